@@ -1,0 +1,47 @@
+# The front door. On a bare Debian 12 `make demo` and `make test` are all one needs: each installs what is missing.
+
+BUILD ?= build
+PREFIX ?= /usr/local
+PRESET ?= release
+
+all: build
+
+help: ## this text
+	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 18
+
+deps: ## install the Debian packages that building and testing need
+	@tools/deps build test demo
+
+# Internal: installs only when something is missing.
+ready-%:
+	@tools/deps --if-missing $*
+
+configure: ready-build
+	@test -f $(BUILD)/build.ninja || cmake --preset $(PRESET) >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
+	@rm -f $(BUILD).log
+
+build: configure ## build/bin/muster, build/lib/libmuster.{so,a}, build/python
+	@cmake --build $(BUILD)
+
+test: ready-test build ## every test that needs no cluster
+	@tools/run-tests $(BUILD)
+
+demo: ready-demo build ## train a PyTorchJob on Fashion-MNIST, Master 1 + Worker 1
+	@tools/demo $(BUILD)
+
+check: ready-test ## layers, banned functions, format
+	@tools/check
+
+format: ## reformat the C code
+	@tools/check --fix
+
+bench: ready-bench build ## the benchmark tables, ours beside the peers
+	@bench/run $(BUILD)
+
+install: build ## PREFIX=/usr/local
+	@cmake --install $(BUILD) --prefix $(PREFIX)
+
+clean: ## remove the build folders
+	@rm -rf build build-*
+
+.PHONY: all help deps configure build test demo check format bench install clean

@@ -1,0 +1,81 @@
+# How every folder of src/ is built: one static library of the folder's name, its tests beside it.
+
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+foreach(module IN ITEMS jansson libfyaml libuv sqlite3 libmicrohttpd libcurl gnutls cmocka)
+  string(TOUPPER ${module} id)
+  pkg_check_modules(${id} REQUIRED IMPORTED_TARGET ${module})
+endforeach()
+
+set(MUSTER_SANITIZE "" CACHE STRING "sanitizers, as in -fsanitize=")
+option(MUSTER_WERROR "treat warnings as errors" ON)
+option(MUSTER_FUZZ "build the fuzzers (clang)" OFF)
+
+set(CMAKE_C_STANDARD 17)
+set(CMAKE_C_EXTENSIONS ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+
+add_compile_definitions(_GNU_SOURCE MUSTER_VERSION="${PROJECT_VERSION}")
+add_compile_options(
+  -Wall -Wextra -Wshadow -Wconversion -Wvla -Wundef -Wstrict-prototypes -Wmissing-prototypes -Wswitch-enum
+  -fno-strict-aliasing -fvisibility=hidden -fstack-protector-strong
+  -ffile-prefix-map=${CMAKE_SOURCE_DIR}/=)
+if(MUSTER_WERROR)
+  add_compile_options(-Werror)
+endif()
+if(MUSTER_SANITIZE)
+  add_compile_options(-fsanitize=${MUSTER_SANITIZE} -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${MUSTER_SANITIZE})
+elseif(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
+  add_compile_options(-D_FORTIFY_SOURCE=3)
+endif()
+if(MUSTER_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+# Assertions stay on in every build (style: programming mistakes assert, in production too).
+foreach(type IN ITEMS RELEASE RELWITHDEBINFO MINSIZEREL)
+  string(REPLACE "-DNDEBUG" "" CMAKE_C_FLAGS_${type} "${CMAKE_C_FLAGS_${type}}")
+endforeach()
+include_directories(${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src)
+
+# A folder takes part once it has a CMakeLists.txt.
+function(muster_folder name)
+  if(EXISTS ${CMAKE_SOURCE_DIR}/src/${name}/CMakeLists.txt)
+    add_subdirectory(src/${name})
+  endif()
+endfunction()
+
+function(muster_optional)
+  foreach(name IN LISTS ARGN)
+    if(EXISTS ${CMAKE_SOURCE_DIR}/${name}/CMakeLists.txt)
+      add_subdirectory(${name})
+    endif()
+  endforeach()
+endfunction()
+
+# muster_library(job SOURCES spec.c … TESTS spec_test.c … LINKS base …)
+#   The tests are cmocka programs named <folder>_<test>, labelled "unit"; each gets 120 s.
+function(muster_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;TESTS;LINKS" ${ARGN})
+  add_library(${name} STATIC ${ARG_SOURCES})
+  set_target_properties(${name} PROPERTIES OUTPUT_NAME muster_${name})
+  target_link_libraries(${name} PUBLIC ${ARG_LINKS})
+  foreach(source IN LISTS ARG_TESTS)
+    muster_test(${name} ${source})
+  endforeach()
+endfunction()
+
+function(muster_test library source)
+  get_filename_component(test ${source} NAME_WE)
+  set(target ${library}_${test})
+  add_executable(${target} ${source})
+  set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  target_link_libraries(${target} PRIVATE ${library} PkgConfig::CMOCKA)
+  add_test(NAME ${target} COMMAND ${target})
+  set_tests_properties(${target} PROPERTIES LABELS unit TIMEOUT 120
+    ENVIRONMENT "MUSTER_BUILD=${CMAKE_BINARY_DIR};MUSTER_SOURCE=${CMAKE_SOURCE_DIR}")
+endfunction()

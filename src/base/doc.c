@@ -1,0 +1,143 @@
+/* See doc.h. */
+#include "base/doc.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { KEY_BYTES_MAX = 256, FLAGS_PRINT = JSON_COMPACT | JSON_ENCODE_ANY };
+
+/* Copies the part of `path` up to the next dot into `key` and returns what follows it, NULL at the
+ * end. */
+static const char *next_key(const char *path, char key[KEY_BYTES_MAX])
+{
+    const char *dot = strchrnul(path, '.');
+    size_t length = (size_t)(dot - path);
+    assert(length > 0 && length < KEY_BYTES_MAX);
+    memcpy(key, path, length);
+    key[length] = '\0';
+    return *dot ? dot + 1 : NULL;
+}
+
+static json_t *child(const json_t *doc, const char *key)
+{
+    if (json_is_array(doc)) {
+        char *end;
+        unsigned long index = strtoul(key, &end, 10);
+        return *end ? NULL : json_array_get(doc, index);
+    }
+    return json_object_get(doc, key);
+}
+
+json_t *doc_at(const json_t *doc, const char *path)
+{
+    const json_t *at = doc;
+    for (const char *rest = path; rest && at;) {
+        char key[KEY_BYTES_MAX];
+        rest = next_key(rest, key);
+        at = child(at, key);
+    }
+    return json_is_null(at) ? NULL : (json_t *)at;
+}
+
+const char *doc_text(const json_t *doc, const char *path, const char *otherwise)
+{
+    const json_t *value = doc_at(doc, path);
+    return json_is_string(value) ? json_string_value(value) : otherwise;
+}
+
+int64_t doc_int(const json_t *doc, const char *path, int64_t otherwise)
+{
+    const json_t *value = doc_at(doc, path);
+    return json_is_integer(value) ? (int64_t)json_integer_value(value) : otherwise;
+}
+
+bool doc_bool(const json_t *doc, const char *path, bool otherwise)
+{
+    const json_t *value = doc_at(doc, path);
+    return json_is_boolean(value) ? json_is_true(value) : otherwise;
+}
+
+int doc_set(json_t *doc, const char *path, json_t *value)
+{
+    assert(json_is_object(doc));
+    char key[KEY_BYTES_MAX];
+    const char *rest = next_key(path, key);
+    while (rest) {
+        json_t *next = json_object_get(doc, key);
+        if (!json_is_object(next)) {
+            next = json_object();
+            if (json_object_set_new(doc, key, next) != 0) {
+                json_decref(value);
+                return MUSTER_ENOMEM;
+            }
+        }
+        doc = next;
+        rest = next_key(rest, key);
+    }
+    return json_object_set_new(doc, key, value) == 0 ? 0 : MUSTER_ENOMEM;
+}
+
+int doc_set_text(json_t *doc, const char *path, const char *value)
+{
+    return doc_set(doc, path, json_string(value));
+}
+
+int doc_set_int(json_t *doc, const char *path, int64_t value)
+{
+    return doc_set(doc, path, json_integer(value));
+}
+
+/* jansson itself stops at its own depth (JSON_PARSER_MAX_DEPTH, 2048): the stack of our readers is
+ * smaller. */
+static bool deeper_than(const json_t *doc, int depth)
+{
+    if (!json_is_object(doc) && !json_is_array(doc)) {
+        return false;
+    }
+    if (depth == 0) {
+        return true;
+    }
+    const char *key;
+    json_t *value;
+    size_t index;
+    json_object_foreach((json_t *)doc, key, value)
+    {
+        if (deeper_than(value, depth - 1)) {
+            return true;
+        }
+    }
+    json_array_foreach(doc, index, value)
+    {
+        if (deeper_than(value, depth - 1)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+int doc_parse(const char *text, size_t length, json_t **ret, struct muster_err *err)
+{
+    json_error_t error;
+    json_t *doc = json_loadb(text, length, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
+    if (!doc) {
+        return muster_fail(err, MUSTER_EDATA, "JSON: line %d, column %d: %s", error.line,
+                           error.column, error.text);
+    }
+    if (deeper_than(doc, 128)) {
+        json_decref(doc);
+        return muster_fail(err, MUSTER_ETOOBIG, "JSON: nested deeper than 128 levels");
+    }
+    *ret = doc;
+    return 0;
+}
+
+char *doc_print(const json_t *doc)
+{
+    return json_dumps(doc, FLAGS_PRINT);
+}
+
+char *doc_print_pretty(const json_t *doc)
+{
+    return json_dumps(doc, JSON_INDENT(4) | JSON_ENCODE_ANY);
+}

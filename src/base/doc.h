@@ -1,0 +1,43 @@
+/* Documents: every object of the Kubernetes API (and every message of ours) is a jansson tree.
+ *
+ * These helpers read one by a dotted path ("spec.runPolicy.suspend", "status.conditions.0.type"). A
+ * key that holds dots itself (labels) is read with json_object_get.
+ *
+ * Layer: base. Ownership: "borrowed" results belong to the tree they came from. Not thread-safe.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <muster/err.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+static inline void cleanup_doc(json_t **doc)
+{
+    json_decref(*doc);
+}
+
+/* Borrowed; NULL when a part is missing. JSON null counts as missing. */
+json_t *doc_at(const json_t *doc, const char *path);
+
+/* The value, or `otherwise` when it is missing or of another type. */
+const char *doc_text(const json_t *doc, const char *path, const char *otherwise);
+int64_t doc_int(const json_t *doc, const char *path, int64_t otherwise);
+bool doc_bool(const json_t *doc, const char *path, bool otherwise);
+
+/* Sets a value, making the objects on the way; takes `value`. Returns MUSTER_ENOMEM when it cannot.
+ */
+int doc_set(json_t *doc, const char *path, json_t *value);
+int doc_set_text(json_t *doc, const char *path, const char *value);
+int doc_set_int(json_t *doc, const char *path, int64_t value);
+
+/* Text to tree: duplicate keys, depth over 128 and trailing bytes are refused. New reference in
+ * *ret. */
+int doc_parse(const char *text, size_t length, json_t **ret, struct muster_err *err);
+
+/* Tree to text, keys in their order, no white space; the caller frees. NULL only when out of
+ * memory. */
+char *doc_print(const json_t *doc);
+/* The same over several lines, for people. */
+char *doc_print_pretty(const json_t *doc);

@@ -1,0 +1,64 @@
+/* The error table: each row whole, and sentences that never overflow. */
+#include "base/test.h"
+
+#include <muster/err.h>
+
+static const int codes[] = {
+#define X(name, code, http, exit, python, text) code,
+#include <muster/err.def>
+#undef X
+};
+
+static void codes_are_negative_and_unique(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+        assert_true(codes[i] < 0);
+        for (size_t j = 0; j < i; j++) {
+            assert_int_not_equal(codes[i], codes[j]);
+        }
+    }
+}
+
+static void exit_codes_are_sysexits(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+        assert_in_range(muster_code_exit(codes[i]), 64, 78);
+        assert_in_range(muster_code_http(codes[i]), 400, 599);
+    }
+    assert_string_equal(muster_code_text(-9999), "unknown error");
+}
+
+static void context_goes_before_the_sentence(void **state)
+{
+    (void)state;
+    struct muster_err err = {0};
+    assert_int_equal(muster_fail(&err, MUSTER_EDATA, "line %d", 3), MUSTER_EDATA);
+    assert_int_equal(muster_wrap(&err, "loading %s", "a.yaml"), MUSTER_EDATA);
+    assert_string_equal(err.text, "loading a.yaml: line 3");
+    assert_int_equal(muster_fail(NULL, MUSTER_EIO, "no one listens"), MUSTER_EIO);
+}
+
+static void long_sentences_are_cut(void **state)
+{
+    (void)state;
+    char text[2 * MUSTER_ERR_TEXT_BYTES];
+    memset(text, 'x', sizeof text);
+    text[sizeof text - 1] = '\0';
+    struct muster_err err = {0};
+    muster_fail(&err, MUSTER_EIO, "%s", text);
+    muster_wrap(&err, "%s", text);
+    assert_int_equal(strlen(err.text), MUSTER_ERR_TEXT_BYTES - 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(codes_are_negative_and_unique),
+        cmocka_unit_test(exit_codes_are_sysexits),
+        cmocka_unit_test(context_goes_before_the_sentence),
+        cmocka_unit_test(long_sentences_are_cut),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

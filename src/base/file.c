@@ -1,0 +1,178 @@
+/* See file.h. */
+#include "base/file.h"
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static int fail(struct muster_err *err, int code, const char *what, const char *path)
+{
+    return muster_fail(err, code, "cannot %s %s: %s", what, path, strerror(errno));
+}
+
+static int read_all(int fd, const char *path, struct buf *into, struct muster_err *err)
+{
+    for (;;) {
+        char chunk[16384];
+        ssize_t n = read(fd, chunk, sizeof chunk);
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n < 0) {
+            return fail(err, MUSTER_EIO, "read", path);
+        }
+        if (n == 0) {
+            return 0;
+        }
+        buf_add(into, chunk, (size_t)n);
+        if (buf_failed(into)) {
+            return muster_fail(err, MUSTER_ETOOBIG, "%s is larger than %zu bytes", path, into->max);
+        }
+    }
+}
+
+int file_read(const char *path, size_t max_bytes, char **ret_text, size_t *ret_bytes,
+              struct muster_err *err)
+{
+    bool standard_input = strcmp(path, "-") == 0;
+    int fd = standard_input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return fail(err, errno == ENOENT ? MUSTER_ENOENT : MUSTER_EIO, "open", path);
+    }
+    struct buf bytes;
+    buf_init(&bytes, max_bytes);
+    int r = read_all(fd, path, &bytes, err);
+    if (!standard_input) {
+        close(fd);
+    }
+    if (r < 0) {
+        buf_done(&bytes);
+        return r;
+    }
+    size_t used = bytes.used;
+    char *text = buf_steal(&bytes);
+    if (!text) {
+        return muster_fail(err, MUSTER_ENOMEM, "out of memory reading %s", path);
+    }
+    *ret_text = text;
+    if (ret_bytes) {
+        *ret_bytes = used;
+    }
+    return 0;
+}
+
+static int write_all(int fd, const void *bytes, size_t count)
+{
+    for (const char *at = bytes; count > 0;) {
+        ssize_t n = write(fd, at, count);
+        if (n < 0 && errno != EINTR) {
+            return -1;
+        }
+        if (n > 0) {
+            at += n;
+            count -= (size_t)n;
+        }
+    }
+    return fsync(fd);
+}
+
+static void sync_folder_of(const char *path)
+{
+    muster_auto(free) char *folder = strdup(path);
+    char *slash = folder ? strrchr(folder, '/') : NULL;
+    if (slash) {
+        *slash = '\0';
+    }
+    muster_auto(close) int fd =
+        open(slash ? (slash == folder ? "/" : folder) : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0) {
+        (void)fsync(fd); /* not every file system can; the rename itself has happened */
+    }
+}
+
+int file_write(const char *path, const void *bytes, size_t count, mode_t mode,
+               struct muster_err *err)
+{
+    muster_auto(free) char *temporary = NULL;
+    if (asprintf(&temporary, "%s.new.%d", path, (int)getpid()) < 0) {
+        temporary = NULL;
+        return muster_fail(err, MUSTER_ENOMEM, "out of memory writing %s", path);
+    }
+    int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
+    if (fd < 0) {
+        return fail(err, MUSTER_ECREATE, "create", temporary);
+    }
+    int r = write_all(fd, bytes, count) < 0 ? fail(err, MUSTER_ECREATE, "write", temporary) : 0;
+    if (close(fd) < 0 && r == 0) {
+        r = fail(err, MUSTER_ECREATE, "write", temporary);
+    }
+    if (r == 0 && rename(temporary, path) < 0) {
+        r = fail(err, MUSTER_ECREATE, "replace", path);
+    }
+    if (r < 0) {
+        (void)unlink(temporary);
+        return r;
+    }
+    sync_folder_of(path);
+    return 0;
+}
+
+int file_mkdir(const char *path, mode_t mode, struct muster_err *err)
+{
+    muster_auto(free) char *part = strdup(path);
+    if (!part) {
+        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    }
+    for (char *slash = strchr(part + 1, '/');; slash = strchr(slash + 1, '/')) {
+        if (slash) {
+            *slash = '\0';
+        }
+        if (mkdir(part, mode) < 0 && errno != EEXIST) {
+            return fail(err, MUSTER_ECREATE, "make the directory", part);
+        }
+        if (!slash) {
+            break;
+        }
+        *slash = '/';
+    }
+    struct stat info;
+    if (stat(path, &info) < 0 || !S_ISDIR(info.st_mode)) {
+        errno = ENOTDIR;
+        return fail(err, MUSTER_ECREATE, "make the directory", path);
+    }
+    return 0;
+}
+
+static int remove_entry(const char *path, const struct stat *info, int type, struct FTW *where)
+{
+    (void)info;
+    (void)type;
+    (void)where;
+    return remove(path);
+}
+
+int file_remove(const char *path, struct muster_err *err)
+{
+    if (nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT) < 0 && errno != ENOENT) {
+        return fail(err, MUSTER_EIO, "remove", path);
+    }
+    return 0;
+}
+
+bool file_exists(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0;
+}
+
+char *file_join(const char *folder, const char *name)
+{
+    char *path = NULL;
+    return asprintf(&path, "%s/%s", folder, name) < 0 ? NULL : path;
+}

@@ -1,0 +1,32 @@
+/* Files: whole reads with a limit, atomic writes, directories. Services and programs only (does
+ * I/O).
+ *
+ * Layer: base. Errors name the path and what the system said. Thread-safe.
+ */
+#pragma once
+
+#include <muster/err.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+/* The whole file, NUL-terminated; the caller frees. "-" is standard input. MUSTER_ETOOBIG over
+ * max_bytes. */
+int file_read(const char *path, size_t max_bytes, char **ret_text, size_t *ret_bytes,
+              struct muster_err *err);
+
+/* Readers see the old bytes or the new ones, also after a crash: temporary file, fsync, rename,
+ * fsync of the folder. */
+int file_write(const char *path, const void *bytes, size_t count, mode_t mode,
+               struct muster_err *err);
+
+/* mkdir -p. */
+int file_mkdir(const char *path, mode_t mode, struct muster_err *err);
+
+/* rm -r, never following a link or leaving the file system; a missing path is success. */
+int file_remove(const char *path, struct muster_err *err);
+
+bool file_exists(const char *path);
+
+/* "a/b" from "a" and "b"; the caller frees. NULL when out of memory. */
+char *file_join(const char *folder, const char *name);

@@ -1,0 +1,10 @@
+/* What every cmocka test needs, in the order cmocka wants it. Tests only. */
+#pragma once
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>

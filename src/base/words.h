@@ -1,0 +1,18 @@
+/* Shell words: how `--image 'IMAGE=COMMAND'` and our command annotation are split.
+ *
+ * White space separates; '…' is literal; "…" knows \" \\ \$ and \`; a backslash outside quotes
+ * takes the next character literally. Nothing is expanded. (POSIX shell, 2.2 Quoting.)
+ *
+ * Layer: base. Ownership: the caller frees with words_free.
+ */
+#pragma once
+
+#include <muster/err.h>
+
+/* *ret is a NULL-terminated array; empty text gives an empty array. MUSTER_EDATA for an open quote.
+ */
+int words_split(const char *text, char ***ret, struct muster_err *err);
+char **words_free(char **words);
+
+/* The text with quotes where a shell needs them; the caller frees. NULL when out of memory. */
+char *words_quote(const char *text);

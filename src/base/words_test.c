@@ -1,0 +1,64 @@
+/* Shell words: the table says what a POSIX shell would. */
+#include "base/cleanup.h"
+#include "base/test.h"
+#include "base/words.h"
+
+static void splits_as_a_shell_does(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        const char *words[4];
+    } table[] = {
+        {"", {NULL}},
+        {"  python3   train.py ", {"python3", "train.py"}},
+        {"a 'b c' \"d e\"", {"a", "b c", "d e"}},
+        {"'' x", {"", "x"}},
+        {"a\\ b \"\\\"\\n\"", {"a b", "\"\\n"}},
+        {"pre'fix 'post", {"prefix post"}},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        char **words = NULL;
+        assert_int_equal(words_split(table[i].text, &words, NULL), 0);
+        size_t n = 0;
+        for (; words[n]; n++) {
+            assert_string_equal(words[n], table[i].words[n]);
+        }
+        assert_null(table[i].words[n]);
+        words_free(words);
+    }
+}
+
+static void an_open_quote_is_an_error(void **state)
+{
+    (void)state;
+    char **words = NULL;
+    struct muster_err err = {0};
+    assert_int_equal(words_split("a 'b", &words, &err), MUSTER_EDATA);
+    assert_string_equal(err.text, "a ' quote is not closed");
+    assert_null(words);
+}
+
+static void quoting_is_undone_by_splitting(void **state)
+{
+    (void)state;
+    static const char *const table[] = {"plain", "two words", "it's", "", "$HOME \"x\""};
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        muster_auto(free) char *quoted = words_quote(table[i]);
+        char **words = NULL;
+        assert_int_equal(words_split(quoted, &words, NULL), 0);
+        assert_string_equal(words[0], table[i]);
+        assert_null(words[1]);
+        words_free(words);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(splits_as_a_shell_does),
+        cmocka_unit_test(an_open_quote_is_an_error),
+        cmocka_unit_test(quoting_is_undone_by_splitting),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

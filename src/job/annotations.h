@@ -1,0 +1,28 @@
+/* The annotations of ours that a job may carry, all under muster.dev/. A cluster ignores them;
+ * docs/annotations.md explains each.
+ *
+ * Layer: pure.
+ */
+#pragma once
+
+/* On the job, or on a replica's pod template. Shell words: stands for the image's ENTRYPOINT when a
+ * container has no command. */
+#define JOB_NOTE_COMMAND "muster.dev/command"
+
+/* On the job, written by the CLI at submit. */
+#define JOB_NOTE_SUBMIT                                                                            \
+    "muster.dev/submit" /* JSON {"cwd":…,"env":{…}}: the allow-list captured at submit */
+#define JOB_NOTE_IMAGES "muster.dev/images" /* JSON {"IMAGE":["word",…]}: from --image */
+#define JOB_NOTE_LEASE                                                                             \
+    "muster.dev/lease" /* lease id: the job ends when the lease's connection closes */
+#define JOB_NOTE_NETWORK "muster.dev/network" /* "host" (default) or "private" */
+#define JOB_NOTE_RUNTIME "muster.dev/runtime" /* "process" (default) or "podman" */
+#define JOB_NOTE_GPU "muster.dev/gpu"         /* "share" or "none" */
+#define JOB_NOTE_BACKEND "muster.dev/backend" /* torch.distributed backend forced on the ranks */
+
+/* On the job, written by the controller. */
+#define JOB_NOTE_FAILURES "muster.dev/failures" /* what backoffLimit counts: "N" */
+#define JOB_NOTE_COUNTED "muster.dev/counted"   /* JSON {"<pod uid>": restarts already counted} */
+#define JOB_NOTE_STOP                                                                              \
+    "muster.dev/stop" /* text: why the job was ended from outside; the control core fails the job  \
+                       */

@@ -1,0 +1,48 @@
+/* All that is wrong with a file, each with its place, field path and a hint; nothing stops at the
+ * first.
+ *
+ * Layer: pure. Ownership: the list owns its texts. Bounded: after `max` problems one last line
+ * counts the rest.
+ */
+#pragma once
+
+#include "base/buf.h"
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+enum job_severity {
+    JOB_ERROR,   /* nothing is created */
+    JOB_WARNING, /* runs, but probably not as meant */
+    JOB_NOTE,    /* worth knowing: honoured differently here than on a cluster */
+};
+
+struct job_problem {
+    enum job_severity severity;
+    int line; /* from 1; 0: unknown (an object that came by the API) */
+    int column;
+    char *path;    /* "spec.pytorchReplicaSpecs.Master.replicas", "" for the whole */
+    char *message; /* "must be 1" */
+    char *hint;    /* "did you mean …?", or NULL */
+};
+
+struct job_problems {
+    struct job_problem *list;
+    size_t count;
+    size_t max;
+    size_t dropped;
+    size_t errors; /* of severity JOB_ERROR, dropped ones too */
+};
+
+void job_problems_init(struct job_problems *p, size_t max);
+void job_problems_done(struct job_problems *p);
+
+/* message is formatted; path and hint (may be NULL) are copied. */
+void job_problem_add(struct job_problems *p, enum job_severity severity, const char *path,
+                     const char *hint, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+
+/* "job.yaml:6:1: error: pytorchReplicaSpecs: … (did you mean …?)", a line each, in order of place.
+ */
+void job_problems_print(const struct job_problems *p, const char *file, struct buf *out);
