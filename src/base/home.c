@@ -1,0 +1,108 @@
+/* See home.h. */
+#include "base/home.h"
+
+#include "base/cleanup.h"
+#include "base/file.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+
+/* The folder's name as the environment gives it; may be relative. */
+static char *choose(void)
+{
+    const char *set = getenv("MUSTER_HOME");
+    if (set && *set) {
+        return strdup(set);
+    }
+    const char *state = getenv("XDG_STATE_HOME");
+    if (state && *state == '/') {
+        return file_join(state, "muster");
+    }
+    const char *user_home = getenv("HOME");
+    if (!user_home || *user_home != '/') {
+        const struct passwd *user = getpwuid(getuid());
+        user_home = user ? user->pw_dir : "/tmp";
+    }
+    return file_join(user_home, ".local/state/muster");
+}
+
+static uint64_t fnv1a(const char *text)
+{
+    uint64_t hash = 14695981039346656037U;
+    for (; *text; text++) {
+        hash = (hash ^ (unsigned char)*text) * 1099511628211U;
+    }
+    return hash;
+}
+
+static int place_socket(struct home *home, struct muster_err *err)
+{
+    char *path = home_file(home, "api.sock");
+    if (path && strlen(path) >= sizeof((struct sockaddr_un *)0)->sun_path) {
+        free(path);
+        muster_auto(free) char *folder = NULL;
+        if (asprintf(&folder, "/tmp/muster-%u-%016llx", (unsigned)getuid(),
+                     (unsigned long long)fnv1a(home->path)) < 0) {
+            folder = NULL;
+            return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        }
+        int r = file_mkdir(folder, 0700, err);
+        if (r < 0) {
+            return r;
+        }
+        path = file_join(folder, "api.sock");
+    }
+    if (!path) {
+        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    }
+    home->socket = path;
+    return 0;
+}
+
+static int make(struct home *home, struct muster_err *err)
+{
+    muster_auto(free) char *chosen = choose();
+    if (!chosen) {
+        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    }
+    int r = file_mkdir(chosen, 0700, err);
+    if (r < 0) {
+        return r;
+    }
+    home->path = realpath(chosen, NULL);
+    if (!home->path || access(home->path, W_OK) < 0) {
+        return muster_fail(err, MUSTER_ECREATE,
+                           "cannot write to %s: %s; set MUSTER_HOME to a folder of yours", chosen,
+                           strerror(errno));
+    }
+    return place_socket(home, err);
+}
+
+int home_open(struct home *ret, struct muster_err *err)
+{
+    struct home home = {0};
+    int r = make(&home, err);
+    if (r < 0) {
+        home_done(&home);
+        return r;
+    }
+    *ret = home;
+    return 0;
+}
+
+void home_done(struct home *home)
+{
+    free(home->path);
+    free(home->socket);
+    *home = (struct home){0};
+}
+
+char *home_file(const struct home *home, const char *name)
+{
+    return file_join(home->path, name);
+}

@@ -1,0 +1,26 @@
+/* MUSTER_HOME: the one folder where muster keeps its state, and the names of what lies in it.
+ *
+ *     store.db          the objects                      api.sock     the API for our own verbs
+ *     jobs/UID/…        a job's containers and logs       server.json  address of the TLS API
+ *     volumes/NS/CLAIM  what is in a claim                 tls/         its certificate, key and
+ * token lock              held by the one controller         daemon.log   the controller's log
+ *
+ * Layer: base (does I/O; not for pure code). Ownership: home_done.
+ */
+#pragma once
+
+#include <muster/err.h>
+
+struct home {
+    char *path;   /* absolute */
+    char *socket; /* api.sock; a short path elsewhere when that is over the 107 bytes a socket's
+                     path may have */
+};
+
+/* MUSTER_HOME, else $XDG_STATE_HOME/muster, else ~/.local/state/muster. Makes the folder (0700).
+ * MUSTER_ECREATE when it cannot be made or written. */
+int home_open(struct home *ret, struct muster_err *err);
+void home_done(struct home *home);
+
+/* "<home>/<name>"; the caller frees. */
+char *home_file(const struct home *home, const char *name);
