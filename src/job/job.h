@@ -5,7 +5,7 @@
  * docs/differences.md for what we do otherwise.
  *
  * Layer: pure. Ownership: struct job holds one reference to its object, and borrows every string
- * from it.
+ * from it; a zeroed struct is fine for job_done.
  */
 #pragma once
 
@@ -60,6 +60,8 @@ struct job {
     const char *managed_by;     /* NULL: us */
     const char *nproc_per_node; /* "auto" by default; NULL when only the elastic field is set */
     struct job_elastic elastic;
+    json_t
+        *elastic_nproc; /* owns the text of elastic.nproc_per_node when the user wrote a number */
 };
 
 /* The object must have passed job_check without errors; what is malformed all the same gives

@@ -1,0 +1,133 @@
+/* See problem.h. */
+#include "job/problem.h"
+
+#include "base/cleanup.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MESSAGE_BYTES_MAX = 2048 };
+
+static const char *const severity_names[] = {
+    [JOB_ERROR] = "error", [JOB_WARNING] = "warning", [JOB_NOTE] = "note"};
+
+void job_problems_init(struct job_problems *p, size_t max)
+{
+    *p = (struct job_problems){.max = max};
+}
+
+void job_problems_done(struct job_problems *p)
+{
+    for (size_t i = 0; i < p->count; i++) {
+        free(p->list[i].path);
+        free(p->list[i].message);
+        free(p->list[i].hint);
+    }
+    free(p->list);
+    *p = (struct job_problems){0};
+}
+
+/* Messages quote the file, which may hold anything: one line, and no terminal control. */
+static char *printable(char *text)
+{
+    for (char *at = text; at && *at; at++) {
+        if ((unsigned char)*at < 0x20 || *at == 0x7f) {
+            *at = '?';
+        }
+    }
+    return text;
+}
+
+/* A new last problem, zeroed; NULL when the list is full or memory is. */
+static struct job_problem *grow(struct job_problems *p)
+{
+    if (p->count >= p->max) {
+        return NULL;
+    }
+    if ((p->count & (p->count - 1)) == 0) { /* full at each power of two */
+        size_t room = p->count ? 2 * p->count : 1;
+        struct job_problem *list = reallocarray(p->list, room, sizeof *list);
+        if (!list) {
+            return NULL;
+        }
+        p->list = list;
+    }
+    p->list[p->count] = (struct job_problem){0};
+    return &p->list[p->count];
+}
+
+void job_problem_add(struct job_problems *p, enum job_severity severity, const char *path,
+                     const char *hint, const char *format, ...)
+{
+    p->errors += severity == JOB_ERROR;
+    struct job_problem *problem = grow(p);
+    if (!problem) {
+        p->dropped++;
+        return;
+    }
+    struct buf message;
+    buf_init(&message, MESSAGE_BYTES_MAX);
+    va_list args;
+    va_start(args, format);
+    buf_vformat(&message, format, args);
+    va_end(args);
+    if (buf_failed(&message)) {
+        buf_clear(&message);
+        buf_text(&message, "something is wrong here, and its description is too long to print");
+    }
+    problem->severity = severity;
+    problem->message = printable(buf_steal(&message));
+    problem->path = printable(strdup(path ? path : ""));
+    problem->hint = hint ? printable(strdup(hint)) : NULL;
+    p->count++;
+}
+
+/* By document order; what has no place comes first. */
+static int compare(const void *left, const void *right)
+{
+    const struct job_problem *a = *(const struct job_problem *const *)left;
+    const struct job_problem *b = *(const struct job_problem *const *)right;
+    if (a->line != b->line) {
+        return a->line < b->line ? -1 : 1;
+    }
+    if (a->column != b->column) {
+        return a->column < b->column ? -1 : 1;
+    }
+    return a < b ? -1 : a > b;
+}
+
+static void print_one(const struct job_problem *problem, const char *file, struct buf *out)
+{
+    buf_text(out, file);
+    if (problem->line > 0) {
+        buf_format(out, ":%d:%d", problem->line, problem->column);
+    }
+    buf_format(out, ": %s: ", severity_names[problem->severity]);
+    if (problem->path && *problem->path) {
+        buf_format(out, "%s: ", problem->path);
+    }
+    buf_text(out, problem->message ? problem->message : "(out of memory)");
+    if (problem->hint) {
+        buf_format(out, " (%s)", problem->hint);
+    }
+    buf_text(out, "\n");
+}
+
+void job_problems_print(const struct job_problems *p, const char *file, struct buf *out)
+{
+    muster_auto(free) const struct job_problem **sorted = calloc(p->count + 1, sizeof *sorted);
+    if (!sorted) {
+        buf_format(out, "%s: out of memory\n", file);
+        return;
+    }
+    for (size_t i = 0; i < p->count; i++) {
+        sorted[i] = &p->list[i];
+    }
+    qsort(sorted, p->count, sizeof *sorted, compare);
+    for (size_t i = 0; i < p->count; i++) {
+        print_one(sorted[i], file, out);
+    }
+    if (p->dropped) {
+        buf_format(out, "%s: %zu more\n", file, p->dropped);
+    }
+}
