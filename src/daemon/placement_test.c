@@ -1,0 +1,72 @@
+/* A placement survives the controller, and no port is leased twice. */
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/test.h"
+#include "daemon/placement.h"
+
+static bool nobody(void *data, int port)
+{
+    (void)data;
+    (void)port;
+    return false;
+}
+
+static bool held_by_other(void *data, int port)
+{
+    return placement_holds(data, port);
+}
+
+static void what_was_leased_is_there_after_a_restart(void **state)
+{
+    const char *folder = *state;
+    struct placement first, again;
+    int port = 0, same = 0, other = 0;
+    assert_int_equal(placement_open(&first, folder, NULL), 0);
+    assert_int_equal(placement_port(&first, "master", nobody, NULL, &port, NULL), 0);
+    assert_in_range(port, 20000, 32767);
+    assert_int_equal(placement_set_gpus(&first, "pod-1", "0,1", NULL), 0);
+
+    assert_int_equal(placement_open(&again, folder, NULL), 0);
+    assert_int_equal(placement_port(&again, "master", nobody, NULL, &same, NULL), 0);
+    assert_int_equal(same, port);
+    assert_int_equal(placement_port(&again, "rdzv", held_by_other, &first, &other, NULL), 0);
+    assert_int_not_equal(other, port);
+    assert_string_equal(placement_gpus(&again, "pod-1"), "0,1");
+    assert_null(placement_gpus(&again, "pod-2"));
+    placement_done(&first);
+    placement_done(&again);
+}
+
+static void a_torn_file_is_said(void **state)
+{
+    const char *folder = *state;
+    muster_auto(free) char *path = file_join(folder, "placement.json");
+    assert_int_equal(file_write(path, "{\"ports\":", 9, 0600, NULL), 0);
+    struct placement p;
+    struct muster_err err = {0};
+    assert_int_equal(placement_open(&p, folder, &err), MUSTER_EDATA);
+}
+
+static int make_folder(void **state)
+{
+    char *folder = strdup("/tmp/muster-placement-XXXXXX");
+    *state = mkdtemp(folder);
+    return *state ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+    int r = file_remove(*state, NULL);
+    free(*state);
+    return r;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(what_was_leased_is_there_after_a_restart, make_folder,
+                                        remove_folder),
+        cmocka_unit_test_setup_teardown(a_torn_file_is_said, make_folder, remove_folder),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
