@@ -1,0 +1,92 @@
+/* The Kubernetes REST shape over the store: resources, verbs, watches, tables, discovery.
+ *
+ * What it serves is in docs/api.md; the resources are in api/resources.def. Requests and replies
+ * are http/http.h's, so the router runs without sockets in tests.
+ *
+ * Layer: services. Thread: the loop's. Ownership: api_new/api_free. Every watch is bounded (bytes
+ * queued, count) and ends with its client.
+ */
+#pragma once
+
+#include "http/http.h"
+#include "store/store.h"
+
+#include <jansson.h>
+#include <muster/err.h>
+#include <stdint.h>
+
+struct api;
+
+/* Query of GET …/pods/NAME/log. */
+struct api_log_query {
+    const char *container; /* never NULL: a container of the pod, init containers included */
+    bool follow;
+    bool previous;
+    bool timestamps;
+    int64_t tail_lines;    /* -1: all */
+    int64_t since_unix_ms; /* 0: from the beginning (sinceSeconds and sinceTime end here) */
+    int64_t limit_bytes;   /* -1: all */
+};
+
+/* What the controller adds. Each may be NULL: then the API says 501. */
+struct api_hooks {
+    void *arg;
+
+    /* Streams the log as text/plain and completes the reply. The pod and the container exist; query
+     * and pod live until this returns. */
+    void (*pod_log)(void *arg, const struct api_log_query *query, const json_t *pod,
+                    struct http_reply *reply);
+
+    /* GET /muster/v1/leases/ID is open, and its client went (once each, per connection). */
+    void (*lease_opened)(void *arg, const char *id);
+    void (*lease_closed)(void *arg, const char *id);
+
+    /* Everything else under /muster/v1/: `rest` is what follows ("status"). Must complete the
+     * reply. */
+    void (*muster)(void *arg, const char *rest, const struct http_request *request,
+                   struct http_reply *reply);
+};
+
+/* Makes the namespace "default" when it is missing. `hooks` is copied. */
+int api_new(uv_loop_t *loop, struct store *store, const struct api_hooks *hooks, struct api **ret,
+            struct muster_err *err);
+
+/* Ends every watch and lease (without lease_closed). Run the loop once more after this, before
+ * closing it. */
+struct api *api_free(struct api *api);
+
+/* An http_handler; `api` is the struct api. */
+void api_handle(void *api, const struct http_request *request, struct http_reply *reply);
+
+/* Watches and leases open now. */
+size_t api_watch_count(const struct api *api);
+size_t api_lease_count(const struct api *api);
+
+/* The grace of a deleted object, for store_options.grace_s: a pod that is bound to a node and not
+ * finished has its terminationGracePeriodSeconds (30 by default). */
+int64_t api_grace_s(const char *resource, const json_t *object);
+
+/* ---- For the hooks ---- */
+
+/* A JSON answer; takes `doc`. */
+void api_send_json(struct http_reply *reply, int status, json_t *doc);
+
+/* A Status object from an error: HTTP status and reason by its code. */
+void api_send_error(struct http_reply *reply, const struct muster_err *err);
+
+/* ---- The two listeners ---- */
+
+struct api_endpoint;
+
+/* Serves api_handle on SOCKET_PATH and, with TLS and the token, on 127.0.0.1 at the port that
+ * HOME/server.json remembers (a free one at first), and writes that file:
+ * {"server":"https://127.0.0.1:PORT"}. When the TLS port is taken the socket still serves:
+ * `tls_err` (never NULL) then says why, else tls_err->code is 0. */
+int api_endpoint_open(uv_loop_t *loop, struct api *api, const char *home_path,
+                      const char *socket_path, struct api_endpoint **ret,
+                      struct muster_err *tls_err, struct muster_err *err);
+void api_endpoint_close(struct api_endpoint *endpoint);
+unsigned api_endpoint_connections(const struct api_endpoint *endpoint);
+
+/* "https://127.0.0.1:PORT", or NULL without TLS. Borrowed. */
+const char *api_endpoint_server(const struct api_endpoint *endpoint);

@@ -1,0 +1,137 @@
+/* HTTP for the API: requests in, whole or streamed replies out; libmicrohttpd under libuv.
+ *
+ * Layer: services. Thread: the loop's. A handler gets a whole request (its body is bounded) and a
+ * reply, which it completes now or later, by http_reply_send, or by http_reply_start, any number of
+ * http_reply_write, and http_reply_end.
+ *
+ * Lifetimes: the request lives until the handler returns. The reply belongs to the server: after
+ * send or end it is gone; when the client leaves before that, on_gone is called exactly once, and
+ * it is gone after that. (A handler that answers at once need not set hooks.)
+ */
+#pragma once
+
+#include <muster/err.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <uv.h>
+
+struct http_pair {
+    const char *name;
+    const char *value;
+};
+
+struct http_request {
+    const char *method; /* "GET" */
+    const char *path;   /* decoded, without the query; starts with '/' */
+    const struct http_pair *query;
+    size_t query_count;
+    const struct http_pair *headers;
+    size_t header_count;
+    const char *body; /* NUL-terminated; "" without one */
+    size_t body_bytes;
+};
+
+/* NULL when it is not there; the first one when it is there twice. Header names ignore case. */
+const char *http_query(const struct http_request *request, const char *name);
+const char *http_header(const struct http_request *request, const char *name);
+
+/* "1", "t", "true" in any case; a parameter without value counts as true. Anything else, or
+ * nothing, is false. */
+bool http_query_bool(const struct http_request *request, const char *name);
+
+/* ---- Replies: an interface, so that handlers can be tested without sockets ---- */
+
+struct http_reply;
+
+struct http_reply_ops {
+    void (*header)(struct http_reply *reply, const char *name, const char *value);
+    void (*send)(struct http_reply *reply, int status, const char *type, const void *bytes,
+                 size_t count);
+    int (*start)(struct http_reply *reply, int status, const char *type);
+    int (*write)(struct http_reply *reply, const void *bytes, size_t count);
+    size_t (*queued)(const struct http_reply *reply);
+    void (*end)(struct http_reply *reply);
+};
+
+struct http_reply {
+    const struct http_reply_ops *ops;
+    void (*on_gone)(void *arg);    /* the client left; may be NULL */
+    void (*on_drained)(void *arg); /* under half of the queue's bound again; may be NULL */
+    void *arg;                     /* the two hooks' */
+};
+
+/* Adds a header; before send or start. */
+static inline void http_reply_header(struct http_reply *reply, const char *name, const char *value)
+{
+    reply->ops->header(reply, name, value);
+}
+
+/* The whole answer; bytes are copied. */
+static inline void http_reply_send(struct http_reply *reply, int status, const char *type,
+                                   const void *bytes, size_t count)
+{
+    reply->ops->send(reply, status, type, bytes, count);
+}
+
+/* A stream begins; its headers are sent at once. */
+static inline int http_reply_start(struct http_reply *reply, int status, const char *type)
+{
+    return reply->ops->start(reply, status, type);
+}
+
+/* Queues a copy. MUSTER_EAGAIN when the queue is full: nothing was taken; wait for on_drained or
+ * end. Never calls a hook. */
+static inline int http_reply_write(struct http_reply *reply, const void *bytes, size_t count)
+{
+    return reply->ops->write(reply, bytes, count);
+}
+
+static inline size_t http_reply_queued(const struct http_reply *reply)
+{
+    return reply->ops->queued(reply);
+}
+
+/* What is queued is still sent. */
+static inline void http_reply_end(struct http_reply *reply)
+{
+    reply->ops->end(reply);
+}
+
+/* ---- Server ---- */
+
+struct http_server;
+
+struct http_limits {
+    unsigned connections_max; /* default 512 */
+    size_t body_bytes_max;    /* default 3 MiB, as a Kubernetes API server */
+    size_t queue_bytes_max;   /* per stream, default 4 MiB */
+    unsigned idle_timeout_s;  /* a connection without progress; streams that wait are not meant;
+                                 default 120 */
+};
+
+struct http_options {
+    const char *socket_path; /* AF_UNIX, mode 0600; what lies there is replaced. Or: */
+    int port;                /* on 127.0.0.1; 0 chooses a free one */
+    const char *key_pem;     /* with cert_pem: TLS; both NULL: plain */
+    const char *cert_pem;
+    const char *token;        /* "Authorization: Bearer TOKEN" is asked for; NULL: not */
+    const char *refused_type; /* what one without the token gets, with 401; NULL: plain text */
+    const char *refused_body;
+    struct http_limits limits; /* 0: the default */
+};
+
+typedef void (*http_handler)(void *arg, const struct http_request *request,
+                             struct http_reply *reply);
+
+/* MUSTER_EUNAVAIL: the port is taken; MUSTER_ECREATE: the socket cannot be made. The strings are
+ * copied. */
+int http_server_start(uv_loop_t *loop, const struct http_options *options, http_handler handler,
+                      void *arg, struct http_server **ret, struct muster_err *err);
+int http_server_port(const struct http_server *server);
+
+/* Open connections, idle ones included. */
+unsigned http_server_connections(const struct http_server *server);
+
+/* Closes every connection (on_gone for open streams), then, from the loop, frees itself. Run the
+ * loop once more after this. NULL is fine. */
+void http_server_stop(struct http_server *server);

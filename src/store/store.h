@@ -1,0 +1,158 @@
+/* The objects of the embedded cluster, in SQLite: what etcd and the registry are to Kubernetes.
+ *
+ * An object is a JSON tree, known by (resource, namespace, name), resource being its plural name
+ * ("pods"). Every write gets the next resourceVersion, one sequence for all; the last changes are
+ * kept for watchers that come late. Several writes between store_begin and store_commit happen
+ * together or not at all. Watchers are told after the commit, in order, before the call returns.
+ *
+ * Durability: WAL with synchronous=NORMAL. What was acknowledged survives kill -9 at any moment;
+ * a power cut may take the last commits with it, but then no process of theirs is left either, and
+ * resourceVersions leap at the first start after a boot, so that none is given twice.
+ *
+ * Layer: services. Thread: one. Ownership: objects handed out are new references to shared trees:
+ * read them, copy (json_deep_copy) before changing. After a failed call nothing has changed; inside
+ * a transaction a failed call leaves the earlier ones to be committed or rolled back.
+ */
+#pragma once
+
+#include "store/selector.h"
+
+#include <jansson.h>
+#include <muster/err.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct store;
+struct store_watch;
+
+struct store_options {
+    size_t changes_max;      /* kept for replay; default 10,000 */
+    size_t object_bytes_max; /* default 1.5 MiB, as etcd */
+    size_t objects_max;      /* default 200,000 */
+    size_t events_max;       /* objects of resource "events": the oldest go; default 5,000 */
+
+    /* Wall clock; NULL: the system's. */
+    int64_t (*now_unix_ms)(void *arg);
+    void *now_arg;
+
+    /* How long a deleted object stays, marked by deletionTimestamp, until someone deletes it again
+     * with grace 0 (a running pod); 0 removes at once. NULL: always 0. */
+    int64_t (*grace_s)(const char *resource, const json_t *object);
+};
+
+struct store_key {
+    const char *resource;
+    const char *namespace; /* "" for what has none */
+    const char *name;
+};
+
+/* Makes the file when it is missing. MUSTER_ECREATE: cannot be made or written (or the disk is
+ * full); MUSTER_EDATA: not a database, damaged, or of a newer muster; the sentence says what to do.
+ * `options` may be NULL. */
+int store_open(const char *path, const struct store_options *options, struct store **ret,
+               struct muster_err *err);
+struct store *store_close(struct store *store);
+
+/* The newest resourceVersion. */
+int64_t store_version(const struct store *store);
+
+/* ---- Reading ---- */
+
+/* MUSTER_ENOENT when there is none. New reference. */
+int store_get(struct store *store, struct store_key key, json_t **ret, struct muster_err *err);
+
+struct store_query {
+    const char *resource;
+    const char *namespace;         /* NULL: all */
+    const struct selector *labels; /* NULL: any */
+    const struct selector *fields; /* NULL: any */
+    const char *owner_uid;         /* NULL: any; else only what has an ownerReference to it */
+    int64_t limit;                 /* 0: all */
+    const char *next;              /* NULL, or what the page before gave */
+};
+
+struct store_page {
+    json_t *items;   /* array, by namespace and name */
+    int64_t version; /* a watch from here misses nothing, also when pages were read in between */
+    char *next;      /* NULL on the last page */
+};
+
+/* MUSTER_EGONE: `next` is older than the kept changes; MUSTER_EINVAL: it is not ours. */
+int store_list(struct store *store, const struct store_query *query, struct store_page *ret,
+               struct muster_err *err);
+void store_page_done(struct store_page *page);
+
+/* ---- Writing. `ret` may be NULL; else a new reference to what is stored now. ---- */
+
+/* Namespace and name are in the object's metadata (generateName serves). Sets uid,
+ * resourceVersion, creationTimestamp, generation. MUSTER_EEXIST, MUSTER_ETOOBIG, MUSTER_ECREATE. */
+int store_create(struct store *store, const char *resource, const json_t *object, json_t **ret,
+                 struct muster_err *err);
+
+enum store_part {
+    STORE_ALL,         /* metadata, spec, status */
+    STORE_BUT_STATUS,  /* status stays as it is */
+    STORE_STATUS_ONLY, /* only status is taken */
+};
+
+/* A resourceVersion in the object must be the stored one (MUSTER_ECONFLICT), and a uid too. What
+ * changes nothing gets no new version. */
+int store_update(struct store *store, const char *resource, const json_t *object,
+                 enum store_part part, json_t **ret, struct muster_err *err);
+
+enum store_dependents {
+    STORE_CASCADE, /* what the object owns is deleted as well, each with its own grace */
+    STORE_ORPHAN,  /* … stays, without the owner reference */
+};
+
+struct store_delete_options {
+    const char *uid;     /* NULL, or must be the stored one (MUSTER_ECONFLICT) */
+    const char *version; /* the same for the resourceVersion */
+    int64_t grace_s;     /* STORE_GRACE_DEFAULT: as options.grace_s says; 0: now */
+    enum store_dependents dependents;
+};
+
+enum { STORE_GRACE_DEFAULT = -1 };
+
+/* `options` may be NULL. *ret: the object as it was last, or as it is now when its grace runs. */
+int store_delete(struct store *store, struct store_key key,
+                 const struct store_delete_options *options, json_t **ret, struct muster_err *err);
+
+/* ---- Transactions ---- */
+
+/* Not nested. Writes outside of one are a transaction each. */
+int store_begin(struct store *store, struct muster_err *err);
+/* When it fails everything since store_begin is undone. */
+int store_commit(struct store *store, struct muster_err *err);
+void store_rollback(struct store *store);
+
+/* ---- Watching ---- */
+
+enum store_change_kind { STORE_ADDED, STORE_MODIFIED, STORE_DELETED };
+
+struct store_change {
+    enum store_change_kind kind;
+    int64_t version;
+    struct store_key key;
+    json_t *object; /* borrowed; for STORE_DELETED the last state, with the version of its end */
+    /* Borrowed; the state before as far as selectors can see it; NULL for STORE_ADDED. */
+    json_t *before;
+};
+
+struct store_watch_options {
+    const char *resource;  /* NULL: every */
+    const char *namespace; /* NULL: every */
+    int64_t after_version; /* changes after this one are replayed; STORE_FROM_NOW: none */
+};
+
+enum { STORE_FROM_NOW = -1 };
+
+/* Must not write to the store; may store_unwatch itself or another. */
+typedef void (*store_watch_fn)(void *arg, const struct store_change *change);
+
+/* Replays before it returns. MUSTER_EGONE: the version is older than the kept changes (list again);
+ * MUSTER_EINVAL: it is in the future. */
+int store_watch(struct store *store, const struct store_watch_options *options, store_watch_fn fn,
+                void *arg, struct store_watch **ret, struct muster_err *err);
+void store_unwatch(struct store_watch *watch);
