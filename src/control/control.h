@@ -1,0 +1,116 @@
+/* What an operator decides: from a job and what exists for it, what must be done next.
+ *
+ * Level-triggered: a step knows nothing but the view, so it may be repeated, skipped, or run on an
+ * old view. The driver (embedded controller or operator) carries effects out in their order and
+ * stops at the first that fails; the next step starts from what was reached. What a step must
+ * remember (counted failures, restart delays) lies in the job's annotations, and is written before
+ * the deed it is about.
+ *
+ * Layer: pure. Ownership: the view borrows; the effects own what they hold (control_effects_done).
+ * Not thread-safe. Source: training-operator v1.9.4; docs/differences.md says where and why not.
+ */
+#pragma once
+
+#include "base/buf.h"
+
+#include <jansson.h>
+#include <muster/err.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* More is left for the next step, which WAKE_AT asks for at once. */
+enum { CONTROL_EFFECTS_MAX = 1024 };
+
+struct control_view {
+    json_t *job;            /* the PyTorchJob as stored */
+    const json_t *pods;     /* arrays of objects of the job's namespace: those with the job's */
+    const json_t *services; /* labels, or any superset (strangers are left alone) */
+    const json_t *claims;   /* PersistentVolumeClaims; needed only with volumeClaimTemplates */
+    int64_t now_unix_ms;
+};
+
+/* X(name, trace word). Which fields of struct control_effect each one fills is said there. */
+#define CONTROL_EFFECTS(X)                                                                         \
+    X(CREATE_POD, "create pod")                                                                    \
+    X(DELETE_POD, "delete pod")                                                                    \
+    X(CREATE_SERVICE, "create service")                                                            \
+    X(DELETE_SERVICE, "delete service")                                                            \
+    X(CREATE_CLAIM, "create claim")                                                                \
+    X(RECORD_EVENT, "event")                                                                       \
+    X(UPDATE_STATUS, "status")                                                                     \
+    X(ANNOTATE, "annotate")                                                                        \
+    X(DELETE_JOB, "delete job")                                                                    \
+    X(WAKE_AT, "wake")
+
+enum control_effect_kind {
+#define X(name, word) CONTROL_##name,
+    CONTROL_EFFECTS(X)
+#undef X
+};
+
+/* Writes to the job itself (UPDATE_STATUS, ANNOTATE, DELETE_JOB) must fail when the job is no
+ * longer the one of the view: the driver sends the view's resourceVersion along, or the version its
+ * own earlier effect of the same step gave. DELETE_POD and DELETE_SERVICE are for `uid` only. */
+struct control_effect {
+    enum control_effect_kind kind;
+    bool warning;         /* RECORD_EVENT: type Warning, else Normal */
+    json_t *object;       /* CREATE_*: the object; UPDATE_STATUS: the new .status, whole */
+    char *name;           /* *_POD, *_SERVICE, CREATE_CLAIM: object name; ANNOTATE: key;
+                             RECORD_EVENT: reason */
+    char *uid;            /* DELETE_POD, DELETE_SERVICE */
+    char *text;           /* RECORD_EVENT: message; ANNOTATE: value */
+    int64_t at_unix_ms;   /* WAKE_AT: run a step then, also when nothing happens; one per step */
+    int64_t grace_period; /* DELETE_POD: seconds, -1: the pod's own */
+};
+
+struct control_effects {
+    struct control_effect *list;
+    size_t count;
+    size_t room;
+    bool full;   /* CONTROL_EFFECTS_MAX was reached */
+    bool failed; /* out of memory */
+};
+
+/* *ret_effects needs no initialisation; control_effects_done frees what it holds, on success only.
+ * MUSTER_EDATA: the job cannot be read (it must have passed job_check). MUSTER_ENOMEM. */
+int control_reconcile(const struct control_view *view, struct control_effects *ret_effects,
+                      struct muster_err *err);
+void control_effects_done(struct control_effects *effects);
+
+/* The event that tells of a CREATE_* or DELETE_* which the API refused ("Error creating: …");
+ * `ret_event` is valid while effect lives on, and owns nothing. False: no event is due. */
+bool control_refused(const struct control_effect *effect, const char *sentence,
+                     struct control_effect *ret_event);
+
+/* One line per effect, for golden tests and the debug log. */
+void control_trace(const struct control_effects *effects, struct buf *out);
+
+/* NULL, or which promise the effects break for that view. Tests run it after each step. */
+const char *control_check_invariants(const struct control_view *view,
+                                     const struct control_effects *effects);
+
+/* The pod, its Service and its claims as they would be made, for --dry-run and tests. `job` is the
+ * stored object; *ret gets new references. role: "Master" or "Worker". */
+int control_render(json_t *job, const char *role, int index, json_t **ret_pod, json_t **ret_service,
+                   json_t **ret_claims, struct muster_err *err);
+
+/* Why a finished or failing pod failed, first failure first: for `muster run`'s last line and the
+ * job's Failed message. `found` false: no pod of `pods` failed. Texts are borrowed from the pods.
+ */
+struct control_failure {
+    bool found;
+    const char *pod;       /* name */
+    const char *container; /* name, "" when the pod failed as a whole (evicted, deadline) */
+    int rank;              /* node rank: master 0, worker i + 1 (i without a Master) */
+    int exit_code;         /* 128 + signal for a killed one; -1: no container ended */
+    const char *reason;    /* "Error", "OOMKilled", "DeadlineExceeded" … */
+    const char *message;   /* termination message, or "" */
+    int64_t at_unix_ms;
+};
+
+struct control_failure control_first_failure(const json_t *job, const json_t *pods);
+
+/* "mnist-worker-1 (rank 2) exited with code 3", "… was killed by signal 9 (SIGKILL)", "… ran out of
+ * memory and was killed (exit code 137)". */
+void control_failure_text(const struct control_failure *failure, struct buf *out);

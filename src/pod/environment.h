@@ -1,0 +1,42 @@
+/* What a container sees: its environment resolved (env, envFrom, valueFrom) and $(VAR) expanded in
+ * env, command and args.
+ *
+ * Layer: pure: ConfigMaps and Secrets come in as data. Ownership: results are new references.
+ * Source: Kubernetes API reference, Container and EnvVarSource.
+ */
+#pragma once
+
+#include "base/buf.h"
+
+#include <jansson.h>
+#include <muster/err.h>
+#include <stdint.h>
+
+struct pod_sources {
+    const json_t *config_maps; /* object: name → ConfigMap, of the pod's namespace; may be NULL */
+    const json_t *secrets;     /* object: name → Secret (data is base64, stringData plain) */
+    const char *node_name;     /* fieldRef spec.nodeName, status.hostIP, status.podIP */
+    const char *host_ip;
+    const char *pod_ip;
+    int64_t node_cpu_milli; /* resourceFieldRef without a limit */
+    int64_t node_memory_bytes;
+};
+
+/* The environment as an object {"NAME": "value"} in the order of first mention; a later entry of
+ * the same name replaces the value. `container` is the container's spec. Errors are worded as the
+ * kubelet does and suit reason CreateContainerConfigError: MUSTER_ENOENT (a ConfigMap, Secret or
+ * key is missing and not optional), MUSTER_EDATA. */
+int pod_environment(const json_t *pod, const json_t *container, const struct pod_sources *sources,
+                    json_t **ret_env, struct muster_err *err);
+
+/* The words to execute: command + args, expanded. Without a command, `entrypoint` (array of text:
+ * what stands for the image's ENTRYPOINT; may be NULL) takes its place, not expanded. MUSTER_EDATA
+ * when there is neither. */
+int pod_command(const json_t *container, const json_t *entrypoint, const json_t *env,
+                json_t **ret_words, struct muster_err *err);
+
+/* $(NAME) from env; $$ is one $; an unknown name stays as it is written. */
+void pod_expand(const char *text, const json_t *env, struct buf *out);
+
+/* "500m", "1Gi", "2e3" in thousandths; -1 when it is no quantity or does not fit. */
+int64_t pod_quantity_milli(const char *text);

@@ -1,0 +1,105 @@
+/* What a kubelet decides for one pod: which container to start, signal or restart, and what the
+ * pod's status says.
+ *
+ * One machine per pod. The agent feeds it what happened, carries the effects out in their order,
+ * and writes pod_status() to the store at each POD_STATUS. After a crash the machine is built again
+ * from the pod object, then the supervisor's records are fed in (events of attempts already known
+ * change nothing), then POD_ADOPTED.
+ *
+ * Layer: pure: time comes in with each event. Ownership: pod_init/pod_done; the machine holds a
+ * reference to the pod object and reads its spec only at init. Not thread-safe.
+ * Source: kubelet's documented behaviour (pod lifecycle), see docs/differences.md.
+ */
+#pragma once
+
+#include "base/buf.h"
+
+#include <jansson.h>
+#include <muster/err.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { POD_CONTAINERS_MAX = 32, POD_EFFECTS_MAX = 2 * POD_CONTAINERS_MAX + 4 };
+
+/* Containers are numbered over the whole pod: init containers first, in order, then the main ones.
+ * An attempt counts from 0: attempt n is the start after n restarts. */
+enum pod_event_kind {
+    POD_TICK,         /* time passed */
+    POD_SCHEDULED,    /* its resources are reserved: containers may start */
+    POD_STARTED,      /* container, attempt: its process runs */
+    POD_EXITED,       /* container, attempt: ended with code (128 + signal when killed), oom */
+    POD_START_FAILED, /* container, attempt: never ran. code > 0: ends as if it had exited with that
+                         code (a command that cannot be executed); code 0: tried again with back-off
+                         (missing ConfigMap, image …) */
+    POD_DELETE,       /* the object has a deletionTimestamp; grace_s: 0 kills at once */
+    POD_ADOPTED,      /* all records of a former agent were fed in: carry on */
+    POD_LOST,         /* its processes are gone with no record (reboot): reason, message */
+};
+
+struct pod_event {
+    enum pod_event_kind kind;
+    int64_t now_unix_ms;
+    size_t container;
+    int attempt;
+    int code;
+    bool oom;
+    int64_t at_unix_ms; /* STARTED, EXITED: when it happened; 0: now */
+    int64_t grace_s;    /* DELETE; negative: the pod's terminationGracePeriodSeconds */
+    const char *reason; /* START_FAILED, LOST: borrowed for the call */
+    const char *message;
+};
+
+enum pod_effect_kind {
+    POD_START,   /* container, attempt: at most once each, also over crashes (the supervisor's
+                    record decides) */
+    POD_SIGNAL,  /* container, attempt, signal (SIGTERM or SIGKILL) to its whole process group */
+    POD_STATUS,  /* pod_status() changed: write it */
+    POD_WAKE_AT, /* at_unix_ms: feed a TICK then; one per step, replaces the former */
+    POD_GONE,    /* deleted and all its processes ended: remove the object */
+};
+
+struct pod_effect {
+    enum pod_effect_kind kind;
+    size_t container;
+    int attempt;
+    int signal;
+    int64_t at_unix_ms;
+};
+
+struct pod_effects {
+    struct pod_effect list[POD_EFFECTS_MAX];
+    size_t count;
+};
+
+struct pod; /* the machine */
+
+/* Where the pod runs. Texts are copied. */
+struct pod_place {
+    const char *node_name;
+    const char *host_ip;
+    const char *pod_ip;
+};
+
+/* Reads spec and, after a crash, status. Nothing happens until the first event. MUSTER_EDATA: no or
+ * too many containers. NULL on failure. */
+struct pod *pod_new(json_t *object, const struct pod_place *place, struct muster_err *err);
+struct pod *pod_free(struct pod *pod);
+
+void pod_step(struct pod *pod, const struct pod_event *event, struct pod_effects *ret_effects);
+
+/* The status object as kubectl expects it; new reference, NULL when out of memory. */
+json_t *pod_status(const struct pod *pod);
+
+size_t pod_container_count(const struct pod *pod);
+/* The container's spec and name; borrowed. */
+const json_t *pod_container(const struct pod *pod, size_t container);
+const char *pod_container_name(const struct pod *pod, size_t container);
+bool pod_container_is_init(const struct pod *pod, size_t container);
+/* Succeeded or Failed, and no process left. */
+bool pod_is_finished(const struct pod *pod);
+
+/* NULL, or which promise the machine breaks. Tests run it after each step. */
+const char *pod_check_invariants(const struct pod *pod, const struct pod_effects *effects);
+/* One line per effect. */
+void pod_trace(const struct pod_effects *effects, struct buf *out);
