@@ -1,0 +1,290 @@
+/* See volumes.h. Object names were checked by the API (DNS labels), file names inside them are
+ * checked here. */
+#include "daemon/volumes.h"
+
+#include "base/cleanup.h"
+#include "base/doc.h"
+#include "base/file.h"
+
+#include <gnutls/gnutls.h>
+#include <string.h>
+
+struct request {
+    const struct volume_sources *sources;
+    const char *namespace;
+    const char *name;     /* the volume's */
+    const json_t *source; /* what stands under the kind's key */
+    struct muster_err *err;
+};
+
+static int out_of_memory(struct muster_err *err)
+{
+    return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+}
+
+char *volumes_claim_folder(const char *home, const char *namespace, const char *claim)
+{
+    char *path = NULL;
+    return asprintf(&path, "%s/volumes/%s/%s", home, namespace, claim) < 0 ? NULL : path;
+}
+
+static char *pod_volume_folder(const struct request *q)
+{
+    char *path = NULL;
+    return asprintf(&path, "%s/volumes/%s", q->sources->folder, q->name) < 0 ? NULL : path;
+}
+
+static int made(char *folder, char **ret_path, struct muster_err *err)
+{
+    if (!folder) {
+        return out_of_memory(err);
+    }
+    int r = file_mkdir(folder, 0777, err);
+    if (r < 0) {
+        free(folder);
+        return r;
+    }
+    *ret_path = folder;
+    return 0;
+}
+
+static int make_empty_dir(const struct request *q, char **ret_path)
+{
+    return made(pod_volume_folder(q), ret_path, q->err);
+}
+
+static int make_claim(const struct request *q, char **ret_path)
+{
+    const char *claim = doc_text(q->source, "claimName", "");
+    muster_auto(doc) json_t *object =
+        q->sources->find(q->sources->data, "persistentvolumeclaims", q->namespace, claim);
+    if (!object) {
+        return muster_fail(
+            q->err, MUSTER_ENOENT,
+            "volume %s: there is no persistentvolumeclaim \"%s\" in namespace %s; put one "
+            "into the file, before the job",
+            q->name, claim, q->namespace);
+    }
+    return made(volumes_claim_folder(q->sources->home, q->namespace, claim), ret_path, q->err);
+}
+
+static int make_host_path(const struct request *q, char **ret_path)
+{
+    const char *path = doc_text(q->source, "path", "");
+    const char *type = doc_text(q->source, "type", "");
+    if (strcmp(type, "DirectoryOrCreate") == 0) {
+        int r = file_mkdir(path, 0755, q->err);
+        if (r < 0) {
+            return r;
+        }
+    }
+    if (!file_exists(path)) {
+        return muster_fail(q->err, MUSTER_ENOENT, "volume %s: the host has no %s", q->name, path);
+    }
+    char *copy = strdup(path);
+    if (!copy) {
+        return out_of_memory(q->err);
+    }
+    *ret_path = copy;
+    return 0;
+}
+
+/* A key becomes a file name: nothing that climbs out of the folder. */
+static bool is_file_name(const char *name)
+{
+    return *name && !strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+}
+
+static int write_key(const struct request *q, const char *folder, const char *file,
+                     const void *bytes, size_t count)
+{
+    if (!is_file_name(file)) {
+        return muster_fail(q->err, MUSTER_EDATA, "volume %s: \"%s\" is not a file name", q->name,
+                           file);
+    }
+    muster_auto(free) char *path = file_join(folder, file);
+    int64_t mode = doc_int(q->source, "defaultMode", 0644);
+    return path ? file_write(path, bytes, count, (mode_t)(mode & 0777), q->err)
+                : out_of_memory(q->err);
+}
+
+static int write_encoded(const struct request *q, const char *folder, const char *file,
+                         const char *text)
+{
+    const gnutls_datum_t encoded = {(unsigned char *)text, (unsigned)strlen(text)};
+    gnutls_datum_t plain = {0};
+    if (encoded.size && gnutls_base64_decode2(&encoded, &plain) < 0) {
+        return muster_fail(q->err, MUSTER_EDATA, "volume %s: the value of %s is not base64",
+                           q->name, file);
+    }
+    int r = write_key(q, folder, file, plain.data ? (void *)plain.data : "", plain.size);
+    gnutls_free(plain.data);
+    return r;
+}
+
+static int write_value(const struct request *q, const json_t *object, const char *folder,
+                       const char *key, const char *file)
+{
+    bool secret = strcmp(doc_text(object, "kind", ""), "Secret") == 0;
+    const char *text = json_string_value(json_object_get(doc_at(object, "data"), key));
+    const char *binary = json_string_value(json_object_get(doc_at(object, "binaryData"), key));
+    if (text && !secret) {
+        return write_key(q, folder, file, text, strlen(text));
+    }
+    if (text || binary) {
+        return write_encoded(q, folder, file, text ? text : binary);
+    }
+    if (doc_bool(q->source, "optional", false)) {
+        return 0;
+    }
+    return muster_fail(q->err, MUSTER_ENOENT, "volume %s: %s has no key %s", q->name,
+                       doc_text(object, "metadata.name", "?"), key);
+}
+
+static int write_items(const struct request *q, const json_t *object, const char *folder)
+{
+    size_t i;
+    json_t *item;
+    int r = 0;
+    json_array_foreach(doc_at(q->source, "items"), i, item)
+    {
+        const char *key = doc_text(item, "key", "");
+        r = r < 0 ? r : write_value(q, object, folder, key, doc_text(item, "path", key));
+    }
+    return r;
+}
+
+static int write_all(const struct request *q, const json_t *object, const char *folder)
+{
+    static const char *const sections[] = {"data", "binaryData"};
+    int r = 0;
+    for (size_t s = 0; s < sizeof sections / sizeof sections[0]; s++) {
+        const char *key;
+        json_t *value;
+        json_object_foreach(doc_at(object, sections[s]), key, value)
+        {
+            r = r < 0 ? r : write_value(q, object, folder, key, key);
+        }
+    }
+    return r;
+}
+
+static int make_files(const struct request *q, const char *resource, const char *name,
+                      char **ret_path)
+{
+    muster_auto(doc) json_t *object =
+        q->sources->find(q->sources->data, resource, q->namespace, name);
+    if (!object && !doc_bool(q->source, "optional", false)) {
+        return muster_fail(q->err, MUSTER_ENOENT,
+                           "volume %s: there is no %s \"%s\" in namespace %s", q->name, resource,
+                           name, q->namespace);
+    }
+    char *folder = NULL;
+    int r = made(pod_volume_folder(q), &folder, q->err);
+    if (r == 0 && object) {
+        r = doc_at(q->source, "items") ? write_items(q, object, folder)
+                                       : write_all(q, object, folder);
+    }
+    if (r < 0) {
+        free(folder);
+        return r;
+    }
+    *ret_path = folder;
+    return 0;
+}
+
+static int make_config_map(const struct request *q, char **ret_path)
+{
+    return make_files(q, "configmaps", doc_text(q->source, "name", ""), ret_path);
+}
+
+static int make_secret(const struct request *q, char **ret_path)
+{
+    return make_files(q, "secrets", doc_text(q->source, "secretName", ""), ret_path);
+}
+
+static const struct kind {
+    const char *key;
+    int (*make)(const struct request *q, char **ret_path);
+} kinds[] = {
+    {"emptyDir", make_empty_dir}, {"persistentVolumeClaim", make_claim},
+    {"hostPath", make_host_path}, {"configMap", make_config_map},
+    {"secret", make_secret},
+};
+
+static int make_volume(const struct volume_sources *sources, const json_t *pod,
+                       const json_t *volume, char **ret_path, struct muster_err *err)
+{
+    struct request q = {.sources = sources,
+                        .namespace = doc_text(pod, "metadata.namespace", "default"),
+                        .name = doc_text(volume, "name", "?"),
+                        .err = err};
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        q.source = json_object_get(volume, kinds[i].key);
+        if (q.source) {
+            return kinds[i].make(&q, ret_path);
+        }
+    }
+    if (json_object_size(volume) == 1) { /* only a name: Kubernetes takes it for an emptyDir */
+        return make_empty_dir(&q, ret_path);
+    }
+    return muster_fail(
+        err, MUSTER_EUNSUPPORTED,
+        "volume %s: this kind of volume exists on a cluster only; use emptyDir, hostPath, "
+        "configMap, secret or persistentVolumeClaim",
+        q.name);
+}
+
+static const json_t *find_volume(const json_t *pod, const char *name)
+{
+    size_t i;
+    json_t *volume;
+    json_array_foreach(doc_at(pod, "spec.volumes"), i, volume)
+    {
+        if (strcmp(doc_text(volume, "name", ""), name) == 0) {
+            return volume;
+        }
+    }
+    return NULL;
+}
+
+static int mount_one(const struct volume_sources *sources, const json_t *pod, const json_t *mount,
+                     json_t *mounts, struct muster_err *err)
+{
+    const char *name = doc_text(mount, "name", "");
+    const json_t *volume = find_volume(pod, name);
+    if (!volume) {
+        return muster_fail(err, MUSTER_EDATA, "volumeMount %s: spec.volumes has no such volume",
+                           name);
+    }
+    muster_auto(free) char *path = NULL;
+    int r = make_volume(sources, pod, volume, &path, err);
+    if (r < 0) {
+        return r;
+    }
+    json_t *entry =
+        json_pack("{s:s, s:s, s:s, s:b}", "name", name, "hostPath", path, "mountPath",
+                  doc_text(mount, "mountPath", ""), "readOnly", doc_bool(mount, "readOnly", false));
+    const char *sub_path = doc_text(mount, "subPath", NULL);
+    if (entry && sub_path) {
+        json_object_set_new(entry, "subPath", json_string(sub_path));
+    }
+    return json_array_append_new(mounts, entry) == 0 ? 0 : out_of_memory(err);
+}
+
+int volumes_mount(const struct volume_sources *sources, const json_t *pod, const json_t *container,
+                  json_t **ret_mounts, struct muster_err *err)
+{
+    muster_auto(doc) json_t *mounts = json_array();
+    size_t i;
+    json_t *mount;
+    json_array_foreach(doc_at(container, "volumeMounts"), i, mount)
+    {
+        int r = mount_one(sources, pod, mount, mounts, err);
+        if (r < 0) {
+            return r;
+        }
+    }
+    *ret_mounts = muster_take(mounts);
+    return 0;
+}

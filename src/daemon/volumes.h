@@ -1,0 +1,31 @@
+/* A pod's volumes as folders of this machine.
+ *
+ *     configMap, secret   files written under the pod's folder
+ *     emptyDir            a folder under the pod's folder, gone with the pod
+ *     hostPath            the path itself
+ *     persistentVolumeClaim   volumes/NAMESPACE/CLAIM under MUSTER_HOME, kept between jobs
+ *
+ * Layer: program (daemon). Ownership: everything borrowed but what is returned. One thread.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <muster/err.h>
+
+struct volume_sources {
+    const char *home;   /* MUSTER_HOME */
+    const char *folder; /* the pod's own folder */
+    /* A new reference to an object of the pod's namespace ("configmaps", "secrets",
+     * "persistentvolumeclaims"), or NULL. */
+    json_t *(*find)(void *data, const char *resource, const char *namespace, const char *name);
+    void *data;
+};
+
+/* Makes every volume that `container` mounts and lists the mounts as the supervisor takes them:
+ * [{"name","hostPath","mountPath","readOnly","subPath"}]. MUSTER_ENOENT: an object is missing (it
+ * may come yet); MUSTER_EUNSUPPORTED: a kind of volume that this machine has not. */
+int volumes_mount(const struct volume_sources *sources, const json_t *pod, const json_t *container,
+                  json_t **ret_mounts, struct muster_err *err);
+
+/* The folder of a claim; the caller frees. */
+char *volumes_claim_folder(const char *home, const char *namespace, const char *claim);

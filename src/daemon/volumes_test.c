@@ -1,0 +1,133 @@
+/* Volumes become folders; what is missing is named. */
+#include "base/cleanup.h"
+#include "base/doc.h"
+#include "base/file.h"
+#include "base/test.h"
+#include "daemon/volumes.h"
+
+static json_t *parse(const char *text)
+{
+    json_t *doc = NULL;
+    assert_int_equal(doc_parse(text, strlen(text), &doc, NULL), 0);
+    return doc;
+}
+
+/* The cluster of this test: one ConfigMap, one Secret ("aGk=" is "hi"), one claim. */
+static json_t *find(void *data, const char *resource, const char *namespace, const char *name)
+{
+    (void)data;
+    assert_string_equal(namespace, "team");
+    if (strcmp(name, "settings") == 0 && strcmp(resource, "configmaps") == 0) {
+        return parse("{\"kind\":\"ConfigMap\",\"data\":{\"a.txt\":\"A\",\"b.txt\":\"B\"}}");
+    }
+    if (strcmp(name, "keys") == 0 && strcmp(resource, "secrets") == 0) {
+        return parse("{\"kind\":\"Secret\",\"data\":{\"token\":\"aGk=\"}}");
+    }
+    return strcmp(name, "data") == 0 ? json_object() : NULL;
+}
+
+static int mount(const char *folder, const char *volume, json_t **ret, struct muster_err *err)
+{
+    muster_auto(free) char *text = NULL;
+    assert_true(asprintf(&text,
+                         "{\"metadata\":{\"namespace\":\"team\"},\"spec\":{\"volumes\":[%s]}}",
+                         volume) > 0);
+    muster_auto(doc) json_t *pod = parse(text);
+    muster_auto(doc) json_t *container =
+        parse("{\"volumeMounts\":[{\"name\":\"v\",\"mountPath\":\"/m\",\"readOnly\":true}]}");
+    const struct volume_sources sources = {.home = folder, .folder = folder, .find = find};
+    return volumes_mount(&sources, pod, container, ret, err);
+}
+
+static void assert_content(const json_t *mounts, const char *file, const char *expected)
+{
+    muster_auto(free) char *path = file_join(doc_text(mounts, "0.hostPath", "?"), file);
+    muster_auto(free) char *text = NULL;
+    assert_int_equal(file_read(path, 100, &text, NULL, NULL), 0);
+    assert_string_equal(text, expected);
+}
+
+static void config_maps_and_secrets_become_files(void **state)
+{
+    muster_auto(doc) json_t *map = NULL;
+    assert_int_equal(
+        mount(*state, "{\"name\":\"v\",\"configMap\":{\"name\":\"settings\"}}", &map, NULL), 0);
+    assert_content(map, "a.txt", "A");
+    assert_content(map, "b.txt", "B");
+    assert_true(doc_bool(map, "0.readOnly", false));
+    muster_auto(doc) json_t *secret = NULL;
+    assert_int_equal(
+        mount(
+            *state,
+            "{\"name\":\"v\",\"secret\":{\"secretName\":\"keys\",\"items\":[{\"key\":\"token\",\"path\":\"t\"}]}}",
+            &secret, NULL),
+        0);
+    assert_content(secret, "t", "hi");
+}
+
+static void claims_are_kept_under_their_namespace(void **state)
+{
+    muster_auto(doc) json_t *mounts = NULL;
+    assert_int_equal(mount(*state,
+                           "{\"name\":\"v\",\"persistentVolumeClaim\":{\"claimName\":\"data\"}}",
+                           &mounts, NULL),
+                     0);
+    muster_auto(free) char *expected = volumes_claim_folder(*state, "team", "data");
+    assert_string_equal(doc_text(mounts, "0.hostPath", ""), expected);
+    assert_true(file_exists(expected));
+}
+
+static void what_is_missing_is_named(void **state)
+{
+    static const struct {
+        const char *volume;
+        int code;
+        const char *says;
+    } table[] = {
+        {"{\"name\":\"v\",\"persistentVolumeClaim\":{\"claimName\":\"none\"}}", MUSTER_ENOENT,
+         "persistentvolumeclaim \"none\""},
+        {"{\"name\":\"v\",\"configMap\":{\"name\":\"none\"}}", MUSTER_ENOENT,
+         "configmaps \"none\""},
+        {"{\"name\":\"v\",\"configMap\":{\"name\":\"settings\",\"items\":[{\"key\":\"z\",\"path\":\"z\"}]}}",
+         MUSTER_ENOENT, "no key z"},
+        {"{\"name\":\"v\",\"configMap\":{\"name\":\"settings\",\"items\":[{\"key\":\"a.txt\",\"path\":\"../x\"}]}}",
+         MUSTER_EDATA, "not a file name"},
+        {"{\"name\":\"v\",\"hostPath\":{\"path\":\"/nonexistent-path\"}}", MUSTER_ENOENT,
+         "/nonexistent-path"},
+        {"{\"name\":\"v\",\"nfs\":{\"server\":\"s\"}}", MUSTER_EUNSUPPORTED, "on a cluster only"},
+        {"{\"name\":\"w\",\"emptyDir\":{}}", MUSTER_EDATA, "no such volume"},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        json_t *mounts = NULL;
+        struct muster_err err = {0};
+        assert_int_equal(mount(*state, table[i].volume, &mounts, &err), table[i].code);
+        assert_non_null(strstr(err.text, table[i].says));
+        assert_null(mounts);
+    }
+}
+
+static int make_folder(void **state)
+{
+    char *folder = strdup("/tmp/muster-volumes-XXXXXX");
+    *state = mkdtemp(folder);
+    return *state ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+    int r = file_remove(*state, NULL);
+    free(*state);
+    return r;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(config_maps_and_secrets_become_files, make_folder,
+                                        remove_folder),
+        cmocka_unit_test_setup_teardown(claims_are_kept_under_their_namespace, make_folder,
+                                        remove_folder),
+        cmocka_unit_test_setup_teardown(what_is_missing_is_named, make_folder, remove_folder),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
