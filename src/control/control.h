@@ -54,14 +54,13 @@ enum control_effect_kind {
  * own earlier effect of the same step gave. DELETE_POD and DELETE_SERVICE are for `uid` only. */
 struct control_effect {
     enum control_effect_kind kind;
-    bool warning;         /* RECORD_EVENT: type Warning, else Normal */
-    json_t *object;       /* CREATE_*: the object; UPDATE_STATUS: the new .status, whole */
-    char *name;           /* *_POD, *_SERVICE, CREATE_CLAIM: object name; ANNOTATE: key;
-                             RECORD_EVENT: reason */
-    char *uid;            /* DELETE_POD, DELETE_SERVICE */
-    char *text;           /* RECORD_EVENT: message; ANNOTATE: value */
-    int64_t at_unix_ms;   /* WAKE_AT: run a step then, also when nothing happens; one per step */
-    int64_t grace_period; /* DELETE_POD: seconds, -1: the pod's own */
+    bool warning;       /* RECORD_EVENT: type Warning, else Normal */
+    json_t *object;     /* CREATE_*: the object; UPDATE_STATUS: the new .status, whole;
+                           ANNOTATE: {"key": "value"…}, to be written in one go; null: removed */
+    char *name;         /* *_POD, *_SERVICE, CREATE_CLAIM: object name; RECORD_EVENT: reason */
+    char *uid;          /* DELETE_POD, DELETE_SERVICE */
+    char *text;         /* RECORD_EVENT: message */
+    int64_t at_unix_ms; /* WAKE_AT: run a step then, also when nothing happens; one per step */
 };
 
 struct control_effects {
@@ -78,10 +77,10 @@ int control_reconcile(const struct control_view *view, struct control_effects *r
                       struct muster_err *err);
 void control_effects_done(struct control_effects *effects);
 
-/* The event that tells of a CREATE_* or DELETE_* which the API refused ("Error creating: …");
- * `ret_event` is valid while effect lives on, and owns nothing. False: no event is due. */
-bool control_refused(const struct control_effect *effect, const char *sentence,
-                     struct control_effect *ret_event);
+/* The event that tells of a CREATE_* or DELETE_* which the API refused ("Error creating: …"), as
+ * the only effect (none for other kinds). MUSTER_ENOMEM. */
+int control_refused(const struct control_effect *effect, const char *sentence,
+                    struct control_effects *ret_effects, struct muster_err *err);
 
 /* One line per effect, for golden tests and the debug log. */
 void control_trace(const struct control_effects *effects, struct buf *out);
