@@ -1,4 +1,5 @@
 /* muster's public C API. Link with `pkg-config --cflags --libs muster`. */
 #pragma once
 
+#include <muster/comm.h>
 #include <muster/err.h>

@@ -1,0 +1,332 @@
+/* Communicators: collectives and messages between the ranks of a parallel program.
+ *
+ *     struct muster_comm *comm;
+ *     struct muster_err err = {0};
+ *     if (muster_comm_from_env(&comm, &err) < 0) { … err.text says why … }
+ *     muster_all_reduce(comm, gradient, gradient, n, MUSTER_F32, MUSTER_SUM, &err);
+ *     muster_comm_free(comm);
+ *
+ * Buffers. They belong to the caller and must stay as they are from the start of a call to its end.
+ * Counts are in elements. `in == out` is in place where a function says so; buffers that overlap
+ * otherwise are an error of the caller. Out of place the input is never written. After an error the
+ * contents of `out` are undefined (in place: of the input, too; muster_comm_input_untouched tells).
+ *
+ * Results. Every rank gets the same bits. Elements are summed in rank order within a host and then
+ * in order of hosts: a function of (world, topology, type, count) only. bf16 and f16 are summed in
+ * f32 and rounded once; integers wrap.
+ *
+ * Order. All ranks start the same collectives on a communicator in the same order; a difference in
+ * operation, type, count, root or order is MUSTER_EMISMATCH and names both sides.
+ *
+ * Errors. Negative codes; err->rank is the peer it is about. After any error but MUSTER_EINVAL the
+ * communicator is closed: every later call returns MUSTER_EABORTED. Free it and form a new one.
+ *
+ * Threads. One thread at a time starts calls on a communicator; abort, state queries, and test and
+ * wait of a request may come from any thread at any time. Free only when no other thread is inside.
+ * The progress thread (one per process) runs non-blocking calls, and sleeps when there are none.
+ * After fork() a child must not use the parent's communicators: calls return MUSTER_EINVAL.
+ *
+ * Cost. Per communicator: one shared segment on each host (about 5 MiB for each of its ranks there,
+ * touched when used) and its descriptor; one listening and three connected sockets per peer on
+ * another host. Calls allocate nothing from the heap on a host.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <muster/err.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct muster_comm;
+struct muster_request;
+struct muster_endpoint;
+
+enum muster_type {
+    MUSTER_BOOL, /* one byte, 0 or 1 */
+    MUSTER_U8,
+    MUSTER_I8,
+    MUSTER_I16,
+    MUSTER_I32,
+    MUSTER_I64,
+    MUSTER_F16,
+    MUSTER_BF16,
+    MUSTER_F32,
+    MUSTER_F64,
+};
+
+enum muster_op {
+    MUSTER_SUM,  /* of bool: or */
+    MUSTER_AVG,  /* the sum divided by the world size; integers truncate */
+    MUSTER_PROD, /* of bool: and */
+    MUSTER_MIN,
+    MUSTER_MAX,
+    MUSTER_BAND, /* bit operations: integers and bool only */
+    MUSTER_BOR,
+    MUSTER_BXOR,
+};
+
+enum { MUSTER_ANY_SOURCE = -1, MUSTER_ANY_TAG = -1 };
+
+/* 1, 2, 4 or 8; 0 for a value that is no type. */
+MUSTER_API size_t muster_type_bytes(enum muster_type type);
+MUSTER_API const char *muster_type_name(enum muster_type type);
+MUSTER_API const char *muster_op_name(enum muster_op op);
+
+/* ---- making and ending communicators ---- */
+
+/* A key/value store that all ranks share, for instance torch's. Called only while a communicator is
+ * made, on the calling thread. get waits for the key until timeout_ms has passed
+ * (MUSTER_ETIMEDOUT); it writes at most capacity bytes and *ret_size. Each callback returns 0 or a
+ * negative code. */
+struct muster_store {
+    void *context;
+    int (*set)(void *context, const char *key, const void *value, size_t size_bytes);
+    int (*get)(void *context, const char *key, void *value, size_t capacity_bytes, size_t *ret_size,
+               int64_t timeout_ms);
+};
+
+/* Start from muster_comm_options_default. */
+struct muster_comm_options {
+    size_t struct_size; /* sizeof(struct muster_comm_options): lets the struct grow */
+    int rank;
+    int size;
+    int64_t timeout_ms; /* of every wait for a live peer; default 30 minutes, as torch has it */
+    int64_t silence_ms; /* a peer whose process gives no sign of life so long is suspected and
+                           expelled; default 900; 0: never */
+    const char *host;   /* rank 0 listens there and the others connect … */
+    int port;
+    const struct muster_store *store; /* … or, when not NULL, they meet here instead */
+    const char *name;      /* tells groups that meet in one store or port apart; NULL: "world" */
+    const char *transport; /* "auto" (or NULL), "shm", "tcp"; MUSTER_TRANSPORT wins over it */
+    uint64_t generation;   /* any number; equal on all ranks */
+    /* Polled by the thread of a blocking call while it waits, at least 10 times a second and after
+     * each signal. Non-zero ends the wait with MUSTER_EINTERRUPTED. */
+    int (*interrupted)(void *context);
+    void *interrupted_context;
+};
+
+MUSTER_API void muster_comm_options_default(struct muster_comm_options *ret);
+
+/* Collective over `size` processes. Waits until all have come, at most timeout_ms. */
+MUSTER_API int muster_comm_create(const struct muster_comm_options *options,
+                                  struct muster_comm **ret, struct muster_err *err);
+
+/* As muster_comm_create, from RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT; under mpirun from
+ * OMPI_COMM_WORLD_RANK and _SIZE, or PMI_RANK and PMI_SIZE. Without any of them: a world of one. */
+MUSTER_API int muster_comm_from_env(struct muster_comm **ret, struct muster_err *err);
+
+/* Collective: ranks with the same colour form a communicator, ordered by (key, old rank). A
+ * negative colour takes no part and gets *ret = NULL. */
+MUSTER_API int muster_comm_split(struct muster_comm *comm, int color, int key,
+                                 struct muster_comm **ret, struct muster_err *err);
+
+/* Ends the communicator and its memory. NULL is fine. Not collective: a peer that still waits for
+ * this rank gets MUSTER_EPEERDEAD with state MUSTER_PEER_CLOSED. */
+MUSTER_API void muster_comm_free(struct muster_comm *comm);
+
+MUSTER_API int muster_comm_rank(const struct muster_comm *comm);
+MUSTER_API int muster_comm_size(const struct muster_comm *comm);
+MUSTER_API uint64_t muster_comm_generation(const struct muster_comm *comm);
+MUSTER_API void muster_comm_set_timeout(struct muster_comm *comm, int64_t timeout_ms);
+
+/* One line on how this communicator moves data ("4 ranks on 1 host, shared memory, avx2"), for
+ * logs. */
+MUSTER_API const char *muster_comm_describe(const struct muster_comm *comm);
+
+/* Memory that collectives use directly, without copies. Collective, the same size everywhere; on
+ * success *ret is zeroed, 64-byte aligned and lives until muster_comm_free or muster_comm_release.
+ * A process forked later shares it, as it does not share ordinary memory. */
+MUSTER_API int muster_comm_alloc(struct muster_comm *comm, size_t size_bytes, void **ret,
+                                 struct muster_err *err);
+/* Collective, in the order of allocation or any other, the same everywhere. */
+MUSTER_API int muster_comm_release(struct muster_comm *comm, void *memory, struct muster_err *err);
+
+/* ---- collectives: block until done ---- */
+
+/* in, out: count elements on every rank. In place: in == out. */
+MUSTER_API int muster_all_reduce(struct muster_comm *comm, const void *in, void *out, size_t count,
+                                 enum muster_type type, enum muster_op op, struct muster_err *err);
+/* As all-reduce, out is written on root only. In place on root: in == out. */
+MUSTER_API int muster_reduce(struct muster_comm *comm, const void *in, void *out, size_t count,
+                             enum muster_type type, enum muster_op op, int root,
+                             struct muster_err *err);
+/* in: size * count elements; rank r gets the r-th count of the sum. In place: out == in + rank *
+ * count. */
+MUSTER_API int muster_reduce_scatter(struct muster_comm *comm, const void *in, void *out,
+                                     size_t count, enum muster_type type, enum muster_op op,
+                                     struct muster_err *err);
+/* in: count elements, out: size * count. In place: in == out + rank * count. */
+MUSTER_API int muster_all_gather(struct muster_comm *comm, const void *in, void *out, size_t count,
+                                 enum muster_type type, struct muster_err *err);
+/* Rank r brings counts[r] elements (counts is the same on all ranks); out holds them in rank order.
+ */
+MUSTER_API int muster_all_gatherv(struct muster_comm *comm, const void *in, void *out,
+                                  const size_t *counts, enum muster_type type,
+                                  struct muster_err *err);
+/* buffer: input on root, output elsewhere. */
+MUSTER_API int muster_broadcast(struct muster_comm *comm, void *buffer, size_t count,
+                                enum muster_type type, int root, struct muster_err *err);
+/* out: size * count on root, unused elsewhere. */
+MUSTER_API int muster_gather(struct muster_comm *comm, const void *in, void *out, size_t count,
+                             enum muster_type type, int root, struct muster_err *err);
+/* in: size * count on root, unused elsewhere. */
+MUSTER_API int muster_scatter(struct muster_comm *comm, const void *in, void *out, size_t count,
+                              enum muster_type type, int root, struct muster_err *err);
+/* in, out: size * count; the r-th count of in goes to rank r. Not in place. */
+MUSTER_API int muster_all_to_all(struct muster_comm *comm, const void *in, void *out, size_t count,
+                                 enum muster_type type, struct muster_err *err);
+/* in_counts[r] elements go to rank r, out_counts[r] come from it, packed in rank order.
+ * in_counts[r] here must equal out_counts[here] at r. Not in place. */
+MUSTER_API int muster_all_to_allv(struct muster_comm *comm, const void *in, const size_t *in_counts,
+                                  void *out, const size_t *out_counts, enum muster_type type,
+                                  struct muster_err *err);
+/* Success means that every rank entered this barrier. */
+MUSTER_API int muster_barrier(struct muster_comm *comm, struct muster_err *err);
+
+/* Sums `total_parts` logical parts over one fixed binary tree, so that the bits do not depend on
+ * which rank holds which part, nor on the world size. This rank brings parts first_part …
+ * first_part + num_parts - 1, each of count elements, one after the other in `parts`; the ranks'
+ * ranges are disjoint, ascend with the rank and cover all parts. op: MUSTER_SUM, or MUSTER_AVG over
+ * total_parts. */
+MUSTER_API int muster_all_reduce_parts(struct muster_comm *comm, const void *parts,
+                                       size_t first_part, size_t num_parts, size_t total_parts,
+                                       void *out, size_t count, enum muster_type type,
+                                       enum muster_op op, struct muster_err *err);
+
+/* ---- messages ---- */
+
+/* tag >= 0. Between two ranks messages with equal tags keep their order. A send returns when the
+ * buffer may be used again, which may be before the receive is posted. */
+MUSTER_API int muster_send(struct muster_comm *comm, const void *in, size_t count,
+                           enum muster_type type, int to, int tag, struct muster_err *err);
+
+struct muster_message {
+    int source;
+    int tag;
+    size_t size_bytes;
+};
+/* A message longer than count is MUSTER_ETOOBIG, and leaves the communicator usable; a shorter one
+ * is fine. ret (may be NULL) says who sent it. */
+MUSTER_API int muster_recv(struct muster_comm *comm, void *out, size_t count, enum muster_type type,
+                           int from, int tag, struct muster_message *ret, struct muster_err *err);
+
+/* ---- non-blocking ---- */
+
+enum muster_collective {
+    MUSTER_ALL_REDUCE,
+    MUSTER_REDUCE,
+    MUSTER_REDUCE_SCATTER,
+    MUSTER_ALL_GATHER, /* with out_counts: all-gatherv */
+    MUSTER_BROADCAST,  /* in is ignored */
+    MUSTER_GATHER,
+    MUSTER_SCATTER,
+    MUSTER_ALL_TO_ALL, /* with in_counts and out_counts: all-to-allv */
+    MUSTER_BARRIER,
+    MUSTER_SEND, /* peer = to */
+    MUSTER_RECV, /* peer = from */
+};
+
+/* Any of the calls above as data; fields that a call does not have are ignored. The arrays must
+ * stay until the call ends. */
+struct muster_call {
+    enum muster_collective kind;
+    enum muster_type type;
+    enum muster_op op;
+    int peer; /* root, to or from */
+    int tag;
+    const void *in;
+    void *out;
+    size_t count;
+    const size_t *in_counts;
+    const size_t *out_counts;
+};
+
+/* Runs a call to its end, as the function of its name does. */
+MUSTER_API int muster_run(struct muster_comm *comm, const struct muster_call *call,
+                          struct muster_err *err);
+
+/* Starts a call; at most MUSTER_MAX_IN_FLIGHT of a communicator may be under way. Small all-gathers
+ * (up to 4 KiB a rank) overtake large calls; everything else of a communicator runs in order. */
+enum { MUSTER_MAX_IN_FLIGHT = 1024 };
+MUSTER_API int muster_start(struct muster_comm *comm, const struct muster_call *call,
+                            struct muster_request **ret, struct muster_err *err);
+
+/* 1 when the call has ended well, 0 when it is under way, negative when it failed. */
+MUSTER_API int muster_request_test(struct muster_request *request, struct muster_err *err);
+/* 0 when the call has ended well, MUSTER_ETIMEDOUT when it is still under way after timeout_ms (it
+ * goes on), else its error. timeout_ms < 0: as long as it takes (the communicator's timeout bounds
+ * it). */
+MUSTER_API int muster_request_wait(struct muster_request *request, int64_t timeout_ms,
+                                   struct muster_err *err);
+/* Of a finished receive. */
+MUSTER_API void muster_request_message(const struct muster_request *request,
+                                       struct muster_message *ret);
+/* Called once on the progress thread when the call has ended (at once, on the calling thread, if it
+ * has already). It must not block or call into the communicator. */
+MUSTER_API void muster_request_notify(struct muster_request *request,
+                                      void (*done)(void *context, int code), void *context);
+/* NULL is fine. A call under way goes on, and its buffers must stay until it ends. Free every
+ * request before its communicator or after it, as you like. */
+MUSTER_API void muster_request_free(struct muster_request *request);
+
+/* ---- failure ---- */
+
+/* Closes the communicator on this rank, from any thread. When it returns, no call on it can succeed
+ * any more and no late byte changes this process's memory; calls under way end with
+ * MUSTER_EABORTED, and peers that wait for this rank learn of it within milliseconds. Idempotent.
+ */
+MUSTER_API void muster_comm_abort(struct muster_comm *comm);
+
+enum muster_peer_state {
+    MUSTER_PEER_ALIVE,
+    MUSTER_PEER_DEAD,      /* proven: the kernel said so */
+    MUSTER_PEER_SUSPECTED, /* silent past silence_ms, or its link is lost */
+    MUSTER_PEER_CLOSED,    /* it freed or aborted this communicator */
+};
+
+struct muster_comm_state {
+    uint64_t generation;
+    uint64_t started;    /* collectives that this rank has started … */
+    uint64_t completed;  /* … and the last one that completed here (they are numbered from 1) */
+    int closed;          /* 0, or the negative code that closed it */
+    int input_untouched; /* of the call that failed: its input is as the caller gave it */
+};
+/* Answered at any time, from any thread, also while another computes or waits. peers may be NULL,
+ * or has room for comm's size. */
+MUSTER_API void muster_comm_query(struct muster_comm *comm, struct muster_comm_state *ret,
+                                  enum muster_peer_state *ret_peers);
+MUSTER_API const char *muster_peer_state_name(enum muster_peer_state state);
+
+/* ---- elastic: communicators from an explicit list ---- */
+
+/* How to reach one incarnation of a process: opaque, fixed size, may be sent anywhere. */
+enum { MUSTER_MEMBER_BYTES = 128 };
+struct muster_member {
+    unsigned char bytes[MUSTER_MEMBER_BYTES];
+};
+
+/* Opens the sockets by which this process can be made a member. Other processes may connect at
+ * once; nothing is answered until muster_comm_form. host: the address other hosts reach us by,
+ * NULL: that of the default route. */
+MUSTER_API int muster_endpoint_open(const char *host, struct muster_endpoint **ret,
+                                    struct muster_err *err);
+MUSTER_API void muster_endpoint_member(const struct muster_endpoint *endpoint,
+                                       struct muster_member *ret);
+MUSTER_API void muster_endpoint_close(struct muster_endpoint *endpoint);
+
+/* A communicator of exactly these members, in this order; all of them call it with the same list
+ * and generation, in any mixture with other communicators' calls. Needs no store. options:
+ * timeout_ms, silence_ms, transport and interrupted are used; NULL: defaults. */
+MUSTER_API int muster_comm_form(struct muster_endpoint *endpoint,
+                                const struct muster_member *members, int size, int my_index,
+                                uint64_t generation, int64_t deadline_ms,
+                                const struct muster_comm_options *options, struct muster_comm **ret,
+                                struct muster_err *err);
+
+#ifdef __cplusplus
+}
+#endif
