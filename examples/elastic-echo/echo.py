@@ -1,0 +1,24 @@
+#!/usr/bin/env python3
+"""Elastic echo: the processes that are there form a group, say how many they are, and end.
+
+The number is what the rendezvous found, between minReplicas and maxReplicas: it is not written in the job.
+"""
+import os
+
+import torch
+import torch.distributed as dist
+
+
+def main():
+    dist.init_process_group('gloo')
+    rank, world = dist.get_rank(), dist.get_world_size()
+    names = [torch.zeros(1, dtype=torch.long) for _ in range(world)]
+    dist.all_gather(names, torch.tensor([os.getpid()]))
+    print(f'hello from rank {rank} of {world}, restart {os.environ["TORCHELASTIC_RESTART_COUNT"]}', flush=True)
+    assert len({int(name) for name in names}) == world
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+if __name__ == '__main__':
+    main()
