@@ -10,6 +10,8 @@
  */
 #pragma once
 
+#include "base/buf.h"
+
 #include <jansson.h>
 #include <muster/err.h>
 #include <stdbool.h>
@@ -62,6 +64,11 @@ void yaml_done(struct yaml_stream *stream);
 /* Where the value at a field path ("spec.containers[0].image", as in messages) starts; its key for
  * a mapping entry. A path that does not exist gives the place of its nearest ancestor. */
 struct yaml_place yaml_place_of(const struct yaml_document *document, const char *path);
+
+/* One more step of a field path: "spec" then "spec.containers" then "spec.containers[0]"; a key
+ * that is no plain word is put in brackets, as in "limits[nvidia.com/gpu]". */
+void yaml_path_key(struct buf *path, const char *key);
+void yaml_path_index(struct buf *path, size_t index);
 
 /* Document to YAML text, block style, keys in order, quoted only where needed; the caller frees. */
 char *yaml_print(const json_t *doc);

@@ -1,0 +1,277 @@
+/* See yaml.h. libfyaml scans the text and gives events; everything that could cost more than the
+ * text is long (aliases, depth) is done here, within limits. */
+#include "base/yaml.h"
+
+#include "base/cleanup.h"
+#include "base/yaml_place.h"
+#include "base/yaml_text.h"
+#include "base/yaml_tree.h"
+
+#include <assert.h>
+#include <libfyaml.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FAULTS_MAX = 256, PATH_BYTES_MAX = 64 * 1024 };
+
+const struct yaml_limits yaml_limits_default = {
+    .text_bytes_max = 8 * 1024 * 1024,
+    .nodes_max = 200000,
+    .depth_max = 64,
+    .documents_max = 256,
+};
+
+struct loader {
+    const struct yaml_limits *limits;
+    struct yaml_budget budget;
+    struct yaml_tree tree;
+    bool in_document;
+    struct yaml_place last; /* of the last event that had one */
+    struct yaml_stream stream;
+};
+
+static int out_of_memory(struct muster_err *err)
+{
+    return muster_fail(err, MUSTER_ENOMEM, "YAML: out of memory");
+}
+
+/* Room for one more element of *list, zeroed; NULL when out of memory. */
+static void *grow(void *list, size_t count, size_t size)
+{
+    char **array = list;
+    char *more = reallocarray(*array, count + 1, size);
+    if (!more) {
+        return NULL;
+    }
+    *array = more;
+    return memset(more + count * size, 0, size);
+}
+
+/* Texts are copied. Past FAULTS_MAX faults are dropped: what they say is said already. */
+static int add_fault(struct yaml_stream *stream, const struct yaml_fault *fault)
+{
+    if (stream->fault_count >= FAULTS_MAX && !fault->fatal) {
+        return 0;
+    }
+    struct yaml_fault *new = grow(&stream->faults, stream->fault_count, sizeof *new);
+    if (!new) {
+        return MUSTER_ENOMEM;
+    }
+    stream->fault_count++;
+    new->place = fault->place;
+    new->fatal = fault->fatal;
+    new->message = strdup(fault->message);
+    new->hint = fault->hint ? strdup(fault->hint) : NULL;
+    new->path = fault->path ? strdup(fault->path) : NULL;
+    return new->message ? 0 : MUSTER_ENOMEM;
+}
+
+/* What the tree found wrong in the last event. */
+static int add_tree_fault(struct loader *loader)
+{
+    const struct yaml_tree *tree = &loader->tree;
+    struct buf path;
+    buf_init(&path, PATH_BYTES_MAX);
+    yaml_places_path(tree->places, tree->fault_place, &path);
+    struct yaml_place place = loader->last;
+    if (place.line == 0) {
+        place = yaml_places_get(tree->places, tree->fault_place);
+    }
+    struct yaml_fault fault = {place, false, (char *)tree->fault, (char *)tree->hint,
+                               (char *)buf_str(&path)};
+    int rc = add_fault(&loader->stream, &fault);
+    buf_done(&path);
+    return rc;
+}
+
+/* --- documents --- */
+
+static int open_document(struct loader *loader, struct muster_err *err)
+{
+    if (loader->stream.document_count == loader->limits->documents_max) {
+        return muster_fail(err, MUSTER_ETOOBIG, "YAML: more than %zu documents",
+                           loader->limits->documents_max);
+    }
+    loader->in_document = true;
+    return yaml_tree_init(&loader->tree, &loader->budget);
+}
+
+static int close_document(struct loader *loader)
+{
+    struct yaml_stream *stream = &loader->stream;
+    loader->in_document = false;
+    struct yaml_document *new = grow(&stream->documents, stream->document_count, sizeof *new);
+    if (!new) {
+        yaml_tree_done(&loader->tree);
+        return MUSTER_ENOMEM;
+    }
+    stream->document_count++;
+    new->places = muster_take(loader->tree.places);
+    new->doc = json_is_null(loader->tree.root) ? NULL : json_incref(loader->tree.root);
+    yaml_tree_done(&loader->tree);
+    return 0;
+}
+
+/* --- events --- */
+
+/* NUL-terminated text of a token, owned by it; NULL when there is none. */
+static const char *token_text(struct fy_token *token)
+{
+    return token ? fy_token_get_text0(token) : NULL;
+}
+
+static int take_scalar(struct loader *loader, struct fy_event *event, struct yaml_place place,
+                       struct muster_err *err)
+{
+    struct fy_token *token = event->scalar.value;
+    struct yaml_scalar scalar = {.text = "", .quoting = YAML_PLAIN};
+    if (token) {
+        scalar.text = fy_token_get_text(token, &scalar.length);
+        scalar.quoting = fy_token_scalar_style(token) == FYSS_PLAIN ? YAML_PLAIN : YAML_QUOTED;
+    }
+    if (!scalar.text) {
+        return MUSTER_ENOMEM;
+    }
+    scalar.tag = token_text(event->scalar.tag);
+    return yaml_tree_scalar(&loader->tree, &scalar, token_text(event->scalar.anchor), place, err);
+}
+
+static int take_event(struct loader *loader, struct fy_event *event, struct muster_err *err)
+{
+    const struct fy_mark *mark = fy_event_start_mark(event);
+    struct yaml_place place = {0, 0};
+    if (mark) {
+        place = (struct yaml_place){mark->line + 1, mark->column + 1};
+        loader->last = place;
+    }
+    struct yaml_tree *tree = &loader->tree;
+    switch (event->type) {
+    case FYET_DOCUMENT_START: return open_document(loader, err);
+    case FYET_DOCUMENT_END: return close_document(loader);
+    case FYET_MAPPING_START:
+        return yaml_tree_open(tree, true, token_text(event->mapping_start.anchor), place, err);
+    case FYET_SEQUENCE_START:
+        return yaml_tree_open(tree, false, token_text(event->sequence_start.anchor), place, err);
+    case FYET_MAPPING_END:
+    case FYET_SEQUENCE_END: return yaml_tree_close(tree, err);
+    case FYET_SCALAR: return take_scalar(loader, event, place, err);
+    case FYET_ALIAS: {
+        const char *name = token_text(event->alias.anchor);
+        loader->last.column -= 1; /* the mark is behind the * */
+        return name ? yaml_tree_alias(tree, name, loader->last, err) : MUSTER_ENOMEM;
+    }
+    case FYET_NONE:
+    case FYET_STREAM_START:
+    case FYET_STREAM_END: break;
+    }
+    return 0;
+}
+
+/* The library's first error, as a fatal fault. */
+static int add_syntax_error(struct loader *loader, struct fy_diag *diag, const char *text,
+                            size_t bytes)
+{
+    void *iterator = NULL;
+    const struct fy_diag_error *error = fy_diag_errors_iterate(diag, &iterator);
+    struct yaml_fault fault = {.fatal = true, .place = loader->last};
+    const char *says = "this is no YAML";
+    if (error) {
+        fault.place = (struct yaml_place){error->line, error->column};
+        says = error->msg;
+    }
+    const char *hint;
+    fault.message = (char *)yaml_syntax_sentence(text, bytes, fault.place, says, &hint);
+    fault.hint = (char *)hint;
+    return add_fault(&loader->stream, &fault);
+}
+
+static int read_events(struct loader *loader, struct fy_parser *parser, struct fy_diag *diag,
+                       const char *text, size_t bytes, struct muster_err *err)
+{
+    int rc = fy_parser_set_string(parser, text, bytes) == 0 ? 0 : MUSTER_ENOMEM;
+    while (rc == 0) {
+        struct fy_event *event = fy_parser_parse(parser);
+        if (!event) {
+            break;
+        }
+        rc = take_event(loader, event, err);
+        if (rc == 0 && loader->in_document && loader->tree.fault) {
+            rc = add_tree_fault(loader);
+        }
+        fy_parser_event_free(parser, event);
+    }
+    if (rc == 0 && fy_parser_get_stream_error(parser)) {
+        rc = add_syntax_error(loader, diag, text, bytes);
+    }
+    if (rc == 0 && loader->in_document) {
+        rc = close_document(loader);
+    }
+    return rc;
+}
+
+static int parse(struct loader *loader, const char *text, size_t bytes, struct muster_err *err)
+{
+    struct fy_diag_cfg diag_cfg;
+    fy_diag_cfg_default(&diag_cfg);
+    diag_cfg.fp = NULL;
+    struct fy_diag *diag = fy_diag_create(&diag_cfg);
+    if (!diag) {
+        return MUSTER_ENOMEM;
+    }
+    fy_diag_set_collect_errors(diag, true);
+    struct fy_parse_cfg cfg = {
+        .flags = FYPCF_QUIET | FYPCF_COLLECT_DIAG | FYPCF_DEFAULT_VERSION_1_1 | FYPCF_JSON_NONE |
+                 FYPCF_ALLOW_DUPLICATE_KEYS | FYPCF_SLOPPY_FLOW_INDENTATION,
+        .diag = diag,
+    };
+    struct fy_parser *parser = fy_parser_create(&cfg);
+    int rc = parser ? read_events(loader, parser, diag, text, bytes, err) : MUSTER_ENOMEM;
+    if (parser) {
+        fy_parser_destroy(parser);
+    }
+    fy_diag_destroy(diag);
+    return rc;
+}
+
+int yaml_load(const char *text, size_t bytes, const struct yaml_limits *limits,
+              struct yaml_stream *ret, struct muster_err *err)
+{
+    if (bytes > limits->text_bytes_max) {
+        return muster_fail(err, MUSTER_ETOOBIG, "YAML: %zu bytes, more than the %zu allowed", bytes,
+                           limits->text_bytes_max);
+    }
+    struct loader loader = {
+        .limits = limits,
+        .budget = {limits->nodes_max, limits->text_bytes_max, limits->depth_max},
+    };
+    struct yaml_fault fault = {.fatal = true};
+    const char *hint = NULL;
+    fault.message = (char *)yaml_text_fault(text, bytes, &fault.place, &hint);
+    fault.hint = (char *)hint;
+    int rc = fault.message ? add_fault(&loader.stream, &fault) : parse(&loader, text, bytes, err);
+    if (loader.in_document) {
+        yaml_tree_done(&loader.tree);
+    }
+    if (rc != 0) {
+        yaml_done(&loader.stream);
+        return rc == MUSTER_ENOMEM ? out_of_memory(err) : rc;
+    }
+    *ret = loader.stream;
+    return 0;
+}
+
+void yaml_done(struct yaml_stream *stream)
+{
+    for (size_t i = 0; i < stream->document_count; i++) {
+        json_decref(stream->documents[i].doc);
+        yaml_places_free(stream->documents[i].places);
+    }
+    for (size_t i = 0; i < stream->fault_count; i++) {
+        free(stream->faults[i].message);
+        free(stream->faults[i].hint);
+        free(stream->faults[i].path);
+    }
+    free(stream->documents);
+    free(stream->faults);
+    *stream = (struct yaml_stream){0};
+}

@@ -1,0 +1,23 @@
+/* Where each value of a document stands in the text.
+ *
+ * Layer: base; pure. Used by yaml.c and yaml_tree.c only. Ownership: new/free.
+ */
+#pragma once
+
+#include "base/yaml.h"
+
+enum { YAML_NO_PLACE = -1, YAML_ROOT_PLACE = 0 };
+
+/* Holds the root (place 1:1) already. NULL when out of memory. */
+struct yaml_places *yaml_places_new(void);
+struct yaml_places *yaml_places_free(struct yaml_places *places);
+
+/* Adds what stands under `parent`: with a key in a mapping, the next element of a list when key is
+ * NULL. Returns its id, YAML_NO_PLACE when out of memory or when parent is YAML_NO_PLACE. */
+int yaml_places_add(struct yaml_places *places, int parent, const char *key,
+                    struct yaml_place place);
+
+struct yaml_place yaml_places_get(const struct yaml_places *places, int id);
+
+/* Field path of `id`, appended. */
+void yaml_places_path(const struct yaml_places *places, int id, struct buf *out);

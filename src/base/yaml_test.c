@@ -1,0 +1,263 @@
+/* YAML as people write and break it: what is read, what is said about it, and what is refused. */
+#include "base/doc.h"
+#include "base/test.h"
+#include "base/yaml.h"
+
+/* Documents as JSON, one a line, then the faults as LINE:COLUMN path: message. */
+static void describe(const struct yaml_stream *stream, struct buf *out)
+{
+    for (size_t i = 0; i < stream->document_count; i++) {
+        char *json = stream->documents[i].doc ? doc_print(stream->documents[i].doc) : strdup("-");
+        buf_format(out, "%s\n", json);
+        free(json);
+    }
+    for (size_t i = 0; i < stream->fault_count; i++) {
+        const struct yaml_fault *fault = &stream->faults[i];
+        buf_format(out, "%s%d:%d %s: %s\n", fault->fatal ? "FATAL " : "", fault->place.line,
+                   fault->place.column, fault->path ? fault->path : "", fault->message);
+    }
+}
+
+static void expect(const char *text, size_t bytes, const char *expected)
+{
+    struct yaml_stream stream = {0};
+    struct muster_err err = {0};
+    struct buf out;
+    buf_init(&out, 65536);
+    assert_int_equal(yaml_load(text, bytes, &yaml_limits_default, &stream, &err), 0);
+    describe(&stream, &out);
+    assert_string_equal(buf_str(&out), expected);
+    buf_done(&out);
+    yaml_done(&stream);
+}
+
+struct sample {
+    const char *text;
+    const char *expected;
+};
+
+#define EXPECT_ALL(samples)                                                                        \
+    for (size_t i = 0; i < sizeof(samples) / sizeof(samples)[0]; i++) {                            \
+        expect((samples)[i].text, strlen((samples)[i].text), (samples)[i].expected);               \
+    }
+
+static void scalars_mean_what_they_mean_to_kubernetes(void **state)
+{
+    (void)state;
+    static const struct sample samples[] = {
+        {"[yes, No, on, OFF, y, true]", "[true,false,true,false,true,true]\n"},
+        {"[012, 0o12, 0x1f, 0b11, 08, 1_000, +5]", "[10,10,31,3,8,1000,5]\n"},
+        {"[1.0, 1e3, .5, 1.5e-3]", "[1,1000,0.5,0.0015]\n"},
+        {"[~, null, Null, '']", "[null,null,null,\"\"]\n"},
+        {"[1:30, 2001-01-01, .inf, 1.2.3, 0x, a-b, 500m]",
+         "[\"1:30\",\"2001-01-01\",\".inf\",\"1.2.3\",\"0x\",\"a-b\",\"500m\"]\n"},
+        {"['1', \"yes\", !!str 1, !!int '7']", "[\"1\",\"yes\",\"1\",7]\n"},
+        {"[9223372036854775807, 99999999999999999999]", "[9223372036854775807,1e20]\n"},
+        {"a: |\n  x\n  y\nb: >-\n  x\n  y\n", "{\"a\":\"x\\ny\\n\",\"b\":\"x y\"}\n"},
+        {"1: a\ntrue: b\n", "{\"1\":\"a\",\"true\":\"b\"}\n"},
+    };
+    EXPECT_ALL(samples);
+}
+
+static void json_and_several_documents_are_read(void **state)
+{
+    (void)state;
+    static const struct sample samples[] = {
+        {"{\n\t\"a\": [1, 2.5, null],\n\t\"b\": \"\\ud83d\\ude00\\/\"\n}\n",
+         "{\"a\":[1,2.5,null],\"b\":\"😀/\"}\n"},
+        {"\xef\xbb\xbf"
+         "a: 1\r\nb: 2\r\n",
+         "{\"a\":1,\"b\":2}\n"},
+        {"---\na: 1\n---\n# nothing\n---\nb: 2\n...\n", "{\"a\":1}\n-\n{\"b\":2}\n"},
+        {"", ""},
+        {"# only a comment\n", ""},
+    };
+    EXPECT_ALL(samples);
+}
+
+static void anchors_and_merges_are_expanded(void **state)
+{
+    (void)state;
+    static const struct sample samples[] = {
+        {"a: &x {b: 1}\nc: *x\n", "{\"a\":{\"b\":1},\"c\":{\"b\":1}}\n"},
+        {"a: &x {b: 1, c: 2}\nd:\n  <<: *x\n  b: 3\n",
+         "{\"a\":{\"b\":1,\"c\":2},\"d\":{\"b\":3,\"c\":2}}\n"},
+        {"<<: [{a: 1}, {a: 2, b: 3}]\n", "{\"a\":1,\"b\":3}\n"},
+        {"&k a: 1\nb: *k\n*k : 2\n",
+         "{\"a\":1,\"b\":\"a\"}\n3:1 a: this key is there twice; the first one counts\n"},
+        {"<<: 5\n", "{}\n2:1 : << must merge a mapping or a list of mappings\n"},
+        {"a: &a [*a]\n",
+         "{\"a\":[null]}\n1:8 a[0]: this alias names no anchor that ended before it\n"},
+        {"'<<': 1\n", "{\"<<\":1}\n"},
+    };
+    EXPECT_ALL(samples);
+}
+
+static void faults_are_named_with_their_place_and_reading_goes_on(void **state)
+{
+    (void)state;
+    static const struct sample samples[] = {
+        {"a: 1\nb:\n  c: 2\n  c: {d: 4}\na: 5\n",
+         "{\"a\":1,\"b\":{\"c\":2}}\n"
+         "4:3 b.c: this key is there twice; the first one counts\n"
+         "5:1 a: this key is there twice; the first one counts\n"},
+        {"? [a, b]\n: {c: d}\ne: f\n",
+         "{\"e\":\"f\"}\n1:3 : a key must be text, not a list or mapping\n"},
+        {": 1\na: 2\n", "{\"a\":2}\n1:1 : a key may not be empty or hold a NUL\n"},
+        {"a: \"x\\0y\"\n", "{\"a\":null}\n1:5 a: text may not hold a NUL\n"},
+        {"a: !secret x\n",
+         "{\"a\":\"x\"}\n1:12 a: this tag is not known; the value is taken as text\n"},
+    };
+    EXPECT_ALL(samples);
+}
+
+static void what_stands_before_a_syntax_error_is_kept(void **state)
+{
+    (void)state;
+    static const struct sample samples[] = {
+        {"a:\n  b: [1, 2]\n  - name: x\n    y: 1\n   image: z\n",
+         "{\"a\":{\"b\":[1,2]}}\nFATAL 3:3 : this line is no 'key: value' like those it is aligned with\n"},
+        {"c:\n  - name: x\n  image: y\n",
+         "{\"c\":[{\"name\":\"x\"}]}\nFATAL 3:3 : this line is neither part of the list item above it "
+         "nor a new item\n"},
+        {"a: 1\n\tb: 2\n",
+         "{}\nFATAL 1:4 : a tab indents this line or the next; YAML allows only spaces\n"},
+        {"a: [1, 2\nb: 3\n",
+         "{\"a\":[1,{\"2 b\":3}]}\nFATAL 3:1 : a [ or { above is never closed\n"},
+        {"a: 'x\n", "{}\nFATAL 1:5 : this quote is never closed\n"},
+        {"a: b: c\n", "{}\nFATAL 1:5 : there is a second ': ' on this line\n"},
+        {"a: 1\n---\nb: [\n",
+         "{\"a\":1}\n{\"b\":[]}\nFATAL 4:1 : a [ or { above is never closed\n"},
+        {"a: 1\n b: 2\n",
+         "{}\nFATAL 1:4 : the text here runs into the next line, which holds a key\n"},
+        {"a:\n  b: 1\n c: 2\n",
+         "{\"a\":{\"b\":1}}\nFATAL 3:2 : this line is indented less than the block above it and "
+         "more than the block around that\n"},
+        {"a: @x\n", "{}\nFATAL 1:4 : text may not start with this character\n"},
+    };
+    EXPECT_ALL(samples);
+}
+
+static void bytes_that_are_no_text_are_refused(void **state)
+{
+    (void)state;
+    expect("a: 1\0b\n", 7, "FATAL 1:5 : a NUL byte\n");
+    expect("a: 1\nb: \x1b[2J\n", 12, "FATAL 2:4 : a control character\n");
+    expect("a: \xff\n", 5, "FATAL 1:4 : the bytes here are no UTF-8\n");
+    expect("a: \xed\xa0\x80\n", 7, "FATAL 1:4 : the bytes here are no UTF-8\n");
+    expect("a: \xf0\x9f\x98", 6, "FATAL 1:4 : the bytes here are no UTF-8\n");
+    expect("\xff\xfe"
+           "a\0",
+           4, "FATAL 1:1 : the file is UTF-16\n");
+}
+
+static int load(const char *text, const struct yaml_limits *limits, char *ret_text)
+{
+    struct yaml_stream stream = {0};
+    struct muster_err err = {0};
+    int rc = yaml_load(text, strlen(text), limits, &stream, &err);
+    yaml_done(&stream);
+    memcpy(ret_text, err.text, sizeof err.text);
+    return rc;
+}
+
+static void limits_hold(void **state)
+{
+    (void)state;
+    const struct yaml_limits limits = {64, 10, 4, 2};
+    char says[MUSTER_ERR_TEXT_BYTES];
+    static const struct {
+        const char *text;
+        const char *says; /* NULL: within the limits */
+    } cases[] = {
+        {"[[[[]]]]", NULL},
+        {"[[[[[]]]]]", "nested deeper"},
+        {"[1,2,3,4,5,6,7,8,9]", NULL},
+        {"[1,2,3,4,5,6,7,8,9,10]", "more values"},
+        {"a\n---\nb\n", NULL},
+        {"a\n---\nb\n---\nc\n", "more than 2 documents"},
+        {"a: &x [1,2,3,4]\nb: [*x]\n", "more values"},
+        {"[[[&x [1]], *x]]", NULL},
+        {"[[&x [[1]], [*x]]]", "nested deeper"},
+        {"[aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa]", "72 bytes"},
+        {"[&x aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa, *x, *x]", "more text"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        int rc = load(cases[i].text, &limits, says);
+        bool as_expected =
+            cases[i].says ? rc == MUSTER_ETOOBIG && strstr(says, cases[i].says) : rc == 0;
+        if (!as_expected) {
+            fail_msg("%s: %d %s", cases[i].text, rc, says);
+        }
+    }
+}
+
+static void a_billion_laughs_are_refused_at_once(void **state)
+{
+    (void)state;
+    struct buf text;
+    char says[MUSTER_ERR_TEXT_BYTES];
+    buf_init(&text, 65536);
+    buf_text(&text, "a0: &a0 [lol]\n");
+    for (int i = 1; i < 30; i++) {
+        buf_format(&text, "a%d: &a%d [*a%d,*a%d,*a%d,*a%d]\n", i, i, i - 1, i - 1, i - 1, i - 1);
+    }
+    assert_int_equal(load(buf_str(&text), &yaml_limits_default, says), MUSTER_ETOOBIG);
+    buf_done(&text);
+}
+
+static void every_value_has_its_place(void **state)
+{
+    (void)state;
+    const char *text = "spec:\n"
+                       "  containers:\n"
+                       "  - name: a\n"
+                       "    limits: {nvidia.com/gpu: 1}\n"
+                       "  - ~\n"
+                       "  - image:\n"
+                       "  alias: &x {b: 1}\n"
+                       "  use: *x\n";
+    static const struct {
+        const char *path;
+        struct yaml_place place;
+    } cases[] = {
+        {"", {1, 1}},
+        {"spec", {1, 1}},
+        {"spec.containers", {2, 3}},
+        {"spec.containers[0]", {3, 5}},
+        {"spec.containers[0].name", {3, 5}},
+        {"spec.containers[0].limits[nvidia.com/gpu]", {4, 14}},
+        {"spec.containers[2].image", {6, 5}},
+        {"spec.containers[1]", {5, 5}},
+        {"spec.containers[0].missing.x", {3, 5}}, /* the nearest ancestor */
+        {"spec.containers[10]", {2, 3}},
+        {"spec.use.b", {8, 3}}, /* what an alias repeats stands where the alias does */
+        {"specx", {1, 1}},
+    };
+    struct yaml_stream stream = {0};
+    assert_int_equal(yaml_load(text, strlen(text), &yaml_limits_default, &stream, NULL), 0);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct yaml_place place = yaml_place_of(&stream.documents[0], cases[i].path);
+        if (place.line != cases[i].place.line || place.column != cases[i].place.column) {
+            fail_msg("%s: %d:%d", cases[i].path, place.line, place.column);
+        }
+    }
+    assert_int_equal(yaml_place_of(NULL, "a").line, 0);
+    yaml_done(&stream);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(scalars_mean_what_they_mean_to_kubernetes),
+        cmocka_unit_test(json_and_several_documents_are_read),
+        cmocka_unit_test(anchors_and_merges_are_expanded),
+        cmocka_unit_test(faults_are_named_with_their_place_and_reading_goes_on),
+        cmocka_unit_test(what_stands_before_a_syntax_error_is_kept),
+        cmocka_unit_test(bytes_that_are_no_text_are_refused),
+        cmocka_unit_test(limits_hold),
+        cmocka_unit_test(a_billion_laughs_are_refused_at_once),
+        cmocka_unit_test(every_value_has_its_place),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

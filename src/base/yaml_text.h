@@ -1,0 +1,16 @@
+/* Text that no YAML parser should see, and what a syntax error means in the words of the file.
+ *
+ * Layer: base; pure. Used by yaml.c only.
+ */
+#pragma once
+
+#include "base/yaml.h"
+
+/* What is wrong with the bytes themselves; NULL when nothing is. Static text. */
+const char *yaml_text_fault(const char *text, size_t bytes, struct yaml_place *ret_place,
+                            const char **ret_hint);
+
+/* A sentence for an error that libfyaml reports at `place`, and what helps (NULL: nothing known).
+ */
+const char *yaml_syntax_sentence(const char *text, size_t bytes, struct yaml_place place,
+                                 const char *library_says, const char **ret_hint);

@@ -1,0 +1,409 @@
+/* See yaml_tree.h. Containers are attached to their parent as soon as they open, so that a document
+ * which ends in a syntax error leaves all that was read before it. */
+#include "base/yaml_tree.h"
+
+#include "base/cleanup.h"
+#include "base/doc.h"
+#include "base/yaml_place.h"
+#include "base/yaml_scalar.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct yaml_frame {
+    json_t *value; /* borrowed: its parent, or tree->discarded, owns it */
+    json_t *merge; /* what `<<` gave: a mapping or a list of them; owned */
+    char *key;     /* the key that waits for its value */
+    char *anchor;
+    int place;
+    struct yaml_place key_place;
+    bool has_key;
+    bool merging;   /* the key is `<<` */
+    bool discarded; /* the waiting value stands nowhere */
+};
+
+static int full(struct muster_err *err, const char *what)
+{
+    return muster_fail(err, MUSTER_ETOOBIG, "YAML: %s", what);
+}
+
+static int fault(struct yaml_tree *tree, int place, const char *message, const char *hint)
+{
+    tree->fault = message;
+    tree->hint = hint;
+    tree->fault_place = place;
+    return 0;
+}
+
+int yaml_tree_init(struct yaml_tree *tree, struct yaml_budget *budget)
+{
+    *tree = (struct yaml_tree){.budget = budget};
+    tree->places = yaml_places_new();
+    tree->frames = calloc((size_t)budget->depth_max, sizeof *tree->frames);
+    tree->anchors = json_object();
+    tree->discarded = json_array();
+    if (!tree->places || !tree->frames || !tree->anchors || !tree->discarded) {
+        yaml_tree_done(tree);
+        return MUSTER_ENOMEM;
+    }
+    return 0;
+}
+
+static void frame_done(struct yaml_frame *frame)
+{
+    json_decref(frame->merge);
+    free(frame->key);
+    free(frame->anchor);
+    *frame = (struct yaml_frame){0};
+}
+
+void yaml_tree_done(struct yaml_tree *tree)
+{
+    while (tree->depth > 0) {
+        frame_done(&tree->frames[--tree->depth]);
+    }
+    free(tree->frames);
+    json_decref(tree->root);
+    json_decref(tree->anchors);
+    json_decref(tree->discarded);
+    yaml_places_free(tree->places);
+    *tree = (struct yaml_tree){0};
+}
+
+static struct yaml_frame *top(struct yaml_tree *tree)
+{
+    return tree->depth > 0 ? &tree->frames[tree->depth - 1] : NULL;
+}
+
+static bool awaits_key(struct yaml_tree *tree)
+{
+    struct yaml_frame *frame = top(tree);
+    return frame && json_is_object(frame->value) && !frame->has_key;
+}
+
+static int spend_node(struct yaml_tree *tree, struct muster_err *err)
+{
+    if (tree->budget->nodes == 0) {
+        return full(err, "more values than allowed, aliases counted as often as they are used");
+    }
+    tree->budget->nodes--;
+    return 0;
+}
+
+/* --- keys --- */
+
+static int take_key(struct yaml_tree *tree, const struct yaml_scalar *scalar,
+                    struct yaml_place place)
+{
+    struct yaml_frame *frame = top(tree);
+    frame->has_key = true;
+    frame->key_place = place.line > 0 ? place : yaml_places_get(tree->places, frame->place);
+    frame->merging =
+        scalar->quoting == YAML_PLAIN && scalar->length == 2 && memcmp(scalar->text, "<<", 2) == 0;
+    frame->key = strndup(scalar->text, scalar->length);
+    if (!frame->key) {
+        return MUSTER_ENOMEM;
+    }
+    if (strlen(frame->key) != scalar->length || *frame->key == '\0') {
+        frame->discarded = true;
+        return fault(tree, frame->place, "a key may not be empty or hold a NUL", NULL);
+    }
+    if (!frame->merging && json_object_get(frame->value, frame->key)) {
+        frame->discarded = true;
+        int where = yaml_places_add(tree->places, frame->place, frame->key, frame->key_place);
+        return fault(tree, where, "this key is there twice; the first one counts",
+                     "remove one of them");
+    }
+    return 0;
+}
+
+static int refuse_key(struct yaml_tree *tree)
+{
+    struct yaml_frame *frame = top(tree);
+    frame->has_key = true;
+    frame->discarded = true;
+    return fault(tree, frame->place, "a key must be text, not a list or mapping",
+                 "quote the key if it holds { } [ ] or *");
+}
+
+/* --- values --- */
+
+/* Where the next value will stand; a place is kept for it. */
+static int place_next(struct yaml_tree *tree, struct yaml_place place)
+{
+    struct yaml_frame *frame = top(tree);
+    if (!frame) {
+        return YAML_ROOT_PLACE;
+    }
+    if (frame->has_key) {
+        return frame->discarded || frame->merging
+                   ? YAML_NO_PLACE
+                   : yaml_places_add(tree->places, frame->place, frame->key, frame->key_place);
+    }
+    if (place.line == 0) {
+        place = yaml_places_get(tree->places, frame->place);
+    }
+    return yaml_places_add(tree->places, frame->place, NULL, place);
+}
+
+/* Takes `value`, which may be NULL when out of memory. */
+static int attach(struct yaml_tree *tree, json_t *value)
+{
+    struct yaml_frame *frame = top(tree);
+    if (!value) {
+        return MUSTER_ENOMEM;
+    }
+    if (!frame) {
+        tree->root = value;
+        return 0;
+    }
+    if (json_is_array(frame->value)) {
+        return json_array_append_new(frame->value, value) == 0 ? 0 : MUSTER_ENOMEM;
+    }
+    int rc = 0;
+    if (frame->discarded) {
+        rc = json_array_append_new(tree->discarded, value);
+    } else if (frame->merging) {
+        json_decref(frame->merge);
+        frame->merge = value;
+    } else {
+        rc = json_object_set_new(frame->value, frame->key, value);
+    }
+    free(muster_take(frame->key));
+    frame->has_key = frame->discarded = frame->merging = false;
+    return rc == 0 ? 0 : MUSTER_ENOMEM;
+}
+
+static int remember(struct yaml_tree *tree, const char *anchor, json_t *value)
+{
+    return !anchor || json_object_set(tree->anchors, anchor, value) == 0 ? 0 : MUSTER_ENOMEM;
+}
+
+int yaml_tree_open(struct yaml_tree *tree, bool mapping, const char *anchor,
+                   struct yaml_place place, struct muster_err *err)
+{
+    tree->fault = NULL;
+    int rc = spend_node(tree, err);
+    if (rc != 0) {
+        return rc;
+    }
+    if (tree->depth == tree->budget->depth_max) {
+        return full(err, "nested deeper than allowed");
+    }
+    bool as_key = awaits_key(tree);
+    if (as_key) {
+        refuse_key(tree);
+    }
+    struct yaml_frame frame = {.place = place_next(tree, place)};
+    frame.value = mapping ? json_object() : json_array();
+    rc = attach(tree, frame.value);
+    if (as_key) { /* and what this key stands for is left out as well */
+        top(tree)->has_key = top(tree)->discarded = true;
+    }
+    if (rc == 0 && anchor && !(frame.anchor = strdup(anchor))) {
+        rc = MUSTER_ENOMEM;
+    }
+    if (rc == 0) {
+        tree->frames[tree->depth++] = frame;
+    }
+    return rc;
+}
+
+static int use(struct yaml_tree *tree, const json_t *value, json_t **ret, struct muster_err *err);
+
+/* Keys of a merged mapping give way to those that stand in the mapping itself (YAML 1.1 merge). */
+static int merge_one(struct yaml_tree *tree, json_t *into, json_t *from, struct muster_err *err)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach(from, key, value)
+    {
+        if (json_object_get(into, key)) {
+            continue;
+        }
+        json_t *copy = NULL;
+        int rc = use(tree, value, &copy, err);
+        if (rc != 0) {
+            return rc;
+        }
+        if (json_object_set_new(into, key, copy) != 0) {
+            return MUSTER_ENOMEM;
+        }
+    }
+    return 0;
+}
+
+static int merge(struct yaml_tree *tree, struct yaml_frame *frame, struct muster_err *err)
+{
+    if (json_is_object(frame->merge)) {
+        return merge_one(tree, frame->value, frame->merge, err);
+    }
+    size_t index;
+    json_t *from;
+    bool mappings = json_is_array(frame->merge);
+    json_array_foreach(frame->merge, index, from)
+    {
+        mappings = mappings && json_is_object(from);
+    }
+    if (!mappings) {
+        return fault(tree, frame->place, "<< must merge a mapping or a list of mappings", NULL);
+    }
+    json_array_foreach(frame->merge, index, from)
+    {
+        int rc = merge_one(tree, frame->value, from, err);
+        if (rc != 0) {
+            return rc;
+        }
+    }
+    return 0;
+}
+
+int yaml_tree_close(struct yaml_tree *tree, struct muster_err *err)
+{
+    tree->fault = NULL;
+    assert(tree->depth > 0);
+    struct yaml_frame frame = tree->frames[--tree->depth];
+    int rc = frame.merge ? merge(tree, &frame, err) : 0;
+    if (rc == 0) {
+        rc = remember(tree, frame.anchor, frame.value);
+    }
+    frame_done(&frame);
+    return rc;
+}
+
+static json_t *scalar_value(struct yaml_tree *tree, const struct yaml_scalar *scalar, int place)
+{
+    static const char core[] = "tag:yaml.org,2002:";
+    const char *tag = scalar->tag;
+    if (!tag && scalar->quoting == YAML_PLAIN) {
+        return yaml_resolve(scalar->text, scalar->length);
+    }
+    if (tag && strncmp(tag, core, sizeof core - 1) == 0) {
+        const char *kind = tag + sizeof core - 1;
+        if (strcmp(kind, "int") == 0 || strcmp(kind, "bool") == 0 || strcmp(kind, "float") == 0 ||
+            strcmp(kind, "null") == 0) {
+            return yaml_resolve(scalar->text, scalar->length);
+        }
+        tag = strcmp(kind, "str") == 0 ? NULL : tag;
+    }
+    if (tag) {
+        fault(tree, place, "this tag is not known; the value is taken as text",
+              "remove the tag (!…)");
+    }
+    return json_stringn(scalar->text, scalar->length);
+}
+
+int yaml_tree_scalar(struct yaml_tree *tree, const struct yaml_scalar *scalar, const char *anchor,
+                     struct yaml_place place, struct muster_err *err)
+{
+    tree->fault = NULL;
+    int rc = spend_node(tree, err);
+    if (rc != 0) {
+        return rc;
+    }
+    if (awaits_key(tree)) {
+        muster_auto(doc) json_t *text = json_stringn(scalar->text, scalar->length);
+        rc = text ? remember(tree, anchor, text) : MUSTER_ENOMEM;
+        return rc == 0 ? take_key(tree, scalar, place) : rc;
+    }
+    int where = place_next(tree, place);
+    json_t *value = scalar_value(tree, scalar, where);
+    if (json_is_string(value) && strlen(json_string_value(value)) != json_string_length(value)) {
+        json_decref(value);
+        value = json_null();
+        fault(tree, where, "text may not hold a NUL", NULL);
+    }
+    rc = value ? remember(tree, anchor, value) : MUSTER_ENOMEM;
+    return attach(tree, value) == 0 ? rc : MUSTER_ENOMEM;
+}
+
+/* --- aliases --- */
+
+/* A copy of what an anchor names, paid for from the budget; scalars are shared, being immutable. */
+static int use(struct yaml_tree *tree, const json_t *value, json_t **ret, struct muster_err *err)
+{
+    int rc = spend_node(tree, err);
+    if (rc != 0) {
+        return rc;
+    }
+    size_t bytes = json_string_length(value);
+    if (bytes > tree->budget->text_bytes) {
+        return full(err, "aliases repeat more text than allowed");
+    }
+    tree->budget->text_bytes -= bytes;
+    if (!json_is_object(value) && !json_is_array(value)) {
+        *ret = json_incref((json_t *)value);
+        return 0;
+    }
+    muster_auto(doc) json_t *copy = json_is_object(value) ? json_object() : json_array();
+    if (!copy) {
+        return MUSTER_ENOMEM;
+    }
+    size_t index;
+    const char *key;
+    json_t *child;
+    json_t *child_copy = NULL;
+    json_array_foreach(value, index, child)
+    {
+        rc = use(tree, child, &child_copy, err);
+        if (rc != 0 || json_array_append_new(copy, child_copy) != 0) {
+            return rc != 0 ? rc : MUSTER_ENOMEM;
+        }
+    }
+    json_object_foreach((json_t *)value, key, child)
+    {
+        rc = use(tree, child, &child_copy, err);
+        if (rc != 0 || json_object_set_new(copy, key, child_copy) != 0) {
+            return rc != 0 ? rc : MUSTER_ENOMEM;
+        }
+    }
+    *ret = muster_take(copy);
+    return 0;
+}
+
+/* Levels that a value adds below itself. */
+static int height(const json_t *value)
+{
+    int below = 0;
+    size_t index;
+    const char *key;
+    json_t *child;
+    json_array_foreach(value, index, child)
+    {
+        int of_child = height(child);
+        below = of_child > below ? of_child : below;
+    }
+    json_object_foreach((json_t *)value, key, child)
+    {
+        int of_child = height(child);
+        below = of_child > below ? of_child : below;
+    }
+    return below + (json_is_object(value) || json_is_array(value));
+}
+
+int yaml_tree_alias(struct yaml_tree *tree, const char *name, struct yaml_place place,
+                    struct muster_err *err)
+{
+    tree->fault = NULL;
+    const json_t *value = json_object_get(tree->anchors, name);
+    if (awaits_key(tree)) {
+        if (!json_is_string(value)) {
+            return refuse_key(tree);
+        }
+        struct yaml_scalar key = {json_string_value(value), json_string_length(value), YAML_QUOTED,
+                                  NULL};
+        return take_key(tree, &key, place);
+    }
+    int where = place_next(tree, place);
+    json_t *copy = NULL;
+    if (!value) {
+        fault(tree, where, "this alias names no anchor that ended before it", NULL);
+        return attach(tree, json_null());
+    }
+    if (tree->depth + height(value) > tree->budget->depth_max) {
+        return full(err, "nested deeper than allowed, aliases counted");
+    }
+    int rc = use(tree, value, &copy, err);
+    return rc == 0 ? attach(tree, copy) : rc;
+}

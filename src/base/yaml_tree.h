@@ -1,0 +1,51 @@
+/* One YAML document as it is built, event by event.
+ *
+ * Layer: base; pure. Used by yaml.c only. Ownership: init/done.
+ */
+#pragma once
+
+#include "base/yaml.h"
+
+struct yaml_frame;
+
+/* Shared by the documents of one stream, so that a limit holds for all of them together. */
+struct yaml_budget {
+    size_t nodes;      /* still allowed */
+    size_t text_bytes; /* that aliases may still repeat */
+    int depth_max;
+};
+
+struct yaml_tree {
+    json_t *root; /* NULL while nothing was added */
+    struct yaml_places *places;
+    struct yaml_budget *budget;
+    struct yaml_frame *frames;
+    int depth;
+    json_t *anchors;   /* name to value */
+    json_t *discarded; /* values that stand nowhere: of a duplicate key, of a key that is no text */
+    const char *fault; /* of the last call: static text, NULL when all was well */
+    const char *hint;
+    int fault_place; /* yaml_places id */
+};
+
+enum yaml_quoting { YAML_PLAIN, YAML_QUOTED };
+
+struct yaml_scalar {
+    const char *text; /* not terminated */
+    size_t length;
+    enum yaml_quoting quoting;
+    const char *tag; /* "tag:yaml.org,2002:int", or NULL */
+};
+
+/* All return 0, MUSTER_ETOOBIG over the budget (err filled), or MUSTER_ENOMEM. A fault in the
+ * document itself is left in tree->fault, and the value is left out. `anchor` may be NULL; a place
+ * of line 0 is unknown. */
+int yaml_tree_init(struct yaml_tree *tree, struct yaml_budget *budget);
+void yaml_tree_done(struct yaml_tree *tree);
+int yaml_tree_open(struct yaml_tree *tree, bool mapping, const char *anchor,
+                   struct yaml_place place, struct muster_err *err);
+int yaml_tree_close(struct yaml_tree *tree, struct muster_err *err);
+int yaml_tree_scalar(struct yaml_tree *tree, const struct yaml_scalar *scalar, const char *anchor,
+                     struct yaml_place place, struct muster_err *err);
+int yaml_tree_alias(struct yaml_tree *tree, const char *name, struct yaml_place place,
+                    struct muster_err *err);
