@@ -23,6 +23,8 @@
 /* On the job, written by the controller. */
 #define JOB_NOTE_FAILURES "muster.dev/failures" /* what backoffLimit counts: "N" */
 #define JOB_NOTE_COUNTED "muster.dev/counted"   /* JSON {"<pod uid>": restarts already counted} */
+#define JOB_NOTE_RESTARTS                                                                          \
+    "muster.dev/restarts" /* JSON {"worker-1": {"uid","count","at"}}: delays of re-made pods */
 #define JOB_NOTE_STOP                                                                              \
     "muster.dev/stop" /* text: why the job was ended from outside; the control core fails the job  \
                        */

@@ -1,0 +1,296 @@
+/* See actions.h. */
+#include "control/actions.h"
+
+#include "base/doc.h"
+#include "base/stamp.h"
+#include "control/effects.h"
+#include "control/objects.h"
+#include "job/annotations.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* How long ranks that go on after the end may keep their GPUs (#1982). */
+enum { GPU_GRACE_MS = 30000 };
+
+struct actor {
+    const struct control_step *step;
+    const struct control_observed *o;
+    struct control_effects *fx;
+    int64_t wake_unix_ms;
+};
+
+typedef bool pick_fn(const struct control_member *pod);
+
+static void wake(struct actor *a, int64_t at_unix_ms)
+{
+    if (at_unix_ms < a->wake_unix_ms) {
+        a->wake_unix_ms = at_unix_ms;
+    }
+}
+
+static void delete_pod(struct actor *a, const struct control_member *pod)
+{
+    control_add_delete(a->fx, CONTROL_DELETE_POD, pod->object);
+    control_add_event(a->fx, false, "SuccessfulDeletePod", "Deleted pod: %s", pod->name);
+}
+
+static void delete_service(struct actor *a, const struct control_member *service)
+{
+    control_add_delete(a->fx, CONTROL_DELETE_SERVICE, service->object);
+    control_add_event(a->fx, false, "SuccessfulDeleteService", "Deleted service: %s",
+                      service->name);
+}
+
+static bool any_pod(const struct control_member *pod)
+{
+    (void)pod;
+    return true;
+}
+
+static bool unfinished(const struct control_member *pod)
+{
+    return pod->phase == CONTROL_RUNNING || pod->phase == CONTROL_PENDING;
+}
+
+static bool names_gpu(const json_t *resources)
+{
+    const char *name;
+    json_t *amount;
+    json_object_foreach((json_t *)resources, name, amount)
+    {
+        bool gpu = strstr(name, "gpu") || strncmp(name, "nvidia.com/", 11) == 0;
+        bool none = json_is_integer(amount) ? json_integer_value(amount) == 0
+                                            : strcmp(doc_text(resources, name, "0"), "0") == 0;
+        if (gpu && !none) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool holds_gpu(const struct control_member *pod)
+{
+    size_t index;
+    json_t *container;
+    json_array_foreach(doc_at(pod->object, "spec.containers"), index, container)
+    {
+        if (names_gpu(doc_at(container, "resources.limits")) ||
+            names_gpu(doc_at(container, "resources.requests"))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool unfinished_with_gpu(const struct control_member *pod)
+{
+    return unfinished(pod) && holds_gpu(pod);
+}
+
+/* Does a pod with that name stay when the picked ones go? */
+static bool keeps_pod(const struct actor *a, const char *name, pick_fn *pick)
+{
+    for (size_t i = 0; i < a->o->pod_count; i++) {
+        const struct control_member *pod = &a->o->pods[i];
+        if (strcmp(pod->name, name) == 0) {
+            return !pick(pod);
+        }
+    }
+    return false;
+}
+
+/* Deletes the picked pods, and each Service that is left without a pod. */
+static void delete_picked(struct actor *a, pick_fn *pick)
+{
+    for (size_t i = 0; i < a->o->pod_count; i++) {
+        if (pick(&a->o->pods[i]) && !a->o->pods[i].terminating) {
+            delete_pod(a, &a->o->pods[i]);
+        }
+    }
+    for (size_t i = 0; i < a->o->service_count; i++) {
+        const struct control_member *service = &a->o->services[i];
+        if (!service->terminating && !keeps_pod(a, service->name, pick)) {
+            delete_service(a, service);
+        }
+    }
+}
+
+static bool any_holds_gpu(const struct actor *a)
+{
+    for (size_t i = 0; i < a->o->pod_count; i++) {
+        if (unfinished_with_gpu(&a->o->pods[i]) && !a->o->pods[i].terminating) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* cleanPodPolicy None keeps what runs, but nobody keeps GPUs for a job that is over. */
+static void free_gpus(struct actor *a, int64_t ended_unix_ms)
+{
+    if (!any_holds_gpu(a)) {
+        return;
+    }
+    if (a->step->now_unix_ms >= ended_unix_ms + GPU_GRACE_MS) {
+        delete_picked(a, unfinished_with_gpu);
+    } else {
+        wake(a, ended_unix_ms + GPU_GRACE_MS);
+    }
+}
+
+static bool was_stopped(const struct actor *a)
+{
+    const json_t *notes = doc_at(a->o->job->object, "metadata.annotations");
+    return json_is_string(json_object_get(notes, JOB_NOTE_STOP));
+}
+
+static void clean_up(struct actor *a, int64_t ended_unix_ms)
+{
+    enum job_clean_policy policy = a->o->job->clean_policy;
+    if (policy == JOB_CLEAN_ALL) {
+        delete_picked(a, any_pod);
+    } else if (policy == JOB_CLEAN_RUNNING || was_stopped(a)) {
+        delete_picked(a, unfinished);
+    } else {
+        free_gpus(a, ended_unix_ms);
+    }
+}
+
+static void finish(struct actor *a)
+{
+    const struct job *job = a->o->job;
+    int64_t now = a->step->now_unix_ms;
+    int64_t ended = stamp_read(doc_text(a->step->status, "completionTime", NULL));
+    ended = ended == STAMP_NONE || ended > now ? now : ended;
+    bool expires = job->ttl_s != JOB_UNSET && job->ttl_s < INT32_MAX;
+    int64_t expiry = ended + job->ttl_s * 1000;
+    if (expires && now >= expiry) {
+        control_add_delete_job(a->fx);
+        control_add_event(a->fx, false, "SuccessfulDeletePod", "Deleted job: %s", job->name);
+        return;
+    }
+    if (expires) {
+        wake(a, expiry);
+    }
+    clean_up(a, ended);
+}
+
+/* Scale-down, names that are none of ours, and failed pods that are to be made again. */
+static bool must_go(const struct actor *a, const struct control_member *pod)
+{
+    return !pod->terminating && (!pod->in_range || (pod->phase == CONTROL_FAILED_PHASE &&
+                                                    !control_is_permanent(a->o->job, pod)));
+}
+
+static void delete_surplus(struct actor *a)
+{
+    for (size_t i = 0; i < a->o->pod_count; i++) {
+        if (must_go(a, &a->o->pods[i])) {
+            delete_pod(a, &a->o->pods[i]);
+        }
+    }
+    for (size_t i = 0; i < a->o->service_count; i++) {
+        if (!a->o->services[i].in_range && !a->o->services[i].terminating) {
+            delete_service(a, &a->o->services[i]);
+        }
+    }
+}
+
+static bool has_claim(const struct actor *a, const char *name)
+{
+    size_t index;
+    json_t *claim;
+    json_array_foreach(a->o->view->claims, index, claim)
+    {
+        if (strcmp(doc_text(claim, "metadata.name", ""), name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void create_claims(struct actor *a, enum job_role role, int index, const char *pod_name)
+{
+    size_t at;
+    json_t *each;
+    json_array_foreach(a->o->job->replica[role].claim_templates, at, each)
+    {
+        char name[2 * CONTROL_NAME_BYTES];
+        if (!has_claim(a, control_claim_name(each, pod_name, name))) {
+            control_add_create(a->fx, CONTROL_CREATE_CLAIM,
+                               control_make_claim(a->o->job, role, index, each));
+        }
+    }
+}
+
+static void create_pod(struct actor *a, enum job_role role, int index)
+{
+    char name[CONTROL_NAME_BYTES];
+    control_member_name(a->o->job, role, index, name);
+    create_claims(a, role, index, name);
+    control_add_create(a->fx, CONTROL_CREATE_POD, control_make_pod(a->o->job, role, index));
+    control_add_event(a->fx, false, "SuccessfulCreatePod", "Created pod: %s", name);
+}
+
+static void create_service(struct actor *a, enum job_role role, int index)
+{
+    char name[CONTROL_NAME_BYTES];
+    control_member_name(a->o->job, role, index, name);
+    control_add_create(a->fx, CONTROL_CREATE_SERVICE, control_make_service(a->o->job, role, index));
+    control_add_event(a->fx, false, "SuccessfulCreateService", "Created service: %s", name);
+}
+
+/* A pod that still is there, terminating too, keeps its index: never two for one. */
+static void create_missing(struct actor *a, enum job_role role)
+{
+    int replicas = a->o->job->replica[role].replicas;
+    for (int index = 0; index < replicas && !a->fx->full && !a->fx->failed; index++) {
+        int64_t not_before = control_not_before(a->step->memory, role, index);
+        if (control_find_pod(a->o, role, index)) {
+            continue;
+        }
+        if (not_before > a->step->now_unix_ms) {
+            wake(a, not_before);
+        } else {
+            create_pod(a, role, index);
+        }
+    }
+    for (int index = 0; index < replicas && !a->fx->full && !a->fx->failed; index++) {
+        if (!control_find_service(a->o, role, index)) {
+            create_service(a, role, index);
+        }
+    }
+}
+
+static void keep_running(struct actor *a)
+{
+    delete_surplus(a);
+    for (enum job_role role = 0; role < JOB_ROLE_COUNT; role++) {
+        if (a->o->job->replica[role].present) {
+            create_missing(a, role);
+        }
+    }
+    wake(a, control_deadline(a->step));
+}
+
+void control_act(const struct control_step *step, enum control_state state,
+                 struct control_effects *fx)
+{
+    struct actor a = {step, step->o, fx, INT64_MAX};
+    switch (state) {
+    case CONTROL_STATE_SUSPENDED: delete_picked(&a, any_pod); break;
+    case CONTROL_STATE_SUCCEEDED:
+    case CONTROL_STATE_FAILED: finish(&a); break;
+    case CONTROL_STATE_NEW:
+    case CONTROL_STATE_CREATED:
+    case CONTROL_STATE_RUNNING:
+    case CONTROL_STATE_RESTARTING: keep_running(&a); break;
+    }
+    if (fx->full) {
+        wake(&a, step->now_unix_ms);
+    }
+    if (a.wake_unix_ms != INT64_MAX) {
+        control_add_wake(fx, a.wake_unix_ms);
+    }
+}

@@ -1,0 +1,23 @@
+/* The algebra of a job's conditions (training-operator v1.9.4, pkg/util/status.go).
+ *
+ * Layer: pure. Ownership: the status belongs to the caller.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct control_condition {
+    const char *type;
+    bool value;
+    const char *reason;
+    const char *message;
+};
+
+bool control_has(const json_t *status, const char *type);
+
+/* Nothing once Failed is True; nothing when the type already has that status and reason. Restarting
+ * replaces Running and the reverse; Failed and Succeeded set both to False. The new one comes last,
+ * which is what kubectl prints as STATE. 1: changed; 0: not; negative: MUSTER_ENOMEM. */
+int control_set(json_t *status, const struct control_condition *condition, int64_t now_unix_ms);

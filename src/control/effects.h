@@ -1,0 +1,22 @@
+/* The list of effects while a step makes it. Not for use outside src/control.
+ *
+ * Layer: pure. Ownership: values are taken, texts are copied. An effect over CONTROL_EFFECTS_MAX is
+ * dropped and `full` set: the next step, asked for at once, finds it still to be done.
+ */
+#pragma once
+
+#include "control/control.h"
+
+void control_add_create(struct control_effects *fx, enum control_effect_kind kind, json_t *object);
+/* Takes name and uid from the object that is to go. */
+void control_add_delete(struct control_effects *fx, enum control_effect_kind kind,
+                        const json_t *object);
+void control_add_event(struct control_effects *fx, bool warning, const char *reason,
+                       const char *format, ...) __attribute__((format(printf, 4, 5)));
+/* UPDATE_STATUS or ANNOTATE. */
+void control_add_write(struct control_effects *fx, enum control_effect_kind kind, json_t *object);
+void control_add_delete_job(struct control_effects *fx);
+/* Moves the effects of `from` to the end; it is empty afterwards. */
+void control_add_all(struct control_effects *fx, struct control_effects *from);
+/* Always fits; the step calls it last, and once. */
+void control_add_wake(struct control_effects *fx, int64_t at_unix_ms);

@@ -1,0 +1,16 @@
+/* The environment that makes a container a rank: upstream's variables, in upstream's order
+ * (training-operator v1.9.4, pkg/controller.v1/pytorch/{envvar,master,elastic}.go).
+ *
+ * Layer: pure.
+ */
+#pragma once
+
+#include "base/build.h"
+#include "job/job.h"
+
+/* Node rank: master 0, worker i + 1; worker i without a Master. */
+int control_rank(const struct job *job, enum job_role role, int index);
+
+/* Appends to `env`, an array of {"name", "value"}. */
+void control_environment(struct build *b, const struct job *job, enum job_role role, int index,
+                         json_t *env);

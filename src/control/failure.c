@@ -1,0 +1,199 @@
+/* See failure.h and control.h. */
+#include "control/failure.h"
+
+#include "base/doc.h"
+#include "base/stamp.h"
+#include "control/environment.h"
+#include "control/observe.h"
+
+#include <string.h>
+
+static const char *const status_lists[] = {"status.initContainerStatuses",
+                                           "status.containerStatuses"};
+enum { STATUS_LISTS = 2 };
+
+/* The last end of a container that is down, NULL while it runs or never ran. A waiting container
+ * keeps its last end in lastState. */
+static const json_t *down_since(const json_t *container)
+{
+    const json_t *terminated = doc_at(container, "state.terminated");
+    if (terminated || doc_at(container, "state.running")) {
+        return terminated;
+    }
+    return doc_at(container, "lastState.terminated");
+}
+
+static bool failed(const json_t *terminated)
+{
+    return terminated && doc_int(terminated, "exitCode", 0) != 0;
+}
+
+int64_t control_count_failures(const json_t *pod)
+{
+    int64_t restarts = 0;
+    int64_t down = 0;
+    for (int i = 0; i < STATUS_LISTS; i++) {
+        size_t index;
+        json_t *each;
+        json_array_foreach(doc_at(pod, status_lists[i]), index, each)
+        {
+            int64_t count = doc_int(each, "restartCount", 0);
+            restarts += 0 < count && count < INT32_MAX ? count : 0;
+            down += failed(down_since(each));
+        }
+    }
+    return restarts + (control_phase_of(pod) == CONTROL_FAILED_PHASE ? 1 : down);
+}
+
+bool control_may_retry(int exit_code)
+{
+    return exit_code < 0 || exit_code >= 128;
+}
+
+static int failed_code(const json_t *container)
+{
+    const json_t *end = down_since(container);
+    return failed(end) ? (int)doc_int(end, "exitCode", 0) : 0;
+}
+
+int control_exit_code(const json_t *pod)
+{
+    int first = -1;
+    for (int i = 0; i < STATUS_LISTS; i++) {
+        size_t index;
+        json_t *each;
+        json_array_foreach(doc_at(pod, status_lists[i]), index, each)
+        {
+            int code = failed_code(each);
+            if (code != 0 && strcmp(doc_text(each, "name", ""), "pytorch") == 0) {
+                return code;
+            }
+            first = first < 0 && code != 0 ? code : first;
+        }
+    }
+    return first;
+}
+
+static struct control_failure failure_of(const json_t *pod, const json_t *container,
+                                         const json_t *end)
+{
+    return (struct control_failure){
+        .found = true,
+        .pod = doc_text(pod, "metadata.name", ""),
+        .container = doc_text(container, "name", ""),
+        .exit_code = (int)doc_int(end, "exitCode", 0),
+        .reason = doc_text(end, "reason", "Error"),
+        .message = doc_text(end, "message", ""),
+        .at_unix_ms = stamp_read(doc_text(end, "finishedAt", NULL)),
+    };
+}
+
+/* Evicted, past its own deadline, lost with its node. */
+static struct control_failure whole_pod_failure(const json_t *pod)
+{
+    return (struct control_failure){
+        .found = control_phase_of(pod) == CONTROL_FAILED_PHASE,
+        .pod = doc_text(pod, "metadata.name", ""),
+        .container = "",
+        .exit_code = -1,
+        .reason = doc_text(pod, "status.reason", "Failed"),
+        .message = doc_text(pod, "status.message", ""),
+        .at_unix_ms = INT64_MAX,
+    };
+}
+
+static void take_earlier(struct control_failure *best, const struct control_failure *other)
+{
+    if (other->found && (!best->found || other->at_unix_ms < best->at_unix_ms)) {
+        *best = *other;
+    }
+}
+
+struct control_failure control_pod_failure(const json_t *pod, bool dead)
+{
+    struct control_failure best = {0};
+    for (int i = 0; i < STATUS_LISTS; i++) {
+        size_t index;
+        json_t *each;
+        json_array_foreach(doc_at(pod, status_lists[i]), index, each)
+        {
+            const json_t *end = dead ? down_since(each) : doc_at(each, "lastState.terminated");
+            if (failed(end)) {
+                struct control_failure failure = failure_of(pod, each, end);
+                take_earlier(&best, &failure);
+            }
+        }
+    }
+    bool by_itself = doc_at(pod, "status.reason") == NULL;
+    return best.found && by_itself ? best
+                                   : (whole_pod_failure(pod).found ? whole_pod_failure(pod) : best);
+}
+
+static struct control_failure first_of(const struct control_observed *o, bool terminating,
+                                       bool dead)
+{
+    struct control_failure best = {0};
+    for (size_t i = 0; i < o->pod_count; i++) {
+        const struct control_member *pod = &o->pods[i];
+        if (pod->known && pod->terminating == terminating) {
+            struct control_failure failure = control_pod_failure(pod->object, dead);
+            failure.rank = control_rank(o->job, pod->role, pod->index);
+            take_earlier(&best, &failure);
+        }
+    }
+    return best;
+}
+
+/* Pods that are being deleted were mostly killed by us, and a container that runs again has
+ * recovered: each speaks only when there is nothing better. */
+struct control_failure control_first_failure_of(const struct job *job, const json_t *pods)
+{
+    struct control_view view = {.pods = pods};
+    struct control_observed o;
+    if (control_observe(job, &view, &o, NULL) != 0) {
+        return (struct control_failure){0};
+    }
+    struct control_failure best = first_of(&o, false, true);
+    best = best.found ? best : first_of(&o, false, false);
+    best = best.found ? best : first_of(&o, true, true);
+    control_observed_done(&o);
+    return best;
+}
+
+struct control_failure control_first_failure(const json_t *object, const json_t *pods)
+{
+    struct job job;
+    if (job_read((json_t *)object, &job, NULL) != 0) {
+        return (struct control_failure){0};
+    }
+    struct control_failure failure = control_first_failure_of(&job, pods);
+    job_done(&job);
+    return failure;
+}
+
+static void text_of_end(const struct control_failure *f, struct buf *out)
+{
+    int signal = f->exit_code - 128;
+    const char *name = signal > 0 ? sigabbrev_np(signal) : NULL;
+    if (strcmp(f->reason, "OOMKilled") == 0) {
+        buf_format(out, "ran out of memory and was killed (exit code %d)", f->exit_code);
+    } else if (f->exit_code < 0) {
+        buf_format(out, "failed: %s", f->reason);
+    } else if (name) {
+        buf_format(out, "was killed by signal %d (SIG%s)", signal, name);
+    } else {
+        buf_format(out, "exited with code %d", f->exit_code);
+    }
+}
+
+void control_failure_text(const struct control_failure *f, struct buf *out)
+{
+    if (*f->container && strcmp(f->container, "pytorch") != 0) {
+        buf_format(out, "container %s of ", f->container);
+    }
+    buf_format(out, "%s (rank %d) ", f->pod, f->rank);
+    text_of_end(f, out);
+    if (*f->message) {
+        buf_format(out, ": %.*s", 1024, f->message);
+    }
+}

@@ -1,0 +1,26 @@
+/* How a pod failed, and what of it counts.
+ *
+ * Layer: pure. Texts are borrowed from the pod.
+ */
+#pragma once
+
+#include "control/control.h"
+#include "job/job.h"
+
+/* Failures of a pod so far: restarts of its containers in place, those that are down after a
+ * failure, and the pod's own end. Only grows during a pod's life. */
+int64_t control_count_failures(const json_t *pod);
+
+/* The code that the ExitCode policy judges: of the main container, else of the first container that
+ * failed; -1 when none ended (evicted, node lost). */
+int control_exit_code(const json_t *pod);
+
+/* Upstream's rule: 128 and more (a signal) may be retried, 1 to 127 are permanent; so may a pod
+ * whose containers never ended by themselves. */
+bool control_may_retry(int exit_code);
+
+/* The pod's failure; found is false when it has none. With `dead` only containers that are down
+ * count, else also those that failed before and run again. */
+struct control_failure control_pod_failure(const json_t *pod, bool dead);
+
+struct control_failure control_first_failure_of(const struct job *job, const json_t *pods);

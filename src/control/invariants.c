@@ -1,0 +1,182 @@
+/* The promises of a step, checked against the view it was made from. See control.h. */
+#include "base/doc.h"
+#include "control/condition.h"
+#include "control/control.h"
+#include "control/observe.h"
+
+#include <string.h>
+
+typedef const char *promise_fn(const struct control_view *view, const struct control_effects *fx);
+
+static bool named(const json_t *objects, const char *name)
+{
+    size_t index;
+    json_t *each;
+    json_array_foreach(objects, index, each)
+    {
+        if (strcmp(doc_text(each, "metadata.name", ""), name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static size_t count_of(const struct control_effects *fx, enum control_effect_kind kind)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < fx->count; i++) {
+        count += fx->list[i].kind == kind;
+    }
+    return count;
+}
+
+/* The job's own pods only: a stranger's name is the API's to refuse. */
+static bool own_pod_named(const struct control_view *view, const char *name)
+{
+    const char *uid = doc_text(view->job, "metadata.uid", "");
+    size_t index;
+    json_t *each;
+    json_array_foreach(view->pods, index, each)
+    {
+        if (control_owns(uid, each) && strcmp(doc_text(each, "metadata.name", ""), name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static const char *one_pod_per_index(const struct control_view *view,
+                                     const struct control_effects *fx)
+{
+    for (size_t i = 0; i < fx->count; i++) {
+        const struct control_effect *e = &fx->list[i];
+        if (e->kind != CONTROL_CREATE_POD) {
+            continue;
+        }
+        if (own_pod_named(view, e->name)) {
+            return "creates a pod that is still there";
+        }
+        for (size_t j = 0; j < i; j++) {
+            if (fx->list[j].kind == CONTROL_CREATE_POD && strcmp(fx->list[j].name, e->name) == 0) {
+                return "creates a pod twice";
+            }
+        }
+    }
+    return NULL;
+}
+
+static const char *deletes_what_is_there(const struct control_view *view,
+                                         const struct control_effects *fx)
+{
+    for (size_t i = 0; i < fx->count; i++) {
+        const struct control_effect *e = &fx->list[i];
+        if (e->kind == CONTROL_DELETE_POD && !own_pod_named(view, e->name)) {
+            return "deletes a pod that is not the job's";
+        }
+        if (e->kind == CONTROL_DELETE_SERVICE && !named(view->services, e->name)) {
+            return "deletes a service that is not there";
+        }
+    }
+    return NULL;
+}
+
+/* Every prefix must be safe: first what is remembered, then the status, then deletions, then the
+ * rest. Events may stand anywhere. */
+static const char *in_safe_order(const struct control_view *view, const struct control_effects *fx)
+{
+    static const int order[] = {
+        [CONTROL_ANNOTATE] = 0,       [CONTROL_UPDATE_STATUS] = 1, [CONTROL_DELETE_POD] = 2,
+        [CONTROL_DELETE_SERVICE] = 2, [CONTROL_CREATE_CLAIM] = 3,  [CONTROL_CREATE_POD] = 3,
+        [CONTROL_CREATE_SERVICE] = 3, [CONTROL_DELETE_JOB] = 3,    [CONTROL_WAKE_AT] = 4,
+        [CONTROL_RECORD_EVENT] = -1,
+    };
+    (void)view;
+    int last = 0;
+    for (size_t i = 0; i < fx->count; i++) {
+        int here = order[fx->list[i].kind];
+        if (here >= 0 && here < last) {
+            return "effects are in an order that a crash could make wrong";
+        }
+        last = here >= 0 ? here : last;
+    }
+    return NULL;
+}
+
+static const char *once_each(const struct control_view *view, const struct control_effects *fx)
+{
+    (void)view;
+    static const enum control_effect_kind kinds[] = {CONTROL_ANNOTATE, CONTROL_UPDATE_STATUS,
+                                                     CONTROL_DELETE_JOB, CONTROL_WAKE_AT};
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        if (count_of(fx, kinds[i]) > 1) {
+            return "writes the job, or wakes, more than once";
+        }
+    }
+    return fx->count > CONTROL_EFFECTS_MAX ? "has too many effects" : NULL;
+}
+
+static const char *wakes_in_the_future(const struct control_view *view,
+                                       const struct control_effects *fx)
+{
+    for (size_t i = 0; i < fx->count; i++) {
+        if (fx->list[i].kind == CONTROL_WAKE_AT && !fx->full &&
+            fx->list[i].at_unix_ms <= view->now_unix_ms) {
+            return "wakes in the past";
+        }
+    }
+    return NULL;
+}
+
+static const json_t *status_after(const struct control_view *view, const struct control_effects *fx)
+{
+    for (size_t i = 0; i < fx->count; i++) {
+        if (fx->list[i].kind == CONTROL_UPDATE_STATUS) {
+            return fx->list[i].object;
+        }
+    }
+    return doc_at(view->job, "status");
+}
+
+static const char *consistent_conditions(const struct control_view *view,
+                                         const struct control_effects *fx)
+{
+    const json_t *status = status_after(view, fx);
+    bool over = control_has(status, "Failed") || control_has(status, "Succeeded");
+    if (status == doc_at(view->job, "status")) {
+        return NULL; /* not ours yet */
+    }
+    if (control_has(status, "Failed") && control_has(status, "Succeeded") &&
+        !control_has(doc_at(view->job, "status"), "Succeeded")) {
+        return "has both failed and succeeded";
+    }
+    if (control_has(status, "Running") && control_has(status, "Restarting")) {
+        return "runs and restarts at once";
+    }
+    return over && !doc_at(status, "completionTime") ? "is over without completionTime" : NULL;
+}
+
+static const char *nothing_made_when_over(const struct control_view *view,
+                                          const struct control_effects *fx)
+{
+    const json_t *status = status_after(view, fx);
+    bool idle = control_has(status, "Failed") || control_has(status, "Succeeded") ||
+                control_has(status, "Suspended");
+    bool makes = count_of(fx, CONTROL_CREATE_POD) + count_of(fx, CONTROL_CREATE_SERVICE) > 0;
+    return idle && makes ? "makes objects for a job that is over or suspended" : NULL;
+}
+
+const char *control_check_invariants(const struct control_view *view,
+                                     const struct control_effects *fx)
+{
+    static promise_fn *const promises[] = {
+        one_pod_per_index,   deletes_what_is_there, in_safe_order,          once_each,
+        wakes_in_the_future, consistent_conditions, nothing_made_when_over,
+    };
+    for (size_t i = 0; i < sizeof promises / sizeof promises[0]; i++) {
+        const char *broken = promises[i](view, fx);
+        if (broken) {
+            return broken;
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,61 @@
+/* What exists for a job, as the rules see it: its own pods and Services, sorted, and their counts.
+ *
+ * Layer: pure. Ownership: borrows from job and view; control_observed_done frees the lists.
+ */
+#pragma once
+
+#include "control/control.h"
+#include "job/job.h"
+
+enum control_phase {
+    CONTROL_PENDING,
+    CONTROL_RUNNING,
+    CONTROL_SUCCEEDED,
+    CONTROL_FAILED_PHASE, /* of a pod; not to be mixed up with the job's condition */
+};
+
+/* A pod or a Service that the job controls. */
+struct control_member {
+    const json_t *object;
+    const char *name;
+    const char *uid;
+    bool known; /* the name is that of a replica: role and index tell which */
+    enum job_role role;
+    int index;
+    bool in_range;
+    bool terminating;
+    enum control_phase phase;
+};
+
+/* Of the replicas in range: what scale-down removes does not speak for the job. */
+struct control_count {
+    int active;    /* Running */
+    int succeeded; /* phase Succeeded */
+    int failed;    /* phase Failed, or Running while terminating (upstream: status_test.go) */
+    int broken;    /* phase Failed and not terminating: something must be done about it */
+};
+
+struct control_observed {
+    const struct job *job;
+    const struct control_view *view;
+    struct control_member *pods; /* by role and index */
+    size_t pod_count;
+    struct control_member *services;
+    size_t service_count;
+    struct control_count count[JOB_ROLE_COUNT];
+};
+
+/* MUSTER_ENOMEM. */
+int control_observe(const struct job *job, const struct control_view *view,
+                    struct control_observed *ret, struct muster_err *err);
+void control_observed_done(struct control_observed *o);
+
+/* NULL when the replica has none. */
+const struct control_member *control_find_pod(const struct control_observed *o, enum job_role role,
+                                              int index);
+const struct control_member *control_find_service(const struct control_observed *o,
+                                                  enum job_role role, int index);
+
+/* Is the object controlled by the job of that uid? Labels alone prove nothing (#1976). */
+bool control_owns(const char *job_uid, const json_t *object);
+enum control_phase control_phase_of(const json_t *pod);

@@ -1,0 +1,139 @@
+/* One step: observe, count, apply the rules, then say what must be done, in an order in which every
+ * prefix is safe: what was counted, then the status, then deletions, then creations. See control.h.
+ */
+#include "base/doc.h"
+#include "control/actions.h"
+#include "control/effects.h"
+#include "control/failure.h"
+#include "control/objects.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Another controller's job is not ours to touch; "" names nobody, so it is not us (upstream). */
+static bool is_ours(const struct job *job)
+{
+    return !job->managed_by || strcmp(job->managed_by, "kubeflow.org/training-operator") == 0;
+}
+
+static const struct control_member *find_uid(const struct control_observed *o, const char *uid)
+{
+    for (size_t i = 0; i < o->pod_count; i++) {
+        if (strcmp(o->pods[i].uid, uid) == 0) {
+            return &o->pods[i];
+        }
+    }
+    return NULL;
+}
+
+/* What upstream says of a pod that fails; here once, since `fresh` failures are counted first. */
+static void tell_failure(struct control_step *s, const struct control_member *pod)
+{
+    struct control_failure f = control_pod_failure(pod->object, true);
+    bool by_code = s->o->job->replica[pod->role].restart_policy == JOB_EXIT_CODE;
+    if (!f.found) {
+        f = control_pod_failure(pod->object, false);
+    }
+    if (by_code && pod->phase == CONTROL_FAILED_PHASE && f.exit_code >= 0) {
+        control_add_event(&s->events, false, "ExitedWithCode", "Pod: %s.%s exited with code %d",
+                          s->o->job->namespace, pod->name, f.exit_code);
+    } else if (f.found && *f.container) {
+        control_add_event(&s->events, true, *f.reason ? f.reason : "Error",
+                          "Error pod %s container %s exitCode: %d terminated message: %s",
+                          pod->name, f.container, f.exit_code, f.message);
+    } else if (f.found) {
+        control_add_event(&s->events, true, *f.reason ? f.reason : "Failed",
+                          "Error pod %s condition message: %s", pod->name, f.message);
+    }
+}
+
+static void tell_failures(struct control_step *s)
+{
+    size_t index;
+    json_t *uid;
+    json_array_foreach(s->memory->fresh, index, uid)
+    {
+        const struct control_member *pod = find_uid(s->o, json_string_value(uid));
+        if (pod) {
+            tell_failure(s, pod);
+        }
+    }
+}
+
+/* ANNOTATE, UPDATE_STATUS, and the events that are due when both are written. */
+static void write_job(struct control_step *s, struct control_effects *fx)
+{
+    const json_t *old = doc_at(s->o->job->object, "status");
+    if (s->memory->changed) {
+        control_add_write(fx, CONTROL_ANNOTATE, json_incref(s->memory->changed));
+    }
+    if (!json_equal(old, s->status)) {
+        control_add_write(fx, CONTROL_UPDATE_STATUS, json_incref(s->status));
+    }
+    control_add_all(fx, &s->events);
+}
+
+static int run_step(const struct control_observed *o, const struct control_memory *memory,
+                    struct control_effects *fx)
+{
+    const json_t *old = doc_at(o->job->object, "status");
+    struct control_step s = {
+        .o = o,
+        .memory = memory,
+        .now_unix_ms = o->view->now_unix_ms,
+        .status = json_is_object(old) ? json_deep_copy(old) : json_object(),
+    };
+    if (!s.status) {
+        return MUSTER_ENOMEM;
+    }
+    tell_failures(&s);
+    enum control_state state = control_apply_rules(&s);
+    write_job(&s, fx);
+    control_act(&s, state, fx);
+    int rc = s.rc != 0 || fx->failed || s.events.failed ? MUSTER_ENOMEM : 0;
+    control_effects_done(&s.events);
+    json_decref(s.status);
+    return rc;
+}
+
+static int reconcile(const struct job *job, const struct control_view *view,
+                     struct control_effects *fx, struct muster_err *err)
+{
+    struct control_observed o;
+    struct control_memory memory;
+    int rc = control_observe(job, view, &o, err);
+    if (rc != 0) {
+        return rc;
+    }
+    rc = control_remember(&o, &memory, err);
+    if (rc == 0) {
+        rc = run_step(&o, &memory, fx);
+        control_memory_done(&memory);
+    }
+    control_observed_done(&o);
+    return rc < 0 && (!err || err->code == 0) ? muster_fail(err, rc, "no memory to reconcile a job")
+                                              : rc;
+}
+
+int control_reconcile(const struct control_view *view, struct control_effects *ret_effects,
+                      struct muster_err *err)
+{
+    struct job job;
+    struct control_effects fx = {0};
+    int rc = job_read(view->job, &job, err);
+    if (rc != 0) {
+        return rc;
+    }
+    /* A job that is being deleted takes its pods along (owner references). */
+    if (is_ours(&job) && !doc_at(view->job, "metadata.deletionTimestamp")) {
+        rc = reconcile(&job, view, &fx, err);
+    }
+    job_done(&job);
+    if (rc != 0) {
+        control_effects_done(&fx);
+        return rc;
+    }
+    *ret_effects = fx;
+    return 0;
+}

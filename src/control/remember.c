@@ -1,0 +1,206 @@
+/* See remember.h. */
+#include "control/remember.h"
+
+#include "base/build.h"
+#include "base/doc.h"
+#include "base/stamp.h"
+#include "control/failure.h"
+#include "job/annotations.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    ENTRIES_SPARE = 64,
+    /* The kubelet's crash loop back-off: the first restart comes at once, then 10 s doubled up to
+     * 300 s; a replica that ran for 600 s starts again from the beginning. */
+    DELAY_FIRST_MS = 10000,
+    DELAY_MAX_MS = 300000,
+    QUIET_MS = 600000,
+};
+
+static const char *note_text(const struct job *job, const char *key)
+{
+    const json_t *notes = doc_at(job->object, "metadata.annotations");
+    return json_string_value(json_object_get(notes, key));
+}
+
+/* An annotation a user has damaged counts as empty. */
+static json_t *note_object(const struct job *job, const char *key)
+{
+    const char *text = note_text(job, key);
+    json_t *doc = NULL;
+    if (text && doc_parse(text, strlen(text), &doc, NULL) == 0 && !json_is_object(doc)) {
+        json_decref(doc);
+        doc = NULL;
+    }
+    return doc ? doc : json_object();
+}
+
+static int64_t note_number(const struct job *job, const char *key)
+{
+    const char *text = note_text(job, key);
+    int64_t value = text ? strtoll(text, NULL, 10) : 0;
+    return 0 < value && value < INT32_MAX ? value : 0;
+}
+
+static const char *slot_name(enum job_role role, int index, char ret_name[32])
+{
+    snprintf(ret_name, 32, "%s-%d", job_role_lower(role), index);
+    return ret_name;
+}
+
+static int64_t delay_ms(int64_t restarts)
+{
+    if (restarts <= 1) {
+        return 0;
+    }
+    int64_t doublings = restarts - 2 < 5 ? restarts - 2 : 5;
+    int64_t delay = (int64_t)DELAY_FIRST_MS << doublings;
+    return delay < DELAY_MAX_MS ? delay : DELAY_MAX_MS;
+}
+
+int64_t control_not_before(const struct control_memory *memory, enum job_role role, int index)
+{
+    char slot[32];
+    const json_t *entry = json_object_get(memory->restarts, slot_name(role, index, slot));
+    int64_t at = doc_int(entry, "at", 0);
+    return at ? at + delay_ms(doc_int(entry, "count", 0)) : 0;
+}
+
+static int64_t failed_at(const struct control_member *pod, int64_t now)
+{
+    struct control_failure failure = control_pod_failure(pod->object, true);
+    bool known = failure.found && failure.at_unix_ms > 0 && failure.at_unix_ms < now;
+    return known ? failure.at_unix_ms : now;
+}
+
+/* A pod that is to be made again is noted once, under its uid. True: noted now. */
+static bool note_restart(struct build *b, struct control_memory *m,
+                         const struct control_member *pod, int64_t now)
+{
+    char slot[32];
+    slot_name(pod->role, pod->index, slot);
+    const json_t *old = json_object_get(m->restarts, slot);
+    if (strcmp(doc_text(old, "uid", ""), pod->uid) == 0) {
+        return false;
+    }
+    int64_t at = failed_at(pod, now);
+    bool quiet = at - doc_int(old, "at", 0) > QUIET_MS;
+    int64_t count = quiet ? 1 : doc_int(old, "count", 0) % INT32_MAX + 1;
+    build_set(b, m->restarts, slot,
+              json_pack("{s:s, s:I, s:I}", "uid", pod->uid, "count", (json_int_t)count, "at",
+                        (json_int_t)at));
+    return true;
+}
+
+static bool remakes(const struct control_observed *o, const struct control_member *pod)
+{
+    return pod->in_range && !pod->terminating && pod->phase == CONTROL_FAILED_PHASE &&
+           o->job->replica[pod->role].restart_policy != JOB_NEVER;
+}
+
+/* What we kill ourselves (pods that are terminating) is no failure. */
+static bool count_pod(struct build *b, struct control_memory *m, const struct control_member *pod)
+{
+    if (!pod->in_range || pod->terminating) {
+        return false;
+    }
+    int64_t seen = control_count_failures(pod->object);
+    const json_t *entry = json_object_get(m->counted, pod->uid);
+    int64_t counted = json_is_integer(entry) ? (int64_t)json_integer_value(entry) : 0;
+    if (seen <= counted || counted < 0) {
+        return false;
+    }
+    m->failures += seen - counted;
+    build_int(b, m->counted, pod->uid, seen);
+    build_add(b, m->fresh, json_string(pod->uid));
+    return true;
+}
+
+static bool in_view(const struct control_observed *o, const char *uid)
+{
+    for (size_t i = 0; i < o->pod_count; i++) {
+        if (strcmp(o->pods[i].uid, uid) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Pods that are gone need not be known any more. Some are kept: an old view may show them again. */
+static void forget_gone(const struct control_observed *o, struct control_memory *m)
+{
+    size_t most = 2 * o->pod_count + ENTRIES_SPARE;
+    const char *uid;
+    json_t *value;
+    void *next;
+    json_object_foreach_safe(m->counted, next, uid, value)
+    {
+        if (json_object_size(m->counted) <= most) {
+            break;
+        }
+        if (!in_view(o, uid)) {
+            json_object_del(m->counted, uid);
+        }
+    }
+}
+
+static void set_text_of(struct build *b, json_t *notes, const char *key, const json_t *doc)
+{
+    char *text = doc_print(doc);
+    build_set(b, notes, key, text ? json_string(text) : NULL);
+    free(text);
+}
+
+static void write_notes(struct build *b, struct control_memory *m, bool counted, bool restarts)
+{
+    if (counted || restarts) {
+        m->changed = build_value(b, json_object());
+    }
+    if (counted) {
+        build_set(b, m->changed, JOB_NOTE_FAILURES, json_sprintf("%lld", (long long)m->failures));
+        set_text_of(b, m->changed, JOB_NOTE_COUNTED, m->counted);
+    }
+    if (restarts) {
+        set_text_of(b, m->changed, JOB_NOTE_RESTARTS, m->restarts);
+    }
+}
+
+int control_remember(const struct control_observed *o, struct control_memory *ret,
+                     struct muster_err *err)
+{
+    struct build b = {0};
+    struct control_memory m = {
+        .failures = note_number(o->job, JOB_NOTE_FAILURES),
+        .counted = build_value(&b, note_object(o->job, JOB_NOTE_COUNTED)),
+        .restarts = build_value(&b, note_object(o->job, JOB_NOTE_RESTARTS)),
+        .fresh = build_value(&b, json_array()),
+    };
+    bool counted = false;
+    bool restarts = false;
+    for (size_t i = 0; i < o->pod_count; i++) {
+        counted |= count_pod(&b, &m, &o->pods[i]);
+        if (remakes(o, &o->pods[i])) {
+            restarts |= note_restart(&b, &m, &o->pods[i], o->view->now_unix_ms);
+        }
+    }
+    forget_gone(o, &m);
+    write_notes(&b, &m, counted, restarts);
+    if (b.failed) {
+        control_memory_done(&m);
+        return muster_fail(err, MUSTER_ENOMEM, "no memory for a job's counters");
+    }
+    *ret = m;
+    return 0;
+}
+
+void control_memory_done(struct control_memory *m)
+{
+    json_decref(m->changed);
+    json_decref(m->counted);
+    json_decref(m->restarts);
+    json_decref(m->fresh);
+    *m = (struct control_memory){0};
+}

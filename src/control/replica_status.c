@@ -1,0 +1,110 @@
+/* See replica_status.h. */
+#include "control/replica_status.h"
+
+#include "base/build.h"
+#include "base/doc.h"
+#include "base/stamp.h"
+#include "control/effects.h"
+#include "control/objects.h"
+
+#include <stdlib.h>
+
+static void set_count(struct build *b, json_t *entry, const char *field, int64_t value)
+{
+    if (value != 0) {
+        build_int(b, entry, field, value);
+    }
+}
+
+static json_t *make_entry(struct build *b, const struct control_step *s, enum job_role role,
+                          bool fold)
+{
+    const struct control_count *count = &s->o->count[role];
+    json_t *entry = build_value(b, json_object());
+    set_count(b, entry, "active", fold ? 0 : count->active);
+    set_count(b, entry, "succeeded", count->succeeded + (fold ? count->active : 0));
+    set_count(b, entry, "failed", count->failed);
+    char *selector = control_selector(s->o->job, role);
+    build_set(b, entry, "selector", selector ? json_string(selector) : NULL);
+    free(selector);
+    return entry;
+}
+
+/* Of a job that succeeded, upstream counts as succeeded what still runs. */
+static void rebuild(struct build *b, struct control_step *s, bool fold)
+{
+    json_t *statuses = build_value(b, json_object());
+    for (enum job_role role = 0; role < JOB_ROLE_COUNT; role++) {
+        if (s->o->job->replica[role].present) {
+            build_set(b, statuses, job_role_name(role), make_entry(b, s, role, fold));
+        }
+    }
+    build_set(b, s->status, "replicaStatuses", statuses);
+}
+
+/* The counts of the end stay when the pods are cleaned up; what is active is always true. */
+static void refresh_active(struct build *b, struct control_step *s, bool any)
+{
+    const char *name;
+    json_t *old;
+    json_t *statuses = build_value(b, json_object());
+    json_object_foreach(doc_at(s->status, "replicaStatuses"), name, old)
+    {
+        json_t *entry = build_value(b, json_copy(old));
+        enum job_role role = name[0] == 'M' ? JOB_MASTER : JOB_WORKER;
+        int active = any ? s->o->count[role].active : 0;
+        if (json_object_get(entry, "active") && active == 0) {
+            json_object_del(entry, "active");
+        }
+        set_count(b, entry, "active", active);
+        build_set(b, statuses, name, entry);
+    }
+    if (json_object_size(statuses) > 0) {
+        build_set(b, s->status, "replicaStatuses", statuses);
+    } else {
+        json_decref(statuses);
+    }
+}
+
+static void refresh_counts(struct build *b, struct control_step *s, enum control_state before,
+                           enum control_state now)
+{
+    bool finished = now == CONTROL_STATE_SUCCEEDED || now == CONTROL_STATE_FAILED;
+    if (now == CONTROL_STATE_SUSPENDED) {
+        refresh_active(b, s, false);
+    } else if (finished && before == now) {
+        refresh_active(b, s, now == CONTROL_STATE_FAILED);
+    } else {
+        rebuild(b, s, now == CONTROL_STATE_SUCCEEDED);
+    }
+}
+
+/* Said once, when the job first starts, not at every pod. */
+static void tell_overwritten_policy(struct control_step *s)
+{
+    for (enum job_role role = 0; role < JOB_ROLE_COUNT; role++) {
+        if (doc_at(s->o->job->replica[role].template, "spec.restartPolicy")) {
+            control_add_event(&s->events, true, "SetPodTemplateRestartPolicy",
+                              "Restart policy in pod template will be overwritten by restart "
+                              "policy in replica spec");
+        }
+    }
+}
+
+void control_refresh_status(struct control_step *s, enum control_state before,
+                            enum control_state now)
+{
+    struct build b = {0};
+    char text[STAMP_BYTES];
+    refresh_counts(&b, s, before, now);
+    bool finished = now == CONTROL_STATE_SUCCEEDED || now == CONTROL_STATE_FAILED;
+    if (control_is_active(now) && !doc_at(s->status, "startTime")) {
+        build_text(&b, s->status, "startTime", stamp_text(s->now_unix_ms, text));
+        tell_overwritten_policy(s);
+    }
+    /* A job that another program marked as finished has no time to count its TTL from. */
+    if (finished && !doc_at(s->status, "completionTime")) {
+        build_text(&b, s->status, "completionTime", stamp_text(s->now_unix_ms, text));
+    }
+    s->rc = b.failed && s->rc == 0 ? MUSTER_ENOMEM : s->rc;
+}

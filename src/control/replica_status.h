@@ -1,0 +1,11 @@
+/* The part of the status that follows from the pods: replicaStatuses and the times.
+ *
+ * Layer: pure.
+ */
+#pragma once
+
+#include "control/rules.h"
+
+/* `before` and `now`: the state before and after this step's rules. */
+void control_refresh_status(struct control_step *step, enum control_state before,
+                            enum control_state now);

@@ -1,0 +1,374 @@
+/* See rules.h. Reasons and sentences are upstream's (training-operator v1.9.4); what follows "First
+ * failure" is ours. */
+#include "control/rules.h"
+
+#include "base/build.h"
+#include "base/doc.h"
+#include "base/stamp.h"
+#include "control/condition.h"
+#include "control/effects.h"
+#include "control/failure.h"
+#include "control/replica_status.h"
+#include "job/annotations.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum { SENTENCE_BYTES_MAX = 3072 };
+
+typedef bool when_fn(const struct control_step *s);
+typedef void say_fn(const struct control_step *s, struct buf *out);
+typedef void also_fn(struct control_step *s);
+
+static when_fn always, is_stopped, is_suspended, is_resumed, has_succeeded, is_past_backoff,
+    is_past_deadline, has_failed_never, has_failed_permanently, is_restarting, is_running;
+static say_fn say_created, say_stopped, say_suspended, say_resumed, say_succeeded, say_backoff,
+    say_deadline, say_failed_never, say_failed_permanently, say_restarting, say_running;
+static also_fn pause_running, restart_clock, stop_clock;
+
+#define FROM(state) (1u << CONTROL_STATE_##state)
+#define ACTIVE (FROM(CREATED) | FROM(RUNNING) | FROM(RESTARTING))
+
+enum tell { QUIET, NORMAL, WARNING };
+
+/* The whole life. The first rule that fits is taken, then the table is read again from the top;
+ * each rule leaves its own `from`, so this ends. Success is judged before all failures: what has
+ * ended well cannot be late. */
+static const struct rule {
+    unsigned from;
+    when_fn *when;
+    enum control_state to;
+    const char *type; /* the condition set, to True unless `off` */
+    bool off;
+    const char *reason;
+    say_fn *say;
+    enum tell tell; /* the event, with the same reason and message */
+    also_fn *also;  /* before the condition is set */
+} rules[] = {
+    {FROM(NEW), always, CONTROL_STATE_CREATED, "Created", false, "PyTorchJobCreated", say_created,
+     QUIET, NULL},
+    /* Ended from outside: its pods go, whatever cleanPodPolicy says. */
+    {ACTIVE | FROM(SUSPENDED), is_stopped, CONTROL_STATE_FAILED, "Failed", false,
+     "PyTorchJobStopped", say_stopped, WARNING, stop_clock},
+    {ACTIVE, is_suspended, CONTROL_STATE_SUSPENDED, "Suspended", false, "PyTorchJobSuspended",
+     say_suspended, NORMAL, pause_running},
+    {FROM(SUSPENDED), is_resumed, CONTROL_STATE_CREATED, "Suspended", true, "PyTorchJobResumed",
+     say_resumed, NORMAL, restart_clock},
+    {ACTIVE, has_succeeded, CONTROL_STATE_SUCCEEDED, "Succeeded", false, "PyTorchJobSucceeded",
+     say_succeeded, NORMAL, stop_clock},
+    {ACTIVE, is_past_backoff, CONTROL_STATE_FAILED, "Failed", false, "PyTorchJobFailed",
+     say_backoff, NORMAL, stop_clock},
+    {ACTIVE, is_past_deadline, CONTROL_STATE_FAILED, "Failed", false, "PyTorchJobFailed",
+     say_deadline, NORMAL, stop_clock},
+    {ACTIVE, has_failed_never, CONTROL_STATE_FAILED, "Failed", false, "PyTorchJobFailed",
+     say_failed_never, NORMAL, stop_clock},
+    {ACTIVE, has_failed_permanently, CONTROL_STATE_FAILED, "Failed", false, "PyTorchJobFailed",
+     say_failed_permanently, WARNING, stop_clock},
+    {FROM(CREATED) | FROM(RUNNING), is_restarting, CONTROL_STATE_RESTARTING, "Restarting", false,
+     "PyTorchJobRestarting", say_restarting, WARNING, NULL},
+    {FROM(CREATED) | FROM(RESTARTING), is_running, CONTROL_STATE_RUNNING, "Running", false,
+     "PyTorchJobRunning", say_running, QUIET, NULL},
+};
+
+enum control_state control_state_of(const json_t *status)
+{
+    /* Finished and suspended come before what they leave behind. */
+    static const struct {
+        const char *type;
+        enum control_state state;
+    } order[] = {
+        {"Failed", CONTROL_STATE_FAILED},       {"Succeeded", CONTROL_STATE_SUCCEEDED},
+        {"Suspended", CONTROL_STATE_SUSPENDED}, {"Restarting", CONTROL_STATE_RESTARTING},
+        {"Running", CONTROL_STATE_RUNNING},     {"Created", CONTROL_STATE_CREATED},
+    };
+    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
+        if (control_has(status, order[i].type)) {
+            return order[i].state;
+        }
+    }
+    return CONTROL_STATE_NEW;
+}
+
+bool control_is_active(enum control_state state)
+{
+    return (ACTIVE & (1u << state)) != 0;
+}
+
+static const struct rule *find_rule(const struct control_step *s, enum control_state from)
+{
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+        if ((rules[i].from & (1u << from)) && rules[i].when(s)) {
+            return &rules[i];
+        }
+    }
+    return NULL;
+}
+
+static void set_condition(struct control_step *s, const struct control_condition *condition)
+{
+    int rc = control_set(s->status, condition, s->now_unix_ms);
+    s->rc = s->rc == 0 && rc < 0 ? rc : s->rc;
+}
+
+static void apply(struct control_step *s, const struct rule *rule)
+{
+    struct buf sentence;
+    buf_init(&sentence, SENTENCE_BYTES_MAX);
+    rule->say(s, &sentence);
+    if (rule->also) {
+        rule->also(s);
+    }
+    set_condition(
+        s, &(struct control_condition){rule->type, !rule->off, rule->reason, buf_str(&sentence)});
+    if (rule->tell != QUIET) {
+        control_add_event(&s->events, rule->tell == WARNING, rule->reason, "%s",
+                          buf_str(&sentence));
+    }
+    buf_done(&sentence);
+}
+
+enum control_state control_apply_rules(struct control_step *s)
+{
+    enum control_state before = control_state_of(s->status);
+    enum control_state state = before;
+    const struct rule *rule = find_rule(s, state);
+    for (size_t taken = 0; rule && s->rc == 0; taken++) {
+        assert(taken < sizeof rules / sizeof rules[0]);
+        apply(s, rule);
+        state = rule->to;
+        rule = find_rule(s, state);
+    }
+    control_refresh_status(s, before, state);
+    return state;
+}
+
+int64_t control_deadline(const struct control_step *s)
+{
+    int64_t start = stamp_read(doc_text(s->status, "startTime", NULL));
+    int64_t limit_s = s->o->job->active_deadline_s;
+    bool bounded = limit_s != JOB_UNSET && start != STAMP_NONE && limit_s < INT32_MAX;
+    return bounded ? start + limit_s * 1000 : INT64_MAX;
+}
+
+bool control_is_permanent(const struct job *job, const struct control_member *pod)
+{
+    switch (job->replica[pod->role].restart_policy) {
+    case JOB_NEVER: return true;
+    case JOB_EXIT_CODE: return !control_may_retry(control_exit_code(pod->object));
+    case JOB_ALWAYS:
+    case JOB_ON_FAILURE: return false;
+    }
+    return false;
+}
+
+static const char *stop_text(const struct control_step *s)
+{
+    const json_t *notes = doc_at(s->o->job->object, "metadata.annotations");
+    return json_string_value(json_object_get(notes, JOB_NOTE_STOP));
+}
+
+static bool always(const struct control_step *s)
+{
+    (void)s;
+    return true;
+}
+
+static bool is_stopped(const struct control_step *s)
+{
+    return stop_text(s) != NULL;
+}
+
+static bool is_suspended(const struct control_step *s)
+{
+    return s->o->job->suspend;
+}
+
+static bool is_resumed(const struct control_step *s)
+{
+    return !s->o->job->suspend;
+}
+
+/* The master's end decides; without one all workers, or any one of an elastic job. */
+static bool has_succeeded(const struct control_step *s)
+{
+    const struct job *job = s->o->job;
+    enum job_role role = job->replica[JOB_MASTER].present ? JOB_MASTER : JOB_WORKER;
+    int needed = job->replica[role].replicas;
+    if (role == JOB_WORKER && job->elastic.present) {
+        needed = 1;
+    }
+    return needed > 0 && s->o->count[role].succeeded >= needed;
+}
+
+static bool is_past_backoff(const struct control_step *s)
+{
+    int64_t limit = s->o->job->backoff_limit;
+    return limit != JOB_UNSET && s->memory->failures > limit;
+}
+
+static bool is_past_deadline(const struct control_step *s)
+{
+    return s->now_unix_ms >= control_deadline(s);
+}
+
+/* The first failed pod in range that fits: permanent or not, under Never or not. */
+static const struct control_member *find_broken(const struct control_step *s, bool permanent,
+                                                bool never)
+{
+    for (size_t i = 0; i < s->o->pod_count; i++) {
+        const struct control_member *pod = &s->o->pods[i];
+        if (!pod->in_range || pod->terminating || pod->phase != CONTROL_FAILED_PHASE) {
+            continue;
+        }
+        bool is_never = s->o->job->replica[pod->role].restart_policy == JOB_NEVER;
+        if (control_is_permanent(s->o->job, pod) == permanent && is_never == never) {
+            return pod;
+        }
+    }
+    return NULL;
+}
+
+static bool has_failed_never(const struct control_step *s)
+{
+    return find_broken(s, true, true) != NULL;
+}
+
+static bool has_failed_permanently(const struct control_step *s)
+{
+    return find_broken(s, true, false) != NULL;
+}
+
+static bool is_restarting(const struct control_step *s)
+{
+    return find_broken(s, false, false) != NULL;
+}
+
+static bool is_running(const struct control_step *s)
+{
+    const struct control_count *count = s->o->count;
+    enum job_role role = s->o->job->replica[JOB_MASTER].present ? JOB_MASTER : JOB_WORKER;
+    return count[role].active > 0 && count[JOB_MASTER].broken + count[JOB_WORKER].broken == 0;
+}
+
+static void say_created(const struct control_step *s, struct buf *out)
+{
+    buf_format(out, "PyTorchJob %s is created.", s->o->job->name);
+}
+
+static void say_stopped(const struct control_step *s, struct buf *out)
+{
+    buf_format(out, "PyTorchJob %s was stopped: %s", s->o->job->name, stop_text(s));
+}
+
+static void say_suspended(const struct control_step *s, struct buf *out)
+{
+    buf_format(out, "PyTorchJob %s is suspended.", s->o->job->name);
+}
+
+static void say_resumed(const struct control_step *s, struct buf *out)
+{
+    buf_format(out, "PyTorchJob %s is resumed.", s->o->job->name);
+}
+
+static void say_succeeded(const struct control_step *s, struct buf *out)
+{
+    const struct job *job = s->o->job;
+    if (job->replica[JOB_MASTER].present) {
+        buf_format(out, "PyTorchJob %s is successfully completed.", job->name);
+    } else {
+        buf_format(out, "PyTorchJob %s/%s successfully completed.", job->namespace, job->name);
+    }
+}
+
+static void say_running(const struct control_step *s, struct buf *out)
+{
+    const struct job *job = s->o->job;
+    if (job->replica[JOB_MASTER].present) {
+        buf_format(out, "PyTorchJob %s is running.", job->name);
+    } else {
+        buf_format(out, "PyTorchJob %s/%s is running.", job->namespace, job->name);
+    }
+}
+
+/* Upstream's sentence stays first, for whoever compares it. */
+static void say_first_failure(const struct control_step *s, struct buf *out)
+{
+    struct control_failure failure = control_first_failure_of(s->o->job, s->o->view->pods);
+    if (failure.found) {
+        buf_text(out, out->used && out->data[out->used - 1] == '.' ? " " : ". ");
+        buf_text(out, "First failure: ");
+        control_failure_text(&failure, out);
+    }
+}
+
+static void say_backoff(const struct control_step *s, struct buf *out)
+{
+    buf_format(out, "Job %s has failed because it has reached the specified backoff limit",
+               s->o->job->name);
+    say_first_failure(s, out);
+}
+
+static void say_deadline(const struct control_step *s, struct buf *out)
+{
+    buf_format(out, "Job %s has failed because it was active longer than specified deadline",
+               s->o->job->name);
+    say_first_failure(s, out);
+}
+
+static void say_failed_never(const struct control_step *s, struct buf *out)
+{
+    const struct control_member *pod = find_broken(s, true, true);
+    buf_format(out, "PyTorchJob %s is failed because %d %s replica(s) failed.", s->o->job->name,
+               s->o->count[pod->role].failed, job_role_name(pod->role));
+    say_first_failure(s, out);
+}
+
+static void say_failed_permanently(const struct control_step *s, struct buf *out)
+{
+    const struct control_member *pod = find_broken(s, true, false);
+    buf_format(out, "job \"%s\" is failing because \"%s\" replica(s) failed.", s->o->job->name,
+               job_role_name(pod->role));
+    say_first_failure(s, out);
+}
+
+static void say_restarting(const struct control_step *s, struct buf *out)
+{
+    const struct control_member *pod = find_broken(s, false, false);
+    buf_format(out, "job %s is restarting because %s replica(s) failed.", s->o->job->name,
+               job_role_name(pod->role));
+}
+
+static void set_time(struct control_step *s, const char *field)
+{
+    struct build b = {0};
+    char now[STAMP_BYTES];
+    build_text(&b, s->status, field, stamp_text(s->now_unix_ms, now));
+    s->rc = b.failed ? MUSTER_ENOMEM : s->rc;
+}
+
+/* Only a job that runs can stop running: the condition is not added. */
+static void pause_running(struct control_step *s)
+{
+    static const char *const types[] = {"Running", "Restarting"};
+    for (size_t i = 0; i < 2; i++) {
+        if (control_has(s->status, types[i])) {
+            struct buf sentence;
+            buf_init(&sentence, SENTENCE_BYTES_MAX);
+            say_suspended(s, &sentence);
+            set_condition(s, &(struct control_condition){types[i], false, "PyTorchJobSuspended",
+                                                         buf_str(&sentence)});
+            buf_done(&sentence);
+        }
+    }
+}
+
+/* The deadline counts from the resumption. */
+static void restart_clock(struct control_step *s)
+{
+    set_time(s, "startTime");
+}
+
+static void stop_clock(struct control_step *s)
+{
+    set_time(s, "completionTime");
+}
