@@ -1,0 +1,38 @@
+/* The PyTorchJob that `muster run -n N -- COMMAND` stands for: a Master and N-1 Workers that all
+ * run the command. It names nothing of this machine, so that it also runs on a cluster.
+ *
+ * Every rank is a node of one process, as `torchrun --nnodes N --nproc-per-node 1` has it:
+ * LOCAL_RANK is 0, because each replica sees its own GPUs only, here (CUDA_VISIBLE_DEVICES) and on
+ * a cluster.
+ *
+ * Layer: pure. Thread: any.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <muster/err.h>
+#include <stdint.h>
+
+#define JOB_DEFAULT_IMAGE "pytorch/pytorch:latest"
+
+enum { JOB_RANKS_MAX = 10000 };
+
+/* `= {0}` with ranks and command is a valid start; NULL and 0 leave a field out. */
+struct job_command {
+    int32_t ranks;              /* 1 to JOB_RANKS_MAX */
+    const char *const *command; /* argv, NULL-terminated, not empty */
+    const char *name;           /* NULL: made from the command's script */
+    const char *namespace;      /* NULL: default */
+    const char *image;          /* NULL: JOB_DEFAULT_IMAGE */
+    int32_t gpus;               /* nvidia.com/gpu of each replica */
+    const char *cpu;            /* limits of each replica: "2", "500m" */
+    const char *memory;         /* "4Gi" */
+    const char *const *env;     /* "NAME=VALUE", NULL-terminated */
+    const char *working_dir;
+    const char *claim;      /* a PersistentVolumeClaim that every replica mounts … */
+    const char *claim_path; /* … here; both or none */
+    int64_t deadline_s;     /* activeDeadlineSeconds */
+};
+
+/* New reference in *ret. MUSTER_EINVAL names what is wrong with the options. */
+int job_from_command(const struct job_command *options, json_t **ret, struct muster_err *err);
