@@ -101,14 +101,12 @@ static bool deeper_than(const json_t *doc, int depth)
     const char *key;
     json_t *value;
     size_t index;
-    json_object_foreach((json_t *)doc, key, value)
-    {
+    json_object_foreach ((json_t *)doc, key, value) {
         if (deeper_than(value, depth - 1)) {
             return true;
         }
     }
-    json_array_foreach(doc, index, value)
-    {
+    json_array_foreach (doc, index, value) {
         if (deeper_than(value, depth - 1)) {
             return true;
         }

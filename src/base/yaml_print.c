@@ -163,8 +163,7 @@ static void print_mapping(struct buf *out, const json_t *object, int indent)
     const char *key;
     json_t *value;
     bool first = true;
-    json_object_foreach((json_t *)object, key, value)
-    {
+    json_object_foreach ((json_t *)object, key, value) {
         if (!first) {
             new_line(out, indent);
         }
@@ -187,8 +186,7 @@ static void print_list(struct buf *out, const json_t *array, int indent)
 {
     size_t index;
     json_t *value;
-    json_array_foreach(array, index, value)
-    {
+    json_array_foreach (array, index, value) {
         if (index > 0) {
             new_line(out, indent);
         }

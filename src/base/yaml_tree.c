@@ -217,8 +217,7 @@ static int merge_one(struct yaml_tree *tree, json_t *into, json_t *from, struct 
 {
     const char *key;
     json_t *value;
-    json_object_foreach(from, key, value)
-    {
+    json_object_foreach (from, key, value) {
         if (json_object_get(into, key)) {
             continue;
         }
@@ -242,15 +241,13 @@ static int merge(struct yaml_tree *tree, struct yaml_frame *frame, struct muster
     size_t index;
     json_t *from;
     bool mappings = json_is_array(frame->merge);
-    json_array_foreach(frame->merge, index, from)
-    {
+    json_array_foreach (frame->merge, index, from) {
         mappings = mappings && json_is_object(from);
     }
     if (!mappings) {
         return fault(tree, frame->place, "<< must merge a mapping or a list of mappings", NULL);
     }
-    json_array_foreach(frame->merge, index, from)
-    {
+    json_array_foreach (frame->merge, index, from) {
         int rc = merge_one(tree, frame->value, from, err);
         if (rc != 0) {
             return rc;
@@ -344,15 +341,13 @@ static int use(struct yaml_tree *tree, const json_t *value, json_t **ret, struct
     const char *key;
     json_t *child;
     json_t *child_copy = NULL;
-    json_array_foreach(value, index, child)
-    {
+    json_array_foreach (value, index, child) {
         rc = use(tree, child, &child_copy, err);
         if (rc != 0 || json_array_append_new(copy, child_copy) != 0) {
             return rc != 0 ? rc : MUSTER_ENOMEM;
         }
     }
-    json_object_foreach((json_t *)value, key, child)
-    {
+    json_object_foreach ((json_t *)value, key, child) {
         rc = use(tree, child, &child_copy, err);
         if (rc != 0 || json_object_set_new(copy, key, child_copy) != 0) {
             return rc != 0 ? rc : MUSTER_ENOMEM;
@@ -369,13 +364,11 @@ static int height(const json_t *value)
     size_t index;
     const char *key;
     json_t *child;
-    json_array_foreach(value, index, child)
-    {
+    json_array_foreach (value, index, child) {
         int of_child = height(child);
         below = of_child > below ? of_child : below;
     }
-    json_object_foreach((json_t *)value, key, child)
-    {
+    json_object_foreach ((json_t *)value, key, child) {
         int of_child = height(child);
         below = of_child > below ? of_child : below;
     }

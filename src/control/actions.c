@@ -57,8 +57,7 @@ static bool names_gpu(const json_t *resources)
 {
     const char *name;
     json_t *amount;
-    json_object_foreach((json_t *)resources, name, amount)
-    {
+    json_object_foreach ((json_t *)resources, name, amount) {
         bool gpu = strstr(name, "gpu") || strncmp(name, "nvidia.com/", 11) == 0;
         bool none = json_is_integer(amount) ? json_integer_value(amount) == 0
                                             : strcmp(doc_text(resources, name, "0"), "0") == 0;
@@ -73,8 +72,7 @@ static bool holds_gpu(const struct control_member *pod)
 {
     size_t index;
     json_t *container;
-    json_array_foreach(doc_at(pod->object, "spec.containers"), index, container)
-    {
+    json_array_foreach (doc_at(pod->object, "spec.containers"), index, container) {
         if (names_gpu(doc_at(container, "resources.limits")) ||
             names_gpu(doc_at(container, "resources.requests"))) {
             return true;
@@ -201,8 +199,7 @@ static bool has_claim(const struct actor *a, const char *name)
 {
     size_t index;
     json_t *claim;
-    json_array_foreach(a->o->view->claims, index, claim)
-    {
+    json_array_foreach (a->o->view->claims, index, claim) {
         if (strcmp(doc_text(claim, "metadata.name", ""), name) == 0) {
             return true;
         }
@@ -214,8 +211,7 @@ static void create_claims(struct actor *a, enum job_role role, int index, const 
 {
     size_t at;
     json_t *each;
-    json_array_foreach(a->o->job->replica[role].claim_templates, at, each)
-    {
+    json_array_foreach (a->o->job->replica[role].claim_templates, at, each) {
         char name[2 * CONTROL_NAME_BYTES];
         if (!has_claim(a, control_claim_name(each, pod_name, name))) {
             control_add_create(a->fx, CONTROL_CREATE_CLAIM,

@@ -21,8 +21,7 @@ static json_t *find(const json_t *status, const char *type)
 {
     size_t index;
     json_t *condition;
-    json_array_foreach(doc_at(status, "conditions"), index, condition)
-    {
+    json_array_foreach (doc_at(status, "conditions"), index, condition) {
         if (is(condition, type)) {
             return condition;
         }
@@ -87,8 +86,7 @@ int control_set(json_t *status, const struct control_condition *c, int64_t now_u
     json_t *list = build_value(&b, json_array());
     size_t index;
     json_t *each;
-    json_array_foreach(doc_at(status, "conditions"), index, each)
-    {
+    json_array_foreach (doc_at(status, "conditions"), index, each) {
         if (!replaces(c->type, each)) {
             build_add(&b, list, kept(&b, c->type, each, now));
         }

@@ -186,8 +186,7 @@ static void trace_status(const json_t *status, struct buf *out)
 {
     size_t index;
     json_t *condition;
-    json_array_foreach(doc_at(status, "conditions"), index, condition)
-    {
+    json_array_foreach (doc_at(status, "conditions"), index, condition) {
         const char *value = doc_text(condition, "status", "");
         buf_format(out, " %s", doc_text(condition, "type", ""));
         if (strcmp(value, "True") != 0) {

@@ -63,8 +63,7 @@ static void add_rendezvous_conf(struct build *b, const json_t *conf, json_t *env
     buf_init(&text, VALUE_BYTES_MAX);
     size_t index;
     json_t *each;
-    json_array_foreach(conf, index, each)
-    {
+    json_array_foreach (conf, index, each) {
         buf_format(&text, "%s%s=%s", index ? "," : "", doc_text(each, "key", ""),
                    doc_text(each, "value", ""));
     }

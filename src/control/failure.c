@@ -35,8 +35,7 @@ int64_t control_count_failures(const json_t *pod)
     for (int i = 0; i < STATUS_LISTS; i++) {
         size_t index;
         json_t *each;
-        json_array_foreach(doc_at(pod, status_lists[i]), index, each)
-        {
+        json_array_foreach (doc_at(pod, status_lists[i]), index, each) {
             int64_t count = doc_int(each, "restartCount", 0);
             restarts += 0 < count && count < INT32_MAX ? count : 0;
             down += failed(down_since(each));
@@ -62,8 +61,7 @@ int control_exit_code(const json_t *pod)
     for (int i = 0; i < STATUS_LISTS; i++) {
         size_t index;
         json_t *each;
-        json_array_foreach(doc_at(pod, status_lists[i]), index, each)
-        {
+        json_array_foreach (doc_at(pod, status_lists[i]), index, each) {
             int code = failed_code(each);
             if (code != 0 && strcmp(doc_text(each, "name", ""), "pytorch") == 0) {
                 return code;
@@ -115,8 +113,7 @@ struct control_failure control_pod_failure(const json_t *pod, bool dead)
     for (int i = 0; i < STATUS_LISTS; i++) {
         size_t index;
         json_t *each;
-        json_array_foreach(doc_at(pod, status_lists[i]), index, each)
-        {
+        json_array_foreach (doc_at(pod, status_lists[i]), index, each) {
             const json_t *end = dead ? down_since(each) : doc_at(each, "lastState.terminated");
             if (failed(end)) {
                 struct control_failure failure = failure_of(pod, each, end);

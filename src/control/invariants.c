@@ -12,8 +12,7 @@ static bool named(const json_t *objects, const char *name)
 {
     size_t index;
     json_t *each;
-    json_array_foreach(objects, index, each)
-    {
+    json_array_foreach (objects, index, each) {
         if (strcmp(doc_text(each, "metadata.name", ""), name) == 0) {
             return true;
         }
@@ -36,8 +35,7 @@ static bool own_pod_named(const struct control_view *view, const char *name)
     const char *uid = doc_text(view->job, "metadata.uid", "");
     size_t index;
     json_t *each;
-    json_array_foreach(view->pods, index, each)
-    {
+    json_array_foreach (view->pods, index, each) {
         if (control_owns(uid, each) && strcmp(doc_text(each, "metadata.name", ""), name) == 0) {
             return true;
         }

@@ -115,8 +115,7 @@ static bool has_port(const json_t *container)
 {
     size_t index;
     json_t *port;
-    json_array_foreach(doc_at(container, "ports"), index, port)
-    {
+    json_array_foreach (doc_at(container, "ports"), index, port) {
         if (strcmp(doc_text(port, "name", ""), PORT_NAME) == 0) {
             return true;
         }
@@ -137,8 +136,7 @@ static size_t main_index(const struct job_replica *replica)
 {
     size_t index;
     json_t *container;
-    json_array_foreach(doc_at(replica->template, "spec.containers"), index, container)
-    {
+    json_array_foreach (doc_at(replica->template, "spec.containers"), index, container) {
         if (container == job_main_container(replica)) {
             return index;
         }
@@ -153,8 +151,7 @@ static void set_containers(struct build *b, const struct job *job, enum job_role
     size_t main = main_index(&job->replica[role]);
     size_t at;
     json_t *container;
-    json_array_foreach(containers, at, container)
-    {
+    json_array_foreach (containers, at, container) {
         if (!json_is_object(container)) {
             continue;
         }
@@ -171,8 +168,7 @@ static void set_claim_volume(struct build *b, const char *volume, const char *cl
     json_t *volumes = build_array_at(b, spec, "volumes");
     size_t index;
     json_t *each;
-    json_array_foreach(volumes, index, each)
-    {
+    json_array_foreach (volumes, index, each) {
         if (strcmp(doc_text(each, "name", ""), volume) == 0) {
             json_array_remove(volumes, index);
             break;
@@ -191,8 +187,7 @@ static void set_claim_volumes(struct build *b, const struct job *job, enum job_r
     control_member_name(job, role, index, pod);
     size_t at;
     json_t *each;
-    json_array_foreach(job->replica[role].claim_templates, at, each)
-    {
+    json_array_foreach (job->replica[role].claim_templates, at, each) {
         set_claim_volume(b, doc_text(each, "metadata.name", ""),
                          control_claim_name(each, pod, claim), spec);
     }
@@ -232,8 +227,7 @@ static void add_service_ports(struct build *b, const struct job_replica *replica
     const json_t *container = job_main_container(replica);
     size_t index;
     json_t *each;
-    json_array_foreach(doc_at(container, "ports"), index, each)
-    {
+    json_array_foreach (doc_at(container, "ports"), index, each) {
         const char *name = doc_text(each, "name", "");
         if (*name) {
             build_add(b, ports,
@@ -316,8 +310,7 @@ static json_t *render_claims(const struct job *job, enum job_role role, int inde
     json_t *claims = build_value(&b, json_array());
     size_t at;
     json_t *each;
-    json_array_foreach(job->replica[role].claim_templates, at, each)
-    {
+    json_array_foreach (job->replica[role].claim_templates, at, each) {
         build_add(&b, claims, control_make_claim(job, role, index, each));
     }
     return build_end(&b, claims);

@@ -11,8 +11,7 @@ bool control_owns(const char *job_uid, const json_t *object)
 {
     size_t index;
     json_t *each;
-    json_array_foreach(doc_at(object, "metadata.ownerReferences"), index, each)
-    {
+    json_array_foreach (doc_at(object, "metadata.ownerReferences"), index, each) {
         if (doc_bool(each, "controller", false)) {
             return strcmp(doc_text(each, "uid", ""), job_uid) == 0;
         }
@@ -100,8 +99,7 @@ static int collect(const struct job *job, const json_t *objects, struct control_
     size_t count = 0;
     size_t index;
     json_t *each;
-    json_array_foreach(objects, index, each)
-    {
+    json_array_foreach (objects, index, each) {
         if (control_owns(job->uid, each)) {
             list[count++] = member_of(job, each);
         }

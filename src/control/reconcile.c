@@ -52,8 +52,7 @@ static void tell_failures(struct control_step *s)
 {
     size_t index;
     json_t *uid;
-    json_array_foreach(s->memory->fresh, index, uid)
-    {
+    json_array_foreach (s->memory->fresh, index, uid) {
         const struct control_member *pod = find_uid(s->o, json_string_value(uid));
         if (pod) {
             tell_failure(s, pod);

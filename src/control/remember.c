@@ -136,8 +136,7 @@ static void forget_gone(const struct control_observed *o, struct control_memory 
     const char *uid;
     json_t *value;
     void *next;
-    json_object_foreach_safe(m->counted, next, uid, value)
-    {
+    json_object_foreach_safe (m->counted, next, uid, value) {
         if (json_object_size(m->counted) <= most) {
             break;
         }

@@ -48,8 +48,7 @@ static void refresh_active(struct build *b, struct control_step *s, bool any)
     const char *name;
     json_t *old;
     json_t *statuses = build_value(b, json_object());
-    json_object_foreach(doc_at(s->status, "replicaStatuses"), name, old)
-    {
+    json_object_foreach (doc_at(s->status, "replicaStatuses"), name, old) {
         json_t *entry = build_value(b, json_copy(old));
         enum job_role role = name[0] == 'M' ? JOB_MASTER : JOB_WORKER;
         int active = any ? s->o->count[role].active : 0;

@@ -92,8 +92,7 @@ static int check_list(const json_t *job, const json_t *template, const char *lis
 {
     size_t i;
     json_t *container;
-    json_array_foreach(doc_at(doc_at(template, "spec"), list), i, container)
-    {
+    json_array_foreach (doc_at(doc_at(template, "spec"), list), i, container) {
         muster_auto(doc) json_t *words = NULL;
         int r =
             image_command(job, doc_at(template, "metadata.annotations"), container, &words, err);
@@ -108,8 +107,7 @@ int image_check(const json_t *job, struct muster_err *err)
 {
     const char *role;
     json_t *replica;
-    json_object_foreach(doc_at(job, "spec.pytorchReplicaSpecs"), role, replica)
-    {
+    json_object_foreach (doc_at(job, "spec.pytorchReplicaSpecs"), role, replica) {
         const json_t *template = doc_at(replica, "template");
         int r = check_list(job, template, "initContainers", err);
         if (r == 0) {

@@ -66,8 +66,7 @@ bool placement_holds(const struct placement *p, int port)
 {
     const char *purpose;
     json_t *value;
-    json_object_foreach(json_object_get(p->doc, "ports"), purpose, value)
-    {
+    json_object_foreach (json_object_get(p->doc, "ports"), purpose, value) {
         if (json_integer_value(value) == port) {
             return true;
         }

@@ -146,8 +146,7 @@ static int write_items(const struct request *q, const json_t *object, const char
     size_t i;
     json_t *item;
     int r = 0;
-    json_array_foreach(doc_at(q->source, "items"), i, item)
-    {
+    json_array_foreach (doc_at(q->source, "items"), i, item) {
         const char *key = doc_text(item, "key", "");
         r = r < 0 ? r : write_value(q, object, folder, key, doc_text(item, "path", key));
     }
@@ -161,8 +160,7 @@ static int write_all(const struct request *q, const json_t *object, const char *
     for (size_t s = 0; s < sizeof sections / sizeof sections[0]; s++) {
         const char *key;
         json_t *value;
-        json_object_foreach(doc_at(object, sections[s]), key, value)
-        {
+        json_object_foreach (doc_at(object, sections[s]), key, value) {
             r = r < 0 ? r : write_value(q, object, folder, key, key);
         }
     }
@@ -239,8 +237,7 @@ static const json_t *find_volume(const json_t *pod, const char *name)
 {
     size_t i;
     json_t *volume;
-    json_array_foreach(doc_at(pod, "spec.volumes"), i, volume)
-    {
+    json_array_foreach (doc_at(pod, "spec.volumes"), i, volume) {
         if (strcmp(doc_text(volume, "name", ""), name) == 0) {
             return volume;
         }
@@ -278,8 +275,7 @@ int volumes_mount(const struct volume_sources *sources, const json_t *pod, const
     muster_auto(doc) json_t *mounts = json_array();
     size_t i;
     json_t *mount;
-    json_array_foreach(doc_at(container, "volumeMounts"), i, mount)
-    {
+    json_array_foreach (doc_at(container, "volumeMounts"), i, mount) {
         int r = mount_one(sources, pod, mount, mounts, err);
         if (r < 0) {
             return r;

@@ -105,8 +105,7 @@ const json_t *job_main_container(const struct job_replica *replica)
     const json_t *containers = doc_at(replica->template, "spec.containers");
     size_t index;
     json_t *container;
-    json_array_foreach(containers, index, container)
-    {
+    json_array_foreach (containers, index, container) {
         if (strcmp(doc_text(container, "name", ""), "pytorch") == 0) {
             return container;
         }
@@ -119,8 +118,7 @@ static int32_t read_port(struct reader *r, const struct job_replica *replica)
     const json_t *ports = doc_at(job_main_container(replica), "ports");
     size_t index;
     json_t *port;
-    json_array_foreach(ports, index, port)
-    {
+    json_array_foreach (ports, index, port) {
         if (strcmp(doc_text(port, "name", ""), "pytorchjob-port") == 0) {
             return read_int32(r, port, "containerPort", JOB_DEFAULT_PORT);
         }

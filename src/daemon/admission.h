@@ -1,0 +1,25 @@
+/* What this machine must have before a job is created here: the questions that only a running
+ * controller can answer.
+ *
+ * The job itself was checked before (job/check.h). A `muster run` (a job with a lease) also wants
+ * every volume to exist, since nobody would come and make it later; a job created by kubectl waits
+ * as it would on a cluster.
+ *
+ * Layer: program (daemon).
+ */
+#pragma once
+
+#include "daemon/gpus.h"
+#include "daemon/leases.h"
+
+struct admission {
+    struct store *store;
+    const struct gpus *gpus;
+    const struct leases *leases;
+};
+
+int admission_check(const struct admission *admission, const char *resource, const json_t *object,
+                    struct muster_err *err);
+
+/* GPUs that a pod asks for (nvidia.com/gpu, limits over requests, summed over containers). */
+int64_t admission_gpus_wanted(const json_t *pod_spec);

@@ -1,0 +1,231 @@
+/* The agent: which pods there are, and telling each about changes. See agent.h.
+ *
+ * Store callbacks only note the pod's key; the work is done from the loop.
+ */
+#include "daemon/agent_internal.h"
+
+#include "base/cleanup.h"
+#include "base/doc.h"
+#include "base/log.h"
+#include "daemon/events.h"
+#include "daemon/jobs.h"
+
+#include <string.h>
+
+static void on_idle(uv_idle_t *idle);
+
+static void look_at(struct agent *agent, const char *namespace, const char *name)
+{
+    muster_auto(free) char *key = NULL;
+    if (asprintf(&key, "%s/%s", namespace, name) < 0) {
+        key = NULL;
+        return;
+    }
+    json_object_set_new(agent->changed, key, json_true());
+    uv_idle_start(&agent->idle, on_idle);
+}
+
+static void on_change(void *arg, const struct store_change *change)
+{
+    look_at(arg, change->key.namespace, change->key.name);
+}
+
+static struct agent_pod *find_by_name(const struct agent *agent, const char *namespace,
+                                      const char *name)
+{
+    for (struct agent_pod *pod = agent->pods; pod; pod = pod->hh.next) {
+        if (strcmp(pod->name, name) == 0 && strcmp(pod->namespace, namespace) == 0) {
+            return pod;
+        }
+    }
+    return NULL;
+}
+
+static bool is_over(const json_t *pod)
+{
+    const char *phase = doc_text(pod, "status.phase", "");
+    return strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0;
+}
+
+/* A deleted pod that nothing runs for: nobody but us takes it away. */
+static void remove_object(struct agent *agent, const json_t *pod)
+{
+    const struct store_key key = {"pods", doc_text(pod, "metadata.namespace", ""),
+                                  doc_text(pod, "metadata.name", "")};
+    const struct store_delete_options now = {.uid = doc_text(pod, "metadata.uid", NULL)};
+    struct muster_err err = {0};
+    int r = store_delete(agent->options.store, key, &now, NULL, &err);
+    if (r < 0 && r != MUSTER_ENOENT) {
+        log_event(LOG_ERROR, "agent.remove", "%s: %s", key.name, err.text);
+    }
+}
+
+static void start(struct agent *agent, json_t *object)
+{
+    struct muster_err err = {0};
+    if (agent_pod_start(agent, object, &err) < 0) {
+        log_event(LOG_ERROR, "agent.start", "%s: %s", doc_text(object, "metadata.name", "?"),
+                  err.text);
+        agent_event(agent, object, true, "FailedCreatePodSandBox", err.text);
+    }
+}
+
+static void sync_present(struct agent *agent, struct agent_pod *pod, json_t *object)
+{
+    bool deleting = doc_at(object, "metadata.deletionTimestamp") != NULL;
+    if (!pod && deleting) {
+        remove_object(agent, object);
+    } else if (!pod && !is_over(object)) {
+        start(agent, object);
+    } else if (pod && deleting && !pod->deleting) {
+        agent_pod_delete(pod, doc_int(object, "metadata.deletionGracePeriodSeconds", -1));
+    }
+}
+
+static void sync(struct agent *agent, const char *key)
+{
+    muster_auto(free) char *namespace = strdup(key);
+    char *slash = namespace ? strchr(namespace, '/') : NULL;
+    if (!slash) {
+        return;
+    }
+    *slash = '\0';
+    const char *name = slash + 1;
+    struct agent_pod *pod = find_by_name(agent, namespace, name);
+    muster_auto(doc) json_t *object = NULL;
+    (void)store_get(agent->options.store, (struct store_key){"pods", namespace, name}, &object,
+                    NULL);
+    if (pod && (!object || strcmp(doc_text(object, "metadata.uid", ""), pod->uid) != 0)) {
+        agent_pod_forget(pod);
+        pod = NULL;
+    }
+    if (object) {
+        sync_present(agent, pod, object);
+    }
+}
+
+static void on_idle(uv_idle_t *idle)
+{
+    struct agent *agent = idle->data;
+    json_t *changed = agent->changed;
+    agent->changed = json_object();
+    const char *key;
+    json_t *value;
+    json_object_foreach (changed, key, value) {
+        sync(agent, key);
+    }
+    json_decref(changed);
+    if (json_object_size(agent->changed) == 0) {
+        uv_idle_stop(idle);
+    }
+}
+
+void agent_retry_waiting(struct agent *agent)
+{
+    struct agent_pod *pod, *next;
+    HASH_ITER (hh, agent->pods, pod, next) {
+        if (!pod->scheduled) {
+            agent_pod_schedule(pod);
+        }
+    }
+}
+
+void agent_event(struct agent *agent, const json_t *about, bool warning, const char *reason,
+                 const char *message)
+{
+    const struct event_note note = {.about = about,
+                                    .component = "muster-agent",
+                                    .warning = warning,
+                                    .reason = reason,
+                                    .message = message,
+                                    .now_unix_ms = jobs_now_unix_ms()};
+    struct muster_err err = {0};
+    if (event_record(agent->options.store, &note, &err) < 0) {
+        log_event(LOG_WARN, "agent.event", "%s: %s", reason, err.text);
+    }
+}
+
+json_t *agent_owner(struct agent *agent, const json_t *pod)
+{
+    size_t i;
+    json_t *owner, *job = NULL;
+    json_array_foreach (doc_at(pod, "metadata.ownerReferences"), i, owner) {
+        if (doc_bool(owner, "controller", false) &&
+            strcmp(doc_text(owner, "kind", ""), "PyTorchJob") == 0) {
+            const struct store_key key = {"pytorchjobs", doc_text(pod, "metadata.namespace", ""),
+                                          doc_text(owner, "name", "")};
+            (void)store_get(agent->options.store, key, &job, NULL);
+            return job;
+        }
+    }
+    return NULL;
+}
+
+static int adopt_all(struct agent *agent, struct muster_err *err)
+{
+    struct store_page page = {0};
+    int r = store_list(agent->options.store, &(struct store_query){.resource = "pods"}, &page, err);
+    if (r < 0) {
+        return r;
+    }
+    size_t i;
+    json_t *pod;
+    json_array_foreach (page.items, i, pod) {
+        look_at(agent, doc_text(pod, "metadata.namespace", ""), doc_text(pod, "metadata.name", ""));
+    }
+    store_page_done(&page);
+    return 0;
+}
+
+static void free_self(uv_handle_t *handle)
+{
+    struct agent *agent = handle->data;
+    json_decref(agent->changed);
+    free(agent);
+}
+
+int agent_new(const struct agent_options *options, struct agent **ret, struct muster_err *err)
+{
+    struct agent *agent = calloc(1, sizeof *agent);
+    if (!agent) {
+        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    }
+    agent->options = *options;
+    agent->changed = json_object();
+    agent->idle.data = agent;
+    uv_idle_init(options->loop, &agent->idle);
+    const struct store_watch_options pods = {.resource = "pods", .after_version = STORE_FROM_NOW};
+    int r = store_watch(options->store, &pods, on_change, agent, &agent->watch, err);
+    r = r < 0 ? r : adopt_all(agent, err);
+    if (r < 0) {
+        agent_free(agent);
+        return r;
+    }
+    *ret = agent;
+    return 0;
+}
+
+struct agent *agent_free(struct agent *agent)
+{
+    if (!agent) {
+        return NULL;
+    }
+    if (agent->watch) {
+        store_unwatch(agent->watch);
+    }
+    struct agent_pod *pod, *next_pod;
+    HASH_ITER (hh, agent->pods, pod, next_pod) {
+        agent_pod_free(pod);
+    }
+    struct agent_job *job, *next_job;
+    HASH_ITER (hh, agent->jobs, job, next_job) {
+        agent_job_free(job);
+    }
+    uv_close((uv_handle_t *)&agent->idle, free_self);
+    return NULL;
+}
+
+size_t agent_live_pods(const struct agent *agent)
+{
+    return HASH_COUNT(agent->pods) + json_object_size(agent->changed);
+}

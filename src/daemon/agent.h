@@ -1,0 +1,34 @@
+/* The node agent: runs the pods that the store holds as processes of this machine.
+ *
+ * For each pod one pure machine (pod/pod.h) says what to do next; for each job one supervisor
+ * (process/process.h) does it and survives this program. The agent is the wire between them: it
+ * makes volumes and environments, leases ports and GPUs, writes pod status and events.
+ *
+ * Layer: program (daemon). Thread: the loop's.
+ */
+#pragma once
+
+#include "base/home.h"
+#include "daemon/gpus.h"
+#include "store/store.h"
+
+#include <uv.h>
+
+struct agent;
+
+struct agent_options {
+    uv_loop_t *loop;
+    struct store *store;
+    const struct home *home;
+    struct gpus *gpus;
+    const char *node_name;
+};
+
+/* Adopts what runs already. */
+int agent_new(const struct agent_options *options, struct agent **ret, struct muster_err *err);
+
+/* Lets go: supervisors and their processes go on. Run the loop once more after this. */
+struct agent *agent_free(struct agent *agent);
+
+/* Pods that may still have processes. */
+size_t agent_live_pods(const struct agent *agent);

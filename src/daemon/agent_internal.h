@@ -1,0 +1,83 @@
+/* What the agent's three files share. agent.c: which pods there are. agent_job.c: one job's
+ * supervisor and placement. agent_pod.c: one pod's machine, its effects and its status.
+ *
+ * Layer: program (daemon), private to the agent.
+ */
+#pragma once
+
+#include "daemon/agent.h"
+#include "daemon/placement.h"
+#include "pod/pod.h"
+#include "process/process.h"
+
+#include <stdbool.h>
+#include <uthash.h>
+
+/* One job that has pods here: its supervisor lives as long as one of them may run. */
+struct agent_job {
+    struct agent *agent;
+    char *uid;
+    char *folder; /* jobs/UID */
+    struct process_job *process;
+    struct placement placement;
+    size_t pod_count;
+    bool share_gpus;
+    bool no_gpus;
+    bool ready; /* the records of what ran before were replayed: pods may be scheduled */
+    UT_hash_handle hh;
+};
+
+/* One pod whose processes may run. */
+struct agent_pod {
+    struct agent *agent;
+    struct agent_job *job;
+    json_t *object;                     /* as it was first seen: its spec never changes */
+    const char *uid, *namespace, *name; /* in object */
+    struct pod *machine;
+    uv_timer_t timer;
+    bool scheduled;
+    bool deleting;
+    bool gone;      /* the machine said POD_GONE */
+    bool held_back; /* an event has said that its GPUs are busy */
+    int depth;      /* of agent_pod_feed */
+    UT_hash_handle hh;
+};
+
+struct agent {
+    struct agent_options options;
+    struct store_watch *watch;
+    struct agent_job *jobs; /* by uid */
+    struct agent_pod *pods; /* by uid */
+    json_t *changed;        /* set of pod keys "namespace/name" to look at */
+    uv_idle_t idle;         /* runs while the set holds something */
+};
+
+/* ---- agent.c ---- */
+
+/* Looks at every pod again that waits for a GPU. */
+void agent_retry_waiting(struct agent *agent);
+void agent_event(struct agent *agent, const json_t *about, bool warning, const char *reason,
+                 const char *message);
+/* The PyTorchJob that controls the pod; new reference, NULL without one. */
+json_t *agent_owner(struct agent *agent, const json_t *pod);
+
+/* ---- agent_job.c ---- */
+
+/* Puts the pod into its job, which is made, and its supervisor started or adopted, at the first
+ * one. When the records of what ran before were replayed the pod is told POD_ADOPTED and scheduled.
+ */
+int agent_job_enter(struct agent *agent, struct agent_pod *pod, struct muster_err *err);
+/* The pod is done with: without pods the supervisor ends. */
+void agent_job_leave(struct agent_job *job);
+void agent_job_free(struct agent_job *job);
+bool agent_port_taken(void *agent, int port);
+
+/* ---- agent_pod.c ---- */
+
+int agent_pod_start(struct agent *agent, json_t *object, struct muster_err *err);
+void agent_pod_schedule(struct agent_pod *pod);
+void agent_pod_delete(struct agent_pod *pod, int64_t grace_s);
+/* The object is gone from the store: kill what is left. */
+void agent_pod_forget(struct agent_pod *pod);
+void agent_pod_free(struct agent_pod *pod);
+void agent_pod_feed(struct agent_pod *pod, const struct pod_event *event);

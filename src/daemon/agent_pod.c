@@ -1,0 +1,349 @@
+/* One pod: feeds its machine, carries the effects out, writes its status. See agent_internal.h. */
+#include "daemon/agent_internal.h"
+
+#include "base/cleanup.h"
+#include "base/doc.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "daemon/admission.h"
+#include "daemon/jobs.h"
+#include "daemon/launch.h"
+#include "job/annotations.h"
+#include "job/job.h"
+
+#include <assert.h>
+#include <signal.h>
+#include <string.h>
+
+static char *attempt_id(const struct agent_pod *pod, const struct pod_effect *effect)
+{
+    char *id = NULL;
+    return asprintf(&id, "%s/%s/%d", pod->name, pod_container_name(pod->machine, effect->container),
+                    effect->attempt) < 0
+               ? NULL
+               : id;
+}
+
+/* ---- Starting a container ---- */
+
+static json_t *find_object(void *data, const char *resource, const char *namespace,
+                           const char *name)
+{
+    const struct agent *agent = data;
+    json_t *object = NULL;
+    (void)store_get(agent->options.store, (struct store_key){resource, namespace, name}, &object,
+                    NULL);
+    return object;
+}
+
+/* All of one kind in the pod's namespace: {"name": object}. */
+static json_t *by_name(const struct agent_pod *pod, const char *resource)
+{
+    struct store_page page = {0};
+    const struct store_query query = {.resource = resource, .namespace = pod->namespace};
+    json_t *map = json_object();
+    if (store_list(pod->agent->options.store, &query, &page, NULL) == 0) {
+        size_t i;
+        json_t *object;
+        json_array_foreach (page.items, i, object) {
+            json_object_set(map, doc_text(object, "metadata.name", ""), object);
+        }
+        store_page_done(&page);
+    }
+    return map;
+}
+
+/* On a network of its own the job keeps the cluster's ports. */
+static int local_addresses(struct agent_pod *pod, const struct job *job, struct address_map *ret,
+                           struct muster_err *err)
+{
+    const char *network = jobs_note(job->object, JOB_NOTE_NETWORK);
+    *ret = (struct address_map){.job = job};
+    if (network && strcmp(network, "private") == 0) {
+        return 0;
+    }
+    struct placement *placement = &pod->job->placement;
+    int r = 0;
+    if (job->replica[JOB_MASTER].present) {
+        r = placement_port(placement, "master", agent_port_taken, pod->agent, &ret->master_port,
+                           err);
+    }
+    if (r == 0 && job->elastic.present) {
+        r = placement_port(placement, "rdzv", agent_port_taken, pod->agent, &ret->rdzv_port, err);
+    }
+    return r;
+}
+
+static int make_spec(struct agent_pod *pod, const struct pod_effect *effect, json_t **ret,
+                     struct muster_err *err)
+{
+    const struct agent_options *options = &pod->agent->options;
+    muster_auto(doc) json_t *config_maps = by_name(pod, "configmaps");
+    muster_auto(doc) json_t *secrets = by_name(pod, "secrets");
+    muster_auto(doc) json_t *owner = agent_owner(pod->agent, pod->object);
+    muster_auto(free) char *folder = NULL;
+    if (asprintf(&folder, "%s/pods/%s", pod->job->folder, pod->uid) < 0) {
+        folder = NULL;
+        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    }
+    struct job job = {0};
+    struct launch launch = {
+        .job = owner,
+        .pod = pod->object,
+        .container = pod_container(pod->machine, effect->container),
+        .attempt = effect->attempt,
+        .gpus = placement_gpus(&pod->job->placement, pod->uid),
+        .hide_gpus = options->gpus->count > 0,
+        .volumes = {options->home->path, folder, find_object, pod->agent},
+        .config_maps = config_maps,
+        .secrets = secrets,
+        .node_name = options->node_name,
+    };
+    int r = owner ? job_read(owner, &job, err) : 0;
+    if (r == 0 && owner) {
+        r = local_addresses(pod, &job, &launch.addresses, err);
+    }
+    r = r < 0 ? r : launch_spec(&launch, ret, err);
+    job_done(&job);
+    return r;
+}
+
+static void start_container(struct agent_pod *pod, const struct pod_effect *effect)
+{
+    struct muster_err err = {0};
+    muster_auto(doc) json_t *spec = NULL;
+    muster_auto(free) char *id = attempt_id(pod, effect);
+    int r = id ? make_spec(pod, effect, &spec, &err)
+               : muster_fail(&err, MUSTER_ENOMEM, "out of memory");
+    if (r == 0) {
+        r = process_job_start(pod->job->process, id, spec, &err);
+    }
+    if (r < 0) {
+        const struct pod_event failed = {.kind = POD_START_FAILED,
+                                         .now_unix_ms = jobs_now_unix_ms(),
+                                         .container = effect->container,
+                                         .attempt = effect->attempt,
+                                         .reason = "CreateContainerConfigError",
+                                         .message = err.text};
+        agent_event(pod->agent, pod->object, true, "Failed", err.text);
+        agent_pod_feed(pod, &failed);
+    }
+}
+
+/* ---- The other effects ---- */
+
+static void signal_container(struct agent_pod *pod, const struct pod_effect *effect)
+{
+    muster_auto(free) char *id = attempt_id(pod, effect);
+    struct muster_err err = {0};
+    if (effect->signal == SIGTERM) {
+        char text[160];
+        snprintf(text, sizeof text, "Stopping container %s",
+                 pod_container_name(pod->machine, effect->container));
+        agent_event(pod->agent, pod->object, false, "Killing", text);
+    }
+    if (id && process_job_signal(pod->job->process, id, effect->signal, &err) < 0) {
+        log_event(LOG_WARN, "agent.signal", "%s: %s", id, err.text);
+    }
+}
+
+static void write_status(struct agent_pod *pod)
+{
+    muster_auto(doc) json_t *status = pod_status(pod->machine);
+    muster_auto(doc) json_t *object = json_pack(
+        "{s:s, s:s, s:{s:s, s:s, s:s}, s:O}", "apiVersion", "v1", "kind", "Pod", "metadata", "name",
+        pod->name, "namespace", pod->namespace, "uid", pod->uid, "status", status);
+    struct muster_err err = {0};
+    int r = object ? store_update(pod->agent->options.store, "pods", object, STORE_STATUS_ONLY,
+                                  NULL, &err)
+                   : muster_fail(&err, MUSTER_ENOMEM, "out of memory");
+    if (r < 0 && r != MUSTER_ENOENT && r != MUSTER_ECONFLICT) {
+        log_event(LOG_ERROR, "agent.status", "%s: %s", pod->name, err.text);
+    }
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    struct agent_pod *pod = timer->data;
+    const struct pod_event tick = {.kind = POD_TICK, .now_unix_ms = jobs_now_unix_ms()};
+    agent_pod_feed(pod, &tick);
+}
+
+static void wake_at(struct agent_pod *pod, int64_t at_unix_ms)
+{
+    int64_t delay = at_unix_ms - jobs_now_unix_ms();
+    uv_update_time(pod->agent->options.loop);
+    uv_timer_start(&pod->timer, on_timer, delay > 0 ? (uint64_t)delay : 0, 0);
+}
+
+static void give_back_gpus(struct agent_pod *pod)
+{
+    const char *ids = placement_gpus(&pod->job->placement, pod->uid);
+    if (ids) {
+        gpus_give_back(pod->agent->options.gpus, ids);
+        (void)placement_set_gpus(&pod->job->placement, pod->uid, NULL, NULL);
+        agent_retry_waiting(pod->agent);
+    }
+}
+
+/* Finished or gone: nothing of it runs any more. What its emptyDirs held goes with it; its logs
+ * stay with the job. */
+static void let_go(struct agent_pod *pod)
+{
+    struct agent_job *job = pod->job;
+    muster_auto(free) char *folder = NULL;
+    if (asprintf(&folder, "%s/pods/%s", job->folder, pod->uid) >= 0) {
+        (void)file_remove(folder, NULL);
+    }
+    give_back_gpus(pod);
+    agent_pod_free(pod);
+    agent_job_leave(job);
+}
+
+static void remove_object(struct agent_pod *pod)
+{
+    const struct store_key key = {"pods", pod->namespace, pod->name};
+    const struct store_delete_options now = {.uid = pod->uid};
+    struct muster_err err = {0};
+    int r = store_delete(pod->agent->options.store, key, &now, NULL, &err);
+    if (r < 0 && r != MUSTER_ENOENT && r != MUSTER_ECONFLICT) {
+        log_event(LOG_ERROR, "agent.remove", "%s: %s", pod->name, err.text);
+    }
+}
+
+static void carry_out(struct agent_pod *pod, const struct pod_effect *effect)
+{
+    switch (effect->kind) {
+    case POD_START: start_container(pod, effect); return;
+    case POD_SIGNAL: signal_container(pod, effect); return;
+    case POD_STATUS: write_status(pod); return;
+    case POD_WAKE_AT: wake_at(pod, effect->at_unix_ms); return;
+    case POD_GONE: remove_object(pod); return;
+    }
+    assert(!"unreachable");
+}
+
+/* A start that fails feeds the machine again from within, so the last one out looks whether the pod
+ * is over. */
+void agent_pod_feed(struct agent_pod *pod, const struct pod_event *event)
+{
+    struct pod_effects effects;
+    pod->depth++;
+    pod_step(pod->machine, event, &effects);
+    for (size_t i = 0; i < effects.count; i++) {
+        pod->gone = pod->gone || effects.list[i].kind == POD_GONE;
+        carry_out(pod, &effects.list[i]);
+    }
+    if (--pod->depth == 0 && (pod->gone || (pod_is_finished(pod->machine) && !pod->deleting))) {
+        let_go(pod);
+    }
+}
+
+/* ---- Life ---- */
+
+void agent_pod_schedule(struct agent_pod *pod)
+{
+    struct gpus *gpus = pod->agent->options.gpus;
+    int64_t wanted = pod->job->no_gpus ? 0 : admission_gpus_wanted(doc_at(pod->object, "spec"));
+    struct muster_err err = {0};
+    char ids[GPUS_MAX * GPUS_ID_BYTES];
+    int r = 0;
+    if (wanted > 0 && !placement_gpus(&pod->job->placement, pod->uid)) {
+        r = gpus_take(gpus, (size_t)wanted, pod->job->share_gpus, ids, sizeof ids, &err);
+        r = r < 0 ? r : placement_set_gpus(&pod->job->placement, pod->uid, ids, &err);
+    }
+    if (r < 0) {
+        if (!pod->held_back) {
+            pod->held_back = true;
+            agent_event(pod->agent, pod->object, true, "FailedScheduling", err.text);
+        }
+        return;
+    }
+    pod->scheduled = true;
+    const struct pod_event scheduled = {.kind = POD_SCHEDULED, .now_unix_ms = jobs_now_unix_ms()};
+    agent_pod_feed(pod, &scheduled);
+}
+
+void agent_pod_delete(struct agent_pod *pod, int64_t grace_s)
+{
+    pod->deleting = true;
+    const struct pod_event deleted = {
+        .kind = POD_DELETE, .now_unix_ms = jobs_now_unix_ms(), .grace_s = grace_s};
+    agent_pod_feed(pod, &deleted);
+}
+
+void agent_pod_forget(struct agent_pod *pod)
+{
+    muster_auto(free) char *prefix = NULL;
+    if (asprintf(&prefix, "%s/", pod->name) >= 0) {
+        (void)process_job_signal(pod->job->process, prefix, SIGKILL, NULL);
+    }
+    let_go(pod);
+}
+
+static void free_self(uv_handle_t *handle)
+{
+    struct agent_pod *pod = handle->data;
+    pod_free(pod->machine);
+    json_decref(pod->object);
+    free(pod);
+}
+
+void agent_pod_free(struct agent_pod *pod)
+{
+    HASH_DEL(pod->agent->pods, pod);
+    uv_close((uv_handle_t *)&pod->timer, free_self);
+}
+
+static struct agent_pod *new_pod(struct agent *agent, json_t *object, struct muster_err *err)
+{
+    const struct pod_place place = {agent->options.node_name, "127.0.0.1", "127.0.0.1"};
+    struct pod *machine = pod_new(object, &place, err);
+    struct agent_pod *pod = machine ? calloc(1, sizeof *pod) : NULL;
+    if (!pod) {
+        pod_free(machine);
+        return NULL;
+    }
+    pod->agent = agent;
+    pod->machine = machine;
+    pod->object = json_incref(object);
+    pod->uid = doc_text(object, "metadata.uid", "");
+    pod->namespace = doc_text(object, "metadata.namespace", "");
+    pod->name = doc_text(object, "metadata.name", "");
+    pod->timer.data = pod;
+    uv_timer_init(agent->options.loop, &pod->timer);
+    HASH_ADD_KEYPTR(hh, agent->pods, pod->uid, strlen(pod->uid), pod);
+    return pod;
+}
+
+/* Binding is what a scheduler does: spec.nodeName. */
+static json_t *bind(struct agent *agent, const json_t *object, struct muster_err *err)
+{
+    json_t *bound = NULL;
+    muster_auto(doc) json_t *changed = json_deep_copy(object);
+    if (doc_at(object, "spec.nodeName")) {
+        return json_incref((json_t *)object);
+    }
+    if (!changed || doc_set_text(changed, "spec.nodeName", agent->options.node_name) < 0) {
+        muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return NULL;
+    }
+    return store_update(agent->options.store, "pods", changed, STORE_BUT_STATUS, &bound, err) < 0
+               ? NULL
+               : bound;
+}
+
+int agent_pod_start(struct agent *agent, json_t *object, struct muster_err *err)
+{
+    struct muster_err why = {.code = MUSTER_ENOMEM, .text = "out of memory"};
+    muster_auto(doc) json_t *bound = bind(agent, object, &why);
+    struct agent_pod *pod = bound ? new_pod(agent, bound, &why) : NULL;
+    if (!pod) {
+        return muster_fail(err, why.code, "%s", why.text);
+    }
+    int r = agent_job_enter(agent, pod, err);
+    if (r < 0) {
+        agent_pod_free(pod);
+    }
+    return r;
+}

@@ -1,0 +1,27 @@
+/* The operator of the embedded cluster: watches the store and carries out what control_reconcile
+ * decides.
+ *
+ * Layer: program (daemon). Thread: the loop's. A change of a job, or of what it owns, queues the
+ * job's key; the queue is worked off from the loop, never inside a store callback. Each step's
+ * effects are one transaction.
+ */
+#pragma once
+
+#include "store/store.h"
+
+#include <uv.h>
+
+struct controller;
+
+/* Queues every job that is there. */
+int controller_new(uv_loop_t *loop, struct store *store, struct controller **ret,
+                   struct muster_err *err);
+
+/* Run the loop once more after this. */
+struct controller *controller_free(struct controller *controller);
+
+/* Jobs that are not finished yet. */
+size_t controller_live_jobs(const struct controller *controller);
+
+/* There is a live job, or one that a step is due for (a time to live that runs). */
+bool controller_busy(const struct controller *controller);

@@ -1,0 +1,218 @@
+/* The controller program: takes the lock, opens the store, wires the parts together, and leaves
+ * when nobody needs it.
+ *
+ * Layer: program. Thread: one, the loop's. What it wires:
+ *     endpoint ─ api ─ store ─┬─ controller (what an operator decides)
+ *                             ├─ agent      (runs pods)
+ *                             └─ leases     (jobs that live as long as a `muster run`)
+ */
+#include "daemon/daemon.h"
+
+#include "api/api.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "daemon/agent.h"
+#include "daemon/controller.h"
+#include "daemon/leases.h"
+#include "daemon/node.h"
+#include "daemon/routes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+
+enum {
+    LOOK_MS = 500,        /* how often it asks whether it is needed */
+    LONELY_MS_MAX = 3000, /* how long it stays without client and job */
+};
+
+struct daemon {
+    uv_loop_t loop;
+    struct home home;
+    int lock_fd;
+    struct store *store;
+    struct gpus gpus;
+    char node[NODE_NAME_BYTES];
+    struct controller *controller;
+    struct agent *agent;
+    struct leases *leases;
+    struct api *api;
+    struct api_endpoint *endpoint;
+    struct routes *routes;
+    uv_timer_t look;
+    uv_signal_t on_term;
+    uv_signal_t on_int;
+    int64_t lonely_since_ms; /* 0: somebody is here */
+};
+
+/* Another controller is no failure: whoever started this one wants just that. */
+static int take_lock(struct daemon *d, bool *ret_taken, struct muster_err *err)
+{
+    muster_auto(free) char *path = home_file(&d->home, "lock");
+    d->lock_fd = path ? open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
+    if (d->lock_fd < 0) {
+        return muster_fail(err, MUSTER_ECREATE, "cannot write %s: %s", path ? path : "the lock",
+                           strerror(errno));
+    }
+    *ret_taken = flock(d->lock_fd, LOCK_EX | LOCK_NB) == 0;
+    return 0;
+}
+
+static int open_store(struct daemon *d, struct muster_err *err)
+{
+    muster_auto(free) char *path = home_file(&d->home, "store.db");
+    const struct store_options options = {.grace_s = api_grace_s};
+    return path ? store_open(path, &options, &d->store, err)
+                : muster_fail(err, MUSTER_ENOMEM, "out of memory");
+}
+
+static int open_parts(struct daemon *d, struct muster_err *err)
+{
+    gpus_discover(&d->gpus, "", getenv("MUSTER_GPUS"));
+    node_name(d->node);
+    const struct agent_options agent = {&d->loop, d->store, &d->home, &d->gpus, d->node};
+    int r = node_register(d->store, &d->gpus, err);
+    r = r < 0 ? r : leases_new(&d->loop, d->store, &d->leases, err);
+    r = r < 0 ? r : agent_new(&agent, &d->agent, err);
+    return r < 0 ? r : controller_new(&d->loop, d->store, &d->controller, err);
+}
+
+static int open_api(struct daemon *d, struct muster_err *err)
+{
+    const struct routes_options options = {&d->loop,  &d->home, d->store,
+                                           d->leases, &d->gpus, d->node};
+    struct muster_err tls_err = {0};
+    struct api_hooks hooks;
+    int r = routes_new(&options, &d->routes, &hooks, err);
+    r = r < 0 ? r : api_new(&d->loop, d->store, &hooks, &d->api, err);
+    r = r < 0 ? r
+              : api_endpoint_open(&d->loop, d->api, d->home.path, d->home.socket, &d->endpoint,
+                                  &tls_err, err);
+    if (r == 0 && tls_err.code) {
+        log_event(LOG_WARN, "api.tls", "%s", tls_err.text);
+    }
+    if (r == 0) {
+        routes_serve_at(d->routes, api_endpoint_server(d->endpoint));
+    }
+    return r;
+}
+
+static bool is_needed(const struct daemon *d)
+{
+    return routes_keep(d->routes) || controller_busy(d->controller) ||
+           agent_live_pods(d->agent) > 0 || api_endpoint_connections(d->endpoint) > 0;
+}
+
+static bool may_leave(struct daemon *d)
+{
+    switch (routes_leaving(d->routes)) {
+    case ROUTES_STAY: break;
+    case ROUTES_LEAVE_NOW: return true;
+    case ROUTES_LEAVE_WHEN_DONE:
+        return controller_live_jobs(d->controller) == 0 && agent_live_pods(d->agent) == 0;
+    }
+    int64_t now_ms = (int64_t)uv_now(&d->loop);
+    if (is_needed(d)) {
+        d->lonely_since_ms = 0;
+    } else if (d->lonely_since_ms == 0) {
+        d->lonely_since_ms = now_ms;
+    }
+    return d->lonely_since_ms && now_ms - d->lonely_since_ms >= LONELY_MS_MAX;
+}
+
+static void on_look(uv_timer_t *timer)
+{
+    struct daemon *d = timer->data;
+    if (may_leave(d)) {
+        log_event(LOG_INFO, "daemon.leave", "nobody needs this controller");
+        uv_stop(&d->loop);
+    }
+}
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+    struct daemon *d = handle->data;
+    log_event(LOG_INFO, "daemon.signal", "signal %d: leaving, jobs go on", number);
+    uv_stop(&d->loop);
+}
+
+static void watch_signals(struct daemon *d)
+{
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
+    d->look.data = d->on_term.data = d->on_int.data = d;
+    uv_timer_init(&d->loop, &d->look);
+    uv_signal_init(&d->loop, &d->on_term);
+    uv_signal_init(&d->loop, &d->on_int);
+    uv_timer_start(&d->look, on_look, LOOK_MS, LOOK_MS);
+    uv_signal_start(&d->on_term, on_signal, SIGTERM);
+    uv_signal_start(&d->on_int, on_signal, SIGINT);
+}
+
+static int serve(struct daemon *d, struct muster_err *err)
+{
+    uv_loop_init(&d->loop);
+    watch_signals(d);
+    int r = open_store(d, err);
+    r = r < 0 ? r : open_parts(d, err);
+    r = r < 0 ? r : open_api(d, err);
+    if (r == 0) {
+        log_event(LOG_INFO, "daemon.start", "serving %s, pid %d", d->home.path, (int)getpid());
+        uv_run(&d->loop, UV_RUN_DEFAULT);
+    }
+    return r;
+}
+
+/* From the outside in: no more requests, then nobody who acts on them, then the store. */
+static void close_parts(struct daemon *d)
+{
+    api_endpoint_close(d->endpoint);
+    api_free(d->api);
+    routes_free(d->routes);
+    controller_free(d->controller);
+    agent_free(d->agent);
+    leases_free(d->leases);
+    uv_close((uv_handle_t *)&d->look, NULL);
+    uv_close((uv_handle_t *)&d->on_term, NULL);
+    uv_close((uv_handle_t *)&d->on_int, NULL);
+    uv_run(&d->loop, UV_RUN_DEFAULT);
+    store_close(d->store);
+    uv_loop_close(&d->loop);
+}
+
+static int run(struct daemon *d, struct muster_err *err)
+{
+    bool taken = false;
+    int r = home_open(&d->home, err);
+    r = r < 0 ? r : take_lock(d, &taken, err);
+    if (r == 0 && taken) {
+        r = serve(d, err);
+        close_parts(d);
+    }
+    return r;
+}
+
+int daemon_main(int argc, char **argv)
+{
+    if (argc > 1) {
+        fprintf(stderr, "muster: daemon takes no argument \"%s\"; use muster up\n", argv[1]);
+        return muster_code_exit(MUSTER_EINVAL);
+    }
+    const char *debug = getenv("MUSTER_DEBUG");
+    log_to(STDERR_FILENO, debug && *debug ? LOG_DEBUG : LOG_INFO);
+    struct daemon d = {.lock_fd = -1};
+    struct muster_err err = {0};
+    int r = run(&d, &err);
+    if (r < 0) {
+        fprintf(stderr, "muster: %s\n", err.text);
+    }
+    if (d.lock_fd >= 0) {
+        close(d.lock_fd);
+    }
+    home_done(&d.home);
+    return r < 0 ? muster_code_exit(r) : 0;
+}

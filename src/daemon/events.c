@@ -1,0 +1,79 @@
+/* See events.h. An event's name is made from what it says, so that finding the same one again is
+ * one look-up. */
+#include "daemon/events.h"
+
+#include "base/cleanup.h"
+#include "base/doc.h"
+#include "base/stamp.h"
+
+#include <stdio.h>
+
+static uint64_t mix(uint64_t hash, const char *text)
+{
+    for (; *text; text++) {
+        hash = (hash ^ (unsigned char)*text) * 1099511628211U;
+    }
+    return (hash ^ 0xff) * 1099511628211U; /* "ab","c" is not "a","bc" */
+}
+
+static char *name_of(const struct event_note *note)
+{
+    uint64_t hash = 14695981039346656037U;
+    hash = mix(hash, doc_text(note->about, "metadata.uid", ""));
+    hash = mix(hash, note->component);
+    hash = mix(hash, note->warning ? "Warning" : "Normal");
+    hash = mix(hash, note->reason);
+    hash = mix(hash, note->message);
+    char *name = NULL;
+    return asprintf(&name, "%s.%016llx", doc_text(note->about, "metadata.name", "x"),
+                    (unsigned long long)hash) < 0
+               ? NULL
+               : name;
+}
+
+static json_t *make(const struct event_note *note, const char *name, const char *stamp)
+{
+    const json_t *about = note->about;
+    return json_pack(
+        "{s:s, s:s, s:{s:s, s:s}, s:{s:s, s:s, s:s, s:s, s:s, s:s}, s:s, s:s, s:{s:s}, s:s, s:s, s:s, s:i}",
+        "apiVersion", "v1", "kind", "Event", "metadata", "name", name, "namespace",
+        doc_text(about, "metadata.namespace", "default"), "involvedObject", "apiVersion",
+        doc_text(about, "apiVersion", "v1"), "kind", doc_text(about, "kind", ""), "name",
+        doc_text(about, "metadata.name", ""), "namespace",
+        doc_text(about, "metadata.namespace", "default"), "uid",
+        doc_text(about, "metadata.uid", ""), "resourceVersion",
+        doc_text(about, "metadata.resourceVersion", ""), "reason", note->reason, "message",
+        note->message, "source", "component", note->component, "type",
+        note->warning ? "Warning" : "Normal", "firstTimestamp", stamp, "lastTimestamp", stamp,
+        "count", 1);
+}
+
+static int count_again(struct store *store, const json_t *old, const char *stamp,
+                       struct muster_err *err)
+{
+    muster_auto(doc) json_t *event = json_deep_copy(old);
+    if (!event || doc_set_int(event, "count", doc_int(old, "count", 1) + 1) < 0 ||
+        doc_set_text(event, "lastTimestamp", stamp) < 0) {
+        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    }
+    return store_update(store, "events", event, STORE_ALL, NULL, err);
+}
+
+int event_record(struct store *store, const struct event_note *note, struct muster_err *err)
+{
+    muster_auto(free) char *name = name_of(note);
+    char stamp[STAMP_BYTES];
+    stamp_seconds(note->now_unix_ms, stamp);
+    if (!name) {
+        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    }
+    const struct store_key key = {"events", doc_text(note->about, "metadata.namespace", "default"),
+                                  name};
+    muster_auto(doc) json_t *old = NULL;
+    if (store_get(store, key, &old, NULL) == 0) {
+        return count_again(store, old, stamp, err);
+    }
+    muster_auto(doc) json_t *event = make(note, name, stamp);
+    return event ? store_create(store, "events", event, NULL, err)
+                 : muster_fail(err, MUSTER_ENOMEM, "out of memory");
+}

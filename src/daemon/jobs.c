@@ -1,0 +1,56 @@
+/* See jobs.h. */
+#include "daemon/jobs.h"
+
+#include "base/cleanup.h"
+#include "base/doc.h"
+
+#include <string.h>
+#include <time.h>
+
+bool jobs_is_finished(const json_t *job)
+{
+    size_t i;
+    json_t *condition;
+    json_array_foreach (doc_at(job, "status.conditions"), i, condition) {
+        const char *type = doc_text(condition, "type", "");
+        bool final = strcmp(type, "Succeeded") == 0 || strcmp(type, "Failed") == 0;
+        if (final && strcmp(doc_text(condition, "status", ""), "True") == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+int64_t jobs_now_unix_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+const char *jobs_note(const json_t *job, const char *annotation)
+{
+    return json_string_value(json_object_get(doc_at(job, "metadata.annotations"), annotation));
+}
+
+json_t *jobs_annotated(const json_t *job, const json_t *notes)
+{
+    muster_auto(doc) json_t *copy = json_deep_copy(job);
+    json_t *all = doc_at(copy, "metadata.annotations");
+    if (copy && !all) {
+        all = json_object();
+        if (doc_set(copy, "metadata.annotations", all) < 0) {
+            return NULL;
+        }
+    }
+    const char *key;
+    json_t *value;
+    json_object_foreach ((json_t *)notes, key, value) {
+        if (json_is_null(value)) {
+            json_object_del(all, key);
+        } else if (json_object_set(all, key, value) != 0) {
+            return NULL;
+        }
+    }
+    return muster_take(copy);
+}

@@ -1,0 +1,22 @@
+/* Small questions about stored PyTorchJobs that several parts of the daemon ask.
+ *
+ * Layer: program (daemon).
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Succeeded or Failed is True. */
+bool jobs_is_finished(const json_t *job);
+
+/* Wall clock, as the API's times count. */
+int64_t jobs_now_unix_ms(void);
+
+/* The annotation's text, or NULL. Borrowed. */
+const char *jobs_note(const json_t *job, const char *annotation);
+
+/* A copy of the job with these annotations ({"key": "value"…}; null removes one). New reference,
+ * NULL without memory. */
+json_t *jobs_annotated(const json_t *job, const json_t *notes);

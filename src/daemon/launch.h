@@ -1,0 +1,32 @@
+/* From a pod's container to what the supervisor executes: words, environment, folder, mounts,
+ * limits.
+ *
+ * The environment is built in this order, later winning: what was captured at submit (an
+ * allow-list), the container's own (the operator's variables included) with the addresses made
+ * local, then ours (CUDA_VISIBLE_DEVICES, PYTHONPATH's prefix, MUSTER_*).
+ *
+ * Layer: program (daemon). Ownership: everything borrowed but what is returned.
+ */
+#pragma once
+
+#include "daemon/address.h"
+#include "daemon/volumes.h"
+#include "pod/pod.h"
+
+struct launch {
+    json_t *job;             /* the PyTorchJob object; NULL for a pod without one */
+    const json_t *pod;       /* the Pod object */
+    const json_t *container; /* of its spec */
+    int attempt;
+    const char *gpus;             /* CUDA_VISIBLE_DEVICES; NULL: none were asked for */
+    bool hide_gpus;               /* the machine has some, this pod asked for none */
+    struct address_map addresses; /* addresses.job NULL: nothing to make local */
+    struct volume_sources volumes;
+    const json_t *config_maps; /* name → object, for envFrom and valueFrom */
+    const json_t *secrets;
+    const char *node_name;
+};
+
+/* The spec that process_job_start takes; new reference. MUSTER_ENOENT: something that may still
+ * come is missing. */
+int launch_spec(const struct launch *launch, json_t **ret, struct muster_err *err);

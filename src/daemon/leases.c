@@ -1,0 +1,141 @@
+/* See leases.h. */
+#include "daemon/leases.h"
+
+#include "base/cleanup.h"
+#include "base/doc.h"
+#include "base/log.h"
+#include "daemon/jobs.h"
+#include "job/annotations.h"
+
+#include <string.h>
+#include <uthash.h>
+
+struct lease {
+    char *id;
+    size_t connections;
+    UT_hash_handle hh;
+};
+
+struct leases {
+    struct store *store;
+    struct lease *open;
+    uv_timer_t reconnect; /* runs once, after the start */
+};
+
+static struct lease *find(const struct leases *leases, const char *id)
+{
+    struct lease *lease = NULL;
+    HASH_FIND_STR(leases->open, id, lease);
+    return lease;
+}
+
+bool leases_is_open(const struct leases *leases, const char *id)
+{
+    return find(leases, id) != NULL;
+}
+
+void leases_opened(struct leases *leases, const char *id)
+{
+    struct lease *lease = find(leases, id);
+    if (!lease) {
+        lease = calloc(1, sizeof *lease);
+        char *copy = strdup(id);
+        if (!lease || !copy) {
+            free(lease);
+            free(copy);
+            return;
+        }
+        lease->id = copy;
+        HASH_ADD_KEYPTR(hh, leases->open, lease->id, strlen(lease->id), lease);
+    }
+    lease->connections++;
+}
+
+int leases_stop_job(struct store *store, const json_t *job, const char *why, struct muster_err *err)
+{
+    if (jobs_is_finished(job) || jobs_note(job, JOB_NOTE_STOP)) {
+        return 0;
+    }
+    muster_auto(doc) json_t *note = json_pack("{s:s}", JOB_NOTE_STOP, why);
+    muster_auto(doc) json_t *changed = note ? jobs_annotated(job, note) : NULL;
+    if (!changed) {
+        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    }
+    json_object_del(doc_at(changed, "metadata"),
+                    "resourceVersion"); /* whatever else changed, it stops */
+    return store_update(store, "pytorchjobs", changed, STORE_BUT_STATUS, NULL, err);
+}
+
+/* Ends every job whose lease is `id`, or with NULL every job whose lease nobody holds. */
+static void end_jobs(struct leases *leases, const char *id, const char *why)
+{
+    struct store_page page = {0};
+    struct muster_err err = {0};
+    const struct store_query query = {.resource = "pytorchjobs"};
+    if (store_list(leases->store, &query, &page, &err) < 0) {
+        log_event(LOG_ERROR, "lease.list", "%s", err.text);
+        return;
+    }
+    size_t i;
+    json_t *job;
+    json_array_foreach (page.items, i, job) {
+        const char *held = jobs_note(job, JOB_NOTE_LEASE);
+        bool ends = held && (id ? strcmp(held, id) == 0 : !leases_is_open(leases, held));
+        if (ends && leases_stop_job(leases->store, job, why, &err) < 0) {
+            log_event(LOG_ERROR, "lease.stop", "%s: %s", doc_text(job, "metadata.name", "?"),
+                      err.text);
+        }
+    }
+    store_page_done(&page);
+}
+
+void leases_closed(struct leases *leases, const char *id)
+{
+    struct lease *lease = find(leases, id);
+    if (!lease || --lease->connections > 0) {
+        return;
+    }
+    end_jobs(leases, id, "the muster run that started it went away");
+    HASH_DEL(leases->open, lease);
+    free(lease->id);
+    free(lease);
+}
+
+static void on_reconnect_over(uv_timer_t *timer)
+{
+    end_jobs(timer->data, NULL, "the muster run that started it did not come back");
+}
+
+int leases_new(uv_loop_t *loop, struct store *store, struct leases **ret, struct muster_err *err)
+{
+    struct leases *leases = calloc(1, sizeof *leases);
+    if (!leases) {
+        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    }
+    leases->store = store;
+    leases->reconnect.data = leases;
+    uv_timer_init(loop, &leases->reconnect);
+    uv_timer_start(&leases->reconnect, on_reconnect_over, LEASES_RECONNECT_MS, 0);
+    *ret = leases;
+    return 0;
+}
+
+static void free_self(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+struct leases *leases_free(struct leases *leases)
+{
+    if (!leases) {
+        return NULL;
+    }
+    struct lease *lease, *next;
+    HASH_ITER (hh, leases->open, lease, next) {
+        HASH_DEL(leases->open, lease);
+        free(lease->id);
+        free(lease);
+    }
+    uv_close((uv_handle_t *)&leases->reconnect, free_self);
+    return NULL;
+}

@@ -1,0 +1,260 @@
+/* See routes.h. */
+#include "daemon/routes.h"
+
+#include "base/cleanup.h"
+#include "base/doc.h"
+#include "base/file.h"
+#include "daemon/admission.h"
+#include "daemon/jobs.h"
+#include "daemon/logs.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+struct routes {
+    struct routes_options options;
+    const char *server;
+    char *keep_path; /* the file whose presence says "keep" */
+    bool keep;
+    enum routes_leaving leaving;
+};
+
+/* One route of ours; `rest` is what follows the route's prefix. */
+typedef void (*route_fn)(struct routes *routes, const char *rest,
+                         const struct http_request *request, struct http_reply *reply);
+
+static size_t count_live_jobs(struct routes *routes)
+{
+    struct store_page page = {0};
+    const struct store_query query = {.resource = "pytorchjobs"};
+    if (store_list(routes->options.store, &query, &page, NULL) < 0) {
+        return 0;
+    }
+    size_t i, live = 0;
+    json_t *job;
+    json_array_foreach (page.items, i, job) {
+        live += !jobs_is_finished(job);
+    }
+    store_page_done(&page);
+    return live;
+}
+
+static void get_status(struct routes *routes, const char *rest, const struct http_request *request,
+                       struct http_reply *reply)
+{
+    (void)rest;
+    (void)request;
+    muster_auto(free) char *program = realpath("/proc/self/exe", NULL);
+    api_send_json(reply, 200,
+                  json_pack("{s:i, s:s, s:s, s:I, s:b, s:s, s:s, s:I}", "pid", (int)getpid(),
+                            "version", MUSTER_VERSION, "home", routes->options.home->path, "jobs",
+                            (json_int_t)count_live_jobs(routes), "keep", (int)routes->keep,
+                            "server", routes->server ? routes->server : "", "loadedFrom",
+                            program ? program : "", "gpus",
+                            (json_int_t)routes->options.gpus->count));
+}
+
+static int parse_body(const struct http_request *request, json_t **ret, struct http_reply *reply)
+{
+    struct muster_err err = {0};
+    int r = doc_parse(request->body, request->body_bytes, ret, &err);
+    if (r < 0) {
+        api_send_error(reply, &err);
+    }
+    return r;
+}
+
+static void post_keep(struct routes *routes, const char *rest, const struct http_request *request,
+                      struct http_reply *reply)
+{
+    muster_auto(doc) json_t *body = NULL;
+    if (parse_body(request, &body, reply) < 0) {
+        return;
+    }
+    struct muster_err err = {0};
+    routes->keep = doc_bool(body, "keep", true);
+    if (!routes->keep) {
+        (void)unlink(routes->keep_path);
+    } else if (file_write(routes->keep_path, "", 0, 0600, &err) < 0) {
+        api_send_error(reply, &err);
+        return;
+    }
+    get_status(routes, rest, request, reply);
+}
+
+static void end_all_jobs(struct routes *routes)
+{
+    struct store_page page = {0};
+    const struct store_query query = {.resource = "pytorchjobs"};
+    if (store_list(routes->options.store, &query, &page, NULL) < 0) {
+        return;
+    }
+    size_t i;
+    json_t *job;
+    json_array_foreach (page.items, i, job) {
+        (void)leases_stop_job(routes->options.store, job, "muster down was given", NULL);
+    }
+    store_page_done(&page);
+}
+
+static void post_shutdown(struct routes *routes, const char *rest,
+                          const struct http_request *request, struct http_reply *reply)
+{
+    muster_auto(doc) json_t *body = NULL;
+    if (parse_body(request, &body, reply) < 0) {
+        return;
+    }
+    (void)unlink(routes->keep_path);
+    routes->keep = false;
+    if (strcmp(doc_text(body, "jobs", "end"), "keep") == 0) {
+        routes->leaving = ROUTES_LEAVE_NOW;
+    } else {
+        routes->leaving = ROUTES_LEAVE_WHEN_DONE;
+        end_all_jobs(routes);
+    }
+    get_status(routes, rest, request, reply);
+}
+
+/* rest: "NS/pods/NAME/container/C". */
+static void get_container(struct routes *routes, const char *rest,
+                          const struct http_request *request, struct http_reply *reply)
+{
+    (void)request;
+    char namespace[64], name[254], container[64];
+    int used = 0;
+    struct muster_err err = {0};
+    json_t *description = NULL;
+    if (sscanf(rest, "%63[^/]/pods/%253[^/]/container/%63[^/]%n", namespace, name, container,
+               &used) != 3 ||
+        rest[used] != '\0') {
+        muster_fail(&err, MUSTER_ENOENT, "there is no /muster/v1/namespaces/%s", rest);
+        api_send_error(reply, &err);
+        return;
+    }
+    muster_auto(doc) json_t *pod = NULL;
+    int r =
+        store_get(routes->options.store, (struct store_key){"pods", namespace, name}, &pod, &err);
+    r = r < 0 ? r : logs_describe(routes->options.home, pod, container, &description, &err);
+    if (r < 0) {
+        api_send_error(reply, &err);
+    } else {
+        api_send_json(reply, 200, description);
+    }
+}
+
+static const struct route {
+    const char *method;
+    const char *prefix;
+    route_fn handle;
+} routes_table[] = {
+    {"GET", "status", get_status},
+    {"POST", "keep", post_keep},
+    {"POST", "shutdown", post_shutdown},
+    {"GET", "namespaces/", get_container},
+};
+
+/* "status" must match whole, "namespaces/" as a prefix. */
+static bool matches(const struct route *route, const char *rest)
+{
+    size_t length = strlen(route->prefix);
+    bool open = route->prefix[length - 1] == '/';
+    return strncmp(rest, route->prefix, length) == 0 && (open || rest[length] == '\0');
+}
+
+static void on_muster(void *arg, const char *rest, const struct http_request *request,
+                      struct http_reply *reply)
+{
+    struct muster_err err = {0};
+    muster_fail(&err, MUSTER_ENOENT, "there is no /muster/v1/%s", rest);
+    for (size_t i = 0; i < sizeof routes_table / sizeof routes_table[0]; i++) {
+        const struct route *route = &routes_table[i];
+        if (!matches(route, rest)) {
+            continue;
+        }
+        if (strcmp(route->method, request->method) == 0) {
+            route->handle(arg, rest + strlen(route->prefix), request, reply);
+            return;
+        }
+        muster_fail(&err, MUSTER_EMETHOD, "/muster/v1/%s takes %s", rest, route->method);
+    }
+    api_send_error(reply, &err);
+}
+
+static void on_lease_opened(void *arg, const char *id)
+{
+    struct routes *routes = arg;
+    leases_opened(routes->options.leases, id);
+}
+
+static void on_lease_closed(void *arg, const char *id)
+{
+    struct routes *routes = arg;
+    leases_closed(routes->options.leases, id);
+}
+
+static void on_pod_log(void *arg, const struct api_log_query *query, const json_t *pod,
+                       struct http_reply *reply)
+{
+    struct routes *routes = arg;
+    logs_stream(routes->options.loop, routes->options.home, query, pod, reply);
+}
+
+static int on_admit(void *arg, const char *resource, const json_t *object, struct muster_err *err)
+{
+    struct routes *routes = arg;
+    if (routes->leaving != ROUTES_STAY && strcmp(resource, "pytorchjobs") == 0) {
+        return muster_fail(err, MUSTER_EAGAIN,
+                           "this controller is going down; try again in a moment");
+    }
+    const struct admission admission = {routes->options.store, routes->options.gpus,
+                                        routes->options.leases};
+    return admission_check(&admission, resource, object, err);
+}
+
+int routes_new(const struct routes_options *options, struct routes **ret,
+               struct api_hooks *ret_hooks, struct muster_err *err)
+{
+    struct routes *routes = calloc(1, sizeof *routes);
+    char *keep_path = home_file(options->home, "keep");
+    if (!routes || !keep_path) {
+        free(routes);
+        free(keep_path);
+        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    }
+    routes->options = *options;
+    routes->keep_path = keep_path;
+    routes->keep = file_exists(keep_path);
+    *ret = routes;
+    *ret_hooks = (struct api_hooks){.arg = routes,
+                                    .pod_log = on_pod_log,
+                                    .lease_opened = on_lease_opened,
+                                    .lease_closed = on_lease_closed,
+                                    .muster = on_muster,
+                                    .admit = on_admit};
+    return 0;
+}
+
+struct routes *routes_free(struct routes *routes)
+{
+    if (routes) {
+        free(routes->keep_path);
+        free(routes);
+    }
+    return NULL;
+}
+
+void routes_serve_at(struct routes *routes, const char *server)
+{
+    routes->server = server;
+}
+
+bool routes_keep(const struct routes *routes)
+{
+    return routes->keep;
+}
+
+enum routes_leaving routes_leaving(const struct routes *routes)
+{
+    return routes->leaving;
+}

@@ -1,0 +1,42 @@
+/* What the daemon adds to the Kubernetes API: /muster/v1/…, pod logs, leases.
+ *
+ *     GET  /muster/v1/status     {"pid","version","home","jobs","keep","server"}
+ *     POST /muster/v1/keep       {"keep":true}: stays without clients and jobs
+ *     POST /muster/v1/shutdown   {"jobs":"end"|"keep"}
+ *     GET  /muster/v1/leases/ID  held open by `muster run` (answered by api)
+ *     GET  /muster/v1/namespaces/NS/pods/NAME/container/C   {"cwd","mounts","logs"}
+ *
+ * Layer: program (daemon). Thread: the loop's.
+ */
+#pragma once
+
+#include "api/api.h"
+#include "base/home.h"
+#include "daemon/gpus.h"
+#include "daemon/leases.h"
+
+struct routes;
+
+struct routes_options {
+    uv_loop_t *loop;
+    const struct home *home;
+    struct store *store;
+    struct leases *leases;
+    const struct gpus *gpus;
+    const char *node_name;
+};
+
+enum routes_leaving { ROUTES_STAY, ROUTES_LEAVE_NOW, ROUTES_LEAVE_WHEN_DONE };
+
+int routes_new(const struct routes_options *options, struct routes **ret,
+               struct api_hooks *ret_hooks, struct muster_err *err);
+struct routes *routes_free(struct routes *routes);
+
+/* The address for /status; borrowed, may be NULL. */
+void routes_serve_at(struct routes *routes, const char *server);
+
+/* `muster up` was given, here or to an earlier controller. */
+bool routes_keep(const struct routes *routes);
+
+/* What `muster down` asked for. */
+enum routes_leaving routes_leaving(const struct routes *routes);
