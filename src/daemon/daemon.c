@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "daemon/agent.h"
+#include "daemon/boot.h"
 #include "daemon/controller.h"
 #include "daemon/leases.h"
 #include "daemon/node.h"
@@ -75,7 +76,8 @@ static int open_parts(struct daemon *d, struct muster_err *err)
     gpus_discover(&d->gpus, "", getenv("MUSTER_GPUS"));
     node_name(d->node);
     const struct agent_options agent = {&d->loop, d->store, &d->home, &d->gpus, d->node};
-    int r = node_register(d->store, &d->gpus, err);
+    int r = boot_check(&d->home, d->store, err);
+    r = r < 0 ? r : node_register(d->store, &d->gpus, err);
     r = r < 0 ? r : leases_new(&d->loop, d->store, &d->leases, err);
     r = r < 0 ? r : agent_new(&agent, &d->agent, err);
     return r < 0 ? r : controller_new(&d->loop, d->store, &d->controller, err);

@@ -1,0 +1,13 @@
+/* A machine that was restarted has lost every process: live jobs fail, saying so, instead of
+ * waiting for ever.
+ *
+ * Layer: program (daemon).
+ */
+#pragma once
+
+#include "base/home.h"
+#include "store/store.h"
+
+/* Compares the kernel's boot id with the one noted in MUSTER_HOME/boot, ends live jobs when they
+ * differ, and notes it anew. */
+int boot_check(const struct home *home, struct store *store, struct muster_err *err);
