@@ -52,6 +52,7 @@ def parse_arguments(argv=None):
     add('--scaling', default='weak', choices=['weak', 'strong'], help='weak: more ranks see more images per step; strong: the step stays')
     add('--scale-lr', action='store_true', help='learning rate in proportion to the effective batch size')
     add('--images', type=int, metavar='N', help='train on the first N images only')
+    add('--test-images', type=int, metavar='N', help='judge by the first N test images only')
     return parser.parse_args(argv)
 
 
@@ -84,11 +85,11 @@ def find_data(given):
              f'or give a folder that holds {wanted} by --training-data DIR')
 
 
-def load_part(folder, part):
+def load_part(folder, part, limit):
     images, labels = (read_idx(find_file(folder, name)) for name in PARTS[part])
     if images.dim() != 3 or labels.dim() != 1 or len(images) != len(labels):
         sys.exit(f'mnist.py: {folder}: the {part} images {list(images.shape)} and labels {list(labels.shape)} do not fit together')
-    return images, labels.long()
+    return images[:limit], labels[:limit].long()
 
 
 # --------------------------------------------------------------------------------------------------------------- ranks
@@ -236,9 +237,7 @@ def train(args, rank, world):
     if 'OMP_NUM_THREADS' not in os.environ:
         torch.set_num_threads(max(1, len(os.sched_getaffinity(0)) // ranks_on_this_machine(args, world)))
     folder = find_data(args.training_data)
-    training, test = load_part(folder, 'train'), load_part(folder, 'test')
-    if args.images:
-        training = training[0][:args.images], training[1][:args.images]
+    training, test = load_part(folder, 'train', args.images), load_part(folder, 'test', args.test_images)
     plan = Plan(args, len(training[0]), world)
     if rank == 0:
         print(f'{folder}: {plan}', flush=True)
