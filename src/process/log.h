@@ -1,0 +1,54 @@
+/* Reading a container's log: no supervisor is needed, and one that writes meanwhile is fine.
+ *
+ *     N.log   the bytes as the container wrote them, standard output and error in their order
+ *     N.idx   when they came: (time, offset) pairs, see process/log_format.h
+ *
+ * A reader gives whole answers in pieces: read until PROCESS_LOG_WAIT (follow only: on_more is
+ * called once when there is more) or PROCESS_LOG_END.
+ *
+ * Layer: services. Thread: the loop's. Ownership: open/close.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <muster/err.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <uv.h>
+
+struct process_log_options {
+    const char *folder;    /* JOB/containers/<pod>/<container> */
+    bool previous;         /* the attempt before the newest */
+    bool follow;           /* until the attempt has ended */
+    bool timestamps;       /* "2026-01-02T03:04:05.678Z " before each line */
+    int64_t tail_lines;    /* -1: all */
+    int64_t since_unix_ms; /* lines that began at this time or later; 0: all */
+    int64_t limit_bytes;   /* -1: all */
+};
+
+enum process_log_state {
+    PROCESS_LOG_MORE, /* read again */
+    PROCESS_LOG_WAIT, /* nothing now; on_more will be called */
+    PROCESS_LOG_END,
+};
+
+struct process_log;
+
+/* MUSTER_ENOENT: the container has not started (or has no previous attempt). on_more may be NULL
+ * without follow. Options are copied. */
+int process_log_open(uv_loop_t *loop, const struct process_log_options *options,
+                     void (*on_more)(void *data), void *data, struct process_log **ret,
+                     struct muster_err *err);
+
+/* Up to `room` (at least 64) bytes into `bytes`; *ret_count may be 0 in any state. MUSTER_EIO. */
+int process_log_read(struct process_log *log, char *bytes, size_t room, size_t *ret_count,
+                     enum process_log_state *ret_state, struct muster_err *err);
+
+/* Run the loop once more before closing it. NULL is fine. */
+void process_log_close(struct process_log *log);
+
+/* The attempts that exist, newest first; returns how many were written to ret (at most max). */
+size_t process_log_attempts(const char *folder, int *ret, size_t max);
+/* The paths of an attempt's log files, oldest first: a JSON array of text, new reference. */
+json_t *process_log_paths(const char *folder, int attempt);
