@@ -1,0 +1,374 @@
+/* One request and its reply, whole or streamed, over libmicrohttpd's suspend and resume.
+ *
+ * A connection is suspended while its handler has nothing to say, and resumed by a write. A
+ * suspended connection never notices that its client closed: a UV_DISCONNECT poll does, and resumes
+ * it so that libmicrohttpd takes it down.
+ *
+ * Layer: services. Thread: the loop's. Ownership: the exchange lives from libmicrohttpd's first
+ * call to its completion callback.
+ */
+#include "http/internal.h"
+
+#include "base/cleanup.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCK_BYTES = 32768 };
+
+static const char too_big[] = "the request body is too large\n";
+
+static struct exchange *of(struct http_reply *reply)
+{
+    return (struct exchange *)reply;
+}
+
+/* ---- suspend and resume ---- */
+
+static void on_watch_closed(uv_handle_t *handle)
+{
+    free(handle);
+}
+
+static void stop_watching(struct exchange *x)
+{
+    if (x->watch) {
+        uv_poll_stop(x->watch);
+        uv_close((uv_handle_t *)x->watch, on_watch_closed);
+        x->watch = NULL;
+    }
+}
+
+static void on_disconnect(uv_poll_t *watch, int status, int events)
+{
+    (void)status;
+    (void)events;
+    exchange_abandon(watch->data);
+}
+
+/* Without a watch (out of memory or descriptors) the connection still ends with the next write. */
+static void start_watching(struct exchange *x)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(x->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    uv_poll_t *watch = x->watch || !info ? NULL : calloc(1, sizeof *watch);
+    if (!watch) {
+        return;
+    }
+    if (uv_poll_init(x->server->loop, watch, info->connect_fd) != 0) {
+        free(watch);
+        return;
+    }
+    watch->data = x;
+    x->watch = watch;
+    uv_poll_start(watch, UV_DISCONNECT, on_disconnect);
+}
+
+static void suspend(struct exchange *x)
+{
+    if (!x->suspended) {
+        x->suspended = true;
+        MHD_suspend_connection(x->connection);
+        start_watching(x);
+    }
+}
+
+static void resume(struct exchange *x)
+{
+    if (x->suspended) {
+        x->suspended = false;
+        MHD_resume_connection(x->connection);
+    }
+}
+
+/* From here on the handler may not touch the reply. */
+static void release(struct exchange *x)
+{
+    x->released = true;
+    x->reply.on_gone = NULL;
+    x->reply.on_drained = NULL;
+}
+
+void exchange_abandon(struct exchange *x)
+{
+    stop_watching(x);
+    x->gone = true;
+    if (!x->released) {
+        void (*on_gone)(void *) = x->reply.on_gone;
+        release(x);
+        if (on_gone) {
+            on_gone(x->reply.arg);
+        }
+    }
+    resume(x);
+}
+
+/* ---- the reply's operations ---- */
+
+static void op_header(struct http_reply *reply, const char *name, const char *value)
+{
+    struct exchange *x = of(reply);
+    assert(!x->response && "headers come before the answer");
+    if (x->header_count < HEADERS_MAX) {
+        char **pair = x->headers[x->header_count];
+        pair[0] = strdup(name);
+        pair[1] = strndup(value, HEADER_BYTES_MAX);
+        x->header_count += pair[0] && pair[1];
+    }
+}
+
+/* Hands the response over: now, when libmicrohttpd is calling us anyway, else by waking it. */
+static void answer(struct exchange *x, int status, const char *type, struct MHD_Response *response)
+{
+    x->status = status;
+    x->response = response;
+    x->state = EXCHANGE_ANSWERED;
+    MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+    for (size_t i = 0; i < x->header_count; i++) {
+        MHD_add_response_header(response, x->headers[i][0], x->headers[i][1]);
+    }
+    if (!x->in_callback) {
+        resume(x);
+    }
+}
+
+static void op_send(struct http_reply *reply, int status, const char *type, const void *bytes,
+                    size_t count)
+{
+    struct exchange *x = of(reply);
+    assert(x->state == EXCHANGE_HANDLING && !x->released);
+    release(x);
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(count, (void *)bytes, MHD_RESPMEM_MUST_COPY);
+    if (!response) {
+        exchange_abandon(x);
+        return;
+    }
+    answer(x, status, type, response);
+}
+
+static ssize_t read_stream(void *arg, uint64_t position, char *into, size_t room)
+{
+    struct exchange *x = arg;
+    (void)position;
+    size_t waiting = x->queue.used - x->sent;
+    if (x->gone) {
+        return MHD_CONTENT_READER_END_WITH_ERROR;
+    }
+    if (waiting == 0) {
+        if (x->released) {
+            return MHD_CONTENT_READER_END_OF_STREAM;
+        }
+        suspend(x);
+        return 0;
+    }
+    size_t count = waiting < room ? waiting : room;
+    memcpy(into, x->queue.data + x->sent, count);
+    x->sent += count;
+    if (x->sent >= x->queue.used / 2) {
+        buf_consume(&x->queue, x->sent);
+        x->sent = 0;
+    }
+    if (x->full && waiting - count < x->server->limits.queue_bytes_max / 2) {
+        x->full = false;
+        if (x->reply.on_drained) {
+            x->reply.on_drained(x->reply.arg);
+        }
+    }
+    return (ssize_t)count;
+}
+
+static int op_start(struct http_reply *reply, int status, const char *type)
+{
+    struct exchange *x = of(reply);
+    assert(x->state == EXCHANGE_HANDLING && !x->released);
+    struct MHD_Response *response =
+        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK_BYTES, read_stream, x, NULL);
+    if (!response) {
+        return MUSTER_ENOMEM;
+    }
+    answer(x, status, type, response);
+    return 0;
+}
+
+static int op_write(struct http_reply *reply, const void *bytes, size_t count)
+{
+    struct exchange *x = of(reply);
+    assert(x->response && !x->released);
+    if (x->queue.used - x->sent + count > x->server->limits.queue_bytes_max) {
+        x->full = true;
+        return MUSTER_EAGAIN;
+    }
+    buf_add(&x->queue, bytes, count);
+    if (buf_failed(&x->queue)) {
+        x->queue.failed = false;
+        return MUSTER_EAGAIN;
+    }
+    resume(x);
+    return 0;
+}
+
+static size_t op_queued(const struct http_reply *reply)
+{
+    const struct exchange *x = (const struct exchange *)reply;
+    return x->queue.used - x->sent;
+}
+
+static void op_end(struct http_reply *reply)
+{
+    struct exchange *x = of(reply);
+    assert(x->response && !x->released);
+    release(x);
+    resume(x);
+}
+
+static const struct http_reply_ops ops = {op_header, op_send,   op_start,
+                                          op_write,  op_queued, op_end};
+
+/* ---- libmicrohttpd's side ---- */
+
+static struct exchange *begin(struct http_server *server, struct MHD_Connection *connection,
+                              const char *path)
+{
+    struct exchange *x = calloc(1, sizeof *x);
+    char *copy = strdup(path);
+    if (!x || !copy) {
+        free(x);
+        free(copy);
+        return NULL;
+    }
+    x->reply.ops = &ops;
+    x->server = server;
+    x->connection = connection;
+    x->path = copy;
+    buf_init(&x->body, server->limits.body_bytes_max);
+    /* Twice: what was sent is dropped late, in one go. */
+    buf_init(&x->queue, server->limits.queue_bytes_max * 2);
+    x->next = server->exchanges;
+    if (x->next) {
+        x->next->previous = x;
+    }
+    server->exchanges = x;
+    return x;
+}
+
+/* The time this takes says nothing about where the token differs. */
+static bool same_secret(const char *a, const char *b)
+{
+    size_t length = strlen(a);
+    size_t other = strlen(b);
+    unsigned char difference = length != other;
+    for (size_t i = 0; i < length && other > 0; i++) {
+        difference |= (unsigned char)(a[i] ^ b[i % other]);
+    }
+    return difference == 0;
+}
+
+static bool authorized(const struct exchange *x)
+{
+    if (!x->server->token) {
+        return true;
+    }
+    static const char scheme[] = "Bearer ";
+    const char *given =
+        MHD_lookup_connection_value(x->connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
+    return given && strncasecmp(given, scheme, sizeof scheme - 1) == 0 &&
+           same_secret(x->server->token, given + sizeof scheme - 1);
+}
+
+static void refuse(struct exchange *x)
+{
+    const struct http_server *server = x->server;
+    op_header(&x->reply, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer");
+    op_send(&x->reply, MHD_HTTP_UNAUTHORIZED, server->refused_type, server->refused_body,
+            strlen(server->refused_body));
+}
+
+static void handle(struct exchange *x, const char *method)
+{
+    x->state = EXCHANGE_HANDLING;
+    if (!authorized(x)) {
+        refuse(x);
+    } else if (buf_failed(&x->body)) {
+        op_send(&x->reply, MHD_HTTP_CONTENT_TOO_LARGE, "text/plain", too_big, sizeof too_big - 1);
+    } else {
+        exchange_call(x, method);
+    }
+}
+
+/* Answers if there is an answer, else waits for one. */
+static enum MHD_Result proceed(struct exchange *x)
+{
+    if (x->gone) {
+        return MHD_NO;
+    }
+    if (x->state != EXCHANGE_ANSWERED) {
+        suspend(x);
+        return MHD_YES;
+    }
+    x->state = EXCHANGE_RESPONDING;
+    return MHD_queue_response(x->connection, (unsigned)x->status, x->response);
+}
+
+enum MHD_Result exchange_serve(void *server, struct MHD_Connection *connection, const char *path,
+                               const char *method, const char *version, const char *upload,
+                               size_t *upload_bytes, void **place)
+{
+    (void)version;
+    struct exchange *x = *place;
+    if (!x) {
+        *place = begin(server, connection, path);
+        return *place ? MHD_YES : MHD_NO;
+    }
+    if (*upload_bytes > 0) {
+        buf_add(&x->body, upload, *upload_bytes); /* what is too much is read and forgotten */
+        *upload_bytes = 0;
+        return MHD_YES;
+    }
+    x->in_callback = true;
+    if (x->state == EXCHANGE_READING) {
+        handle(x, method);
+    }
+    enum MHD_Result result = proceed(x);
+    x->in_callback = false;
+    return result;
+}
+
+static void unlink_exchange(struct exchange *x)
+{
+    if (x->previous) {
+        x->previous->next = x->next;
+    } else {
+        x->server->exchanges = x->next;
+    }
+    if (x->next) {
+        x->next->previous = x->previous;
+    }
+}
+
+void exchange_completed(void *server, struct MHD_Connection *connection, void **place,
+                        enum MHD_RequestTerminationCode why)
+{
+    (void)server;
+    (void)connection;
+    (void)why;
+    struct exchange *x = muster_take(*place);
+    if (!x) {
+        return;
+    }
+    x->suspended = false; /* libmicrohttpd is done with it: no resume */
+    exchange_abandon(x);
+    unlink_exchange(x);
+    if (x->response) {
+        MHD_destroy_response(x->response);
+    }
+    for (size_t i = 0; i < HEADERS_MAX; i++) {
+        free(x->headers[i][0]);
+        free(x->headers[i][1]);
+    }
+    buf_done(&x->body);
+    buf_done(&x->queue);
+    free(x->path);
+    free(x);
+}

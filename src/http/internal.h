@@ -1,0 +1,75 @@
+/* What the files of src/http share; nobody else includes this.
+ *
+ * A server is a libmicrohttpd daemon whose epoll descriptor the loop watches; an exchange is one
+ * request and its reply. Thread: the loop's.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "http/http.h"
+
+#include <microhttpd.h>
+#include <stdint.h>
+
+enum { HEADERS_MAX = 8, HEADER_BYTES_MAX = 4096 };
+
+struct http_server {
+    struct MHD_Daemon *daemon;
+    uv_loop_t *loop;
+    uv_poll_t poll;   /* the daemon's epoll descriptor */
+    uv_timer_t timer; /* the daemon's next timeout */
+    int open_handles;
+    bool stopping;
+    int port;
+    char *socket_path;
+    char *token;
+    char *refused_type;
+    char *refused_body;
+    struct http_limits limits;
+    http_handler handler;
+    void *arg;
+    struct exchange *exchanges;
+};
+
+enum exchange_state {
+    EXCHANGE_READING,   /* the body comes in */
+    EXCHANGE_HANDLING,  /* the handler has it and has not answered */
+    EXCHANGE_ANSWERED,  /* there is a response, not yet given to libmicrohttpd */
+    EXCHANGE_RESPONDING /* it is being sent */
+};
+
+struct exchange {
+    struct http_reply reply; /* first: the handler's view */
+    struct http_server *server;
+    struct exchange *previous;
+    struct exchange *next;
+    struct MHD_Connection *connection;
+    char *path;
+    struct buf body;
+    enum exchange_state state;
+    bool in_callback; /* libmicrohttpd is calling us: it goes on by itself */
+    bool suspended;
+    bool released; /* the handler has ended it, or was told that the client is gone */
+    bool gone;
+    int status;
+    struct MHD_Response *response;
+    char *headers[HEADERS_MAX][2];
+    size_t header_count;
+    struct buf queue; /* of a stream */
+    size_t sent;      /* of queue's bytes */
+    bool full;        /* a write was refused: on_drained is owed */
+    uv_poll_t *watch; /* notices that the client left while we are suspended */
+};
+
+/* libmicrohttpd's callbacks. */
+enum MHD_Result exchange_serve(void *server, struct MHD_Connection *connection, const char *path,
+                               const char *method, const char *version, const char *upload,
+                               size_t *upload_bytes, void **place);
+void exchange_completed(void *server, struct MHD_Connection *connection, void **place,
+                        enum MHD_RequestTerminationCode why);
+
+/* Tells the handler, if it still cares, and lets libmicrohttpd take the connection down. */
+void exchange_abandon(struct exchange *x);
+
+/* Calls the server's handler with the request. */
+void exchange_call(struct exchange *x, const char *method);

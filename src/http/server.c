@@ -1,0 +1,259 @@
+/* The listener: a libmicrohttpd daemon that the loop drives through its epoll descriptor.
+ *
+ * Layer: services. Thread: the loop's.
+ */
+#include "http/internal.h"
+
+#include "base/cleanup.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum {
+    CONNECTIONS_MAX = 512,
+    BODY_BYTES_MAX = 3 << 20,
+    QUEUE_BYTES_MAX = 4 << 20,
+    IDLE_TIMEOUT_S = 120,
+    CONNECTION_MEMORY_BYTES = 64 << 10, /* request line and headers of one connection */
+    BACKLOG = 511,
+};
+
+/* ---- sockets ---- */
+
+static int open_unix(const char *path, struct muster_err *err)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (strlen(path) >= sizeof address.sun_path) {
+        return muster_fail(err, MUSTER_ECREATE, "the socket's path is too long (107 bytes): %s",
+                           path);
+    }
+    memcpy(address.sun_path, path, strlen(path) + 1);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0) {
+        return muster_fail(err, MUSTER_EOS, "cannot make a socket: %s", strerror(errno));
+    }
+    (void)unlink(path);
+    mode_t mask = umask(0177);
+    int r = bind(fd, (const struct sockaddr *)&address, sizeof address);
+    int saved = errno;
+    umask(mask);
+    if (r < 0 || listen(fd, BACKLOG) < 0) {
+        saved = r < 0 ? saved : errno;
+        close(fd);
+        return muster_fail(err, MUSTER_ECREATE, "cannot listen on %s: %s", path, strerror(saved));
+    }
+    return fd;
+}
+
+static int open_loopback(int port, struct muster_err *err)
+{
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0) {
+        return muster_fail(err, MUSTER_EOS, "cannot make a socket: %s", strerror(errno));
+    }
+    int on = 1;
+    (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+                                  .sin_port = htons((uint16_t)port)};
+    if (bind(fd, (const struct sockaddr *)&address, sizeof address) < 0 ||
+        listen(fd, BACKLOG) < 0) {
+        int saved = errno;
+        close(fd);
+        return muster_fail(err, MUSTER_EUNAVAIL, "cannot listen on 127.0.0.1:%d: %s", port,
+                           strerror(saved));
+    }
+    return fd;
+}
+
+static int port_of(int fd)
+{
+    struct sockaddr_in address = {0};
+    socklen_t length = sizeof address;
+    return getsockname(fd, (struct sockaddr *)&address, &length) == 0 ? ntohs(address.sin_port) : 0;
+}
+
+/* ---- the loop's side ---- */
+
+static void drive(struct http_server *server);
+
+static void on_timer(uv_timer_t *timer)
+{
+    drive(timer->data);
+}
+
+static void on_poll(uv_poll_t *poll, int status, int events)
+{
+    (void)status;
+    (void)events;
+    drive(poll->data);
+}
+
+static void drive(struct http_server *server)
+{
+    MHD_run(server->daemon);
+    MHD_UNSIGNED_LONG_LONG timeout_ms = 0;
+    if (MHD_get_timeout(server->daemon, &timeout_ms) == MHD_YES) {
+        uv_timer_start(&server->timer, on_timer, timeout_ms, 0);
+    } else {
+        uv_timer_stop(&server->timer);
+    }
+}
+
+static void free_server(struct http_server *server)
+{
+    free(server->socket_path);
+    free(server->token);
+    free(server->refused_type);
+    free(server->refused_body);
+    free(server);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct http_server *server = handle->data;
+    if (--server->open_handles == 0) {
+        free_server(server);
+    }
+}
+
+/* ---- start and stop ---- */
+
+static struct http_limits with_defaults(struct http_limits l)
+{
+    l.connections_max = l.connections_max ? l.connections_max : CONNECTIONS_MAX;
+    l.body_bytes_max = l.body_bytes_max ? l.body_bytes_max : BODY_BYTES_MAX;
+    l.queue_bytes_max = l.queue_bytes_max ? l.queue_bytes_max : QUEUE_BYTES_MAX;
+    l.idle_timeout_s = l.idle_timeout_s ? l.idle_timeout_s : IDLE_TIMEOUT_S;
+    return l;
+}
+
+static char *copy(const char *text, bool *failed)
+{
+    char *result = text ? strdup(text) : NULL;
+    *failed = *failed || (text && !result);
+    return result;
+}
+
+static struct http_server *new_server(uv_loop_t *loop, const struct http_options *options)
+{
+    struct http_server *server = calloc(1, sizeof *server);
+    if (!server) {
+        return NULL;
+    }
+    bool failed = false;
+    server->loop = loop;
+    server->limits = with_defaults(options->limits);
+    server->socket_path = copy(options->socket_path, &failed);
+    server->token = copy(options->token, &failed);
+    server->refused_type =
+        copy(options->refused_body ? options->refused_type : "text/plain", &failed);
+    server->refused_body =
+        copy(options->refused_body ? options->refused_body : "who are you?\n", &failed);
+    if (failed) {
+        free_server(server);
+        return NULL;
+    }
+    return server;
+}
+
+static struct MHD_Daemon *start_daemon(struct http_server *server,
+                                       const struct http_options *options, int fd)
+{
+    unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME;
+    struct MHD_OptionItem tls[] = {
+        {MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)options->key_pem},
+        {MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)options->cert_pem},
+        {MHD_OPTION_END, 0, NULL},
+    };
+    if (options->key_pem) {
+        flags |= MHD_USE_TLS;
+    } else {
+        tls[0].option = MHD_OPTION_END;
+    }
+    return MHD_start_daemon(flags, 0, NULL, NULL, exchange_serve, server, MHD_OPTION_LISTEN_SOCKET,
+                            fd, MHD_OPTION_NOTIFY_COMPLETED, exchange_completed, server,
+                            MHD_OPTION_CONNECTION_LIMIT, server->limits.connections_max,
+                            MHD_OPTION_CONNECTION_TIMEOUT, server->limits.idle_timeout_s,
+                            MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY_BYTES,
+                            MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
+}
+
+static void attach(struct http_server *server)
+{
+    const union MHD_DaemonInfo *info =
+        MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+    uv_timer_init(server->loop, &server->timer);
+    int r = uv_poll_init(server->loop, &server->poll, info->epoll_fd);
+    assert(r == 0 && "an epoll descriptor can be polled");
+    (void)r;
+    server->timer.data = server;
+    server->poll.data = server;
+    server->open_handles = 2;
+    uv_poll_start(&server->poll, UV_READABLE, on_poll);
+}
+
+int http_server_start(uv_loop_t *loop, const struct http_options *options, http_handler handler,
+                      void *arg, struct http_server **ret, struct muster_err *err)
+{
+    int fd = options->socket_path ? open_unix(options->socket_path, err)
+                                  : open_loopback(options->port, err);
+    if (fd < 0) {
+        return fd;
+    }
+    struct http_server *server = new_server(loop, options);
+    if (!server) {
+        close(fd);
+        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    }
+    server->handler = handler;
+    server->arg = arg;
+    server->port = options->socket_path ? 0 : port_of(fd);
+    server->daemon = start_daemon(server, options, fd);
+    if (!server->daemon) {
+        close(fd);
+        free_server(server);
+        return muster_fail(err, MUSTER_EUNAVAIL, "the HTTP server cannot start%s",
+                           options->key_pem ? ": are the TLS certificate and key a pair?" : "");
+    }
+    attach(server);
+    *ret = server;
+    return 0;
+}
+
+int http_server_port(const struct http_server *server)
+{
+    return server->port;
+}
+
+unsigned http_server_connections(const struct http_server *server)
+{
+    const union MHD_DaemonInfo *info =
+        MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_CURRENT_CONNECTIONS);
+    return info ? info->num_connections : 0;
+}
+
+void http_server_stop(struct http_server *server)
+{
+    if (!server) {
+        return;
+    }
+    for (struct exchange *x = server->exchanges; x; x = x->next) {
+        exchange_abandon(x);
+    }
+    uv_poll_stop(&server->poll);
+    uv_close((uv_handle_t *)&server->poll, on_closed);
+    uv_close((uv_handle_t *)&server->timer, on_closed);
+    MHD_stop_daemon(server->daemon);
+    if (server->socket_path) {
+        (void)unlink(server->socket_path);
+    }
+}

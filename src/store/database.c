@@ -1,0 +1,239 @@
+/* The SQLite side of the store: file, schema, statements, and errors that say what to do.
+ *
+ * Layer: services. Thread: the store's.
+ */
+#include "store/internal.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SCHEMA_VERSION = 1, BUSY_MS = 2000, TEXT_BYTES = 128 };
+
+/* labels and owners are indexes of what is inside `object`. WITHOUT ROWID: the key is all there is.
+ */
+static const char schema[] =
+    "CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;"
+    "CREATE TABLE objects(id INTEGER PRIMARY KEY, resource TEXT NOT NULL, namespace TEXT NOT NULL,"
+    " name TEXT NOT NULL, uid TEXT NOT NULL, version INTEGER NOT NULL, object TEXT NOT NULL,"
+    " UNIQUE(resource, namespace, name));"
+    "CREATE INDEX objects_by_uid ON objects(uid);"
+    "CREATE INDEX events_by_age ON objects(id) WHERE resource = 'events';"
+    "CREATE TABLE labels(key TEXT NOT NULL, value TEXT NOT NULL, id INTEGER NOT NULL,"
+    " PRIMARY KEY(key, value, id)) WITHOUT ROWID;"
+    "CREATE INDEX labels_by_id ON labels(id);"
+    "CREATE TABLE owners(owner TEXT NOT NULL, id INTEGER NOT NULL, PRIMARY KEY(owner, id))"
+    " WITHOUT ROWID;"
+    "CREATE INDEX owners_by_id ON owners(id);"
+    "CREATE TABLE changes(version INTEGER PRIMARY KEY, kind INTEGER NOT NULL, resource TEXT NOT NULL,"
+    " namespace TEXT NOT NULL, name TEXT NOT NULL, object TEXT NOT NULL, before TEXT);"
+    "PRAGMA user_version = 1;";
+
+/* One controller per file: the exclusive lock says so, and spares the shared-memory file. */
+static const char settings[] = "PRAGMA locking_mode = EXCLUSIVE;"
+                               "PRAGMA journal_mode = WAL;"
+                               "PRAGMA synchronous = NORMAL;"
+                               "PRAGMA journal_size_limit = 16777216;"
+                               "PRAGMA temp_store = MEMORY;"
+                               "PRAGMA foreign_keys = OFF;";
+
+static const char *const texts[] = {
+#define X(name, text) [SQL_##name] = (text),
+#include "store/statements.def"
+#undef X
+};
+
+static bool disk_is_full(const struct store *store, int rc)
+{
+    return rc == SQLITE_FULL || (rc == SQLITE_IOERR && sqlite3_system_errno(store->db) == ENOSPC);
+}
+
+static int damaged(const struct store *store, const char *what, struct muster_err *err)
+{
+    return muster_fail(err, MUSTER_EDATA,
+                       "the store %s is damaged (%s): move it away and start again; logs and "
+                       "volumes lie beside it and are kept",
+                       store->path, what);
+}
+
+int database_fail(const struct store *store, int rc, struct muster_err *err)
+{
+    const char *what = store->db ? sqlite3_errmsg(store->db) : sqlite3_errstr(rc);
+    rc &= 0xff;
+    if (disk_is_full(store, rc)) {
+        return muster_fail(err, MUSTER_ECREATE,
+                           "cannot write %s: the disk is full; free some space and try again",
+                           store->path);
+    }
+    switch (rc) {
+    case SQLITE_NOTADB:
+    case SQLITE_CORRUPT: return damaged(store, what, err);
+    case SQLITE_CANTOPEN:
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+    case SQLITE_AUTH:
+        return muster_fail(err, MUSTER_ECREATE,
+                           "cannot write the store %s: %s; look at the permissions of the folder, "
+                           "or set MUSTER_HOME to one of yours",
+                           store->path, what);
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        return muster_fail(err, MUSTER_EAGAIN, "the store %s is in use by another process",
+                           store->path);
+    case SQLITE_NOMEM: return muster_fail(err, MUSTER_ENOMEM, "out of memory in the store");
+    default: return muster_fail(err, MUSTER_EIO, "the store %s: %s", store->path, what);
+    }
+}
+
+static int execute(struct store *store, const char *text, struct muster_err *err)
+{
+    int rc = sqlite3_exec(store->db, text, NULL, NULL, NULL);
+    return rc == SQLITE_OK ? 0 : database_fail(store, rc, err);
+}
+
+/* The one text or number that a statement gives, as text. */
+static int ask_text(struct store *store, const char *text, char ret[TEXT_BYTES],
+                    struct muster_err *err)
+{
+    sqlite3_stmt *statement = NULL;
+    int rc = sqlite3_prepare_v2(store->db, text, -1, &statement, NULL);
+    if (rc == SQLITE_OK) {
+        rc = sqlite3_step(statement);
+    }
+    const char *value = rc == SQLITE_ROW ? (const char *)sqlite3_column_text(statement, 0) : NULL;
+    int r = value ? snprintf(ret, TEXT_BYTES, "%s", value) : database_fail(store, rc, err);
+    sqlite3_finalize(statement);
+    return r < 0 ? r : 0;
+}
+
+/* A file that was cut or written over is found now, not in the middle of a job. */
+static int examine(struct store *store, struct muster_err *err)
+{
+    char verdict[TEXT_BYTES];
+    int r = ask_text(store, "PRAGMA quick_check(1)", verdict, err);
+    if (r < 0) {
+        return r;
+    }
+    return strcmp(verdict, "ok") == 0 ? 0 : damaged(store, verdict, err);
+}
+
+static int make_schema(struct store *store, struct muster_err *err)
+{
+    char version[TEXT_BYTES];
+    int r = ask_text(store, "PRAGMA user_version", version, err);
+    if (r < 0) {
+        return r;
+    }
+    long found = strtol(version, NULL, 10);
+    if (found > SCHEMA_VERSION) {
+        return muster_fail(
+            err, MUSTER_EDATA,
+            "the store %s was made by a newer muster (layout %ld, this one knows %d): "
+            "use that one, or another MUSTER_HOME",
+            store->path, found, SCHEMA_VERSION);
+    }
+    if (found == SCHEMA_VERSION) {
+        return examine(store, err);
+    }
+    r = execute(store, "BEGIN IMMEDIATE", err);
+    if (r == 0 && (r = execute(store, schema, err)) == 0) {
+        r = execute(store, "COMMIT", err);
+    }
+    return r;
+}
+
+static int prepare(struct store *store, struct muster_err *err)
+{
+    for (int i = 0; i < SQL_COUNT; i++) {
+        int rc = sqlite3_prepare_v3(store->db, texts[i], -1, SQLITE_PREPARE_PERSISTENT,
+                                    &store->statements[i], NULL);
+        if (rc != SQLITE_OK) {
+            return database_fail(store, rc, err);
+        }
+    }
+    return 0;
+}
+
+int database_open(struct store *store, struct muster_err *err)
+{
+    int rc =
+        sqlite3_open_v2(store->path, &store->db,
+                        SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
+    if (rc != SQLITE_OK) {
+        return database_fail(store, rc, err);
+    }
+    sqlite3_busy_timeout(store->db, BUSY_MS);
+    int r = execute(store, settings, err);
+    if (r == 0 && (r = make_schema(store, err)) == 0) {
+        r = prepare(store, err);
+    }
+    return r;
+}
+
+void database_close(struct store *store)
+{
+    for (int i = 0; i < SQL_COUNT; i++) {
+        sqlite3_finalize(store->statements[i]);
+    }
+    int rc = sqlite3_close(store->db);
+    assert(rc == SQLITE_OK);
+    (void)rc;
+}
+
+/* ---- statements ---- */
+
+static int bind(sqlite3_stmt *statement, const char *types, va_list args)
+{
+    int rc = SQLITE_OK;
+    for (int i = 1; *types && rc == SQLITE_OK; types++, i++) {
+        if (*types == 'i') {
+            rc = sqlite3_bind_int64(statement, i, va_arg(args, int64_t));
+        } else {
+            assert(*types == 't');
+            rc = sqlite3_bind_text(statement, i, va_arg(args, const char *), -1, SQLITE_STATIC);
+        }
+    }
+    return rc;
+}
+
+static int finish(struct store *store, enum statement id, int rc, struct muster_err *err)
+{
+    if (rc == SQLITE_ROW) {
+        return 1;
+    }
+    int r = rc == SQLITE_DONE ? 0 : database_fail(store, rc, err);
+    sqlite3_reset(store->statements[id]);
+    return r;
+}
+
+int sql_step(struct store *store, enum statement id, struct muster_err *err, const char *types, ...)
+{
+    sqlite3_stmt *statement = store->statements[id];
+    sqlite3_reset(statement);
+    va_list args;
+    va_start(args, types);
+    int rc = bind(statement, types, args);
+    va_end(args);
+    return finish(store, id, rc == SQLITE_OK ? sqlite3_step(statement) : rc, err);
+}
+
+int sql_next(struct store *store, enum statement id, struct muster_err *err)
+{
+    return finish(store, id, sqlite3_step(store->statements[id]), err);
+}
+
+void sql_end(struct store *store, enum statement id)
+{
+    sqlite3_reset(store->statements[id]);
+}
+
+const char *sql_text(const struct store *store, enum statement id, int column)
+{
+    return (const char *)sqlite3_column_text(store->statements[id], column);
+}
+
+int64_t sql_int(const struct store *store, enum statement id, int column)
+{
+    return sqlite3_column_int64(store->statements[id], column);
+}

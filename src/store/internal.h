@@ -1,0 +1,105 @@
+/* What the files of src/store share; nobody else includes this.
+ *
+ * Layer: services. A "write" is one of create, update, delete: it runs between write_begin and
+ * write_end, which make it atomic, inside a transaction of the caller's or as one of its own.
+ */
+#pragma once
+
+#include "store/store.h"
+
+#include <sqlite3.h>
+
+enum statement {
+#define X(name, text) SQL_##name,
+#include "store/statements.def"
+#undef X
+    SQL_COUNT
+};
+
+/* What a rollback must bring back as well. */
+struct counters {
+    int64_t version;
+    int64_t floor; /* changes after this version are all kept */
+    size_t objects;
+    size_t events;
+    size_t changes;
+    size_t changes_bytes;
+    size_t pending; /* changes not yet told */
+};
+
+struct pending {
+    enum store_change_kind kind;
+    int64_t version;
+    char *resource;
+    json_t *object;
+    json_t *before;
+};
+
+struct store {
+    sqlite3 *db;
+    char *path;
+    sqlite3_stmt *statements[SQL_COUNT];
+    struct store_options options;
+    struct counters now;
+    struct counters at_begin; /* of the transaction */
+    struct counters at_write;
+    bool in_transaction; /* between store_begin and its end */
+    bool telling;
+    struct pending *pending;
+    size_t pending_room;
+    struct store_watch *watches;
+};
+
+/* ---- database.c ---- */
+
+int database_open(struct store *store, struct muster_err *err);
+void database_close(struct store *store);
+
+/* Turns SQLite's last error into ours, with the file's name and what to do. */
+int database_fail(const struct store *store, int rc, struct muster_err *err);
+
+/* Binds by `types`: t text (NULL is SQL's NULL), i int64_t; then steps once. Returns 1 with a row,
+ * 0 without, or an error. The statement stays open while it has rows: sql_end() or the next use of
+ * the same one ends it. */
+int sql_step(struct store *store, enum statement id, struct muster_err *err, const char *types,
+             ...);
+int sql_next(struct store *store, enum statement id, struct muster_err *err);
+void sql_end(struct store *store, enum statement id);
+const char *sql_text(const struct store *store, enum statement id, int column);
+int64_t sql_int(const struct store *store, enum statement id, int column);
+
+/* One without rows. */
+#define sql_run(store, id, err, ...) sql_step(store, id, err, __VA_ARGS__)
+
+/* ---- object.c: pure ---- */
+
+struct store_key object_key(const char *resource, const json_t *object);
+
+/* A copy of the object as it is to be stored. */
+int object_prepare(const struct store *store, const json_t *object, json_t **ret,
+                   struct muster_err *err);
+int object_merge(const json_t *before, const json_t *object, enum store_part part, json_t **ret,
+                 struct muster_err *err);
+int object_set_version(json_t *object, int64_t version);
+int object_set_deadline(json_t *object, int64_t now_unix_ms, int64_t grace_s);
+bool object_same(const json_t *a, const json_t *b);
+
+/* False when no label or field selector can tell them apart. */
+bool object_visibly_differs(const json_t *a, const json_t *b);
+int64_t store_now_unix_ms(const struct store *store);
+
+/* ---- store.c ---- */
+
+int write_begin(struct store *store, struct muster_err *err);
+/* Commits when r is 0, else undoes; returns r, or why it could not commit. */
+int write_end(struct store *store, int r, struct muster_err *err);
+
+/* ---- watch.c ---- */
+
+/* Logs the change (in the database) and queues it for the watchers. before_text: NULL where
+ * selectors see no difference. */
+int change_add(struct store *store, enum store_change_kind kind, const char *resource,
+               json_t *object, const char *text, json_t *before, const char *before_text,
+               struct muster_err *err);
+void change_drop(struct store *store, size_t keep);
+void change_tell(struct store *store);

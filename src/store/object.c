@@ -1,0 +1,223 @@
+/* What the store writes into metadata, as a Kubernetes API server does: names, uid, times,
+ * generation.
+ *
+ * Layer: services, pure but for the clock and getrandom. Ownership: results are new references.
+ */
+#include "base/cleanup.h"
+#include "base/doc.h"
+#include "store/internal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+enum { TIME_BYTES = 32, UID_BYTES = 37, SUFFIX_BYTES = 6, NAME_BYTES_MAX = 253 };
+
+int64_t store_now_unix_ms(const struct store *store)
+{
+    if (store->options.now_unix_ms) {
+        return store->options.now_unix_ms(store->options.now_arg);
+    }
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+struct store_key object_key(const char *resource, const json_t *object)
+{
+    return (struct store_key){resource, doc_text(object, "metadata.namespace", ""),
+                              doc_text(object, "metadata.name", "")};
+}
+
+static void print_time(int64_t unix_ms, char ret[TIME_BYTES])
+{
+    time_t seconds = (time_t)(unix_ms / 1000);
+    struct tm utc;
+    gmtime_r(&seconds, &utc);
+    strftime(ret, TIME_BYTES, "%Y-%m-%dT%H:%M:%SZ", &utc);
+}
+
+/* RFC 9562, version 4. */
+static int make_uid(char ret[UID_BYTES], struct muster_err *err)
+{
+    unsigned char b[16];
+    if (getrandom(b, sizeof b, 0) != (ssize_t)sizeof b) {
+        return muster_fail(err, MUSTER_EOS, "the system gives no random numbers");
+    }
+    b[6] = (unsigned char)((b[6] & 0x0f) | 0x40);
+    b[8] = (unsigned char)((b[8] & 0x3f) | 0x80);
+    snprintf(ret, UID_BYTES, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
+             b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13],
+             b[14], b[15]);
+    return 0;
+}
+
+/* generateName and five characters that spell no word, as Kubernetes has them. */
+static int make_name(json_t *metadata, struct muster_err *err)
+{
+    static const char alphabet[] = "bcdfghjklmnpqrstvwxz2456789";
+    const char *stem = doc_text(metadata, "generateName", "");
+    if (*stem == '\0' || strlen(stem) > NAME_BYTES_MAX - SUFFIX_BYTES) {
+        return muster_fail(
+            err, MUSTER_EINVAL,
+            "metadata.name: name or generateName is required (%d characters at most)",
+            NAME_BYTES_MAX);
+    }
+    unsigned char random[SUFFIX_BYTES - 1];
+    if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random) {
+        return muster_fail(err, MUSTER_EOS, "the system gives no random numbers");
+    }
+    char name[NAME_BYTES_MAX + 1];
+    int n = snprintf(name, sizeof name, "%s", stem);
+    for (size_t i = 0; i < sizeof random; i++) {
+        name[n++] = alphabet[random[i] % (sizeof alphabet - 1)];
+    }
+    name[n] = '\0';
+    return doc_set_text(metadata, "name", name);
+}
+
+static int out_of_memory(struct muster_err *err)
+{
+    return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+}
+
+static int stamp_new(const struct store *store, json_t *object, struct muster_err *err)
+{
+    json_t *metadata = json_object_get(object, "metadata");
+    char uid[UID_BYTES];
+    char now[TIME_BYTES];
+    int r = make_uid(uid, err);
+    if (r < 0) {
+        return r;
+    }
+    if (!*doc_text(metadata, "name", "") && (r = make_name(metadata, err)) < 0) {
+        return r == MUSTER_ENOMEM ? out_of_memory(err) : r;
+    }
+    print_time(store_now_unix_ms(store), now);
+    bool failed = doc_set_text(metadata, "uid", uid) < 0 ||
+                  doc_set_text(metadata, "creationTimestamp", now) < 0 ||
+                  (json_object_get(object, "spec") && doc_set_int(metadata, "generation", 1) < 0);
+    json_object_del(metadata, "deletionTimestamp");
+    json_object_del(metadata, "deletionGracePeriodSeconds");
+    json_object_del(metadata, "managedFields");
+    return failed ? out_of_memory(err) : 0;
+}
+
+int object_prepare(const struct store *store, const json_t *object, json_t **ret,
+                   struct muster_err *err)
+{
+    muster_auto(doc) json_t *copy = json_deep_copy(object);
+    if (!copy) {
+        return out_of_memory(err);
+    }
+    if (!json_is_object(json_object_get(copy, "metadata"))) {
+        return muster_fail(err, MUSTER_EINVAL, "metadata: required");
+    }
+    int r = stamp_new(store, copy, err);
+    if (r == 0) {
+        *ret = muster_take(copy);
+    }
+    return r;
+}
+
+/* Takes what the writer may not change from the stored object. */
+static int keep_identity(const json_t *before, json_t *object)
+{
+    static const char *const fixed[] = {
+        "name",           "namespace",         "uid",          "creationTimestamp",
+        "generation",     "deletionTimestamp", "generateName", "deletionGracePeriodSeconds",
+        "resourceVersion"};
+    const json_t *from = json_object_get(before, "metadata");
+    json_t *to = json_object_get(object, "metadata");
+    if (!json_is_object(to)) {
+        to = json_object();
+        if (json_object_set_new(object, "metadata", to) != 0) {
+            return -1;
+        }
+    }
+    for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; i++) {
+        json_t *value = json_object_get(from, fixed[i]);
+        if (!value) {
+            json_object_del(to, fixed[i]);
+        } else if (json_object_set(to, fixed[i], value) != 0) {
+            return -1;
+        }
+    }
+    json_object_del(to, "managedFields");
+    return 0;
+}
+
+static int copy_member(json_t *to, const json_t *from, const char *key)
+{
+    json_t *value = json_object_get(from, key);
+    if (!value) {
+        json_object_del(to, key);
+        return 0;
+    }
+    return json_object_set_new(to, key, json_deep_copy(value));
+}
+
+static bool same_member(const json_t *a, const json_t *b, const char *key)
+{
+    return object_same(json_object_get(a, key), json_object_get(b, key));
+}
+
+/* A status write takes the writer's status alone, and nothing of its metadata. */
+static int assemble(const json_t *before, const json_t *object, enum store_part part, json_t *ret)
+{
+    if (part == STORE_STATUS_ONLY) {
+        return copy_member(ret, object, "status");
+    }
+    if (keep_identity(before, ret) < 0 ||
+        (part == STORE_BUT_STATUS && copy_member(ret, before, "status") < 0)) {
+        return -1;
+    }
+    if (same_member(before, ret, "spec")) {
+        return 0;
+    }
+    return doc_set_int(ret, "metadata.generation", doc_int(before, "metadata.generation", 0) + 1);
+}
+
+int object_merge(const json_t *before, const json_t *object, enum store_part part, json_t **ret,
+                 struct muster_err *err)
+{
+    muster_auto(doc) json_t *merged = json_deep_copy(part == STORE_STATUS_ONLY ? before : object);
+    if (!merged || assemble(before, object, part, merged) < 0) {
+        return out_of_memory(err);
+    }
+    *ret = muster_take(merged);
+    return 0;
+}
+
+int object_set_version(json_t *object, int64_t version)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%" PRId64, version);
+    return doc_set_text(object, "metadata.resourceVersion", text);
+}
+
+int object_set_deadline(json_t *object, int64_t now_unix_ms, int64_t grace_s)
+{
+    char when[TIME_BYTES];
+    print_time(now_unix_ms + grace_s * 1000, when);
+    int r = doc_set_text(object, "metadata.deletionTimestamp", when);
+    return r < 0 ? r : doc_set_int(object, "metadata.deletionGracePeriodSeconds", grace_s);
+}
+
+bool object_same(const json_t *a, const json_t *b)
+{
+    return a == b || (a && b && json_equal(a, b));
+}
+
+bool object_visibly_differs(const json_t *a, const json_t *b)
+{
+    static const char *const fields[] = {"status.phase", "spec.nodeName"};
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        if (strcmp(doc_text(a, fields[i], ""), doc_text(b, fields[i], "")) != 0) {
+            return true;
+        }
+    }
+    return !object_same(doc_at(a, "metadata.labels"), doc_at(b, "metadata.labels"));
+}
