@@ -5,6 +5,7 @@
  */
 #include "base/cleanup.h"
 #include "base/doc.h"
+#include "base/stamp.h"
 #include "store/internal.h"
 
 #include <inttypes.h>
@@ -13,7 +14,7 @@
 #include <sys/random.h>
 #include <time.h>
 
-enum { TIME_BYTES = 32, UID_BYTES = 37, SUFFIX_BYTES = 6, NAME_BYTES_MAX = 253 };
+enum { UID_BYTES = 37, SUFFIX_BYTES = 6, NAME_BYTES_MAX = 253 };
 
 int64_t store_now_unix_ms(const struct store *store)
 {
@@ -29,14 +30,6 @@ struct store_key object_key(const char *resource, const json_t *object)
 {
     return (struct store_key){resource, doc_text(object, "metadata.namespace", ""),
                               doc_text(object, "metadata.name", "")};
-}
-
-static void print_time(int64_t unix_ms, char ret[TIME_BYTES])
-{
-    time_t seconds = (time_t)(unix_ms / 1000);
-    struct tm utc;
-    gmtime_r(&seconds, &utc);
-    strftime(ret, TIME_BYTES, "%Y-%m-%dT%H:%M:%SZ", &utc);
 }
 
 /* RFC 9562, version 4. */
@@ -87,7 +80,7 @@ static int stamp_new(const struct store *store, json_t *object, struct muster_er
 {
     json_t *metadata = json_object_get(object, "metadata");
     char uid[UID_BYTES];
-    char now[TIME_BYTES];
+    char now[STAMP_BYTES];
     int r = make_uid(uid, err);
     if (r < 0) {
         return r;
@@ -95,7 +88,7 @@ static int stamp_new(const struct store *store, json_t *object, struct muster_er
     if (!*doc_text(metadata, "name", "") && (r = make_name(metadata, err)) < 0) {
         return r == MUSTER_ENOMEM ? out_of_memory(err) : r;
     }
-    print_time(store_now_unix_ms(store), now);
+    stamp_seconds(store_now_unix_ms(store), now);
     bool failed = doc_set_text(metadata, "uid", uid) < 0 ||
                   doc_set_text(metadata, "creationTimestamp", now) < 0 ||
                   (json_object_get(object, "spec") && doc_set_int(metadata, "generation", 1) < 0);
@@ -200,8 +193,8 @@ int object_set_version(json_t *object, int64_t version)
 
 int object_set_deadline(json_t *object, int64_t now_unix_ms, int64_t grace_s)
 {
-    char when[TIME_BYTES];
-    print_time(now_unix_ms + grace_s * 1000, when);
+    char when[STAMP_BYTES];
+    stamp_seconds(now_unix_ms + grace_s * 1000, when);
     int r = doc_set_text(object, "metadata.deletionTimestamp", when);
     return r < 0 ? r : doc_set_int(object, "metadata.deletionGracePeriodSeconds", grace_s);
 }
