@@ -30,15 +30,18 @@ static void on_change(void *arg, const struct store_change *change)
     look_at(arg, change->key.namespace, change->key.name);
 }
 
-static struct agent_pod *find_by_name(const struct agent *agent, const char *namespace,
-                                      const char *name)
+/* A pod that was deleted and made again has the same name and another uid: the former has no object
+ * any more. */
+static void forget_others(struct agent *agent, const char *namespace, const char *name,
+                          const char *uid)
 {
-    for (struct agent_pod *pod = agent->pods; pod; pod = pod->hh.next) {
-        if (strcmp(pod->name, name) == 0 && strcmp(pod->namespace, namespace) == 0) {
-            return pod;
+    struct agent_pod *pod, *next;
+    HASH_ITER (hh, agent->pods, pod, next) {
+        bool named = strcmp(pod->name, name) == 0 && strcmp(pod->namespace, namespace) == 0;
+        if (named && strcmp(pod->uid, uid) != 0 && !pod->deleting) {
+            agent_pod_delete(pod, 0);
         }
     }
-    return NULL;
 }
 
 static bool is_over(const json_t *pod)
@@ -70,8 +73,10 @@ static void start(struct agent *agent, json_t *object)
     }
 }
 
-static void sync_present(struct agent *agent, struct agent_pod *pod, json_t *object)
+static void look_present(struct agent *agent, json_t *object)
 {
+    struct agent_pod *pod = NULL;
+    HASH_FIND_STR(agent->pods, doc_text(object, "metadata.uid", ""), pod);
     bool deleting = doc_at(object, "metadata.deletionTimestamp") != NULL;
     if (!pod && deleting) {
         remove_object(agent, object);
@@ -82,7 +87,7 @@ static void sync_present(struct agent *agent, struct agent_pod *pod, json_t *obj
     }
 }
 
-static void sync(struct agent *agent, const char *key)
+static void look(struct agent *agent, const char *key)
 {
     muster_auto(free) char *namespace = strdup(key);
     char *slash = namespace ? strchr(namespace, '/') : NULL;
@@ -91,16 +96,12 @@ static void sync(struct agent *agent, const char *key)
     }
     *slash = '\0';
     const char *name = slash + 1;
-    struct agent_pod *pod = find_by_name(agent, namespace, name);
     muster_auto(doc) json_t *object = NULL;
     (void)store_get(agent->options.store, (struct store_key){"pods", namespace, name}, &object,
                     NULL);
-    if (pod && (!object || strcmp(doc_text(object, "metadata.uid", ""), pod->uid) != 0)) {
-        agent_pod_forget(pod);
-        pod = NULL;
-    }
+    forget_others(agent, namespace, name, doc_text(object, "metadata.uid", ""));
     if (object) {
-        sync_present(agent, pod, object);
+        look_present(agent, object);
     }
 }
 
@@ -112,7 +113,7 @@ static void on_idle(uv_idle_t *idle)
     const char *key;
     json_t *value;
     json_object_foreach (changed, key, value) {
-        sync(agent, key);
+        look(agent, key);
     }
     json_decref(changed);
     if (json_object_size(agent->changed) == 0) {
@@ -124,7 +125,7 @@ void agent_retry_waiting(struct agent *agent)
 {
     struct agent_pod *pod, *next;
     HASH_ITER (hh, agent->pods, pod, next) {
-        if (!pod->scheduled) {
+        if (pod->adopted && !pod->scheduled) {
             agent_pod_schedule(pod);
         }
     }
@@ -161,7 +162,7 @@ json_t *agent_owner(struct agent *agent, const json_t *pod)
     return NULL;
 }
 
-static int adopt_all(struct agent *agent, struct muster_err *err)
+int agent_look_at_all(struct agent *agent, struct muster_err *err)
 {
     struct store_page page = {0};
     int r = store_list(agent->options.store, &(struct store_query){.resource = "pods"}, &page, err);
@@ -196,7 +197,7 @@ int agent_new(const struct agent_options *options, struct agent **ret, struct mu
     uv_idle_init(options->loop, &agent->idle);
     const struct store_watch_options pods = {.resource = "pods", .after_version = STORE_FROM_NOW};
     int r = store_watch(options->store, &pods, on_change, agent, &agent->watch, err);
-    r = r < 0 ? r : adopt_all(agent, err);
+    r = r < 0 ? r : agent_look_at_all(agent, err);
     if (r < 0) {
         agent_free(agent);
         return r;

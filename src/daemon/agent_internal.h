@@ -23,7 +23,9 @@ struct agent_job {
     size_t pod_count;
     bool share_gpus;
     bool no_gpus;
-    bool ready; /* the records of what ran before were replayed: pods may be scheduled */
+    bool ready;  /* the records of what ran before were replayed: pods may be scheduled */
+    bool ending; /* no pod was left; the supervisor is on its way out */
+    bool over;   /* the supervisor is gone */
     UT_hash_handle hh;
 };
 
@@ -35,6 +37,7 @@ struct agent_pod {
     const char *uid, *namespace, *name; /* in object */
     struct pod *machine;
     uv_timer_t timer;
+    bool adopted; /* the machine knows what ran before */
     bool scheduled;
     bool deleting;
     bool gone;      /* the machine said POD_GONE */
@@ -54,6 +57,8 @@ struct agent {
 
 /* ---- agent.c ---- */
 
+/* Looks at every pod of the store. */
+int agent_look_at_all(struct agent *agent, struct muster_err *err);
 /* Looks at every pod again that waits for a GPU. */
 void agent_retry_waiting(struct agent *agent);
 void agent_event(struct agent *agent, const json_t *about, bool warning, const char *reason,
@@ -67,6 +72,8 @@ json_t *agent_owner(struct agent *agent, const json_t *pod);
  * one. When the records of what ran before were replayed the pod is told POD_ADOPTED and scheduled.
  */
 int agent_job_enter(struct agent *agent, struct agent_pod *pod, struct muster_err *err);
+/* The job's last supervisor is still leaving: a new pod waits until it has. */
+bool agent_job_is_ending(struct agent *agent, const json_t *pod);
 /* The pod is done with: without pods the supervisor ends. */
 void agent_job_leave(struct agent_job *job);
 void agent_job_free(struct agent_job *job);
@@ -77,7 +84,7 @@ bool agent_port_taken(void *agent, int port);
 int agent_pod_start(struct agent *agent, json_t *object, struct muster_err *err);
 void agent_pod_schedule(struct agent_pod *pod);
 void agent_pod_delete(struct agent_pod *pod, int64_t grace_s);
-/* The object is gone from the store: kill what is left. */
-void agent_pod_forget(struct agent_pod *pod);
 void agent_pod_free(struct agent_pod *pod);
 void agent_pod_feed(struct agent_pod *pod, const struct pod_event *event);
+/* Whether the pod is still tracked: being fed an event may be the end of it. */
+bool agent_pod_alive(const struct agent *agent, const struct agent_pod *pod);

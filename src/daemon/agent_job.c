@@ -9,6 +9,7 @@
 #include "daemon/jobs.h"
 #include "job/annotations.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,36 +26,293 @@ bool agent_port_taken(void *data, int port)
 
 /* ---- What the supervisor says ---- */
 
-static struct agent_pod *pod_named(struct agent_job *job, const char *name, size_t length)
+/* For what is about the whole job. */
+static struct agent_pod *first_pod(const struct agent_job *job)
 {
-    for (struct agent_pod *pod = job->agent->pods; pod; pod = pod->hh.next) {
-        if (pod->job == job && strlen(pod->name) == length &&
-            memcmp(pod->name, name, length) == 0) {
-            return pod;
-        }
+    struct agent_pod *pod = job->agent->pods;
+    while (pod && pod->job != job) {
+        pod = pod->hh.next;
     }
-    return NULL;
+    return pod;
 }
 
-/* "pod/container/attempt" to whom it is about; false when it is about none of ours (an earlier pod
- * of that name). */
+/* "POD-UID/CONTAINER/ATTEMPT" to whom it is about; false when it is none of ours (an earlier pod of
+ * the job). */
 static bool find_attempt(struct agent_job *job, const char *id, struct agent_pod **ret_pod,
                          struct pod_event *ret_event)
 {
-    const char *first = strchr(id, '/');
-    const char *last = strrchr(id, '/');
-    struct agent_pod *pod =
-        first && first != last ? pod_named(job, id, (size_t)(first - id)) : NULL;
-    size_t length = pod ? (size_t)(last - first - 1) : 0;
+    char uid[64], container[64];
+    int attempt;
+    if (sscanf(id, "%63[^/]/%63[^/]/%d", uid, container, &attempt) != 3) {
+        return false;
+    }
+    struct agent_pod *pod = NULL;
+    HASH_FIND_STR(job->agent->pods, uid, pod);
     for (size_t i = 0; pod && i < pod_container_count(pod->machine); i++) {
-        const char *name = pod_container_name(pod->machine, i);
-        if (strlen(name) == length && memcmp(name, first + 1, length) == 0) {
+        if (strcmp(pod_container_name(pod->machine, i), container) == 0) {
             ret_event->now_unix_ms = jobs_now_unix_ms();
             ret_event->container = i;
-            ret_event->attempt = (int)strtol(last + 1, NULL, 10);
+            ret_event->attempt = attempt;
             *ret_pod = pod;
             return true;
         }
     }
     return false;
+}
+
+static void feed(struct agent_job *job, const char *id, struct pod_event event)
+{
+    struct agent_pod *pod;
+    if (find_attempt(job, id, &pod, &event)) {
+        agent_pod_feed(pod, &event);
+    }
+}
+
+static void on_started(void *data, const char *id, int64_t at_unix_ms)
+{
+    feed(data, id, (struct pod_event){.kind = POD_STARTED, .at_unix_ms = at_unix_ms});
+}
+
+static void on_exited(void *data, const char *id, const struct process_exit *exit)
+{
+    feed(data, id,
+         (struct pod_event){.kind = POD_EXITED,
+                            .code = exit->code,
+                            .oom = exit->oom,
+                            .at_unix_ms = exit->at_unix_ms});
+}
+
+static void on_start_failed(void *data, const char *id, int code, const char *reason,
+                            const char *message)
+{
+    struct agent_pod *pod;
+    struct pod_event event = {
+        .kind = POD_START_FAILED, .code = code, .reason = reason, .message = message};
+    if (find_attempt(data, id, &pod, &event)) {
+        agent_event(pod->agent, pod->object, true, "Failed", message);
+        agent_pod_feed(pod, &event);
+    }
+}
+
+static void on_note(void *data, const char *id, const char *text)
+{
+    struct agent_job *job = data;
+    struct agent_pod *pod = NULL;
+    struct pod_event unused;
+    if (id ? find_attempt(job, id, &pod, &unused) : (pod = first_pod(job)) != NULL) {
+        agent_event(pod->agent, pod->object, true, "NotAsOnACluster", text);
+    }
+}
+
+/* Tells every pod of the job the same; a pod may leave, and the job with it, while being told. */
+static void tell_all(struct agent_job *job, void (*tell)(struct agent_pod *pod, const char *why),
+                     const char *why)
+{
+    struct agent *agent = job->agent;
+    struct agent_pod *pod, *next;
+    job->pod_count++; /* keeps the job until all are told */
+    HASH_ITER (hh, agent->pods, pod, next) {
+        if (pod->job == job) {
+            tell(pod, why);
+        }
+    }
+    agent_job_leave(job);
+}
+
+static void tell_ready(struct agent_pod *pod, const char *why)
+{
+    (void)why;
+    const struct pod_event adopted = {.kind = POD_ADOPTED, .now_unix_ms = jobs_now_unix_ms()};
+    pod->adopted = true;
+    agent_pod_feed(pod, &adopted);
+    if (agent_pod_alive(pod->agent, pod)) {
+        agent_pod_schedule(pod);
+    }
+}
+
+static void on_ready(void *data)
+{
+    struct agent_job *job = data;
+    job->ready = true;
+    tell_all(job, tell_ready, NULL);
+}
+
+static void tell_lost(struct agent_pod *pod, const char *why)
+{
+    const struct pod_event lost = {.kind = POD_LOST,
+                                   .now_unix_ms = jobs_now_unix_ms(),
+                                   .reason = "SupervisorLost",
+                                   .message = why};
+    agent_event(pod->agent, pod->object, true, "SupervisorLost", why);
+    agent_pod_feed(pod, &lost);
+}
+
+static void on_lost(void *data, const char *why)
+{
+    struct agent_job *job = data;
+    log_event(LOG_WARN, "agent.lost", "%s: %s", job->uid, why);
+    job->over = true;
+    tell_all(job, tell_lost, why);
+}
+
+static void on_ended(void *data)
+{
+    struct agent_job *job = data;
+    struct agent *agent = job->agent;
+    job->over = true;
+    if (job->pod_count == 0) {
+        agent_job_free(job);
+        (void)agent_look_at_all(agent, NULL); /* a pod may have waited for this */
+    }
+}
+
+static const struct process_events events = {
+    .started = on_started,
+    .exited = on_exited,
+    .start_failed = on_start_failed,
+    .note = on_note,
+    .ready = on_ready,
+    .lost = on_lost,
+    .ended = on_ended,
+};
+
+/* ---- Life ---- */
+
+static struct agent_job *find(const struct agent *agent, const char *uid)
+{
+    struct agent_job *job = NULL;
+    HASH_FIND_STR(agent->jobs, uid, job);
+    return job;
+}
+
+/* "run-PID-…" (job/annotations.h) to the identity of the process that it names; NULL: none. */
+static char *runner_of(const json_t *owner)
+{
+    const char *lease = jobs_note(owner, JOB_NOTE_LEASE);
+    int pid = 0;
+    return lease && sscanf(lease, "run-%d-", &pid) == 1 && pid > 0 ? process_identity(pid) : NULL;
+}
+
+static int open_process(struct agent_job *job, const json_t *owner, struct muster_err *err)
+{
+    const char *network = jobs_note(owner, JOB_NOTE_NETWORK);
+    muster_auto(free) char *runner = runner_of(owner);
+    const struct process_job_options options = {
+        .folder = job->folder,
+        .name = doc_text(owner, "metadata.name", job->uid),
+        .runner = runner,
+        .private_network = network && strcmp(network, "private") == 0,
+    };
+    return process_job_open(job->agent->options.loop, &options, &events, job, &job->process, err);
+}
+
+/* What earlier controllers gave to this job's pods is held again. */
+static void hold_gpus(struct agent_job *job)
+{
+    const char *pod_uid;
+    json_t *ids;
+    json_object_foreach (json_object_get(job->placement.doc, "gpus"), pod_uid, ids) {
+        gpus_hold(job->agent->options.gpus, json_string_value(ids), job->share_gpus);
+    }
+}
+
+static int fill(struct agent_job *job, const json_t *owner, struct muster_err *err)
+{
+    const char *mode = jobs_note(owner, JOB_NOTE_GPU);
+    job->share_gpus = mode && strcmp(mode, "share") == 0;
+    job->no_gpus = mode && strcmp(mode, "none") == 0;
+    if (!job->uid || !job->folder) {
+        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    }
+    int r = file_mkdir(job->folder, 0700, err);
+    r = r < 0 ? r : placement_open(&job->placement, job->folder, err);
+    if (r == 0) {
+        hold_gpus(job);
+        r = open_process(job, owner, err);
+    }
+    return r;
+}
+
+static int make(struct agent *agent, const char *uid, const json_t *owner, struct agent_job **ret,
+                struct muster_err *err)
+{
+    struct agent_job *job = calloc(1, sizeof *job);
+    if (!job) {
+        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    }
+    job->agent = agent;
+    job->uid = strdup(uid);
+    if (asprintf(&job->folder, "%s/jobs/%s", agent->options.home->path, uid) < 0) {
+        job->folder = NULL;
+    }
+    int r = fill(job, owner, err);
+    if (r < 0) {
+        free(job->uid);
+        free(job->folder);
+        placement_done(&job->placement);
+        free(job);
+        return r;
+    }
+    HASH_ADD_KEYPTR(hh, agent->jobs, job->uid, strlen(job->uid), job);
+    *ret = job;
+    return 0;
+}
+
+/* Pods without a job are a job of their own. */
+static const char *job_uid(const json_t *owner, const json_t *pod)
+{
+    return doc_text(owner ? owner : pod, "metadata.uid", "");
+}
+
+bool agent_job_is_ending(struct agent *agent, const json_t *pod)
+{
+    muster_auto(doc) json_t *owner = agent_owner(agent, pod);
+    const struct agent_job *job = find(agent, job_uid(owner, pod));
+    return job && job->ending && !job->over;
+}
+
+int agent_job_enter(struct agent *agent, struct agent_pod *pod, struct muster_err *err)
+{
+    muster_auto(doc) json_t *owner = agent_owner(agent, pod->object);
+    const char *uid = job_uid(owner, pod->object);
+    struct agent_job *job = find(agent, uid);
+    if (job && job->over) { /* its supervisor ended; a new pod gets a new one */
+        agent_job_free(job);
+        job = NULL;
+    }
+    int r = job ? 0 : make(agent, uid, owner, &job, err);
+    if (r < 0) {
+        return r;
+    }
+    pod->job = job;
+    job->pod_count++;
+    if (job->ready) {
+        tell_ready(pod, NULL);
+    }
+    return 0;
+}
+
+void agent_job_leave(struct agent_job *job)
+{
+    struct muster_err err = {0};
+    if (--job->pod_count > 0) {
+        return;
+    }
+    job->ending = true;
+    if (job->over) {
+        agent_job_free(job);
+    } else if (process_job_end(job->process, 0, &err) < 0) {
+        log_event(LOG_WARN, "agent.end", "%s: %s", job->uid, err.text);
+        agent_job_free(job);
+    }
+}
+
+void agent_job_free(struct agent_job *job)
+{
+    HASH_DEL(job->agent->jobs, job);
+    process_job_close(job->process);
+    placement_done(&job->placement);
+    free(job->uid);
+    free(job->folder);
+    free(job);
 }

@@ -15,10 +15,11 @@
 #include <signal.h>
 #include <string.h>
 
+/* "POD-UID/CONTAINER/ATTEMPT": a pod that is made again has the same name and another uid. */
 static char *attempt_id(const struct agent_pod *pod, const struct pod_effect *effect)
 {
     char *id = NULL;
-    return asprintf(&id, "%s/%s/%d", pod->name, pod_container_name(pod->machine, effect->container),
+    return asprintf(&id, "%s/%s/%d", pod->uid, pod_container_name(pod->machine, effect->container),
                     effect->attempt) < 0
                ? NULL
                : id;
@@ -239,6 +240,16 @@ void agent_pod_feed(struct agent_pod *pod, const struct pod_event *event)
     }
 }
 
+bool agent_pod_alive(const struct agent *agent, const struct agent_pod *pod)
+{
+    for (const struct agent_pod *at = agent->pods; at; at = at->hh.next) {
+        if (at == pod) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* ---- Life ---- */
 
 void agent_pod_schedule(struct agent_pod *pod)
@@ -270,15 +281,6 @@ void agent_pod_delete(struct agent_pod *pod, int64_t grace_s)
     const struct pod_event deleted = {
         .kind = POD_DELETE, .now_unix_ms = jobs_now_unix_ms(), .grace_s = grace_s};
     agent_pod_feed(pod, &deleted);
-}
-
-void agent_pod_forget(struct agent_pod *pod)
-{
-    muster_auto(free) char *prefix = NULL;
-    if (asprintf(&prefix, "%s/", pod->name) >= 0) {
-        (void)process_job_signal(pod->job->process, prefix, SIGKILL, NULL);
-    }
-    let_go(pod);
 }
 
 static void free_self(uv_handle_t *handle)
@@ -317,7 +319,7 @@ static struct agent_pod *new_pod(struct agent *agent, json_t *object, struct mus
 }
 
 /* Binding is what a scheduler does: spec.nodeName. */
-static json_t *bind(struct agent *agent, const json_t *object, struct muster_err *err)
+static json_t *bind_to_node(struct agent *agent, const json_t *object, struct muster_err *err)
 {
     json_t *bound = NULL;
     muster_auto(doc) json_t *changed = json_deep_copy(object);
@@ -335,8 +337,11 @@ static json_t *bind(struct agent *agent, const json_t *object, struct muster_err
 
 int agent_pod_start(struct agent *agent, json_t *object, struct muster_err *err)
 {
+    if (agent_job_is_ending(agent, object)) {
+        return 0; /* it is looked at again when the supervisor has left */
+    }
     struct muster_err why = {.code = MUSTER_ENOMEM, .text = "out of memory"};
-    muster_auto(doc) json_t *bound = bind(agent, object, &why);
+    muster_auto(doc) json_t *bound = bind_to_node(agent, object, &why);
     struct agent_pod *pod = bound ? new_pod(agent, bound, &why) : NULL;
     if (!pod) {
         return muster_fail(err, why.code, "%s", why.text);

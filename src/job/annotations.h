@@ -12,9 +12,8 @@
 /* On the job, written by the CLI at submit. */
 #define JOB_NOTE_SUBMIT                                                                            \
     "muster.dev/submit" /* JSON {"cwd":…,"env":{…}}: the allow-list captured at submit */
-#define JOB_NOTE_IMAGES "muster.dev/images" /* JSON {"IMAGE":["word",…]}: from --image */
-#define JOB_NOTE_LEASE                                                                             \
-    "muster.dev/lease" /* lease id: the job ends when the lease's connection closes */
+#define JOB_NOTE_IMAGES "muster.dev/images"   /* JSON {"IMAGE":["word",…]}: from --image */
+#define JOB_NOTE_LEASE "muster.dev/lease"     /* lease id, "run-PID-RANDOM" */
 #define JOB_NOTE_NETWORK "muster.dev/network" /* "host" (default) or "private" */
 #define JOB_NOTE_RUNTIME "muster.dev/runtime" /* "process" (default) or "podman" */
 #define JOB_NOTE_GPU "muster.dev/gpu"         /* "share" or "none" */

@@ -1,0 +1,19 @@
+/* Pod logs for the API, and what `muster cp` needs to know of a container: its folder, mounts and
+ * log files.
+ *
+ * Layer: program (daemon). Thread: the loop's. All of it is read from the job's folder: no
+ * supervisor is asked.
+ */
+#pragma once
+
+#include "api/api.h"
+#include "base/home.h"
+
+/* Streams and completes the reply; follows until the container has ended or the client leaves. */
+void logs_stream(uv_loop_t *loop, const struct home *home, const struct api_log_query *query,
+                 const json_t *pod, struct http_reply *reply);
+
+/* {"cwd","mounts":[{"name","mountPath","hostPath"}],"logs":[paths]} of the newest attempt; new
+ * reference. MUSTER_ENOENT: it has not started. */
+int logs_describe(const struct home *home, const json_t *pod, const char *container, json_t **ret,
+                  struct muster_err *err);
