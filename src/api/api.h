@@ -37,6 +37,10 @@ struct api_hooks {
     void (*pod_log)(void *arg, const struct api_log_query *query, const json_t *pod,
                     struct http_reply *reply);
 
+    /* Asked before an object is created, after its own check: what this machine must have for it.
+     * Negative refuses, as an error of the object (MUSTER_EDATA: 422 Invalid). */
+    int (*admit)(void *arg, const char *resource, const json_t *object, struct muster_err *err);
+
     /* GET /muster/v1/leases/ID is open, and its client went (once each, per connection). */
     void (*lease_opened)(void *arg, const char *id);
     void (*lease_closed)(void *arg, const char *id);

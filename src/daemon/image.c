@@ -8,18 +8,20 @@
 
 #include <string.h>
 
-static json_t *words_of(const char *text, struct muster_err *err)
+static int words_of(const char *text, json_t **ret, struct muster_err *err)
 {
     char **words = NULL;
-    if (words_split(text, &words, err) < 0) {
-        return NULL;
+    int r = words_split(text, &words, err);
+    if (r < 0) {
+        return r;
     }
     json_t *array = json_array();
     for (char **w = words; *w; w++) {
         json_array_append_new(array, json_string(*w));
     }
     words_free(words);
-    return array;
+    *ret = array;
+    return 0;
 }
 
 static const char *note(const json_t *annotations, const char *key)
@@ -38,50 +40,41 @@ static json_t *mapped(const json_t *job, const char *image)
     return json_incref(json_object_get(map, image));
 }
 
-static json_t *entrypoint(const json_t *job, const json_t *pod_annotations, const json_t *container,
-                          struct muster_err *err)
+static const char *command_note(const json_t *job, const json_t *pod_annotations)
 {
-    const json_t *command = doc_at(container, "command");
-    if (json_array_size(command) > 0) {
-        return json_copy((json_t *)command);
-    }
-    const char *image = doc_text(container, "image", "");
-    json_t *words = mapped(job, image);
-    if (json_array_size(words) > 0) {
-        return words;
-    }
-    json_decref(words);
     const char *text = note(pod_annotations, JOB_NOTE_COMMAND);
-    if (!text) {
-        text = note(doc_at(job, "metadata.annotations"), JOB_NOTE_COMMAND);
-    }
-    if (text) {
-        return words_of(text, err);
-    }
-    muster_fail(
-        err, MUSTER_EDATA,
-        "container %s has no command, and processes cannot read the ENTRYPOINT of image %s: "
-        "say what it runs with --image '%s=COMMAND', the annotation %s, or command:",
-        doc_text(container, "name", "?"), image, image, JOB_NOTE_COMMAND);
-    return NULL;
+    return text ? text : note(doc_at(job, "metadata.annotations"), JOB_NOTE_COMMAND);
 }
 
-int image_command(const json_t *job, const json_t *pod_annotations, const json_t *container,
-                  json_t **ret, struct muster_err *err)
+static int nothing_to_run(const json_t *container, struct muster_err *err)
 {
-    struct muster_err why = {.code = MUSTER_ENOMEM, .text = "out of memory"};
-    json_t *words = entrypoint(job, pod_annotations, container, &why);
-    if (!words) {
-        return muster_fail(err, why.code, "%s", why.text);
+    const char *image = doc_text(container, "image", "");
+    return muster_fail(
+        err, MUSTER_EDATA,
+        "container %s has no command, and processes cannot read the ENTRYPOINT of "
+        "image %s: say what it runs with --image '%s=COMMAND', the annotation %s, or "
+        "command:",
+        doc_text(container, "name", "?"), image, image, JOB_NOTE_COMMAND);
+}
+
+int image_entrypoint(const json_t *job, const json_t *pod_annotations, const json_t *container,
+                     json_t **ret, struct muster_err *err)
+{
+    if (json_array_size(doc_at(container, "command")) > 0) {
+        *ret = NULL;
+        return 0;
+    }
+    json_t *words = mapped(job, doc_text(container, "image", ""));
+    const char *text = words ? NULL : command_note(job, pod_annotations);
+    if (text) {
+        int r = words_of(text, &words, err);
+        if (r < 0) {
+            return err ? muster_wrap(err, "annotation %s", JOB_NOTE_COMMAND) : r;
+        }
     }
     if (json_array_size(words) == 0) {
         json_decref(words);
-        return muster_fail(err, MUSTER_EDATA, "container %s: the command is empty",
-                           doc_text(container, "name", "?"));
-    }
-    json_t *args = doc_at(container, "args");
-    if (args) {
-        json_array_extend(words, args);
+        return nothing_to_run(container, err);
     }
     *ret = words;
     return 0;
@@ -95,7 +88,7 @@ static int check_list(const json_t *job, const json_t *template, const char *lis
     json_array_foreach (doc_at(doc_at(template, "spec"), list), i, container) {
         muster_auto(doc) json_t *words = NULL;
         int r =
-            image_command(job, doc_at(template, "metadata.annotations"), container, &words, err);
+            image_entrypoint(job, doc_at(template, "metadata.annotations"), container, &words, err);
         if (r < 0) {
             return r;
         }

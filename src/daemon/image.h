@@ -8,12 +8,11 @@
 #include <jansson.h>
 #include <muster/err.h>
 
-/* A new array of words, args appended, nothing expanded yet. In order of precedence: the
- * container's command; the job's
- * --image mapping; the command annotation of the pod, then of the job. MUSTER_EDATA says exactly
- * what is missing. */
-int image_command(const json_t *job, const json_t *pod_annotations, const json_t *container,
-                  json_t **ret, struct muster_err *err);
+/* The words that stand for the ENTRYPOINT (new array, nothing expanded): from the job's --image
+ * mapping, else the command annotation of the pod, else of the job. *ret is NULL when the container
+ * has a command of its own and needs none. MUSTER_EDATA says exactly what is missing. */
+int image_entrypoint(const json_t *job, const json_t *pod_annotations, const json_t *container,
+                     json_t **ret, struct muster_err *err);
 
 /* Every container of every replica has something to run, else the first that has not is named. */
 int image_check(const json_t *job, struct muster_err *err);

@@ -149,12 +149,15 @@ static json_t *limits(const json_t *container)
 /* The container's own, then the pod's; absent means whoever runs the controller. */
 static void put_user(const struct launch *l, json_t *spec)
 {
-    static const char *const keys[] = {"runAsUser", "runAsGroup"};
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-        json_t *value = json_object_get(doc_at(l->container, "securityContext"), keys[i]);
-        value = value ? value : json_object_get(doc_at(l->pod, "spec.securityContext"), keys[i]);
+    static const struct {
+        const char *field, *key;
+    } table[] = {{"runAsUser", "user"}, {"runAsGroup", "group"}};
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        json_t *value = json_object_get(doc_at(l->container, "securityContext"), table[i].field);
+        value =
+            value ? value : json_object_get(doc_at(l->pod, "spec.securityContext"), table[i].field);
         if (json_is_integer(value)) {
-            json_object_set(spec, keys[i], value);
+            json_object_set(spec, table[i].key, value);
         }
     }
 }
@@ -174,11 +177,9 @@ int launch_spec(const struct launch *l, json_t **ret, struct muster_err *err)
     if (r < 0) {
         return r;
     }
-    const char *network = l->job ? jobs_note(l->job, JOB_NOTE_NETWORK) : NULL;
     const char *cwd = doc_text(l->container, "workingDir", doc_text(submit, "cwd", "/"));
-    json_t *spec =
-        json_pack("{s:O, s:O, s:s, s:O, s:o, s:s}", "argv", words, "env", env, "cwd", cwd, "mounts",
-                  mounts, "limits", limits(l->container), "network", network ? network : "host");
+    json_t *spec = json_pack("{s:O, s:O, s:s, s:O, s:o}", "argv", words, "env", env, "cwd", cwd,
+                             "mounts", mounts, "limits", limits(l->container));
     if (!spec) {
         return out_of_memory(err);
     }

@@ -61,8 +61,7 @@ static int index_labels(struct store *store, int64_t id, const json_t *object,
 {
     const char *key;
     json_t *value;
-    json_object_foreach(doc_at(object, "metadata.labels"), key, value)
-    {
+    json_object_foreach (doc_at(object, "metadata.labels"), key, value) {
         int r = !json_is_string(value)
                     ? 0
                     : sql_run(store, SQL_LABEL_ADD, err, "tti", key, json_string_value(value), id);
@@ -78,8 +77,7 @@ static int index_owners(struct store *store, int64_t id, const json_t *object,
 {
     size_t i;
     json_t *owner;
-    json_array_foreach(doc_at(object, "metadata.ownerReferences"), i, owner)
-    {
+    json_array_foreach (doc_at(object, "metadata.ownerReferences"), i, owner) {
         int r = sql_run(store, SQL_OWNER_ADD, err, "ti", doc_text(owner, "uid", ""), id);
         if (r < 0) {
             return r;
@@ -383,8 +381,7 @@ static int other_owner_lives(struct store *store, const json_t *object, const ch
     size_t i;
     json_t *owner;
     *ret = false;
-    json_array_foreach(doc_at(object, "metadata.ownerReferences"), i, owner)
-    {
+    json_array_foreach (doc_at(object, "metadata.ownerReferences"), i, owner) {
         const char *other = doc_text(owner, "uid", "");
         int r = strcmp(other, uid) == 0 ? 0 : sql_step(store, SQL_UID_EXISTS, err, "t", other);
         if (r < 0) {
