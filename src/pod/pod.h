@@ -25,10 +25,11 @@ enum { POD_CONTAINERS_MAX = 32, POD_EFFECTS_MAX = 2 * POD_CONTAINERS_MAX + 4 };
 /* Containers are numbered over the whole pod: init containers first, in order, then the main ones.
  * An attempt counts from 0: attempt n is the start after n restarts. */
 enum pod_event_kind {
-    POD_TICK,         /* time passed */
-    POD_SCHEDULED,    /* its resources are reserved: containers may start */
-    POD_STARTED,      /* container, attempt: its process runs */
-    POD_EXITED,       /* container, attempt: ended with code (128 + signal when killed), oom */
+    POD_TICK,          /* time passed */
+    POD_SCHEDULED,     /* its resources are reserved: containers may start */
+    POD_UNSCHEDULABLE, /* they are not free: message says what it waits for */
+    POD_STARTED,       /* container, attempt: its process runs */
+    POD_EXITED,        /* container, attempt: ended with code (128 + signal when killed), oom */
     POD_START_FAILED, /* container, attempt: never ran. code > 0: ends as if it had exited with that
                          code (a command that cannot be executed); code 0: tried again with back-off
                          (missing ConfigMap, image …) */

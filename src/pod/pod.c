@@ -1,0 +1,542 @@
+/* The machine. An event is taken in (what is known changes), then the pod is moved on (what to do
+ * follows from what is known). See pod.h. */
+#include "base/doc.h"
+#include "base/stamp.h"
+#include "pod/machine.h"
+
+#include <assert.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    /* The kubelet's back-off: the first restart comes at once, then 10 s doubled up to 300 s; who
+     * ran for 600 s starts again from the beginning. */
+    BACKOFF_FIRST_MS = 10000,
+    BACKOFF_MAX_MS = 300000,
+    BACKOFF_RESET_MS = 600000,
+    GRACE_DEFAULT_S = 30,
+    EXIT_KILLED = 137,
+};
+
+typedef void take_fn(struct pod *pod, struct container *c, const struct pod_event *event);
+
+static take_fn take_nothing, take_scheduled, take_unschedulable, take_started, take_exited,
+    take_start_failed, take_delete, take_adopted, take_lost;
+
+static const struct {
+    take_fn *take;
+    bool of_container;
+} events[] = {
+    [POD_TICK] = {take_nothing, false},
+    [POD_SCHEDULED] = {take_scheduled, false},
+    [POD_UNSCHEDULABLE] = {take_unschedulable, false},
+    [POD_STARTED] = {take_started, true},
+    [POD_EXITED] = {take_exited, true},
+    [POD_DELETE] = {take_delete, false},
+    [POD_START_FAILED] = {take_start_failed, true},
+    [POD_ADOPTED] = {take_adopted, false},
+    [POD_LOST] = {take_lost, false},
+};
+
+static void copy_text(char *to, size_t room, const char *from)
+{
+    snprintf(to, room, "%s", from ? from : "");
+}
+
+static int64_t seconds(const json_t *spec, const char *field, int64_t otherwise)
+{
+    int64_t s = doc_int(spec, field, otherwise);
+    return (s < 0 ? 0 : s > INT32_MAX ? INT32_MAX : s) * 1000;
+}
+
+static enum pod_restart read_restart(const json_t *spec)
+{
+    const char *word = doc_text(spec, "restartPolicy", "Always");
+    if (strcmp(word, "Never") == 0) {
+        return POD_RESTART_NEVER;
+    }
+    return strcmp(word, "OnFailure") == 0 ? POD_RESTART_ON_FAILURE : POD_RESTART_ALWAYS;
+}
+
+static bool read_containers(struct pod *pod, const char *list, bool init)
+{
+    size_t index;
+    json_t *spec;
+    json_array_foreach(doc_at(pod->object, list), index, spec)
+    {
+        if (pod->count == POD_CONTAINERS_MAX) {
+            return false;
+        }
+        pod->containers[pod->count++] =
+            (struct container){.spec = spec, .name = doc_text(spec, "name", ""), .init = init};
+        pod->init_count += init;
+    }
+    return true;
+}
+
+struct pod *pod_new(json_t *object, const struct pod_place *place, struct muster_err *err)
+{
+    struct pod *pod = calloc(1, sizeof *pod);
+    if (!pod) {
+        muster_fail(err, MUSTER_ENOMEM, "no memory for a pod");
+        return NULL;
+    }
+    pod->object = json_incref(object);
+    copy_text(pod->node_name, sizeof pod->node_name, place->node_name);
+    copy_text(pod->host_ip, sizeof pod->host_ip, place->host_ip);
+    copy_text(pod->pod_ip, sizeof pod->pod_ip, place->pod_ip);
+    const json_t *spec = doc_at(object, "spec");
+    pod->restart = read_restart(spec);
+    pod->grace_ms = seconds(spec, "terminationGracePeriodSeconds", GRACE_DEFAULT_S);
+    pod->deadline_ms = seconds(spec, "activeDeadlineSeconds", 0);
+    bool fits = read_containers(pod, "spec.initContainers", true) &&
+                read_containers(pod, "spec.containers", false);
+    if (!fits || pod->count == pod->init_count) {
+        muster_fail(err, MUSTER_EDATA, "pod %s: must have 1 to %d containers",
+                    doc_text(object, "metadata.name", ""), POD_CONTAINERS_MAX);
+        return pod_free(pod);
+    }
+    pod_recall(pod);
+    return pod;
+}
+
+struct pod *pod_free(struct pod *pod)
+{
+    if (pod) {
+        json_decref(pod->object);
+        free(pod);
+    }
+    return NULL;
+}
+
+size_t pod_container_count(const struct pod *pod)
+{
+    return pod->count;
+}
+
+const json_t *pod_container(const struct pod *pod, size_t container)
+{
+    assert(container < pod->count);
+    return pod->containers[container].spec;
+}
+
+const char *pod_container_name(const struct pod *pod, size_t container)
+{
+    assert(container < pod->count);
+    return pod->containers[container].name;
+}
+
+bool pod_container_is_init(const struct pod *pod, size_t container)
+{
+    return container < pod->init_count;
+}
+
+bool pod_is_live(const struct container *c)
+{
+    return c->state == CONTAINER_STARTING || c->state == CONTAINER_RUNNING;
+}
+
+static bool any_live(const struct pod *pod)
+{
+    for (size_t i = 0; i < pod->count; i++) {
+        if (pod_is_live(&pod->containers[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool pod_is_finished(const struct pod *pod)
+{
+    enum pod_phase phase = pod_phase(pod);
+    return (phase == POD_PHASE_SUCCEEDED || phase == POD_PHASE_FAILED) && !any_live(pod);
+}
+
+bool pod_init_done(const struct pod *pod)
+{
+    for (size_t i = 0; i < pod->init_count; i++) {
+        const struct container *c = &pod->containers[i];
+        if (c->state != CONTAINER_TERMINATED || c->end.code != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* An init container that ended well is never run again; one that failed is, unless Never. */
+bool pod_restarts(const struct pod *pod, const struct container *c, int code)
+{
+    if (pod->ending) {
+        return false;
+    }
+    switch (pod->restart) {
+    case POD_RESTART_ALWAYS: return !c->init || code != 0;
+    case POD_RESTART_ON_FAILURE: return code != 0;
+    case POD_RESTART_NEVER: return false;
+    }
+    return false;
+}
+
+static int64_t backoff_ms(int crashes)
+{
+    if (crashes <= 1) {
+        return 0;
+    }
+    int64_t delay = (int64_t)BACKOFF_FIRST_MS << (crashes - 2 < 5 ? crashes - 2 : 5);
+    return delay < BACKOFF_MAX_MS ? delay : BACKOFF_MAX_MS;
+}
+
+static int64_t when(const struct pod_event *event)
+{
+    return event->at_unix_ms ? event->at_unix_ms : event->now_unix_ms;
+}
+
+static void take_nothing(struct pod *pod, struct container *c, const struct pod_event *event)
+{
+    (void)pod;
+    (void)c;
+    (void)event;
+}
+
+static void schedule(struct pod *pod, int64_t at_unix_ms)
+{
+    if (!pod->scheduled) {
+        pod->scheduled = true;
+        pod->start_unix_ms = at_unix_ms;
+    }
+}
+
+static void take_scheduled(struct pod *pod, struct container *c, const struct pod_event *event)
+{
+    (void)c;
+    schedule(pod, event->now_unix_ms);
+}
+
+static void take_unschedulable(struct pod *pod, struct container *c, const struct pod_event *event)
+{
+    (void)c;
+    copy_text(pod->waits_for, sizeof pod->waits_for, event->message);
+}
+
+static void take_adopted(struct pod *pod, struct container *c, const struct pod_event *event)
+{
+    (void)c;
+    (void)event;
+    pod->held = false;
+    for (size_t i = 0; i < pod->count; i++) {
+        struct container *each = &pod->containers[i];
+        if (each->state == CONTAINER_STARTING) {
+            each->state = CONTAINER_WAITING; /* no record: it never started */
+        }
+    }
+}
+
+/* Makes `attempt` the current one; false when it is an old one, whose news change nothing. */
+static bool reach(struct container *c, int attempt)
+{
+    bool old = attempt < c->attempt ||
+               (attempt == c->attempt && (c->crashed || c->state == CONTAINER_TERMINATED));
+    if (old) {
+        return false;
+    }
+    if (attempt > c->attempt) {
+        if (c->state == CONTAINER_TERMINATED) {
+            c->last = c->end;
+        }
+        c->end = (struct container_end){0};
+        c->attempt = attempt;
+        c->state = CONTAINER_STARTING;
+    }
+    c->crashed = false;
+    return true;
+}
+
+static void take_started(struct pod *pod, struct container *c, const struct pod_event *event)
+{
+    if (!reach(c, event->attempt) || c->state == CONTAINER_RUNNING) {
+        return;
+    }
+    schedule(pod, when(event));
+    c->state = CONTAINER_RUNNING;
+    c->started_unix_ms = when(event);
+    c->reason[0] = '\0';
+    c->message[0] = '\0';
+    c->start_retries = 0;
+}
+
+static void end_attempt(struct container *c, const struct pod_event *event, int code,
+                        const char *reason, const char *message)
+{
+    if (c->state != CONTAINER_RUNNING) {
+        c->started_unix_ms = when(event);
+    }
+    c->state = CONTAINER_TERMINATED;
+    c->reason[0] = '\0';
+    c->message[0] = '\0';
+    c->end = (struct container_end){.known = true,
+                                    .attempt = c->attempt,
+                                    .code = code,
+                                    .started_unix_ms = c->started_unix_ms,
+                                    .finished_unix_ms = when(event)};
+    copy_text(c->end.reason, sizeof c->end.reason, reason);
+    copy_text(c->end.message, sizeof c->end.message, message);
+    bool rested = c->end.finished_unix_ms - c->end.started_unix_ms >= BACKOFF_RESET_MS;
+    c->crashes = rested ? 1 : c->crashes + (c->crashes < INT32_MAX);
+}
+
+static void take_exited(struct pod *pod, struct container *c, const struct pod_event *event)
+{
+    if (!reach(c, event->attempt)) {
+        return;
+    }
+    schedule(pod, when(event));
+    const char *reason = event->code == 0 ? "Completed" : "Error";
+    end_attempt(c, event, event->code, event->oom ? "OOMKilled" : reason, event->message);
+}
+
+static void take_start_failed(struct pod *pod, struct container *c, const struct pod_event *event)
+{
+    if (!reach(c, event->attempt) || c->state == CONTAINER_RUNNING) {
+        return;
+    }
+    schedule(pod, when(event));
+    if (event->code > 0) {
+        end_attempt(c, event, event->code, event->reason ? event->reason : "StartError",
+                    event->message);
+        return;
+    }
+    c->state = CONTAINER_WAITING;
+    c->start_retries += c->start_retries < INT32_MAX;
+    c->not_before_unix_ms = event->now_unix_ms + backoff_ms(c->start_retries + 1);
+    copy_text(c->reason, sizeof c->reason, event->reason);
+    copy_text(c->message, sizeof c->message, event->message);
+}
+
+/* From now on nothing is restarted, and what runs has `grace_ms` to end. A later order may only
+ * shorten that. */
+static void end_pod(struct pod *pod, int64_t at_unix_ms, int64_t grace_ms)
+{
+    int64_t kill_at = at_unix_ms + grace_ms;
+    if (!pod->ending || kill_at < pod->kill_at_unix_ms) {
+        pod->kill_at_unix_ms = kill_at;
+    }
+    pod->ending = true;
+}
+
+static void take_delete(struct pod *pod, struct container *c, const struct pod_event *event)
+{
+    (void)c;
+    bool own = event->grace_s < 0;
+    int64_t grace_s = event->grace_s < INT32_MAX ? event->grace_s : INT32_MAX;
+    pod->deleting = true;
+    end_pod(pod, when(event), own ? pod->grace_ms : grace_s * 1000);
+}
+
+static void take_lost(struct pod *pod, struct container *c, const struct pod_event *event)
+{
+    (void)c;
+    pod->held = false;
+    for (size_t i = 0; i < pod->count; i++) {
+        if (pod_is_live(&pod->containers[i])) {
+            end_attempt(&pod->containers[i], event, EXIT_KILLED, "ContainerStatusUnknown",
+                        "The container could not be located when the pod was terminated");
+        }
+    }
+    if (!pod_is_finished(pod)) {
+        copy_text(pod->reason, sizeof pod->reason, event->reason ? event->reason : "NodeLost");
+        copy_text(pod->message, sizeof pod->message, event->message);
+    }
+    end_pod(pod, event->now_unix_ms, 0);
+}
+
+static void emit(struct pod_effects *fx, struct pod_effect effect)
+{
+    assert(fx->count < POD_EFFECTS_MAX);
+    fx->list[fx->count++] = effect;
+}
+
+static void start(struct pod *pod, size_t index, struct pod_effects *fx)
+{
+    struct container *c = &pod->containers[index];
+    if (c->crashed) {
+        c->attempt++;
+        c->crashed = false;
+    }
+    c->state = CONTAINER_STARTING;
+    c->term_sent = c->kill_sent = false;
+    emit(fx, (struct pod_effect){.kind = POD_START, .container = index, .attempt = c->attempt});
+}
+
+/* An attempt that ended and is to be followed by another waits for its back-off. */
+static void settle(struct pod *pod, struct container *c)
+{
+    if (c->state == CONTAINER_TERMINATED && pod_restarts(pod, c, c->end.code)) {
+        c->last = c->end;
+        c->crashed = true;
+        c->state = CONTAINER_WAITING;
+        c->not_before_unix_ms = c->end.finished_unix_ms + backoff_ms(c->crashes);
+    }
+}
+
+/* Starts what may start, and returns when to look again. */
+static int64_t start_due(struct pod *pod, size_t from, size_t to, int64_t now,
+                         struct pod_effects *fx)
+{
+    int64_t wake = INT64_MAX;
+    for (size_t i = from; i < to; i++) {
+        struct container *c = &pod->containers[i];
+        settle(pod, c);
+        if (c->state != CONTAINER_WAITING) {
+            continue;
+        }
+        if (c->not_before_unix_ms <= now) {
+            start(pod, i, fx);
+        } else if (c->not_before_unix_ms < wake) {
+            wake = c->not_before_unix_ms;
+        }
+    }
+    return wake;
+}
+
+/* Init containers one after the other, then the main ones together. */
+static int64_t run_containers(struct pod *pod, int64_t now, struct pod_effects *fx)
+{
+    for (size_t i = 0; i < pod->init_count; i++) {
+        struct container *c = &pod->containers[i];
+        if (c->state != CONTAINER_TERMINATED || pod_restarts(pod, c, c->end.code)) {
+            return start_due(pod, i, i + 1, now, fx);
+        }
+        if (c->end.code != 0) {
+            return INT64_MAX; /* Never: the pod has failed */
+        }
+    }
+    return start_due(pod, pod->init_count, pod->count, now, fx);
+}
+
+static void signal_container(struct pod *pod, size_t index, bool kill, struct pod_effects *fx)
+{
+    struct container *c = &pod->containers[index];
+    bool *sent = kill ? &c->kill_sent : &c->term_sent;
+    if (c->state == CONTAINER_RUNNING && !*sent) {
+        *sent = true;
+        emit(fx, (struct pod_effect){.kind = POD_SIGNAL,
+                                     .container = index,
+                                     .attempt = c->attempt,
+                                     .signal = kill ? SIGKILL : SIGTERM});
+    }
+}
+
+static int64_t end_containers(struct pod *pod, int64_t now, struct pod_effects *fx)
+{
+    bool kill = now >= pod->kill_at_unix_ms;
+    for (size_t i = 0; i < pod->count; i++) {
+        signal_container(pod, i, kill, fx);
+    }
+    if (any_live(pod)) {
+        return kill ? INT64_MAX : pod->kill_at_unix_ms;
+    }
+    if (pod->deleting && !pod->gone) {
+        pod->gone = true;
+        emit(fx, (struct pod_effect){.kind = POD_GONE});
+    }
+    return INT64_MAX;
+}
+
+static int64_t check_deadline(struct pod *pod, int64_t now)
+{
+    if (pod->deadline_ms == 0 || !pod->scheduled || pod->ending || pod_is_finished(pod)) {
+        return INT64_MAX;
+    }
+    int64_t at = pod->start_unix_ms + pod->deadline_ms;
+    if (now < at) {
+        return at;
+    }
+    copy_text(pod->reason, sizeof pod->reason, "DeadlineExceeded");
+    copy_text(pod->message, sizeof pod->message,
+              "Pod was active on the node longer than the specified deadline");
+    end_pod(pod, now, pod->grace_ms);
+    return INT64_MAX;
+}
+
+static int64_t move_on(struct pod *pod, int64_t now, struct pod_effects *fx)
+{
+    int64_t deadline = check_deadline(pod, now);
+    int64_t wake = INT64_MAX;
+    if (pod->ending) {
+        wake = end_containers(pod, now, fx);
+    } else if (pod->scheduled) {
+        wake = run_containers(pod, now, fx);
+    }
+    return deadline < wake ? deadline : wake;
+}
+
+static void turn_conditions(struct pod *pod, int64_t now)
+{
+    for (enum pod_condition i = 0; i < POD_CONDITIONS; i++) {
+        bool value = pod_condition_now(pod, i);
+        if (value != pod->conditions[i] || pod->turned_unix_ms[i] == 0) {
+            pod->conditions[i] = value;
+            pod->turned_unix_ms[i] = now;
+        }
+    }
+}
+
+void pod_step(struct pod *pod, const struct pod_event *event, struct pod_effects *ret_effects)
+{
+    assert(event->kind < sizeof events / sizeof events[0]);
+    *ret_effects = (struct pod_effects){.count = 0};
+    struct container *c = NULL;
+    if (events[event->kind].of_container) {
+        assert(event->container < pod->count);
+        c = &pod->containers[event->container];
+    }
+    json_t *before = pod_status(pod);
+    events[event->kind].take(pod, c, event);
+    int64_t wake = pod->held ? INT64_MAX : move_on(pod, event->now_unix_ms, ret_effects);
+    turn_conditions(pod, event->now_unix_ms);
+    json_t *after = pod_status(pod);
+    if (!json_equal(before, after) && !pod->gone) {
+        emit(ret_effects, (struct pod_effect){.kind = POD_STATUS});
+    }
+    json_decref(before);
+    json_decref(after);
+    if (wake != INT64_MAX) {
+        emit(ret_effects, (struct pod_effect){.kind = POD_WAKE_AT, .at_unix_ms = wake});
+    }
+}
+
+void pod_trace(const struct pod_effects *fx, struct buf *out)
+{
+    for (size_t i = 0; i < fx->count; i++) {
+        const struct pod_effect *e = &fx->list[i];
+        switch (e->kind) {
+        case POD_START: buf_format(out, "start %zu attempt %d\n", e->container, e->attempt); break;
+        case POD_SIGNAL:
+            buf_format(out, "signal %zu attempt %d SIG%s\n", e->container, e->attempt,
+                       sigabbrev_np(e->signal));
+            break;
+        case POD_STATUS: buf_text(out, "status\n"); break;
+        case POD_WAKE_AT: buf_format(out, "wake %lld\n", (long long)e->at_unix_ms); break;
+        case POD_GONE: buf_text(out, "gone\n"); break;
+        }
+    }
+}
+
+const char *pod_check_invariants(const struct pod *pod, const struct pod_effects *fx)
+{
+    for (size_t i = 0; i < fx->count; i++) {
+        const struct pod_effect *e = &fx->list[i];
+        if (e->kind == POD_START && (pod->ending || !pod->scheduled)) {
+            return "starts a container of a pod that ends, or has no place";
+        }
+        if (e->kind == POD_START && e->container >= pod->init_count && !pod_init_done(pod)) {
+            return "starts a container before the init containers are done";
+        }
+        if (e->kind == POD_GONE && any_live(pod)) {
+            return "is gone while a container lives";
+        }
+    }
+    return pod_is_finished(pod) && any_live(pod) ? "is finished while a container lives" : NULL;
+}

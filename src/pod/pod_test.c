@@ -1,0 +1,408 @@
+/* A pod's life as a kubelet leads it, told as traces: second, then what is to be done. */
+#include "pod/fixture.h"
+
+#define ONE "'containers': [{'name': 'pytorch', 'image': 'i'}]"
+
+static void a_container_runs_to_its_end(void **state)
+{
+    (void)state;
+    struct scene s;
+    open_scene(&s, "{" ONE ", 'restartPolicy': 'Never'}");
+    feed(&s, 0, TICK);
+    assert_status(&s, "phase", "Pending");
+    feed(&s, 1, SCHEDULED);
+    assert_status(&s, "containerStatuses.0.state.waiting.reason", "ContainerCreating");
+    feed(&s, 2, STARTED(0, 0));
+    assert_status(&s, "phase", "Running");
+    assert_status(&s, "conditions.1.status", "True");
+    feed(&s, 5, EXITED(0, 0, 0));
+    assert_status(&s, "phase", "Succeeded");
+    assert_status(&s, "conditions.1.reason", "PodCompleted");
+    assert_status(&s, "containerStatuses.0.state",
+                  "{\"terminated\":{\"exitCode\":0,\"reason\":\"Completed\",\"startedAt\":"
+                  "\"2026-01-01T00:00:02Z\",\"finishedAt\":\"2026-01-01T00:00:05Z\","
+                  "\"containerID\":\"muster://u/pytorch/0\"}}");
+    assert_true(pod_is_finished(s.pod));
+    assert_string_equal(buf_str(&s.trace), "0: status\n"
+                                           "1: start 0 attempt 0, status\n"
+                                           "2: status\n"
+                                           "5: status\n");
+    close_scene(&s);
+}
+
+static void never_leaves_a_failure_alone(void **state)
+{
+    (void)state;
+    struct scene s;
+    open_scene(&s, "{" ONE ", 'restartPolicy': 'Never'}");
+    feed(&s, 0, SCHEDULED);
+    feed(&s, 0, STARTED(0, 0));
+    feed(&s, 1, (struct pod_event){.kind = POD_EXITED, .code = 137, .oom = true});
+    assert_status(&s, "phase", "Failed");
+    assert_status(&s, "containerStatuses.0.state.terminated.reason", "OOMKilled");
+    close_scene(&s);
+}
+
+/* 0 s, 10, 20, 40, 80, 160, 300, 300: the first restart comes at once. */
+static void restarts_come_slower_and_slower(void **state)
+{
+    (void)state;
+    const int delays[] = {0, 10, 20, 40, 80, 160, 300, 300};
+    struct scene s;
+    open_scene(&s, "{" ONE ", 'restartPolicy': 'OnFailure'}");
+    feed(&s, 0, SCHEDULED);
+    double now = 0;
+    for (int n = 0; n < 8; n++) {
+        feed(&s, now, STARTED(0, n));
+        now += 1;
+        buf_clear(&s.trace);
+        feed(&s, now, EXITED(0, n, 1));
+        assert_status(&s, "phase", "Running");
+        if (delays[n] > 0) {
+            assert_status(&s, "containerStatuses.0.state.waiting.reason", "CrashLoopBackOff");
+            feed(&s, now + delays[n] - 0.001, TICK);
+            assert_null(strstr(buf_str(&s.trace), "start"));
+        }
+        now += delays[n];
+        feed(&s, now, TICK);
+        assert_non_null(strstr(buf_str(&s.trace), "start 0"));
+    }
+    assert_status(&s, "containerStatuses.0.restartCount", "8");
+    close_scene(&s);
+}
+
+static void a_long_run_forgives_former_crashes(void **state)
+{
+    (void)state;
+    struct scene s;
+    open_scene(&s, "{" ONE ", 'restartPolicy': 'Always'}");
+    feed(&s, 0, SCHEDULED);
+    feed(&s, 0, STARTED(0, 0));
+    feed(&s, 1, EXITED(0, 0, 1));
+    feed(&s, 1, STARTED(0, 1));
+    feed(&s, 2, EXITED(0, 1, 1));
+    feed(&s, 12, TICK);
+    feed(&s, 12, STARTED(0, 2));
+    feed(&s, 612, EXITED(0, 2, 0));
+    assert_string_equal(buf_str(&s.trace), "0: start 0 attempt 0, status\n"
+                                           "0: status\n"
+                                           "1: start 0 attempt 1, status\n"
+                                           "1: status\n"
+                                           "2: status, wake 12\n"
+                                           "12: start 0 attempt 2, status\n"
+                                           "12: status\n"
+                                           "612: start 0 attempt 3, status\n");
+    close_scene(&s);
+}
+
+static void init_containers_run_in_order_before_all_others(void **state)
+{
+    (void)state;
+    struct scene s;
+    open_scene(&s,
+               "{'initContainers': [{'name': 'a'}, {'name': 'b'}], 'containers': [{'name': 'c'}, "
+               "{'name': 'd'}], 'restartPolicy': 'OnFailure'}");
+    feed(&s, 0, SCHEDULED);
+    feed(&s, 1, STARTED(0, 0));
+    feed(&s, 2, EXITED(0, 0, 1));
+    feed(&s, 3, STARTED(0, 1));
+    assert_status(&s, "phase", "Pending");
+    assert_status(&s, "conditions.0.message", "containers with incomplete status: [a b]");
+    feed(&s, 4, EXITED(0, 1, 0));
+    feed(&s, 5, STARTED(1, 0));
+    assert_status(&s, "containerStatuses.0.state.waiting.reason", "PodInitializing");
+    feed(&s, 6, EXITED(1, 0, 0));
+    assert_status(&s, "conditions.0.status", "True");
+    assert_string_equal(buf_str(&s.trace), "0: start 0 attempt 0, status\n"
+                                           "1: status\n"
+                                           "2: start 0 attempt 1, status\n"
+                                           "3: status\n"
+                                           "4: start 1 attempt 0, status\n"
+                                           "5: status\n"
+                                           "6: start 2 attempt 0, start 3 attempt 0, status\n");
+    close_scene(&s);
+}
+
+static void a_failed_init_container_fails_a_never_pod(void **state)
+{
+    (void)state;
+    struct scene s;
+    open_scene(&s, "{'initContainers': [{'name': 'a'}], " ONE ", 'restartPolicy': 'Never'}");
+    feed(&s, 0, SCHEDULED);
+    feed(&s, 0, STARTED(0, 0));
+    feed(&s, 1, EXITED(0, 0, 3));
+    assert_status(&s, "phase", "Failed");
+    feed(&s, 99, TICK);
+    assert_null(strstr(buf_str(&s.trace), "start 1"));
+    close_scene(&s);
+}
+
+static void deletion_asks_first_then_kills(void **state)
+{
+    (void)state;
+    struct scene s;
+    open_scene(&s, "{" ONE ", 'restartPolicy': 'Always', 'terminationGracePeriodSeconds': 5}");
+    feed(&s, 0, SCHEDULED);
+    feed(&s, 0, STARTED(0, 0));
+    feed(&s, 10, DELETE(-1));
+    feed(&s, 12, TICK);
+    feed(&s, 15, TICK);
+    feed(&s, 16, EXITED(0, 0, 137));
+    feed(&s, 17, TICK);
+    assert_string_equal(buf_str(&s.trace), "0: start 0 attempt 0, status\n"
+                                           "0: status\n"
+                                           "10: signal 0 attempt 0 SIGTERM, status, wake 15\n"
+                                           "12: wake 15\n"
+                                           "15: signal 0 attempt 0 SIGKILL\n"
+                                           "16: gone\n"
+                                           "17:\n");
+    close_scene(&s);
+}
+
+static void a_second_deletion_may_only_shorten_the_grace(void **state)
+{
+    (void)state;
+    struct scene s;
+    open_scene(&s, "{" ONE "}");
+    feed(&s, 0, SCHEDULED);
+    feed(&s, 0, STARTED(0, 0));
+    feed(&s, 1, DELETE(10));
+    feed(&s, 2, DELETE(60));
+    feed(&s, 3, DELETE(0));
+    assert_string_equal(buf_str(&s.trace), "0: start 0 attempt 0, status\n"
+                                           "0: status\n"
+                                           "1: signal 0 attempt 0 SIGTERM, status, wake 11\n"
+                                           "2: wake 11\n"
+                                           "3: signal 0 attempt 0 SIGKILL\n");
+    close_scene(&s);
+}
+
+/* The agent may be told of the deletion between START and the supervisor's answer. */
+static void a_start_in_flight_is_ended_when_it_arrives(void **state)
+{
+    (void)state;
+    struct scene s;
+    open_scene(&s, "{" ONE "}");
+    feed(&s, 0, SCHEDULED);
+    feed(&s, 1, DELETE(30));
+    feed(&s, 2, STARTED(0, 0));
+    feed(&s, 3, EXITED(0, 0, 143));
+    assert_string_equal(buf_str(&s.trace), "0: start 0 attempt 0, status\n"
+                                           "1: wake 31\n"
+                                           "2: signal 0 attempt 0 SIGTERM, status, wake 31\n"
+                                           "3: gone\n");
+    close_scene(&s);
+}
+
+static void a_pod_without_a_place_just_goes(void **state)
+{
+    (void)state;
+    struct scene s;
+    open_scene(&s, "{" ONE "}");
+    feed(&s, 0, (struct pod_event){.kind = POD_UNSCHEDULABLE, .message = "2 GPUs are busy"});
+    assert_status(&s, "conditions.0.reason", "Unschedulable");
+    assert_status(&s, "conditions.0.message", "2 GPUs are busy");
+    feed(&s, 1, DELETE(30));
+    assert_string_equal(buf_str(&s.trace), "0: status\n1: gone\n");
+    close_scene(&s);
+}
+
+static void the_deadline_of_a_pod_ends_it_once_all_processes_have(void **state)
+{
+    (void)state;
+    struct scene s;
+    open_scene(&s, "{" ONE ", 'activeDeadlineSeconds': 60, 'terminationGracePeriodSeconds': 1}");
+    feed(&s, 0, SCHEDULED);
+    feed(&s, 1, STARTED(0, 0));
+    feed(&s, 60, TICK);
+    assert_status(&s, "phase", "Running");
+    feed(&s, 61, TICK);
+    feed(&s, 62, EXITED(0, 0, 137));
+    assert_status(&s, "phase", "Failed");
+    assert_status(&s, "reason", "DeadlineExceeded");
+    assert_string_equal(buf_str(&s.trace), "0: start 0 attempt 0, status, wake 60\n"
+                                           "1: status, wake 60\n"
+                                           "60: signal 0 attempt 0 SIGTERM, status, wake 61\n"
+                                           "61: signal 0 attempt 0 SIGKILL\n"
+                                           "62: status\n");
+    close_scene(&s);
+}
+
+static void what_cannot_start_is_tried_again_or_has_failed(void **state)
+{
+    (void)state;
+    struct scene s;
+    open_scene(&s, "{" ONE ", 'restartPolicy': 'Never'}");
+    feed(&s, 0, SCHEDULED);
+    feed(&s, 0,
+         (struct pod_event){.kind = POD_START_FAILED,
+                            .reason = "CreateContainerConfigError",
+                            .message = "configmap \"c\" not found"});
+    assert_status(&s, "containerStatuses.0.state.waiting.reason", "CreateContainerConfigError");
+    assert_status(&s, "phase", "Pending");
+    feed(&s, 10, TICK);
+    feed(&s, 10,
+         (struct pod_event){.kind = POD_START_FAILED,
+                            .code = 128,
+                            .reason = "StartError",
+                            .message = "no such file: trian.py"});
+    assert_status(&s, "containerStatuses.0.state.terminated.exitCode", "128");
+    assert_status(&s, "containerStatuses.0.state.terminated.message", "no such file: trian.py");
+    assert_status(&s, "phase", "Failed");
+    assert_string_equal(buf_str(&s.trace), "0: start 0 attempt 0, status\n"
+                                           "0: status, wake 10\n"
+                                           "10: start 0 attempt 0\n"
+                                           "10: status\n");
+    close_scene(&s);
+}
+
+static void a_reboot_fails_the_pod_and_says_why(void **state)
+{
+    (void)state;
+    struct scene s;
+    open_scene(&s, "{" ONE ", 'restartPolicy': 'Always'}");
+    feed(&s, 0, SCHEDULED);
+    feed(&s, 0, STARTED(0, 0));
+    feed(&s, 9,
+         (struct pod_event){.kind = POD_LOST,
+                            .reason = "NodeRebooted",
+                            .message = "the machine was started again"});
+    assert_status(&s, "phase", "Failed");
+    assert_status(&s, "reason", "NodeRebooted");
+    assert_status(&s, "containerStatuses.0.state.terminated.reason", "ContainerStatusUnknown");
+    close_scene(&s);
+}
+
+static void old_news_change_nothing(void **state)
+{
+    (void)state;
+    struct scene s;
+    open_scene(&s, "{" ONE ", 'restartPolicy': 'OnFailure'}");
+    feed(&s, 0, SCHEDULED);
+    feed(&s, 0, STARTED(0, 0));
+    feed(&s, 1, EXITED(0, 0, 1));
+    feed(&s, 1, STARTED(0, 1));
+    buf_clear(&s.trace);
+    feed(&s, 2, STARTED(0, 0));
+    feed(&s, 3, EXITED(0, 0, 1));
+    feed(&s, 4, STARTED(0, 1));
+    assert_string_equal(buf_str(&s.trace), "2:\n3:\n4:\n");
+    close_scene(&s);
+}
+
+/* Builds the machine again from the status and the records, as after a crash of the controller. */
+static void crash(struct scene *s)
+{
+    json_t *object =
+        parse("{'metadata': {'name': 'p', 'namespace': 'default', 'uid': 'u'}, 'spec': {"
+              "'initContainers': [{'name': 'a'}], " ONE ", 'restartPolicy': 'OnFailure'}}");
+    json_object_set_new(object, "status", pod_status(s->pod));
+    s->pod = pod_free(s->pod);
+    s->pod = new_pod(object);
+    json_decref(object);
+    buf_clear(&s->trace);
+}
+
+/* At every point of a life: crash, tell all records again, and the rest goes on as if nothing had
+ * happened; no attempt is started twice. */
+static void a_crash_anywhere_changes_nothing(void **state)
+{
+    (void)state;
+    const struct pod_event life[] = {SCHEDULED,       STARTED(0, 0),   EXITED(0, 0, 1),
+                                     STARTED(0, 1),   EXITED(0, 1, 0), STARTED(1, 0),
+                                     EXITED(1, 0, 7), STARTED(1, 1),   EXITED(1, 1, 0)};
+    const size_t steps = sizeof life / sizeof life[0];
+    for (size_t when = 1; when < steps; when++) {
+        struct scene s;
+        open_scene(&s,
+                   "{'initContainers': [{'name': 'a'}], " ONE ", 'restartPolicy': 'OnFailure'}");
+        for (size_t i = 0; i < when; i++) {
+            feed(&s, (double)i, life[i]);
+        }
+        json_t *before = pod_status(s.pod);
+        crash(&s);
+        for (size_t i = 1; i < when; i++) {
+            feed(&s, (double)when, life[i]);
+        }
+        feed(&s, (double)when, ADOPTED);
+        json_t *after = pod_status(s.pod);
+        assert_true(json_equal(before, after));
+        for (size_t i = when; i < steps; i++) {
+            feed(&s, (double)i, life[i]);
+        }
+        assert_status(&s, "phase", "Succeeded");
+        assert_status(&s, "containerStatuses.0.restartCount", "1");
+        json_decref(before);
+        json_decref(after);
+        close_scene(&s);
+    }
+}
+
+/* The status in the store may be older than the supervisor's records. */
+static void records_newer_than_the_status_are_believed(void **state)
+{
+    (void)state;
+    struct scene s;
+    open_scene(&s, "{'initContainers': [{'name': 'a'}], " ONE ", 'restartPolicy': 'OnFailure'}");
+    feed(&s, 0, SCHEDULED);
+    crash(&s);
+    feed(&s, 9, STARTED(0, 0));
+    feed(&s, 9, EXITED(0, 0, 0));
+    feed(&s, 9, STARTED(1, 0));
+    feed(&s, 9, EXITED(1, 0, 1));
+    feed(&s, 9, STARTED(1, 1));
+    feed(&s, 9, ADOPTED);
+    assert_status(&s, "phase", "Running");
+    assert_status(&s, "containerStatuses.0.restartCount", "1");
+    assert_status(&s, "containerStatuses.0.lastState.terminated.exitCode", "1");
+    assert_null(strstr(buf_str(&s.trace), "start"));
+    close_scene(&s);
+}
+
+static void a_start_without_a_record_is_issued_again(void **state)
+{
+    (void)state;
+    struct scene s;
+    open_scene(&s, "{'initContainers': [{'name': 'a'}], " ONE ", 'restartPolicy': 'OnFailure'}");
+    feed(&s, 0, SCHEDULED);
+    crash(&s);
+    feed(&s, 9, TICK);
+    feed(&s, 9, ADOPTED);
+    assert_string_equal(buf_str(&s.trace), "9:\n9: start 0 attempt 0\n");
+    close_scene(&s);
+}
+
+static void a_pod_without_containers_is_refused(void **state)
+{
+    (void)state;
+    json_t *object = parse("{'metadata': {'name': 'p'}, 'spec': {'containers': []}}");
+    struct muster_err err = {0};
+    assert_null(pod_new(object, &(struct pod_place){"n", "h", "p"}, &err));
+    assert_int_equal(err.code, MUSTER_EDATA);
+    json_decref(object);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_container_runs_to_its_end),
+        cmocka_unit_test(never_leaves_a_failure_alone),
+        cmocka_unit_test(restarts_come_slower_and_slower),
+        cmocka_unit_test(a_long_run_forgives_former_crashes),
+        cmocka_unit_test(init_containers_run_in_order_before_all_others),
+        cmocka_unit_test(a_failed_init_container_fails_a_never_pod),
+        cmocka_unit_test(deletion_asks_first_then_kills),
+        cmocka_unit_test(a_second_deletion_may_only_shorten_the_grace),
+        cmocka_unit_test(a_start_in_flight_is_ended_when_it_arrives),
+        cmocka_unit_test(a_pod_without_a_place_just_goes),
+        cmocka_unit_test(the_deadline_of_a_pod_ends_it_once_all_processes_have),
+        cmocka_unit_test(what_cannot_start_is_tried_again_or_has_failed),
+        cmocka_unit_test(a_reboot_fails_the_pod_and_says_why),
+        cmocka_unit_test(old_news_change_nothing),
+        cmocka_unit_test(a_crash_anywhere_changes_nothing),
+        cmocka_unit_test(records_newer_than_the_status_are_believed),
+        cmocka_unit_test(a_start_without_a_record_is_issued_again),
+        cmocka_unit_test(a_pod_without_containers_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

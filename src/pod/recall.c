@@ -1,0 +1,119 @@
+/* A machine built again from the status that a former agent wrote. What the status does not hold
+ * (crashes in a row, signals sent) is taken at its most careful value. See pod.h. */
+#include "base/doc.h"
+#include "base/stamp.h"
+#include "pod/machine.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void copy_text(char *to, size_t room, const char *from)
+{
+    snprintf(to, room, "%s", from);
+}
+
+static int64_t time_at(const json_t *doc, const char *path)
+{
+    int64_t at = stamp_read(doc_text(doc, path, NULL));
+    return at == STAMP_NONE ? 0 : at;
+}
+
+static int small(int64_t value)
+{
+    return value < 0 ? 0 : value > INT32_MAX / 2 ? INT32_MAX / 2 : (int)value;
+}
+
+static void recall_end(const json_t *terminated, int attempt, struct container_end *ret)
+{
+    *ret = (struct container_end){.known = terminated != NULL,
+                                  .attempt = attempt,
+                                  .code = small(doc_int(terminated, "exitCode", 0)),
+                                  .started_unix_ms = time_at(terminated, "startedAt"),
+                                  .finished_unix_ms = time_at(terminated, "finishedAt")};
+    copy_text(ret->reason, sizeof ret->reason, doc_text(terminated, "reason", "Error"));
+    copy_text(ret->message, sizeof ret->message, doc_text(terminated, "message", ""));
+}
+
+/* "CrashLoopBackOff" says that the attempt has ended and the next one waits. */
+static void recall_waiting(struct container *c, const json_t *waiting)
+{
+    const char *reason = doc_text(waiting, "reason", "");
+    c->state = CONTAINER_STARTING;
+    if (strcmp(reason, "CrashLoopBackOff") == 0 && c->last.known) {
+        c->state = CONTAINER_WAITING;
+        c->crashed = true;
+        c->end = c->last;
+        c->end.attempt = c->last.attempt = c->attempt;
+        c->not_before_unix_ms = c->last.finished_unix_ms;
+    }
+}
+
+static void recall_container(struct container *c, const json_t *status)
+{
+    c->attempt = small(doc_int(status, "restartCount", 0));
+    c->crashes = c->attempt < 32 ? c->attempt : 32;
+    const json_t *last = doc_at(status, "lastState.terminated");
+    recall_end(last, c->attempt - 1, &c->last);
+    const json_t *running = doc_at(status, "state.running");
+    const json_t *terminated = doc_at(status, "state.terminated");
+    if (running) {
+        c->state = CONTAINER_RUNNING;
+        c->started_unix_ms = time_at(running, "startedAt");
+    } else if (terminated) {
+        c->state = CONTAINER_TERMINATED;
+        recall_end(terminated, c->attempt, &c->end);
+    } else {
+        recall_waiting(c, doc_at(status, "state.waiting"));
+    }
+}
+
+static void recall_list(struct pod *pod, const json_t *statuses)
+{
+    size_t index;
+    json_t *status;
+    json_array_foreach(statuses, index, status)
+    {
+        for (size_t i = 0; i < pod->count; i++) {
+            if (strcmp(pod->containers[i].name, doc_text(status, "name", "")) == 0) {
+                recall_container(&pod->containers[i], status);
+            }
+        }
+    }
+}
+
+static void recall_conditions(struct pod *pod, const json_t *conditions)
+{
+    static const char *const names[] = {[POD_INITIALIZED] = "Initialized",
+                                        [POD_READY] = "Ready",
+                                        [POD_CONTAINERS_READY] = "ContainersReady",
+                                        [POD_HAS_NODE] = "PodScheduled"};
+    size_t index;
+    json_t *each;
+    json_array_foreach(conditions, index, each)
+    {
+        for (enum pod_condition i = 0; i < POD_CONDITIONS; i++) {
+            if (strcmp(doc_text(each, "type", ""), names[i]) == 0) {
+                pod->conditions[i] = strcmp(doc_text(each, "status", ""), "True") == 0;
+                pod->turned_unix_ms[i] = time_at(each, "lastTransitionTime");
+            }
+        }
+    }
+}
+
+void pod_recall(struct pod *pod)
+{
+    const json_t *status = doc_at(pod->object, "status");
+    int64_t start = time_at(status, "startTime");
+    if (start == 0) {
+        return; /* it never had a place */
+    }
+    pod->scheduled = true;
+    pod->held = true;
+    pod->start_unix_ms = start;
+    copy_text(pod->reason, sizeof pod->reason, doc_text(status, "reason", ""));
+    copy_text(pod->message, sizeof pod->message, doc_text(status, "message", ""));
+    pod->ending = pod->reason[0] != '\0';
+    recall_list(pod, doc_at(status, "initContainerStatuses"));
+    recall_list(pod, doc_at(status, "containerStatuses"));
+    recall_conditions(pod, doc_at(status, "conditions"));
+}
