@@ -53,15 +53,13 @@ static int add_all(const struct source_scope *scope, json_t *env, struct muster_
 {
     size_t index;
     json_t *each;
-    json_array_foreach(doc_at(scope->container, "envFrom"), index, each)
-    {
+    json_array_foreach (doc_at(scope->container, "envFrom"), index, each) {
         int rc = pod_env_from(scope, each, env, err);
         if (rc < 0) {
             return rc;
         }
     }
-    json_array_foreach(doc_at(scope->container, "env"), index, each)
-    {
+    json_array_foreach (doc_at(scope->container, "env"), index, each) {
         int rc = add_entry(scope, each, env, err);
         if (rc < 0) {
             return rc;
@@ -92,8 +90,7 @@ static int add_words(const json_t *list, const json_t *env, json_t *words, struc
 {
     size_t index;
     json_t *each;
-    json_array_foreach(list, index, each)
-    {
+    json_array_foreach (list, index, each) {
         if (!json_is_string(each)) {
             return muster_fail(err, MUSTER_EDATA, "command and args: must be lists of text");
         }

@@ -64,8 +64,7 @@ static bool read_containers(struct pod *pod, const char *list, bool init)
 {
     size_t index;
     json_t *spec;
-    json_array_foreach(doc_at(pod->object, list), index, spec)
-    {
+    json_array_foreach (doc_at(pod->object, list), index, spec) {
         if (pod->count == POD_CONTAINERS_MAX) {
             return false;
         }

@@ -71,8 +71,7 @@ static void recall_list(struct pod *pod, const json_t *statuses)
 {
     size_t index;
     json_t *status;
-    json_array_foreach(statuses, index, status)
-    {
+    json_array_foreach (statuses, index, status) {
         for (size_t i = 0; i < pod->count; i++) {
             if (strcmp(pod->containers[i].name, doc_text(status, "name", "")) == 0) {
                 recall_container(&pod->containers[i], status);
@@ -89,8 +88,7 @@ static void recall_conditions(struct pod *pod, const json_t *conditions)
                                         [POD_HAS_NODE] = "PodScheduled"};
     size_t index;
     json_t *each;
-    json_array_foreach(conditions, index, each)
-    {
+    json_array_foreach (conditions, index, each) {
         for (enum pod_condition i = 0; i < POD_CONDITIONS; i++) {
             if (strcmp(doc_text(each, "type", ""), names[i]) == 0) {
                 pod->conditions[i] = strcmp(doc_text(each, "status", ""), "True") == 0;

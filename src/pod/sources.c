@@ -169,8 +169,7 @@ static const json_t *container_named(const struct source_scope *scope, const cha
 {
     size_t index;
     json_t *each;
-    json_array_foreach(doc_at(scope->pod, "spec.containers"), index, each)
-    {
+    json_array_foreach (doc_at(scope->pod, "spec.containers"), index, each) {
         if (strcmp(doc_text(each, "name", ""), name) == 0) {
             return each;
         }
@@ -253,8 +252,7 @@ static int add_keys(const struct store *kind, const json_t *object, const char *
 {
     const char *key;
     json_t *value;
-    json_object_foreach(doc_at(object, field), key, value)
-    {
+    json_object_foreach (doc_at(object, field), key, value) {
         char name[2 * KEY_BYTES_MAX];
         int length = snprintf(name, sizeof name, "%s%s", prefix, key);
         if (length >= (int)sizeof name || !is_name(name)) {
