@@ -1,18 +1,23 @@
 /* See launch.h. */
 #include "daemon/launch.h"
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/file.h"
 #include "daemon/image.h"
 #include "daemon/jobs.h"
 #include "daemon/node.h"
+#include "daemon/podman.h"
+#include "daemon/secret.h"
 #include "job/annotations.h"
 #include "job/submit.h"
 #include "pod/environment.h"
 
 #include <stdio.h>
 #include <string.h>
+
+enum { WORD_BYTES_MAX = 1 << 20 };
 
 static int out_of_memory(struct muster_err *err)
 {
@@ -70,10 +75,11 @@ static char *python_folder(void)
     return NULL;
 }
 
-static void put_python_path(json_t *env)
+static void put_python_path(json_t *env, const char *captured_path)
 {
     muster_auto(free) char *ours = python_folder();
     const char *theirs = json_string_value(json_object_get(env, "PYTHONPATH"));
+    theirs = theirs ? theirs : captured_path;
     if (ours) {
         json_object_set_new(env, "PYTHONPATH",
                             theirs && *theirs ? json_sprintf("%s:%s", ours, theirs)
@@ -88,7 +94,6 @@ static void put_ours(const struct launch *l, json_t *env)
     if (l->gpus || l->hide_gpus || (mode && strcmp(mode, "none") == 0)) {
         json_object_set_new(env, "CUDA_VISIBLE_DEVICES", json_string(l->gpus ? l->gpus : ""));
     }
-    put_python_path(env);
     json_object_set_new(env, "MUSTER_JOB",
                         json_string(l->job ? doc_text(l->job, "metadata.name", "") : ""));
     json_object_set_new(env, "MUSTER_JOB_UID",
@@ -100,8 +105,9 @@ static void put_ours(const struct launch *l, json_t *env)
     }
 }
 
-static int environment(const struct launch *l, const json_t *submit, json_t **ret,
-                       struct muster_err *err)
+/* The container's environment: its own (the operator's included) with local addresses, then ours.
+ */
+static int environment(const struct launch *l, json_t **ret, struct muster_err *err)
 {
     const struct pod_sources sources = {.config_maps = l->config_maps,
                                         .secrets = l->secrets,
@@ -110,20 +116,12 @@ static int environment(const struct launch *l, const json_t *submit, json_t **re
                                         .pod_ip = "127.0.0.1",
                                         .node_cpu_milli = node_cpu_milli(),
                                         .node_memory_bytes = node_memory_bytes()};
-    muster_auto(doc) json_t *own = NULL;
-    int r = pod_environment(l->pod, l->container, &sources, &own, err);
-    if (r < 0) {
-        return r;
+    int r = pod_environment(l->pod, l->container, &sources, ret, err);
+    if (r == 0) {
+        localize(l, *ret);
+        put_ours(l, *ret);
     }
-    localize(l, own);
-    json_t *captured_env = doc_at(submit, "env");
-    muster_auto(doc) json_t *env = captured_env ? json_copy(captured_env) : json_object();
-    if (!env || json_object_update(env, own) != 0) {
-        return out_of_memory(err);
-    }
-    put_ours(l, env);
-    *ret = muster_take(env);
-    return 0;
+    return r;
 }
 
 static json_t *limits(const json_t *container)
@@ -162,28 +160,132 @@ static void put_user(const struct launch *l, json_t *spec)
     }
 }
 
+static void expand_words(const json_t *from, const json_t *env, json_t *into)
+{
+    size_t i;
+    json_t *word;
+    json_array_foreach (from, i, word) {
+        struct buf text;
+        buf_init(&text, WORD_BYTES_MAX);
+        pod_expand(json_string_value(word), env, &text);
+        json_array_append_new(into, json_string(buf_str(&text)));
+        buf_done(&text);
+    }
+}
+
+/* The first imagePullSecret as a file for podman; *ret stays NULL without one. */
+static int pull_secrets(const struct launch *l, char **ret, struct muster_err *err)
+{
+    const char *name = doc_text(l->pod, "spec.imagePullSecrets.0.name", NULL);
+    const json_t *secret = name ? json_object_get(l->secrets, name) : NULL;
+    const char *text =
+        json_string_value(json_object_get(doc_at(secret, "data"), ".dockerconfigjson"));
+    muster_auto(free) char *bytes = NULL;
+    muster_auto(free) char *path = NULL;
+    size_t count = 0;
+    if (!text) {
+        return 0;
+    }
+    int r = file_mkdir(l->volumes.folder, 0700, err);
+    r = r < 0 ? r : secret_decode(text, &bytes, &count, err);
+    path = file_join(l->volumes.folder, "auth.json");
+    r = r < 0 || path ? r : out_of_memory(err);
+    r = r < 0 ? r : file_write(path, bytes, count, 0600, err);
+    if (r == 0) {
+        *ret = muster_take(path);
+    }
+    return r;
+}
+
+/* What the words are run with: what was captured, and the container's over it. */
+static json_t *merged(const json_t *captured_env, const json_t *env)
+{
+    json_t *all = captured_env ? json_copy((json_t *)captured_env) : json_object();
+    if (all && json_object_update(all, (json_t *)env) != 0) {
+        json_decref(all);
+        return NULL;
+    }
+    return all;
+}
+
+static int process_spec_parts(const struct launch *l, const json_t *submit, json_t *env,
+                              json_t *spec, struct muster_err *err)
+{
+    muster_auto(doc) json_t *entrypoint = NULL;
+    muster_auto(doc) json_t *words = NULL;
+    put_python_path(env, json_string_value(json_object_get(doc_at(submit, "env"), "PYTHONPATH")));
+    muster_auto(doc) json_t *all = merged(doc_at(submit, "env"), env);
+    const json_t *notes = doc_at(l->pod, "metadata.annotations");
+    int r = image_entrypoint(l->job, notes, l->container, &entrypoint, err);
+    r = r < 0 ? r : pod_command(l->container, entrypoint, all, &words, err);
+    if (r == 0) {
+        json_object_set(spec, "argv", words);
+        json_object_set(spec, "env", all);
+        json_object_set_new(spec, "limits", limits(l->container));
+        put_user(l, spec);
+    }
+    return r;
+}
+
+/* podman makes the mounts, limits and user itself; the supervisor only runs it. */
+static int podman_spec_parts(const struct launch *l, const json_t *submit, json_t *env,
+                             json_t *spec, struct muster_err *err)
+{
+    muster_auto(doc) json_t *args = json_array();
+    muster_auto(doc) json_t *command = json_array();
+    muster_auto(doc) json_t *bounds = limits(l->container);
+    muster_auto(free) char *auth_file = NULL;
+    const json_t *outer = doc_at(submit, "env");
+    expand_words(doc_at(l->container, "command"), env, command);
+    expand_words(doc_at(l->container, "args"), env, args);
+    int r = pull_secrets(l, &auth_file, err);
+    char name[128];
+    snprintf(name, sizeof name, "muster-%s-%s", doc_text(l->pod, "metadata.uid", "pod"),
+             doc_text(l->container, "name", "container"));
+    const struct podman_container c = {.pod = l->pod,
+                                       .container = l->container,
+                                       .env = env,
+                                       .outer_env = outer,
+                                       .command = command,
+                                       .args = args,
+                                       .mounts = json_object_get(spec, "mounts"),
+                                       .limits = bounds,
+                                       .name = name,
+                                       .auth_file = auth_file,
+                                       .flags = getenv("MUSTER_PODMAN_FLAGS")};
+    muster_auto(doc) json_t *words = NULL;
+    r = r < 0 ? r : podman_words(&c, &words, err);
+    if (r == 0) {
+        json_object_set(spec, "argv", words);
+        json_object_set_new(spec, "env", merged(env, outer));
+        json_object_set_new(spec, "mounts", json_array());
+    }
+    return r;
+}
+
 int launch_spec(const struct launch *l, json_t **ret, struct muster_err *err)
 {
     muster_auto(doc) json_t *submit = captured(l->job);
-    muster_auto(doc) json_t *entrypoint = NULL;
     muster_auto(doc) json_t *env = NULL;
-    muster_auto(doc) json_t *words = NULL;
     muster_auto(doc) json_t *mounts = NULL;
-    const json_t *notes = doc_at(l->pod, "metadata.annotations");
-    int r = image_entrypoint(l->job, notes, l->container, &entrypoint, err);
-    r = r < 0 ? r : environment(l, submit, &env, err);
-    r = r < 0 ? r : pod_command(l->container, entrypoint, env, &words, err);
+    int r = environment(l, &env, err);
     r = r < 0 ? r : volumes_mount(&l->volumes, l->pod, l->container, &mounts, err);
     if (r < 0) {
         return r;
     }
-    const char *cwd = doc_text(l->container, "workingDir", doc_text(submit, "cwd", "/"));
-    json_t *spec = json_pack("{s:O, s:O, s:s, s:O, s:o}", "argv", words, "env", env, "cwd", cwd,
-                             "mounts", mounts, "limits", limits(l->container));
-    if (!spec) {
+    const char *runtime = l->job ? jobs_note(l->job, JOB_NOTE_RUNTIME) : NULL;
+    bool in_podman = runtime && strcmp(runtime, "podman") == 0;
+    const char *cwd = doc_text(submit, "cwd", "/");
+    muster_auto(doc) json_t *spec =
+        json_pack("{s:s, s:O}", "cwd", in_podman ? cwd : doc_text(l->container, "workingDir", cwd),
+                  "mounts", mounts);
+    if (!spec || !submit) {
         return out_of_memory(err);
     }
-    put_user(l, spec);
-    *ret = spec;
-    return 0;
+    r = in_podman ? podman_spec_parts(l, submit, env, spec, err)
+                  : process_spec_parts(l, submit, env, spec, err);
+    if (r == 0) {
+        *ret = muster_take(spec);
+    }
+    return r;
 }

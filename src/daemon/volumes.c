@@ -5,8 +5,8 @@
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/file.h"
+#include "daemon/secret.h"
 
-#include <gnutls/gnutls.h>
 #include <string.h>
 
 struct request {
@@ -111,15 +111,13 @@ static int write_key(const struct request *q, const char *folder, const char *fi
 static int write_encoded(const struct request *q, const char *folder, const char *file,
                          const char *text)
 {
-    const gnutls_datum_t encoded = {(unsigned char *)text, (unsigned)strlen(text)};
-    gnutls_datum_t plain = {0};
-    if (encoded.size && gnutls_base64_decode2(&encoded, &plain) < 0) {
-        return muster_fail(q->err, MUSTER_EDATA, "volume %s: the value of %s is not base64",
-                           q->name, file);
+    muster_auto(free) char *bytes = NULL;
+    size_t count = 0;
+    int r = secret_decode(text, &bytes, &count, q->err);
+    if (r < 0) {
+        return q->err ? muster_wrap(q->err, "volume %s: the value of %s", q->name, file) : r;
     }
-    int r = write_key(q, folder, file, plain.data ? (void *)plain.data : "", plain.size);
-    gnutls_free(plain.data);
-    return r;
+    return write_key(q, folder, file, bytes, count);
 }
 
 static int write_value(const struct request *q, const json_t *object, const char *folder,

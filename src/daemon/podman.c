@@ -1,0 +1,126 @@
+/* See podman.h. */
+#include "daemon/podman.h"
+
+#include "base/cleanup.h"
+#include "base/doc.h"
+#include "base/words.h"
+
+#include <string.h>
+
+static void add(json_t *words, json_t *word)
+{
+    json_array_append_new(words, word);
+}
+
+/* Kubernetes: IfNotPresent, but Always for :latest or no tag. */
+static const char *pull_policy(const json_t *container)
+{
+    static const struct {
+        const char *kubernetes, *podman;
+    } table[] = {{"Always", "always"}, {"IfNotPresent", "missing"}, {"Never", "never"}};
+    const char *asked = doc_text(container, "imagePullPolicy", NULL);
+    for (size_t i = 0; asked && i < sizeof table / sizeof table[0]; i++) {
+        if (strcmp(asked, table[i].kubernetes) == 0) {
+            return table[i].podman;
+        }
+    }
+    const char *image = doc_text(container, "image", "");
+    const char *slash = strrchr(image, '/');
+    const char *tag = strchr(slash ? slash : image, ':');
+    return !tag || strcmp(tag, ":latest") == 0 ? "always" : "missing";
+}
+
+static void add_env(const struct podman_container *c, json_t *words)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach ((json_t *)c->env, name, value) {
+        bool by_value = json_object_get(c->outer_env, name) != NULL;
+        add(words, by_value ? json_sprintf("--env=%s=%s", name, json_string_value(value))
+                            : json_sprintf("--env=%s", name));
+    }
+}
+
+static void add_mounts(const struct podman_container *c, json_t *words)
+{
+    size_t i;
+    json_t *mount;
+    json_array_foreach (c->mounts, i, mount) {
+        const char *sub_path = doc_text(mount, "subPath", "");
+        add(words, json_sprintf("--volume=%s%s%s:%s%s", doc_text(mount, "hostPath", ""),
+                                *sub_path ? "/" : "", sub_path, doc_text(mount, "mountPath", ""),
+                                doc_bool(mount, "readOnly", false) ? ":ro" : ""));
+    }
+}
+
+static void add_limits(const struct podman_container *c, json_t *words)
+{
+    int64_t memory = doc_int(c->limits, "memoryBytes", 0);
+    int64_t cpu = doc_int(c->limits, "cpuMillis", 0);
+    if (memory > 0) {
+        add(words, json_sprintf("--memory=%lldb", (long long)memory));
+    }
+    if (cpu > 0) {
+        add(words,
+            json_sprintf("--cpus=%lld.%03lld", (long long)cpu / 1000, (long long)cpu % 1000));
+    }
+}
+
+static int add_flags(const struct podman_container *c, json_t *words, struct muster_err *err)
+{
+    char **flags = NULL;
+    int r = c->flags ? words_split(c->flags, &flags, err) : 0;
+    if (r < 0) {
+        return muster_wrap(err, "MUSTER_PODMAN_FLAGS");
+    }
+    for (char **flag = flags; flag && *flag; flag++) {
+        add(words, json_string(*flag));
+    }
+    words_free(flags);
+    return 0;
+}
+
+/* podman takes one word as the entrypoint; what follows it in `command` comes before the args. */
+static void add_command(const struct podman_container *c, json_t *words)
+{
+    bool own = json_array_size(c->command) > 0;
+    if (own) {
+        add(words,
+            json_sprintf("--entrypoint=%s", json_string_value(json_array_get(c->command, 0))));
+    }
+    add(words, json_string(doc_text(c->container, "image", "")));
+    for (size_t i = 1; own && i < json_array_size(c->command); i++) {
+        json_array_append(words, json_array_get(c->command, i));
+    }
+    if (c->args) {
+        json_array_extend(words, (json_t *)c->args);
+    }
+}
+
+int podman_words(const struct podman_container *c, json_t **ret, struct muster_err *err)
+{
+    muster_auto(doc) json_t *words = json_pack("[s, s, s, s, s, s]", "podman", "run", "--rm",
+                                               "--replace", "--network=host", "--ipc=host");
+    if (!words) {
+        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    }
+    add(words, json_sprintf("--name=%s", c->name));
+    add(words, json_sprintf("--pull=%s", pull_policy(c->container)));
+    if (c->auth_file) {
+        add(words, json_sprintf("--authfile=%s", c->auth_file));
+    }
+    const char *folder = doc_text(c->container, "workingDir", NULL);
+    if (folder) {
+        add(words, json_sprintf("--workdir=%s", folder));
+    }
+    add_env(c, words);
+    add_mounts(c, words);
+    add_limits(c, words);
+    int r = add_flags(c, words, err);
+    if (r < 0) {
+        return r;
+    }
+    add_command(c, words);
+    *ret = muster_take(words);
+    return 0;
+}

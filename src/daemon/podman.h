@@ -1,0 +1,32 @@
+/* `--runtime podman`: a container attempt as a `podman run` in the foreground, under the same
+ * supervisor.
+ *
+ * The image, its ENTRYPOINT, the pull policy and imagePullSecrets are then as on a cluster; network
+ * and IPC are the host's, so that ranks reach each other as processes do. MUSTER_PODMAN_FLAGS in
+ * the controller's environment (shell words) is put before the image, for machines that need
+ * "--ulimit …" or "--runtime …" to themselves.
+ *
+ * Layer: program (daemon).
+ */
+#pragma once
+
+#include <jansson.h>
+#include <muster/err.h>
+
+struct podman_container {
+    const json_t *pod;
+    const json_t *container; /* of its spec */
+    const json_t *env;       /* the container's, whole: {"NAME":"value"} */
+    const json_t
+        *outer_env; /* what podman itself runs with; a name that is in both is given by value */
+    const json_t *command; /* the container's command, expanded; NULL: the image's ENTRYPOINT */
+    const json_t *args;    /* expanded; may be NULL */
+    const json_t *mounts;  /* as volumes_mount gives them */
+    const json_t *limits;  /* {"memoryBytes"?,"cpuMillis"?} */
+    const char *name;      /* of the container, unique on this machine */
+    const char *auth_file; /* registry credentials; NULL: none */
+    const char *flags;     /* MUSTER_PODMAN_FLAGS; NULL: none */
+};
+
+/* The words to execute; new reference. */
+int podman_words(const struct podman_container *c, json_t **ret, struct muster_err *err);

@@ -1,0 +1,76 @@
+/* The words of `podman run`, for a container with all that matters. */
+#include "base/cleanup.h"
+#include "base/doc.h"
+#include "base/test.h"
+#include "daemon/podman.h"
+
+static json_t *parse(const char *text)
+{
+    json_t *doc = NULL;
+    assert_int_equal(doc_parse(text, strlen(text), &doc, NULL), 0);
+    return doc;
+}
+
+static void everything_becomes_a_flag(void **state)
+{
+    (void)state;
+    muster_auto(doc) json_t *container =
+        parse("{\"name\":\"pytorch\",\"image\":\"team/mnist\",\"workingDir\":\"/w\"}");
+    muster_auto(doc) json_t *env = parse("{\"RANK\":\"1\",\"PATH\":\"/in\"}");
+    muster_auto(doc) json_t *outer = parse("{\"PATH\":\"/bin\"}");
+    muster_auto(doc) json_t *command = parse("[\"python\",\"t.py\"]");
+    muster_auto(doc) json_t *args = parse("[\"--x\"]");
+    muster_auto(doc) json_t *mounts = parse(
+        "[{\"hostPath\":\"/v\",\"mountPath\":\"/data\",\"readOnly\":true,\"subPath\":\"a\"}]");
+    muster_auto(doc) json_t *limits = parse("{\"memoryBytes\":1048576,\"cpuMillis\":1500}");
+    const struct podman_container c = {.container = container,
+                                       .env = env,
+                                       .outer_env = outer,
+                                       .command = command,
+                                       .args = args,
+                                       .mounts = mounts,
+                                       .limits = limits,
+                                       .name = "muster-1",
+                                       .auth_file = "/a.json",
+                                       .flags = "--ulimit 'nofile=1:1'"};
+    muster_auto(doc) json_t *words = NULL;
+    assert_int_equal(podman_words(&c, &words, NULL), 0);
+    muster_auto(free) char *text = doc_print(words);
+    assert_string_equal(
+        text,
+        "[\"podman\",\"run\",\"--rm\",\"--replace\",\"--network=host\",\"--ipc=host\","
+        "\"--name=muster-1\",\"--pull=always\",\"--authfile=/a.json\",\"--workdir=/w\",\"--env=RANK\","
+        "\"--env=PATH=/in\",\"--volume=/v/a:/data:ro\",\"--memory=1048576b\",\"--cpus=1.500\","
+        "\"--ulimit\",\"nofile=1:1\",\"--entrypoint=python\",\"team/mnist\",\"t.py\",\"--x\"]");
+}
+
+static void without_a_command_the_image_decides(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *container, *pull;
+    } table[] = {
+        {"{\"image\":\"a:1.0\"}", "--pull=missing"},
+        {"{\"image\":\"host:5000/a\"}", "--pull=always"},
+        {"{\"image\":\"a:latest\"}", "--pull=always"},
+        {"{\"image\":\"a:latest\",\"imagePullPolicy\":\"Never\"}", "--pull=never"},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        muster_auto(doc) json_t *container = parse(table[i].container);
+        const struct podman_container c = {.container = container, .name = "n"};
+        muster_auto(doc) json_t *words = NULL;
+        assert_int_equal(podman_words(&c, &words, NULL), 0);
+        assert_string_equal(json_string_value(json_array_get(words, 7)), table[i].pull);
+        assert_string_equal(json_string_value(json_array_get(words, json_array_size(words) - 1)),
+                            doc_text(container, "image", ""));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(everything_becomes_a_flag),
+        cmocka_unit_test(without_a_command_the_image_decides),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
