@@ -12,15 +12,14 @@ static const char *const status_lists[] = {"status.initContainerStatuses",
                                            "status.containerStatuses"};
 enum { STATUS_LISTS = 2 };
 
-/* The last end of a container that is down, NULL while it runs or never ran. A waiting container
- * keeps its last end in lastState. */
+/* The last end of a container that is down, NULL while it runs, starts, or never ran. While it waits
+ * for its back-off, its end is in lastState and its restart is not yet counted. */
 static const json_t *down_since(const json_t *container)
 {
     const json_t *terminated = doc_at(container, "state.terminated");
-    if (terminated || doc_at(container, "state.running")) {
-        return terminated;
-    }
-    return doc_at(container, "lastState.terminated");
+    const char *waits = doc_text(container, "state.waiting.reason", "");
+    bool backs_off = strcmp(waits, "CrashLoopBackOff") == 0;
+    return backs_off ? doc_at(container, "lastState.terminated") : terminated;
 }
 
 static bool failed(const json_t *terminated)
@@ -121,9 +120,9 @@ struct control_failure control_pod_failure(const json_t *pod, bool dead)
             }
         }
     }
+    struct control_failure whole = whole_pod_failure(pod);
     bool by_itself = doc_at(pod, "status.reason") == NULL;
-    return best.found && by_itself ? best
-                                   : (whole_pod_failure(pod).found ? whole_pod_failure(pod) : best);
+    return whole.found && !(best.found && by_itself) ? whole : best;
 }
 
 static struct control_failure first_of(const struct control_observed *o, bool terminating,
