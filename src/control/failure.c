@@ -12,8 +12,8 @@ static const char *const status_lists[] = {"status.initContainerStatuses",
                                            "status.containerStatuses"};
 enum { STATUS_LISTS = 2 };
 
-/* The last end of a container that is down, NULL while it runs, starts, or never ran. While it waits
- * for its back-off, its end is in lastState and its restart is not yet counted. */
+/* The last end of a container that is down, NULL while it runs, starts, or never ran. While it
+ * waits for its back-off, its end is in lastState and its restart is not yet counted. */
 static const json_t *down_since(const json_t *container)
 {
     const json_t *terminated = doc_at(container, "state.terminated");

@@ -190,8 +190,10 @@ static void the_master_or_else_worker_0_leads(void **state)
         const char *role;
         int index;
         const char *label;
-    } table[] = {{true, "Master", 0, "master"}, {true, "Worker", 0, ""},
-                 {false, "Worker", 0, "master"}, {false, "Worker", 1, ""}};
+    } table[] = {{true, "Master", 0, "master"},
+                 {true, "Worker", 0, ""},
+                 {false, "Worker", 0, "master"},
+                 {false, "Worker", 1, ""}};
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         json_t *job = make_job(table[i].master, 2, "OnFailure", "{}");
         struct rendered r = render(job, table[i].role, table[i].index);
@@ -224,9 +226,10 @@ static void a_service_has_every_named_port(void **state)
     (void)state;
     json_t *job = make_job(true, -1, "Never", "{}");
     json_t *container = doc_at(job, "spec.pytorchReplicaSpecs.Master.template.spec.containers.0");
-    doc_set(container, "ports",
-            parse("[{'name': 'metrics', 'containerPort': 9090, 'protocol': 'UDP'}, {'containerPort': "
-                  "1}, {'name': 'pytorchjob-port', 'containerPort': 8080}]"));
+    doc_set(
+        container, "ports",
+        parse("[{'name': 'metrics', 'containerPort': 9090, 'protocol': 'UDP'}, {'containerPort': "
+              "1}, {'name': 'pytorchjob-port', 'containerPort': 8080}]"));
     struct rendered r = render(job, "Master", 0);
     assert_string_equal(doc_text(r.service, "metadata.name", ""), "mnist-master-0");
     assert_document(doc_at(r.service, "spec"),
