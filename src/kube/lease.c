@@ -1,0 +1,123 @@
+/* A lease: one open connection that says "I live". The first bytes mean that it is held. */
+#include "kube/internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { PATH_BYTES = 128, HOLD_MS = 10000 };
+
+struct kube_lease {
+    struct kube *kube;
+    char path[PATH_BYTES];
+    struct kube_stream *stream;
+    uv_timer_t retry;
+    uv_timer_t limit; /* for the first holding */
+    int open_timers;
+    bool held;
+    bool late;
+    struct muster_err err; /* why the first try failed */
+};
+
+static void renew(uv_timer_t *timer);
+
+static void on_data(void *context, const char *bytes, size_t count)
+{
+    (void)bytes;
+    (void)count;
+    struct kube_lease *lease = context;
+    lease->held = true;
+}
+
+static void on_end(void *context, int code, const struct muster_err *err)
+{
+    struct kube_lease *lease = context;
+    lease->stream = NULL;
+    if (code < 0 && !lease->held) {
+        lease->err = *err;
+    }
+    uv_timer_start(&lease->retry, renew, KUBE_RETRY_MS, 0);
+}
+
+static int hold(struct kube_lease *lease, struct muster_err *err)
+{
+    struct kube_stream_events events = {on_data, on_end, lease};
+    return kube_stream_open_path(lease->kube, lease->path, false, &events, &lease->stream, err);
+}
+
+static void renew(uv_timer_t *timer)
+{
+    struct kube_lease *lease = timer->data;
+    if (kube_ensure(lease->kube, NULL) < 0 || hold(lease, NULL) < 0) {
+        uv_timer_start(&lease->retry, renew, KUBE_RETRY_MS, 0);
+    }
+}
+
+static void too_late(uv_timer_t *timer)
+{
+    struct kube_lease *lease = timer->data;
+    lease->late = true;
+}
+
+/* Turns the loop until the controller holds the lease, or refuses it, or takes too long. */
+static int wait_held(struct kube_lease *lease, struct muster_err *err)
+{
+    uv_timer_start(&lease->limit, too_late, HOLD_MS, 0);
+    while (!lease->held && !lease->late && lease->err.code == 0) {
+        uv_run(lease->kube->loop, UV_RUN_ONCE);
+    }
+    uv_timer_stop(&lease->limit);
+    if (lease->held) {
+        return 0;
+    }
+    return lease->err.code ? muster_fail(err, lease->err.code, "%s", lease->err.text)
+                           : muster_fail(err, MUSTER_ETIMEDOUT, "the controller gave no lease");
+}
+
+static void start_timer(struct kube_lease *lease, uv_timer_t *timer)
+{
+    uv_timer_init(lease->kube->loop, timer);
+    timer->data = lease;
+    lease->open_timers++;
+}
+
+int kube_lease_start(struct kube *kube, const char *id, struct kube_lease **ret,
+                     struct muster_err *err)
+{
+    struct kube_lease *lease = calloc(1, sizeof *lease);
+    if (!lease) {
+        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    }
+    lease->kube = kube;
+    snprintf(lease->path, sizeof lease->path, "/muster/v1/leases/%s", id);
+    start_timer(lease, &lease->retry);
+    start_timer(lease, &lease->limit);
+    int r = hold(lease, err);
+    if (r == 0) {
+        r = wait_held(lease, err);
+    }
+    if (r < 0) {
+        kube_lease_stop(lease);
+        return r;
+    }
+    *ret = lease;
+    return 0;
+}
+
+static void timer_closed(uv_handle_t *handle)
+{
+    struct kube_lease *lease = handle->data;
+    if (--lease->open_timers == 0) {
+        free(lease);
+    }
+}
+
+void kube_lease_stop(struct kube_lease *lease)
+{
+    if (!lease) {
+        return;
+    }
+    kube_stream_close(lease->stream);
+    lease->stream = NULL;
+    uv_close((uv_handle_t *)&lease->retry, timer_closed);
+    uv_close((uv_handle_t *)&lease->limit, timer_closed);
+}

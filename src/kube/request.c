@@ -1,0 +1,224 @@
+/* Requests that block: one answer each. A controller that died is replaced and asked again, where
+ * asking twice does no harm. */
+#include "kube/internal.h"
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TRIES = 3 };
+
+struct exchange {
+    const char *method;
+    const char *path;
+    const char *content_type;
+    const char *body; /* or NULL */
+    bool table;
+    struct buf reply;
+    long http_status;
+};
+
+static size_t collect(char *bytes, size_t size, size_t count, void *context)
+{
+    struct exchange *x = context;
+    buf_add(&x->reply, bytes, size * count);
+    return buf_failed(&x->reply) ? 0 : size * count;
+}
+
+struct curl_slist *kube_headers(bool table, const char *content_type)
+{
+    char type[128];
+    snprintf(type, sizeof type, "Content-Type: %s", content_type ? content_type : "");
+    struct curl_slist *headers = curl_slist_append(
+        NULL, table ? "Accept: application/json;as=Table;v=v1;g=meta.k8s.io, application/json"
+                    : "Accept: application/json");
+    struct curl_slist *all =
+        headers ? curl_slist_append(headers, content_type ? type : "Expect:") : NULL;
+    if (!all) {
+        curl_slist_free_all(headers);
+    }
+    return all;
+}
+
+int kube_prepare(struct kube *kube, CURL *easy, const char *path, struct muster_err *err)
+{
+    muster_auto(free) char *url = NULL;
+    if (asprintf(&url, "http://muster%s", path) < 0) {
+        url = NULL;
+        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    }
+    curl_easy_reset(easy);
+    curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, kube->home.socket);
+    curl_easy_setopt(easy, CURLOPT_PROXY, "");
+    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)KUBE_CONNECT_MS);
+    curl_easy_setopt(easy, CURLOPT_USERAGENT, "muster/" MUSTER_VERSION);
+    return curl_easy_setopt(easy, CURLOPT_URL, url) == CURLE_OK
+               ? 0
+               : muster_fail(err, MUSTER_ENOMEM, "out of memory");
+}
+
+static CURLcode transfer(struct kube *kube, struct exchange *x, struct curl_slist *headers)
+{
+    CURL *easy = kube->easy;
+    curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, x->method);
+    curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
+    curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)KUBE_REQUEST_MS);
+    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, collect);
+    curl_easy_setopt(easy, CURLOPT_WRITEDATA, x);
+    if (x->body) {
+        curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)strlen(x->body));
+        curl_easy_setopt(easy, CURLOPT_POSTFIELDS, x->body);
+    }
+    CURLcode result = curl_easy_perform(easy);
+    curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &x->http_status);
+    return result;
+}
+
+/* After a broken connection, may the request be sent again? A create might happen twice. */
+static bool may_repeat(const struct exchange *x, CURLcode result)
+{
+    return result == CURLE_COULDNT_CONNECT ||
+           (strcmp(x->method, "POST") != 0 &&
+            (result == CURLE_GOT_NOTHING || result == CURLE_RECV_ERROR ||
+             result == CURLE_SEND_ERROR || result == CURLE_PARTIAL_FILE));
+}
+
+static int attempt(struct kube *kube, struct exchange *x, CURLcode *ret_result,
+                   struct muster_err *err)
+{
+    int r = kube_prepare(kube, kube->easy, x->path, err);
+    struct curl_slist *headers = r < 0 ? NULL : kube_headers(x->table, x->content_type);
+    if (!headers) {
+        return r < 0 ? r : muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    }
+    buf_clear(&x->reply);
+    *ret_result = transfer(kube, x, headers);
+    curl_slist_free_all(headers);
+    curl_easy_setopt(kube->easy, CURLOPT_HTTPHEADER, NULL);
+    return 0;
+}
+
+static int exchange(struct kube *kube, struct exchange *x, struct muster_err *err)
+{
+    CURLcode result = CURLE_OK;
+    for (int tried = 0; tried < TRIES; tried++) {
+        int r = attempt(kube, x, &result, err);
+        if (r < 0) {
+            return r;
+        }
+        if (result == CURLE_OK) {
+            return 0;
+        }
+        if (!may_repeat(x, result)) {
+            break;
+        }
+        r = kube_ensure(kube, err);
+        if (r < 0) {
+            return r;
+        }
+    }
+    int code = result == CURLE_OPERATION_TIMEDOUT ? MUSTER_ETIMEDOUT : MUSTER_EUNAVAIL;
+    return muster_fail(err, code, "no answer from the controller to %s %s: %s", x->method, x->path,
+                       curl_easy_strerror(result));
+}
+
+static int understand(struct kube *kube, struct exchange *x, json_t **ret, struct muster_err *err)
+{
+    if (x->http_status >= 400) {
+        return kube_refuse(kube, x->http_status, buf_str(&x->reply), x->reply.used, err);
+    }
+    json_t *answer = NULL;
+    if (x->reply.used > 0 && doc_parse(x->reply.data, x->reply.used, &answer, err) < 0) {
+        return muster_wrap(err, "the controller's answer to %s %s", x->method, x->path);
+    }
+    if (ret) {
+        *ret = answer ? answer : json_object();
+    } else {
+        json_decref(answer);
+    }
+    return 0;
+}
+
+static int request(struct kube *kube, struct exchange *x, const json_t *body, json_t **ret,
+                   struct muster_err *err)
+{
+    muster_auto(free) char *text = body ? doc_print(body) : NULL;
+    if (body && !text) {
+        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    }
+    if (body && !x->content_type) {
+        x->content_type = "application/json";
+    }
+    x->body = text;
+    buf_init(&x->reply, KUBE_REPLY_BYTES_MAX);
+    int r = exchange(kube, x, err);
+    if (r == 0) {
+        r = understand(kube, x, ret, err);
+    }
+    buf_done(&x->reply);
+    return r;
+}
+
+static int on_ref(struct kube *kube, struct exchange *x, const struct kube_ref *ref,
+                  const struct kube_query *query, const json_t *body, json_t **ret,
+                  struct muster_err *err)
+{
+    muster_auto(free) char *path = kube_path(ref, query);
+    if (!path) {
+        return muster_fail(err, MUSTER_ETOOBIG, "the request's path is too long");
+    }
+    x->path = path;
+    return request(kube, x, body, ret, err);
+}
+
+int kube_get(struct kube *kube, const struct kube_ref *ref, json_t **ret, struct muster_err *err)
+{
+    return on_ref(kube, &(struct exchange){.method = "GET"}, ref, NULL, NULL, ret, err);
+}
+
+int kube_list(struct kube *kube, const struct kube_ref *ref, const struct kube_query *query,
+              json_t **ret, struct muster_err *err)
+{
+    struct exchange x = {.method = "GET", .table = query && query->table};
+    return on_ref(kube, &x, ref, query, NULL, ret, err);
+}
+
+int kube_create(struct kube *kube, const struct kube_ref *ref, const json_t *object, json_t **ret,
+                struct muster_err *err)
+{
+    struct kube_ref collection = *ref;
+    collection.name = NULL;
+    return on_ref(kube, &(struct exchange){.method = "POST"}, &collection, NULL, object, ret, err);
+}
+
+int kube_replace(struct kube *kube, const struct kube_ref *ref, const json_t *object, json_t **ret,
+                 struct muster_err *err)
+{
+    return on_ref(kube, &(struct exchange){.method = "PUT"}, ref, NULL, object, ret, err);
+}
+
+int kube_patch(struct kube *kube, const struct kube_ref *ref, const json_t *patch, json_t **ret,
+               struct muster_err *err)
+{
+    struct exchange x = {.method = "PATCH", .content_type = "application/merge-patch+json"};
+    return on_ref(kube, &x, ref, NULL, patch, ret, err);
+}
+
+int kube_delete(struct kube *kube, const struct kube_ref *ref, int64_t grace_s,
+                struct muster_err *err)
+{
+    char grace[48];
+    snprintf(grace, sizeof grace, "gracePeriodSeconds=%lld", (long long)grace_s);
+    struct kube_query query = {.more = grace_s < 0 ? NULL : grace};
+    return on_ref(kube, &(struct exchange){.method = "DELETE"}, ref, &query, NULL, NULL, err);
+}
+
+int kube_call(struct kube *kube, const char *method, const char *path, const json_t *body,
+              json_t **ret, struct muster_err *err)
+{
+    return request(kube, &(struct exchange){.method = method, .path = path}, body, ret, err);
+}

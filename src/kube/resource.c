@@ -1,0 +1,98 @@
+/* The kinds of resources.def and the paths of their objects. Pure. */
+#include "base/buf.h"
+#include "kube/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { PATH_BYTES_MAX = 64 << 10 };
+
+const struct kube_resource kube_resources[] = {
+#define R(plural, singular, kind, prefix, version, aliases)                                        \
+    {plural, singular, kind, prefix, version, aliases},
+#include "kube/resources.def"
+#undef R
+};
+const size_t kube_resource_count = sizeof kube_resources / sizeof kube_resources[0];
+
+static bool among(const char *words, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *at = words; *at; at += strspn(at, " ")) {
+        size_t word = strcspn(at, " ");
+        if (word == length && strncasecmp(at, name, length) == 0) {
+            return true;
+        }
+        at += word;
+    }
+    return false;
+}
+
+const struct kube_resource *kube_resource_find(const char *name)
+{
+    for (size_t i = 0; i < kube_resource_count; i++) {
+        const struct kube_resource *r = &kube_resources[i];
+        if (!strcasecmp(r->plural, name) || !strcasecmp(r->singular, name) ||
+            among(r->aliases, name)) {
+            return r;
+        }
+    }
+    return NULL;
+}
+
+const struct kube_resource *kube_resource_of(const json_t *object)
+{
+    const char *kind = doc_text(object, "kind", "");
+    for (size_t i = 0; i < kube_resource_count; i++) {
+        if (strcmp(kube_resources[i].kind, kind) == 0) {
+            return &kube_resources[i];
+        }
+    }
+    return NULL;
+}
+
+static void add_encoded(struct buf *out, const char *text)
+{
+    char *encoded = curl_easy_escape(NULL, text, 0);
+    buf_text(out, encoded ? encoded : "");
+    curl_free(encoded);
+}
+
+static void add_parameter(struct buf *out, char *separator, const char *name, const char *value)
+{
+    if (value) {
+        buf_format(out, "%c%s=", *separator, name);
+        add_encoded(out, value);
+        *separator = '&';
+    }
+}
+
+char *kube_path(const struct kube_ref *ref, const struct kube_query *query)
+{
+    struct buf out;
+    buf_init(&out, PATH_BYTES_MAX);
+    buf_text(&out, ref->resource->prefix);
+    /* Namespaces themselves lie in none. */
+    if (ref->namespace && strcmp(ref->resource->kind, "Namespace") != 0) {
+        buf_text(&out, "/namespaces/");
+        add_encoded(&out, ref->namespace);
+    }
+    buf_format(&out, "/%s", ref->resource->plural);
+    if (ref->name) {
+        buf_text(&out, "/");
+        add_encoded(&out, ref->name);
+    }
+    if (ref->subresource) {
+        buf_format(&out, "/%s", ref->subresource);
+    }
+    char separator = '?';
+    if (query) {
+        add_parameter(&out, &separator, "labelSelector", query->labels);
+        add_parameter(&out, &separator, "fieldSelector", query->fields);
+        if (query->more) {
+            buf_format(&out, "%c%s", separator, query->more);
+        }
+    }
+    return buf_steal(&out);
+}

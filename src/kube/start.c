@@ -1,0 +1,141 @@
+/* Finding the controller, and starting it in the background when there is none.
+ *
+ * A controller is there when the socket accepts. One that fails to start has written why into
+ * daemon.log, whose last line becomes the error. Two verbs may start one each at the same moment:
+ * the lock lets one of them live, so a child that ends is no failure while the socket answers.
+ */
+#include "kube/internal.h"
+
+#include "base/cleanup.h"
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { POLL_MS = 5, LOSER_MS = 3000, LOG_TAIL_BYTES = 4096 };
+
+static bool answers(const struct kube *kube)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", kube->home.socket);
+    muster_auto(close) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    return fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0;
+}
+
+/* In the child: the controller's own session, its log, no descriptor or signal mask of ours. */
+static void become_controller(const struct kube *kube, int log_fd)
+{
+    setsid();
+    int null = open("/dev/null", O_RDWR);
+    dup2(null, STDIN_FILENO);
+    dup2(log_fd, STDOUT_FILENO);
+    dup2(log_fd, STDERR_FILENO);
+    close_range(STDERR_FILENO + 1, ~0U, 0);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    signal(SIGPIPE, SIG_DFL);
+    if (setenv("MUSTER_HOME", kube->home.path, 1) == 0 && chdir("/") == 0) {
+        execl("/proc/self/exe", "muster", "daemon", (char *)NULL);
+    }
+    dprintf(STDERR_FILENO, "cannot start the controller: %s\n", strerror(errno));
+    _exit(71);
+}
+
+/* What the controller said last since `start`; "" when nothing. */
+static void read_complaint(int log_fd, off_t start, char *ret, size_t size)
+{
+    struct stat info;
+    off_t from = start;
+    if (fstat(log_fd, &info) == 0 && info.st_size - from > LOG_TAIL_BYTES) {
+        from = info.st_size - LOG_TAIL_BYTES;
+    }
+    char tail[LOG_TAIL_BYTES + 1];
+    ssize_t got = pread(log_fd, tail, LOG_TAIL_BYTES, from);
+    tail[got < 0 ? 0 : got] = '\0';
+    size_t length = strlen(tail);
+    while (length > 0 && tail[length - 1] == '\n') {
+        tail[--length] = '\0';
+    }
+    const char *last = strrchr(tail, '\n');
+    last = last ? last + 1 : tail;
+    /* A program's own error line says who speaks; we say it ourselves. */
+    last += strncmp(last, "muster: ", 8) == 0 ? 8 : 0;
+    snprintf(ret, size, "%s", last);
+}
+
+static int gave_up(int log_fd, off_t start, const char *log_path, int status,
+                   struct muster_err *err)
+{
+    char why[400];
+    read_complaint(log_fd, start, why, sizeof why);
+    int exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+    int code = exit_code == muster_code_exit(MUSTER_ECREATE) ? MUSTER_ECREATE : MUSTER_EUNAVAIL;
+    if (*why) {
+        return muster_fail(err, code, "the controller did not start: %s", why);
+    }
+    return muster_fail(err, code, "the controller did not start and said nothing; see %s",
+                       log_path);
+}
+
+static int wait_for(struct kube *kube, pid_t child, int log_fd, off_t start, const char *log_path,
+                    struct muster_err *err)
+{
+    int status = 0;
+    bool ended = false;
+    for (int64_t waited_ms = 0, limit_ms = KUBE_START_MS; waited_ms < limit_ms;
+         waited_ms += POLL_MS) {
+        if (answers(kube)) {
+            return 0;
+        }
+        if (!ended && waitpid(child, &status, WNOHANG) == child) {
+            ended = true;
+            /* Only the loser of a race ends in order; then the winner is about to answer. */
+            limit_ms = WIFEXITED(status) && WEXITSTATUS(status) == 0 ? waited_ms + LOSER_MS : 0;
+        }
+        usleep(POLL_MS * 1000);
+    }
+    return answers(kube) ? 0 : gave_up(log_fd, start, log_path, status, err);
+}
+
+static int start_controller(struct kube *kube, struct muster_err *err)
+{
+    muster_auto(free) char *log_path = home_file(&kube->home, "daemon.log");
+    if (!log_path) {
+        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    }
+    muster_auto(close) int log_fd = open(log_path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (log_fd < 0) {
+        return muster_fail(err, MUSTER_ECREATE, "cannot write %s: %s", log_path, strerror(errno));
+    }
+    off_t start = lseek(log_fd, 0, SEEK_END);
+    pid_t child = fork();
+    if (child < 0) {
+        return muster_fail(err, MUSTER_EOS, "cannot start a process: %s", strerror(errno));
+    }
+    if (child == 0) {
+        become_controller(kube, log_fd);
+    }
+    return wait_for(kube, child, log_fd, start, log_path, err);
+}
+
+int kube_ensure(struct kube *kube, struct muster_err *err)
+{
+    if (answers(kube)) {
+        return 0;
+    }
+    if (kube->start == KUBE_RUNNING) {
+        return muster_fail(err, MUSTER_EUNAVAIL, "no controller runs in %s (muster up starts one)",
+                           kube->home.path);
+    }
+    return start_controller(kube, err);
+}
