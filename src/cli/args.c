@@ -1,0 +1,294 @@
+/* See args.h. */
+#include "cli/args.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OPTIONS_MAX = 48, NAME_BYTES = 64 };
+
+/* The line being read. */
+struct reader {
+    struct args args;
+    int argc;
+    char **argv;
+    int at;
+    struct muster_err *err;
+};
+
+static int unknown_option(struct reader *r, const char *name, size_t length)
+{
+    char given[NAME_BYTES];
+    snprintf(given, sizeof given, "%.*s", (int)length, name);
+    const char *known[OPTIONS_MAX] = {"help"};
+    size_t count = 1;
+    for (const struct cli_item *o = NULL;
+         count < OPTIONS_MAX && (o = cli_next(r->args.command, o, CLI_ITEM_OPTION));) {
+        known[count++] = o->name;
+    }
+    const char *near = cli_nearest(given, known, count);
+    const char *verb = r->args.command->name;
+    if (near) {
+        return muster_fail(r->err, MUSTER_EINVAL,
+                           "%s: unknown option --%s; did you mean --%s? (muster %s --help)", verb,
+                           given, near, verb);
+    }
+    return muster_fail(r->err, MUSTER_EINVAL, "%s: unknown option --%s (muster %s --help)", verb,
+                       given, verb);
+}
+
+static void give(struct reader *r, const struct cli_item *option, const char *value)
+{
+    r->args.given[r->args.given_count++] = (struct args_given){option, value};
+}
+
+static int missing(struct reader *r, const struct cli_item *option)
+{
+    return muster_fail(r->err, MUSTER_EINVAL, "%s: --%s needs a value: %s", r->args.command->name,
+                       option->name, option->argument);
+}
+
+/* `inline_value` is what follows "=" or a letter, or NULL. */
+static int take_value(struct reader *r, const struct cli_item *option, const char *inline_value)
+{
+    if (!inline_value) {
+        if (r->at + 1 >= r->argc) {
+            return missing(r, option);
+        }
+        inline_value = r->argv[++r->at];
+    }
+    give(r, option, inline_value);
+    return 0;
+}
+
+static int read_long(struct reader *r, const char *name)
+{
+    size_t length = strcspn(name, "=");
+    const struct cli_item *option = cli_option_find(r->args.command, name, length, 0);
+    if (!option) {
+        return unknown_option(r, name, length);
+    }
+    const char *value = name[length] == '=' ? name + length + 1 : NULL;
+    if (option->argument) {
+        return take_value(r, option, value);
+    }
+    if (value && strcmp(value, "true") != 0) {
+        return muster_fail(r->err, MUSTER_EINVAL, "%s: --%s takes no value", r->args.command->name,
+                           option->name);
+    }
+    give(r, option, "");
+    return 0;
+}
+
+static int read_letters(struct reader *r, const char *letters)
+{
+    for (; *letters; letters++) {
+        const struct cli_item *option = cli_option_find(r->args.command, NULL, 0, *letters);
+        if (!option) {
+            return muster_fail(r->err, MUSTER_EINVAL, "%s: unknown option -%c (muster %s --help)",
+                               r->args.command->name, *letters, r->args.command->name);
+        }
+        if (option->argument) {
+            const char *rest = letters + 1 + (letters[1] == '=');
+            return take_value(r, option, *rest ? rest : NULL);
+        }
+        give(r, option, "");
+    }
+    return 0;
+}
+
+static void take_operand(struct reader *r, const char *word)
+{
+    r->args.operands[r->args.operand_count++] = word;
+}
+
+static void take_rest(struct reader *r)
+{
+    while (r->at < r->argc) {
+        take_operand(r, r->argv[r->at++]);
+    }
+}
+
+static bool starts_command(const struct reader *r)
+{
+    return strcmp(r->args.command->name, "run") == 0 && args_flag(&r->args, "ranks");
+}
+
+static int read_word(struct reader *r)
+{
+    const char *word = r->argv[r->at];
+    if (strcmp(word, "--") == 0 && !r->args.separated) {
+        r->args.separated = true;
+        r->args.separated_after = r->args.operand_count;
+        r->at++;
+        take_rest(r);
+        return 0;
+    }
+    if (word[0] == '-' && word[1] == '-') {
+        return read_long(r, word + 2);
+    }
+    if (word[0] == '-' && word[1]) {
+        return read_letters(r, word + 1);
+    }
+    if (starts_command(r)) {
+        take_rest(r);
+    } else {
+        take_operand(r, word);
+    }
+    return 0;
+}
+
+int args_parse(const struct cli_command *command, int argc, char **argv, struct args *ret,
+               struct muster_err *err)
+{
+    struct reader r = {.argc = argc, .argv = argv, .err = err};
+    size_t letters = 1;
+    for (int i = 0; i < argc; i++) {
+        letters += strlen(argv[i]);
+    }
+    r.args.command = command;
+    r.args.given = calloc(letters + (size_t)argc, sizeof *r.args.given);
+    r.args.operands = calloc((size_t)argc + 1, sizeof *r.args.operands);
+    if (!r.args.given || !r.args.operands) {
+        args_done(&r.args);
+        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    }
+    for (; r.at < r.argc; r.at++) {
+        int failed = read_word(&r);
+        if (failed < 0) {
+            args_done(&r.args);
+            return failed;
+        }
+    }
+    *ret = r.args;
+    return 0;
+}
+
+void args_done(struct args *args)
+{
+    free(args->given);
+    free(args->operands);
+    *args = (struct args){0};
+}
+
+static const struct cli_item *known(const struct args *args, const char *name)
+{
+    const struct cli_item *option = cli_option_find(args->command, name, strlen(name), 0);
+    assert(option);
+    return option;
+}
+
+const char *args_each(const struct args *args, const char *option, size_t *at)
+{
+    const struct cli_item *wanted = known(args, option);
+    while (*at < args->given_count) {
+        const struct args_given *g = &args->given[(*at)++];
+        if (g->option == wanted) {
+            return g->value;
+        }
+    }
+    return NULL;
+}
+
+const char *args_value(const struct args *args, const char *option)
+{
+    const char *last = known(args, option)->otherwise;
+    size_t at = 0;
+    for (const char *value; (value = args_each(args, option, &at));) {
+        last = value;
+    }
+    return last;
+}
+
+bool args_flag(const struct args *args, const char *option)
+{
+    size_t at = 0;
+    return args_each(args, option, &at) != NULL;
+}
+
+int args_number(const struct args *args, const char *option, int64_t least, int64_t most,
+                int64_t *ret, struct muster_err *err)
+{
+    const char *text = args_value(args, option);
+    if (!text) {
+        return 0;
+    }
+    char *end;
+    errno = 0;
+    long long number = strtoll(text, &end, 10);
+    if (end == text || *end || errno || number < least || number > most) {
+        return muster_fail(err, MUSTER_EINVAL,
+                           "%s: --%s must be a number from %lld to %lld, not '%s'",
+                           args->command->name, option, (long long)least, (long long)most, text);
+    }
+    *ret = number;
+    return 0;
+}
+
+/* One "90", "1h" or "250ms" of a duration; the rest in *end. Negative when it is none. */
+static int64_t read_span(const char *text, const char **end)
+{
+    static const struct {
+        const char *unit;
+        int64_t ms;
+    } units[] = {{"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}, {"d", 86400000}};
+    char *after;
+    errno = 0;
+    double number = strtod(text, &after);
+    if (after == text || errno || !(number >= 0 && number < 1e9)) {
+        return -1;
+    }
+    *end = after;
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        size_t length = strlen(units[i].unit);
+        if (strncmp(after, units[i].unit, length) == 0) {
+            *end = after + length;
+            return (int64_t)(number * (double)units[i].ms);
+        }
+    }
+    return *after ? -1 : (int64_t)(number * 1000);
+}
+
+int args_duration(const struct args *args, const char *option, int64_t *ret_ms,
+                  struct muster_err *err)
+{
+    const char *text = args_value(args, option);
+    if (!text) {
+        return 0;
+    }
+    int64_t total_ms = 0;
+    const char *at = text;
+    do {
+        int64_t span_ms = read_span(at, &at);
+        if (span_ms < 0) {
+            return muster_fail(err, MUSTER_EINVAL,
+                               "%s: --%s must be a duration such as 30s, 10m or 1h30m, not '%s'",
+                               args->command->name, option, text);
+        }
+        total_ms += span_ms;
+    } while (*at);
+    *ret_ms = total_ms;
+    return 0;
+}
+
+int args_choice(const struct args *args, const char *option, const char **ret,
+                struct muster_err *err)
+{
+    const char *text = args_value(args, option);
+    if (!text) {
+        return 0;
+    }
+    const char *words = known(args, option)->argument;
+    for (const char *at = words; *at; at += strspn(at, "|")) {
+        size_t length = strcspn(at, "|");
+        if (strlen(text) == length && strncmp(at, text, length) == 0) {
+            *ret = text;
+            return 0;
+        }
+        at += length;
+    }
+    return muster_fail(err, MUSTER_EINVAL, "%s: --%s must be one of %s, not '%s'",
+                       args->command->name, option, words, text);
+}

@@ -1,0 +1,27 @@
+/* Lines of "Label:  value" whose values stand in one column as long as no other line comes between:
+ * what Go's tabwriter does to kubectl's describe.
+ *
+ * Layer: cli; pure. Ownership: init/done.
+ */
+#pragma once
+
+#include "base/buf.h"
+
+enum { COLUMNS_LINES_MAX = 4096 };
+
+struct columns {
+    struct buf *out;
+    struct buf held; /* "label\0value\0" of the lines waiting for their width */
+    size_t lines;
+    size_t width;
+};
+
+void columns_init(struct columns *c, struct buf *out);
+void columns_done(struct columns *c); /* prints what waits */
+
+/* "  Label:  value", indented by 2 * level; no value: a heading, which ends the run of lines. */
+void columns_line(struct columns *c, int level, const char *label, const char *value);
+/* The value alone, in the column of the line above. */
+void columns_more(struct columns *c, const char *value);
+/* A line of text, indented. */
+void columns_text(struct columns *c, int level, const char *text);

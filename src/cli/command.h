@@ -1,0 +1,52 @@
+/* The command table as data, made from commands.def.
+ *
+ * Layer: cli; pure. Static data.
+ */
+#pragma once
+
+#include <stddef.h>
+
+struct cli;
+
+enum cli_item_kind { CLI_ITEM_END, CLI_ITEM_OPTION, CLI_ITEM_EXAMPLE };
+
+/* A row under a command: an option or an example. */
+struct cli_item {
+    enum cli_item_kind kind;
+    const char *name;      /* the option's long name; the example's command line */
+    char letter;           /* 0: none */
+    const char *argument;  /* NULL: a flag */
+    const char *otherwise; /* the value when not given, or NULL */
+    const char *help;
+};
+
+struct cli_command {
+    const char *name;
+    /* The verb: an exit status, or a negative muster code with cli->err filled. */
+    int (*run)(struct cli *cli);
+    const char *operands;  /* "KIND [NAME…]" */
+    const char *completes; /* "kind name" */
+    const char *summary;
+    const char *detail; /* "" when the summary says all */
+    const struct cli_item *items;
+};
+
+extern const struct cli_command cli_commands[];
+extern const size_t cli_command_count;
+
+/* NULL when there is none of that name. */
+const struct cli_command *cli_command_find(const char *name);
+
+/* By long name, or by letter (name NULL); NULL when the command has no such option. Every command
+ * has --help. */
+const struct cli_item *cli_option_find(const struct cli_command *command, const char *name,
+                                       size_t length, char letter);
+
+extern const struct cli_item cli_help_option;
+
+/* The next row of a kind after `at` (NULL: the first), NULL at the end. */
+const struct cli_item *cli_next(const struct cli_command *command, const struct cli_item *at,
+                                enum cli_item_kind kind);
+
+/* The word of `words` (count of them) that `word` was probably meant to be, or NULL. */
+const char *cli_nearest(const char *word, const char *const *words, size_t count);

@@ -1,0 +1,11 @@
+/* Copying files and folders. Layer: cli (does I/O). */
+#pragma once
+
+#include <muster/err.h>
+
+/* cp -r: a file to a file, a folder's content into a folder (made when missing). Links are copied
+ * as links, sockets and devices are left out. Times and modes are kept as far as they may. */
+int copy_tree(const char *from, const char *to, struct muster_err *err);
+
+/* Appends a file's bytes to another. */
+int copy_append(const char *from, const char *to, struct muster_err *err);

@@ -1,0 +1,110 @@
+/* muster cp: files out of a pod, through its mounts and working directory on this machine. */
+#include "cli/verbs.h"
+
+#include "base/file.h"
+#include "cli/copy.h"
+#include "cli/place.h"
+#include "cli/ranks.h"
+#include "cli/target.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { NAME_BYTES = 512 };
+
+/* The job's first rank. */
+static int first_pod(struct cli *cli, const char *job, json_t **ret)
+{
+    char labels[NAME_BYTES];
+    snprintf(labels, sizeof labels, "training.kubeflow.org/job-name=%s", job);
+    struct kube_ref ref = {kube_resource_find("pods"), cli_namespace(cli), NULL, NULL};
+    struct kube_query query = {.labels = labels};
+    muster_auto(doc) json_t *list = NULL;
+    int r = kube_list(cli->kube, &ref, &query, &list, &cli->err);
+    if (r < 0) {
+        return r;
+    }
+    muster_auto(doc) json_t *pods = ranks_sort(doc_at(list, "items"));
+    if (json_array_size(pods) == 0) {
+        return muster_fail(&cli->err, MUSTER_ENOENT, "job %s has no pods (any more)", job);
+    }
+    *ret = json_incref(json_array_get(pods, 0));
+    return 0;
+}
+
+static int find_pod(struct cli *cli, const char *word, json_t **ret)
+{
+    struct target target;
+    muster_auto(doc) json_t *object = NULL;
+    int r = target_read(cli, word, &target);
+    if (r == 0) {
+        r = target_find(cli, cli_namespace(cli), true, &target, &object);
+    }
+    if (r < 0) {
+        return r;
+    }
+    if (strcmp(target.resource->kind, "PyTorchJob") == 0) {
+        return first_pod(cli, target.name, ret);
+    }
+    if (strcmp(target.resource->kind, "Pod") != 0) {
+        return muster_fail(&cli->err, MUSTER_EINVAL, "cp: only jobs and pods have files");
+    }
+    *ret = muster_take(object);
+    return 0;
+}
+
+/* cp's rule: into a folder that exists under the source's own name, else as DEST. */
+static char *destination(const char *from, const char *to)
+{
+    struct stat info;
+    const char *slash = strrchr(from, '/');
+    bool folder = stat(to, &info) == 0 && S_ISDIR(info.st_mode);
+    return folder ? file_join(to, slash ? slash + 1 : from) : strdup(to);
+}
+
+static int copy_out(struct cli *cli, const json_t *pod, const char *path, const char *to)
+{
+    const char *container = args_value(&cli->args, "container");
+    muster_auto(doc) json_t *place = NULL;
+    int r = place_get(cli, doc_text(pod, "metadata.namespace", "default"),
+                      doc_text(pod, "metadata.name", ""),
+                      container ? container : ranks_main_container(pod), &place);
+    if (r < 0) {
+        return r;
+    }
+    muster_auto(free) char *from = place_resolve(place, path);
+    for (size_t n = from ? strlen(from) : 0; n > 1 && from[n - 1] == '/'; n--) {
+        from[n - 1] = '\0';
+    }
+    if (from && !file_exists(from)) {
+        return muster_fail(
+            &cli->err, MUSTER_ENOENT, "%s has no %s (looked for %s; its working directory is %s)",
+            doc_text(pod, "metadata.name", ""), path, from, doc_text(place, "cwd", "unknown"));
+    }
+    muster_auto(free) char *dest = from ? destination(from, to) : NULL;
+    return dest ? copy_tree(from, dest, &cli->err)
+                : muster_fail(&cli->err, MUSTER_ENOMEM, "out of memory");
+}
+
+int cli_cp(struct cli *cli)
+{
+    int r = cli_expect_operands(cli, 2, 2);
+    if (r < 0) {
+        return r;
+    }
+    const char *source = cli->args.operands[0];
+    const char *colon = strchr(source, ':');
+    if (!colon || colon == source || !colon[1]) {
+        return muster_fail(&cli->err, MUSTER_EINVAL,
+                           "cp: the source must be JOB:PATH or POD:PATH, not '%s'", source);
+    }
+    muster_auto(free) char *name = strndup(source, (size_t)(colon - source));
+    muster_auto(doc) json_t *pod = NULL;
+    r = cli_connect(cli, KUBE_START);
+    if (r == 0) {
+        r = find_pod(cli, name, &pod);
+    }
+    return r < 0 ? r : copy_out(cli, pod, colon + 1, cli->args.operands[1]);
+}

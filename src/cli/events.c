@@ -1,0 +1,136 @@
+/* muster events: what happened, oldest first; with -w, what happens. */
+#include "cli/verbs.h"
+
+#include "base/buf.h"
+#include "cli/age.h"
+#include "cli/eventlist.h"
+#include "cli/target.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct printer {
+    struct cli *cli;
+    const char *name; /* only about objects of this name, or of the job of this name */
+    const char *format;
+    json_t *first; /* with --watch: what the first list holds, until it is printed */
+};
+
+/* Events of a job are its own and those of its pods, which are named after it. */
+static bool about(const struct printer *p, const json_t *event)
+{
+    const char *object = doc_text(event, "involvedObject.name", "");
+    size_t length = p->name ? strlen(p->name) : 0;
+    return !p->name || strcmp(object, p->name) == 0 ||
+           (strncmp(object, p->name, length) == 0 &&
+            (strncmp(object + length, "-master-", 8) == 0 ||
+             strncmp(object + length, "-worker-", 8) == 0));
+}
+
+static int print_line(const struct printer *p, const json_t *event)
+{
+    char age[AGE_BYTES];
+    long long count = (long long)doc_int(event, "count", 1);
+    char times[32] = "";
+    if (count > 1) {
+        snprintf(times, sizeof times, " (x%lld)", count);
+    }
+    printf("%-8s %-8s %-24s %s/%s  %s%s\n",
+           age_since(eventlist_time(event), cli_now_unix_ms(), age),
+           doc_text(event, "type", "Normal"), doc_text(event, "reason", ""),
+           doc_text(event, "involvedObject.kind", ""), doc_text(event, "involvedObject.name", ""),
+           doc_text(event, "message", ""), times);
+    return cli_print("", &p->cli->err);
+}
+
+static int print_event(const struct printer *p, const json_t *event)
+{
+    if (!about(p, event)) {
+        return 0;
+    }
+    return p->format ? cli_print_doc(event, p->format, &p->cli->err) : print_line(p, event);
+}
+
+static void changed(void *context, enum kube_change change, const json_t *event)
+{
+    const struct printer *p = context;
+    if (p->first) {
+        json_array_append(p->first, (json_t *)(uintptr_t)event);
+    } else if (change != KUBE_DELETED && print_event(p, event) < 0) {
+        uv_stop(&p->cli->loop);
+    }
+}
+
+static int print_all(const struct printer *p, const json_t *items)
+{
+    muster_auto(doc) json_t *sorted = eventlist_sort(items);
+    muster_auto(doc) json_t *chosen = json_array();
+    size_t i;
+    json_t *event;
+    json_array_foreach (sorted, i, event) {
+        if (about(p, event)) {
+            json_array_append(chosen, event);
+        }
+    }
+    if (p->format) {
+        muster_auto(doc) json_t *list =
+            json_pack("{s:s, s:s, s:O}", "apiVersion", "v1", "kind", "List", "items", chosen);
+        return cli_print_doc(list, p->format, &p->cli->err);
+    }
+    if (json_array_size(chosen) == 0) {
+        fprintf(stderr, "No events.\n");
+    }
+    int r = 0;
+    json_array_foreach (chosen, i, event) {
+        r = r < 0 ? r : print_line(p, event);
+    }
+    return r;
+}
+
+static int print_once(const struct printer *p, const struct kube_ref *ref)
+{
+    muster_auto(doc) json_t *list = NULL;
+    int r = kube_list(p->cli->kube, ref, NULL, &list, &p->cli->err);
+    return r < 0 ? r : print_all(p, doc_at(list, "items"));
+}
+
+static int watch(struct printer *p, const struct kube_ref *ref)
+{
+    struct kube_watch *watch = NULL;
+    struct kube_watch_events events = {changed, p};
+    muster_auto(doc) json_t *first = json_array();
+    p->first = first;
+    int r = kube_watch_start(p->cli->kube, ref, NULL, &events, &watch, &p->cli->err);
+    p->first = NULL;
+    if (r == 0) {
+        r = print_all(p, first);
+    }
+    if (r == 0) {
+        uv_run(&p->cli->loop, UV_RUN_DEFAULT);
+    }
+    kube_watch_stop(watch);
+    return r;
+}
+
+int cli_events(struct cli *cli)
+{
+    struct printer p = {.cli = cli};
+    struct target target = {0};
+    int r = args_choice(&cli->args, "output", &p.format, &cli->err);
+    if (r == 0) {
+        r = cli_expect_operands(cli, 0, 1);
+    }
+    if (r == 0 && cli->args.operand_count) {
+        r = target_read(cli, cli->args.operands[0], &target);
+        p.name = target.name;
+    }
+    if (r == 0) {
+        r = cli_connect(cli, KUBE_START);
+    }
+    if (r < 0) {
+        return r;
+    }
+    struct kube_ref ref = {kube_resource_find("events"), cli_namespace(cli), NULL, NULL};
+    return args_flag(&cli->args, "watch") ? watch(&p, &ref) : print_once(&p, &ref);
+}

@@ -1,0 +1,258 @@
+/* See follow.h. */
+#include "cli/follow.h"
+
+#include "base/buf.h"
+#include "cli/place.h"
+#include "cli/progress.h"
+#include "cli/ranks.h"
+#include "cli/verdict.h"
+#include "job/annotations.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NOTES_BYTES_MAX = 64 << 10, DRAIN_MS = 5000, SELECTOR_BYTES = 256 };
+
+static const int ending_signals[] = {SIGINT, SIGTERM, SIGHUP};
+
+static void say(struct follow *f, struct buf *lines)
+{
+    for (const char *at = buf_str(lines); *at;) {
+        size_t length = strcspn(at, "\n");
+        screen_note(f->screen, "%.*s", (int)length, at);
+        at += length + (at[length] == '\n');
+    }
+    buf_done(lines);
+}
+
+/* Where a pod's files lie is asked while the pod is there: it may be cleaned up at the end. */
+static void learn_place(struct followed_job *j, const json_t *pod)
+{
+    const char *name = doc_text(pod, "metadata.name", "");
+    const char *container = ranks_main_container(pod);
+    const json_t *status = ranks_container_status(pod, container);
+    bool started = doc_at(status, "state.running") || doc_at(status, "state.terminated");
+    json_t *place = NULL;
+    if (started && !json_object_get(j->places, name) &&
+        place_get(j->follow->cli, j->namespace, name, container, &place) == 0) {
+        json_object_set_new(j->places, name, place);
+    }
+}
+
+static void pod_changed(void *context, enum kube_change change, const json_t *pod)
+{
+    struct followed_job *j = context;
+    const char *name = doc_text(pod, "metadata.name", "");
+    const json_t *before = json_object_get(j->pods, name);
+    const char *uid = doc_text(pod, "metadata.uid", "");
+    if (before && strcmp(doc_text(before, "metadata.uid", ""), uid) != 0) {
+        before = NULL; /* made again under the same name */
+        json_object_del(j->places, name);
+    }
+    struct buf notes;
+    buf_init(&notes, NOTES_BYTES_MAX);
+    if (change != KUBE_DELETED) {
+        progress_pod(before, pod, j->follow->quiet, &notes);
+    }
+    say(j->follow, &notes);
+    json_object_set(j->pods, name, (json_t *)(uintptr_t)pod);
+    podlogs_pod(j->logs, pod, change == KUBE_DELETED);
+    learn_place(j, pod);
+}
+
+static void job_changed(void *context, enum kube_change change, const json_t *job)
+{
+    struct followed_job *j = context;
+    if (strcmp(doc_text(job, "metadata.uid", ""), doc_text(j->object, "metadata.uid", "")) != 0) {
+        j->deleted = true; /* another one has its name now */
+    } else {
+        struct buf notes;
+        buf_init(&notes, NOTES_BYTES_MAX);
+        progress_job(j->object, job, j->follow->quiet, &notes);
+        say(j->follow, &notes);
+        json_decref(j->object);
+        j->object = json_incref((json_t *)(uintptr_t)job);
+        j->deleted = j->deleted || change == KUBE_DELETED;
+    }
+    if (!j->over && verdict_of(j->object, NULL, j->deleted).end != VERDICT_RUNNING) {
+        j->over = true;
+        j->over_ms = cli_now_ms();
+    }
+}
+
+/* Ends the job as the lease's closing would, but with our word why. */
+static void ask_to_stop(struct followed_job *j, const char *why)
+{
+    struct kube_ref ref = {kube_resource_find("pytorchjobs"), j->namespace, j->name, NULL};
+    muster_auto(doc) json_t *patch =
+        json_pack("{s:{s:{s:s}}}", "metadata", "annotations", JOB_NOTE_STOP, why);
+    if (kube_patch(j->follow->cli->kube, &ref, patch, NULL, &j->follow->cli->err) < 0) {
+        screen_note(j->follow->screen, "cannot end job %s: %s", j->name, j->follow->cli->err.text);
+    }
+}
+
+static void kill_pods(struct followed_job *j)
+{
+    const char *name;
+    json_t *pod;
+    json_object_foreach (j->pods, name, pod) {
+        struct kube_ref ref = {kube_resource_find("pods"), j->namespace, name, NULL};
+        kube_delete(j->follow->cli->kube, &ref, 0, NULL);
+    }
+}
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+    struct follow *f = handle->data;
+    if (!f->signal) {
+        f->signal = number;
+        screen_note(f->screen, "ending (again: kill at once)");
+        for (size_t i = 0; i < f->job_count; i++) {
+            if (!f->jobs[i].over) {
+                ask_to_stop(&f->jobs[i],
+                            number == SIGINT ? "interrupted (Ctrl-C)" : "its muster run was ended");
+            }
+        }
+        return;
+    }
+    f->killed = true;
+    for (size_t i = 0; i < f->job_count; i++) {
+        kill_pods(&f->jobs[i]);
+    }
+}
+
+void follow_init(struct follow *follow, struct cli *cli, struct screen *screen, bool quiet)
+{
+    *follow = (struct follow){.cli = cli, .screen = screen, .quiet = quiet};
+    for (size_t i = 0; i < sizeof ending_signals / sizeof ending_signals[0]; i++) {
+        uv_signal_init(&cli->loop, &follow->signals[i]);
+        follow->signals[i].data = follow;
+        uv_signal_start(&follow->signals[i], on_signal, ending_signals[i]);
+        follow->open_signals++;
+    }
+}
+
+static int start_watches(struct followed_job *j)
+{
+    struct cli *cli = j->follow->cli;
+    char labels[SELECTOR_BYTES];
+    snprintf(labels, sizeof labels, "training.kubeflow.org/job-name=%s", j->name);
+    struct kube_query query = {.labels = labels};
+    struct kube_ref pods = {kube_resource_find("pods"), j->namespace, NULL, NULL};
+    struct kube_ref job = {kube_resource_find("pytorchjobs"), j->namespace, j->name, NULL};
+    int r = kube_watch_start(cli->kube, &pods, &query, &(struct kube_watch_events){pod_changed, j},
+                             &j->pod_watch, &cli->err);
+    return r < 0 ? r
+                 : kube_watch_start(cli->kube, &job, NULL,
+                                    &(struct kube_watch_events){job_changed, j}, &j->job_watch,
+                                    &cli->err);
+}
+
+int follow_add(struct follow *follow, const json_t *job, bool several)
+{
+    if (follow->job_count == FOLLOW_JOBS_MAX) {
+        return muster_fail(&follow->cli->err, MUSTER_ETOOBIG, "more than %d jobs at once",
+                           FOLLOW_JOBS_MAX);
+    }
+    struct followed_job *j = &follow->jobs[follow->job_count++];
+    *j = (struct followed_job){.follow = follow, .started_ms = cli_now_ms()};
+    j->object = json_deep_copy(job);
+    j->name = strdup(doc_text(job, "metadata.name", ""));
+    j->namespace = strdup(doc_text(job, "metadata.namespace", "default"));
+    j->pods = json_object();
+    j->places = json_object();
+    if (several && j->name) {
+        snprintf(j->group, sizeof j->group, "%s ", j->name);
+    }
+    struct podlogs_options options = {
+        .all = true, .follow = true, .prefixes = true, .group = j->group};
+    j->logs = podlogs_new(follow->cli, follow->screen, &options);
+    if (!j->object || !j->name || !j->namespace || !j->pods || !j->places || !j->logs) {
+        return muster_fail(&follow->cli->err, MUSTER_ENOMEM, "out of memory");
+    }
+    return start_watches(j);
+}
+
+/* Logs that do not end soon after the job are left: workers may outlive a succeeded Master. */
+static bool is_done(const struct followed_job *j)
+{
+    return j->over && (podlogs_idle(j->logs) || cli_now_ms() - j->over_ms > DRAIN_MS);
+}
+
+static bool all_done(const struct follow *f)
+{
+    for (size_t i = 0; i < f->job_count; i++) {
+        if (!is_done(&f->jobs[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The reader of our output has gone: nobody waits for this run. */
+static void check_output(struct follow *f)
+{
+    if (f->screen->write_errno && !f->signal) {
+        f->signal = SIGPIPE;
+        for (size_t i = 0; i < f->job_count; i++) {
+            ask_to_stop(&f->jobs[i], "the output of its muster run was closed");
+        }
+    }
+}
+
+/* Rotation has changed the lists of log files meanwhile. */
+static void refresh_places(struct followed_job *j)
+{
+    const char *name;
+    json_t *pod;
+    json_object_foreach (j->pods, name, pod) {
+        json_t *place = NULL;
+        if (json_object_get(j->places, name) &&
+            place_get(j->follow->cli, j->namespace, name, ranks_main_container(pod), &place) == 0) {
+            json_object_set_new(j->places, name, place);
+        }
+    }
+}
+
+void follow_run(struct follow *follow)
+{
+    while (!all_done(follow) && !follow->killed) {
+        uv_run(&follow->cli->loop, UV_RUN_ONCE);
+        check_output(follow);
+    }
+    for (size_t i = 0; i < follow->job_count && !follow->killed; i++) {
+        refresh_places(&follow->jobs[i]);
+    }
+}
+
+void follow_done(struct follow *follow)
+{
+    for (int i = 0; i < follow->open_signals; i++) {
+        uv_close((uv_handle_t *)&follow->signals[i], NULL);
+    }
+    for (size_t i = 0; i < follow->job_count; i++) {
+        struct followed_job *j = &follow->jobs[i];
+        podlogs_free(j->logs);
+        kube_watch_stop(j->pod_watch);
+        kube_watch_stop(j->job_watch);
+        json_decref(j->object);
+        json_decref(j->pods);
+        json_decref(j->places);
+        free(j->name);
+        free(j->namespace);
+    }
+    uv_run(&follow->cli->loop, UV_RUN_NOWAIT); /* the signal handles live in *follow */
+}
+
+json_t *follow_pods(const struct followed_job *job)
+{
+    muster_auto(doc) json_t *list = json_array();
+    const char *name;
+    json_t *pod;
+    json_object_foreach (job->pods, name, pod) {
+        json_array_append(list, pod);
+    }
+    return ranks_sort(list);
+}

@@ -1,0 +1,216 @@
+/* muster logs: one pod's, or those of a job's ranks. */
+#include "cli/verbs.h"
+
+#include "cli/podlogs.h"
+#include "cli/ranks.h"
+#include "cli/target.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PARAMETERS_BYTES = 256, SELECTOR_BYTES = 256 };
+
+struct reader {
+    struct cli *cli;
+    struct screen screen;
+    struct podlogs *logs;
+    char parameters[PARAMETERS_BYTES];
+    char selector[SELECTOR_BYTES]; /* of the pods to read; "" for a single pod */
+    char fields[SELECTOR_BYTES];   /* the single pod's name */
+    const char *job;               /* whose end ends --follow, or NULL */
+    bool job_over;
+    bool pods_over;
+    json_t *pods; /* followed: uid -> whether it has ended */
+};
+
+static int read_parameters(struct reader *r)
+{
+    const struct args *args = &r->cli->args;
+    int64_t tail = -1;
+    int64_t since_ms = -1;
+    int failed = args_number(args, "tail", 0, INT_MAX, &tail, &r->cli->err);
+    if (failed == 0) {
+        failed = args_duration(args, "since", &since_ms, &r->cli->err);
+    }
+    size_t used = 0;
+    if (tail >= 0) {
+        used += (size_t)snprintf(r->parameters + used, PARAMETERS_BYTES - used, "&tailLines=%lld",
+                                 (long long)tail);
+    }
+    if (since_ms >= 0) {
+        used += (size_t)snprintf(r->parameters + used, PARAMETERS_BYTES - used,
+                                 "&sinceSeconds=%lld", (long long)(since_ms + 999) / 1000);
+    }
+    if (args_flag(args, "timestamps")) {
+        used += (size_t)snprintf(r->parameters + used, PARAMETERS_BYTES - used, "&timestamps=true");
+    }
+    if (args_flag(args, "previous")) {
+        snprintf(r->parameters + used, PARAMETERS_BYTES - used, "&previous=true");
+    }
+    return failed;
+}
+
+/* Which pods: by -l, all of them, a job's, or one. */
+static int choose_pods(struct reader *r)
+{
+    struct cli *cli = r->cli;
+    const char *labels = args_value(&cli->args, "selector");
+    struct target target;
+    if (cli->args.operand_count == 0) {
+        if (!labels && !args_flag(&cli->args, "all")) {
+            return muster_fail(&cli->err, MUSTER_EINVAL,
+                               "logs: name a job or a pod, or say -l SELECTOR or --all");
+        }
+        snprintf(r->selector, sizeof r->selector, "%s", labels ? labels : "");
+        return 0;
+    }
+    int failed = target_read(cli, cli->args.operands[0], &target);
+    if (failed == 0) {
+        failed = target_find(cli, cli_namespace(cli), true, &target, NULL);
+    }
+    if (failed < 0) {
+        return failed;
+    }
+    if (strcmp(target.resource->kind, "PyTorchJob") == 0) {
+        r->job = target.name;
+        snprintf(r->selector, sizeof r->selector, "training.kubeflow.org/job-name=%s", target.name);
+    } else if (strcmp(target.resource->kind, "Pod") == 0) {
+        snprintf(r->fields, sizeof r->fields, "metadata.name=%s", target.name);
+    } else {
+        return muster_fail(&cli->err, MUSTER_EINVAL, "logs: only jobs and pods have logs");
+    }
+    return 0;
+}
+
+static int new_logs(struct reader *r, bool follow)
+{
+    const struct args *args = &r->cli->args;
+    struct podlogs_options options = {
+        .parameters = *r->parameters ? r->parameters + 1 : NULL,
+        .container = args_value(args, "container"),
+        .all = args_flag(args, "all"),
+        .follow = follow,
+        .prefixes = !*r->fields || args_flag(args, "all"),
+        .ends_with_start = *r->fields != '\0',
+    };
+    r->logs = podlogs_new(r->cli, &r->screen, &options);
+    return r->logs ? 0 : muster_fail(&r->cli->err, MUSTER_ENOMEM, "out of memory");
+}
+
+/* Pod after pod, so that each log stays in one piece. */
+static int print_now(struct reader *r)
+{
+    struct kube_ref ref = {kube_resource_find("pods"), cli_namespace(r->cli), NULL, NULL};
+    struct kube_query query = {.labels = *r->selector ? r->selector : NULL,
+                               .fields = *r->fields ? r->fields : NULL};
+    muster_auto(doc) json_t *list = NULL;
+    int failed = kube_list(r->cli->kube, &ref, &query, &list, &r->cli->err);
+    muster_auto(doc) json_t *pods = ranks_sort(doc_at(list, "items"));
+    if (failed == 0 && json_array_size(pods) == 0) {
+        fprintf(stderr, "No pods.\n");
+    }
+    size_t i;
+    json_t *pod;
+    json_array_foreach (pods, i, pod) {
+        podlogs_pod(r->logs, pod, false);
+        while (!podlogs_idle(r->logs) && !r->screen.write_errno) {
+            uv_run(&r->cli->loop, UV_RUN_ONCE);
+        }
+    }
+    return failed < 0 ? failed : podlogs_error(r->logs, &r->cli->err);
+}
+
+static bool is_over(const json_t *pod)
+{
+    const char *phase = doc_text(pod, "status.phase", "");
+    return strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0;
+}
+
+static void pod_changed(void *context, enum kube_change change, const json_t *pod)
+{
+    struct reader *r = context;
+    bool gone = change == KUBE_DELETED;
+    json_object_set_new(r->pods, doc_text(pod, "metadata.uid", ""),
+                        json_boolean(gone || is_over(pod)));
+    podlogs_pod(r->logs, pod, gone);
+    r->pods_over = true;
+    const char *uid;
+    json_t *over;
+    json_object_foreach (r->pods, uid, over) {
+        r->pods_over = r->pods_over && json_is_true(over);
+    }
+}
+
+static void job_changed(void *context, enum kube_change change, const json_t *job)
+{
+    struct reader *r = context;
+    r->job_over = change == KUBE_DELETED || doc_text(job, "status.completionTime", NULL);
+}
+
+/* Until the single pod's containers were read, the job has ended, or all chosen pods have. */
+static bool is_done(const struct reader *r)
+{
+    bool over = r->job ? r->job_over : r->pods_over;
+    return r->screen.write_errno || (over && podlogs_idle(r->logs)) ||
+           (*r->fields && podlogs_read_one(r->logs));
+}
+
+static int follow(struct reader *r)
+{
+    const char *namespace = cli_namespace(r->cli);
+    struct kube_ref pods = {kube_resource_find("pods"), namespace, NULL, NULL};
+    struct kube_ref job = {kube_resource_find("pytorchjobs"), namespace, r->job, NULL};
+    struct kube_query query = {.labels = *r->selector ? r->selector : NULL,
+                               .fields = *r->fields ? r->fields : NULL};
+    struct kube_watch *pod_watch = NULL;
+    struct kube_watch *job_watch = NULL;
+    muster_auto(doc) json_t *seen = json_object();
+    r->pods = seen;
+    int failed =
+        kube_watch_start(r->cli->kube, &pods, &query, &(struct kube_watch_events){pod_changed, r},
+                         &pod_watch, &r->cli->err);
+    if (failed == 0 && r->job) {
+        failed =
+            kube_watch_start(r->cli->kube, &job, NULL, &(struct kube_watch_events){job_changed, r},
+                             &job_watch, &r->cli->err);
+    }
+    while (failed == 0 && !is_done(r)) {
+        uv_run(&r->cli->loop, UV_RUN_ONCE);
+    }
+    kube_watch_stop(pod_watch);
+    kube_watch_stop(job_watch);
+    return failed;
+}
+
+int cli_logs(struct cli *cli)
+{
+    struct reader r = {.cli = cli};
+    bool following = args_flag(&cli->args, "follow");
+    int failed = cli_expect_operands(cli, 0, 1);
+    if (failed == 0) {
+        failed = read_parameters(&r);
+    }
+    if (failed == 0) {
+        failed = cli_connect(cli, KUBE_START);
+    }
+    if (failed == 0) {
+        failed = choose_pods(&r);
+    }
+    screen_init(&r.screen, STDOUT_FILENO);
+    if (failed == 0) {
+        failed = new_logs(&r, following);
+    }
+    if (failed == 0) {
+        failed = following ? follow(&r) : print_now(&r);
+    }
+    if (failed == 0 && r.screen.write_errno && r.screen.write_errno != EPIPE) {
+        failed = muster_fail(&cli->err, MUSTER_EIO, "cannot write the logs: %s",
+                             strerror(r.screen.write_errno));
+    }
+    podlogs_free(r.logs);
+    screen_done(&r.screen);
+    return failed;
+}

@@ -1,0 +1,47 @@
+/* Several logs on one output: prefixes, colours, progress bars.
+ *
+ * On a terminal each log that draws a bar has one line at the bottom, updated in place, below the
+ * lines of all. Elsewhere a bar's newest state is a line, once a second at most.
+ *
+ * Layer: cli; pure: text goes to a buffer which the caller writes out, time comes in. Ownership:
+ * init/done; streams belong to the view.
+ */
+#pragma once
+
+#include "base/buf.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { LOGVIEW_LAST_LINES = 5, LOGVIEW_BAR_MS = 1000, LOGVIEW_LABEL_BYTES = 128 };
+
+struct logview_stream;
+
+struct logview {
+    struct buf *out;
+    bool terminal;
+    bool colour;
+    int columns; /* of the terminal */
+    struct logview_stream *streams;
+    size_t stream_count;
+    size_t bars_drawn; /* lines of the area at the bottom of the terminal */
+};
+
+void logview_init(struct logview *view, struct buf *out, bool terminal, bool colour, int columns);
+void logview_done(struct logview *view);
+
+/* label "" means no prefix. Lives as long as the view. NULL when out of memory. */
+struct logview_stream *logview_add(struct logview *view, const char *label);
+
+void logview_feed(struct logview_stream *stream, const char *bytes, size_t count, int64_t now_ms);
+void logview_end(struct logview_stream *stream);
+
+/* Call about once a second: bars that wait for their turn. */
+void logview_tick(struct logview *view, int64_t now_ms);
+
+/* A line of muster's own between the logs. */
+void logview_note(struct logview *view, const char *text);
+
+/* The last lines, oldest first, up to LOGVIEW_LAST_LINES; NULL past the end. Borrowed. */
+const char *logview_last_line(const struct logview_stream *stream, size_t index);

@@ -1,0 +1,44 @@
+/* The logs of the containers of many pods, read as they come and shown on a screen.
+ *
+ * Fed with pods as a watch reports them, it reads every container from its start to its end, each
+ * of its restarts, and goes on where it was when the controller is replaced.
+ *
+ * Layer: cli, on the loop. Ownership: new/free; run the loop once more after free.
+ */
+#pragma once
+
+#include "cli/cli.h"
+#include "cli/screen.h"
+
+struct podlogs;
+
+struct podlogs_options {
+    const char *parameters; /* of the API's log request ("tailLines=3&timestamps=true"), or NULL */
+    const char *container;  /* this one; NULL: the main container */
+    bool all;               /* every container, init containers too */
+    bool follow;            /* until the containers have ended, restarts included */
+    bool prefixes;          /* "[rank 1] " before each line */
+    const char *group;      /* stands before the rank in prefixes ("mnist "), or "" */
+    bool ends_with_start;   /* follow: one run of a container is all, restarts are not followed */
+};
+
+/* Options are copied, their texts borrowed. NULL when out of memory. */
+struct podlogs *podlogs_new(struct cli *cli, struct screen *screen,
+                            const struct podlogs_options *options);
+void podlogs_free(struct podlogs *logs);
+
+/* A pod as it is now; `gone`: it was deleted, what is left of its logs is read. */
+void podlogs_pod(struct podlogs *logs, const json_t *pod, bool gone);
+
+/* Everything that is there to be read has been read. */
+bool podlogs_idle(const struct podlogs *logs);
+
+/* With ends_with_start: one run of a container was read to its end. */
+bool podlogs_read_one(const struct podlogs *logs);
+
+/* Without follow: why a log could not be read; 0 when all were. */
+int podlogs_error(const struct podlogs *logs, struct muster_err *err);
+
+/* The last lines of a container, see logview_last_line. */
+const char *podlogs_last_line(const struct podlogs *logs, const char *pod, const char *container,
+                              size_t index);

@@ -1,0 +1,36 @@
+/* Bytes of a log to lines, progress bars kept apart.
+ *
+ * A program that draws a bar writes carriage returns: each one starts the line anew. Such a line is
+ * reported as progress, over and over, until a newline ends it; other text is reported once it is a
+ * whole line.
+ *
+ * Layer: cli; pure. Ownership: init/done. Lines over PREFIXER_LINE_BYTES_MAX are cut in pieces.
+ */
+#pragma once
+
+#include "base/buf.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { PREFIXER_LINE_BYTES_MAX = 64 << 10 };
+
+struct prefixer {
+    struct buf line;
+    bool bar;      /* this line has seen a carriage return */
+    bool returned; /* the last byte was one: what comes next starts the line anew */
+};
+
+/* Text without its newline, valid for the call. */
+struct prefixer_sink {
+    void (*line)(void *context, const char *text, size_t bytes);
+    void (*progress)(void *context, const char *text, size_t bytes);
+    void *context;
+};
+
+void prefixer_init(struct prefixer *p);
+void prefixer_done(struct prefixer *p);
+void prefixer_feed(struct prefixer *p, const char *bytes, size_t count,
+                   const struct prefixer_sink *sink);
+/* The log has ended: an unfinished line is a line. */
+void prefixer_end(struct prefixer *p, const struct prefixer_sink *sink);

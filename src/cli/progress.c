@@ -1,0 +1,138 @@
+/* See progress.h. */
+#include "cli/progress.h"
+
+#include "base/doc.h"
+#include "cli/ranks.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { WHY_BYTES = 512, LABEL_BYTES = 64 };
+
+static const char *const status_lists[] = {"status.initContainerStatuses",
+                                           "status.containerStatuses"};
+enum { STATUS_LISTS = 2 };
+
+/* Reasons every pod passes through; they explain nothing. */
+static bool is_usual(const char *reason)
+{
+    return !*reason || strcmp(reason, "ContainerCreating") == 0 ||
+           strcmp(reason, "PodInitializing") == 0;
+}
+
+static void set_why(char why[WHY_BYTES], const char *reason, const char *message)
+{
+    snprintf(why, WHY_BYTES, "%s%s%s", *message ? message : reason, *message ? " (" : "",
+             *message ? reason : "");
+    if (*message) {
+        strncat(why, ")", WHY_BYTES - strlen(why) - 1);
+    }
+}
+
+/* Why the pod does not run: not scheduled, or a container that waits. "" when it does or nothing
+ * special is known. */
+static void waiting_why(const json_t *pod, char why[WHY_BYTES])
+{
+    size_t i;
+    json_t *each;
+    why[0] = '\0';
+    json_array_foreach (doc_at(pod, "status.conditions"), i, each) {
+        if (strcmp(doc_text(each, "type", ""), "PodScheduled") == 0 &&
+            strcmp(doc_text(each, "status", ""), "False") == 0) {
+            set_why(why, doc_text(each, "reason", ""), doc_text(each, "message", ""));
+            return;
+        }
+    }
+    for (int l = 0; l < STATUS_LISTS; l++) {
+        json_array_foreach (doc_at(pod, status_lists[l]), i, each) {
+            const char *reason = doc_text(each, "state.waiting.reason", "");
+            if (!is_usual(reason)) {
+                set_why(why, reason, doc_text(each, "state.waiting.message", ""));
+                return;
+            }
+        }
+    }
+}
+
+static bool is_running(const json_t *pod)
+{
+    return strcmp(doc_text(pod, "status.phase", ""), "Running") == 0;
+}
+
+static long long restarts_of(const json_t *pod, const char *container)
+{
+    return (long long)doc_int(ranks_container_status(pod, container), "restartCount", 0);
+}
+
+/* "exit code 3", "signal 9": how the run before this one ended. */
+static void last_end(const json_t *status, char *ret, size_t size)
+{
+    const json_t *end = doc_at(status, "lastState.terminated");
+    const char *reason = doc_text(end, "reason", "");
+    long long code = (long long)doc_int(end, "exitCode", 0);
+    if (strcmp(reason, "OOMKilled") == 0) {
+        snprintf(ret, size, "out of memory");
+    } else if (code > 128) {
+        snprintf(ret, size, "signal %lld", code - 128);
+    } else {
+        snprintf(ret, size, "exit code %lld", code);
+    }
+}
+
+static void tell_restart(const json_t *before, const json_t *status, const char *label, bool quiet,
+                         struct buf *out)
+{
+    long long now = (long long)doc_int(status, "restartCount", 0);
+    char end[64];
+    if (now <= restarts_of(before, doc_text(status, "name", ""))) {
+        return;
+    }
+    last_end(status, end, sizeof end);
+    if (now >= PROGRESS_WARN_RESTARTS) {
+        buf_format(out, "warning: %s was restarted for the %lld%s time (%s)\n", label, now,
+                   now == 3 ? "rd" : "th", end);
+    } else if (!quiet) {
+        buf_format(out, "%s was restarted (%s)\n", label, end);
+    }
+}
+
+void progress_pod(const json_t *before, const json_t *after, bool quiet, struct buf *out)
+{
+    char label[LABEL_BYTES];
+    char why[WHY_BYTES];
+    char why_before[WHY_BYTES];
+    ranks_label(after, label, sizeof label);
+    waiting_why(after, why);
+    waiting_why(before, why_before);
+    if (*why && strcmp(why, why_before) != 0 && !quiet) {
+        buf_format(out, "%s waits: %s\n", label, why);
+    }
+    if (is_running(after) && !is_running(before) && !quiet) {
+        buf_format(out, "%s started (%s)\n", label, doc_text(after, "metadata.name", ""));
+    }
+    for (int l = 0; l < STATUS_LISTS; l++) {
+        size_t i;
+        json_t *status;
+        json_array_foreach (doc_at(after, status_lists[l]), i, status) {
+            tell_restart(before, status, label, quiet, out);
+        }
+    }
+}
+
+static bool is_suspended(const json_t *job)
+{
+    return doc_bool(job, "spec.runPolicy.suspend", false);
+}
+
+void progress_job(const json_t *before, const json_t *after, bool quiet, struct buf *out)
+{
+    if (quiet || is_suspended(before) == is_suspended(after)) {
+        return;
+    }
+    const char *name = doc_text(after, "metadata.name", "");
+    if (is_suspended(after)) {
+        buf_format(out, "job %s is suspended (muster resume %s)\n", name, name);
+    } else {
+        buf_format(out, "job %s is resumed\n", name);
+    }
+}

@@ -1,0 +1,22 @@
+/* Names of a job's pods for people. Layer: cli; pure. */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* "rank 1", by the environment the pod gives its training; without one "worker 0"; else its name.
+ */
+void ranks_label(const json_t *pod, char *ret, size_t size);
+
+/* For sorting: the rank, or the replica index after all ranks. */
+long ranks_order(const json_t *pod);
+
+/* The container that trains: "pytorch", else the first. Borrowed; "" when there is none. */
+const char *ranks_main_container(const json_t *pod);
+
+/* The items of a pod list in the order of their ranks; new array. */
+json_t *ranks_sort(const json_t *pods);
+
+/* The status of a container (init or main) by its name; NULL when the pod has none yet. */
+const json_t *ranks_container_status(const json_t *pod, const char *container);

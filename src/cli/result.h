@@ -1,0 +1,26 @@
+/* What is left of a run: the last line, the JSON object of -o json, the folder of --results.
+ *
+ * Layer: cli.
+ */
+#pragma once
+
+#include "cli/follow.h"
+
+/* The exit code of one job in this run (a signal that ended us comes first). */
+int result_exit_code(const struct followed_job *job);
+
+/* "muster: job mnist succeeded after 32 s", why where it did not, and where things lie. */
+void result_say(const struct followed_job *job, const char *results);
+
+/* {"name", "namespace", "state", "exitCode", "reason", "message", "durationSeconds", "replicas":
+ * [{"name", "rank", "state", "exitCode", "restarts", "logFile"}], "volumes": […], "results"}; new
+ * reference. */
+json_t *result_doc(const struct followed_job *job, const char *results);
+
+/* [{"name", "pod", "mountPath", "path", "kept"}]: claims (kept between jobs) and empty directories;
+ * new reference. */
+json_t *result_volumes(const struct followed_job *job);
+
+/* Copies volumes, logs and status of a job to a folder: DIR/status.json, DIR/logs/POD.log,
+ * DIR/volumes/NAME/…; with several jobs DIR/JOB/…. */
+int result_copy(const struct followed_job *job, const char *folder, struct muster_err *err);

@@ -1,0 +1,91 @@
+/* --results: volumes, logs and status in a folder of the user's; see result.h. */
+#include "base/file.h"
+#include "cli/copy.h"
+#include "cli/result.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int write_doc(const char *folder, const char *name, const json_t *doc,
+                     struct muster_err *err)
+{
+    muster_auto(free) char *path = file_join(folder, name);
+    muster_auto(free) char *text = doc_print_pretty(doc);
+    if (!path || !text) {
+        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    }
+    return file_write(path, text, strlen(text), 0644, err);
+}
+
+/* A rotated log is several files, oldest first. */
+static int copy_log(const char *folder, const char *pod, const json_t *place,
+                    struct muster_err *err)
+{
+    muster_auto(free) char *path = NULL;
+    if (asprintf(&path, "%s/%s.log", folder, pod) < 0) {
+        path = NULL;
+        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    }
+    if (unlink(path) < 0 && errno != ENOENT) {
+        return muster_fail(err, MUSTER_ECREATE, "cannot write %s: %s", path, strerror(errno));
+    }
+    int r = 0;
+    size_t i;
+    json_t *part;
+    json_array_foreach (doc_at(place, "logs"), i, part) {
+        int failed = copy_append(json_string_value(part), path, err);
+        r = failed == MUSTER_ENOENT ? r : failed < 0 ? failed : r; /* rotated away meanwhile */
+    }
+    return r;
+}
+
+static int copy_logs(const struct followed_job *j, const char *folder, struct muster_err *err)
+{
+    muster_auto(free) char *logs = file_join(folder, "logs");
+    int r = logs ? file_mkdir(logs, 0777, err) : muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    const char *pod;
+    json_t *place;
+    json_object_foreach (j->places, pod, place) {
+        r = r < 0 ? r : copy_log(logs, pod, place, err);
+    }
+    return r;
+}
+
+/* One claim is one folder; two pods' empty directories of the same name must not mix. */
+static int copy_volume(const char *folder, const json_t *volume, struct muster_err *err)
+{
+    const char *name = doc_text(volume, "name", "");
+    bool kept = doc_bool(volume, "kept", false);
+    muster_auto(free) char *path = NULL;
+    if (asprintf(&path, "%s/volumes/%s%s%s", folder, name, kept ? "" : "-",
+                 kept ? "" : doc_text(volume, "pod", "")) < 0) {
+        path = NULL;
+        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    }
+    muster_auto(free) char *parent = file_join(folder, "volumes");
+    int r =
+        parent ? file_mkdir(parent, 0777, err) : muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    r = r < 0 ? r : copy_tree(doc_text(volume, "path", ""), path, err);
+    return r == MUSTER_ENOENT && !kept ? 0 : r; /* an empty directory goes with its pod */
+}
+
+int result_copy(const struct followed_job *job, const char *folder, struct muster_err *err)
+{
+    muster_auto(doc) json_t *volumes = result_volumes(job);
+    int r = file_mkdir(folder, 0777, err);
+    if (r == 0) {
+        r = write_doc(folder, "status.json", job->object, err);
+    }
+    if (r == 0) {
+        r = copy_logs(job, folder, err);
+    }
+    size_t i;
+    json_t *volume;
+    json_array_foreach (volumes, i, volume) {
+        r = r < 0 ? r : copy_volume(folder, volume, err);
+    }
+    return r;
+}

@@ -1,0 +1,282 @@
+/* muster run: a job from its file to its last line.
+ *
+ * read and check → lease → create → follow → say how it ended. Until it is followed a signal simply
+ * ends this process, and with its connection the lease and all that hangs on it.
+ */
+#include "cli/verbs.h"
+
+#include "cli/follow.h"
+#include "cli/generated.h"
+#include "cli/objects.h"
+#include "cli/result.h"
+#include "cli/verdict.h"
+#include "cli/waiter.h"
+#include "job/annotations.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+enum { LEASE_BYTES = 16 };
+
+struct runner {
+    struct cli *cli;
+    const char *format; /* -o */
+    const char *results;
+    char lease_id[2 * LEASE_BYTES + 1];
+    struct kube_lease *lease;
+    struct objects objects;
+    size_t jobs;
+    struct screen screen;
+    struct follow follow;
+};
+
+static bool is_job(const json_t *object)
+{
+    return strcmp(doc_text(object, "kind", ""), "PyTorchJob") == 0;
+}
+
+static int read_objects(struct runner *r)
+{
+    struct cli *cli = r->cli;
+    bool generated = args_flag(&cli->args, "ranks");
+    if (generated && args_flag(&cli->args, "filename")) {
+        return muster_fail(&cli->err, MUSTER_EINVAL, "run: -f FILE and -n N exclude each other");
+    }
+    if (!generated && cli->args.separated) {
+        return muster_fail(&cli->err, MUSTER_EINVAL,
+                           "run: say on how many ranks: muster run -n N -- COMMAND");
+    }
+    int failed = generated ? generated_job(cli, &r->objects)
+                           : objects_read(cli, args_flag(&cli->args, "quiet"), &r->objects);
+    for (size_t i = 0; failed == 0 && i < r->objects.count; i++) {
+        r->jobs += is_job(r->objects.list[i]);
+    }
+    if (failed == 0 && r->jobs == 0) {
+        failed = muster_fail(&cli->err, MUSTER_EDATA,
+                             "run: there is no PyTorchJob in it (muster create makes the rest)");
+    }
+    return failed;
+}
+
+static int set_deadline(struct cli *cli, json_t *job)
+{
+    int64_t timeout_ms = -1;
+    int r = args_duration(&cli->args, "timeout", &timeout_ms, &cli->err);
+    if (r < 0 || timeout_ms < 0) {
+        return r;
+    }
+    return doc_set_int(job, "spec.runPolicy.activeDeadlineSeconds", (timeout_ms + 999) / 1000);
+}
+
+/* --name, --namespace, --timeout: what the job itself says otherwise. */
+static int change_object(struct runner *r, json_t *object)
+{
+    struct cli *cli = r->cli;
+    const char *name = args_value(&cli->args, "name");
+    const char *namespace = args_value(&cli->args, "namespace");
+    int failed = 0;
+    if (namespace) {
+        failed = doc_set_text(object, "metadata.namespace", namespace);
+    }
+    if (!is_job(object)) {
+        return failed;
+    }
+    if (name && r->jobs > 1) {
+        return muster_fail(&cli->err, MUSTER_EINVAL, "run: --name fits one job; there are %zu",
+                           r->jobs);
+    }
+    if (name && failed == 0) {
+        failed = doc_set_text(object, "metadata.name", name);
+    }
+    return failed < 0 ? failed : set_deadline(cli, object);
+}
+
+static int print_objects(struct runner *r)
+{
+    const char *format = r->format ? r->format : "yaml";
+    int failed = 0;
+    for (size_t i = 0; i < r->objects.count && failed == 0; i++) {
+        if (i > 0 && strcmp(format, "yaml") == 0) {
+            failed = cli_print("---\n", &r->cli->err);
+        }
+        failed = failed < 0 ? failed : cli_print_doc(r->objects.list[i], format, &r->cli->err);
+    }
+    return failed;
+}
+
+static int take_lease(struct runner *r)
+{
+    unsigned char bytes[LEASE_BYTES];
+    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes) {
+        return muster_fail(&r->cli->err, MUSTER_EOS, "the system gives no random numbers");
+    }
+    for (size_t i = 0; i < sizeof bytes; i++) {
+        snprintf(r->lease_id + 2 * i, 3, "%02x", bytes[i]);
+    }
+    return kube_lease_start(r->cli->kube, r->lease_id, &r->lease, &r->cli->err);
+}
+
+/* What jobs use stays between runs: what is there already is brought up to date. */
+static int put_support(struct runner *r, const json_t *object)
+{
+    int failed = objects_create(r->cli, object, NULL);
+    if (failed != MUSTER_EEXIST) {
+        return failed;
+    }
+    struct kube_ref ref = objects_ref(r->cli, object);
+    if (strcmp(ref.resource->kind, "PersistentVolumeClaim") == 0) {
+        return 0; /* its spec cannot change */
+    }
+    return kube_patch(r->cli->kube, &ref, object, NULL, &r->cli->err);
+}
+
+/* Makes room for a job whose name a finished one has. A live one stays. */
+static int remove_finished(struct runner *r, const json_t *object)
+{
+    struct kube_ref ref = objects_ref(r->cli, object);
+    muster_auto(doc) json_t *old = NULL;
+    int failed = kube_get(r->cli->kube, &ref, &old, &r->cli->err);
+    if (failed == MUSTER_ENOENT) {
+        return 0;
+    }
+    if (failed == 0 && verdict_of(old, NULL, false).end == VERDICT_RUNNING) {
+        return muster_fail(&r->cli->err, MUSTER_EEXIST,
+                           "job %s is running already (AlreadyExists); muster delete job %s ends "
+                           "it, --name gives this one another name",
+                           ref.name, ref.name);
+    }
+    if (failed == 0) {
+        failed = kube_delete(r->cli->kube, &ref, -1, &r->cli->err);
+    }
+    const char *uid = doc_text(old, "metadata.uid", "");
+    return failed < 0 && failed != MUSTER_ENOENT
+               ? failed
+               : waiter_run(r->cli, &ref, waiter_gone, (void *)(uintptr_t)uid, INT64_MAX);
+}
+
+static int put_job(struct runner *r, json_t *object)
+{
+    json_t *notes = NULL;
+    muster_auto(doc) json_t *created = NULL;
+    int failed = objects_annotate(r->cli, object);
+    if (failed < 0) {
+        return failed;
+    }
+    notes = json_object_get(json_object_get(object, "metadata"), "annotations");
+    json_object_set_new(notes, JOB_NOTE_LEASE, json_string(r->lease_id));
+    failed = objects_create(r->cli, object, &created);
+    if (failed == MUSTER_EEXIST) {
+        failed = remove_finished(r, object);
+        failed = failed < 0 ? failed : objects_create(r->cli, object, &created);
+    }
+    return failed < 0 ? failed : follow_add(&r->follow, created, r->jobs > 1);
+}
+
+static int put_all(struct runner *r)
+{
+    int failed = 0;
+    for (size_t i = 0; i < r->objects.count && failed == 0; i++) {
+        json_t *object = r->objects.list[i];
+        failed = is_job(object) ? put_job(r, object) : put_support(r, object);
+    }
+    return failed;
+}
+
+static int save_results(const struct runner *r, const struct followed_job *job)
+{
+    muster_auto(free) char *folder = NULL;
+    if (asprintf(&folder, r->jobs > 1 ? "%s/%s" : "%s", r->results, job->name) < 0) {
+        folder = NULL;
+        return muster_fail(&r->cli->err, MUSTER_ENOMEM, "out of memory");
+    }
+    return result_copy(job, folder, &r->cli->err);
+}
+
+static int print_json(const struct runner *r, int exit_code)
+{
+    muster_auto(doc) json_t *list = json_array();
+    for (size_t i = 0; i < r->follow.job_count; i++) {
+        json_array_append_new(list, result_doc(&r->follow.jobs[i], r->results));
+    }
+    if (r->jobs == 1) {
+        return cli_print_doc(json_array_get(list, 0), "json", &r->cli->err);
+    }
+    muster_auto(doc) json_t *all = json_pack("{s:i, s:O}", "exitCode", exit_code, "jobs", list);
+    return cli_print_doc(all, "json", &r->cli->err);
+}
+
+/* The worst exit code of all jobs. */
+static int conclude(struct runner *r)
+{
+    int worst = 0;
+    int failed = 0;
+    for (size_t i = 0; i < r->follow.job_count; i++) {
+        const struct followed_job *job = &r->follow.jobs[i];
+        int code = result_exit_code(job);
+        worst = code > worst ? code : worst;
+        if (r->results && failed == 0) {
+            failed = save_results(r, job);
+        }
+        result_say(job, failed == 0 ? r->results : NULL);
+    }
+    if (r->format) {
+        int unprinted = print_json(r, worst);
+        failed = failed < 0 ? failed : unprinted;
+    }
+    if (failed < 0 && worst != 0) {
+        cli_say("%s", r->cli->err.text); /* the job's own exit code says more */
+        return worst;
+    }
+    return failed < 0 ? failed : worst;
+}
+
+static int run_jobs(struct runner *r)
+{
+    int failed = cli_connect(r->cli, KUBE_START);
+    if (failed == 0) {
+        failed = take_lease(r);
+    }
+    if (failed == 0) {
+        screen_init(&r->screen, r->format ? STDERR_FILENO : STDOUT_FILENO);
+        follow_init(&r->follow, r->cli, &r->screen, args_flag(&r->cli->args, "quiet"));
+        failed = put_all(r);
+        if (failed == 0) {
+            follow_run(&r->follow);
+            failed = conclude(r);
+        }
+        follow_done(&r->follow);
+        screen_done(&r->screen);
+    }
+    kube_lease_stop(r->lease);
+    return failed;
+}
+
+int cli_run(struct cli *cli)
+{
+    struct runner *r = calloc(1, sizeof *r);
+    if (!r) {
+        return muster_fail(&cli->err, MUSTER_ENOMEM, "out of memory");
+    }
+    r->cli = cli;
+    r->results = args_value(&cli->args, "results");
+    bool dry_run = args_flag(&cli->args, "dry-run");
+    int failed = args_choice(&cli->args, "output", &r->format, &cli->err);
+    if (failed == 0 && !dry_run && r->format && strcmp(r->format, "yaml") == 0) {
+        failed = muster_fail(&cli->err, MUSTER_EINVAL, "run: -o yaml goes with --dry-run");
+    }
+    if (failed == 0) {
+        failed = read_objects(r);
+    }
+    for (size_t i = 0; i < r->objects.count && failed == 0; i++) {
+        failed = change_object(r, r->objects.list[i]);
+    }
+    if (failed == 0) {
+        failed = dry_run ? print_objects(r) : run_jobs(r);
+    }
+    objects_done(&r->objects);
+    free(r);
+    return failed;
+}
