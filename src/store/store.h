@@ -151,8 +151,11 @@ enum { STORE_FROM_NOW = -1 };
 /* Must not write to the store; may store_unwatch itself or another. */
 typedef void (*store_watch_fn)(void *arg, const struct store_change *change);
 
-/* Replays before it returns. MUSTER_EGONE: the version is older than the kept changes (list again);
- * MUSTER_EINVAL: it is in the future. */
+/* MUSTER_EGONE when a watch cannot go on from there: the version is older than the kept changes, or of another
+ * store (in the future). The watcher must list again. */
+int store_check_version(const struct store *store, int64_t after_version, struct muster_err *err);
+
+/* Replays before it returns. MUSTER_EGONE as above. */
 int store_watch(struct store *store, const struct store_watch_options *options, store_watch_fn fn,
                 void *arg, struct store_watch **ret, struct muster_err *err);
 void store_unwatch(struct store_watch *watch);

@@ -197,10 +197,10 @@ static int replay(struct store_watch *watch, int64_t after, struct muster_err *e
     return r;
 }
 
-static int check_version(const struct store *store, int64_t after, struct muster_err *err)
+int store_check_version(const struct store *store, int64_t after, struct muster_err *err)
 {
     if (after > store->now.version) {
-        return muster_fail(err, MUSTER_EINVAL,
+        return muster_fail(err, MUSTER_EGONE,
                            "resourceVersion %" PRId64 " is in the future; the newest is %" PRId64,
                            after, store->now.version);
     }
@@ -242,7 +242,7 @@ int store_watch(struct store *store, const struct store_watch_options *options, 
     assert(!store->in_transaction);
     int64_t after =
         options->after_version == STORE_FROM_NOW ? store->now.version : options->after_version;
-    int r = check_version(store, after, err);
+    int r = store_check_version(store, after, err);
     if (r < 0) {
         return r;
     }

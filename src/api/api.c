@@ -1,0 +1,220 @@
+/* The router: a path and a method to a verb; everything a call needs made and freed here.
+ *
+ * Layer: services. Thread: the loop's.
+ */
+#include "api/internal.h"
+#include "api/kubeconfig.h"
+
+#include "base/cleanup.h"
+#include "base/doc.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { PROBLEMS_MAX = 100, GRACE_DEFAULT_S = 30 };
+
+static const char muster_prefix[] = "/muster/v1/";
+static const char lease_prefix[] = "leases/";
+
+/* Which method does what where. The first row that fits is taken. */
+static const struct rule {
+    const char *method;
+    const char *subresource; /* "" is the object or its collection */
+    bool on_collection;
+    api_verb verb;
+} rules[] = {
+    {"GET", "", true, verb_list},
+    {"POST", "", true, verb_create},
+    {"DELETE", "", true, verb_delete_all},
+    {"GET", "", false, verb_get},
+    {"PUT", "", false, verb_update},
+    {"PATCH", "", false, verb_patch},
+    {"DELETE", "", false, verb_delete},
+    {"GET", "status", false, verb_get},
+    {"PUT", "status", false, verb_update},
+    {"PATCH", "status", false, verb_patch},
+    {"GET", "scale", false, verb_get_scale},
+    {"PUT", "scale", false, verb_set_scale},
+    {"PATCH", "scale", false, verb_set_scale},
+    {"GET", "log", false, verb_log},
+};
+
+int64_t api_now_unix_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* ---- life ---- */
+
+static int ensure_default_namespace(struct store *store, struct muster_err *err)
+{
+    muster_auto(doc) json_t *namespace =
+        json_pack("{s:s, s:s, s:{s:s}, s:{s:s}}", "apiVersion", "v1", "kind", "Namespace",
+                  "metadata", "name", "default", "status", "phase", "Active");
+    if (!namespace) {
+        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    }
+    int r = store_create(store, "namespaces", namespace, NULL, err);
+    return r == MUSTER_EEXIST ? 0 : r;
+}
+
+int api_new(uv_loop_t *loop, struct store *store, const struct api_hooks *hooks, struct api **ret,
+            struct muster_err *err)
+{
+    int r = ensure_default_namespace(store, err);
+    if (r < 0) {
+        return r;
+    }
+    struct api *api = calloc(1, sizeof *api);
+    if (!api) {
+        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    }
+    api->loop = loop;
+    api->store = store;
+    api->hooks = hooks ? *hooks : (struct api_hooks){0};
+    *ret = api;
+    return 0;
+}
+
+struct api *api_free(struct api *api)
+{
+    if (api) {
+        api->closing = true;
+        while (api->lives) {
+            live_end(api->lives);
+        }
+        free(api);
+    }
+    return NULL;
+}
+
+size_t api_watch_count(const struct api *api)
+{
+    return api->watch_count;
+}
+
+size_t api_lease_count(const struct api *api)
+{
+    return api->lease_count;
+}
+
+int64_t api_grace_s(const char *resource, const json_t *object)
+{
+    const char *phase = doc_text(object, "status.phase", "");
+    if (strcmp(resource, "pods") != 0 || strcmp(phase, "Succeeded") == 0 ||
+        strcmp(phase, "Failed") == 0 || !*doc_text(object, "spec.nodeName", "")) {
+        return 0;
+    }
+    int64_t grace_s = doc_int(object, "spec.terminationGracePeriodSeconds", GRACE_DEFAULT_S);
+    return grace_s > 0 ? grace_s : 1; /* the agent still has processes to end */
+}
+
+/* ---- calls ---- */
+
+static const struct rule *find_rule(const struct http_request *request, const struct route *route)
+{
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+        const struct rule *r = &rules[i];
+        if (strcmp(r->method, request->method) == 0 && r->on_collection == !*route->name &&
+            strcmp(r->subresource, route->subresource) == 0) {
+            return r;
+        }
+    }
+    return NULL;
+}
+
+/* A patch's type is the patch verb's affair; everything else must be JSON. */
+static int check_type(const struct http_request *request, struct muster_err *err)
+{
+    const char *type = http_header(request, "Content-Type");
+    if (strcmp(request->method, "PATCH") == 0 || !type ||
+        strncmp(type, "application/json", 16) == 0 || strncmp(type, "*/*", 3) == 0) {
+        return 0;
+    }
+    return muster_fail(err, MUSTER_EUNSUPPORTED,
+                       "the body must be application/json, not %.100s: kubectl and muster convert "
+                       "YAML themselves",
+                       type);
+}
+
+static int read_body(struct api_call *call, struct muster_err *err)
+{
+    const struct http_request *request = call->request;
+    bool optional = strcmp(request->method, "DELETE") == 0 || strcmp(request->method, "GET") == 0;
+    if (request->body_bytes == 0) {
+        return optional ? 0 : muster_fail(err, MUSTER_EINVAL, "the request has no body");
+    }
+    int r = check_type(request, err);
+    if (r < 0) {
+        return r;
+    }
+    r = doc_parse(request->body, request->body_bytes, &call->body, err);
+    return r == MUSTER_EDATA ? muster_fail(err, MUSTER_EINVAL, "the body is no JSON: %.300s",
+                                           err ? err->text : "")
+                             : r;
+}
+
+static int read_dry_run(struct api_call *call, struct muster_err *err)
+{
+    const char *value = http_query(call->request, "dryRun");
+    call->dry_run = value && *value;
+    return !call->dry_run || strcmp(value, "All") == 0
+               ? 0
+               : muster_fail(err, MUSTER_EINVAL, "dryRun may only be All, not %.40s", value);
+}
+
+static void handle_resource(struct api *api, const struct http_request *request,
+                            const struct route *route, struct http_reply *reply)
+{
+    struct muster_err err = {0};
+    struct api_call call = {.api = api, .request = request, .reply = reply, .route = *route};
+    job_problems_init(&call.problems, PROBLEMS_MAX);
+    const struct rule *rule = find_rule(request, route);
+    int r = rule ? read_dry_run(&call, &err)
+                 : muster_fail(&err, MUSTER_EMETHOD,
+                               "the server does not allow this method on the requested resource");
+    if (r == 0 && (r = read_body(&call, &err)) == 0) {
+        r = rule->verb(&call, &err);
+    }
+    if (r < 0) {
+        status_send(&call, &err);
+    }
+    json_decref(call.body);
+    job_problems_done(&call.problems);
+}
+
+/* ---- what Kubernetes has no word for ---- */
+
+static void handle_muster(struct api *api, const char *rest, const struct http_request *request,
+                          struct http_reply *reply)
+{
+    size_t prefix = strlen(lease_prefix);
+    if (strncmp(rest, lease_prefix, prefix) == 0 && strcmp(request->method, "GET") == 0 &&
+        rest[prefix] && strlen(rest) - prefix < ROUTE_NAME_BYTES && !strchr(rest + prefix, '/')) {
+        lease_open(api, rest + prefix, reply);
+    } else if (api->hooks.muster) {
+        api->hooks.muster(api->hooks.arg, rest, request, reply);
+    } else {
+        struct muster_err err;
+        muster_fail(&err, MUSTER_ENOENT, "the server could not find the requested resource");
+        api_send_error(reply, &err);
+    }
+}
+
+void api_handle(void *arg, const struct http_request *request, struct http_reply *reply)
+{
+    struct api *api = arg;
+    struct route route;
+    struct muster_err err;
+    if (strncmp(request->path, muster_prefix, strlen(muster_prefix)) == 0) {
+        handle_muster(api, request->path + strlen(muster_prefix), request, reply);
+    } else if (route_parse(request->path, &route)) {
+        handle_resource(api, request, &route, reply);
+    } else if (!discovery_handle(request, reply)) {
+        muster_fail(&err, MUSTER_ENOENT, "the server could not find the requested resource");
+        api_send_error(reply, &err);
+    }
+}

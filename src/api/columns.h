@@ -1,0 +1,31 @@
+/* What `kubectl get` shows of each resource: columns and how their cells come from an object.
+ *
+ * Layer: services, pure: time comes in. Ownership: static tables.
+ */
+#pragma once
+
+#include "base/buf.h"
+
+#include <jansson.h>
+#include <stdint.h>
+
+struct column {
+    const char *name; /* NULL ends a table */
+    const char *type; /* "string", "integer" */
+    int priority;     /* 0: always; 1: with -o wide */
+    const char *path; /* a field's text; or */
+    void (*cell)(const json_t *object, int64_t now_unix_ms, struct buf *out);
+};
+
+#define COLUMN_TABLES(X)                                                                           \
+    X(config_map) X(event) X(namespace) X(node) X(claim) X(pod) X(secret) X(service) X(job)
+
+#define X(name) extern const struct column columns_##name[];
+COLUMN_TABLES(X)
+#undef X
+
+/* A new string or integer. NULL when out of memory. */
+json_t *column_cell(const struct column *column, const json_t *object, int64_t now_unix_ms);
+
+/* "5s", "3m20s", "4h", "12d": as Kubernetes shortens a duration. */
+void column_duration(int64_t duration_ms, struct buf *out);

@@ -1,0 +1,244 @@
+/* What clients ask before they ask for objects: groups, resources, version, OpenAPI, health.
+ *
+ * The OpenAPI documents say one thing: that every patch takes fieldValidation. kubectl create and
+ * apply look for that; the schema itself they do not need.
+ *
+ * Layer: services.
+ */
+#include "api/internal.h"
+
+#include "base/build.h"
+#include "base/cleanup.h"
+#include "base/doc.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+static const char custom_group[] = "kubeflow.org";
+
+/* ---- resources of a group ---- */
+
+static json_t *words(struct build *b, const char *const *list)
+{
+    json_t *array = build_value(b, json_array());
+    for (; *list; list++) {
+        build_add(b, array, json_string(*list));
+    }
+    return array;
+}
+
+static json_t *entry(struct build *b, const struct resource *resource, const char *subresource)
+{
+    static const char *const all[] = {
+        "create", "delete", "deletecollection", "get", "list", "patch", "update", "watch", NULL};
+    static const char *const some[] = {"get", "patch", "update", NULL};
+    static const char *const read[] = {"get", NULL};
+    char name[64];
+    bool scale = strcmp(subresource, "scale") == 0;
+    (void)snprintf(name, sizeof name, "%s%s%s", resource->plural, *subresource ? "/" : "",
+                   subresource);
+    json_t *entry = build_value(b, json_object());
+    build_text(b, entry, "name", name);
+    build_text(b, entry, "singularName", *subresource ? "" : resource->singular);
+    build_set(b, entry, "namespaced", json_boolean(resource->namespaced));
+    build_text(b, entry, "kind", scale ? "Scale" : resource->kind);
+    if (scale) {
+        build_text(b, entry, "group", "autoscaling");
+        build_text(b, entry, "version", "v1");
+    }
+    build_set(b, entry, "verbs",
+              words(b, !*subresource                     ? all
+                       : strcmp(subresource, "log") == 0 ? read
+                                                         : some));
+    if (!*subresource && *resource->short_name) {
+        build_add(b, build_array_at(b, entry, "shortNames"), json_string(resource->short_name));
+    }
+    if (!*subresource && (*resource->group || strcmp(resource->plural, "pods") == 0)) {
+        build_add(b, build_array_at(b, entry, "categories"), json_string("all"));
+    }
+    return entry;
+}
+
+static json_t *resource_list(const char *group, const char *group_version)
+{
+    static const struct {
+        int bit;
+        const char *name;
+    } subresources[] = {
+        {RESOURCE_STATUS, "status"}, {RESOURCE_SCALE, "scale"}, {RESOURCE_LOG, "log"}};
+    struct build b = {0};
+    json_t *list = build_value(&b, json_object());
+    build_text(&b, list, "kind", "APIResourceList");
+    build_text(&b, list, "apiVersion", "v1");
+    build_text(&b, list, "groupVersion", group_version);
+    json_t *entries = build_array_at(&b, list, "resources");
+    for (size_t i = 0; i < resource_count; i++) {
+        if (strcmp(resources[i].group, group) != 0) {
+            continue;
+        }
+        build_add(&b, entries, entry(&b, &resources[i], ""));
+        for (size_t s = 0; s < sizeof subresources / sizeof subresources[0]; s++) {
+            if (resources[i].subresources & subresources[s].bit) {
+                build_add(&b, entries, entry(&b, &resources[i], subresources[s].name));
+            }
+        }
+    }
+    return build_end(&b, list);
+}
+
+static json_t *core_resources(void)
+{
+    return resource_list("", "v1");
+}
+
+static json_t *custom_resources(void)
+{
+    return resource_list(custom_group, "kubeflow.org/v1");
+}
+
+/* ---- groups ---- */
+
+static json_t *core_versions(void)
+{
+    return json_pack("{s:s, s:[s], s:[]}", "kind", "APIVersions", "versions", "v1",
+                     "serverAddressByClientCIDRs");
+}
+
+static json_t *group_entry(void)
+{
+    return json_pack("{s:s, s:[{s:s, s:s}], s:{s:s, s:s}}", "name", custom_group, "versions",
+                     "groupVersion", "kubeflow.org/v1", "version", "v1", "preferredVersion",
+                     "groupVersion", "kubeflow.org/v1", "version", "v1");
+}
+
+static json_t *group(void)
+{
+    json_t *group = group_entry();
+    if (group && (json_object_set_new(group, "kind", json_string("APIGroup")) != 0 ||
+                  json_object_set_new(group, "apiVersion", json_string("v1")) != 0)) {
+        json_decref(group);
+        return NULL;
+    }
+    return group;
+}
+
+static json_t *groups(void)
+{
+    return json_pack("{s:s, s:s, s:[o]}", "kind", "APIGroupList", "apiVersion", "v1", "groups",
+                     group_entry());
+}
+
+/* ---- version ---- */
+
+static json_t *version(void)
+{
+    struct utsname machine;
+    char platform[128];
+    uname(&machine);
+    (void)snprintf(platform, sizeof platform, "linux/%s", machine.machine);
+    /* major and minor are the Kubernetes API's, for clients that compare them. */
+    return json_pack("{s:s, s:s, s:s, s:s, s:s}", "major", "1", "minor", "32", "gitVersion",
+                     "v1.32.0+muster-" MUSTER_VERSION, "compiler", "cc", "platform", platform);
+}
+
+/* ---- OpenAPI ---- */
+
+static json_t *openapi_root(void)
+{
+    return json_pack("{s:{s:{s:s}, s:{s:s}}}", "paths", "api/v1", "serverRelativeURL",
+                     "/openapi/v3/api/v1", "apis/kubeflow.org/v1", "serverRelativeURL",
+                     "/openapi/v3/apis/kubeflow.org/v1");
+}
+
+static json_t *patch_operation(const struct resource *resource)
+{
+    return json_pack(
+        "{s:{s:{s:{}, s:{}}}, s:[{s:s, s:s, s:{s:s}}, {s:s, s:s, s:{s:s}}], s:{s:{s:s}}, s:s, "
+        "s:{s:s, s:s, s:s}}",
+        "requestBody", "content", "application/json-patch+json", "application/merge-patch+json",
+        "parameters", "name", "fieldValidation", "in", "query", "schema", "type", "string", "name",
+        "dryRun", "in", "query", "schema", "type", "string", "responses", "200", "description",
+        "OK", "x-kubernetes-action", "patch", "x-kubernetes-group-version-kind", "group",
+        resource->group, "version", "v1", "kind", resource->kind);
+}
+
+static json_t *openapi_of(const char *for_group, const char *prefix)
+{
+    struct build b = {0};
+    json_t *doc = build_value(&b, json_object());
+    build_text(&b, doc, "openapi", "3.0.0");
+    build_set(&b, doc, "info",
+              json_pack("{s:s, s:s}", "title", "muster", "version", MUSTER_VERSION));
+    json_t *paths = build_object_at(&b, doc, "paths");
+    for (size_t i = 0; i < resource_count; i++) {
+        const struct resource *resource = &resources[i];
+        char path[128];
+        if (strcmp(resource->group, for_group) != 0) {
+            continue;
+        }
+        (void)snprintf(path, sizeof path, "%s%s%s/{name}", prefix,
+                       resource->namespaced ? "/namespaces/{namespace}/" : "/", resource->plural);
+        build_set(&b, build_object_at(&b, paths, path), "patch", patch_operation(resource));
+    }
+    return build_end(&b, doc);
+}
+
+static json_t *openapi_core(void)
+{
+    return openapi_of("", "/api/v1");
+}
+
+static json_t *openapi_custom(void)
+{
+    return openapi_of(custom_group, "/apis/kubeflow.org/v1");
+}
+
+/* For clients before OpenAPI v3: a document without definitions, so that they check nothing. */
+static json_t *openapi_v2(void)
+{
+    return json_pack("{s:s, s:{s:s, s:s}, s:{}, s:{}}", "swagger", "2.0", "info", "title", "muster",
+                     "version", MUSTER_VERSION, "paths", "definitions");
+}
+
+/* ---- routes ---- */
+
+static const struct page {
+    const char *path;
+    json_t *(*make)(void); /* NULL: "ok" */
+} pages[] = {
+    {"/api", core_versions},
+    {"/apis", groups},
+    {"/apis/kubeflow.org", group},
+    {"/api/v1", core_resources},
+    {"/apis/kubeflow.org/v1", custom_resources},
+    {"/version", version},
+    {"/openapi/v3", openapi_root},
+    {"/openapi/v3/api/v1", openapi_core},
+    {"/openapi/v3/apis/kubeflow.org/v1", openapi_custom},
+    {"/openapi/v2", openapi_v2},
+    {"/healthz", NULL},
+    {"/readyz", NULL},
+    {"/livez", NULL},
+};
+
+bool discovery_handle(const struct http_request *request, struct http_reply *reply)
+{
+    size_t length = strlen(request->path);
+    while (length > 1 && request->path[length - 1] == '/') {
+        length--;
+    }
+    for (size_t i = 0; i < sizeof pages / sizeof pages[0]; i++) {
+        const struct page *page = &pages[i];
+        if (strlen(page->path) != length || strncmp(page->path, request->path, length) != 0) {
+            continue;
+        }
+        if (page->make) {
+            api_send_json(reply, 200, page->make());
+        } else {
+            http_reply_send(reply, 200, "text/plain", "ok", 2);
+        }
+        return true;
+    }
+    return false;
+}

@@ -1,0 +1,121 @@
+/* What the files of src/api share; nobody else includes this.
+ *
+ * A call is one request on a resource, while it is handled. Verbs return 0 when they have answered,
+ * or an error which the dispatcher turns into a Status. Thread: the loop's.
+ */
+#pragma once
+
+#include "api/api.h"
+#include "api/resource.h"
+
+#include "job/problem.h"
+
+#include <uv.h>
+
+enum { LIVE_MAX = 4096, WARNINGS_MAX = 10 }; /* watches and leases together */
+
+struct live;
+
+struct api {
+    uv_loop_t *loop;
+    struct store *store;
+    struct api_hooks hooks;
+    struct live *lives; /* open watches and leases */
+    bool closing;       /* their ends are ours, not their clients' */
+    size_t watch_count;
+    size_t lease_count;
+};
+
+struct api_call {
+    struct api *api;
+    const struct http_request *request;
+    struct http_reply *reply;
+    struct route route;
+    json_t *body;                 /* parsed; NULL without one */
+    struct job_problems problems; /* of admission; warnings become headers */
+    bool dry_run;
+};
+
+/* ---- status.c ---- */
+
+/* A Status for the error, worded as Kubernetes words it for the call's object. */
+void status_send(struct api_call *call, const struct muster_err *err);
+json_t *status_of(int code, const char *reason, const char *message);
+/* {"status":"Success"} with the object's details. */
+json_t *status_deleted(const struct resource *resource, const json_t *object);
+const char *status_reason(int code);
+
+/* ---- verbs: each answers, or returns an error ---- */
+
+typedef int (*api_verb)(struct api_call *call, struct muster_err *err);
+
+int verb_get(struct api_call *call, struct muster_err *err);
+int verb_list(struct api_call *call, struct muster_err *err);
+int verb_watch(struct api_call *call, struct muster_err *err);
+int verb_create(struct api_call *call, struct muster_err *err);
+int verb_update(struct api_call *call, struct muster_err *err);
+int verb_patch(struct api_call *call, struct muster_err *err);
+int verb_delete(struct api_call *call, struct muster_err *err);
+int verb_delete_all(struct api_call *call, struct muster_err *err);
+int verb_log(struct api_call *call, struct muster_err *err);
+int verb_get_scale(struct api_call *call, struct muster_err *err);
+int verb_set_scale(struct api_call *call, struct muster_err *err);
+
+/* ---- shared by verbs ---- */
+
+struct store_key call_key(const struct api_call *call);
+
+/* Answers with the object (as a table, if that is asked for). */
+int call_send_object(struct api_call *call, int status, json_t *object, struct muster_err *err);
+
+/* labelSelector and fieldSelector of the query; call_selectors_done also after a failure. */
+struct call_selectors {
+    struct selector labels;
+    struct selector fields;
+};
+int call_selectors(const struct api_call *call, struct call_selectors *ret, struct muster_err *err);
+void call_selectors_done(struct call_selectors *selectors);
+
+/* Writes `object` over `before` after admission, and answers. */
+int call_store_update(struct api_call *call, const json_t *before, json_t *object,
+                      struct muster_err *err);
+
+/* What call_store_update and verb_create let into the store, defaults filled in. The problems say
+ * what is wrong; `before` is NULL for a new object. MUSTER_EDATA when there are errors. */
+int admit(struct api_call *call, const json_t *before, json_t *object, struct muster_err *err);
+
+/* ---- table.c ---- */
+
+bool table_wanted(const struct http_request *request);
+/* New; rows of an array of objects. `list_meta` (may be NULL) is borrowed. */
+json_t *table_make(const struct resource *resource, const json_t *items, const json_t *list_meta,
+                   const struct http_request *request);
+
+/* ---- discovery.c ---- */
+
+/* /api, /apis, /version, /openapi, /healthz …; false when the path is none of them. */
+bool discovery_handle(const struct http_request *request, struct http_reply *reply);
+
+/* ---- live.c: replies that stay open ---- */
+
+/* The first member of a watch or a lease. */
+struct live {
+    struct api *api;
+    struct live *previous;
+    struct live *next;
+    size_t *count;                    /* which of the api's counters it is in */
+    void (*close)(struct live *live); /* frees it; the reply is gone already or was ended */
+    struct http_reply *reply;
+};
+
+int live_add(struct api *api, struct live *live, struct http_reply *reply, size_t *count,
+             void (*close)(struct live *), struct muster_err *err);
+/* Takes it out of the list and calls close. */
+void live_close(struct live *live);
+/* Ends the reply, then closes. */
+void live_end(struct live *live);
+
+/* lease.c */
+void lease_open(struct api *api, const char *id, struct http_reply *reply);
+
+int64_t api_now_unix_ms(void);

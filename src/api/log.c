@@ -1,0 +1,147 @@
+/* GET …/pods/NAME/log: the query is read here, the bytes come from the controller.
+ *
+ * Layer: services.
+ */
+#include "api/internal.h"
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/doc.h"
+#include "base/stamp.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAMES_BYTES_MAX = 4096 };
+
+static const char *const lists[] = {"spec.containers", "spec.initContainers"};
+
+static bool has_container(const json_t *pod, const char *name)
+{
+    size_t i;
+    json_t *container;
+    for (size_t l = 0; l < sizeof lists / sizeof lists[0]; l++) {
+        json_array_foreach (doc_at(pod, lists[l]), i, container) {
+            if (strcmp(doc_text(container, "name", ""), name) == 0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static void print_names(const json_t *containers, struct buf *out)
+{
+    size_t i;
+    json_t *container;
+    json_array_foreach (containers, i, container) {
+        buf_format(out, "%s%s", i ? " " : "", doc_text(container, "name", ""));
+    }
+}
+
+static int refuse_choice(const json_t *pod, const char *container, struct muster_err *err)
+{
+    struct buf names;
+    const char *name = doc_text(pod, "metadata.name", "");
+    buf_init(&names, NAMES_BYTES_MAX);
+    print_names(doc_at(pod, lists[0]), &names);
+    int r = container ? muster_fail(err, MUSTER_EINVAL,
+                                    "container %.100s is not valid for pod %s; it has: [%s]",
+                                    container, name, buf_str(&names))
+                      : muster_fail(err, MUSTER_EINVAL,
+                                    "a container name must be specified for pod %s, choose one of: "
+                                    "[%s]",
+                                    name, buf_str(&names));
+    buf_done(&names);
+    return r;
+}
+
+static int choose_container(const struct api_call *call, const json_t *pod, const char **ret,
+                            struct muster_err *err)
+{
+    const char *name = http_query(call->request, "container");
+    const json_t *containers = doc_at(pod, lists[0]);
+    if (name && *name) {
+        *ret = name;
+        return has_container(pod, name) ? 0 : refuse_choice(pod, name, err);
+    }
+    if (json_array_size(containers) != 1) {
+        return refuse_choice(pod, NULL, err);
+    }
+    *ret = doc_text(json_array_get(containers, 0), "name", "");
+    return 0;
+}
+
+static int read_number(const struct api_call *call, const char *name, int64_t *ret,
+                       struct muster_err *err)
+{
+    const char *text = http_query(call->request, name);
+    char *end;
+    if (!text || !*text) {
+        return 0;
+    }
+    errno = 0;
+    int64_t value = strtoll(text, &end, 10);
+    if (errno || *end || value < 0) {
+        return muster_fail(err, MUSTER_EINVAL, "%s must be a number from 0: %.40s", name, text);
+    }
+    *ret = value;
+    return 0;
+}
+
+static int read_since(const struct api_call *call, int64_t *ret, struct muster_err *err)
+{
+    const char *time = http_query(call->request, "sinceTime");
+    int64_t seconds = -1;
+    int r = read_number(call, "sinceSeconds", &seconds, err);
+    if (r < 0) {
+        return r;
+    }
+    if (seconds >= 0) {
+        int64_t now = api_now_unix_ms();
+        *ret = seconds < now / 1000 ? now - seconds * 1000 : 0;
+    } else if (time && *time) {
+        int64_t at = stamp_read(time);
+        if (at == STAMP_NONE) {
+            return muster_fail(err, MUSTER_EINVAL, "sinceTime must be an RFC 3339 time: %.40s",
+                               time);
+        }
+        *ret = at;
+    }
+    return 0;
+}
+
+static int read_query(const struct api_call *call, const json_t *pod, struct api_log_query *ret,
+                      struct muster_err *err)
+{
+    *ret = (struct api_log_query){
+        .follow = http_query_bool(call->request, "follow"),
+        .previous = http_query_bool(call->request, "previous"),
+        .timestamps = http_query_bool(call->request, "timestamps"),
+        .tail_lines = -1,
+        .limit_bytes = -1,
+    };
+    int r = choose_container(call, pod, &ret->container, err);
+    if (r < 0 || (r = read_number(call, "tailLines", &ret->tail_lines, err)) < 0 ||
+        (r = read_number(call, "limitBytes", &ret->limit_bytes, err)) < 0) {
+        return r;
+    }
+    return read_since(call, &ret->since_unix_ms, err);
+}
+
+int verb_log(struct api_call *call, struct muster_err *err)
+{
+    muster_auto(doc) json_t *pod = NULL;
+    struct api_log_query query;
+    const struct api_hooks *hooks = &call->api->hooks;
+    int r = store_get(call->api->store, call_key(call), &pod, err);
+    if (r < 0 || (r = read_query(call, pod, &query, err)) < 0) {
+        return r;
+    }
+    if (!hooks->pod_log) {
+        return muster_fail(err, MUSTER_EUNAVAIL, "this server keeps no logs");
+    }
+    hooks->pod_log(hooks->arg, &query, pod, call->reply);
+    return 0;
+}

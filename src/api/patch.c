@@ -1,0 +1,73 @@
+/* The patch verb: which kind of patch the body is, and what it makes of the stored object.
+ *
+ * Layer: services.
+ */
+#include "api/internal.h"
+#include "api/merge.h"
+
+#include "base/cleanup.h"
+#include "base/doc.h"
+
+#include <string.h>
+
+typedef int (*patch_function)(const json_t *doc, const json_t *patch, json_t **ret,
+                              struct muster_err *err);
+
+static const struct patch_kind {
+    const char *type;
+    patch_function apply;
+    bool creates; /* server-side apply: what is missing is created */
+} patch_kinds[] = {
+    {"application/merge-patch+json", merge_patch, false},
+    {"application/json-patch+json", json_patch, false},
+    {"application/strategic-merge-patch+json", strategic_patch, false},
+    /* Field ownership is not kept here: one machine, one user. Applied fields are merged. */
+    {"application/apply-patch+yaml", merge_patch, true},
+};
+
+static const struct patch_kind *find_kind(const struct api_call *call, struct muster_err *err)
+{
+    const char *type = http_header(call->request, "Content-Type");
+    size_t length = type ? strcspn(type, "; ") : 0;
+    for (size_t i = 0; i < sizeof patch_kinds / sizeof patch_kinds[0]; i++) {
+        const struct patch_kind *kind = &patch_kinds[i];
+        if (strlen(kind->type) == length && strncmp(kind->type, type, length) == 0) {
+            bool custom = *call->route.resource->group;
+            if (kind->apply == strategic_patch && custom) {
+                break; /* as on a cluster: clients then fall back to a merge patch */
+            }
+            return kind;
+        }
+    }
+    muster_fail(err, MUSTER_EUNSUPPORTED,
+                "the body of the request was in an unknown format - accepted media types include: "
+                "application/json-patch+json, application/merge-patch+json, "
+                "application/apply-patch+yaml");
+    return NULL;
+}
+
+/* A patch may say at which resourceVersion it applies; else it is the one just read. */
+static int apply(struct api_call *call, const struct patch_kind *kind, struct muster_err *err)
+{
+    muster_auto(doc) json_t *before = NULL;
+    muster_auto(doc) json_t *after = NULL;
+    int r = store_get(call->api->store, call_key(call), &before, err);
+    if (r < 0 || (r = kind->apply(before, call->body, &after, err)) < 0) {
+        return r;
+    }
+    return call_store_update(call, before, after, err);
+}
+
+int verb_patch(struct api_call *call, struct muster_err *err)
+{
+    const struct patch_kind *kind = find_kind(call, err);
+    if (!kind) {
+        return MUSTER_EUNSUPPORTED;
+    }
+    int r = apply(call, kind, err);
+    if (r == MUSTER_ENOENT && kind->creates && !*call->route.subresource) {
+        call->route.name[0] = '\0';
+        return verb_create(call, err);
+    }
+    return r;
+}

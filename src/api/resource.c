@@ -1,0 +1,135 @@
+/* See resource.h. */
+#include "api/resource.h"
+
+#include "api/columns.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const struct resource resources[] = {
+#define X(group, plural, singular, kind, short_name, namespaced, subresources, columns, fields)    \
+    {group,      plural,       singular,          kind,  short_name,                               \
+     namespaced, subresources, columns_##columns, fields},
+#include "api/resources.def"
+#undef X
+};
+
+const size_t resource_count = sizeof resources / sizeof resources[0];
+
+const struct resource *resource_find(const char *group, const char *plural)
+{
+    for (size_t i = 0; i < resource_count; i++) {
+        if (strcmp(resources[i].plural, plural) == 0 && strcmp(resources[i].group, group) == 0) {
+            return &resources[i];
+        }
+    }
+    return NULL;
+}
+
+const char *resource_api_version(const struct resource *resource)
+{
+    return *resource->group ? "kubeflow.org/v1" : "v1";
+}
+
+const char *resource_qualified(const struct resource *resource, char *ret, size_t room)
+{
+    (void)snprintf(ret, room, "%s%s%s", resource->plural, *resource->group ? "." : "",
+                   resource->group);
+    return ret;
+}
+
+/* ---- paths ---- */
+
+/* The next part of a path; false at its end, or when the part does not fit. */
+static bool next_part(const char **path, char *ret, size_t room)
+{
+    *path += strspn(*path, "/");
+    size_t length = strcspn(*path, "/");
+    if (length == 0 || length >= room) {
+        return false;
+    }
+    memcpy(ret, *path, length);
+    ret[length] = '\0';
+    *path += length;
+    return true;
+}
+
+static bool at_end(const char *path)
+{
+    return path[strspn(path, "/")] == '\0';
+}
+
+static bool has_subresource(const struct resource *resource, const char *name)
+{
+    static const struct {
+        const char *name;
+        int bit;
+    } known[] = {{"status", RESOURCE_STATUS}, {"scale", RESOURCE_SCALE}, {"log", RESOURCE_LOG}};
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (strcmp(known[i].name, name) == 0) {
+            return resource->subresources & known[i].bit;
+        }
+    }
+    return false;
+}
+
+/* "NAME[/SUBRESOURCE]" after the plural. */
+static bool parse_name(const char *path, struct route *route)
+{
+    if (at_end(path)) {
+        return true;
+    }
+    if (!next_part(&path, route->name, sizeof route->name)) {
+        return false;
+    }
+    return at_end(path) || (next_part(&path, route->subresource, sizeof route->subresource) &&
+                            at_end(path) && has_subresource(route->resource, route->subresource));
+}
+
+/* After the group and version: "[namespaces/NS/]PLURAL…"; /namespaces/NS alone, or with /status, is
+ * a namespace itself. */
+static bool parse_resource(const char *path, const char *group, struct route *route)
+{
+    char part[64];
+    const char *start = path;
+    if (!next_part(&path, part, sizeof part)) {
+        return false;
+    }
+    const char *rest = path;
+    if (strcmp(part, "namespaces") == 0 &&
+        next_part(&rest, route->namespace, sizeof route->namespace) && !at_end(rest)) {
+        const char *inner = rest;
+        if (next_part(&inner, part, sizeof part) &&
+            (route->resource = resource_find(group, part)) && route->resource->namespaced) {
+            return parse_name(inner, route);
+        }
+    }
+    route->namespace[0] = '\0';
+    next_part(&start, part, sizeof part);
+    route->resource = resource_find(group, part);
+    return route->resource && parse_name(start, route) &&
+           (!route->resource->namespaced || !*route->name);
+}
+
+bool route_parse(const char *path, struct route *ret)
+{
+    struct route route = {0};
+    char part[64];
+    char group[64] = "";
+    if (!next_part(&path, part, sizeof part)) {
+        return false;
+    }
+    if (strcmp(part, "apis") == 0) {
+        if (!next_part(&path, group, sizeof group)) {
+            return false;
+        }
+    } else if (strcmp(part, "api") != 0) {
+        return false;
+    }
+    if (!next_part(&path, part, sizeof part) || strcmp(part, "v1") != 0 ||
+        !parse_resource(path, group, &route)) {
+        return false;
+    }
+    *ret = route;
+    return true;
+}

@@ -1,0 +1,50 @@
+/* The table of resources, and how a path names one.
+ *
+ * Layer: services, pure. Ownership: static tables; a route borrows nothing, it copies.
+ */
+#pragma once
+
+#include <muster/err.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct column;
+
+enum { RESOURCE_STATUS = 1, RESOURCE_SCALE = 2, RESOURCE_LOG = 4 }; /* subresources */
+
+struct resource {
+    const char *group; /* "" is the core group */
+    const char *plural;
+    const char *singular;
+    const char *kind;
+    const char *short_name; /* "" for none */
+    bool namespaced;
+    int subresources;
+    const struct column *columns; /* ends with one without a name */
+    const char *fields;
+};
+
+extern const struct resource resources[];
+extern const size_t resource_count;
+
+/* NULL when there is none. */
+const struct resource *resource_find(const char *group, const char *plural);
+
+/* "v1" or "kubeflow.org/v1"; static. */
+const char *resource_api_version(const struct resource *resource);
+
+/* "pods" or "pytorchjobs.kubeflow.org", as messages name it. */
+const char *resource_qualified(const struct resource *resource, char *ret, size_t room);
+
+enum { ROUTE_NAME_BYTES = 254 };
+
+/* Where a path under /api or /apis points. */
+struct route {
+    const struct resource *resource;
+    char namespace[ROUTE_NAME_BYTES]; /* "": all, or none */
+    char name[ROUTE_NAME_BYTES];      /* "": the collection */
+    char subresource[16];             /* "" or a known one of the resource */
+};
+
+/* /api/v1/…, /apis/GROUP/v1/…; false when it names no resource of ours. */
+bool route_parse(const char *path, struct route *ret);

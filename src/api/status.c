@@ -1,0 +1,202 @@
+/* Errors as kubectl expects them: a Status object with reason, message, details, causes.
+ *
+ * Layer: services. Source: k8s.io/apimachinery api/errors.
+ */
+#include "api/internal.h"
+
+#include "base/build.h"
+#include "base/cleanup.h"
+#include "base/doc.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MESSAGE_BYTES_MAX = 16384, QUALIFIED_BYTES = 128 };
+
+static const struct row {
+    int code;
+    const char *reason;
+} reasons[] = {
+    {MUSTER_EINVAL, "BadRequest"},
+    {MUSTER_EDATA, "Invalid"},
+    {MUSTER_ENOENT, "NotFound"},
+    {MUSTER_EEXIST, "AlreadyExists"},
+    {MUSTER_ECONFLICT, "Conflict"},
+    {MUSTER_EPERM, "Forbidden"},
+    {MUSTER_EUNAUTH, "Unauthorized"},
+    {MUSTER_EGONE, "Expired"},
+    {MUSTER_EMETHOD, "MethodNotAllowed"},
+    {MUSTER_EUNSUPPORTED, "UnsupportedMediaType"},
+    {MUSTER_ETOOBIG, "RequestEntityTooLarge"},
+    {MUSTER_EAGAIN, "TooManyRequests"},
+    {MUSTER_EUNAVAIL, "ServiceUnavailable"},
+    {MUSTER_ETIMEDOUT, "Timeout"},
+};
+
+const char *status_reason(int code)
+{
+    for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++) {
+        if (reasons[i].code == code) {
+            return reasons[i].reason;
+        }
+    }
+    return "InternalError";
+}
+
+static json_t *status_new(struct build *b, const char *word)
+{
+    json_t *status = build_value(b, json_object());
+    build_text(b, status, "kind", "Status");
+    build_text(b, status, "apiVersion", "v1");
+    build_object_at(b, status, "metadata");
+    build_text(b, status, "status", word);
+    return status;
+}
+
+json_t *status_of(int code, const char *reason, const char *message)
+{
+    struct build b = {0};
+    json_t *status = status_new(&b, "Failure");
+    build_text(&b, status, "message", message);
+    build_text(&b, status, "reason", reason);
+    build_int(&b, status, "code", code);
+    return build_end(&b, status);
+}
+
+static void add_details(struct build *b, json_t *status, const struct resource *resource,
+                        const char *name, const char *kind)
+{
+    json_t *details = build_object_at(b, status, "details");
+    build_text(b, details, "name", *name ? name : NULL);
+    build_text(b, details, "group", *resource->group ? resource->group : NULL);
+    build_text(b, details, "kind", kind);
+}
+
+json_t *status_deleted(const struct resource *resource, const json_t *object)
+{
+    struct build b = {0};
+    json_t *status = status_new(&b, "Success");
+    add_details(&b, status, resource, doc_text(object, "metadata.name", ""), resource->plural);
+    build_text(&b, build_object_at(&b, status, "details"), "uid",
+               doc_text(object, "metadata.uid", NULL));
+    return build_end(&b, status);
+}
+
+/* ---- wording ---- */
+
+/* `PyTorchJob.kubeflow.org "a" is invalid: [spec.x: must be 1, …]`; one alone without brackets. */
+static void word_invalid(const struct api_call *call, struct buf *out)
+{
+    const struct resource *resource = call->route.resource;
+    buf_format(out, "%s%s%s \"%s\" is invalid: ", resource->kind, *resource->group ? "." : "",
+               resource->group, call->route.name);
+    bool several = call->problems.errors > 1;
+    const char *separator = several ? "[" : "";
+    for (size_t i = 0; i < call->problems.count; i++) {
+        const struct job_problem *p = &call->problems.list[i];
+        if (p->severity != JOB_ERROR) {
+            continue;
+        }
+        buf_format(out, "%s%s%s%s", separator, p->path, *p->path ? ": " : "", p->message);
+        if (p->hint) {
+            buf_format(out, " (%s)", p->hint);
+        }
+        separator = ", ";
+    }
+    buf_text(out, several ? "]" : "");
+}
+
+static void word(const struct api_call *call, const struct muster_err *err, struct buf *out)
+{
+    char qualified[QUALIFIED_BYTES];
+    const char *name = call->route.name;
+    resource_qualified(call->route.resource, qualified, sizeof qualified);
+    if (err->code == MUSTER_EDATA && call->problems.errors > 0) {
+        word_invalid(call, out);
+    } else if (err->code == MUSTER_ENOENT && *name && call->route.subresource[0] == '\0') {
+        buf_format(out, "%s \"%s\" not found", qualified, name);
+    } else if (err->code == MUSTER_EEXIST && *name) {
+        buf_format(out, "%s \"%s\" already exists", qualified, name);
+    } else if (err->code == MUSTER_ECONFLICT && *name) {
+        buf_format(out, "Operation cannot be fulfilled on %s \"%s\": %s", qualified, name,
+                   err->text);
+    } else if (err->code == MUSTER_EPERM && *name) {
+        buf_format(out, "%s \"%s\" is forbidden: %s", qualified, name, err->text);
+    } else {
+        buf_text(out, err->text);
+    }
+}
+
+static const char *cause_reason(const struct job_problem *p)
+{
+    return strstr(p->message, "required") ? "FieldValueRequired" : "FieldValueInvalid";
+}
+
+/* kubectl prints the causes, one a line, instead of the message. */
+static void add_causes(struct build *b, json_t *details, const struct job_problems *problems)
+{
+    json_t *causes = build_array_at(b, details, "causes");
+    for (size_t i = 0; i < problems->count; i++) {
+        const struct job_problem *p = &problems->list[i];
+        if (p->severity != JOB_ERROR) {
+            continue;
+        }
+        struct buf message;
+        buf_init(&message, MESSAGE_BYTES_MAX);
+        buf_text(&message, p->message);
+        if (p->hint) {
+            buf_format(&message, " (%s)", p->hint);
+        }
+        json_t *cause = build_value(b, json_object());
+        build_text(b, cause, "reason", cause_reason(p));
+        build_text(b, cause, "message", buf_str(&message));
+        build_text(b, cause, "field", *p->path ? p->path : "<object>");
+        build_add(b, causes, cause);
+        buf_done(&message);
+    }
+}
+
+static json_t *make_status(const struct api_call *call, const struct muster_err *err)
+{
+    const struct resource *resource = call->route.resource;
+    struct buf message;
+    buf_init(&message, MESSAGE_BYTES_MAX);
+    word(call, err, &message);
+    json_t *status = status_of(muster_code_http(err->code), status_reason(err->code),
+                               buf_failed(&message) ? err->text : buf_str(&message));
+    buf_done(&message);
+    struct build b = {.failed = !status};
+    bool invalid = err->code == MUSTER_EDATA && call->problems.errors > 0;
+    add_details(&b, status, resource, call->route.name,
+                invalid ? resource->kind : resource->plural);
+    if (invalid) {
+        add_causes(&b, build_object_at(&b, status, "details"), &call->problems);
+    }
+    return build_end(&b, status);
+}
+
+void status_send(struct api_call *call, const struct muster_err *err)
+{
+    api_send_json(call->reply, muster_code_http(err->code), make_status(call, err));
+}
+
+/* ---- for all ---- */
+
+void api_send_json(struct http_reply *reply, int status, json_t *doc)
+{
+    static const char lost[] = "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"status\":\"Failure\","
+                               "\"reason\":\"InternalError\",\"message\":\"out of memory\","
+                               "\"code\":500}";
+    char *text = doc ? doc_print(doc) : NULL;
+    json_decref(doc);
+    http_reply_send(reply, text ? status : 500, "application/json", text ? text : lost,
+                    text ? strlen(text) : sizeof lost - 1);
+    free(text);
+}
+
+void api_send_error(struct http_reply *reply, const struct muster_err *err)
+{
+    int http = muster_code_http(err->code);
+    api_send_json(reply, http, status_of(http, status_reason(err->code), err->text));
+}
