@@ -26,6 +26,16 @@ void buf_clear(struct buf *b)
     }
 }
 
+void buf_truncate(struct buf *b, size_t used)
+{
+    assert(used <= b->used);
+    b->used = used;
+    b->failed = false;
+    if (b->data) {
+        b->data[used] = '\0';
+    }
+}
+
 static bool make_room(struct buf *b, size_t count)
 {
     if (b->failed || count > b->max - b->used) {

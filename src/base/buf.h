@@ -35,6 +35,9 @@ void buf_grew(struct buf *b, size_t count);
 /* Drops the first `count` bytes. */
 void buf_consume(struct buf *b, size_t count);
 
+/* Back to the first `used` bytes; a failed append is forgotten with what followed them. */
+void buf_truncate(struct buf *b, size_t used);
+
 bool buf_failed(const struct buf *b);
 
 /* The text, which the caller frees; NULL when an append failed. The buffer is empty afterwards. */

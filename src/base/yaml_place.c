@@ -86,6 +86,11 @@ int yaml_places_add(struct yaml_places *places, int parent, const char *key,
     return id;
 }
 
+void yaml_places_set_root(struct yaml_places *places, struct yaml_place place)
+{
+    places->nodes[YAML_ROOT_PLACE].place = place;
+}
+
 struct yaml_place yaml_places_get(const struct yaml_places *places, int id)
 {
     return id == YAML_NO_PLACE ? (struct yaml_place){0, 0} : places->nodes[id].place;

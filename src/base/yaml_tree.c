@@ -134,6 +134,9 @@ static int place_next(struct yaml_tree *tree, struct yaml_place place)
 {
     struct yaml_frame *frame = top(tree);
     if (!frame) {
+        if (place.line > 0) {
+            yaml_places_set_root(tree->places, place);
+        }
         return YAML_ROOT_PLACE;
     }
     if (frame->has_key) {

@@ -59,6 +59,24 @@ static struct job_problem *grow(struct job_problems *p)
 void job_problem_add(struct job_problems *p, enum job_severity severity, const char *path,
                      const char *hint, const char *format, ...)
 {
+    va_list args;
+    va_start(args, format);
+    job_problem_vplace(p, severity, (struct yaml_place){0, 0}, path, hint, format, args);
+    va_end(args);
+}
+
+void job_problem_place(struct job_problems *p, enum job_severity severity, struct yaml_place place,
+                       const char *path, const char *hint, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    job_problem_vplace(p, severity, place, path, hint, format, args);
+    va_end(args);
+}
+
+void job_problem_vplace(struct job_problems *p, enum job_severity severity, struct yaml_place place,
+                        const char *path, const char *hint, const char *format, va_list args)
+{
     p->errors += severity == JOB_ERROR;
     struct job_problem *problem = grow(p);
     if (!problem) {
@@ -67,15 +85,14 @@ void job_problem_add(struct job_problems *p, enum job_severity severity, const c
     }
     struct buf message;
     buf_init(&message, MESSAGE_BYTES_MAX);
-    va_list args;
-    va_start(args, format);
     buf_vformat(&message, format, args);
-    va_end(args);
     if (buf_failed(&message)) {
         buf_clear(&message);
         buf_text(&message, "something is wrong here, and its description is too long to print");
     }
     problem->severity = severity;
+    problem->line = place.line;
+    problem->column = place.column;
     problem->message = printable(buf_steal(&message));
     problem->path = printable(strdup(path ? path : ""));
     problem->hint = hint ? printable(strdup(hint)) : NULL;

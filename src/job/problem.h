@@ -7,6 +7,7 @@
 #pragma once
 
 #include "base/buf.h"
+#include "base/yaml.h"
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -33,6 +34,7 @@ struct job_problems {
     size_t max;
     size_t dropped;
     size_t errors; /* of severity JOB_ERROR, dropped ones too */
+    bool verbose;  /* set by the caller: notes also say of each field how it is honoured */
 };
 
 void job_problems_init(struct job_problems *p, size_t max);
@@ -42,6 +44,14 @@ void job_problems_done(struct job_problems *p);
 void job_problem_add(struct job_problems *p, enum job_severity severity, const char *path,
                      const char *hint, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
+
+/* The same with a place; 0, 0 when it is unknown. */
+void job_problem_place(struct job_problems *p, enum job_severity severity, struct yaml_place place,
+                       const char *path, const char *hint, const char *format, ...)
+    __attribute__((format(printf, 6, 7)));
+void job_problem_vplace(struct job_problems *p, enum job_severity severity, struct yaml_place place,
+                        const char *path, const char *hint, const char *format, va_list args)
+    __attribute__((format(printf, 6, 0)));
 
 /* "job.yaml:6:1: error: pytorchReplicaSpecs: … (did you mean …?)", a line each, in order of place.
  */

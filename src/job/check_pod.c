@@ -1,0 +1,284 @@
+/* What the schema cannot say about a replica's pod template: names that must be unique or must
+ * refer to something, values that exclude each other. */
+#include "base/doc.h"
+#include "job/annotations.h"
+#include "job/context.h"
+#include "job/text.h"
+
+#include <string.h>
+
+static const char *name_of(const json_t *object)
+{
+    return doc_text(object, "name", "");
+}
+
+/* Says which elements of a list repeat the name of an earlier one. `seen` maps names to anything.
+ */
+static void check_unique(struct check *c, const json_t *list, const char *key,
+                         enum job_severity severity, json_t *seen, const char *consequence)
+{
+    size_t index;
+    json_t *item;
+    json_array_foreach (list, index, item) {
+        const char *name = doc_text(item, key, "");
+        size_t mark = check_enter_index(c, index);
+        if (*name && json_object_get(seen, name)) {
+            check_say(c, severity, key, NULL, "\"%.60s\" is there twice%s", name, consequence);
+        } else if (*name) {
+            json_object_set_new(seen, name, json_true());
+        }
+        check_leave(c, mark);
+    }
+}
+
+/* --- environment --- */
+
+static bool set_by_operator(const char *name)
+{
+    static const char *const names[] = {
+        "MASTER_ADDR",      "MASTER_PORT",        "WORLD_SIZE",        "RANK",
+        "PYTHONUNBUFFERED", "PET_MASTER_ADDR",    "PET_MASTER_PORT",   "PET_NODE_RANK",
+        "PET_NNODES",       "PET_NPROC_PER_NODE", "PET_RDZV_ENDPOINT", "PET_RDZV_BACKEND",
+        "PET_RDZV_ID",      "PET_RDZV_CONF",      "PET_STANDALONE",    "PET_MAX_RESTARTS",
+    };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(name, names[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void check_variable(struct check *c, const json_t *variable)
+{
+    const char *name = name_of(variable);
+    const json_t *source = doc_at(variable, "valueFrom");
+    if (set_by_operator(name)) {
+        check_say(c, JOB_WARNING, "name", "remove it",
+                  "the operator sets %s as well, and its value wins", name);
+    }
+    if (source && doc_at(variable, "value") && *doc_text(variable, "value", "")) {
+        check_say(c, JOB_ERROR, "valueFrom", NULL, "must not be used with value");
+    }
+    if (json_is_object(source) && json_object_size(source) != 1) {
+        check_say(c, JOB_ERROR, "valueFrom", NULL,
+                  "must have one of fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef");
+    }
+}
+
+static void check_environment(struct check *c, const json_t *container)
+{
+    const json_t *env = doc_at(container, "env");
+    size_t top = check_enter(c, "env");
+    size_t index;
+    json_t *variable;
+    json_array_foreach (env, index, variable) {
+        size_t mark = check_enter_index(c, index);
+        check_variable(c, variable);
+        check_leave(c, mark);
+    }
+    json_t *seen = json_object();
+    check_unique(c, env, "name", JOB_WARNING, seen, "; the last one counts");
+    json_decref(seen);
+    check_leave(c, top);
+}
+
+/* --- resources --- */
+
+static bool quantity_of(const json_t *value, double *ret)
+{
+    *ret = json_number_value(value);
+    return json_is_number(value) ||
+           (json_is_string(value) && job_quantity(json_string_value(value), ret));
+}
+
+static bool known_resource(const char *name)
+{
+    return strchr(name, '/') || strcmp(name, "cpu") == 0 || strcmp(name, "memory") == 0 ||
+           strcmp(name, "ephemeral-storage") == 0 || strncmp(name, "hugepages-", 10) == 0;
+}
+
+static void check_resource(struct check *c, const char *name, const json_t *value,
+                           const json_t *limits, bool is_limit)
+{
+    double amount, limit;
+    if (!known_resource(name)) {
+        check_say(
+            c, JOB_ERROR, name, strcasestr(name, "gpu") ? "did you mean nvidia.com/gpu?" : NULL,
+            "is no resource; there are cpu, memory, ephemeral-storage and names with a domain");
+    }
+    if (!quantity_of(value, &amount)) {
+        return;
+    }
+    if (strchr(name, '/') && amount != (double)(int64_t)amount) {
+        check_say(c, JOB_ERROR, name, NULL, "must be a whole number");
+    }
+    const json_t *cap = json_object_get(limits, name);
+    if (!is_limit && cap && quantity_of(cap, &limit) && amount > limit) {
+        check_say(c, JOB_ERROR, name, NULL, "the request is more than the limit");
+    }
+}
+
+static void check_resources(struct check *c, const json_t *container)
+{
+    static const char *const sections[] = {"limits", "requests"};
+    const json_t *limits = doc_at(container, "resources.limits");
+    size_t top = check_enter(c, "resources");
+    for (size_t i = 0; i < 2; i++) {
+        const char *name;
+        json_t *value;
+        size_t mark = check_enter(c, sections[i]);
+        json_object_foreach (json_object_get(doc_at(container, "resources"), sections[i]), name,
+                             value) {
+            check_resource(c, name, value, limits, i == 0);
+        }
+        check_leave(c, mark);
+    }
+    check_leave(c, top);
+}
+
+/* --- volumes --- */
+
+static void check_mounts(struct check *c, const json_t *container, const json_t *volumes)
+{
+    const json_t *mounts = doc_at(container, "volumeMounts");
+    size_t top = check_enter(c, "volumeMounts");
+    size_t index;
+    json_t *mount;
+    json_array_foreach (mounts, index, mount) {
+        size_t mark = check_enter_index(c, index);
+        if (*name_of(mount) && !json_object_get(volumes, name_of(mount))) {
+            check_say(c, JOB_ERROR, "name", "add it to spec.volumes of the template",
+                      "there is no volume \"%.60s\"", name_of(mount));
+        }
+        check_leave(c, mark);
+    }
+    json_t *seen = json_object();
+    check_unique(c, mounts, "mountPath", JOB_ERROR, seen, "");
+    json_decref(seen);
+    check_leave(c, top);
+}
+
+static void check_volume(struct check *c, const json_t *volume)
+{
+    const char *key;
+    json_t *value;
+    int sources = 0;
+    json_object_foreach ((json_t *)volume, key, value) {
+        const struct schema_field *field = schema_find(SCHEMA_volume, key);
+        sources += field && strcmp(key, "name") != 0 && !json_is_null(value);
+    }
+    if (sources > 1) {
+        check_say(c, JOB_ERROR, NULL, NULL, "must be of one kind; %d are given", sources);
+    } else if (sources == 0) {
+        check_say(c, JOB_WARNING, NULL, "write emptyDir: {}", "names no kind; it is an emptyDir");
+    }
+}
+
+/* Names of the pod's volumes, those made of claim templates among them; a new reference. */
+static json_t *check_volumes(struct check *c, const json_t *replica_spec)
+{
+    json_t *names = json_object();
+    size_t index;
+    json_t *item;
+    json_array_foreach (doc_at(replica_spec, "volumeClaimTemplates"), index, item) {
+        const char *name = doc_text(item, "metadata.name", "");
+        if (!*name || json_object_get(names, name)) {
+            size_t mark = check_enter(c, "volumeClaimTemplates");
+            check_enter_index(c, index);
+            check_enter(c, "metadata");
+            check_say(c, JOB_ERROR, "name", NULL, *name ? "is there twice" : "is missing");
+            check_leave(c, mark);
+        } else {
+            json_object_set_new(names, name, json_true());
+        }
+    }
+    const json_t *volumes = doc_at(replica_spec, "template.spec.volumes");
+    size_t top = check_enter(c, "template");
+    check_enter(c, "spec");
+    check_enter(c, "volumes");
+    json_array_foreach (volumes, index, item) {
+        size_t mark = check_enter_index(c, index);
+        if (json_is_object(item)) {
+            check_volume(c, item);
+        }
+        check_leave(c, mark);
+    }
+    check_unique(c, volumes, "name", JOB_ERROR, names, "");
+    check_leave(c, top);
+    return names;
+}
+
+/* --- containers --- */
+
+static void check_container(struct check *c, const json_t *container, const json_t *volumes)
+{
+    check_environment(c, container);
+    check_resources(c, container);
+    check_mounts(c, container, volumes);
+    const json_t *ports = doc_at(container, "ports");
+    size_t mark = check_enter(c, "ports");
+    json_t *seen = json_object();
+    check_unique(c, ports, "name", JOB_ERROR, seen, "");
+    json_decref(seen);
+    check_leave(c, mark);
+}
+
+static void check_containers(struct check *c, const json_t *pod, const char *key, json_t *names,
+                             const json_t *volumes)
+{
+    const json_t *containers = doc_at(pod, key);
+    size_t top = check_enter(c, key);
+    size_t index;
+    json_t *container;
+    json_array_foreach (containers, index, container) {
+        size_t mark = check_enter_index(c, index);
+        if (json_is_object(container)) {
+            check_container(c, container, volumes);
+        }
+        check_leave(c, mark);
+    }
+    check_unique(c, containers, "name", JOB_ERROR, names, "");
+    check_leave(c, top);
+}
+
+/* The rank runs in the container called pytorch; what it runs must be known. */
+static void check_rank(struct check *c, const json_t *containers)
+{
+    size_t index;
+    json_t *container;
+    json_array_foreach (containers, index, container) {
+        if (strcmp(name_of(container), "pytorch") == 0) {
+            return;
+        }
+    }
+    if (json_array_size(containers) == 1) {
+        size_t mark = check_enter_index(c, 0);
+        check_say(c, JOB_ERROR, "name", "rename it to pytorch",
+                  "one container must be called pytorch");
+        check_leave(c, mark);
+    } else if (json_is_array(containers)) {
+        check_say(c, JOB_ERROR, NULL, NULL,
+                  json_array_size(containers) ? "one of them must be called pytorch"
+                                              : "must have a container called pytorch");
+    }
+}
+
+void check_pod_template(struct check *c, const json_t *replica_spec)
+{
+    json_t *volumes = check_volumes(c, replica_spec);
+    const json_t *pod = doc_at(replica_spec, "template.spec");
+    json_t *names = json_object();
+    size_t top = check_enter(c, "template");
+    check_enter(c, "spec");
+    if (json_is_object(pod)) {
+        check_containers(c, pod, "initContainers", names, volumes);
+        check_containers(c, pod, "containers", names, volumes);
+        size_t mark = check_enter(c, "containers");
+        check_rank(c, doc_at(pod, "containers"));
+        check_leave(c, mark);
+    }
+    check_leave(c, top);
+    json_decref(names);
+    json_decref(volumes);
+}

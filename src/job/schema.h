@@ -1,0 +1,117 @@
+/* What may stand in an object: the fields of every kind we read, from job.def and podspec.def.
+ *
+ * Layer: pure. Static data only.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The types that fields may be of: one X(name, title) each. */
+#define SCHEMA_TYPES                                                                               \
+    X(job, "PyTorchJob")                                                                           \
+    X(config_map, "ConfigMap")                                                                     \
+    X(secret, "Secret")                                                                            \
+    X(claim, "PersistentVolumeClaim")                                                              \
+    X(namespace, "Namespace")                                                                      \
+    X(metadata, "ObjectMeta")                                                                      \
+    X(job_spec, "PyTorchJobSpec")                                                                  \
+    X(run_policy, "RunPolicy")                                                                     \
+    X(scheduling_policy, "SchedulingPolicy")                                                       \
+    X(elastic_policy, "ElasticPolicy")                                                             \
+    X(rdzv_conf, "RDZVConf")                                                                       \
+    X(replica_specs, "the map of replica types")                                                   \
+    X(replica_spec, "ReplicaSpec")                                                                 \
+    X(claim_template, "PersistentVolumeClaimTemplate")                                             \
+    X(claim_spec, "PersistentVolumeClaimSpec")                                                     \
+    X(claim_resources, "VolumeResourceRequirements")                                               \
+    X(pod_template, "PodTemplateSpec")                                                             \
+    X(pod_spec, "PodSpec")                                                                         \
+    X(container, "Container")                                                                      \
+    X(port, "ContainerPort")                                                                       \
+    X(env, "EnvVar")                                                                               \
+    X(env_source, "EnvVarSource")                                                                  \
+    X(field_ref, "ObjectFieldSelector")                                                            \
+    X(resource_ref, "ResourceFieldSelector")                                                       \
+    X(key_ref, "KeySelector")                                                                      \
+    X(env_from, "EnvFromSource")                                                                   \
+    X(object_ref, "LocalObjectReference")                                                          \
+    X(resources, "ResourceRequirements")                                                           \
+    X(mount, "VolumeMount")                                                                        \
+    X(volume, "Volume")                                                                            \
+    X(config_map_volume, "ConfigMapVolumeSource")                                                  \
+    X(secret_volume, "SecretVolumeSource")                                                         \
+    X(key_to_path, "KeyToPath")                                                                    \
+    X(empty_dir, "EmptyDirVolumeSource")                                                           \
+    X(host_path, "HostPathVolumeSource")                                                           \
+    X(claim_volume, "PersistentVolumeClaimVolumeSource")
+
+enum schema_type {
+#define X(name, title) SCHEMA_##name,
+    SCHEMA_TYPES
+#undef X
+        SCHEMA_TYPE_COUNT
+};
+
+enum schema_kind {
+    SCHEMA_ANY,
+    SCHEMA_TEXT,
+    SCHEMA_TEXTS,    /* a list of text */
+    SCHEMA_TEXT_MAP, /* labels */
+    SCHEMA_INTEGER,  /* min to max */
+    SCHEMA_BOOLEAN,
+    SCHEMA_QUANTITY,     /* "500m", 1, "1Gi" */
+    SCHEMA_QUANTITY_MAP, /* limits */
+    SCHEMA_OBJECT,       /* of a type */
+    SCHEMA_LIST,         /* of objects of a type */
+};
+
+/* What text must look like (job/text.h says it in words). */
+enum schema_form {
+    SCHEMA_FREE,
+    SCHEMA_WORDS,      /* one of field->words */
+    SCHEMA_NOT_EMPTY,  /* an image */
+    SCHEMA_LABEL,      /* DNS-1123 label: container and volume names */
+    SCHEMA_LABEL_1035, /* DNS-1035 label: job names */
+    SCHEMA_SUBDOMAIN,  /* DNS-1123 subdomain: other objects' names */
+    SCHEMA_ENV_NAME,
+    SCHEMA_PORT_NAME,
+    SCHEMA_ABSOLUTE, /* a path */
+    SCHEMA_PROCESSES /* auto, cpu, gpu or a count */
+};
+
+enum schema_support {
+    SCHEMA_HONOURED,
+    SCHEMA_WARNED,  /* runs, but the field does nothing here */
+    SCHEMA_REFUSED, /* cannot be run here */
+};
+
+struct schema_field {
+    enum schema_type type; /* that has this field */
+    const char *name;
+    enum schema_kind kind;
+    enum schema_type of; /* SCHEMA_OBJECT, SCHEMA_LIST */
+    enum schema_form form;
+    const char *words; /* separated by blanks */
+    int64_t min;
+    int64_t max;
+    bool required;
+    enum schema_support support;
+    const char *says; /* one sentence: what happens to the field on this machine */
+};
+
+/* NULL when the type has no such field. */
+const struct schema_field *schema_find(enum schema_type type, const char *name);
+
+/* The fields of all types, those of one type side by side, in the tables' order. */
+const struct schema_field *schema_fields(size_t *ret_count);
+
+const char *schema_title(enum schema_type type);
+
+/* The known field nearest to a misspelt name; NULL when none is near. */
+const struct schema_field *schema_nearest(enum schema_type type, const char *name);
+
+/* Looks for a field of that very name below `type`, the shallowest first, and writes how it is
+ * reached ("template.spec.containers[0]", "" for the type itself). False when there is none. */
+bool schema_find_below(enum schema_type type, const char *name, char *ret_path, size_t path_bytes);

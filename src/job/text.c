@@ -1,0 +1,184 @@
+/* See text.h. Rules: Kubernetes, "Object Names and IDs" (RFC 1035 and 1123 labels), and the
+ * quantity grammar of apimachinery/pkg/api/resource. */
+#include "job/text.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LOWER "abcdefghijklmnopqrstuvwxyz"
+#define UPPER "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+#define DIGITS "0123456789"
+
+enum { LABEL_BYTES_MAX = 63, SUBDOMAIN_BYTES_MAX = 253, PORT_NAME_BYTES_MAX = 15 };
+
+static bool only(const char *text, const char *set)
+{
+    return *text && text[strspn(text, set)] == '\0';
+}
+
+static bool one_of(char c, const char *set)
+{
+    return c && strchr(set, c);
+}
+
+static const char *label_fault(const char *text)
+{
+    size_t length = strnlen(text, LABEL_BYTES_MAX + 1);
+    if (length == 0 || length > LABEL_BYTES_MAX) {
+        return "must have 1 to 63 characters";
+    }
+    if (!only(text, LOWER DIGITS "-")) {
+        return "must be made of a-z, 0-9 and '-'";
+    }
+    if (text[0] == '-' || text[length - 1] == '-') {
+        return "must start and end with a letter or digit";
+    }
+    return NULL;
+}
+
+static const char *label_1035_fault(const char *text)
+{
+    const char *fault = label_fault(text);
+    return fault ? fault : one_of(text[0], LOWER) ? NULL : "must start with a letter (a-z)";
+}
+
+static const char *subdomain_fault(const char *text)
+{
+    size_t length = strnlen(text, SUBDOMAIN_BYTES_MAX + 1);
+    if (length == 0 || length > SUBDOMAIN_BYTES_MAX) {
+        return "must have 1 to 253 characters";
+    }
+    if (!only(text, LOWER DIGITS "-.")) {
+        return "must be made of a-z, 0-9, '-' and '.'";
+    }
+    if (one_of(text[0], "-.") || one_of(text[length - 1], "-.") || strstr(text, "..") ||
+        strstr(text, "-.") || strstr(text, ".-")) {
+        return "each part between dots must start and end with a letter or digit";
+    }
+    return NULL;
+}
+
+/* Since Kubernetes 1.34 any printable ASCII but '=' will do. */
+static const char *env_name_fault(const char *text)
+{
+    if (!*text) {
+        return "must not be empty";
+    }
+    for (const char *at = text; *at; at++) {
+        if (*at < ' ' || *at > '~' || *at == '=') {
+            return "must be printable ASCII without '='";
+        }
+    }
+    return NULL;
+}
+
+static const char *port_name_fault(const char *text)
+{
+    size_t length = strnlen(text, PORT_NAME_BYTES_MAX + 1);
+    if (length == 0 || length > PORT_NAME_BYTES_MAX) {
+        return "must have 1 to 15 characters";
+    }
+    if (!only(text, LOWER DIGITS "-") || !strpbrk(text, LOWER) || text[0] == '-' ||
+        text[length - 1] == '-' || strstr(text, "--")) {
+        return "must be made of a-z, 0-9 and single '-' inside, with at least one letter";
+    }
+    return NULL;
+}
+
+static const char *processes_fault(const char *text)
+{
+    static const char must[] = "must be auto, cpu, gpu or a count of 1 or more";
+    if (strcmp(text, "auto") == 0 || strcmp(text, "cpu") == 0 || strcmp(text, "gpu") == 0) {
+        return NULL;
+    }
+    return only(text, DIGITS) && strlen(text) <= 6 && strtol(text, NULL, 10) > 0 ? NULL : must;
+}
+
+const char *job_text_fault(enum schema_form form, const char *text)
+{
+    switch (form) {
+    case SCHEMA_FREE:
+    case SCHEMA_WORDS: return NULL;
+    case SCHEMA_NOT_EMPTY: return *text ? NULL : "must not be empty";
+    case SCHEMA_LABEL: return label_fault(text);
+    case SCHEMA_LABEL_1035: return label_1035_fault(text);
+    case SCHEMA_SUBDOMAIN: return subdomain_fault(text);
+    case SCHEMA_ENV_NAME: return env_name_fault(text);
+    case SCHEMA_PORT_NAME: return port_name_fault(text);
+    case SCHEMA_ABSOLUTE: return *text == '/' ? NULL : "must start with '/'";
+    case SCHEMA_PROCESSES: return processes_fault(text);
+    }
+    assert(!"unreachable");
+    return NULL;
+}
+
+void job_text_mend(enum schema_form form, const char *text, char *ret, size_t ret_bytes)
+{
+    size_t used = 0;
+    size_t room = form == SCHEMA_PORT_NAME ? PORT_NAME_BYTES_MAX : LABEL_BYTES_MAX;
+    room = room < ret_bytes - 1 ? room : ret_bytes - 1;
+    const char *start = form == SCHEMA_LABEL_1035 ? LOWER : LOWER DIGITS;
+    for (const char *at = text; *at && used < room; at++) {
+        char c = one_of(*at, UPPER) ? (char)(*at - 'A' + 'a') : *at;
+        bool good = one_of(c, LOWER DIGITS) || (c == '.' && form == SCHEMA_SUBDOMAIN);
+        c = good ? c : '-';
+        if (used > 0 || one_of(c, start)) {
+            ret[used++] = c;
+        }
+    }
+    while (used > 0 && one_of(ret[used - 1], "-.")) {
+        used--;
+    }
+    ret[used] = '\0';
+    if (used > 0 && job_text_fault(form, ret)) {
+        ret[0] = '\0';
+    }
+}
+
+/* The factor of a quantity's suffix; 0 when it is none. */
+static double suffix_factor(const char *suffix)
+{
+    static const struct {
+        const char *suffix;
+        double factor;
+    } suffixes[] = {
+        {"", 1},        {"n", 1e-9},    {"u", 1e-6},    {"m", 1e-3},
+        {"k", 1e3},     {"M", 1e6},     {"G", 1e9},     {"T", 1e12},
+        {"P", 1e15},    {"E", 1e18},    {"Ki", 0x1p10}, {"Mi", 0x1p20},
+        {"Gi", 0x1p30}, {"Ti", 0x1p40}, {"Pi", 0x1p50}, {"Ei", 0x1p60},
+    };
+    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
+        if (strcmp(suffix, suffixes[i].suffix) == 0) {
+            return suffixes[i].factor;
+        }
+    }
+    return 0;
+}
+
+bool job_quantity(const char *text, double *ret)
+{
+    const char *at = text + one_of(*text, "+-");
+    size_t whole = strspn(at, DIGITS);
+    const char *rest = at + whole;
+    size_t fraction = *rest == '.' ? strspn(rest + 1, DIGITS) : 0;
+    rest += fraction + (*rest == '.');
+    if (whole + fraction == 0 || whole + fraction > 40) {
+        return false;
+    }
+    double value = strtod(text, NULL); /* reads an exponent too, which the next lines allow */
+    if (one_of(*rest, "eE") && (one_of(rest[1], DIGITS) || one_of(rest[1], "+-"))) {
+        const char *exponent = rest + 1 + one_of(rest[1], "+-");
+        if (!only(exponent, DIGITS)) {
+            return false;
+        }
+        rest = exponent + strlen(exponent);
+    }
+    double factor = suffix_factor(rest);
+    if (factor == 0 || !isfinite(value)) {
+        return false;
+    }
+    *ret = value * factor;
+    return true;
+}

@@ -1,0 +1,335 @@
+/* Holds an object against the schema (see context.h). */
+#include "job/context.h"
+#include "job/text.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { HINT_BYTES_MAX = 512 };
+
+static void walk_field(struct check *c, const json_t *value, const struct schema_field *field);
+
+static const char *type_name(const json_t *value)
+{
+    static const char *const names[] = {
+        [JSON_OBJECT] = "a mapping", [JSON_ARRAY] = "a list",  [JSON_STRING] = "text",
+        [JSON_INTEGER] = "a number", [JSON_REAL] = "a number", [JSON_TRUE] = "true",
+        [JSON_FALSE] = "false",      [JSON_NULL] = "no value",
+    };
+    return names[json_typeof(value)];
+}
+
+/* Texts of the file are quoted only as far as a line of a terminal goes. */
+#define SHOWN "%.60s%s"
+#define shown(text) (text), (strlen(text) > 60 ? "…" : "")
+
+/* --- unknown fields --- */
+
+/* Looks for the very name below this object, then in the objects around it, then for a name like it
+ * in this one. */
+static bool guess(struct check *c, enum schema_type type, const char *name, char *ret,
+                  size_t ret_bytes)
+{
+    const struct schema_field *near = schema_nearest(type, name);
+    char below[HINT_BYTES_MAX / 2];
+    if (schema_find_below(type, name, below, sizeof below)) {
+        snprintf(ret, ret_bytes, "did you mean %s%s%s.%s?", buf_str(&c->path),
+                 c->path.used ? "." : "", below, name);
+        return true;
+    }
+    for (int i = c->depth - 1; i >= 0; i--) {
+        if (schema_find(c->around[i].type, name)) {
+            int up = (int)c->around[i].path_used;
+            snprintf(ret, ret_bytes, "did you mean %.*s%s%s?", up, buf_str(&c->path), up ? "." : "",
+                     name);
+            return true;
+        }
+    }
+    if (near) {
+        snprintf(ret, ret_bytes, "did you mean %s?", near->name);
+    }
+    return near != NULL;
+}
+
+/* A field that no type has is dropped by an API server: the job runs, but not as written. A replica
+ * type is not dropped but refused. */
+static void unknown(struct check *c, enum schema_type type, const char *name)
+{
+    char hint[HINT_BYTES_MAX];
+    bool guessed = guess(c, type, name, hint, sizeof hint);
+    if (type == SCHEMA_replica_specs) {
+        check_say(c, JOB_ERROR, name, guessed ? hint : "there are Master and Worker",
+                  "is no replica type");
+    } else if (c->depth == 0) {
+        check_say(c, JOB_WARNING, name, guessed ? hint : NULL,
+                  SHOWN " is at top level, where %s has no such field; it is ignored", shown(name),
+                  schema_title(type));
+    } else {
+        check_say(c, JOB_WARNING, name, guessed ? hint : NULL,
+                  "%s has no such field; it is ignored", schema_title(type));
+    }
+}
+
+/* --- values --- */
+
+static void wrong_type(struct check *c, const json_t *value, const char *must, const char *hint)
+{
+    check_say(c, JOB_ERROR, NULL, hint, "must be %s, not %s", must, type_name(value));
+}
+
+static bool word_in(const char *word, const char *words)
+{
+    size_t length = strlen(word);
+    for (const char *at = words; *at;) {
+        size_t step = strcspn(at, " ");
+        if (step == length && strncmp(at, word, step) == 0) {
+            return true;
+        }
+        at += step + (at[step] == ' ');
+    }
+    return false;
+}
+
+/* The word of the list that differs in case only. */
+static bool same_but_case(const char *word, const char *words, char *ret, size_t ret_bytes)
+{
+    size_t length = strlen(word);
+    for (const char *at = words; *at;) {
+        size_t step = strcspn(at, " ");
+        if (step == length && strncasecmp(at, word, step) == 0) {
+            snprintf(ret, ret_bytes, "did you mean %.*s?", (int)step, at);
+            return true;
+        }
+        at += step + (at[step] == ' ');
+    }
+    return false;
+}
+
+static void walk_text(struct check *c, const json_t *value, const struct schema_field *field)
+{
+    const char *text = json_string_value(value);
+    char hint[HINT_BYTES_MAX];
+    if (!text) {
+        const char *scalar =
+            json_is_object(value) || json_is_array(value) ? NULL : "put it in quotes";
+        wrong_type(c, value, "text", scalar);
+        return;
+    }
+    if (field->form == SCHEMA_WORDS) {
+        if (!word_in(text, field->words)) {
+            bool near = same_but_case(text, field->words, hint, sizeof hint);
+            check_say(c, JOB_ERROR, NULL, near ? hint : NULL, "\"" SHOWN "\" is none of: %s",
+                      shown(text), field->words);
+        }
+        return;
+    }
+    const char *fault = job_text_fault(field->form, text);
+    if (fault) {
+        char mended[64];
+        bool name = field->form == SCHEMA_LABEL || field->form == SCHEMA_PORT_NAME;
+        mended[0] = '\0';
+        if (name) {
+            job_text_mend(field->form, text, mended, sizeof mended);
+            snprintf(hint, sizeof hint, "did you mean \"%s\"?", mended);
+        }
+        check_say(c, JOB_ERROR, NULL, *mended ? hint : NULL, "\"" SHOWN "\" %s", shown(text),
+                  fault);
+    }
+}
+
+static void walk_integer(struct check *c, const json_t *value, const struct schema_field *field)
+{
+    if (json_is_real(value)) {
+        check_say(c, JOB_ERROR, NULL, NULL, "%g must be a whole number", json_real_value(value));
+        return;
+    }
+    if (!json_is_integer(value)) {
+        wrong_type(c, value, "a whole number", json_is_string(value) ? "remove the quotes" : NULL);
+        return;
+    }
+    int64_t number = json_integer_value(value);
+    if (number >= field->min && number <= field->max) {
+        return;
+    }
+    if (field->max >= INT32_MAX) {
+        check_say(c, JOB_ERROR, NULL, number < field->min ? NULL : "it is too large",
+                  "%lld must be %lld or more", (long long)number, (long long)field->min);
+    } else {
+        check_say(c, JOB_ERROR, NULL, NULL, "%lld must be %lld to %lld", (long long)number,
+                  (long long)field->min, (long long)field->max);
+    }
+}
+
+static void walk_quantity(struct check *c, const json_t *value)
+{
+    static const char form[] = "a quantity such as 2, 500m or 4Gi";
+    double number = json_number_value(value);
+    if (json_is_null(value)) {
+        check_say(c, JOB_WARNING, NULL, "give it a value, or remove the line",
+                  "has no value; it is ignored");
+    } else if (json_is_string(value)) {
+        if (!job_quantity(json_string_value(value), &number)) {
+            check_say(c, JOB_ERROR, NULL, NULL, "\"" SHOWN "\" must be %s",
+                      shown(json_string_value(value)), form);
+            return;
+        }
+    } else if (!json_is_number(value)) {
+        wrong_type(c, value, form, NULL);
+    }
+    if (number < 0) {
+        check_say(c, JOB_ERROR, NULL, NULL, "must not be negative");
+    }
+}
+
+static void walk_texts(struct check *c, const json_t *list)
+{
+    size_t index;
+    json_t *value;
+    json_array_foreach (list, index, value) {
+        if (!json_is_string(value)) {
+            size_t mark = check_enter_index(c, index);
+            wrong_type(c, value, "text",
+                       json_is_null(value) ? "remove the '-', or write \"\"" : "put it in quotes");
+            check_leave(c, mark);
+        }
+    }
+}
+
+static void walk_map(struct check *c, const json_t *map, enum schema_kind kind)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach ((json_t *)map, key, value) {
+        size_t mark = check_enter(c, key);
+        if (kind == SCHEMA_QUANTITY_MAP) {
+            walk_quantity(c, value);
+        } else if (!json_is_string(value)) {
+            wrong_type(c, value, "text", json_is_object(value) ? NULL : "put it in quotes");
+        }
+        check_leave(c, mark);
+    }
+}
+
+static void walk_list(struct check *c, const json_t *list, const struct schema_field *field)
+{
+    size_t index;
+    json_t *value;
+    json_array_foreach (list, index, value) {
+        size_t mark = check_enter_index(c, index);
+        if (json_is_object(value)) {
+            check_walk(c, value, field->of);
+        } else {
+            wrong_type(c, value, "a mapping", json_is_null(value) ? "remove the '-'" : NULL);
+        }
+        check_leave(c, mark);
+    }
+}
+
+static void walk_container(struct check *c, const json_t *value, const struct schema_field *field)
+{
+    bool list = field->kind == SCHEMA_LIST || field->kind == SCHEMA_TEXTS;
+    if (list ? !json_is_array(value) : !json_is_object(value)) {
+        wrong_type(c, value, list ? "a list" : "a mapping",
+                   list ? "start each item with '- '" : NULL);
+    } else if (field->kind == SCHEMA_OBJECT) {
+        check_walk(c, value, field->of);
+    } else if (field->kind == SCHEMA_LIST) {
+        walk_list(c, value, field);
+    } else if (field->kind == SCHEMA_TEXTS) {
+        walk_texts(c, value);
+    } else {
+        walk_map(c, value, field->kind);
+    }
+}
+
+static void walk_field(struct check *c, const json_t *value, const struct schema_field *field)
+{
+    switch (field->kind) {
+    case SCHEMA_ANY: break;
+    case SCHEMA_TEXT: walk_text(c, value, field); break;
+    case SCHEMA_INTEGER: walk_integer(c, value, field); break;
+    case SCHEMA_QUANTITY: walk_quantity(c, value); break;
+    case SCHEMA_BOOLEAN:
+        if (!json_is_boolean(value)) {
+            wrong_type(c, value, "true or false",
+                       json_is_string(value) ? "remove the quotes" : NULL);
+        }
+        break;
+    case SCHEMA_TEXTS:
+    case SCHEMA_TEXT_MAP:
+    case SCHEMA_QUANTITY_MAP:
+    case SCHEMA_OBJECT:
+    case SCHEMA_LIST: walk_container(c, value, field); break;
+    }
+}
+
+/* --- objects --- */
+
+static void say_support(struct check *c, const struct schema_field *field)
+{
+    if (field->support == SCHEMA_REFUSED) {
+        check_say(c, JOB_ERROR, NULL, NULL, "cannot be run on this machine: %s", field->says);
+    } else if (field->support == SCHEMA_WARNED) {
+        check_say(c, JOB_WARNING, NULL, NULL, "has no effect on this machine: %s", field->says);
+    } else if (c->problems->verbose) {
+        check_say(c, JOB_NOTE, NULL, NULL, "%s", field->says);
+    }
+}
+
+/* An API server drops nulls. A required field is then missing, which is said once, here. */
+static void say_null(struct check *c, const struct schema_field *field)
+{
+    if (field->kind == SCHEMA_ANY) {
+        return; /* kubectl itself writes "creationTimestamp: null" */
+    }
+    if (field->required || field->of == SCHEMA_replica_spec) {
+        check_say(c, JOB_ERROR, NULL, "give it a value, or indent what follows below it",
+                  "has no value");
+    } else {
+        check_say(c, JOB_WARNING, NULL, "give it a value, or remove the line",
+                  "has no value; it is ignored");
+    }
+}
+
+static void say_missing(struct check *c, const json_t *object, enum schema_type type)
+{
+    size_t count;
+    const struct schema_field *fields = schema_fields(&count);
+    for (size_t i = 0; i < count; i++) {
+        if (fields[i].type == type && fields[i].required &&
+            !json_object_get(object, fields[i].name)) {
+            check_say(c, JOB_ERROR, fields[i].name, NULL, "is missing");
+        }
+    }
+}
+
+void check_walk(struct check *c, const json_t *object, enum schema_type type)
+{
+    if (c->depth == CHECK_DEPTH_MAX) {
+        return; /* the schema is not that deep */
+    }
+    const char *key;
+    json_t *value;
+    json_object_foreach ((json_t *)object, key, value) {
+        const struct schema_field *field = schema_find(type, key);
+        if (!field) {
+            unknown(c, type, key);
+            continue;
+        }
+        size_t mark = check_enter(c, key);
+        c->around[c->depth].type = type;
+        c->around[c->depth++].path_used = mark;
+        if (json_is_null(value)) {
+            say_null(c, field);
+        } else {
+            say_support(c, field);
+            walk_field(c, value, field);
+        }
+        c->depth--;
+        check_leave(c, mark);
+    }
+    if (!c->partial) {
+        say_missing(c, object, type);
+    }
+}
