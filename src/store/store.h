@@ -151,8 +151,8 @@ enum { STORE_FROM_NOW = -1 };
 /* Must not write to the store; may store_unwatch itself or another. */
 typedef void (*store_watch_fn)(void *arg, const struct store_change *change);
 
-/* MUSTER_EGONE when a watch cannot go on from there: the version is older than the kept changes, or of another
- * store (in the future). The watcher must list again. */
+/* MUSTER_EGONE when a watch cannot go on from there: the version is older than the kept changes, or
+ * of another store (in the future). The watcher must list again. */
 int store_check_version(const struct store *store, int64_t after_version, struct muster_err *err);
 
 /* Replays before it returns. MUSTER_EGONE as above. */
