@@ -110,7 +110,7 @@ const char *job_text_fault(enum schema_form form, const char *text)
     case SCHEMA_ABSOLUTE: return *text == '/' ? NULL : "must start with '/'";
     case SCHEMA_PROCESSES: return processes_fault(text);
     }
-    assert(!"unreachable");
+    assert(false);
     return NULL;
 }
 

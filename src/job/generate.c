@@ -1,0 +1,255 @@
+/* See generate.h. */
+#include "job/generate.h"
+
+#include "base/buf.h"
+#include "base/build.h"
+#include "base/doc.h"
+#include "job/text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { NAME_BYTES_MAX = 64, NAME_STEM_BYTES_MAX = 40, WORD_BYTES_MAX = 1 << 20 };
+
+/* What follows the last slash. */
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static bool is_script(const char *word)
+{
+    size_t length = strlen(word);
+    return (length > 3 && strcmp(word + length - 3, ".py") == 0) ||
+           (length > 3 && strcmp(word + length - 3, ".sh") == 0);
+}
+
+/* "train" from python3 -u examples/train.py, else the program's own name, made a DNS label. */
+static void name_of_command(const char *const *command, char ret[NAME_BYTES_MAX])
+{
+    const char *word = command[0];
+    for (size_t i = 0; command[i]; i++) {
+        if (is_script(command[i])) {
+            word = command[i];
+            break;
+        }
+        if (i > 0 && strcmp(command[i - 1], "-m") == 0) {
+            word = command[i];
+            break;
+        }
+    }
+    word = base_name(word);
+    size_t stem = strlen(word) - (is_script(word) ? 3 : 0);
+    char text[NAME_STEM_BYTES_MAX];
+    snprintf(text, sizeof text, "%.*s", (int)(stem < sizeof text ? stem : sizeof text - 1), word);
+    job_text_mend(SCHEMA_LABEL_1035, text, ret, NAME_BYTES_MAX);
+    if (!*ret) {
+        snprintf(ret, NAME_BYTES_MAX, "job");
+    }
+}
+
+static bool sets(const char *const *env, const char *name)
+{
+    size_t length = strlen(name);
+    for (size_t i = 0; env && env[i]; i++) {
+        if (strncmp(env[i], name, length) == 0 && env[i][length] == '=') {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Text that comes out of Kubernetes' $(VAR) expansion as it is: a $ before $ or ( is doubled. */
+static json_t *literal(const char *text)
+{
+    struct buf out;
+    buf_init(&out, WORD_BYTES_MAX);
+    for (const char *at = text; *at; at++) {
+        buf_add(&out, at, 1);
+        if (at[0] == '$' && (at[1] == '$' || at[1] == '(')) {
+            buf_add(&out, at, 1);
+        }
+    }
+    json_t *value = buf_failed(&out) ? NULL : json_string(buf_str(&out));
+    buf_done(&out);
+    return value;
+}
+
+static void add_variable(struct build *b, json_t *env, const char *name, const char *value)
+{
+    json_t *variable = build_value(b, json_object());
+    build_text(b, variable, "name", name);
+    build_set(b, variable, "value", literal(value));
+    build_add(b, env, variable);
+}
+
+/* As torchrun sets them for one process on a node; several ranks share a machine's cores, hence one
+ * thread each unless the user says otherwise. The user's own come last, and win. */
+static void add_environment(struct build *b, json_t *container, const struct job_command *options)
+{
+    json_t *env = build_array_at(b, container, "env");
+    if (!sets(options->env, "LOCAL_RANK")) {
+        add_variable(b, env, "LOCAL_RANK", "0");
+    }
+    if (!sets(options->env, "LOCAL_WORLD_SIZE")) {
+        add_variable(b, env, "LOCAL_WORLD_SIZE", "1");
+    }
+    if (options->ranks > 1 && !sets(options->env, "OMP_NUM_THREADS")) {
+        add_variable(b, env, "OMP_NUM_THREADS", "1");
+    }
+    for (size_t i = 0; options->env && options->env[i]; i++) {
+        const char *equals = strchr(options->env[i], '=');
+        char name[256];
+        snprintf(name, sizeof name, "%.*s", (int)(equals - options->env[i]), options->env[i]);
+        add_variable(b, env, name, equals + 1);
+    }
+}
+
+static void add_resources(struct build *b, json_t *container, const struct job_command *options)
+{
+    if (!options->gpus && !options->cpu && !options->memory) {
+        return;
+    }
+    json_t *limits = build_object_at(b, build_object_at(b, container, "resources"), "limits");
+    build_text(b, limits, "cpu", options->cpu);
+    build_text(b, limits, "memory", options->memory);
+    if (options->gpus) {
+        build_int(b, limits, "nvidia.com/gpu", options->gpus);
+    }
+}
+
+static void add_claim(struct build *b, json_t *pod, json_t *container,
+                      const struct job_command *options)
+{
+    if (!options->claim) {
+        return;
+    }
+    json_t *volume = build_value(b, json_object());
+    build_text(b, volume, "name", "claim");
+    build_text(b, build_object_at(b, volume, "persistentVolumeClaim"), "claimName", options->claim);
+    build_add(b, build_array_at(b, pod, "volumes"), volume);
+    json_t *mount = build_value(b, json_object());
+    build_text(b, mount, "name", "claim");
+    build_text(b, mount, "mountPath", options->claim_path);
+    build_add(b, build_array_at(b, container, "volumeMounts"), mount);
+}
+
+static void add_container(struct build *b, json_t *pod, const struct job_command *options)
+{
+    json_t *container = build_value(b, json_object());
+    build_add(b, build_array_at(b, pod, "containers"), container);
+    build_text(b, container, "name", "pytorch");
+    build_text(b, container, "image", options->image ? options->image : JOB_DEFAULT_IMAGE);
+    json_t *command = build_array_at(b, container, "command");
+    for (size_t i = 0; options->command[i]; i++) {
+        build_add(b, command, literal(options->command[i]));
+    }
+    build_text(b, container, "workingDir", options->working_dir);
+    add_environment(b, container, options);
+    add_resources(b, container, options);
+    add_claim(b, pod, container, options);
+}
+
+static void add_replica(struct build *b, json_t *specs, const char *role, int32_t replicas,
+                        const struct job_command *options)
+{
+    json_t *replica = build_object_at(b, specs, role);
+    build_int(b, replica, "replicas", replicas);
+    build_text(b, replica, "restartPolicy", "Never");
+    json_t *pod = build_object_at(b, build_object_at(b, replica, "template"), "spec");
+    add_container(b, pod, options);
+}
+
+/* Words that no document can hold. */
+static int check_words(const char *const *words, struct muster_err *err)
+{
+    for (size_t i = 0; words && words[i]; i++) {
+        json_t *text = strlen(words[i]) < WORD_BYTES_MAX / 2 ? json_string(words[i]) : NULL;
+        if (!text) {
+            return muster_fail(err, MUSTER_EINVAL,
+                               "a word of the command or environment is no UTF-8, or too long");
+        }
+        json_decref(text);
+    }
+    return 0;
+}
+
+static int refuse(struct muster_err *err, const char *what, const char *text, const char *fault)
+{
+    return muster_fail(err, MUSTER_EINVAL, "%s \"%.80s\" %s", what, text, fault);
+}
+
+/* The words a shell user gave, before they become fields that a checker would complain about. */
+static int check_options(const struct job_command *options, const char *name,
+                         struct muster_err *err)
+{
+    double quantity;
+    const char *fault = job_text_fault(SCHEMA_LABEL_1035, name);
+    if (!options->command || !options->command[0] || !*options->command[0]) {
+        return muster_fail(err, MUSTER_EINVAL, "there is no command to run");
+    }
+    if (options->ranks < 1 || options->ranks > JOB_RANKS_MAX) {
+        return muster_fail(err, MUSTER_EINVAL, "%d ranks: must be 1 to %d", (int)options->ranks,
+                           JOB_RANKS_MAX);
+    }
+    if (fault) {
+        return refuse(err, "the job's name", name, fault);
+    }
+    if (options->gpus < 0 || options->deadline_s < 0) {
+        return muster_fail(err, MUSTER_EINVAL, "GPUs and the deadline must not be negative");
+    }
+    if (options->cpu && (!job_quantity(options->cpu, &quantity) || quantity < 0)) {
+        return refuse(err, "cpu", options->cpu, "must be a quantity such as 2 or 500m");
+    }
+    if (options->memory && (!job_quantity(options->memory, &quantity) || quantity < 0)) {
+        return refuse(err, "memory", options->memory, "must be a quantity such as 4Gi");
+    }
+    if (!options->claim != !options->claim_path) {
+        return muster_fail(err, MUSTER_EINVAL, "a claim needs a path to be mounted at");
+    }
+    for (size_t i = 0; options->env && options->env[i]; i++) {
+        const char *equals = strchr(options->env[i], '=');
+        if (!equals || equals == options->env[i] || equals - options->env[i] > 255) {
+            return refuse(err, "the variable", options->env[i], "must be NAME=VALUE");
+        }
+    }
+    return 0;
+}
+
+int job_from_command(const struct job_command *options, json_t **ret, struct muster_err *err)
+{
+    char name[NAME_BYTES_MAX] = "job";
+    if (!options->name && options->command && options->command[0]) {
+        name_of_command(options->command, name);
+    }
+    int rc = check_options(options, options->name ? options->name : name, err);
+    rc = rc == 0 ? check_words(options->command, err) : rc;
+    rc = rc == 0 ? check_words(options->env, err) : rc;
+    if (rc != 0) {
+        return rc;
+    }
+    struct build b = {0};
+    json_t *job = build_value(&b, json_object());
+    build_text(&b, job, "apiVersion", "kubeflow.org/v1");
+    build_text(&b, job, "kind", "PyTorchJob");
+    json_t *metadata = build_object_at(&b, job, "metadata");
+    build_text(&b, metadata, "name", options->name ? options->name : name);
+    build_text(&b, metadata, "namespace", options->namespace);
+    json_t *spec = build_object_at(&b, job, "spec");
+    if (options->deadline_s) {
+        build_int(&b, build_object_at(&b, spec, "runPolicy"), "activeDeadlineSeconds",
+                  options->deadline_s);
+    }
+    json_t *specs = build_object_at(&b, spec, "pytorchReplicaSpecs");
+    add_replica(&b, specs, "Master", 1, options);
+    if (options->ranks > 1) {
+        add_replica(&b, specs, "Worker", options->ranks - 1, options);
+    }
+    job = build_end(&b, job);
+    if (!job) {
+        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    }
+    *ret = job;
+    return 0;
+}
