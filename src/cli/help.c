@@ -24,6 +24,7 @@ const struct help_exit help_exits[] = {
 const struct help_variable help_variables[] = {
     {"MUSTER_HOME", "the folder of all state (default: $XDG_STATE_HOME/muster, else "
                     "~/.local/state/muster)"},
+    {"MUSTER_NO_START", "when set, no command starts a controller"},
     {"NO_COLOR", "when set, no colours on a terminal"},
     {NULL, NULL},
 };
@@ -115,11 +116,11 @@ void help_all(FILE *out)
     }
     fprintf(out, "\nmuster COMMAND --help says more about each.\n\nEnvironment:\n");
     for (const struct help_variable *v = help_variables; v->name; v++) {
-        fprintf(out, "  %-12s", v->name);
-        print_wrapped(out, v->meaning, 14);
+        fprintf(out, "  %-19s", v->name);
+        print_wrapped(out, v->meaning, 21);
     }
     fprintf(out, "\nExit status:\n");
     for (const struct help_exit *e = help_exits; e->status; e++) {
-        fprintf(out, "  %-18s%s\n", e->status, e->meaning);
+        fprintf(out, "  %-19s%s\n", e->status, e->meaning);
     }
 }

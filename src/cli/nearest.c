@@ -11,27 +11,32 @@ static size_t least(size_t a, size_t b, size_t c)
     return ab < c ? ab : c;
 }
 
-/* Levenshtein's distance, one row at a time; a swap of neighbours counts 2. */
+/* Edits from a to b: insertions, deletions, substitutions, and swaps of neighbours (Damerau, in the
+ * restricted form), one row at a time. */
 static size_t distance(const char *a, const char *b)
 {
     size_t length = strlen(b);
-    size_t row[WORD_BYTES + 1];
+    size_t rows[3][WORD_BYTES + 1]; /* of the letter before the last, the last, and this */
     if (length > WORD_BYTES) {
         return length;
     }
     for (size_t j = 0; j <= length; j++) {
-        row[j] = j;
+        rows[0][j] = j;
     }
-    for (size_t i = 0; a[i]; i++) {
-        size_t diagonal = row[0];
+    size_t i = 0;
+    for (; a[i]; i++) {
+        const size_t *before = rows[(i + 2) % 3];
+        const size_t *last = rows[i % 3];
+        size_t *row = rows[(i + 1) % 3];
         row[0] = i + 1;
         for (size_t j = 0; j < length; j++) {
-            size_t substituted = diagonal + (a[i] != b[j]);
-            diagonal = row[j + 1];
-            row[j + 1] = least(substituted, row[j] + 1, row[j + 1] + 1);
+            row[j + 1] = least(last[j] + (a[i] != b[j]), last[j + 1] + 1, row[j] + 1);
+            if (i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j]) {
+                row[j + 1] = least(row[j + 1], before[j - 1] + 1, row[j + 1]);
+            }
         }
     }
-    return row[length];
+    return rows[i % 3][length];
 }
 
 const char *cli_nearest(const char *word, const char *const *words, size_t count)
