@@ -6,6 +6,7 @@
  */
 #include "api/internal.h"
 
+#include "api/base64.h"
 #include "base/doc.h"
 #include "job/check.h"
 
@@ -15,7 +16,7 @@
 
 enum { LABEL_BYTES_MAX = 63, NAME_BYTES_MAX = 253, ANNOTATIONS_BYTES_MAX = 256 * 1024 };
 
-enum { PATH_BYTES = 512 };
+enum { PATH_BYTES = 512, SECRET_BYTES_MAX = 2 << 20 };
 
 /* ---- names ---- */
 
@@ -159,10 +160,13 @@ static void check_owners(const json_t *owners, struct job_problems *problems)
     }
 }
 
-static void check_metadata(const json_t *object, struct job_problems *problems)
+/* job_check looks at a job's name itself: it must be shorter than others. */
+static void check_metadata(const json_t *object, struct job_problems *problems, bool with_name)
 {
     const json_t *metadata = json_object_get(object, "metadata");
-    check_name(metadata, problems);
+    if (with_name) {
+        check_name(metadata, problems);
+    }
     check_labels(doc_at(metadata, "labels"), problems);
     check_annotations(doc_at(metadata, "annotations"), problems);
     check_owners(doc_at(metadata, "ownerReferences"), problems);
@@ -224,32 +228,14 @@ static int admit_config_map(const json_t *before, json_t *object, struct job_pro
     return 0;
 }
 
-/* RFC 4648; `ret` has room for 4 bytes for every 3 of the text, and one more. */
-static void encode_base64(const unsigned char *bytes, size_t count, char *ret)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    for (size_t i = 0; i < count; i += 3) {
-        size_t left = count - i;
-        unsigned group = (unsigned)bytes[i] << 16 | (left > 1 ? (unsigned)bytes[i + 1] << 8 : 0) |
-                         (left > 2 ? bytes[i + 2] : 0u);
-        *ret++ = digits[group >> 18 & 63];
-        *ret++ = digits[group >> 12 & 63];
-        *ret++ = left > 1 ? digits[group >> 6 & 63] : '=';
-        *ret++ = left > 2 ? digits[group & 63] : '=';
-    }
-    *ret = '\0';
-}
-
 static int set_encoded(json_t *data, const char *key, const char *text)
 {
-    size_t length = strlen(text);
-    char *encoded = malloc(length / 3 * 4 + 5);
-    if (!encoded) {
-        return MUSTER_ENOMEM;
-    }
-    encode_base64((const unsigned char *)text, length, encoded);
-    int failed = json_object_set_new(data, key, json_string(encoded));
-    free(encoded);
+    struct buf encoded;
+    buf_init(&encoded, SECRET_BYTES_MAX);
+    base64_encode(text, strlen(text), &encoded);
+    int failed =
+        buf_failed(&encoded) || json_object_set_new(data, key, json_string(buf_str(&encoded))) != 0;
+    buf_done(&encoded);
     return failed ? MUSTER_ENOMEM : 0;
 }
 
@@ -303,6 +289,15 @@ static int admit_namespace(const json_t *before, json_t *object, struct job_prob
     return default_text(object, "status.phase", "Active");
 }
 
+static int admit_job(const json_t *before, json_t *object, struct job_problems *problems)
+{
+    job_check(object, NULL, problems);
+    if (before) {
+        job_check_update(before, object, problems);
+    }
+    return 0;
+}
+
 static const struct rule {
     const char *resource;
     int (*admit)(const json_t *before, json_t *object, struct job_problems *problems);
@@ -313,6 +308,7 @@ static const struct rule {
     {"services", admit_service},
     {"persistentvolumeclaims", admit_claim},
     {"namespaces", admit_namespace},
+    {"pytorchjobs", admit_job},
 };
 
 static int admit_kind(struct api_call *call, const json_t *before, json_t *object)
@@ -327,7 +323,7 @@ static int admit_kind(struct api_call *call, const json_t *before, json_t *objec
 
 int admit(struct api_call *call, const json_t *before, json_t *object, struct muster_err *err)
 {
-    check_metadata(object, &call->problems);
+    check_metadata(object, &call->problems, !*call->route.resource->group);
     if (admit_kind(call, before, object) < 0) {
         return muster_fail(err, MUSTER_ENOMEM, "out of memory");
     }

@@ -134,10 +134,11 @@ static int check_type(const struct http_request *request, struct muster_err *err
         strncmp(type, "application/json", 16) == 0 || strncmp(type, "*/*", 3) == 0) {
         return 0;
     }
-    return muster_fail(err, MUSTER_EUNSUPPORTED,
-                       "the body must be application/json, not %.100s: kubectl and muster convert "
-                       "YAML themselves",
-                       type);
+    return muster_fail(
+        err, MUSTER_EUNSUPPORTED,
+        "the body must be application/json, not %.100s (with kubectl: make the object "
+        "by --dry-run=client -o yaml, then kubectl create -f)",
+        type);
 }
 
 static int read_body(struct api_call *call, struct muster_err *err)

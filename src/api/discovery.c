@@ -181,6 +181,7 @@ static json_t *openapi_of(const char *for_group, const char *prefix)
                        resource->namespaced ? "/namespaces/{namespace}/" : "/", resource->plural);
         build_set(&b, build_object_at(&b, paths, path), "patch", patch_operation(resource));
     }
+    build_object_at(&b, build_object_at(&b, doc, "components"), "schemas");
     return build_end(&b, doc);
 }
 

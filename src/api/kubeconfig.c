@@ -1,6 +1,7 @@
 /* See kubeconfig.h. */
 #include "api/kubeconfig.h"
 
+#include "api/base64.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/doc.h"
@@ -9,23 +10,6 @@
 #include <string.h>
 
 enum { FILE_BYTES_MAX = 65536, TEXT_BYTES_MAX = 4 * FILE_BYTES_MAX };
-
-/* RFC 4648. */
-static void add_base64(struct buf *out, const char *text)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    size_t count = strlen(text);
-    const unsigned char *bytes = (const unsigned char *)text;
-    for (size_t i = 0; i < count; i += 3) {
-        size_t left = count - i;
-        unsigned group = (unsigned)bytes[i] << 16 | (left > 1 ? (unsigned)bytes[i + 1] << 8 : 0u) |
-                         (left > 2 ? bytes[i + 2] : 0u);
-        char four[4] = {digits[group >> 18 & 63], digits[group >> 12 & 63],
-                        left > 1 ? digits[group >> 6 & 63] : '=',
-                        left > 2 ? digits[group & 63] : '='};
-        buf_add(out, four, sizeof four);
-    }
-}
 
 static int read_part(const char *home_path, const char *name, char **ret, struct muster_err *err)
 {
@@ -67,7 +51,7 @@ static void print(struct buf *out, const char *server, const char *cert_pem, con
                "clusters:\n- name: muster\n  cluster:\n    server: %s\n"
                "    certificate-authority-data: ",
                server);
-    add_base64(out, cert_pem);
+    base64_encode(cert_pem, strlen(cert_pem), out);
     buf_format(out,
                "\ncontexts:\n- name: muster\n  context:\n    cluster: muster\n    user: muster\n"
                "    namespace: %s\n"

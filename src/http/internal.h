@@ -11,7 +11,7 @@
 #include <microhttpd.h>
 #include <stdint.h>
 
-enum { HEADERS_MAX = 8, HEADER_BYTES_MAX = 4096 };
+enum { HEADERS_MAX = 16, HEADER_BYTES_MAX = 4096 };
 
 struct http_server {
     struct MHD_Daemon *daemon;
@@ -19,7 +19,7 @@ struct http_server {
     uv_poll_t poll;   /* the daemon's epoll descriptor */
     uv_timer_t timer; /* the daemon's next timeout */
     int open_handles;
-    bool stopping;
+    int runs_owed; /* after a resume */
     int port;
     char *socket_path;
     char *token;
@@ -60,6 +60,10 @@ struct exchange {
     bool full;        /* a write was refused: on_drained is owed */
     uv_poll_t *watch; /* notices that the client left while we are suspended */
 };
+
+/* Runs the daemon again from the loop: a resumed connection goes on in the run after the one that
+ * noticed it, which libmicrohttpd's own timeout forgets (0.9.75, TLS). */
+void server_wake(struct http_server *server);
 
 /* libmicrohttpd's callbacks. */
 enum MHD_Result exchange_serve(void *server, struct MHD_Connection *connection, const char *path,

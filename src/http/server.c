@@ -24,6 +24,7 @@ enum {
     IDLE_TIMEOUT_S = 120,
     CONNECTION_MEMORY_BYTES = 64 << 10, /* request line and headers of one connection */
     BACKLOG = 511,
+    RUNS_AFTER_RESUME = 2,
 };
 
 /* ---- sockets ---- */
@@ -99,12 +100,23 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 
 static void drive(struct http_server *server)
 {
+    server->runs_owed -= server->runs_owed > 0;
     MHD_run(server->daemon);
     MHD_UNSIGNED_LONG_LONG timeout_ms = 0;
-    if (MHD_get_timeout(server->daemon, &timeout_ms) == MHD_YES) {
+    if (server->runs_owed > 0) {
+        uv_timer_start(&server->timer, on_timer, 0, 0);
+    } else if (MHD_get_timeout(server->daemon, &timeout_ms) == MHD_YES) {
         uv_timer_start(&server->timer, on_timer, timeout_ms, 0);
     } else {
         uv_timer_stop(&server->timer);
+    }
+}
+
+void server_wake(struct http_server *server)
+{
+    server->runs_owed = RUNS_AFTER_RESUME;
+    if (!uv_is_closing((uv_handle_t *)&server->timer)) {
+        uv_timer_start(&server->timer, on_timer, 0, 0);
     }
 }
 
