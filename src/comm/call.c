@@ -1,0 +1,226 @@
+/* From a public call to a task: checked, numbered, signed, its algorithm chosen.
+ *
+ * Layer: comm. Memory: the caller's task. Thread: the one that starts calls.
+ */
+#include "comm/internal.h"
+
+#include <stdio.h>
+
+#include "comm/types.h"
+
+enum {
+    SMALL_BYTES = 16 * 1024,       /* up to here all ranks fold everything */
+    SMALL_BLOCK_BYTES = 16 * 1024, /* of the ring, up to … */
+    LARGE_FROM_BYTES = 256 * 1024, /* … here; above, RING_BYTES */
+};
+
+static size_t total(const size_t *counts, int size)
+{
+    size_t sum = 0;
+    for (int r = 0; r < size; r++) {
+        sum += counts[r];
+    }
+    return sum;
+}
+
+static int check_room(const struct muster_comm *comm, const struct muster_call *call, size_t unit,
+                      struct muster_err *err)
+{
+    size_t limit = (size_t)PTRDIFF_MAX / unit / (size_t)comm->size;
+    size_t in = call->in_counts ? total(call->in_counts, comm->size) : call->count;
+    size_t out = call->out_counts ? total(call->out_counts, comm->size) : call->count;
+    if (in > limit || out > limit) {
+        return muster_fail(err, MUSTER_EINVAL, "%s of %zu elements is more than memory can hold",
+                           types_kind_name(call->kind), in > out ? in : out);
+    }
+    return 0;
+}
+
+static bool needs_in(const struct muster_comm *comm, const struct muster_call *call)
+{
+    return call->kind != MUSTER_BROADCAST && call->kind != MUSTER_BARRIER &&
+           call->kind != MUSTER_RECV && (call->kind != MUSTER_SCATTER || comm->rank == call->peer);
+}
+
+static bool needs_out(const struct muster_comm *comm, const struct muster_call *call)
+{
+    bool rooted = call->kind == MUSTER_REDUCE || call->kind == MUSTER_GATHER;
+    return call->kind != MUSTER_BARRIER && call->kind != MUSTER_SEND &&
+           (!rooted || comm->rank == call->peer);
+}
+
+static int check_buffers(const struct muster_comm *comm, const struct muster_call *call,
+                         struct muster_err *err)
+{
+    size_t in = call->in_counts ? total(call->in_counts, comm->size) : call->count;
+    size_t out = call->out_counts ? total(call->out_counts, comm->size) : call->count;
+    if (call->kind == MUSTER_ALL_GATHER && call->out_counts) {
+        in = call->out_counts[comm->rank];
+    }
+    if ((needs_in(comm, call) && in > 0 && !call->in) ||
+        (needs_out(comm, call) && out > 0 && !call->out)) {
+        return muster_fail(err, MUSTER_EINVAL, "%s: a buffer is NULL", types_kind_name(call->kind));
+    }
+    return 0;
+}
+
+static int check_peer(const struct muster_comm *comm, const struct muster_call *call,
+                      struct muster_err *err)
+{
+    bool any = call->kind == MUSTER_RECV && call->peer == MUSTER_ANY_SOURCE;
+    bool named = types_has_peer(call->kind) || call->kind == MUSTER_SEND ||
+                 (call->kind == MUSTER_RECV && !any);
+    if (named && (call->peer < 0 || call->peer >= comm->size)) {
+        return muster_fail(err, MUSTER_EINVAL, "%s: there is no rank %d in a world of %d",
+                           types_kind_name(call->kind), call->peer, comm->size);
+    }
+    bool message = call->kind == MUSTER_SEND || call->kind == MUSTER_RECV;
+    bool any_tag = call->kind == MUSTER_RECV && call->tag == MUSTER_ANY_TAG;
+    if (message && call->tag < 0 && !any_tag) {
+        return muster_fail(err, MUSTER_EINVAL, "%s: tag %d is negative",
+                           types_kind_name(call->kind), call->tag);
+    }
+    return 0;
+}
+
+static int check(const struct muster_comm *comm, const struct muster_call *call,
+                 struct muster_err *err)
+{
+    if (comm->process != life_process()) {
+        return muster_fail(err, MUSTER_EINVAL,
+                           "this process was forked: make a communicator of its own");
+    }
+    int closed = atomic_load_explicit(&comm->closed, memory_order_relaxed);
+    if (closed) {
+        return muster_fail(err, MUSTER_EABORTED, "this communicator was closed: %s",
+                           muster_code_text(closed));
+    }
+    if (!types_has_kind(call->kind)) {
+        return muster_fail(err, MUSTER_EINVAL, "there is no collective %d", (int)call->kind);
+    }
+    if (call->kind == MUSTER_BARRIER) {
+        return 0;
+    }
+    if (!types_has_type(call->type)) {
+        return muster_fail(err, MUSTER_EINVAL, "there is no type %d", (int)call->type);
+    }
+    if (types_reduces(call->kind) &&
+        (!types_has_op(call->op) || !reduce_find(call->type, call->op))) {
+        return muster_fail(err, MUSTER_EINVAL, "%s of %s is not defined", muster_op_name(call->op),
+                           muster_type_name(call->type));
+    }
+    int rc = check_room(comm, call, muster_type_bytes(call->type), err);
+    rc = rc < 0 ? rc : check_peer(comm, call, err);
+    return rc < 0 ? rc : check_buffers(comm, call, err);
+}
+
+uint64_t call_shape(const struct muster_call *call)
+{
+    uint64_t op = types_reduces(call->kind) ? (uint64_t)call->op : 0;
+    uint64_t type = call->kind == MUSTER_BARRIER ? 0 : (uint64_t)call->type;
+    uint64_t root = types_has_peer(call->kind) ? (uint64_t)call->peer : 0;
+    return (uint64_t)call->kind | type << 8 | op << 16 | root << 32;
+}
+
+/* What must be equal on all ranks; the counts of an all-to-all need not. */
+static uint64_t common_count(const struct muster_comm *comm, const struct muster_call *call)
+{
+    if (call->kind == MUSTER_BARRIER || (call->kind == MUSTER_ALL_TO_ALL && call->in_counts)) {
+        return 0;
+    }
+    return call->out_counts ? total(call->out_counts, comm->size) : call->count;
+}
+
+static uint32_t sign(uint64_t number, uint64_t shape, uint64_t count)
+{
+    uint64_t mix = (number ^ 0x9e3779b97f4a7c15u) * 0xff51afd7ed558ccdu;
+    mix = (mix ^ shape) * 0xc4ceb9fe1a85ec53u;
+    mix = (mix ^ (mix >> 29) ^ count) * 0xbf58476d1ce4e5b9u;
+    return (uint32_t)(mix >> 32);
+}
+
+void call_begin(struct muster_comm *comm, struct task *task)
+{
+    task->begun = true;
+    struct call_record *record = &comm->control->calls[task->number % CALL_RECORDS];
+    atomic_store_explicit(&record->shape, call_shape(&task->call), memory_order_relaxed);
+    atomic_store_explicit(&record->count, common_count(comm, &task->call), memory_order_relaxed);
+    atomic_store_explicit(&record->number, task->number, memory_order_release);
+}
+
+void call_name(uint64_t shape, uint64_t count, char *ret, size_t size_bytes)
+{
+    enum muster_collective kind = (enum muster_collective)(shape & 0xff);
+    enum muster_type type = (enum muster_type)(shape >> 8 & 0xff);
+    if (kind == MUSTER_BARRIER) {
+        (void)snprintf(ret, size_bytes, "barrier");
+        return;
+    }
+    int n = snprintf(ret, size_bytes, "%s of %llu %s", types_kind_name(kind),
+                     (unsigned long long)count, muster_type_name(type));
+    if (n > 0 && (size_t)n < size_bytes && types_reduces(kind)) {
+        (void)snprintf(ret + n, size_bytes - (size_t)n, " by %s",
+                       muster_op_name((enum muster_op)(shape >> 16 & 0xff)));
+    } else if (n > 0 && (size_t)n < size_bytes && types_has_peer(kind)) {
+        (void)snprintf(ret + n, size_bytes - (size_t)n, ", root %u", (unsigned)(shape >> 32));
+    }
+}
+
+static void choose(struct muster_comm *comm, struct task *task)
+{
+    static const enum schedule_pattern patterns[] = {
+        [MUSTER_ALL_REDUCE] = SCHEDULE_ALL_REDUCE,
+        [MUSTER_REDUCE] = SCHEDULE_REDUCE,
+        [MUSTER_REDUCE_SCATTER] = SCHEDULE_REDUCE_SCATTER,
+        [MUSTER_ALL_GATHER] = SCHEDULE_ALL_GATHER,
+        [MUSTER_BROADCAST] = SCHEDULE_BROADCAST,
+        [MUSTER_GATHER] = SCHEDULE_GATHER,
+        [MUSTER_SCATTER] = SCHEDULE_SCATTER,
+        [MUSTER_ALL_TO_ALL] = SCHEDULE_ALL_TO_ALL,
+        [MUSTER_BARRIER] = SCHEDULE_BARRIER,
+    };
+    size_t bytes = task->call.count * task->unit;
+    if (task->lane == LANE_MESSAGES) {
+        message_start(task);
+    } else if (task->call.kind == MUSTER_ALL_TO_ALL && task->call.in_counts) {
+        exchange_start_uneven(comm, task);
+    } else if (task->call.kind != MUSTER_ALL_REDUCE || bytes <= SMALL_BYTES || comm->size == 1) {
+        exchange_start(comm, task, patterns[task->call.kind]);
+    } else if (comm->all_local) {
+        ring_start(comm, task, bytes < LARGE_FROM_BYTES ? SMALL_BLOCK_BYTES : RING_BYTES);
+    } else {
+        exchange_start(comm, task, SCHEDULE_ALL_REDUCE_SPLIT);
+    }
+}
+
+static int lane_of(const struct muster_call *call, size_t unit)
+{
+    if (call->kind == MUSTER_SEND || call->kind == MUSTER_RECV) {
+        return LANE_MESSAGES;
+    }
+    bool small = call->count <= SIDE_BYTES / unit;
+    bool overtakes = call->kind == MUSTER_ALL_GATHER && !call->out_counts && small;
+    return overtakes ? LANE_SIDE : LANE_MAIN;
+}
+
+int call_prepare(struct muster_comm *comm, const struct muster_call *call, struct task *ret,
+                 struct muster_err *err)
+{
+    int rc = check(comm, call, err);
+    if (rc < 0) {
+        return rc;
+    }
+    ret->call = *call;
+    ret->begun = false;
+    ret->entered = false;
+    ret->unit = call->kind == MUSTER_BARRIER ? 1 : muster_type_bytes(call->type);
+    ret->lane = lane_of(call, ret->unit);
+    ret->number = 0;
+    if (ret->lane != LANE_MESSAGES) {
+        ret->number = comm->started + 1;
+        atomic_store_explicit(&comm->started, ret->number, memory_order_relaxed);
+        ret->signature = sign(ret->number, call_shape(call), common_count(comm, call));
+    }
+    choose(comm, ret);
+    return 0;
+}

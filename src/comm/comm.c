@@ -1,0 +1,219 @@
+/* A communicator's life after it was formed: questions, memory, abort, end. Layer: comm. */
+#include "comm/internal.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "comm/link.h"
+
+void muster_comm_options_default(struct muster_comm_options *ret)
+{
+    *ret = (struct muster_comm_options){.struct_size = sizeof *ret,
+                                        .size = 1,
+                                        .timeout_ms = INT64_C(30) * 60 * 1000,
+                                        .silence_ms = 900};
+}
+
+static bool init_lanes(struct muster_comm *comm)
+{
+    for (int l = 0; l < LANES; l++) {
+        struct lane *lane = &comm->lanes[l];
+        lane->index = l;
+        pthread_mutex_init(&lane->running, NULL);
+        pthread_mutex_init(&lane->queue, NULL);
+        lane->words = calloc((size_t)comm->size * COMM_WORDS, sizeof *lane->words);
+        if (!lane->words) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void place_peers(struct muster_comm *comm, const int *hosts)
+{
+    for (int r = 0; r < comm->size; r++) {
+        struct peer *peer = &comm->peers[r];
+        peer->host = hosts[r];
+        peer->local = -1;
+        if (hosts[r] == hosts[comm->rank]) {
+            comm->local_rank = r == comm->rank ? comm->local_size : comm->local_rank;
+            comm->locals[comm->local_size] = r;
+            peer->local = comm->local_size++;
+        }
+    }
+    comm->all_local = comm->local_size == comm->size;
+}
+
+static int processors(void)
+{
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+struct muster_comm *comm_new(int rank, int size, const int *hosts,
+                             const struct muster_comm_options *options)
+{
+    struct muster_comm *comm = calloc(1, sizeof *comm);
+    if (!comm) {
+        return NULL;
+    }
+    comm->rank = rank;
+    comm->size = size;
+    comm->process = life_process();
+    comm->segment.fd = -1;
+    comm->peers = calloc((size_t)size, sizeof *comm->peers);
+    comm->locals = calloc((size_t)size, sizeof *comm->locals);
+    comm->regions = calloc(COMM_MAX_REGIONS, sizeof *comm->regions);
+    if (!comm->peers || !comm->locals || !comm->regions || !init_lanes(comm)) {
+        muster_comm_free(comm);
+        return NULL;
+    }
+    place_peers(comm, hosts);
+    comm->crowded = comm->local_size > processors();
+    atomic_store(&comm->timeout_ms, options->timeout_ms);
+    comm->silence_ms = options->silence_ms;
+    comm->interrupted = options->interrupted;
+    comm->interrupted_context = options->interrupted_context;
+    (void)snprintf(comm->description, sizeof comm->description,
+                   "%d rank%s, %d on this host%s, %s%s%s", size, size == 1 ? "" : "s",
+                   comm->local_size, comm->crowded ? " (more than processors)" : "",
+                   comm->local_size > 1 ? "shared memory, " : "", comm->all_local ? "" : "TCP, ",
+                   reduce_level());
+    return comm;
+}
+
+int muster_comm_rank(const struct muster_comm *comm)
+{
+    return comm->rank;
+}
+
+int muster_comm_size(const struct muster_comm *comm)
+{
+    return comm->size;
+}
+
+uint64_t muster_comm_generation(const struct muster_comm *comm)
+{
+    return comm->generation;
+}
+
+void muster_comm_set_timeout(struct muster_comm *comm, int64_t timeout_ms)
+{
+    atomic_store(&comm->timeout_ms, timeout_ms);
+}
+
+const char *muster_comm_describe(const struct muster_comm *comm)
+{
+    return comm->description;
+}
+
+void muster_comm_query(struct muster_comm *comm, struct muster_comm_state *ret,
+                       enum muster_peer_state *ret_peers)
+{
+    *ret = (struct muster_comm_state){.generation = comm->generation,
+                                      .started = comm_user_number(atomic_load(&comm->started)),
+                                      .completed = comm_user_number(atomic_load(&comm->completed)),
+                                      .closed = atomic_load(&comm->closed),
+                                      .input_untouched = !atomic_load(&comm->input_touched)};
+    for (int r = 0; ret_peers && r < comm->size; r++) {
+        ret_peers[r] = failure_peer_state(comm, r);
+    }
+}
+
+void muster_comm_abort(struct muster_comm *comm)
+{
+    if (comm->process == life_process()) {
+        failure_close(comm, MUSTER_EABORTED);
+        progress_drain(comm);
+    }
+}
+
+int muster_comm_release(struct muster_comm *comm, void *memory, struct muster_err *err)
+{
+    for (int i = 0; i < comm->num_regions; i++) {
+        struct region *region = &comm->regions[i];
+        if (region->base &&
+            region->base + (size_t)comm->local_rank * region->part_bytes == memory) {
+            /* Nobody may still read our part. */
+            int rc = atomic_load(&comm->closed) ? 0 : muster_barrier(comm, err);
+            segment_retract(&comm->segment, region->base, region->part_bytes);
+            region->base = NULL;
+            comm->live_regions--;
+            return rc;
+        }
+    }
+    return muster_fail(err, MUSTER_EINVAL, "this memory is not of muster_comm_alloc");
+}
+
+int muster_comm_alloc(struct muster_comm *comm, size_t size_bytes, void **ret,
+                      struct muster_err *err)
+{
+    if (comm->num_regions == COMM_MAX_REGIONS) {
+        return muster_fail(err, MUSTER_ETOOBIG, "a communicator has at most %d allocations",
+                           COMM_MAX_REGIONS);
+    }
+    if (size_bytes > (size_t)PTRDIFF_MAX / (size_t)comm->size - SEGMENT_PAGE) {
+        return muster_fail(err, MUSTER_EINVAL, "%zu bytes are more than memory can hold",
+                           size_bytes);
+    }
+    size_t pages = size_bytes / SEGMENT_PAGE + 1;
+    struct region region = {.part_bytes = pages * SEGMENT_PAGE};
+    int rc = segment_extend(&comm->segment, region.part_bytes, comm->local_rank, &region.base,
+                            &region.offset, err);
+    /* All or none, and nobody uses it before it is everywhere. */
+    int32_t good = rc == 0;
+    int agreed =
+        muster_all_reduce(comm, &good, &good, 1, MUSTER_I32, MUSTER_MIN, rc < 0 ? NULL : err);
+    if (rc == 0 && agreed == 0 && good) {
+        comm->regions[comm->num_regions++] = region;
+        comm->live_regions++;
+        *ret = region.base + (size_t)comm->local_rank * region.part_bytes;
+        return 0;
+    }
+    if (rc == 0) {
+        segment_retract(&comm->segment, region.base, region.part_bytes);
+    }
+    return rc < 0       ? rc
+           : agreed < 0 ? agreed
+                        : muster_fail(err, MUSTER_ENOMEM, "another rank has no memory");
+}
+
+static void leave_host(struct muster_comm *comm)
+{
+    if (comm->watch.beat) {
+        life_leave(&comm->control->life, &comm->watch);
+    }
+    for (int i = 0; i < comm->num_regions; i++) {
+        if (comm->regions[i].base) {
+            segment_retract(&comm->segment, comm->regions[i].base, comm->regions[i].part_bytes);
+        }
+    }
+    segment_close(&comm->segment);
+}
+
+void muster_comm_free(struct muster_comm *comm)
+{
+    if (!comm || comm->process != life_process()) {
+        return; /* in a forked child nothing here is ours */
+    }
+    if (comm->watch.beat) {
+        failure_close(comm, MUSTER_EABORTED);
+        progress_drain(comm);
+        progress_forget(comm);
+    }
+    message_free(comm);
+    leave_host(comm);
+    link_free(comm);
+    for (int l = 0; l < LANES; l++) {
+        pthread_mutex_destroy(&comm->lanes[l].running);
+        pthread_mutex_destroy(&comm->lanes[l].queue);
+        free(comm->lanes[l].words);
+    }
+    free(comm->regions);
+    free(comm->locals);
+    free(comm->peers);
+    free(comm);
+}

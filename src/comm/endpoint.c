@@ -1,0 +1,372 @@
+/* Listening sockets, and connections that say what they are for. Layer: comm; see endpoint.h. */
+#include "comm/endpoint.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "comm/internal.h"
+
+enum { HELLO_TIMEOUT_MS = 2000 };
+
+static const char member_magic[8] = "muster1";
+
+/* Abstract Unix sockets are seen within one network namespace of one running kernel. */
+static int find_host(unsigned char *ret, struct muster_err *err)
+{
+    char boot[64] = {0};
+    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, boot, sizeof boot - 1) : -1;
+    if (fd >= 0) {
+        close(fd);
+    }
+    struct stat net;
+    if (n <= 0 || stat("/proc/self/ns/net", &net) < 0) {
+        return muster_fail(err, MUSTER_EOS, "cannot tell this host from others: /proc is needed");
+    }
+    uint64_t mix[2] = {(uint64_t)net.st_ino * 0x9e3779b97f4a7c15u, 0};
+    for (ssize_t i = 0; i < n; i++) {
+        mix[i & 1] = (mix[i & 1] ^ (unsigned char)boot[i]) * 0x100000001b3u;
+    }
+    memcpy(ret, mix, sizeof mix);
+    return 0;
+}
+
+static uint64_t find_pid_space(void)
+{
+    struct stat pid;
+    return stat("/proc/self/ns/pid", &pid) == 0 ? (uint64_t)pid.st_ino : 0;
+}
+
+static bool resolve(const char *host, struct in_addr *ret)
+{
+    struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM}, *list;
+    if (getaddrinfo(host, NULL, &hints, &list) != 0) {
+        return false;
+    }
+    *ret = ((struct sockaddr_in *)(void *)list->ai_addr)->sin_addr;
+    freeaddrinfo(list);
+    return true;
+}
+
+/* Our address on the way to another host; nothing is sent. */
+static bool address_towards(const char *host, struct in_addr *ret)
+{
+    struct sockaddr_in there = {.sin_family = AF_INET, .sin_port = htons(9)}, here;
+    socklen_t length = sizeof here;
+    if (!host || !resolve(host, &there.sin_addr)) {
+        return false;
+    }
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    bool found = fd >= 0 && connect(fd, (struct sockaddr *)&there, sizeof there) == 0 &&
+                 getsockname(fd, (struct sockaddr *)&here, &length) == 0;
+    if (fd >= 0) {
+        close(fd);
+    }
+    if (found) {
+        *ret = here.sin_addr;
+    }
+    return found;
+}
+
+static struct in_addr first_address(void)
+{
+    struct in_addr found = {htonl(INADDR_LOOPBACK)};
+    struct ifaddrs *list;
+    if (getifaddrs(&list) < 0) {
+        return found;
+    }
+    for (struct ifaddrs *i = list; i; i = i->ifa_next) {
+        if (i->ifa_addr && i->ifa_addr->sa_family == AF_INET && i->ifa_flags & IFF_UP &&
+            !(i->ifa_flags & IFF_LOOPBACK)) {
+            found = ((struct sockaddr_in *)(void *)i->ifa_addr)->sin_addr;
+            break;
+        }
+    }
+    freeifaddrs(list);
+    return found;
+}
+
+/* An abstract name, which leaves no file behind. */
+static socklen_t unix_address(const unsigned char *incarnation, struct sockaddr_un *ret)
+{
+    static const char prefix[] = "muster-";
+    *ret = (struct sockaddr_un){.sun_family = AF_UNIX};
+    memcpy(ret->sun_path + 1, prefix, sizeof prefix);
+    memcpy(ret->sun_path + 1 + sizeof prefix, incarnation, 16);
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + sizeof prefix + 16);
+}
+
+static int listen_unix(struct muster_endpoint *e, struct muster_err *err)
+{
+    struct sockaddr_un address;
+    socklen_t length = unix_address(e->self.incarnation, &address);
+    e->unix_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (e->unix_fd < 0 || bind(e->unix_fd, (struct sockaddr *)&address, length) < 0 ||
+        listen(e->unix_fd, SOMAXCONN) < 0) {
+        return muster_fail(err, MUSTER_EOS, "cannot open a Unix socket: %s", strerror(errno));
+    }
+    return 0;
+}
+
+static int listen_tcp(struct muster_endpoint *e, struct in_addr at, struct muster_err *err)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = at};
+    socklen_t length = sizeof address;
+    e->tcp_fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (e->tcp_fd < 0 || bind(e->tcp_fd, (struct sockaddr *)&address, length) < 0 ||
+        listen(e->tcp_fd, SOMAXCONN) < 0 ||
+        getsockname(e->tcp_fd, (struct sockaddr *)&address, &length) < 0) {
+        char text[INET_ADDRSTRLEN] = "";
+        (void)inet_ntop(AF_INET, &at, text, sizeof text);
+        return muster_fail(err, MUSTER_EOS, "cannot listen on %s: %s", text, strerror(errno));
+    }
+    e->self.address = address.sin_addr.s_addr;
+    e->self.port = address.sin_port;
+    return 0;
+}
+
+static int name_self(struct muster_endpoint *e, const char *transport, struct muster_err *err)
+{
+    memcpy(e->self.magic, member_magic, sizeof member_magic);
+    if (getrandom(e->self.incarnation, sizeof e->self.incarnation, 0) !=
+        (ssize_t)sizeof e->self.incarnation) {
+        return muster_fail(err, MUSTER_EOS, "no random numbers: %s", strerror(errno));
+    }
+    e->self.pid_space = find_pid_space();
+    if (transport && strcmp(transport, "tcp") == 0) {
+        memcpy(e->self.host, e->self.incarnation, sizeof e->self.host);
+        return 0;
+    }
+    return find_host(e->self.host, err);
+}
+
+static int open_sockets(struct muster_endpoint *e, const char *host, const char *towards,
+                        struct muster_err *err)
+{
+    struct in_addr address;
+    if (host && !resolve(host, &address)) {
+        return muster_fail(err, MUSTER_ENOHOST, "there is no host %s", host);
+    }
+    if (!host && !address_towards(towards, &address)) {
+        address = first_address();
+    }
+    int rc = listen_unix(e, err);
+    return rc < 0 ? rc : listen_tcp(e, address, err);
+}
+
+int endpoint_open(const char *host, const char *towards, const char *transport,
+                  struct muster_endpoint **ret, struct muster_err *err)
+{
+    const char *forced = getenv("MUSTER_TRANSPORT");
+    transport = forced ? forced : transport;
+    if (transport && strcmp(transport, "auto") != 0 && strcmp(transport, "tcp") != 0 &&
+        strcmp(transport, "shm") != 0) {
+        return muster_fail(err, MUSTER_ECONFIG, "transport %s: it is auto, shm or tcp", transport);
+    }
+    struct muster_endpoint *e = calloc(1, sizeof *e);
+    if (!e) {
+        return muster_fail(err, MUSTER_ENOMEM, "no memory for an endpoint");
+    }
+    e->unix_fd = e->tcp_fd = -1;
+    int rc = name_self(e, transport, err);
+    rc = rc < 0 ? rc : open_sockets(e, host, towards, err);
+    if (rc < 0) {
+        muster_endpoint_close(e);
+        return rc;
+    }
+    *ret = e;
+    return 0;
+}
+
+int muster_endpoint_open(const char *host, struct muster_endpoint **ret, struct muster_err *err)
+{
+    return endpoint_open(host, NULL, NULL, ret, err);
+}
+
+void muster_endpoint_member(const struct muster_endpoint *endpoint, struct muster_member *ret)
+{
+    _Static_assert(sizeof(struct member) <= sizeof *ret, "a member fits");
+    memset(ret, 0, sizeof *ret);
+    memcpy(ret, &endpoint->self, sizeof endpoint->self);
+}
+
+struct member endpoint_member(const struct muster_member *bytes)
+{
+    struct member member;
+    memcpy(&member, bytes, sizeof member);
+    return member;
+}
+
+bool endpoint_member_ok(const struct muster_member *bytes)
+{
+    return memcmp(bytes, member_magic, sizeof member_magic) == 0;
+}
+
+void muster_endpoint_close(struct muster_endpoint *e)
+{
+    if (!e) {
+        return;
+    }
+    for (int i = 0; i < e->num_parked; i++) {
+        close(e->parked[i].fd);
+    }
+    if (e->unix_fd >= 0) {
+        close(e->unix_fd);
+    }
+    if (e->tcp_fd >= 0) {
+        close(e->tcp_fd);
+    }
+    free(e);
+}
+
+/* ---- connecting ---- */
+
+static int ms_until(int64_t deadline_ns)
+{
+    int64_t left = (deadline_ns - wait_now_ns()) / 1000000;
+    return left < 0 ? 0 : left > 60000 ? 60000 : (int)left;
+}
+
+static int connect_by(int fd, const struct sockaddr *address, socklen_t length, int64_t deadline_ns)
+{
+    if (connect(fd, address, length) == 0) {
+        return 0;
+    }
+    if (errno != EINPROGRESS) {
+        return -1;
+    }
+    struct pollfd p = {.fd = fd, .events = POLLOUT};
+    int failed = ETIMEDOUT;
+    socklen_t size = sizeof failed;
+    if (poll(&p, 1, ms_until(deadline_ns)) == 1) {
+        (void)getsockopt(fd, SOL_SOCKET, SO_ERROR, &failed, &size);
+    }
+    errno = failed;
+    return failed ? -1 : 0;
+}
+
+static int open_connection(const struct member *m, bool local, int64_t deadline_ns)
+{
+    struct sockaddr_un near;
+    struct sockaddr_in far = {.sin_family = AF_INET, .sin_port = m->port};
+    far.sin_addr.s_addr = m->address;
+    socklen_t length = local ? unix_address(m->incarnation, &near) : (socklen_t)sizeof far;
+    int fd = socket(local ? AF_UNIX : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0) {
+        return -1;
+    }
+    struct sockaddr *address = local ? (struct sockaddr *)&near : (struct sockaddr *)&far;
+    if (connect_by(fd, address, length, deadline_ns) < 0) {
+        int failed = errno;
+        close(fd);
+        errno = failed;
+        return -1;
+    }
+    return fd;
+}
+
+int endpoint_connect(const struct member *member, bool local, const struct hello *hello,
+                     int64_t deadline_ns, struct muster_err *err)
+{
+    int fd;
+    /* A full backlog of a Unix socket says EAGAIN. */
+    while ((fd = open_connection(member, local, deadline_ns)) < 0 && errno == EAGAIN &&
+           wait_now_ns() < deadline_ns) {
+        (void)poll(NULL, 0, 1);
+    }
+    if (fd < 0) {
+        return muster_fail(err, MUSTER_EUNAVAIL, "cannot connect to a member%s: %s",
+                           local ? " on this host" : "", strerror(errno));
+    }
+    if (send(fd, hello, sizeof *hello, MSG_NOSIGNAL) != (ssize_t)sizeof *hello) {
+        close(fd);
+        return muster_fail(err, MUSTER_EIO, "a member does not answer: %s", strerror(errno));
+    }
+    return fd;
+}
+
+/* ---- accepting ---- */
+
+static int take_parked(struct muster_endpoint *e, uint64_t generation, uint64_t digest,
+                       struct hello *ret)
+{
+    for (int i = 0; i < e->num_parked; i++) {
+        const struct hello *h = &e->parked[i].hello;
+        if (h->generation == generation && h->digest == digest) {
+            int fd = e->parked[i].fd;
+            *ret = *h;
+            e->parked[i] = e->parked[--e->num_parked];
+            return fd;
+        }
+    }
+    return -1;
+}
+
+static bool read_hello(int fd, struct hello *ret)
+{
+    size_t have = 0;
+    int64_t end = wait_now_ns() + HELLO_TIMEOUT_MS * INT64_C(1000000);
+    while (have < sizeof *ret) {
+        ssize_t n = recv(fd, (char *)ret + have, sizeof *ret - have, 0);
+        if (n > 0) {
+            have += (size_t)n;
+        } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+            return false;
+        } else {
+            struct pollfd p = {.fd = fd, .events = POLLIN};
+            if (poll(&p, 1, ms_until(end)) == 0) {
+                return false;
+            }
+        }
+    }
+    return ret->magic == ENDPOINT_HELLO_MAGIC;
+}
+
+/* Someone else's connection: for a later communicator of ours, or a late one of an older. */
+static void park(struct muster_endpoint *e, int fd, const struct hello *hello, uint64_t generation)
+{
+    if (hello->generation < generation || e->num_parked == ENDPOINT_MAX_PARKED) {
+        close(fd);
+        return;
+    }
+    e->parked[e->num_parked++] = (struct parked){fd, *hello};
+}
+
+int endpoint_accept(struct muster_endpoint *e, uint64_t generation, uint64_t digest, int slice_ms,
+                    struct hello *ret, struct muster_err *err)
+{
+    int fd = take_parked(e, generation, digest, ret);
+    if (fd >= 0) {
+        return fd;
+    }
+    struct pollfd p[2] = {{.fd = e->unix_fd, .events = POLLIN},
+                          {.fd = e->tcp_fd, .events = POLLIN}};
+    if (poll(p, 2, slice_ms) <= 0) {
+        return MUSTER_EAGAIN;
+    }
+    for (int i = 0; i < 2; i++) {
+        fd = p[i].revents ? accept4(p[i].fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK) : -1;
+        if (fd >= 0 && !read_hello(fd, ret)) {
+            close(fd);
+        } else if (fd >= 0) {
+            park(e, fd, ret, generation);
+        } else if (p[i].revents && (errno == EMFILE || errno == ENFILE)) {
+            return muster_fail(err, MUSTER_EOS, "too many open files: raise the limit (ulimit -n)");
+        }
+    }
+    fd = take_parked(e, generation, digest, ret);
+    return fd >= 0 ? fd : MUSTER_EAGAIN;
+}

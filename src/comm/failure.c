@@ -1,0 +1,257 @@
+/* When waiting makes no sense any more: a peer is dead, silent or closed, does something else, or
+ * takes too long; and what to say then.
+ *
+ * Proof of death is the kernel's word in the segment, or the end of a link. Suspicion is silence
+ * for `silence_ms`, counted in beats of our own heartbeat thread, so that a pause of the whole
+ * machine is no silence. A suspected process on this host is killed before the error returns:
+ * stopped and continued later it would go on writing into memory that it shares with us.
+ *
+ * Layer: comm. Thread: any; peers' states are written by the heartbeat thread and read by all.
+ */
+#include "comm/internal.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "comm/link.h"
+
+enum { KILL_WAIT_MS = 200 };
+
+static struct control *control_of(const struct muster_comm *comm, int rank)
+{
+    return segment_control(&comm->segment, comm->peers[rank].local);
+}
+
+enum muster_peer_state failure_peer_state(const struct muster_comm *comm, int rank)
+{
+    const struct peer *peer = &comm->peers[rank];
+    if (rank == comm->rank) {
+        return atomic_load(&comm->closed) ? MUSTER_PEER_CLOSED : MUSTER_PEER_ALIVE;
+    }
+    if (peer->local >= 0) {
+        const struct control *c = control_of(comm, rank);
+        if (atomic_load_explicit(&c->closed, memory_order_acquire)) {
+            return MUSTER_PEER_CLOSED;
+        }
+        if (life_is_dead(&c->life)) {
+            return MUSTER_PEER_DEAD;
+        }
+    }
+    return (enum muster_peer_state)atomic_load_explicit(&peer->state, memory_order_acquire);
+}
+
+/* True once the kernel has confirmed its death: from then on it writes nothing. */
+static bool kill_and_confirm(struct muster_comm *comm, int rank)
+{
+    struct control *c = control_of(comm, rank);
+    pid_t pid = atomic_load(&c->pid);
+    int fd = comm->peers[rank].killable ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+    if (fd < 0) {
+        return false;
+    }
+    /* Not dead after the descriptor is open: the number cannot have been given to another process.
+     */
+    if (!life_is_dead(&c->life) && pid != getpid()) {
+        (void)syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0);
+    }
+    close(fd);
+    int64_t end = wait_now_ns() + KILL_WAIT_MS * INT64_C(1000000);
+    while (pid != getpid() && !life_is_dead(&c->life) && wait_now_ns() < end) {
+        struct timespec nap = {0, 100000};
+        (void)nanosleep(&nap, NULL);
+    }
+    return life_is_dead(&c->life);
+}
+
+static bool concerns(const struct task *task, int rank)
+{
+    bool message = task->call.kind == MUSTER_SEND || task->call.kind == MUSTER_RECV;
+    return !message || task->call.peer == rank || task->call.peer == MUSTER_ANY_SOURCE;
+}
+
+static void name_task(const struct task *task, char *ret, size_t size_bytes)
+{
+    char call[128];
+    call_name(call_shape(&task->call), task->call.count, call, sizeof call);
+    (void)snprintf(ret, size_bytes, "%s (call %llu)", call,
+                   (unsigned long long)comm_user_number(task->number));
+}
+
+static int fail_about(struct muster_comm *comm, const struct task *task, int rank,
+                      enum muster_peer_state state, struct muster_err *err)
+{
+    char name[192];
+    name_task(task, name, sizeof name);
+    int code = MUSTER_EPEERDEAD;
+    if (state == MUSTER_PEER_DEAD) {
+        muster_fail(err, code, "rank %d died: %s cannot complete", rank, name);
+    } else if (state == MUSTER_PEER_SUSPECTED) {
+        bool local = comm->peers[rank].local >= 0;
+        bool ended = local && kill_and_confirm(comm, rank);
+        muster_fail(err, code,
+                    "rank %d gave no sign of life for %lld ms and was expelled%s: %s "
+                    "cannot complete",
+                    rank, (long long)comm->silence_ms, ended ? " (its process was killed)" : "",
+                    name);
+    } else {
+        code = MUSTER_EABORTED;
+        muster_fail(err, code, "rank %d closed the communicator: %s cannot complete", rank, name);
+    }
+    if (err) {
+        err->rank = rank;
+    }
+    return code;
+}
+
+/* 1: the record of this call at `rank` was read. */
+static int read_record(const struct muster_comm *comm, int rank, uint64_t number,
+                       uint64_t *ret_shape, uint64_t *ret_count)
+{
+    if (comm->peers[rank].local < 0) {
+        return link_record(comm, rank, number, ret_shape, ret_count);
+    }
+    const struct call_record *r = &control_of(comm, rank)->calls[number % CALL_RECORDS];
+    if (atomic_load_explicit(&r->number, memory_order_acquire) != number) {
+        return 0;
+    }
+    *ret_shape = atomic_load_explicit(&r->shape, memory_order_relaxed);
+    *ret_count = atomic_load_explicit(&r->count, memory_order_relaxed);
+    return atomic_load_explicit(&r->number, memory_order_acquire) == number;
+}
+
+int failure_mismatch(struct muster_comm *comm, const struct task *task, int rank,
+                     struct muster_err *err)
+{
+    char ours[192], theirs[160] = "something else";
+    uint64_t shape, count;
+    name_task(task, ours, sizeof ours);
+    if (read_record(comm, rank, task->number, &shape, &count)) {
+        call_name(shape, count, theirs, sizeof theirs);
+    }
+    muster_fail(err, MUSTER_EMISMATCH, "rank %d calls %s where rank %d calls %s", comm->rank, ours,
+                rank, theirs);
+    if (err) {
+        err->rank = rank;
+    }
+    return MUSTER_EMISMATCH;
+}
+
+static int check_records(struct muster_comm *comm, const struct task *task, struct muster_err *err)
+{
+    if (task->call.kind == MUSTER_SEND || task->call.kind == MUSTER_RECV) {
+        return 0;
+    }
+    for (int r = 0; r < comm->size; r++) {
+        uint64_t shape, count, my_shape, my_count;
+        if (r != comm->rank && read_record(comm, r, task->number, &shape, &count) &&
+            read_record(comm, comm->rank, task->number, &my_shape, &my_count) &&
+            (shape != my_shape || count != my_count)) {
+            return failure_mismatch(comm, task, r, err);
+        }
+    }
+    return 0;
+}
+
+int failure_check(struct muster_comm *comm, const struct task *task, struct muster_err *err)
+{
+    int closed = atomic_load_explicit(&comm->closed, memory_order_acquire);
+    if (closed) {
+        return muster_fail(err, MUSTER_EABORTED, "this communicator was closed: %s",
+                           muster_code_text(closed));
+    }
+    /* A death explains the closing of others: it comes first. */
+    static const enum muster_peer_state order[] = {MUSTER_PEER_DEAD, MUSTER_PEER_SUSPECTED,
+                                                   MUSTER_PEER_CLOSED};
+    for (size_t o = 0; o < sizeof order / sizeof order[0]; o++) {
+        for (int r = 0; r < comm->size; r++) {
+            if (r != comm->rank && concerns(task, r) && failure_peer_state(comm, r) == order[o]) {
+                return fail_about(comm, task, r, order[o], err);
+            }
+        }
+    }
+    return check_records(comm, task, err);
+}
+
+/* The last collective that rank is known to have entered; 0: none. */
+static uint64_t last_entered(const struct muster_comm *comm, int rank, uint64_t *ret_shape,
+                             uint64_t *ret_count)
+{
+    uint64_t last = 0;
+    for (uint64_t slot = 0; comm->peers[rank].local >= 0 && slot < CALL_RECORDS; slot++) {
+        const struct call_record *r = &control_of(comm, rank)->calls[slot];
+        uint64_t number = atomic_load_explicit(&r->number, memory_order_acquire);
+        if (number > last && read_record(comm, rank, number, ret_shape, ret_count)) {
+            last = number;
+        }
+    }
+    return last;
+}
+
+int failure_timeout(struct muster_comm *comm, const struct task *task, int64_t waited_ms,
+                    struct muster_err *err)
+{
+    char name[192], missing[200] = "";
+    int first = -1;
+    size_t used = 0;
+    name_task(task, name, sizeof name);
+    for (int r = 0; r < comm->size && used < sizeof missing - 1; r++) {
+        uint64_t shape = 0, count = 0;
+        if (r == comm->rank || !concerns(task, r) ||
+            read_record(comm, r, task->number, &shape, &count)) {
+            continue;
+        }
+        uint64_t last = last_entered(comm, r, &shape, &count);
+        char in[128] = "has entered no call";
+        if (last > 0) {
+            char call[80];
+            call_name(shape, count, call, sizeof call);
+            (void)snprintf(in, sizeof in, "is at call %llu, %s",
+                           (unsigned long long)comm_user_number(last), call);
+        }
+        int n = snprintf(missing + used, sizeof missing - used, "%srank %d %s",
+                         first < 0 ? "" : "; ", r, in);
+        used += n > 0 ? (size_t)n : 0;
+        first = first < 0 ? r : first;
+    }
+    muster_fail(err, MUSTER_ETIMEDOUT, "%s timed out after %lld ms on rank %d: %s", name,
+                (long long)waited_ms, comm->rank,
+                first < 0 ? "all ranks have entered it" : missing);
+    if (err) {
+        err->rank = first;
+    }
+    return MUSTER_ETIMEDOUT;
+}
+
+void failure_close(struct muster_comm *comm, int code)
+{
+    int open = 0;
+    if (!atomic_compare_exchange_strong(&comm->closed, &open, code)) {
+        return;
+    }
+    atomic_store(&comm->control->closed, 1);
+    for (int l = 0; l < comm->local_size; l++) {
+        wait_ring(segment_control(&comm->segment, l));
+    }
+    link_say_closed(comm);
+}
+
+void failure_beat(void *context)
+{
+    struct muster_comm *comm = context;
+    atomic_fetch_add_explicit(&comm->control->life.beats, 1, memory_order_relaxed);
+    for (int l = 0; l < comm->local_size && comm->silence_ms > 0; l++) {
+        struct peer *peer = &comm->peers[comm->locals[l]];
+        uint32_t beats = atomic_load_explicit(&segment_control(&comm->segment, l)->life.beats,
+                                              memory_order_relaxed);
+        peer->silent_beats = beats == peer->beats ? peer->silent_beats + 1 : 0;
+        peer->beats = beats;
+        if (l != comm->local_rank && peer->silent_beats * LIFE_BEAT_MS > comm->silence_ms) {
+            atomic_store_explicit(&peer->state, MUSTER_PEER_SUSPECTED, memory_order_release);
+        }
+    }
+    link_beat(comm);
+}

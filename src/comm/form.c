@@ -1,0 +1,331 @@
+/* Forming a communicator from a list of members. On each host the lowest member creates the segment
+ * and hands it to those that connect; between hosts the higher index connects to the lower. Then
+ * one barrier, so that success means that all have come.
+ *
+ * Layer: comm. Memory: the new communicator. Thread: the caller's.
+ */
+#include "comm/internal.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "comm/endpoint.h"
+#include "comm/link.h"
+
+enum { ACCEPT_SLICE_MS = 20 };
+
+struct forming {
+    struct muster_endpoint *endpoint;
+    struct muster_comm *comm;
+    const struct muster_member *members;
+    uint64_t digest;
+    int64_t deadline_ns;
+    const struct muster_comm_options *options;
+    int hosts[COMM_MAX_RANKS]; /* lowest rank on each rank's host */
+};
+
+static uint64_t digest_of(const struct muster_member *members, int size)
+{
+    uint64_t digest = 0xcbf29ce484222325u;
+    for (int r = 0; r < size; r++) {
+        for (size_t i = 0; i < sizeof members[r]; i++) {
+            digest = (digest ^ members[r].bytes[i]) * 0x100000001b3u;
+        }
+    }
+    return digest;
+}
+
+static void find_hosts(struct forming *f, int size)
+{
+    for (int r = 0; r < size; r++) {
+        struct member member = endpoint_member(&f->members[r]);
+        f->hosts[r] = r;
+        for (int other = 0; other < r; other++) {
+            struct member lower = endpoint_member(&f->members[other]);
+            if (memcmp(member.host, lower.host, sizeof member.host) == 0) {
+                f->hosts[r] = other;
+                break;
+            }
+        }
+    }
+}
+
+static int late(const struct forming *f, struct muster_err *err)
+{
+    if (wait_now_ns() >= f->deadline_ns) {
+        return muster_fail(err, MUSTER_ETIMEDOUT, "not all %d ranks came in time", f->comm->size);
+    }
+    if (f->options->interrupted && f->options->interrupted(f->options->interrupted_context)) {
+        return muster_fail(err, MUSTER_EINTERRUPTED, "interrupted while forming a communicator");
+    }
+    return 0;
+}
+
+static struct hello hello_of(const struct forming *f, int channel)
+{
+    return (struct hello){.magic = ENDPOINT_HELLO_MAGIC,
+                          .index = (uint16_t)f->comm->rank,
+                          .channel = (uint16_t)channel,
+                          .generation = f->comm->generation,
+                          .digest = f->digest};
+}
+
+/* ---- the segment of this host ---- */
+
+static int pass_segment(int to, int fd, struct muster_err *err)
+{
+    char byte = 0;
+    struct iovec data = {&byte, 1};
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control = {0};
+    struct msghdr message = {.msg_iov = &data,
+                             .msg_iovlen = 1,
+                             .msg_control = &control,
+                             .msg_controllen = sizeof control};
+    struct cmsghdr *c = CMSG_FIRSTHDR(&message);
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(sizeof fd);
+    memcpy(CMSG_DATA(c), &fd, sizeof fd);
+    if (sendmsg(to, &message, MSG_NOSIGNAL) != 1) {
+        return muster_fail(err, MUSTER_EIO, "cannot pass shared memory on: %s", strerror(errno));
+    }
+    return 0;
+}
+
+/* The descriptor, or negative; MUSTER_EAGAIN: nothing has come yet. */
+static int receive_segment(int from, struct muster_err *err)
+{
+    char byte;
+    struct iovec data = {&byte, 1};
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control;
+    struct msghdr message = {.msg_iov = &data,
+                             .msg_iovlen = 1,
+                             .msg_control = &control,
+                             .msg_controllen = sizeof control};
+    ssize_t n = recvmsg(from, &message, MSG_CMSG_CLOEXEC);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+        return MUSTER_EAGAIN;
+    }
+    struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+    if (!c || c->cmsg_type != SCM_RIGHTS) {
+        return muster_fail(err, MUSTER_EUNAVAIL,
+                           "a member on this host gave up or is of another generation");
+    }
+    int fd;
+    memcpy(&fd, CMSG_DATA(c), sizeof fd);
+    return fd;
+}
+
+static int lead_host(struct forming *f, struct muster_err *err)
+{
+    struct muster_comm *comm = f->comm;
+    int rc = segment_create(comm->local_size, &comm->segment, err);
+    for (int came = 1; rc == 0 && came < comm->local_size;) {
+        struct hello hello;
+        int fd =
+            endpoint_accept(f->endpoint, comm->generation, f->digest, ACCEPT_SLICE_MS, &hello, err);
+        if (fd == MUSTER_EAGAIN) {
+            rc = late(f, err);
+            continue;
+        }
+        if (fd < 0) {
+            return fd;
+        }
+        if (hello.index < comm->size && comm->peers[hello.index].local > 0) {
+            rc = pass_segment(fd, comm->segment.fd, err);
+            came++;
+            close(fd);
+        } else {
+            rc = link_adopt(comm, fd, hello.index, hello.channel, err);
+        }
+    }
+    return rc;
+}
+
+static int follow_host(struct forming *f, struct muster_err *err)
+{
+    struct muster_comm *comm = f->comm;
+    struct member leader = endpoint_member(&f->members[comm->locals[0]]);
+    struct hello hello = hello_of(f, 0);
+    int from = endpoint_connect(&leader, true, &hello, f->deadline_ns, err);
+    if (from < 0) {
+        return from;
+    }
+    int fd;
+    int rc = 0;
+    while ((fd = receive_segment(from, err)) == MUSTER_EAGAIN && rc == 0) {
+        struct pollfd p = {.fd = from, .events = POLLIN};
+        rc = poll(&p, 1, ACCEPT_SLICE_MS) == 0 ? late(f, err) : 0;
+    }
+    close(from);
+    rc = rc < 0 ? rc : fd < 0 ? fd : 0;
+    return rc < 0 ? rc : segment_open(fd, comm->local_size, &comm->segment, err);
+}
+
+static int join_host(struct forming *f, struct muster_err *err)
+{
+    struct muster_comm *comm = f->comm;
+    int rc = comm->local_rank == 0 ? lead_host(f, err) : follow_host(f, err);
+    if (rc < 0) {
+        return rc;
+    }
+    comm->control = segment_control(&comm->segment, comm->local_rank);
+    uint64_t pid_space = endpoint_member(&f->members[comm->rank]).pid_space;
+    for (int r = 0; r < comm->size; r++) {
+        comm->peers[r].killable = pid_space != 0 && comm->peers[r].local >= 0 &&
+                                  endpoint_member(&f->members[r]).pid_space == pid_space;
+    }
+    return 0;
+}
+
+/* From here on others may see us die. */
+static int come_alive(struct forming *f, struct muster_err *err)
+{
+    struct muster_comm *comm = f->comm;
+    comm->watch = (struct life_watch){.beat = failure_beat, .context = comm};
+    int rc = life_join(&comm->control->life, &comm->watch, err);
+    if (rc < 0) {
+        comm->watch.beat = NULL;
+        return rc;
+    }
+    atomic_store(&comm->control->pid, getpid());
+    for (int l = 0; l < comm->local_size; l++) {
+        struct control *other = segment_control(&comm->segment, l);
+        for (unsigned turn = 0; atomic_load(&other->pid) == 0; turn++) {
+            rc = turn % 64 == 63 ? late(f, err) : 0;
+            if (rc < 0) {
+                return rc;
+            }
+            sched_yield();
+        }
+    }
+    return 0;
+}
+
+/* ---- the other hosts ---- */
+
+static int connect_lower(struct forming *f, struct muster_err *err)
+{
+    struct muster_comm *comm = f->comm;
+    for (int r = 0; r < comm->rank; r++) {
+        struct member member = endpoint_member(&f->members[r]);
+        for (int channel = 0; comm->peers[r].local < 0 && channel < LINK_CHANNELS; channel++) {
+            struct hello hello = hello_of(f, channel);
+            int fd = endpoint_connect(&member, false, &hello, f->deadline_ns, err);
+            int rc = fd < 0 ? fd : link_adopt(comm, fd, r, channel, err);
+            if (rc < 0) {
+                return rc;
+            }
+        }
+    }
+    return 0;
+}
+
+static int accept_higher(struct forming *f, struct muster_err *err)
+{
+    struct muster_comm *comm = f->comm;
+    int rc = 0;
+    while (rc == 0 && !link_all_adopted(comm)) {
+        struct hello hello;
+        int fd =
+            endpoint_accept(f->endpoint, comm->generation, f->digest, ACCEPT_SLICE_MS, &hello, err);
+        if (fd == MUSTER_EAGAIN) {
+            rc = late(f, err);
+        } else {
+            rc = fd < 0 ? fd : link_adopt(comm, fd, hello.index, hello.channel, err);
+        }
+    }
+    return rc;
+}
+
+static int check_transport(const struct forming *f, struct muster_err *err)
+{
+    const char *forced = getenv("MUSTER_TRANSPORT");
+    const char *transport = forced ? forced : f->options->transport;
+    if (transport && strcmp(transport, "shm") == 0 && !f->comm->all_local) {
+        return muster_fail(err, MUSTER_EUNSUPPORTED,
+                           "transport shm, but not all ranks can share memory: use auto");
+    }
+    return 0;
+}
+
+/* The barrier that ends forming must not wait longer than forming may. */
+static int meet(struct forming *f, struct muster_err *err)
+{
+    struct muster_comm *comm = f->comm;
+    int64_t timeout_ms = atomic_load(&comm->timeout_ms);
+    int64_t left_ms = (f->deadline_ns - wait_now_ns()) / 1000000;
+    atomic_store(&comm->timeout_ms, left_ms < 0 ? 0 : left_ms);
+    int rc = muster_barrier(comm, err);
+    atomic_store(&comm->timeout_ms, timeout_ms);
+    return rc;
+}
+
+static int form_all(struct forming *f, struct muster_err *err)
+{
+    int rc = check_transport(f, err);
+    rc = rc < 0 ? rc : link_init(f->comm, err);
+    rc = rc < 0 ? rc : message_init(f->comm, err);
+    rc = rc < 0 ? rc : connect_lower(f, err);
+    rc = rc < 0 ? rc : join_host(f, err);
+    rc = rc < 0 ? rc : accept_higher(f, err);
+    rc = rc < 0 ? rc : come_alive(f, err);
+    return rc < 0 ? rc : meet(f, err);
+}
+
+int form_comm(struct muster_endpoint *endpoint, const struct muster_member *members, int size,
+              int my_index, uint64_t generation, int64_t deadline_ns,
+              const struct muster_comm_options *options, struct muster_comm **ret,
+              struct muster_err *err)
+{
+    if (size < 1 || size > COMM_MAX_RANKS || my_index < 0 || my_index >= size) {
+        return muster_fail(err, MUSTER_EINVAL, "rank %d of %d: a world has 1 to %d ranks", my_index,
+                           size, COMM_MAX_RANKS);
+    }
+    for (int r = 0; r < size; r++) {
+        if (!endpoint_member_ok(&members[r])) {
+            return muster_fail(err, MUSTER_EDATA, "member %d is not of this version of muster", r);
+        }
+    }
+    struct forming f = {.endpoint = endpoint,
+                        .members = members,
+                        .digest = digest_of(members, size),
+                        .deadline_ns = deadline_ns,
+                        .options = options};
+    find_hosts(&f, size);
+    f.comm = comm_new(my_index, size, f.hosts, options);
+    if (!f.comm) {
+        return muster_fail(err, MUSTER_ENOMEM, "no memory for a communicator");
+    }
+    f.comm->generation = generation;
+    int rc = form_all(&f, err);
+    if (rc < 0) {
+        muster_comm_free(f.comm);
+        return rc;
+    }
+    *ret = f.comm;
+    return 0;
+}
+
+int muster_comm_form(struct muster_endpoint *endpoint, const struct muster_member *members,
+                     int size, int my_index, uint64_t generation, int64_t deadline_ms,
+                     const struct muster_comm_options *options, struct muster_comm **ret,
+                     struct muster_err *err)
+{
+    struct muster_comm_options defaults;
+    muster_comm_options_default(&defaults);
+    int64_t deadline_ns = wait_now_ns() + deadline_ms * 1000000;
+    return form_comm(endpoint, members, size, my_index, generation, deadline_ns,
+                     options ? options : &defaults, ret, err);
+}

@@ -1,0 +1,272 @@
+/* What a communicator is made of; for the files of this folder only.
+ *
+ *     call.c       a public call becomes a task: checked, numbered, its algorithm chosen
+ *     exchange.c   tasks that run a schedule      ring.c, direct.c, single.c   all-reduce on one
+ * host message.c    tasks that send and receive    progress.c                   who runs tasks, and
+ * where wait.c       how a thread waits             failure.c                    when it should not
+ *     segment.c    memory of a host               link.c                       sockets to other
+ * hosts form.c       communicators from a list      meet.c                       lists from a store
+ * or port
+ *
+ * A task's step does what can be done now and returns: 1 done, 0 waiting, negative failed. Only the
+ * holder of its lane steps a task.
+ *
+ * Layer: comm. Memory: struct muster_comm owns all it points to.
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include <muster/comm.h>
+
+#include "comm/life.h"
+#include "comm/reduce.h"
+#include "comm/segment.h"
+#include "schedule/exchange.h"
+
+enum { COMM_MAX_RANKS = REDUCE_MAX_SOURCES, COMM_WORDS = 4 };
+
+struct link;
+struct task;
+
+struct peer {
+    int local;         /* index on this host, or -1 */
+    int host;          /* lowest rank there */
+    bool killable;     /* its process id means the same here */
+    struct link *link; /* to a peer on another host */
+    _Atomic int state; /* enum muster_peer_state, as far as the heartbeat thread knows */
+    uint32_t beats;    /* the rest is the heartbeat thread's */
+    int silent_beats;
+};
+
+/* Calls that must run one after the other. */
+struct lane {
+    int index;
+    uint32_t round;          /* rounds that calls before this one took, equal on all ranks */
+    uint32_t ring_turn;      /* as round, for the ring */
+    pthread_mutex_t running; /* held by the thread that steps the first request */
+    pthread_mutex_t queue;   /* guards first and last */
+    struct muster_request *first;
+    struct muster_request *last;
+    _Atomic int in_flight;
+    _Atomic int helpers; /* threads in muster_request_wait, which step the lane themselves */
+    uint64_t *words;     /* COMM_WORDS from each rank: what stages tell each other */
+};
+
+/* Memory of muster_comm_alloc. */
+struct region {
+    char *base; /* of local rank 0 */
+    size_t part_bytes;
+    size_t offset;
+};
+
+enum { COMM_MAX_REGIONS = 1024 };
+
+struct muster_comm {
+    int rank;
+    int size;
+    uint64_t generation;
+    uint32_t process; /* life_process() of the owner */
+    struct peer *peers;
+
+    int local_rank;
+    int local_size;
+    int *locals; /* local index -> rank */
+    bool all_local;
+    bool crowded; /* more ranks than processors: never spin */
+    struct segment segment;
+    struct control *control; /* ours */
+    struct life_watch watch;
+
+    struct lane lanes[LANES];
+    _Atomic uint64_t started; /* collectives, with the barrier that ended forming */
+    _Atomic uint64_t completed;
+    _Atomic int in_call;        /* the user's thread is inside a call that it runs itself */
+    _Atomic int closed;         /* 0 or the code that closed it */
+    _Atomic bool input_touched; /* of the call that failed */
+    _Atomic int64_t timeout_ms;
+    int64_t silence_ms;
+    int (*interrupted)(void *context);
+    void *interrupted_context;
+
+    struct region *regions;
+    int num_regions;
+    int live_regions;
+    struct messages *messages;       /* message.c */
+    struct muster_comm *next_active; /* progress.c */
+    bool active;
+    int pins; /* the progress thread uses it */
+    char description[160];
+};
+
+struct exchange {
+    struct schedule_exchange plan;
+    const char *in;
+    char *out;
+    reduce_fn fold;
+    int divisor;
+    bool begun;
+    uint32_t base;
+    size_t published;
+    size_t consumed;
+};
+
+/* All-reduce by a ring of blocks through shared slots. */
+struct ring {
+    size_t block; /* elements of a part of a chunk */
+    size_t chunks;
+    uint32_t base;
+    size_t filled;
+    size_t folded;
+    size_t taken;
+};
+
+/* A send or a receive. */
+struct transfer {
+    size_t bytes; /* of the message */
+    size_t done;
+    bool header_done;
+    bool ended;
+    bool too_big;
+    struct muster_message message;
+    struct task *next_posted;
+};
+
+struct task {
+    struct muster_call call;
+    uint64_t number;
+    uint32_t signature;
+    int lane;
+    size_t unit;
+    int (*step)(struct muster_comm *comm, struct task *task, struct muster_err *err);
+    bool begun;
+    bool entered; /* a later stage */
+    struct exchange exchange;
+    struct ring ring;
+    struct transfer transfer;
+    uint64_t words[COMM_WORDS]; /* of this rank, to lane->words */
+};
+
+/* call.c */
+uint64_t call_shape(const struct muster_call *call);
+int call_prepare(struct muster_comm *comm, const struct muster_call *call, struct task *ret,
+                 struct muster_err *err);
+/* First step of a task on its lane: publishes the call's record. */
+void call_begin(struct muster_comm *comm, struct task *task);
+void call_name(uint64_t shape, uint64_t count, char *ret, size_t size_bytes);
+
+/* exchange.c */
+void exchange_start(struct muster_comm *comm, struct task *task, enum schedule_pattern pattern);
+void exchange_start_uneven(struct muster_comm *comm, struct task *task);
+/* Every rank's task->words into lane->words: the first stage of calls that must agree first. */
+void exchange_words(struct muster_comm *comm, struct task *task);
+int exchange_step(struct muster_comm *comm, struct task *task, struct muster_err *err);
+
+/* ring.c */
+void ring_start(struct muster_comm *comm, struct task *task, size_t block_bytes);
+int ring_step(struct muster_comm *comm, struct task *task, struct muster_err *err);
+
+/* wait.c */
+struct waiter {
+    unsigned turns;
+    int64_t since_ns;  /* 0: not yet looked at the clock */
+    int64_t polled_ns; /* when the user's interrupted() was last asked */
+    uint32_t bell;
+    bool sleepy; /* registered as a sleeper: the next turn sleeps */
+};
+/* Between two steps that found nothing to do: spins, then yields, then sleeps. Negative: give up.
+ * Without a task only the user's interruption is looked for. */
+int wait_turn(struct waiter *waiter, struct muster_comm *comm, const struct task *task,
+              struct muster_err *err);
+/* The checks of a turn without its wait. may_interrupt: on the thread of a blocking call. */
+int wait_check(struct waiter *waiter, struct muster_comm *comm, const struct task *task,
+               bool may_interrupt, struct muster_err *err);
+/* It has done with spinning and may take its time. */
+bool wait_is_slow(const struct waiter *waiter, const struct muster_comm *comm);
+void wait_end(struct waiter *waiter, struct muster_comm *comm);
+/* Sleeps until one of the words differs from its value, at most timeout_ms. num <= WAIT_MAX_WORDS.
+ */
+enum { WAIT_MAX_WORDS = 64, WAIT_SLICE_MS = 2 };
+void wait_on_words(_Atomic uint32_t *const *words, const uint32_t *values, int num, int timeout_ms);
+void wait_wake_word(_Atomic uint32_t *word);
+void wait_ring(struct control *control);
+void wait_wake_locals(struct muster_comm *comm);
+int64_t wait_now_ns(void);
+
+static inline void wait_wake(struct control *control)
+{
+    if (atomic_load_explicit(&control->sleepers, memory_order_relaxed) > 0) {
+        wait_ring(control);
+    }
+}
+
+/* failure.c */
+/* 0, or why this task cannot be waited for any longer. */
+int failure_check(struct muster_comm *comm, const struct task *task, struct muster_err *err);
+int failure_timeout(struct muster_comm *comm, const struct task *task, int64_t waited_ms,
+                    struct muster_err *err);
+/* Rank does something else than this task. */
+int failure_mismatch(struct muster_comm *comm, const struct task *task, int rank,
+                     struct muster_err *err);
+/* Closes this rank's side for good; the first code stays. */
+void failure_close(struct muster_comm *comm, int code);
+/* On the heartbeat thread. */
+void failure_beat(void *comm);
+enum muster_peer_state failure_peer_state(const struct muster_comm *comm, int rank);
+
+/* progress.c */
+/* Steps a task to its end on the calling thread. */
+int progress_run(struct muster_comm *comm, struct task *task, struct muster_err *err);
+/* Waits until no thread is inside a call of this closed communicator. */
+void progress_drain(struct muster_comm *comm);
+/* When it returns, the progress thread has nothing to do with comm any more. */
+void progress_forget(struct muster_comm *comm);
+
+/* comm.c */
+/* An empty communicator of these ranks; hosts[r] is the lowest rank on r's host. */
+struct muster_comm *comm_new(int rank, int size, const int *hosts,
+                             const struct muster_comm_options *options);
+
+/* message.c */
+int message_init(struct muster_comm *comm, struct muster_err *err);
+void message_start(struct task *task);
+void message_free(struct muster_comm *comm);
+
+/* form.c */
+int form_comm(struct muster_endpoint *endpoint, const struct muster_member *members, int size,
+              int my_index, uint64_t generation, int64_t deadline_ns,
+              const struct muster_comm_options *options, struct muster_comm **ret,
+              struct muster_err *err);
+
+/* Users count their own calls from 1. */
+static inline uint64_t comm_user_number(uint64_t number)
+{
+    return number > 0 ? number - 1 : 0;
+}
+
+static inline uint64_t comm_flag(uint32_t round, uint32_t signature)
+{
+    return (uint64_t)round << 32 | signature;
+}
+
+static inline void comm_relax(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+/* Makes the lines of a slot that we have just read ours, by writing back a word of each: its owner
+ * then overwrites it at full speed, where taking back a shared line costs 8 ns (measured, AMD Zen).
+ * The caller must be the slot's only reader. */
+static inline void comm_claim(void *start, size_t bytes)
+{
+    for (size_t at = 0; at < bytes; at += SEGMENT_LINE) {
+        _Atomic uint64_t *word = (_Atomic uint64_t *)(void *)((char *)start + at);
+        atomic_store_explicit(word, atomic_load_explicit(word, memory_order_relaxed),
+                              memory_order_relaxed);
+    }
+}

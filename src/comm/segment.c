@@ -1,0 +1,186 @@
+/* Layout and life of the shared segment. Layer: comm; see segment.h. */
+#include "comm/segment.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static const size_t board_stride[BOARD_LANES] = {
+    [LANE_MAIN] = sizeof(struct board) + BOARD_BYTES,
+    [LANE_SIDE] = sizeof(struct board) + SIDE_BYTES,
+};
+
+static size_t whole_pages(size_t bytes)
+{
+    return (bytes + SEGMENT_PAGE - 1) / SEGMENT_PAGE * SEGMENT_PAGE;
+}
+
+static size_t boards_bytes(void)
+{
+    return whole_pages(BOARD_SLOTS * (board_stride[LANE_MAIN] + board_stride[LANE_SIDE]));
+}
+
+static size_t ring_bytes(void)
+{
+    return whole_pages(RING_SLOTS * sizeof(struct ring_slot));
+}
+
+static size_t stream_bytes(void)
+{
+    return whole_pages(sizeof(struct stream_ring));
+}
+
+static size_t pairs(int size)
+{
+    return (size_t)size * (size_t)size;
+}
+
+static size_t boards_start(int size)
+{
+    return (size_t)size * SEGMENT_PAGE;
+}
+
+static size_t rings_start(int size)
+{
+    return boards_start(size) + (size_t)size * boards_bytes();
+}
+
+static size_t streams_start(int size)
+{
+    return rings_start(size) + pairs(size) * ring_bytes();
+}
+
+static size_t total_bytes(int size)
+{
+    return streams_start(size) + pairs(size) * stream_bytes();
+}
+
+static int map(struct segment *s, struct muster_err *err)
+{
+    s->bytes = s->file_bytes = total_bytes(s->size);
+    void *base = mmap(NULL, s->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, 0);
+    if (base == MAP_FAILED) {
+        int code = muster_fail(err, MUSTER_ENOMEM, "cannot map %zu bytes of shared memory: %s",
+                               s->bytes, strerror(errno));
+        close(s->fd);
+        return code;
+    }
+    s->base = base;
+    /* A forked child must not write into a running communicator by accident. */
+    (void)madvise(base, s->bytes, MADV_DONTFORK);
+    (void)madvise(base, s->bytes, MADV_HUGEPAGE);
+    return 0;
+}
+
+int segment_create(int size, struct segment *ret, struct muster_err *err)
+{
+    _Static_assert(sizeof(struct control) <= SEGMENT_PAGE, "one page per rank");
+    struct segment s = {.fd = memfd_create("muster", MFD_CLOEXEC), .size = size};
+    if (s.fd < 0) {
+        return muster_fail(err, MUSTER_EOS, "cannot create shared memory: %s", strerror(errno));
+    }
+    if (ftruncate(s.fd, (off_t)total_bytes(size)) < 0) {
+        int code =
+            muster_fail(err, MUSTER_ENOMEM, "cannot size shared memory: %s", strerror(errno));
+        close(s.fd);
+        return code;
+    }
+    int rc = map(&s, err);
+    if (rc == 0) {
+        *ret = s;
+    }
+    return rc;
+}
+
+int segment_open(int fd, int size, struct segment *ret, struct muster_err *err)
+{
+    struct segment s = {.fd = fd, .size = size};
+    int rc = map(&s, err);
+    if (rc == 0) {
+        *ret = s;
+    }
+    return rc;
+}
+
+void segment_close(struct segment *s)
+{
+    if (s->fd >= 0) {
+        munmap(s->base, s->bytes);
+        close(s->fd);
+        s->fd = -1;
+    }
+}
+
+/* Touches this rank's part now, so that too little memory is an error here and not a SIGBUS later.
+ */
+static int populate(char *start, size_t bytes)
+{
+    (void)madvise(start, bytes, MADV_HUGEPAGE);
+#ifdef MADV_POPULATE_WRITE
+    if (madvise(start, bytes, MADV_POPULATE_WRITE) == 0 || errno == EINVAL) {
+        return 0;
+    }
+    return -errno;
+#else
+    return 0;
+#endif
+}
+
+int segment_extend(struct segment *s, size_t part_bytes, int my_index, char **ret_base,
+                   size_t *ret_offset, struct muster_err *err)
+{
+    size_t offset = s->file_bytes;
+    size_t bytes = part_bytes * (size_t)s->size;
+    s->file_bytes += bytes;
+    /* Every rank asks for the same size: growing twice to it is harmless. */
+    if (ftruncate(s->fd, (off_t)s->file_bytes) < 0) {
+        return muster_fail(err, MUSTER_ENOMEM, "cannot grow shared memory to %zu bytes: %s",
+                           s->file_bytes, strerror(errno));
+    }
+    void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, (off_t)offset);
+    if (base == MAP_FAILED) {
+        return muster_fail(err, MUSTER_ENOMEM, "cannot map %zu bytes of shared memory: %s", bytes,
+                           strerror(errno));
+    }
+    int rc = populate((char *)base + (size_t)my_index * part_bytes, part_bytes);
+    if (rc < 0) {
+        munmap(base, bytes);
+        return muster_fail(err, MUSTER_ENOMEM, "cannot have %zu bytes of shared memory: %s",
+                           part_bytes, strerror(-rc));
+    }
+    *ret_base = base;
+    *ret_offset = offset;
+    return 0;
+}
+
+void segment_retract(struct segment *s, char *base, size_t part_bytes)
+{
+    munmap(base, part_bytes * (size_t)s->size);
+}
+
+struct control *segment_control(const struct segment *s, int rank)
+{
+    return (struct control *)(void *)(s->base + (size_t)rank * SEGMENT_PAGE);
+}
+
+struct board *segment_board(const struct segment *s, int rank, int lane, size_t slot)
+{
+    size_t lane_start = lane == LANE_MAIN ? 0 : BOARD_SLOTS * board_stride[LANE_MAIN];
+    return (struct board *)(void *)(s->base + boards_start(s->size) +
+                                    (size_t)rank * boards_bytes() + lane_start +
+                                    slot * board_stride[lane]);
+}
+
+struct ring_slot *segment_ring(const struct segment *s, int owner, int contributor, size_t slot)
+{
+    size_t pair = (size_t)owner * (size_t)s->size + (size_t)contributor;
+    return (struct ring_slot *)(void *)(s->base + rings_start(s->size) + pair * ring_bytes()) +
+           slot;
+}
+
+struct stream_ring *segment_stream(const struct segment *s, int from, int to)
+{
+    size_t pair = (size_t)from * (size_t)s->size + (size_t)to;
+    return (struct stream_ring *)(void *)(s->base + streams_start(s->size) + pair * stream_bytes());
+}

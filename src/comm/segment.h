@@ -1,0 +1,109 @@
+/* The shared memory of the ranks of one communicator on one host: an anonymous file (memfd), so
+ * that it ends with its last process.
+ *
+ *     control page of each rank | boards | rings | streams | memory of muster_comm_alloc …
+ *
+ * Every word has one writer, but for the doorbells. A rank is named here by its index on the host.
+ *
+ * Layer: comm. Memory: struct segment owns the mapping and the descriptor. Thread: any; the words
+ * are atomic, the data between them belongs to whom the words say.
+ */
+#pragma once
+
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <linux/futex.h>
+
+#include <muster/err.h>
+
+enum {
+    SEGMENT_LINE = 64,
+    SEGMENT_PAGE = 4096,
+    LANE_MAIN = 0, /* calls in order */
+    LANE_SIDE = 1, /* small all-gathers, which overtake */
+    BOARD_LANES = 2,
+    LANE_MESSAGES = 2, /* sends and receives, each on its own */
+    LANES = 3,
+    BOARD_SLOTS = 4, /* a rank publishes at most one round ahead: see schedule/exchange.h */
+    BOARD_BYTES = 128 * 1024,
+    SIDE_BYTES = 4096,
+    RING_SLOTS = 4,
+    RING_BYTES = 64 * 1024,
+    STREAM_BYTES = 64 * 1024,
+    CALL_RECORDS = 64,
+};
+
+/* What a rank is doing, for the others' error messages. */
+struct call_record {
+    _Atomic uint64_t number; /* from 1; written last */
+    _Atomic uint64_t shape;  /* kind, type, operation, peer: call_shape() */
+    _Atomic uint64_t count;
+};
+
+/* The kernel writes FUTEX_OWNER_DIED into `owner` when the thread with that id ends, however it
+ * ends (see life.h). node is that thread's robust list entry. */
+struct life_word {
+    struct robust_list node;
+    _Atomic uint32_t owner;
+    _Atomic uint32_t beats;
+};
+
+struct control {
+    alignas(SEGMENT_LINE) struct life_word life;
+    alignas(SEGMENT_LINE) _Atomic uint32_t bell; /* futex; anyone rings */
+    _Atomic uint32_t sleepers;
+    _Atomic uint32_t closed;                   /* 1: freed or aborted */
+    alignas(SEGMENT_LINE) _Atomic int32_t pid; /* 0 until the rank has mapped the segment */
+    alignas(SEGMENT_LINE) struct call_record calls[CALL_RECORDS];
+};
+
+/* One slot of a board. flag = round number << 32 | signature, written after the data. */
+struct board {
+    alignas(SEGMENT_LINE) _Atomic uint64_t flag;
+    alignas(SEGMENT_LINE) char data[];
+};
+
+/* One slot of a ring (all-reduce through a lane that both sides write): the contributor fills it,
+ * the owner of the part answers in place. */
+struct ring_slot {
+    alignas(SEGMENT_LINE) _Atomic uint64_t asked;
+    alignas(SEGMENT_LINE) _Atomic uint64_t answered;
+    alignas(SEGMENT_LINE) char data[RING_BYTES];
+};
+
+/* A byte stream from one rank to another. */
+struct stream_ring {
+    alignas(SEGMENT_LINE) _Atomic uint64_t written;
+    alignas(SEGMENT_LINE) _Atomic uint64_t read;
+    alignas(SEGMENT_LINE) char data[STREAM_BYTES];
+};
+
+struct segment {
+    int fd;
+    int size; /* ranks */
+    char *base;
+    size_t bytes;      /* mapped at base */
+    size_t file_bytes; /* with the memory of muster_comm_alloc */
+};
+
+/* A new file for `size` ranks, mapped here. */
+int segment_create(int size, struct segment *ret, struct muster_err *err);
+/* Maps a file that another rank created; takes over fd, also on failure. */
+int segment_open(int fd, int size, struct segment *ret, struct muster_err *err);
+/* fd < 0: nothing to end. */
+void segment_close(struct segment *segment);
+
+/* Memory at the end of the file: every rank does the same in the same order. Each rank's part has
+ * part_bytes (whole pages), *ret_base is that of rank 0. */
+int segment_extend(struct segment *segment, size_t part_bytes, int my_index, char **ret_base,
+                   size_t *ret_offset, struct muster_err *err);
+void segment_retract(struct segment *segment, char *base, size_t part_bytes);
+
+struct control *segment_control(const struct segment *segment, int rank);
+struct board *segment_board(const struct segment *segment, int rank, int lane, size_t slot);
+struct ring_slot *segment_ring(const struct segment *segment, int owner, int contributor,
+                               size_t slot);
+struct stream_ring *segment_stream(const struct segment *segment, int from, int to);

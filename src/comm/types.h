@@ -1,0 +1,14 @@
+/* What may be said of types, operations and calls. Layer: comm; pure. */
+#pragma once
+
+#include <stdbool.h>
+
+#include <muster/comm.h>
+
+bool types_has_type(enum muster_type type);
+bool types_has_op(enum muster_op op);
+bool types_has_kind(enum muster_collective kind);
+bool types_reduces(enum muster_collective kind);
+/* The call has a root. */
+bool types_has_peer(enum muster_collective kind);
+const char *types_kind_name(enum muster_collective kind);

@@ -1,0 +1,192 @@
+/* The patterns of collectives. Layer: pure; see exchange.h. */
+#include "schedule/exchange.h"
+
+#include <assert.h>
+
+#include "schedule/partition.h"
+
+static const struct schedule_piece no_piece = {0, 0};
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static size_t divide_up(size_t a, size_t b)
+{
+    return a / b + (a % b != 0);
+}
+
+static size_t larger_of_counts(const size_t *counts, size_t count, int size)
+{
+    if (!counts) {
+        return count;
+    }
+    size_t most = 0;
+    for (int r = 0; r < size; r++) {
+        most = counts[r] > most ? counts[r] : most;
+    }
+    return most;
+}
+
+static bool is_shared(enum schedule_pattern pattern)
+{
+    return pattern != SCHEDULE_REDUCE_SCATTER && pattern != SCHEDULE_SCATTER &&
+           pattern != SCHEDULE_ALL_TO_ALL && pattern != SCHEDULE_ALL_REDUCE_SPLIT;
+}
+
+size_t schedule_stripe(const struct schedule_exchange *x)
+{
+    size_t stripe = x->capacity / (size_t)x->size;
+    return stripe > 64 ? stripe / 64 * 64 : stripe;
+}
+
+void schedule_plan(struct schedule_exchange *x)
+{
+    assert(x->size > 0 && x->capacity / (size_t)x->size >= x->unit);
+    x->piece = (is_shared(x->pattern) ? x->capacity : schedule_stripe(x)) / x->unit;
+    size_t most = x->count;
+    if (x->pattern == SCHEDULE_BARRIER) {
+        most = 0;
+    } else if (x->pattern == SCHEDULE_ALL_REDUCE_SPLIT) {
+        /* chunks of size * piece: reduce-scatter 0, 1, then all-gather 0, reduce-scatter 2, … */
+        x->rounds = 2 * partition_chunks(x->count, x->size, x->piece) + 1;
+        return;
+    } else if (x->pattern == SCHEDULE_ALL_GATHER || x->pattern == SCHEDULE_GATHER) {
+        most = larger_of_counts(x->out_counts, x->count, x->size);
+    } else if (x->pattern == SCHEDULE_ALL_TO_ALL) {
+        size_t in = larger_of_counts(x->in_counts, x->count, x->size);
+        size_t out = larger_of_counts(x->out_counts, x->count, x->size);
+        most = in > out ? in : out;
+    }
+    /* At least one round: success means that every rank entered. */
+    x->rounds = most > x->piece ? divide_up(most, x->piece) : 1;
+}
+
+/* The split all-reduce runs RS 0, RS 1, AG 0, RS 2, AG 1, …: an all-gather is published two rounds
+ * after its reduce-scatter, which has been consumed by then. */
+static bool split_gathers(size_t round)
+{
+    return round > 0 && round % 2 == 0;
+}
+
+static size_t split_chunk(size_t round)
+{
+    return split_gathers(round) ? round / 2 - 1 : (round + 1) / 2;
+}
+
+static bool split_is_empty(const struct schedule_exchange *x, size_t round)
+{
+    return split_chunk(round) >= partition_chunks(x->count, x->size, x->piece);
+}
+
+struct schedule_round schedule_round(const struct schedule_exchange *x, size_t round)
+{
+    switch (x->pattern) {
+    case SCHEDULE_BARRIER: return (struct schedule_round){SCHEDULE_NOTHING, true, false};
+    case SCHEDULE_ALL_REDUCE: return (struct schedule_round){SCHEDULE_FOLD, true, false};
+    case SCHEDULE_REDUCE_SCATTER: return (struct schedule_round){SCHEDULE_FOLD, false, false};
+    case SCHEDULE_REDUCE:
+        return (struct schedule_round){x->rank == x->root ? SCHEDULE_FOLD : SCHEDULE_NOTHING, true,
+                                       false};
+    case SCHEDULE_ALL_REDUCE_SPLIT:
+        if (split_is_empty(x, round)) {
+            return (struct schedule_round){SCHEDULE_NOTHING, true, false};
+        }
+        return split_gathers(round) ? (struct schedule_round){SCHEDULE_COPY, true, true}
+                                    : (struct schedule_round){SCHEDULE_FOLD, false, false};
+    case SCHEDULE_ALL_GATHER:
+    case SCHEDULE_BROADCAST:
+    case SCHEDULE_GATHER: return (struct schedule_round){SCHEDULE_COPY, true, false};
+    case SCHEDULE_SCATTER:
+    case SCHEDULE_ALL_TO_ALL: return (struct schedule_round){SCHEDULE_COPY, false, false};
+    }
+    assert(!"unreachable");
+    return (struct schedule_round){SCHEDULE_NOTHING, true, false};
+}
+
+/* The round-th piece of a block that starts at element `start`. */
+static struct schedule_piece piece_of(const struct schedule_exchange *x, size_t start, size_t count,
+                                      size_t round)
+{
+    size_t first = smaller(round * x->piece, count);
+    size_t length = smaller(x->piece, count - first);
+    return (struct schedule_piece){(start + first) * x->unit, length * x->unit};
+}
+
+static size_t block_count(const struct schedule_exchange *x, const size_t *counts, int rank)
+{
+    return counts ? counts[rank] : x->count;
+}
+
+static size_t block_start(const struct schedule_exchange *x, const size_t *counts, int rank)
+{
+    if (!counts) {
+        return x->count * (size_t)rank;
+    }
+    size_t start = 0;
+    for (int r = 0; r < rank; r++) {
+        start += counts[r];
+    }
+    return start;
+}
+
+static struct schedule_piece block_piece(const struct schedule_exchange *x, const size_t *counts,
+                                         int rank, size_t round)
+{
+    return piece_of(x, block_start(x, counts, rank), block_count(x, counts, rank), round);
+}
+
+static struct schedule_piece split_piece(const struct schedule_exchange *x, size_t round, int owner)
+{
+    if (split_is_empty(x, round)) {
+        return no_piece;
+    }
+    struct partition p = partition_part(x->count, x->size, x->piece, split_chunk(round), owner);
+    return (struct schedule_piece){p.first * x->unit, p.count * x->unit};
+}
+
+struct schedule_piece schedule_send(const struct schedule_exchange *x, size_t round, int to)
+{
+    bool rooted = to == x->root;
+    switch (x->pattern) {
+    case SCHEDULE_BARRIER: return no_piece;
+    case SCHEDULE_ALL_REDUCE: return piece_of(x, 0, x->count, round);
+    case SCHEDULE_REDUCE: return rooted ? piece_of(x, 0, x->count, round) : no_piece;
+    case SCHEDULE_ALL_REDUCE_SPLIT:
+        return split_piece(x, round, split_gathers(round) ? x->rank : to);
+    case SCHEDULE_REDUCE_SCATTER: return block_piece(x, NULL, to, round);
+    case SCHEDULE_ALL_GATHER: return piece_of(x, 0, block_count(x, x->out_counts, x->rank), round);
+    case SCHEDULE_BROADCAST: return x->rank == x->root ? piece_of(x, 0, x->count, round) : no_piece;
+    case SCHEDULE_GATHER: return rooted ? piece_of(x, 0, x->count, round) : no_piece;
+    case SCHEDULE_SCATTER: return x->rank == x->root ? block_piece(x, NULL, to, round) : no_piece;
+    case SCHEDULE_ALL_TO_ALL: return block_piece(x, x->in_counts, to, round);
+    }
+    assert(!"unreachable");
+    return no_piece;
+}
+
+struct schedule_piece schedule_shared(const struct schedule_exchange *x, size_t round)
+{
+    bool to_root = x->pattern == SCHEDULE_REDUCE || x->pattern == SCHEDULE_GATHER;
+    return schedule_send(x, round, to_root ? x->root : x->rank);
+}
+
+struct schedule_piece schedule_receive(const struct schedule_exchange *x, size_t round, int from)
+{
+    switch (x->pattern) {
+    case SCHEDULE_BARRIER: return no_piece;
+    case SCHEDULE_ALL_REDUCE: return piece_of(x, 0, x->count, round);
+    case SCHEDULE_REDUCE: return x->rank == x->root ? piece_of(x, 0, x->count, round) : no_piece;
+    case SCHEDULE_ALL_REDUCE_SPLIT:
+        return split_piece(x, round, split_gathers(round) ? from : x->rank);
+    case SCHEDULE_REDUCE_SCATTER: return piece_of(x, 0, x->count, round);
+    case SCHEDULE_BROADCAST: return from == x->root ? piece_of(x, 0, x->count, round) : no_piece;
+    case SCHEDULE_ALL_GATHER: return block_piece(x, x->out_counts, from, round);
+    case SCHEDULE_GATHER: return x->rank == x->root ? block_piece(x, NULL, from, round) : no_piece;
+    case SCHEDULE_SCATTER: return from == x->root ? piece_of(x, 0, x->count, round) : no_piece;
+    case SCHEDULE_ALL_TO_ALL: return block_piece(x, x->out_counts, from, round);
+    }
+    assert(!"unreachable");
+    return no_piece;
+}

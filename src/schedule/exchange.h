@@ -1,0 +1,75 @@
+/* Collectives as rounds of exchange: which bytes a rank sends to which peer in which round, and
+ * what it does with those that it receives.
+ *
+ * In each round every rank publishes at most `capacity` bytes (one blob for all, or a stripe for
+ * each peer), waits until all have published, and copies or folds what is meant for it. A rank may
+ * publish round j + 1 before it has consumed round j, never more. Transports move the pieces;
+ * nothing here knows how.
+ *
+ * Layer: pure. Memory: the caller's struct; count arrays are borrowed. Thread: any, no shared
+ * state.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum schedule_pattern {
+    SCHEDULE_BARRIER,
+    SCHEDULE_ALL_REDUCE,       /* one shared blob, all fold: for small counts */
+    SCHEDULE_ALL_REDUCE_SPLIT, /* reduce-scatter and all-gather, chunk by chunk */
+    SCHEDULE_REDUCE,
+    SCHEDULE_REDUCE_SCATTER,
+    SCHEDULE_ALL_GATHER,
+    SCHEDULE_BROADCAST,
+    SCHEDULE_GATHER,
+    SCHEDULE_SCATTER,
+    SCHEDULE_ALL_TO_ALL,
+};
+
+struct schedule_exchange {
+    enum schedule_pattern pattern;
+    int rank;
+    int size;
+    int root;
+    size_t unit;              /* bytes of an element */
+    size_t count;             /* elements, of each block where there are blocks */
+    const size_t *in_counts;  /* NULL: count to each peer */
+    const size_t *out_counts; /* NULL: count from each peer */
+    size_t capacity;          /* bytes that a rank may publish in a round */
+    size_t rounds;            /* set by schedule_plan */
+    size_t piece;             /* elements of the largest piece; set by schedule_plan */
+};
+
+/* Elements of the caller's buffers, in bytes. */
+struct schedule_piece {
+    size_t offset;
+    size_t bytes;
+};
+
+enum schedule_action { SCHEDULE_NOTHING, SCHEDULE_COPY, SCHEDULE_FOLD };
+
+struct schedule_round {
+    enum schedule_action action; /* of this rank, on what it receives */
+    bool shared;                 /* one blob for all receivers; else a stripe for each */
+    bool from_out;               /* published from the output: a result computed before */
+};
+
+/* Fills rounds and piece from the other fields. `rounds` of an all-to-all with counts is this
+ * rank's own view: the largest over all ranks is the one to run. capacity >= size * unit. */
+void schedule_plan(struct schedule_exchange *x);
+
+struct schedule_round schedule_round(const struct schedule_exchange *x, size_t round);
+
+/* What this rank sends to peer `to` (of the input, or the output if from_out); its own part, too.
+ */
+struct schedule_piece schedule_send(const struct schedule_exchange *x, size_t round, int to);
+
+/* What this rank publishes in a shared round. */
+struct schedule_piece schedule_shared(const struct schedule_exchange *x, size_t round);
+
+/* Where in the output that goes which this rank receives from peer `from`. */
+struct schedule_piece schedule_receive(const struct schedule_exchange *x, size_t round, int from);
+
+/* Bytes between the stripes of a round that is not shared. */
+size_t schedule_stripe(const struct schedule_exchange *x);

@@ -1,0 +1,25 @@
+/* Dividing a vector into chunks and parts. Layer: pure. */
+#include "schedule/partition.h"
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+size_t partition_chunks(size_t count, int size, size_t part)
+{
+    size_t chunk = part * (size_t)size;
+    return count / chunk + (count % chunk != 0);
+}
+
+struct partition partition_part(size_t count, int size, size_t part, size_t chunk, int rank)
+{
+    size_t whole = part * (size_t)size;
+    size_t start = chunk * whole;
+    size_t length = smaller(whole, count - start);
+    size_t per = (length + (size_t)size - 1) / (size_t)size;
+    per = smaller(part, (per + PARTITION_GRAIN - 1) / PARTITION_GRAIN * PARTITION_GRAIN);
+    size_t first = smaller((size_t)rank * per, length);
+    size_t end = rank == size - 1 ? length : smaller(first + per, length);
+    return (struct partition){start + first, end - first};
+}

@@ -1,0 +1,361 @@
+/* Every collective, type and operation, on every transport and world, against a reference in
+ * double. */
+#include "world.h"
+
+#include "base/test.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "comm/half.h"
+
+static const enum muster_op all_ops[] = {MUSTER_SUM, MUSTER_AVG,  MUSTER_PROD, MUSTER_MIN,
+                                         MUSTER_MAX, MUSTER_BAND, MUSTER_BOR,  MUSTER_BXOR};
+
+/* Inputs are small integers, so that sums and products of nine ranks are exact in every type. */
+static int value_of(uint64_t seed, int rank, size_t index)
+{
+    return (int)(world_hash(seed, (uint64_t)rank, index) % 3);
+}
+
+static void store_value(enum muster_type type, void *buffer, size_t i, double value)
+{
+    switch (type) {
+    case MUSTER_BOOL: ((uint8_t *)buffer)[i] = value != 0; break;
+    case MUSTER_U8: ((uint8_t *)buffer)[i] = (uint8_t)value; break;
+    case MUSTER_I8: ((int8_t *)buffer)[i] = (int8_t)value; break;
+    case MUSTER_I16: ((int16_t *)buffer)[i] = (int16_t)value; break;
+    case MUSTER_I32: ((int32_t *)buffer)[i] = (int32_t)value; break;
+    case MUSTER_I64: ((int64_t *)buffer)[i] = (int64_t)value; break;
+    case MUSTER_F16: ((uint16_t *)buffer)[i] = half_from_float((float)value); break;
+    case MUSTER_BF16: ((uint16_t *)buffer)[i] = bfloat_from_float((float)value); break;
+    case MUSTER_F32: ((float *)buffer)[i] = (float)value; break;
+    case MUSTER_F64: ((double *)buffer)[i] = value; break;
+    }
+}
+
+static double load_value(enum muster_type type, const void *buffer, size_t i)
+{
+    switch (type) {
+    case MUSTER_BOOL:
+    case MUSTER_U8: return ((const uint8_t *)buffer)[i];
+    case MUSTER_I8: return ((const int8_t *)buffer)[i];
+    case MUSTER_I16: return ((const int16_t *)buffer)[i];
+    case MUSTER_I32: return ((const int32_t *)buffer)[i];
+    case MUSTER_I64: return (double)((const int64_t *)buffer)[i];
+    case MUSTER_F16: return (double)half_to_float(((const uint16_t *)buffer)[i]);
+    case MUSTER_BF16: return (double)bfloat_to_float(((const uint16_t *)buffer)[i]);
+    case MUSTER_F32: return (double)((const float *)buffer)[i];
+    case MUSTER_F64: return ((const double *)buffer)[i];
+    }
+    return NAN;
+}
+
+static double fold_two(enum muster_op op, double a, double b)
+{
+    switch (op) {
+    case MUSTER_SUM:
+    case MUSTER_AVG: return a + b;
+    case MUSTER_PROD: return a * b;
+    case MUSTER_MIN: return b < a ? b : a;
+    case MUSTER_MAX: return a < b ? b : a;
+    case MUSTER_BAND: return (double)((int)a & (int)b);
+    case MUSTER_BOR: return (double)((int)a | (int)b);
+    case MUSTER_BXOR: return (double)((int)a ^ (int)b);
+    }
+    return NAN;
+}
+
+static double input_value(enum muster_type type, uint64_t seed, int rank, size_t i)
+{
+    int value = value_of(seed, rank, i);
+    return type == MUSTER_BOOL ? value != 0 : value;
+}
+
+/* The reference, in double, rounded to the type at the end. */
+static double reduced(enum muster_type type, enum muster_op op, uint64_t seed, int size, size_t i)
+{
+    double value = input_value(type, seed, 0, i);
+    for (int r = 1; r < size; r++) {
+        value = fold_two(op, value, input_value(type, seed, r, i));
+    }
+    bool real = type >= MUSTER_F16;
+    value = op != MUSTER_AVG ? value : real ? value / size : trunc(value / size);
+    uint64_t bytes = 0;
+    store_value(type, &bytes, 0, value);
+    return load_value(type, &bytes, 0);
+}
+
+static bool is_defined(enum muster_type type, enum muster_op op)
+{
+    return op < MUSTER_BAND ? type != MUSTER_BOOL || op != MUSTER_AVG : type < MUSTER_F16;
+}
+
+struct buffers {
+    char *in;
+    char *out;
+};
+
+static void fill(struct buffers *b, enum muster_type type, uint64_t seed, int rank, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        store_value(type, b->in, i, input_value(type, seed, rank, i));
+    }
+    memset(b->out, 0xa5, count * muster_type_bytes(type));
+}
+
+static int check_all_reduce(struct muster_comm *comm, struct buffers *b, enum muster_type type,
+                            enum muster_op op, size_t count, bool in_place)
+{
+    struct muster_err err = {0};
+    int rank = muster_comm_rank(comm), size = muster_comm_size(comm);
+    uint64_t seed = count * 31 + (uint64_t)op;
+    fill(b, type, seed, rank, count);
+    char *out = in_place ? b->in : b->out;
+    int rc = muster_all_reduce(comm, b->in, out, count, type, op, &err);
+    if (!is_defined(type, op)) {
+        WORLD_CHECK(rc == MUSTER_EINVAL, "%s of %s: %d", muster_op_name(op), muster_type_name(type),
+                    rc);
+        return 0;
+    }
+    WORLD_CHECK(rc == 0, "all_reduce: %s", err.text);
+    for (size_t i = 0; i < count; i++) {
+        double got = load_value(type, out, i), want = reduced(type, op, seed, size, i);
+        WORLD_CHECK(got == want, "rank %d of %d: %s of %s, %zu elements, %zu: %g, not %g", rank,
+                    size, muster_op_name(op), muster_type_name(type), count, i, got, want);
+        WORLD_CHECK(in_place || load_value(type, b->in, i) == input_value(type, seed, rank, i),
+                    "the input was written");
+    }
+    return 0;
+}
+
+static int check_reductions(struct muster_comm *comm, struct buffers *b, enum muster_type type,
+                            size_t count)
+{
+    int failed = 0;
+    for (size_t o = 0; o < sizeof all_ops / sizeof all_ops[0] && !failed; o++) {
+        failed = check_all_reduce(comm, b, type, all_ops[o], count, o % 2 == 0);
+    }
+    return failed;
+}
+
+static int check_reduce_scatter(struct muster_comm *comm, struct buffers *b, enum muster_type type,
+                                size_t count)
+{
+    struct muster_err err = {0};
+    int rank = muster_comm_rank(comm), size = muster_comm_size(comm);
+    fill(b, type, 5, rank, count * (size_t)size);
+    int rc = muster_reduce_scatter(comm, b->in, b->out, count, type, MUSTER_SUM, &err);
+    WORLD_CHECK(rc == 0, "reduce_scatter: %s", err.text);
+    for (size_t i = 0; i < count; i++) {
+        double want = reduced(type, MUSTER_SUM, 5, size, (size_t)rank * count + i);
+        WORLD_CHECK(load_value(type, b->out, i) == want, "reduce_scatter, element %zu", i);
+    }
+    return 0;
+}
+
+static int check_reduce(struct muster_comm *comm, struct buffers *b, enum muster_type type,
+                        size_t count)
+{
+    struct muster_err err = {0};
+    int rank = muster_comm_rank(comm), size = muster_comm_size(comm), root = size - 1;
+    fill(b, type, 6, rank, count);
+    int rc = muster_reduce(comm, b->in, b->in, count, type, MUSTER_MAX, root, &err);
+    WORLD_CHECK(rc == 0, "reduce: %s", err.text);
+    for (size_t i = 0; i < count; i++) {
+        double want =
+            rank == root ? reduced(type, MUSTER_MAX, 6, size, i) : input_value(type, 6, rank, i);
+        WORLD_CHECK(load_value(type, b->in, i) == want, "reduce, element %zu", i);
+    }
+    return 0;
+}
+
+static int check_broadcast(struct muster_comm *comm, struct buffers *b, enum muster_type type,
+                           size_t count)
+{
+    struct muster_err err = {0};
+    int root = muster_comm_size(comm) / 2;
+    fill(b, type, 7, muster_comm_rank(comm), count);
+    int rc = muster_broadcast(comm, b->in, count, type, root, &err);
+    WORLD_CHECK(rc == 0, "broadcast: %s", err.text);
+    for (size_t i = 0; i < count; i++) {
+        WORLD_CHECK(load_value(type, b->in, i) == input_value(type, 7, root, i), "broadcast, %zu",
+                    i);
+    }
+    return 0;
+}
+
+static int check_gathers(struct muster_comm *comm, struct buffers *b, enum muster_type type,
+                         size_t count)
+{
+    struct muster_err err = {0};
+    int rank = muster_comm_rank(comm), size = muster_comm_size(comm);
+    for (int all = 0; all < 2; all++) {
+        fill(b, type, 8, rank, count * (size_t)size);
+        int rc = all ? muster_all_gather(comm, b->in, b->out, count, type, &err)
+                     : muster_gather(comm, b->in, b->out, count, type, 0, &err);
+        WORLD_CHECK(rc == 0, "gather: %s", err.text);
+        for (size_t i = 0; i < count * (size_t)size && (all || rank == 0); i++) {
+            double want = input_value(type, 8, (int)(i / count), i % count);
+            WORLD_CHECK(load_value(type, b->out, i) == want, "gather (all: %d), element %zu", all,
+                        i);
+        }
+    }
+    return 0;
+}
+
+static int check_uneven(struct muster_comm *comm, struct buffers *b, enum muster_type type,
+                        size_t count)
+{
+    struct muster_err err = {0};
+    int rank = muster_comm_rank(comm), size = muster_comm_size(comm);
+    size_t counts[64], start = 0;
+    for (int r = 0; r < size; r++) {
+        counts[r] = r % 3 == 1 ? 0 : count / (size_t)(r + 1);
+    }
+    fill(b, type, 9, rank, count * (size_t)size);
+    int rc = muster_all_gatherv(comm, b->in, b->out, counts, type, &err);
+    WORLD_CHECK(rc == 0, "all_gatherv: %s", err.text);
+    for (int r = 0; r < size; r++) {
+        for (size_t i = 0; i < counts[r]; i++) {
+            WORLD_CHECK(load_value(type, b->out, start + i) == input_value(type, 9, r, i),
+                        "all_gatherv, rank %d, element %zu", r, i);
+        }
+        start += counts[r];
+    }
+    return 0;
+}
+
+static int check_scatter(struct muster_comm *comm, struct buffers *b, enum muster_type type,
+                         size_t count)
+{
+    struct muster_err err = {0};
+    int rank = muster_comm_rank(comm), size = muster_comm_size(comm);
+    fill(b, type, 10, rank, count * (size_t)size);
+    int rc = muster_scatter(comm, b->in, b->out, count, type, size - 1, &err);
+    WORLD_CHECK(rc == 0, "scatter: %s", err.text);
+    for (size_t i = 0; i < count; i++) {
+        WORLD_CHECK(load_value(type, b->out, i) ==
+                        input_value(type, 10, size - 1, (size_t)rank * count + i),
+                    "scatter, element %zu", i);
+    }
+    return 0;
+}
+
+/* Rank s sends (s + 2 * d) % 5 * count / 4 elements to rank d. */
+static size_t exchanged(int from, int to, size_t count)
+{
+    return (size_t)((from + 2 * to) % 5) * count / 4;
+}
+
+static int check_all_to_all(struct muster_comm *comm, struct buffers *b, enum muster_type type,
+                            size_t count)
+{
+    struct muster_err err = {0};
+    int rank = muster_comm_rank(comm), size = muster_comm_size(comm);
+    size_t in[64], out[64], start = 0;
+    for (int r = 0; r < size; r++) {
+        in[r] = exchanged(rank, r, count);
+        out[r] = exchanged(r, rank, count);
+    }
+    fill(b, type, 11, rank, count * (size_t)size);
+    int rc = muster_all_to_allv(comm, b->in, in, b->out, out, type, &err);
+    WORLD_CHECK(rc == 0, "all_to_allv: %s", err.text);
+    for (int r = 0; r < size; r++) {
+        size_t theirs = 0;
+        for (int before = 0; before < rank; before++) {
+            theirs += exchanged(r, before, count);
+        }
+        for (size_t i = 0; i < out[r]; i++) {
+            WORLD_CHECK(load_value(type, b->out, start + i) == input_value(type, 11, r, theirs + i),
+                        "all_to_allv from %d, element %zu", r, i);
+        }
+        start += out[r];
+    }
+    fill(b, type, 12, rank, count * (size_t)size);
+    rc = muster_all_to_all(comm, b->in, b->out, count, type, &err);
+    WORLD_CHECK(rc == 0, "all_to_all: %s", err.text);
+    for (size_t i = 0; i < count * (size_t)size; i++) {
+        double want = input_value(type, 12, (int)(i / count), (size_t)rank * count + i % count);
+        WORLD_CHECK(load_value(type, b->out, i) == want, "all_to_all, element %zu", i);
+    }
+    return muster_barrier(comm, &err) != 0;
+}
+
+typedef int (*check_fn)(struct muster_comm *, struct buffers *, enum muster_type, size_t);
+
+static const check_fn checks[] = {check_reductions, check_reduce_scatter, check_reduce,
+                                  check_broadcast,  check_gathers,        check_uneven,
+                                  check_scatter,    check_all_to_all};
+
+struct plan {
+    const size_t *counts;
+    size_t num_counts;
+    bool all_types;
+};
+
+static int run_plan(struct muster_comm *comm, void *context)
+{
+    const struct plan *plan = context;
+    int failed = 0;
+    size_t most = plan->counts[plan->num_counts - 1] * 2 * (size_t)muster_comm_size(comm) * 8 + 64;
+    struct buffers b = {malloc(most), malloc(most)};
+    for (int type = MUSTER_BOOL; type <= MUSTER_F64 && !failed; type++) {
+        for (size_t c = 0; c < plan->num_counts && !failed; c++) {
+            for (size_t k = 0; k < sizeof checks / sizeof checks[0] && !failed; k++) {
+                if (plan->all_types || type == MUSTER_F32) {
+                    failed = checks[k](comm, &b, (enum muster_type)type, plan->counts[c]);
+                }
+            }
+        }
+    }
+    free(b.in);
+    free(b.out);
+    return failed;
+}
+
+static const size_t small_counts[] = {0, 1, 7, 300};
+static const size_t large_counts[] = {4097, 40000, 150001};
+
+static void every_type_in_every_world(void **state)
+{
+    const char *transport = *state;
+    struct plan plan = {small_counts, 4, true};
+    for (int size = 1; size <= 9; size++) {
+        struct world w = {.kind = WORLD_PROCESSES, .size = size, .transport = transport};
+        assert_int_equal(world_run(&w, run_plan, &plan), 0);
+    }
+}
+
+static void large_vectors(void **state)
+{
+    const char *transport = *state;
+    struct plan plan = {large_counts, 3, false};
+    for (int size = 1; size <= 5; size++) {
+        struct world w = {.kind = WORLD_PROCESSES, .size = size, .transport = transport};
+        assert_int_equal(world_run(&w, run_plan, &plan), 0);
+    }
+}
+
+static void ranks_as_threads(void **state)
+{
+    const char *transport = *state;
+    struct plan small = {small_counts, 4, true}, large = {large_counts, 2, false};
+    for (int size = 2; size <= 3; size++) {
+        struct world w = {.kind = WORLD_THREADS, .size = size, .transport = transport};
+        assert_int_equal(world_run(&w, run_plan, &small), 0);
+        assert_int_equal(world_run(&w, run_plan, &large), 0);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    void *transport = argc > 1 ? argv[1] : "shm";
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_prestate(every_type_in_every_world, transport),
+        cmocka_unit_test_prestate(large_vectors, transport),
+        cmocka_unit_test_prestate(ranks_as_threads, transport),
+    };
+    return cmocka_run_group_tests_name(transport, tests, NULL, NULL);
+}

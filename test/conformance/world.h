@@ -1,0 +1,38 @@
+/* Runs a function as every rank of a world: as processes, or as threads of this one (so that the
+ * thread sanitizer sees what ranks share). Tests only. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <muster/comm.h>
+
+/* A rank's part of a test. Returns 0 when all is well; says otherwise on stderr. */
+typedef int (*world_fn)(struct muster_comm *comm, void *context);
+
+enum world_kind { WORLD_PROCESSES, WORLD_THREADS };
+
+struct world {
+    enum world_kind kind;
+    int size;
+    const char *transport;
+    int64_t timeout_ms; /* 0: 20 s */
+    int64_t silence_ms; /* 0: the default */
+};
+
+/* 0 when all ranks returned 0 and none of them outlived its time. */
+int world_run(const struct world *world, world_fn fn, void *context);
+
+/* What the ranks of the tests compute with: any element of any rank's input, from a seed. */
+uint64_t world_hash(uint64_t seed, uint64_t rank, uint64_t index);
+
+/* In a rank: says where and what failed, and makes the rank return. */
+#define WORLD_CHECK(condition, ...)                                                                \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            world_complain(__FILE__, __LINE__, __VA_ARGS__);                                       \
+            return 1;                                                                              \
+        }                                                                                          \
+    } while (0)
+void world_complain(const char *file, int line, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
