@@ -179,6 +179,14 @@ static int create_in_store(struct api_call *call, json_t **ret, struct muster_er
     return finish(call, r, err);
 }
 
+/* What the controller must have for it (GPUs, volumes, a held lease). */
+static int ask_machine(struct api_call *call, struct muster_err *err)
+{
+    const struct api_hooks *hooks = &call->api->hooks;
+    return hooks->admit ? hooks->admit(hooks->arg, call->route.resource->plural, call->body, err)
+                        : 0;
+}
+
 int verb_create(struct api_call *call, struct muster_err *err)
 {
     muster_auto(doc) json_t *object = NULL;
@@ -192,7 +200,7 @@ int verb_create(struct api_call *call, struct muster_err *err)
     (void)snprintf(call->route.name, sizeof call->route.name, "%s",
                    doc_text(call->body, "metadata.name", ""));
     if ((r = complete_identity(call, call->body, err)) < 0 ||
-        (r = admit(call, NULL, call->body, err)) < 0) {
+        (r = admit(call, NULL, call->body, err)) < 0 || (r = ask_machine(call, err)) < 0) {
         return r;
     }
     /* Where status is a subresource, what a client writes there at creation is dropped; pods and

@@ -19,13 +19,13 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-enum { LEASE_BYTES = 16 };
+enum { LEASE_BYTES = 16, LEASE_ID_BYTES = 64 };
 
 struct runner {
     struct cli *cli;
     const char *format; /* -o */
     const char *results;
-    char lease_id[2 * LEASE_BYTES + 1];
+    char lease_id[LEASE_ID_BYTES]; /* "run-PID-RANDOM": the supervisor watches the PID too */
     struct kube_lease *lease;
     struct objects objects;
     size_t jobs;
@@ -113,8 +113,9 @@ static int take_lease(struct runner *r)
     if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes) {
         return muster_fail(&r->cli->err, MUSTER_EOS, "the system gives no random numbers");
     }
+    int used = snprintf(r->lease_id, sizeof r->lease_id, "run-%d-", (int)getpid());
     for (size_t i = 0; i < sizeof bytes; i++) {
-        snprintf(r->lease_id + 2 * i, 3, "%02x", bytes[i]);
+        snprintf(r->lease_id + used + 2 * i, 3, "%02x", bytes[i]);
     }
     return kube_lease_start(r->cli->kube, r->lease_id, &r->lease, &r->cli->err);
 }
