@@ -1,0 +1,276 @@
+/* Communicator as a Python object.
+ *
+ * Layer: Python glue. The GIL guards the object; it is released around everything that may wait.
+ * close() while another thread is inside a call aborts, and the last one out frees.
+ */
+#include "native.h"
+
+#include <string.h>
+
+/* The store's callbacks run on the creating thread, which has released the GIL. */
+struct store {
+    PyObject *set;
+    PyObject *get;
+};
+
+static int report(PyGILState_STATE gil, bool ok)
+{
+    PyGILState_Release(gil);
+    return ok ? 0 : MUSTER_EUNAVAIL; /* the Python exception stays set, and wins over the code */
+}
+
+static int store_set(void *context, const char *key, const void *value, size_t size_bytes)
+{
+    struct store *store = context;
+    PyGILState_STATE gil = PyGILState_Ensure();
+    PyObject *result =
+        PyObject_CallFunction(store->set, "sy#", key, (const char *)value, (Py_ssize_t)size_bytes);
+    Py_XDECREF(result);
+    return report(gil, result != NULL);
+}
+
+/* True when `value` is bytes that fit. */
+static bool copy_bytes(PyObject *value, void *ret, size_t capacity_bytes, size_t *ret_size)
+{
+    char *bytes;
+    Py_ssize_t size_bytes;
+    if (!value || PyBytes_AsStringAndSize(value, &bytes, &size_bytes) < 0) {
+        return false;
+    }
+    if ((size_t)size_bytes > capacity_bytes) {
+        PyErr_SetString(PyExc_ValueError, "a value in the store is longer than libmuster wrote it");
+        return false;
+    }
+    memcpy(ret, bytes, (size_t)size_bytes);
+    *ret_size = (size_t)size_bytes;
+    return true;
+}
+
+static int store_get(void *context, const char *key, void *ret, size_t capacity_bytes,
+                     size_t *ret_size, int64_t timeout_ms)
+{
+    struct store *store = context;
+    PyGILState_STATE gil = PyGILState_Ensure();
+    PyObject *value = PyObject_CallFunction(store->get, "sL", key, (long long)timeout_ms);
+    bool ok = copy_bytes(value, ret, capacity_bytes, ret_size);
+    Py_XDECREF(value);
+    return report(gil, ok);
+}
+
+int native_interrupted(void *context)
+{
+    (void)context;
+    PyGILState_STATE gil = PyGILState_Ensure();
+    int rc = PyErr_Occurred() ? -1 : PyErr_CheckSignals();
+    PyGILState_Release(gil);
+    return rc < 0;
+}
+
+struct native_comm *native_comm_enter(PyObject *object)
+{
+    struct native_comm *self = (struct native_comm *)object;
+    if (!self->comm || self->closing) {
+        PyErr_SetString(PyExc_ValueError, "this communicator is closed");
+        return NULL;
+    }
+    self->inside++;
+    return self;
+}
+
+void native_comm_leave(struct native_comm *self)
+{
+    if (--self->inside == 0 && self->closing) {
+        struct muster_comm *comm = self->comm;
+        self->comm = NULL;
+        Py_BEGIN_ALLOW_THREADS;
+        muster_comm_free(comm);
+        Py_END_ALLOW_THREADS;
+    }
+}
+
+static PyObject *wrap(PyTypeObject *type, struct muster_comm *comm)
+{
+    struct native_comm *self = (struct native_comm *)PyType_GenericAlloc(type, 0);
+    if (!self) {
+        muster_comm_free(comm);
+        return NULL;
+    }
+    self->comm = comm;
+    return (PyObject *)self;
+}
+
+static PyObject *create(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"set", "get", "rank", "size", "timeout_ms", "name", "transport", NULL};
+    struct muster_comm_options options;
+    muster_comm_options_default(&options);
+    struct store store;
+    long long timeout_ms;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOiiLs|z", names, &store.set, &store.get,
+                                     &options.rank, &options.size, &timeout_ms, &options.name,
+                                     &options.transport)) {
+        return NULL;
+    }
+    struct muster_store callbacks = {&store, store_set, store_get};
+    options.timeout_ms = timeout_ms;
+    options.store = &callbacks;
+    options.interrupted = native_interrupted;
+    struct muster_comm *comm = NULL;
+    struct muster_err err = {.rank = -1};
+    int rc;
+    Py_BEGIN_ALLOW_THREADS;
+    rc = muster_comm_create(&options, &comm, &err);
+    Py_END_ALLOW_THREADS;
+    if (rc < 0 || PyErr_Occurred()) {
+        muster_comm_free(comm);
+        return native_raise(PyType_GetModuleState(type), &err);
+    }
+    return wrap(type, comm);
+}
+
+static PyObject *close_comm(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    struct native_comm *self = (struct native_comm *)object;
+    if (self->comm && !self->closing) {
+        if (self->inside > 0) {
+            muster_comm_abort(self->comm);
+        }
+        self->closing = true;
+        self->inside++;
+        native_comm_leave(self);
+    }
+    Py_RETURN_NONE;
+}
+
+static void dealloc(PyObject *object)
+{
+    PyTypeObject *type = Py_TYPE(object);
+    Py_XDECREF(close_comm(object, NULL));
+    PyObject_Free(object);
+    Py_DECREF((PyObject *)type);
+}
+
+static int run_released(struct native_comm *self, const struct muster_call *call,
+                        struct muster_message *ret_message, struct muster_err *err)
+{
+    int rc;
+    Py_BEGIN_ALLOW_THREADS;
+    rc = call->kind == MUSTER_RECV ? muster_recv(self->comm, call->out, call->count, call->type,
+                                                 call->peer, call->tag, ret_message, err)
+                                   : muster_run(self->comm, call, err);
+    Py_END_ALLOW_THREADS;
+    return rc;
+}
+
+static PyObject *run(PyObject *object, PyObject *const *args, Py_ssize_t num_args)
+{
+    struct native_comm *self = native_comm_enter(object);
+    if (!self) {
+        return NULL;
+    }
+    struct native_call call;
+    if (native_call_parse(args, num_args, muster_comm_size(self->comm), &call) < 0) {
+        native_comm_leave(self);
+        return NULL;
+    }
+    struct muster_message message = {-1, -1, 0};
+    struct muster_err err = {.rank = -1};
+    int rc = run_released(self, &call.call, &message, &err);
+    native_call_done(&call);
+    native_comm_leave(self);
+    if (rc < 0 || PyErr_Occurred()) {
+        return native_raise(native_state_of(object), &err);
+    }
+    return PyLong_FromLong(message.source);
+}
+
+static PyObject *start(PyObject *object, PyObject *const *args, Py_ssize_t num_args)
+{
+    if (num_args < 1) {
+        PyErr_SetString(PyExc_TypeError, "start(owner, kind, …)");
+        return NULL;
+    }
+    struct native_comm *self = native_comm_enter(object);
+    if (!self) {
+        return NULL;
+    }
+    struct native_call call;
+    PyObject *request = NULL;
+    if (native_call_parse(args + 1, num_args - 1, muster_comm_size(self->comm), &call) == 0) {
+        request = native_request_start(native_state_of(object), self, &call, args[0]);
+        native_call_done(&call);
+    }
+    native_comm_leave(self);
+    return request;
+}
+
+static PyObject *abort_comm(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    struct native_comm *self = (struct native_comm *)object;
+    if (self->comm && !self->closing) {
+        self->inside++;
+        Py_BEGIN_ALLOW_THREADS;
+        muster_comm_abort(self->comm);
+        Py_END_ALLOW_THREADS;
+        native_comm_leave(self);
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *set_timeout(PyObject *object, PyObject *timeout_ms)
+{
+    long long value = PyLong_AsLongLong(timeout_ms);
+    if (value == -1 && PyErr_Occurred()) {
+        return NULL;
+    }
+    struct native_comm *self = native_comm_enter(object);
+    if (!self) {
+        return NULL;
+    }
+    muster_comm_set_timeout(self->comm, value);
+    native_comm_leave(self);
+    Py_RETURN_NONE;
+}
+
+static PyObject *describe(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    struct native_comm *self = native_comm_enter(object);
+    if (!self) {
+        return NULL;
+    }
+    PyObject *text = PyUnicode_FromString(muster_comm_describe(self->comm));
+    native_comm_leave(self);
+    return text;
+}
+
+static PyMethodDef methods[] = {
+    {"run", (PyCFunction)(void (*)(void))run, METH_FASTCALL,
+     "run(kind, type, op, peer, tag, in, out, count[, in_counts, out_counts]): blocks until done; "
+     "the source of a received message, else -1."},
+    {"start", (PyCFunction)(void (*)(void))start, METH_FASTCALL,
+     "start(owner, …as run…): a Request; owner lives until the call has ended."},
+    {"abort", abort_comm, METH_NOARGS, "Ends the calls under way, here and at the peers."},
+    {"close", close_comm, METH_NOARGS, "Frees it; later calls raise ValueError."},
+    {"set_timeout", set_timeout, METH_O, "set_timeout(ms): of every wait for a live peer."},
+    {"describe", describe, METH_NOARGS, "One line on how it moves data."},
+    {0},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_doc, "Comm(set, get, rank, size, timeout_ms, name, transport=None): waits until all "
+                "ranks have come; set(key, bytes) and get(key, timeout_ms) reach a shared store."},
+    {Py_tp_new, create},
+    {Py_tp_dealloc, dealloc},
+    {Py_tp_methods, methods},
+    {0},
+};
+
+PyType_Spec native_comm_spec = {
+    .name = "muster._muster.Comm",
+    .basicsize = sizeof(struct native_comm),
+    .flags = Py_TPFLAGS_DEFAULT,
+    .slots = slots,
+};

@@ -1,0 +1,82 @@
+/* The extension module muster._muster: communicators and requests for Python, nothing of torch.
+ *
+ * Layer: Python glue over the public C API. Limited API (abi3, 3.10), multi-phase initialisation,
+ * heap types; no PyObject lives outside the module's state. Buffers come as addresses: whoever
+ * calls keeps them alive. Every call that may wait releases the GIL and sees signals.
+ */
+#pragma once
+
+#ifndef Py_LIMITED_API
+#define Py_LIMITED_API 0x030A0000
+#endif
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <stdbool.h>
+
+#include <muster/comm.h>
+
+enum { NATIVE_MAX_CLASSES = 16 };
+
+/* The exception classes, one per name in the table of errors. */
+struct native_class {
+    const char *name; /* of the builtin exception that it is, too; static */
+    PyObject *type;
+};
+
+struct native_state {
+    PyObject *error; /* muster.Error, base of them all */
+    struct native_class classes[NATIVE_MAX_CLASSES];
+    int num_classes;
+    PyTypeObject *comm_type;
+    PyTypeObject *request_type;
+    struct native_queue *queue; /* requests that have ended, for the completion thread */
+};
+
+/* errors.c */
+int native_errors_init(PyObject *module, struct native_state *state);
+/* Sets the exception for err->code; one that is set already (KeyboardInterrupt from a signal's
+ * handler) stays. Always NULL. */
+PyObject *native_raise(struct native_state *state, const struct muster_err *err);
+
+/* comm.c */
+struct native_comm {
+    PyObject head;
+    struct muster_comm *comm; /* NULL once closed */
+    int inside;               /* threads inside a call; the GIL guards it */
+    bool closing;             /* the last one out frees */
+};
+extern PyType_Spec native_comm_spec;
+struct native_comm *native_comm_enter(PyObject *object);
+void native_comm_leave(struct native_comm *self);
+int native_interrupted(void *context);
+
+/* call.c: one collective or message, from a Python argument list to struct muster_call */
+struct native_call {
+    struct muster_call call;
+    size_t *counts; /* both arrays; owned */
+};
+/* Arguments: kind, type, op, peer, tag, in, out, count[, in_counts, out_counts]. */
+int native_call_parse(PyObject *const *args, Py_ssize_t num_args, int world_size,
+                      struct native_call *ret);
+void native_call_done(struct native_call *call);
+
+/* request.c */
+extern PyType_Spec native_request_spec;
+/* Takes the call's counts over. owner stays alive until the request has ended. */
+PyObject *native_request_start(struct native_state *state, struct native_comm *comm,
+                               struct native_call *call, PyObject *owner);
+struct native_queue *native_queue_new(void);
+/* Blocks until requests have ended or the queue is stopped; a list, empty when stopped. */
+PyObject *native_queue_take(struct native_queue *queue);
+void native_queue_stop(struct native_queue *queue);
+
+/* digest.c */
+uint64_t native_digest(const unsigned char *bytes, size_t size_bytes, uint64_t seed);
+
+PyMODINIT_FUNC PyInit__muster(void);
+
+static inline struct native_state *native_state_of(PyObject *object)
+{
+    return PyType_GetModuleState(Py_TYPE(object));
+}

@@ -1,0 +1,202 @@
+"""What torch.distributed itself must learn, by wrapping a few of its functions.
+
+- MUSTER_BACKEND=muster: a script that says "gloo", or nothing, uses muster.
+- Backend "mpi", where this torch was built without MPI (PyPI's and Debian's always are), is served by muster; under
+  mpirun rank and size come from OMPI_* or PMI_*.
+- ``monitored_barrier`` on torch 1.13, and ``irecv`` from any source on 2.x, which know gloo only.
+
+Everything else passes through untouched, gloo and nccl above all. `install` arranges for the wrapping without importing
+torch; `patch` does it to a torch that is there.
+"""
+import os
+import sys
+
+_TARGET = 'torch.distributed.distributed_c10d'
+
+
+def install():
+    """Wraps torch.distributed as soon as the program imports it; costs nothing if it never does."""
+    if _TARGET in sys.modules:
+        patch()
+    elif not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Finder())
+
+
+class _Finder:
+    """Lets the other finders find the module, and runs `patch` after it has been executed."""
+
+    def find_spec(self, name, path, target=None):
+        if name != _TARGET:
+            return None
+        sys.meta_path.remove(self)
+        found = (finder.find_spec(name, path, target) for finder in sys.meta_path)
+        spec = next(filter(None, found), None)
+        if spec is not None and spec.loader is not None:
+            execute = spec.loader.exec_module
+            spec.loader.exec_module = lambda module: (execute(module), _patch_safely(module))
+        return spec
+
+
+def _patch_safely(module):
+    try:
+        patch(module)
+    except Exception as error:
+        _warn(f'torch.distributed is left as it is: {error}')
+
+
+def _warn(text):
+    import warnings  # not at the top: every python under `muster run` loads this module
+    warnings.warn(f'muster: {text}', stacklevel=3)
+
+
+def _wrapping(original):
+    import functools
+    return functools.wraps(original)
+
+
+def patch(c10d=None):
+    """Wraps the functions, once, wherever torch has already copied their names to."""
+    c10d = c10d or sys.modules.get(_TARGET)
+    if c10d is None or hasattr(c10d, '_muster_patched'):
+        return
+    c10d._muster_patched = True
+    wrappers = {'init_process_group': _init_process_group, 'new_group': _new_group}
+    if hasattr(c10d.ProcessGroup, '_register_backend'):
+        wrappers['irecv'] = _irecv
+    else:
+        wrappers['monitored_barrier'] = _monitored_barrier
+    for name, make in wrappers.items():
+        _replace(c10d, name, make(c10d, getattr(c10d, name)))
+
+
+def _replace(c10d, name, wrapper):
+    original = getattr(c10d, name)
+    setattr(c10d, name, wrapper)
+    for other in ('torch.distributed', 'torch.distributed.device_mesh'):
+        module = sys.modules.get(other)
+        if module is not None and getattr(module, name, None) is original:
+            setattr(module, name, wrapper)
+
+
+# -- which backend ---------------------------------------------------------------------------------------------------
+
+def chosen(backend, mpi_available, cuda_available=False):
+    """The backend to use for the one a program asked for, which may be None.
+
+    >>> os.environ['MUSTER_BACKEND'] = 'muster'
+    >>> chosen('gloo', False), chosen('cpu:gloo,cuda:nccl', False), chosen('nccl', False), chosen('mpi', False)
+    ('muster', 'cpu:muster,cuda:nccl', 'nccl', 'muster')
+    """
+    if backend is not None and str(backend).lower() == 'mpi' and not mpi_available:
+        return 'muster'
+    if os.environ.get('MUSTER_BACKEND', '').lower() != 'muster':
+        return backend
+    if backend is None:
+        return 'cpu:muster,cuda:nccl' if cuda_available else 'muster'
+    parts = [part.split(':') for part in str(backend).lower().split(',')]
+    for part in parts:
+        if part[-1] == 'gloo':
+            part[-1] = 'muster'
+    return ','.join(':'.join(part) for part in parts)
+
+
+def _choose(c10d, backend):
+    cuda = False
+    if backend is None:
+        import torch
+        cuda = torch.cuda.is_available()
+    result = chosen(backend, c10d.is_mpi_available(), cuda)
+    if result is not None and 'muster' in result:
+        from muster import plugin
+        plugin.register()
+    return result
+
+
+def _init_process_group(c10d, original):
+    @_wrapping(original)
+    def init_process_group(*args, **kwargs):
+        asked = args[0] if args else kwargs.get('backend')
+        use = _choose(c10d, asked)
+        if use == asked:
+            return original(*args, **kwargs)
+        kwargs.pop('backend', None)
+        args = args[1:]
+        if str(asked).lower() == 'mpi':
+            _warn('this torch has no MPI: backend "mpi" is served by muster')
+            args, kwargs = _as_under_mpirun(args, kwargs)
+        return original(use, *args, **kwargs)
+    return init_process_group
+
+
+def _new_group(c10d, original):
+    @_wrapping(original)
+    def new_group(*args, **kwargs):
+        if len(args) > 2 and args[2] is not None:
+            args = (*args[:2], _choose(c10d, args[2]), *args[3:])
+        elif kwargs.get('backend') is not None:  # None: that of the default group
+            kwargs['backend'] = _choose(c10d, kwargs['backend'])
+        return original(*args, **kwargs)
+    return new_group
+
+
+# -- rank and size under mpirun --------------------------------------------------------------------------------------
+
+_MPI_NAMES = (('OMPI_COMM_WORLD_RANK', 'OMPI_COMM_WORLD_SIZE', 'OMPI_COMM_WORLD_LOCAL_SIZE'),
+              ('PMI_RANK', 'PMI_SIZE', 'MPI_LOCALNRANKS'))
+
+
+def _as_under_mpirun(args, kwargs):
+    """As with real MPI the arguments' rank and size are ignored in favour of mpirun's; a job's own are kept."""
+    for rank_name, size_name, local_name in _MPI_NAMES:
+        if rank_name in os.environ and size_name in os.environ:
+            break
+    else:
+        return args, kwargs
+    rank, size = int(os.environ[rank_name]), int(os.environ[size_name])
+    kwargs = {k: v for k, v in kwargs.items() if k not in ('rank', 'world_size', 'init_method', 'store')}
+    if len(args) > 1:
+        kwargs['timeout'] = args[1]
+    if 'MASTER_ADDR' in os.environ and 'MASTER_PORT' in os.environ:
+        os.environ['RANK'], os.environ['WORLD_SIZE'] = str(rank), str(size)
+        return (), kwargs
+    if os.environ.get(local_name, str(size)) != str(size):
+        raise RuntimeError('muster: this mpirun spans several hosts: set MASTER_ADDR and MASTER_PORT to an address of '
+                           'rank 0 (mpirun -x MASTER_ADDR -x MASTER_PORT)')
+    import tempfile
+    method = f'file://{tempfile.gettempdir()}/muster-mpi-{os.getuid()}-{_mpi_job()}'
+    return (), dict(kwargs, init_method=method, rank=rank, world_size=size)
+
+
+def _mpi_job():
+    """A name that all ranks of one mpirun share and no other mpirun has."""
+    for name in ('PMIX_NAMESPACE', 'OMPI_MCA_ess_base_jobid', 'PMI_JOBID', 'HYDI_CONTROL_FD'):
+        if name in os.environ:
+            return f'{os.environ[name]}-{os.getppid()}'.replace('/', '_')
+    return str(os.getppid())
+
+
+# -- what only gloo has ----------------------------------------------------------------------------------------------
+
+def _is_muster(c10d, group):
+    return c10d.get_backend(group or c10d._get_default_group()) == 'muster'
+
+
+def _monitored_barrier(c10d, original):
+    @_wrapping(original)
+    def monitored_barrier(group=None, timeout=None, wait_all_ranks=False):
+        if c10d._rank_not_in_group(group) or not _is_muster(c10d, group):
+            return original(group, timeout, wait_all_ranks)
+        group = group or c10d._get_default_group()
+        return group.monitored_barrier(timeout or c10d.default_pg_timeout, wait_all_ranks)
+    return monitored_barrier
+
+
+def _irecv(c10d, original):
+    @_wrapping(original)
+    def irecv(tensor, src=None, group=None, tag=0, group_src=None):
+        if src is not None or group_src is not None or c10d._rank_not_in_group(group) or not _is_muster(c10d, group):
+            return original(tensor, src, group, tag, group_src)
+        # A Work that comes through C++ has forgotten its source; the group's own has not.
+        ours = (group or c10d._get_default_group())._get_backend(tensor.device)
+        return ours.recv_from_anyone(tensor, tag)
+    return irecv

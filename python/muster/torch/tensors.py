@@ -1,0 +1,111 @@
+"""What libmuster has to know of a tensor: an address, a count and a type.
+
+Everything else about tensors stays here: memory that is not contiguous, complex numbers, types that only move.
+"""
+import torch
+from torch.distributed import ReduceOp
+
+from muster import _muster
+
+TYPES = {
+    torch.bool: _muster.BOOL, torch.uint8: _muster.U8, torch.int8: _muster.I8, torch.int16: _muster.I16,
+    torch.int32: _muster.I32, torch.int64: _muster.I64, torch.float16: _muster.F16, torch.bfloat16: _muster.BF16,
+    torch.float32: _muster.F32, torch.float64: _muster.F64,
+}
+
+
+def _number(op):
+    """ReduceOp has been an enum, and a class with an enum inside."""
+    return int(getattr(op, 'op', op))
+
+
+OPS = {_number(getattr(ReduceOp, theirs)): getattr(_muster, ours) for theirs, ours in (
+    ('SUM', 'SUM'), ('AVG', 'AVG'), ('PRODUCT', 'PROD'), ('MIN', 'MIN'), ('MAX', 'MAX'), ('BAND', 'BAND'),
+    ('BOR', 'BOR'), ('BXOR', 'BXOR'))}
+BIT_OPS = (_muster.BAND, _muster.BOR, _muster.BXOR)
+
+
+def reduce_op(opts):
+    """libmuster's operation for torch's options (or a bare ReduceOp, as the short forms of the calls have it)."""
+    number = _number(ReduceOp.SUM if opts is None else getattr(opts, 'reduceOp', opts))
+    try:
+        return OPS[number]
+    except KeyError:
+        raise RuntimeError('muster: ReduceOp.PREMUL_SUM is not supported; scale the tensor, then use SUM') from None
+
+
+def check(tensor):
+    """Raises unless libmuster can reach the tensor's memory."""
+    if not tensor.is_cpu:
+        kind = tensor.device.type
+        raise RuntimeError(
+            f"muster: a tensor on device '{kind}' was given, and muster moves CPU tensors only; GPU tensors need "
+            f"nccl: init_process_group('cpu:muster,cuda:nccl'), or 'nccl' alone")
+    if tensor.layout is not torch.strided:
+        raise RuntimeError(f'muster: {tensor.layout} tensors are supported by all_reduce only')
+
+
+def dense(tensor):
+    """The tensor itself, or a contiguous copy of it."""
+    check(tensor)
+    if tensor.is_conj() or tensor.is_neg():
+        tensor = tensor.resolve_conj().resolve_neg()
+    return tensor if tensor.is_contiguous() else tensor.contiguous()
+
+
+def landing(tensor):
+    """Where a result can be written: the tensor itself when it is contiguous, else a new one like it."""
+    check(tensor)
+    plain = tensor.is_contiguous() and not (tensor.is_conj() or tensor.is_neg())
+    return tensor if plain else torch.empty(tensor.shape, dtype=tensor.dtype)
+
+
+def moving(tensor):
+    """(type, elements per element of the tensor) for a call that only moves bytes."""
+    kind = TYPES.get(tensor.dtype)
+    return (_muster.U8, tensor.element_size()) if kind is None else (kind, 1)
+
+
+def reducing(tensor, op):
+    """(type, elements per element) for a call that computes."""
+    if op in BIT_OPS and (tensor.is_floating_point() or tensor.is_complex()):
+        raise RuntimeError(f'muster: Cannot use ReduceOp.BAND, BOR or BXOR with {tensor.dtype}')
+    kind = TYPES.get(tensor.dtype)
+    if kind is not None:
+        return kind, 1
+    if tensor.is_complex() and op in (_muster.SUM, _muster.AVG):
+        return (_muster.F32 if tensor.dtype is torch.complex64 else _muster.F64), 2
+    raise RuntimeError(f'muster: cannot reduce tensors of {tensor.dtype}')
+
+
+def consecutive(tensors):
+    """True when equal tensors lie one after the other in memory, as views of one buffer do."""
+    first = tensors[0]
+    step = first.numel() * first.element_size()
+    base = first.data_ptr()
+    return all(t.is_contiguous() and t.numel() == first.numel() and t.data_ptr() == base + i * step
+               for i, t in enumerate(tensors))
+
+
+def packed(tensors):
+    """One flat tensor of all; the tensors must have one type."""
+    if len(tensors) == 1:
+        return dense(tensors[0]).view(-1)
+    return torch.cat([dense(t).view(-1) for t in tensors])
+
+
+def unpack(flat, tensors):
+    """Copies a flat tensor's pieces into the tensors."""
+    at = 0
+    for tensor in tensors:
+        piece = flat[at:at + tensor.numel()]
+        at += tensor.numel()
+        tensor.detach().copy_(piece.view(tensor.shape))
+
+
+def same_type(tensors, what):
+    """Raises unless all tensors can be packed into one buffer."""
+    for tensor in tensors:
+        check(tensor)
+        if tensor.dtype != tensors[0].dtype:
+            raise RuntimeError(f'muster: {what} wants tensors of one type, got {tensors[0].dtype} and {tensor.dtype}')

@@ -1,0 +1,233 @@
+"""Calls under way, as torch's Work.
+
+Three callers want three things. A caller that waits at once (``dist.all_reduce(x)``) gets the call run on its own
+thread: nothing is handed over, and Ctrl-C works. Python code that asked for ``async_op`` gets an Operation, whose
+``wait`` waits for the request itself. C++ code (DDP's reducer), and any code on torch 2.x, can only hold a C++ Work:
+one made from a Future, which the completion thread sets.
+"""
+import os
+import sys
+import threading
+from datetime import timedelta
+
+import torch.distributed.distributed_c10d as c10d
+from torch._C._distributed_c10d import _create_work_from_future
+from torch.futures import Future
+
+from muster import _muster
+
+SYNC, PYTHON, FUTURE = range(3)
+
+# torch 1.13 hands groups to Python as they are; from 2.0 on every Work passes through C++.
+WORKS_ARE_PYTHON = not hasattr(c10d.ProcessGroup, '_register_backend')
+_C10D = c10d.__dict__
+_WAITING = frozenset(('send', 'recv'))
+
+
+def wanted(opts, depth=2):
+    """What the caller of a collective will do with its Work.
+
+    Newer options say so (asyncOp). For older ones the calling frame of torch.distributed is asked, which costs
+    0.3 us and saves the hand-over to another thread; anybody else gets a Work to wait for.
+    """
+    async_op = getattr(opts, 'asyncOp', None)
+    if async_op is not None:
+        return FUTURE if async_op else SYNC
+    frame = sys._getframe(depth)
+    if frame.f_globals is not _C10D:
+        return FUTURE
+    if frame.f_code.co_name in _WAITING or frame.f_locals.get('async_op') is False:
+        return SYNC
+    return PYTHON if WORKS_ARE_PYTHON else FUTURE
+
+
+class Done:
+    """The Work of a call that has ended well."""
+
+    def __init__(self, result=(), source=-1):
+        self._result = result
+        self._source = source
+
+    def wait(self, timeout=None):
+        return True
+
+    synchronize = wait
+
+    def is_completed(self):
+        return True
+
+    is_success = is_completed
+
+    def exception(self):
+        return None
+
+    def result(self):
+        return list(self._result)
+
+    def source_rank(self):
+        return self._source
+
+    _source_rank = source_rank
+
+    def get_future(self):
+        future = Future()
+        future.set_result(list(self._result))
+        return future
+
+
+def _completed_work():
+    future = Future()
+    future.set_result([])
+    return _create_work_from_future(future)
+
+
+DONE = Done() if WORKS_ARE_PYTHON else _completed_work()
+
+
+def finished(mode, result, source=-1):
+    """A Work for a call that was run on the caller's thread."""
+    if mode is SYNC and not (WORKS_ARE_PYTHON and source >= 0):
+        return DONE
+    work = Done(result, source)
+    return _create_work_from_future(work.get_future()) if mode is FUTURE else work
+
+
+class Operation:
+    """A call under way. `finish` runs once after it has ended well, on the thread that sees it first."""
+
+    __slots__ = ('request', 'keep', '_finish', '_result', '_future', '_error', '_ended', '_lock', '__weakref__')
+
+    def __init__(self, keep, finish, result):
+        self.request = None
+        self.keep = keep  # the tensors whose memory is in use
+        self._finish = finish
+        self._result = result
+        self._future = None
+        self._error = None
+        self._ended = False
+        self._lock = threading.Lock()
+
+    def end(self):
+        """To be called when the request has ended; what it failed with is kept for wait and the future."""
+        with self._lock:
+            if self._ended:
+                return
+            try:
+                self.request.test()
+                if self._finish:
+                    self._finish()
+            except Exception as error:
+                self._error = error
+            self._finish = self.keep = None
+            self._ended = True
+            future = self._future
+        if future is not None:
+            self._settle(future)
+
+    def _settle(self, future):
+        if self._error is None:
+            future.set_result(list(self._result))
+        else:
+            future.set_exception(self._error)
+
+    def wait(self, timeout=None):
+        if not self._ended:
+            limit = -1 if not timeout else int(timeout / timedelta(milliseconds=1))
+            try:
+                self.request.wait(limit if limit > 0 else -1)
+            except _muster.Error:
+                if not self.is_completed():
+                    raise  # this wait's own timeout; the call goes on
+            self.end()
+        if self._error is not None:
+            raise self._error
+        return True
+
+    def synchronize(self):
+        self.wait()
+
+    def is_completed(self):
+        if self._ended:
+            return True
+        try:
+            return self.request.test()
+        except _muster.Error:
+            return True
+
+    def is_success(self):
+        if self.is_completed():
+            self.end()
+        return self._ended and self._error is None
+
+    def exception(self):
+        if self.is_completed():
+            self.end()
+        return self._error
+
+    def result(self):
+        self.wait()
+        return list(self._result)
+
+    def source_rank(self):
+        self.wait()
+        return self.request.message()[0]
+
+    _source_rank = source_rank
+
+    def get_future(self):
+        with self._lock:
+            if self._future is None:
+                self._future = Future()
+                ended = self._ended
+            else:
+                return self._future
+        if ended:
+            self._settle(self._future)
+            return self._future
+        _completion.ensure()
+        if not self.request.notify():
+            self.end()
+        return self._future
+
+    def as_work(self):
+        return _create_work_from_future(self.get_future())
+
+
+class _Completion:
+    """The thread that completes futures. It sleeps, without the GIL, until a request ends."""
+
+    def __init__(self):
+        self._thread = None
+
+    def ensure(self):
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name='muster completion', daemon=True)
+            self._thread.start()
+
+    @staticmethod
+    def _run():
+        while True:
+            ended = _muster.take_ended()
+            if not ended:
+                return
+            for request in ended:
+                operation = request.owner
+                if operation is not None:
+                    operation.end()
+            del ended, request, operation
+
+    def stop(self):
+        """Before the interpreter ends: a thread that wakes up after that would hang."""
+        if self._thread is not None:
+            _muster.stop_taking()
+            self._thread.join(1)
+            self._thread = None
+
+    def after_fork(self):
+        self._thread = None
+        _muster.after_fork()
+
+
+_completion = _Completion()
+stop_completion = _completion.stop
+os.register_at_fork(after_in_child=_completion.after_fork)

@@ -1,0 +1,46 @@
+"""Compiles libmuster into the extension muster._muster; everything else is in pyproject.toml."""
+import glob
+import platform
+import re
+
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+
+VERSION = re.search(r'project\(muster VERSION (\S+)', open('CMakeLists.txt').read()).group(1)
+KERNELS = {  # the flags of src/comm/CMakeLists.txt
+    'reduce_plain.c': ['-O3', '-ffp-contract=off'],
+    'reduce_avx2.c': ['-O3', '-ffp-contract=off', '-mavx2'],
+    'reduce_avx512.c': ['-O3', '-ffp-contract=off', '-mavx512f', '-mavx512bw', '-mavx512vl', '-mavx512dq',
+                        '-mprefer-vector-width=512'],
+}
+X86 = platform.machine() in ('x86_64', 'AMD64')
+
+
+def sources():
+    """libmuster's and the extension's, without tests and without kernels of other machines."""
+    found = glob.glob('src/comm/*.c') + glob.glob('src/schedule/*.c') + glob.glob('python/muster/native/*.c')
+    kept = [name for name in found if not name.endswith('_test.c') and (X86 or not re.search(r'_avx\w*\.c$', name))]
+    return ['src/base/err.c', *sorted(kept)]
+
+
+class Build(build_ext):
+    """One file, one set of flags: the vector kernels need their own."""
+
+    def build_extensions(self):
+        compile_one = self.compiler._compile
+
+        def compile_with_flags(target, source, ext, flags, *rest):
+            return compile_one(target, source, ext, flags + KERNELS.get(source.rsplit('/', 1)[-1], []), *rest)
+        self.compiler._compile = compile_with_flags
+        super().build_extensions()
+
+
+setup(
+    version=VERSION,
+    cmdclass={'build_ext': Build},
+    options={'bdist_wheel': {'py_limited_api': 'cp310'}},
+    ext_modules=[Extension(
+        'muster._muster', sources(), include_dirs=['include', 'src'], py_limited_api=True,
+        define_macros=[('_GNU_SOURCE', None), ('MUSTER_VERSION', f'"{VERSION}"')],
+        extra_compile_args=['-std=gnu17', '-O2', '-fvisibility=hidden', '-fno-strict-aliasing'],
+        extra_link_args=['-pthread', '-Wl,-z,nodelete'])])
