@@ -67,7 +67,7 @@ struct pod {
     enum pod_restart restart;
     int64_t grace_ms;
     int64_t deadline_ms; /* activeDeadlineSeconds; 0: none */
-    bool held;           /* records are still being fed in: decide nothing */
+    bool held;           /* until SCHEDULED or ADOPTED: records may still come, decide nothing */
     bool scheduled;
     bool deleting;
     bool ending; /* no restarts: deleted, past its deadline, or lost */

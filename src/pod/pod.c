@@ -97,6 +97,7 @@ struct pod *pod_new(json_t *object, const struct pod_place *place, struct muster
                     doc_text(object, "metadata.name", ""), POD_CONTAINERS_MAX);
         return pod_free(pod);
     }
+    pod->held = true;
     pod_recall(pod);
     return pod;
 }
@@ -211,6 +212,7 @@ static void take_scheduled(struct pod *pod, struct container *c, const struct po
 {
     (void)c;
     schedule(pod, event->now_unix_ms);
+    pod->held = false;
 }
 
 static void take_unschedulable(struct pod *pod, struct container *c, const struct pod_event *event)
@@ -330,6 +332,7 @@ static void take_delete(struct pod *pod, struct container *c, const struct pod_e
     bool own = event->grace_s < 0;
     int64_t grace_s = event->grace_s < INT32_MAX ? event->grace_s : INT32_MAX;
     pod->deleting = true;
+    pod->held = pod->held && pod->scheduled; /* without a place there are no records */
     end_pod(pod, when(event), own ? pod->grace_ms : grace_s * 1000);
 }
 

@@ -106,7 +106,6 @@ void pod_recall(struct pod *pod)
         return; /* it never had a place */
     }
     pod->scheduled = true;
-    pod->held = true;
     pod->start_unix_ms = start;
     copy_text(pod->reason, sizeof pod->reason, doc_text(status, "reason", ""));
     copy_text(pod->message, sizeof pod->message, doc_text(status, "message", ""));

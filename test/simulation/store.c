@@ -1,0 +1,201 @@
+/* See store.h. */
+#include "store.h"
+
+#include "base/doc.h"
+#include "base/stamp.h"
+#include "base/test.h"
+
+#include <stdio.h>
+
+void sim_store_init(struct sim_store *s, json_t *job)
+{
+    *s = (struct sim_store){.job = json_deep_copy(job),
+                            .pods = json_array(),
+                            .services = json_array(),
+                            .claims = json_array(),
+                            .events = json_array(),
+                            .made = json_object(),
+                            .version = 1,
+                            .job_version = 1};
+}
+
+void sim_store_done(struct sim_store *s)
+{
+    json_decref(s->job);
+    json_decref(s->pods);
+    json_decref(s->services);
+    json_decref(s->claims);
+    json_decref(s->events);
+    json_decref(s->made);
+}
+
+void sim_store_look(const struct sim_store *s, int64_t now_unix_ms, struct sim_view *ret)
+{
+    ret->view = (struct control_view){.job = json_deep_copy(s->job),
+                                      .pods = json_deep_copy(s->pods),
+                                      .services = json_deep_copy(s->services),
+                                      .claims = json_deep_copy(s->claims),
+                                      .now_unix_ms = now_unix_ms};
+    ret->job_version = s->job_version;
+}
+
+void sim_view_done(struct sim_view *v)
+{
+    json_decref(v->view.job);
+    json_decref((json_t *)v->view.pods);
+    json_decref((json_t *)v->view.services);
+    json_decref((json_t *)v->view.claims);
+    *v = (struct sim_view){.job_version = 0};
+}
+
+static size_t find(const json_t *list, const char *field, const char *value)
+{
+    size_t index;
+    json_t *each;
+    json_array_foreach ((json_t *)list, index, each) {
+        if (strcmp(doc_text(each, field, ""), value) == 0) {
+            break;
+        }
+    }
+    return index;
+}
+
+static int create(struct sim_store *s, json_t *list, const json_t *object, int64_t now)
+{
+    if (find(list, "metadata.name", doc_text(object, "metadata.name", "")) <
+        json_array_size(list)) {
+        return MUSTER_EEXIST;
+    }
+    char text[STAMP_BYTES];
+    json_t *copy = json_deep_copy(object);
+    doc_set(copy, "metadata.uid", json_sprintf("uid-%lld", (long long)++s->uids));
+    doc_set_text(copy, "metadata.creationTimestamp", stamp_seconds(now, text));
+    json_array_append_new(list, copy);
+    s->version++;
+    return 0;
+}
+
+static int create_pod(struct sim_store *s, const json_t *object, int64_t now)
+{
+    int rc = create(s, s->pods, object, now);
+    if (rc == 0) {
+        const char *name = doc_text(object, "metadata.name", "");
+        json_int_t count = json_integer_value(json_object_get(s->made, name));
+        json_object_set_new(s->made, name, json_integer(count + 1));
+    }
+    return rc;
+}
+
+static int remove_service(struct sim_store *s, const struct control_effect *e)
+{
+    size_t index = find(s->services, "metadata.uid", e->uid);
+    if (json_array_remove(s->services, index) != 0) {
+        return MUSTER_ENOENT;
+    }
+    s->version++;
+    return 0;
+}
+
+static void mark_deleted(struct sim_store *s, json_t *pod, int64_t now)
+{
+    char text[STAMP_BYTES];
+    if (pod && !doc_at(pod, "metadata.deletionTimestamp")) {
+        doc_set_text(pod, "metadata.deletionTimestamp", stamp_text(now, text));
+        s->version++;
+    }
+}
+
+static int write_job(struct sim_store *s, int64_t *job_version, const char *path, json_t *value)
+{
+    if (!s->job || s->job_version != *job_version) {
+        json_decref(value);
+        return MUSTER_ECONFLICT;
+    }
+    doc_set(s->job, path, value);
+    s->version++;
+    *job_version = ++s->job_version;
+    return 0;
+}
+
+static int annotate(struct sim_store *s, int64_t *job_version, const json_t *notes)
+{
+    const json_t *old = doc_at(s->job, "metadata.annotations");
+    json_t *all = old ? json_deep_copy(old) : json_object();
+    json_object_update(all, (json_t *)notes);
+    return write_job(s, job_version, "metadata.annotations", all);
+}
+
+static int delete_job(struct sim_store *s, const int64_t *job_version)
+{
+    if (!s->job || s->job_version != *job_version) {
+        return MUSTER_ECONFLICT;
+    }
+    json_decref(s->job);
+    s->job = NULL;
+    s->version++;
+    return 0;
+}
+
+static void record(struct sim_store *s, const struct control_effect *e, int64_t now)
+{
+    json_array_append_new(s->events, json_pack("{s:s, s:s, s:s, s:I}", "type",
+                                               e->warning ? "Warning" : "Normal", "reason", e->name,
+                                               "message", e->text, "at", (json_int_t)now));
+}
+
+int sim_store_apply(struct sim_store *s, const struct control_effect *e, int64_t *job_version,
+                    int64_t now)
+{
+    switch (e->kind) {
+    case CONTROL_CREATE_POD: return create_pod(s, e->object, now);
+    case CONTROL_CREATE_SERVICE: return create(s, s->services, e->object, now);
+    case CONTROL_CREATE_CLAIM: return create(s, s->claims, e->object, now);
+    case CONTROL_DELETE_POD: mark_deleted(s, sim_store_pod(s, e->uid), now); return 0;
+    case CONTROL_DELETE_SERVICE: return remove_service(s, e);
+    case CONTROL_UPDATE_STATUS:
+        return write_job(s, job_version, "status", json_deep_copy(e->object));
+    case CONTROL_ANNOTATE: return annotate(s, job_version, e->object);
+    case CONTROL_DELETE_JOB: return delete_job(s, job_version);
+    case CONTROL_RECORD_EVENT: record(s, e, now); return 0;
+    case CONTROL_WAKE_AT: return 0;
+    }
+    return MUSTER_EINTERNAL;
+}
+
+json_t *sim_store_pod(const struct sim_store *s, const char *uid)
+{
+    return json_array_get(s->pods, find(s->pods, "metadata.uid", uid));
+}
+
+void sim_store_remove_pod(struct sim_store *s, const char *uid)
+{
+    if (json_array_remove(s->pods, find(s->pods, "metadata.uid", uid)) == 0) {
+        s->version++;
+    }
+}
+
+void sim_store_delete_pod(struct sim_store *s, const char *name, int64_t now)
+{
+    mark_deleted(s, json_array_get(s->pods, find(s->pods, "metadata.name", name)), now);
+}
+
+void sim_store_set_status(struct sim_store *s, const char *uid, json_t *status)
+{
+    json_t *pod = sim_store_pod(s, uid);
+    if (!pod) {
+        json_decref(status);
+        return;
+    }
+    doc_set(pod, "status", status);
+    s->version++;
+}
+
+void sim_store_patch_job(struct sim_store *s, json_t *patch)
+{
+    if (s->job) {
+        json_object_update_recursive(s->job, patch);
+        s->version++;
+        s->job_version++;
+    }
+    json_decref(patch);
+}
