@@ -4,9 +4,9 @@
  * One machine per pod. The agent feeds it what happened, carries the effects out in their order,
  * and writes pod_status() to the store at each POD_STATUS. After a crash the machine is built again
  * from the pod object, then the supervisor's records are fed in (events of attempts already known
- * change nothing), then POD_ADOPTED.
+ * change nothing), then POD_ADOPTED. Until then, or until SCHEDULED, nothing is decided.
  *
- * Layer: pure: time comes in with each event. Ownership: pod_init/pod_done; the machine holds a
+ * Layer: pure: time comes in with each event. Ownership: pod_new/pod_free; the machine holds a
  * reference to the pod object and reads its spec only at init. Not thread-safe.
  * Source: kubelet's documented behaviour (pod lifecycle), see docs/differences.md.
  */
