@@ -120,20 +120,48 @@ static const char *token_text(struct fy_token *token)
     return token ? fy_token_get_text0(token) : NULL;
 }
 
+/* The text of a block scalar, byte by byte. libfyaml 0.7.12 counts the bytes of a folded one
+ * wrongly when it stands at column 0 and ends in blanks: fy_token_get_text() then ends in bytes
+ * that were never written. */
+static int read_block(struct fy_token *token, struct buf *out)
+{
+    struct fy_token_iter *iterator = fy_token_iter_create(token);
+    if (!iterator) {
+        return MUSTER_ENOMEM;
+    }
+    for (int c = fy_token_iter_getc(iterator); c >= 0; c = fy_token_iter_getc(iterator)) {
+        char byte = (char)c;
+        buf_add(out, &byte, 1);
+    }
+    fy_token_iter_destroy(iterator);
+    return buf_failed(out) ? MUSTER_ENOMEM : 0;
+}
+
 static int take_scalar(struct loader *loader, struct fy_event *event, struct yaml_place place,
                        struct muster_err *err)
 {
     struct fy_token *token = event->scalar.value;
     struct yaml_scalar scalar = {.text = "", .quoting = YAML_PLAIN};
-    if (token) {
+    enum fy_scalar_style style = token ? fy_token_scalar_style(token) : FYSS_PLAIN;
+    struct buf block;
+    int rc = 0;
+    buf_init(&block, loader->limits->text_bytes_max);
+    if (style == FYSS_LITERAL || style == FYSS_FOLDED) {
+        rc = read_block(token, &block);
+        scalar.text = buf_str(&block);
+        scalar.length = block.used;
+    } else if (token) {
         scalar.text = fy_token_get_text(token, &scalar.length);
-        scalar.quoting = fy_token_scalar_style(token) == FYSS_PLAIN ? YAML_PLAIN : YAML_QUOTED;
     }
-    if (!scalar.text) {
-        return MUSTER_ENOMEM;
-    }
+    scalar.quoting = style == FYSS_PLAIN ? YAML_PLAIN : YAML_QUOTED;
     scalar.tag = token_text(event->scalar.tag);
-    return yaml_tree_scalar(&loader->tree, &scalar, token_text(event->scalar.anchor), place, err);
+    if (rc == 0) {
+        rc = scalar.text ? yaml_tree_scalar(&loader->tree, &scalar,
+                                            token_text(event->scalar.anchor), place, err)
+                         : MUSTER_ENOMEM;
+    }
+    buf_done(&block);
+    return rc;
 }
 
 static int take_event(struct loader *loader, struct fy_event *event, struct muster_err *err)

@@ -54,6 +54,7 @@ static void scalars_mean_what_they_mean_to_kubernetes(void **state)
         {"['1', \"yes\", !!str 1, !!int '7']", "[\"1\",\"yes\",\"1\",7]\n"},
         {"[9223372036854775807, 99999999999999999999]", "[9223372036854775807,1e20]\n"},
         {"a: |\n  x\n  y\nb: >-\n  x\n  y\n", "{\"a\":\"x\\ny\\n\",\"b\":\"x y\"}\n"},
+        {"--- >-\nfoo\n  more\n      \n", "\"foo\\n  more\\n      \"\n"},
         {"1: a\ntrue: b\n", "{\"1\":\"a\",\"true\":\"b\"}\n"},
     };
     EXPECT_ALL(samples);

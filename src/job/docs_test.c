@@ -1,0 +1,83 @@
+/* The table of docs/job-files.md is the table the program works by. MUSTER_UPDATE=1 writes it anew.
+ */
+#include "base/buf.h"
+#include "base/file.h"
+#include "base/test.h"
+#include "job/schema.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char marker[] = "<!-- fields -->\n";
+
+static void print_type(enum schema_type type, struct buf *out)
+{
+    static const char *const support[] = {[SCHEMA_HONOURED] = "honoured",
+                                          [SCHEMA_WARNED] = "no effect",
+                                          [SCHEMA_REFUSED] = "refused"};
+    size_t count;
+    const struct schema_field *fields = schema_fields(&count);
+    buf_format(out, "\n### %s\n\n| field | here | |\n|---|---|---|\n", schema_title(type));
+    for (size_t i = 0; i < count; i++) {
+        if (fields[i].type == type) {
+            buf_format(out, "| `%s`%s | %s | %s |\n", fields[i].name,
+                       fields[i].required ? " (required)" : "", support[fields[i].support],
+                       fields[i].says);
+        }
+    }
+}
+
+static void the_documented_table_is_the_one_in_the_program(void **state)
+{
+    (void)state;
+    char path[4096];
+    const char *source = getenv("MUSTER_SOURCE");
+    snprintf(path, sizeof path, "%s/docs/job-files.md", source ? source : ".");
+    char *text = NULL;
+    size_t bytes = 0;
+    assert_int_equal(file_read(path, 1 << 20, &text, &bytes, NULL), 0);
+    char *place = strstr(text, marker);
+    assert_non_null(place);
+    place += strlen(marker);
+    struct buf table;
+    buf_init(&table, 1 << 20);
+    for (enum schema_type type = 0; type < SCHEMA_TYPE_COUNT; type++) {
+        print_type(type, &table);
+    }
+    if (getenv("MUSTER_UPDATE")) {
+        struct buf whole;
+        buf_init(&whole, 1 << 20);
+        buf_add(&whole, text, (size_t)(place - text));
+        buf_text(&whole, buf_str(&table));
+        assert_int_equal(file_write(path, whole.data, whole.used, 0644, NULL), 0);
+        buf_done(&whole);
+    } else {
+        assert_string_equal(place, buf_str(&table));
+    }
+    buf_done(&table);
+    free(text);
+}
+
+/* Whoever adds a field must say what happens to it, and mean it. */
+static void every_field_says_what_happens_to_it(void **state)
+{
+    (void)state;
+    size_t count;
+    const struct schema_field *fields = schema_fields(&count);
+    for (size_t i = 0; i < count; i++) {
+        if (!fields[i].says || !*fields[i].says ||
+            schema_find(fields[i].type, fields[i].name) != &fields[i]) {
+            fail_msg("%s.%s says nothing or is there twice", schema_title(fields[i].type),
+                     fields[i].name);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_documented_table_is_the_one_in_the_program),
+        cmocka_unit_test(every_field_says_what_happens_to_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,112 @@
+/* Names, their mending, and quantities. */
+#include "job/text.h"
+
+#include "base/test.h"
+
+static void forms_accept_and_refuse(void **state)
+{
+    (void)state;
+    char long_name[300];
+    memset(long_name, 'a', sizeof long_name);
+    long_name[64] = '\0';
+    static const struct {
+        enum schema_form form;
+        const char *text;
+        bool good;
+    } cases[] = {
+        {SCHEMA_LABEL, "a-1", true},
+        {SCHEMA_LABEL, "1a", true},
+        {SCHEMA_LABEL, "", false},
+        {SCHEMA_LABEL, "-a", false},
+        {SCHEMA_LABEL, "a-", false},
+        {SCHEMA_LABEL, "a.b", false},
+        {SCHEMA_LABEL, "A", false},
+        {SCHEMA_LABEL_1035, "a1", true},
+        {SCHEMA_LABEL_1035, "1a", false},
+        {SCHEMA_SUBDOMAIN, "a.b-c.1", true},
+        {SCHEMA_SUBDOMAIN, "a..b", false},
+        {SCHEMA_SUBDOMAIN, "a-.b", false},
+        {SCHEMA_SUBDOMAIN, ".a", false},
+        {SCHEMA_ENV_NAME, "A.b-c 1", true},
+        {SCHEMA_ENV_NAME, "A=B", false},
+        {SCHEMA_ENV_NAME, "", false},
+        {SCHEMA_ENV_NAME, "é", false},
+        {SCHEMA_PORT_NAME, "pytorchjob-port", true},
+        {SCHEMA_PORT_NAME, "pytorchjob-ports", false},
+        {SCHEMA_PORT_NAME, "80", false},
+        {SCHEMA_PORT_NAME, "a--b", false},
+        {SCHEMA_ABSOLUTE, "/", true},
+        {SCHEMA_ABSOLUTE, "data", false},
+        {SCHEMA_PROCESSES, "auto", true},
+        {SCHEMA_PROCESSES, "8", true},
+        {SCHEMA_PROCESSES, "0", false},
+        {SCHEMA_PROCESSES, "-1", false},
+        {SCHEMA_PROCESSES, "2x", false},
+        {SCHEMA_PROCESSES, "99999999", false},
+        {SCHEMA_NOT_EMPTY, "", false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        if ((job_text_fault(cases[i].form, cases[i].text) == NULL) != cases[i].good) {
+            fail_msg("\"%s\" should be %s", cases[i].text, cases[i].good ? "good" : "refused");
+        }
+    }
+    assert_non_null(job_text_fault(SCHEMA_LABEL, long_name));
+    long_name[63] = '\0';
+    assert_null(job_text_fault(SCHEMA_LABEL, long_name));
+}
+
+static void bad_names_are_mended(void **state)
+{
+    (void)state;
+    static const struct {
+        enum schema_form form;
+        const char *text;
+        const char *mended;
+    } cases[] = {
+        {SCHEMA_LABEL, "My_Job.v2", "my-job-v2"},
+        {SCHEMA_LABEL_1035, "0-test", "test"},
+        {SCHEMA_SUBDOMAIN, "A.B_c", "a.b-c"},
+        {SCHEMA_LABEL, "___", ""},
+        {SCHEMA_LABEL, "ends-", "ends"},
+        {SCHEMA_LABEL, "é", ""},
+        {SCHEMA_PORT_NAME, "a-name-that-is-long", "a-name-that-is"},
+        {SCHEMA_PORT_NAME, "1234", ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char mended[64];
+        job_text_mend(cases[i].form, cases[i].text, mended, sizeof mended);
+        assert_string_equal(mended, cases[i].mended);
+    }
+}
+
+static void quantities_are_numbers_with_a_suffix(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        double value; /* -1: none */
+    } cases[] = {
+        {"2", 2},      {"500m", 0.5}, {"1Gi", 1073741824}, {"1.5k", 1500}, {".5", 0.5},
+        {"2e3", 2000}, {"1E", 1e18},  {"1E2", 100},        {"+1", 1},      {"250m", 0.25},
+        {"5.", 5},     {"", -1},      {"m", -1},           {"1 Gi", -1},   {"1GB", -1},
+        {"1gi", -1},   {"1e", -1},    {"1e+", -1},         {"0x10", -1},   {"--1", -1},
+        {"inf", -1},   {"nan", -1},   {"1e999", -1},       {"1K", -1},     {".", -1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        double value = -1;
+        bool good = job_quantity(cases[i].text, &value);
+        if (good != (cases[i].value >= 0) || value != cases[i].value) {
+            fail_msg("\"%s\" is %s %g", cases[i].text, good ? "good:" : "bad", value);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(forms_accept_and_refuse),
+        cmocka_unit_test(bad_names_are_mended),
+        cmocka_unit_test(quantities_are_numbers_with_a_suffix),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
