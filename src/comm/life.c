@@ -42,6 +42,7 @@ static void forget_in_child(void)
     atomic_fetch_add(&process, 1);
     life.starting = life.running = false;
     life.watches = NULL;
+    pthread_cond_init(&life.started, NULL);
     pthread_mutex_unlock(&life.mutex);
 }
 

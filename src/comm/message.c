@@ -176,7 +176,7 @@ static int give_place(struct messages *m, struct inbound *in, int from)
         t->too_big = in->header.bytes > room_of(in->to);
         return 1;
     }
-    if (m->parked_bytes + in->header.bytes > PARKED_LIMIT_BYTES) {
+    if (in->header.bytes > PARKED_LIMIT_BYTES - m->parked_bytes) {
         return 0;
     }
     in->parked = malloc(sizeof *in->parked + in->header.bytes);
@@ -189,18 +189,41 @@ static int give_place(struct messages *m, struct inbound *in, int from)
     return 1;
 }
 
+/* Hands a parked message over; it is gone then. */
+static void unpark(struct messages *m, struct parked *parked, struct task *task)
+{
+    struct transfer *t = &task->transfer;
+    t->message = parked->message;
+    t->too_big = t->message.size_bytes > room_of(task);
+    t->ended = true;
+    size_t bytes = smaller(t->message.size_bytes, room_of(task));
+    if (bytes > 0) {
+        memcpy(task->call.out, parked->data, bytes);
+    }
+    m->parked_bytes -= t->message.size_bytes;
+    free(parked);
+}
+
 static void finish_inbound(struct messages *m, struct inbound *in)
 {
-    if (in->to) {
-        in->to->transfer.ended = true;
-    } else {
-        struct parked **at = &m->parked;
-        while (*at) {
-            at = &(*at)->next;
-        }
-        *at = in->parked;
-    }
+    struct parked *parked = in->parked;
+    struct task *task = in->to;
     *in = (struct inbound){0};
+    if (task) {
+        task->transfer.ended = true;
+        return;
+    }
+    /* A receive may have been posted while the message was being parked. */
+    task = take_posted(m, parked->message.source, parked->message.tag);
+    if (task) {
+        unpark(m, parked, task);
+        return;
+    }
+    struct parked **at = &m->parked;
+    while (*at) {
+        at = &(*at)->next;
+    }
+    *at = parked;
 }
 
 /* Where the next bytes go, and how many; what does not fit the receive is thrown away. */
@@ -281,12 +304,8 @@ static bool take_parked(struct messages *m, struct task *task)
     for (struct parked **at = &m->parked; *at; at = &(*at)->next) {
         struct parked *p = *at;
         if (fits(task, p->message.source, p->message.tag)) {
-            task->transfer.message = p->message;
-            task->transfer.too_big = p->message.size_bytes > room_of(task);
-            memcpy(task->call.out, p->data, smaller(p->message.size_bytes, room_of(task)));
             *at = p->next;
-            m->parked_bytes -= p->message.size_bytes;
-            free(p);
+            unpark(m, p, task);
             return true;
         }
     }
@@ -307,8 +326,7 @@ static int receive_step(struct muster_comm *comm, struct task *task, struct must
     struct transfer *t = &task->transfer;
     if (!task->begun) {
         task->begun = true;
-        t->ended = take_parked(comm->messages, task);
-        if (!t->ended) {
+        if (!take_parked(comm->messages, task)) {
             post(comm->messages, task);
         }
     }

@@ -293,9 +293,20 @@ static void unlock_after_fork(void)
     pthread_mutex_unlock(&background.mutex);
 }
 
+/* The parent's progress thread may have been waiting: a condition that remembers it would lose
+ * ours. */
+static void reset_in_child(void)
+{
+    pthread_cond_init(&background.work, NULL);
+    pthread_cond_init(&background.released, NULL);
+    background.active = NULL;
+    atomic_store(&background.asleep, false);
+    pthread_mutex_unlock(&background.mutex);
+}
+
 static void register_fork(void)
 {
-    (void)pthread_atfork(lock_before_fork, unlock_after_fork, unlock_after_fork);
+    (void)pthread_atfork(lock_before_fork, unlock_after_fork, reset_in_child);
 }
 
 static int start_thread(struct muster_err *err)
@@ -313,7 +324,6 @@ static int start_thread(struct muster_err *err)
     }
     pthread_detach(thread);
     background.process = life_process();
-    background.active = NULL; /* in a forked child: the parent's */
     return 0;
 }
 

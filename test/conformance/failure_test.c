@@ -1,0 +1,349 @@
+/* What survivors learn, how soon, and that they can go on: kill -9, SIGSTOP, abort, mismatch,
+ * timeout. */
+#include "world.h"
+
+#include "base/test.h"
+
+#include <dirent.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static _Atomic int64_t *shared_time;
+
+static int dies_while_others_reduce(struct muster_comm *comm, void *context)
+{
+    (void)context;
+    struct muster_err err = {0};
+    int rank = muster_comm_rank(comm), size = muster_comm_size(comm);
+    float *data = calloc(100000, sizeof *data);
+    for (int i = 0; rank != size - 1 || i < 50; i++) {
+        int rc =
+            muster_all_reduce(comm, data, data, i % 2 ? 100000 : 2, MUSTER_F32, MUSTER_SUM, &err);
+        if (rc < 0) {
+            int64_t took_ms = now_ms() - atomic_load(shared_time);
+            enum muster_peer_state states[64];
+            struct muster_comm_state state;
+            muster_comm_query(comm, &state, states);
+            WORLD_CHECK(rc == MUSTER_EPEERDEAD || rc == MUSTER_EABORTED, "%s", err.text);
+            WORLD_CHECK(states[size - 1] == MUSTER_PEER_DEAD, "state %d", (int)states[size - 1]);
+            WORLD_CHECK(state.completed >= 49 && state.closed == rc, "completed %llu",
+                        (unsigned long long)state.completed);
+            WORLD_CHECK(took_ms < 500, "learnt after %lld ms", (long long)took_ms);
+            rc = muster_barrier(comm, &err);
+            WORLD_CHECK(rc == MUSTER_EABORTED, "closed for good: %d", rc);
+            free(data);
+            return 0;
+        }
+    }
+    atomic_store(shared_time, now_ms());
+    (void)raise(SIGKILL);
+    return 1;
+}
+
+static int stops_and_is_expelled(struct muster_comm *comm, void *context)
+{
+    (void)context;
+    struct muster_err err = {0};
+    int rank = muster_comm_rank(comm);
+    if (rank == 1) {
+        (void)raise(SIGSTOP);
+        return 0; /* whoever comes back from there was not killed */
+    }
+    int64_t start = now_ms();
+    int rc = muster_barrier(comm, &err);
+    int64_t took_ms = now_ms() - start;
+    WORLD_CHECK(rc == MUSTER_EPEERDEAD || rc == MUSTER_EABORTED, "%d %s", rc, err.text);
+    WORLD_CHECK(took_ms < 3000, "expelled after %lld ms", (long long)took_ms);
+    return 0;
+}
+
+static int mismatch(struct muster_comm *comm, void *context)
+{
+    int which = *(int *)context;
+    struct muster_err err = {0};
+    static float data[100000];
+    int odd = muster_comm_rank(comm) == 1;
+    int rc = 0;
+    switch (which) {
+    case 0:
+        rc = muster_all_reduce(comm, data, data, odd ? 8 : 7, MUSTER_F32, MUSTER_SUM, &err);
+        break;
+    case 1:
+        rc =
+            muster_all_reduce(comm, data, data, 7, MUSTER_F32, odd ? MUSTER_MAX : MUSTER_SUM, &err);
+        break;
+    case 2:
+        rc = muster_all_reduce(comm, data, data, odd ? 100000 : 7, MUSTER_F32, MUSTER_SUM, &err);
+        break;
+    case 3:
+        rc =
+            odd ? muster_barrier(comm, &err) : muster_broadcast(comm, data, 7, MUSTER_F32, 0, &err);
+        break;
+    case 4:
+        rc = odd ? muster_barrier(comm, &err)
+                 : muster_all_gather(comm, data, data + 100, 1, MUSTER_F32, &err);
+        break;
+    }
+    WORLD_CHECK(rc == MUSTER_EMISMATCH || rc == MUSTER_EABORTED, "case %d: %d %s", which, rc,
+                err.text);
+    WORLD_CHECK(rc != MUSTER_EMISMATCH || strstr(err.text, " where rank "), "%s", err.text);
+    return 0;
+}
+
+static int times_out(struct muster_comm *comm, void *context)
+{
+    (void)context;
+    struct muster_err err = {0};
+    if (muster_comm_rank(comm) == 1) {
+        int64_t start = now_ms();
+        while (now_ms() - start < 1500) {
+            struct muster_comm_state state;
+            enum muster_peer_state peers[64];
+            muster_comm_query(comm, &state, peers);
+            if (peers[0] != MUSTER_PEER_ALIVE) {
+                return 0;
+            }
+        }
+        return 1;
+    }
+    int rc = muster_barrier(comm, &err);
+    WORLD_CHECK(rc == MUSTER_ETIMEDOUT && err.rank == 1, "%d %s", rc, err.text);
+    WORLD_CHECK(strstr(err.text, "rank 1"), "%s", err.text);
+    return 0;
+}
+
+static void *abort_soon(void *comm)
+{
+    struct muster_comm_state state;
+    do {
+        muster_comm_query(comm, &state, NULL);
+    } while (state.started == 0);
+    muster_comm_abort(comm);
+    return NULL;
+}
+
+static int aborts_from_another_thread(struct muster_comm *comm, void *context)
+{
+    (void)context;
+    struct muster_err err = {0};
+    pthread_t thread;
+    if (muster_comm_rank(comm) == 0) {
+        pthread_create(&thread, NULL, abort_soon, comm);
+        int rc = muster_barrier(comm, &err);
+        WORLD_CHECK(rc == MUSTER_EABORTED, "%d %s", rc, err.text);
+        pthread_join(thread, NULL);
+        return 0;
+    }
+    /* The others never enter; they see that rank 0 closed. */
+    enum muster_peer_state peers[64];
+    struct muster_comm_state state;
+    int64_t start = now_ms();
+    do {
+        muster_comm_query(comm, &state, peers);
+    } while (peers[0] == MUSTER_PEER_ALIVE && now_ms() - start < 5000);
+    WORLD_CHECK(peers[0] != MUSTER_PEER_ALIVE, "rank 0 still looks alive");
+    return 0;
+}
+
+static int interrupted_now(void *context)
+{
+    return ++*(int *)context > 2;
+}
+
+static void a_call_can_be_interrupted(void **state)
+{
+    (void)state;
+    /* A world of two of which the second never comes: even meeting ends. */
+    int asked = 0;
+    struct muster_comm_options o;
+    muster_comm_options_default(&o);
+    o.size = 2;
+    o.rank = 1;
+    o.host = "127.0.0.1";
+    o.port = 1;
+    o.interrupted = interrupted_now;
+    o.interrupted_context = &asked;
+    struct muster_comm *comm;
+    struct muster_err err = {0};
+    assert_int_equal(muster_comm_create(&o, &comm, &err), MUSTER_EINTERRUPTED);
+}
+
+static int count_descriptors(void)
+{
+    int num = 0;
+    DIR *dir = opendir("/proc/self/fd");
+    while (readdir(dir)) {
+        num++;
+    }
+    closedir(dir);
+    return num;
+}
+
+static int count_mappings(void)
+{
+    int lines = 0;
+    FILE *maps = fopen("/proc/self/maps", "re");
+    for (int c; (c = fgetc(maps)) != EOF;) {
+        lines += c == '\n';
+    }
+    (void)fclose(maps);
+    return lines;
+}
+
+enum { CYCLES = 500 };
+
+/* Members of two incarnations of one process form, abort and form again. */
+static void cycles_leak_nothing(void **state)
+{
+    (void)state;
+    struct muster_err err = {0};
+    int descriptors = 0, mappings = 0;
+    for (int i = 0; i < CYCLES; i++) {
+        struct muster_endpoint *endpoint;
+        struct muster_member member;
+        struct muster_comm *comm;
+        assert_int_equal(muster_endpoint_open("127.0.0.1", &endpoint, &err), 0);
+        muster_endpoint_member(endpoint, &member);
+        assert_int_equal(
+            muster_comm_form(endpoint, &member, 1, 0, (uint64_t)i, 1000, NULL, &comm, &err), 0);
+        void *memory;
+        assert_int_equal(muster_comm_alloc(comm, 100000, &memory, &err), 0);
+        muster_comm_abort(comm);
+        assert_int_equal(muster_barrier(comm, &err), MUSTER_EABORTED);
+        muster_comm_free(comm);
+        muster_endpoint_close(endpoint);
+        if (i == 10) {
+            descriptors = count_descriptors();
+            mappings = count_mappings();
+        }
+    }
+    assert_int_equal(count_descriptors(), descriptors);
+    assert_in_range(count_mappings(), 1, mappings + 2);
+}
+
+struct former {
+    struct muster_endpoint *endpoint;
+    const struct muster_member *members;
+    int index;
+    int size;
+    uint64_t generation;
+    int64_t took_us;
+    int result;
+};
+
+static void *form_one(void *context)
+{
+    struct former *f = context;
+    struct muster_comm *comm;
+    struct muster_err err = {0};
+    int64_t start = now_ms();
+    f->result = muster_comm_form(f->endpoint, f->members, f->size, f->index, f->generation, 10000,
+                                 NULL, &comm, &err);
+    f->took_us = (now_ms() - start) * 1000;
+    if (f->result == 0) {
+        int32_t sum = 1;
+        f->result = muster_all_reduce(comm, &sum, &sum, 1, MUSTER_I32, MUSTER_SUM, &err);
+        f->result = f->result == 0 && sum == f->size ? 0 : -1;
+        muster_comm_free(comm);
+    } else {
+        (void)fprintf(stderr, "form: %s\n", err.text);
+    }
+    return NULL;
+}
+
+/* The same endpoints form ever smaller worlds, without a store. */
+static void survivors_form_anew(void **state)
+{
+    (void)state;
+    enum { MOST = 6 };
+    struct muster_endpoint *endpoints[MOST];
+    struct muster_member members[MOST];
+    struct muster_err err = {0};
+    for (int r = 0; r < MOST; r++) {
+        assert_int_equal(muster_endpoint_open("127.0.0.1", &endpoints[r], &err), 0);
+        muster_endpoint_member(endpoints[r], &members[r]);
+    }
+    for (int size = MOST; size >= 1; size--) {
+        struct former formers[MOST];
+        pthread_t threads[MOST];
+        for (int r = 0; r < size; r++) {
+            formers[r] =
+                (struct former){endpoints[r], members, r, size, (uint64_t)(100 - size), 0, -1};
+            pthread_create(&threads[r], NULL, form_one, &formers[r]);
+        }
+        for (int r = 0; r < size; r++) {
+            pthread_join(threads[r], NULL);
+            assert_int_equal(formers[r].result, 0);
+        }
+    }
+    for (int r = 0; r < MOST; r++) {
+        muster_endpoint_close(endpoints[r]);
+    }
+}
+
+static void killed_peer(void **state)
+{
+    for (int size = 2; size <= 4; size++) {
+        struct world w = {.kind = WORLD_PROCESSES, .size = size, .transport = *state};
+        assert_int_equal(world_run(&w, dies_while_others_reduce, NULL), 0);
+    }
+}
+
+static void stopped_peer(void **state)
+{
+    struct world w = {.kind = WORLD_PROCESSES, .size = 3, .transport = *state};
+    assert_int_equal(world_run(&w, stops_and_is_expelled, NULL), 0);
+}
+
+static void different_calls(void **state)
+{
+    for (int which = 0; which <= 4; which++) {
+        struct world w = {.kind = WORLD_PROCESSES, .size = 2, .transport = *state};
+        assert_int_equal(world_run(&w, mismatch, &which), 0);
+        w.size = 3;
+        assert_int_equal(world_run(&w, mismatch, &which), 0);
+    }
+}
+
+static void absent_peer(void **state)
+{
+    struct world w = {.kind = WORLD_PROCESSES, .size = 2, .transport = *state, .timeout_ms = 300};
+    assert_int_equal(world_run(&w, times_out, NULL), 0);
+}
+
+static void abort_from_another_thread(void **state)
+{
+    struct world w = {.kind = WORLD_PROCESSES, .size = 3, .transport = *state};
+    assert_int_equal(world_run(&w, aborts_from_another_thread, NULL), 0);
+}
+
+int main(int argc, char **argv)
+{
+    void *transport = argc > 1 ? argv[1] : "shm";
+    shared_time = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_prestate(killed_peer, transport),
+        cmocka_unit_test_prestate(stopped_peer, transport),
+        cmocka_unit_test_prestate(different_calls, transport),
+        cmocka_unit_test_prestate(absent_peer, transport),
+        cmocka_unit_test_prestate(abort_from_another_thread, transport),
+        cmocka_unit_test(a_call_can_be_interrupted),
+        cmocka_unit_test(cycles_leak_nothing),
+        cmocka_unit_test(survivors_form_anew),
+    };
+    return cmocka_run_group_tests_name(transport, tests, NULL, NULL);
+}

@@ -1,0 +1,239 @@
+/* Messages with tags, and calls that are started and waited for, on every transport. */
+#include "world.h"
+
+#include "base/test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { LARGE = 300000 };
+
+static int order_and_tags(struct muster_comm *comm, void *context)
+{
+    (void)context;
+    struct muster_err err = {0};
+    int rank = muster_comm_rank(comm), size = muster_comm_size(comm);
+    int next = (rank + 1) % size, before = (rank + size - 1) % size;
+    for (int32_t i = 0; i < 100; i++) {
+        int32_t value = rank * 1000 + i;
+        WORLD_CHECK(muster_send(comm, &value, 1, MUSTER_I32, next, i % 2, &err) == 0, "%s",
+                    err.text);
+    }
+    /* The odd tags first: the even ones wait, and both keep their order. */
+    for (int32_t tag = 1; tag >= 0; tag--) {
+        for (int32_t i = tag; i < 100; i += 2) {
+            int32_t value = 0;
+            struct muster_message message;
+            int rc = muster_recv(comm, &value, 1, MUSTER_I32, before, tag, &message, &err);
+            WORLD_CHECK(rc == 0, "%s", err.text);
+            WORLD_CHECK(value == before * 1000 + i, "tag %d: %d, not %d", tag, value,
+                        before * 1000 + i);
+            WORLD_CHECK(message.source == before && message.tag == tag && message.size_bytes == 4,
+                        "the message says %d, %d", message.source, message.tag);
+        }
+    }
+    return 0;
+}
+
+static int any_source(struct muster_comm *comm, void *context)
+{
+    (void)context;
+    struct muster_err err = {0};
+    int rank = muster_comm_rank(comm), size = muster_comm_size(comm);
+    if (rank > 0) {
+        int64_t value = rank;
+        WORLD_CHECK(muster_send(comm, &value, 1, MUSTER_I64, 0, rank + 7, &err) == 0, "%s",
+                    err.text);
+        return 0;
+    }
+    int64_t sum = 0;
+    for (int i = 1; i < size; i++) {
+        int64_t value = 0;
+        struct muster_message m;
+        int rc =
+            muster_recv(comm, &value, 1, MUSTER_I64, MUSTER_ANY_SOURCE, MUSTER_ANY_TAG, &m, &err);
+        WORLD_CHECK(rc == 0 && m.source == value && m.tag == m.source + 7, "%s", err.text);
+        sum += value;
+    }
+    WORLD_CHECK(sum == size * (size - 1) / 2, "sum %lld", (long long)sum);
+    return 0;
+}
+
+/* Both directions at once, larger than any buffer between the ranks. */
+static int large_both_ways(struct muster_comm *comm, void *context)
+{
+    (void)context;
+    struct muster_err err = {0};
+    int rank = muster_comm_rank(comm), size = muster_comm_size(comm);
+    int32_t *out = malloc(LARGE * sizeof *out), *in = malloc(LARGE * sizeof *in);
+    for (int i = 0; i < LARGE; i++) {
+        out[i] = rank + i;
+    }
+    struct muster_call send = {.kind = MUSTER_SEND,
+                               .type = MUSTER_I32,
+                               .peer = (rank + 1) % size,
+                               .tag = 3,
+                               .in = out,
+                               .count = LARGE};
+    struct muster_call receive = {.kind = MUSTER_RECV,
+                                  .type = MUSTER_I32,
+                                  .peer = (rank + size - 1) % size,
+                                  .tag = 3,
+                                  .out = in,
+                                  .count = LARGE};
+    struct muster_request *a, *b;
+    WORLD_CHECK(muster_start(comm, &send, &a, &err) == 0, "%s", err.text);
+    WORLD_CHECK(muster_start(comm, &receive, &b, &err) == 0, "%s", err.text);
+    WORLD_CHECK(muster_request_wait(b, -1, &err) == 0, "%s", err.text);
+    WORLD_CHECK(muster_request_wait(a, -1, &err) == 0, "%s", err.text);
+    muster_request_free(a);
+    muster_request_free(b);
+    for (int i = 0; i < LARGE; i++) {
+        WORLD_CHECK(in[i] == (rank + size - 1) % size + i, "element %d", i);
+    }
+    free(in);
+    free(out);
+    return 0;
+}
+
+static int too_long_a_message(struct muster_comm *comm, void *context)
+{
+    (void)context;
+    struct muster_err err = {0};
+    int rank = muster_comm_rank(comm);
+    char data[100] = {0};
+    if (rank == 0) {
+        WORLD_CHECK(muster_send(comm, data, 100, MUSTER_U8, 1, 0, &err) == 0, "%s", err.text);
+    } else if (rank == 1) {
+        int rc = muster_recv(comm, data, 10, MUSTER_U8, 0, 0, NULL, &err);
+        WORLD_CHECK(rc == MUSTER_ETOOBIG, "%d %s", rc, err.text);
+    }
+    WORLD_CHECK(muster_barrier(comm, &err) == 0, "usable afterwards: %s", err.text);
+    return 0;
+}
+
+enum { STARTED = 60 };
+
+static int many_started_calls(struct muster_comm *comm, void *context)
+{
+    (void)context;
+    struct muster_err err = {0};
+    struct muster_request *requests[STARTED];
+    static const size_t counts[3] = {1, 3000, 200000};
+    float *buffers[STARTED];
+    int size = muster_comm_size(comm);
+    for (int i = 0; i < STARTED; i++) {
+        size_t count = counts[i % 3];
+        buffers[i] = malloc(count * sizeof(float));
+        for (size_t k = 0; k < count; k++) {
+            buffers[i][k] = (float)(i + muster_comm_rank(comm));
+        }
+        struct muster_call call = {.kind = MUSTER_ALL_REDUCE,
+                                   .type = MUSTER_F32,
+                                   .op = MUSTER_SUM,
+                                   .in = buffers[i],
+                                   .out = buffers[i],
+                                   .count = count};
+        WORLD_CHECK(muster_start(comm, &call, &requests[i], &err) == 0, "%s", err.text);
+    }
+    int32_t mine = muster_comm_rank(comm), all[64];
+    WORLD_CHECK(muster_all_gather(comm, &mine, all, 1, MUSTER_I32, &err) == 0, "%s", err.text);
+    WORLD_CHECK(all[size - 1] == size - 1, "the gather that overtook: %d", all[size - 1]);
+    for (int i = STARTED - 1; i >= 0; i--) {
+        WORLD_CHECK(muster_request_wait(requests[i], -1, &err) == 0, "%s", err.text);
+        WORLD_CHECK(muster_request_test(requests[i], &err) == 1, "%s", err.text);
+        float want = (float)(i * size + size * (size - 1) / 2);
+        for (size_t k = 0; k < counts[i % 3]; k++) {
+            WORLD_CHECK(buffers[i][k] == want, "call %d, element %zu", i, k);
+        }
+        muster_request_free(requests[i]);
+        free(buffers[i]);
+    }
+    return 0;
+}
+
+/* Nobody waits: the progress thread alone brings them to their end. */
+static int left_to_the_progress_thread(struct muster_comm *comm, void *context)
+{
+    (void)context;
+    struct muster_err err = {0};
+    static const size_t count = 100000;
+    float *buffer = calloc(count, sizeof *buffer);
+    struct muster_call call = {.kind = MUSTER_ALL_REDUCE,
+                               .type = MUSTER_F32,
+                               .op = MUSTER_SUM,
+                               .in = buffer,
+                               .out = buffer,
+                               .count = count};
+    for (int i = 0; i < 20; i++) {
+        struct muster_request *request;
+        WORLD_CHECK(muster_start(comm, &call, &request, &err) == 0, "%s", err.text);
+        int rc;
+        while ((rc = muster_request_test(request, &err)) == 0) {
+        }
+        WORLD_CHECK(rc == 1, "%s", err.text);
+        muster_request_free(request);
+    }
+    free(buffer);
+    return 0;
+}
+
+static int split_in_two(struct muster_comm *comm, void *context)
+{
+    (void)context;
+    struct muster_err err = {0};
+    int rank = muster_comm_rank(comm), size = muster_comm_size(comm);
+    struct muster_comm *half;
+    WORLD_CHECK(muster_comm_split(comm, rank % 2, -rank, &half, &err) == 0, "%s", err.text);
+    int32_t sum = rank;
+    WORLD_CHECK(muster_all_reduce(half, &sum, &sum, 1, MUSTER_I32, MUSTER_SUM, &err) == 0, "%s",
+                err.text);
+    int32_t want = 0;
+    for (int r = rank % 2; r < size; r += 2) {
+        want += r;
+    }
+    WORLD_CHECK(sum == want, "%d, not %d", sum, want);
+    int from_top = (size - 1 - rank) / 2;
+    WORLD_CHECK(muster_comm_rank(half) == from_top, "ordered by key: %d", muster_comm_rank(half));
+    WORLD_CHECK(muster_barrier(comm, &err) == 0, "%s", err.text);
+    muster_comm_free(half);
+    return 0;
+}
+
+static void run_all(const char *transport, world_fn fn, enum world_kind kind, int least, int most)
+{
+    for (int size = least; size <= most; size++) {
+        struct world w = {.kind = kind, .size = size, .transport = transport};
+        assert_int_equal(world_run(&w, fn, NULL), 0);
+    }
+}
+
+#define STORY(fn, least)                                                                           \
+    static void test_##fn(void **state)                                                            \
+    {                                                                                              \
+        run_all(*state, fn, WORLD_PROCESSES, least, 4);                                            \
+        run_all(*state, fn, WORLD_THREADS, least, 3);                                              \
+    }
+
+STORY(order_and_tags, 1)
+STORY(any_source, 2)
+STORY(large_both_ways, 1)
+STORY(too_long_a_message, 2)
+STORY(many_started_calls, 1)
+STORY(left_to_the_progress_thread, 2)
+STORY(split_in_two, 2)
+
+int main(int argc, char **argv)
+{
+    void *transport = argc > 1 ? argv[1] : "shm";
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_prestate(test_order_and_tags, transport),
+        cmocka_unit_test_prestate(test_any_source, transport),
+        cmocka_unit_test_prestate(test_large_both_ways, transport),
+        cmocka_unit_test_prestate(test_too_long_a_message, transport),
+        cmocka_unit_test_prestate(test_many_started_calls, transport),
+        cmocka_unit_test_prestate(test_left_to_the_progress_thread, transport),
+        cmocka_unit_test_prestate(test_split_in_two, transport),
+    };
+    return cmocka_run_group_tests_name(transport, tests, NULL, NULL);
+}
