@@ -120,10 +120,10 @@ static const char *token_text(struct fy_token *token)
     return token ? fy_token_get_text0(token) : NULL;
 }
 
-/* The text of a block scalar, byte by byte. libfyaml 0.7.12 counts the bytes of a folded one
- * wrongly when it stands at column 0 and ends in blanks: fy_token_get_text() then ends in bytes
- * that were never written. */
-static int read_block(struct fy_token *token, struct buf *out)
+/* The text of a folded scalar, byte by byte. libfyaml 0.7.12 counts its bytes wrongly when it
+ * stands at column 0 and ends in blanks: fy_token_get_text() then ends in bytes that were never
+ * written. */
+static int read_folded(struct fy_token *token, struct buf *out)
 {
     struct fy_token_iter *iterator = fy_token_iter_create(token);
     if (!iterator) {
@@ -143,13 +143,13 @@ static int take_scalar(struct loader *loader, struct fy_event *event, struct yam
     struct fy_token *token = event->scalar.value;
     struct yaml_scalar scalar = {.text = "", .quoting = YAML_PLAIN};
     enum fy_scalar_style style = token ? fy_token_scalar_style(token) : FYSS_PLAIN;
-    struct buf block;
+    struct buf folded;
     int rc = 0;
-    buf_init(&block, loader->limits->text_bytes_max);
-    if (style == FYSS_LITERAL || style == FYSS_FOLDED) {
-        rc = read_block(token, &block);
-        scalar.text = buf_str(&block);
-        scalar.length = block.used;
+    buf_init(&folded, loader->limits->text_bytes_max);
+    if (style == FYSS_FOLDED) {
+        rc = read_folded(token, &folded);
+        scalar.text = buf_str(&folded);
+        scalar.length = folded.used;
     } else if (token) {
         scalar.text = fy_token_get_text(token, &scalar.length);
     }
@@ -160,7 +160,7 @@ static int take_scalar(struct loader *loader, struct fy_event *event, struct yam
                                             token_text(event->scalar.anchor), place, err)
                          : MUSTER_ENOMEM;
     }
-    buf_done(&block);
+    buf_done(&folded);
     return rc;
 }
 

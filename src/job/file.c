@@ -94,12 +94,12 @@ static int read_objects(struct job_file *file, size_t misplaced, struct job_prob
         if (!document->doc) {
             continue;
         }
-        int rc = job_upgrade(document->doc, document, problems);
-        if (rc != 0) {
-            return rc;
-        }
         before.list = problems->list;
         if (!said(&before, yaml_place_of(document, "").line, last_line(stream, i))) {
+            int rc = job_upgrade(document->doc, document, problems);
+            if (rc != 0) {
+                return rc;
+            }
             check_document(stream, i, broken && i + 1 == stream->document_count, problems);
         }
         file->objects[file->object_count++] = document->doc;

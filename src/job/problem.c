@@ -27,12 +27,23 @@ void job_problems_done(struct job_problems *p)
     *p = (struct job_problems){0};
 }
 
-/* Messages quote the file, which may hold anything: one line, and no terminal control. */
+/* Messages quote the file, which may hold anything, and cut it anywhere: one line of UTF-8, and no
+ * terminal control. */
 static char *printable(char *text)
 {
-    for (char *at = text; at && *at; at++) {
-        if ((unsigned char)*at < 0x20 || *at == 0x7f) {
+    json_t *whole = text ? json_string(text) : NULL;
+    for (char *at = text; !whole && at && *at; at++) {
+        if ((unsigned char)*at >= 0x80) {
             *at = '?';
+        }
+    }
+    json_decref(whole);
+    for (char *at = text; at && *at; at++) {
+        bool control = (unsigned char)*at < 0x20 || *at == 0x7f;
+        bool control_8bit = (unsigned char)at[0] == 0xc2 && (unsigned char)at[1] < 0xa0;
+        if (control || control_8bit) {
+            *at = '?';
+            at[control_8bit] = '?';
         }
     }
     return text;

@@ -55,6 +55,15 @@ static void control_bytes_and_long_texts_cannot_spoil_a_terminal(void **state)
     assert_string_equal(p.list[0].hint, "c?[2J");
     assert_string_equal(p.list[0].message, "d?e");
     assert_non_null(strstr(p.list[1].message, "too long"));
+    job_problem_add(&p, JOB_ERROR,
+                    "\xc2\x9b"
+                    "2J",
+                    "é", "%.3s", "aéé");
+    job_problem_add(&p, JOB_ERROR, "", NULL, "%.2s", "aé");
+    assert_string_equal(p.list[2].path, "??2J");
+    assert_string_equal(p.list[2].hint, "é");
+    assert_string_equal(p.list[2].message, "aé");
+    assert_string_equal(p.list[3].message, "a?"); /* cut within a letter */
     job_problems_done(&p);
 }
 

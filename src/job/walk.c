@@ -20,10 +20,6 @@ static const char *type_name(const json_t *value)
     return names[json_typeof(value)];
 }
 
-/* Texts of the file are quoted only as far as a line of a terminal goes. */
-#define SHOWN "%.60s%s"
-#define shown(text) (text), (strlen(text) > 60 ? "…" : "")
-
 /* --- unknown fields --- */
 
 /* Looks for the very name below this object, then in the objects around it, then for a name like it
@@ -63,7 +59,7 @@ static void unknown(struct check *c, enum schema_type type, const char *name)
                   "is no replica type");
     } else if (c->depth == 0) {
         check_say(c, JOB_WARNING, name, guessed ? hint : NULL,
-                  SHOWN " is at top level, where %s has no such field; it is ignored", shown(name),
+                  "%.60s is at top level, where %s has no such field; it is ignored", name,
                   schema_title(type));
     } else {
         check_say(c, JOB_WARNING, name, guessed ? hint : NULL,
@@ -119,8 +115,8 @@ static void walk_text(struct check *c, const json_t *value, const struct schema_
     if (field->form == SCHEMA_WORDS) {
         if (!word_in(text, field->words)) {
             bool near = same_but_case(text, field->words, hint, sizeof hint);
-            check_say(c, JOB_ERROR, NULL, near ? hint : NULL, "\"" SHOWN "\" is none of: %s",
-                      shown(text), field->words);
+            check_say(c, JOB_ERROR, NULL, near ? hint : NULL, "\"%.60s\" is none of: %s", text,
+                      field->words);
         }
         return;
     }
@@ -133,8 +129,7 @@ static void walk_text(struct check *c, const json_t *value, const struct schema_
             job_text_mend(field->form, text, mended, sizeof mended);
             snprintf(hint, sizeof hint, "did you mean \"%s\"?", mended);
         }
-        check_say(c, JOB_ERROR, NULL, *mended ? hint : NULL, "\"" SHOWN "\" %s", shown(text),
-                  fault);
+        check_say(c, JOB_ERROR, NULL, *mended ? hint : NULL, "\"%.60s\" %s", text, fault);
     }
 }
 
@@ -170,8 +165,8 @@ static void walk_quantity(struct check *c, const json_t *value)
                   "has no value; it is ignored");
     } else if (json_is_string(value)) {
         if (!job_quantity(json_string_value(value), &number)) {
-            check_say(c, JOB_ERROR, NULL, NULL, "\"" SHOWN "\" must be %s",
-                      shown(json_string_value(value)), form);
+            check_say(c, JOB_ERROR, NULL, NULL, "\"%.60s\" must be %s", json_string_value(value),
+                      form);
             return;
         }
     } else if (!json_is_number(value)) {
