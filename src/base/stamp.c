@@ -8,6 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
+/* 0000-01-01T00:00:00Z and 9999-12-31T23:59:59.999Z: what can be printed. */
+#define FIRST_MS (-62167219200000)
+#define LAST_MS 253402300799999
+
 enum { DAYS_PER_ERA = 146097, DAYS_TO_1970 = 719468, MS_PER_DAY = 86400000 };
 
 static int64_t days_of(int year, int month, int day)
@@ -35,11 +39,11 @@ static void civil_of(int64_t days, int *ret_year, int *ret_month, int *ret_day)
 
 static const char *print(int64_t unix_ms, bool fraction, char ret_text[STAMP_BYTES])
 {
+    assert(FIRST_MS <= unix_ms && unix_ms <= LAST_MS);
     int64_t days = unix_ms / MS_PER_DAY - (unix_ms % MS_PER_DAY < 0);
     int rest = (int)(unix_ms - days * MS_PER_DAY);
     int year, month, day;
     civil_of(days, &year, &month, &day);
-    assert(0 <= year && year <= 9999);
     int used = snprintf(ret_text, STAMP_BYTES, "%04d-%02d-%02dT%02d:%02d:%02d", year, month, day,
                         rest / 3600000, rest / 60000 % 60, rest / 1000 % 60);
     size_t room = (size_t)(STAMP_BYTES - used);
@@ -142,6 +146,7 @@ int64_t stamp_read(const char *text)
         return STAMP_NONE;
     }
     int64_t minutes = (int64_t)value[3] * 60 + value[4] - east;
-    return days_of(value[0], value[1], value[2]) * MS_PER_DAY + minutes * 60000 +
-           (int64_t)value[5] * 1000 + ms;
+    int64_t unix_ms = days_of(value[0], value[1], value[2]) * MS_PER_DAY + minutes * 60000 +
+                      (int64_t)value[5] * 1000 + ms;
+    return FIRST_MS <= unix_ms && unix_ms <= LAST_MS ? unix_ms : STAMP_NONE;
 }

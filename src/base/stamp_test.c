@@ -32,6 +32,8 @@ static void what_is_no_time_is_none(void **state)
                                  "2026-01-01T00:00:00.Z",
                                  "2026-01-01T00:00:00Zx",
                                  "2026-01-01T00:00:00+1:00",
+                                 "0000-01-01T00:00:00+00:01",
+                                 "9999-12-31T23:59:60Z",
                                  "now"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         assert_true(stamp_read(wrong[i]) == STAMP_NONE);

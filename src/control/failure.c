@@ -3,6 +3,7 @@
 
 #include "base/doc.h"
 #include "base/stamp.h"
+#include "base/text.h"
 #include "control/environment.h"
 #include "control/observe.h"
 
@@ -10,7 +11,7 @@
 
 static const char *const status_lists[] = {"status.initContainerStatuses",
                                            "status.containerStatuses"};
-enum { STATUS_LISTS = 2 };
+enum { STATUS_LISTS = 2, MESSAGE_BYTES_MAX = 1024 };
 
 /* The last end of a container that is down, NULL while it runs, starts, or never ran. While it
  * waits for its back-off, its end is in lastState and its restart is not yet counted. */
@@ -22,9 +23,16 @@ static const json_t *down_since(const json_t *container)
     return backs_off ? doc_at(container, "lastState.terminated") : terminated;
 }
 
+/* A process has no other codes than 0 to 255. */
+static int code_of(const json_t *terminated)
+{
+    int64_t code = doc_int(terminated, "exitCode", 0);
+    return 0 <= code && code <= 255 ? (int)code : 255;
+}
+
 static bool failed(const json_t *terminated)
 {
-    return terminated && doc_int(terminated, "exitCode", 0) != 0;
+    return terminated && code_of(terminated) != 0;
 }
 
 int64_t control_count_failures(const json_t *pod)
@@ -51,7 +59,7 @@ bool control_may_retry(int exit_code)
 static int failed_code(const json_t *container)
 {
     const json_t *end = down_since(container);
-    return failed(end) ? (int)doc_int(end, "exitCode", 0) : 0;
+    return failed(end) ? code_of(end) : 0;
 }
 
 int control_exit_code(const json_t *pod)
@@ -78,7 +86,7 @@ static struct control_failure failure_of(const json_t *pod, const json_t *contai
         .found = true,
         .pod = doc_text(pod, "metadata.name", ""),
         .container = doc_text(container, "name", ""),
-        .exit_code = (int)doc_int(end, "exitCode", 0),
+        .exit_code = code_of(end),
         .reason = doc_text(end, "reason", "Error"),
         .message = doc_text(end, "message", ""),
         .at_unix_ms = stamp_read(doc_text(end, "finishedAt", NULL)),
@@ -190,6 +198,7 @@ void control_failure_text(const struct control_failure *f, struct buf *out)
     buf_format(out, "%s (rank %d) ", f->pod, f->rank);
     text_of_end(f, out);
     if (*f->message) {
-        buf_format(out, ": %.*s", 1024, f->message);
+        buf_text(out, ": ");
+        buf_add(out, f->message, text_cut(f->message, MESSAGE_BYTES_MAX));
     }
 }

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { NAME_BYTES_MAX = 253 };
+
 /* Another controller's job is not ours to touch; "" names nobody, so it is not us (upstream). */
 static bool is_ours(const struct job *job)
 {
@@ -123,6 +125,11 @@ int control_reconcile(const struct control_view *view, struct control_effects *r
     int rc = job_read(view->job, &job, err);
     if (rc != 0) {
         return rc;
+    }
+    if (strlen(job.name) > NAME_BYTES_MAX) {
+        job_done(&job);
+        return muster_fail(err, MUSTER_EDATA, "metadata.name: must be no longer than %d bytes",
+                           NAME_BYTES_MAX);
     }
     /* A job that is being deleted takes its pods along (owner references). */
     if (is_ours(&job) && !doc_at(view->job, "metadata.deletionTimestamp")) {

@@ -51,6 +51,13 @@ static const char *slot_name(enum job_role role, int index, char ret_name[32])
     return ret_name;
 }
 
+/* A number that a damaged annotation cannot make overflow. */
+static int64_t sane(const json_t *entry, const char *field)
+{
+    int64_t value = doc_int(entry, field, 0);
+    return 0 <= value && value < INT64_MAX / 4 ? value : 0;
+}
+
 static int64_t delay_ms(int64_t restarts)
 {
     if (restarts <= 1) {
@@ -65,8 +72,8 @@ int64_t control_not_before(const struct control_memory *memory, enum job_role ro
 {
     char slot[32];
     const json_t *entry = json_object_get(memory->restarts, slot_name(role, index, slot));
-    int64_t at = doc_int(entry, "at", 0);
-    return at ? at + delay_ms(doc_int(entry, "count", 0)) : 0;
+    int64_t at = sane(entry, "at");
+    return at ? at + delay_ms(sane(entry, "count")) : 0;
 }
 
 static int64_t failed_at(const struct control_member *pod, int64_t now)
@@ -87,8 +94,8 @@ static bool note_restart(struct build *b, struct control_memory *m,
         return false;
     }
     int64_t at = failed_at(pod, now);
-    bool quiet = at - doc_int(old, "at", 0) > QUIET_MS;
-    int64_t count = quiet ? 1 : doc_int(old, "count", 0) % INT32_MAX + 1;
+    bool quiet = at - sane(old, "at") > QUIET_MS;
+    int64_t count = quiet ? 1 : sane(old, "count") + 1;
     build_set(b, m->restarts, slot,
               json_pack("{s:s, s:I, s:I}", "uid", pod->uid, "count", (json_int_t)count, "at",
                         (json_int_t)at));

@@ -5,6 +5,7 @@
 #include "base/build.h"
 #include "base/doc.h"
 #include "base/stamp.h"
+#include "base/text.h"
 #include "control/condition.h"
 #include "control/effects.h"
 #include "control/failure.h"
@@ -14,7 +15,7 @@
 #include <assert.h>
 #include <string.h>
 
-enum { SENTENCE_BYTES_MAX = 3072 };
+enum { SENTENCE_BYTES_MAX = 3072, STOP_BYTES_MAX = 1024 };
 
 typedef bool when_fn(const struct control_step *s);
 typedef void say_fn(const struct control_step *s, struct buf *out);
@@ -257,7 +258,9 @@ static void say_created(const struct control_step *s, struct buf *out)
 
 static void say_stopped(const struct control_step *s, struct buf *out)
 {
-    buf_format(out, "PyTorchJob %s was stopped: %s", s->o->job->name, stop_text(s));
+    const char *why = stop_text(s);
+    buf_format(out, "PyTorchJob %s was stopped: ", s->o->job->name);
+    buf_add(out, why, text_cut(why, STOP_BYTES_MAX));
 }
 
 static void say_suspended(const struct control_step *s, struct buf *out)

@@ -2,6 +2,7 @@
  * follows from what is known). See pod.h. */
 #include "base/doc.h"
 #include "base/stamp.h"
+#include "base/text.h"
 #include "pod/machine.h"
 
 #include <assert.h>
@@ -39,11 +40,6 @@ static const struct {
     [POD_ADOPTED] = {take_adopted, false},
     [POD_LOST] = {take_lost, false},
 };
-
-static void copy_text(char *to, size_t room, const char *from)
-{
-    snprintf(to, room, "%s", from ? from : "");
-}
 
 static int64_t seconds(const json_t *spec, const char *field, int64_t otherwise)
 {
@@ -83,9 +79,9 @@ struct pod *pod_new(json_t *object, const struct pod_place *place, struct muster
         return NULL;
     }
     pod->object = json_incref(object);
-    copy_text(pod->node_name, sizeof pod->node_name, place->node_name);
-    copy_text(pod->host_ip, sizeof pod->host_ip, place->host_ip);
-    copy_text(pod->pod_ip, sizeof pod->pod_ip, place->pod_ip);
+    text_copy(pod->node_name, sizeof pod->node_name, place->node_name);
+    text_copy(pod->host_ip, sizeof pod->host_ip, place->host_ip);
+    text_copy(pod->pod_ip, sizeof pod->pod_ip, place->pod_ip);
     const json_t *spec = doc_at(object, "spec");
     pod->restart = read_restart(spec);
     pod->grace_ms = seconds(spec, "terminationGracePeriodSeconds", GRACE_DEFAULT_S);
@@ -218,7 +214,7 @@ static void take_scheduled(struct pod *pod, struct container *c, const struct po
 static void take_unschedulable(struct pod *pod, struct container *c, const struct pod_event *event)
 {
     (void)c;
-    copy_text(pod->waits_for, sizeof pod->waits_for, event->message);
+    text_copy(pod->waits_for, sizeof pod->waits_for, event->message);
 }
 
 static void take_adopted(struct pod *pod, struct container *c, const struct pod_event *event)
@@ -281,8 +277,8 @@ static void end_attempt(struct container *c, const struct pod_event *event, int 
                                     .code = code,
                                     .started_unix_ms = c->started_unix_ms,
                                     .finished_unix_ms = when(event)};
-    copy_text(c->end.reason, sizeof c->end.reason, reason);
-    copy_text(c->end.message, sizeof c->end.message, message);
+    text_copy(c->end.reason, sizeof c->end.reason, reason);
+    text_copy(c->end.message, sizeof c->end.message, message);
     bool rested = c->end.finished_unix_ms - c->end.started_unix_ms >= BACKOFF_RESET_MS;
     c->crashes = rested ? 1 : c->crashes + (c->crashes < INT32_MAX);
 }
@@ -311,8 +307,8 @@ static void take_start_failed(struct pod *pod, struct container *c, const struct
     c->state = CONTAINER_WAITING;
     c->start_retries += c->start_retries < INT32_MAX;
     c->not_before_unix_ms = event->now_unix_ms + backoff_ms(c->start_retries + 1);
-    copy_text(c->reason, sizeof c->reason, event->reason);
-    copy_text(c->message, sizeof c->message, event->message);
+    text_copy(c->reason, sizeof c->reason, event->reason);
+    text_copy(c->message, sizeof c->message, event->message);
 }
 
 /* From now on nothing is restarted, and what runs has `grace_ms` to end. A later order may only
@@ -347,8 +343,8 @@ static void take_lost(struct pod *pod, struct container *c, const struct pod_eve
         }
     }
     if (!pod_is_finished(pod)) {
-        copy_text(pod->reason, sizeof pod->reason, event->reason ? event->reason : "NodeLost");
-        copy_text(pod->message, sizeof pod->message, event->message);
+        text_copy(pod->reason, sizeof pod->reason, event->reason ? event->reason : "NodeLost");
+        text_copy(pod->message, sizeof pod->message, event->message);
     }
     end_pod(pod, event->now_unix_ms, 0);
 }
@@ -455,8 +451,8 @@ static int64_t check_deadline(struct pod *pod, int64_t now)
     if (now < at) {
         return at;
     }
-    copy_text(pod->reason, sizeof pod->reason, "DeadlineExceeded");
-    copy_text(pod->message, sizeof pod->message,
+    text_copy(pod->reason, sizeof pod->reason, "DeadlineExceeded");
+    text_copy(pod->message, sizeof pod->message,
               "Pod was active on the node longer than the specified deadline");
     end_pod(pod, now, pod->grace_ms);
     return INT64_MAX;

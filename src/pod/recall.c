@@ -2,15 +2,11 @@
  * (crashes in a row, signals sent) is taken at its most careful value. See pod.h. */
 #include "base/doc.h"
 #include "base/stamp.h"
+#include "base/text.h"
 #include "pod/machine.h"
 
 #include <stdio.h>
 #include <string.h>
-
-static void copy_text(char *to, size_t room, const char *from)
-{
-    snprintf(to, room, "%s", from);
-}
 
 static int64_t time_at(const json_t *doc, const char *path)
 {
@@ -30,8 +26,8 @@ static void recall_end(const json_t *terminated, int attempt, struct container_e
                                   .code = small(doc_int(terminated, "exitCode", 0)),
                                   .started_unix_ms = time_at(terminated, "startedAt"),
                                   .finished_unix_ms = time_at(terminated, "finishedAt")};
-    copy_text(ret->reason, sizeof ret->reason, doc_text(terminated, "reason", "Error"));
-    copy_text(ret->message, sizeof ret->message, doc_text(terminated, "message", ""));
+    text_copy(ret->reason, sizeof ret->reason, doc_text(terminated, "reason", "Error"));
+    text_copy(ret->message, sizeof ret->message, doc_text(terminated, "message", ""));
 }
 
 /* "CrashLoopBackOff" says that the attempt has ended and the next one waits. */
@@ -107,8 +103,8 @@ void pod_recall(struct pod *pod)
     }
     pod->scheduled = true;
     pod->start_unix_ms = start;
-    copy_text(pod->reason, sizeof pod->reason, doc_text(status, "reason", ""));
-    copy_text(pod->message, sizeof pod->message, doc_text(status, "message", ""));
+    text_copy(pod->reason, sizeof pod->reason, doc_text(status, "reason", ""));
+    text_copy(pod->message, sizeof pod->message, doc_text(status, "message", ""));
     pod->ending = pod->reason[0] != '\0';
     recall_list(pod, doc_at(status, "initContainerStatuses"));
     recall_list(pod, doc_at(status, "containerStatuses"));

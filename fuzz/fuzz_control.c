@@ -1,0 +1,200 @@
+/* Hostile views for the control core, and hostile statuses and events for the pod machine.
+ *
+ * An input that starts with '{' is a view in JSON ({"now", "job", "pods", "services", "claims"}): it
+ * is reconciled, and no promise may break. Any other input is a list of events, four bytes each, for
+ * a pod that is rebuilt from its own status now and then. */
+#include "base/buf.h"
+#include "base/doc.h"
+#include "control/control.h"
+#include "pod/environment.h"
+#include "pod/pod.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TIME_MAX_S = 2000000000 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void promise(bool kept, const char *what, const char *detail)
+{
+    if (!kept) {
+        fprintf(stderr, "broken promise: %s\n%s\n", what, detail);
+        abort();
+    }
+}
+
+static json_t *array_at(const json_t *doc, const char *path)
+{
+    json_t *value = doc_at(doc, path);
+    return json_is_array(value) ? value : NULL;
+}
+
+static void check_effects(const struct control_view *view, struct control_effects *fx)
+{
+    struct buf trace;
+    buf_init(&trace, 1 << 22);
+    control_trace(fx, &trace);
+    const char *broken = control_check_invariants(view, fx);
+    promise(broken == NULL, broken ? broken : "", buf_str(&trace));
+    for (size_t i = 0; i < fx->count && i < 16; i++) {
+        struct control_effects refusal;
+        promise(control_refused(&fx->list[i], "no", &refusal, NULL) == 0, "a refusal is told", "");
+        control_effects_done(&refusal);
+    }
+    buf_done(&trace);
+}
+
+/* The same view gives the same effects: nothing is kept between steps. */
+static void check_repeatable(const struct control_view *view, const struct control_effects *fx)
+{
+    struct control_effects again;
+    struct buf first, second;
+    buf_init(&first, 1 << 22);
+    buf_init(&second, 1 << 22);
+    promise(control_reconcile(view, &again, NULL) == 0, "what worked works again", "");
+    control_trace(fx, &first);
+    control_trace(&again, &second);
+    promise(strcmp(buf_str(&first), buf_str(&second)) == 0, "the same again", buf_str(&second));
+    buf_done(&first);
+    buf_done(&second);
+    control_effects_done(&again);
+}
+
+static void tell_failure(const struct control_view *view)
+{
+    struct control_failure failure = control_first_failure(view->job, view->pods);
+    struct buf text;
+    buf_init(&text, 1 << 16);
+    if (failure.found) {
+        control_failure_text(&failure, &text);
+        promise(text.used > 0 || buf_failed(&text), "a failure has a text", "");
+    }
+    buf_done(&text);
+}
+
+static void try_pod(const json_t *object)
+{
+    const struct pod_place place = {"fuzz", "127.0.0.1", "127.0.0.1"};
+    struct pod *pod = pod_new((json_t *)object, &place, NULL);
+    const struct pod_event adopted = {.kind = POD_ADOPTED, .now_unix_ms = 1000};
+    struct pod_effects fx;
+    if (!pod) {
+        return;
+    }
+    pod_step(pod, &adopted, &fx);
+    const char *broken = pod_check_invariants(pod, &fx);
+    promise(broken == NULL, broken ? broken : "", "");
+    json_t *status = pod_status(pod);
+    promise(status != NULL, "a status can be made", "");
+    json_decref(status);
+    pod_free(pod);
+}
+
+static void try_environment(const json_t *object, const json_t *sources)
+{
+    const struct pod_sources all = {.config_maps = doc_at(sources, "configMaps"),
+                                    .secrets = doc_at(sources, "secrets"),
+                                    .node_cpu_milli = 4000,
+                                    .node_memory_bytes = 1LL << 33};
+    size_t index;
+    json_t *container;
+    json_array_foreach (array_at(object, "spec.containers"), index, container) {
+        json_t *env = NULL;
+        json_t *words = NULL;
+        if (pod_environment(object, container, &all, &env, NULL) == 0 &&
+            pod_command(container, NULL, env, &words, NULL) == 0) {
+            promise(json_array_size(words) > 0, "a command has a word", "");
+        }
+        json_decref(env);
+        json_decref(words);
+    }
+}
+
+static void try_view(const json_t *doc)
+{
+    int64_t now_s = doc_int(doc, "now", 0);
+    struct control_view view = {
+        .job = doc_at(doc, "job"),
+        .pods = array_at(doc, "pods"),
+        .services = array_at(doc, "services"),
+        .claims = array_at(doc, "claims"),
+        .now_unix_ms = (0 <= now_s && now_s < TIME_MAX_S ? now_s : 0) * 1000,
+    };
+    struct control_effects fx;
+    if (json_is_object(view.job) && control_reconcile(&view, &fx, NULL) == 0) {
+        check_effects(&view, &fx);
+        check_repeatable(&view, &fx);
+        tell_failure(&view);
+        control_effects_done(&fx);
+    }
+    size_t index;
+    json_t *pod;
+    json_array_foreach (view.pods, index, pod) {
+        try_pod(pod);
+        try_environment(pod, doc);
+    }
+}
+
+/* The machine as a new agent would build it, told nothing but its status. */
+static struct pod *rebuild(struct pod *pod, json_t *object)
+{
+    const struct pod_place place = {"fuzz", "127.0.0.1", "127.0.0.1"};
+    if (pod) {
+        json_object_set_new(object, "status", pod_status(pod));
+        pod_free(pod);
+    }
+    struct pod *made = pod_new(object, &place, NULL);
+    promise(made != NULL, "a pod can be rebuilt from its status", "");
+    return made;
+}
+
+static void try_events(const uint8_t *data, size_t size)
+{
+    static const char spec[] = "{\"spec\":{\"restartPolicy\":\"OnFailure\",\"initContainers\":[{"
+                               "\"name\":\"i\"}],\"containers\":[{\"name\":\"a\"},{\"name\":\"b\"}"
+                               "],\"activeDeadlineSeconds\":90}}";
+    json_t *object = NULL;
+    promise(doc_parse(spec, strlen(spec), &object, NULL) == 0, "the pod can be read", "");
+    if (size > 0 && data[0] % 3) {
+        doc_set_text(object, "spec.restartPolicy", data[0] % 3 == 1 ? "Never" : "Always");
+    }
+    struct pod *pod = rebuild(NULL, object);
+    int64_t now = 1000;
+    for (size_t i = 1; i + 4 <= size; i += 4) {
+        struct pod_effects fx;
+        struct pod_event event = {.kind = data[i] % (POD_LOST + 1),
+                                  .container = data[i + 1] % 3,
+                                  .attempt = data[i + 2] % 5,
+                                  .code = data[i + 3] % 3 ? data[i + 3] : 0,
+                                  .oom = data[i + 3] == 137,
+                                  .grace_s = (int8_t)data[i + 2],
+                                  .reason = "R",
+                                  .message = "m"};
+        now += (int64_t)(data[i + 1] >> 2) * 100;
+        event.now_unix_ms = now;
+        pod_step(pod, &event, &fx);
+        const char *broken = pod_check_invariants(pod, &fx);
+        promise(broken == NULL, broken ? broken : "", "");
+        if (data[i + 2] >= 250) {
+            pod = rebuild(pod, object);
+        }
+    }
+    pod_free(pod);
+    json_decref(object);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    json_t *doc = NULL;
+    if (size > 0 && data[0] == '{') {
+        if (doc_parse((const char *)data, size, &doc, NULL) == 0) {
+            try_view(doc);
+            json_decref(doc);
+        }
+        return 0;
+    }
+    try_events(data, size);
+    return 0;
+}
