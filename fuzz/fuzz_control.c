@@ -1,8 +1,8 @@
 /* Hostile views for the control core, and hostile statuses and events for the pod machine.
  *
- * An input that starts with '{' is a view in JSON ({"now", "job", "pods", "services", "claims"}): it
- * is reconciled, and no promise may break. Any other input is a list of events, four bytes each, for
- * a pod that is rebuilt from its own status now and then. */
+ * An input that starts with '{' is a view in JSON ({"now", "job", "pods", "services", "claims"}):
+ * it is reconciled, and no promise may break. Any other input is a list of events, four bytes each,
+ * for a pod that is rebuilt from its own status now and then. */
 #include "base/buf.h"
 #include "base/doc.h"
 #include "control/control.h"
