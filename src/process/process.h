@@ -29,6 +29,7 @@ struct process_job_options {
                                 own */
     const char *program;     /* the muster binary; NULL: this one */
     const char *cgroup_root; /* NULL: /sys/fs/cgroup */
+    const char *isolation;   /* NULL: the best that is permitted; "subreaper": no namespaces */
 };
 
 struct process_exit {

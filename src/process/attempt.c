@@ -1,0 +1,448 @@
+/* See attempt.h. */
+#include "process/attempt.h"
+
+#include "base/build.h"
+#include "base/cleanup.h"
+#include "base/doc.h"
+#include "process/descendants.h"
+#include "process/identity.h"
+#include "process/log_write.h"
+#include "process/monitor.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+
+enum {
+    PIPE_BYTES = 1 << 20, /* fewer wake-ups of a busy log; less where the user's share is used up */
+    PUMP_BYTES = 4 << 20, /* of one log at a time */
+    DRAIN_ROUNDS_MAX = 64, /* when someone outside the container still holds the pipe */
+};
+
+struct attempt {
+    const struct attempt_place *place;
+    char *id;
+    char *folder;
+    char *mark;
+    struct process_spec spec;
+    struct cgroup cgroup;
+    struct log_writer log;
+    bool has_log;
+    int log_fd;     /* the pipe's reading end */
+    int control_fd; /* the monitor's socket */
+    pid_t monitor;
+    uv_poll_t log_poll;
+    uv_poll_t control_poll;
+    int open_handles;
+    json_t *started; /* the record */
+    char identity[IDENTITY_BYTES_MAX];
+    int64_t started_unix_ms;
+    bool failed; /* never ran */
+    bool ended;  /* `end` says how */
+    struct monitor_message end;
+};
+
+static int64_t now_unix_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static json_t *event_of(const char *kind, const json_t *record)
+{
+    json_t *event = json_deep_copy(record);
+    return event && doc_set_text(event, "event", kind) == 0 ? event : NULL;
+}
+
+static void emit(const struct attempt *attempt, const char *kind, const json_t *record)
+{
+    muster_auto(doc) json_t *event = event_of(kind, record);
+    if (event) {
+        attempt->place->on_event(attempt->place->data, event);
+    }
+}
+
+static void emit_note(const struct attempt *attempt, const char *text)
+{
+    muster_auto(doc) json_t *record = json_pack("{s:s, s:s}", "id", attempt->id, "text", text);
+    if (record) {
+        emit(attempt, "note", record);
+    }
+}
+
+/* ---- How it ended ---- */
+
+static const char *reason_of(const struct attempt *attempt, bool oom)
+{
+    if (attempt->failed) {
+        return "StartError";
+    }
+    if (oom) {
+        return "OOMKilled";
+    }
+    return attempt->end.code == 0 ? "Completed" : "Error";
+}
+
+static json_t *end_record(const struct attempt *attempt)
+{
+    const struct monitor_message *end = &attempt->end;
+    bool oom = end->signal == SIGKILL && cgroup_oom_kills(&attempt->cgroup) > 0;
+    int64_t peak = cgroup_peak_bytes(&attempt->cgroup);
+    struct build b = {0};
+    json_t *doc = build_value(&b, json_object());
+    build_text(&b, doc, "id", attempt->id);
+    build_set(&b, doc, "ran", json_boolean(!attempt->failed));
+    build_int(&b, doc, "code", end->code);
+    build_int(&b, doc, "signal", end->signal);
+    build_set(&b, doc, "oom", json_boolean(oom));
+    build_int(&b, doc, "startedAt", attempt->started_unix_ms);
+    build_int(&b, doc, "at", now_unix_ms());
+    build_int(&b, doc, "peakMemoryBytes", peak > 0 ? peak : end->peak_bytes);
+    build_int(&b, doc, "logBytesLost", (json_int_t)attempt->log.lost_bytes);
+    build_text(&b, doc, "reason", reason_of(attempt, oom));
+    build_text(&b, doc, "message", end->text);
+    return build_end(&b, doc);
+}
+
+static void write_end(struct attempt *attempt)
+{
+    struct muster_err err = {0};
+    muster_auto(doc) json_t *record = end_record(attempt);
+    if (!record || record_exit(attempt->folder, record, &err) < 0) {
+        emit_note(attempt, record ? err.text : "out of memory: no exit record was written");
+    }
+    if (record) {
+        emit(attempt, attempt->failed ? "start_failed" : "exited", record);
+    }
+}
+
+static void stop_watching(struct attempt *attempt)
+{
+    uv_poll_stop(&attempt->log_poll);
+    uv_poll_stop(&attempt->control_poll);
+}
+
+static void drain(struct attempt *attempt)
+{
+    for (int i = 0; i < DRAIN_ROUNDS_MAX; i++) {
+        if (log_writer_pump(&attempt->log, attempt->log_fd, PUMP_BYTES, now_unix_ms()) !=
+            LOG_PUMP_MOVED) {
+            return;
+        }
+    }
+}
+
+/* A monitor that went without a word was killed, and took the container with it. */
+static void be_over(struct attempt *attempt)
+{
+    if (!attempt->ended) {
+        attempt->end = (struct monitor_message){.code = 128 + SIGKILL, .signal = SIGKILL};
+        (void)snprintf(attempt->end.text, sizeof attempt->end.text,
+                       "the container's monitor was killed");
+        (void)descendants_kill_marked(attempt->mark);
+    }
+    stop_watching(attempt);
+    drain(attempt);
+    write_end(attempt);
+    attempt->place->on_over(attempt->place->data, attempt);
+}
+
+/* ---- What the monitor says ---- */
+
+/* The kernel translates the sender's pid into our namespace. */
+static void note_identity(struct attempt *attempt, struct msghdr *header)
+{
+    struct cmsghdr *c = CMSG_FIRSTHDR(header);
+    struct ucred sender;
+    if (c && c->cmsg_type == SCM_CREDENTIALS) {
+        memcpy(&sender, CMSG_DATA(c), sizeof sender);
+        (void)identity_of(sender.pid, attempt->identity);
+    }
+}
+
+static void note_running(struct attempt *attempt)
+{
+    attempt->started_unix_ms = now_unix_ms();
+    (void)doc_set_int(attempt->started, "at", attempt->started_unix_ms);
+    (void)doc_set_text(attempt->started, "process", attempt->identity);
+    struct muster_err err = {0};
+    if (record_running(attempt->folder, attempt->started, &err) < 0) {
+        emit_note(attempt, err.text);
+    }
+    emit(attempt, "started", attempt->started);
+}
+
+static void take_message(struct attempt *attempt, const struct monitor_message *message)
+{
+    switch (message->kind) {
+    case MONITOR_HELLO: return;
+    case MONITOR_RUNNING: note_running(attempt); return;
+    case MONITOR_NOTE: emit_note(attempt, message->text); return;
+    case MONITOR_FAILED:
+    case MONITOR_EXITED:
+        attempt->failed = message->kind == MONITOR_FAILED;
+        attempt->ended = true;
+        attempt->end = *message;
+        attempt->end.text[sizeof message->text - 1] = '\0';
+        return;
+    }
+    assert(!"unreachable");
+}
+
+/* 1: a message, 0: nothing now, -1: the monitor is gone. */
+static int read_message(struct attempt *attempt)
+{
+    struct monitor_message message;
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(struct ucred))];
+    struct iovec bytes = {&message, sizeof message};
+    struct msghdr header = {.msg_iov = &bytes,
+                            .msg_iovlen = 1,
+                            .msg_control = control,
+                            .msg_controllen = sizeof control};
+    ssize_t n = recvmsg(attempt->control_fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+        return 0;
+    }
+    if (n != (ssize_t)sizeof message) {
+        return -1;
+    }
+    if (message.kind == MONITOR_HELLO) {
+        note_identity(attempt, &header);
+    }
+    take_message(attempt, &message);
+    return 1;
+}
+
+static void on_control(uv_poll_t *poll, int status, int events)
+{
+    struct attempt *attempt = poll->data;
+    (void)status;
+    (void)events;
+    int r;
+    while ((r = read_message(attempt)) > 0) {
+    }
+    if (r < 0) {
+        be_over(attempt);
+    }
+}
+
+static void on_log(uv_poll_t *poll, int status, int events)
+{
+    struct attempt *attempt = poll->data;
+    (void)status;
+    (void)events;
+    if (log_writer_pump(&attempt->log, attempt->log_fd, PUMP_BYTES, now_unix_ms()) ==
+        LOG_PUMP_CLOSED) {
+        uv_poll_stop(poll); /* a container may close its output and go on */
+    }
+}
+
+/* ---- Starting ---- */
+
+char *attempt_mark(const char *attempt_folder)
+{
+    char *mark = NULL;
+    return asprintf(&mark, "MUSTER_ATTEMPT=%s", attempt_folder) < 0 ? NULL : mark;
+}
+
+static struct attempt *new_attempt(const struct attempt_place *place, const char *id)
+{
+    struct attempt *attempt = calloc(1, sizeof *attempt);
+    if (!attempt) {
+        return NULL;
+    }
+    attempt->place = place;
+    attempt->log_fd = attempt->control_fd = -1;
+    attempt->id = strdup(id);
+    attempt->folder = record_folder(place->job_folder, id);
+    attempt->mark = attempt->folder ? attempt_mark(attempt->folder) : NULL;
+    if (!attempt->id || !attempt->folder || !attempt->mark) {
+        attempt_free(attempt);
+        return NULL;
+    }
+    return attempt;
+}
+
+static int make_record(struct attempt *attempt, const json_t *spec, struct muster_err *err)
+{
+    char self[IDENTITY_BYTES_MAX] = "";
+    (void)identity_of(getpid(), self);
+    attempt->started = json_pack("{s:s, s:I, s:s}", "id", attempt->id, "at",
+                                 (json_int_t)now_unix_ms(), "supervisor", self);
+    if (!attempt->started) {
+        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    }
+    return record_start(attempt->folder, spec, attempt->started, err);
+}
+
+static int open_log(struct attempt *attempt, int *ret_write_fd, struct muster_err *err)
+{
+    int ends[2];
+    int r = log_writer_init(&attempt->log, attempt->folder, attempt->spec.log_segment_bytes,
+                            attempt->spec.log_segments, now_unix_ms(), err);
+    if (r < 0) {
+        return r;
+    }
+    attempt->has_log = true;
+    if (pipe2(ends, O_CLOEXEC) < 0) {
+        return muster_fail(err, MUSTER_EOS, "cannot make a pipe: %s", strerror(errno));
+    }
+    (void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
+    (void)fcntl(ends[0], F_SETPIPE_SZ, PIPE_BYTES);
+    attempt->log_fd = ends[0];
+    *ret_write_fd = ends[1];
+    return 0;
+}
+
+static void make_cgroup(struct attempt *attempt)
+{
+    const struct cgroup_limits limits = {attempt->spec.memory_bytes, attempt->spec.cpu_millis};
+    struct muster_err err = {0};
+    muster_auto(free) char *name = strdup(attempt->id);
+    for (char *slash = name; slash && (slash = strchr(slash, '/'));) {
+        *slash = '.';
+    }
+    if (name && cgroup_init(&attempt->cgroup, attempt->place->cgroups, name, &limits, &err) < 0) {
+        emit_note(attempt, err.text);
+    }
+}
+
+static int watch(struct attempt *attempt, uv_poll_t *poll, int fd, uv_poll_cb on_ready,
+                 struct muster_err *err)
+{
+    int r = uv_poll_init(attempt->place->loop, poll, fd);
+    if (r == 0) {
+        poll->data = attempt;
+        attempt->open_handles++;
+        r = uv_poll_start(poll, UV_READABLE, on_ready);
+    }
+    return r < 0 ? muster_fail(err, MUSTER_EOS, "cannot watch a descriptor: %s", uv_strerror(r))
+                 : 0;
+}
+
+static int start_monitor(struct attempt *attempt, struct muster_err *err)
+{
+    muster_auto(close) int log_write_fd = -1;
+    int r = open_log(attempt, &log_write_fd, err);
+    if (r < 0) {
+        return r;
+    }
+    make_cgroup(attempt);
+    struct monitor_plan plan = {.spec = &attempt->spec,
+                                .staging = attempt->place->staging,
+                                .mark = attempt->mark,
+                                .namespaces = attempt->place->namespaces,
+                                .log_fd = log_write_fd,
+                                .keep_fd = attempt->place->lock_fd};
+    cgroup_entrances(&attempt->cgroup, plan.entrances);
+    r = monitor_start(&plan, &attempt->monitor, &attempt->control_fd, err);
+    for (int kind = 0; kind < CGROUP_KINDS; kind++) {
+        if (plan.entrances[kind] >= 0) {
+            close(plan.entrances[kind]);
+        }
+    }
+    r = r < 0 ? r : watch(attempt, &attempt->log_poll, attempt->log_fd, on_log, err);
+    return r < 0 ? r : watch(attempt, &attempt->control_poll, attempt->control_fd, on_control, err);
+}
+
+int attempt_start(const struct attempt_place *place, const char *id, const json_t *spec,
+                  struct attempt **ret, struct muster_err *err)
+{
+    struct attempt *attempt = new_attempt(place, id);
+    if (!attempt) {
+        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    }
+    int r = make_record(attempt, spec, err);
+    bool recorded = r == 0;
+    r = r < 0 ? r : process_spec_read((json_t *)spec, &attempt->spec, err);
+    r = r < 0 ? r : start_monitor(attempt, err);
+    if (r < 0) {
+        if (recorded) {
+            attempt->failed = true;
+            attempt->end.code = 128;
+            (void)snprintf(attempt->end.text, sizeof attempt->end.text, "%s", err->text);
+            write_end(attempt);
+        }
+        attempt_free(attempt);
+        *ret = NULL;
+        return recorded ? 0 : r;
+    }
+    *ret = attempt;
+    return 0;
+}
+
+const char *attempt_id(const struct attempt *attempt)
+{
+    return attempt->id;
+}
+
+/* A monitor that is gone is about to be noticed. */
+void attempt_signal(struct attempt *attempt, int number)
+{
+    (void)send(attempt->control_fd, &number, sizeof number, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* ---- Freeing ---- */
+
+static void free_now(struct attempt *attempt)
+{
+    if (attempt->log_fd >= 0) {
+        close(attempt->log_fd);
+    }
+    if (attempt->control_fd >= 0) {
+        close(attempt->control_fd);
+    }
+    if (attempt->has_log) {
+        log_writer_done(&attempt->log);
+    }
+    cgroup_done(&attempt->cgroup);
+    process_spec_done(&attempt->spec);
+    json_decref(attempt->started);
+    free(attempt->mark);
+    free(attempt->folder);
+    free(attempt->id);
+    free(attempt);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct attempt *attempt = handle->data;
+    if (--attempt->open_handles == 0) {
+        free_now(attempt);
+    }
+}
+
+void attempt_free(struct attempt *attempt)
+{
+    if (!attempt) {
+        return;
+    }
+    uv_handle_t *handles[] = {(uv_handle_t *)&attempt->log_poll,
+                              (uv_handle_t *)&attempt->control_poll};
+    if (attempt->open_handles == 0) {
+        free_now(attempt);
+        return;
+    }
+    for (int i = 0, count = attempt->open_handles; i < count; i++) {
+        uv_close(handles[i], on_closed);
+    }
+}
+
+/* ---- From the records ---- */
+
+void attempt_events(const char *id, const char *folder, json_t **ret_started, json_t **ret_end)
+{
+    muster_auto(doc) json_t *started = record_read(folder, "started.json");
+    muster_auto(doc) json_t *end = record_read(folder, "exit.json");
+    bool ran = !end || doc_bool(end, "ran", true);
+    json_t *base = started ? json_incref(started) : json_pack("{s:s}", "id", id);
+    *ret_started = ran && base ? event_of("started", base) : NULL;
+    *ret_end = end ? event_of(ran ? "exited" : "start_failed", end) : NULL;
+    json_decref(base);
+}

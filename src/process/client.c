@@ -1,0 +1,441 @@
+/* See process.h: the controller's side. A job's life, seen from here:
+ *
+ *     open ─▶ connected to the supervisor that lives there ─▶ ready ─▶ … ─▶ ended | lost
+ *        └──▶ none: one is started ──────────────────────────────▲
+ *
+ * When the connection breaks without a word the supervisor was killed (or had just left when we
+ * came). One more is started, which knows from the records whether anything was lost with it; if
+ * not, the job goes on, and what was asked for meanwhile is asked again. */
+#include "process/process.h"
+
+#include "base/cleanup.h"
+#include "base/doc.h"
+#include "base/file.h"
+#include "process/channel.h"
+#include "process/listener.h"
+#include "process/record.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+enum job_state {
+    JOB_OPEN,
+    JOB_ENDING, /* process_job_end was called */
+    JOB_OVER,   /* ended or lost was told */
+};
+
+struct process_job {
+    uv_loop_t *loop;
+    char *folder;
+    char *program;
+    char *runner;
+    char *cgroup_root;
+    char *isolation;
+    bool network_private;
+    struct process_events events;
+    void *data;
+    struct channel *channel;
+    enum job_state state;
+    json_t *pending;  /* id → spec: asked to start, nothing heard yet */
+    int64_t grace_ms; /* JOB_ENDING */
+    int launches;     /* supervisors started since one was ready */
+    int connections;
+    bool told_ready;
+    bool lost;   /* the supervisor found attempts that an earlier one lost: `why` */
+    bool closed; /* by the owner: no hook is called */
+    int users;   /* the owner, and spawned processes whose exit is awaited */
+    char why[MUSTER_ERR_TEXT_BYTES];
+};
+
+enum { LAUNCHES_MAX = 3 };
+
+/* A supervisor goes into the background at once; this waits for the process that was started. */
+struct launch {
+    uv_process_t process;
+    struct process_job *job;
+};
+
+static const struct channel_hooks hooks;
+
+static void unref(struct process_job *job)
+{
+    if (--job->users > 0) {
+        return;
+    }
+    free(job->folder);
+    free(job->program);
+    free(job->runner);
+    free(job->cgroup_root);
+    free(job->isolation);
+    json_decref(job->pending);
+    free(job);
+}
+
+/* ---- Telling ---- */
+
+static void disconnect(struct process_job *job)
+{
+    channel_close(job->channel);
+    job->channel = NULL;
+}
+
+/* Ended or lost: the last thing that is told. */
+static void be_over(struct process_job *job)
+{
+    bool ended = job->state == JOB_ENDING;
+    if (job->state == JOB_OVER || job->closed) {
+        return;
+    }
+    job->state = JOB_OVER;
+    disconnect(job);
+    if (ended && job->events.ended) {
+        job->events.ended(job->data);
+    } else if (!ended && job->events.lost) {
+        job->events.lost(job->data, job->why);
+    }
+}
+
+static void tell_started(const struct process_job *job, const json_t *event)
+{
+    if (job->events.started) {
+        job->events.started(job->data, doc_text(event, "id", ""), doc_int(event, "at", 0));
+    }
+}
+
+/* What the loss at hand ended is told by `lost`; an earlier loss is an exit like any other. */
+static void tell_exited(const struct process_job *job, const json_t *event)
+{
+    if (job->lost && strcmp(doc_text(event, "reason", ""), "Lost") == 0) {
+        return;
+    }
+    const struct process_exit how = {
+        .code = (int)doc_int(event, "code", 0),
+        .signal = (int)doc_int(event, "signal", 0),
+        .oom = doc_bool(event, "oom", false),
+        .started_unix_ms = doc_int(event, "startedAt", 0),
+        .at_unix_ms = doc_int(event, "at", 0),
+        .peak_memory_bytes = doc_int(event, "peakMemoryBytes", 0),
+        .reason = doc_text(event, "reason", ""),
+        .message = doc_text(event, "message", ""),
+    };
+    if (job->events.exited) {
+        job->events.exited(job->data, doc_text(event, "id", ""), &how);
+    }
+}
+
+static void tell_start_failed(const struct process_job *job, const json_t *event)
+{
+    if (job->events.start_failed) {
+        job->events.start_failed(
+            job->data, doc_text(event, "id", ""), (int)doc_int(event, "code", 128),
+            doc_text(event, "reason", "StartError"), doc_text(event, "message", ""));
+    }
+}
+
+static void tell_note(const struct process_job *job, const json_t *event)
+{
+    if (job->events.note) {
+        job->events.note(job->data, doc_text(event, "id", NULL), doc_text(event, "text", ""));
+    }
+}
+
+static void note_loss(struct process_job *job, const char *why)
+{
+    job->lost = true;
+    (void)snprintf(job->why, sizeof job->why, "%s", why);
+}
+
+static void send_end(struct process_job *job)
+{
+    channel_send(job->channel,
+                 json_pack("{s:s, s:I}", "op", "end", "graceMs", (json_int_t)job->grace_ms));
+}
+
+static void send_start(struct process_job *job, const char *id, json_t *spec)
+{
+    channel_send(job->channel, json_pack("{s:s, s:s, s:O}", "op", "start", "id", id, "spec", spec));
+}
+
+static void ask_again(struct process_job *job)
+{
+    const char *id;
+    json_t *spec;
+    json_object_foreach (job->pending, id, spec) {
+        send_start(job, id, spec);
+    }
+    if (job->state == JOB_ENDING) {
+        send_end(job);
+    }
+}
+
+/* Everything from before was told. After a loss that was all this supervisor is for. */
+static void be_ready(struct process_job *job)
+{
+    job->launches = 0;
+    if (job->lost) {
+        channel_send(job->channel, json_pack("{s:s}", "op", "leave"));
+        be_over(job);
+        return;
+    }
+    if (job->connections > 1) {
+        ask_again(job);
+    }
+    if (job->events.ready && !job->told_ready) {
+        job->told_ready = true;
+        job->events.ready(job->data);
+    }
+}
+
+static void on_message(void *data, const json_t *event)
+{
+    struct process_job *job = data;
+    const char *kind = doc_text(event, "event", "");
+    if (strcmp(kind, "note") != 0) {
+        json_object_del(job->pending, doc_text(event, "id", ""));
+    }
+    if (strcmp(kind, "started") == 0) {
+        tell_started(job, event);
+    } else if (strcmp(kind, "exited") == 0) {
+        tell_exited(job, event);
+    } else if (strcmp(kind, "start_failed") == 0) {
+        tell_start_failed(job, event);
+    } else if (strcmp(kind, "note") == 0) {
+        tell_note(job, event);
+    } else if (strcmp(kind, "lost") == 0) {
+        note_loss(job, doc_text(event, "why", ""));
+    } else if (strcmp(kind, "ready") == 0) {
+        be_ready(job);
+    } else if (strcmp(kind, "ended") == 0) {
+        be_over(job);
+    } else if (strcmp(kind, "failed") == 0) {
+        note_loss(job, doc_text(event, "why", ""));
+        be_over(job);
+    }
+}
+
+/* ---- Connecting ---- */
+
+static int use_connection(struct process_job *job, int fd, struct muster_err *err)
+{
+    int r = channel_open(job->loop, fd, &hooks, job, &job->channel, err);
+    if (r == 0) {
+        job->connections++;
+        channel_send(job->channel, json_pack("{s:s}", "op", "hello"));
+    }
+    return r;
+}
+
+static void on_launch_closed(uv_handle_t *handle)
+{
+    struct launch *launch = handle->data;
+    unref(launch->job);
+    free(launch);
+}
+
+static void on_launch_exit(uv_process_t *process, int64_t status, int signal)
+{
+    (void)status;
+    (void)signal;
+    uv_close((uv_handle_t *)process, on_launch_closed);
+}
+
+/* The words of the command line; ends with NULL. */
+static void supervisor_words(const struct process_job *job, const char *words[16])
+{
+    size_t n = 0;
+    words[n++] = "muster";
+    words[n++] = "supervisor";
+    words[n++] = "--dir";
+    words[n++] = job->folder;
+    words[n++] = "--connected";
+    if (job->network_private) {
+        words[n++] = "--private-network";
+    }
+    const struct {
+        const char *option;
+        const char *value;
+    } more[] = {{"--runner", job->runner},
+                {"--cgroup-root", job->cgroup_root},
+                {"--isolation", job->isolation}};
+    for (size_t i = 0; i < sizeof more / sizeof more[0]; i++) {
+        if (more[i].value) {
+            words[n++] = more[i].option;
+            words[n++] = more[i].value;
+        }
+    }
+    assert(n < 16);
+    words[n] = NULL;
+}
+
+static int spawn(struct process_job *job, int connection_fd, struct muster_err *err)
+{
+    const char *words[16];
+    muster_auto(free) char *log_path = file_join(job->folder, "supervisor.log");
+    muster_auto(close) int log_fd =
+        log_path ? open(log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600) : -1;
+    struct launch *launch = calloc(1, sizeof *launch);
+    if (!launch) {
+        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    }
+    supervisor_words(job, words);
+    const uv_stdio_container_t log = {.flags = log_fd >= 0 ? UV_INHERIT_FD : UV_IGNORE,
+                                      .data.fd = log_fd};
+    uv_stdio_container_t streams[4] = {
+        {.flags = UV_IGNORE}, log, log, {.flags = UV_INHERIT_FD, .data.fd = connection_fd}};
+    const uv_process_options_t options = {.exit_cb = on_launch_exit,
+                                          .file = job->program,
+                                          .args = (char **)words,
+                                          .cwd = "/",
+                                          .flags = UV_PROCESS_DETACHED,
+                                          .stdio_count = 4,
+                                          .stdio = streams};
+    launch->job = job;
+    job->users++;
+    int r = uv_spawn(job->loop, &launch->process, &options);
+    launch->process.data = launch;
+    if (r < 0) {
+        uv_close((uv_handle_t *)&launch->process, on_launch_closed);
+        return muster_fail(err, MUSTER_EOS, "cannot start %s supervisor: %s", job->program,
+                           uv_strerror(r));
+    }
+    return 0;
+}
+
+static int start_supervisor(struct process_job *job, struct muster_err *err)
+{
+    int ends[2];
+    job->launches++;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0) {
+        return muster_fail(err, MUSTER_EOS, "cannot make a socket pair: %s", strerror(errno));
+    }
+    int r = spawn(job, ends[1], err);
+    close(ends[1]);
+    if (r < 0) {
+        close(ends[0]);
+        return r;
+    }
+    return use_connection(job, ends[0], err);
+}
+
+static void on_gone(void *data, const struct muster_err *why)
+{
+    struct process_job *job = data;
+    struct muster_err err = {0};
+    (void)why;
+    disconnect(job);
+    if (job->state == JOB_OVER) {
+        return;
+    }
+    if (job->launches >= LAUNCHES_MAX) {
+        note_loss(job, job->why[0] ? job->why : "the job's supervisor is killed again and again");
+        be_over(job);
+    } else if (start_supervisor(job, &err) < 0) {
+        note_loss(job, err.text);
+        be_over(job);
+    }
+}
+
+static const struct channel_hooks hooks = {on_message, on_gone};
+
+/* ---- Public ---- */
+
+static char *copy(const char *text)
+{
+    return text ? strdup(text) : NULL;
+}
+
+static struct process_job *new_job(uv_loop_t *loop, const struct process_job_options *options)
+{
+    struct process_job *job = calloc(1, sizeof *job);
+    if (!job) {
+        return NULL;
+    }
+    job->users = 1;
+    job->loop = loop;
+    job->pending = json_object();
+    job->folder = copy(options->folder);
+    job->program = strdup(options->program ? options->program : "/proc/self/exe");
+    job->runner = copy(options->runner);
+    job->cgroup_root = copy(options->cgroup_root);
+    job->isolation = copy(options->isolation);
+    job->network_private = options->private_network;
+    if (!job->folder || !job->program || !job->pending) {
+        unref(job);
+        return NULL;
+    }
+    return job;
+}
+
+int process_job_open(uv_loop_t *loop, const struct process_job_options *options,
+                     const struct process_events *events, void *data, struct process_job **ret,
+                     struct muster_err *err)
+{
+    int r = file_mkdir(options->folder, 0700, err);
+    struct process_job *job = r < 0 ? NULL : new_job(loop, options);
+    if (!job) {
+        return r < 0 ? r : muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    }
+    job->events = *events;
+    job->data = data;
+    int fd = -1;
+    r = listener_connect(job->folder, &fd, NULL) == 0 ? use_connection(job, fd, err)
+                                                      : start_supervisor(job, err);
+    if (r < 0) {
+        job->closed = true;
+        unref(job);
+        return r;
+    }
+    *ret = job;
+    return 0;
+}
+
+int process_job_start(struct process_job *job, const char *id, const json_t *spec,
+                      struct muster_err *err)
+{
+    if (!record_id_valid(id)) {
+        return muster_fail(err, MUSTER_EINVAL, "\"%s\" is no POD/CONTAINER/ATTEMPT", id);
+    }
+    if (!job->channel || job->lost || job->state != JOB_OPEN) {
+        return muster_fail(err, MUSTER_EUNAVAIL, "the job's supervisor is gone or going");
+    }
+    muster_auto(doc) json_t *own = json_deep_copy(spec);
+    if (!own || json_object_set(job->pending, id, own) != 0) {
+        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    }
+    send_start(job, id, own);
+    return 0;
+}
+
+int process_job_signal(struct process_job *job, const char *id, int signal, struct muster_err *err)
+{
+    if (!job->channel) {
+        return muster_fail(err, MUSTER_EUNAVAIL, "the job's supervisor is gone");
+    }
+    channel_send(job->channel,
+                 json_pack("{s:s, s:s, s:i}", "op", "signal", "id", id, "signal", signal));
+    return 0;
+}
+
+int process_job_end(struct process_job *job, int64_t grace_ms, struct muster_err *err)
+{
+    if (!job->channel || job->state == JOB_OVER) {
+        return muster_fail(err, MUSTER_EUNAVAIL, "the job's supervisor is gone");
+    }
+    job->state = JOB_ENDING;
+    job->grace_ms = grace_ms;
+    send_end(job);
+    return 0;
+}
+
+void process_job_close(struct process_job *job)
+{
+    if (job) {
+        job->closed = true;
+        disconnect(job);
+        unref(job);
+    }
+}

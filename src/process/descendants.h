@@ -1,0 +1,22 @@
+/* All processes below one, also those with sessions of their own: what makes "the whole container".
+ *
+ * A process whose parent died is found only while it hangs below `root`: root must be a child
+ * subreaper (prctl(2)), or the init of a PID namespace.
+ *
+ * Layer: services (reads /proc). Thread: any.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* /proc shows this process under its own number: false in a new PID namespace with the old /proc.
+ */
+bool descendants_visible(void);
+
+/* Sends the signal to every descendant of root, not to root. Returns how many there were. */
+int descendants_kill(pid_t root, int number);
+
+/* Sends SIGKILL to every process whose environment holds `mark` as a whole entry ("NAME=value").
+ * Returns how many. Processes that cleared their environment are missed. */
+int descendants_kill_marked(const char *mark);

@@ -1,0 +1,162 @@
+/* Real processes under a real supervisor, which is this program again. */
+#include "process/test_job.h"
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/test.h"
+#include "process/supervisor.h"
+
+#include <signal.h>
+#include <stdlib.h>
+
+static int set_up(void **state)
+{
+    struct test_job *t = calloc(1, sizeof *t);
+    test_job_init(t);
+    test_job_open(t);
+    *state = t;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    test_job_done(*state);
+    free(*state);
+    return 0;
+}
+
+static void runs_logs_and_exits(void **state)
+{
+    struct test_job *t = *state;
+    test_job_start(t, "p/c/0",
+                   "{'argv': ['sh', '-c', 'echo out $RANK; echo err >&2; pwd; exit 3'],"
+                   " 'env': {'RANK': '7'}, 'cwd': '/tmp'}");
+    test_job_await(t, "exited p/c/0 code=3 oom=0 Error");
+    assert_true(test_job_has(t, "started p/c/0"));
+    muster_auto(free) char *log = test_job_log(t, "p/c");
+    assert_string_equal(log, "out 7\nerr\n/tmp\n");
+}
+
+static void what_cannot_run_says_why(void **state)
+{
+    struct test_job *t = *state;
+    test_job_start(t, "p/a/0", "{'argv': ['no-such-program'], 'cwd': '/'}");
+    test_job_start(t, "p/b/0", "{'argv': ['/etc/passwd'], 'cwd': '/'}");
+    test_job_start(t, "p/c/0", "{'argv': ['true'], 'cwd': '/no/such/folder'}");
+    test_job_start(t, "p/d/0", "{'argv': ['/no/such/file'], 'cwd': '/'}");
+    test_job_start(t, "p/e/0", "{'argv': []}");
+    test_job_await(t, "start_failed p/a/0 code=127 StartError: exec: \"no-such-program\": "
+                      "executable file not found in $PATH");
+    test_job_await(t, "start_failed p/b/0 code=126 StartError: exec: \"/etc/passwd\": permission");
+    test_job_await(t, "start_failed p/c/0 code=128 StartError: the working directory "
+                      "/no/such/folder cannot be entered: No such file or directory");
+    test_job_await(t, "start_failed p/d/0 code=127 StartError: exec: \"/no/such/file\": no such");
+    test_job_await(t, "start_failed p/e/0 code=128 StartError: argv: from 1 to");
+}
+
+static void an_attempt_never_runs_twice(void **state)
+{
+    struct test_job *t = *state;
+    char spec[512];
+    (void)snprintf(spec, sizeof spec, "{'argv': ['sh', '-c', 'echo x >>%s/ran'], 'cwd': '/'}",
+                   t->folder);
+    test_job_start(t, "p/c/0", spec);
+    test_job_await(t, "exited p/c/0 code=0 oom=0 Completed");
+    test_job_forget(t);
+    test_job_start(t, "p/c/0", spec);
+    test_job_await(t, "exited p/c/0 code=0 oom=0 Completed");
+    muster_auto(free) char *ran = NULL;
+    muster_auto(free) char *path = file_join(t->folder, "ran");
+    assert_int_equal(file_read(path, 64, &ran, NULL, NULL), 0);
+    assert_string_equal(ran, "x\n");
+}
+
+static void signals_reach_the_group_and_kill_reaches_all(void **state)
+{
+    struct test_job *t = *state;
+    test_job_start(t, "p/polite/0",
+                   "{'argv': ['sh', '-c', 'trap `exit 9` TERM; echo up; while :; do sleep 0.02; "
+                   "done'], 'cwd': '/'}");
+    test_job_start(t, "p/deaf/0",
+                   "{'argv': ['sh', '-c', 'trap `` TERM; echo up; setsid sleep 1000 & sleep 1000'],"
+                   " 'cwd': '/'}");
+    test_job_await(t, "started p/deaf/0");
+    test_job_await(t, "started p/polite/0");
+    test_job_await_log(t, "p/deaf", "up\n");
+    test_job_await_log(t, "p/polite", "up\n");
+    assert_int_equal(process_job_signal(t->job, "p/", SIGTERM, NULL), 0);
+    test_job_await(t, "exited p/polite/0 code=9 oom=0 Error");
+    assert_false(test_job_has(t, "exited p/deaf/0"));
+    assert_int_equal(process_job_signal(t->job, "p/deaf/0", SIGKILL, NULL), 0);
+    test_job_await(t, "exited p/deaf/0 code=137 oom=0 Error");
+}
+
+static void descendants_end_with_their_container(void **state)
+{
+    struct test_job *t = *state;
+    char mark[512];
+    test_job_start(t, "p/c/0",
+                   "{'argv': ['sh', '-c', 'setsid sleep 1000 & (setsid sh -c `sleep 1001 &` &) "
+                   "; sleep 1002 & exit 0'], 'cwd': '/'}");
+    test_job_await(t, "exited p/c/0 code=0");
+    (void)snprintf(mark, sizeof mark, "MUSTER_ATTEMPT=%s/containers/p/c/0", t->folder);
+    assert_int_equal(test_marked_processes(mark), 0);
+}
+
+static void a_new_controller_adopts(void **state)
+{
+    struct test_job *t = *state;
+    test_job_start(t, "p/a/0", "{'argv': ['true'], 'cwd': '/'}");
+    test_job_start(t, "p/b/0", "{'argv': ['sleep', '1000'], 'cwd': '/'}");
+    test_job_await(t, "exited p/a/0");
+    test_job_await(t, "started p/b/0");
+    int before = test_supervisor_pid(t, "p/b/0");
+    test_job_close(t);
+    test_job_forget(t);
+    test_job_open(t);
+    test_job_await(t, "ready");
+    assert_true(test_job_has(t, "exited p/a/0 code=0"));
+    assert_true(test_job_has(t, "started p/b/0"));
+    assert_false(test_job_has(t, "exited p/b/0"));
+    assert_int_equal(test_supervisor_pid(t, "p/b/0"), before);
+    assert_int_equal(process_job_signal(t->job, "p/", SIGKILL, NULL), 0);
+    test_job_await(t, "exited p/b/0 code=137 oom=0 Error");
+}
+
+static void a_killed_supervisor_is_told_and_recorded(void **state)
+{
+    struct test_job *t = *state;
+    test_job_start(t, "p/a/0", "{'argv': ['true'], 'cwd': '/'}");
+    test_job_start(t, "p/b/0", "{'argv': ['sleep', '1000'], 'cwd': '/'}");
+    test_job_await(t, "exited p/a/0");
+    test_job_await(t, "started p/b/0");
+    assert_int_equal(kill(test_supervisor_pid(t, "p/b/0"), SIGKILL), 0);
+    test_job_await(t, "lost the job's supervisor was killed");
+    assert_false(test_job_has(t, "exited p/b/0"));
+    test_job_close(t);
+    test_job_forget(t);
+    test_job_open(t);
+    test_job_await(t, "ready");
+    assert_true(test_job_has(t, "exited p/a/0 code=0"));
+    assert_true(test_job_has(t, "exited p/b/0 code=137 oom=0 Lost"));
+    assert_false(test_job_has(t, "lost"));
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], "supervisor") == 0) {
+        return supervisor_main(argc - 1, argv + 1);
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(runs_logs_and_exits, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_cannot_run_says_why, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_attempt_never_runs_twice, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(signals_reach_the_group_and_kill_reaches_all, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(descendants_end_with_their_container, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_new_controller_adopts, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_killed_supervisor_is_told_and_recorded, set_up,
+                                        tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,19 @@
+/* How a container's log lies on disk; the writer (log_write.h) and the reader (log.h) share it.
+ *
+ * The log is one stream of bytes, as the container wrote them: standard output and error are one
+ * pipe, so their order is kept. The stream is cut into segments N.log (N counts from 0) of a
+ * bounded size, of which the newest few are kept. N.idx says when bytes came: marks in order, the
+ * first one at the segment's beginning. A byte's time is that of the last mark at or before it.
+ * Plain bytes beside an index cost one splice(2) and no look at the data; a format with a time
+ * before every line (CRI's) costs a scan and a copy, and people cannot use the files as they are.
+ *
+ * Layer: services; pure.
+ */
+#pragma once
+
+#include <stdint.h>
+
+struct log_mark {
+    int64_t unix_ms;
+    uint64_t offset; /* in the stream */
+};

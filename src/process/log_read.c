@@ -1,0 +1,376 @@
+/* See log.h. The files are read as one stream; a segment that vanishes under a reader that is too
+ * slow makes it go on at the oldest one, at the next whole line. */
+#include "process/log.h"
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/stamp.h"
+#include "process/log_format.h"
+#include "process/log_scan.h"
+
+#include <assert.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { RAW_BYTES = 64 << 10, POLL_MS = 200, ATTEMPTS_MAX = 4096 };
+
+struct process_log {
+    struct process_log_options options;
+    char *folder; /* of the attempt */
+    struct log_segment segment;
+    uint64_t at;       /* position in the stream of the next byte to read from disk */
+    bool skip_line;    /* up to the next newline: the rest of a line whose beginning is gone */
+    bool line_start;   /* the next byte given out begins a line */
+    int64_t remaining; /* of limit_bytes; -1: no limit */
+    char *raw;
+    size_t raw_from, raw_to;
+    uv_fs_event_t watch;
+    uv_timer_t timer;
+    int open_handles;
+    bool handles_ready;
+    bool waiting;
+    void (*on_more)(void *data);
+    void *data;
+};
+
+/* ---- Opening ---- */
+
+static int compare_newest_first(const void *a, const void *b)
+{
+    int x = *(const int *)a;
+    int y = *(const int *)b;
+    return (x < y) - (x > y);
+}
+
+size_t process_log_attempts(const char *folder, int *ret, size_t max)
+{
+    DIR *entries = opendir(folder);
+    size_t count = 0;
+    for (struct dirent *e = entries ? readdir(entries) : NULL; e && count < max;
+         e = readdir(entries)) {
+        char *end;
+        long number = strtol(e->d_name, &end, 10);
+        char path[PATH_MAX];
+        int n = snprintf(path, sizeof path, "%s/%s/started.json", folder, e->d_name);
+        if (end != e->d_name && *end == '\0' && n < (int)sizeof path && file_exists(path)) {
+            ret[count++] = (int)number;
+        }
+    }
+    if (entries) {
+        closedir(entries);
+    }
+    qsort(ret, count, sizeof *ret, compare_newest_first);
+    return count;
+}
+
+json_t *process_log_paths(const char *folder, int attempt)
+{
+    char path[PATH_MAX];
+    json_t *paths = json_array();
+    unsigned first = 0, last = 0;
+    (void)snprintf(path, sizeof path, "%s/%d", folder, attempt);
+    if (!log_segments(path, &first, &last)) {
+        return paths;
+    }
+    for (unsigned n = first; n <= last; n++) {
+        (void)snprintf(path, sizeof path, "%s/%d/%u.log", folder, attempt, n);
+        json_array_append_new(paths, json_string(path));
+    }
+    return paths;
+}
+
+/* Which attempt is meant: its folder in log->folder. */
+static int choose_attempt(struct process_log *log, struct muster_err *err)
+{
+    muster_auto(free) int *attempts = calloc(ATTEMPTS_MAX, sizeof *attempts);
+    size_t count = attempts ? process_log_attempts(log->options.folder, attempts, ATTEMPTS_MAX) : 0;
+    size_t wanted = log->options.previous ? 1 : 0;
+    if (count <= wanted) {
+        return muster_fail(err, MUSTER_ENOENT,
+                           log->options.previous ? "the container has no previous attempt"
+                                                 : "the container has not started yet");
+    }
+    if (asprintf(&log->folder, "%s/%d", log->options.folder, attempts[wanted]) < 0) {
+        log->folder = NULL;
+        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    }
+    return 0;
+}
+
+static void choose_beginning(struct process_log *log)
+{
+    const struct process_log_options *o = &log->options;
+    if (o->since_unix_ms > 0) {
+        log->at = log_find_since(log->folder, o->since_unix_ms, &log->skip_line);
+    }
+    if (o->tail_lines >= 0) {
+        uint64_t tail = log_find_tail(log->folder, o->tail_lines);
+        log->skip_line = tail > log->at ? false : log->skip_line;
+        log->at = tail > log->at ? tail : log->at;
+    }
+}
+
+static void init_handles(struct process_log *log, uv_loop_t *loop)
+{
+    uv_fs_event_init(loop, &log->watch);
+    uv_timer_init(loop, &log->timer);
+    log->watch.data = log->timer.data = log;
+    log->open_handles = 2;
+    log->handles_ready = true;
+}
+
+int process_log_open(uv_loop_t *loop, const struct process_log_options *options,
+                     void (*on_more)(void *data), void *data, struct process_log **ret,
+                     struct muster_err *err)
+{
+    struct process_log *log = calloc(1, sizeof *log);
+    char *raw = malloc(RAW_BYTES);
+    if (!log || !raw) {
+        free(log);
+        free(raw);
+        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    }
+    *log = (struct process_log){.options = *options,
+                                .raw = raw,
+                                .line_start = true,
+                                .remaining = options->limit_bytes,
+                                .on_more = on_more,
+                                .data = data,
+                                .segment = {.log_fd = -1, .index_fd = -1}};
+    int r = choose_attempt(log, err);
+    log->options.folder = NULL;
+    if (r < 0) {
+        process_log_close(log);
+        return r;
+    }
+    choose_beginning(log);
+    if (options->follow) {
+        init_handles(log, loop);
+    }
+    *ret = log;
+    return 0;
+}
+
+/* ---- Closing ---- */
+
+static void free_log(struct process_log *log)
+{
+    log_segment_close(&log->segment);
+    free(log->folder);
+    free(log->raw);
+    free(log);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct process_log *log = handle->data;
+    if (--log->open_handles == 0) {
+        free_log(log);
+    }
+}
+
+void process_log_close(struct process_log *log)
+{
+    if (!log) {
+        return;
+    }
+    if (!log->handles_ready) {
+        free_log(log);
+        return;
+    }
+    uv_close((uv_handle_t *)&log->watch, on_closed);
+    uv_close((uv_handle_t *)&log->timer, on_closed);
+}
+
+/* ---- Waiting ---- */
+
+static void tell_more(struct process_log *log)
+{
+    if (log->waiting) {
+        log->waiting = false;
+        uv_timer_stop(&log->timer);
+        uv_fs_event_stop(&log->watch);
+        log->on_more(log->data);
+    }
+}
+
+static void on_change(uv_fs_event_t *watch, const char *name, int events, int status)
+{
+    (void)name;
+    (void)events;
+    (void)status;
+    tell_more(watch->data);
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    tell_more(timer->data);
+}
+
+/* The timer stands in for a watch that cannot be had (inotify's limits, network file systems), and
+ * for a change between the look and the watch. */
+static void wait_for_more(struct process_log *log)
+{
+    log->waiting = true;
+    (void)uv_fs_event_start(&log->watch, on_change, log->folder, 0);
+    uv_timer_start(&log->timer, on_timer, POLL_MS, 0);
+}
+
+/* ---- Reading ---- */
+
+static bool attempt_ended(const struct process_log *log)
+{
+    muster_auto(free) char *path = file_join(log->folder, "exit.json");
+    return path && file_exists(path);
+}
+
+/* Opens the segment that holds log->at, or the oldest one when that is gone. */
+static bool place(struct process_log *log)
+{
+    unsigned first, last;
+    if (!log_segments(log->folder, &first, &last)) {
+        return false;
+    }
+    for (unsigned n = first; n <= last; n++) {
+        struct log_segment next;
+        struct log_segment s;
+        if (!log_segment_open(log->folder, n, &s)) {
+            continue;
+        }
+        if (n < last && log_segment_open(log->folder, n + 1, &next)) {
+            bool later = next.base <= log->at;
+            log_segment_close(&next);
+            if (later) {
+                log_segment_close(&s);
+                continue;
+            }
+        }
+        if (s.base > log->at) {
+            log->at = s.base;
+            log->skip_line = log->line_start = true;
+        }
+        log->segment = s;
+        return true;
+    }
+    return false;
+}
+
+/* The writer is done with a segment before it makes the next one. */
+static bool next_segment_exists(const struct process_log *log)
+{
+    unsigned first, last;
+    return log_segments(log->folder, &first, &last) && last > log->segment.number;
+}
+
+/* Bytes from disk into raw; 0 when there are none now. */
+static ssize_t fill(struct process_log *log)
+{
+    for (;;) {
+        if (log->segment.log_fd < 0 && !place(log)) {
+            return 0;
+        }
+        bool finished = next_segment_exists(log);
+        ssize_t n =
+            pread(log->segment.log_fd, log->raw, RAW_BYTES, (off_t)(log->at - log->segment.base));
+        if (n != 0 || !finished) {
+            log->raw_from = 0;
+            log->raw_to = n > 0 ? (size_t)n : 0;
+            return n;
+        }
+        log_segment_close(&log->segment);
+    }
+}
+
+static void skip_rest_of_line(struct process_log *log)
+{
+    size_t have = log->raw_to - log->raw_from;
+    const char *newline = memchr(log->raw + log->raw_from, '\n', have);
+    size_t skipped = newline ? (size_t)(newline - log->raw) + 1 - log->raw_from : have;
+    log->raw_from += skipped;
+    log->at += skipped;
+    log->skip_line = newline == NULL;
+}
+
+/* The prefix is written whole or not at all. */
+static bool put_stamp(struct process_log *log, char *bytes, size_t room, size_t *used)
+{
+    char stamp[STAMP_BYTES];
+    (void)stamp_text(log_segment_time(&log->segment, log->at), stamp);
+    size_t length = strlen(stamp);
+    if (room - *used < length + 1) {
+        return false;
+    }
+    memcpy(bytes + *used, stamp, length);
+    bytes[*used + length] = ' ';
+    *used += length + 1;
+    return true;
+}
+
+/* One piece from raw: a line, its beginning, or (without timestamps) all of it. False: no room. */
+static bool put_piece(struct process_log *log, char *bytes, size_t room, size_t *used)
+{
+    if (log->options.timestamps && log->line_start && !put_stamp(log, bytes, room, used)) {
+        return false;
+    }
+    const char *from = log->raw + log->raw_from;
+    size_t have = log->raw_to - log->raw_from;
+    const char *newline = log->options.timestamps ? memchr(from, '\n', have) : NULL;
+    size_t count = newline ? (size_t)(newline - from) + 1 : have;
+    count = count < room - *used ? count : room - *used;
+    memcpy(bytes + *used, from, count);
+    *used += count;
+    log->raw_from += count;
+    log->at += count;
+    log->line_start = count > 0 ? from[count - 1] == '\n' : false;
+    return *used < room;
+}
+
+static void put_all(struct process_log *log, char *bytes, size_t room, size_t *used)
+{
+    if (log->skip_line) {
+        skip_rest_of_line(log);
+    }
+    while (log->raw_from < log->raw_to && put_piece(log, bytes, room, used)) {
+    }
+}
+
+static size_t apply_limit(struct process_log *log, size_t count)
+{
+    if (log->remaining < 0) {
+        return count;
+    }
+    size_t allowed = (uint64_t)log->remaining < count ? (size_t)log->remaining : count;
+    log->remaining -= (int64_t)allowed;
+    return allowed;
+}
+
+int process_log_read(struct process_log *log, char *bytes, size_t room, size_t *ret_count,
+                     enum process_log_state *ret_state, struct muster_err *err)
+{
+    assert(room >= 64);
+    size_t used = 0;
+    bool over = log->remaining == 0;
+    bool ended = over || !log->options.follow || attempt_ended(log);
+    bool empty = false;
+    if (!over && log->raw_from == log->raw_to) {
+        ssize_t n = fill(log);
+        if (n < 0) {
+            return muster_fail(err, MUSTER_EIO, "cannot read the log in %s: %s", log->folder,
+                               strerror(errno));
+        }
+        empty = n == 0;
+    }
+    put_all(log, bytes, room, &used);
+    *ret_count = apply_limit(log, used);
+    *ret_state = PROCESS_LOG_MORE;
+    if (over || log->remaining == 0 || (empty && ended)) {
+        *ret_state = PROCESS_LOG_END;
+    } else if (empty) {
+        *ret_state = PROCESS_LOG_WAIT;
+        wait_for_more(log);
+    }
+    return 0;
+}

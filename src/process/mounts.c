@@ -1,0 +1,387 @@
+/* See mounts.h. Sources are opened before anything is covered, and bound through /proc/self/fd. */
+#include "process/mounts.h"
+
+#include "base/cleanup.h"
+#include "base/file.h"
+
+#include <assert.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+
+enum { ENTRIES_MAX = 4096, COVERS_MAX = PROCESS_MOUNTS_MAX };
+
+/* What is known while it is built. */
+struct view {
+    const struct mounts_plan *plan;
+    int sources[PROCESS_MOUNTS_MAX]; /* O_PATH */
+    dev_t covers[COVERS_MAX];        /* file systems of our own: names may be made in them */
+    size_t cover_count;
+    const char *bound[PROCESS_MOUNTS_MAX]; /* mountPaths done */
+    size_t bound_count;
+    bool new_root; /* / is a tmpfs of ours */
+};
+
+static int fail_os(struct muster_err *err, const char *what, const char *path)
+{
+    return muster_fail(err, MUSTER_EOS, "cannot %s %s: %s", what, path, strerror(errno));
+}
+
+/* ---- Sources ---- */
+
+static int open_source(const struct process_mount *mount, int *ret, struct muster_err *err)
+{
+    muster_auto(free) char *path = file_join(mount->host_path, mount->sub_path);
+    if (!path) {
+        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    }
+    if (mount->sub_path[0] && !file_exists(path) && file_mkdir(path, 0755, err) < 0) {
+        return err ? err->code : MUSTER_ECREATE;
+    }
+    int fd = open(mount->sub_path[0] ? path : mount->host_path, O_PATH | O_CLOEXEC);
+    if (fd < 0) {
+        return muster_fail(err, MUSTER_ENOENT, "volume %s: cannot open %s: %s", mount->name, path,
+                           strerror(errno));
+    }
+    *ret = fd;
+    return 0;
+}
+
+static int open_sources(struct view *view, struct muster_err *err)
+{
+    int r = 0;
+    assert(view->plan->count <= PROCESS_MOUNTS_MAX);
+    for (size_t i = 0; i < view->plan->count && r == 0; i++) {
+        r = open_source(&view->plan->mounts[i], &view->sources[i], err);
+    }
+    return r;
+}
+
+static void close_sources(struct view *view)
+{
+    for (size_t i = 0; i < PROCESS_MOUNTS_MAX; i++) {
+        if (view->sources[i] >= 0) {
+            close(view->sources[i]);
+        }
+    }
+}
+
+/* ---- Binding ---- */
+
+static int bind_fd(int fd, const char *name, const char *target, struct muster_err *err)
+{
+    char source[PATH_MAX];
+    int n = snprintf(source, sizeof source, "/proc/self/fd/%d%s%s", fd, *name ? "/" : "", name);
+    if (n >= (int)sizeof source || mount(source, target, NULL, MS_BIND | MS_REC, NULL) < 0) {
+        return fail_os(err, "mount onto", target);
+    }
+    return 0;
+}
+
+/* A remount must repeat the flags that the mount has: a user namespace may not drop them. */
+static int make_read_only(const char *target, struct muster_err *err)
+{
+    struct statvfs info;
+    unsigned long flags = MS_REMOUNT | MS_BIND | MS_RDONLY;
+    if (statvfs(target, &info) == 0) {
+        flags |= (info.f_flag & ST_NOSUID) ? MS_NOSUID : 0;
+        flags |= (info.f_flag & ST_NODEV) ? MS_NODEV : 0;
+        flags |= (info.f_flag & ST_NOEXEC) ? MS_NOEXEC : 0;
+        flags |= (info.f_flag & ST_NOATIME) ? MS_NOATIME : 0;
+        flags |= (info.f_flag & ST_RELATIME) ? MS_RELATIME : 0;
+    }
+    return mount(NULL, target, NULL, flags, NULL) < 0 ? fail_os(err, "make read-only", target) : 0;
+}
+
+/* ---- Covering a folder with a tmpfs that holds the same ---- */
+
+static int make_placeholder(int from, const char *name, const char *target, bool *ret_bind,
+                            struct muster_err *err)
+{
+    struct stat info;
+    char link[PATH_MAX];
+    *ret_bind = true;
+    if (fstatat(from, name, &info, AT_SYMLINK_NOFOLLOW) < 0) {
+        *ret_bind = false; /* it went meanwhile */
+        return 0;
+    }
+    if (S_ISLNK(info.st_mode)) {
+        ssize_t length = readlinkat(from, name, link, sizeof link - 1);
+        link[length < 0 ? 0 : length] = '\0';
+        *ret_bind = false;
+        return symlink(link, target) < 0 ? fail_os(err, "make the link", target) : 0;
+    }
+    if (S_ISDIR(info.st_mode)) {
+        return mkdir(target, 0755) < 0 ? fail_os(err, "make the folder", target) : 0;
+    }
+    int fd = open(target, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (fd < 0) {
+        return fail_os(err, "make the file", target);
+    }
+    close(fd);
+    return 0;
+}
+
+static int copy_entry(int from, const char *name, const char *onto, struct muster_err *err)
+{
+    muster_auto(free) char *target = file_join(onto, name);
+    bool bind = false;
+    if (!target) {
+        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    }
+    int r = make_placeholder(from, name, target, &bind, err);
+    if (r < 0 || !bind) {
+        return r;
+    }
+    /* What may not be seen (another's mount) is left out, as an empty name. */
+    (void)bind_fd(from, name, target, NULL);
+    return 0;
+}
+
+/* Fills the tmpfs at `onto` with what the folder `from` holds. */
+static int copy_entries(int from, const char *onto, struct muster_err *err)
+{
+    int again = openat(from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *entries = again >= 0 ? fdopendir(again) : NULL;
+    if (!entries) {
+        return fail_os(err, "read the folder beside", onto);
+    }
+    int r = 0;
+    size_t count = 0;
+    for (struct dirent *e = readdir(entries); e && r == 0; e = readdir(entries)) {
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) {
+            continue;
+        }
+        r = ++count > ENTRIES_MAX
+                ? muster_fail(err, MUSTER_ETOOBIG, "over %d entries beside the mountPath in %s",
+                              ENTRIES_MAX, onto)
+                : copy_entry(from, e->d_name, onto, err);
+    }
+    closedir(entries);
+    return r;
+}
+
+static int note_cover(struct view *view, const char *folder, struct muster_err *err)
+{
+    struct stat info;
+    if (view->cover_count == COVERS_MAX || stat(folder, &info) < 0) {
+        return fail_os(err, "look at", folder);
+    }
+    view->covers[view->cover_count++] = info.st_dev;
+    return 0;
+}
+
+static int mount_cover(struct view *view, const char *onto, mode_t mode, struct muster_err *err)
+{
+    char options[32];
+    (void)snprintf(options, sizeof options, "mode=%o", (unsigned)(mode & 07777));
+    if (mount("muster", onto, "tmpfs", MS_NODEV, options) < 0) {
+        return fail_os(err, "mount a tmpfs over", onto);
+    }
+    return note_cover(view, onto, err);
+}
+
+static int cover_folder(struct view *view, const char *folder, struct muster_err *err)
+{
+    struct stat info;
+    muster_auto(close) int from = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (from < 0 || fstat(from, &info) < 0) {
+        return fail_os(err, "open", folder);
+    }
+    int r = mount_cover(view, folder, info.st_mode, err);
+    return r < 0 ? r : copy_entries(from, folder, err);
+}
+
+/* ---- A new root ---- */
+
+/* pivot_root(2) is refused in a chroot and on an initramfs; a chroot serves there. */
+static int change_root(const char *to, struct muster_err *err)
+{
+    if (chdir(to) < 0) {
+        return fail_os(err, "enter", to);
+    }
+    if (syscall(SYS_pivot_root, ".", ".") == 0) {
+        (void)umount2(".", MNT_DETACH);
+    } else if (chroot(".") < 0) {
+        return fail_os(err, "make a root of", to);
+    }
+    return chdir("/") < 0 ? fail_os(err, "enter", "/") : 0;
+}
+
+static int cover_root(struct view *view, struct muster_err *err)
+{
+    const char *staging = view->plan->staging;
+    muster_auto(close) int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (root < 0) {
+        return fail_os(err, "open", "/");
+    }
+    int r = mount_cover(view, staging, 0755, err);
+    r = r < 0 ? r : copy_entries(root, staging, err);
+    return r < 0 ? r : change_root(staging, err);
+}
+
+/* Mounts of the machine come in, ours do not go out. In a chroot "/" is no mount point: it is made
+ * one. */
+static int detach_propagation(const char *staging, struct muster_err *err)
+{
+    if (mount(NULL, "/", NULL, MS_SLAVE | MS_REC, NULL) == 0) {
+        return 0;
+    }
+    if (errno != EINVAL || mount("/", staging, NULL, MS_BIND | MS_REC, NULL) < 0 ||
+        mount(NULL, staging, NULL, MS_SLAVE | MS_REC, NULL) < 0) {
+        return fail_os(err, "keep mounts away from", "/");
+    }
+    return change_root(staging, err);
+}
+
+/* ---- Targets ---- */
+
+static bool is_below(const char *path, const char *folder)
+{
+    size_t length = strlen(folder);
+    return strncmp(path, folder, length) == 0 && (path[length] == '/' || path[length] == '\0');
+}
+
+/* Names may be made there: in a tmpfs of ours, or in a volume that the container has (as container
+ * runtimes do for a mount within a mount). */
+static bool may_make_in(const struct view *view, const char *folder)
+{
+    struct stat info;
+    for (size_t i = 0; i < view->bound_count; i++) {
+        if (is_below(folder, view->bound[i])) {
+            return true;
+        }
+    }
+    bool known = stat(folder, &info) == 0;
+    for (size_t i = 0; known && i < view->cover_count; i++) {
+        if (info.st_dev == view->covers[i]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The nearest folder above `path` that exists; the caller frees. */
+static char *nearest_folder(const char *path)
+{
+    char *folder = strdup(path);
+    while (folder && !file_exists(folder)) {
+        char *slash = strrchr(folder, '/');
+        assert(slash);
+        slash[slash == folder] = '\0';
+    }
+    return folder;
+}
+
+static int make_target(struct view *view, const char *target, bool is_folder,
+                       struct muster_err *err)
+{
+    muster_auto(free) char *nearest = nearest_folder(target);
+    if (!nearest) {
+        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    }
+    int r = 0;
+    if (!may_make_in(view, nearest)) {
+        r = strcmp(nearest, "/") == 0 ? cover_root(view, err) : cover_folder(view, nearest, err);
+    }
+    muster_auto(free) char *parent = strdup(target);
+    char *slash = parent ? strrchr(parent, '/') : NULL;
+    if (slash && slash != parent && r == 0) {
+        *slash = '\0';
+        r = file_mkdir(parent, 0755, err);
+    }
+    if (r < 0 || is_folder) {
+        return r < 0 ? r : file_mkdir(target, 0755, err);
+    }
+    int fd = open(target, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    if (fd < 0) {
+        return fail_os(err, "make the file", target);
+    }
+    close(fd);
+    return 0;
+}
+
+static int mount_volume(struct view *view, size_t index, struct muster_err *err)
+{
+    const struct process_mount *volume = &view->plan->mounts[index];
+    struct stat source, target;
+    if (fstat(view->sources[index], &source) < 0) {
+        return fail_os(err, "look at", volume->host_path);
+    }
+    bool is_folder = S_ISDIR(source.st_mode);
+    int r = 0;
+    if (stat(volume->mount_path, &target) < 0) {
+        r = make_target(view, volume->mount_path, is_folder, err);
+    } else if (S_ISDIR(target.st_mode) != is_folder) {
+        r = muster_fail(err, MUSTER_EOS, "mountPath %s is a %s, but %s is a %s", volume->mount_path,
+                        is_folder ? "file" : "folder", volume->host_path,
+                        is_folder ? "folder" : "file");
+    }
+    r = r < 0 ? r : bind_fd(view->sources[index], "", volume->mount_path, err);
+    if (r == 0 && volume->read_only) {
+        r = make_read_only(volume->mount_path, err);
+    }
+    view->bound[view->bound_count++] = volume->mount_path;
+    return r < 0 ? muster_wrap(err, "volume %s", volume->name) : 0;
+}
+
+/* Outer ones first, as they would cover the inner ones. */
+static int mount_volumes(struct view *view, struct muster_err *err)
+{
+    bool done[PROCESS_MOUNTS_MAX] = {false};
+    int r = 0;
+    for (size_t round = 0; round < view->plan->count && r == 0; round++) {
+        size_t best = SIZE_MAX;
+        for (size_t i = 0; i < view->plan->count; i++) {
+            const struct process_mount *mounts = view->plan->mounts;
+            if (!done[i] && (best == SIZE_MAX ||
+                             strlen(mounts[i].mount_path) < strlen(mounts[best].mount_path))) {
+                best = i;
+            }
+        }
+        done[best] = true;
+        r = mount_volume(view, best, err);
+    }
+    return r;
+}
+
+int mounts_enter(const struct mounts_plan *plan, bool *ret_proc, struct muster_err *err)
+{
+    struct view view = {.plan = plan};
+    for (size_t i = 0; i < PROCESS_MOUNTS_MAX; i++) {
+        view.sources[i] = -1;
+    }
+    if (unshare(CLONE_NEWNS) < 0) {
+        return fail_os(err, "make a mount namespace for", "the container");
+    }
+    int r = detach_propagation(plan->staging, err);
+    *ret_proc = r == 0 && plan->new_proc &&
+                mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) == 0;
+    r = r < 0 ? r : open_sources(&view, err);
+    r = r < 0 ? r : mount_volumes(&view, err);
+    close_sources(&view);
+    return r;
+}
+
+int mounts_check_plain(const struct mounts_plan *plan, struct muster_err *err)
+{
+    for (size_t i = 0; i < plan->count; i++) {
+        const struct process_mount *volume = &plan->mounts[i];
+        if (volume->sub_path[0] || volume->read_only ||
+            strcmp(volume->host_path, volume->mount_path) != 0) {
+            return muster_fail(
+                err, MUSTER_EUNSUPPORTED,
+                "volume %s cannot be mounted at %s: this machine permits you no mount "
+                "namespace; run as root, or permit unprivileged user namespaces",
+                volume->name, volume->mount_path);
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,47 @@
+/* What the tests with real processes share: a temporary job folder, a job in it, and a loop that is
+ * run until something is true. Tests only.
+ */
+#pragma once
+
+#include "process/process.h"
+
+#include <stdbool.h>
+
+enum { TEST_EVENTS_MAX = 4096, TEST_WAIT_MS = 30000 };
+
+/* One line per event: "started a/c/0", "exited a/c/0 code=0 oom=0 Completed", "ready", … */
+struct test_job {
+    uv_loop_t loop;
+    char folder[256];
+    struct process_job *job;
+    char *lines[TEST_EVENTS_MAX];
+    size_t count;
+    const char *isolation;
+    bool network_private;
+    char *runner;
+};
+
+void test_job_init(struct test_job *t);
+void test_job_done(struct test_job *t); /* ends what runs, removes the folder */
+void test_job_open(struct test_job *t);
+void test_job_close(struct test_job *t);
+
+/* spec: JSON with ' for " and ` for '. Environment PATH and cwd "/" are added when missing. */
+void test_job_start(struct test_job *t, const char *id, const char *spec);
+
+/* Runs the loop until such a line is there (a prefix of one); fails after TEST_WAIT_MS. Returns the
+ * line. */
+const char *test_job_await(struct test_job *t, const char *line);
+bool test_job_has(const struct test_job *t, const char *line);
+size_t test_job_times(const struct test_job *t, const char *line);
+void test_job_forget(struct test_job *t);
+/* The whole log of an attempt's container ("a/c"). The caller frees. */
+char *test_job_log(struct test_job *t, const char *container);
+/* Until the log begins with the text. */
+void test_job_await_log(struct test_job *t, const char *container, const char *text);
+/* Waits until the condition holds; false after TEST_WAIT_MS. The loop runs meanwhile. */
+bool test_wait(struct test_job *t, bool (*condition)(void *data), void *data);
+/* The pid of the supervisor, from the ready event's record; 0 when none holds the lock. */
+int test_supervisor_pid(const struct test_job *t, const char *id);
+/* How many living processes or zombies have `mark` ("NAME=value") in their environment. */
+int test_marked_processes(const char *mark);
