@@ -1,6 +1,8 @@
 /* See doc.h. */
 #include "base/doc.h"
 
+#include "base/buf.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,12 +132,30 @@ int doc_parse(const char *text, size_t length, json_t **ret, struct muster_err *
     return 0;
 }
 
+static int append(const char *bytes, size_t count, void *out)
+{
+    buf_add(out, bytes, count);
+    return buf_failed(out) ? -1 : 0;
+}
+
+/* Not json_dumps: where memory is short it may leave out a quote after a key and still succeed
+ * (jansson 2.14). The buffer remembers what could not be added. */
+static char *print(const json_t *doc, size_t flags)
+{
+    struct buf text;
+    buf_init(&text, SIZE_MAX / 4);
+    int failed = json_dump_callback(doc, append, &text, flags);
+    char *result = failed ? NULL : buf_steal(&text);
+    buf_done(&text);
+    return result;
+}
+
 char *doc_print(const json_t *doc)
 {
-    return json_dumps(doc, FLAGS_PRINT);
+    return print(doc, FLAGS_PRINT);
 }
 
 char *doc_print_pretty(const json_t *doc)
 {
-    return json_dumps(doc, JSON_INDENT(4) | JSON_ENCODE_ANY);
+    return print(doc, JSON_INDENT(4) | JSON_ENCODE_ANY);
 }

@@ -182,10 +182,18 @@ static bool is_path(const char *key)
     return strlen(key) < 128 && *key != '.' && !strstr(key, "..") && key[strlen(key) - 1] != '.';
 }
 
+static int refuse_field(const char *text, struct muster_err *err)
+{
+    return muster_fail(err, MUSTER_EINVAL,
+                       "a field selector knows only field=value and field!=value, not \"%.100s\"",
+                       text);
+}
+
 int selector_parse_fields(const char *text, struct selector *ret, struct muster_err *err)
 {
-    struct selector s;
-    int r = parse(text, &s, err);
+    struct selector s = {0};
+    bool sets = text && strpbrk(text, "()");
+    int r = sets ? refuse_field(text, err) : parse(text, &s, err);
     if (r < 0) {
         return r;
     }
