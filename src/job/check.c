@@ -17,9 +17,9 @@ static const struct kind {
     void (*check)(struct check *c, const json_t *object);
 } kinds[] = {
     {"PyTorchJob", "kubeflow.org/v1", SCHEMA_job, SCHEMA_LABEL_1035, check_job_spec},
-    {"ConfigMap", "v1", SCHEMA_config_map, SCHEMA_SUBDOMAIN, NULL},
-    {"Secret", "v1", SCHEMA_secret, SCHEMA_SUBDOMAIN, NULL},
-    {"PersistentVolumeClaim", "v1", SCHEMA_claim, SCHEMA_SUBDOMAIN, NULL},
+    {"ConfigMap", "v1", SCHEMA_config_map, SCHEMA_SUBDOMAIN, check_config_map},
+    {"Secret", "v1", SCHEMA_secret, SCHEMA_SUBDOMAIN, check_secret},
+    {"PersistentVolumeClaim", "v1", SCHEMA_claim, SCHEMA_SUBDOMAIN, check_claim},
     {"Namespace", "v1", SCHEMA_namespace, SCHEMA_LABEL, NULL},
 };
 
@@ -54,6 +54,23 @@ static void check_name(struct check *c, const json_t *object, const struct kind 
         job_text_mend(kind->name_form, text, mended, sizeof mended);
         snprintf(hint, sizeof hint, "did you mean \"%s\"?", mended);
         check_say(c, JOB_ERROR, "name", *mended ? hint : NULL, "\"%.80s\" %s", text, fault);
+    }
+    check_leave(c, mark);
+}
+
+/* Label values are selected by, which is why they have a form; annotations have none. */
+static void check_labels(struct check *c, const json_t *object)
+{
+    const char *key;
+    json_t *value;
+    size_t mark = check_enter(c, "metadata");
+    check_enter(c, "labels");
+    json_object_foreach (doc_at(object, "metadata.labels"), key, value) {
+        const char *text = json_string_value(value);
+        const char *fault = text ? job_text_fault(SCHEMA_LABEL_VALUE, text) : NULL;
+        if (fault) {
+            check_say(c, JOB_ERROR, key, NULL, "\"%.70s\" %s", text, fault);
+        }
     }
     check_leave(c, mark);
 }
@@ -102,6 +119,7 @@ void check_object(struct check *c, const json_t *object)
         return;
     }
     check_name(c, object, kind);
+    check_labels(c, object);
     if (kind->check) {
         kind->check(c, object);
     }

@@ -49,6 +49,36 @@ static bool set_by_operator(const char *name)
     return false;
 }
 
+/* Fields of a pod that a variable may hold (Kubernetes, "Downward API"). */
+static bool known_field(const char *path)
+{
+    static const char *const paths[] = {
+        "metadata.name",           "metadata.namespace", "metadata.uid",   "spec.nodeName",
+        "spec.serviceAccountName", "status.hostIP",      "status.hostIPs", "status.podIP",
+        "status.podIPs",
+    };
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        if (strcmp(path, paths[i]) == 0) {
+            return true;
+        }
+    }
+    return strncmp(path, "metadata.labels['", 17) == 0 ||
+           strncmp(path, "metadata.annotations['", 22) == 0;
+}
+
+static void check_field_ref(struct check *c, const json_t *source)
+{
+    const char *path = doc_text(source, "fieldRef.fieldPath", "");
+    if (*path && !known_field(path)) {
+        size_t mark = check_enter(c, "valueFrom");
+        check_enter(c, "fieldRef");
+        check_say(c, JOB_ERROR, "fieldPath",
+                  "such as metadata.name, metadata.labels['KEY'] or status.podIP",
+                  "\"%.60s\" is no field that a variable may hold", path);
+        check_leave(c, mark);
+    }
+}
+
 static void check_variable(struct check *c, const json_t *variable)
 {
     const char *name = name_of(variable);
@@ -57,6 +87,7 @@ static void check_variable(struct check *c, const json_t *variable)
         check_say(c, JOB_WARNING, "name", "remove it",
                   "the operator sets %s as well, and its value wins", name);
     }
+    check_field_ref(c, source);
     if (source && doc_at(variable, "value") && *doc_text(variable, "value", "")) {
         check_say(c, JOB_ERROR, "valueFrom", NULL, "must not be used with value");
     }
@@ -175,24 +206,36 @@ static void check_volume(struct check *c, const json_t *volume)
     }
 }
 
+/* The names of claim templates are volumes' names. */
+static void check_claim_templates(struct check *c, const json_t *replica_spec, json_t *names)
+{
+    size_t top = check_enter(c, "volumeClaimTemplates");
+    size_t index;
+    json_t *item;
+    json_array_foreach (doc_at(replica_spec, "volumeClaimTemplates"), index, item) {
+        const char *name = doc_text(item, "metadata.name", "");
+        size_t mark = check_enter_index(c, index);
+        check_claim(c, item);
+        check_enter(c, "metadata");
+        if (json_object_get(names, name)) {
+            check_say(c, JOB_ERROR, "name", NULL, "\"%.60s\" is there twice", name);
+        } else if (*name) {
+            json_object_set_new(names, name, json_true());
+        } else if (doc_at(item, "metadata")) {
+            check_say(c, JOB_ERROR, "name", NULL, "is missing");
+        }
+        check_leave(c, mark);
+    }
+    check_leave(c, top);
+}
+
 /* Names of the pod's volumes, those made of claim templates among them; a new reference. */
 static json_t *check_volumes(struct check *c, const json_t *replica_spec)
 {
     json_t *names = json_object();
     size_t index;
     json_t *item;
-    json_array_foreach (doc_at(replica_spec, "volumeClaimTemplates"), index, item) {
-        const char *name = doc_text(item, "metadata.name", "");
-        if (!*name || json_object_get(names, name)) {
-            size_t mark = check_enter(c, "volumeClaimTemplates");
-            check_enter_index(c, index);
-            check_enter(c, "metadata");
-            check_say(c, JOB_ERROR, "name", NULL, *name ? "is there twice" : "is missing");
-            check_leave(c, mark);
-        } else {
-            json_object_set_new(names, name, json_true());
-        }
-    }
+    check_claim_templates(c, replica_spec, names);
     const json_t *volumes = doc_at(replica_spec, "template.spec.volumes");
     size_t top = check_enter(c, "template");
     check_enter(c, "spec");

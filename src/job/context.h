@@ -45,3 +45,11 @@ void check_walk(struct check *c, const json_t *object, enum schema_type type);
 /* What the schema cannot say about a job (check_job.c) and a pod template (check_pod.c). */
 void check_job_spec(struct check *c, const json_t *object);
 void check_pod_template(struct check *c, const json_t *replica_spec);
+
+/* The same for the other kinds (check_other.c). */
+void check_config_map(struct check *c, const json_t *object);
+void check_secret(struct check *c, const json_t *object);
+void check_claim(struct check *c, const json_t *object);
+
+/* Is `word` one of those in `words`, which blanks separate? */
+bool check_word_in(const char *word, const char *words);

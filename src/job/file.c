@@ -5,6 +5,7 @@
 #include "job/context.h"
 #include "job/indent.h"
 #include "job/layout.h"
+#include "job/references.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -86,7 +87,9 @@ static int read_objects(struct job_file *file, size_t misplaced, struct job_prob
     bool broken = stream->fault_count > 0 && stream->faults[stream->fault_count - 1].fatal;
     struct job_problems before = {.list = problems->list, .count = misplaced};
     file->objects = calloc(stream->document_count + 1, sizeof(json_t *));
-    if (!file->objects) {
+    muster_auto(free) const struct yaml_document **sources =
+        calloc(stream->document_count + 1, sizeof *sources);
+    if (!file->objects || !sources) {
         return MUSTER_ENOMEM;
     }
     for (size_t i = 0; i < stream->document_count; i++) {
@@ -102,7 +105,11 @@ static int read_objects(struct job_file *file, size_t misplaced, struct job_prob
             }
             check_document(stream, i, broken && i + 1 == stream->document_count, problems);
         }
+        sources[file->object_count] = document;
         file->objects[file->object_count++] = document->doc;
+    }
+    if (problems->errors == 0) {
+        job_references_check(file->objects, sources, file->object_count, problems);
     }
     return 0;
 }

@@ -60,6 +60,24 @@ static const char *subdomain_fault(const char *text)
     return NULL;
 }
 
+static const char *label_value_fault(const char *text)
+{
+    size_t length = strnlen(text, LABEL_BYTES_MAX + 1);
+    if (length == 0) {
+        return NULL;
+    }
+    if (length > LABEL_BYTES_MAX) {
+        return "must have 63 characters at most";
+    }
+    if (!only(text, LOWER UPPER DIGITS "-_.")) {
+        return "must be made of letters, digits, '-', '_' and '.'";
+    }
+    if (one_of(text[0], "-_.") || one_of(text[length - 1], "-_.")) {
+        return "must start and end with a letter or digit";
+    }
+    return NULL;
+}
+
 /* Since Kubernetes 1.34 any printable ASCII but '=' will do. */
 static const char *env_name_fault(const char *text)
 {
@@ -105,6 +123,7 @@ const char *job_text_fault(enum schema_form form, const char *text)
     case SCHEMA_LABEL: return label_fault(text);
     case SCHEMA_LABEL_1035: return label_1035_fault(text);
     case SCHEMA_SUBDOMAIN: return subdomain_fault(text);
+    case SCHEMA_LABEL_VALUE: return label_value_fault(text);
     case SCHEMA_ENV_NAME: return env_name_fault(text);
     case SCHEMA_PORT_NAME: return port_name_fault(text);
     case SCHEMA_ABSOLUTE: return *text == '/' ? NULL : "must start with '/'";

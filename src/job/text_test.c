@@ -44,6 +44,10 @@ static void forms_accept_and_refuse(void **state)
         {SCHEMA_PROCESSES, "2x", false},
         {SCHEMA_PROCESSES, "99999999", false},
         {SCHEMA_NOT_EMPTY, "", false},
+        {SCHEMA_LABEL_VALUE, "", true},
+        {SCHEMA_LABEL_VALUE, "A_b.c-1", true},
+        {SCHEMA_LABEL_VALUE, "a b", false},
+        {SCHEMA_LABEL_VALUE, "-a", false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         if ((job_text_fault(cases[i].form, cases[i].text) == NULL) != cases[i].good) {

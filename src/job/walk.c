@@ -74,7 +74,7 @@ static void wrong_type(struct check *c, const json_t *value, const char *must, c
     check_say(c, JOB_ERROR, NULL, hint, "must be %s, not %s", must, type_name(value));
 }
 
-static bool word_in(const char *word, const char *words)
+bool check_word_in(const char *word, const char *words)
 {
     size_t length = strlen(word);
     for (const char *at = words; *at;) {
@@ -113,7 +113,7 @@ static void walk_text(struct check *c, const json_t *value, const struct schema_
         return;
     }
     if (field->form == SCHEMA_WORDS) {
-        if (!word_in(text, field->words)) {
+        if (!check_word_in(text, field->words)) {
             bool near = same_but_case(text, field->words, hint, sizeof hint);
             check_say(c, JOB_ERROR, NULL, near ? hint : NULL, "\"%.60s\" is none of: %s", text,
                       field->words);
