@@ -13,7 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NOTES_BYTES_MAX = 64 << 10, DRAIN_MS = 5000, SELECTOR_BYTES = 256 };
+enum {
+    NOTES_BYTES_MAX = 64 << 10,
+    SELECTOR_BYTES = 256,
+    TICK_MS = 250,
+    DRAIN_MS = 5000,    /* for logs to end after the last pod */
+    WORKERS_MS = 30000, /* for workers to end by themselves after a succeeded Master */
+};
 
 static const int ending_signals[] = {SIGINT, SIGTERM, SIGHUP};
 
@@ -123,9 +129,16 @@ static void on_signal(uv_signal_t *handle, int number)
     }
 }
 
+static void on_tick(uv_timer_t *timer)
+{
+    (void)timer; /* the loop turns, and what waits for a time is looked at */
+}
+
 void follow_init(struct follow *follow, struct cli *cli, struct screen *screen, bool quiet)
 {
     *follow = (struct follow){.cli = cli, .screen = screen, .quiet = quiet};
+    uv_timer_init(&cli->loop, &follow->tick);
+    uv_timer_start(&follow->tick, on_tick, TICK_MS, TICK_MS);
     for (size_t i = 0; i < sizeof ending_signals / sizeof ending_signals[0]; i++) {
         uv_signal_init(&cli->loop, &follow->signals[i]);
         follow->signals[i].data = follow;
@@ -175,10 +188,33 @@ int follow_add(struct follow *follow, const json_t *job, bool several)
     return start_watches(j);
 }
 
-/* Logs that do not end soon after the job are left: workers may outlive a succeeded Master. */
+static bool pods_ended(const struct followed_job *j)
+{
+    const char *name;
+    json_t *pod;
+    json_object_foreach (j->pods, name, pod) {
+        const char *phase = doc_text(pod, "status.phase", "");
+        bool ended = strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0;
+        if (!ended && !doc_at(pod, "metadata.deletionTimestamp")) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A job has succeeded when its Master has; its workers are about to end as well and may still have
+ * something to say. Of a failed job nobody waits for the rest: the end of the lease ends it. */
 static bool is_done(const struct followed_job *j)
 {
-    return j->over && (podlogs_idle(j->logs) || cli_now_ms() - j->over_ms > DRAIN_MS);
+    if (!j->over) {
+        return false;
+    }
+    int64_t since_ms = cli_now_ms() - j->over_ms;
+    bool succeeded = verdict_of(j->object, NULL, j->deleted).end == VERDICT_SUCCEEDED;
+    if (succeeded && !pods_ended(j) && since_ms < WORKERS_MS) {
+        return false;
+    }
+    return podlogs_idle(j->logs) || since_ms > DRAIN_MS;
 }
 
 static bool all_done(const struct follow *f)
@@ -229,6 +265,7 @@ void follow_run(struct follow *follow)
 
 void follow_done(struct follow *follow)
 {
+    uv_close((uv_handle_t *)&follow->tick, NULL);
     for (int i = 0; i < follow->open_signals; i++) {
         uv_close((uv_handle_t *)&follow->signals[i], NULL);
     }
@@ -243,7 +280,7 @@ void follow_done(struct follow *follow)
         free(j->name);
         free(j->namespace);
     }
-    uv_run(&follow->cli->loop, UV_RUN_NOWAIT); /* the signal handles live in *follow */
+    uv_run(&follow->cli->loop, UV_RUN_NOWAIT); /* the handles live in *follow */
 }
 
 json_t *follow_pods(const struct followed_job *job)

@@ -33,6 +33,7 @@ struct follow {
     bool quiet;
     struct followed_job jobs[FOLLOW_JOBS_MAX];
     size_t job_count;
+    uv_timer_t tick;
     uv_signal_t signals[3];
     int open_signals;
     int signal;  /* the first that asked us to end, 0: none */

@@ -66,6 +66,38 @@ int leases_stop_job(struct store *store, const json_t *job, const char *why, str
     return store_update(store, "pytorchjobs", changed, STORE_BUT_STATUS, NULL, err);
 }
 
+/* A finished job may have left ranks running (cleanPodPolicy None); with the lease they go too. */
+static void delete_live_pods(struct store *store, const json_t *job)
+{
+    struct store_page page = {0};
+    const struct store_query query = {.resource = "pods",
+                                      .namespace = doc_text(job, "metadata.namespace", ""),
+                                      .owner_uid = doc_text(job, "metadata.uid", "")};
+    if (store_list(store, &query, &page, NULL) < 0) {
+        return;
+    }
+    size_t i;
+    json_t *pod;
+    json_array_foreach (page.items, i, pod) {
+        const char *phase = doc_text(pod, "status.phase", "");
+        if (strcmp(phase, "Succeeded") != 0 && strcmp(phase, "Failed") != 0) {
+            const struct store_key key = {"pods", query.namespace,
+                                          doc_text(pod, "metadata.name", "")};
+            (void)store_delete(store, key, NULL, NULL, NULL); /* gone already is as good */
+        }
+    }
+    store_page_done(&page);
+}
+
+static int end_job(struct store *store, const json_t *job, const char *why, struct muster_err *err)
+{
+    if (jobs_is_finished(job)) {
+        delete_live_pods(store, job);
+        return 0;
+    }
+    return leases_stop_job(store, job, why, err);
+}
+
 /* Ends every job whose lease is `id`, or with NULL every job whose lease nobody holds. */
 static void end_jobs(struct leases *leases, const char *id, const char *why)
 {
@@ -81,7 +113,7 @@ static void end_jobs(struct leases *leases, const char *id, const char *why)
     json_array_foreach (page.items, i, job) {
         const char *held = jobs_note(job, JOB_NOTE_LEASE);
         bool ends = held && (id ? strcmp(held, id) == 0 : !leases_is_open(leases, held));
-        if (ends && leases_stop_job(leases->store, job, why, &err) < 0) {
+        if (ends && end_job(leases->store, job, why, &err) < 0) {
             log_event(LOG_ERROR, "lease.stop", "%s: %s", doc_text(job, "metadata.name", "?"),
                       err.text);
         }
