@@ -90,6 +90,16 @@ bool pod_init_done(const struct pod *pod);
 /* Is the condition true now, as opposed to when the status was last made? */
 bool pod_condition_now(const struct pod *pod, enum pod_condition condition);
 
+/* What is known changes; nothing is decided. */
+void pod_take(struct pod *pod, const struct pod_event *event);
+
+/* From now on nothing is restarted, and what runs has `grace_ms` to end. A later order may only
+ * shorten that. */
+void pod_end(struct pod *pod, int64_t at_unix_ms, int64_t grace_ms);
+
+/* How long to wait after so many crashes in a row. */
+int64_t pod_backoff_ms(int crashes);
+
 /* What a former agent's status said, so that the records can be laid over it. */
 void pod_recall(struct pod *pod);
 

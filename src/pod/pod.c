@@ -1,45 +1,15 @@
-/* The machine. An event is taken in (what is known changes), then the pod is moved on (what to do
- * follows from what is known). See pod.h. */
+/* The machine. An event is taken in (events.c), then the pod is moved on: what to do follows from
+ * what is known. See pod.h. */
 #include "base/doc.h"
-#include "base/stamp.h"
 #include "base/text.h"
 #include "pod/machine.h"
 
 #include <assert.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    /* The kubelet's back-off: the first restart comes at once, then 10 s doubled up to 300 s; who
-     * ran for 600 s starts again from the beginning. */
-    BACKOFF_FIRST_MS = 10000,
-    BACKOFF_MAX_MS = 300000,
-    BACKOFF_RESET_MS = 600000,
-    GRACE_DEFAULT_S = 30,
-    EXIT_KILLED = 137,
-};
-
-typedef void take_fn(struct pod *pod, struct container *c, const struct pod_event *event);
-
-static take_fn take_nothing, take_scheduled, take_unschedulable, take_started, take_exited,
-    take_start_failed, take_delete, take_adopted, take_lost;
-
-static const struct {
-    take_fn *take;
-    bool of_container;
-} events[] = {
-    [POD_TICK] = {take_nothing, false},
-    [POD_SCHEDULED] = {take_scheduled, false},
-    [POD_UNSCHEDULABLE] = {take_unschedulable, false},
-    [POD_STARTED] = {take_started, true},
-    [POD_EXITED] = {take_exited, true},
-    [POD_DELETE] = {take_delete, false},
-    [POD_START_FAILED] = {take_start_failed, true},
-    [POD_ADOPTED] = {take_adopted, false},
-    [POD_LOST] = {take_lost, false},
-};
+enum { GRACE_DEFAULT_S = 30 };
 
 static int64_t seconds(const json_t *spec, const char *field, int64_t otherwise)
 {
@@ -175,180 +145,6 @@ bool pod_restarts(const struct pod *pod, const struct container *c, int code)
     return false;
 }
 
-static int64_t backoff_ms(int crashes)
-{
-    if (crashes <= 1) {
-        return 0;
-    }
-    int64_t delay = (int64_t)BACKOFF_FIRST_MS << (crashes - 2 < 5 ? crashes - 2 : 5);
-    return delay < BACKOFF_MAX_MS ? delay : BACKOFF_MAX_MS;
-}
-
-static int64_t when(const struct pod_event *event)
-{
-    return event->at_unix_ms ? event->at_unix_ms : event->now_unix_ms;
-}
-
-static void take_nothing(struct pod *pod, struct container *c, const struct pod_event *event)
-{
-    (void)pod;
-    (void)c;
-    (void)event;
-}
-
-static void schedule(struct pod *pod, int64_t at_unix_ms)
-{
-    if (!pod->scheduled) {
-        pod->scheduled = true;
-        pod->start_unix_ms = at_unix_ms;
-    }
-}
-
-static void take_scheduled(struct pod *pod, struct container *c, const struct pod_event *event)
-{
-    (void)c;
-    schedule(pod, event->now_unix_ms);
-    pod->held = false;
-}
-
-static void take_unschedulable(struct pod *pod, struct container *c, const struct pod_event *event)
-{
-    (void)c;
-    text_copy(pod->waits_for, sizeof pod->waits_for, event->message);
-}
-
-static void take_adopted(struct pod *pod, struct container *c, const struct pod_event *event)
-{
-    (void)c;
-    (void)event;
-    pod->held = false;
-    for (size_t i = 0; i < pod->count; i++) {
-        struct container *each = &pod->containers[i];
-        if (each->state == CONTAINER_STARTING) {
-            each->state = CONTAINER_WAITING; /* no record: it never started */
-        }
-    }
-}
-
-/* Makes `attempt` the current one; false when it is an old one, whose news change nothing. */
-static bool reach(struct container *c, int attempt)
-{
-    bool old = attempt < c->attempt ||
-               (attempt == c->attempt && (c->crashed || c->state == CONTAINER_TERMINATED));
-    if (old) {
-        return false;
-    }
-    if (attempt > c->attempt) {
-        if (c->state == CONTAINER_TERMINATED) {
-            c->last = c->end;
-        }
-        c->end = (struct container_end){0};
-        c->attempt = attempt;
-        c->state = CONTAINER_STARTING;
-    }
-    c->crashed = false;
-    return true;
-}
-
-static void take_started(struct pod *pod, struct container *c, const struct pod_event *event)
-{
-    if (!reach(c, event->attempt) || c->state == CONTAINER_RUNNING) {
-        return;
-    }
-    schedule(pod, when(event));
-    c->state = CONTAINER_RUNNING;
-    c->started_unix_ms = when(event);
-    c->reason[0] = '\0';
-    c->message[0] = '\0';
-    c->start_retries = 0;
-}
-
-static void end_attempt(struct container *c, const struct pod_event *event, int code,
-                        const char *reason, const char *message)
-{
-    if (c->state != CONTAINER_RUNNING) {
-        c->started_unix_ms = when(event);
-    }
-    c->state = CONTAINER_TERMINATED;
-    c->reason[0] = '\0';
-    c->message[0] = '\0';
-    c->end = (struct container_end){.known = true,
-                                    .attempt = c->attempt,
-                                    .code = code,
-                                    .started_unix_ms = c->started_unix_ms,
-                                    .finished_unix_ms = when(event)};
-    text_copy(c->end.reason, sizeof c->end.reason, reason);
-    text_copy(c->end.message, sizeof c->end.message, message);
-    bool rested = c->end.finished_unix_ms - c->end.started_unix_ms >= BACKOFF_RESET_MS;
-    c->crashes = rested ? 1 : c->crashes + (c->crashes < INT32_MAX);
-}
-
-static void take_exited(struct pod *pod, struct container *c, const struct pod_event *event)
-{
-    if (!reach(c, event->attempt)) {
-        return;
-    }
-    schedule(pod, when(event));
-    const char *reason = event->code == 0 ? "Completed" : "Error";
-    end_attempt(c, event, event->code, event->oom ? "OOMKilled" : reason, event->message);
-}
-
-static void take_start_failed(struct pod *pod, struct container *c, const struct pod_event *event)
-{
-    if (!reach(c, event->attempt) || c->state == CONTAINER_RUNNING) {
-        return;
-    }
-    schedule(pod, when(event));
-    if (event->code > 0) {
-        end_attempt(c, event, event->code, event->reason ? event->reason : "StartError",
-                    event->message);
-        return;
-    }
-    c->state = CONTAINER_WAITING;
-    c->start_retries += c->start_retries < INT32_MAX;
-    c->not_before_unix_ms = event->now_unix_ms + backoff_ms(c->start_retries + 1);
-    text_copy(c->reason, sizeof c->reason, event->reason);
-    text_copy(c->message, sizeof c->message, event->message);
-}
-
-/* From now on nothing is restarted, and what runs has `grace_ms` to end. A later order may only
- * shorten that. */
-static void end_pod(struct pod *pod, int64_t at_unix_ms, int64_t grace_ms)
-{
-    int64_t kill_at = at_unix_ms + grace_ms;
-    if (!pod->ending || kill_at < pod->kill_at_unix_ms) {
-        pod->kill_at_unix_ms = kill_at;
-    }
-    pod->ending = true;
-}
-
-static void take_delete(struct pod *pod, struct container *c, const struct pod_event *event)
-{
-    (void)c;
-    bool own = event->grace_s < 0;
-    int64_t grace_s = event->grace_s < INT32_MAX ? event->grace_s : INT32_MAX;
-    pod->deleting = true;
-    pod->held = pod->held && pod->scheduled; /* without a place there are no records */
-    end_pod(pod, when(event), own ? pod->grace_ms : grace_s * 1000);
-}
-
-static void take_lost(struct pod *pod, struct container *c, const struct pod_event *event)
-{
-    (void)c;
-    pod->held = false;
-    for (size_t i = 0; i < pod->count; i++) {
-        if (pod_is_live(&pod->containers[i])) {
-            end_attempt(&pod->containers[i], event, EXIT_KILLED, "ContainerStatusUnknown",
-                        "The container could not be located when the pod was terminated");
-        }
-    }
-    if (!pod_is_finished(pod)) {
-        text_copy(pod->reason, sizeof pod->reason, event->reason ? event->reason : "NodeLost");
-        text_copy(pod->message, sizeof pod->message, event->message);
-    }
-    end_pod(pod, event->now_unix_ms, 0);
-}
-
 static void emit(struct pod_effects *fx, struct pod_effect effect)
 {
     assert(fx->count < POD_EFFECTS_MAX);
@@ -374,7 +170,7 @@ static void settle(struct pod *pod, struct container *c)
         c->last = c->end;
         c->crashed = true;
         c->state = CONTAINER_WAITING;
-        c->not_before_unix_ms = c->end.finished_unix_ms + backoff_ms(c->crashes);
+        c->not_before_unix_ms = c->end.finished_unix_ms + pod_backoff_ms(c->crashes);
     }
 }
 
@@ -454,7 +250,7 @@ static int64_t check_deadline(struct pod *pod, int64_t now)
     text_copy(pod->reason, sizeof pod->reason, "DeadlineExceeded");
     text_copy(pod->message, sizeof pod->message,
               "Pod was active on the node longer than the specified deadline");
-    end_pod(pod, now, pod->grace_ms);
+    pod_end(pod, now, pod->grace_ms);
     return INT64_MAX;
 }
 
@@ -483,15 +279,9 @@ static void turn_conditions(struct pod *pod, int64_t now)
 
 void pod_step(struct pod *pod, const struct pod_event *event, struct pod_effects *ret_effects)
 {
-    assert(event->kind < sizeof events / sizeof events[0]);
     *ret_effects = (struct pod_effects){.count = 0};
-    struct container *c = NULL;
-    if (events[event->kind].of_container) {
-        assert(event->container < pod->count);
-        c = &pod->containers[event->container];
-    }
     json_t *before = pod_status(pod);
-    events[event->kind].take(pod, c, event);
+    pod_take(pod, event);
     int64_t wake = pod->held ? INT64_MAX : move_on(pod, event->now_unix_ms, ret_effects);
     turn_conditions(pod, event->now_unix_ms);
     json_t *after = pod_status(pod);
