@@ -1,5 +1,5 @@
-/* Single steps: a view in, the trace of the effects out. Whole lives are in test/simulation. Names in
- * comments are upstream's tests whose facts are held here. */
+/* Single steps: a view in, the trace of the effects out. Whole lives are in test/simulation. Names
+ * in comments are upstream's tests whose facts are held here. */
 #include "base/stamp.h"
 #include "control/fixture.h"
 #include "control/objects.h"
@@ -20,10 +20,8 @@ struct scene {
 
 static void open_scene(struct scene *s, json_t *job)
 {
-    *s = (struct scene){.job = job,
-                        .pods = json_array(),
-                        .services = json_array(),
-                        .claims = json_array()};
+    *s = (struct scene){
+        .job = job, .pods = json_array(), .services = json_array(), .claims = json_array()};
     buf_init(&s->trace, 1 << 20);
 }
 
@@ -99,9 +97,9 @@ static json_t *add_pod(struct scene *s, const char *role, int index, const char 
 
 static void set_ended(json_t *pod, int code, const char *reason, const char *at)
 {
-    json_t *list = json_pack("[{s:s, s:i, s:{s:{s:i, s:s, s:s}}}]", "name", "pytorch",
-                             "restartCount", 0, "state", "terminated", "exitCode", code, "reason",
-                             reason, "finishedAt", at);
+    json_t *list =
+        json_pack("[{s:s, s:i, s:{s:{s:i, s:s, s:s}}}]", "name", "pytorch", "restartCount", 0,
+                  "state", "terminated", "exitCode", code, "reason", reason, "finishedAt", at);
     assert_int_equal(doc_set(pod, "status.containerStatuses", list), 0);
 }
 
@@ -127,17 +125,17 @@ static void the_first_step_makes_everything_in_order(void **state)
     struct scene s;
     open_scene(&s, make_job(true, 1, "OnFailure", "{'activeDeadlineSeconds': 60}"));
     step(&s);
-    assert_string_equal(
-        trace(&s), "status Created\n"
-                   "create pod mnist-master-0\n"
-                   "event Normal SuccessfulCreatePod: Created pod: mnist-master-0\n"
-                   "create service mnist-master-0\n"
-                   "event Normal SuccessfulCreateService: Created service: mnist-master-0\n"
-                   "create pod mnist-worker-0\n"
-                   "event Normal SuccessfulCreatePod: Created pod: mnist-worker-0\n"
-                   "create service mnist-worker-0\n"
-                   "event Normal SuccessfulCreateService: Created service: mnist-worker-0\n"
-                   "wake 60\n");
+    assert_string_equal(trace(&s),
+                        "status Created\n"
+                        "create pod mnist-master-0\n"
+                        "event Normal SuccessfulCreatePod: Created pod: mnist-master-0\n"
+                        "create service mnist-master-0\n"
+                        "event Normal SuccessfulCreateService: Created service: mnist-master-0\n"
+                        "create pod mnist-worker-0\n"
+                        "event Normal SuccessfulCreatePod: Created pod: mnist-worker-0\n"
+                        "create service mnist-worker-0\n"
+                        "event Normal SuccessfulCreateService: Created service: mnist-worker-0\n"
+                        "wake 60\n");
     assert_string_equal(doc_text(s.status, "startTime", ""), "2026-01-01T00:00:00Z");
     close_scene(&s);
 }
@@ -361,8 +359,8 @@ static void exit_codes(void **state)
     static const struct {
         int code;
         bool retried;
-    } table[] = {{1, false}, {2, false},  {3, false},  {126, false}, {127, false}, {128, true},
-                 {130, true}, {137, true}, {138, true}, {139, true}, {143, true},  {255, true}};
+    } table[] = {{1, false},  {2, false},  {3, false},  {126, false}, {127, false}, {128, true},
+                 {130, true}, {137, true}, {138, true}, {139, true},  {143, true},  {255, true}};
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         struct scene s;
         open_scene(&s, make_job(true, -1, "ExitCode", "{}"));
