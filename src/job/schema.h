@@ -30,6 +30,7 @@
     X(pod_spec, "PodSpec")                                                                         \
     X(container, "Container")                                                                      \
     X(port, "ContainerPort")                                                                       \
+    X(security, "SecurityContext")                                                                 \
     X(env, "EnvVar")                                                                               \
     X(env_source, "EnvVarSource")                                                                  \
     X(field_ref, "ObjectFieldSelector")                                                            \

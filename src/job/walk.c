@@ -261,13 +261,20 @@ static void walk_field(struct check *c, const json_t *value, const struct schema
 
 /* --- objects --- */
 
-static void say_support(struct check *c, const struct schema_field *field)
+/* A switch that is off, and an empty list or mapping, ask for nothing that could be left out. */
+static bool asks_for_nothing(const json_t *value)
+{
+    return json_is_false(value) || (json_is_array(value) && json_array_size(value) == 0) ||
+           (json_is_object(value) && json_object_size(value) == 0);
+}
+
+static void say_support(struct check *c, const json_t *value, const struct schema_field *field)
 {
     if (field->support == SCHEMA_REFUSED) {
         check_say(c, JOB_ERROR, NULL, NULL, "cannot be run on this machine: %s", field->says);
-    } else if (field->support == SCHEMA_WARNED) {
+    } else if (field->support == SCHEMA_WARNED && !asks_for_nothing(value)) {
         check_say(c, JOB_WARNING, NULL, NULL, "has no effect on this machine: %s", field->says);
-    } else if (c->problems->verbose) {
+    } else if (field->support == SCHEMA_HONOURED && c->problems->verbose) {
         check_say(c, JOB_NOTE, NULL, NULL, "%s", field->says);
     }
 }
@@ -318,7 +325,7 @@ void check_walk(struct check *c, const json_t *object, enum schema_type type)
         if (json_is_null(value)) {
             say_null(c, field);
         } else {
-            say_support(c, field);
+            say_support(c, value, field);
             walk_field(c, value, field);
         }
         c->depth--;
