@@ -3,13 +3,16 @@
 - MUSTER_BACKEND=muster: a script that says "gloo", or nothing, uses muster.
 - Backend "mpi", where this torch was built without MPI (PyPI's and Debian's always are), is served by muster; under
   mpirun rank and size come from OMPI_* or PMI_*.
-- ``monitored_barrier`` on torch 1.13, and ``irecv`` from any source on 2.x, which know gloo only.
+- ``monitored_barrier`` on torch 1.13, which knows gloo only.
+- ``async_op`` on torch 2.x: a Work that comes back through C++ has no is_completed, result or source; the group's own
+  has, and is returned instead.
 
 Everything else passes through untouched, gloo and nccl above all. `install` arranges for the wrapping without importing
 torch; `patch` does it to a torch that is there.
 """
 import os
 import sys
+import threading
 
 _TARGET = 'torch.distributed.distributed_c10d'
 
@@ -62,7 +65,7 @@ def patch(c10d=None):
     c10d._muster_patched = True
     wrappers = {'init_process_group': _init_process_group, 'new_group': _new_group}
     if hasattr(c10d.ProcessGroup, '_register_backend'):
-        wrappers['irecv'] = _irecv
+        wrappers.update((name, _handing) for name in _ASYNC if hasattr(c10d, name))
     else:
         wrappers['monitored_barrier'] = _monitored_barrier
     for name, make in wrappers.items():
@@ -191,12 +194,28 @@ def _monitored_barrier(c10d, original):
     return monitored_barrier
 
 
-def _irecv(c10d, original):
+# -- Works that come back through C++ ---------------------------------------------------------------------------------
+
+_ASYNC = ('all_reduce', 'broadcast', 'reduce', 'all_gather', 'all_gather_into_tensor', 'gather', 'scatter',
+          'reduce_scatter', 'reduce_scatter_tensor', 'all_to_all', 'all_to_all_single', 'barrier', 'isend', 'irecv')
+
+
+class _Hand(threading.local):
+    """Where a group of muster leaves the Work of the call that this thread is making."""
+    reaching = False
+    operation = None
+
+
+hand = _Hand()
+
+
+def _handing(c10d, original):
     @_wrapping(original)
-    def irecv(tensor, src=None, group=None, tag=0, group_src=None):
-        if src is not None or group_src is not None or c10d._rank_not_in_group(group) or not _is_muster(c10d, group):
-            return original(tensor, src, group, tag, group_src)
-        # A Work that comes through C++ has forgotten its source; the group's own has not.
-        ours = (group or c10d._get_default_group())._get_backend(tensor.device)
-        return ours.recv_from_anyone(tensor, tag)
-    return irecv
+    def collective(*args, **kwargs):
+        hand.reaching, hand.operation = True, None
+        try:
+            work = original(*args, **kwargs)
+            return work if work is None or hand.operation is None else hand.operation
+        finally:
+            hand.reaching, hand.operation = False, None
+    return collective

@@ -109,7 +109,12 @@ PyObject *native_raise(struct native_state *state, const struct muster_err *err)
         return NULL;
     }
     PyObject *type = find_class(state, muster_code_python(err->code));
-    PyObject *exception = PyObject_CallFunction(type ? type : state->error, "s", err->text);
+    /* Callers of torch look for the word. */
+    const char *suffix = err->code == MUSTER_ETIMEDOUT ? " (the timeout of the group)" : "";
+    PyObject *text = PyUnicode_FromFormat("%s%s", err->text, suffix);
+    PyObject *exception =
+        text ? PyObject_CallFunctionObjArgs(type ? type : state->error, text, NULL) : NULL;
+    Py_XDECREF(text);
     if (!exception) {
         return NULL;
     }

@@ -18,9 +18,9 @@ from muster import _muster
 from muster.torch import checks, meeting
 from muster.torch.tensors import (consecutive, dense, landing, moving, packed, reduce_op, reducing, same_type,
                                   unpack)
-from muster.torch.work import FUTURE, PYTHON, SYNC, WORKS_ARE_PYTHON, Operation, finished, stop_completion, wanted
+from muster.torch.work import SYNC, WORKS_ARE_PYTHON, Operation, finished, hand_over, stop_completion, wanted
 
-_live = weakref.WeakSet()
+_live = weakref.WeakSet() if WORKS_ARE_PYTHON else set()
 _owner_pid = os.getpid()
 
 
@@ -29,13 +29,13 @@ class Collectives:
 
     def _begin(self, store, rank, size, timeout):
         self._store, self._rank, self._size, self._timeout = store, rank, size, timeout
-        self._comm = meeting.make_comm(store, rank, size, timeout)
+        self._comm, self._meeting = meeting.make_comm(store, rank, size, timeout)
         self._run = self._comm.run
         self._sequence = 0  # calls so far
         self._moved = 0     # those of them that were no barrier
         self._monitored = 0
         self._checks = checks.attach(self)
-        _live.add(self)
+        _live.add(self)  # C++ holds a Backend without its Python half: it lives until shutdown
 
     # -- the one way down ----------------------------------------------------------------------------------------
 
@@ -56,7 +56,7 @@ class Collectives:
             return finished(mode, result, source)
         operation = Operation(keep, finish, result)
         operation.request = self._comm.start(operation, kind, *kind_args, *counts)
-        return operation.as_work() if mode is FUTURE else operation
+        return hand_over(mode, operation)
 
     def _move(self, mode, name, kind, source, target, count, result, finish=None, peer=0, tag=0, counts=()):
         """A call that only moves data. source or target may be None where a rank has none."""
@@ -297,10 +297,6 @@ class Collectives:
     def recv_anysource(self, tensors, tag=0):
         return self._receive(wanted(None), tensors[0], _muster.ANY_SOURCE, tag)
 
-    def recv_from_anyone(self, tensor, tag):
-        """As recv_anysource, with a Work that knows its source also on torch 2.x."""
-        return self._receive(PYTHON, tensor, _muster.ANY_SOURCE, tag)
-
     def _receive(self, mode, tensor, source, tag):
         target = landing(tensor)
         finish = None if target is tensor else lambda: tensor.detach().copy_(target)
@@ -317,15 +313,23 @@ class Collectives:
         operation = Operation((), None, ())
         operation.request = self._comm.start(operation, _muster.BARRIER, 0, 0, 0, 0, 0, 0, 0)
         if mode is not SYNC:
-            return operation.as_work() if mode is FUTURE else operation
+            return hand_over(mode, operation)
         operation.wait(limit)
         return finished(mode, ())
 
     def monitored_barrier(self, timeout=None, wait_all_ranks=False):
         limit = getattr(timeout, 'timeout', timeout)  # newer torch gives BarrierOptions
-        limit = self._timeout if limit is None or limit <= timedelta(0) else limit
+        if isinstance(limit, (int, float)):
+            limit = timedelta(seconds=limit)
+        limit = self._timeout if limit is None or limit < timedelta(0) else limit
         self._monitored += 1
-        meeting.monitored_barrier(self._store, self._rank, self._size, self._monitored, limit, wait_all_ranks)
+        prefix = f'{self._meeting}/monitored/{self._monitored}'
+        meeting.monitored_barrier(self._store, prefix, self._rank, self._size, limit, wait_all_ranks)
+
+    def _start_coalescing(self, *_):
+        """batch_isend_irecv: the calls in between are started as they come."""
+
+    _end_coalescing = _start_coalescing
 
     def _get_sequence_number_for_group(self):
         return self._sequence
@@ -341,6 +345,7 @@ class Collectives:
 
     def shutdown(self, *_):
         self._comm.close()
+        _live.discard(self)
 
     # Names that other versions of torch call these by.
     _allgather_base = all_gather_single

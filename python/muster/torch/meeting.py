@@ -1,5 +1,6 @@
 """How the processes of a group find each other: through the store that torch made for them."""
 import os
+import time
 from datetime import timedelta
 
 from muster import _muster
@@ -16,7 +17,10 @@ def _round(store, rank):
 
 
 def make_comm(store, rank, size, timeout):
-    """Waits until all ranks have come. `timeout` is a timedelta, and that of every later wait for a live peer."""
+    """(communicator, its name): waits until all ranks have come.
+
+    `timeout` is a timedelta, and that of every later wait for a live peer.
+    """
     name = _round(store, rank)
 
     def set_value(key, value):
@@ -28,43 +32,46 @@ def make_comm(store, rank, size, timeout):
         return bytes(store.get(key))
 
     timeout_ms = max(1, int(timeout / timedelta(milliseconds=1)))
-    return _muster.Comm(set_value, get_value, rank, size, timeout_ms, name)
+    return _muster.Comm(set_value, get_value, rank, size, timeout_ms, name), name
 
 
-def monitored_barrier(store, rank, size, round_number, timeout, wait_all_ranks):
+def monitored_barrier(store, prefix, rank, size, timeout, wait_all_ranks):
     """torch's monitored_barrier, through the store: it works, and names who is missing, whatever state the group is in.
 
     Rank 0 waits for each rank in turn and tells the others the outcome; its error names the first rank that did not
-    come, or with wait_all_ranks all of them.
+    come, or with wait_all_ranks all of them. The wording is gloo's.
     """
-    prefix = f'muster/monitored/{round_number}'
     store.set(f'{prefix}/{rank}', b'here')
     if rank == 0:
-        missing = _missing(store, prefix, size, timeout, wait_all_ranks)
-        store.set(f'{prefix}/outcome', ','.join(map(str, missing)).encode() or b'-')
-        if missing:
-            names = ', '.join(map(str, missing))
-            limit_ms = int(timeout / timedelta(milliseconds=1))
-            raise RuntimeError(f'[Rank 0]: {"Ranks" if len(missing) > 1 else "Rank"} {names} failed to pass '
-                               f'monitoredBarrier in {limit_ms} ms')
+        trouble = _missing(store, prefix, size, timeout, wait_all_ranks)
+        store.set(f'{prefix}/outcome', trouble or 'passed')
+        if trouble:
+            raise RuntimeError(f'[Rank 0]: {trouble} {int(timeout / timedelta(milliseconds=1))} ms')
         return
     try:
-        store.wait([f'{prefix}/outcome'], timeout * 2)
-        outcome = bytes(store.get(f'{prefix}/outcome'))
+        store.wait([f'{prefix}/outcome'], timeout * 2 + timedelta(seconds=1))
+        passed = bytes(store.get(f'{prefix}/outcome')) == b'passed'
     except Exception:
-        outcome = None
-    if outcome != b'-':
+        passed = False
+    if not passed:
         raise RuntimeError(f'[Rank {rank}]: Rank {rank} successfully reached monitoredBarrier, but received errors while '
                            f'waiting for send/recv from rank 0. Please check rank 0 logs for faulty rank.')
 
 
 def _missing(store, prefix, size, timeout, all_of_them):
+    """What rank 0 has to complain of, or None."""
     missing = []
+    deadline = time.monotonic() + timeout / timedelta(seconds=1)
     for peer in range(1, size):
+        left = deadline - time.monotonic()
+        if left <= 0 and not all_of_them:
+            return 'Rank 0 timed out in monitoredBarrier after'
         try:
-            store.wait([f'{prefix}/{peer}'], timedelta(milliseconds=1) if missing else timeout)
+            store.wait([f'{prefix}/{peer}'], timedelta(seconds=max(left, 0.001)))
         except Exception:
-            missing.append(peer)
+            missing.append(str(peer))
             if not all_of_them:
                 break
-    return missing
+    if not missing:
+        return None
+    return f'{"Ranks" if len(missing) > 1 else "Rank"} {", ".join(missing)} failed to pass monitoredBarrier in'

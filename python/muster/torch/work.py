@@ -2,8 +2,9 @@
 
 Three callers want three things. A caller that waits at once (``dist.all_reduce(x)``) gets the call run on its own
 thread: nothing is handed over, and Ctrl-C works. Python code that asked for ``async_op`` gets an Operation, whose
-``wait`` waits for the request itself. C++ code (DDP's reducer), and any code on torch 2.x, can only hold a C++ Work:
-one made from a Future, which the completion thread sets.
+``wait`` waits for the request itself; on torch 2.x, where every Work comes back through C++ and has forgotten most of
+what it could do, it is handed over beside it (redirect.hand). C++ code (DDP's reducer) gets a C++ Work made from a
+Future, which the completion thread sets.
 """
 import os
 import sys
@@ -15,6 +16,7 @@ from torch._C._distributed_c10d import _create_work_from_future
 from torch.futures import Future
 
 from muster import _muster
+from muster.redirect import hand
 
 SYNC, PYTHON, FUTURE = range(3)
 
@@ -27,18 +29,29 @@ _WAITING = frozenset(('send', 'recv'))
 def wanted(opts, depth=2):
     """What the caller of a collective will do with its Work.
 
-    Newer options say so (asyncOp). For older ones the calling frame of torch.distributed is asked, which costs
-    0.3 us and saves the hand-over to another thread; anybody else gets a Work to wait for.
+    Newer options say whether it waits at once (asyncOp). For older ones the calling frame of torch.distributed is
+    asked, which costs 0.3 us and saves the hand-over to another thread; anybody else gets a Work to wait for.
     """
     async_op = getattr(opts, 'asyncOp', None)
-    if async_op is not None:
-        return FUTURE if async_op else SYNC
-    frame = sys._getframe(depth)
-    if frame.f_globals is not _C10D:
-        return FUTURE
-    if frame.f_code.co_name in _WAITING or frame.f_locals.get('async_op') is False:
+    if async_op is False:
         return SYNC
-    return PYTHON if WORKS_ARE_PYTHON else FUTURE
+    if async_op is None:
+        frame = sys._getframe(depth)
+        if frame.f_globals is not _C10D:
+            return FUTURE
+        if frame.f_code.co_name in _WAITING or frame.f_locals.get('async_op') is False:
+            return SYNC
+    return PYTHON if WORKS_ARE_PYTHON or hand.reaching else FUTURE
+
+
+def hand_over(mode, operation):
+    """What to return for an operation that has been started."""
+    if mode is FUTURE:
+        return operation.as_work()
+    if WORKS_ARE_PYTHON:
+        return operation
+    hand.operation = operation
+    return DONE
 
 
 class Done:

@@ -1,0 +1,93 @@
+"""Real processes for the tests of muster.torch: ranks, each a python of its own with the package under test.
+
+Torch comes in two generations. The python that runs pytest is one; MUSTER_TORCH2_PYTHON may name a second.
+"""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+
+import pytest
+
+HERE = pathlib.Path(__file__).resolve().parent
+PACKAGE = pathlib.Path(os.environ.get('MUSTER_BUILD', HERE.parent.parent / 'build')) / 'python'
+STRAY = ('RANK', 'WORLD_SIZE', 'LOCAL_RANK', 'MASTER_ADDR', 'MASTER_PORT', 'MUSTER_BACKEND', 'MUSTER_CHECKS')
+
+
+def pythons():
+    return [sys.executable] + [p for p in [os.environ.get('MUSTER_TORCH2_PYTHON')] if p]
+
+
+def pytest_generate_tests(metafunc):
+    if 'python' in metafunc.fixturenames:
+        metafunc.parametrize('python', pythons(), ids=['torch', 'torch2'][:len(pythons())], scope='session')
+
+
+class Ranks:
+    """`size` processes of one script, which meet through a file."""
+
+    def __init__(self, python, script, size, *args, env=None, ranks=None):
+        self.folder = tempfile.TemporaryDirectory(prefix='muster-torch-')
+        base = {k: v for k, v in os.environ.items() if k not in STRAY}
+        base.update(PYTHONPATH=str(PACKAGE), OMP_NUM_THREADS='1', PYTHONWARNINGS='default',
+                    MEETING=f'file://{self.folder.name}/store', SCRATCH=self.folder.name, **(env or {}))
+        command = [python, str(HERE / 'workers' / script), *map(str, args)]
+        self.processes = [
+            subprocess.Popen(command, env=dict(base, RANK=str(rank), WORLD_SIZE=str(size)), text=True,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            for rank in (range(size) if ranks is None else ranks)]
+
+    def finish(self, timeout_s=120):
+        """[(exit code, stdout, stderr)] by rank; ranks that are not done by then are killed and fail."""
+        results = []
+        for process in self.processes:
+            try:
+                out, err = process.communicate(timeout=timeout_s)
+            except subprocess.TimeoutExpired:
+                for other in self.processes:
+                    other.kill()
+                out, err = process.communicate()
+                err += f'\nnot finished after {timeout_s} s'
+            results.append((process.returncode, out, err))
+        self.folder.cleanup()
+        return results
+
+    def wait_for_line(self, rank, start):
+        """The rest of the first line of a rank's output that begins with `start`."""
+        for line in self.processes[rank].stdout:
+            if line.startswith(start):
+                return line[len(start):].strip()
+        raise AssertionError(f'rank {rank} ended without saying {start!r}: {self.processes[rank].stderr.read()}')
+
+    def signal(self, rank, number=signal.SIGKILL):
+        self.processes[rank].send_signal(number)
+
+
+@pytest.fixture
+def ranks():
+    """ranks(python, script, size, *args, env={}) starts them; what is left at the end is killed."""
+    started = []
+
+    def start(*args, **kwargs):
+        started.append(Ranks(*args, **kwargs))
+        return started[-1]
+    yield start
+    for group in started:
+        for process in group.processes:
+            if process.poll() is None:
+                process.kill()
+                process.communicate()
+
+
+@pytest.fixture
+def outputs(ranks):
+    """outputs(python, script, size, *args): every rank's last line as JSON, all ranks having ended well."""
+    def run(*args, **kwargs):
+        results = ranks(*args, **kwargs).finish()
+        for code, out, err in results:
+            assert code == 0, f'exit code {code}\n{out}\n{err}'
+        return [json.loads(out.splitlines()[-1]) for _, out, _ in results]
+    return run
