@@ -386,6 +386,11 @@ class Group(Collectives, _BASE):
 
     getBackendName = _get_backend_name = name
 
+    # Plain attributes: torch 2.15's own properties of these names ask the Python object, which asks them, for ever.
+    supports_splitting = supports_coalescing = supports_shrinking = supports_reconfigure = False
+    supports_tensor_alloc = supports_window = supports_abort_hooks = supports_completion_hooks = False
+    _supports_time_estimate = False
+
     @property
     def options(self):
         return _BASE.Options('muster', self._timeout)
