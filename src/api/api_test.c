@@ -1,0 +1,361 @@
+/* The verbs as clients see them: objects, errors, patches, scale, deletion, dry runs, discovery. */
+#include "api/fixture.h"
+
+static void an_object_lives_its_life(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f, NULL);
+    assert_int_equal(fixture_call(&f, "POST", CONFIG_MAPS, CONFIG_MAP("a")), 201);
+    assert_string_equal(answer(&f, "kind"), "ConfigMap");
+    assert_string_equal(answer(&f, "apiVersion"), "v1");
+    assert_string_equal(answer(&f, "metadata.namespace"), "default");
+    assert_int_equal(fixture_call(&f, "GET", CONFIG_MAPS "/a", NULL), 200);
+    assert_int_equal(
+        fixture_call(&f, "PUT", CONFIG_MAPS "/a", "{'metadata':{'name':'a'},'data':{'k':'w'}}"),
+        200);
+    assert_string_equal(answer(&f, "data.k"), "w");
+    assert_int_equal(
+        fixture_call(&f, "GET", "/api/v1/configmaps?fieldSelector=metadata.name=a", NULL), 200);
+    assert_string_equal(answer(&f, "kind"), "ConfigMapList");
+    assert_string_equal(answer(&f, "items.0.data.k"), "w");
+    assert_int_equal(fixture_call(&f, "DELETE", CONFIG_MAPS "/a", NULL), 200);
+    assert_string_equal(answer(&f, "status"), "Success");
+    assert_int_equal(fixture_call(&f, "GET", CONFIG_MAPS "/a", NULL), 404);
+    fixture_done(&f);
+}
+
+/* What is asked, and the Status that kubectl turns into words. */
+static const struct refusal {
+    const char *method;
+    const char *target;
+    const char *body;
+    int code;
+    const char *reason;
+    const char *message; /* a part of it */
+} refusals[] = {
+    {"GET", JOBS "/no", NULL, 404, "NotFound", "pytorchjobs.kubeflow.org \"no\" not found"},
+    {"POST", CONFIG_MAPS, CONFIG_MAP("there"), 409, "AlreadyExists",
+     "configmaps \"there\" already exists"},
+    {"PUT", CONFIG_MAPS "/there", "{'metadata':{'name':'there','resourceVersion':'1'}}", 409,
+     "Conflict",
+     "Operation cannot be fulfilled on configmaps \"there\": the object has been modified"},
+    {"PUT", CONFIG_MAPS "/there", "{'metadata':{'name':'other'}}", 400, "BadRequest",
+     "the name of the provided object does not match"},
+    {"POST", CONFIG_MAPS, "{'kind':'Pod','metadata':{'name':'a'}}", 400, "BadRequest", "kind"},
+    {"POST", CONFIG_MAPS, "{'metadata':{'name':'a','namespace':'other'}}", 400, "BadRequest",
+     "namespace"},
+    {"POST", CONFIG_MAPS, "{'metadata':", 400, "BadRequest", "JSON"},
+    {"POST", CONFIG_MAPS, "[]", 400, "BadRequest", "must be a JSON object"},
+    {"POST", CONFIG_MAPS, NULL, 400, "BadRequest", "no body"},
+    {"POST", CONFIG_MAPS, "{'metadata':{'name':'A_'}}", 422, "Invalid",
+     "ConfigMap \"A_\" is invalid: metadata.name: Invalid value"},
+    {"POST", CONFIG_MAPS, "{'metadata':{'name':'a','labels':{'b c':'d','e':5}}}", 422, "Invalid",
+     "is invalid: [metadata.labels"},
+    {"POST", CONFIG_MAPS, "{'metadata':{}}", 422, "Invalid", "name or generateName is required"},
+    {"POST", PODS, "{'metadata':{'name':'p'},'spec':{}}", 422, "Invalid",
+     "Pod \"p\" is invalid: spec.containers: Required value"},
+    {"POST", "/api/v1/configmaps", CONFIG_MAP("a"), 400, "BadRequest", "namespace"},
+    {"PATCH", CONFIG_MAPS, "{}", 405, "MethodNotAllowed", "does not allow this method"},
+    {"DELETE", "/api/v1/namespaces/default", NULL, 403, "Forbidden", "default"},
+    {"GET", CONFIG_MAPS "?labelSelector=a in b", NULL, 400, "BadRequest", "selector"},
+    {"GET", CONFIG_MAPS "?fieldSelector=status.phase=x", NULL, 400, "BadRequest",
+     "field label not supported: status.phase"},
+    {"GET", CONFIG_MAPS "?limit=x", NULL, 400, "BadRequest", "limit"},
+    {"GET", CONFIG_MAPS "?watch=1&resourceVersion=99999", NULL, 410, "Expired", "resourceVersion"},
+    {"GET", "/apis/kubeflow.org/v1beta1/namespaces/default/pytorchjobs", NULL, 404, "NotFound",
+     "could not find the requested resource"},
+    {"GET", "/api/v1/namespaces/default/configmaps/a/status", NULL, 404, "NotFound",
+     "could not find"},
+    {"GET", "/api/v1/pods/a", NULL, 404, "NotFound", "could not find"},
+    {"DELETE", CONFIG_MAPS "/there?propagationPolicy=Never", NULL, 400, "BadRequest",
+     "propagationPolicy"},
+    {"POST", CONFIG_MAPS "?dryRun=Some", CONFIG_MAP("a"), 400, "BadRequest", "dryRun"},
+    {"GET", "/muster/v1/nothing", NULL, 404, "NotFound", "could not find"},
+};
+
+static void refusals_say_what_kubectl_expects(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f, NULL);
+    fixture_call(&f, "POST", CONFIG_MAPS, CONFIG_MAP("there"));
+    fixture_call(&f, "PUT", CONFIG_MAPS "/there", "{'metadata':{'name':'there'},'data':{'a':'b'}}");
+    for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
+        const struct refusal *r = &refusals[i];
+        int code = fixture_call(&f, r->method, r->target, r->body);
+        if (code != r->code || strcmp(answer(&f, "reason"), r->reason) != 0 ||
+            !strstr(answer(&f, "message"), r->message) || doc_int(f.doc, "code", 0) != code) {
+            fail_msg("%s %s: %s", r->method, r->target, buf_str(&f.last.bytes));
+        }
+    }
+    fixture_call(&f, "GET", CONFIG_MAPS, NULL);
+    assert_int_equal(json_array_size(json_object_get(f.doc, "items")), 1);
+    fixture_done(&f);
+}
+
+static void a_bad_job_gets_all_its_causes_at_once(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f, NULL);
+    assert_int_equal(fixture_call(&f, "POST", JOBS,
+                                  "{'metadata':{'name':'j'},'spec':{'pytorchReplicaSpecs':{"
+                                  "'Master':" REPLICA(2) ",'Worker':" REPLICA(0) "}}}"),
+                     422);
+    const json_t *causes = doc_at(f.doc, "details.causes");
+    assert_int_equal(json_array_size(causes), 2);
+    assert_string_equal(answer(&f, "details.causes.0.field"),
+                        "spec.pytorchReplicaSpecs.Master.replicas");
+    assert_string_equal(answer(&f, "details.kind"), "PyTorchJob");
+    assert_non_null(strstr(answer(&f, "message"), "PyTorchJob.kubeflow.org \"j\" is invalid: ["));
+    fixture_done(&f);
+}
+
+static void unknown_fields_of_a_job_are_warned_about(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f, NULL);
+    assert_int_equal(fixture_call(&f, "POST", JOBS,
+                                  "{'metadata':{'name':'j'},'spec':{'runPolicy':{'suspendd':true},"
+                                  "'pytorchReplicaSpecs':{'Master':" REPLICA(1) "}}}"),
+                     201);
+    assert_non_null(strstr(buf_str(&f.last.headers), "Warning: 299 - \""));
+    assert_non_null(strstr(buf_str(&f.last.headers), "suspendd"));
+    fixture_done(&f);
+}
+
+static void patches_of_three_kinds(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f, NULL);
+    fixture_call(&f, "POST", JOBS, JOB("j"));
+    fixture_call(&f, "POST", PODS, POD("p"));
+    assert_int_equal(fixture_call_as(&f, "PATCH", JOBS "/j",
+                                     "{'spec':{'runPolicy':{'suspend':true}}}",
+                                     "application/merge-patch+json", NULL),
+                     200);
+    assert_int_equal(doc_int(f.doc, "metadata.generation", 0), 2);
+    assert_int_equal(fixture_call_as(&f, "PATCH", JOBS "/j",
+                                     "[{'op':'replace','path':'/spec/runPolicy/suspend','value':"
+                                     "false}]",
+                                     "application/json-patch+json", NULL),
+                     200);
+    assert_false(doc_bool(f.doc, "spec.runPolicy.suspend", true));
+    assert_int_equal(fixture_call_as(&f, "PATCH", PODS "/p",
+                                     "{'spec':{'containers':[{'name':'main','image':'y'}]}}",
+                                     "application/strategic-merge-patch+json; charset=utf-8", NULL),
+                     200);
+    assert_string_equal(answer(&f, "spec.containers.0.image"), "y");
+    assert_int_equal(fixture_call_as(&f, "PATCH", JOBS "/j", "{}",
+                                     "application/strategic-merge-patch+json", NULL),
+                     415);
+    assert_int_equal(fixture_call_as(&f, "PATCH", JOBS "/new?fieldManager=me", JOB("new"),
+                                     "application/apply-patch+yaml", NULL),
+                     201);
+    fixture_done(&f);
+}
+
+static void status_is_written_through_its_own_door(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f, NULL);
+    fixture_call(&f, "POST", JOBS, JOB("j"));
+    assert_int_equal(fixture_call_as(&f, "PATCH", JOBS "/j", "{'status':{'startTime':'x'}}",
+                                     "application/merge-patch+json", NULL),
+                     200);
+    assert_null(doc_at(f.doc, "status.startTime"));
+    assert_int_equal(fixture_call_as(&f, "PATCH", JOBS "/j/status",
+                                     "{'status':{'startTime':'x'},'spec':{'nprocPerNode':'9'}}",
+                                     "application/merge-patch+json", NULL),
+                     200);
+    assert_string_equal(answer(&f, "status.startTime"), "x");
+    assert_null(doc_at(f.doc, "spec.nprocPerNode"));
+    fixture_done(&f);
+}
+
+static void scale_reads_and_writes_the_workers(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f, NULL);
+    fixture_call(&f, "POST", JOBS, JOB("j"));
+    assert_int_equal(fixture_call(&f, "GET", JOBS "/j/scale", NULL), 200);
+    assert_string_equal(answer(&f, "apiVersion"), "autoscaling/v1");
+    assert_int_equal(doc_int(f.doc, "spec.replicas", 0), 2);
+    assert_int_equal(fixture_call_as(&f, "PATCH", JOBS "/j/scale", "{'spec':{'replicas':5}}",
+                                     "application/merge-patch+json", NULL),
+                     200);
+    assert_int_equal(doc_int(f.doc, "spec.replicas", 0), 5);
+    assert_int_equal(fixture_call(&f, "PUT", JOBS "/j/scale", "{'spec':{'replicas':-1}}"), 422);
+    fixture_call(&f, "GET", JOBS "/j", NULL);
+    assert_int_equal(doc_int(f.doc, "spec.pytorchReplicaSpecs.Worker.replicas", 0), 5);
+    fixture_done(&f);
+}
+
+static void a_dry_run_does_everything_and_leaves_nothing(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f, NULL);
+    int64_t before = store_version(f.store);
+    assert_int_equal(fixture_call(&f, "POST", CONFIG_MAPS "?dryRun=All", CONFIG_MAP("a")), 201);
+    assert_int_equal(strlen(answer(&f, "metadata.uid")), 36);
+    assert_int_equal(fixture_call(&f, "GET", CONFIG_MAPS "/a", NULL), 404);
+    assert_int_equal(store_version(f.store), before);
+    fixture_call(&f, "POST", CONFIG_MAPS, CONFIG_MAP("a"));
+    assert_int_equal(fixture_call(&f, "DELETE", CONFIG_MAPS "/a?dryRun=All", NULL), 200);
+    assert_int_equal(fixture_call(&f, "GET", CONFIG_MAPS "/a", NULL), 200);
+    fixture_done(&f);
+}
+
+/* The same name: a finished job is replaced in one step, a live one is in the way. */
+static void a_finished_job_makes_room(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f, NULL);
+    fixture_call(&f, "POST", JOBS, JOB("j"));
+    muster_auto(free) char *uid = strdup(answer(&f, "metadata.uid"));
+    assert_int_equal(fixture_call(&f, "POST", JOBS "?musterReplaceFinished=true", JOB("j")), 409);
+    fixture_call_as(&f, "PATCH", JOBS "/j/status",
+                    "{'status':{'conditions':[{'type':'Failed','status':'True'}]}}",
+                    "application/merge-patch+json", NULL);
+    assert_int_equal(fixture_call(&f, "POST", JOBS, JOB("j")), 409);
+    assert_int_equal(fixture_call(&f, "POST", JOBS "?musterReplaceFinished=true", JOB("j")), 201);
+    assert_string_not_equal(answer(&f, "metadata.uid"), uid);
+    fixture_done(&f);
+}
+
+static void a_bound_pod_terminates_others_go_at_once(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f, NULL);
+    fixture_call(&f, "POST", PODS, POD("unbound"));
+    fixture_call(&f, "POST", PODS,
+                 "{'metadata':{'name':'bound'},'spec':{'nodeName':'n','containers':[{'name':'m',"
+                 "'image':'x'}]}}");
+    assert_int_equal(fixture_call(&f, "DELETE", PODS "/unbound", NULL), 200);
+    assert_string_equal(answer(&f, "kind"), "Status");
+    assert_int_equal(fixture_call(&f, "DELETE", PODS "/bound", "{'gracePeriodSeconds':7}"), 200);
+    assert_string_equal(answer(&f, "kind"), "Pod");
+    assert_int_equal(doc_int(f.doc, "metadata.deletionGracePeriodSeconds", 0), 7);
+    assert_int_equal(fixture_call(&f, "DELETE", PODS "/bound?gracePeriodSeconds=0", NULL), 200);
+    assert_int_equal(fixture_call(&f, "GET", PODS "/bound", NULL), 404);
+    fixture_done(&f);
+}
+
+static void collections_and_namespaces_are_deleted_whole(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f, NULL);
+    fixture_call(&f, "POST", CONFIG_MAPS, CONFIG_MAP("a"));
+    fixture_call(&f, "POST", CONFIG_MAPS, "{'metadata':{'name':'b'}}");
+    assert_int_equal(fixture_call(&f, "DELETE", CONFIG_MAPS "?labelSelector=l=v", NULL), 200);
+    assert_int_equal(fixture_call(&f, "GET", CONFIG_MAPS "/a", NULL), 404);
+    assert_int_equal(fixture_call(&f, "GET", CONFIG_MAPS "/b", NULL), 200);
+
+    fixture_call(&f, "POST", "/api/v1/namespaces/team/configmaps", CONFIG_MAP("c"));
+    assert_int_equal(fixture_call(&f, "GET", "/api/v1/namespaces/team", NULL), 200);
+    assert_int_equal(fixture_call(&f, "DELETE", "/api/v1/namespaces/team", NULL), 200);
+    assert_int_equal(fixture_call(&f, "GET", "/api/v1/namespaces/team/configmaps/c", NULL), 404);
+    fixture_done(&f);
+}
+
+static void secrets_take_plain_text_and_keep_base64(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f, NULL);
+    assert_int_equal(fixture_call(&f, "POST", "/api/v1/namespaces/default/secrets",
+                                  "{'metadata':{'name':'s'},'stringData':{'a':'hello','b':''}}"),
+                     201);
+    assert_string_equal(answer(&f, "data.a"), "aGVsbG8=");
+    assert_string_equal(answer(&f, "data.b"), "");
+    assert_null(doc_at(f.doc, "stringData"));
+    assert_string_equal(answer(&f, "type"), "Opaque");
+    fixture_done(&f);
+}
+
+static void kubectl_gets_its_table(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f, NULL);
+    fixture_call(&f, "POST", PODS, POD("p"));
+    assert_int_equal(
+        fixture_call_as(&f, "GET", PODS, NULL, NULL,
+                        "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"),
+        200);
+    assert_string_equal(answer(&f, "kind"), "Table");
+    assert_string_equal(answer(&f, "columnDefinitions.2.name"), "Status");
+    muster_auto(free) char *cells = doc_print(doc_at(f.doc, "rows.0.cells"));
+    assert_non_null(
+        strstr(cells, "[\"p\",\"0/1\",\"Pending\",\"0\",\"0s\",\"<none>\",\"<none>\"]"));
+    assert_string_equal(answer(&f, "rows.0.object.kind"), "PartialObjectMetadata");
+    fixture_done(&f);
+}
+
+static void pages_follow_each_other(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f, NULL);
+    fixture_call(&f, "POST", CONFIG_MAPS, CONFIG_MAP("a"));
+    fixture_call(&f, "POST", CONFIG_MAPS, CONFIG_MAP("b"));
+    fixture_call(&f, "GET", CONFIG_MAPS "?limit=1", NULL);
+    assert_string_equal(answer(&f, "items.0.metadata.name"), "a");
+    char target[256];
+    (void)snprintf(target, sizeof target, CONFIG_MAPS "?limit=1&continue=%s",
+                   answer(&f, "metadata.continue"));
+    fixture_call(&f, "GET", target, NULL);
+    assert_string_equal(answer(&f, "items.0.metadata.name"), "b");
+    assert_string_equal(answer(&f, "metadata.continue"), "");
+    fixture_done(&f);
+}
+
+static void discovery_names_every_resource(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f, NULL);
+    assert_int_equal(fixture_call(&f, "GET", "/apis/kubeflow.org/v1", NULL), 200);
+    assert_string_equal(answer(&f, "resources.0.name"), "pytorchjobs");
+    assert_string_equal(answer(&f, "resources.2.kind"), "Scale");
+    assert_int_equal(fixture_call(&f, "GET", "/api/v1/", NULL), 200);
+    assert_int_equal(fixture_call(&f, "GET", "/apis", NULL), 200);
+    assert_string_equal(answer(&f, "groups.0.name"), "kubeflow.org");
+    assert_int_equal(fixture_call(&f, "GET", "/version", NULL), 200);
+    assert_int_equal(fixture_call(&f, "GET", "/openapi/v3", NULL), 200);
+    assert_int_equal(fixture_call(&f, "GET", "/openapi/v3/apis/kubeflow.org/v1", NULL), 200);
+    assert_non_null(strstr(buf_str(&f.last.bytes), "fieldValidation"));
+    assert_int_equal(fixture_call(&f, "GET", "/healthz", NULL), 200);
+    fixture_done(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_object_lives_its_life),
+        cmocka_unit_test(refusals_say_what_kubectl_expects),
+        cmocka_unit_test(a_bad_job_gets_all_its_causes_at_once),
+        cmocka_unit_test(unknown_fields_of_a_job_are_warned_about),
+        cmocka_unit_test(patches_of_three_kinds),
+        cmocka_unit_test(status_is_written_through_its_own_door),
+        cmocka_unit_test(scale_reads_and_writes_the_workers),
+        cmocka_unit_test(a_dry_run_does_everything_and_leaves_nothing),
+        cmocka_unit_test(a_finished_job_makes_room),
+        cmocka_unit_test(a_bound_pod_terminates_others_go_at_once),
+        cmocka_unit_test(collections_and_namespaces_are_deleted_whole),
+        cmocka_unit_test(secrets_take_plain_text_and_keep_base64),
+        cmocka_unit_test(kubectl_gets_its_table),
+        cmocka_unit_test(pages_follow_each_other),
+        cmocka_unit_test(discovery_names_every_resource),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

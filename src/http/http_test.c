@@ -1,0 +1,448 @@
+/* The server over real sockets: a child process is the client, the loop runs here.
+ *
+ * Each client is a function that returns when it has seen what it must see and asserts by its exit
+ * status; the parent runs the loop until the child is gone.
+ */
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/test.h"
+#include "http/http.h"
+#include "http/identity.h"
+
+#include <arpa/inet.h>
+#include <gnutls/gnutls.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { CLIENTS = 200, CHUNK = 1000, QUEUE = 64 << 10, BODY = 4096, WAIT_MS = 20000 };
+
+struct world {
+    char folder[64];
+    char socket_path[96];
+    uv_loop_t loop;
+    struct http_server *server;
+    struct http_reply *held; /* the reply of /hold and /stream */
+    int open;                /* streams whose client is there */
+    int gone;
+    size_t written; /* by /flood */
+    bool child_gone;
+    int child_status;
+    struct muster_err err;
+};
+
+/* ---- handlers ---- */
+
+static void note_gone(void *arg)
+{
+    struct world *w = arg;
+    w->open--;
+    w->gone++;
+    w->held = NULL;
+}
+
+/* Fills the queue until it is full; on_drained comes back here. */
+static void flood(void *arg)
+{
+    struct world *w = arg;
+    char chunk[CHUNK];
+    memset(chunk, 'x', sizeof chunk);
+    while (w->written < 1000 * CHUNK) {
+        if (http_reply_write(w->held, chunk, sizeof chunk) < 0) {
+            return;
+        }
+        w->written += sizeof chunk;
+    }
+    http_reply_end(muster_take(w->held));
+    w->open--;
+}
+
+static void stream(struct world *w, struct http_reply *reply)
+{
+    reply->on_gone = note_gone;
+    reply->arg = w;
+    w->held = reply;
+    w->open++;
+    assert_int_equal(http_reply_start(reply, 200, "text/plain"), 0);
+}
+
+static void answer(void *arg, const struct http_request *request, struct http_reply *reply)
+{
+    struct world *w = arg;
+    if (strcmp(request->path, "/stream") == 0) {
+        stream(w, reply);
+    } else if (strcmp(request->path, "/flood") == 0) {
+        stream(w, reply);
+        reply->on_drained = flood;
+        flood(w);
+    } else if (strcmp(request->path, "/hold") == 0) {
+        reply->on_gone = note_gone;
+        reply->arg = w;
+        w->open++;
+    } else {
+        char text[256];
+        const char *q = http_query(request, "q");
+        int n = snprintf(text, sizeof text, "%s %s q=%s body=%zu", request->method, request->path,
+                         q ? q : "-", request->body_bytes);
+        http_reply_header(reply, "X-Test", "yes");
+        http_reply_send(reply, 200, "text/plain", text, (size_t)n);
+    }
+}
+
+/* ---- the world ---- */
+
+static void world_init(struct world *w)
+{
+    *w = (struct world){0};
+    (void)snprintf(w->folder, sizeof w->folder, "/tmp/muster-http-XXXXXX");
+    assert_non_null(mkdtemp(w->folder));
+    (void)snprintf(w->socket_path, sizeof w->socket_path, "%s/sock", w->folder);
+    assert_int_equal(uv_loop_init(&w->loop), 0);
+}
+
+static void serve(struct world *w, struct http_options options)
+{
+    options.limits.queue_bytes_max = QUEUE;
+    options.limits.body_bytes_max = BODY;
+    int r = http_server_start(&w->loop, &options, answer, w, &w->server, &w->err);
+    if (r < 0) {
+        fail_msg("%s", w->err.text);
+    }
+}
+
+static void world_done(struct world *w)
+{
+    http_server_stop(w->server);
+    uv_run(&w->loop, UV_RUN_DEFAULT);
+    assert_int_equal(uv_loop_close(&w->loop), 0);
+    assert_int_equal(w->open, 0);
+    assert_int_equal(file_remove(w->folder, NULL), 0);
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+    struct world *w = timer->data;
+    int status;
+    if (!w->child_gone && waitpid((pid_t)w->child_status, &status, WNOHANG) > 0) {
+        w->child_gone = true;
+        w->child_status = status;
+    }
+}
+
+/* Runs the loop until done(w), for WAIT_MS at most. */
+static void run_until(struct world *w, bool (*done)(const struct world *))
+{
+    uv_timer_t tick;
+    uv_timer_init(&w->loop, &tick);
+    tick.data = w;
+    uv_timer_start(&tick, on_tick, 1, 1);
+    uint64_t start = uv_now(&w->loop);
+    while (!done(w) && uv_now(&w->loop) - start < WAIT_MS) {
+        uv_run(&w->loop, UV_RUN_ONCE);
+    }
+    bool fine = done(w);
+    uv_close((uv_handle_t *)&tick, NULL);
+    uv_run(&w->loop, UV_RUN_NOWAIT);
+    assert_true(fine);
+}
+
+static bool child_is_gone(const struct world *w)
+{
+    return w->child_gone;
+}
+
+static void run_client(struct world *w, int (*client)(struct world *))
+{
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        _exit(client(w));
+    }
+    w->child_gone = false;
+    w->child_status = (int)child;
+    run_until(w, child_is_gone);
+    if (!WIFEXITED(w->child_status) || WEXITSTATUS(w->child_status) != 0) {
+        fail_msg("the client ended with status %d", WEXITSTATUS(w->child_status));
+    }
+}
+
+/* ---- clients, in the child: they return 0, or the number of the line that failed ---- */
+
+#define EXPECT(condition)                                                                          \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            return __LINE__ % 255 + 1;                                                             \
+        }                                                                                          \
+    } while (0)
+
+static int dial(const struct world *w)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    memcpy(address.sun_path, w->socket_path, strlen(w->socket_path));
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    return connect(fd, (const struct sockaddr *)&address, sizeof address) == 0 ? fd : -1;
+}
+
+/* Sends, and reads until the text `until` came (or, NULL, the end); static buffer. */
+static const char *converse(int fd, const char *text, const char *until)
+{
+    static char got[4 << 20];
+    size_t used = 0;
+    got[0] = '\0';
+    if (write(fd, text, strlen(text)) != (ssize_t)strlen(text)) {
+        return "cannot write";
+    }
+    while (used < sizeof got - 1) {
+        ssize_t n = read(fd, got + used, sizeof got - 1 - used);
+        if (n <= 0) {
+            break;
+        }
+        used += (size_t)n;
+        got[used] = '\0';
+        if (until && strstr(got, until)) {
+            break;
+        }
+    }
+    return got;
+}
+
+static int ask_twice(struct world *w)
+{
+    int fd = dial(w);
+    const char *got = converse(fd, "GET /a%20b?q=x%2Cy HTTP/1.1\r\nHost: h\r\n\r\n", "body=0");
+    EXPECT(strstr(got, "200 OK") && strstr(got, "GET /a b q=x,y body=0") &&
+           strstr(got, "X-Test: yes"));
+    got = converse(fd, "POST /p HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhello", "body=5");
+    EXPECT(strstr(got, "POST /p q=- body=5"));
+    return 0;
+}
+
+static int send_too_much(struct world *w)
+{
+    char text[BODY + 256];
+    int n = snprintf(
+        text, sizeof text,
+        "POST /p HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: %d\r\n\r\n", BODY + 1);
+    memset(text + n, 'x', BODY + 1);
+    text[n + BODY + 1] = '\0';
+    EXPECT(strstr(converse(dial(w), text, NULL), " 413 "));
+    return 0;
+}
+
+/* The headers come at once, before a first byte of the body. */
+static int open_and_leave(struct world *w)
+{
+    for (int i = 0; i < CLIENTS; i++) {
+        const char *target = i % 2 ? "/stream" : "/hold";
+        char text[128];
+        (void)snprintf(text, sizeof text, "GET %s HTTP/1.1\r\nHost: h\r\n\r\n", target);
+        int fd = dial(w);
+        EXPECT(fd >= 0);
+        if (i % 2) {
+            EXPECT(strstr(converse(fd, text, "\r\n\r\n"), "200 OK"));
+        } else {
+            EXPECT(write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+        }
+    }
+    return 0; /* the descriptors close with the process */
+}
+
+static int read_flood(struct world *w)
+{
+    const char *got =
+        converse(dial(w), "GET /flood HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", NULL);
+    size_t count = 0;
+    for (const char *c = strstr(got, "\r\n\r\n"); c && *c; c++) {
+        count += *c == 'x';
+    }
+    EXPECT(count == 1000 * CHUNK);
+    return 0;
+}
+
+/* ---- tests ---- */
+
+static void requests_are_answered_on_one_connection(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w);
+    serve(&w, (struct http_options){.socket_path = w.socket_path});
+    struct stat info;
+    assert_int_equal(stat(w.socket_path, &info), 0);
+    assert_int_equal(info.st_mode & 0777, 0600);
+    run_client(&w, ask_twice);
+    run_client(&w, send_too_much);
+    world_done(&w);
+}
+
+static bool all_left(const struct world *w)
+{
+    return w->gone == CLIENTS && http_server_connections(w->server) == 0;
+}
+
+static void clients_that_leave_are_noticed_and_forgotten(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w);
+    serve(&w, (struct http_options){.socket_path = w.socket_path});
+    run_client(&w, open_and_leave);
+    run_until(&w, all_left);
+    world_done(&w);
+}
+
+static void a_flood_waits_for_its_reader(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w);
+    serve(&w, (struct http_options){.socket_path = w.socket_path});
+    run_client(&w, read_flood);
+    assert_int_equal(w.written, 1000 * CHUNK);
+    world_done(&w);
+}
+
+static int hold_one(struct world *w)
+{
+    EXPECT(*converse(dial(w), "GET /hold HTTP/1.1\r\nHost: h\r\n\r\n", NULL) == '\0');
+    return 0;
+}
+
+static bool one_is_open(const struct world *w)
+{
+    return w->open == 1;
+}
+
+static void stopping_the_server_ends_what_is_open(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w);
+    serve(&w, (struct http_options){.socket_path = w.socket_path});
+    pid_t child = fork();
+    if (child == 0) {
+        _exit(hold_one(&w));
+    }
+    w.child_status = (int)child;
+    run_until(&w, one_is_open);
+    world_done(&w);
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+/* ---- TLS ---- */
+
+static int tls_ask(const struct world *w, const char *cert_pem, const char *token, char *ret,
+                   size_t room)
+{
+    gnutls_certificate_credentials_t trust;
+    gnutls_session_t session;
+    const gnutls_datum_t pem = {(unsigned char *)cert_pem, (unsigned)strlen(cert_pem)};
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+                                  .sin_port = htons((uint16_t)http_server_port(w->server))};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    char text[512];
+    int n = snprintf(text, sizeof text, "GET /x HTTP/1.1\r\nHost: h\r\nAuthorization: %s\r\n\r\n",
+                     token);
+    EXPECT(connect(fd, (const struct sockaddr *)&address, sizeof address) == 0);
+    gnutls_certificate_allocate_credentials(&trust);
+    EXPECT(gnutls_certificate_set_x509_trust_mem(trust, &pem, GNUTLS_X509_FMT_PEM) == 1);
+    gnutls_init(&session, GNUTLS_CLIENT);
+    gnutls_set_default_priority(session);
+    gnutls_credentials_set(session, GNUTLS_CRD_CERTIFICATE, trust);
+    gnutls_session_set_verify_cert(session, "localhost", 0);
+    gnutls_transport_set_int(session, fd);
+    EXPECT(gnutls_handshake(session) == 0);
+    EXPECT(gnutls_record_send(session, text, (size_t)n) == n);
+    ssize_t got = gnutls_record_recv(session, ret, room - 1);
+    EXPECT(got > 0);
+    ret[got] = '\0';
+    return 0;
+}
+
+static int visit_with_and_without_token(struct world *w)
+{
+    struct http_identity identity;
+    EXPECT(http_identity_load(w->folder, &identity, NULL) == 0);
+    char token[128];
+    char got[4096];
+    (void)snprintf(token, sizeof token, "Bearer %s", identity.token);
+    EXPECT(tls_ask(w, identity.cert_pem, token, got, sizeof got) == 0);
+    EXPECT(strstr(got, " 200 "));
+    token[sizeof "Bearer "] ^= 1;
+    EXPECT(tls_ask(w, identity.cert_pem, token, got, sizeof got) == 0);
+    EXPECT(strstr(got, " 401 ") && strstr(got, "go away"));
+    EXPECT(tls_ask(w, identity.cert_pem, "Bearer ", got, sizeof got) == 0 && strstr(got, " 401 "));
+    EXPECT(tls_ask(w, identity.cert_pem, "x", got, sizeof got) == 0 && strstr(got, " 401 "));
+    return 0;
+}
+
+static void tls_asks_for_the_token(void **state)
+{
+    (void)state;
+    struct world w;
+    struct http_identity identity;
+    world_init(&w);
+    assert_int_equal(http_identity_load(w.folder, &identity, &w.err), 0);
+    serve(&w, (struct http_options){.key_pem = identity.key_pem,
+                                    .cert_pem = identity.cert_pem,
+                                    .token = identity.token,
+                                    .refused_type = "text/plain",
+                                    .refused_body = "go away"});
+    run_client(&w, visit_with_and_without_token);
+    struct http_server *second = NULL;
+    const struct http_options same = {.port = http_server_port(w.server)};
+    assert_int_equal(http_server_start(&w.loop, &same, answer, &w, &second, &w.err),
+                     MUSTER_EUNAVAIL);
+    http_identity_done(&identity);
+    world_done(&w);
+}
+
+static void an_identity_is_made_once_and_kept(void **state)
+{
+    (void)state;
+    struct world w;
+    struct http_identity first, second;
+    world_init(&w);
+    assert_int_equal(http_identity_load(w.folder, &first, &w.err), 0);
+    assert_int_equal(http_identity_load(w.folder, &second, &w.err), 0);
+    assert_string_equal(first.cert_pem, second.cert_pem);
+    assert_string_equal(first.token, second.token);
+    assert_int_equal(strlen(first.token), 64);
+    static const char *const secrets[] = {"tls/key.pem", "token"};
+    for (size_t i = 0; i < 2; i++) {
+        muster_auto(free) char *path = file_join(w.folder, secrets[i]);
+        struct stat info;
+        assert_int_equal(stat(path, &info), 0);
+        assert_int_equal(info.st_mode & 0777, 0600);
+    }
+    http_identity_done(&second);
+    muster_auto(free) char *token = file_join(w.folder, "token");
+    assert_int_equal(file_write(token, "x\n", 2, 0600, NULL), 0);
+    assert_int_equal(http_identity_load(w.folder, &second, &w.err), MUSTER_ECONFIG);
+    http_identity_done(&first);
+    world_done(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(requests_are_answered_on_one_connection),
+        cmocka_unit_test(clients_that_leave_are_noticed_and_forgotten),
+        cmocka_unit_test(a_flood_waits_for_its_reader),
+        cmocka_unit_test(stopping_the_server_ends_what_is_open),
+        cmocka_unit_test(tls_asks_for_the_token),
+        cmocka_unit_test(an_identity_is_made_once_and_kept),
+    };
+    signal(SIGPIPE, SIG_IGN);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
