@@ -277,6 +277,23 @@ static void turn_conditions(struct pod *pod, int64_t now)
     }
 }
 
+/* Status and timer come before what the driver may answer at once with the next event (a start that
+ * fails), so that the answer's own status and timer are the last word. */
+static void put_first(struct pod_effects *fx, bool status, int64_t wake_unix_ms)
+{
+    const struct pod_effects deeds = *fx;
+    fx->count = 0;
+    if (status) {
+        emit(fx, (struct pod_effect){.kind = POD_STATUS});
+    }
+    if (wake_unix_ms != INT64_MAX) {
+        emit(fx, (struct pod_effect){.kind = POD_WAKE_AT, .at_unix_ms = wake_unix_ms});
+    }
+    for (size_t i = 0; i < deeds.count; i++) {
+        emit(fx, deeds.list[i]);
+    }
+}
+
 void pod_step(struct pod *pod, const struct pod_event *event, struct pod_effects *ret_effects)
 {
     *ret_effects = (struct pod_effects){.count = 0};
@@ -285,14 +302,9 @@ void pod_step(struct pod *pod, const struct pod_event *event, struct pod_effects
     int64_t wake = pod->held ? INT64_MAX : move_on(pod, event->now_unix_ms, ret_effects);
     turn_conditions(pod, event->now_unix_ms);
     json_t *after = pod_status(pod);
-    if (!json_equal(before, after) && !pod->gone) {
-        emit(ret_effects, (struct pod_effect){.kind = POD_STATUS});
-    }
+    put_first(ret_effects, !json_equal(before, after) && !pod->gone, wake);
     json_decref(before);
     json_decref(after);
-    if (wake != INT64_MAX) {
-        emit(ret_effects, (struct pod_effect){.kind = POD_WAKE_AT, .at_unix_ms = wake});
-    }
 }
 
 void pod_trace(const struct pod_effects *fx, struct buf *out)

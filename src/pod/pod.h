@@ -51,6 +51,8 @@ struct pod_event {
     const char *message;
 };
 
+/* In the order of a step: STATUS and WAKE_AT first, so that an event which a START is answered with
+ * at once (START_FAILED) has the last word. */
 enum pod_effect_kind {
     POD_START,   /* container, attempt: at most once each, also over crashes (the supervisor's
                     record decides) */

@@ -24,7 +24,7 @@ static void a_container_runs_to_its_end(void **state)
                   "\"containerID\":\"muster://u/pytorch/0\"}}");
     assert_true(pod_is_finished(s.pod));
     assert_string_equal(buf_str(&s.trace), "0: status\n"
-                                           "1: start 0 attempt 0, status\n"
+                                           "1: status, start 0 attempt 0\n"
                                            "2: status\n"
                                            "5: status\n");
     close_scene(&s);
@@ -84,14 +84,14 @@ static void a_long_run_forgives_former_crashes(void **state)
     feed(&s, 12, TICK);
     feed(&s, 12, STARTED(0, 2));
     feed(&s, 612, EXITED(0, 2, 0));
-    assert_string_equal(buf_str(&s.trace), "0: start 0 attempt 0, status\n"
+    assert_string_equal(buf_str(&s.trace), "0: status, start 0 attempt 0\n"
                                            "0: status\n"
-                                           "1: start 0 attempt 1, status\n"
+                                           "1: status, start 0 attempt 1\n"
                                            "1: status\n"
                                            "2: status, wake 12\n"
-                                           "12: start 0 attempt 2, status\n"
+                                           "12: status, start 0 attempt 2\n"
                                            "12: status\n"
-                                           "612: start 0 attempt 3, status\n");
+                                           "612: status, start 0 attempt 3\n");
     close_scene(&s);
 }
 
@@ -113,13 +113,13 @@ static void init_containers_run_in_order_before_all_others(void **state)
     assert_status(&s, "containerStatuses.0.state.waiting.reason", "PodInitializing");
     feed(&s, 6, EXITED(1, 0, 0));
     assert_status(&s, "conditions.0.status", "True");
-    assert_string_equal(buf_str(&s.trace), "0: start 0 attempt 0, status\n"
+    assert_string_equal(buf_str(&s.trace), "0: status, start 0 attempt 0\n"
                                            "1: status\n"
-                                           "2: start 0 attempt 1, status\n"
+                                           "2: status, start 0 attempt 1\n"
                                            "3: status\n"
-                                           "4: start 1 attempt 0, status\n"
+                                           "4: status, start 1 attempt 0\n"
                                            "5: status\n"
-                                           "6: start 2 attempt 0, start 3 attempt 0, status\n");
+                                           "6: status, start 2 attempt 0, start 3 attempt 0\n");
     close_scene(&s);
 }
 
@@ -149,9 +149,9 @@ static void deletion_asks_first_then_kills(void **state)
     feed(&s, 15, TICK);
     feed(&s, 16, EXITED(0, 0, 137));
     feed(&s, 17, TICK);
-    assert_string_equal(buf_str(&s.trace), "0: start 0 attempt 0, status\n"
+    assert_string_equal(buf_str(&s.trace), "0: status, start 0 attempt 0\n"
                                            "0: status\n"
-                                           "10: signal 0 attempt 0 SIGTERM, status, wake 15\n"
+                                           "10: status, wake 15, signal 0 attempt 0 SIGTERM\n"
                                            "12: wake 15\n"
                                            "15: signal 0 attempt 0 SIGKILL\n"
                                            "16: gone\n"
@@ -169,9 +169,9 @@ static void a_second_deletion_may_only_shorten_the_grace(void **state)
     feed(&s, 1, DELETE(10));
     feed(&s, 2, DELETE(60));
     feed(&s, 3, DELETE(0));
-    assert_string_equal(buf_str(&s.trace), "0: start 0 attempt 0, status\n"
+    assert_string_equal(buf_str(&s.trace), "0: status, start 0 attempt 0\n"
                                            "0: status\n"
-                                           "1: signal 0 attempt 0 SIGTERM, status, wake 11\n"
+                                           "1: status, wake 11, signal 0 attempt 0 SIGTERM\n"
                                            "2: wake 11\n"
                                            "3: signal 0 attempt 0 SIGKILL\n");
     close_scene(&s);
@@ -187,9 +187,9 @@ static void a_start_in_flight_is_ended_when_it_arrives(void **state)
     feed(&s, 1, DELETE(30));
     feed(&s, 2, STARTED(0, 0));
     feed(&s, 3, EXITED(0, 0, 143));
-    assert_string_equal(buf_str(&s.trace), "0: start 0 attempt 0, status\n"
+    assert_string_equal(buf_str(&s.trace), "0: status, start 0 attempt 0\n"
                                            "1: wake 31\n"
-                                           "2: signal 0 attempt 0 SIGTERM, status, wake 31\n"
+                                           "2: status, wake 31, signal 0 attempt 0 SIGTERM\n"
                                            "3: gone\n");
     close_scene(&s);
 }
@@ -220,9 +220,9 @@ static void the_deadline_of_a_pod_ends_it_once_all_processes_have(void **state)
     feed(&s, 62, EXITED(0, 0, 137));
     assert_status(&s, "phase", "Failed");
     assert_status(&s, "reason", "DeadlineExceeded");
-    assert_string_equal(buf_str(&s.trace), "0: start 0 attempt 0, status, wake 60\n"
+    assert_string_equal(buf_str(&s.trace), "0: status, wake 60, start 0 attempt 0\n"
                                            "1: status, wake 60\n"
-                                           "60: signal 0 attempt 0 SIGTERM, status, wake 61\n"
+                                           "60: status, wake 61, signal 0 attempt 0 SIGTERM\n"
                                            "61: signal 0 attempt 0 SIGKILL\n"
                                            "62: status\n");
     close_scene(&s);
@@ -249,7 +249,7 @@ static void what_cannot_start_is_tried_again_or_has_failed(void **state)
     assert_status(&s, "containerStatuses.0.state.terminated.exitCode", "128");
     assert_status(&s, "containerStatuses.0.state.terminated.message", "no such file: trian.py");
     assert_status(&s, "phase", "Failed");
-    assert_string_equal(buf_str(&s.trace), "0: start 0 attempt 0, status\n"
+    assert_string_equal(buf_str(&s.trace), "0: status, start 0 attempt 0\n"
                                            "0: status, wake 10\n"
                                            "10: start 0 attempt 0\n"
                                            "10: status\n");

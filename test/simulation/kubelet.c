@@ -131,15 +131,8 @@ static void carry_out(struct sim_kubelet *k, struct sim_slot *slot, const struct
             sim_store_remove_pod(k->store, slot->uid);
             slot->machine = pod_free(slot->machine);
             break;
-        case POD_START:
-        case POD_SIGNAL: break;
-        }
-    }
-    for (size_t i = 0; i < fx->count && slot->machine; i++) {
-        if (fx->list[i].kind == POD_START) {
-            start_process(k, slot, &fx->list[i], now);
-        } else if (fx->list[i].kind == POD_SIGNAL) {
-            signal_process(k, slot, &fx->list[i], now);
+        case POD_START: start_process(k, slot, e, now); break;
+        case POD_SIGNAL: signal_process(k, slot, e, now); break;
         }
     }
 }
