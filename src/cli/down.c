@@ -82,8 +82,12 @@ int cli_down(struct cli *cli)
     if (r < 0) {
         return r;
     }
+    pid_t pid = (pid_t)doc_int(status, "pid", 0);
+    if (pid <= 0) {
+        return muster_fail(&cli->err, MUSTER_EPROTO, "the controller does not say who it is");
+    }
     kube_close(muster_take(cli->kube));
-    r = wait_gone(cli, (pid_t)doc_int(status, "pid", 0), limit_ms);
+    r = wait_gone(cli, pid, limit_ms);
     if (r == 0) {
         printf("The controller has ended%s.\n", keep ? "; running jobs go on" : "");
     }

@@ -1,0 +1,49 @@
+"""What happens when the controller dies, cannot start, or is started twice."""
+import os
+import signal
+
+from conftest import job, shell, wait_for
+
+
+def test_run_outlives_the_controller(muster):
+    script = 'echo start >> runs; touch up; while [ ! -e stop ]; do sleep 0.05; done; echo end'
+    process = muster.start('run', '-f', muster.write('job.yaml', job('steady', shell(script), workers=1)))
+    wait_for(lambda: (muster.work / 'up').exists(), 'the ranks start')
+    muster.wait_condition('steady', 'Running')
+    first = muster.status()
+    os.kill(first, signal.SIGKILL)
+    second = wait_for(muster.status, 'a new controller')
+    assert second != first
+    muster.wait_condition('steady', 'Running')
+    (muster.work / 'stop').touch()
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 0, err + muster.log()
+    assert sorted(out.splitlines()) == ['[rank 0] end', '[rank 1] end']
+    assert (muster.work / 'runs').read_text() == 'start\n' * 2
+
+
+def test_unwritable_home_is_one_clear_line(muster):
+    file = muster.folder / 'file'
+    file.touch()
+    done = muster.run('get', 'pods', env={'MUSTER_HOME': str(file / 'home')}, code=73)
+    assert len(done.stderr.splitlines()) == 1 and str(file) in done.stderr
+
+
+def test_verbs_at_once_share_one_controller(muster):
+    processes = [muster.start('up') for _ in range(6)]
+    for process in processes:
+        out, err = process.communicate(timeout=30)
+        assert process.returncode == 0, err
+    assert muster.status() > 0
+    assert len([p for p in muster.processes() if ' daemon' in p[1]]) == 1
+
+
+def test_controller_leaves_when_nobody_needs_it(muster):
+    muster.run('get', 'pods')
+    wait_for(lambda: not muster.processes(), 'the controller leaves')
+
+
+def test_nothing_is_started_when_told_so(muster):
+    done = muster.run('get', 'pods', env={'MUSTER_NO_START': '1'}, code=69)
+    assert 'no controller runs' in done.stderr
+    assert not muster.processes()

@@ -1,0 +1,208 @@
+"""muster run: from a file or a command line to an exit code."""
+import json
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+from conftest import job, python, shell, wait_for
+
+
+def test_success_prefixes_each_rank(muster):
+    path = muster.write('job.yaml', job('hello', shell('echo rank $RANK of $WORLD_SIZE'), workers=2))
+    done = muster.run('run', '-f', path)
+    assert sorted(done.stdout.splitlines()) == [f'[rank {r}] rank {r} of 3' for r in range(3)]
+    assert 'job hello succeeded after' in done.stderr
+
+
+def test_command_needs_no_file(muster):
+    done = muster.run('run', '-n', '2', '--', 'sh', '-c', 'echo $RANK $LOCAL_RANK $WORLD_SIZE')
+    assert sorted(done.stdout.splitlines()) == ['[rank 0] 0 0 2', '[rank 1] 1 0 2']
+
+
+def test_dry_run_prints_a_job_that_runs(muster):
+    words = ['run', '-n', '2', '--name', 'again', '--dry-run', '-o', 'yaml', '--', 'sh', '-c', 'echo hi']
+    printed = muster.run(*words).stdout
+    assert 'kind: PyTorchJob' in printed
+    assert not muster.home.exists() or not (muster.home / 'api.sock').exists()
+    done = muster.run('run', '-f', '-', stdin=printed)
+    assert sorted(done.stdout.splitlines()) == ['[rank 0] hi', '[rank 1] hi']
+
+
+@pytest.mark.parametrize('script, code, why', [
+    ('echo bad weights; exit 3', 3, 'exited with code 3: "bad weights"'),
+    ('kill -SEGV $$', 139, 'signal 11'),
+    ('exec no-such-program', 127, 'code 127'),
+])
+def test_failure_gives_its_exit_code_and_says_why(muster, script, code, why):
+    path = muster.write('job.yaml', job('bad', shell('exec sleep 100'), workers=1, worker_command=shell(script)))
+    done = muster.run('run', '-f', path, code=code)
+    last = [line for line in done.stderr.splitlines() if 'job bad failed' in line]
+    assert len(last) == 1 and why in last[0] and 'bad-worker-0 (rank 1)' in last[0], done.stderr
+
+
+def test_deadline_is_124(muster):
+    path = muster.write('job.yaml', job('slow', shell('exec sleep 100')))
+    start = time.monotonic()
+    done = muster.run('run', '-f', path, '--timeout', '1s', code=124)
+    assert time.monotonic() - start < 10
+    assert 'active longer than specified deadline' in done.stderr
+
+
+def started(muster, *words):
+    """A run in the background whose rank 0 has written the file `up`."""
+    process = muster.start('run', *words)
+    wait_for(lambda: (muster.work / 'up').exists() or process.poll() is not None, 'the rank starts')
+    assert process.poll() is None, process.communicate()
+    return process
+
+
+@pytest.mark.parametrize('number, code', [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_signal_ends_the_job_in_order(muster, number, code):
+    script = 'trap "echo bye; exit 0" TERM; touch up; while :; do sleep 0.05; done'
+    process = started(muster, '-f', muster.write('job.yaml', job('long', shell(script))))
+    process.send_signal(number)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == code, err
+    assert '[rank 0] bye' in out
+    assert muster.condition('long') == 'Failed'
+
+
+def test_second_interrupt_kills_at_once(muster):
+    script = 'trap "" TERM; touch up; while :; do sleep 0.05; done'
+    process = started(muster, '-f', muster.write('job.yaml', job('stubborn', shell(script))))
+    process.send_signal(signal.SIGINT)
+    wait_for(lambda: 'again' in process.stderr.readline(), 'it says that it ends')
+    start = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert time.monotonic() - start < 5
+
+
+def test_killed_runner_ends_its_job(muster):
+    script = 'echo $$ > pid; touch up; exec sleep 1000'
+    process = started(muster, '-f', muster.write('job.yaml', job('orphan', shell(script))))
+    muster.run('up')
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    muster.wait_condition('orphan', 'Failed', limit_s=5)
+    reason = [c for c in muster.get('job', 'orphan')['status']['conditions'] if c['type'] == 'Failed'][0]['reason']
+    assert reason == 'PyTorchJobStopped'
+
+
+def test_json_is_the_only_output(muster):
+    path = muster.write('job.yaml', job('report', shell('echo log; exit $RANK'), workers=1))
+    done = muster.run('run', '-f', path, '-o', 'json', code=1)
+    doc = json.loads(done.stdout)
+    assert (doc['name'], doc['state'], doc['exitCode']) == ('report', 'Failed', 1)
+    assert [r['name'] for r in doc['replicas']] == ['report-master-0', 'report-worker-0']
+    assert doc['replicas'][1]['exitCode'] == 1 and doc['replicas'][1]['restarts'] == 0
+    with open(doc['replicas'][1]['logFile'], encoding='utf-8') as log:
+        assert log.read() == 'log\n'
+    assert '[rank 1] log' in done.stderr
+
+
+def test_finished_job_is_replaced_a_live_one_is_not(muster):
+    path = muster.write('job.yaml', job('twice', shell('echo one')))
+    muster.run('run', '-f', path)
+    first = muster.get('job', 'twice')['metadata']['uid']
+    muster.run('run', '-f', path)
+    assert muster.get('job', 'twice')['metadata']['uid'] != first
+    started(muster, '-f', muster.write('long.yaml', job('twice', shell('touch up; exec sleep 100'))))
+    done = muster.run('run', '-f', path, code=73)
+    assert 'AlreadyExists' in done.stderr
+    assert muster.condition('twice') == 'Running'
+
+
+def test_wrong_file_creates_nothing(muster):
+    bad = job('bad', shell('true'), workers=1)
+    bad['spec']['pytorchReplicaSpecs']['Master']['replicas'] = 2
+    bad['spec']['pytorchReplicaSpecs']['Worker']['replicas'] = -1
+    done = muster.run('run', '-f', muster.write('bad.yaml', bad), code=65)
+    assert 'bad.yaml:' in done.stderr and 'Master' in done.stderr and 'Worker' in done.stderr
+    assert '2 errors' in done.stderr
+    assert not (muster.home / 'store.db').exists()
+
+
+def test_several_jobs_give_the_worst_exit_code(muster):
+    path = muster.write('jobs.yaml', job('good', shell('echo fine')), job('ill', shell('exit 5')),
+                        job('worse', shell('exit 7')))
+    done = muster.run('run', '-f', path, code=7)
+    assert '[good rank 0] fine' in done.stdout
+    for line in ('job good succeeded', 'job ill failed', 'job worse failed'):
+        assert line in done.stderr
+
+
+def test_results_are_copied(muster):
+    volumes = [{'name': 'data', 'persistentVolumeClaim': {'claimName': 'kept'}}]
+    claim = {'apiVersion': 'v1', 'kind': 'PersistentVolumeClaim', 'metadata': {'name': 'kept'},
+             'spec': {'accessModes': ['ReadWriteMany'], 'resources': {'requests': {'storage': '1Gi'}}}}
+    training = job('save', shell('echo weights > /results/model.pt; echo saved'), volumes=volumes,
+                   mounts=[{'name': 'data', 'mountPath': '/results'}])
+    done = muster.run('run', '-f', muster.write('job.yaml', claim, training), '--results', 'out')
+    assert '/results is in' in done.stderr
+    out = muster.work / 'out'
+    assert (out / 'volumes/data/model.pt').read_text() == 'weights\n'
+    assert (out / 'logs/save-master-0.log').read_text() == 'saved\n'
+    assert json.loads((out / 'status.json').read_text())['metadata']['name'] == 'save'
+
+
+def test_progress_bar_is_a_line_a_second(muster):
+    script = ('import sys, time\n'
+              'for i in range(40):\n'
+              '    sys.stdout.write(f"\\r{i}%"); sys.stdout.flush(); time.sleep(0.03)\n'
+              'print("\\r100%")\n')
+    done = muster.run('run', '-f', muster.write('job.yaml', job('bar', python(script))))
+    lines = done.stdout.splitlines()
+    assert lines[-1] == '[rank 0] 100%'
+    assert 2 <= len(lines) <= 6, lines
+
+
+def test_environment_is_the_allowed_one(muster):
+    path = muster.write('job.yaml', job('env', shell('echo "$RANK/$STRAY/$LANG/$PWD"')))
+    done = muster.run('run', '-f', path, env={'RANK': '9', 'MASTER_ADDR': 'x', 'STRAY': 'y', 'LANG': 'C.UTF-8'})
+    assert done.stdout == f'[rank 0] 0//C.UTF-8/{muster.work}\n'
+
+
+def test_image_option_gives_the_command(muster):
+    training = job('entry', None)
+    container = training['spec']['pytorchReplicaSpecs']['Master']['template']['spec']['containers'][0]
+    del container['command']
+    container['args'] = ['from', 'args']
+    path = muster.write('job.yaml', training)
+    done = muster.run('run', '-f', path, '--image', 'test=echo entrypoint')
+    assert done.stdout == '[rank 0] entrypoint from args\n'
+
+
+def test_restarts_warn_from_the_third(muster):
+    script = 'n=$(cat n 2>/dev/null || echo 0); echo $((n + 1)) > n; [ $n -ge 1 ] || exit 1; echo done'
+    path = muster.write('job.yaml', job('again', shell(script), restart='OnFailure'))
+    done = muster.run('run', '-f', path)
+    assert 'rank 0 was restarted (exit code 1)' in done.stderr
+    assert done.stdout == '[rank 0] done\n'
+
+
+def test_closed_output_ends_the_run(muster):
+    path = muster.write('job.yaml', job('yes', shell('while :; do echo y; sleep 0.01; done')))
+    run = muster.start('run', '-f', path)
+    head = subprocess.run(['head', '-1'], stdin=run.stdout, capture_output=True, text=True, check=True)
+    run.stdout.close()
+    run.stdout = open(os.devnull, encoding='utf-8')
+    assert head.stdout == '[rank 0] y\n'
+    assert run.wait(timeout=30) != 0
+
+
+@pytest.mark.parametrize('words, code, message', [
+    (['run'], 64, 'name a file'),
+    (['run', '-f', 'missing.yaml'], 66, 'missing.yaml'),
+    (['run', '-n', '0', '--', 'true'], 64, '--ranks must be a number from 1'),
+    (['run', '-n', '2'], 64, 'say what to run'),
+    (['run', '--', 'true'], 64, 'on how many ranks'),
+    (['run', '-n', '1', '--image', '=x', '--', 'true'], 64, 'IMAGE=COMMAND'),
+    (['run', '-n', '1', '--share-gpu', '--no-gpu', '--', 'true'], 64, 'exclude each other'),
+    (['run', '-n', '1', '--netwrk', 'private', '--', 'true'], 64, 'did you mean --network'),
+])
+def test_wrong_command_lines_say_what_to_do(muster, words, code, message):
+    assert message in muster.run(*words, code=code).stderr

@@ -1,0 +1,216 @@
+"""Every other verb, against the real controller."""
+import json
+import signal
+import subprocess
+
+import pytest
+from conftest import job, shell, wait_for
+
+CLAIM = {'apiVersion': 'v1', 'kind': 'PersistentVolumeClaim', 'metadata': {'name': 'kept'},
+         'spec': {'accessModes': ['ReadWriteMany'], 'resources': {'requests': {'storage': '1Gi'}}}}
+
+
+def submit(muster, *words, **options):
+    """A job that runs in the background, created and running."""
+    options.setdefault('command', shell('echo started; exec sleep 1000'))
+    path = muster.write('job.yaml', job('mnist', options.pop('command'), **options))
+    muster.run('create', '-f', path, *words)
+    muster.wait_condition('mnist', 'Running')
+
+
+def test_create_takes_a_file_as_in_the_seeds(muster):
+    path = muster.write('job.yaml', job('mnist', shell('exec sleep 100')))
+    assert muster.run('create', path).stdout == 'pytorchjob.kubeflow.org/mnist created\n'
+    assert 'already exists' in muster.run('create', '-f', path, code=73).stderr
+
+
+def test_get_forms_of_the_seeds(muster):
+    submit(muster, workers=1)
+    head, row = muster.run('get', 'pytorchjob').stdout.splitlines()
+    assert head.split() == ['NAME', 'STATE', 'AGE'] and row.split()[:2] == ['mnist', 'Running']
+    pods = muster.run('get', 'pods', '-l', 'controller-name=pytorch-operator').stdout
+    assert [line.split()[0] for line in pods.splitlines()[1:]] == ['mnist-master-0', 'mnist-worker-0']
+    assert muster.run('get', 'pods', '-o', 'name').stdout.split() == ['pod/mnist-master-0', 'pod/mnist-worker-0']
+    assert 'mnist' in muster.run('get', 'job/mnist', '-o', 'yaml').stdout
+    assert muster.run('get', 'pods', '-n', 'other').stderr == 'No resources found in other namespace.\n'
+    assert 'default' in muster.run('get', 'jobs,pods', '-A').stdout
+    assert 'did you mean' in muster.run('get', 'podz', code=64).stderr
+
+
+def test_get_watch_prints_changes(muster):
+    muster.run('up')
+    watch = muster.start('get', 'jobs', '-w')
+    submit(muster)
+    wait_for(lambda: 'Running' in watch.stdout.readline(), 'the watch shows the running job')
+    watch.send_signal(signal.SIGKILL)
+
+
+def test_describe_has_the_sections_of_the_seed(muster):
+    submit(muster, workers=1)
+    text = muster.run('describe', 'pytorchjob', 'mnist').stdout
+    sections = [line.split(':')[0] for line in text.splitlines() if line and not line[0].isspace()]
+    assert sections == ['Name', 'Namespace', 'Labels', 'Annotations', 'API Version', 'Kind', 'Metadata', 'Spec', 'Status',
+                        'Events'], text
+    assert 'Created pod: mnist-master-0' in text
+    pod = muster.run('describe', 'mnist-worker-0').stdout
+    assert 'Controlled By:' in pod and 'RANK:' in pod
+
+
+def test_logs_of_pods_and_jobs(muster):
+    muster.run('run', '-f', muster.write('job.yaml', job('say', shell('echo 1; echo 2; echo $RANK'), workers=1)))
+    assert muster.run('logs', 'say-worker-0').stdout == '1\n2\n1\n'
+    assert muster.run('logs', 'say').stdout == ''.join(f'[rank {r}] {x}\n' for r in (0, 1) for x in ('1', '2', r))
+    assert muster.run('logs', 'say', '--tail', '1').stdout == '[rank 0] 0\n[rank 1] 1\n'
+    assert muster.run('logs', '-l', 'training.kubeflow.org/replica-type=worker').stdout.startswith('[rank 1] 1')
+    assert muster.run('logs', 'say-master-0', '--timestamps', '--tail=1').stdout.split()[0].endswith('Z')
+    assert "no job or pod 'nothing'" in muster.run('logs', 'nothing', code=66).stderr
+
+
+def test_logs_follow_to_the_end(muster):
+    path = muster.write('job.yaml', job('count', shell('for i in 1 2 3; do echo $i; sleep 0.3; done')))
+    muster.run('create', path)
+    assert muster.run('logs', '-f', 'count').stdout == '[rank 0] 1\n[rank 0] 2\n[rank 0] 3\n'
+
+
+def test_events_are_in_order(muster):
+    submit(muster)
+    text = muster.run('events', 'mnist').stdout
+    assert text.index('Created pod') < text.index('Created service') or 'Created service' in text
+    assert json.loads(muster.run('events', '-o', 'json').stdout)['items']
+
+
+def test_wait_for_conditions_and_deletion(muster):
+    muster.run('create', muster.write('job.yaml', job('short', shell('sleep 0.3'))))
+    assert 'condition met' in muster.run('wait', '--for=condition=Succeeded', 'job/short', '--timeout', '20s').stdout
+    assert 'timed out' in muster.run('wait', '--for=condition=Failed', 'short', '--timeout', '200ms', code=75).stderr
+    assert 'there is no pytorchjob' in muster.run('wait', 'nothing', code=66).stderr
+    muster.run('wait', '--for=delete', 'job/nothing')
+
+
+def test_scale_suspend_resume(muster):
+    submit(muster, workers=1)
+    muster.run('scale', '--replicas=2', 'mnist')
+    wait_for(lambda: len(muster.get('pods')) == 3, 'a third pod')
+    muster.run('suspend', 'mnist')
+    wait_for(lambda: not muster.get('pods'), 'no pods while suspended')
+    muster.run('resume', 'mnist')
+    wait_for(lambda: len(muster.get('pods')) == 3, 'pods again')
+
+
+def test_delete_waits_until_it_is_gone(muster):
+    submit(muster)
+    assert muster.run('delete', 'job', 'mnist').stdout == 'pytorchjob.kubeflow.org "mnist" deleted\n'
+    assert 'not found' in muster.run('get', 'job', 'mnist', code=66).stderr
+    wait_for(lambda: not muster.get('pods'), 'its pods go too')
+    muster.run('delete', 'job', 'mnist', '--ignore-not-found')
+    assert 'say --all' in muster.run('delete', 'pods', code=64).stderr
+
+
+def test_delete_by_file(muster):
+    path = muster.write('job.yaml', CLAIM, job('mnist', shell('exec sleep 100')))
+    muster.run('create', path)
+    out = muster.run('delete', '-f', path).stdout
+    assert out.splitlines() == ['pytorchjob.kubeflow.org "mnist" deleted', 'persistentvolumeclaim "kept" deleted']
+
+
+def test_apply_changes_what_the_file_says(muster):
+    before = job('mnist', shell('exec sleep 100'), workers=1)
+    muster.run('apply', '-f', muster.write('job.yaml', before))
+    before['spec']['pytorchReplicaSpecs']['Worker']['replicas'] = 2
+    assert muster.run('apply', '-f', muster.write('job.yaml', before)).stdout.endswith('configured\n')
+    assert muster.get('job', 'mnist')['spec']['pytorchReplicaSpecs']['Worker']['replicas'] == 2
+
+
+def test_cp_finds_files_in_mounts_and_cwd(muster):
+    training = job('save', shell('echo deep > /results/model.pt; echo near > near.txt'),
+                   volumes=[{'name': 'data', 'persistentVolumeClaim': {'claimName': 'kept'}}],
+                   mounts=[{'name': 'data', 'mountPath': '/results'}])
+    muster.run('run', '-f', muster.write('job.yaml', CLAIM, training))
+    muster.run('cp', 'save:/results/model.pt', 'a.pt')
+    assert (muster.work / 'a.pt').read_text() == 'deep\n'
+    muster.run('cp', 'save-master-0:near.txt', 'b.txt')
+    assert (muster.work / 'b.txt').read_text() == 'near\n'
+    muster.run('cp', 'save:/results', 'folder')
+    assert (muster.work / 'folder/model.pt').exists()
+    assert 'has no missing' in muster.run('cp', 'save:missing', '.', code=66).stderr
+    assert 'JOB:PATH' in muster.run('cp', 'save', '.', code=64).stderr
+
+
+def test_lint_prints_every_problem(muster):
+    good = muster.write('good.yaml', job('fine', shell('true')))
+    assert muster.run('lint', good).stdout == f'{good}: ok\n'
+    bad = job('bad', shell('true'))
+    bad['spec']['pytorchReplicaSpecs']['Master']['replicas'] = 2
+    bad['spec']['pytorchReplicaSpecs']['Master']['template']['spec']['containers'][0]['name'] = 'other'
+    path = muster.write('bad.yaml', bad)
+    lines = muster.run('lint', '-f', path, good, code=65).stdout.splitlines()
+    assert len([line for line in lines if line.startswith(f'{path}:') and ': error: ' in line]) == 2
+    problems = json.loads(muster.run('lint', path, '-o', 'json', code=65).stdout)
+    assert all(p['line'] > 0 and p['file'] == str(path) for p in problems)
+    assert not (muster.home / 'store.db').exists()
+
+
+def test_kubeconfig_and_up_keep_the_controller(muster):
+    muster.run('kubeconfig', '--write', 'kubeconfig')
+    path = muster.work / 'kubeconfig'
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert path.read_text() == muster.run('kubeconfig').stdout
+    assert 'stays until muster down' in muster.run('up').stdout
+    assert muster.status() > 0
+    assert 'has ended' in muster.run('down').stdout
+    assert muster.status() == 0
+    assert muster.run('down').stdout == 'No controller runs.\n'
+
+
+def test_down_keep_lets_jobs_go_on(muster):
+    submit(muster, command=shell('while [ ! -e stop ]; do sleep 0.05; done; echo finished'))
+    muster.run('down', '--keep')
+    assert muster.status() == 0
+    (muster.work / 'stop').touch()
+    muster.wait_condition('mnist', 'Succeeded')
+    assert muster.run('logs', 'mnist').stdout == '[rank 0] finished\n'
+
+
+def test_version_starts_nothing(muster):
+    assert 'not running' in muster.run('version').stdout
+    assert json.loads(muster.run('version', '-o', 'json').stdout)['client']['version']
+    assert not muster.processes()
+
+
+def test_completion_offers_verbs_kinds_and_names(muster):
+    from conftest import BUILD
+    submit(muster)
+
+    def complete(*words):
+        script = (f'source {BUILD}/share/bash-completion/completions/muster; PATH={muster.binary.parent}:$PATH; '
+                  f'COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _muster; printf "%s\\n" "${{COMPREPLY[@]}}"')
+        done = subprocess.run(['bash', '-c', script, 'bash', 'muster', *words], env=muster.env, text=True,
+                              capture_output=True, check=True)
+        return done.stdout.split()
+
+    assert complete('des') == ['describe']
+    assert complete('get', 'pyt') == ['pytorchjobs']
+    assert complete('get', 'pods', '') == ['mnist-master-0']
+    assert complete('logs', 'mn') == ['mnist-master-0', 'mnist']
+    assert complete('get', '--sel') == ['--selector']
+    assert complete('run', '--network', 'p') == ['private']
+
+
+@pytest.mark.parametrize('words, message', [
+    (['gett'], "did you mean 'get'"),
+    (['get', 'pods', '--wach'], 'did you mean --watch'),
+    (['get'], 'missing operand'),
+    (['describe', 'a', 'b', '-o'], 'unknown option -o'),
+    (['scale', 'x'], '--replicas=N'),
+    (['logs'], 'name a job or a pod'),
+])
+def test_wrong_command_lines(muster, words, message):
+    assert message in muster.run(*words, code=64).stderr
+
+
+def test_help_is_everywhere(muster):
+    whole = muster.run('--help').stdout
+    verbs = [line.split()[0] for line in whole.split('Commands:')[1].split('\n\n')[0].strip().splitlines()]
+    assert len(verbs) == 19
+    for verb in verbs:
+        assert muster.run(verb, '--help').stdout.startswith(f'Usage: muster {verb} ')
