@@ -211,6 +211,7 @@ int call_prepare(struct muster_comm *comm, const struct muster_call *call, struc
         return rc;
     }
     ret->call = *call;
+    ret->waiting = call->peer;
     ret->begun = false;
     ret->entered = false;
     ret->unit = call->kind == MUSTER_BARRIER ? 1 : muster_type_bytes(call->type);

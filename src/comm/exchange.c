@@ -145,6 +145,7 @@ static int arrived(struct muster_comm *comm, struct task *task, size_t round,
         struct board *board = board_of(comm, task, comm->locals[l], round);
         uint64_t flag = atomic_load_explicit(&board->flag, memory_order_acquire);
         if (flag != want) {
+            task->waiting = comm->locals[l];
             bool other_call = flag >> 32 == want >> 32;
             return other_call ? failure_mismatch(comm, task, comm->locals[l], err) : 0;
         }

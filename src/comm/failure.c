@@ -156,12 +156,32 @@ static int check_records(struct muster_comm *comm, const struct task *task, stru
     return 0;
 }
 
+bool failure_is_gone(const struct muster_comm *comm, const struct task *task)
+{
+    if (task->waiting != MUSTER_ANY_SOURCE) {
+        return task->waiting != comm->rank &&
+               failure_peer_state(comm, task->waiting) != MUSTER_PEER_ALIVE;
+    }
+    /* Whoever has closed in good order sends no more; the others may. */
+    int closed = 0, lost = 0;
+    for (int r = 0; r < comm->size; r++) {
+        enum muster_peer_state state =
+            r == comm->rank ? MUSTER_PEER_ALIVE : failure_peer_state(comm, r);
+        closed += state == MUSTER_PEER_CLOSED;
+        lost += state == MUSTER_PEER_DEAD || state == MUSTER_PEER_SUSPECTED;
+    }
+    return lost > 0 || (closed > 0 && closed == comm->size - 1);
+}
+
 int failure_check(struct muster_comm *comm, const struct task *task, struct muster_err *err)
 {
     int closed = atomic_load_explicit(&comm->closed, memory_order_acquire);
     if (closed) {
         return muster_fail(err, MUSTER_EABORTED, "this communicator was closed: %s",
                            muster_code_text(closed));
+    }
+    if (!failure_is_gone(comm, task)) {
+        return check_records(comm, task, err);
     }
     /* A death explains the closing of others: it comes first. */
     static const enum muster_peer_state order[] = {MUSTER_PEER_DEAD, MUSTER_PEER_SUSPECTED,
@@ -173,7 +193,7 @@ int failure_check(struct muster_comm *comm, const struct task *task, struct must
             }
         }
     }
-    return check_records(comm, task, err);
+    return 0;
 }
 
 /* The last collective that rank is known to have entered; 0: none. */

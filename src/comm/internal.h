@@ -140,6 +140,7 @@ struct task {
     int lane;
     size_t unit;
     int (*step)(struct muster_comm *comm, struct task *task, struct muster_err *err);
+    int waiting; /* for this rank, when a step returned 0; MUSTER_ANY_SOURCE: for any */
     bool begun;
     bool entered; /* a later stage */
     struct exchange exchange;
@@ -202,8 +203,11 @@ static inline void wait_wake(struct control *control)
 }
 
 /* failure.c */
-/* 0, or why this task cannot be waited for any longer. */
+/* 0, or why this task cannot be waited for any longer: the rank that it waits for is gone or does
+ * something else. */
 int failure_check(struct muster_comm *comm, const struct task *task, struct muster_err *err);
+/* The rank that the task waits for will not come. */
+bool failure_is_gone(const struct muster_comm *comm, const struct task *task);
 int failure_timeout(struct muster_comm *comm, const struct task *task, int64_t waited_ms,
                     struct muster_err *err);
 /* Rank does something else than this task. */

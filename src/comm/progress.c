@@ -124,14 +124,16 @@ static void finish(struct muster_comm *comm, struct lane *lane, struct muster_re
     request_unref(request);
 }
 
-/* The peers seem gone, but what they had sent before counts: one more step. */
+/* The peer that the task waits for is gone, but what it had sent before counts: a step more. 0:
+ * after it the task waits for someone else. */
 static int last_step(struct muster_comm *comm, struct task *task, int failure)
 {
     bool peers = failure == MUSTER_EPEERDEAD || failure == MUSTER_EABORTED;
-    if (peers && atomic_load(&comm->closed) == 0 && task->step(comm, task, NULL) > 0) {
-        return 1;
+    if (!peers || atomic_load(&comm->closed)) {
+        return failure;
     }
-    return failure;
+    int rc = task->step(comm, task, NULL);
+    return rc > 0 ? 1 : rc == 0 && !failure_is_gone(comm, task) ? 0 : failure;
 }
 
 static int step_request(struct muster_comm *comm, struct muster_request *request, bool check)
@@ -360,8 +362,8 @@ static int run_here(struct muster_comm *comm, struct task *task, struct muster_e
     int rc;
     while ((rc = task->step(comm, task, err)) == 0) {
         rc = wait_turn(&waiter, comm, task, err);
-        if (rc < 0) {
-            rc = last_step(comm, task, rc);
+        rc = rc < 0 ? last_step(comm, task, rc) : 0;
+        if (rc != 0) {
             break;
         }
     }

@@ -45,7 +45,7 @@ static struct partition part_of(const struct muster_comm *comm, const struct tas
 }
 
 /* 1: the word says so; 0: not yet; negative: it says something else. */
-static int reached(struct muster_comm *comm, const struct task *task, _Atomic uint64_t *word,
+static int reached(struct muster_comm *comm, struct task *task, _Atomic uint64_t *word,
                    size_t chunk, int rank, struct muster_err *err)
 {
     uint64_t want = flag_of(task, chunk);
@@ -53,6 +53,7 @@ static int reached(struct muster_comm *comm, const struct task *task, _Atomic ui
     if (flag == want) {
         return 1;
     }
+    task->waiting = rank;
     return flag >> 32 == want >> 32 ? failure_mismatch(comm, task, rank, err) : 0;
 }
 
