@@ -131,6 +131,13 @@ static uint64_t common_count(const struct muster_comm *comm, const struct muster
     return call->out_counts ? total(call->out_counts, comm->size) : call->count;
 }
 
+void call_signed(const struct muster_comm *comm, const struct muster_call *call,
+                 uint64_t *ret_shape, uint64_t *ret_count)
+{
+    *ret_shape = call_shape(call);
+    *ret_count = common_count(comm, call);
+}
+
 static uint32_t sign(uint64_t number, uint64_t shape, uint64_t count)
 {
     uint64_t mix = (number ^ 0x9e3779b97f4a7c15u) * 0xff51afd7ed558ccdu;

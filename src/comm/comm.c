@@ -9,6 +9,8 @@
 
 #include "comm/link.h"
 
+enum { WIRE_BYTES = 256 * 1024 };
+
 void muster_comm_options_default(struct muster_comm_options *ret)
 {
     *ret = (struct muster_comm_options){.struct_size = sizeof *ret,
@@ -47,6 +49,17 @@ static void place_peers(struct muster_comm *comm, const int *hosts)
     comm->all_local = comm->local_size == comm->size;
 }
 
+/* Where no host has two ranks there are no boards, and the pieces of a round may be larger. */
+static size_t find_capacity(const int *hosts, int size)
+{
+    for (int r = 0; r < size; r++) {
+        if (hosts[r] != r) {
+            return BOARD_BYTES;
+        }
+    }
+    return size > 1 ? (size_t)size * WIRE_BYTES : BOARD_BYTES;
+}
+
 static int processors(void)
 {
     cpu_set_t set;
@@ -72,6 +85,7 @@ struct muster_comm *comm_new(int rank, int size, const int *hosts,
         return NULL;
     }
     place_peers(comm, hosts);
+    comm->capacity = find_capacity(hosts, size);
     comm->crowded = comm->local_size > processors();
     atomic_store(&comm->timeout_ms, options->timeout_ms);
     comm->silence_ms = options->silence_ms;

@@ -25,7 +25,7 @@ static void set_up(struct muster_comm *comm, struct task *task, enum schedule_pa
         .size = comm->size,
         .unit = unit,
         .count = count,
-        .capacity = task->lane == LANE_SIDE ? SIDE_BYTES : BOARD_BYTES,
+        .capacity = task->lane == LANE_SIDE ? SIDE_BYTES : comm->capacity,
     };
     x->begun = false;
     x->published = 0;

@@ -108,11 +108,11 @@ static int fail_about(struct muster_comm *comm, const struct task *task, int ran
 }
 
 /* 1: the record of this call at `rank` was read. */
-static int read_record(const struct muster_comm *comm, int rank, uint64_t number,
+static int read_record(const struct muster_comm *comm, int rank, int lane, uint64_t number,
                        uint64_t *ret_shape, uint64_t *ret_count)
 {
     if (comm->peers[rank].local < 0) {
-        return link_record(comm, rank, number, ret_shape, ret_count);
+        return link_record(comm, rank, lane, number, ret_shape, ret_count);
     }
     const struct call_record *r = &control_of(comm, rank)->calls[number % CALL_RECORDS];
     if (atomic_load_explicit(&r->number, memory_order_acquire) != number) {
@@ -129,7 +129,7 @@ int failure_mismatch(struct muster_comm *comm, const struct task *task, int rank
     char ours[192], theirs[160] = "something else";
     uint64_t shape, count;
     name_task(task, ours, sizeof ours);
-    if (read_record(comm, rank, task->number, &shape, &count)) {
+    if (read_record(comm, rank, task->lane, task->number, &shape, &count)) {
         call_name(shape, count, theirs, sizeof theirs);
     }
     muster_fail(err, MUSTER_EMISMATCH, "rank %d calls %s where rank %d calls %s", comm->rank, ours,
@@ -147,8 +147,8 @@ static int check_records(struct muster_comm *comm, const struct task *task, stru
     }
     for (int r = 0; r < comm->size; r++) {
         uint64_t shape, count, my_shape, my_count;
-        if (r != comm->rank && read_record(comm, r, task->number, &shape, &count) &&
-            read_record(comm, comm->rank, task->number, &my_shape, &my_count) &&
+        if (r != comm->rank && read_record(comm, r, task->lane, task->number, &shape, &count) &&
+            read_record(comm, comm->rank, task->lane, task->number, &my_shape, &my_count) &&
             (shape != my_shape || count != my_count)) {
             return failure_mismatch(comm, task, r, err);
         }
@@ -204,7 +204,7 @@ static uint64_t last_entered(const struct muster_comm *comm, int rank, uint64_t 
     for (uint64_t slot = 0; comm->peers[rank].local >= 0 && slot < CALL_RECORDS; slot++) {
         const struct call_record *r = &control_of(comm, rank)->calls[slot];
         uint64_t number = atomic_load_explicit(&r->number, memory_order_acquire);
-        if (number > last && read_record(comm, rank, number, ret_shape, ret_count)) {
+        if (number > last && read_record(comm, rank, LANE_MAIN, number, ret_shape, ret_count)) {
             last = number;
         }
     }
@@ -221,7 +221,7 @@ int failure_timeout(struct muster_comm *comm, const struct task *task, int64_t w
     for (int r = 0; r < comm->size && used < sizeof missing - 1; r++) {
         uint64_t shape = 0, count = 0;
         if (r == comm->rank || !concerns(task, r) ||
-            read_record(comm, r, task->number, &shape, &count)) {
+            read_record(comm, r, task->lane, task->number, &shape, &count)) {
             continue;
         }
         uint64_t last = last_entered(comm, r, &shape, &count);

@@ -74,7 +74,8 @@ struct muster_comm {
     int local_size;
     int *locals; /* local index -> rank */
     bool all_local;
-    bool crowded; /* more ranks than processors: never spin */
+    size_t capacity; /* bytes that a rank publishes in a round of the main lane */
+    bool crowded;    /* more ranks than processors: never spin */
     struct segment segment;
     struct control *control; /* ours */
     struct life_watch watch;
@@ -155,6 +156,9 @@ int call_prepare(struct muster_comm *comm, const struct muster_call *call, struc
                  struct muster_err *err);
 /* First step of a task on its lane: publishes the call's record. */
 void call_begin(struct muster_comm *comm, struct task *task);
+/* What must be equal on all ranks. */
+void call_signed(const struct muster_comm *comm, const struct muster_call *call,
+                 uint64_t *ret_shape, uint64_t *ret_count);
 void call_name(uint64_t shape, uint64_t count, char *ret, size_t size_bytes);
 
 /* exchange.c */

@@ -1,80 +1,245 @@
-/* Sockets to other hosts. Layer: comm; see link.h. */
+/* Sockets to other hosts: their making and end, signs of life, the stream of messages.
+ *
+ * Over the life socket each process sends a byte 20 times a second, and another when it closes the
+ * communicator. A socket that ends without that byte means a death.
+ *
+ * Layer: comm; see link.h.
+ */
 #include "comm/link.h"
 
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
+
+enum { LIFE_BEAT = 'b', LIFE_CLOSED = 'c' };
+
+static struct link *link_new(void)
+{
+    struct link *link = calloc(1, sizeof *link);
+    for (int c = 0; link && c < LINK_CHANNELS; c++) {
+        link->channels[c].fd = -1;
+    }
+    if (link) {
+        pthread_mutex_init(&link->life_mutex, NULL);
+    }
+    return link;
+}
 
 int link_init(struct muster_comm *comm, struct muster_err *err)
 {
-    return comm->all_local ? 0 : muster_fail(err, MUSTER_EUNSUPPORTED, "only one host yet");
+    for (int r = 0; r < comm->size; r++) {
+        struct peer *peer = &comm->peers[r];
+        if (peer->local >= 0) {
+            continue;
+        }
+        peer->link = link_new();
+        for (int lane = 0; peer->link && lane < BOARD_LANES; lane++) {
+            struct channel *c = &peer->link->channels[lane];
+            c->scratch = malloc(lane == LANE_SIDE ? SIDE_BYTES : comm->capacity);
+            if (!c->scratch) {
+                return muster_fail(err, MUSTER_ENOMEM, "no memory for a link");
+            }
+        }
+        if (!peer->link) {
+            return muster_fail(err, MUSTER_ENOMEM, "no memory for a link");
+        }
+    }
+    return 0;
+}
+
+static void tune(int fd)
+{
+    int on = 1;
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    /* On a fast local network cubic moves twice as much as bbr; only root may choose it. */
+    const char *congestion = getenv("MUSTER_TCP_CONGESTION");
+    if (congestion) {
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, congestion,
+                         (socklen_t)strlen(congestion));
+    }
 }
 
 int link_adopt(struct muster_comm *comm, int fd, int rank, int channel, struct muster_err *err)
 {
-    (void)comm, (void)rank, (void)channel, (void)err;
-    close(fd);
+    struct link *link = rank >= 0 && rank < comm->size ? comm->peers[rank].link : NULL;
+    if (!link || channel < 0 || channel >= LINK_CHANNELS || link->channels[channel].fd >= 0) {
+        close(fd);
+        return muster_fail(err, MUSTER_EPROTO, "rank %d connected where nothing was expected",
+                           rank);
+    }
+    tune(fd);
+    link->channels[channel].fd = fd;
     return 0;
 }
 
 bool link_all_adopted(const struct muster_comm *comm)
 {
-    (void)comm;
+    for (int r = 0; r < comm->size; r++) {
+        const struct link *link = comm->peers[r].link;
+        for (int c = 0; link && c < LINK_CHANNELS; c++) {
+            if (link->channels[c].fd < 0) {
+                return false;
+            }
+        }
+    }
     return true;
 }
 
 void link_free(struct muster_comm *comm)
 {
-    (void)comm;
+    for (int r = 0; comm->peers && r < comm->size; r++) {
+        struct link *link = comm->peers[r].link;
+        for (int c = 0; link && c < LINK_CHANNELS; c++) {
+            free(link->channels[c].scratch);
+            if (link->channels[c].fd >= 0) {
+                close(link->channels[c].fd);
+            }
+        }
+        if (link) {
+            pthread_mutex_destroy(&link->life_mutex);
+            free(link);
+        }
+        comm->peers[r].link = NULL;
+    }
 }
 
-int link_publish(struct muster_comm *comm, struct task *task, size_t round, const char *source,
-                 struct muster_err *err)
-{
-    (void)comm, (void)task, (void)round, (void)source, (void)err;
-    return 0;
-}
+/* ---- waiting ---- */
 
-int link_arrived(struct muster_comm *comm, struct task *task, size_t round, struct muster_err *err)
+/* Only what somebody waits for: an early frame of another rank must not keep us awake. */
+static int add_poll(struct pollfd *fds, int num, const struct channel *c)
 {
-    (void)comm, (void)task, (void)round, (void)err;
-    return 1;
-}
-
-char *link_piece(struct muster_comm *comm, const struct task *task, size_t round, int from)
-{
-    (void)comm, (void)task, (void)round, (void)from;
-    return NULL;
-}
-
-int link_record(const struct muster_comm *comm, int rank, uint64_t number, uint64_t *ret_shape,
-                uint64_t *ret_count)
-{
-    (void)comm, (void)rank, (void)number, (void)ret_shape, (void)ret_count;
-    return 0;
+    bool in = atomic_load_explicit(&c->wants_read, memory_order_relaxed);
+    bool out = atomic_load_explicit(&c->wants_write, memory_order_relaxed);
+    if (c->fd < 0 || c->broken || (!in && !out)) {
+        return num;
+    }
+    fds[num] =
+        (struct pollfd){.fd = c->fd, .events = (short)((in ? POLLIN : 0) | (out ? POLLOUT : 0))};
+    return num + 1;
 }
 
 void link_wait(struct muster_comm *comm, int timeout_ms)
 {
-    (void)comm, (void)timeout_ms;
+    struct pollfd fds[COMM_MAX_RANKS * LANES];
+    int num = 0;
+    for (int r = 0; r < comm->size; r++) {
+        for (int lane = 0; comm->peers[r].link && lane < LANES; lane++) {
+            num = add_poll(fds, num, &comm->peers[r].link->channels[lane]);
+        }
+    }
+    (void)poll(fds, (nfds_t)num, timeout_ms);
+}
+
+/* ---- life ---- */
+
+static void set_state(struct peer *peer, enum muster_peer_state state)
+{
+    int alive = MUSTER_PEER_ALIVE;
+    (void)atomic_compare_exchange_strong(&peer->state, &alive, (int)state);
+}
+
+/* Reads what the life socket has; holds the mutex. */
+static void read_life(struct peer *peer)
+{
+    struct channel *c = &peer->link->channels[LINK_LIFE];
+    char bytes[64];
+    ssize_t n;
+    while ((n = recv(c->fd, bytes, sizeof bytes, MSG_DONTWAIT)) > 0) {
+        peer->silent_beats = 0;
+        if (memchr(bytes, LIFE_CLOSED, (size_t)n)) {
+            set_state(peer, MUSTER_PEER_CLOSED);
+        }
+    }
+    if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+        bool unreachable = n < 0 && (errno == ETIMEDOUT || errno == EHOSTUNREACH);
+        set_state(peer, unreachable ? MUSTER_PEER_SUSPECTED : MUSTER_PEER_DEAD);
+    }
+}
+
+static void send_life(struct link *link, char byte)
+{
+    (void)send(link->channels[LINK_LIFE].fd, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+void link_lost(struct muster_comm *comm, int rank)
+{
+    struct peer *peer = &comm->peers[rank];
+    pthread_mutex_lock(&peer->link->life_mutex);
+    read_life(peer);
+    set_state(peer, MUSTER_PEER_DEAD);
+    pthread_mutex_unlock(&peer->link->life_mutex);
 }
 
 void link_say_closed(struct muster_comm *comm)
 {
-    (void)comm;
+    for (int r = 0; r < comm->size; r++) {
+        struct link *link = comm->peers[r].link;
+        if (link && link->channels[LINK_LIFE].fd >= 0) {
+            pthread_mutex_lock(&link->life_mutex);
+            send_life(link, LIFE_CLOSED);
+            pthread_mutex_unlock(&link->life_mutex);
+        }
+    }
 }
 
 void link_beat(struct muster_comm *comm)
 {
-    (void)comm;
+    for (int r = 0; r < comm->size; r++) {
+        struct peer *peer = &comm->peers[r];
+        if (!peer->link) {
+            continue;
+        }
+        pthread_mutex_lock(&peer->link->life_mutex);
+        peer->silent_beats++;
+        if (atomic_load(&comm->closed) == 0) {
+            send_life(peer->link, LIFE_BEAT);
+        }
+        read_life(peer);
+        if (comm->silence_ms > 0 && peer->silent_beats * LIFE_BEAT_MS > comm->silence_ms) {
+            set_state(peer, MUSTER_PEER_SUSPECTED);
+        }
+        pthread_mutex_unlock(&peer->link->life_mutex);
+    }
+}
+
+/* ---- messages ---- */
+
+static int64_t moved(struct muster_comm *comm, int rank, ssize_t n, bool ended)
+{
+    if (n > 0) {
+        return n;
+    }
+    if (!ended && n < 0 && (errno == EAGAIN || errno == EINTR)) {
+        return 0;
+    }
+    comm->peers[rank].link->channels[LANE_MESSAGES].broken = true;
+    link_lost(comm, rank);
+    return 0; /* failure_check says what happened, to those that wait for this rank */
 }
 
 int64_t link_stream_write(struct muster_comm *comm, int to, const void *data, size_t bytes)
 {
-    (void)comm, (void)to, (void)data, (void)bytes;
-    return -1;
+    struct channel *c = &comm->peers[to].link->channels[LANE_MESSAGES];
+    if (c->broken) {
+        return 0;
+    }
+    ssize_t n = send(c->fd, data, bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
+    atomic_store_explicit(&c->wants_write, n < (ssize_t)bytes, memory_order_relaxed);
+    return moved(comm, to, n, false);
 }
 
 int64_t link_stream_read(struct muster_comm *comm, int from, void *data, size_t bytes)
 {
-    (void)comm, (void)from, (void)data, (void)bytes;
-    return -1;
+    struct channel *c = &comm->peers[from].link->channels[LANE_MESSAGES];
+    if (c->broken || bytes == 0) {
+        return 0;
+    }
+    ssize_t n = recv(c->fd, data, bytes, MSG_DONTWAIT);
+    atomic_store_explicit(&c->wants_read, n < 0, memory_order_relaxed);
+    return moved(comm, from, n, n == 0);
 }

@@ -1,7 +1,82 @@
-/* Sockets to the ranks on other hosts. Layer: comm; see link.c. */
+/* Sockets to the ranks on other hosts: one per lane, so that a call waits behind nothing but its
+ * own kind, and one for signs of life.
+ *
+ * On the lanes of collectives run frames: a header that names the call, then one round's piece. A
+ * round is read by the call that it belongs to, from the socket straight to its place; what comes
+ * early stays in the kernel and slows its sender down. On the lane of messages run plain bytes
+ * (message.c).
+ *
+ * Layer: comm. Memory: comm->peers[r].link. Thread: each lane's socket its lane's holder, the life
+ * socket under life_mutex.
+ */
 #pragma once
 
 #include "comm/internal.h"
+
+enum {
+    LINK_LIFE = LANES, /* channel of the signs of life */
+    LINK_CHANNELS = LANES + 1,
+    LINK_PENDING = 4, /* frames that the socket has not taken: at most those of 3 rounds */
+};
+
+struct frame_header {
+    uint32_t magic;
+    uint32_t bytes;
+    uint64_t generation;
+    uint64_t flag; /* round and signature: comm_flag() */
+    uint64_t number;
+    uint64_t shape;
+    uint64_t count;
+};
+
+struct outgoing {
+    struct frame_header header;
+    const char *data;
+    size_t sent; /* of header and data */
+};
+
+struct channel {
+    int fd;
+    bool broken;
+    struct outgoing pending[LINK_PENDING];
+    unsigned first; /* pending: first … first + num - 1, modulo LINK_PENDING */
+    unsigned num;
+    struct frame_header header; /* being read, or read last */
+    size_t header_bytes;
+    size_t data_bytes;
+    uint32_t next_round;     /* to be read */
+    char *scratch;           /* pieces to be folded */
+    _Atomic bool wants_read; /* someone waits for what is to come */
+    _Atomic bool wants_write;
+};
+
+struct link {
+    struct channel channels[LINK_CHANNELS];
+    pthread_mutex_t life_mutex;
+};
+
+/* ---- link.c: sockets and life ---- */
+
+/* While forming: room for the links, sockets as they come (taken over, also on failure), then
+ * complete? */
+int link_init(struct muster_comm *comm, struct muster_err *err);
+int link_adopt(struct muster_comm *comm, int fd, int rank, int channel, struct muster_err *err);
+bool link_all_adopted(const struct muster_comm *comm);
+void link_free(struct muster_comm *comm);
+
+/* Sleeps until a socket can move, at most timeout_ms. */
+void link_wait(struct muster_comm *comm, int timeout_ms);
+void link_say_closed(struct muster_comm *comm);
+/* On the heartbeat thread. */
+void link_beat(struct muster_comm *comm);
+/* A socket of that rank ended: finds out whether it closed in good order or died. */
+void link_lost(struct muster_comm *comm, int rank);
+
+/* The stream of messages: as many bytes as go now, negative when the link is lost. */
+int64_t link_stream_write(struct muster_comm *comm, int to, const void *data, size_t bytes);
+int64_t link_stream_read(struct muster_comm *comm, int from, void *data, size_t bytes);
+
+/* ---- frames.c: rounds of collectives ---- */
 
 /* Sends this round's pieces to all peers on other hosts, as far as the sockets take them now. */
 int link_publish(struct muster_comm *comm, struct task *task, size_t round, const char *source,
@@ -10,23 +85,6 @@ int link_publish(struct muster_comm *comm, struct task *task, size_t round, cons
 int link_arrived(struct muster_comm *comm, struct task *task, size_t round, struct muster_err *err);
 /* Where the piece of this round from that rank lies; NULL: it was read to its place. */
 char *link_piece(struct muster_comm *comm, const struct task *task, size_t round, int from);
-/* What that rank said it calls under this number. 1: known. */
-int link_record(const struct muster_comm *comm, int rank, uint64_t number, uint64_t *ret_shape,
-                uint64_t *ret_count);
-/* Sleeps until a socket can move, at most timeout_ms. */
-void link_wait(struct muster_comm *comm, int timeout_ms);
-void link_say_closed(struct muster_comm *comm);
-/* On the heartbeat thread. */
-void link_beat(struct muster_comm *comm);
-
-/* The stream of messages: as many bytes as go now, negative when the link is lost. */
-int64_t link_stream_write(struct muster_comm *comm, int to, const void *data, size_t bytes);
-int64_t link_stream_read(struct muster_comm *comm, int from, void *data, size_t bytes);
-
-/* While forming: room for the links, sockets as they come (taken over, also on failure), then
- * complete? */
-enum { LINK_CHANNELS = 4 };
-int link_init(struct muster_comm *comm, struct muster_err *err);
-int link_adopt(struct muster_comm *comm, int fd, int rank, int channel, struct muster_err *err);
-bool link_all_adopted(const struct muster_comm *comm);
-void link_free(struct muster_comm *comm);
+/* What that rank said it calls under this number. 1: known. The caller holds this lane. */
+int link_record(const struct muster_comm *comm, int rank, int lane, uint64_t number,
+                uint64_t *ret_shape, uint64_t *ret_count);

@@ -21,6 +21,7 @@
 
 enum {
     SPINS = 1000,
+    SPINS_REMOTE = 64, /* each is a system call for each peer */
     YIELDS = 200,
     CHECK_EVERY = 32,
     INTERRUPT_EVERY_NS = 50 * 1000 * 1000,
@@ -134,16 +135,22 @@ static void sleep_turn(struct waiter *w, struct muster_comm *comm)
     w->bell = atomic_load(&comm->control->bell);
 }
 
+static unsigned spins_of(const struct muster_comm *comm)
+{
+    return comm->crowded ? 0 : comm->all_local ? SPINS : SPINS_REMOTE;
+}
+
 int wait_turn(struct waiter *w, struct muster_comm *comm, const struct task *task,
               struct muster_err *err)
 {
-    unsigned spins = comm->crowded ? 0 : SPINS;
+    unsigned spins = spins_of(comm);
+    unsigned yields = comm->all_local ? YIELDS : 0;
     unsigned turn = w->turns++;
     if (turn < spins) {
         comm_relax();
         return 0;
     }
-    if (turn < spins + YIELDS) {
+    if (turn < spins + yields) {
         sched_yield();
         return turn % CHECK_EVERY == 0 ? wait_check(w, comm, task, true, err) : 0;
     }
@@ -153,7 +160,7 @@ int wait_turn(struct waiter *w, struct muster_comm *comm, const struct task *tas
 
 bool wait_is_slow(const struct waiter *w, const struct muster_comm *comm)
 {
-    return w->turns > (comm->crowded ? 0 : SPINS);
+    return w->turns > spins_of(comm);
 }
 
 void wait_end(struct waiter *w, struct muster_comm *comm)

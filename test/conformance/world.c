@@ -98,6 +98,16 @@ static int store_get(void *context, const char *key, void *value, size_t capacit
     return e ? 0 : MUSTER_ETIMEDOUT;
 }
 
+/* "mixed": the even ranks share a host, each odd one has its own. */
+static const char *transport_of(const struct start *start)
+{
+    const char *transport = start->world->transport;
+    if (transport && strcmp(transport, "mixed") == 0) {
+        return start->rank % 2 ? "tcp" : "auto";
+    }
+    return transport;
+}
+
 static int be_rank(struct start *start)
 {
     struct muster_store store = {start->store, store_set, store_get};
@@ -106,7 +116,7 @@ static int be_rank(struct start *start)
     o.rank = start->rank;
     o.size = start->world->size;
     o.store = &store;
-    o.transport = start->world->transport;
+    o.transport = transport_of(start);
     o.timeout_ms = start->world->timeout_ms ? start->world->timeout_ms : 20000;
     o.silence_ms = start->world->silence_ms ? start->world->silence_ms : o.silence_ms;
     struct muster_comm *comm;
@@ -140,10 +150,22 @@ static int run_threads(struct start *starts, int size)
     return failed;
 }
 
+static int judge(const struct start *start, int size, int status)
+{
+    /* A rank that a test kills is no failure: those who live say what is. */
+    bool killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+    if (killed || (WIFEXITED(status) && WEXITSTATUS(status) == 0)) {
+        return 0;
+    }
+    (void)fprintf(stderr, "rank %d of %d (%s): status %d\n", start->rank, size,
+                  start->world->transport ? start->world->transport : "auto", status);
+    return 1;
+}
+
 static int run_processes(struct start *starts, int size)
 {
     pid_t pids[MAX_RANKS];
-    int failed = 0;
+    int failed = 0, stopped = -1;
     (void)fflush(NULL);
     for (int r = 0; r < size; r++) {
         pids[r] = fork();
@@ -154,14 +176,18 @@ static int run_processes(struct start *starts, int size)
     }
     for (int r = 0; r < size; r++) {
         int status = -1;
-        (void)waitpid(pids[r], &status, 0);
-        /* A rank that a test kills is no failure: those who live say what is. */
-        bool killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
-        if (!killed && (!WIFEXITED(status) || WEXITSTATUS(status) != 0)) {
-            (void)fprintf(stderr, "rank %d of %d (%s): status %d\n", r, size,
-                          starts[r].world->transport ? starts[r].world->transport : "auto", status);
-            failed++;
+        (void)waitpid(pids[r], &status, WUNTRACED);
+        if (WIFSTOPPED(status)) {
+            stopped = r; /* it goes on when the others are through */
+        } else {
+            failed += judge(&starts[r], size, status);
         }
+    }
+    if (stopped >= 0) {
+        int status = -1;
+        (void)kill(pids[stopped], SIGCONT);
+        (void)waitpid(pids[stopped], &status, 0);
+        failed += judge(&starts[stopped], size, status);
     }
     return failed;
 }
