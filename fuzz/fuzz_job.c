@@ -59,6 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct buf out;
     job_problems_init(&problems, 50);
     problems.verbose = size % 2 != 0;
+    problems.advice = size % 3 != 0;
     buf_init(&out, 1 << 20);
     int rc = job_file_read((const char *)data, size, &file, &problems, &err);
     promise(rc == 0 || rc == MUSTER_ETOOBIG, "only limits end the reading", err.text);

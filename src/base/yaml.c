@@ -12,7 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FAULTS_MAX = 256, PATH_BYTES_MAX = 64 * 1024 };
+/* OPEN_MAX: libfyaml reads on through any number of open brackets before it gives the first event,
+ * with memory for each. A text that merely talks of brackets closes most of them. */
+enum { FAULTS_MAX = 256, PATH_BYTES_MAX = 64 * 1024, OPEN_MAX = 1000 };
 
 const struct yaml_limits yaml_limits_default = {
     .text_bytes_max = 8 * 1024 * 1024,
@@ -267,6 +269,9 @@ int yaml_load(const char *text, size_t bytes, const struct yaml_limits *limits,
     if (bytes > limits->text_bytes_max) {
         return muster_fail(err, MUSTER_ETOOBIG, "YAML: %zu bytes, more than the %zu allowed", bytes,
                            limits->text_bytes_max);
+    }
+    if (yaml_text_open_max(text, bytes) > OPEN_MAX) {
+        return muster_fail(err, MUSTER_ETOOBIG, "YAML: nested deeper than allowed");
     }
     struct loader loader = {
         .limits = limits,

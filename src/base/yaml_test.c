@@ -3,6 +3,8 @@
 #include "base/test.h"
 #include "base/yaml.h"
 
+#include <stdlib.h>
+
 /* Documents as JSON, one a line, then the faults as LINE:COLUMN path: message. */
 static void describe(const struct yaml_stream *stream, struct buf *out)
 {
@@ -207,6 +209,17 @@ static void a_billion_laughs_are_refused_at_once(void **state)
     buf_done(&text);
 }
 
+static void a_wall_of_brackets_is_refused_at_once(void **state)
+{
+    (void)state;
+    char says[MUSTER_ERR_TEXT_BYTES];
+    char *text = malloc(yaml_limits_default.text_bytes_max + 1);
+    memset(text, '[', yaml_limits_default.text_bytes_max);
+    text[yaml_limits_default.text_bytes_max] = '\0';
+    assert_int_equal(load(text, &yaml_limits_default, says), MUSTER_ETOOBIG);
+    free(text);
+}
+
 static void every_value_has_its_place(void **state)
 {
     (void)state;
@@ -258,6 +271,7 @@ int main(void)
         cmocka_unit_test(bytes_that_are_no_text_are_refused),
         cmocka_unit_test(limits_hold),
         cmocka_unit_test(a_billion_laughs_are_refused_at_once),
+        cmocka_unit_test(a_wall_of_brackets_is_refused_at_once),
         cmocka_unit_test(every_value_has_its_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -57,6 +57,20 @@ const char *yaml_text_fault(const char *text, size_t bytes, struct yaml_place *r
     return NULL;
 }
 
+size_t yaml_text_open_max(const char *text, size_t bytes)
+{
+    size_t open = 0, most = 0;
+    for (size_t i = 0; i < bytes; i++) {
+        if (text[i] == '[' || text[i] == '{') {
+            open++;
+            most = open > most ? open : most;
+        } else if ((text[i] == ']' || text[i] == '}') && open > 0) {
+            open--;
+        }
+    }
+    return most;
+}
+
 /* The bytes of line `number` (from 1) and their count. */
 static const char *find_line(const char *text, size_t bytes, int number, size_t *ret_length)
 {

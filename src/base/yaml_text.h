@@ -10,6 +10,9 @@
 const char *yaml_text_fault(const char *text, size_t bytes, struct yaml_place *ret_place,
                             const char **ret_hint);
 
+/* The most brackets and braces that are open at once, wherever they stand: in text, too. */
+size_t yaml_text_open_max(const char *text, size_t bytes);
+
 /* A sentence for an error that libfyaml reports at `place`, and what helps (NULL: nothing known).
  */
 const char *yaml_syntax_sentence(const char *text, size_t bytes, struct yaml_place place,

@@ -194,10 +194,20 @@ static void check_run_policy(struct check *c, const json_t *spec)
     check_leave(c, mark);
 }
 
+static const char *annotation_of(const json_t *annotations, const char *name)
+{
+    const char *text = json_string_value(json_object_get(annotations, name));
+    return text ? text : "";
+}
+
 void check_job_spec(struct check *c, const json_t *object)
 {
     const json_t *spec = doc_at(object, "spec");
     const json_t *specs = doc_at(spec, "pytorchReplicaSpecs");
+    const json_t *notes = doc_at(object, "metadata.annotations");
+    c->entrypoint_known = json_object_get(notes, JOB_NOTE_COMMAND) ||
+                          json_object_get(notes, JOB_NOTE_IMAGES) ||
+                          strcmp(annotation_of(notes, JOB_NOTE_RUNTIME), "podman") == 0;
     check_words(c, object, JOB_NOTE_COMMAND);
     check_choice(c, object, JOB_NOTE_NETWORK, "host", "private");
     check_choice(c, object, JOB_NOTE_RUNTIME, "process", "podman");

@@ -267,6 +267,17 @@ static void check_container(struct check *c, const json_t *container, const json
     check_leave(c, mark);
 }
 
+/* Four of the nine examples of upstream name no command: there the image's own runs. */
+static void check_command(struct check *c, const json_t *container)
+{
+    if (c->problems->advice && !c->entrypoint_known && !doc_at(container, "command") &&
+        *doc_text(container, "image", "")) {
+        check_say(c, JOB_NOTE, "image",
+                  "muster run --image 'IMAGE=COMMAND', or annotation " JOB_NOTE_COMMAND,
+                  "there is no command, and a process has no image to take one from");
+    }
+}
+
 static void check_containers(struct check *c, const json_t *pod, const char *key, json_t *names,
                              const json_t *volumes)
 {
@@ -278,6 +289,7 @@ static void check_containers(struct check *c, const json_t *pod, const char *key
         size_t mark = check_enter_index(c, index);
         if (json_is_object(container)) {
             check_container(c, container, volumes);
+            check_command(c, container);
         }
         check_leave(c, mark);
     }
@@ -310,6 +322,10 @@ static void check_rank(struct check *c, const json_t *containers)
 void check_pod_template(struct check *c, const json_t *replica_spec)
 {
     json_t *volumes = check_volumes(c, replica_spec);
+    bool known = c->entrypoint_known;
+    c->entrypoint_known =
+        known ||
+        json_object_get(doc_at(replica_spec, "template.metadata.annotations"), JOB_NOTE_COMMAND);
     const json_t *pod = doc_at(replica_spec, "template.spec");
     json_t *names = json_object();
     size_t top = check_enter(c, "template");
@@ -322,6 +338,7 @@ void check_pod_template(struct check *c, const json_t *replica_spec)
         check_leave(c, mark);
     }
     check_leave(c, top);
+    c->entrypoint_known = known;
     json_decref(names);
     json_decref(volumes);
 }

@@ -13,7 +13,8 @@ enum { CHECK_DEPTH_MAX = 32 };
 struct check {
     struct job_problems *problems;
     const struct yaml_document *source; /* NULL: an object that came by the API */
-    bool partial; /* a syntax error ended the object: what is missing may come after it */
+    bool partial;          /* a syntax error ended the object: what is missing may come after it */
+    bool entrypoint_known; /* an annotation says what a container without a command runs */
     struct buf path;
     /* The types of the objects around the one being walked, for "did you mean". */
     struct {

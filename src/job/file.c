@@ -108,7 +108,7 @@ static int read_objects(struct job_file *file, size_t misplaced, struct job_prob
         sources[file->object_count] = document;
         file->objects[file->object_count++] = document->doc;
     }
-    if (problems->errors == 0) {
+    if (problems->errors == 0 && problems->advice) {
         job_references_check(file->objects, sources, file->object_count, problems);
     }
     return 0;

@@ -24,6 +24,7 @@ static char *lint(const char *path, const char *shown)
     struct job_problems problems;
     struct buf out;
     job_problems_init(&problems, 100);
+    problems.advice = true;
     buf_init(&out, TEXT_BYTES_MAX);
     int rc = job_file_read(text, bytes, &file, &problems, &err);
     if (rc != 0) {

@@ -34,6 +34,7 @@ struct job_problems {
     size_t max;
     size_t dropped;
     size_t errors; /* of severity JOB_ERROR, dropped ones too */
+    bool advice;   /* set by the caller (lint): notes on what the file needs from elsewhere */
     bool verbose;  /* set by the caller: notes also say of each field how it is honoured */
 };
 
