@@ -51,6 +51,7 @@ static int check(struct linter *l, const char *path, const char *text, size_t by
     struct job_file file = {0};
     job_problems_init(&problems, PROBLEMS_MAX);
     problems.advice = true;
+    problems.verbose = args_flag(&l->cli->args, "verbose");
     int r = job_file_read(text, bytes, &file, &problems, &l->cli->err);
     for (size_t i = 0; i < problems.count; i++) {
         l->warnings += problems.list[i].severity == JOB_WARNING;

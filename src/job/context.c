@@ -43,21 +43,27 @@ void check_leave(struct check *c, size_t mark)
     buf_truncate(&c->path, mark);
 }
 
-/* A field that an old layout had directly under spec stands there in the text (layout.c moved it).
+static bool same_place(struct yaml_place a, struct yaml_place b)
+{
+    return a.line == b.line && a.column == b.column;
+}
+
+/* A field that an old layout had directly under spec stands there in the text (layout.c moved it):
+ * then the path leads no further than to spec.runPolicy or to spec, and the old one leads further.
  */
 static struct yaml_place place_of(const struct check *c, const char *path)
 {
     static const char moved[] = "spec.runPolicy.";
     struct yaml_place place = yaml_place_of(c->source, path);
-    if (c->source && strncmp(path, moved, sizeof moved - 1) == 0) {
-        struct yaml_place spec = yaml_place_of(c->source, "spec");
-        if (place.line == spec.line) {
-            char old[PATH_BYTES_MAX];
-            snprintf(old, sizeof old, "spec.%s", path + sizeof moved - 1);
-            return yaml_place_of(c->source, old);
-        }
+    if (!c->source || strncmp(path, moved, sizeof moved - 1) != 0) {
+        return place;
     }
-    return place;
+    char old[PATH_BYTES_MAX];
+    snprintf(old, sizeof old, "spec.%s", path + sizeof moved - 1);
+    struct yaml_place old_place = yaml_place_of(c->source, old);
+    bool missing = same_place(place, yaml_place_of(c->source, "spec.runPolicy"));
+    bool was_there = !same_place(old_place, yaml_place_of(c->source, "spec"));
+    return missing && was_there ? old_place : place;
 }
 
 void check_say(struct check *c, enum job_severity severity, const char *below, const char *hint,

@@ -71,7 +71,12 @@ static void unknown(struct check *c, enum schema_type type, const char *name)
 
 static void wrong_type(struct check *c, const json_t *value, const char *must, const char *hint)
 {
-    check_say(c, JOB_ERROR, NULL, hint, "must be %s, not %s", must, type_name(value));
+    if (json_is_null(value)) {
+        check_say(c, JOB_ERROR, NULL, "give it a value, or \"\"", "must be %s, but has no value",
+                  must);
+    } else {
+        check_say(c, JOB_ERROR, NULL, hint, "must be %s, not %s", must, type_name(value));
+    }
 }
 
 bool check_word_in(const char *word, const char *words)
@@ -184,8 +189,7 @@ static void walk_texts(struct check *c, const json_t *list)
     json_array_foreach (list, index, value) {
         if (!json_is_string(value)) {
             size_t mark = check_enter_index(c, index);
-            wrong_type(c, value, "text",
-                       json_is_null(value) ? "remove the '-', or write \"\"" : "put it in quotes");
+            wrong_type(c, value, "text", "put it in quotes");
             check_leave(c, mark);
         }
     }
@@ -215,7 +219,7 @@ static void walk_list(struct check *c, const json_t *list, const struct schema_f
         if (json_is_object(value)) {
             check_walk(c, value, field->of);
         } else {
-            wrong_type(c, value, "a mapping", json_is_null(value) ? "remove the '-'" : NULL);
+            wrong_type(c, value, "a mapping", NULL);
         }
         check_leave(c, mark);
     }
