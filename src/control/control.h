@@ -77,6 +77,9 @@ int control_reconcile(const struct control_view *view, struct control_effects *r
                       struct muster_err *err);
 void control_effects_done(struct control_effects *effects);
 
+/* False: spec.runPolicy.managedBy names another controller, so a step has no effects, ever. */
+bool control_manages(const json_t *job);
+
 /* The event that tells of a CREATE_* or DELETE_* which the API refused ("Error creating: …"), as
  * the only effect (none for other kinds). MUSTER_ENOMEM. */
 int control_refused(const struct control_effect *effect, const char *sentence,

@@ -13,10 +13,11 @@
 
 enum { NAME_BYTES_MAX = 253 };
 
-/* Another controller's job is not ours to touch; "" names nobody, so it is not us (upstream). */
-static bool is_ours(const struct job *job)
+/* "" names nobody, so it is not us (upstream: TestManagedByExternalController). */
+bool control_manages(const json_t *job)
 {
-    return !job->managed_by || strcmp(job->managed_by, "kubeflow.org/training-operator") == 0;
+    const char *manager = doc_text(job, "spec.runPolicy.managedBy", NULL);
+    return !manager || strcmp(manager, "kubeflow.org/training-operator") == 0;
 }
 
 static const struct control_member *find_uid(const struct control_observed *o, const char *uid)
@@ -132,7 +133,7 @@ int control_reconcile(const struct control_view *view, struct control_effects *r
                            NAME_BYTES_MAX);
     }
     /* A job that is being deleted takes its pods along (owner references). */
-    if (is_ours(&job) && !doc_at(view->job, "metadata.deletionTimestamp")) {
+    if (control_manages(view->job) && !doc_at(view->job, "metadata.deletionTimestamp")) {
         rc = reconcile(&job, view, &fx, err);
     }
     job_done(&job);

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Succeeded or Failed is True. */
+/* Nothing more comes of it here: Succeeded or Failed is True, or another controller manages it. */
 bool jobs_is_finished(const json_t *job);
 
 /* Wall clock, as the API's times count. */
