@@ -51,22 +51,7 @@ void leases_opened(struct leases *leases, const char *id)
     lease->connections++;
 }
 
-int leases_stop_job(struct store *store, const json_t *job, const char *why, struct muster_err *err)
-{
-    if (jobs_is_finished(job) || jobs_note(job, JOB_NOTE_STOP)) {
-        return 0;
-    }
-    muster_auto(doc) json_t *note = json_pack("{s:s}", JOB_NOTE_STOP, why);
-    muster_auto(doc) json_t *changed = note ? jobs_annotated(job, note) : NULL;
-    if (!changed) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
-    }
-    json_object_del(doc_at(changed, "metadata"),
-                    "resourceVersion"); /* whatever else changed, it stops */
-    return store_update(store, "pytorchjobs", changed, STORE_BUT_STATUS, NULL, err);
-}
-
-/* A finished job may have left ranks running (cleanPodPolicy None); with the lease they go too. */
+/* A finished job may have left ranks running (cleanPodPolicy None): they go, too. */
 static void delete_live_pods(struct store *store, const json_t *job)
 {
     struct store_page page = {0};
@@ -89,13 +74,23 @@ static void delete_live_pods(struct store *store, const json_t *job)
     store_page_done(&page);
 }
 
-static int end_job(struct store *store, const json_t *job, const char *why, struct muster_err *err)
+int leases_stop_job(struct store *store, const json_t *job, const char *why, struct muster_err *err)
 {
     if (jobs_is_finished(job)) {
         delete_live_pods(store, job);
         return 0;
     }
-    return leases_stop_job(store, job, why, err);
+    if (jobs_note(job, JOB_NOTE_STOP)) {
+        return 0;
+    }
+    muster_auto(doc) json_t *note = json_pack("{s:s}", JOB_NOTE_STOP, why);
+    muster_auto(doc) json_t *changed = note ? jobs_annotated(job, note) : NULL;
+    if (!changed) {
+        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    }
+    json_object_del(doc_at(changed, "metadata"),
+                    "resourceVersion"); /* whatever else changed, it stops */
+    return store_update(store, "pytorchjobs", changed, STORE_BUT_STATUS, NULL, err);
 }
 
 /* Ends every job whose lease is `id`, or with NULL every job whose lease nobody holds. */
@@ -113,7 +108,7 @@ static void end_jobs(struct leases *leases, const char *id, const char *why)
     json_array_foreach (page.items, i, job) {
         const char *held = jobs_note(job, JOB_NOTE_LEASE);
         bool ends = held && (id ? strcmp(held, id) == 0 : !leases_is_open(leases, held));
-        if (ends && end_job(leases->store, job, why, &err) < 0) {
+        if (ends && leases_stop_job(leases->store, job, why, &err) < 0) {
             log_event(LOG_ERROR, "lease.stop", "%s: %s", doc_text(job, "metadata.name", "?"),
                       err.text);
         }

@@ -27,7 +27,8 @@ void leases_opened(struct leases *leases, const char *id);
 void leases_closed(struct leases *leases, const char *id);
 bool leases_is_open(const struct leases *leases, const char *id);
 
-/* Writes the annotation that makes the control core end a job, unless it is finished. `why` is a
+/* Writes the annotation that makes the control core end a job; of a finished one, deletes the pods
+ * that still run. `why` is a
  * sentence. */
 int leases_stop_job(struct store *store, const json_t *job, const char *why,
                     struct muster_err *err);
