@@ -26,7 +26,6 @@ struct view {
     size_t cover_count;
     const char *bound[PROCESS_MOUNTS_MAX]; /* mountPaths done */
     size_t bound_count;
-    bool new_root; /* / is a tmpfs of ours */
 };
 
 static int fail_os(struct muster_err *err, const char *what, const char *path)
@@ -280,6 +279,22 @@ static char *nearest_folder(const char *path)
     return folder;
 }
 
+/* A mountPath of a new name in / needs a new root, before the sources are opened: what was opened
+ * in the old root cannot be bound once that is gone. */
+static int cover_root_if_needed(struct view *view, struct muster_err *err)
+{
+    for (size_t i = 0; i < view->plan->count; i++) {
+        muster_auto(free) char *nearest = nearest_folder(view->plan->mounts[i].mount_path);
+        if (!nearest) {
+            return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        }
+        if (strcmp(nearest, "/") == 0) {
+            return cover_root(view, err);
+        }
+    }
+    return 0;
+}
+
 static int make_target(struct view *view, const char *target, bool is_folder,
                        struct muster_err *err)
 {
@@ -287,10 +302,7 @@ static int make_target(struct view *view, const char *target, bool is_folder,
     if (!nearest) {
         return muster_fail(err, MUSTER_ENOMEM, "out of memory");
     }
-    int r = 0;
-    if (!may_make_in(view, nearest)) {
-        r = strcmp(nearest, "/") == 0 ? cover_root(view, err) : cover_folder(view, nearest, err);
-    }
+    int r = may_make_in(view, nearest) ? 0 : cover_folder(view, nearest, err);
     muster_auto(free) char *parent = strdup(target);
     char *slash = parent ? strrchr(parent, '/') : NULL;
     if (slash && slash != parent && r == 0) {
@@ -364,6 +376,7 @@ int mounts_enter(const struct mounts_plan *plan, bool *ret_proc, struct muster_e
     int r = detach_propagation(plan->staging, err);
     *ret_proc = r == 0 && plan->new_proc &&
                 mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) == 0;
+    r = r < 0 ? r : cover_root_if_needed(&view, err);
     r = r < 0 ? r : open_sources(&view, err);
     r = r < 0 ? r : mount_volumes(&view, err);
     close_sources(&view);
