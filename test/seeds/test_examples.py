@@ -1,0 +1,35 @@
+"""Every job file of examples/ but the main one (`make demo` runs that) runs here as its README says."""
+import pytest
+
+from seed import AZURE_IMAGE, SOURCE
+
+JOBS = [  # folder, what the job must have said
+    ('smoke-test', ['rank 0: 6 came back after 4 ranks: send and recv work']),
+    ('cpu-demo', [f'rank {rank} of 4 (local rank {rank % 2} of 2, node {rank // 2}): the all-reduce counts 4' for rank in range(4)]),
+    ('elastic-echo', ['hello from rank 0 of 2, restart 0', 'hello from rank 1 of 2, restart 0']),
+    ('c/hello', [f'rank {rank} of 4: the ranks sum up to 6' for rank in range(4)]),
+]
+
+
+@pytest.mark.parametrize('folder, wanted', JOBS, ids=[folder for folder, _ in JOBS])
+def test_job_runs(muster, folder, wanted):
+    muster.cwd = SOURCE
+    output = muster.run('run', '-f', f'examples/{folder}/pytorchjob.yaml').stdout
+    assert [line for line in wanted if line not in output] == [], output
+
+
+def test_every_job_file_lints_without_error(muster):
+    files = sorted((SOURCE / 'examples').rglob('*.yaml'))
+    assert len(files) >= 9
+    muster.run('lint', *files)
+
+
+def test_readmes_name_commands_that_exist():
+    """What a README says of job files, images and scripts holds: the paths are there."""
+    for readme in (SOURCE / 'examples').rglob('README.md'):
+        text = readme.read_text()
+        assert 'muster run' in text, readme
+        for word in text.replace("'", ' ').split():
+            if word.startswith('examples/') and word.endswith(('.yaml', '.py', '.sh')):
+                assert (SOURCE / word).exists(), f'{readme}: {word}'
+    assert AZURE_IMAGE in (SOURCE / 'examples/azure-stack/README.md').read_text()
