@@ -4,26 +4,9 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/test.h"
-#include "process/supervisor.h"
 
 #include <signal.h>
 #include <stdlib.h>
-
-static int set_up(void **state)
-{
-    struct test_job *t = calloc(1, sizeof *t);
-    test_job_init(t);
-    test_job_open(t);
-    *state = t;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    test_job_done(*state);
-    free(*state);
-    return 0;
-}
 
 static void runs_logs_and_exits(void **state)
 {
@@ -142,21 +125,27 @@ static void a_killed_supervisor_is_told_and_recorded(void **state)
     assert_false(test_job_has(t, "lost"));
 }
 
-int main(int argc, char **argv)
+static int all_tests(void)
 {
-    if (argc > 1 && strcmp(argv[1], "supervisor") == 0) {
-        return supervisor_main(argc - 1, argv + 1);
-    }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(runs_logs_and_exits, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_cannot_run_says_why, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(an_attempt_never_runs_twice, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(signals_reach_the_group_and_kill_reaches_all, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(descendants_end_with_their_container, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_new_controller_adopts, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_killed_supervisor_is_told_and_recorded, set_up,
-                                        tear_down),
+        cmocka_unit_test_setup_teardown(runs_logs_and_exits, test_job_set_up, test_job_tear_down),
+        cmocka_unit_test_setup_teardown(what_cannot_run_says_why, test_job_set_up,
+                                        test_job_tear_down),
+        cmocka_unit_test_setup_teardown(an_attempt_never_runs_twice, test_job_set_up,
+                                        test_job_tear_down),
+        cmocka_unit_test_setup_teardown(signals_reach_the_group_and_kill_reaches_all,
+                                        test_job_set_up, test_job_tear_down),
+        cmocka_unit_test_setup_teardown(descendants_end_with_their_container, test_job_set_up,
+                                        test_job_tear_down),
+        cmocka_unit_test_setup_teardown(a_new_controller_adopts, test_job_set_up,
+                                        test_job_tear_down),
+        cmocka_unit_test_setup_teardown(a_killed_supervisor_is_told_and_recorded, test_job_set_up,
+                                        test_job_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    return test_job_main(argc, argv, all_tests);
 }

@@ -1,4 +1,5 @@
-/* See mounts.h. Sources are opened before anything is covered, and bound through /proc/self/fd. */
+/* See mounts.h. Sources are cloned (open_tree(2)) before anything is covered or the root changes,
+ * and moved into place at the end. */
 #include "process/mounts.h"
 
 #include "base/cleanup.h"
@@ -21,7 +22,7 @@ enum { ENTRIES_MAX = 4096, COVERS_MAX = PROCESS_MOUNTS_MAX };
 /* What is known while it is built. */
 struct view {
     const struct mounts_plan *plan;
-    int sources[PROCESS_MOUNTS_MAX]; /* O_PATH */
+    int sources[PROCESS_MOUNTS_MAX]; /* detached mounts; -1 */
     dev_t covers[COVERS_MAX];        /* file systems of our own: names may be made in them */
     size_t cover_count;
     const char *bound[PROCESS_MOUNTS_MAX]; /* mountPaths done */
@@ -37,14 +38,16 @@ static int fail_os(struct muster_err *err, const char *what, const char *path)
 
 static int open_source(const struct process_mount *mount, int *ret, struct muster_err *err)
 {
-    muster_auto(free) char *path = file_join(mount->host_path, mount->sub_path);
+    bool part = mount->sub_path[0] != '\0';
+    muster_auto(free) char *path =
+        part ? file_join(mount->host_path, mount->sub_path) : strdup(mount->host_path);
     if (!path) {
         return muster_fail(err, MUSTER_ENOMEM, "out of memory");
     }
-    if (mount->sub_path[0] && !file_exists(path) && file_mkdir(path, 0755, err) < 0) {
-        return err ? err->code : MUSTER_ECREATE;
+    if (part && !file_exists(path) && file_mkdir(path, 0755, err) < 0) {
+        return muster_wrap(err, "volume %s", mount->name);
     }
-    int fd = open(mount->sub_path[0] ? path : mount->host_path, O_PATH | O_CLOEXEC);
+    int fd = open_tree(AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
     if (fd < 0) {
         return muster_fail(err, MUSTER_ENOENT, "volume %s: cannot open %s: %s", mount->name, path,
                            strerror(errno));
@@ -73,16 +76,6 @@ static void close_sources(struct view *view)
 }
 
 /* ---- Binding ---- */
-
-static int bind_fd(int fd, const char *name, const char *target, struct muster_err *err)
-{
-    char source[PATH_MAX];
-    int n = snprintf(source, sizeof source, "/proc/self/fd/%d%s%s", fd, *name ? "/" : "", name);
-    if (n >= (int)sizeof source || mount(source, target, NULL, MS_BIND | MS_REC, NULL) < 0) {
-        return fail_os(err, "mount onto", target);
-    }
-    return 0;
-}
 
 /* A remount must repeat the flags that the mount has: a user namespace may not drop them. */
 static int make_read_only(const char *target, struct muster_err *err)
@@ -140,7 +133,11 @@ static int copy_entry(int from, const char *name, const char *onto, struct muste
         return r;
     }
     /* What may not be seen (another's mount) is left out, as an empty name. */
-    (void)bind_fd(from, name, target, NULL);
+    muster_auto(close) int tree =
+        open_tree(from, name, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+    if (tree >= 0) {
+        (void)move_mount(tree, "", AT_FDCWD, target, MOVE_MOUNT_F_EMPTY_PATH);
+    }
     return 0;
 }
 
@@ -336,7 +333,10 @@ static int mount_volume(struct view *view, size_t index, struct muster_err *err)
                         is_folder ? "file" : "folder", volume->host_path,
                         is_folder ? "folder" : "file");
     }
-    r = r < 0 ? r : bind_fd(view->sources[index], "", volume->mount_path, err);
+    if (r == 0 && move_mount(view->sources[index], "", AT_FDCWD, volume->mount_path,
+                             MOVE_MOUNT_F_EMPTY_PATH) < 0) {
+        r = fail_os(err, "mount onto", volume->mount_path);
+    }
     if (r == 0 && volume->read_only) {
         r = make_read_only(volume->mount_path, err);
     }

@@ -6,11 +6,58 @@
 #include "base/file.h"
 #include "base/test.h"
 #include "process/log.h"
+#include "process/supervisor.h"
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
+
+static const char *isolation_of_all;
+
+static void give_up_root(void)
+{
+    enum { NOBODY = 65534 };
+    if (geteuid() == 0) {
+        assert_int_equal(setgroups(0, NULL), 0);
+        assert_int_equal(setresgid(NOBODY, NOBODY, NOBODY), 0);
+        assert_int_equal(setresuid(NOBODY, NOBODY, NOBODY), 0);
+        assert_int_equal(prctl(PR_SET_DUMPABLE, 1), 0); /* /proc/self is ours again */
+    }
+}
+
+int test_job_main(int argc, char **argv, int (*all_tests)(void))
+{
+    if (argc > 1 && strcmp(argv[1], "supervisor") == 0) {
+        return supervisor_main(argc - 1, argv + 1);
+    }
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "unprivileged") == 0) {
+            give_up_root();
+        } else if (strcmp(argv[i], "subreaper") == 0) {
+            isolation_of_all = "subreaper";
+        }
+    }
+    return all_tests();
+}
+
+int test_job_set_up(void **state)
+{
+    struct test_job *t = calloc(1, sizeof *t);
+    test_job_init(t);
+    test_job_open(t);
+    *state = t;
+    return 0;
+}
+
+int test_job_tear_down(void **state)
+{
+    test_job_done(*state);
+    free(*state);
+    return 0;
+}
 
 static void add_line(struct test_job *t, char *line)
 {
@@ -65,6 +112,7 @@ static void on_ended(void *data)
 void test_job_init(struct test_job *t)
 {
     *t = (struct test_job){.folder = "/tmp/muster-process-XXXXXX"};
+    t->isolation = isolation_of_all;
     assert_non_null(mkdtemp(t->folder));
     assert_int_equal(uv_loop_init(&t->loop), 0);
 }

@@ -21,6 +21,14 @@ struct test_job {
     char *runner;
 };
 
+/* The main of such a test. Words on the command line: "supervisor" makes it one, "unprivileged"
+ * gives up root first, "subreaper" does without namespaces. */
+int test_job_main(int argc, char **argv, int (*all_tests)(void));
+
+/* Fixtures: *state is a struct test_job whose job is open. */
+int test_job_set_up(void **state);
+int test_job_tear_down(void **state);
+
 void test_job_init(struct test_job *t);
 void test_job_done(struct test_job *t); /* ends what runs, removes the folder */
 void test_job_open(struct test_job *t);

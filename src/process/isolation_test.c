@@ -1,0 +1,263 @@
+/* What a container sees of the machine, and what it may use of it: mounts, network, process
+ * numbers, limits. Where the machine permits something not, the refusal is what is tested. */
+#include "process/test_job.h"
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/test.h"
+#include "process/spec.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+static bool no_namespaces(const struct test_job *t)
+{
+    return test_job_has(t, "note - no PID namespace");
+}
+
+static void make_volume(const struct test_job *t, const char *name, const char *content)
+{
+    muster_auto(free) char *folder = file_join(t->folder, name);
+    muster_auto(free) char *path = file_join(folder, "file");
+    assert_int_equal(file_mkdir(folder, 0700, NULL), 0);
+    assert_int_equal(file_write(path, content, strlen(content), 0600, NULL), 0);
+}
+
+static char *read_volume(const struct test_job *t, const char *name)
+{
+    muster_auto(free) char *path = file_join(t->folder, name);
+    char *text = NULL;
+    return file_read(path, 4096, &text, NULL, NULL) == 0 ? text : NULL;
+}
+
+/* Under /mnt, directly under /, over a folder that exists, within another mount: the container sees
+ * each, the machine none. */
+static void volumes_are_at_their_mount_paths(void **state)
+{
+    struct test_job *t = *state;
+    char spec[4096];
+    make_volume(t, "a", "in a\n");
+    make_volume(t, "b", "in b\n");
+    (void)snprintf(spec, sizeof spec,
+                   "{'argv': ['sh', '-c', 'cat /mnt/kubeflow-muster-test/file "
+                   "/muster-test-data/deep/file /srv/file /srv/sub/file; echo new "
+                   ">/muster-test-data/deep/made; test -e /etc/passwd && test -e /usr/bin/env && "
+                   "readlink /proc/self | grep -q . && echo whole'], 'cwd': '/muster-test-data',"
+                   " 'mounts': [{'name':'a','hostPath':'%1$s/a','mountPath':'/srv'},"
+                   "{'name':'b','hostPath':'%1$s/b','mountPath':'/srv/sub'},"
+                   "{'name':'a','hostPath':'%1$s/a','mountPath':'/mnt/kubeflow-muster-test'},"
+                   "{'name':'b','hostPath':'%1$s/b','mountPath':'/muster-test-data/deep'}]}",
+                   t->folder);
+    test_job_start(t, "p/c/0", spec);
+    test_job_await(t, "ready");
+    if (no_namespaces(t)) {
+        test_job_await(t, "start_failed p/c/0 code=128 StartError: volume a cannot be mounted at "
+                          "/srv: this machine permits you no mount namespace");
+        return;
+    }
+    test_job_await(t, "exited p/c/0");
+    muster_auto(free) char *log = test_job_log(t, "p/c");
+    assert_string_equal(log, "in a\nin b\nin a\nin b\nwhole\n");
+    assert_true(test_job_has(t, "exited p/c/0 code=0"));
+    muster_auto(free) char *made = read_volume(t, "b/made");
+    assert_string_equal(made, "new\n");
+    assert_false(file_exists("/mnt/kubeflow-muster-test"));
+    assert_false(file_exists("/muster-test-data"));
+    assert_false(file_exists("/srv/file"));
+}
+
+static void read_only_and_sub_path(void **state)
+{
+    struct test_job *t = *state;
+    char spec[2048];
+    make_volume(t, "v", "");
+    (void)snprintf(spec, sizeof spec,
+                   "{'argv': ['sh', '-c', 'echo x >/srv/read/x || echo refused; echo y "
+                   ">/srv/write/y'], 'cwd': '/',"
+                   " 'mounts': [{'name':'v','hostPath':'%1$s/v','mountPath':'/srv'},"
+                   "{'name':'v','hostPath':'%1$s/v','mountPath':'/srv/read','readOnly':true},"
+                   "{'name':'v','hostPath':'%1$s/v','mountPath':'/srv/write','subPath':'run/1'}]}",
+                   t->folder);
+    test_job_start(t, "p/c/0", spec);
+    test_job_await(t, "ready");
+    if (no_namespaces(t)) {
+        return;
+    }
+    test_job_await(t, "exited p/c/0 code=0");
+    muster_auto(free) char *log = test_job_log(t, "p/c");
+    assert_non_null(strstr(log, "Read-only file system"));
+    assert_non_null(strstr(log, "refused\n"));
+    muster_auto(free) char *written = read_volume(t, "v/run/1/y");
+    assert_string_equal(written, "y\n");
+}
+
+static void a_missing_volume_is_named(void **state)
+{
+    struct test_job *t = *state;
+    test_job_start(t, "p/c/0",
+                   "{'argv': ['true'], 'cwd': '/', 'mounts': [{'name':'data', 'hostPath': "
+                   "'/no/such/volume', 'mountPath': '/no/such/volume'}]}");
+    test_job_start(t, "p/d/0",
+                   "{'argv': ['true'], 'cwd': '/', 'mounts': [{'name':'data', 'hostPath': '/tmp', "
+                   "'mountPath': '/srv', 'subPath': '../etc'}]}");
+    test_job_await(t, "start_failed p/d/0 code=128 StartError: mounts[0]: subPath ../etc leaves");
+    if (!no_namespaces(t)) {
+        test_job_await(t, "start_failed p/c/0 code=128 StartError: volume data: cannot open "
+                          "/no/such/volume: No such file or directory");
+    }
+}
+
+/* The ranks of a job see each other by pid, and nobody else. */
+static void one_pid_namespace_per_job(void **state)
+{
+    struct test_job *t = *state;
+    test_job_start(t, "p/a/0", "{'argv': ['sh', '-c', 'echo $$; exec sleep 1000'], 'cwd': '/'}");
+    test_job_await(t, "started p/a/0");
+    test_job_await(t, "ready");
+    if (no_namespaces(t)) {
+        return;
+    }
+    test_job_await_log(t, "p/a", "");
+    test_job_start(t, "q/b/0",
+                   "{'argv': ['sh', '-c', 'cat /proc/[0-9]*/cmdline | tr -d `\\\\000` | grep -c "
+                   "sleep1000; echo $$'], 'cwd': '/'}");
+    test_job_await(t, "exited q/b/0");
+    muster_auto(free) char *seen = test_job_log(t, "q/b");
+    int found = 0, own = 0;
+    assert_int_equal(sscanf(seen, "%d\n%d", &found, &own), 2);
+    assert_int_equal(found, 1);
+    assert_true(own > 1 && own < 100);
+}
+
+static const char *const listen_on_a_fixed_port =
+    "{'argv': ['python3', '-c', 'import socket,time\\nl=socket.create_server((`127.0.0.1`, 23456))"
+    "\\nsocket.create_connection((`127.0.0.1`, 23456), 5)\\nprint(`connected`, flush=True)\\n"
+    "time.sleep(1000)'], 'cwd': '/'}";
+
+static void hard_coded_ports_of_two_jobs_do_not_collide(void **state)
+{
+    (void)state;
+    struct test_job jobs[2];
+    bool permitted = true;
+    for (int i = 0; i < 2; i++) {
+        test_job_init(&jobs[i]);
+        jobs[i].network_private = true;
+        test_job_open(&jobs[i]);
+        test_job_start(&jobs[i], "p/c/0", listen_on_a_fixed_port);
+        permitted = permitted && !jobs[i].isolation;
+    }
+    for (int i = 0; i < 2; i++) {
+        if (permitted) {
+            test_job_await(&jobs[i], "started p/c/0");
+            test_job_await_log(&jobs[i], "p/c", "connected\n");
+        } else {
+            test_job_await(&jobs[i], "lost a private network cannot be had: no PID namespace");
+        }
+        test_job_done(&jobs[i]);
+    }
+}
+
+static void the_memory_limit_kills_and_says_so(void **state)
+{
+    struct test_job *t = *state;
+    test_job_start(t, "p/c/0",
+                   "{'argv': ['python3', '-c', 'x = bytearray(200 << 20)'], 'cwd': '/',"
+                   " 'limits': {'memoryBytes': 67108864, 'cpuMillis': 500}}");
+    test_job_await(t, "exited p/c/0");
+    if (test_job_has(t, "note p/c/0 the memory limit is not enforced") ||
+        test_job_has(t, "note p/c/0 the cpu limit is not enforced")) {
+        assert_true(test_job_has(t, "exited p/c/0 code=0"));
+        return;
+    }
+    assert_true(test_job_has(t, "exited p/c/0 code=137 oom=1 OOMKilled"));
+}
+
+static void a_spec_tells_cwd_and_mounts_later(void **state)
+{
+    struct test_job *t = *state;
+    struct process_spec spec;
+    muster_auto(free) char *folder = file_join(t->folder, "containers/p/c/0");
+    test_job_start(t, "p/c/0",
+                   "{'argv': ['true'], 'cwd': '/tmp', 'mounts': [{'name': 'v', 'hostPath': '/tmp',"
+                   " 'mountPath': '/tmp'}]}");
+    test_job_await(t, "exited p/c/0 code=0");
+    assert_int_equal(process_spec_load(folder, &spec, NULL), 0);
+    assert_string_equal(spec.cwd, "/tmp");
+    assert_int_equal(spec.mount_count, 1);
+    assert_string_equal(spec.mounts[0].mount_path, "/tmp");
+    process_spec_done(&spec);
+}
+
+static void user_and_umask(void **state)
+{
+    struct test_job *t = *state;
+    test_job_start(t, "p/c/0",
+                   "{'argv': ['sh', '-c', 'id -u; id -g; umask'], 'cwd': '/', 'runAsUser': 12345,"
+                   " 'runAsGroup': 54321, 'umask': 7}");
+    if (geteuid() != 0) {
+        test_job_await(t, "start_failed p/c/0 code=128 StartError: runAsUser 12345");
+        return;
+    }
+    test_job_await(t, "exited p/c/0 code=0");
+    muster_auto(free) char *log = test_job_log(t, "p/c");
+    assert_string_equal(log, "12345\n54321\n0007\n");
+}
+
+/* ---- The lease ---- */
+
+static bool supervisor_is_gone(void *data)
+{
+    return !process_identity_lives(data);
+}
+
+/* Nobody is there to end the job but its supervisor. */
+static void a_leased_job_ends_with_its_runner(void **state)
+{
+    (void)state;
+    struct test_job t;
+    test_job_init(&t);
+    pid_t runner = fork();
+    if (runner == 0) {
+        (void)execlp("sleep", "sleep", "1000", (char *)NULL);
+        _exit(127);
+    }
+    t.runner = process_identity(runner);
+    test_job_open(&t);
+    test_job_start(&t, "p/c/0", "{'argv': ['sleep', '1000'], 'cwd': '/'}");
+    test_job_await(&t, "started p/c/0");
+    char *supervisor = process_identity(test_supervisor_pid(&t, "p/c/0"));
+    test_job_close(&t);
+    assert_int_equal(kill(runner, SIGKILL), 0);
+    assert_int_equal(waitpid(runner, NULL, 0), runner);
+    assert_true(test_wait(&t, supervisor_is_gone, supervisor));
+    muster_auto(free) char *end = read_volume(&t, "containers/p/c/0/exit.json");
+    assert_non_null(strstr(end, "\"code\":143"));
+    free(supervisor);
+    free(t.runner);
+    test_job_done(&t);
+}
+
+static int all_tests(void)
+{
+#define WITH_JOB(test) cmocka_unit_test_setup_teardown(test, test_job_set_up, test_job_tear_down)
+    const struct CMUnitTest tests[] = {
+        WITH_JOB(volumes_are_at_their_mount_paths),
+        WITH_JOB(read_only_and_sub_path),
+        WITH_JOB(a_missing_volume_is_named),
+        WITH_JOB(one_pid_namespace_per_job),
+        cmocka_unit_test(hard_coded_ports_of_two_jobs_do_not_collide),
+        WITH_JOB(the_memory_limit_kills_and_says_so),
+        WITH_JOB(a_spec_tells_cwd_and_mounts_later),
+        WITH_JOB(user_and_umask),
+        cmocka_unit_test(a_leased_job_ends_with_its_runner),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    return test_job_main(argc, argv, all_tests);
+}
