@@ -64,6 +64,9 @@ static void pod_changed(void *context, enum kube_change change, const json_t *po
     }
     say(j->follow, &notes);
     json_object_set(j->pods, name, (json_t *)(uintptr_t)pod);
+    if (change == KUBE_DELETED) {
+        json_object_set_new(j->gone, uid, json_true());
+    }
     podlogs_pod(j->logs, pod, change == KUBE_DELETED);
     learn_place(j, pod);
 }
@@ -175,6 +178,7 @@ int follow_add(struct follow *follow, const json_t *job, bool several)
     j->name = strdup(doc_text(job, "metadata.name", ""));
     j->namespace = strdup(doc_text(job, "metadata.namespace", "default"));
     j->pods = json_object();
+    j->gone = json_object();
     j->places = json_object();
     if (several && j->name) {
         snprintf(j->group, sizeof j->group, "%s ", j->name);
@@ -182,7 +186,7 @@ int follow_add(struct follow *follow, const json_t *job, bool several)
     struct podlogs_options options = {
         .all = true, .follow = true, .prefixes = true, .group = j->group};
     j->logs = podlogs_new(follow->cli, follow->screen, &options);
-    if (!j->object || !j->name || !j->namespace || !j->pods || !j->places || !j->logs) {
+    if (!j->object || !j->name || !j->namespace || !j->pods || !j->gone || !j->places || !j->logs) {
         return muster_fail(&follow->cli->err, MUSTER_ENOMEM, "out of memory");
     }
     return start_watches(j);
@@ -195,26 +199,29 @@ static bool pods_ended(const struct followed_job *j)
     json_object_foreach (j->pods, name, pod) {
         const char *phase = doc_text(pod, "status.phase", "");
         bool ended = strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0;
-        if (!ended && !doc_at(pod, "metadata.deletionTimestamp")) {
+        if (!ended && !json_object_get(j->gone, doc_text(pod, "metadata.uid", ""))) {
             return false;
         }
     }
     return true;
 }
 
-/* A job has succeeded when its Master has; its workers are about to end as well and may still have
- * something to say. Of a failed job nobody waits for the rest: the end of the lease ends it. */
+/* How long after its job the rest is waited for. Workers of a succeeded Master are about to end as
+ * well and may still have something to say; what a failed job leaves ends with the lease. Who asked
+ * for the end by a signal waits for it, and may ask again. */
+static int64_t patience_ms(const struct followed_job *j)
+{
+    if (j->follow->signal) {
+        return INT64_MAX;
+    }
+    bool succeeded = verdict_of(j->object, NULL, j->deleted).end == VERDICT_SUCCEEDED;
+    return succeeded && !pods_ended(j) ? WORKERS_MS : DRAIN_MS;
+}
+
 static bool is_done(const struct followed_job *j)
 {
-    if (!j->over) {
-        return false;
-    }
-    int64_t since_ms = cli_now_ms() - j->over_ms;
-    bool succeeded = verdict_of(j->object, NULL, j->deleted).end == VERDICT_SUCCEEDED;
-    if (succeeded && !pods_ended(j) && since_ms < WORKERS_MS) {
-        return false;
-    }
-    return podlogs_idle(j->logs) || since_ms > DRAIN_MS;
+    bool settled = j->over && pods_ended(j) && podlogs_idle(j->logs);
+    return settled || (j->over && cli_now_ms() - j->over_ms > patience_ms(j));
 }
 
 static bool all_done(const struct follow *f)
@@ -276,6 +283,7 @@ void follow_done(struct follow *follow)
         kube_watch_stop(j->job_watch);
         json_decref(j->object);
         json_decref(j->pods);
+        json_decref(j->gone);
         json_decref(j->places);
         free(j->name);
         free(j->namespace);

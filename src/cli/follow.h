@@ -17,6 +17,7 @@ struct followed_job {
     char group[256]; /* before the rank in prefixes, when several jobs are followed */
     json_t *object;  /* newest version */
     json_t *pods;    /* name -> newest version, deleted ones too */
+    json_t *gone;    /* uids of the deleted ones */
     json_t *places;  /* name -> where its files lie (place_get) */
     bool deleted;
     bool over;

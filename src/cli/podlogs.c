@@ -7,19 +7,21 @@
 #include "cli/podlogs.h"
 
 #include "cli/ranks.h"
+#include "process/log.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
 
-enum { TURN_MS = 200, TEXT_BYTES = 256, QUERY_BYTES = 512 };
+enum { TURN_MS = 200, TEXT_BYTES = 256, QUERY_BYTES = 512, READ_BYTES = 64 << 10 };
 
 struct container_log {
     struct podlogs *logs;
     char *namespace;
     char *pod;
     char *uid;
+    char *job_uid;
     char *container;
     int newest;       /* attempt, -1: not started yet */
     bool ended;       /* the newest attempt has ended */
@@ -67,12 +69,42 @@ static void finish_attempt(struct container_log *c)
     screen_flush(c->logs->screen);
 }
 
+static void read_file(struct container_log *c, const char *path)
+{
+    char bytes[READ_BYTES];
+    muster_auto(fclose) FILE *file = fopen(path, "re");
+    for (size_t count; file && (count = fread(bytes, 1, sizeof bytes, file)) > 0;) {
+        on_data(c, bytes, count);
+    }
+}
+
+/* The API serves no log of a pod that was cleaned up, but its files stay as long as its job. */
+static void read_rest(struct container_log *c)
+{
+    muster_auto(free) char *folder = NULL;
+    if (asprintf(&folder, "%s/jobs/%s/containers/%s/%s", kube_home(c->logs->cli->kube), c->job_uid,
+                 c->uid, c->container) < 0) {
+        folder = NULL;
+        return;
+    }
+    muster_auto(doc) json_t *paths = process_log_paths(folder, c->reading);
+    c->to_skip = c->seen;
+    size_t i;
+    json_t *path;
+    json_array_foreach (paths, i, path) {
+        read_file(c, json_string_value(path));
+    }
+}
+
 static void on_end(void *context, int code, const struct muster_err *err)
 {
     struct container_log *c = context;
     c->stream = NULL;
     bool over = c->gone || c->reading < c->newest || c->ended || !c->logs->options.follow;
-    if (code == 0 ? over : c->gone) {
+    if (code < 0 && c->gone && c->logs->options.follow) {
+        read_rest(c);
+        finish_attempt(c);
+    } else if (code == 0 && over) {
         finish_attempt(c);
     } else if (code < 0 && !c->logs->options.follow) {
         c->logs->err = *err;
@@ -164,6 +196,7 @@ static void free_container(struct container_log *c)
     free(c->namespace);
     free(c->pod);
     free(c->uid);
+    free(c->job_uid);
     free(c->container);
     free(c);
 }
@@ -211,11 +244,12 @@ static struct container_log *add(struct podlogs *logs, const json_t *pod, const 
     c->namespace = strdup(doc_text(pod, "metadata.namespace", "default"));
     c->pod = strdup(doc_text(pod, "metadata.name", ""));
     c->uid = strdup(doc_text(pod, "metadata.uid", ""));
+    c->job_uid = strdup(doc_text(pod, "metadata.ownerReferences.0.uid", ""));
     c->container = strdup(container);
     c->newest = -1;
     c->reading = -1;
     c->view = logview_add(&logs->screen->view, logs->options.prefixes ? label : "");
-    if (!c->namespace || !c->pod || !c->uid || !c->container || !c->view) {
+    if (!c->namespace || !c->pod || !c->uid || !c->job_uid || !c->container || !c->view) {
         free_container(c);
         return NULL;
     }

@@ -62,12 +62,18 @@ void ranks_label(const json_t *pod, char *ret, size_t size)
     }
 }
 
-long ranks_order(const json_t *pod)
+long ranks_number(const json_t *pod)
 {
     const char *rank = find_rank(pod);
+    return rank ? strtol(rank, NULL, 10) : -1;
+}
+
+long ranks_order(const json_t *pod)
+{
+    long rank = ranks_number(pod);
     const char *index = label_of(pod, LABEL_INDEX);
-    if (rank) {
-        return strtol(rank, NULL, 10);
+    if (rank >= 0) {
+        return rank;
     }
     return index ? LONG_MAX / 2 + strtol(index, NULL, 10) : LONG_MAX;
 }

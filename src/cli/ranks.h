@@ -9,6 +9,9 @@
  */
 void ranks_label(const json_t *pod, char *ret, size_t size);
 
+/* The rank, -1 when the pod has none. */
+long ranks_number(const json_t *pod);
+
 /* For sorting: the rank, or the replica index after all ranks. */
 long ranks_order(const json_t *pod);
 

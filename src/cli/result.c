@@ -145,9 +145,9 @@ static json_t *replica_doc(const struct followed_job *j, const json_t *pod)
     const json_t *status = ranks_container_status(pod, ranks_main_container(pod));
     const json_t *end = doc_at(status, "state.terminated");
     end = end ? end : doc_at(status, "lastState.terminated");
-    char rank[64];
-    ranks_label(pod, rank, sizeof rank);
-    return json_pack("{s:s, s:s, s:s, s:o, s:s, s:I, s:s?}", "name", name, "rank", rank, "state",
+    long rank = ranks_number(pod);
+    return json_pack("{s:s, s:o, s:s, s:o, s:s, s:I, s:s?}", "name", name, "rank",
+                     rank < 0 ? json_null() : json_integer(rank), "state",
                      doc_text(pod, "status.phase", "Unknown"), "exitCode",
                      end ? json_integer(doc_int(end, "exitCode", 0)) : json_null(), "reason",
                      doc_text(end, "reason", ""), "restarts",
@@ -168,12 +168,11 @@ json_t *result_doc(const struct followed_job *job, const char *results)
         json_array_append_new(replicas, replica_doc(job, pod));
     }
     int64_t end_ms = job->over ? job->over_ms : cli_now_ms();
-    json_t *doc =
-        json_pack("{s:s, s:s, s:s, s:i, s:s, s:s, s:f, s:o, s:o, s:s?}", "name", job->name,
-                  "namespace", job->namespace, "state", v.state, "exitCode", v.exit_code, "reason",
-                  v.reason, "message", why.used ? buf_str(&why) : v.message, "durationSeconds",
-                  (double)(end_ms - job->started_ms) / 1000, "replicas", replicas, "volumes",
-                  volumes_of(job, pods), "results", results);
+    json_t *doc = json_pack(
+        "{s:s, s:s, s:s, s:i, s:s, s:s, s:I, s:o, s:o, s:s?}", "name", job->name, "namespace",
+        job->namespace, "state", v.state, "exitCode", v.exit_code, "reason", v.reason, "message",
+        why.used ? buf_str(&why) : v.message, "durationMs", (json_int_t)(end_ms - job->started_ms),
+        "replicas", replicas, "volumes", volumes_of(job, pods), "results", results);
     buf_done(&why);
     return doc;
 }

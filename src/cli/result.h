@@ -12,7 +12,7 @@ int result_exit_code(const struct followed_job *job);
 /* "muster: job mnist succeeded after 32 s", why where it did not, and where things lie. */
 void result_say(const struct followed_job *job, const char *results);
 
-/* {"name", "namespace", "state", "exitCode", "reason", "message", "durationSeconds", "replicas":
+/* {"name", "namespace", "state", "exitCode", "reason", "message", "durationMs", "replicas":
  * [{"name", "rank", "state", "exitCode", "restarts", "logFile"}], "volumes": […], "results"}; new
  * reference. */
 json_t *result_doc(const struct followed_job *job, const char *results);

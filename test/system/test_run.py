@@ -32,7 +32,7 @@ def test_dry_run_prints_a_job_that_runs(muster):
 
 @pytest.mark.parametrize('script, code, why', [
     ('echo bad weights; exit 3', 3, 'exited with code 3: "bad weights"'),
-    ('kill -SEGV $$', 139, 'signal 11'),
+    ('sh -c "kill -SEGV \\$PPID"; sleep 10', 139, 'signal 11'),
     ('exec no-such-program', 127, 'code 127'),
 ])
 def test_failure_gives_its_exit_code_and_says_why(muster, script, code, why):
@@ -93,12 +93,13 @@ def test_killed_runner_ends_its_job(muster):
 
 
 def test_json_is_the_only_output(muster):
-    path = muster.write('job.yaml', job('report', shell('echo log; exit $RANK'), workers=1))
+    path = muster.write('job.yaml', job('report', shell('exec sleep 100'), workers=1,
+                                         worker_command=shell('echo log; exit 1')))
     done = muster.run('run', '-f', path, '-o', 'json', code=1)
     doc = json.loads(done.stdout)
     assert (doc['name'], doc['state'], doc['exitCode']) == ('report', 'Failed', 1)
     assert [r['name'] for r in doc['replicas']] == ['report-master-0', 'report-worker-0']
-    assert doc['replicas'][1]['exitCode'] == 1 and doc['replicas'][1]['restarts'] == 0
+    assert doc['replicas'][1]['rank'] == 1 and doc['replicas'][1]['exitCode'] == 1 and doc['replicas'][1]['restarts'] == 0
     with open(doc['replicas'][1]['logFile'], encoding='utf-8') as log:
         assert log.read() == 'log\n'
     assert '[rank 1] log' in done.stderr
@@ -122,7 +123,7 @@ def test_wrong_file_creates_nothing(muster):
     bad['spec']['pytorchReplicaSpecs']['Worker']['replicas'] = -1
     done = muster.run('run', '-f', muster.write('bad.yaml', bad), code=65)
     assert 'bad.yaml:' in done.stderr and 'Master' in done.stderr and 'Worker' in done.stderr
-    assert '2 errors' in done.stderr
+    assert 'errors; nothing was created' in done.stderr
     assert not (muster.home / 'store.db').exists()
 
 
@@ -174,6 +175,13 @@ def test_image_option_gives_the_command(muster):
     path = muster.write('job.yaml', training)
     done = muster.run('run', '-f', path, '--image', 'test=echo entrypoint')
     assert done.stdout == '[rank 0] entrypoint from args\n'
+
+
+def test_logs_of_cleaned_up_pods_are_not_lost(muster):
+    path = muster.write('job.yaml', job('brief', shell('echo $RANK was here'), workers=3,
+                                        run_policy={'cleanPodPolicy': 'All'}))
+    done = muster.run('run', '-f', path)
+    assert sorted(done.stdout.splitlines()) == [f'[rank {r}] {r} was here' for r in range(4)]
 
 
 def test_restarts_warn_from_the_third(muster):
