@@ -1,4 +1,4 @@
-/* What may be stored: metadata, kind by kind, and the defaults that an API server fills in.
+/* What may be stored: metadata, and what is asked of each kind.
  *
  * Everything wrong is said at once, as problems with field paths. Jobs go through job/check.h.
  *
@@ -172,15 +172,11 @@ static void check_metadata(const json_t *object, struct job_problems *problems, 
     check_owners(doc_at(metadata, "ownerReferences"), problems);
 }
 
-/* ---- kinds: what is wrong, and defaults; each returns 0 or MUSTER_ENOMEM ---- */
-
-static int default_text(json_t *object, const char *path, const char *value)
-{
-    return doc_at(object, path) ? 0 : doc_set_text(object, path, value);
-}
+/* ---- kinds: what is wrong with each; they return 0 or MUSTER_ENOMEM ---- */
 
 static int admit_pod(const json_t *before, json_t *pod, struct job_problems *problems)
 {
+    (void)before;
     const json_t *containers = doc_at(pod, "spec.containers");
     if (!json_is_array(containers) || json_array_size(containers) == 0) {
         job_problem_add(problems, JOB_ERROR, "spec.containers", NULL, "Required value");
@@ -194,11 +190,7 @@ static int admit_pod(const json_t *before, json_t *pod, struct job_problems *pro
             job_problem_add(problems, JOB_ERROR, path, NULL, "Required value");
         }
     }
-    int r = default_text(pod, "spec.restartPolicy", "Always");
-    if (r == 0 && !doc_at(pod, "spec.terminationGracePeriodSeconds")) {
-        r = doc_set_int(pod, "spec.terminationGracePeriodSeconds", 30);
-    }
-    return r < 0 || before ? r : default_text(pod, "status.phase", "Pending");
+    return 0;
 }
 
 static void check_text_map(const json_t *map, const char *path, struct job_problems *problems)
@@ -262,31 +254,17 @@ static int admit_secret(const json_t *before, json_t *object, struct job_problem
         }
     }
     json_object_del(object, "stringData");
-    return default_text(object, "type", "Opaque");
-}
-
-static int admit_service(const json_t *before, json_t *object, struct job_problems *problems)
-{
-    (void)before;
-    (void)problems;
-    int r = default_text(object, "spec.type", "ClusterIP");
-    return r < 0 ? r : default_text(object, "spec.clusterIP", "None");
+    return 0;
 }
 
 static int admit_claim(const json_t *before, json_t *object, struct job_problems *problems)
 {
+    (void)before;
     if (json_array_size(doc_at(object, "spec.accessModes")) == 0) {
         job_problem_add(problems, JOB_ERROR, "spec.accessModes", NULL,
                         "Required value: at least 1 access mode is required");
     }
-    return before ? 0 : default_text(object, "status.phase", "Pending");
-}
-
-static int admit_namespace(const json_t *before, json_t *object, struct job_problems *problems)
-{
-    (void)before;
-    (void)problems;
-    return default_text(object, "status.phase", "Active");
+    return 0;
 }
 
 static int admit_job(const json_t *before, json_t *object, struct job_problems *problems)
@@ -302,12 +280,8 @@ static const struct rule {
     const char *resource;
     int (*admit)(const json_t *before, json_t *object, struct job_problems *problems);
 } rules[] = {
-    {"pods", admit_pod},
-    {"configmaps", admit_config_map},
-    {"secrets", admit_secret},
-    {"services", admit_service},
-    {"persistentvolumeclaims", admit_claim},
-    {"namespaces", admit_namespace},
+    {"pods", admit_pod},        {"configmaps", admit_config_map},
+    {"secrets", admit_secret},  {"persistentvolumeclaims", admit_claim},
     {"pytorchjobs", admit_job},
 };
 

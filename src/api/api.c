@@ -158,9 +158,13 @@ static int read_body(struct api_call *call, struct muster_err *err)
                              : r;
 }
 
+/* In the query, or in a DeleteOptions body. */
 static int read_dry_run(struct api_call *call, struct muster_err *err)
 {
     const char *value = http_query(call->request, "dryRun");
+    if (!value && strcmp(call->request->method, "DELETE") == 0) {
+        value = doc_text(call->body, "dryRun.0", NULL);
+    }
     call->dry_run = value && *value;
     return !call->dry_run || strcmp(value, "All") == 0
                ? 0
@@ -174,10 +178,10 @@ static void handle_resource(struct api *api, const struct http_request *request,
     struct api_call call = {.api = api, .request = request, .reply = reply, .route = *route};
     job_problems_init(&call.problems, PROBLEMS_MAX);
     const struct rule *rule = find_rule(request, route);
-    int r = rule ? read_dry_run(&call, &err)
+    int r = rule ? read_body(&call, &err)
                  : muster_fail(&err, MUSTER_EMETHOD,
                                "the server does not allow this method on the requested resource");
-    if (r == 0 && (r = read_body(&call, &err)) == 0) {
+    if (r == 0 && (r = read_dry_run(&call, &err)) == 0) {
         r = rule->verb(&call, &err);
     }
     if (r < 0) {

@@ -70,6 +70,9 @@ size_t api_lease_count(const struct api *api);
  * finished has its terminationGracePeriodSeconds (30 by default). */
 int64_t api_grace_s(const char *resource, const json_t *object);
 
+/* Defaults, for store_options.fill. */
+int api_fill(const char *resource, json_t *object);
+
 /* ---- For the hooks ---- */
 
 /* A JSON answer; takes `doc`. */

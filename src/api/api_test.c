@@ -208,6 +208,7 @@ static void a_dry_run_does_everything_and_leaves_nothing(void **state)
     assert_int_equal(store_version(f.store), before);
     fixture_call(&f, "POST", CONFIG_MAPS, CONFIG_MAP("a"));
     assert_int_equal(fixture_call(&f, "DELETE", CONFIG_MAPS "/a?dryRun=All", NULL), 200);
+    assert_int_equal(fixture_call(&f, "DELETE", CONFIG_MAPS "/a", "{'dryRun':['All']}"), 200);
     assert_int_equal(fixture_call(&f, "GET", CONFIG_MAPS "/a", NULL), 200);
     fixture_done(&f);
 }

@@ -99,7 +99,7 @@ static inline void fixture_init(struct fixture *f, const struct api_hooks *hooks
     (void)snprintf(f->folder, sizeof f->folder, "/tmp/muster-api-XXXXXX");
     assert_non_null(mkdtemp(f->folder));
     muster_auto(free) char *path = file_join(f->folder, "store.db");
-    const struct store_options options = {.grace_s = api_grace_s};
+    const struct store_options options = {.grace_s = api_grace_s, .fill = api_fill};
     assert_int_equal(uv_loop_init(&f->loop), 0);
     assert_int_equal(store_open(path, &options, &f->store, &f->err), 0);
     assert_int_equal(api_new(&f->loop, f->store, hooks, &f->api, &f->err), 0);

@@ -105,7 +105,7 @@ int main(int argc, char **argv)
     }
     muster_auto(free) char *db = file_join(argv[1], "store.db");
     muster_auto(free) char *socket_path = file_join(argv[1], "api.sock");
-    const struct store_options options = {.grace_s = api_grace_s};
+    const struct store_options options = {.grace_s = api_grace_s, .fill = api_fill};
     const struct api_hooks hooks = {.arg = loop, .pod_log = pod_log, .muster = count_lives};
     if (store_open(db, &options, &store, &err) < 0 ||
         api_new(loop, store, &hooks, &served, &err) < 0 ||

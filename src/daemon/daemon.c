@@ -66,7 +66,7 @@ static int take_lock(struct daemon *d, bool *ret_taken, struct muster_err *err)
 static int open_store(struct daemon *d, struct muster_err *err)
 {
     muster_auto(free) char *path = home_file(&d->home, "store.db");
-    const struct store_options options = {.grace_s = api_grace_s};
+    const struct store_options options = {.grace_s = api_grace_s, .fill = api_fill};
     return path ? store_open(path, &options, &d->store, err)
                 : muster_fail(err, MUSTER_ENOMEM, "out of memory");
 }

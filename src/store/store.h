@@ -39,6 +39,10 @@ struct store_options {
     /* How long a deleted object stays, marked by deletionTimestamp, until someone deletes it again
      * with grace 0 (a running pod); 0 removes at once. NULL: always 0. */
     int64_t (*grace_s)(const char *resource, const json_t *object);
+
+    /* Fills in what an API server would (a pod's status.phase …) before an object is stored,
+     * whoever writes it. Returns 0 or MUSTER_ENOMEM. NULL: nothing. */
+    int (*fill)(const char *resource, json_t *object);
 };
 
 struct store_key {

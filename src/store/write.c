@@ -188,6 +188,13 @@ static int insert(struct store *store, const char *resource, json_t *object, str
     return r < 0 ? r : bound_events(store, err);
 }
 
+static int fill(const struct store *store, const char *resource, json_t *object,
+                struct muster_err *err)
+{
+    return store->options.fill && store->options.fill(resource, object) < 0 ? out_of_memory(err)
+                                                                            : 0;
+}
+
 int store_create(struct store *store, const char *resource, const json_t *object, json_t **ret,
                  struct muster_err *err)
 {
@@ -198,7 +205,7 @@ int store_create(struct store *store, const char *resource, const json_t *object
                            store->now.objects);
     }
     int r = object_prepare(store, object, &copy, err);
-    if (r < 0 || (r = write_begin(store, err)) < 0) {
+    if (r < 0 || (r = fill(store, resource, copy, err)) < 0 || (r = write_begin(store, err)) < 0) {
         return r;
     }
     r = write_end(store, insert(store, resource, copy, err), err);
@@ -274,7 +281,8 @@ static int update(struct store *store, const char *resource, const json_t *objec
                             doc_text(object, "metadata.resourceVersion", NULL), err)) < 0) {
         return r;
     }
-    if ((r = object_merge(row.object, object, part, &merged, err)) < 0) {
+    if ((r = object_merge(row.object, object, part, &merged, err)) < 0 ||
+        (r = fill(store, resource, merged, err)) < 0) {
         return r;
     }
     if (object_same(row.object, merged)) {

@@ -1,0 +1,41 @@
+/* The defaults that an API server fills into objects, whoever writes them. See api_fill in api.h.
+ *
+ * Layer: services, pure. Source: k8s.io/kubernetes pkg/apis/core/v1/defaults.go.
+ */
+#include "api/api.h"
+
+#include "base/doc.h"
+
+#include <string.h>
+
+static const struct row {
+    const char *resource;
+    const char *path;
+    const char *text; /* or, when NULL: */
+    int64_t number;
+} rows[] = {
+    {"namespaces", "status.phase", "Active", 0},
+    {"persistentvolumeclaims", "status.phase", "Pending", 0},
+    {"pods", "spec.restartPolicy", "Always", 0},
+    {"pods", "spec.terminationGracePeriodSeconds", NULL, 30},
+    {"pods", "status.phase", "Pending", 0},
+    {"secrets", "type", "Opaque", 0},
+    {"services", "spec.clusterIP", "None", 0}, /* no proxy here: every service is headless */
+    {"services", "spec.type", "ClusterIP", 0},
+};
+
+int api_fill(const char *resource, json_t *object)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct row *row = &rows[i];
+        if (strcmp(row->resource, resource) != 0 || doc_at(object, row->path)) {
+            continue;
+        }
+        int r = row->text ? doc_set_text(object, row->path, row->text)
+                          : doc_set_int(object, row->path, row->number);
+        if (r < 0) {
+            return r;
+        }
+    }
+    return 0;
+}

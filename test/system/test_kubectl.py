@@ -1,0 +1,200 @@
+"""The real kubectl drives the laptop: create, get, watch, describe, logs, scale, wait, delete, over TLS.
+
+Needs kubectl; without it each test is skipped, with that reason. One controller for the whole file, in a
+MUSTER_HOME of its own.
+"""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import tempfile
+
+import pytest
+from conftest import Muster, job, shell, wait_for
+
+LIMIT_S = 30
+SLEEP = shell('exec sleep 600')
+
+pytestmark = pytest.mark.skipif(not shutil.which('kubectl'), reason='kubectl is not installed')
+
+
+class Cluster:
+    """One controller and a kubectl that talks to it."""
+
+    def __init__(self, muster):
+        self.muster = muster
+        self.home = muster.home
+        self.muster.run('up')
+        self.config = muster.folder / 'kubeconfig'
+        self.config.write_text(self.muster.run('kubeconfig').stdout)
+        self.env = dict(muster.env, KUBECONFIG=str(self.config), HOME=str(muster.folder))
+
+    def try_kubectl(self, *words, text=None, env=None):
+        return subprocess.run(['kubectl', *words], env=env or self.env, input=text, capture_output=True, text=True,
+                              timeout=LIMIT_S, check=False)
+
+    def kubectl(self, *words, text=None):
+        done = self.try_kubectl(*words, text=text)
+        assert done.returncode == 0, f'kubectl {" ".join(words)}: {done.stderr}{self.muster.log()}'
+        return done.stdout
+
+    def create(self, *objects):
+        return self.kubectl('create', '-f', '-', text='\n---\n'.join(map(json.dumps, objects)))
+
+    def get(self, kind, name):
+        return json.loads(self.kubectl('get', kind, name, '-o', 'json'))
+
+    def phase(self, pod):
+        return self.get('pod', pod)['status']['phase']
+
+    def pods_of(self, name):
+        return self.kubectl('get', 'pods', '-o', 'name', '-l', f'job-name={name}').split()
+
+    def controller_pid(self):
+        return json.loads(self.kubectl('get', '--raw', '/muster/v1/status'))['pid']
+
+
+@pytest.fixture(scope='module')
+def cluster():
+    muster = Muster(pathlib.Path(tempfile.mkdtemp(prefix='muster-test-')))
+    yield Cluster(muster)
+    muster.close()
+
+
+def test_a_job_from_create_to_delete(cluster):
+    steps = 'for i in 1 2 3; do echo step $i; sleep 0.1; done'
+    watch = subprocess.Popen(['kubectl', 'get', 'pods', '-w', '--no-headers'], env=cluster.env,
+                             stdout=subprocess.PIPE, text=True)
+    try:
+        assert 'pytorchjob.kubeflow.org/life created' in cluster.create(job('life', shell(steps), workers=1))
+        wait_for(lambda: cluster.phase('life-master-0') != 'Pending', 'the start of the master')
+        assert cluster.kubectl('logs', '-f', 'life-master-0') == 'step 1\nstep 2\nstep 3\n'
+        cluster.kubectl('wait', '--for=condition=Succeeded', 'pytorchjob/life', '--timeout=20s')
+        seen = ''
+        while 'Completed' not in seen:
+            line = watch.stdout.readline()
+            assert line, 'the watch ended early'
+            seen += line
+    finally:
+        watch.kill()
+        watch.wait()
+
+    table = cluster.kubectl('get', 'pytorchjobs').split()
+    assert table[:3] == ['NAME', 'STATE', 'AGE'] and table[3:5] == ['life', 'Succeeded']
+    wide = cluster.kubectl('get', 'pods', '-o', 'wide').splitlines()
+    assert wide[0].split()[:7] == ['NAME', 'READY', 'STATUS', 'RESTARTS', 'AGE', 'IP', 'NODE']
+    assert '0/1' in wide[1] and 'Completed' in wide[1]
+    described = cluster.kubectl('describe', 'pytorchjob', 'life')
+    assert 'SuccessfulCreatePod' in described and 'PyTorchJobSucceeded' in described
+    assert 'Exit Code:    0' in cluster.kubectl('describe', 'pod', 'life-master-0')
+    assert 'kind: PyTorchJob' in cluster.kubectl('get', 'pytorchjob', 'life', '-o', 'yaml')
+    assert 'life-master-0' in cluster.kubectl('get', 'pods', '-l', 'controller-name=pytorch-operator')
+    assert 'SuccessfulCreatePod' in cluster.kubectl('get', 'events')
+    assert cluster.kubectl('logs', 'life-master-0', '--tail=1') == 'step 3\n'
+
+    assert 'deleted' in cluster.kubectl('delete', 'pytorchjob', 'life')
+    wait_for(lambda: not cluster.pods_of('life'), 'the end of the pods')
+
+
+def test_deleting_a_running_job_ends_its_processes(cluster):
+    cluster.create(job('cut', SLEEP, workers=1))
+    wait_for(lambda: cluster.phase('cut-master-0') == 'Running', 'the start')
+    cluster.kubectl('delete', 'pytorchjob', 'cut')
+    wait_for(lambda: not cluster.pods_of('cut'), 'the end of the pods')
+
+
+def test_scale_label_annotate_patch(cluster):
+    cluster.create(job('change', SLEEP, workers=1))
+    assert 'scaled' in cluster.kubectl('scale', 'pytorchjob/change', '--replicas=3')
+    cluster.kubectl('label', 'pytorchjob', 'change', 'team=red')
+    cluster.kubectl('annotate', 'pytorchjob', 'change', 'note=hello world')
+    cluster.kubectl('patch', 'pytorchjob', 'change', '--type=merge', '-p', '{"spec":{"runPolicy":{"cleanPodPolicy":"All"}}}')
+    cluster.kubectl('patch', 'pytorchjob', 'change', '--type=json', '-p',
+                    '[{"op":"add","path":"/spec/runPolicy/ttlSecondsAfterFinished","value":600}]')
+    stored = cluster.get('pytorchjob', 'change')
+    assert stored['spec']['pytorchReplicaSpecs']['Worker']['replicas'] == 3
+    assert stored['metadata']['labels']['team'] == 'red'
+    assert stored['metadata']['annotations']['note'] == 'hello world'
+    assert stored['spec']['runPolicy'] == {'cleanPodPolicy': 'All', 'ttlSecondsAfterFinished': 600}
+    wait_for(lambda: cluster.try_kubectl('get', 'pod', 'change-worker-2').returncode == 0, 'the third worker')
+    cluster.kubectl('delete', 'pytorchjob', 'change')
+
+
+def test_apply_and_server_side_apply(cluster):
+    config = {'apiVersion': 'v1', 'kind': 'ConfigMap', 'metadata': {'name': 'c'}, 'data': {'a': '1', 'b': '2'}}
+    assert 'created' in cluster.kubectl('apply', '-f', '-', text=json.dumps(config))
+    config['data'] = {'a': '3'}
+    assert 'configured' in cluster.kubectl('apply', '-f', '-', text=json.dumps(config))
+    assert cluster.get('configmap', 'c')['data'] == {'a': '3'}
+    assert 'unchanged' in cluster.kubectl('apply', '-f', '-', text=json.dumps(config))
+    assert 'serverside-applied' in cluster.kubectl('apply', '--server-side', '-f', '-', text=json.dumps(job('applied', ['true'])))
+    assert 'dry run' in cluster.kubectl('delete', 'configmap', 'c', '--dry-run=server')
+    cluster.kubectl('delete', 'configmap', 'c')
+    cluster.kubectl('delete', 'pytorchjob', 'applied')
+
+
+def test_refusals_read_as_on_a_cluster(cluster):
+    cluster.create(job('twice', SLEEP))
+    again = cluster.try_kubectl('create', '-f', '-', text=json.dumps(job('twice', SLEEP)))
+    assert 'Error from server (AlreadyExists)' in again.stderr
+    assert 'pytorchjobs.kubeflow.org "twice" already exists' in again.stderr
+    missing = cluster.try_kubectl('get', 'pytorchjob', 'missing')
+    assert missing.stderr == 'Error from server (NotFound): pytorchjobs.kubeflow.org "missing" not found\n'
+    bad = job('bad', SLEEP, workers=1)
+    bad['spec']['pytorchReplicaSpecs']['Master']['replicas'] = 2
+    bad['spec']['pytorchReplicaSpecs']['Worker']['replicas'] = 0
+    invalid = cluster.try_kubectl('create', '-f', '-', text=json.dumps(bad))
+    assert 'The PyTorchJob "bad" is invalid:' in invalid.stderr
+    assert '* spec.pytorchReplicaSpecs.Master.replicas:' in invalid.stderr
+    assert '* spec.pytorchReplicaSpecs.Worker.replicas:' in invalid.stderr
+    waited = cluster.try_kubectl('wait', '--for=condition=Succeeded', 'pytorchjob/twice', '--timeout=1s')
+    assert 'timed out waiting' in waited.stderr
+    cluster.kubectl('delete', 'pytorchjob', 'twice')
+
+
+def test_a_wrong_token_is_refused(cluster):
+    wrong = cluster.muster.folder / 'wrong'
+    token = (cluster.home / 'token').read_text().strip()
+    wrong.write_text(cluster.config.read_text().replace(token, token[::-1]))
+    done = cluster.try_kubectl('get', 'pods', env=dict(cluster.env, KUBECONFIG=str(wrong)))
+    assert done.returncode != 0 and 'Unauthorized' in done.stderr
+
+
+def open_watch(cluster, over_tls):
+    request = 'GET /api/v1/pods?watch=true HTTP/1.1\r\nHost: muster\r\nAuthorization: Bearer {}\r\n\r\n'
+    if over_tls:
+        port = int(json.loads((cluster.home / 'server.json').read_text())['server'].rsplit(':', 1)[1])
+        context = ssl.create_default_context(cafile=cluster.home / 'tls' / 'cert.pem')
+        stream = context.wrap_socket(socket.create_connection(('127.0.0.1', port)), server_hostname='127.0.0.1')
+    else:
+        stream = socket.socket(socket.AF_UNIX)
+        stream.connect(str(cluster.home / 'api.sock'))
+    stream.sendall(request.format((cluster.home / 'token').read_text().strip()).encode())
+    assert b' 200 ' in stream.recv(4096)
+    return stream
+
+
+@pytest.mark.parametrize('over_tls', [False, True], ids=['socket', 'tls'])
+def test_watchers_that_leave_are_forgotten(cluster, over_tls):
+    descriptors = pathlib.Path('/proc', str(cluster.controller_pid()), 'fd')
+    before = len(os.listdir(descriptors))
+    watchers = [open_watch(cluster, over_tls) for _ in range(200)]
+    assert len(os.listdir(descriptors)) >= before + 200
+    for watcher in watchers:
+        watcher.close()
+    wait_for(lambda: len(os.listdir(descriptors)) <= before + 2, 'the end of 200 watches')
+
+
+def test_the_kubeconfig_stays_valid_over_restarts_and_kill_9(cluster):
+    cluster.create({'apiVersion': 'v1', 'kind': 'ConfigMap', 'metadata': {'name': 'kept'}})
+    os.kill(cluster.controller_pid(), signal.SIGKILL)
+    cluster.muster.run('up')
+    assert 'kept' in cluster.kubectl('get', 'configmaps')
+    cluster.muster.run('down')
+    cluster.muster.run('up')
+    assert 'kept' in cluster.kubectl('get', 'configmaps')
+    cluster.kubectl('delete', 'configmap', 'kept')
