@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 enum { LOOK_MS = 20 };
 
@@ -24,6 +25,8 @@ struct parting {
 static void look(uv_timer_t *timer)
 {
     struct parting *p = timer->data;
+    (void)waitpid(p->pid, NULL,
+                  WNOHANG); /* the controller may be one that this very verb started */
     p->gone = kill(p->pid, 0) < 0 && errno == ESRCH;
     if (p->gone || cli_now_ms() >= p->until_ms) {
         uv_close((uv_handle_t *)timer, NULL);

@@ -191,10 +191,21 @@ def test_watchers_that_leave_are_forgotten(cluster, over_tls):
 
 def test_the_kubeconfig_stays_valid_over_restarts_and_kill_9(cluster):
     cluster.create({'apiVersion': 'v1', 'kind': 'ConfigMap', 'metadata': {'name': 'kept'}})
-    os.kill(cluster.controller_pid(), signal.SIGKILL)
+    pid = cluster.controller_pid()
+    os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: not pathlib.Path('/proc', str(pid), 'exe').exists(), 'the end of the controller')
     cluster.muster.run('up')
     assert 'kept' in cluster.kubectl('get', 'configmaps')
     cluster.muster.run('down')
     cluster.muster.run('up')
     assert 'kept' in cluster.kubectl('get', 'configmaps')
     cluster.kubectl('delete', 'configmap', 'kept')
+
+
+def test_down_ends_what_a_killed_controller_was_deleting(muster):
+    cluster = Cluster(muster)
+    cluster.create(job('cut', SLEEP, workers=2))
+    wait_for(lambda: cluster.try_kubectl('get', 'pod', 'cut-worker-1').returncode == 0, 'the pods')
+    cluster.kubectl('delete', 'pytorchjob', 'cut')
+    os.kill(cluster.controller_pid(), signal.SIGKILL)
+    muster.run('down')
