@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/test.h"
+#include "job/file.h"
 #include "job/schema.h"
 
 #include <stdio.h>
@@ -27,15 +28,26 @@ static void print_type(enum schema_type type, struct buf *out)
     }
 }
 
+static const char *document_path(void)
+{
+    static char path[4096];
+    const char *source = getenv("MUSTER_SOURCE");
+    snprintf(path, sizeof path, "%s/docs/job-files.md", source ? source : ".");
+    return path;
+}
+
+static char *read_document(void)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    assert_int_equal(file_read(document_path(), 1 << 20, &text, &bytes, NULL), 0);
+    return text;
+}
+
 static void the_documented_table_is_the_one_in_the_program(void **state)
 {
     (void)state;
-    char path[4096];
-    const char *source = getenv("MUSTER_SOURCE");
-    snprintf(path, sizeof path, "%s/docs/job-files.md", source ? source : ".");
-    char *text = NULL;
-    size_t bytes = 0;
-    assert_int_equal(file_read(path, 1 << 20, &text, &bytes, NULL), 0);
+    char *text = read_document();
     char *place = strstr(text, marker);
     assert_non_null(place);
     place += strlen(marker);
@@ -49,12 +61,46 @@ static void the_documented_table_is_the_one_in_the_program(void **state)
         buf_init(&whole, 1 << 20);
         buf_add(&whole, text, (size_t)(place - text));
         buf_text(&whole, buf_str(&table));
-        assert_int_equal(file_write(path, whole.data, whole.used, 0644, NULL), 0);
+        assert_int_equal(file_write(document_path(), whole.data, whole.used, 0644, NULL), 0);
         buf_done(&whole);
     } else {
         assert_string_equal(place, buf_str(&table));
     }
     buf_done(&table);
+    free(text);
+}
+
+static void expect_clean(const char *text, size_t bytes)
+{
+    struct job_file file = {0};
+    struct job_problems problems;
+    struct buf out;
+    buf_init(&out, 65536);
+    job_problems_init(&problems, 20);
+    assert_int_equal(job_file_read(text, bytes, &file, &problems, NULL), 0);
+    job_problems_print(&problems, "docs/job-files.md", &out);
+    assert_string_equal(buf_str(&out), "");
+    buf_done(&out);
+    job_problems_done(&problems);
+    job_file_done(&file);
+}
+
+static void the_documented_jobs_are_in_order(void **state)
+{
+    (void)state;
+    char *text = read_document();
+    int jobs = 0;
+    for (char *at = text; (at = strstr(at, "```yaml\n")) != NULL;) {
+        at += strlen("```yaml\n");
+        char *end = strstr(at, "```");
+        assert_non_null(end);
+        if (strncmp(at, "apiVersion:", strlen("apiVersion:")) == 0) {
+            expect_clean(at, (size_t)(end - at));
+            jobs++;
+        }
+        at = end + strlen("```");
+    }
+    assert_in_range(jobs, 2, 100);
     free(text);
 }
 
@@ -77,6 +123,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_documented_table_is_the_one_in_the_program),
+        cmocka_unit_test(the_documented_jobs_are_in_order),
         cmocka_unit_test(every_field_says_what_happens_to_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

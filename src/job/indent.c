@@ -87,6 +87,14 @@ static void say(struct pass *p, const struct line *line, const char *hint, const
 
 /* --- a key in its scope --- */
 
+/* The field of this name in the scope, unless it was there already: then another scope's is meant.
+ */
+static const struct schema_field *unused_field(const struct scope *scope, const char *key)
+{
+    const struct schema_field *field = scope->known ? schema_find(scope->type, key) : NULL;
+    return field && !is_used(scope, field) ? field : NULL;
+}
+
 /* The scope of the key's column that should hold it: the real one if it knows it, else the
  * innermost beside scope that does. *ret_field is NULL when none does. */
 static int choose_scope(struct pass *p, const struct line *line, const char *key,
@@ -96,12 +104,10 @@ static int choose_scope(struct pass *p, const struct line *line, const char *key
     while (real > 0 && p->scopes[real].beside && p->scopes[real].column == line->column) {
         real--;
     }
-    *ret_field = NULL;
-    for (int i = real, tried = 0; tried < p->depth - real; tried++, i = p->depth - tried) {
-        const struct scope *scope = &p->scopes[i];
-        const struct schema_field *field = scope->known ? schema_find(scope->type, key) : NULL;
-        if (field && !is_used(scope, field)) {
-            *ret_field = field;
+    *ret_field = unused_field(&p->scopes[real], key);
+    for (int i = p->depth - 1; i > real && !*ret_field; i--) {
+        *ret_field = unused_field(&p->scopes[i], key);
+        if (*ret_field) {
             return i;
         }
     }
