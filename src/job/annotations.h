@@ -1,5 +1,5 @@
 /* The annotations of ours that a job may carry, all under muster.dev/. A cluster ignores them;
- * docs/annotations.md explains each.
+ * docs/annotations.md explains each, and lint knows no others.
  *
  * Layer: pure.
  */
@@ -27,3 +27,9 @@
 #define JOB_NOTE_STOP                                                                              \
     "muster.dev/stop" /* text: why the job was ended from outside; the control core fails the job  \
                        */
+
+#define JOB_NOTE_PREFIX "muster.dev/"
+#define JOB_NOTES                                                                                  \
+    JOB_NOTE_COMMAND, JOB_NOTE_SUBMIT, JOB_NOTE_IMAGES, JOB_NOTE_LEASE, JOB_NOTE_NETWORK,          \
+        JOB_NOTE_RUNTIME, JOB_NOTE_GPU, JOB_NOTE_BACKEND, JOB_NOTE_FAILURES, JOB_NOTE_COUNTED,     \
+        JOB_NOTE_RESTARTS, JOB_NOTE_STOP

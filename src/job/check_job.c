@@ -194,6 +194,26 @@ static void check_run_policy(struct check *c, const json_t *spec)
     check_leave(c, mark);
 }
 
+static void check_annotations(struct check *c, const json_t *annotations)
+{
+    static const char *const known[] = {JOB_NOTES};
+    const char *key;
+    json_t *value;
+    size_t mark = check_enter(c, "metadata");
+    check_enter(c, "annotations");
+    json_object_foreach ((json_t *)annotations, key, value) {
+        bool ours = strncmp(key, JOB_NOTE_PREFIX, strlen(JOB_NOTE_PREFIX)) == 0;
+        for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+            ours = ours && strcmp(key, known[i]) != 0;
+        }
+        if (ours) {
+            check_say(c, JOB_WARNING, key, "docs/annotations.md has them all",
+                      "muster knows no such annotation");
+        }
+    }
+    check_leave(c, mark);
+}
+
 static const char *annotation_of(const json_t *annotations, const char *name)
 {
     const char *text = json_string_value(json_object_get(annotations, name));
@@ -208,6 +228,7 @@ void check_job_spec(struct check *c, const json_t *object)
     c->entrypoint_known = json_object_get(notes, JOB_NOTE_COMMAND) ||
                           json_object_get(notes, JOB_NOTE_IMAGES) ||
                           strcmp(annotation_of(notes, JOB_NOTE_RUNTIME), "podman") == 0;
+    check_annotations(c, notes);
     check_words(c, object, JOB_NOTE_COMMAND);
     check_choice(c, object, JOB_NOTE_NETWORK, "host", "private");
     check_choice(c, object, JOB_NOTE_RUNTIME, "process", "podman");

@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/test.h"
+#include "job/annotations.h"
 #include "job/file.h"
 #include "job/schema.h"
 
@@ -28,26 +29,26 @@ static void print_type(enum schema_type type, struct buf *out)
     }
 }
 
-static const char *document_path(void)
+static const char *document_path(const char *name)
 {
     static char path[4096];
     const char *source = getenv("MUSTER_SOURCE");
-    snprintf(path, sizeof path, "%s/docs/job-files.md", source ? source : ".");
+    snprintf(path, sizeof path, "%s/docs/%s", source ? source : ".", name);
     return path;
 }
 
-static char *read_document(void)
+static char *read_document(const char *name)
 {
     char *text = NULL;
     size_t bytes = 0;
-    assert_int_equal(file_read(document_path(), 1 << 20, &text, &bytes, NULL), 0);
+    assert_int_equal(file_read(document_path(name), 1 << 20, &text, &bytes, NULL), 0);
     return text;
 }
 
 static void the_documented_table_is_the_one_in_the_program(void **state)
 {
     (void)state;
-    char *text = read_document();
+    char *text = read_document("job-files.md");
     char *place = strstr(text, marker);
     assert_non_null(place);
     place += strlen(marker);
@@ -61,7 +62,8 @@ static void the_documented_table_is_the_one_in_the_program(void **state)
         buf_init(&whole, 1 << 20);
         buf_add(&whole, text, (size_t)(place - text));
         buf_text(&whole, buf_str(&table));
-        assert_int_equal(file_write(document_path(), whole.data, whole.used, 0644, NULL), 0);
+        assert_int_equal(
+            file_write(document_path("job-files.md"), whole.data, whole.used, 0644, NULL), 0);
         buf_done(&whole);
     } else {
         assert_string_equal(place, buf_str(&table));
@@ -88,7 +90,7 @@ static void expect_clean(const char *text, size_t bytes)
 static void the_documented_jobs_are_in_order(void **state)
 {
     (void)state;
-    char *text = read_document();
+    char *text = read_document("job-files.md");
     int jobs = 0;
     for (char *at = text; (at = strstr(at, "```yaml\n")) != NULL;) {
         at += strlen("```yaml\n");
@@ -101,6 +103,21 @@ static void the_documented_jobs_are_in_order(void **state)
         at = end + strlen("```");
     }
     assert_in_range(jobs, 2, 100);
+    free(text);
+}
+
+static void every_annotation_is_documented(void **state)
+{
+    (void)state;
+    static const char *const notes[] = {JOB_NOTES};
+    char *text = read_document("annotations.md");
+    for (size_t i = 0; i < sizeof notes / sizeof notes[0]; i++) {
+        char row[128];
+        snprintf(row, sizeof row, "| `%s` |", notes[i]);
+        if (!strstr(text, row)) {
+            fail_msg("docs/annotations.md has no row for %s", notes[i]);
+        }
+    }
     free(text);
 }
 
@@ -124,6 +141,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_documented_table_is_the_one_in_the_program),
         cmocka_unit_test(the_documented_jobs_are_in_order),
+        cmocka_unit_test(every_annotation_is_documented),
         cmocka_unit_test(every_field_says_what_happens_to_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
