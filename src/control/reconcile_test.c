@@ -536,7 +536,26 @@ static void damaged_annotations_count_as_empty(void **state)
     const json_t *notes = doc_at(s.job, "metadata.annotations");
     assert_string_equal(json_string_value(json_object_get(notes, "muster.dev/failures")), "1");
     assert_string_equal(json_string_value(json_object_get(notes, "muster.dev/counted")),
-                        "{\"pod-0\":1}");
+                        "{\"job\":\"job-1\",\"pod-0\":1}");
+    close_scene(&s);
+}
+
+/* As after kubectl get -o yaml, delete, create. */
+static void counts_of_an_exported_job_are_forgotten(void **state)
+{
+    (void)state;
+    struct scene s;
+    open_scene(&s, make_job(true, -1, "OnFailure", "{'backoffLimit': 0}"));
+    json_object_update_new(
+        doc_at(s.job, "metadata.annotations"),
+        json_pack("{s:s, s:s}", "muster.dev/failures", "7", "muster.dev/counted",
+                  "{\"job\":\"another\",\"pod-0\":7}"));
+    step(&s);
+    assert_int_equal(count(&s, "create pod"), 1);
+    set_ended(add_pod(&s, "Master", 0, "Running"), 1, "Error", "2026-01-01T00:00:00Z");
+    step(&s);
+    const json_t *notes = doc_at(s.job, "metadata.annotations");
+    assert_string_equal(json_string_value(json_object_get(notes, "muster.dev/failures")), "1");
     close_scene(&s);
 }
 
@@ -576,6 +595,7 @@ int main(void)
         cmocka_unit_test(a_policy_in_the_template_is_warned_of_once),
         cmocka_unit_test(a_large_job_is_made_in_pieces),
         cmocka_unit_test(damaged_annotations_count_as_empty),
+        cmocka_unit_test(counts_of_an_exported_job_are_forgotten),
         cmocka_unit_test(a_job_that_cannot_be_read_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,6 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The key of JOB_NOTE_COUNTED that is no pod: whose counts these are. */
+#define OWNER "job"
+
 enum {
     ENTRIES_SPARE = 64,
     /* The kubelet's crash loop back-off: the first restart comes at once, then 10 s doubled up to
@@ -43,6 +46,29 @@ static int64_t note_number(const struct job *job, const char *key)
     const char *text = note_text(job, key);
     int64_t value = text ? strtoll(text, NULL, 10) : 0;
     return 0 < value && value < INT32_MAX ? value : 0;
+}
+
+/* Annotations travel when people export a job and create it again: what another job counted is
+ * forgotten. */
+static bool is_anothers(const struct job *job, const json_t *counted)
+{
+    const char *owner = doc_text(counted, OWNER, NULL);
+    return owner && strcmp(owner, job->uid) != 0;
+}
+
+static void read_notes(struct build *b, const struct job *job, struct control_memory *ret)
+{
+    *ret = (struct control_memory){.failures = note_number(job, JOB_NOTE_FAILURES),
+                                   .counted = note_object(job, JOB_NOTE_COUNTED),
+                                   .restarts = note_object(job, JOB_NOTE_RESTARTS),
+                                   .fresh = json_array()};
+    if (is_anothers(job, ret->counted)) {
+        ret->failures = 0;
+        json_object_clear(ret->counted);
+        json_object_clear(ret->restarts);
+    }
+    b->failed |= !ret->counted || !ret->restarts || !ret->fresh;
+    build_text(b, ret->counted, OWNER, job->uid);
 }
 
 static const char *slot_name(enum job_role role, int index, char ret_name[32])
@@ -147,7 +173,7 @@ static void forget_gone(const struct control_observed *o, struct control_memory 
         if (json_object_size(m->counted) <= most) {
             break;
         }
-        if (!in_view(o, uid)) {
+        if (strcmp(uid, OWNER) != 0 && !in_view(o, uid)) {
             json_object_del(m->counted, uid);
         }
     }
@@ -178,12 +204,8 @@ int control_remember(const struct control_observed *o, struct control_memory *re
                      struct muster_err *err)
 {
     struct build b = {0};
-    struct control_memory m = {
-        .failures = note_number(o->job, JOB_NOTE_FAILURES),
-        .counted = build_value(&b, note_object(o->job, JOB_NOTE_COUNTED)),
-        .restarts = build_value(&b, note_object(o->job, JOB_NOTE_RESTARTS)),
-        .fresh = build_value(&b, json_array()),
-    };
+    struct control_memory m;
+    read_notes(&b, o->job, &m);
     bool counted = false;
     bool restarts = false;
     for (size_t i = 0; i < o->pod_count; i++) {

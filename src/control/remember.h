@@ -10,7 +10,7 @@
 struct control_memory {
     json_t *changed; /* {"key": "text"}: annotations to write; NULL when nothing changed */
     int64_t failures;
-    json_t *counted;  /* {"pod uid": failures counted} */
+    json_t *counted;  /* {"job": uid, "pod uid": failures counted} */
     json_t *restarts; /* {"worker-1": {"uid", "count", "at"}} */
     json_t *fresh;    /* uids of pods that failed since the last step: their events are due */
 };
