@@ -84,6 +84,7 @@ struct pod {
 enum pod_phase { POD_PHASE_PENDING, POD_PHASE_RUNNING, POD_PHASE_SUCCEEDED, POD_PHASE_FAILED };
 
 enum pod_phase pod_phase(const struct pod *pod);
+const char *pod_qos_class(const struct pod *pod);
 /* Has its process, or may have it soon. */
 bool pod_is_live(const struct container *c);
 bool pod_init_done(const struct pod *pod);

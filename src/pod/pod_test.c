@@ -1,6 +1,8 @@
 /* A pod's life as a kubelet leads it, told as traces: second, then what is to be done. */
 #include "pod/fixture.h"
 
+#include <stdio.h>
+
 #define ONE "'containers': [{'name': 'pytorch', 'image': 'i'}]"
 
 static void a_container_runs_to_its_end(void **state)
@@ -372,6 +374,27 @@ static void a_start_without_a_record_is_issued_again(void **state)
     close_scene(&s);
 }
 
+static void the_quality_of_service_follows_from_the_resources(void **state)
+{
+    (void)state;
+    static const char *const table[][2] = {
+        {"{}", "BestEffort"},
+        {"{'limits': {'nvidia.com/gpu': 1}}", "BestEffort"},
+        {"{'requests': {'cpu': 1}}", "Burstable"},
+        {"{'limits': {'cpu': 1, 'memory': '1Gi'}}", "Guaranteed"},
+        {"{'limits': {'cpu': 2, 'memory': '1Gi'}, 'requests': {'cpu': 1}}", "Burstable"},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        char spec[256];
+        struct scene s;
+        snprintf(spec, sizeof spec, "{'containers': [{'name': 'pytorch', 'resources': %s}]}",
+                 table[i][0]);
+        open_scene(&s, spec);
+        assert_status(&s, "qosClass", table[i][1]);
+        close_scene(&s);
+    }
+}
+
 static void a_pod_without_containers_is_refused(void **state)
 {
     (void)state;
@@ -402,6 +425,7 @@ int main(void)
         cmocka_unit_test(a_crash_anywhere_changes_nothing),
         cmocka_unit_test(records_newer_than_the_status_are_believed),
         cmocka_unit_test(a_start_without_a_record_is_issued_again),
+        cmocka_unit_test(the_quality_of_service_follows_from_the_resources),
         cmocka_unit_test(a_pod_without_containers_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -279,5 +279,6 @@ json_t *pod_status(const struct pod *pod)
         build_text(&b, status, "startTime", stamp_text(pod->start_unix_ms, text));
         set_containers(&b, pod, status);
     }
+    build_text(&b, status, "qosClass", pod_qos_class(pod));
     return build_end(&b, status);
 }

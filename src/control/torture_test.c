@@ -1,0 +1,103 @@
+/* The k-th allocation of a step fails, for every k: the step says so, or does exactly what it would
+ * have done; it never does half. (Under ASan: and nothing is lost.) */
+#include "control/fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { ALLOCATIONS_MAX = 20000 };
+
+static long countdown; /* allocations until one fails; below 0: none does */
+
+static void *scarce_malloc(size_t size)
+{
+    return countdown >= 0 && countdown-- == 0 ? NULL : malloc(size);
+}
+
+static void print(const struct control_effects *fx, struct buf *out)
+{
+    control_trace(fx, out);
+    for (size_t i = 0; i < fx->count; i++) {
+        char *text = fx->list[i].object ? doc_print(fx->list[i].object) : NULL;
+        buf_format(out, "%s\n", text ? text : "");
+        free(text);
+    }
+}
+
+/* Whether allocation k was reached. */
+static bool step_with_failure(const struct control_view *view, long k, const char *whole)
+{
+    struct control_effects fx;
+    struct muster_err err = {0};
+    countdown = k;
+    int rc = control_reconcile(view, &fx, &err);
+    bool reached = countdown < 0;
+    countdown = -1;
+    if (rc != 0) {
+        assert_int_equal(rc, MUSTER_ENOMEM);
+        return reached;
+    }
+    struct buf got;
+    buf_init(&got, 1 << 20);
+    print(&fx, &got);
+    assert_string_equal(buf_str(&got), whole);
+    buf_done(&got);
+    control_effects_done(&fx);
+    return reached;
+}
+
+static void torture(const struct control_view *view)
+{
+    struct control_effects fx;
+    struct buf whole;
+    buf_init(&whole, 1 << 20);
+    assert_int_equal(control_reconcile(view, &fx, NULL), 0);
+    print(&fx, &whole);
+    control_effects_done(&fx);
+    json_set_alloc_funcs(scarce_malloc, free);
+    long k = 0;
+    while (k < ALLOCATIONS_MAX && step_with_failure(view, k, buf_str(&whole))) {
+        k++;
+    }
+    json_set_alloc_funcs(malloc, free);
+    assert_in_range(k, 10, ALLOCATIONS_MAX - 1); /* it took that many, and then none failed */
+    buf_done(&whole);
+}
+
+static void the_first_step_is_whole_or_refused(void **state)
+{
+    (void)state;
+    json_t *job = make_job(true, 1, "OnFailure", "{'activeDeadlineSeconds': 60}");
+    doc_set(job, "spec.pytorchReplicaSpecs.Worker.volumeClaimTemplates",
+            parse("[{'metadata': {'name': 'out'}, 'spec': {}}]"));
+    const struct control_view view = {.job = job, .now_unix_ms = 1767225600000};
+    torture(&view);
+    json_decref(job);
+}
+
+static void a_step_with_failed_pods_is_whole_or_refused(void **state)
+{
+    (void)state;
+    static const char *const policies[] = {"ExitCode", "Never"};
+    for (size_t i = 0; i < 2; i++) {
+        json_t *job = make_job(true, -1, policies[i], "{'backoffLimit': 3}");
+        json_t *pods = parse(
+            "[{'metadata': {'name': 'mnist-master-0', 'uid': 'p', 'ownerReferences': [{'controller': "
+            "true, 'uid': 'job-1'}]}, 'status': {'phase': 'Failed', 'containerStatuses': [{'name': "
+            "'pytorch', 'restartCount': 0, 'state': {'terminated': {'exitCode': 137, 'reason': "
+            "'Error', 'message': 'm', 'finishedAt': '2026-01-01T00:00:00Z'}}}]}}]");
+        const struct control_view view = {.job = job, .pods = pods, .now_unix_ms = 1767225601000};
+        torture(&view);
+        json_decref(pods);
+        json_decref(job);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_first_step_is_whole_or_refused),
+        cmocka_unit_test(a_step_with_failed_pods_is_whole_or_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
