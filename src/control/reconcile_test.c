@@ -546,10 +546,9 @@ static void counts_of_an_exported_job_are_forgotten(void **state)
     (void)state;
     struct scene s;
     open_scene(&s, make_job(true, -1, "OnFailure", "{'backoffLimit': 0}"));
-    json_object_update_new(
-        doc_at(s.job, "metadata.annotations"),
-        json_pack("{s:s, s:s}", "muster.dev/failures", "7", "muster.dev/counted",
-                  "{\"job\":\"another\",\"pod-0\":7}"));
+    json_object_update_new(doc_at(s.job, "metadata.annotations"),
+                           json_pack("{s:s, s:s}", "muster.dev/failures", "7", "muster.dev/counted",
+                                     "{\"job\":\"another\",\"pod-0\":7}"));
     step(&s);
     assert_int_equal(count(&s, "create pod"), 1);
     set_ended(add_pod(&s, "Master", 0, "Running"), 1, "Error", "2026-01-01T00:00:00Z");
