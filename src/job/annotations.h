@@ -21,8 +21,9 @@
 
 /* On the job, written by the controller. */
 #define JOB_NOTE_FAILURES "muster.dev/failures" /* what backoffLimit counts: "N" */
-#define JOB_NOTE_COUNTED "muster.dev/counted" /* JSON {"job": uid, "<pod uid>": failures counted}  \
-                                               */
+#define JOB_NOTE_COUNTED                                                                           \
+    "muster.dev/counted" /* JSON {"job": uid, "<pod uid>": failures counted}                       \
+                          */
 #define JOB_NOTE_RESTARTS                                                                          \
     "muster.dev/restarts" /* JSON {"worker-1": {"uid","count","at"}}: delays of re-made pods */
 #define JOB_NOTE_STOP                                                                              \
