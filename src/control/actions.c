@@ -114,8 +114,18 @@ static void delete_picked(struct actor *a, pick_fn *pick)
     }
 }
 
+static const char *note_of(const struct actor *a, const char *key)
+{
+    const json_t *notes = doc_at(a->o->job->object, "metadata.annotations");
+    return json_string_value(json_object_get(notes, key));
+}
+
 static bool any_holds_gpu(const struct actor *a)
 {
+    const char *mode = note_of(a, JOB_NOTE_GPU);
+    if (mode && strcmp(mode, "none") == 0) {
+        return false; /* the requests were lifted */
+    }
     for (size_t i = 0; i < a->o->pod_count; i++) {
         if (unfinished_with_gpu(&a->o->pods[i]) && !a->o->pods[i].terminating) {
             return true;
@@ -137,18 +147,12 @@ static void free_gpus(struct actor *a, int64_t ended_unix_ms)
     }
 }
 
-static bool was_stopped(const struct actor *a)
-{
-    const json_t *notes = doc_at(a->o->job->object, "metadata.annotations");
-    return json_is_string(json_object_get(notes, JOB_NOTE_STOP));
-}
-
 static void clean_up(struct actor *a, int64_t ended_unix_ms)
 {
     enum job_clean_policy policy = a->o->job->clean_policy;
     if (policy == JOB_CLEAN_ALL) {
         delete_picked(a, any_pod);
-    } else if (policy == JOB_CLEAN_RUNNING || was_stopped(a)) {
+    } else if (policy == JOB_CLEAN_RUNNING || note_of(a, JOB_NOTE_STOP)) {
         delete_picked(a, unfinished);
     } else {
         free_gpus(a, ended_unix_ms);
