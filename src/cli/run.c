@@ -31,6 +31,7 @@ struct runner {
     size_t jobs;
     struct screen screen;
     struct follow follow;
+    bool reported; /* the JSON object of -o json was printed */
 };
 
 static bool is_job(const json_t *object)
@@ -224,6 +225,7 @@ static int conclude(struct runner *r)
         result_say(job, failed == 0 ? r->results : NULL);
     }
     if (r->format) {
+        r->reported = true;
         int unprinted = print_json(r, worst);
         failed = failed < 0 ? failed : unprinted;
     }
@@ -255,6 +257,16 @@ static int run_jobs(struct runner *r)
     return failed;
 }
 
+/* With -o json a reader gets its one object also when no job came to be. */
+static void print_failure(const struct runner *r, int failed)
+{
+    muster_auto(doc) json_t *doc =
+        json_pack("{s:n, s:s, s:i, s:s, s:s, s:[], s:s?}", "name", "state", "Error", "exitCode",
+                  muster_code_exit(failed), "reason", muster_code_name(failed), "message",
+                  r->cli->err.text, "replicas", "results", r->results);
+    cli_print_doc(doc, "json", NULL);
+}
+
 int cli_run(struct cli *cli)
 {
     struct runner *r = calloc(1, sizeof *r);
@@ -276,6 +288,9 @@ int cli_run(struct cli *cli)
     }
     if (failed == 0) {
         failed = dry_run ? print_objects(r) : run_jobs(r);
+    }
+    if (failed < 0 && r->format && !dry_run && !r->reported) {
+        print_failure(r, failed);
     }
     objects_done(&r->objects);
     free(r);

@@ -22,6 +22,23 @@ def test_run_outlives_the_controller(muster):
     assert (muster.work / 'runs').read_text() == 'start\n' * 2
 
 
+def test_watch_and_logs_outlive_the_controller(muster):
+    script = 'for i in 1 2 3; do echo $i; done; touch up; while [ ! -e stop ]; do sleep 0.05; done; echo 4'
+    muster.run('create', muster.write('job.yaml', job('steady', shell(script))))
+    wait_for(lambda: (muster.work / 'up').exists(), 'the rank starts')
+    watch = muster.start('get', 'jobs', '-w', '--no-headers')
+    logs = muster.start('logs', '-f', 'steady-master-0')
+    assert [logs.stdout.readline() for _ in range(3)] == ['1\n', '2\n', '3\n']
+    assert 'Running' in watch.stdout.readline()
+    first = muster.status()
+    os.kill(first, signal.SIGKILL)
+    wait_for(lambda: muster.status() not in (0, first), 'a new controller')
+    (muster.work / 'stop').touch()
+    assert logs.communicate(timeout=30)[0] == '4\n'
+    assert logs.returncode == 0
+    wait_for(lambda: 'Succeeded' in watch.stdout.readline(), 'the watch shows the end')
+
+
 def test_unwritable_home_is_one_clear_line(muster):
     file = muster.folder / 'file'
     file.touch()

@@ -105,6 +105,15 @@ def test_json_is_the_only_output(muster):
     assert '[rank 1] log' in done.stderr
 
 
+def test_json_tells_of_a_wrong_file_too(muster):
+    bad = job('bad', shell('true'))
+    bad['spec']['pytorchReplicaSpecs']['Master']['replicas'] = 2
+    done = muster.run('run', '-f', muster.write('bad.yaml', bad), '-o', 'json', code=65)
+    doc = json.loads(done.stdout)
+    assert (doc['state'], doc['exitCode'], doc['replicas']) == ('Error', 65, [])
+    assert 'nothing was created' in doc['message']
+
+
 def test_finished_job_is_replaced_a_live_one_is_not(muster):
     path = muster.write('job.yaml', job('twice', shell('echo one')))
     muster.run('run', '-f', path)
