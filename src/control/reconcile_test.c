@@ -352,6 +352,27 @@ static void counts_of_replicas(void **state)
     close_scene(&s);
 }
 
+static void failures_after_the_end_are_still_counted(void **state)
+{
+    (void)state;
+    struct scene s;
+    open_scene(&s, make_job(false, 3, "Never", "{}"));
+    add_pod(&s, "Worker", 0, "Failed");
+    json_t *late = add_pod(&s, "Worker", 1, "Running");
+    json_t *killed = add_pod(&s, "Worker", 2, "Running");
+    step(&s);
+    assert_int_equal(doc_int(s.status, "replicaStatuses.Worker.failed", 0), 1);
+    doc_set_text(late, "status.phase", "Failed");
+    doc_set_text(killed, "metadata.deletionTimestamp", "2026-01-01T00:00:00Z");
+    step(&s);
+    assert_int_equal(doc_int(s.status, "replicaStatuses.Worker.failed", 0), 2);
+    assert_null(doc_at(s.status, "replicaStatuses.Worker.active"));
+    json_array_clear(s.pods);
+    step(&s);
+    assert_null(s.status);
+    close_scene(&s);
+}
+
 /* TestIsRetryableExitCode. */
 static void exit_codes(void **state)
 {
@@ -585,6 +606,7 @@ int main(void)
         cmocka_unit_test(a_deadline_passes_when_it_is_reached),
         cmocka_unit_test(the_ttl_counts_from_the_end),
         cmocka_unit_test(counts_of_replicas),
+        cmocka_unit_test(failures_after_the_end_are_still_counted),
         cmocka_unit_test(exit_codes),
         cmocka_unit_test(an_evicted_pod_is_made_anew),
         cmocka_unit_test(pods_made_anew_wait_longer_each_time),

@@ -42,21 +42,29 @@ static void rebuild(struct build *b, struct control_step *s, bool fold)
     build_set(b, s->status, "replicaStatuses", statuses);
 }
 
-/* The counts of the end stay when the pods are cleaned up; what is active is always true. */
-static void refresh_active(struct build *b, struct control_step *s, bool any)
+/* The counts of the end stay when the pods are cleaned up; what is active is always true, and so is
+ * what failed by itself after the end. */
+static json_t *refresh_entry(struct build *b, const json_t *old, int active, int broken)
+{
+    json_t *entry = build_value(b, json_copy((json_t *)old));
+    int64_t failed = doc_int(old, "failed", 0);
+    json_object_del(entry, "active");
+    set_count(b, entry, "active", active);
+    set_count(b, entry, "failed", broken > failed ? broken : failed);
+    return entry;
+}
+
+/* `any`: the job may still have active pods, and failures are its own. */
+static void refresh_entries(struct build *b, struct control_step *s, bool any)
 {
     const char *name;
     json_t *old;
     json_t *statuses = build_value(b, json_object());
     json_object_foreach (doc_at(s->status, "replicaStatuses"), name, old) {
-        json_t *entry = build_value(b, json_copy(old));
         enum job_role role = name[0] == 'M' ? JOB_MASTER : JOB_WORKER;
-        int active = any ? s->o->count[role].active : 0;
-        if (json_object_get(entry, "active") && active == 0) {
-            json_object_del(entry, "active");
-        }
-        set_count(b, entry, "active", active);
-        build_set(b, statuses, name, entry);
+        const struct control_count *count = &s->o->count[role];
+        build_set(b, statuses, name,
+                  refresh_entry(b, old, any ? count->active : 0, any ? count->broken : 0));
     }
     if (json_object_size(statuses) > 0) {
         build_set(b, s->status, "replicaStatuses", statuses);
@@ -70,9 +78,9 @@ static void refresh_counts(struct build *b, struct control_step *s, enum control
 {
     bool finished = now == CONTROL_STATE_SUCCEEDED || now == CONTROL_STATE_FAILED;
     if (now == CONTROL_STATE_SUSPENDED) {
-        refresh_active(b, s, false);
+        refresh_entries(b, s, false);
     } else if (finished && before == now) {
-        refresh_active(b, s, now == CONTROL_STATE_FAILED);
+        refresh_entries(b, s, now == CONTROL_STATE_FAILED);
     } else {
         rebuild(b, s, now == CONTROL_STATE_SUCCEEDED);
     }
