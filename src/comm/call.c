@@ -9,6 +9,7 @@
 #include "comm/types.h"
 
 enum {
+    DIRECT_FROM_BYTES = 1024,
     SMALL_BYTES = 16 * 1024,       /* up to here all ranks fold everything */
     SMALL_BLOCK_BYTES = 16 * 1024, /* of the ring, up to … */
     LARGE_FROM_BYTES = 256 * 1024, /* … here; above, RING_BYTES */
@@ -173,10 +174,22 @@ void call_name(uint64_t shape, uint64_t count, char *ret, size_t size_bytes)
     }
 }
 
+void call_go_private(struct muster_comm *comm, struct task *task)
+{
+    size_t bytes = task->call.count * task->unit;
+    if (bytes <= SMALL_BYTES || comm->size == 1) {
+        exchange_start(comm, task, SCHEDULE_ALL_REDUCE);
+    } else if (comm->all_local) {
+        ring_start(comm, task, bytes < LARGE_FROM_BYTES ? SMALL_BLOCK_BYTES : RING_BYTES);
+    } else {
+        exchange_start(comm, task, SCHEDULE_ALL_REDUCE_SPLIT);
+    }
+}
+
+/* Only what all ranks know alike may decide here. */
 static void choose(struct muster_comm *comm, struct task *task)
 {
     static const enum schedule_pattern patterns[] = {
-        [MUSTER_ALL_REDUCE] = SCHEDULE_ALL_REDUCE,
         [MUSTER_REDUCE] = SCHEDULE_REDUCE,
         [MUSTER_REDUCE_SCATTER] = SCHEDULE_REDUCE_SCATTER,
         [MUSTER_ALL_GATHER] = SCHEDULE_ALL_GATHER,
@@ -191,12 +204,12 @@ static void choose(struct muster_comm *comm, struct task *task)
         message_start(task);
     } else if (task->call.kind == MUSTER_ALL_TO_ALL && task->call.in_counts) {
         exchange_start_uneven(comm, task);
-    } else if (task->call.kind != MUSTER_ALL_REDUCE || bytes <= SMALL_BYTES || comm->size == 1) {
+    } else if (task->call.kind != MUSTER_ALL_REDUCE) {
         exchange_start(comm, task, patterns[task->call.kind]);
-    } else if (comm->all_local) {
-        ring_start(comm, task, bytes < LARGE_FROM_BYTES ? SMALL_BLOCK_BYTES : RING_BYTES);
+    } else if (comm->all_local && comm->live_regions > 0 && bytes >= DIRECT_FROM_BYTES) {
+        direct_start(comm, task);
     } else {
-        exchange_start(comm, task, SCHEDULE_ALL_REDUCE_SPLIT);
+        call_go_private(comm, task);
     }
 }
 
@@ -220,7 +233,6 @@ int call_prepare(struct muster_comm *comm, const struct muster_call *call, struc
     ret->call = *call;
     ret->waiting = call->peer;
     ret->begun = false;
-    ret->entered = false;
     ret->unit = call->kind == MUSTER_BARRIER ? 1 : muster_type_bytes(call->type);
     ret->lane = lane_of(call, ret->unit);
     ret->number = 0;

@@ -60,6 +60,13 @@ void exchange_words(struct muster_comm *comm, struct task *task)
     x->out = (char *)comm->lanes[task->lane].words;
 }
 
+void exchange_barrier(struct muster_comm *comm, struct task *task)
+{
+    set_up(comm, task, SCHEDULE_BARRIER, 0, 1);
+    schedule_plan(&task->exchange.plan);
+    task->step = exchange_step;
+}
+
 /* How many rounds an all-to-all with counts takes depends on all of them, which no rank knows. */
 static int uneven_step(struct muster_comm *comm, struct task *task, struct muster_err *err)
 {

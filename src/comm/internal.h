@@ -117,6 +117,7 @@ struct exchange {
 struct ring {
     size_t block; /* elements of a part of a chunk */
     size_t chunks;
+    bool begun;
     uint32_t base;
     size_t filled;
     size_t folded;
@@ -143,7 +144,6 @@ struct task {
     int (*step)(struct muster_comm *comm, struct task *task, struct muster_err *err);
     int waiting; /* for this rank, when a step returned 0; MUSTER_ANY_SOURCE: for any */
     bool begun;
-    bool entered; /* a later stage */
     struct exchange exchange;
     struct ring ring;
     struct transfer transfer;
@@ -156,6 +156,8 @@ int call_prepare(struct muster_comm *comm, const struct muster_call *call, struc
                  struct muster_err *err);
 /* First step of a task on its lane: publishes the call's record. */
 void call_begin(struct muster_comm *comm, struct task *task);
+/* An all-reduce through staging, whatever the buffers are. */
+void call_go_private(struct muster_comm *comm, struct task *task);
 /* What must be equal on all ranks. */
 void call_signed(const struct muster_comm *comm, const struct muster_call *call,
                  uint64_t *ret_shape, uint64_t *ret_count);
@@ -167,6 +169,12 @@ void exchange_start_uneven(struct muster_comm *comm, struct task *task);
 /* Every rank's task->words into lane->words: the first stage of calls that must agree first. */
 void exchange_words(struct muster_comm *comm, struct task *task);
 int exchange_step(struct muster_comm *comm, struct task *task, struct muster_err *err);
+
+/* All have come this far. */
+void exchange_barrier(struct muster_comm *comm, struct task *task);
+
+/* direct.c */
+void direct_start(struct muster_comm *comm, struct task *task);
 
 /* ring.c */
 void ring_start(struct muster_comm *comm, struct task *task, size_t block_bytes);

@@ -22,6 +22,7 @@ void ring_start(struct muster_comm *comm, struct task *task, size_t block_bytes)
     struct ring *r = &task->ring;
     r->block = block_bytes / task->unit;
     r->chunks = partition_chunks(task->call.count, comm->size, r->block);
+    r->begun = false;
     r->filled = r->folded = r->taken = 0;
     task->exchange.fold = reduce_find(task->call.type, task->call.op);
     task->step = ring_step;
@@ -189,7 +190,8 @@ int ring_step(struct muster_comm *comm, struct task *task, struct muster_err *er
 {
     struct ring *r = &task->ring;
     struct lane *lane = &comm->lanes[task->lane];
-    if (!task->begun) {
+    if (!r->begun) {
+        r->begun = true;
         r->base = lane->ring_turn;
         call_begin(comm, task);
     }

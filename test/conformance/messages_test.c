@@ -200,6 +200,38 @@ static int split_in_two(struct muster_comm *comm, void *context)
     return 0;
 }
 
+/* Buffers of muster_comm_alloc, at different offsets, and mixed with a private one. */
+static int allocated_memory(struct muster_comm *comm, void *context)
+{
+    (void)context;
+    enum { COUNT = 50000 };
+    struct muster_err err = {0};
+    int rank = muster_comm_rank(comm), size = muster_comm_size(comm);
+    void *memory;
+    WORLD_CHECK(muster_comm_alloc(comm, 3 * COUNT * sizeof(double), &memory, &err) == 0, "%s",
+                err.text);
+    double *private = malloc(COUNT * sizeof *private);
+    for (int turn = 0; turn < 6; turn++) {
+        /* in place; from one half to the other; then rank 0 with private memory */
+        double *in = (double *)memory + rank * 8;
+        double *out = turn % 2 ? (double *)memory + COUNT + 100 : in;
+        in = turn >= 4 && rank == 0 ? private : in;
+        out = turn == 4 && rank == 0 ? in : out;
+        for (int i = 0; i < COUNT; i++) {
+            in[i] = i + rank;
+        }
+        int rc = muster_all_reduce(comm, in, out, COUNT, MUSTER_F64, MUSTER_SUM, &err);
+        WORLD_CHECK(rc == 0, "%s", err.text);
+        for (int i = 0; i < COUNT; i++) {
+            double want = (double)i * size + size * (size - 1) / 2;
+            WORLD_CHECK(out[i] == want, "turn %d, element %d: %g, not %g", turn, i, out[i], want);
+        }
+    }
+    free(private);
+    WORLD_CHECK(muster_comm_release(comm, memory, &err) == 0, "%s", err.text);
+    return 0;
+}
+
 static void run_all(const char *transport, world_fn fn, enum world_kind kind, int least, int most)
 {
     for (int size = least; size <= most; size++) {
@@ -222,6 +254,7 @@ STORY(too_long_a_message, 2)
 STORY(many_started_calls, 1)
 STORY(left_to_the_progress_thread, 2)
 STORY(split_in_two, 2)
+STORY(allocated_memory, 1)
 
 int main(int argc, char **argv)
 {
@@ -234,6 +267,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_prestate(test_many_started_calls, transport),
         cmocka_unit_test_prestate(test_left_to_the_progress_thread, transport),
         cmocka_unit_test_prestate(test_split_in_two, transport),
+        cmocka_unit_test_prestate(test_allocated_memory, transport),
     };
     return cmocka_run_group_tests_name(transport, tests, NULL, NULL);
 }
