@@ -7,13 +7,7 @@
 #include <stdio.h>
 
 #include "comm/types.h"
-
-enum {
-    DIRECT_FROM_BYTES = 1024,
-    SMALL_BYTES = 16 * 1024,       /* up to here all ranks fold everything */
-    SMALL_BLOCK_BYTES = 16 * 1024, /* of the ring, up to … */
-    LARGE_FROM_BYTES = 256 * 1024, /* … here; above, RING_BYTES */
-};
+#include "schedule/choose.h"
 
 static size_t total(const size_t *counts, int size)
 {
@@ -174,16 +168,21 @@ void call_name(uint64_t shape, uint64_t count, char *ret, size_t size_bytes)
     }
 }
 
+static void go(struct muster_comm *comm, struct task *task, bool shared_memory)
+{
+    struct schedule_world world = {comm->size, comm->all_local, shared_memory};
+    struct schedule_choice choice = schedule_choose(&world, task->call.count * task->unit);
+    switch (choice.algorithm) {
+    case SCHEDULE_FOLD_ALL: exchange_start(comm, task, SCHEDULE_ALL_REDUCE); break;
+    case SCHEDULE_RING: ring_start(comm, task, choice.block_bytes); break;
+    case SCHEDULE_DIRECT: direct_start(comm, task); break;
+    case SCHEDULE_SPLIT: exchange_start(comm, task, SCHEDULE_ALL_REDUCE_SPLIT); break;
+    }
+}
+
 void call_go_private(struct muster_comm *comm, struct task *task)
 {
-    size_t bytes = task->call.count * task->unit;
-    if (bytes <= SMALL_BYTES || comm->size == 1) {
-        exchange_start(comm, task, SCHEDULE_ALL_REDUCE);
-    } else if (comm->all_local) {
-        ring_start(comm, task, bytes < LARGE_FROM_BYTES ? SMALL_BLOCK_BYTES : RING_BYTES);
-    } else {
-        exchange_start(comm, task, SCHEDULE_ALL_REDUCE_SPLIT);
-    }
+    go(comm, task, false);
 }
 
 /* Only what all ranks know alike may decide here. */
@@ -199,17 +198,14 @@ static void choose(struct muster_comm *comm, struct task *task)
         [MUSTER_ALL_TO_ALL] = SCHEDULE_ALL_TO_ALL,
         [MUSTER_BARRIER] = SCHEDULE_BARRIER,
     };
-    size_t bytes = task->call.count * task->unit;
     if (task->lane == LANE_MESSAGES) {
         message_start(task);
     } else if (task->call.kind == MUSTER_ALL_TO_ALL && task->call.in_counts) {
         exchange_start_uneven(comm, task);
-    } else if (task->call.kind != MUSTER_ALL_REDUCE) {
-        exchange_start(comm, task, patterns[task->call.kind]);
-    } else if (comm->all_local && comm->live_regions > 0 && bytes >= DIRECT_FROM_BYTES) {
-        direct_start(comm, task);
+    } else if (task->call.kind == MUSTER_ALL_REDUCE) {
+        go(comm, task, comm->live_regions > 0);
     } else {
-        call_go_private(comm, task);
+        exchange_start(comm, task, patterns[task->call.kind]);
     }
 }
 

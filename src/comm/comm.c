@@ -1,8 +1,6 @@
 /* A communicator's life after it was formed: questions, memory, abort, end. Layer: comm. */
 #include "comm/internal.h"
 
-#include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -60,12 +58,6 @@ static size_t find_capacity(const int *hosts, int size)
     return size > 1 ? (size_t)size * WIRE_BYTES : BOARD_BYTES;
 }
 
-static int processors(void)
-{
-    cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-}
-
 struct muster_comm *comm_new(int rank, int size, const int *hosts,
                              const struct muster_comm_options *options)
 {
@@ -86,16 +78,10 @@ struct muster_comm *comm_new(int rank, int size, const int *hosts,
     }
     place_peers(comm, hosts);
     comm->capacity = find_capacity(hosts, size);
-    comm->crowded = comm->local_size > processors();
     atomic_store(&comm->timeout_ms, options->timeout_ms);
     comm->silence_ms = options->silence_ms;
     comm->interrupted = options->interrupted;
     comm->interrupted_context = options->interrupted_context;
-    (void)snprintf(comm->description, sizeof comm->description,
-                   "%d rank%s, %d on this host%s, %s%s%s", size, size == 1 ? "" : "s",
-                   comm->local_size, comm->crowded ? " (more than processors)" : "",
-                   comm->local_size > 1 ? "shared memory, " : "", comm->all_local ? "" : "TCP, ",
-                   reduce_level());
     return comm;
 }
 

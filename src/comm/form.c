@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -189,6 +190,39 @@ static int join_host(struct forming *f, struct muster_err *err)
     return 0;
 }
 
+static void tell_processors(struct control *control)
+{
+    uint64_t words[CPU_WORDS] = {0};
+    _Static_assert(sizeof words == sizeof(cpu_set_t), "1024 processors");
+    (void)sched_getaffinity(0, sizeof words, (cpu_set_t *)(void *)words);
+    for (int w = 0; w < CPU_WORDS; w++) {
+        atomic_store(&control->processors[w], words[w]);
+    }
+}
+
+/* More ranks than processors that any of them may run on. */
+static bool is_crowded(const struct muster_comm *comm)
+{
+    int processors = 0;
+    for (int w = 0; w < CPU_WORDS; w++) {
+        uint64_t word = 0;
+        for (int l = 0; l < comm->local_size; l++) {
+            word |= atomic_load(&segment_control(&comm->segment, l)->processors[w]);
+        }
+        processors += __builtin_popcountll(word);
+    }
+    return comm->local_size > processors;
+}
+
+static void describe(struct muster_comm *comm)
+{
+    (void)snprintf(comm->description, sizeof comm->description,
+                   "%d rank%s, %d on this host%s, %s%s%s", comm->size, comm->size == 1 ? "" : "s",
+                   comm->local_size, comm->crowded ? " (more than processors)" : "",
+                   comm->local_size > 1 ? "shared memory, " : "", comm->all_local ? "" : "TCP, ",
+                   reduce_level());
+}
+
 /* From here on others may see us die. */
 static int come_alive(struct forming *f, struct muster_err *err)
 {
@@ -199,6 +233,7 @@ static int come_alive(struct forming *f, struct muster_err *err)
         comm->watch.beat = NULL;
         return rc;
     }
+    tell_processors(comm->control);
     atomic_store(&comm->control->pid, getpid());
     for (int l = 0; l < comm->local_size; l++) {
         struct control *other = segment_control(&comm->segment, l);
@@ -210,6 +245,8 @@ static int come_alive(struct forming *f, struct muster_err *err)
             sched_yield();
         }
     }
+    comm->crowded = is_crowded(comm);
+    describe(comm);
     return 0;
 }
 

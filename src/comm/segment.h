@@ -34,6 +34,7 @@ enum {
     RING_BYTES = 64 * 1024,
     STREAM_BYTES = 64 * 1024,
     CALL_RECORDS = 64,
+    CPU_WORDS = 16, /* 1024 processors */
 };
 
 /* What a rank is doing, for the others' error messages. */
@@ -57,6 +58,7 @@ struct control {
     _Atomic uint32_t sleepers;
     _Atomic uint32_t closed;                   /* 1: freed or aborted */
     alignas(SEGMENT_LINE) _Atomic int32_t pid; /* 0 until the rank has mapped the segment */
+    _Atomic uint64_t processors[CPU_WORDS];    /* on which it may run; before pid */
     alignas(SEGMENT_LINE) struct call_record calls[CALL_RECORDS];
 };
 

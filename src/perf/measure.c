@@ -1,0 +1,176 @@
+/* Timing one collective over a range of sizes, and checking what it computes. Layer: program. */
+#include "perf/perf.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { MAX_SAMPLES = 100000, ROUND_CALLS = 8, SMALL_BYTES = 1024, BATCH = 32 };
+
+struct bench {
+    struct muster_comm *comm;
+    const struct perf_options *options;
+    int size;
+    size_t unit;
+    char *in;
+    char *out;
+    double *samples;
+};
+
+static double now_us(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
+}
+
+/* Bytes of the whole operation, as nccl-tests counts: all ranks' blocks where there are blocks. */
+static size_t count_of(const struct bench *b, size_t bytes)
+{
+    enum muster_collective k = b->options->kind;
+    bool blocks = k == MUSTER_ALL_GATHER || k == MUSTER_REDUCE_SCATTER || k == MUSTER_ALL_TO_ALL ||
+                  k == MUSTER_GATHER || k == MUSTER_SCATTER;
+    return bytes / b->unit / (blocks ? (size_t)b->size : 1);
+}
+
+static int call_once(struct bench *b, size_t count, struct muster_err *err)
+{
+    bool in_place = b->options->kind == MUSTER_ALL_REDUCE || b->options->kind == MUSTER_REDUCE;
+    struct muster_call call = {.kind = b->options->kind,
+                               .type = b->options->type,
+                               .op = b->options->op,
+                               .in = b->in,
+                               .out = in_place ? b->in : b->out,
+                               .count = count};
+    return muster_run(b->comm, &call, err);
+}
+
+/* One timed sample: a call, or a few where one is shorter than the clock is exact. */
+static int sample(struct bench *b, size_t bytes, double *ret_us, struct muster_err *err)
+{
+    size_t count = count_of(b, bytes);
+    bool touch = b->options->touch;
+    int batch = bytes <= SMALL_BYTES && !touch ? BATCH : 1;
+    if (touch) {
+        memset(b->in, 0, bytes);
+    }
+    double start = now_us();
+    for (int i = 0; i < batch; i++) {
+        int rc = call_once(b, count, err);
+        if (rc < 0) {
+            return rc;
+        }
+    }
+    *ret_us = (now_us() - start) / batch;
+    volatile char sink = 0;
+    for (size_t i = 0; touch && i < bytes; i += 64) {
+        sink = (char)(sink + b->in[i]);
+    }
+    return 0;
+}
+
+static int by_value(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+    return a < b ? -1 : a > b;
+}
+
+/* Rank 0 says when it is enough. */
+static int take_samples(struct bench *b, size_t bytes, int *ret_num, struct muster_err *err)
+{
+    double warm, end = now_us() + b->options->seconds * 1e6;
+    int32_t enough = 0;
+    int num = 0, rc = sample(b, bytes, &warm, err);
+    while (rc == 0 && !enough) {
+        for (int i = 0; i < ROUND_CALLS && rc == 0 && num < MAX_SAMPLES; i++) {
+            rc = sample(b, bytes, &b->samples[num], err);
+            num++;
+        }
+        enough = now_us() >= end || num >= MAX_SAMPLES;
+        rc = rc < 0 ? rc : muster_broadcast(b->comm, &enough, 1, MUSTER_I32, 0, err);
+    }
+    *ret_num = num;
+    return rc;
+}
+
+/* An all-reduce or broadcast of known bytes; the other collectives have the conformance suite. */
+static int count_wrong(struct bench *b, size_t bytes, size_t *ret, struct muster_err *err)
+{
+    size_t count = bytes / 4, wrong = 0;
+    int rank = muster_comm_rank(b->comm);
+    int32_t *data = (int32_t *)(void *)b->in;
+    for (size_t i = 0; i < count; i++) {
+        data[i] = (int32_t)(i % 1000) + rank;
+    }
+    bool sums = b->options->kind != MUSTER_BROADCAST;
+    int rc = sums ? muster_all_reduce(b->comm, data, data, count, MUSTER_I32, MUSTER_SUM, err)
+                  : muster_broadcast(b->comm, data, count, MUSTER_I32, 0, err);
+    int32_t factor = sums ? b->size : 1, offset = sums ? b->size * (b->size - 1) / 2 : 0;
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        wrong += data[i] != (int32_t)(i % 1000) * factor + offset;
+    }
+    memset(b->in, 0, bytes);
+    *ret = wrong;
+    return rc;
+}
+
+static int measure_size(struct bench *b, size_t bytes, struct perf_result *ret,
+                        struct muster_err *err)
+{
+    int num = 0;
+    size_t wrong = 0;
+    int rc = count_wrong(b, bytes, &wrong, err);
+    rc = rc < 0 ? rc : take_samples(b, bytes, &num, err);
+    if (rc < 0) {
+        return rc;
+    }
+    qsort(b->samples, (size_t)num, sizeof *b->samples, by_value);
+    *ret = (struct perf_result){.bytes = bytes,
+                                .calls = (size_t)num,
+                                .p50_us = b->samples[num / 2],
+                                .p99_us = b->samples[(size_t)num * 99 / 100],
+                                .least_us = b->samples[0],
+                                .most_us = b->samples[num - 1],
+                                .wrong = wrong};
+    return 0;
+}
+
+static int get_buffers(struct bench *b, struct muster_err *err)
+{
+    size_t bytes = b->options->most_bytes + 64;
+    b->samples = calloc(MAX_SAMPLES, sizeof *b->samples);
+    b->out = calloc(1, bytes);
+    if (b->options->direct) {
+        void *memory;
+        int rc = muster_comm_alloc(b->comm, bytes, &memory, err);
+        b->in = rc < 0 ? NULL : memory;
+        return rc;
+    }
+    b->in = calloc(1, bytes);
+    return b->samples && b->out && b->in
+               ? 0
+               : muster_fail(err, MUSTER_ENOMEM, "no memory for buffers of %zu bytes", bytes);
+}
+
+int perf_measure(struct muster_comm *comm, const struct perf_options *options,
+                 struct perf_result *ret, struct muster_err *err)
+{
+    struct bench b = {.comm = comm,
+                      .options = options,
+                      .size = muster_comm_size(comm),
+                      .unit = muster_type_bytes(options->type)};
+    int num = 0, rc = get_buffers(&b, err);
+    for (size_t bytes = options->least_bytes;
+         rc == 0 && bytes <= options->most_bytes && num < PERF_MAX_SIZES;
+         bytes = bytes ? bytes * 2 : 8) {
+        rc = measure_size(&b, bytes, &ret[num], err);
+        num += rc == 0;
+    }
+    if (!options->direct) {
+        free(b.in);
+    }
+    free(b.out);
+    free(b.samples);
+    return rc < 0 ? rc : num;
+}

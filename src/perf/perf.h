@@ -1,0 +1,52 @@
+/* `muster perf COLLECTIVE`: how fast collectives are here, each result checked.
+ *
+ * Layer: program. Memory: each rank's own. Thread: one per rank; the ranks are processes of its
+ * own.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <muster/comm.h>
+
+int perf_main(int argc, char **argv);
+
+enum { PERF_MAX_SIZES = 64, PERF_MAX_RANKS = 64 };
+
+struct perf_options {
+    enum muster_collective kind;
+    enum muster_type type;
+    enum muster_op op;
+    int ranks;
+    size_t least_bytes;
+    size_t most_bytes;
+    double seconds; /* for each size */
+    bool direct;    /* memory of muster_comm_alloc */
+    bool touch;     /* rewrite the buffer before each call and read it after */
+    bool pin;       /* rank r on processor r */
+    bool json;
+    const char *transport;
+};
+
+struct perf_result {
+    size_t bytes;
+    size_t calls;
+    double p50_us;
+    double p99_us;
+    double least_us;
+    double most_us;
+    size_t wrong; /* elements */
+};
+
+/* Runs all sizes on one rank; rank 0's results count. The number of results, or negative. */
+int perf_measure(struct muster_comm *comm, const struct perf_options *options,
+                 struct perf_result *ret, struct muster_err *err);
+
+/* Starts the ranks as processes; results are those of rank 0. */
+int perf_run_ranks(const struct perf_options *options, struct perf_result *ret,
+                   char *ret_description, size_t description_bytes, struct muster_err *err);
+
+void perf_print(const struct perf_options *options, const struct perf_result *results, int num,
+                const char *description);
+void perf_print_choices(int ranks);

@@ -1,0 +1,103 @@
+/* Printing what was measured, for people and as JSON. Layer: program. */
+#include "perf/perf.h"
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "schedule/choose.h"
+
+/* The share of the data that must cross the bus, as nccl-tests define it. */
+static double bus_factor(enum muster_collective kind, int ranks)
+{
+    double n = ranks;
+    switch (kind) {
+    case MUSTER_ALL_REDUCE: return 2 * (n - 1) / n;
+    case MUSTER_ALL_GATHER:
+    case MUSTER_REDUCE_SCATTER:
+    case MUSTER_ALL_TO_ALL:
+    case MUSTER_GATHER:
+    case MUSTER_SCATTER: return (n - 1) / n;
+    case MUSTER_REDUCE:
+    case MUSTER_BROADCAST:
+    case MUSTER_BARRIER:
+    case MUSTER_SEND:
+    case MUSTER_RECV: return 1;
+    }
+    return 1;
+}
+
+static double gigabytes_per_second(const struct perf_result *r)
+{
+    return r->p50_us > 0 ? (double)r->bytes / r->p50_us / 1e3 : 0;
+}
+
+static void print_json(const struct perf_options *o, const struct perf_result *results, int num,
+                       const char *description)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < num; i++) {
+        const struct perf_result *r = &results[i];
+        double algorithm = gigabytes_per_second(r);
+        json_array_append_new(list,
+                              json_pack("{s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:I}", "bytes",
+                                        (json_int_t)r->bytes, "calls", (json_int_t)r->calls,
+                                        "p50_us", r->p50_us, "p99_us", r->p99_us, "min_us",
+                                        r->least_us, "max_us", r->most_us, "algbw_gbps", algorithm,
+                                        "busbw_gbps", algorithm * bus_factor(o->kind, o->ranks),
+                                        "wrong", (json_int_t)r->wrong));
+    }
+    json_t *all = json_pack("{s:s, s:i, s:b, s:b, s:o}", "world", description, "ranks", o->ranks,
+                            "direct", o->direct, "touch", o->touch, "results", list);
+    (void)json_dumpf(all, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
+    (void)printf("\n");
+    json_decref(all);
+}
+
+void perf_print(const struct perf_options *o, const struct perf_result *results, int num,
+                const char *description)
+{
+    if (o->json) {
+        print_json(o, results, num, description);
+        return;
+    }
+    (void)printf("# %s%s%s\n", description, o->direct ? ", memory of muster_comm_alloc" : "",
+                 o->touch ? ", buffers rewritten before each call" : "");
+    (void)printf("%12s %9s %12s %12s %12s %9s %9s %6s\n", "bytes", "calls", "p50 us", "p99 us",
+                 "min us", "alg GB/s", "bus GB/s", "wrong");
+    for (int i = 0; i < num; i++) {
+        const struct perf_result *r = &results[i];
+        double algorithm = gigabytes_per_second(r);
+        (void)printf("%12zu %9zu %12.3f %12.3f %12.3f %9.3f %9.3f %6zu\n", r->bytes, r->calls,
+                     r->p50_us, r->p99_us, r->least_us, algorithm,
+                     algorithm * bus_factor(o->kind, o->ranks), r->wrong);
+    }
+}
+
+void perf_print_choices(int ranks)
+{
+    static const char *const worlds[] = {"one host", "one host, muster_comm_alloc",
+                                         "several hosts"};
+    (void)printf("all-reduce of %d ranks\n%12s  %-28s %s\n", ranks, "from bytes", "world",
+                 "algorithm");
+    for (int w = 0; w < 3; w++) {
+        struct schedule_world world = {ranks, w < 2, w == 1};
+        struct schedule_choice last = {0};
+        for (size_t bytes = 1; bytes <= (size_t)1 << 30; bytes *= 2) {
+            /* the limits lie at powers of two, or one above */
+            for (size_t b = bytes; b <= bytes + 1; b++) {
+                struct schedule_choice c = schedule_choose(&world, b);
+                if (b > 1 && c.algorithm == last.algorithm && c.block_bytes == last.block_bytes) {
+                    continue;
+                }
+                char block[48] = "";
+                if (c.block_bytes) {
+                    (void)snprintf(block, sizeof block, ", blocks of %zu KiB",
+                                   c.block_bytes / 1024);
+                }
+                (void)printf("%12zu  %-28s %s%s\n", b, worlds[w],
+                             schedule_algorithm_name(c.algorithm), block);
+                last = c;
+            }
+        }
+    }
+}

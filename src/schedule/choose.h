@@ -1,0 +1,29 @@
+/* Which algorithm an all-reduce takes. All choices give the same bits; they differ in speed only.
+ *
+ * Layer: pure. Only what all ranks know alike may enter.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum schedule_algorithm {
+    SCHEDULE_FOLD_ALL, /* every rank publishes all and folds all */
+    SCHEDULE_RING,     /* blocks through shared slots, answered in place */
+    SCHEDULE_DIRECT,   /* in memory of muster_comm_alloc */
+    SCHEDULE_SPLIT,    /* reduce-scatter and all-gather, chunk by chunk */
+};
+
+struct schedule_world {
+    int size;
+    bool one_host;
+    bool has_shared_memory; /* muster_comm_alloc was used */
+};
+
+struct schedule_choice {
+    enum schedule_algorithm algorithm;
+    size_t block_bytes; /* of the ring */
+};
+
+struct schedule_choice schedule_choose(const struct schedule_world *world, size_t bytes);
+const char *schedule_algorithm_name(enum schedule_algorithm algorithm);
