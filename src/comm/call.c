@@ -78,8 +78,8 @@ static int check_peer(const struct muster_comm *comm, const struct muster_call *
     return 0;
 }
 
-static int check(const struct muster_comm *comm, const struct muster_call *call,
-                 struct muster_err *err)
+int call_check(const struct muster_comm *comm, const struct muster_call *call,
+               struct muster_err *err)
 {
     if (comm->process != life_process()) {
         return muster_fail(err, MUSTER_EINVAL,
@@ -219,13 +219,8 @@ static int lane_of(const struct muster_call *call, size_t unit)
     return overtakes ? LANE_SIDE : LANE_MAIN;
 }
 
-int call_prepare(struct muster_comm *comm, const struct muster_call *call, struct task *ret,
-                 struct muster_err *err)
+void call_number(struct muster_comm *comm, const struct muster_call *call, struct task *ret)
 {
-    int rc = check(comm, call, err);
-    if (rc < 0) {
-        return rc;
-    }
     ret->call = *call;
     ret->waiting = call->peer;
     ret->begun = false;
@@ -237,6 +232,15 @@ int call_prepare(struct muster_comm *comm, const struct muster_call *call, struc
         atomic_store_explicit(&comm->started, ret->number, memory_order_relaxed);
         ret->signature = sign(ret->number, call_shape(call), common_count(comm, call));
     }
-    choose(comm, ret);
-    return 0;
+}
+
+int call_prepare(struct muster_comm *comm, const struct muster_call *call, struct task *ret,
+                 struct muster_err *err)
+{
+    int rc = call_check(comm, call, err);
+    if (rc == 0) {
+        call_number(comm, call, ret);
+        choose(comm, ret);
+    }
+    return rc;
 }

@@ -112,7 +112,7 @@ static void write_board(struct muster_comm *comm, struct task *task, size_t roun
     if (how.shared) {
         struct schedule_piece p = schedule_shared(plan, round);
         if (p.bytes > 0) {
-            memcpy(board->data, source + p.offset, p.bytes);
+            memcpy(board_blob(board, p.bytes), source + p.offset, p.bytes);
         }
     } else {
         for (int l = 0; l < comm->local_size; l++) {
@@ -172,8 +172,9 @@ static char *source_of(struct muster_comm *comm, struct task *task, size_t round
     if (comm->peers[from].local < 0) {
         return link_piece(comm, task, round, from);
     }
-    size_t stripe = how.shared ? 0 : (size_t)comm->rank * schedule_stripe(&x->plan);
-    return board_of(comm, task, from, round)->data + stripe;
+    struct board *board = board_of(comm, task, from, round);
+    return how.shared ? board_blob(board, schedule_receive(&x->plan, round, from).bytes)
+                      : board->data + (size_t)comm->rank * schedule_stripe(&x->plan);
 }
 
 static bool only_reader(const struct muster_comm *comm, struct schedule_round how, int from)

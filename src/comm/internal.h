@@ -152,6 +152,10 @@ struct task {
 
 /* call.c */
 uint64_t call_shape(const struct muster_call *call);
+int call_check(const struct muster_comm *comm, const struct muster_call *call,
+               struct muster_err *err);
+/* Its place in the order of calls; which way it takes is not chosen yet. */
+void call_number(struct muster_comm *comm, const struct muster_call *call, struct task *ret);
 int call_prepare(struct muster_comm *comm, const struct muster_call *call, struct task *ret,
                  struct muster_err *err);
 /* First step of a task on its lane: publishes the call's record. */
@@ -175,6 +179,10 @@ void exchange_barrier(struct muster_comm *comm, struct task *task);
 
 /* direct.c */
 void direct_start(struct muster_comm *comm, struct task *task);
+
+/* small.c */
+bool small_fits(const struct muster_comm *comm, const struct muster_call *call);
+int small_run(struct muster_comm *comm, const struct muster_call *call, struct muster_err *err);
 
 /* ring.c */
 void ring_start(struct muster_comm *comm, struct task *task, size_t block_bytes);

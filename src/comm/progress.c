@@ -515,6 +515,9 @@ static int run_call(struct muster_comm *comm, const struct muster_call *call,
     if (!is_idle(comm, call)) {
         return run_queued(comm, call, ret, err);
     }
+    if (small_fits(comm, call)) {
+        return small_run(comm, call, err);
+    }
     struct task task;
     int rc = call_prepare(comm, call, &task, err);
     rc = rc < 0 ? rc : progress_run(comm, &task, err);

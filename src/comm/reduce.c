@@ -1,13 +1,14 @@
 /* Choosing a fold kernel, and folding into several places. Layer: comm; see reduce.h. */
 #include "comm/reduce.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 enum { TILE_BYTES = 4096 };
 
 enum level { PLAIN, AVX2, AVX512 };
 
-static enum level find_level(void)
+static enum level detect(void)
 {
 #if defined(__x86_64__)
     __builtin_cpu_init();
@@ -20,6 +21,17 @@ static enum level find_level(void)
     }
 #endif
     return PLAIN;
+}
+
+static enum level find_level(void)
+{
+    static _Atomic int known = -1;
+    int level = atomic_load_explicit(&known, memory_order_relaxed);
+    if (level < 0) {
+        level = (int)detect();
+        atomic_store_explicit(&known, level, memory_order_relaxed);
+    }
+    return (enum level)level;
 }
 
 const char *reduce_level(void)

@@ -62,11 +62,19 @@ struct control {
     alignas(SEGMENT_LINE) struct call_record calls[CALL_RECORDS];
 };
 
-/* One slot of a board. flag = round number << 32 | signature, written after the data. */
+/* One slot of a board. flag = round number << 32 | signature, written after the data. What all read
+ * and is small lies beside the flag: one line to fetch instead of two, one after the other. */
 struct board {
     alignas(SEGMENT_LINE) _Atomic uint64_t flag;
-    alignas(SEGMENT_LINE) char data[];
+    char little[SEGMENT_LINE - sizeof(uint64_t)];
+    char data[];
 };
+
+/* Where a blob for all lies. */
+static inline char *board_blob(struct board *board, size_t bytes)
+{
+    return bytes <= sizeof board->little ? board->little : board->data;
+}
 
 /* One slot of a ring (all-reduce through a lane that both sides write): the contributor fills it,
  * the owner of the part answers in place. */
