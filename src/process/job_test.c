@@ -5,8 +5,12 @@
 #include "base/file.h"
 #include "base/test.h"
 
+#include <dirent.h>
+#include <limits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static void runs_logs_and_exits(void **state)
 {
@@ -125,6 +129,80 @@ static void a_killed_supervisor_is_told_and_recorded(void **state)
     assert_false(test_job_has(t, "lost"));
 }
 
+/* ---- Leaks ---- */
+
+static int count_descriptors(int pid, const char *pattern)
+{
+    char folder[64];
+    int count = 0;
+    (void)snprintf(folder, sizeof folder, "/proc/%d/fd", pid);
+    DIR *entries = opendir(folder);
+    assert_non_null(entries);
+    for (struct dirent *e = readdir(entries); e; e = readdir(entries)) {
+        char target[PATH_MAX];
+        ssize_t length = readlinkat(dirfd(entries), e->d_name, target, sizeof target - 1);
+        target[length < 0 ? 0 : length] = '\0';
+        count += strstr(target, pattern) != NULL;
+    }
+    closedir(entries);
+    return count;
+}
+
+static bool holds_no_attempt(void *data)
+{
+    return count_descriptors(*(const int *)data, "/containers/") == 0;
+}
+
+static int open_descriptors(struct test_job *t, int pid)
+{
+    assert_true(test_wait(t, holds_no_attempt, &pid));
+    return count_descriptors(pid, "");
+}
+
+static long resident_kib(int pid)
+{
+    char path[64];
+    muster_auto(free) char *text = NULL;
+    long kib = 0;
+    (void)snprintf(path, sizeof path, "/proc/%d/status", pid);
+    assert_int_equal(file_read(path, 65536, &text, NULL, NULL), 0);
+    assert_int_equal(sscanf(strstr(text, "VmRSS:"), "VmRSS: %ld", &kib), 1);
+    return kib;
+}
+
+static void run_attempts(struct test_job *t, int from, int to)
+{
+    for (int i = from; i < to; i++) {
+        char id[32], exited[64];
+        (void)snprintf(id, sizeof id, "p/c/%d", i);
+        (void)snprintf(exited, sizeof exited, "exited p/c/%d code=0", i);
+        test_job_start(t, id, "{'argv': ['echo', 'hello'], 'cwd': '/'}");
+        (void)test_job_await(t, exited);
+        test_job_forget(t);
+    }
+}
+
+/* The sanitizers' own memory grows with use, so only descriptors are judged under them. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { GROWTH_KIB_MAX = INT_MAX };
+#else
+enum { GROWTH_KIB_MAX = 256 };
+#endif
+
+static void many_attempts_leave_nothing_behind(void **state)
+{
+    struct test_job *t = *state;
+    run_attempts(t, 0, 20);
+    int supervisor = test_supervisor_pid(t, "p/c/0");
+    int descriptors = open_descriptors(t, supervisor);
+    int own_descriptors = open_descriptors(t, getpid());
+    long kib = resident_kib(supervisor);
+    run_attempts(t, 20, 120);
+    assert_int_equal(open_descriptors(t, supervisor), descriptors);
+    assert_int_equal(open_descriptors(t, getpid()), own_descriptors);
+    assert_true(resident_kib(supervisor) - kib <= GROWTH_KIB_MAX);
+}
+
 static int all_tests(void)
 {
     const struct CMUnitTest tests[] = {
@@ -136,6 +214,8 @@ static int all_tests(void)
         cmocka_unit_test_setup_teardown(signals_reach_the_group_and_kill_reaches_all,
                                         test_job_set_up, test_job_tear_down),
         cmocka_unit_test_setup_teardown(descendants_end_with_their_container, test_job_set_up,
+                                        test_job_tear_down),
+        cmocka_unit_test_setup_teardown(many_attempts_leave_nothing_behind, test_job_set_up,
                                         test_job_tear_down),
         cmocka_unit_test_setup_teardown(a_new_controller_adopts, test_job_set_up,
                                         test_job_tear_down),

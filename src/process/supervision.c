@@ -24,6 +24,7 @@ struct supervision {
     const struct supervision_options *options;
     struct attempt_place place;
     struct listener *listener;
+    const char *lost_why; /* not told yet */
     struct attempt *attempts[ATTEMPTS_MAX];
     size_t count;
     uv_timer_t timer; /* grace of the end; runner gone; alone */
@@ -210,8 +211,9 @@ static int tell_record(void *data, const char *id, const char *folder)
 static void do_hello(struct supervision *s, struct listener_client *client)
 {
     const struct supervision_options *o = s->options;
-    if (o->lost_why) {
-        listener_answer(client, json_pack("{s:s, s:s}", "event", "lost", "why", o->lost_why));
+    if (s->lost_why) {
+        listener_answer(client, json_pack("{s:s, s:s}", "event", "lost", "why", s->lost_why));
+        s->lost_why = NULL; /* once: who comes later finds it in the records */
     }
     (void)record_each(o->job_folder, tell_record, client, NULL);
     if (o->isolation->mode == ISOLATION_SUBREAPER) {
@@ -313,7 +315,7 @@ int supervision_run(uv_loop_t *loop, const struct supervision_options *options,
 {
     static const struct listener_hooks hooks = {on_message, on_changed};
     static struct supervision s; /* one per process */
-    s = (struct supervision){.options = options, .runner_fd = -1};
+    s = (struct supervision){.options = options, .runner_fd = -1, .lost_why = options->lost_why};
     s.place = (struct attempt_place){
         .loop = loop,
         .job_folder = options->job_folder,

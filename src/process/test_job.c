@@ -216,29 +216,42 @@ bool test_wait(struct test_job *t, bool (*condition)(void *data), void *data)
 struct awaited {
     const struct test_job *t;
     const char *line;
+    const char *other; /* as good; or NULL */
 };
 
 static bool has_awaited(void *data)
 {
     const struct awaited *awaited = data;
-    return test_job_has(awaited->t, awaited->line);
+    return test_job_has(awaited->t, awaited->line) ||
+           (awaited->other && test_job_has(awaited->t, awaited->other));
 }
 
-const char *test_job_await(struct test_job *t, const char *line)
+static void await(struct test_job *t, const char *line, const char *other)
 {
-    struct awaited awaited = {t, line};
+    struct awaited awaited = {t, line, other};
     if (!test_wait(t, has_awaited, &awaited)) {
         for (size_t i = 0; i < t->count; i++) {
             print_error("%s\n", t->lines[i]);
         }
         fail_msg("\"%s\" did not come", line);
     }
+}
+
+const char *test_job_await(struct test_job *t, const char *line)
+{
+    await(t, line, NULL);
     for (size_t i = 0; i < t->count; i++) {
         if (strncmp(t->lines[i], line, strlen(line)) == 0) {
             return t->lines[i];
         }
     }
     return NULL;
+}
+
+const char *test_job_await_either(struct test_job *t, const char *one, const char *other)
+{
+    await(t, one, other);
+    return test_job_has(t, one) ? one : other;
 }
 
 char *test_job_log(struct test_job *t, const char *container)

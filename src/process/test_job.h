@@ -40,6 +40,8 @@ void test_job_start(struct test_job *t, const char *id, const char *spec);
 /* Runs the loop until such a line is there (a prefix of one); fails after TEST_WAIT_MS. Returns the
  * line. */
 const char *test_job_await(struct test_job *t, const char *line);
+/* The one of the two that came. */
+const char *test_job_await_either(struct test_job *t, const char *one, const char *other);
 bool test_job_has(const struct test_job *t, const char *line);
 size_t test_job_times(const struct test_job *t, const char *line);
 void test_job_forget(struct test_job *t);

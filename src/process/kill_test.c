@@ -1,0 +1,304 @@
+/* kill -9 of anything, at any moment: runner, supervisor, controller, ranks. Nothing is left over,
+ * nothing runs twice, and every record tells the truth.
+ *
+ * This program is a child subreaper, so whatever loses its parents becomes its child: that waitpid
+ * finds no child at all is the proof that no orphan and no zombie is left. Runner and controllers
+ * are forked from it. The seed is printed; `kill_test rounds N seed S` runs a round again.
+ */
+#include "process/test_job.h"
+
+#include "base/cleanup.h"
+#include "base/doc.h"
+#include "base/file.h"
+#include "base/test.h"
+#include "process/record.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+
+enum { RANKS = 3, RANK_CODE = 7, LIMIT_MS = 30000, DELAY_MS_MAX = 60 };
+
+static unsigned rounds = 50;
+static uint64_t seed;
+
+/* A round's actors. 0: not there (any more). */
+struct round {
+    char folder[64];
+    uint64_t random;
+    pid_t runner;
+    pid_t controller;
+    bool runner_killed;
+    bool controller_killed;
+};
+
+static uint32_t chance(struct round *round, uint32_t below)
+{
+    round->random = round->random * 6364136223846793005U + 1442695040888963407U;
+    return (uint32_t)(round->random >> 33) % below;
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* The moment of the next blow; not a wait for anything. */
+static void let_time_pass(int ms)
+{
+    (void)poll(NULL, 0, ms);
+}
+
+/* ---- The actors ---- */
+
+static pid_t start_runner(void)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        for (;;) {
+            (void)pause();
+        }
+    }
+    return pid;
+}
+
+/* Each rank notes that it ran, leaves descendants in three ways, and ends soon or never. */
+static void start_ranks(struct test_job *t)
+{
+    for (int i = 0; i < RANKS; i++) {
+        char id[32], end[64], spec[1024];
+        (void)snprintf(id, sizeof id, "pod-%d/main/0", i);
+        (void)snprintf(end, sizeof end, "sleep 0.03; echo x >done-%d; exit %d", i, RANK_CODE);
+        (void)snprintf(spec, sizeof spec,
+                       "{'argv': ['sh', '-c', 'echo x >>ran-%d; sleep 1000 & setsid sleep 1000 & "
+                       "(setsid sh -c `sleep 1000 &` &); %s'], 'cwd': '%s'}",
+                       i, i == 0 ? "sleep 1000" : end, t->folder);
+        test_job_start(t, id, spec);
+    }
+}
+
+static void use_folder(struct test_job *t, const struct round *round)
+{
+    test_job_init(t);
+    assert_int_equal(file_remove(t->folder, NULL), 0); /* the round's is used instead */
+    (void)snprintf(t->folder, sizeof t->folder, "%s", round->folder);
+}
+
+/* A controller that is killed at some time, with its events unread. */
+static pid_t start_controller(const struct round *round)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        static struct test_job t;
+        use_folder(&t, round);
+        t.runner = process_identity(round->runner);
+        test_job_open(&t);
+        start_ranks(&t);
+        (void)uv_run(&t.loop, UV_RUN_DEFAULT);
+        for (;;) {
+            (void)pause(); /* lost its job, and waits for its own end */
+        }
+    }
+    return pid;
+}
+
+static int end_as_controller(const struct round *round)
+{
+    static struct test_job t;
+    use_folder(&t, round);
+    test_job_open(&t);
+    const char *outcome = test_job_await_either(&t, "ready", "lost");
+    if (strcmp(outcome, "lost") == 0) {
+        test_job_close(&t);
+        test_job_forget(&t);
+        test_job_open(&t);
+        (void)test_job_await(&t, "ready");
+    }
+    start_ranks(&t); /* as one that does not know that they were started */
+    assert_int_equal(process_job_end(t.job, 0, NULL), 0);
+    (void)test_job_await(&t, "ended");
+    test_job_close(&t);
+    return 0;
+}
+
+/* A new controller, which adopts what is left and ends it. In a child, so that its loop never sees
+ * our children. */
+static void adopt_and_end(const struct round *round)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        _exit(end_as_controller(round));
+    }
+    int status = -1;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
+/* ---- Blows ---- */
+
+static pid_t pid_in_record(const struct round *round, int rank, const char *key)
+{
+    char id[32];
+    (void)snprintf(id, sizeof id, "pod-%d/main/0", rank);
+    muster_auto(free) char *folder = record_folder(round->folder, id);
+    muster_auto(doc) json_t *started = record_read(folder, "started.json");
+    const char *identity = doc_text(started, key, "0");
+    return process_identity_lives(identity) ? (pid_t)strtol(identity, NULL, 10) : 0;
+}
+
+static void hit(pid_t pid)
+{
+    if (pid > 0) {
+        (void)kill(pid, SIGKILL);
+    }
+}
+
+static void strike(struct round *round)
+{
+    int rank = (int)chance(round, RANKS);
+    switch (chance(round, 4)) {
+    case 0:
+        hit(round->runner);
+        round->runner_killed = true;
+        break;
+    case 1:
+        hit(round->controller);
+        round->controller_killed = true;
+        break;
+    case 2: hit(pid_in_record(round, rank, "supervisor")); break;
+    default: hit(pid_in_record(round, rank, "process")); break;
+    }
+}
+
+/* ---- What must be true afterwards ---- */
+
+/* Every child is reaped; 0 when none is left. */
+static int reap_all(void)
+{
+    for (;;) {
+        pid_t pid = waitpid(-1, NULL, WNOHANG);
+        if (pid <= 0) {
+            return pid == 0 ? 1 : 0;
+        }
+    }
+}
+
+static bool all_gone_within(int limit_ms)
+{
+    int64_t until = now_ms() + limit_ms;
+    while (reap_all() > 0) {
+        if (now_ms() > until) {
+            return false;
+        }
+        let_time_pass(2);
+    }
+    return true;
+}
+
+static size_t bytes_of(const struct round *round, const char *name, int rank)
+{
+    char path[128];
+    muster_auto(free) char *text = NULL;
+    size_t bytes = 0;
+    (void)snprintf(path, sizeof path, "%s/%s-%d", round->folder, name, rank);
+    return file_read(path, 4096, &text, &bytes, NULL) == 0 ? bytes : 0;
+}
+
+static int check_record(void *data, const char *id, const char *folder)
+{
+    const struct round *round = data;
+    int rank = id[strlen("pod-")] - '0';
+    muster_auto(doc) json_t *end = record_read(folder, "exit.json");
+    const char *reason = doc_text(end, "reason", "");
+    int code = (int)doc_int(end, "code", -1);
+    assert_non_null(end);
+    assert_true(bytes_of(round, "ran", rank) <= strlen("x\n")); /* never twice */
+    if (code == RANK_CODE) {
+        assert_int_equal(bytes_of(round, "ran", rank), strlen("x\n"));
+        assert_int_equal(bytes_of(round, "done", rank), strlen("x\n"));
+        assert_string_equal(reason, "Error");
+    } else {
+        assert_true(code == 137 || code == 143);
+        assert_true(strcmp(reason, "Error") == 0 || strcmp(reason, "Lost") == 0);
+    }
+    return 0;
+}
+
+static void check_records(struct round *round)
+{
+    assert_int_equal(record_each(round->folder, check_record, round, NULL), 0);
+    for (int rank = 0; rank < RANKS; rank++) {
+        assert_true(bytes_of(round, "ran", rank) <= strlen("x\n"));
+    }
+}
+
+/* The supervisor alone ends a job whose runner and controller are both gone; else a controller
+ * comes back to do it. */
+static void finish(struct round *round)
+{
+    bool alone = round->runner_killed && round->controller_killed;
+    if (!alone) {
+        hit(round->controller);
+        adopt_and_end(round);
+        hit(round->runner);
+    }
+    if (!all_gone_within(LIMIT_MS)) {
+        fail_msg("processes are left over, alone=%d", alone);
+    }
+    if (alone) {
+        adopt_and_end(round); /* what a killed supervisor left unrecorded */
+        assert_true(all_gone_within(LIMIT_MS));
+    }
+    check_records(round);
+}
+
+static void play(unsigned number)
+{
+    struct round round = {.folder = "/tmp/muster-kill-XXXXXX", .random = seed + number};
+    assert_non_null(mkdtemp(round.folder));
+    (void)chance(&round, 2);
+    round.runner = start_runner();
+    round.controller = start_controller(&round);
+    for (uint32_t blows = 1 + chance(&round, 4); blows > 0; blows--) {
+        let_time_pass((int)chance(&round, DELAY_MS_MAX));
+        strike(&round);
+    }
+    finish(&round);
+    assert_int_equal(file_remove(round.folder, NULL), 0);
+}
+
+static void nothing_outlives_and_nothing_runs_twice(void **state)
+{
+    (void)state;
+    print_message("%u rounds, seed %llu\n", rounds, (unsigned long long)seed);
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+    for (unsigned number = 0; number < rounds; number++) {
+        play(number);
+    }
+}
+
+static int all_tests(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_outlives_and_nothing_runs_twice)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    seed = (uint64_t)now_ms() % 1000000;
+    for (int i = 1; i + 1 < argc; i++) {
+        if (strcmp(argv[i], "rounds") == 0) {
+            rounds = (unsigned)strtoul(argv[i + 1], NULL, 10);
+        } else if (strcmp(argv[i], "seed") == 0) {
+            seed = strtoull(argv[i + 1], NULL, 10);
+        }
+    }
+    return test_job_main(argc, argv, all_tests);
+}
