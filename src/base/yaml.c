@@ -271,11 +271,12 @@ int yaml_load(const char *text, size_t bytes, const struct yaml_limits *limits,
                            limits->text_bytes_max);
     }
     if (yaml_text_open_max(text, bytes) > OPEN_MAX) {
-        return muster_fail(err, MUSTER_ETOOBIG, "YAML: nested deeper than allowed");
+        return muster_fail(err, MUSTER_ETOOBIG, "YAML: more than %d brackets are open at once",
+                           OPEN_MAX);
     }
     struct loader loader = {
         .limits = limits,
-        .budget = {limits->nodes_max, limits->text_bytes_max, limits->depth_max},
+        .budget = {limits->nodes_max, limits->nodes_max, limits->text_bytes_max, limits->depth_max},
     };
     struct yaml_fault fault = {.fatal = true};
     const char *hint = NULL;

@@ -174,14 +174,14 @@ static void limits_hold(void **state)
         const char *says; /* NULL: within the limits */
     } cases[] = {
         {"[[[[]]]]", NULL},
-        {"[[[[[]]]]]", "nested deeper"},
+        {"[[[[[]]]]]", "nested deeper than 4 levels"},
         {"[1,2,3,4,5,6,7,8,9]", NULL},
-        {"[1,2,3,4,5,6,7,8,9,10]", "more values"},
+        {"[1,2,3,4,5,6,7,8,9,10]", "more than 10 values"},
         {"a\n---\nb\n", NULL},
         {"a\n---\nb\n---\nc\n", "more than 2 documents"},
-        {"a: &x [1,2,3,4]\nb: [*x]\n", "more values"},
+        {"a: &x [1,2,3,4]\nb: [*x]\n", "more than 10 values"},
         {"[[[&x [1]], *x]]", NULL},
-        {"[[&x [[1]], [*x]]]", "nested deeper"},
+        {"[[&x [[1]], [*x]]]", "nested deeper than 4 levels"},
         {"[aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa]", "72 bytes"},
         {"[&x aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa, *x, *x]", "more text"},
     };

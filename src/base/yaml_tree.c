@@ -23,9 +23,10 @@ struct yaml_frame {
     bool discarded; /* the waiting value stands nowhere */
 };
 
-static int full(struct muster_err *err, const char *what)
+static int too_deep(const struct yaml_tree *tree, struct muster_err *err)
 {
-    return muster_fail(err, MUSTER_ETOOBIG, "YAML: %s", what);
+    return muster_fail(err, MUSTER_ETOOBIG, "YAML: nested deeper than %d levels",
+                       tree->budget->depth_max);
 }
 
 static int fault(struct yaml_tree *tree, int place, const char *message, const char *hint)
@@ -85,7 +86,9 @@ static bool awaits_key(struct yaml_tree *tree)
 static int spend_node(struct yaml_tree *tree, struct muster_err *err)
 {
     if (tree->budget->nodes == 0) {
-        return full(err, "more values than allowed, aliases counted as often as they are used");
+        return muster_fail(err, MUSTER_ETOOBIG,
+                           "YAML: more than %zu values, aliases counted as often as they are used",
+                           tree->budget->nodes_max);
     }
     tree->budget->nodes--;
     return 0;
@@ -192,7 +195,7 @@ int yaml_tree_open(struct yaml_tree *tree, bool mapping, const char *anchor,
         return rc;
     }
     if (tree->depth == tree->budget->depth_max) {
-        return full(err, "nested deeper than allowed");
+        return too_deep(tree, err);
     }
     bool as_key = awaits_key(tree);
     if (as_key) {
@@ -329,7 +332,7 @@ static int use(struct yaml_tree *tree, const json_t *value, json_t **ret, struct
     }
     size_t bytes = json_string_length(value);
     if (bytes > tree->budget->text_bytes) {
-        return full(err, "aliases repeat more text than allowed");
+        return muster_fail(err, MUSTER_ETOOBIG, "YAML: aliases repeat more text than allowed");
     }
     tree->budget->text_bytes -= bytes;
     if (!json_is_object(value) && !json_is_array(value)) {
@@ -398,7 +401,7 @@ int yaml_tree_alias(struct yaml_tree *tree, const char *name, struct yaml_place 
         return attach(tree, json_null());
     }
     if (tree->depth + height(value) > tree->budget->depth_max) {
-        return full(err, "nested deeper than allowed, aliases counted");
+        return too_deep(tree, err);
     }
     int rc = use(tree, value, &copy, err);
     return rc == 0 ? attach(tree, copy) : rc;

@@ -148,6 +148,7 @@ static void a_file_of_mistakes_costs_no_more_than_its_list(void **state)
     for (int i = 0; i < 90000; i++) {
         buf_format(&text, "unknown%d: 1\n", i);
     }
+    buf_text(&text, "image: 1\n");
     struct job_problems problems;
     struct job_file file = {0};
     job_problems_init(&problems, 10);

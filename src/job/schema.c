@@ -140,8 +140,21 @@ static bool find_at_depth(enum schema_type type, const char *name, int depth, ch
     return false;
 }
 
+static bool known_anywhere(const char *name)
+{
+    for (size_t i = 0; i < FIELD_COUNT; i++) {
+        if (strcmp(fields[i].name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool schema_find_below(enum schema_type type, const char *name, char *ret_path, size_t path_bytes)
 {
+    if (!known_anywhere(name)) {
+        return false; /* most names that nobody knows: the search below costs a millisecond */
+    }
     for (int depth = 0; depth < DEPTH_MAX; depth++) {
         if (find_at_depth(type, name, depth, ret_path, path_bytes, 0)) {
             return true;

@@ -53,7 +53,8 @@ static bool guess(struct check *c, enum schema_type type, const char *name, char
 static void unknown(struct check *c, enum schema_type type, const char *name)
 {
     char hint[HINT_BYTES_MAX];
-    bool guessed = guess(c, type, name, hint, sizeof hint);
+    bool listed = c->problems->count < c->problems->max; /* else nobody would read the guess */
+    bool guessed = listed && guess(c, type, name, hint, sizeof hint);
     if (type == SCHEMA_replica_specs) {
         check_say(c, JOB_ERROR, name, guessed ? hint : "there are Master and Worker",
                   "is no replica type");
