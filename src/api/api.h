@@ -23,6 +23,7 @@ struct api_log_query {
     bool follow;
     bool previous;
     bool timestamps;
+    int64_t attempt;       /* ours: the run after so many restarts; -1: the newest, or previous */
     int64_t tail_lines;    /* -1: all */
     int64_t since_unix_ms; /* 0: from the beginning (sinceSeconds and sinceTime end here) */
     int64_t limit_bytes;   /* -1: all */

@@ -119,12 +119,14 @@ static int read_query(const struct api_call *call, const json_t *pod, struct api
         .follow = http_query_bool(call->request, "follow"),
         .previous = http_query_bool(call->request, "previous"),
         .timestamps = http_query_bool(call->request, "timestamps"),
+        .attempt = -1,
         .tail_lines = -1,
         .limit_bytes = -1,
     };
     int r = choose_container(call, pod, &ret->container, err);
     if (r < 0 || (r = read_number(call, "tailLines", &ret->tail_lines, err)) < 0 ||
-        (r = read_number(call, "limitBytes", &ret->limit_bytes, err)) < 0) {
+        (r = read_number(call, "limitBytes", &ret->limit_bytes, err)) < 0 ||
+        (r = read_number(call, "attempt", &ret->attempt, err)) < 0) {
         return r;
     }
     return read_since(call, &ret->since_unix_ms, err);

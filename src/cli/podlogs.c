@@ -96,38 +96,40 @@ static void read_rest(struct container_log *c)
     }
 }
 
+/* The stream's end is the attempt's end; else the next turn opens it again. */
+static bool is_over(const struct container_log *c, int code)
+{
+    bool newer = c->reading < c->newest;
+    if (code == 0) {
+        return c->gone || newer || c->ended || !c->logs->options.follow;
+    }
+    bool refused = code == MUSTER_ENOENT || code == MUSTER_EINVAL;
+    return !c->logs->options.follow || (newer && refused); /* an old one that is no longer kept */
+}
+
 static void on_end(void *context, int code, const struct muster_err *err)
 {
     struct container_log *c = context;
     c->stream = NULL;
-    bool over = c->gone || c->reading < c->newest || c->ended || !c->logs->options.follow;
     if (code < 0 && c->gone && c->logs->options.follow) {
         read_rest(c);
         finish_attempt(c);
-    } else if (code == 0 && over) {
-        finish_attempt(c);
-    } else if (code < 0 && !c->logs->options.follow) {
-        c->logs->err = *err;
+    } else if (is_over(c, code)) {
+        if (code < 0 && !c->logs->options.follow) {
+            c->logs->err = *err;
+        }
         finish_attempt(c);
     }
-    /* Else the next turn opens it again. */
 }
 
-static int max_int(int a, int b)
-{
-    return a > b ? a : b;
-}
-
-/* Goes on with the attempt that was cut, else takes the next one. The API serves the newest attempt
- * and the one before. */
+/* Goes on with the attempt that was cut, else takes the next one. */
 static void choose_attempt(struct container_log *c)
 {
     const struct podlogs_options *o = &c->logs->options;
-    if (c->reading >= 0 && !c->complete && c->reading >= c->newest - 1) {
+    if (c->reading >= 0 && !c->complete) {
         return;
     }
-    int oldest = o->follow && !o->ends_with_start ? c->newest - 1 : c->newest;
-    c->reading = max_int(c->reading + 1, max_int(oldest, 0));
+    c->reading = o->follow && !o->ends_with_start ? c->reading + 1 : c->newest;
     c->complete = false;
     c->seen = 0;
 }
@@ -141,10 +143,14 @@ static void open_stream(struct container_log *c)
     bool resumed = c->seen > 0;
     const char *parameters = resumed && o->parameters ? "tailLines=0" : o->parameters;
     c->to_skip = o->parameters ? 0 : c->seen;
+    char attempt[32] = "";
+    if (o->follow && !o->ends_with_start) {
+        snprintf(attempt, sizeof attempt, "&attempt=%d", c->reading);
+    }
     char more[QUERY_BYTES];
     snprintf(more, sizeof more, "container=%s%s%s%s%s", c->container,
-             o->follow ? "&follow=true" : "", c->reading < c->newest ? "&previous=true" : "",
-             parameters ? "&" : "", parameters ? parameters : "");
+             o->follow ? "&follow=true" : "", attempt, parameters ? "&" : "",
+             parameters ? parameters : "");
     struct kube_ref ref = {kube_resource_find("pods"), c->namespace, c->pod, "log"};
     struct kube_query query = {.more = more};
     struct kube_stream_events events = {on_data, on_end, c};

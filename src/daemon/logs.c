@@ -108,6 +108,8 @@ void logs_stream(uv_loop_t *loop, const struct home *home, const struct api_log_
     muster_auto(free) char *folder = container_folder(home, pod, query->container);
     const struct process_log_options options = {.folder = folder,
                                                 .previous = query->previous,
+                                                .by_number = query->attempt >= 0,
+                                                .attempt = (int)query->attempt,
                                                 .follow = query->follow,
                                                 .timestamps = query->timestamps,
                                                 .tail_lines = query->tail_lines,

@@ -18,8 +18,10 @@
 #include <uv.h>
 
 struct process_log_options {
-    const char *folder;    /* JOB/containers/<pod>/<container> */
-    bool previous;         /* the attempt before the newest */
+    const char *folder; /* JOB/containers/<pod>/<container> */
+    bool previous;      /* the attempt before the newest */
+    bool by_number;     /* `attempt`, not the newest */
+    int attempt;
     bool follow;           /* until the attempt has ended */
     bool timestamps;       /* "2026-01-02T03:04:05.678Z " before each line */
     int64_t tail_lines;    /* -1: all */
@@ -35,7 +37,7 @@ enum process_log_state {
 
 struct process_log;
 
-/* MUSTER_ENOENT: the container has not started (or has no previous attempt). on_more may be NULL
+/* MUSTER_ENOENT: the container has not started (or has no such attempt). on_more may be NULL
  * without follow. Options are copied. */
 int process_log_open(uv_loop_t *loop, const struct process_log_options *options,
                      void (*on_more)(void *data), void *data, struct process_log **ret,

@@ -82,12 +82,22 @@ json_t *process_log_paths(const char *folder, int attempt)
     return paths;
 }
 
+/* The place among the attempts, newest first; count when it is not there. */
+static size_t find_attempt(const struct process_log_options *o, const int *attempts, size_t count)
+{
+    size_t at = o->previous ? 1 : 0;
+    while (o->by_number && at < count && attempts[at] != o->attempt) {
+        at++;
+    }
+    return at;
+}
+
 /* Which attempt is meant: its folder in log->folder. */
 static int choose_attempt(struct process_log *log, struct muster_err *err)
 {
     muster_auto(free) int *attempts = calloc(ATTEMPTS_MAX, sizeof *attempts);
     size_t count = attempts ? process_log_attempts(log->options.folder, attempts, ATTEMPTS_MAX) : 0;
-    size_t wanted = log->options.previous ? 1 : 0;
+    size_t wanted = find_attempt(&log->options, attempts, count);
     if (count <= wanted) {
         return muster_fail(err, MUSTER_ENOENT,
                            log->options.previous ? "the container has no previous attempt"

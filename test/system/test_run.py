@@ -193,12 +193,12 @@ def test_logs_of_cleaned_up_pods_are_not_lost(muster):
     assert sorted(done.stdout.splitlines()) == [f'[rank {r}] {r} was here' for r in range(4)]
 
 
-def test_restarts_warn_from_the_third(muster):
-    script = 'n=$(cat n 2>/dev/null || echo 0); echo $((n + 1)) > n; [ $n -ge 1 ] || exit 1; echo done'
+def test_each_restart_is_read_once(muster):
+    script = 'n=$(cat n 2>/dev/null || echo 0); echo $((n + 1)) > n; echo try $n; [ $n -ge 1 ]'
     path = muster.write('job.yaml', job('again', shell(script), restart='OnFailure'))
     done = muster.run('run', '-f', path)
     assert 'rank 0 was restarted (exit code 1)' in done.stderr
-    assert done.stdout == '[rank 0] done\n'
+    assert done.stdout == '[rank 0] try 0\n[rank 0] try 1\n'
 
 
 def test_closed_output_ends_the_run(muster):
