@@ -17,7 +17,7 @@ DATA = SOURCE / 'test/seeds/data'
 MNIST = SOURCE / 'examples/mnist/mnist.py'
 AZURE_JOB = SOURCE / 'examples/azure-stack/pytorch_job_mnist_gloo_demo.yaml'
 AZURE_IMAGE = 'kubeflow/pytorch-dist-mnist-test:1.0'
-LIMIT_S = 120
+LIMIT_S = 300
 LOSS = re.compile(r'Train Epoch: 1 \[(\d+)/(\d+) \(\d+%\)\]\tloss=\d+\.\d{4}')
 
 
