@@ -60,6 +60,7 @@ struct launch {
 };
 
 static const struct channel_hooks hooks;
+static void on_gone(void *data, const struct muster_err *why);
 
 static void unref(struct process_job *job)
 {
@@ -190,6 +191,18 @@ static void be_ready(struct process_job *job)
     }
 }
 
+/* Another one holds the job: one that was just being started by a controller that died. It can be
+ * reached by now. */
+static void start_failed(struct process_job *job, const json_t *event)
+{
+    (void)snprintf(job->why, sizeof job->why, "%s", doc_text(event, "why", ""));
+    if (doc_int(event, "code", 0) == MUSTER_EEXIST) {
+        on_gone(job, NULL);
+    } else {
+        be_over(job);
+    }
+}
+
 static void on_message(void *data, const json_t *event)
 {
     struct process_job *job = data;
@@ -212,8 +225,7 @@ static void on_message(void *data, const json_t *event)
     } else if (strcmp(kind, "ended") == 0) {
         be_over(job);
     } else if (strcmp(kind, "failed") == 0) {
-        note_loss(job, doc_text(event, "why", ""));
-        be_over(job);
+        start_failed(job, event);
     }
 }
 
@@ -321,6 +333,14 @@ static int start_supervisor(struct process_job *job, struct muster_err *err)
     return use_connection(job, ends[0], err);
 }
 
+/* The one that lives there, or a new one. */
+static int reach_supervisor(struct process_job *job, struct muster_err *err)
+{
+    int fd = -1;
+    return listener_connect(job->folder, &fd, NULL) == 0 ? use_connection(job, fd, err)
+                                                         : start_supervisor(job, err);
+}
+
 static void on_gone(void *data, const struct muster_err *why)
 {
     struct process_job *job = data;
@@ -333,7 +353,7 @@ static void on_gone(void *data, const struct muster_err *why)
     if (job->launches >= LAUNCHES_MAX) {
         note_loss(job, job->why[0] ? job->why : "the job's supervisor is killed again and again");
         be_over(job);
-    } else if (start_supervisor(job, &err) < 0) {
+    } else if (reach_supervisor(job, &err) < 0) {
         note_loss(job, err.text);
         be_over(job);
     }
@@ -381,9 +401,7 @@ int process_job_open(uv_loop_t *loop, const struct process_job_options *options,
     }
     job->events = *events;
     job->data = data;
-    int fd = -1;
-    r = listener_connect(job->folder, &fd, NULL) == 0 ? use_connection(job, fd, err)
-                                                      : start_supervisor(job, err);
+    r = reach_supervisor(job, err);
     if (r < 0) {
         job->closed = true;
         unref(job);

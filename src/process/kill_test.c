@@ -84,20 +84,13 @@ static void start_ranks(struct test_job *t)
     }
 }
 
-static void use_folder(struct test_job *t, const struct round *round)
-{
-    test_job_init(t);
-    assert_int_equal(file_remove(t->folder, NULL), 0); /* the round's is used instead */
-    (void)snprintf(t->folder, sizeof t->folder, "%s", round->folder);
-}
-
 /* A controller that is killed at some time, with its events unread. */
 static pid_t start_controller(const struct round *round)
 {
     pid_t pid = fork();
     if (pid == 0) {
         static struct test_job t;
-        use_folder(&t, round);
+        test_job_init_at(&t, round->folder);
         t.runner = process_identity(round->runner);
         test_job_open(&t);
         start_ranks(&t);
@@ -112,7 +105,7 @@ static pid_t start_controller(const struct round *round)
 static int end_as_controller(const struct round *round)
 {
     static struct test_job t;
-    use_folder(&t, round);
+    test_job_init_at(&t, round->folder);
     test_job_open(&t);
     const char *outcome = test_job_await_either(&t, "ready", "lost");
     if (strcmp(outcome, "lost") == 0) {

@@ -21,7 +21,7 @@
 #include <sys/file.h>
 #include <sys/prctl.h>
 
-enum { CONNECTION_FD = 3, LOCK_TRIES = 500, LOCK_WAIT_MS = 10 };
+enum { CONNECTION_FD = 3, LOCK_TRIES = 200, LOCK_WAIT_MS = 10 };
 
 struct arguments {
     const char *folder;
@@ -180,7 +180,8 @@ static int run(const struct arguments *arguments, struct muster_err *err)
 /* Before there is a loop: one line, best effort. */
 static void tell_failure(const struct arguments *arguments, const struct muster_err *err)
 {
-    muster_auto(doc) json_t *failed = json_pack("{s:s, s:s}", "event", "failed", "why", err->text);
+    muster_auto(doc) json_t *failed =
+        json_pack("{s:s, s:i, s:s}", "event", "failed", "code", err->code, "why", err->text);
     muster_auto(free) char *text = failed ? doc_print(failed) : NULL;
     if (arguments->connected && text) {
         (void)dprintf(CONNECTION_FD, "%s\n", text);

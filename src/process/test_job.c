@@ -109,12 +109,18 @@ static void on_ended(void *data)
     LINE((struct test_job *)data, "ended");
 }
 
+void test_job_init_at(struct test_job *t, const char *folder)
+{
+    *t = (struct test_job){.isolation = isolation_of_all};
+    (void)snprintf(t->folder, sizeof t->folder, "%s", folder);
+    assert_int_equal(uv_loop_init(&t->loop), 0);
+}
+
 void test_job_init(struct test_job *t)
 {
-    *t = (struct test_job){.folder = "/tmp/muster-process-XXXXXX"};
-    t->isolation = isolation_of_all;
-    assert_non_null(mkdtemp(t->folder));
-    assert_int_equal(uv_loop_init(&t->loop), 0);
+    char folder[] = "/tmp/muster-process-XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    test_job_init_at(t, folder);
 }
 
 void test_job_open(struct test_job *t)

@@ -29,7 +29,8 @@ int test_job_main(int argc, char **argv, int (*all_tests)(void));
 int test_job_set_up(void **state);
 int test_job_tear_down(void **state);
 
-void test_job_init(struct test_job *t);
+void test_job_init(struct test_job *t); /* with a folder of its own */
+void test_job_init_at(struct test_job *t, const char *folder);
 void test_job_done(struct test_job *t); /* ends what runs, removes the folder */
 void test_job_open(struct test_job *t);
 void test_job_close(struct test_job *t);
