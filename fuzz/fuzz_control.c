@@ -137,6 +137,118 @@ static void try_view(const json_t *doc)
     }
 }
 
+struct choices {
+    const uint8_t *at;
+    size_t left;
+};
+
+static unsigned draw(struct choices *c, unsigned below)
+{
+    if (c->left == 0) {
+        return 0;
+    }
+    c->left--;
+    return *c->at++ % below;
+}
+
+#define PICK(c, list) (list)[draw(c, sizeof(list) / sizeof(list)[0])]
+
+static json_t *draw_replica(struct choices *c)
+{
+    static const char *const policies[] = {"Always", "OnFailure", "Never", "ExitCode"};
+    return json_pack("{s:i, s:s, s:{s:{s:[{s:s, s:s, s:{s:{s:i}}}]}}}", "replicas", (int)draw(c, 4),
+                     "restartPolicy", PICK(c, policies), "template", "spec", "containers", "name",
+                     "pytorch", "image", "i", "resources", "limits", "nvidia.com/gpu",
+                     (int)draw(c, 2));
+}
+
+static json_t *draw_conditions(struct choices *c)
+{
+    static const char *const types[] = {"Created",   "Running",   "Restarting",
+                                        "Suspended", "Succeeded", "Failed"};
+    json_t *list = json_array();
+    for (unsigned i = draw(c, 5); i > 0; i--) {
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "type", PICK(c, types), "status",
+                                              draw(c, 2) ? "True" : "False", "reason", "Any"));
+    }
+    return list;
+}
+
+static void draw_numbers(struct choices *c, json_t *job)
+{
+    static const char *const fields[] = {
+        "spec.runPolicy.backoffLimit", "spec.runPolicy.activeDeadlineSeconds",
+        "spec.runPolicy.ttlSecondsAfterFinished", "spec.elasticPolicy.minReplicas"};
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        if (draw(c, 2)) {
+            doc_set_int(job, fields[i], draw(c, 40));
+        }
+    }
+}
+
+static json_t *draw_job(struct choices *c)
+{
+    static const char *const clean[] = {"None", "Running", "All"};
+    static const char *const notes[] = {"muster.dev/stop", "muster.dev/failures",
+                                        "muster.dev/counted", "muster.dev/restarts", "other"};
+    static const char *const texts[] = {
+        "3", "{\"job\":\"u\",\"pod-1\":1}",
+        "{\"worker-0\":{\"uid\":\"pod-1\",\"count\":3,\"at\":5000}}", "{\"job\":\"another\"}", ""};
+    json_t *job = json_pack("{s:{s:s, s:s, s:{s:s}}, s:{s:{s:s, s:b}, s:{}}, s:{}}", "metadata",
+                            "name", "j", "uid", "u", "annotations", PICK(c, notes), PICK(c, texts),
+                            "spec", "runPolicy", "cleanPodPolicy", PICK(c, clean), "suspend",
+                            (int)draw(c, 2), "pytorchReplicaSpecs", "status");
+    json_t *specs = doc_at(job, "spec.pytorchReplicaSpecs");
+    unsigned roles = draw(c, 3);
+    if (roles != 1) {
+        json_object_set_new(specs, "Master", draw_replica(c));
+    }
+    if (roles != 2) {
+        json_object_set_new(specs, "Worker", draw_replica(c));
+    }
+    draw_numbers(c, job);
+    doc_set(job, "status.conditions", draw_conditions(c));
+    if (draw(c, 2)) {
+        doc_set_text(job, "status.startTime", "1970-01-01T00:00:10Z");
+    }
+    return job;
+}
+
+static json_t *draw_pod(struct choices *c, unsigned number)
+{
+    static const char *const names[] = {"j-master-0", "j-worker-0", "j-worker-1",
+                                        "j-worker-2", "j-worker-7", "j-other"};
+    static const char *const phases[] = {"Pending", "Running", "Succeeded", "Failed"};
+    static const char *const states[] = {"running", "waiting", "terminated"};
+    static const int codes[] = {0, 1, 127, 128, 137, 999};
+    char uid[16];
+    snprintf(uid, sizeof uid, "pod-%u", number);
+    json_t *pod = json_pack(
+        "{s:{s:s, s:s, s:[{s:b, s:s}]}, s:{s:s, s:[{s:s, s:i, s:{s:{s:i, s:s, s:s}}}]}}",
+        "metadata", "name", PICK(c, names), "uid", uid, "ownerReferences", "controller", 1, "uid",
+        draw(c, 8) ? "u" : "another", "status", "phase", PICK(c, phases), "containerStatuses",
+        "name", "pytorch", "restartCount", (int)draw(c, 6), "state", PICK(c, states), "exitCode",
+        PICK(c, codes), "reason", draw(c, 2) ? "CrashLoopBackOff" : "OOMKilled", "finishedAt",
+        "1970-01-01T00:00:20Z");
+    if (draw(c, 4) == 1) {
+        doc_set_text(pod, "metadata.deletionTimestamp", "1970-01-01T00:00:20Z");
+    }
+    return pod;
+}
+
+static void try_choices(const uint8_t *data, size_t size)
+{
+    struct choices c = {data, size};
+    json_t *doc = json_pack("{s:i, s:o, s:[], s:[]}", "now", (int)draw(&c, 100), "job",
+                            draw_job(&c), "pods", "services");
+    for (unsigned i = 0; i < 6 && c.left > 0; i++) {
+        json_array_append_new(json_object_get(doc, draw(&c, 3) ? "pods" : "services"),
+                              draw_pod(&c, i));
+    }
+    try_view(doc);
+    json_decref(doc);
+}
+
 /* The machine as a new agent would build it, told nothing but its status. */
 static struct pod *rebuild(struct pod *pod, json_t *object)
 {
@@ -195,6 +307,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         }
         return 0;
     }
-    try_events(data, size);
+    if (size > 0 && data[0] == 'v') {
+        try_choices(data + 1, size - 1);
+    } else {
+        try_events(data, size);
+    }
     return 0;
 }
