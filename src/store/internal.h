@@ -88,6 +88,41 @@ bool object_same(const json_t *a, const json_t *b);
 bool object_visibly_differs(const json_t *a, const json_t *b);
 int64_t store_now_unix_ms(const struct store *store);
 
+/* ---- row.c ---- */
+
+/* A stored object. */
+struct row {
+    int64_t id;
+    char *resource;
+    char *text;
+    json_t *object;
+};
+
+void row_done(struct row *row);
+static inline void cleanup_row(struct row *row)
+{
+    row_done(row);
+}
+
+/* MUSTER_ENOENT when there is none. `ret` starts zeroed; row_done also after a failure. */
+int row_load(struct store *store, struct store_key key, struct row *ret, struct muster_err *err);
+int row_load_id(struct store *store, int64_t id, struct row *ret, struct muster_err *err);
+
+/* Is it the object and the version that the writer means? NULL or "" means any. */
+int row_check(const json_t *stored, const char *uid, const char *version, struct muster_err *err);
+
+int row_insert(struct store *store, const char *resource, json_t *object, struct muster_err *err);
+/* Writes `object` over the row. */
+int row_replace(struct store *store, struct row *row, json_t *object, struct muster_err *err);
+/* Takes the row out; row->object becomes the last state, with the version of its end. */
+int row_remove(struct store *store, struct row *row, struct muster_err *err);
+
+/* ---- delete.c ---- */
+
+/* Deletes or disowns what the object owns. */
+int delete_dependents(struct store *store, const json_t *owner, enum store_dependents dependents,
+                      int depth, struct muster_err *err);
+
 /* ---- store.c ---- */
 
 int write_begin(struct store *store, struct muster_err *err);
