@@ -1,0 +1,158 @@
+/* Requests as hostile clients send them, through the whole router into a store in memory.
+ *
+ * Input: "METHOD PATH?QUERY", a line with the Content-Type, the rest is the body. Whatever comes,
+ * the reply is answered or started exactly once, and what is stored stays readable.
+ */
+#include "api/api.h"
+
+#include "base/cleanup.h"
+#include "base/doc.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PAIRS_MAX = 16, TEXT_BYTES_MAX = 4096, OBJECTS_MAX = 100 };
+
+struct sink {
+    struct http_reply reply; /* first */
+    int answers;
+    bool open;
+};
+
+static void sink_header(struct http_reply *reply, const char *name, const char *value)
+{
+    (void)reply;
+    assert(*name && !strpbrk(value, "\r\n"));
+}
+
+static void sink_send(struct http_reply *reply, int status, const char *type, const void *bytes,
+                      size_t count)
+{
+    (void)type;
+    (void)bytes;
+    (void)count;
+    assert(status >= 200 && status < 600);
+    ((struct sink *)reply)->answers++;
+}
+
+static int sink_start(struct http_reply *reply, int status, const char *type)
+{
+    (void)status;
+    (void)type;
+    ((struct sink *)reply)->answers++;
+    ((struct sink *)reply)->open = true;
+    return 0;
+}
+
+static int sink_write(struct http_reply *reply, const void *bytes, size_t count)
+{
+    (void)bytes;
+    assert(((struct sink *)reply)->open);
+    return count > TEXT_BYTES_MAX ? MUSTER_EAGAIN : 0;
+}
+
+static size_t sink_queued(const struct http_reply *reply)
+{
+    (void)reply;
+    return 0;
+}
+
+static void sink_end(struct http_reply *reply)
+{
+    assert(((struct sink *)reply)->open);
+    ((struct sink *)reply)->open = false;
+}
+
+static const struct http_reply_ops ops = {sink_header, sink_send,   sink_start,
+                                          sink_write,  sink_queued, sink_end};
+
+static struct store *store;
+static struct api *api;
+static uv_loop_t loop;
+
+static void start(void)
+{
+    const struct store_options options = {
+        .objects_max = OBJECTS_MAX, .changes_max = 50, .grace_s = api_grace_s, .fill = api_fill};
+    struct muster_err err;
+    uv_loop_init(&loop);
+    int r = store_open(":memory:", &options, &store, &err);
+    assert(r == 0);
+    r = api_new(&loop, store, NULL, &api, &err);
+    assert(r == 0);
+}
+
+/* The text up to the next newline, which becomes its end; *at moves behind it. */
+static char *take_line(char **at)
+{
+    char *line = *at;
+    char *end = strchrnul(line, '\n');
+    *at = *end ? end + 1 : end;
+    *end = '\0';
+    return line;
+}
+
+static size_t split_query(char *text, struct http_pair *ret)
+{
+    size_t count = 0;
+    for (char *part = text; part && *part && count < PAIRS_MAX; count++) {
+        char *next = strchr(part, '&');
+        if (next) {
+            *next++ = '\0';
+        }
+        char *value = strchr(part, '=');
+        if (value) {
+            *value++ = '\0';
+        }
+        ret[count] = (struct http_pair){part, value ? value : ""};
+        part = next;
+    }
+    return count;
+}
+
+static void send_request(char *text)
+{
+    char *body = text;
+    char *method = take_line(&body);
+    char *type = take_line(&body);
+    char *path = strchr(method, ' ');
+    char *query = path ? strchr(path, '?') : NULL;
+    struct http_pair pairs[PAIRS_MAX];
+    const struct http_pair headers[] = {{"Content-Type", type}, {"Accept", type}};
+    if (!path) {
+        return;
+    }
+    *path++ = '\0';
+    if (query) {
+        *query++ = '\0';
+    }
+    const struct http_request request = {.method = method,
+                                         .path = path,
+                                         .query = pairs,
+                                         .query_count = split_query(query, pairs),
+                                         .headers = headers,
+                                         .header_count = 2,
+                                         .body = body,
+                                         .body_bytes = strlen(body)};
+    struct sink sink = {.reply = {.ops = &ops}};
+    api_handle(api, &request, &sink.reply);
+    assert(sink.answers == 1);
+    if (sink.open) {
+        sink.reply.on_gone(sink.reply.arg);
+        uv_run(&loop, UV_RUN_NOWAIT);
+    }
+    assert(api_watch_count(api) == 0 && api_lease_count(api) == 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
+{
+    if (!api) {
+        start();
+    }
+    muster_auto(free) char *text = strndup((const char *)bytes, count);
+    send_request(text);
+    return 0;
+}
