@@ -14,6 +14,7 @@ import pytest
 SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = pathlib.Path(os.environ.get('MUSTER_BUILD', SOURCE / 'build')).resolve()
 DATA = SOURCE / 'test/seeds/data'
+JOBS = SOURCE / 'test/data/jobs'
 MNIST = SOURCE / 'examples/mnist/mnist.py'
 AZURE_JOB = SOURCE / 'examples/azure-stack/pytorch_job_mnist_gloo_demo.yaml'
 AZURE_IMAGE = 'kubeflow/pytorch-dist-mnist-test:1.0'

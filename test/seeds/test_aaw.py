@@ -11,9 +11,9 @@ import threading
 import pytest
 import torch
 
-from seed import DATA, LOSS, MNIST, SOURCE, finish, mnist, mnist_command, row, run_by_hand, wait_for
+from seed import DATA, JOBS, LOSS, MNIST, SOURCE, finish, mnist, mnist_command, row, run_by_hand, wait_for
 
-JOB = DATA / 'aaw-job.yaml'
+JOB = JOBS / 'seed-aaw.yaml'
 NAME = 'pytorch-dist-mnist-gloo'
 IMAGE = 'k8scc01covidacr.azurecr.io/scribner-pytorch_dist_mnist_gloo:latest'
 FASHION = pathlib.Path('/usr/share/datasets/fashion-mnist')

@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from seed import AZURE_IMAGE, AZURE_JOB, DATA, LOSS, mnist_command, row, run_by_hand
+from seed import AZURE_IMAGE, AZURE_JOB, JOBS, LOSS, mnist_command, row, run_by_hand
 
 JOB = 'pytorch-dist-mnist-gloo-demo'
 PODS = [f'{JOB}-master-0'] + [f'{JOB}-worker-{i}' for i in range(3)]
@@ -80,7 +80,7 @@ def test_image_without_a_command_is_refused_with_the_option_to_give(muster):
 @row('azure-6')
 @pytest.mark.parametrize('verb', [['lint'], ['run', '-f'], ['create', '-f']])
 def test_file_as_pasted_is_refused_by_line_and_hint(muster, verb):
-    done = muster.run(*verb, DATA / 'azure-as-pasted.yaml', code=65)
+    done = muster.run(*verb, JOBS.parent / 'lint/azure-as-pasted.yaml', code=65)
     said = done.stdout + done.stderr
     assert 'azure-as-pasted.yaml:14:13: ' in said and 'YAML syntax error' in said, said
     assert re.search(r'azure-as-pasted\.yaml:6:1: .*did you mean spec\.pytorchReplicaSpecs\?', said), said
