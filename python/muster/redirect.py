@@ -209,9 +209,17 @@ class _Hand(threading.local):
 hand = _Hand()
 
 
+def torch_needs_a_work(frame):
+    """True in torch's own modules (DDP's join for one): they may hand the Work to C++, which takes C++ ones only."""
+    name = frame.f_globals.get('__name__', '')
+    return name.startswith('torch.') and name != _TARGET
+
+
 def _handing(c10d, original):
     @_wrapping(original)
     def collective(*args, **kwargs):
+        if torch_needs_a_work(sys._getframe(1)):
+            return original(*args, **kwargs)
         hand.reaching, hand.operation = True, None
         try:
             work = original(*args, **kwargs)

@@ -16,7 +16,7 @@ from torch._C._distributed_c10d import _create_work_from_future
 from torch.futures import Future
 
 from muster import _muster
-from muster.redirect import hand
+from muster.redirect import hand, torch_needs_a_work
 
 SYNC, PYTHON, FUTURE = range(3)
 
@@ -41,6 +41,8 @@ def wanted(opts, depth=2):
             return FUTURE
         if frame.f_code.co_name in _WAITING or frame.f_locals.get('async_op') is False:
             return SYNC
+        if WORKS_ARE_PYTHON and torch_needs_a_work(frame.f_back):
+            return FUTURE
     return PYTHON if WORKS_ARE_PYTHON or hand.reaching else FUTURE
 
 

@@ -1,0 +1,27 @@
+"""Each of three silent mistakes is warned of once, and nothing else is; one variable turns it off."""
+import pytest
+
+WARNINGS = {'unwrapped': 'no collective was called', 'diverging': 'differ from those of rank 0',
+            'by-hand-diverging': 'differ from those of rank 0', 'same-samples': 'trains on the same samples'}
+
+
+def said(ranks, python, what, **env):
+    ended = ranks(python, 'mistakes.py', 2, what, env=env).finish()
+    for code, _, err in ended:
+        assert code == 0, err
+    return [[line for line in err.splitlines() if 'Warning: muster:' in line] for _, _, err in ended]
+
+
+@pytest.mark.parametrize('what', WARNINGS)
+def test_a_mistake_is_warned_of(python, ranks, what):
+    lines = said(ranks, python, what)
+    assert len(lines[0]) == 1 and WARNINGS[what] in lines[0][0]
+
+
+@pytest.mark.parametrize('what', ['right', 'by-hand', 'model-parallel'])
+def test_right_training_is_left_alone(python, ranks, what):
+    assert said(ranks, python, what) == [[], []]
+
+
+def test_one_variable_turns_it_off(python, ranks):
+    assert said(ranks, python, 'unwrapped', MUSTER_CHECKS='0') == [[], []]

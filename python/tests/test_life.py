@@ -1,0 +1,62 @@
+"""Beginnings and ends: exit without destroy, Ctrl-C, the death of a peer, timeouts, stores that are used again."""
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+import pytest
+from conftest import HERE, PACKAGE
+
+
+def test_exit_without_destroy(python, ranks):
+    for code, out, err in ranks(python, 'life.py', 2, 'leave_without_destroy').finish():
+        assert (code, out.split()) == (0, ['done']), err
+
+
+@pytest.mark.parametrize('what', ['interrupt_all_reduce', 'interrupt_wait', 'interrupt_recv', 'interrupt_barrier'])
+def test_ctrl_c_ends_a_blocking_call(python, ranks, what):
+    group = ranks(python, 'life.py', 2, what)
+    group.wait_for_line(0, 'interrupted')
+
+
+def test_kill_of_a_peer_is_an_error_that_names_it(python, ranks):
+    group = ranks(python, 'life.py', 3, 'die_in_all_reduce')
+    for rank in range(3):
+        group.wait_for_line(rank, 'ready')
+    killed = time.monotonic()
+    group.signal(2)
+    for rank in (0, 1):
+        when, kind, who, text = group.wait_for_line(rank, 'error ').split(' ', 3)
+        assert (kind, who) == ('ConnectionError', 'rank=2'), text
+        assert float(when) - killed < 1
+
+
+def test_a_timeout_says_so(python, ranks):
+    group = ranks(python, 'life.py', 2, 'time_out')
+    assert re.search(r'timed out .* \(the timeout of the group\)', group.wait_for_line(0, 'error '))
+
+
+def test_a_store_that_is_used_again(python, ranks):
+    for code, out, err in ranks(python, 'life.py', 2, 'same_store_again').finish():
+        assert (code, out.split()) == (0, ['done']), err
+
+
+def test_torchrun_restarts_on_the_same_store(python):
+    with tempfile.TemporaryDirectory() as folder:
+        ended = subprocess.run(
+            [python, '-m', 'torch.distributed.run', '--standalone', '--nproc_per_node=2', '--max_restarts=1',
+             '--redirects=1', '--tee=1', '--monitor_interval=1',  # Debian's torchrun fails without the first two
+             str(HERE / 'workers/life.py'), 'die_once'],
+            env={'PATH': '/usr/bin:/bin', 'PYTHONPATH': str(PACKAGE), 'OMP_NUM_THREADS': '1', 'HOME': folder},
+            capture_output=True, text=True, timeout=120)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.count('attempt 1 done') == 2
+
+
+def test_the_package_alone_loads_nothing():
+    """What every python under `muster run` pays: no torch, no extension."""
+    code = 'import sys, muster; print([m for m in sys.modules if m.startswith(("torch", "muster"))])'
+    out = subprocess.run([sys.executable, '-c', code], env={'PYTHONPATH': str(PACKAGE)}, text=True, check=True,
+                         capture_output=True).stdout
+    assert sorted(eval(out)) == ['muster', 'muster.redirect']

@@ -1,0 +1,60 @@
+"""Scripts that say gloo, mpi or nothing: moved to muster when asked, left alone when not."""
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from conftest import HERE, PACKAGE
+
+
+def test_gloo_stays_gloo(python, outputs):
+    for got in outputs(python, 'redirect.py', 2, 'gloo'):
+        assert (got['backend'], got['group'], got['sum'], got['loaded']) == ('gloo', 'gloo', 3, False)
+
+
+@pytest.mark.parametrize('asked', ['gloo', 'muster'])
+def test_moved_by_one_variable(python, outputs, asked):
+    for got in outputs(python, 'redirect.py', 2, asked, env={'MUSTER_BACKEND': 'muster'}):
+        assert (got['backend'], got['group'], got['sum']) == ('muster', 'muster', 3)
+
+
+def test_nothing_said(python, outputs):
+    for got in outputs(python, 'redirect.py', 2, 'none', env={'MUSTER_BACKEND': 'muster'}):
+        assert (got['backend'], got['sum']) == ('muster', 3)
+
+
+@pytest.mark.parametrize('names', [('OMPI_COMM_WORLD_RANK', 'OMPI_COMM_WORLD_SIZE'), ('PMI_RANK', 'PMI_SIZE')])
+def test_mpi_takes_rank_and_size_from_mpirun(python, names):
+    rank_name, size_name = names
+    command = [python, str(HERE / 'workers/redirect.py'), 'mpi']
+    base = {'PATH': os.environ['PATH'], 'PYTHONPATH': str(PACKAGE), 'OMP_NUM_THREADS': '1', size_name: '2',
+            'PMIX_NAMESPACE': f'test-{os.getpid()}'}
+    processes = [subprocess.Popen(command, env=dict(base, **{rank_name: str(rank)}), text=True,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE) for rank in range(2)]
+    for rank, process in enumerate(processes):
+        out, err = process.communicate(timeout=60)
+        assert process.returncode == 0, err
+        got = json.loads(out)
+        assert (got['backend'], got['sum'], got['rank']) == ('muster', 3, rank)
+        assert 'backend "mpi" is served by muster' in err
+
+
+def test_another_sitecustomize_still_runs(tmp_path):
+    (tmp_path / 'sitecustomize.py').write_text('print("the other one")')
+    out = subprocess.run([sys.executable, '-c', 'import sys; print("muster.redirect" in sys.modules)'], text=True,
+                         env={'PYTHONPATH': f'{PACKAGE}:{tmp_path}'}, check=True, capture_output=True).stdout
+    assert out.split('\n')[:2] == ['the other one', 'True']
+
+
+def test_choice_of_backend(monkeypatch):
+    monkeypatch.syspath_prepend(str(PACKAGE))
+    from muster.redirect import chosen
+    for setting, backend, expected in [
+            ('', 'gloo', 'gloo'), ('', None, None), ('', 'mpi', 'muster'), ('muster', 'gloo', 'muster'),
+            ('muster', 'nccl', 'nccl'), ('muster', 'cpu:gloo,cuda:nccl', 'cpu:muster,cuda:nccl'),
+            ('muster', None, 'muster')]:
+        monkeypatch.setenv('MUSTER_BACKEND', setting)
+        assert chosen(backend, mpi_available=False) == expected
+    assert chosen('mpi', mpi_available=True) == 'mpi'
+    assert chosen(None, mpi_available=False, cuda_available=True) == 'cpu:muster,cuda:nccl'

@@ -1,0 +1,111 @@
+"""One rank of a small life: `life.py WHAT`; the tests in test_life.py say what must come of it."""
+import os
+import signal
+import sys
+import threading
+import time
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+
+import muster.torch  # noqa: F401
+
+RANK, SIZE = int(os.environ['RANK']), int(os.environ['WORLD_SIZE'])
+
+
+def begin(timeout_s=60, method=None):
+    dist.init_process_group('muster', init_method=method or os.environ['MEETING'], rank=RANK, world_size=SIZE,
+                            timeout=timedelta(seconds=timeout_s))
+
+
+def say(text):
+    print(text, flush=True)
+
+
+def leave_without_destroy():
+    begin()
+    dist.all_reduce(torch.ones(3))
+    dist.all_reduce(torch.ones(100_000), async_op=True)
+    dist.barrier()
+    say('done')
+
+
+def wait_for_ever(call):
+    """Rank 0 waits for rank 1, which never comes; SIGINT arrives while it waits."""
+    begin()
+    dist.barrier()
+    if RANK:
+        signal.pause()
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    try:
+        call()
+    except KeyboardInterrupt:
+        say('interrupted')
+
+
+def interrupt_all_reduce():
+    wait_for_ever(lambda: dist.all_reduce(torch.ones(3)))
+
+
+def interrupt_wait():
+    wait_for_ever(lambda: dist.all_reduce(torch.ones(3), async_op=True).wait())
+
+
+def interrupt_recv():
+    wait_for_ever(lambda: dist.recv(torch.ones(3), 1))
+
+
+def interrupt_barrier():
+    wait_for_ever(dist.barrier)
+
+
+def die_in_all_reduce():
+    """The last rank is killed by the test; the others say what they learned and when."""
+    begin()
+    dist.barrier()
+    say('ready')
+    try:
+        while True:
+            dist.all_reduce(torch.ones(1000))
+    except RuntimeError as error:
+        say(f'error {time.monotonic()} {type(error).__name__} rank={getattr(error, "rank", None)} {error}')
+
+
+def time_out():
+    begin(timeout_s=1)
+    dist.barrier()
+    if RANK == 0:
+        try:
+            dist.all_reduce(torch.ones(3))
+        except TimeoutError as error:
+            say(f'error {error}')
+    else:
+        signal.pause()
+
+
+def same_store_again():
+    """Three groups, one after the other, over one store that is never emptied."""
+    from muster.torch.group import Group
+    store = dist.FileStore(os.environ['SCRATCH'] + '/kept', SIZE)
+    for number in range(3):
+        group = Group(store, RANK, SIZE, timedelta(seconds=60))
+        tensor = torch.full((2,), float(number))
+        group.allreduce([tensor]).wait()
+        assert tensor[0] == number * SIZE
+        group.shutdown()
+    say('done')
+
+
+def die_once():
+    """Under torchrun --max-restarts 1: rank 1 dies in the first attempt; the second runs over the same store."""
+    dist.init_process_group('muster')
+    dist.barrier()
+    if os.environ['TORCHELASTIC_RESTART_COUNT'] == '0' and RANK == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    dist.all_reduce(torch.ones(3))
+    dist.barrier()
+    say(f'attempt {os.environ["TORCHELASTIC_RESTART_COUNT"]} done')
+
+
+globals()[sys.argv[1]]()
