@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 enum { LARGE = 300000 };
 
@@ -232,6 +233,32 @@ static int allocated_memory(struct muster_comm *comm, void *context)
     return 0;
 }
 
+/* The sum of 13 parts has the same bits in every world: that of one rank is kept by the parent. */
+static float *bits_of_one;
+
+static int parts_do_not_depend_on_the_world(struct muster_comm *comm, void *context)
+{
+    (void)context;
+    enum { TOTAL = 13, COUNT = 5000 };
+    struct muster_err err = {0};
+    size_t rank = (size_t)muster_comm_rank(comm), size = (size_t)muster_comm_size(comm);
+    size_t first = TOTAL * rank / size, num = TOTAL * (rank + 1) / size - first;
+    float *parts = malloc((num + 1) * COUNT * sizeof *parts), *out = malloc(COUNT * sizeof *out);
+    for (size_t i = 0; i < num * COUNT; i++) {
+        parts[i] = (float)world_hash(1, first + i / COUNT, i % COUNT) * 1e-15f;
+    }
+    int rc = muster_all_reduce_parts(comm, parts, first, num, TOTAL, out, COUNT, MUSTER_F32,
+                                     MUSTER_AVG, &err);
+    WORLD_CHECK(rc == 0, "%s", err.text);
+    if (size == 1) {
+        memcpy(bits_of_one, out, COUNT * sizeof *out);
+    }
+    WORLD_CHECK(memcmp(bits_of_one, out, COUNT * sizeof *out) == 0, "other bits");
+    free(parts);
+    free(out);
+    return 0;
+}
+
 static void run_all(const char *transport, world_fn fn, enum world_kind kind, int least, int most)
 {
     for (int size = least; size <= most; size++) {
@@ -255,10 +282,12 @@ STORY(many_started_calls, 1)
 STORY(left_to_the_progress_thread, 2)
 STORY(split_in_two, 2)
 STORY(allocated_memory, 1)
+STORY(parts_do_not_depend_on_the_world, 1)
 
 int main(int argc, char **argv)
 {
     void *transport = argc > 1 ? argv[1] : "shm";
+    bits_of_one = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(test_order_and_tags, transport),
         cmocka_unit_test_prestate(test_any_source, transport),
@@ -268,6 +297,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_prestate(test_left_to_the_progress_thread, transport),
         cmocka_unit_test_prestate(test_split_in_two, transport),
         cmocka_unit_test_prestate(test_allocated_memory, transport),
+        cmocka_unit_test_prestate(test_parts_do_not_depend_on_the_world, transport),
     };
     return cmocka_run_group_tests_name(transport, tests, NULL, NULL);
 }
