@@ -8,7 +8,8 @@
  * folder, JOBDIR/containers/POD/CONTAINER/ATTEMPT/ (spec.json, started.json, exit.json, N.log). POD
  * must be unique over the job's life: a pod that is made again has its name again, so use its uid.
  *
- * Layer: services. Thread: the loop's; nothing blocks but the start of a supervisor (a few ms).
+ * Layer: services. Thread: the loop's; nothing blocks but the start of a supervisor (a few ms). The
+ * program ignores SIGPIPE.
  */
 #pragma once
 

@@ -11,6 +11,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -33,6 +34,7 @@ int test_job_main(int argc, char **argv, int (*all_tests)(void))
     if (argc > 1 && strcmp(argv[1], "supervisor") == 0) {
         return supervisor_main(argc - 1, argv + 1);
     }
+    (void)signal(SIGPIPE, SIG_IGN);
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "unprivileged") == 0) {
             give_up_root();
@@ -150,6 +152,22 @@ void test_job_forget(struct test_job *t)
     }
 }
 
+/* What the sanitizers found in a supervisor. (A search for leaks is not possible after its PID
+ * namespace has ended; it is done where there is none.) */
+static void assert_no_complaint(const struct test_job *t)
+{
+    static const char *const complaints[] = {"ERROR: AddressSanitizer",
+                                             "runtime error:", "detected memory leaks"};
+    muster_auto(free) char *path = file_join(t->folder, "supervisor.log");
+    muster_auto(free) char *text = NULL;
+    (void)file_read(path, 1 << 20, &text, NULL, NULL);
+    for (size_t i = 0; text && i < sizeof complaints / sizeof complaints[0]; i++) {
+        if (strstr(text, complaints[i])) {
+            fail_msg("%s", text);
+        }
+    }
+}
+
 void test_job_done(struct test_job *t)
 {
     if (t->job && process_job_end(t->job, 0, NULL) == 0) {
@@ -158,6 +176,7 @@ void test_job_done(struct test_job *t)
     test_job_close(t);
     (void)uv_run(&t->loop, UV_RUN_DEFAULT);
     assert_int_equal(uv_loop_close(&t->loop), 0);
+    assert_no_complaint(t);
     assert_int_equal(file_remove(t->folder, NULL), 0);
     test_job_forget(t);
 }
