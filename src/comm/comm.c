@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "comm/background.h"
 #include "comm/link.h"
 
 enum { WIRE_BYTES = 256 * 1024 };
@@ -202,7 +203,7 @@ void muster_comm_free(struct muster_comm *comm)
     if (comm->watch.beat) {
         failure_close(comm, MUSTER_EABORTED);
         progress_drain(comm);
-        progress_forget(comm);
+        background_forget(comm);
     }
     message_free(comm);
     leave_host(comm);

@@ -8,6 +8,7 @@
  */
 #include "comm/internal.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "comm/link.h"
@@ -109,6 +110,7 @@ static void write_board(struct muster_comm *comm, struct task *task, size_t roun
 {
     const struct schedule_exchange *plan = &task->exchange.plan;
     struct board *board = board_of(comm, task, comm->rank, round);
+    assert(round <= task->exchange.consumed + 1); /* or a slot in use would be overwritten */
     if (how.shared) {
         struct schedule_piece p = schedule_shared(plan, round);
         if (p.bytes > 0) {

@@ -244,8 +244,6 @@ enum muster_peer_state failure_peer_state(const struct muster_comm *comm, int ra
 int progress_run(struct muster_comm *comm, struct task *task, struct muster_err *err);
 /* Waits until no thread is inside a call of this closed communicator. */
 void progress_drain(struct muster_comm *comm);
-/* When it returns, the progress thread has nothing to do with comm any more. */
-void progress_forget(struct muster_comm *comm);
 
 /* comm.c */
 /* An empty communicator of these ranks; hosts[r] is the lowest rank on r's host. */

@@ -11,6 +11,7 @@
  */
 #include "comm/internal.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "schedule/partition.h"
@@ -61,6 +62,7 @@ static int reached(struct muster_comm *comm, struct task *task, _Atomic uint64_t
 static void fill(struct muster_comm *comm, struct task *task, size_t chunk)
 {
     const char *in = task->call.in;
+    assert(chunk < task->ring.taken + RING_SLOTS);
     for (int step = 1; step < comm->size; step++) {
         int owner = (comm->rank + step) % comm->size;
         struct partition p = part_of(comm, task, chunk, owner);
@@ -90,6 +92,7 @@ static int may_fold(struct muster_comm *comm, struct task *task, size_t chunk,
 static void fold(struct muster_comm *comm, struct task *task, size_t chunk)
 {
     struct partition p = part_of(comm, task, chunk, comm->rank);
+    assert(p.count * task->unit <= RING_BYTES);
     size_t offset = p.first * task->unit;
     const void *sources[COMM_MAX_RANKS];
     void *outs[COMM_MAX_RANKS];
