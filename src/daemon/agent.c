@@ -38,7 +38,7 @@ static void forget_others(struct agent *agent, const char *namespace, const char
     struct agent_pod *pod, *next;
     HASH_ITER (hh, agent->pods, pod, next) {
         bool named = strcmp(pod->name, name) == 0 && strcmp(pod->namespace, namespace) == 0;
-        if (named && strcmp(pod->uid, uid) != 0 && !pod->deleting) {
+        if (named && strcmp(pod->uid, uid) != 0) {
             agent_pod_delete(pod, 0);
         }
     }
@@ -82,8 +82,9 @@ static void look_present(struct agent *agent, json_t *object)
         remove_object(agent, object);
     } else if (!pod && !is_over(object)) {
         start(agent, object);
-    } else if (pod && deleting && !pod->deleting) {
-        agent_pod_delete(pod, doc_int(object, "metadata.deletionGracePeriodSeconds", -1));
+    } else if (pod && deleting) {
+        agent_pod_delete(pod, doc_int(object, "metadata.deletionGracePeriodSeconds",
+                                      doc_int(object, "spec.terminationGracePeriodSeconds", 30)));
     }
 }
 

@@ -23,6 +23,7 @@ struct agent_job {
     size_t pod_count;
     bool share_gpus;
     bool no_gpus;
+    bool in_podman;
     bool ready;  /* the records of what ran before were replayed: pods may be scheduled */
     bool ending; /* no pod was left; the supervisor is on its way out */
     bool over;   /* the supervisor is gone */
@@ -40,9 +41,10 @@ struct agent_pod {
     bool adopted; /* the machine knows what ran before */
     bool scheduled;
     bool deleting;
-    bool gone;      /* the machine said POD_GONE */
-    bool held_back; /* an event has said that its GPUs are busy */
-    int depth;      /* of agent_pod_feed */
+    int64_t grace_s; /* of the last deletion that was told; a shorter one may follow */
+    bool gone;       /* the machine said POD_GONE */
+    bool held_back;  /* an event has said that its GPUs are busy */
+    int depth;       /* of agent_pod_feed */
     UT_hash_handle hh;
 };
 
@@ -83,6 +85,7 @@ bool agent_port_taken(void *agent, int port);
 
 int agent_pod_start(struct agent *agent, json_t *object, struct muster_err *err);
 void agent_pod_schedule(struct agent_pod *pod);
+/* May be told again, with less grace. */
 void agent_pod_delete(struct agent_pod *pod, int64_t grace_s);
 void agent_pod_free(struct agent_pod *pod);
 void agent_pod_feed(struct agent_pod *pod, const struct pod_event *event);

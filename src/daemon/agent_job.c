@@ -221,6 +221,8 @@ static int fill(struct agent_job *job, const json_t *owner, struct muster_err *e
     const char *mode = jobs_note(owner, JOB_NOTE_GPU);
     job->share_gpus = mode && strcmp(mode, "share") == 0;
     job->no_gpus = mode && strcmp(mode, "none") == 0;
+    const char *runtime = jobs_note(owner, JOB_NOTE_RUNTIME);
+    job->in_podman = runtime && strcmp(runtime, "podman") == 0;
     if (!job->uid || !job->folder) {
         return muster_fail(err, MUSTER_ENOMEM, "out of memory");
     }

@@ -8,6 +8,7 @@
 #include "daemon/admission.h"
 #include "daemon/jobs.h"
 #include "daemon/launch.h"
+#include "daemon/podman.h"
 #include "job/annotations.h"
 #include "job/job.h"
 
@@ -187,6 +188,15 @@ static void give_back_gpus(struct agent_pod *pod)
     }
 }
 
+static void forget_containers(const struct agent_pod *pod)
+{
+    for (size_t i = 0; i < pod_container_count(pod->machine); i++) {
+        char name[PODMAN_NAME_BYTES];
+        podman_name(pod->uid, pod_container_name(pod->machine, i), name);
+        podman_remove(pod->agent->options.loop, name);
+    }
+}
+
 /* Finished or gone: nothing of it runs any more. What its emptyDirs held goes with it; its logs
  * stay with the job. */
 static void let_go(struct agent_pod *pod)
@@ -195,6 +205,9 @@ static void let_go(struct agent_pod *pod)
     muster_auto(free) char *folder = NULL;
     if (asprintf(&folder, "%s/pods/%s", job->folder, pod->uid) >= 0) {
         (void)file_remove(folder, NULL);
+    }
+    if (job->in_podman) {
+        forget_containers(pod);
     }
     give_back_gpus(pod);
     agent_pod_free(pod);
@@ -277,7 +290,11 @@ void agent_pod_schedule(struct agent_pod *pod)
 
 void agent_pod_delete(struct agent_pod *pod, int64_t grace_s)
 {
+    if (pod->deleting && grace_s >= pod->grace_s) {
+        return; /* told before */
+    }
     pod->deleting = true;
+    pod->grace_s = grace_s;
     const struct pod_event deleted = {
         .kind = POD_DELETE, .now_unix_ms = jobs_now_unix_ms(), .grace_s = grace_s};
     agent_pod_feed(pod, &deleted);

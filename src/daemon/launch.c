@@ -239,9 +239,9 @@ static int podman_spec_parts(const struct launch *l, const json_t *submit, json_
     expand_words(doc_at(l->container, "command"), env, command);
     expand_words(doc_at(l->container, "args"), env, args);
     int r = pull_secrets(l, &auth_file, err);
-    char name[128];
-    snprintf(name, sizeof name, "muster-%s-%s", doc_text(l->pod, "metadata.uid", "pod"),
-             doc_text(l->container, "name", "container"));
+    char name[PODMAN_NAME_BYTES];
+    podman_name(doc_text(l->pod, "metadata.uid", "pod"),
+                doc_text(l->container, "name", "container"), name);
     const struct podman_container c = {.pod = l->pod,
                                        .container = l->container,
                                        .env = env,

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <uthash.h>
 
+enum { ORPHAN_GRACE_S = 1 };
+
 struct lease {
     char *id;
     size_t connections;
@@ -52,8 +54,9 @@ void leases_opened(struct leases *leases, const char *id)
 }
 
 /* A finished job may have left ranks running (cleanPodPolicy None): they go, too. */
-static void delete_live_pods(struct store *store, const json_t *job)
+static void delete_live_pods(struct store *store, const json_t *job, int64_t grace_s)
 {
+    const struct store_delete_options options = {.grace_s = grace_s};
     struct store_page page = {0};
     const struct store_query query = {.resource = "pods",
                                       .namespace = doc_text(job, "metadata.namespace", ""),
@@ -68,7 +71,7 @@ static void delete_live_pods(struct store *store, const json_t *job)
         if (strcmp(phase, "Succeeded") != 0 && strcmp(phase, "Failed") != 0) {
             const struct store_key key = {"pods", query.namespace,
                                           doc_text(pod, "metadata.name", "")};
-            (void)store_delete(store, key, NULL, NULL, NULL); /* gone already is as good */
+            (void)store_delete(store, key, &options, NULL, NULL); /* gone already is as good */
         }
     }
     store_page_done(&page);
@@ -77,7 +80,7 @@ static void delete_live_pods(struct store *store, const json_t *job)
 int leases_stop_job(struct store *store, const json_t *job, const char *why, struct muster_err *err)
 {
     if (jobs_is_finished(job)) {
-        delete_live_pods(store, job);
+        delete_live_pods(store, job, STORE_GRACE_DEFAULT);
         return 0;
     }
     if (jobs_note(job, JOB_NOTE_STOP)) {
@@ -91,6 +94,17 @@ int leases_stop_job(struct store *store, const json_t *job, const char *why, str
     json_object_del(doc_at(changed, "metadata"),
                     "resourceVersion"); /* whatever else changed, it stops */
     return store_update(store, "pytorchjobs", changed, STORE_BUT_STATUS, NULL, err);
+}
+
+/* Nobody waits for its ranks any more: they get a second to end, whatever their grace period says.
+ */
+static void end_job(struct store *store, const json_t *job, const char *why)
+{
+    struct muster_err err = {0};
+    if (leases_stop_job(store, job, why, &err) < 0) {
+        log_event(LOG_ERROR, "lease.stop", "%s: %s", doc_text(job, "metadata.name", "?"), err.text);
+    }
+    delete_live_pods(store, job, ORPHAN_GRACE_S);
 }
 
 /* Ends every job whose lease is `id`, or with NULL every job whose lease nobody holds. */
@@ -108,9 +122,8 @@ static void end_jobs(struct leases *leases, const char *id, const char *why)
     json_array_foreach (page.items, i, job) {
         const char *held = jobs_note(job, JOB_NOTE_LEASE);
         bool ends = held && (id ? strcmp(held, id) == 0 : !leases_is_open(leases, held));
-        if (ends && leases_stop_job(leases->store, job, why, &err) < 0) {
-            log_event(LOG_ERROR, "lease.stop", "%s: %s", doc_text(job, "metadata.name", "?"),
-                      err.text);
+        if (ends) {
+            end_job(leases->store, job, why);
         }
     }
     store_page_done(&page);

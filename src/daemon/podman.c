@@ -5,6 +5,8 @@
 #include "base/doc.h"
 #include "base/words.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void add(json_t *words, json_t *word)
@@ -123,4 +125,37 @@ int podman_words(const struct podman_container *c, json_t **ret, struct muster_e
     add_command(c, words);
     *ret = muster_take(words);
     return 0;
+}
+
+void podman_name(const char *pod_uid, const char *container, char ret_name[PODMAN_NAME_BYTES])
+{
+    (void)snprintf(ret_name, PODMAN_NAME_BYTES, "muster-%s-%s", pod_uid, container);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    free(handle);
+}
+
+static void on_removed(uv_process_t *process, int64_t status, int signal)
+{
+    (void)status; /* nothing to remove is the usual case */
+    (void)signal;
+    uv_close((uv_handle_t *)process, on_closed);
+}
+
+void podman_remove(uv_loop_t *loop, const char *name)
+{
+    char *words[] = {"podman", "rm", "--force", "--ignore", (char *)name, NULL};
+    const uv_process_options_t options = {
+        .file = words[0], .args = words, .exit_cb = on_removed, .flags = UV_PROCESS_DETACHED};
+    uv_process_t *process = calloc(1, sizeof *process);
+    if (!process) {
+        return;
+    }
+    if (uv_spawn(loop, process, &options) < 0) {
+        uv_close((uv_handle_t *)process, on_closed);
+    } else {
+        uv_unref((uv_handle_t *)process);
+    }
 }

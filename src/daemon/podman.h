@@ -12,6 +12,7 @@
 
 #include <jansson.h>
 #include <muster/err.h>
+#include <uv.h>
 
 struct podman_container {
     const json_t *pod;
@@ -30,3 +31,11 @@ struct podman_container {
 
 /* The words to execute; new reference. */
 int podman_words(const struct podman_container *c, json_t **ret, struct muster_err *err);
+
+/* "muster-POD-UID-CONTAINER". */
+enum { PODMAN_NAME_BYTES = 128 };
+void podman_name(const char *pod_uid, const char *container, char ret_name[PODMAN_NAME_BYTES]);
+
+/* Makes podman forget a container whose processes were killed over its head (it would list it as
+ * running for ever). In the background, without a word. */
+void podman_remove(uv_loop_t *loop, const char *name);
