@@ -3,46 +3,23 @@
 
 #include "base/file.h"
 #include "base/home.h"
+#include "process/identity.h"
 
-#include <errno.h>
-#include <signal.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 
-enum { LOOK_MS = 20 };
-
-/* The turns of waiting for the controller's process to be gone. */
-struct parting {
-    struct cli *cli;
-    uv_timer_t timer;
-    pid_t pid;
-    int64_t until_ms;
-    bool gone;
-};
-
-static void look(uv_timer_t *timer)
+/* A pidfd is readable once its process has ended, whoever reaps it. */
+static int wait_gone(struct cli *cli, int pidfd, int64_t limit_ms)
 {
-    struct parting *p = timer->data;
-    (void)waitpid(p->pid, NULL,
-                  WNOHANG); /* the controller may be one that this very verb started */
-    p->gone = kill(p->pid, 0) < 0 && errno == ESRCH;
-    if (p->gone || cli_now_ms() >= p->until_ms) {
-        uv_close((uv_handle_t *)timer, NULL);
-    }
-}
-
-static int wait_gone(struct cli *cli, pid_t pid, int64_t limit_ms)
-{
-    struct parting p = {.cli = cli, .pid = pid, .until_ms = cli_now_ms() + limit_ms};
-    uv_timer_init(&cli->loop, &p.timer);
-    p.timer.data = &p;
-    uv_timer_start(&p.timer, look, 0, LOOK_MS);
-    uv_run(&cli->loop, UV_RUN_DEFAULT);
-    return p.gone ? 0
-                  : muster_fail(&cli->err, MUSTER_ETIMEDOUT,
-                                "the controller (process %d) is still ending its jobs", (int)pid);
+    struct pollfd ended = {.fd = pidfd, .events = POLLIN};
+    int wait_ms = limit_ms > INT_MAX ? INT_MAX : (int)limit_ms;
+    return poll(&ended, 1, wait_ms) > 0
+               ? 0
+               : muster_fail(&cli->err, MUSTER_ETIMEDOUT,
+                             "the controller is still ending its jobs (muster events tells)");
 }
 
 /* Jobs whose controller was killed still run under their supervisors: a new one must end them. */
@@ -58,39 +35,51 @@ static bool jobs_may_run(struct muster_err *err)
     return any;
 }
 
+/* The controller's pidfd in *ret. */
+static int ask_to_leave(struct cli *cli, bool keep, int *ret, struct muster_err *err)
+{
+    muster_auto(doc) json_t *status = NULL;
+    muster_auto(doc) json_t *body = json_pack("{s:s}", "jobs", keep ? "keep" : "end");
+    int r = kube_call(cli->kube, "GET", "/muster/v1/status", NULL, &status, err);
+    if (r < 0) {
+        return r;
+    }
+    char identity[IDENTITY_BYTES_MAX];
+    if (!identity_of((pid_t)doc_int(status, "pid", 0), identity)) {
+        return muster_fail(err, MUSTER_EPROTO, "the controller does not say who it is");
+    }
+    muster_auto(close) int pidfd = -1;
+    r = identity_open(identity, &pidfd, err);
+    r = r < 0 ? r : kube_call(cli->kube, "POST", "/muster/v1/shutdown", body, NULL, err);
+    if (r == 0) {
+        *ret = pidfd;
+        pidfd = -1;
+    }
+    return r;
+}
+
 int cli_down(struct cli *cli)
 {
     bool keep = args_flag(&cli->args, "keep");
     int64_t limit_ms = 0;
+    muster_auto(close) int controller = -1;
     int r = args_duration(&cli->args, "timeout", &limit_ms, &cli->err);
-    if (r == 0) {
-        r = cli_expect_operands(cli, 0, 0);
-    }
+    r = r < 0 ? r : cli_expect_operands(cli, 0, 0);
     if (r < 0) {
         return r;
     }
-    r = cli_connect(cli, !keep && jobs_may_run(&cli->err) ? KUBE_START : KUBE_RUNNING);
-    if (r == MUSTER_EUNAVAIL && !cli->kube) {
+    bool start = !keep && jobs_may_run(&cli->err);
+    r = cli_connect(cli, start ? KUBE_START : KUBE_RUNNING);
+    if (r == MUSTER_EUNAVAIL && !start) {
         printf("No controller runs.\n");
         return 0;
     }
-    muster_auto(doc) json_t *status = NULL;
-    muster_auto(doc) json_t *body = json_pack("{s:s}", "jobs", keep ? "keep" : "end");
-    if (r == 0) {
-        r = kube_call(cli->kube, "GET", "/muster/v1/status", NULL, &status, &cli->err);
-    }
-    if (r == 0) {
-        r = kube_call(cli->kube, "POST", "/muster/v1/shutdown", body, NULL, &cli->err);
-    }
+    r = r < 0 ? r : ask_to_leave(cli, keep, &controller, &cli->err);
     if (r < 0) {
         return r;
     }
-    pid_t pid = (pid_t)doc_int(status, "pid", 0);
-    if (pid <= 0) {
-        return muster_fail(&cli->err, MUSTER_EPROTO, "the controller does not say who it is");
-    }
-    kube_close(muster_take(cli->kube));
-    r = wait_gone(cli, pid, limit_ms);
+    kube_close(muster_take(cli->kube)); /* a client that stays would keep it */
+    r = wait_gone(cli, controller, limit_ms);
     if (r == 0) {
         printf("The controller has ended%s.\n", keep ? "; running jobs go on" : "");
     }

@@ -18,6 +18,7 @@ enum {
     SELECTOR_BYTES = 256,
     TICK_MS = 250,
     DRAIN_MS = 5000,    /* for logs to end after the last pod */
+    LAST_MS = 500,      /* for the other ranks' last words after a failure */
     WORKERS_MS = 30000, /* for workers to end by themselves after a succeeded Master */
 };
 
@@ -214,8 +215,10 @@ static int64_t patience_ms(const struct followed_job *j)
     if (j->follow->signal) {
         return INT64_MAX;
     }
-    bool succeeded = verdict_of(j->object, NULL, j->deleted).end == VERDICT_SUCCEEDED;
-    return succeeded && !pods_ended(j) ? WORKERS_MS : DRAIN_MS;
+    if (verdict_of(j->object, NULL, j->deleted).end == VERDICT_SUCCEEDED) {
+        return pods_ended(j) ? DRAIN_MS : WORKERS_MS;
+    }
+    return podlogs_settled(j->logs) ? LAST_MS : DRAIN_MS;
 }
 
 static bool is_done(const struct followed_job *j)

@@ -319,6 +319,18 @@ bool podlogs_idle(const struct podlogs *logs)
     return true;
 }
 
+bool podlogs_settled(const struct podlogs *logs)
+{
+    const struct container_log *c;
+    LL_FOREACH(logs->list, c)
+    {
+        if ((c->ended || c->gone) && (c->stream || has_more(c))) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool podlogs_read_one(const struct podlogs *logs)
 {
     const struct container_log *c;

@@ -33,6 +33,9 @@ void podlogs_pod(struct podlogs *logs, const json_t *pod, bool gone);
 /* Everything that is there to be read has been read. */
 bool podlogs_idle(const struct podlogs *logs);
 
+/* The same of the containers whose newest run has ended. */
+bool podlogs_settled(const struct podlogs *logs);
+
 /* With ends_with_start: one run of a container was read to its end. */
 bool podlogs_read_one(const struct podlogs *logs);
 
