@@ -3,7 +3,7 @@
  * Layer: services. Thread: the loop's.
  */
 #include "api/internal.h"
-#include "api/kubeconfig.h"
+#include "api/protobuf.h"
 
 #include "base/cleanup.h"
 #include "base/doc.h"
@@ -126,18 +126,29 @@ static const struct rule *find_rule(const struct http_request *request, const st
     return NULL;
 }
 
-/* A patch's type is the patch verb's affair; everything else must be JSON. */
+static bool is_type(const struct http_request *request, const char *type)
+{
+    const char *given = http_header(request, "Content-Type");
+    return given && strncmp(given, type, strlen(type)) == 0;
+}
+
+/* A patch's type is the patch verb's affair. Without one it is JSON, as for the API server. */
 static int check_type(const struct http_request *request, struct muster_err *err)
 {
+    static const char *const known[] = {"application/json", "*/*", PROTOBUF_TYPE};
     const char *type = http_header(request, "Content-Type");
-    if (strcmp(request->method, "PATCH") == 0 || !type ||
-        strncmp(type, "application/json", 16) == 0 || strncmp(type, "*/*", 3) == 0) {
+    if (strcmp(request->method, "PATCH") == 0 || !type) {
         return 0;
+    }
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (is_type(request, known[i])) {
+            return 0;
+        }
     }
     return muster_fail(
         err, MUSTER_EUNSUPPORTED,
-        "the body must be application/json, not %.100s (with kubectl: make the object "
-        "by --dry-run=client -o yaml, then kubectl create -f)",
+        "the body must be application/json, not %.100s: kubectl and muster turn YAML "
+        "into JSON themselves",
         type);
 }
 
@@ -151,6 +162,9 @@ static int read_body(struct api_call *call, struct muster_err *err)
     int r = check_type(request, err);
     if (r < 0) {
         return r;
+    }
+    if (is_type(request, PROTOBUF_TYPE)) {
+        return protobuf_read(request->body, request->body_bytes, &call->body, err);
     }
     r = doc_parse(request->body, request->body_bytes, &call->body, err);
     return r == MUSTER_EDATA ? muster_fail(err, MUSTER_EINVAL, "the body is no JSON: %.300s",

@@ -1,0 +1,74 @@
+/* The bytes that kubectl sends for `kubectl create secret generic s --from-literal=a=hi`, and what
+ * breaks them. */
+#include "api/protobuf.h"
+#include "base/cleanup.h"
+#include "base/doc.h"
+#include "base/test.h"
+
+#define SECRET                                                                                     \
+    "k8s\0"                                                                                        \
+    "\x0a\x0c\x0a\x02v1\x12\x06Secret"                                                             \
+    "\x12\x2b\x0a\x16\x0a\x01s\x1a\x07"                                                            \
+    "default\x5a\x08\x0a\x01l\x12\x03"                                                             \
+    "red\x12\x07\x0a\x01"                                                                          \
+    "a\x12\x02hi\x1a\x06Opaque\x28\x01"
+
+static const char secret[] = SECRET;
+
+static void a_secret_is_read(void **state)
+{
+    (void)state;
+    muster_auto(doc) json_t *object = NULL;
+    struct muster_err err = {0};
+    if (protobuf_read(secret, sizeof secret - 1, &object, &err) < 0) {
+        fail_msg("%s", err.text);
+    }
+    assert_string_equal(doc_text(object, "kind", ""), "Secret");
+    assert_string_equal(doc_text(object, "apiVersion", ""), "v1");
+    assert_string_equal(doc_text(object, "metadata.name", ""), "s");
+    assert_string_equal(doc_text(object, "metadata.namespace", ""), "default");
+    assert_string_equal(doc_text(object, "metadata.labels.l", ""), "red");
+    assert_string_equal(doc_text(object, "data.a", ""), "aGk=");
+    assert_string_equal(doc_text(object, "type", ""), "Opaque");
+    assert_true(doc_bool(object, "immutable", false));
+}
+
+/* Cut anywhere, or with any byte changed, it is read or refused, and never read beyond its end. */
+static void broken_bytes_are_refused(void **state)
+{
+    (void)state;
+    for (size_t length = 0; length < sizeof secret - 1; length++) {
+        char *exact = malloc(length + 1);
+        json_t *object = NULL;
+        memcpy(exact, secret, length);
+        exact = realloc(exact, length ? length : 1);
+        if (protobuf_read(exact, length, &object, NULL) == 0) {
+            json_decref(object);
+        }
+        free(exact);
+    }
+    for (size_t i = 0; i < sizeof secret - 1; i++) {
+        for (int value = 0; value < 256; value += 5) {
+            char copy[sizeof secret];
+            json_t *object = NULL;
+            memcpy(copy, secret, sizeof copy);
+            copy[i] = (char)value;
+            if (protobuf_read(copy, sizeof copy - 1, &object, NULL) == 0) {
+                json_decref(object);
+            }
+        }
+    }
+    json_t *object = NULL;
+    assert_int_equal(protobuf_read("{}", 2, &object, NULL), MUSTER_EINVAL);
+    static const char pod[] = "k8s\0\x0a\x09\x0a\x02v1\x12\x03Pod";
+    assert_int_equal(protobuf_read(pod, sizeof pod - 1, &object, NULL), MUSTER_EUNSUPPORTED);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_secret_is_read),
+        cmocka_unit_test(broken_bytes_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
