@@ -133,9 +133,9 @@ static void one_pid_namespace_per_job(void **state)
 }
 
 static const char *const listen_on_a_fixed_port =
-    "{'argv': ['python3', '-c', 'import socket,time\\nl=socket.create_server((`127.0.0.1`, 23456))"
+    "{'argv': ['python3', '-c', 'import signal,socket\\nl=socket.create_server((`127.0.0.1`, 23456))"
     "\\nsocket.create_connection((`127.0.0.1`, 23456), 5)\\nprint(`connected`, flush=True)\\n"
-    "time.sleep(1000)'], 'cwd': '/'}";
+    "signal.pause()'], 'cwd': '/'}";
 
 static void hard_coded_ports_of_two_jobs_do_not_collide(void **state)
 {
