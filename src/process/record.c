@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 enum { RECORD_BYTES_MAX = 1 << 20, LEVELS = 3 };
 
@@ -52,24 +52,31 @@ static int write_doc(const char *folder, const char *name, const json_t *doc,
     return file_write(path, text, strlen(text), 0600, err);
 }
 
-/* O_EXCL is what makes an attempt run at most once; the content is for people and for adoption. */
+static void sync_folder(const char *folder)
+{
+    muster_auto(close) int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0) {
+        (void)fsync(fd);
+    }
+}
+
+/* link(2) fails where the name exists: that makes an attempt run at most once. And the record is
+ * whole from its first moment, whoever is killed when. */
 static int create_started(const char *folder, const json_t *started, struct muster_err *err)
 {
     muster_auto(free) char *path = file_join(folder, "started.json");
-    muster_auto(free) char *text = path ? doc_print(started) : NULL;
-    if (!text) {
+    muster_auto(free) char *draft = file_join(folder, "started.draft");
+    if (!path || !draft) {
         return muster_fail(err, MUSTER_ENOMEM, "out of memory");
     }
-    muster_auto(close) int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0) {
-        return muster_fail(err, errno == EEXIST ? MUSTER_EEXIST : MUSTER_ECREATE,
-                           "cannot create %s: %s", path, strerror(errno));
+    int r = write_doc(folder, "started.draft", started, err);
+    if (r == 0 && link(draft, path) < 0) {
+        r = muster_fail(err, errno == EEXIST ? MUSTER_EEXIST : MUSTER_ECREATE,
+                        "cannot create %s: %s", path, strerror(errno));
     }
-    size_t length = strlen(text);
-    if (write(fd, text, length) != (ssize_t)length || fsync(fd) < 0) {
-        return muster_fail(err, MUSTER_ECREATE, "cannot write %s: %s", path, strerror(errno));
-    }
-    return 0;
+    (void)unlink(draft);
+    sync_folder(folder);
+    return r;
 }
 
 int record_start(const char *attempt_folder, const json_t *spec, const json_t *started,

@@ -23,11 +23,11 @@ struct recovery {
 };
 
 /* An identity ends with the boot's id. */
-static bool same_boot(const struct recovery *recovery, const char *identity)
+static bool other_boot(const struct recovery *recovery, const char *identity)
 {
     size_t length = strlen(identity);
     size_t tail = strlen(recovery->boot);
-    return tail > 0 && length > tail && strcmp(identity + length - tail, recovery->boot) == 0;
+    return length > tail && strcmp(identity + length - tail, recovery->boot) != 0;
 }
 
 /* Until a look finds none: nothing may be told as over that still runs. */
@@ -57,7 +57,7 @@ static int look_at(void *data, const char *id, const char *folder)
         return 0;
     }
     muster_auto(doc) json_t *started = record_read(folder, "started.json");
-    bool rebooted = !same_boot(recovery, doc_text(started, "supervisor", ""));
+    bool rebooted = other_boot(recovery, doc_text(started, "supervisor", ""));
     const char *why = rebooted ? "the machine was restarted while it ran"
                                : "its supervisor was killed, and it with it";
     if (!rebooted) {
