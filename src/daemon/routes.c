@@ -98,6 +98,26 @@ static void end_all_jobs(struct routes *routes)
     store_page_done(&page);
 }
 
+/* Pods of no job (kubectl run) end as they do when they are deleted. */
+static void end_lone_pods(struct routes *routes)
+{
+    struct store_page page = {0};
+    const struct store_query query = {.resource = "pods"};
+    if (store_list(routes->options.store, &query, &page, NULL) < 0) {
+        return;
+    }
+    size_t i;
+    json_t *pod;
+    json_array_foreach (page.items, i, pod) {
+        struct store_key key = {"pods", doc_text(pod, "metadata.namespace", ""),
+                                doc_text(pod, "metadata.name", "")};
+        if (json_array_size(doc_at(pod, "metadata.ownerReferences")) == 0) {
+            (void)store_delete(routes->options.store, key, NULL, NULL, NULL);
+        }
+    }
+    store_page_done(&page);
+}
+
 static void post_shutdown(struct routes *routes, const char *rest,
                           const struct http_request *request, struct http_reply *reply)
 {
@@ -112,6 +132,7 @@ static void post_shutdown(struct routes *routes, const char *rest,
     } else {
         routes->leaving = ROUTES_LEAVE_WHEN_DONE;
         end_all_jobs(routes);
+        end_lone_pods(routes);
     }
     get_status(routes, rest, request, reply);
 }

@@ -156,6 +156,16 @@ def test_refusals_read_as_on_a_cluster(cluster):
     cluster.kubectl('delete', 'pytorchjob', 'twice')
 
 
+def test_what_kubectl_makes_from_its_command_line(cluster):
+    cluster.kubectl('create', 'namespace', 'team')
+    cluster.kubectl('create', 'configmap', 'made', '-n', 'team', '--from-literal=a=b')
+    cluster.kubectl('create', 'secret', 'generic', 'made', '-n', 'team', '--from-literal=word=hello')
+    secret = json.loads(cluster.kubectl('get', 'secret', 'made', '-n', 'team', '-o', 'json'))
+    assert secret['data'] == {'word': 'aGVsbG8='} and secret['type'] == 'Opaque'
+    cluster.kubectl('delete', 'namespace', 'team')
+    assert cluster.try_kubectl('get', 'secret', 'made', '-n', 'team').returncode != 0
+
+
 def test_a_wrong_token_is_refused(cluster):
     wrong = cluster.muster.folder / 'wrong'
     token = (cluster.home / 'token').read_text().strip()
@@ -210,4 +220,11 @@ def test_down_ends_what_a_killed_controller_was_deleting(muster):
     wait_for(lambda: cluster.try_kubectl('get', 'pod', 'cut-worker-1').returncode == 0, 'the pods')
     cluster.kubectl('delete', 'pytorchjob', 'cut')
     os.kill(cluster.controller_pid(), signal.SIGKILL)
+    muster.run('down')
+
+
+def test_down_ends_a_pod_of_no_job(muster):
+    cluster = Cluster(muster)
+    cluster.kubectl('run', 'alone', '--image=none', '--command', '--', 'sleep', '600')
+    wait_for(lambda: cluster.phase('alone') == 'Running', 'the start of the pod')
     muster.run('down')
