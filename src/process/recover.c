@@ -27,7 +27,8 @@ static bool other_boot(const struct recovery *recovery, const char *identity)
 {
     size_t length = strlen(identity);
     size_t tail = strlen(recovery->boot);
-    return length > tail && strcmp(identity + length - tail, recovery->boot) != 0;
+    bool ends_so = length > tail && strcmp(identity + length - tail, recovery->boot) == 0;
+    return length > 0 && tail > 0 && !ends_so;
 }
 
 /* Until a look finds none: nothing may be told as over that still runs. */
