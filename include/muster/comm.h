@@ -11,9 +11,8 @@
  * otherwise are an error of the caller. Out of place the input is never written. After an error the
  * contents of `out` are undefined (in place: of the input, too; muster_comm_input_untouched tells).
  *
- * Results. Every rank gets the same bits. Elements are summed in rank order within a host and then
- * in order of hosts: a function of (world, topology, type, count) only. bf16 and f16 are summed in
- * f32 and rounded once; integers wrap.
+ * Results. Every rank gets the same bits. Elements are folded in rank order, by whatever algorithm
+ * and over whatever transport. bf16 and f16 are folded in f32 and rounded once; integers wrap.
  *
  * Order. All ranks start the same collectives on a communicator in the same order; a difference in
  * operation, type, count, root or order is MUSTER_EMISMATCH and names both sides.
@@ -26,9 +25,9 @@
  * The progress thread (one per process) runs non-blocking calls, and sleeps when there are none.
  * After fork() a child must not use the parent's communicators: calls return MUSTER_EINVAL.
  *
- * Cost. Per communicator: one shared segment on each host (about 5 MiB for each of its ranks there,
- * touched when used) and its descriptor; one listening and three connected sockets per peer on
- * another host. Calls allocate nothing from the heap on a host.
+ * Cost. Per communicator: one shared segment on each host (about 1 MiB for each of its ranks and
+ * half a MiB for each pair of them, touched when used) and its descriptor; four connected sockets
+ * per peer on another host. Blocking calls on a host allocate nothing from the heap.
  */
 #pragma once
 
@@ -125,7 +124,7 @@ MUSTER_API int muster_comm_split(struct muster_comm *comm, int color, int key,
                                  struct muster_comm **ret, struct muster_err *err);
 
 /* Ends the communicator and its memory. NULL is fine. Not collective: a peer that still waits for
- * this rank gets MUSTER_EPEERDEAD with state MUSTER_PEER_CLOSED. */
+ * this rank gets MUSTER_EABORTED and sees it as MUSTER_PEER_CLOSED. */
 MUSTER_API void muster_comm_free(struct muster_comm *comm);
 
 MUSTER_API int muster_comm_rank(const struct muster_comm *comm);
@@ -326,6 +325,32 @@ MUSTER_API int muster_comm_form(struct muster_endpoint *endpoint,
                                 uint64_t generation, int64_t deadline_ms,
                                 const struct muster_comm_options *options, struct muster_comm **ret,
                                 struct muster_err *err);
+
+/* ---- elastic: state that processes outside may read ---- */
+
+struct muster_region;
+
+/* Lets others read this memory, which stays the caller's and must outlive the region. A thread of
+ * the region answers, also while the user's threads compute. Nothing can be read before
+ * muster_region_set. host: as for muster_endpoint_open. */
+MUSTER_API int muster_region_open(const char *host, const void *memory, size_t size_bytes,
+                                  struct muster_region **ret, struct muster_err *err);
+/* Says what the memory holds from now on. */
+MUSTER_API void muster_region_set(struct muster_region *region, uint64_t generation,
+                                  uint64_t version);
+/* To be called before the memory is written: reads under way become invalid. */
+MUSTER_API void muster_region_hide(struct muster_region *region);
+MUSTER_API void muster_region_member(const struct muster_region *region, struct muster_member *ret);
+/* NULL is fine. */
+MUSTER_API void muster_region_close(struct muster_region *region);
+
+/* Reads size_bytes, in pieces from all owners by turns, each piece checksummed. Succeeds only if
+ * every owner held this generation and version from beginning to end: else MUSTER_ECONFLICT. A dead
+ * owner is MUSTER_EPEERDEAD, and err->rank its index. After an error the contents of `to` are
+ * undefined. */
+MUSTER_API int muster_region_read(const struct muster_member *owners, int num_owners,
+                                  uint64_t generation, uint64_t version, void *to,
+                                  size_t size_bytes, int64_t deadline_ms, struct muster_err *err);
 
 #ifdef __cplusplus
 }
