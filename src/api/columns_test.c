@@ -1,0 +1,146 @@
+/* What `kubectl get` shows: pods in every state, durations, and paths that name a resource. */
+#include "api/columns.h"
+#include "api/resource.h"
+#include "base/cleanup.h"
+#include "base/doc.h"
+#include "base/stamp.h"
+#include "base/test.h"
+
+#include <stdio.h>
+
+static const char now[] = "2026-01-01T00:10:00Z";
+
+static const struct row {
+    const char *pod;
+    const char *cells; /* ready, status, restarts */
+} rows[] = {
+    {"{'spec':{'containers':[{}]},'status':{'phase':'Pending'}}", "0/1 Pending 0"},
+    {"{'spec':{'containers':[{}]},'status':{'phase':'Running','containerStatuses':[{'ready':true,"
+     "'state':{'running':{}}}]}}",
+     "1/1 Running 0"},
+    {"{'spec':{'containers':[{},{}]},'status':{'phase':'Running','containerStatuses':[{'ready':"
+     "true,'state':{'running':{}}},{'state':{'terminated':{'reason':'Completed','exitCode':0}}}]}}",
+     "1/2 Running 0"},
+    {"{'spec':{'containers':[{}]},'status':{'phase':'Failed','containerStatuses':[{'state':{"
+     "'terminated':{'reason':'Error','exitCode':3}}}]}}",
+     "0/1 Error 0"},
+    {"{'spec':{'containers':[{}]},'status':{'phase':'Failed','containerStatuses':[{'state':{"
+     "'terminated':{'exitCode':3}}}]}}",
+     "0/1 ExitCode:3 0"},
+    {"{'spec':{'containers':[{}]},'status':{'phase':'Failed','containerStatuses':[{'state':{"
+     "'terminated':{'signal':9}}}]}}",
+     "0/1 Signal:9 0"},
+    {"{'spec':{'containers':[{}]},'status':{'phase':'Running','containerStatuses':[{'restartCount':"
+     "4,'state':{'waiting':{'reason':'CrashLoopBackOff'}},'lastState':{'terminated':{'finishedAt':"
+     "'2026-01-01T00:09:30Z'}}}]}}",
+     "0/1 CrashLoopBackOff 4 (30s ago)"},
+    {"{'spec':{'containers':[{}],'initContainers':[{},{}]},'status':{'phase':'Pending',"
+     "'initContainerStatuses':[{'state':{'terminated':{'exitCode':0}}},{'state':{'running':{}}}]}}",
+     "0/1 Init:1/2 0"},
+    {"{'spec':{'containers':[{}],'initContainers':[{}]},'status':{'phase':'Pending',"
+     "'initContainerStatuses':[{'state':{'terminated':{'exitCode':1,'reason':'Error'}}}]}}",
+     "0/1 Init:Error 0"},
+    {"{'metadata':{'deletionTimestamp':'x'},'spec':{'containers':[{}]},'status':{'phase':"
+     "'Running','containerStatuses':[{'ready':true,'state':{'running':{}}}]}}",
+     "1/1 Terminating 0"},
+    {"{'spec':{'containers':[{}]},'status':{'phase':'Failed','reason':'Evicted'}}",
+     "0/1 Evicted 0"},
+    {"{}", "0/0 Unknown 0"},
+};
+
+static json_t *read_text(const char *text)
+{
+    char *copy = strdup(text);
+    for (char *c = copy; *c; c++) {
+        *c = *c == '\'' ? '"' : *c;
+    }
+    json_t *doc = json_loads(copy, 0, NULL);
+    free(copy);
+    assert_non_null(doc);
+    return doc;
+}
+
+static void pods_show_what_they_are_at(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        muster_auto(doc) json_t *pod = read_text(rows[i].pod);
+        char cells[256] = "";
+        for (int c = 1; c <= 3; c++) {
+            muster_auto(doc) json_t *cell = column_cell(&columns_pod[c], pod, stamp_read(now));
+            (void)snprintf(cells + strlen(cells), sizeof cells - strlen(cells), "%s%s",
+                           c > 1 ? " " : "", json_string_value(cell));
+        }
+        assert_string_equal(cells, rows[i].cells);
+    }
+}
+
+static void durations_are_as_short_as_kubernetes_writes_them(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t seconds;
+        const char *text;
+    } table[] = {
+        {0, "0s"},         {119, "119s"},          {120, "2m"},       {200, "3m20s"},
+        {601, "10m"},      {3 * 3600 - 1, "179m"}, {3 * 3600, "3h"},  {3 * 3600 + 300, "3h5m"},
+        {9 * 3600, "9h"},  {49 * 3600, "2d1h"},    {9 * 86400, "9d"}, {800 * 86400, "2y70d"},
+        {-5, "<invalid>"},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        struct buf out;
+        buf_init(&out, 64);
+        column_duration(table[i].seconds * 1000, &out);
+        assert_string_equal(buf_str(&out), table[i].text);
+        buf_done(&out);
+    }
+}
+
+static void paths_name_resources(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path;
+        const char *route; /* "plural namespace name subresource"; NULL: none */
+    } table[] = {
+        {"/api/v1/pods", "pods   "},
+        {"/api/v1/namespaces/a/pods", "pods a  "},
+        {"/api/v1/namespaces/a/pods/b/", "pods a b "},
+        {"/api/v1/namespaces/a/pods/b/log", "pods a b log"},
+        {"/api/v1/namespaces", "namespaces   "},
+        {"/api/v1/namespaces/a", "namespaces  a "},
+        {"/api/v1/namespaces/a/status", "namespaces  a status"},
+        {"/api/v1/nodes/n", "nodes  n "},
+        {"/apis/kubeflow.org/v1/namespaces/a/pytorchjobs/b/scale", "pytorchjobs a b scale"},
+        {"/api/v1/namespaces/a/pods/b/scale", NULL},
+        {"/api/v1/namespaces/a/nodes/n", NULL},
+        {"/api/v1/pods/b", NULL},
+        {"/api/v2/pods", NULL},
+        {"/apis/v1/pods", NULL},
+        {"/apis/kubeflow.org/v1/pods", NULL},
+        {"/api/v1/namespaces/a/pods/b/log/c", NULL},
+        {"", NULL},
+        {"/", NULL},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        struct route route;
+        char text[1024];
+        bool found = route_parse(table[i].path, &route);
+        assert_int_equal(found, table[i].route != NULL);
+        if (found) {
+            (void)snprintf(text, sizeof text, "%s %s %s %s", route.resource->plural,
+                           route.namespace, route.name, route.subresource);
+            assert_string_equal(text, table[i].route);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pods_show_what_they_are_at),
+        cmocka_unit_test(durations_are_as_short_as_kubernetes_writes_them),
+        cmocka_unit_test(paths_name_resources),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
