@@ -1,0 +1,104 @@
+"""kill -9 of the real processes: controller, supervisor, runner, ranks. What must go on goes on, nothing runs twice, and
+what is killed takes its descendants with it: plain ones, ones with a session of their own, ones forked twice.
+(src/process/kill_test.c does the same to the supervisor alone, many more times.)
+"""
+import os
+import pathlib
+import random
+import signal
+
+import pytest
+from conftest import job, shell, wait_for
+
+DESCENDANTS = 'sleep 1000 & setsid sleep 1000 & (setsid sh -c "sleep 1000 &" &); '
+
+
+def lines(path):
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def kill(pid):
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def supervisors(muster):
+    """Pids of the supervisors of this test: only the program itself is called so."""
+    found = []
+    for pid, command in muster.processes():
+        if ' supervisor --dir ' in command and str(muster.home) in command:
+            try:
+                name = pathlib.Path(f'/proc/{pid}/comm').read_text().strip()
+            except OSError:
+                continue
+            if name == 'muster-superv':
+                found.append(pid)
+    return found
+
+
+def ranks(muster):
+    return [pid for pid, command in muster.processes() if 'sleep 1000' in command]
+
+
+def test_a_killed_controller_is_replaced_and_nothing_runs_twice(muster):
+    script = 'echo $RANK >>ran; while [ ! -e go ]; do sleep 0.02; done; echo $RANK >>done'
+    muster.run('create', '-f', muster.write('job.yaml', job('kept', shell(script), workers=1)))
+    wait_for(lambda: len(lines(muster.work / 'ran')) == 2, 'both ranks run')
+    before = supervisors(muster)
+    for _ in range(3):
+        kill(muster.status())
+        assert muster.condition('kept') == 'Running'
+    assert supervisors(muster) == before
+    (muster.work / 'go').touch()
+    muster.wait_condition('kept', 'Succeeded')
+    assert sorted(lines(muster.work / 'ran')) == sorted(lines(muster.work / 'done')) == ['0', '1']
+
+
+def test_an_end_that_no_controller_saw_is_found(muster):
+    script = 'echo up >>ran; while [ ! -e go ]; do sleep 0.02; done; exit 3'
+    muster.run('create', '-f', muster.write('job.yaml', job('alone', shell(script))))
+    wait_for(lambda: lines(muster.work / 'ran'), 'it runs')
+    kill(muster.status())
+    (muster.work / 'go').touch()
+    wait_for(lambda: list(muster.home.glob('jobs/*/containers/*/*/0/exit.json')), 'the supervisor records the end')
+    muster.wait_condition('alone', 'Failed')
+    status = muster.get('pod', 'alone-master-0')['status']
+    assert status['containerStatuses'][0]['state']['terminated']['exitCode'] == 3
+
+
+def test_a_killed_supervisor_takes_its_job_with_it_and_says_so(muster):
+    muster.run('create', '-f', muster.write('job.yaml', job('lost', shell('touch up; ' + DESCENDANTS + 'wait'), workers=1)))
+    wait_for(lambda: len(ranks(muster)) >= 8, 'all descendants run')
+    kill(supervisors(muster)[0])
+    muster.wait_condition('lost', 'Failed')
+    wait_for(lambda: not ranks(muster), 'no descendant is left')
+    assert 'supervisor was killed' in muster.run('events', 'lost').stdout
+
+
+def test_a_killed_rank_takes_its_descendants_with_it(muster):
+    # The Worker outlives it, so that nothing but the container's own end can have ended them.
+    muster.run('create', '-f', muster.write('job.yaml', job(
+        'ranks', shell('touch up; echo $$ >pid; exec sleep 2000'), workers=1, worker_command=shell(DESCENDANTS + 'sleep 1000'))))
+    wait_for(lambda: len(ranks(muster)) >= 4, 'all descendants run')
+    shells = [pid for pid, command in muster.processes() if command.startswith('sh -c') and 'setsid' in command]
+    kill(min(shells))
+    wait_for(lambda: not ranks(muster), 'no descendant is left')
+
+
+@pytest.mark.parametrize('seed', range(6))
+def test_random_kills_leave_nothing(muster, seed):
+    chance = random.Random(seed)
+    script = 'echo $RANK >>ran; ' + DESCENDANTS + 'sleep 1000'
+    runner = muster.start('run', '-f', muster.write('job.yaml', job('torture', shell(script), workers=1)))
+    wait_for(lambda: len(lines(muster.work / 'ran')) >= chance.randint(0, 2), 'some ranks run')
+    victims = {'runner': lambda: [runner.pid], 'controller': lambda: [muster.status()],
+               'supervisor': lambda: supervisors(muster), 'ranks': lambda: ranks(muster)}
+    for name in chance.sample(sorted(victims), 3) + ['runner']:
+        for pid in victims[name]()[:2]:
+            if pid:
+                kill(pid)
+    runner.communicate()
+    wait_for(lambda: not ranks(muster) and not supervisors(muster), 'nothing of the job is left')
+    assert len(lines(muster.work / 'ran')) == len(set(lines(muster.work / 'ran'))), 'a rank ran twice'
