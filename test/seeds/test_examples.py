@@ -1,4 +1,7 @@
 """Every job file of examples/ but the main one (`make demo` runs that) runs here as its README says."""
+import re
+import shlex
+
 import pytest
 
 from seed import AZURE_IMAGE, SOURCE
@@ -33,3 +36,21 @@ def test_readmes_name_commands_that_exist():
             if word.startswith('examples/') and word.endswith(('.yaml', '.py', '.sh')):
                 assert (SOURCE / word).exists(), f'{readme}: {word}'
     assert AZURE_IMAGE in (SOURCE / 'examples/azure-stack/README.md').read_text()
+
+
+def muster_lines(path):
+    """The command lines of muster in a document's code blocks and tables: words up to a comment, a pipe or a redirection."""
+    for block in re.findall(r'^```\n(.*?)^```', path.read_text(), re.M | re.S):
+        for line in block.splitlines():
+            for command in re.findall(r'(?:^|; |&& )muster (?!:)([^;&#|>]+)', line):
+                yield shlex.split(command)
+
+
+@pytest.mark.parametrize('path', ['README.md', 'CONTRIBUTING.md', 'docs/examples.md', *(
+    str(readme.relative_to(SOURCE)) for readme in sorted((SOURCE / 'examples').rglob('README.md')))])
+def test_documents_use_verbs_and_options_that_exist(muster, path):
+    for words in muster_lines(SOURCE / path):
+        options = re.findall(r'--[a-z-]+', muster.run(words[0], '--help').stdout)
+        own = words[:words.index('--')] if '--' in words else words
+        unknown = [word for word in own if word.startswith('--') and word.split('=')[0] not in options]
+        assert unknown == [], f'{path}: muster {shlex.join(words)}'
