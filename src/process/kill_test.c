@@ -32,6 +32,7 @@ struct round {
     char folder[64];
     uint64_t random;
     pid_t runner;
+    char *runner_identity; /* noted while it surely lives */
     pid_t controller;
     bool runner_killed;
     bool controller_killed;
@@ -91,7 +92,7 @@ static pid_t start_controller(const struct round *round)
     if (pid == 0) {
         static struct test_job t;
         test_job_init_at(&t, round->folder);
-        t.runner = process_identity(round->runner);
+        t.runner = round->runner_identity;
         test_job_open(&t);
         start_ranks(&t);
         (void)uv_run(&t.loop, UV_RUN_DEFAULT);
@@ -258,12 +259,14 @@ static void play(unsigned number)
     assert_non_null(mkdtemp(round.folder));
     (void)chance(&round, 2);
     round.runner = start_runner();
+    round.runner_identity = process_identity(round.runner);
     round.controller = start_controller(&round);
     for (uint32_t blows = 1 + chance(&round, 4); blows > 0; blows--) {
         let_time_pass((int)chance(&round, DELAY_MS_MAX));
         strike(&round);
     }
     finish(&round);
+    free(round.runner_identity);
     assert_int_equal(file_remove(round.folder, NULL), 0);
 }
 
