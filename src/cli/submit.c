@@ -76,22 +76,29 @@ static int read_image(struct cli *cli, const char *text, json_t *images)
     return 0;
 }
 
+static bool has(const struct cli *cli, const char *option)
+{
+    return cli_option_find(cli->args.command, option, strlen(option), 0) != NULL;
+}
+
+/* There --image IMAGE alone names the pods' image; see generated.h. */
+static bool generated_from_command(const struct cli *cli)
+{
+    return has(cli, "ranks") && args_flag(&cli->args, "ranks");
+}
+
 static int note_images(struct cli *cli, json_t *job)
 {
     muster_auto(doc) json_t *images = json_object();
     size_t at = 0;
     for (const char *text; (text = args_each(&cli->args, "image", &at));) {
-        int r = read_image(cli, text, images);
+        bool plain = generated_from_command(cli) && !strchr(text, '=');
+        int r = plain ? 0 : read_image(cli, text, images);
         if (r < 0) {
             return r;
         }
     }
     return json_object_size(images) ? note_doc(cli, job, JOB_NOTE_IMAGES, images) : 0;
-}
-
-static bool has(const struct cli *cli, const char *option)
-{
-    return cli_option_find(cli->args.command, option, strlen(option), 0) != NULL;
 }
 
 /* The options whose value is the annotation's. */

@@ -21,6 +21,21 @@ def test_command_needs_no_file(muster):
     assert sorted(done.stdout.splitlines()) == ['[rank 0] 0 0 2', '[rank 1] 1 0 2']
 
 
+def test_options_of_a_command_reach_its_job(muster):
+    words = ['run', '-n', '2', '--image', 'repo/train:2', '--env', 'A=b', '--cpu', '2', '--claim', 'kept:/results',
+             '--timeout', '1h', '--dry-run', '-o', 'json', '--', 'true']
+    text = muster.run(*words).stdout
+    claim, end = json.JSONDecoder().raw_decode(text)
+    training = json.loads(text[end:])
+    container = training['spec']['pytorchReplicaSpecs']['Worker']['template']['spec']['containers'][0]
+    assert claim['metadata']['name'] == 'kept'
+    assert container['image'] == 'repo/train:2' and {'name': 'A', 'value': 'b'} in container['env']
+    assert container['volumeMounts'][0]['mountPath'] == '/results'
+    assert training['spec']['runPolicy']['activeDeadlineSeconds'] == 3600
+    done = muster.run('run', '-n', '1', '--image', 'repo/train:2', '--claim', 'kept:/results', '--', 'ls', '-d', '/results')
+    assert done.stdout == '[rank 0] /results\n'
+
+
 def test_dry_run_prints_a_job_that_runs(muster):
     words = ['run', '-n', '2', '--name', 'again', '--dry-run', '-o', 'yaml', '--', 'sh', '-c', 'echo hi']
     printed = muster.run(*words).stdout
