@@ -210,9 +210,8 @@ hand = _Hand()
 
 
 def torch_needs_a_work(frame):
-    """True in torch's own modules (DDP's join for one): they may hand the Work to C++, which takes C++ ones only."""
-    name = frame.f_globals.get('__name__', '')
-    return name.startswith('torch.') and name != _TARGET
+    """True in DistributedDataParallel and its kin: their join hands the Work to C++, which takes C++ ones only."""
+    return frame.f_globals.get('__name__', '').startswith('torch.nn.')
 
 
 def _handing(c10d, original):

@@ -112,10 +112,10 @@ class Watch:
             _hook_ddp(self._wrapped.add)
             _hook_batches(self.after_batch)
 
-    def on_all_reduce(self, tensor):
+    def on_all_reduce(self, address):
         """Remembers whose gradients the program averages by hand."""
         if len(self._reduced) < MAX_REDUCED:
-            self._reduced.add(tensor.data_ptr())
+            self._reduced.add(address)
 
     def after_batch(self, batch):
         self._batch = batch

@@ -22,12 +22,15 @@ def _number(op):
 OPS = {_number(getattr(ReduceOp, theirs)): getattr(_muster, ours) for theirs, ours in (
     ('SUM', 'SUM'), ('AVG', 'AVG'), ('PRODUCT', 'PROD'), ('MIN', 'MIN'), ('MAX', 'MAX'), ('BAND', 'BAND'),
     ('BOR', 'BOR'), ('BXOR', 'BXOR'))}
+# By identity: comparing two ReduceOps, or taking one out of options, costs more than a small all-reduce.
+OPS_BY_IDENTITY = {id(getattr(ReduceOp, name)): OPS[_number(getattr(ReduceOp, name))]
+                   for name in ('SUM', 'AVG', 'PRODUCT', 'MIN', 'MAX', 'BAND', 'BOR', 'BXOR')}
 BIT_OPS = (_muster.BAND, _muster.BOR, _muster.BXOR)
 
 
 def reduce_op(opts):
     """libmuster's operation for torch's options (or a bare ReduceOp, as the short forms of the calls have it)."""
-    number = _number(ReduceOp.SUM if opts is None else getattr(opts, 'reduceOp', opts))
+    number = _number(opts.reduceOp if hasattr(opts, 'reduceOp') else ReduceOp.SUM if opts is None else opts)
     try:
         return OPS[number]
     except KeyError:
@@ -45,19 +48,26 @@ def check(tensor):
         raise RuntimeError(f'muster: {tensor.layout} tensors are supported by all_reduce only')
 
 
+def plain(tensor):
+    """True when the tensor's memory is what libmuster reads and writes: on this machine, in one piece."""
+    return (tensor.is_cpu and tensor.layout is torch.strided and tensor.is_contiguous()
+            and not tensor.is_neg() and not tensor.is_conj())
+
+
 def dense(tensor):
     """The tensor itself, or a contiguous copy of it."""
+    if plain(tensor):
+        return tensor
     check(tensor)
-    if tensor.is_conj() or tensor.is_neg():
-        tensor = tensor.resolve_conj().resolve_neg()
-    return tensor if tensor.is_contiguous() else tensor.contiguous()
+    return tensor.resolve_conj().resolve_neg().contiguous()
 
 
 def landing(tensor):
-    """Where a result can be written: the tensor itself when it is contiguous, else a new one like it."""
+    """Where a result can be written: the tensor itself when it is plain, else a new one like it."""
+    if plain(tensor):
+        return tensor
     check(tensor)
-    plain = tensor.is_contiguous() and not (tensor.is_conj() or tensor.is_neg())
-    return tensor if plain else torch.empty(tensor.shape, dtype=tensor.dtype)
+    return torch.empty(tensor.shape, dtype=tensor.dtype)
 
 
 def moving(tensor):
@@ -68,9 +78,9 @@ def moving(tensor):
 
 def reducing(tensor, op):
     """(type, elements per element) for a call that computes."""
+    kind = TYPES.get(tensor.dtype)
     if op in BIT_OPS and (tensor.is_floating_point() or tensor.is_complex()):
         raise RuntimeError(f'muster: Cannot use ReduceOp.BAND, BOR or BXOR with {tensor.dtype}')
-    kind = TYPES.get(tensor.dtype)
     if kind is not None:
         return kind, 1
     if tensor.is_complex() and op in (_muster.SUM, _muster.AVG):

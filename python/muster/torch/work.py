@@ -17,6 +17,7 @@ from torch.futures import Future
 
 from muster import _muster
 from muster.redirect import hand, torch_needs_a_work
+from muster.torch.tensors import OPS_BY_IDENTITY, reduce_op
 
 SYNC, PYTHON, FUTURE = range(3)
 
@@ -44,6 +45,17 @@ def wanted(opts, depth=2):
         if WORKS_ARE_PYTHON and torch_needs_a_work(frame.f_back):
             return FUTURE
     return PYTHON if WORKS_ARE_PYTHON or hand.reaching else FUTURE
+
+
+def wanted_reduction(opts):
+    """(wanted(opts), libmuster's operation). The frame that says the one knows the other."""
+    frame = sys._getframe(2)
+    if frame.f_globals is _C10D:
+        local = frame.f_locals
+        op = OPS_BY_IDENTITY.get(id(local.get('op')))
+        if op is not None and local.get('async_op') is False:
+            return SYNC, op
+    return wanted(opts, 3), reduce_op(opts)
 
 
 def hand_over(mode, operation):
