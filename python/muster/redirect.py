@@ -211,7 +211,7 @@ hand = _Hand()
 
 def torch_needs_a_work(frame):
     """True in DistributedDataParallel and its kin: their join hands the Work to C++, which takes C++ ones only."""
-    return frame.f_globals.get('__name__', '').startswith('torch.nn.')
+    return frame.f_globals.get('__name__', '').startswith(('torch.nn.', 'torch.distributed.algorithms.'))
 
 
 def _handing(c10d, original):
