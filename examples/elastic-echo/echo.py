@@ -4,12 +4,15 @@
 The number is what the rendezvous found, between minReplicas and maxReplicas: it is not written in the job.
 """
 import os
+import socket
 
 import torch
 import torch.distributed as dist
 
 
 def main():
+    if os.environ['MASTER_ADDR'] == socket.gethostname():  # torchrun's choice, which a bare chroot without /etc/hosts cannot resolve
+        os.environ['MASTER_ADDR'] = '127.0.0.1'
     dist.init_process_group('gloo')
     rank, world = dist.get_rank(), dist.get_world_size()
     names = [torch.zeros(1, dtype=torch.long) for _ in range(world)]
