@@ -154,7 +154,7 @@ static int remove_entry(const char *path, const struct stat *info, int type, str
     (void)info;
     (void)type;
     (void)where;
-    return remove(path);
+    return remove(path) < 0 && errno != ENOENT ? -1 : 0; /* gone by itself meanwhile */
 }
 
 int file_remove(const char *path, struct muster_err *err)

@@ -29,7 +29,7 @@ struct listener {
     void *data;
     struct listener_client *clients[CLIENTS_MAX];
     size_t count;
-    bool closing;
+    bool stopped;
 };
 
 static void address_in(int folder_fd, struct sockaddr_un *ret)
@@ -195,13 +195,21 @@ int listener_open(uv_loop_t *loop, const char *job_folder, const struct listener
     return 0;
 }
 
+void listener_stop(struct listener *listener)
+{
+    if (!listener->stopped) {
+        listener->stopped = true;
+        (void)unlinkat(listener->folder_fd, SOCKET_NAME, 0);
+        uv_poll_stop(&listener->poll);
+    }
+}
+
 void listener_close(struct listener *listener)
 {
-    (void)unlinkat(listener->folder_fd, SOCKET_NAME, 0);
+    listener_stop(listener);
     while (listener->count > 0) {
         drop(listener->clients[0]);
     }
-    uv_poll_stop(&listener->poll);
     close_descriptors(listener);
     uv_close((uv_handle_t *)&listener->poll, on_closed);
 }

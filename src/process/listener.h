@@ -31,7 +31,9 @@ size_t listener_client_count(const struct listener *listener);
 void listener_answer(struct listener_client *client, json_t *message); /* takes it */
 void listener_tell_all(struct listener *listener, const json_t *message);
 
-/* Removes the socket, and closes when everything is out. */
+/* Removes the socket: nobody new comes. */
+void listener_stop(struct listener *listener);
+/* Stops, and closes when everything is out. */
 void listener_close(struct listener *listener);
 
 /* A connected descriptor. MUSTER_EUNAVAIL: nobody listens. */

@@ -78,6 +78,7 @@ static void leave(struct supervision *s)
     s->leaving = true;
     close_watch(&s->init_poll, &s->watches_init);
     isolation_leave(s->options->isolation); /* `ended` means that nothing is left */
+    listener_stop(s->listener);
     if (s->ending) {
         muster_auto(doc) json_t *ended = json_pack("{s:s}", "event", "ended");
         listener_tell_all(s->listener, ended);
