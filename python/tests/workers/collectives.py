@@ -350,6 +350,37 @@ def case_torch2_functional_collectives_and_mesh():
     equal(tensor, TOTAL)
 
 
+def case_torch2_fsdp_trains_as_one_process_does():
+    """Equal batches on all ranks: sharded training must give what plain training gives."""
+    if not TORCH2:
+        return
+    import copy
+
+    from torch.distributed.fsdp import fully_shard
+    torch.manual_seed(0)
+    alone = torch.nn.Sequential(torch.nn.Linear(10, 20), torch.nn.ReLU(), torch.nn.Linear(20, 3))
+    sharded = fully_shard(copy.deepcopy(alone))
+    batch = torch.randn(4, 10)
+    for model in (alone, sharded):
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(3):
+            optimizer.zero_grad()
+            model(batch).pow(2).mean().backward()
+            optimizer.step()
+    for one, part in zip(alone.parameters(), sharded.parameters()):
+        torch.testing.assert_close(part.full_tensor(), one)
+
+
+def case_torch2_backends_by_device():
+    if not TORCH2:
+        return
+    group = dist.new_group(backend='cpu:muster,cuda:gloo')
+    tensor = mine(2)
+    dist.all_reduce(tensor, group=group)
+    equal(tensor, TOTAL)
+    assert 'rank' in group._get_backend(torch.device('cpu')).describe()
+
+
 def case_destroy_and_again():
     for number in range(3):
         dist.destroy_process_group()
