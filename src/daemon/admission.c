@@ -89,6 +89,17 @@ static int check_claims(const struct admission *a, const json_t *job, const json
     return 0;
 }
 
+/* Comes with a job that was exported after it had been ended; it would end the new one before it
+ * began. */
+static int check_stop(const json_t *job, struct muster_err *err)
+{
+    return jobs_note(job, JOB_NOTE_STOP)
+               ? muster_fail(err, MUSTER_EDATA,
+                             "the annotation %s would end the job at once: remove it",
+                             JOB_NOTE_STOP)
+               : 0;
+}
+
 static int check_lease(const struct admission *a, const json_t *job, struct muster_err *err)
 {
     const char *lease = jobs_note(job, JOB_NOTE_LEASE);
@@ -96,8 +107,9 @@ static int check_lease(const struct admission *a, const json_t *job, struct must
         return 0;
     }
     if (!leases_is_open(a->leases, lease)) {
-        return muster_fail(err, MUSTER_EDATA, "lease %s is not held: nobody would end this job",
-                           lease);
+        return muster_fail(err, MUSTER_EDATA,
+                           "nobody holds the lease %s: remove the annotation %s, or use muster run",
+                           lease, JOB_NOTE_LEASE);
     }
     const char *role;
     json_t *replica;
@@ -118,7 +130,8 @@ int admission_check(const struct admission *a, const char *resource, const json_
     }
     const char *runtime = jobs_note(object, JOB_NOTE_RUNTIME);
     bool containers = runtime && strcmp(runtime, "podman") == 0;
-    int r = containers ? 0 : image_check(object, err);
+    int r = check_stop(object, err);
+    r = r < 0 || containers ? r : image_check(object, err);
     r = r < 0 ? r : check_gpus(a, object, err);
     return r < 0 ? r : check_lease(a, object, err);
 }

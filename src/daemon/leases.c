@@ -7,6 +7,9 @@
 #include "daemon/jobs.h"
 #include "job/annotations.h"
 
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <uthash.h>
 
@@ -107,8 +110,31 @@ static void end_job(struct store *store, const json_t *job, const char *why)
     delete_live_pods(store, job, ORPHAN_GRACE_S);
 }
 
-/* Ends every job whose lease is `id`, or with NULL every job whose lease nobody holds. */
-static void end_jobs(struct leases *leases, const char *id, const char *why)
+/* Which leases are over. */
+typedef bool (*over_fn)(const struct leases *leases, const char *lease, const char *id);
+
+static bool is_that(const struct leases *leases, const char *lease, const char *id)
+{
+    (void)leases;
+    return strcmp(lease, id) == 0;
+}
+
+static bool nobody_holds(const struct leases *leases, const char *lease, const char *id)
+{
+    (void)id;
+    return !leases_is_open(leases, lease);
+}
+
+/* "run-PID-…": a number that no process has. One that is used again is waited for like a holder. */
+static bool holder_is_dead(const struct leases *leases, const char *lease, const char *id)
+{
+    (void)leases;
+    (void)id;
+    int pid = 0;
+    return sscanf(lease, "run-%d-", &pid) == 1 && pid > 0 && kill(pid, 0) < 0 && errno == ESRCH;
+}
+
+static void end_jobs(struct leases *leases, over_fn is_over, const char *id, const char *why)
 {
     struct store_page page = {0};
     struct muster_err err = {0};
@@ -121,8 +147,7 @@ static void end_jobs(struct leases *leases, const char *id, const char *why)
     json_t *job;
     json_array_foreach (page.items, i, job) {
         const char *held = jobs_note(job, JOB_NOTE_LEASE);
-        bool ends = held && (id ? strcmp(held, id) == 0 : !leases_is_open(leases, held));
-        if (ends) {
+        if (held && is_over(leases, held, id)) {
             end_job(leases->store, job, why);
         }
     }
@@ -135,7 +160,7 @@ void leases_closed(struct leases *leases, const char *id)
     if (!lease || --lease->connections > 0) {
         return;
     }
-    end_jobs(leases, id, "the muster run that started it went away");
+    end_jobs(leases, is_that, id, "the muster run that started it went away");
     HASH_DEL(leases->open, lease);
     free(lease->id);
     free(lease);
@@ -143,7 +168,7 @@ void leases_closed(struct leases *leases, const char *id)
 
 static void on_reconnect_over(uv_timer_t *timer)
 {
-    end_jobs(timer->data, NULL, "the muster run that started it did not come back");
+    end_jobs(timer->data, nobody_holds, NULL, "the muster run that started it did not come back");
 }
 
 int leases_new(uv_loop_t *loop, struct store *store, struct leases **ret, struct muster_err *err)
@@ -156,6 +181,7 @@ int leases_new(uv_loop_t *loop, struct store *store, struct leases **ret, struct
     leases->reconnect.data = leases;
     uv_timer_init(loop, &leases->reconnect);
     uv_timer_start(&leases->reconnect, on_reconnect_over, LEASES_RECONNECT_MS, 0);
+    end_jobs(leases, holder_is_dead, NULL, "the muster run that started it is gone");
     *ret = leases;
     return 0;
 }

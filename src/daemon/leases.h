@@ -17,8 +17,8 @@ struct leases;
 
 enum { LEASES_RECONNECT_MS = 5000 };
 
-/* Looks at every live job that names a lease and gives its holder LEASES_RECONNECT_MS to come back.
- */
+/* Looks at every live job that names a lease: one whose holder is dead ends at once, the others'
+ * have LEASES_RECONNECT_MS to come back. */
 int leases_new(uv_loop_t *loop, struct store *store, struct leases **ret, struct muster_err *err);
 /* Run the loop once more after this. */
 struct leases *leases_free(struct leases *leases);
