@@ -132,7 +132,9 @@ class Muster:
         return '\ndaemon.log: ' + path.read_text()[-3000:] if path.exists() else ''
 
     def processes(self):
-        """Living processes of this test: their environment names the home, or they stand in the folder."""
+        """Living processes of this test: their environment names the home, or they stand in the folder. In a chroot the path of
+        a container's folder is that of another root, so the folder's identity tells, too."""
+        work = os.stat(self.work)
         mark = f'MUSTER_HOME={self.home}'.encode()
         found = []
         for entry in pathlib.Path('/proc').iterdir():
@@ -141,7 +143,8 @@ class Muster:
             try:
                 zombie = (entry / 'stat').read_text().rsplit(')', 1)[1].split()[0] == 'Z'
                 ours = mark in (entry / 'environ').read_bytes().split(b'\0') or \
-                    os.readlink(entry / 'cwd').startswith(str(self.folder))
+                    os.readlink(entry / 'cwd').startswith(str(self.folder)) or \
+                    os.path.samestat(os.stat(entry / 'cwd'), work)
                 if ours and not zombie:
                     found.append((int(entry.name), (entry / 'cmdline').read_bytes().replace(b'\0', b' ').decode()))
             except OSError:
