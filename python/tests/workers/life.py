@@ -1,6 +1,7 @@
 """One rank of a small life: `life.py WHAT`; the tests in test_life.py say what must come of it."""
 import os
 import signal
+import socket
 import sys
 import threading
 import time
@@ -99,6 +100,8 @@ def same_store_again():
 
 def die_once():
     """Under torchrun --max-restarts 1: rank 1 dies in the first attempt; the second runs over the same store."""
+    if os.environ['MASTER_ADDR'] == socket.gethostname():  # torchrun's choice, which a bare chroot cannot resolve
+        os.environ['MASTER_ADDR'] = '127.0.0.1'
     dist.init_process_group('muster')
     dist.barrier()
     if os.environ['TORCHELASTIC_RESTART_COUNT'] == '0' and RANK == 1:
