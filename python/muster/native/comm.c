@@ -1,7 +1,9 @@
 /* Communicator as a Python object.
  *
  * Layer: Python glue. The GIL guards the object; it is released around everything that may wait.
- * close() while another thread is inside a call aborts, and the last one out frees.
+ * close() while another thread is inside a call aborts, and the last one out frees. Python's
+ * threads may all use one communicator: collectives take turns (self->order), messages do not,
+ * because one thread's receive may wait for what another sends.
  */
 #include "native.h"
 
@@ -96,6 +98,7 @@ static PyObject *wrap(PyTypeObject *type, struct muster_comm *comm)
         return NULL;
     }
     self->comm = comm;
+    pthread_mutex_init(&self->order, NULL);
     return (PyObject *)self;
 }
 
@@ -147,19 +150,56 @@ static void dealloc(PyObject *object)
 {
     PyTypeObject *type = Py_TYPE(object);
     Py_XDECREF(close_comm(object, NULL));
+    pthread_mutex_destroy(&((struct native_comm *)object)->order);
     PyObject_Free(object);
     Py_DECREF((PyObject *)type);
 }
 
-static int run_released(struct native_comm *self, const struct muster_call *call,
-                        struct muster_message *ret_message, struct muster_err *err)
+static bool is_message(const struct muster_call *call)
+{
+    return call->kind == MUSTER_SEND || call->kind == MUSTER_RECV;
+}
+
+static void take_turn(struct native_comm *self)
+{
+    if (pthread_mutex_trylock(&self->order) != 0) {
+        Py_BEGIN_ALLOW_THREADS;
+        pthread_mutex_lock(&self->order);
+        Py_END_ALLOW_THREADS;
+    }
+}
+
+static int run_collective(struct native_comm *self, const struct muster_call *call,
+                          struct muster_err *err)
 {
     int rc;
+    take_turn(self);
     Py_BEGIN_ALLOW_THREADS;
-    rc = call->kind == MUSTER_RECV ? muster_recv(self->comm, call->out, call->count, call->type,
-                                                 call->peer, call->tag, ret_message, err)
-                                   : muster_run(self->comm, call, err);
+    rc = muster_run(self->comm, call, err);
     Py_END_ALLOW_THREADS;
+    pthread_mutex_unlock(&self->order);
+    return rc;
+}
+
+/* Started and waited for: that may be done by several threads at once. */
+static int run_message(struct native_comm *self, const struct muster_call *call,
+                       struct muster_message *ret, struct muster_err *err)
+{
+    struct muster_request *request;
+    int rc = muster_start(self->comm, call, &request, err);
+    if (rc < 0) {
+        return rc;
+    }
+    Py_BEGIN_ALLOW_THREADS;
+    rc = muster_request_wait(request, -1, err);
+    if (rc == MUSTER_EINTERRUPTED) {
+        muster_comm_abort(self->comm); /* the caller may now free the buffer */
+    }
+    Py_END_ALLOW_THREADS;
+    if (rc == 0) {
+        muster_request_message(request, ret);
+    }
+    muster_request_free(request);
     return rc;
 }
 
@@ -176,7 +216,8 @@ static PyObject *run(PyObject *object, PyObject *const *args, Py_ssize_t num_arg
     }
     struct muster_message message = {-1, -1, 0};
     struct muster_err err = {.rank = -1};
-    int rc = run_released(self, &call.call, &message, &err);
+    int rc = is_message(&call.call) ? run_message(self, &call.call, &message, &err)
+                                    : run_collective(self, &call.call, &err);
     native_call_done(&call);
     native_comm_leave(self);
     if (rc < 0 || PyErr_Occurred()) {
@@ -198,7 +239,14 @@ static PyObject *start(PyObject *object, PyObject *const *args, Py_ssize_t num_a
     struct native_call call;
     PyObject *request = NULL;
     if (native_call_parse(args + 1, num_args - 1, muster_comm_size(self->comm), &call) == 0) {
+        bool ordered = !is_message(&call.call);
+        if (ordered) {
+            take_turn(self);
+        }
         request = native_request_start(native_state_of(object), self, &call, args[0]);
+        if (ordered) {
+            pthread_mutex_unlock(&self->order);
+        }
         native_call_done(&call);
     }
     native_comm_leave(self);

@@ -12,6 +12,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include <pthread.h>
 #include <stdbool.h>
 
 #include <muster/comm.h>
@@ -44,6 +45,7 @@ struct native_comm {
     PyObject head;
     struct muster_comm *comm; /* NULL once closed */
     int inside;               /* threads inside a call; the GIL guards it */
+    pthread_mutex_t order;    /* of collectives: one thread at a time runs or starts one */
     bool closing;             /* the last one out frees */
 };
 extern PyType_Spec native_comm_spec;
