@@ -37,7 +37,7 @@ struct outgoing {
 
 struct channel {
     int fd;
-    bool broken;
+    _Atomic bool broken; /* written by whoever reads, looked at by the progress thread */
     struct outgoing pending[LINK_PENDING];
     unsigned first; /* pending: first … first + num - 1, modulo LINK_PENDING */
     unsigned num;
