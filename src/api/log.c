@@ -73,28 +73,11 @@ static int choose_container(const struct api_call *call, const json_t *pod, cons
     return 0;
 }
 
-static int read_number(const struct api_call *call, const char *name, int64_t *ret,
-                       struct muster_err *err)
-{
-    const char *text = http_query(call->request, name);
-    char *end;
-    if (!text || !*text) {
-        return 0;
-    }
-    errno = 0;
-    int64_t value = strtoll(text, &end, 10);
-    if (errno || *end || value < 0) {
-        return muster_fail(err, MUSTER_EINVAL, "%s must be a number from 0: %.40s", name, text);
-    }
-    *ret = value;
-    return 0;
-}
-
 static int read_since(const struct api_call *call, int64_t *ret, struct muster_err *err)
 {
     const char *time = http_query(call->request, "sinceTime");
     int64_t seconds = -1;
-    int r = read_number(call, "sinceSeconds", &seconds, err);
+    int r = call_query_number(call, "sinceSeconds", &seconds, err);
     if (r < 0) {
         return r;
     }
@@ -124,9 +107,9 @@ static int read_query(const struct api_call *call, const json_t *pod, struct api
         .limit_bytes = -1,
     };
     int r = choose_container(call, pod, &ret->container, err);
-    if (r < 0 || (r = read_number(call, "tailLines", &ret->tail_lines, err)) < 0 ||
-        (r = read_number(call, "limitBytes", &ret->limit_bytes, err)) < 0 ||
-        (r = read_number(call, "attempt", &ret->attempt, err)) < 0) {
+    if (r < 0 || (r = call_query_number(call, "tailLines", &ret->tail_lines, err)) < 0 ||
+        (r = call_query_number(call, "limitBytes", &ret->limit_bytes, err)) < 0 ||
+        (r = call_query_number(call, "attempt", &ret->attempt, err)) < 0) {
         return r;
     }
     return read_since(call, &ret->since_unix_ms, err);

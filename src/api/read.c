@@ -88,6 +88,23 @@ void call_selectors_done(struct call_selectors *selectors)
     selector_done(&selectors->fields);
 }
 
+int call_query_number(const struct api_call *call, const char *name, int64_t *ret,
+                      struct muster_err *err)
+{
+    const char *text = http_query(call->request, name);
+    char *end;
+    if (!text || !*text) {
+        return 0;
+    }
+    errno = 0;
+    int64_t value = strtoll(text, &end, 10);
+    if (errno || *end || value < 0) {
+        return muster_fail(err, MUSTER_EINVAL, "%s must be a number from 0: %.40s", name, text);
+    }
+    *ret = value;
+    return 0;
+}
+
 /* ---- list ---- */
 
 static int read_limit(const struct api_call *call, int64_t *ret, struct muster_err *err)

@@ -172,23 +172,6 @@ static void close_watcher(struct live *live)
 
 /* ---- opening ---- */
 
-static int read_number(const struct api_call *call, const char *name, int64_t *ret,
-                       struct muster_err *err)
-{
-    const char *text = http_query(call->request, name);
-    char *end;
-    if (!text || !*text) {
-        return 0;
-    }
-    errno = 0;
-    int64_t value = strtoll(text, &end, 10);
-    if (errno || *end || value < 0) {
-        return muster_fail(err, MUSTER_EINVAL, "%s must be a number from 0: %.40s", name, text);
-    }
-    *ret = value;
-    return 1;
-}
-
 /* What is there now, as ADDED events; *ret is the version to go on from. */
 static int write_present(struct watcher *w, const char *namespace, int64_t *ret,
                          struct muster_err *err)
@@ -239,8 +222,8 @@ static int prepare(struct api_call *call, struct watcher *w, int64_t *ret_versio
     w->whole_objects = include && strcmp(include, "Object") == 0;
     w->bookmarks = !w->table && http_query_bool(call->request, "allowWatchBookmarks");
     int r = call_selectors(call, &w->selectors, err);
-    if (r < 0 || (r = read_number(call, "timeoutSeconds", &timeout_s, err)) < 0 ||
-        (r = read_number(call, "resourceVersion", ret_version, err)) < 0) {
+    if (r < 0 || (r = call_query_number(call, "timeoutSeconds", &timeout_s, err)) < 0 ||
+        (r = call_query_number(call, "resourceVersion", ret_version, err)) < 0) {
         return r;
     }
     if (make_timer(w, timeout_s) < 0) {

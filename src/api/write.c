@@ -7,6 +7,7 @@
 #include "base/build.h"
 #include "base/cleanup.h"
 #include "base/doc.h"
+#include "job/job.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -137,20 +138,6 @@ static int ensure_namespace(struct api_call *call, struct muster_err *err)
     return r == MUSTER_EEXIST ? 0 : r;
 }
 
-static bool is_finished(const json_t *job)
-{
-    size_t i;
-    json_t *condition;
-    json_array_foreach (doc_at(job, "status.conditions"), i, condition) {
-        const char *type = doc_text(condition, "type", "");
-        if ((strcmp(type, "Succeeded") == 0 || strcmp(type, "Failed") == 0) &&
-            strcmp(doc_text(condition, "status", ""), "True") == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* ?musterReplaceFinished=true: a finished job of the same name makes room, a live one does not. */
 static int make_room(struct api_call *call, struct muster_err *err)
 {
@@ -159,7 +146,7 @@ static int make_room(struct api_call *call, struct muster_err *err)
     }
     muster_auto(doc) json_t *old = NULL;
     int r = store_get(call->api->store, call_key(call), &old, err);
-    if (r < 0 || !is_finished(old)) {
+    if (r < 0 || !job_is_finished(old)) {
         return r == MUSTER_ENOENT ? 0 : r;
     }
     return store_delete(call->api->store, call_key(call), NULL, NULL, err);

@@ -8,24 +8,8 @@
 #include "base/buf.h"
 #include "base/doc.h"
 #include "base/test.h"
+#include "base/test_doc.h"
 #include "control/control.h"
-
-/* JSON with ' for ", so that tables stay readable; asserts that it parses. New reference. */
-static inline json_t *parse(const char *text)
-{
-    char *copy = strdup(text);
-    assert_non_null(copy);
-    for (char *c = copy; *c; c++) {
-        *c = *c == '\'' ? '"' : *c;
-    }
-    json_t *doc = NULL;
-    struct muster_err err = {0};
-    if (doc_parse(copy, strlen(copy), &doc, &err) != 0) {
-        fail_msg("%s in %s", err.text, text);
-    }
-    free(copy);
-    return doc;
-}
 
 /* A job named "mnist" with uid "job-1": `workers` < 0 for no Worker; `policy` is the run policy. */
 static inline json_t *make_job(bool master, int workers, const char *restart, const char *policy)

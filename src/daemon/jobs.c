@@ -4,25 +4,14 @@
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "control/control.h"
+#include "job/job.h"
 
 #include <string.h>
 #include <time.h>
 
 bool jobs_is_finished(const json_t *job)
 {
-    if (!control_manages(job)) {
-        return true;
-    }
-    size_t i;
-    json_t *condition;
-    json_array_foreach (doc_at(job, "status.conditions"), i, condition) {
-        const char *type = doc_text(condition, "type", "");
-        bool final = strcmp(type, "Succeeded") == 0 || strcmp(type, "Failed") == 0;
-        if (final && strcmp(doc_text(condition, "status", ""), "True") == 0) {
-            return true;
-        }
-    }
-    return false;
+    return !control_manages(job) || job_is_finished(job);
 }
 
 int64_t jobs_now_unix_ms(void)

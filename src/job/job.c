@@ -259,3 +259,17 @@ const char *job_restart_policy_name(enum job_restart_policy policy)
     assert(policy <= JOB_EXIT_CODE);
     return restart_names[policy];
 }
+
+bool job_is_finished(const json_t *object)
+{
+    size_t i;
+    json_t *condition;
+    json_array_foreach (doc_at(object, "status.conditions"), i, condition) {
+        const char *type = doc_text(condition, "type", "");
+        bool final = strcmp(type, "Succeeded") == 0 || strcmp(type, "Failed") == 0;
+        if (final && strcmp(doc_text(condition, "status", ""), "True") == 0) {
+            return true;
+        }
+    }
+    return false;
+}

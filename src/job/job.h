@@ -69,6 +69,9 @@ struct job {
 int job_read(json_t *object, struct job *ret, struct muster_err *err);
 void job_done(struct job *job);
 
+/* Succeeded or Failed is True in the stored object. */
+bool job_is_finished(const json_t *object);
+
 int32_t job_total_replicas(const struct job *job);
 
 /* "Master", "master"; "OnFailure" …: the words of the API. */

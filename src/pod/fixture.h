@@ -6,26 +6,11 @@
 
 #include "base/doc.h"
 #include "base/test.h"
+#include "base/test_doc.h"
 #include "pod/pod.h"
 
 /* 2026-01-01T00:00:00Z: times in the tests are seconds after it. */
 #define EPOCH 1767225600000
-
-static inline json_t *parse(const char *text)
-{
-    char *copy = strdup(text);
-    assert_non_null(copy);
-    for (char *c = copy; *c; c++) {
-        *c = *c == '\'' ? '"' : *c;
-    }
-    json_t *doc = NULL;
-    struct muster_err err = {0};
-    if (doc_parse(copy, strlen(copy), &doc, &err) != 0) {
-        fail_msg("%s in %s", err.text, text);
-    }
-    free(copy);
-    return doc;
-}
 
 struct scene {
     struct pod *pod;
