@@ -151,6 +151,7 @@ def check_same_weights(model, world):
         theirs = [torch.empty_like(mine) for _ in range(world)]
         dist.all_gather(theirs, mine)
         if any(not torch.equal(mine, other) for other in theirs):
+            dist.destroy_process_group()  # a rank that leaves with Gloo's threads alive may be aborted by them on its way out
             sys.exit('mnist.py: the ranks hold different weights: the gradients were not averaged')
     return digest.hex()
 
