@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/log.h"
+#include "base/stamp.h"
 #include "daemon/events.h"
 #include "daemon/jobs.h"
 
@@ -39,7 +40,7 @@ static void forget_others(struct agent *agent, const char *namespace, const char
     HASH_ITER (hh, agent->pods, pod, next) {
         bool named = strcmp(pod->name, name) == 0 && strcmp(pod->namespace, namespace) == 0;
         if (named && strcmp(pod->uid, uid) != 0) {
-            agent_pod_delete(pod, 0);
+            agent_pod_delete(pod, 0, STAMP_NONE);
         }
     }
 }
@@ -73,18 +74,36 @@ static void start(struct agent *agent, json_t *object)
     }
 }
 
-static void look_present(struct agent *agent, json_t *object)
+static struct agent_pod *find(const struct agent *agent, const json_t *object)
 {
     struct agent_pod *pod = NULL;
     HASH_FIND_STR(agent->pods, doc_text(object, "metadata.uid", ""), pod);
+    return pod;
+}
+
+/* Its status was written before anything of it was started (pod/pod.h). */
+static bool may_have_run(const json_t *pod)
+{
+    return doc_at(pod, "status.startTime") != NULL;
+}
+
+/* A pod that was being deleted when the controller before us died still has its processes, and what
+ * is left of its grace period. */
+static void look_present(struct agent *agent, json_t *object)
+{
     bool deleting = doc_at(object, "metadata.deletionTimestamp") != NULL;
-    if (!pod && deleting) {
+    if (!find(agent, object) && deleting && (is_over(object) || !may_have_run(object))) {
         remove_object(agent, object);
-    } else if (!pod && !is_over(object)) {
+        return;
+    }
+    if (!find(agent, object) && !is_over(object)) {
         start(agent, object);
-    } else if (pod && deleting) {
-        agent_pod_delete(pod, doc_int(object, "metadata.deletionGracePeriodSeconds",
-                                      doc_int(object, "spec.terminationGracePeriodSeconds", 30)));
+    }
+    struct agent_pod *pod = find(agent, object);
+    if (pod && deleting) {
+        int64_t own_s = doc_int(object, "spec.terminationGracePeriodSeconds", 30);
+        agent_pod_delete(pod, doc_int(object, "metadata.deletionGracePeriodSeconds", own_s),
+                         stamp_read(doc_text(object, "metadata.deletionTimestamp", NULL)));
     }
 }
 
@@ -149,18 +168,15 @@ void agent_event(struct agent *agent, const json_t *about, bool warning, const c
 
 json_t *agent_owner(struct agent *agent, const json_t *pod)
 {
-    size_t i;
-    json_t *owner, *job = NULL;
-    json_array_foreach (doc_at(pod, "metadata.ownerReferences"), i, owner) {
-        if (doc_bool(owner, "controller", false) &&
-            strcmp(doc_text(owner, "kind", ""), "PyTorchJob") == 0) {
-            const struct store_key key = {"pytorchjobs", doc_text(pod, "metadata.namespace", ""),
-                                          doc_text(owner, "name", "")};
-            (void)store_get(agent->options.store, key, &job, NULL);
-            return job;
-        }
+    const json_t *reference = jobs_owner(pod);
+    const struct store_key key = {"pytorchjobs", doc_text(pod, "metadata.namespace", ""),
+                                  doc_text(reference, "name", "")};
+    muster_auto(doc) json_t *job = NULL;
+    if (!reference || store_get(agent->options.store, key, &job, NULL) < 0) {
+        return NULL;
     }
-    return NULL;
+    const char *uid = doc_text(job, "metadata.uid", "");
+    return strcmp(uid, doc_text(reference, "uid", "")) == 0 ? muster_take(job) : NULL;
 }
 
 int agent_look_at_all(struct agent *agent, struct muster_err *err)

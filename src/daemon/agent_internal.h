@@ -65,7 +65,8 @@ int agent_look_at_all(struct agent *agent, struct muster_err *err);
 void agent_retry_waiting(struct agent *agent);
 void agent_event(struct agent *agent, const json_t *about, bool warning, const char *reason,
                  const char *message);
-/* The PyTorchJob that controls the pod; new reference, NULL without one. */
+/* The PyTorchJob that controls the pod; new reference, NULL without one or when it is gone (another
+ * may have its name by now). */
 json_t *agent_owner(struct agent *agent, const json_t *pod);
 
 /* ---- agent_job.c ---- */
@@ -85,8 +86,9 @@ bool agent_port_taken(void *agent, int port);
 
 int agent_pod_start(struct agent *agent, json_t *object, struct muster_err *err);
 void agent_pod_schedule(struct agent_pod *pod);
-/* May be told again, with less grace. */
-void agent_pod_delete(struct agent_pod *pod, int64_t grace_s);
+/* May be told again, with less grace. deadline_unix_ms, to the second, is when the grace ends that
+ * the deletion began with; STAMP_NONE: it begins now. */
+void agent_pod_delete(struct agent_pod *pod, int64_t grace_s, int64_t deadline_unix_ms);
 void agent_pod_free(struct agent_pod *pod);
 void agent_pod_feed(struct agent_pod *pod, const struct pod_event *event);
 /* Whether the pod is still tracked: being fed an event may be the end of it. */

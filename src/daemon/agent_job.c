@@ -260,23 +260,16 @@ static int make(struct agent *agent, const char *uid, const json_t *owner, struc
     return 0;
 }
 
-/* Pods without a job are a job of their own. */
-static const char *job_uid(const json_t *owner, const json_t *pod)
-{
-    return doc_text(owner ? owner : pod, "metadata.uid", "");
-}
-
 bool agent_job_is_ending(struct agent *agent, const json_t *pod)
 {
-    muster_auto(doc) json_t *owner = agent_owner(agent, pod);
-    const struct agent_job *job = find(agent, job_uid(owner, pod));
+    const struct agent_job *job = find(agent, jobs_folder_uid(pod));
     return job && job->ending && !job->over;
 }
 
 int agent_job_enter(struct agent *agent, struct agent_pod *pod, struct muster_err *err)
 {
     muster_auto(doc) json_t *owner = agent_owner(agent, pod->object);
-    const char *uid = job_uid(owner, pod->object);
+    const char *uid = jobs_folder_uid(pod->object);
     struct agent_job *job = find(agent, uid);
     if (job && job->over) { /* its supervisor ended; a new pod gets a new one */
         agent_job_free(job);

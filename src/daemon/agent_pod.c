@@ -5,6 +5,7 @@
 #include "base/doc.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/stamp.h"
 #include "daemon/admission.h"
 #include "daemon/jobs.h"
 #include "daemon/launch.h"
@@ -267,6 +268,9 @@ bool agent_pod_alive(const struct agent *agent, const struct agent_pod *pod)
 
 void agent_pod_schedule(struct agent_pod *pod)
 {
+    if (pod->deleting) {
+        return;
+    }
     struct gpus *gpus = pod->agent->options.gpus;
     int64_t wanted = pod->job->no_gpus ? 0 : admission_gpus_wanted(doc_at(pod->object, "spec"));
     struct muster_err err = {0};
@@ -288,15 +292,28 @@ void agent_pod_schedule(struct agent_pod *pod)
     agent_pod_feed(pod, &scheduled);
 }
 
-void agent_pod_delete(struct agent_pod *pod, int64_t grace_s)
+/* When the deletion was asked for. The deadline's fraction of a second was cut off: a second more
+ * makes nobody's grace shorter. */
+static int64_t asked_at(int64_t now_unix_ms, int64_t grace_s, int64_t deadline_unix_ms)
 {
+    int64_t at =
+        deadline_unix_ms == STAMP_NONE ? now_unix_ms : deadline_unix_ms + 1000 - grace_s * 1000;
+    return at < now_unix_ms ? at : now_unix_ms;
+}
+
+void agent_pod_delete(struct agent_pod *pod, int64_t grace_s, int64_t deadline_unix_ms)
+{
+    assert(grace_s >= 0);
     if (pod->deleting && grace_s >= pod->grace_s) {
         return; /* told before */
     }
     pod->deleting = true;
     pod->grace_s = grace_s;
-    const struct pod_event deleted = {
-        .kind = POD_DELETE, .now_unix_ms = jobs_now_unix_ms(), .grace_s = grace_s};
+    int64_t now = jobs_now_unix_ms();
+    const struct pod_event deleted = {.kind = POD_DELETE,
+                                      .now_unix_ms = now,
+                                      .at_unix_ms = asked_at(now, grace_s, deadline_unix_ms),
+                                      .grace_s = grace_s};
     agent_pod_feed(pod, &deleted);
 }
 

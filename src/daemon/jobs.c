@@ -21,6 +21,25 @@ int64_t jobs_now_unix_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+const json_t *jobs_owner(const json_t *object)
+{
+    size_t i;
+    json_t *owner;
+    json_array_foreach (doc_at(object, "metadata.ownerReferences"), i, owner) {
+        if (doc_bool(owner, "controller", false) &&
+            strcmp(doc_text(owner, "kind", ""), "PyTorchJob") == 0) {
+            return owner;
+        }
+    }
+    return NULL;
+}
+
+const char *jobs_folder_uid(const json_t *pod)
+{
+    const char *own = doc_text(pod, "metadata.uid", "");
+    return doc_text(jobs_owner(pod), "uid", own);
+}
+
 const char *jobs_note(const json_t *job, const char *annotation)
 {
     return json_string_value(json_object_get(doc_at(job, "metadata.annotations"), annotation));

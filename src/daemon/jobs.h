@@ -14,6 +14,12 @@ bool jobs_is_finished(const json_t *job);
 /* Wall clock, as the API's times count. */
 int64_t jobs_now_unix_ms(void);
 
+/* The reference to the PyTorchJob that controls the object; borrowed, NULL without one. */
+const json_t *jobs_owner(const json_t *object);
+
+/* Whose folder under jobs/ a pod runs in: its job's, or, without one, its own. Borrowed. */
+const char *jobs_folder_uid(const json_t *pod);
+
 /* The annotation's text, or NULL. Borrowed. */
 const char *jobs_note(const json_t *job, const char *annotation);
 

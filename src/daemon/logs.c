@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/file.h"
+#include "daemon/jobs.h"
 #include "process/log.h"
 
 #include <stdlib.h>
@@ -23,17 +24,9 @@ struct stream {
 /* jobs/UID/containers/POD-UID/CONTAINER; the caller frees. */
 static char *container_folder(const struct home *home, const json_t *pod, const char *container)
 {
-    const char *uid = doc_text(pod, "metadata.uid", "");
-    const char *job = uid;
-    size_t i;
-    json_t *owner;
-    json_array_foreach (doc_at(pod, "metadata.ownerReferences"), i, owner) {
-        if (doc_bool(owner, "controller", false)) {
-            job = doc_text(owner, "uid", uid);
-        }
-    }
     char *path = NULL;
-    return asprintf(&path, "%s/jobs/%s/containers/%s/%s", home->path, job, uid, container) < 0
+    return asprintf(&path, "%s/jobs/%s/containers/%s/%s", home->path, jobs_folder_uid(pod),
+                    doc_text(pod, "metadata.uid", ""), container) < 0
                ? NULL
                : path;
 }

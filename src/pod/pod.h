@@ -45,7 +45,7 @@ struct pod_event {
     int attempt;
     int code;
     bool oom;
-    int64_t at_unix_ms; /* STARTED, EXITED: when it happened; 0: now */
+    int64_t at_unix_ms; /* STARTED, EXITED, DELETE: when it happened; 0: now */
     int64_t grace_s;    /* DELETE; negative: the pod's terminationGracePeriodSeconds */
     const char *reason; /* START_FAILED, LOST: borrowed for the call */
     const char *message;

@@ -179,6 +179,25 @@ static void a_second_deletion_may_only_shorten_the_grace(void **state)
     close_scene(&s);
 }
 
+/* As a later agent tells it: 4 of the 10 seconds were over when the former one died. */
+static void a_deletion_of_earlier_has_less_grace_left(void **state)
+{
+    (void)state;
+    struct scene s;
+    struct pod_event of_earlier = DELETE(10);
+    open_scene(&s, "{" ONE "}");
+    feed(&s, 0, SCHEDULED);
+    feed(&s, 0, STARTED(0, 0));
+    of_earlier.at_unix_ms = EPOCH + 1000;
+    feed(&s, 5, of_earlier);
+    feed(&s, 11, TICK);
+    assert_string_equal(buf_str(&s.trace), "0: status, start 0 attempt 0\n"
+                                           "0: status\n"
+                                           "5: status, wake 11, signal 0 attempt 0 SIGTERM\n"
+                                           "11: signal 0 attempt 0 SIGKILL\n");
+    close_scene(&s);
+}
+
 /* The agent may be told of the deletion between START and the supervisor's answer. */
 static void a_start_in_flight_is_ended_when_it_arrives(void **state)
 {
@@ -416,6 +435,7 @@ int main(void)
         cmocka_unit_test(a_failed_init_container_fails_a_never_pod),
         cmocka_unit_test(deletion_asks_first_then_kills),
         cmocka_unit_test(a_second_deletion_may_only_shorten_the_grace),
+        cmocka_unit_test(a_deletion_of_earlier_has_less_grace_left),
         cmocka_unit_test(a_start_in_flight_is_ended_when_it_arrives),
         cmocka_unit_test(a_pod_without_a_place_just_goes),
         cmocka_unit_test(the_deadline_of_a_pod_ends_it_once_all_processes_have),

@@ -2,6 +2,8 @@
 what is killed takes its descendants with it: plain ones, ones with a session of their own, ones forked twice.
 (src/process/kill_test.c does the same to the supervisor alone, many more times.)
 """
+import datetime
+import json
 import os
 import pathlib
 import random
@@ -55,6 +57,27 @@ def test_a_killed_controller_is_replaced_and_nothing_runs_twice(muster):
     muster.wait_condition('kept', 'Succeeded')
     wait_for(lambda: sorted(lines(muster.work / 'done')) == ['0', '1'], 'the worker ends as well, a little after the Master')
     assert sorted(lines(muster.work / 'ran')) == ['0', '1']
+
+
+def test_a_killed_controller_does_not_begin_the_grace_anew(muster):
+    # A second grace would begin with a second SIGTERM.
+    script = 'trap "echo asked >>asked" TERM; touch up; while :; do sleep 0.02; done'
+    deaf = job('deaf', shell(script))
+    deaf['spec']['pytorchReplicaSpecs']['Master']['template']['spec']['terminationGracePeriodSeconds'] = 2
+    muster.run('create', '-f', muster.write('job.yaml', deaf))
+    wait_for(lambda: (muster.work / 'up').exists(), 'it runs')
+    muster.run('delete', '--no-wait', 'job', 'deaf')
+    wait_for(lambda: lines(muster.work / 'asked'), 'it is asked to end')
+    first = muster.status()
+    uid = muster.get('pod', 'deaf-master-0')['metadata']['uid']
+    deadline = datetime.datetime.fromisoformat(muster.get('pod', 'deaf-master-0')['metadata']['deletionTimestamp'])
+    kill(first)
+    wait_for(lambda: datetime.datetime.now(datetime.UTC) > deadline + datetime.timedelta(seconds=1), 'its grace is over')
+    assert supervisors(muster), 'nobody has ended it yet'
+    wait_for(lambda: not muster.get('pods') and not supervisors(muster), 'a new controller ends it')
+    assert lines(muster.work / 'asked') == ['asked']
+    end = json.loads(next(muster.home.glob(f'jobs/*/containers/{uid}/*/0/exit.json')).read_text())
+    assert end['signal'] == signal.SIGKILL
 
 
 def test_an_end_that_no_controller_saw_is_found(muster):
