@@ -27,7 +27,9 @@
  *
  * Cost. Per communicator: one shared segment on each host (about 1 MiB for each of its ranks and
  * half a MiB for each pair of them, touched when used) and its descriptor; four connected sockets
- * per peer on another host. Blocking calls on a host allocate nothing from the heap.
+ * per peer on another host. Blocking calls on a host allocate nothing from the heap. A process has
+ * two threads of ours; while it has peers on other hosts also a second process that shares its
+ * memory (docs/failures.md), a child that waitpid(-1) and SIGCHLD do not see.
  */
 #pragma once
 

@@ -7,6 +7,7 @@
 
 #include "comm/background.h"
 #include "comm/link.h"
+#include "comm/witness.h"
 
 enum { WIRE_BYTES = 256 * 1024 };
 
@@ -208,6 +209,9 @@ void muster_comm_free(struct muster_comm *comm)
     message_free(comm);
     leave_host(comm);
     link_free(comm);
+    if (comm->witnessed) {
+        witness_release();
+    }
     for (int l = 0; l < LANES; l++) {
         pthread_mutex_destroy(&comm->lanes[l].running);
         pthread_mutex_destroy(&comm->lanes[l].queue);

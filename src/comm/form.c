@@ -17,6 +17,7 @@
 
 #include "comm/endpoint.h"
 #include "comm/link.h"
+#include "comm/witness.h"
 
 enum { ACCEPT_SLICE_MS = 20 };
 
@@ -232,6 +233,10 @@ static int come_alive(struct forming *f, struct muster_err *err)
     if (rc < 0) {
         comm->watch.beat = NULL;
         return rc;
+    }
+    if (!comm->all_local) {
+        witness_hold();
+        comm->witnessed = true;
     }
     tell_processors(comm->control);
     atomic_store(&comm->control->pid, getpid());

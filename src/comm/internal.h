@@ -79,6 +79,7 @@ struct muster_comm {
     struct segment segment;
     struct control *control; /* ours */
     struct life_watch watch;
+    bool witnessed; /* it holds the witness */
 
     struct lane lanes[LANES];
     _Atomic uint64_t started; /* collectives, with the barrier that ended forming */

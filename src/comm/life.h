@@ -32,5 +32,9 @@ void life_leave(struct life_word *word, struct life_watch *watch);
 /* The kernel says that the word's owner is no more. */
 bool life_is_dead(const struct life_word *word);
 
+/* Our own heartbeat has ended: this process dies, or runs another program. For those who share its
+ * memory. */
+bool life_is_over(void);
+
 /* Differs in a child after fork(), where our threads do not exist. */
 uint32_t life_process(void);

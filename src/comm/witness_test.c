@@ -1,0 +1,146 @@
+/* The witness is there, and nobody notices: no child, no signal, no descriptor, no zombie. */
+#include "comm/witness.h"
+
+#include "base/test.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "comm/life.h"
+
+enum { LIMIT_MS = 20000 };
+
+static _Atomic int children_ended;
+
+static void note_child(int number)
+{
+    (void)number;
+    atomic_fetch_add(&children_ended, 1);
+}
+
+static int count_descriptors(pid_t pid)
+{
+    char path[64];
+    (void)snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
+    int num = 0;
+    DIR *dir = opendir(path);
+    for (const struct dirent *e; dir && (e = readdir(dir));) {
+        num += e->d_name[0] != '.';
+    }
+    if (dir) {
+        closedir(dir);
+    }
+    return num;
+}
+
+static bool has_ended(pid_t pid)
+{
+    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    bool ended = fd < 0 || poll(&p, 1, LIMIT_MS) == 1;
+    if (fd >= 0) {
+        close(fd);
+    }
+    return ended;
+}
+
+static void nobody_notices(void **state)
+{
+    (void)state;
+    struct sigaction noting = {.sa_handler = note_child}, before;
+    assert_int_equal(sigaction(SIGCHLD, &noting, &before), 0);
+    int descriptors = count_descriptors(getpid());
+    witness_hold();
+    witness_hold();
+    pid_t pid = witness_pid();
+    if (pid == 0) {
+        skip(); /* this kernel has no pidfd, or a sanitizer forbids */
+    }
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+    assert_int_equal(errno, ECHILD);
+    assert_int_equal(count_descriptors(getpid()), descriptors);
+    while (count_descriptors(pid) > 1) { /* it closes all but one as its first deed */
+    }
+    witness_release();
+    assert_int_equal(kill(pid, 0), 0);
+    witness_release();
+    assert_int_equal(witness_pid(), 0);
+    assert_int_equal(kill(pid, 0), -1);
+    assert_int_equal(atomic_load(&children_ended), 0);
+    assert_int_equal(sigaction(SIGCHLD, &before, NULL), 0);
+}
+
+static void beat(void *unused)
+{
+    (void)unused;
+}
+
+/* Runs `end` in a process with a witness, and waits until both are gone. */
+static void outlived_by_nobody(void (*end)(void))
+{
+    int ends[2];
+    pid_t witness = -1;
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+    assert_int_equal(pipe(ends), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        static struct life_watch watch = {.beat = beat};
+        (void)life_join(NULL, &watch, NULL);
+        witness_hold();
+        witness = witness_pid();
+        (void)!write(ends[1], &witness, sizeof witness);
+        end();
+        _exit(1);
+    }
+    assert_int_equal(read(ends[0], &witness, sizeof witness), sizeof witness);
+    close(ends[0]);
+    close(ends[1]);
+    bool ended = witness == 0 || has_ended(witness);
+    (void)kill(pid, SIGKILL);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    assert_true(ended);
+    if (witness > 0) {
+        assert_int_equal(waitpid(witness, NULL, 0), witness); /* ours now: orphans go to init */
+    }
+}
+
+static void be_killed(void)
+{
+    (void)raise(SIGKILL);
+}
+
+static void run_another_program(void)
+{
+    (void)execl("/bin/sleep", "sleep", "60", (char *)NULL);
+}
+
+static void ends_with_its_process(void **state)
+{
+    (void)state;
+    outlived_by_nobody(be_killed);
+}
+
+static void ends_after_an_exec(void **state)
+{
+    (void)state;
+    outlived_by_nobody(run_another_program);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nobody_notices),
+        cmocka_unit_test(ends_with_its_process),
+        cmocka_unit_test(ends_after_an_exec),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
