@@ -29,6 +29,11 @@ struct api_log_query {
     int64_t limit_bytes;   /* -1: all */
 };
 
+/* Reads it from a request; the container's name is borrowed from the request or the pod.
+ * MUSTER_EINVAL: no such container, or not a number. */
+int api_log_query_read(const struct http_request *request, const json_t *pod,
+                       struct api_log_query *ret, struct muster_err *err);
+
 /* What the controller adds. Each may be NULL: then the API says 501. */
 struct api_hooks {
     void *arg;

@@ -77,8 +77,8 @@ int call_selectors(const struct api_call *call, struct call_selectors *ret, stru
 void call_selectors_done(struct call_selectors *selectors);
 
 /* A number from 0 of the query; *ret stays as it is without one. */
-int call_query_number(const struct api_call *call, const char *name, int64_t *ret,
-                      struct muster_err *err);
+int query_number(const struct http_request *request, const char *name, int64_t *ret,
+                 struct muster_err *err);
 
 /* Writes `object` over `before` after admission, and answers. */
 int call_store_update(struct api_call *call, const json_t *before, json_t *object,

@@ -57,10 +57,10 @@ static int refuse_choice(const json_t *pod, const char *container, struct muster
     return r;
 }
 
-static int choose_container(const struct api_call *call, const json_t *pod, const char **ret,
+static int choose_container(const struct http_request *request, const json_t *pod, const char **ret,
                             struct muster_err *err)
 {
-    const char *name = http_query(call->request, "container");
+    const char *name = http_query(request, "container");
     const json_t *containers = doc_at(pod, lists[0]);
     if (name && *name) {
         *ret = name;
@@ -73,11 +73,11 @@ static int choose_container(const struct api_call *call, const json_t *pod, cons
     return 0;
 }
 
-static int read_since(const struct api_call *call, int64_t *ret, struct muster_err *err)
+static int read_since(const struct http_request *request, int64_t *ret, struct muster_err *err)
 {
-    const char *time = http_query(call->request, "sinceTime");
+    const char *time = http_query(request, "sinceTime");
     int64_t seconds = -1;
-    int r = call_query_number(call, "sinceSeconds", &seconds, err);
+    int r = query_number(request, "sinceSeconds", &seconds, err);
     if (r < 0) {
         return r;
     }
@@ -95,24 +95,24 @@ static int read_since(const struct api_call *call, int64_t *ret, struct muster_e
     return 0;
 }
 
-static int read_query(const struct api_call *call, const json_t *pod, struct api_log_query *ret,
-                      struct muster_err *err)
+int api_log_query_read(const struct http_request *request, const json_t *pod,
+                       struct api_log_query *ret, struct muster_err *err)
 {
     *ret = (struct api_log_query){
-        .follow = http_query_bool(call->request, "follow"),
-        .previous = http_query_bool(call->request, "previous"),
-        .timestamps = http_query_bool(call->request, "timestamps"),
+        .follow = http_query_bool(request, "follow"),
+        .previous = http_query_bool(request, "previous"),
+        .timestamps = http_query_bool(request, "timestamps"),
         .attempt = -1,
         .tail_lines = -1,
         .limit_bytes = -1,
     };
-    int r = choose_container(call, pod, &ret->container, err);
-    if (r < 0 || (r = call_query_number(call, "tailLines", &ret->tail_lines, err)) < 0 ||
-        (r = call_query_number(call, "limitBytes", &ret->limit_bytes, err)) < 0 ||
-        (r = call_query_number(call, "attempt", &ret->attempt, err)) < 0) {
+    int r = choose_container(request, pod, &ret->container, err);
+    if (r < 0 || (r = query_number(request, "tailLines", &ret->tail_lines, err)) < 0 ||
+        (r = query_number(request, "limitBytes", &ret->limit_bytes, err)) < 0 ||
+        (r = query_number(request, "attempt", &ret->attempt, err)) < 0) {
         return r;
     }
-    return read_since(call, &ret->since_unix_ms, err);
+    return read_since(request, &ret->since_unix_ms, err);
 }
 
 int verb_log(struct api_call *call, struct muster_err *err)
@@ -121,7 +121,7 @@ int verb_log(struct api_call *call, struct muster_err *err)
     struct api_log_query query;
     const struct api_hooks *hooks = &call->api->hooks;
     int r = store_get(call->api->store, call_key(call), &pod, err);
-    if (r < 0 || (r = read_query(call, pod, &query, err)) < 0) {
+    if (r < 0 || (r = api_log_query_read(call->request, pod, &query, err)) < 0) {
         return r;
     }
     if (!hooks->pod_log) {

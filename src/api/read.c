@@ -88,10 +88,10 @@ void call_selectors_done(struct call_selectors *selectors)
     selector_done(&selectors->fields);
 }
 
-int call_query_number(const struct api_call *call, const char *name, int64_t *ret,
-                      struct muster_err *err)
+int query_number(const struct http_request *request, const char *name, int64_t *ret,
+                 struct muster_err *err)
 {
-    const char *text = http_query(call->request, name);
+    const char *text = http_query(request, name);
     char *end;
     if (!text || !*text) {
         return 0;

@@ -222,8 +222,8 @@ static int prepare(struct api_call *call, struct watcher *w, int64_t *ret_versio
     w->whole_objects = include && strcmp(include, "Object") == 0;
     w->bookmarks = !w->table && http_query_bool(call->request, "allowWatchBookmarks");
     int r = call_selectors(call, &w->selectors, err);
-    if (r < 0 || (r = call_query_number(call, "timeoutSeconds", &timeout_s, err)) < 0 ||
-        (r = call_query_number(call, "resourceVersion", ret_version, err)) < 0) {
+    if (r < 0 || (r = query_number(call->request, "timeoutSeconds", &timeout_s, err)) < 0 ||
+        (r = query_number(call->request, "resourceVersion", ret_version, err)) < 0) {
         return r;
     }
     if (make_timer(w, timeout_s) < 0) {

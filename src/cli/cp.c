@@ -4,54 +4,29 @@
 #include "base/file.h"
 #include "cli/copy.h"
 #include "cli/place.h"
+#include "cli/podset.h"
 #include "cli/ranks.h"
-#include "cli/target.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-enum { NAME_BYTES = 512 };
-
-/* The job's first rank. */
-static int first_pod(struct cli *cli, const char *job, json_t **ret)
-{
-    char labels[NAME_BYTES];
-    snprintf(labels, sizeof labels, "training.kubeflow.org/job-name=%s", job);
-    struct kube_ref ref = {kube_resource_find("pods"), cli_namespace(cli), NULL, NULL};
-    struct kube_query query = {.labels = labels};
-    muster_auto(doc) json_t *list = NULL;
-    int r = kube_list(cli->kube, &ref, &query, &list, &cli->err);
-    if (r < 0) {
-        return r;
-    }
-    muster_auto(doc) json_t *pods = ranks_sort(doc_at(list, "items"));
-    if (json_array_size(pods) == 0) {
-        return muster_fail(&cli->err, MUSTER_ENOENT, "job %s has no pods (any more)", job);
-    }
-    *ret = json_incref(json_array_get(pods, 0));
-    return 0;
-}
-
+/* The pod, or the job's first rank; also when it was cleaned up. */
 static int find_pod(struct cli *cli, const char *word, json_t **ret)
 {
-    struct target target;
-    muster_auto(doc) json_t *object = NULL;
-    int r = target_read(cli, word, &target);
-    if (r == 0) {
-        r = target_find(cli, cli_namespace(cli), true, &target, &object);
-    }
+    struct podset set = {0};
+    muster_auto(doc) json_t *job = NULL;
+    int r = podset_find(cli, word, false, &set, &job);
     if (r < 0) {
         return r;
     }
-    if (strcmp(target.resource->kind, "PyTorchJob") == 0) {
-        return first_pod(cli, target.name, ret);
+    json_t *first = json_incref(json_array_get(set.pods, 0));
+    podset_done(&set);
+    if (!first) {
+        return muster_fail(&cli->err, MUSTER_ENOENT, "no pod of job %s has started", word);
     }
-    if (strcmp(target.resource->kind, "Pod") != 0) {
-        return muster_fail(&cli->err, MUSTER_EINVAL, "cp: only jobs and pods have files");
-    }
-    *ret = muster_take(object);
+    *ret = first;
     return 0;
 }
 

@@ -2,8 +2,8 @@
 #include "cli/verbs.h"
 
 #include "cli/podlogs.h"
-#include "cli/ranks.h"
-#include "cli/target.h"
+#include "cli/podset.h"
+#include "job/job.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -20,7 +20,8 @@ struct reader {
     char parameters[PARAMETERS_BYTES];
     char selector[SELECTOR_BYTES]; /* of the pods to read; "" for a single pod */
     char fields[SELECTOR_BYTES];   /* the single pod's name */
-    const char *job;               /* whose end ends --follow, or NULL */
+    struct podset set;             /* the pods as they are now, those that are gone as well */
+    json_t *job;                   /* whose end ends --follow, or NULL */
     bool job_over;
     bool pods_over;
     json_t *pods; /* followed: uid -> whether it has ended */
@@ -47,40 +48,41 @@ static int read_parameters(struct reader *r)
     if (args_flag(args, "timestamps")) {
         used += (size_t)snprintf(r->parameters + used, PARAMETERS_BYTES - used, "&timestamps=true");
     }
-    if (args_flag(args, "previous")) {
-        snprintf(r->parameters + used, PARAMETERS_BYTES - used, "&previous=true");
-    }
     return failed;
+}
+
+/* By -l, or all of them. */
+static int choose_by_labels(struct reader *r, bool earlier)
+{
+    struct cli *cli = r->cli;
+    const char *labels = args_value(&cli->args, "selector");
+    if (!labels && !args_flag(&cli->args, "all")) {
+        return muster_fail(&cli->err, MUSTER_EINVAL,
+                           "logs: name a job or a pod, or say -l SELECTOR or --all");
+    }
+    snprintf(r->selector, sizeof r->selector, "%s", labels ? labels : "");
+    const struct podset_query query = {.labels = labels, .earlier = earlier};
+    return podset_get(cli, cli_namespace(cli), &query, &r->set);
 }
 
 /* Which pods: by -l, all of them, a job's, or one. */
 static int choose_pods(struct reader *r)
 {
-    struct cli *cli = r->cli;
-    const char *labels = args_value(&cli->args, "selector");
-    struct target target;
-    if (cli->args.operand_count == 0) {
-        if (!labels && !args_flag(&cli->args, "all")) {
-            return muster_fail(&cli->err, MUSTER_EINVAL,
-                               "logs: name a job or a pod, or say -l SELECTOR or --all");
-        }
-        snprintf(r->selector, sizeof r->selector, "%s", labels ? labels : "");
-        return 0;
+    const struct args *args = &r->cli->args;
+    bool earlier = args_flag(args, "all") && !args_flag(args, "previous");
+    if (args->operand_count == 0) {
+        return choose_by_labels(r, earlier);
     }
-    int failed = target_read(cli, cli->args.operands[0], &target);
-    if (failed == 0) {
-        failed = target_find(cli, cli_namespace(cli), true, &target, NULL);
-    }
+    int failed = podset_find(r->cli, args->operands[0], earlier, &r->set, &r->job);
     if (failed < 0) {
         return failed;
     }
-    if (strcmp(target.resource->kind, "PyTorchJob") == 0) {
-        r->job = target.name;
-        snprintf(r->selector, sizeof r->selector, "training.kubeflow.org/job-name=%s", target.name);
-    } else if (strcmp(target.resource->kind, "Pod") == 0) {
-        snprintf(r->fields, sizeof r->fields, "metadata.name=%s", target.name);
+    if (r->job) {
+        snprintf(r->selector, sizeof r->selector, "training.kubeflow.org/job-name=%s",
+                 doc_text(r->job, "metadata.name", ""));
     } else {
-        return muster_fail(&cli->err, MUSTER_EINVAL, "logs: only jobs and pods have logs");
+        snprintf(r->fields, sizeof r->fields, "metadata.name=%s",
+                 doc_text(json_array_get(r->set.pods, 0), "metadata.name", ""));
     }
     return 0;
 }
@@ -92,6 +94,7 @@ static int new_logs(struct reader *r, bool follow)
         .parameters = *r->parameters ? r->parameters + 1 : NULL,
         .container = args_value(args, "container"),
         .all = args_flag(args, "all"),
+        .previous = args_flag(args, "previous"),
         .follow = follow,
         .prefixes = !*r->fields || args_flag(args, "all"),
         .ends_with_start = *r->fields != '\0',
@@ -103,24 +106,27 @@ static int new_logs(struct reader *r, bool follow)
 /* Pod after pod, so that each log stays in one piece. */
 static int print_now(struct reader *r)
 {
-    struct kube_ref ref = {kube_resource_find("pods"), cli_namespace(r->cli), NULL, NULL};
-    struct kube_query query = {.labels = *r->selector ? r->selector : NULL,
-                               .fields = *r->fields ? r->fields : NULL};
-    muster_auto(doc) json_t *list = NULL;
-    int failed = kube_list(r->cli->kube, &ref, &query, &list, &r->cli->err);
-    muster_auto(doc) json_t *pods = ranks_sort(doc_at(list, "items"));
-    if (failed == 0 && json_array_size(pods) == 0) {
+    if (json_array_size(r->set.pods) == 0) {
         fprintf(stderr, "No pods.\n");
     }
     size_t i;
     json_t *pod;
-    json_array_foreach (pods, i, pod) {
-        podlogs_pod(r->logs, pod, false);
+    json_array_foreach (r->set.pods, i, pod) {
+        podlogs_pod(r->logs, pod, podset_is_gone(&r->set, pod));
         while (!podlogs_idle(r->logs) && !r->screen.write_errno) {
             uv_run(&r->cli->loop, UV_RUN_ONCE);
         }
     }
-    return failed < 0 ? failed : podlogs_error(r->logs, &r->cli->err);
+    return podlogs_error(r->logs, &r->cli->err);
+}
+
+/* A job that ended, or a pod that is gone, will say no more. */
+static bool may_say_more(const struct reader *r)
+{
+    if (r->job) {
+        return !job_is_finished(r->job);
+    }
+    return !*r->fields || !podset_is_gone(&r->set, json_array_get(r->set.pods, 0));
 }
 
 static bool is_over(const json_t *pod)
@@ -147,7 +153,7 @@ static void pod_changed(void *context, enum kube_change change, const json_t *po
 static void job_changed(void *context, enum kube_change change, const json_t *job)
 {
     struct reader *r = context;
-    r->job_over = change == KUBE_DELETED || doc_text(job, "status.completionTime", NULL);
+    r->job_over = change == KUBE_DELETED || job_is_finished(job);
 }
 
 /* Until the single pod's containers were read, the job has ended, or all chosen pods have. */
@@ -162,7 +168,8 @@ static int follow(struct reader *r)
 {
     const char *namespace = cli_namespace(r->cli);
     struct kube_ref pods = {kube_resource_find("pods"), namespace, NULL, NULL};
-    struct kube_ref job = {kube_resource_find("pytorchjobs"), namespace, r->job, NULL};
+    struct kube_ref job = {kube_resource_find("pytorchjobs"), namespace,
+                           doc_text(r->job, "metadata.name", ""), NULL};
     struct kube_query query = {.labels = *r->selector ? r->selector : NULL,
                                .fields = *r->fields ? r->fields : NULL};
     struct kube_watch *pod_watch = NULL;
@@ -188,7 +195,6 @@ static int follow(struct reader *r)
 int cli_logs(struct cli *cli)
 {
     struct reader r = {.cli = cli};
-    bool following = args_flag(&cli->args, "follow");
     int failed = cli_expect_operands(cli, 0, 1);
     if (failed == 0) {
         failed = read_parameters(&r);
@@ -199,6 +205,7 @@ int cli_logs(struct cli *cli)
     if (failed == 0) {
         failed = choose_pods(&r);
     }
+    bool following = args_flag(&cli->args, "follow") && may_say_more(&r);
     screen_init(&r.screen, STDOUT_FILENO);
     if (failed == 0) {
         failed = new_logs(&r, following);
@@ -212,5 +219,7 @@ int cli_logs(struct cli *cli)
     }
     podlogs_free(r.logs);
     screen_done(&r.screen);
+    podset_done(&r.set);
+    json_decref(r.job);
     return failed;
 }

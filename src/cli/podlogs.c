@@ -134,6 +134,25 @@ static void choose_attempt(struct container_log *c)
     c->seen = 0;
 }
 
+/* Kubernetes knows pods by name and while they are there; what is left of others is ours to say. */
+static int open_log(struct container_log *c, const char *query, struct muster_err *err)
+{
+    struct kube *kube = c->logs->cli->kube;
+    const struct kube_stream_events events = {on_data, on_end, c};
+    if (!c->gone && !c->logs->options.previous) {
+        const struct kube_ref ref = {kube_resource_find("pods"), c->namespace, c->pod, "log"};
+        return kube_stream_open(kube, &ref, &(struct kube_query){.more = query}, &events,
+                                &c->stream, err);
+    }
+    muster_auto(free) char *path = NULL;
+    if (asprintf(&path, "/muster/v1/namespaces/%s/pods/%s/log?uid=%s%s&%s", c->namespace, c->pod,
+                 c->uid, c->logs->options.previous ? "&previous=true" : "", query) < 0) {
+        path = NULL;
+        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    }
+    return kube_stream_open_path(kube, path, &events, &c->stream, err);
+}
+
 static void open_stream(struct container_log *c)
 {
     struct podlogs *logs = c->logs;
@@ -151,11 +170,8 @@ static void open_stream(struct container_log *c)
     snprintf(more, sizeof more, "container=%s%s%s%s%s", c->container,
              o->follow ? "&follow=true" : "", attempt, parameters ? "&" : "",
              parameters ? parameters : "");
-    struct kube_ref ref = {kube_resource_find("pods"), c->namespace, c->pod, "log"};
-    struct kube_query query = {.more = more};
-    struct kube_stream_events events = {on_data, on_end, c};
     struct muster_err err = {0};
-    int r = kube_stream_open(logs->cli->kube, &ref, &query, &events, &c->stream, &err);
+    int r = open_log(c, more, &err);
     if (r < 0) {
         on_end(c, r, &err);
     }

@@ -16,10 +16,11 @@ struct podlogs_options {
     const char *parameters; /* of the API's log request ("tailLines=3&timestamps=true"), or NULL */
     const char *container;  /* this one; NULL: the main container */
     bool all;               /* every container, init containers too */
-    bool follow;            /* until the containers have ended, restarts included */
-    bool prefixes;          /* "[rank 1] " before each line */
-    const char *group;      /* stands before the rank in prefixes ("mnist "), or "" */
-    bool ends_with_start;   /* follow: one run of a container is all, restarts are not followed */
+    bool previous;        /* the run before the newest, be it of the pod that stood there before */
+    bool follow;          /* until the containers have ended, restarts included */
+    bool prefixes;        /* "[rank 1] " before each line */
+    const char *group;    /* stands before the rank in prefixes ("mnist "), or "" */
+    bool ends_with_start; /* follow: one run of a container is all, restarts are not followed */
 };
 
 /* Options are copied, their texts borrowed. NULL when out of memory. */
@@ -27,7 +28,8 @@ struct podlogs *podlogs_new(struct cli *cli, struct screen *screen,
                             const struct podlogs_options *options);
 void podlogs_free(struct podlogs *logs);
 
-/* A pod as it is now; `gone`: it was deleted, what is left of its logs is read. */
+/* A pod as it is now; `gone`: it was deleted, what is left of its logs is read (with the status it
+ * had). */
 void podlogs_pod(struct podlogs *logs, const json_t *pod, bool gone);
 
 /* Everything that is there to be read has been read. */

@@ -78,6 +78,14 @@ long ranks_order(const json_t *pod)
     return index ? LONG_MAX / 2 + strtol(index, NULL, 10) : LONG_MAX;
 }
 
+/* Pods of one name, as they came after each other. */
+static int by_version(const json_t *a, const json_t *b)
+{
+    long long va = strtoll(doc_text(a, "metadata.resourceVersion", "0"), NULL, 10);
+    long long vb = strtoll(doc_text(b, "metadata.resourceVersion", "0"), NULL, 10);
+    return (va > vb) - (va < vb);
+}
+
 static int by_rank(const void *left, const void *right)
 {
     const json_t *a = *(json_t *const *)left;
@@ -87,7 +95,8 @@ static int by_rank(const void *left, const void *right)
     if (ra != rb) {
         return ra < rb ? -1 : 1;
     }
-    return strcmp(doc_text(a, "metadata.name", ""), doc_text(b, "metadata.name", ""));
+    int names = strcmp(doc_text(a, "metadata.name", ""), doc_text(b, "metadata.name", ""));
+    return names ? names : by_version(a, b);
 }
 
 json_t *ranks_sort(const json_t *pods)

@@ -10,6 +10,7 @@
 #include "daemon/jobs.h"
 #include "daemon/launch.h"
 #include "daemon/podman.h"
+#include "daemon/remains.h"
 #include "job/annotations.h"
 #include "job/job.h"
 
@@ -215,6 +216,16 @@ static void let_go(struct agent_pod *pod)
     agent_job_leave(job);
 }
 
+/* Whose the logs in the job's folder are is known after the pod was deleted, too. */
+static void keep_remains(const struct agent_pod *pod)
+{
+    struct muster_err err = {0};
+    muster_auto(doc) json_t *status = pod_status(pod->machine);
+    if (remains_keep(pod->job->folder, pod->object, status, &err) < 0) {
+        log_event(LOG_WARN, "agent.remains", "%s: %s", pod->name, err.text);
+    }
+}
+
 static void remove_object(struct agent_pod *pod)
 {
     const struct store_key key = {"pods", pod->namespace, pod->name};
@@ -233,7 +244,10 @@ static void carry_out(struct agent_pod *pod, const struct pod_effect *effect)
     case POD_SIGNAL: signal_container(pod, effect); return;
     case POD_STATUS: write_status(pod); return;
     case POD_WAKE_AT: wake_at(pod, effect->at_unix_ms); return;
-    case POD_GONE: remove_object(pod); return;
+    case POD_GONE:
+        keep_remains(pod);
+        remove_object(pod);
+        return;
     }
     assert(!"unreachable");
 }
@@ -250,6 +264,9 @@ void agent_pod_feed(struct agent_pod *pod, const struct pod_event *event)
         carry_out(pod, &effects.list[i]);
     }
     if (--pod->depth == 0 && (pod->gone || (pod_is_finished(pod->machine) && !pod->deleting))) {
+        if (!pod->gone) {
+            keep_remains(pod);
+        }
         let_go(pod);
     }
 }

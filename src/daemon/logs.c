@@ -121,6 +121,13 @@ void logs_stream(uv_loop_t *loop, const struct home *home, const struct api_log_
     }
 }
 
+bool logs_has_previous(const struct home *home, const json_t *pod, const char *container)
+{
+    muster_auto(free) char *folder = container_folder(home, pod, container);
+    int newest[2];
+    return folder && process_log_attempts(folder, newest, 2) == 2;
+}
+
 static int read_spec(const char *folder, int attempt, json_t **ret, struct muster_err *err)
 {
     muster_auto(free) char *path = NULL;

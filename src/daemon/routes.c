@@ -7,6 +7,7 @@
 #include "daemon/admission.h"
 #include "daemon/jobs.h"
 #include "daemon/logs.h"
+#include "daemon/pod_routes.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -137,31 +138,12 @@ static void post_shutdown(struct routes *routes, const char *rest,
     get_status(routes, rest, request, reply);
 }
 
-/* rest: "NS/pods/NAME/container/C". */
-static void get_container(struct routes *routes, const char *rest,
-                          const struct http_request *request, struct http_reply *reply)
+static void get_pods(struct routes *routes, const char *rest, const struct http_request *request,
+                     struct http_reply *reply)
 {
-    (void)request;
-    char namespace[64], name[254], container[64];
-    int used = 0;
-    struct muster_err err = {0};
-    json_t *description = NULL;
-    if (sscanf(rest, "%63[^/]/pods/%253[^/]/container/%63[^/]%n", namespace, name, container,
-               &used) != 3 ||
-        rest[used] != '\0') {
-        muster_fail(&err, MUSTER_ENOENT, "there is no /muster/v1/namespaces/%s", rest);
-        api_send_error(reply, &err);
-        return;
-    }
-    muster_auto(doc) json_t *pod = NULL;
-    int r =
-        store_get(routes->options.store, (struct store_key){"pods", namespace, name}, &pod, &err);
-    r = r < 0 ? r : logs_describe(routes->options.home, pod, container, &description, &err);
-    if (r < 0) {
-        api_send_error(reply, &err);
-    } else {
-        api_send_json(reply, 200, description);
-    }
+    const struct pod_routes pods = {routes->options.loop, routes->options.home,
+                                    routes->options.store};
+    pod_routes_handle(&pods, rest, request, reply);
 }
 
 static const struct route {
@@ -172,7 +154,7 @@ static const struct route {
     {"GET", "status", get_status},
     {"POST", "keep", post_keep},
     {"POST", "shutdown", post_shutdown},
-    {"GET", "namespaces/", get_container},
+    {"GET", "namespaces/", get_pods},
 };
 
 /* "status" must match whole, "namespaces/" as a prefix. */

@@ -4,7 +4,7 @@
  *     POST /muster/v1/keep       {"keep":true}: stays without clients and jobs
  *     POST /muster/v1/shutdown   {"jobs":"end"|"keep"}
  *     GET  /muster/v1/leases/ID  held open by `muster run` (answered by api)
- *     GET  /muster/v1/namespaces/NS/pods/NAME/container/C   {"cwd","mounts","logs"}
+ *     GET  /muster/v1/namespaces/NS/pods…   see daemon/pod_routes.h
  *
  * Layer: program (daemon). Thread: the loop's.
  */

@@ -97,6 +97,10 @@ struct kube_stream_events {
 int kube_stream_open(struct kube *kube, const struct kube_ref *ref, const struct kube_query *query,
                      const struct kube_stream_events *events, struct kube_stream **ret,
                      struct muster_err *err);
+/* The same of any path of the API. */
+int kube_stream_open_path(struct kube *kube, const char *path,
+                          const struct kube_stream_events *events, struct kube_stream **ret,
+                          struct muster_err *err);
 /* No callback comes after this; NULL is fine. */
 void kube_stream_close(struct kube_stream *stream);
 
@@ -121,6 +125,9 @@ struct kube_lease;
 int kube_lease_start(struct kube *kube, const char *id, struct kube_lease **ret,
                      struct muster_err *err);
 void kube_lease_stop(struct kube_lease *lease);
+
+/* A path of ours with a query, the same way. */
+char *kube_path_with(const char *path, const struct kube_query *query);
 
 /* The path of a reference with its query, percent-encoded; the caller frees. NULL: out of memory.
  */

@@ -41,7 +41,7 @@ static void on_end(void *context, int code, const struct muster_err *err)
 static int hold(struct kube_lease *lease, struct muster_err *err)
 {
     struct kube_stream_events events = {on_data, on_end, lease};
-    return kube_stream_open_path(lease->kube, lease->path, false, &events, &lease->stream, err);
+    return kube_stream_open_path(lease->kube, lease->path, &events, &lease->stream, err);
 }
 
 static void renew(uv_timer_t *timer)

@@ -68,6 +68,25 @@ static void add_parameter(struct buf *out, char *separator, const char *name, co
     }
 }
 
+static void add_query(struct buf *out, const struct kube_query *query)
+{
+    char separator = '?';
+    add_parameter(out, &separator, "labelSelector", query->labels);
+    add_parameter(out, &separator, "fieldSelector", query->fields);
+    if (query->more) {
+        buf_format(out, "%c%s", separator, query->more);
+    }
+}
+
+char *kube_path_with(const char *path, const struct kube_query *query)
+{
+    struct buf out;
+    buf_init(&out, PATH_BYTES_MAX);
+    buf_text(&out, path);
+    add_query(&out, query);
+    return buf_steal(&out);
+}
+
 char *kube_path(const struct kube_ref *ref, const struct kube_query *query)
 {
     struct buf out;
@@ -86,13 +105,8 @@ char *kube_path(const struct kube_ref *ref, const struct kube_query *query)
     if (ref->subresource) {
         buf_format(&out, "/%s", ref->subresource);
     }
-    char separator = '?';
     if (query) {
-        add_parameter(&out, &separator, "labelSelector", query->labels);
-        add_parameter(&out, &separator, "fieldSelector", query->fields);
-        if (query->more) {
-            buf_format(&out, "%c%s", separator, query->more);
-        }
+        add_query(&out, query);
     }
     return buf_steal(&out);
 }

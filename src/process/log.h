@@ -50,7 +50,7 @@ int process_log_read(struct process_log *log, char *bytes, size_t room, size_t *
 /* Run the loop once more before closing it. NULL is fine. */
 void process_log_close(struct process_log *log);
 
-/* The attempts that exist, newest first; returns how many were written to ret (at most max). */
+/* The newest attempts, newest first; returns how many were written to ret (at most max). */
 size_t process_log_attempts(const char *folder, int *ret, size_t max);
 /* The paths of an attempt's log files, oldest first: a JSON array of text, new reference. */
 json_t *process_log_paths(const char *folder, int attempt);

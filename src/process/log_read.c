@@ -38,31 +38,38 @@ struct process_log {
 
 /* ---- Opening ---- */
 
-static int compare_newest_first(const void *a, const void *b)
+/* Newest first; when the list is full the oldest goes. Returns how many it holds then. */
+static size_t insert(int *list, size_t count, size_t max, int attempt)
 {
-    int x = *(const int *)a;
-    int y = *(const int *)b;
-    return (x < y) - (x > y);
+    size_t at = count;
+    while (at > 0 && list[at - 1] < attempt) {
+        at--;
+    }
+    if (at == max) {
+        return count;
+    }
+    size_t moved = count < max ? count - at : max - 1 - at;
+    memmove(&list[at + 1], &list[at], moved * sizeof *list);
+    list[at] = attempt;
+    return count < max ? count + 1 : max;
 }
 
 size_t process_log_attempts(const char *folder, int *ret, size_t max)
 {
     DIR *entries = opendir(folder);
     size_t count = 0;
-    for (struct dirent *e = entries ? readdir(entries) : NULL; e && count < max;
-         e = readdir(entries)) {
+    for (struct dirent *e = entries ? readdir(entries) : NULL; e; e = readdir(entries)) {
         char *end;
         long number = strtol(e->d_name, &end, 10);
         char path[PATH_MAX];
         int n = snprintf(path, sizeof path, "%s/%s/started.json", folder, e->d_name);
         if (end != e->d_name && *end == '\0' && n < (int)sizeof path && file_exists(path)) {
-            ret[count++] = (int)number;
+            count = insert(ret, count, max, (int)number);
         }
     }
     if (entries) {
         closedir(entries);
     }
-    qsort(ret, count, sizeof *ret, compare_newest_first);
     return count;
 }
 

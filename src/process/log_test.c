@@ -67,6 +67,23 @@ static void say(struct scene *s, int64_t now_unix_ms, const char *text)
     }
 }
 
+static void the_newest_attempts_are_told_first(void **state)
+{
+    struct scene *s = *state;
+    begin(s, 0, 4096, 2);
+    for (int attempt = 1; attempt < 12; attempt++) {
+        (void)snprintf(s->attempt, sizeof s->attempt, "%s/%d", s->folder, attempt);
+        assert_int_equal(file_mkdir(s->attempt, 0700, NULL), 0);
+        write_file(s, "started.json");
+    }
+    int newest[3];
+    assert_int_equal(process_log_attempts(s->folder, newest, 1), 1);
+    assert_int_equal(newest[0], 11);
+    assert_int_equal(process_log_attempts(s->folder, newest, 3), 3);
+    assert_int_equal(newest[1], 10);
+    assert_int_equal(newest[2], 9);
+}
+
 static void on_more(void *data)
 {
     ((struct scene *)data)->told_more = true;
@@ -293,6 +310,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(following_waits_until_the_attempt_ended, set_up, tear_down),
         cmocka_unit_test_setup_teardown(following_goes_over_rotation, set_up, tear_down),
         cmocka_unit_test_setup_teardown(previous_is_the_attempt_before, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_newest_attempts_are_told_first, set_up, tear_down),
         cmocka_unit_test_setup_teardown(nothing_started_is_said, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_log_that_cannot_be_written_drains, set_up, tear_down),
     };

@@ -66,6 +66,39 @@ def test_logs_of_pods_and_jobs(muster):
     assert "no job or pod 'nothing'" in muster.run('logs', 'nothing', code=66).stderr
 
 
+def test_logs_and_files_outlast_the_pods(muster):
+    training = job('gone', shell('echo "rank $RANK"; echo deep > /results/model.$RANK'), workers=1,
+                   run_policy={'cleanPodPolicy': 'All'},
+                   volumes=[{'name': 'data', 'persistentVolumeClaim': {'claimName': 'kept'}}],
+                   mounts=[{'name': 'data', 'mountPath': '/results'}])
+    muster.run('create', muster.write('job.yaml', CLAIM, training))
+    muster.wait_condition('gone', 'Succeeded')
+    wait_for(lambda: not muster.get('pods'), 'the pods are cleaned up')
+    both = '[rank 0] rank 0\n[rank 1] rank 1\n'
+    for words in (['gone'], ['-f', 'gone'], ['gone', '--all'], ['--all'], ['-l', 'training.kubeflow.org/job-name=gone']):
+        assert muster.run('logs', *words).stdout == both, words
+    assert muster.run('logs', 'gone-worker-0', '--tail', '1').stdout == 'rank 1\n'
+    assert muster.run('logs', '-f', 'gone-worker-0').stdout == 'rank 1\n'
+    assert 'no previous' in muster.run('logs', 'gone', '--previous', code=66).stderr
+    muster.run('cp', 'gone:/results/model.0', 'zero')
+    muster.run('cp', 'gone-worker-0:/results/model.1', 'one')
+    assert (muster.work / 'zero').exists() and (muster.work / 'one').exists()
+    muster.run('down')
+    assert muster.run('logs', 'gone').stdout == both
+
+
+def test_logs_of_a_pod_that_stood_there_before(muster):
+    script = 'echo "run $(ls | wc -l)"; mkdir run-$(ls | wc -l); [ $(ls -d run-* | wc -l) = 2 ] || exit 137'
+    muster.work = muster.work / 'empty'
+    muster.work.mkdir()
+    (muster.work / 'job.yaml').write_text(json.dumps(job('again', shell(script), restart='ExitCode')))
+    muster.run('run', '-f', 'job.yaml')
+    assert muster.run('logs', 'again').stdout == '[rank 0] run 2\n'
+    assert muster.run('logs', 'again', '--previous').stdout == '[rank 0] run 1\n'
+    assert muster.run('logs', 'again-master-0', '-p').stdout == 'run 1\n'
+    assert muster.run('logs', 'again', '--all').stdout == '[rank 0] run 1\n[rank 0] run 2\n'
+
+
 def test_logs_follow_to_the_end(muster):
     path = muster.write('job.yaml', job('count', shell('for i in 1 2 3; do echo $i; sleep 0.3; done')))
     muster.run('create', path)

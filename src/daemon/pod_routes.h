@@ -1,0 +1,27 @@
+/* /muster/v1/namespaces/NS/pods…: pods of jobs with those that were deleted, their logs, and where
+ * their files lie.
+ *
+ *     GET …/pods?labelSelector=…       {"live": [pods], "gone": [pods, oldest first]}
+ *     GET …/pods/NAME/log?uid=UID&…        as the API's log; NAME may be deleted, and `previous`
+ *                                          goes on to the pod that had the name before
+ *     GET …/pods/NAME/container/C?uid=UID  {"cwd","mounts","logs"}
+ *
+ * Without a uid NAME is the pod that has it now, else the last one that had it.
+ *
+ * Layer: program (daemon). Thread: the loop's.
+ */
+#pragma once
+
+#include "base/home.h"
+#include "http/http.h"
+#include "store/store.h"
+
+struct pod_routes {
+    uv_loop_t *loop;
+    const struct home *home;
+    struct store *store;
+};
+
+/* `rest` is what follows "namespaces/". Completes the reply. */
+void pod_routes_handle(const struct pod_routes *routes, const char *rest,
+                       const struct http_request *request, struct http_reply *reply);

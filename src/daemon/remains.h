@@ -1,0 +1,20 @@
+/* What is left of pods that ended: their objects as they were last, in jobs/UID/pods/POD-UID.json.
+ *
+ * Logs and records lie beside them (jobs/UID/containers/POD-UID) and stay as long as the job's
+ * folder, however early its pods are deleted; this tells whose they are.
+ *
+ * Layer: program (daemon). Thread: the loop's.
+ */
+#pragma once
+
+#include "base/home.h"
+
+#include <jansson.h>
+#include <muster/err.h>
+
+/* Before the pod's object goes. `status` is its last one. */
+int remains_keep(const char *job_folder, const json_t *pod, const json_t *status,
+                 struct muster_err *err);
+
+/* Every pod of the job that was kept, oldest first: a new array, empty when there is none. */
+json_t *remains_list(const struct home *home, const char *job_uid);
