@@ -1,6 +1,7 @@
 /* muster create and muster apply. */
 #include "cli/verbs.h"
 
+#include "cli/lastapplied.h"
 #include "cli/objects.h"
 
 #include <stdio.h>
@@ -28,7 +29,34 @@ static int print_result(const struct creator *c, const json_t *object, const cha
     return cli_print_doc(object, c->format, &c->cli->err);
 }
 
-/* The merge patch of what the file gives; without a difference the API leaves the version alone. */
+/* The object as it was applied last, by kubectl or by muster; NULL when it never was. */
+static json_t *applied_last(const json_t *current)
+{
+    const char *text = json_string_value(
+        json_object_get(doc_at(current, "metadata.annotations"), LASTAPPLIED_NOTE));
+    json_t *last = NULL;
+    return text && doc_parse(text, strlen(text), &last, NULL) == 0 ? last : NULL;
+}
+
+/* Ours about the submitter are no part of the file, so they are noted after this. */
+static int note_applied(const struct creator *c, json_t *object)
+{
+    struct kube_ref ref = objects_ref(c->cli, object);
+    int r = ref.namespace && strcmp(ref.resource->kind, "Namespace") != 0
+                ? doc_set_text(object, "metadata.namespace", ref.namespace)
+                : 0;
+    muster_auto(free) char *text = r < 0 ? NULL : lastapplied_print(object);
+    json_t *notes = doc_at(object, "metadata.annotations");
+    if (text && !json_is_object(notes)) {
+        notes = json_object();
+        r = doc_set(object, "metadata.annotations", notes);
+    }
+    return text && r == 0 && json_object_set_new(notes, LASTAPPLIED_NOTE, json_string(text)) == 0
+               ? 0
+               : muster_fail(&c->cli->err, MUSTER_ENOMEM, "out of memory");
+}
+
+/* Without a difference the API leaves the version alone. */
 static int change(const struct creator *c, const json_t *object, json_t **ret, const char **verb)
 {
     struct kube_ref ref = objects_ref(c->cli, object);
@@ -38,9 +66,13 @@ static int change(const struct creator *c, const json_t *object, json_t **ret, c
         *verb = "created";
         return objects_create(c->cli, object, ret);
     }
-    if (r == 0) {
-        r = kube_patch(c->cli->kube, &ref, object, ret, &c->cli->err);
+    if (r < 0) {
+        return r;
     }
+    muster_auto(doc) json_t *last = applied_last(before);
+    muster_auto(doc) json_t *patch = lastapplied_patch(last, before, object);
+    r = patch ? kube_patch(c->cli->kube, &ref, patch, ret, &c->cli->err)
+              : muster_fail(&c->cli->err, MUSTER_ENOMEM, "out of memory");
     if (r == 0) {
         bool same = strcmp(doc_text(before, "metadata.resourceVersion", ""),
                            doc_text(*ret, "metadata.resourceVersion", "?")) == 0;
@@ -57,7 +89,8 @@ static int put(const struct creator *c, json_t *object)
     if (c->dry_run) {
         return print_result(c, object, verb);
     }
-    r = objects_annotate(c->cli, object);
+    r = c->apply ? note_applied(c, object) : 0;
+    r = r < 0 ? r : objects_annotate(c->cli, object);
     if (r == 0) {
         r = c->apply ? change(c, object, &result, &verb) : objects_create(c->cli, object, &result);
     }

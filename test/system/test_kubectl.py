@@ -137,6 +137,30 @@ def test_apply_and_server_side_apply(cluster):
     cluster.kubectl('delete', 'pytorchjob', 'applied')
 
 
+@pytest.mark.parametrize('object_', [
+    {'apiVersion': 'v1', 'kind': 'ConfigMap', 'metadata': {'name': 'turns'}, 'data': {'a': '<1>', 'b': '2'}},
+    job('turns', SLEEP, run_policy={'backoffLimit': 3, 'cleanPodPolicy': 'All'})], ids=['ConfigMap', 'PyTorchJob'])
+def test_kubectl_and_muster_apply_in_turns(cluster, object_):
+    section, gone, kept = ('data', 'a', 'b') if 'data' in object_ else ('spec', 'runPolicy', 'pytorchReplicaSpecs')
+
+    def by_kubectl(thing):
+        return cluster.kubectl('apply', '-f', '-', text=json.dumps(thing))
+
+    def by_muster(thing):
+        return cluster.muster.run('apply', '-f', '-', stdin=json.dumps(thing)).stdout
+
+    less = dict(object_, **{section: {kept: object_[section][kept]}})
+    for one, other in ((by_kubectl, by_muster), (by_muster, by_kubectl)):
+        assert 'created' in one(object_)
+        assert 'configured' in other(less)
+        stored = cluster.get(object_['kind'], 'turns')
+        assert gone not in stored[section] and kept in stored[section]
+        assert 'unchanged' in one(less)
+        assert 'configured' in one(object_)
+        assert gone in cluster.get(object_['kind'], 'turns')[section]
+        cluster.kubectl('delete', object_['kind'], 'turns')
+
+
 def test_refusals_read_as_on_a_cluster(cluster):
     cluster.create(job('twice', SLEEP))
     again = cluster.try_kubectl('create', '-f', '-', text=json.dumps(job('twice', SLEEP)))

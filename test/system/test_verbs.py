@@ -154,6 +154,23 @@ def test_apply_changes_what_the_file_says(muster):
     assert muster.get('job', 'mnist')['spec']['pytorchReplicaSpecs']['Worker']['replicas'] == 2
 
 
+def test_apply_takes_away_what_the_file_no_longer_says(muster):
+    config = {'apiVersion': 'v1', 'kind': 'ConfigMap', 'metadata': {'name': 'c', 'labels': {'a': 'b'}}, 'data': {'x': '1', 'y': '2'}}
+    assert muster.run('apply', '-f', muster.write('c.yaml', config)).stdout == 'configmap/c created\n'
+    del config['data']['x'], config['metadata']['labels']
+    assert muster.run('apply', '-f', muster.write('c.yaml', config)).stdout == 'configmap/c configured\n'
+    stored = muster.get('configmap', 'c')
+    assert stored['data'] == {'y': '2'} and not stored['metadata'].get('labels')
+    assert muster.run('apply', '-f', muster.write('c.yaml', config)).stdout == 'configmap/c unchanged\n'
+
+    training = job('mnist', shell('exec sleep 100'), run_policy={'cleanPodPolicy': 'All', 'ttlSecondsAfterFinished': 60})
+    muster.run('apply', '-f', muster.write('job.yaml', training))
+    del training['spec']['runPolicy']['ttlSecondsAfterFinished']
+    muster.run('apply', '-f', muster.write('job.yaml', training))
+    assert muster.get('job', 'mnist')['spec']['runPolicy'] == {'cleanPodPolicy': 'All'}
+    assert 'muster.dev/submit' in muster.get('job', 'mnist')['metadata']['annotations']
+
+
 def test_cp_finds_files_in_mounts_and_cwd(muster):
     training = job('save', shell('echo deep > /results/model.pt; echo near > near.txt'),
                    volumes=[{'name': 'data', 'persistentVolumeClaim': {'claimName': 'kept'}}],
