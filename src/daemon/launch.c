@@ -276,9 +276,9 @@ int launch_spec(const struct launch *l, json_t **ret, struct muster_err *err)
     const char *runtime = l->job ? jobs_note(l->job, JOB_NOTE_RUNTIME) : NULL;
     bool in_podman = runtime && strcmp(runtime, "podman") == 0;
     const char *cwd = doc_text(submit, "cwd", "/");
-    muster_auto(doc) json_t *spec =
-        json_pack("{s:s, s:O}", "cwd", in_podman ? cwd : doc_text(l->container, "workingDir", cwd),
-                  "mounts", mounts);
+    muster_auto(doc) json_t *spec = json_pack(
+        "{s:s, s:O, s:s}", "cwd", in_podman ? cwd : doc_text(l->container, "workingDir", cwd),
+        "mounts", mounts, "podName", doc_text(l->pod, "metadata.name", ""));
     if (!spec || !submit) {
         return out_of_memory(err);
     }

@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "process/descendants.h"
+#include "process/hosts.h"
 #include "process/identity.h"
 #include "process/log_write.h"
 #include "process/monitor.h"
@@ -29,6 +30,7 @@ struct attempt {
     char *id;
     char *folder;
     char *mark;
+    char *hosts; /* the pod's /etc/hosts; NULL: the machine's */
     struct process_spec spec;
     struct cgroup cgroup;
     struct log_writer log;
@@ -326,6 +328,33 @@ static int watch(struct attempt *attempt, uv_poll_t *poll, int fd, uv_poll_cb on
                  : 0;
 }
 
+static bool covers_hosts(const struct process_spec *spec)
+{
+    for (size_t i = 0; i < spec->mount_count; i++) {
+        const char *path = spec->mounts[i].mount_path;
+        if (strcmp(path, "/etc") == 0 || strcmp(path, "/etc/hosts") == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Who brings a file of their own keeps it. */
+static void give_hosts(struct attempt *attempt)
+{
+    struct muster_err err = {0};
+    if (!attempt->place->namespaces || covers_hosts(&attempt->spec)) {
+        return;
+    }
+    if (hosts_write(attempt->folder, attempt->spec.pod_name, &attempt->hosts, &err) < 0) {
+        emit_note(attempt, err.text);
+        return;
+    }
+    const struct process_mount mount = {
+        .name = "hosts", .host_path = attempt->hosts, .mount_path = "/etc/hosts", .sub_path = ""};
+    process_spec_mount(&attempt->spec, &mount);
+}
+
 static int start_monitor(struct attempt *attempt, struct muster_err *err)
 {
     muster_auto(close) int log_write_fd = -1;
@@ -334,6 +363,7 @@ static int start_monitor(struct attempt *attempt, struct muster_err *err)
         return r;
     }
     make_cgroup(attempt);
+    give_hosts(attempt);
     struct monitor_plan plan = {.spec = &attempt->spec,
                                 .staging = attempt->place->staging,
                                 .mark = attempt->mark,
@@ -404,6 +434,7 @@ static void free_now(struct attempt *attempt)
     cgroup_done(&attempt->cgroup);
     process_spec_done(&attempt->spec);
     json_decref(attempt->started);
+    free(attempt->hosts);
     free(attempt->mark);
     free(attempt->folder);
     free(attempt->id);

@@ -8,6 +8,7 @@
 #include "process/spec.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,6 +109,29 @@ static void a_missing_volume_is_named(void **state)
         test_job_await(t, "start_failed p/c/0 code=128 StartError: volume data: cannot open "
                           "/no/such/volume: No such file or directory");
     }
+}
+
+/* Where it may, the test takes a name for the machine that is in no file and that no server knows.
+ */
+static void names_of_machine_and_pod_resolve(void **state)
+{
+    (void)state;
+    static struct test_job t;
+    if (unshare(CLONE_NEWUTS) == 0) {
+        assert_int_equal(sethostname("muster-test-machine", strlen("muster-test-machine")), 0);
+    }
+    test_job_init(&t);
+    test_job_open(&t);
+    test_job_start(&t, "p/c/0",
+                   "{'argv': ['sh', '-c', 'getent hosts $(uname -n) >/dev/null && echo machine; "
+                   "getent hosts mnist-worker-0 | tr -s ` `; grep -q localhost /etc/hosts && "
+                   "echo whole'], 'cwd': '/', 'podName': 'mnist-worker-0'}");
+    test_job_await(&t, "exited p/c/0");
+    if (!no_namespaces(&t)) {
+        muster_auto(free) char *log = test_job_log(&t, "p/c");
+        assert_string_equal(log, "machine\n127.0.0.1 mnist-worker-0\nwhole\n");
+    }
+    test_job_done(&t);
 }
 
 /* The ranks of a job see each other by pid, and nobody else. */
@@ -243,6 +267,7 @@ static int all_tests(void)
         WITH_JOB(volumes_are_at_their_mount_paths),
         WITH_JOB(read_only_and_sub_path),
         WITH_JOB(a_missing_volume_is_named),
+        cmocka_unit_test(names_of_machine_and_pod_resolve),
         WITH_JOB(one_pid_namespace_per_job),
         cmocka_unit_test(hard_coded_ports_of_two_jobs_do_not_collide),
         WITH_JOB(the_memory_limit_kills_and_says_so),

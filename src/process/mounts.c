@@ -17,15 +17,19 @@
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 
-enum { ENTRIES_MAX = 4096, COVERS_MAX = PROCESS_MOUNTS_MAX };
+enum {
+    MOUNTS_MAX = PROCESS_MOUNTS_MAX + PROCESS_OWN_MOUNTS_MAX,
+    COVERS_MAX = MOUNTS_MAX + 1, /* one for each, and the root */
+    ENTRIES_MAX = 4096,
+};
 
 /* What is known while it is built. */
 struct view {
     const struct mounts_plan *plan;
-    int sources[PROCESS_MOUNTS_MAX]; /* detached mounts; -1 */
-    dev_t covers[COVERS_MAX];        /* file systems of our own: names may be made in them */
+    int sources[MOUNTS_MAX];  /* detached mounts; -1 */
+    dev_t covers[COVERS_MAX]; /* file systems of our own: names may be made in them */
     size_t cover_count;
-    const char *bound[PROCESS_MOUNTS_MAX]; /* mountPaths done */
+    const char *bound[MOUNTS_MAX]; /* mountPaths done */
     size_t bound_count;
 };
 
@@ -59,7 +63,7 @@ static int open_source(const struct process_mount *mount, int *ret, struct muste
 static int open_sources(struct view *view, struct muster_err *err)
 {
     int r = 0;
-    assert(view->plan->count <= PROCESS_MOUNTS_MAX);
+    assert(view->plan->count <= MOUNTS_MAX);
     for (size_t i = 0; i < view->plan->count && r == 0; i++) {
         r = open_source(&view->plan->mounts[i], &view->sources[i], err);
     }
@@ -68,7 +72,7 @@ static int open_sources(struct view *view, struct muster_err *err)
 
 static void close_sources(struct view *view)
 {
-    for (size_t i = 0; i < PROCESS_MOUNTS_MAX; i++) {
+    for (size_t i = 0; i < MOUNTS_MAX; i++) {
         if (view->sources[i] >= 0) {
             close(view->sources[i]);
         }
@@ -347,7 +351,7 @@ static int mount_volume(struct view *view, size_t index, struct muster_err *err)
 /* Outer ones first, as they would cover the inner ones. */
 static int mount_volumes(struct view *view, struct muster_err *err)
 {
-    bool done[PROCESS_MOUNTS_MAX] = {false};
+    bool done[MOUNTS_MAX] = {false};
     int r = 0;
     for (size_t round = 0; round < view->plan->count && r == 0; round++) {
         size_t best = SIZE_MAX;
@@ -367,7 +371,7 @@ static int mount_volumes(struct view *view, struct muster_err *err)
 int mounts_enter(const struct mounts_plan *plan, bool *ret_proc, struct muster_err *err)
 {
     struct view view = {.plan = plan};
-    for (size_t i = 0; i < PROCESS_MOUNTS_MAX; i++) {
+    for (size_t i = 0; i < MOUNTS_MAX; i++) {
         view.sources[i] = -1;
     }
     if (unshare(CLONE_NEWNS) < 0) {

@@ -5,6 +5,7 @@
 #include "base/doc.h"
 #include "base/file.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,7 +101,7 @@ static int read_mounts(const json_t *doc, struct process_spec *spec, struct must
     if (count > PROCESS_MOUNTS_MAX) {
         return muster_fail(err, MUSTER_ETOOBIG, "over %d mounts", PROCESS_MOUNTS_MAX);
     }
-    spec->mounts = calloc(count + 1, sizeof *spec->mounts);
+    spec->mounts = calloc(count + PROCESS_OWN_MOUNTS_MAX, sizeof *spec->mounts);
     if (!spec->mounts) {
         return muster_fail(err, MUSTER_ENOMEM, "out of memory");
     }
@@ -143,6 +144,7 @@ static int read_all(struct process_spec *spec, struct muster_err *err)
 {
     const json_t *doc = spec->doc;
     spec->cwd = doc_text(doc, "cwd", "/");
+    spec->pod_name = doc_text(doc, "podName", "");
     if (spec->cwd[0] != '/') {
         return muster_fail(err, MUSTER_EDATA, "cwd: %s is not absolute", spec->cwd);
     }
@@ -176,6 +178,14 @@ int process_spec_load(const char *attempt_folder, struct process_spec *ret, stru
     int r = file_read(path, PROCESS_SPEC_BYTES_MAX, &text, &bytes, err);
     r = r < 0 ? r : doc_parse(text, bytes, &doc, err);
     return r < 0 ? r : process_spec_read(doc, ret, err);
+}
+
+void process_spec_mount(struct process_spec *spec, const struct process_mount *mount)
+{
+    assert(spec->mount_count <
+           json_array_size(doc_at(spec->doc, "mounts")) + PROCESS_OWN_MOUNTS_MAX);
+    assert(mount->host_path[0] == '/' && mount->mount_path[0] == '/');
+    spec->mounts[spec->mount_count++] = *mount;
 }
 
 void process_spec_done(struct process_spec *spec)

@@ -7,6 +7,7 @@
  *                  "readOnly": false, "subPath": "run1"}],
  *      "limits": {"memoryBytes": 67108864, "cpuMillis": 500},
  *      "log": {"segmentBytes": 10485760, "segments": 5},
+ *      "podName": "mnist-worker-0",               a name that resolves to this machine
  *      "runAsUser": 1000, "runAsGroup": 1000, "umask": 18}
  *
  * Everything but argv and cwd may be missing.
@@ -22,7 +23,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { PROCESS_MOUNTS_MAX = 64, PROCESS_WORDS_MAX = 4096, PROCESS_SPEC_BYTES_MAX = 4 << 20 };
+enum {
+    PROCESS_MOUNTS_MAX = 64,
+    PROCESS_OWN_MOUNTS_MAX = 1, /* besides, by process_spec_mount */
+    PROCESS_WORDS_MAX = 4096,
+    PROCESS_SPEC_BYTES_MAX = 4 << 20,
+};
 
 struct process_mount {
     const char *name; /* the volume's; "" when not given */
@@ -37,6 +43,7 @@ struct process_spec {
     const char **argv; /* NULL-terminated */
     char **env;        /* NULL-terminated "NAME=value" */
     const char *cwd;
+    const char *pod_name; /* "" when not given */
     struct process_mount *mounts;
     size_t mount_count;
     int64_t memory_bytes; /* 0: no limit */
@@ -52,4 +59,6 @@ struct process_spec {
 int process_spec_read(json_t *doc, struct process_spec *ret, struct muster_err *err);
 /* ATTEMPT_FOLDER/spec.json. This is how `muster cp` and --results learn cwd and mounts. */
 int process_spec_load(const char *attempt_folder, struct process_spec *ret, struct muster_err *err);
+/* One more mount, which the document has not; its strings are the caller's and outlive the spec. */
+void process_spec_mount(struct process_spec *spec, const struct process_mount *mount);
 void process_spec_done(struct process_spec *spec);
