@@ -2,7 +2,7 @@
  *
  * Layer: services. Thread: the loop's.
  */
-#include "api/internal.h"
+#include "api/fields.h"
 #include "api/protobuf.h"
 
 #include "base/cleanup.h"
@@ -166,10 +166,7 @@ static int read_body(struct api_call *call, struct muster_err *err)
     if (is_type(request, PROTOBUF_TYPE)) {
         return protobuf_read(request->body, request->body_bytes, &call->body, err);
     }
-    r = doc_parse(request->body, request->body_bytes, &call->body, err);
-    return r == MUSTER_EDATA ? muster_fail(err, MUSTER_EINVAL, "the body is no JSON: %.300s",
-                                           err ? err->text : "")
-                             : r;
+    return fields_parse(call, err);
 }
 
 /* In the query, or in a DeleteOptions body. */
@@ -195,7 +192,7 @@ static void handle_resource(struct api *api, const struct http_request *request,
     int r = rule ? read_body(&call, &err)
                  : muster_fail(&err, MUSTER_EMETHOD,
                                "the server does not allow this method on the requested resource");
-    if (r == 0 && (r = read_dry_run(&call, &err)) == 0) {
+    if (r == 0 && (r = fields_read(&call, &err)) == 0 && (r = read_dry_run(&call, &err)) == 0) {
         r = rule->verb(&call, &err);
     }
     if (r < 0) {

@@ -49,10 +49,19 @@ static const struct refusal {
     {"POST", CONFIG_MAPS, "[]", 400, "BadRequest", "must be a JSON object"},
     {"POST", CONFIG_MAPS, NULL, 400, "BadRequest", "no body"},
     {"POST", CONFIG_MAPS, "{'metadata':{'name':'A_'}}", 422, "Invalid",
-     "ConfigMap \"A_\" is invalid: metadata.name: Invalid value"},
+     "ConfigMap \"A_\" is invalid: metadata.name: \"A_\" must be made of"},
     {"POST", CONFIG_MAPS, "{'metadata':{'name':'a','labels':{'b c':'d','e':5}}}", 422, "Invalid",
      "is invalid: [metadata.labels"},
-    {"POST", CONFIG_MAPS, "{'metadata':{}}", 422, "Invalid", "name or generateName is required"},
+    {"POST", CONFIG_MAPS, "{'metadata':{}}", 422, "Invalid", "metadata.name: is missing"},
+    {"POST", PODS, "{'spec':{'containers':[{'name':'a'}]}}", 422, "Invalid", "metadata.name: is"},
+    {"POST", PODS, "{'metadata':{'name':'a','annotations':{'b c':'d'}}}", 422, "Invalid",
+     "metadata.annotations[b c]: an annotation's name must be"},
+    {"POST", CONFIG_MAPS "?fieldValidation=Maybe", CONFIG_MAP("a"), 400, "BadRequest",
+     "fieldValidation: Unsupported value: \"Maybe\""},
+    {"POST", CONFIG_MAPS "?fieldValidation=Strict",
+     "{'metadata':{'name':'a','labls':{}},'data':{'k':'1','k':'2'},'dta':{}}", 400, "BadRequest",
+     "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: strict decoding error: "
+     "duplicate field \"data.k\", unknown field \"metadata.labls\", unknown field \"dta\""},
     {"POST", PODS, "{'metadata':{'name':'p'},'spec':{}}", 422, "Invalid",
      "Pod \"p\" is invalid: spec.containers: Required value"},
     {"POST", "/api/v1/configmaps", CONFIG_MAP("a"), 400, "BadRequest", "namespace"},
@@ -121,8 +130,26 @@ static void unknown_fields_of_a_job_are_warned_about(void **state)
                                   "{'metadata':{'name':'j'},'spec':{'runPolicy':{'suspendd':true},"
                                   "'pytorchReplicaSpecs':{'Master':" REPLICA(1) "}}}"),
                      201);
-    assert_non_null(strstr(buf_str(&f.last.headers), "Warning: 299 - \""));
-    assert_non_null(strstr(buf_str(&f.last.headers), "suspendd"));
+    assert_non_null(
+        strstr(buf_str(&f.last.headers),
+               "Warning: 299 - \"unknown field \\\"spec.runPolicy.suspendd\\\" (did you "
+               "mean suspend?)\""));
+    fixture_done(&f);
+}
+
+static void keys_that_are_there_twice_are_warned_about(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f, NULL);
+    static const char twice[] = "{'metadata':{'name':'c'},'data':{'k':'1','k':'2'}}";
+    assert_int_equal(fixture_call(&f, "POST", CONFIG_MAPS, twice), 201);
+    assert_string_equal(answer(&f, "data.k"), "2");
+    assert_non_null(strstr(buf_str(&f.last.headers), "duplicate field \\\"data.k\\\""));
+    assert_int_equal(fixture_call(&f, "PUT", CONFIG_MAPS "/c?fieldValidation=Ignore",
+                                  "{'metadata':{'name':'c','lbls':{}},'data':{'k':'1','k':'3'}}"),
+                     200);
+    assert_null(strstr(buf_str(&f.last.headers), "Warning"));
     fixture_done(&f);
 }
 
@@ -346,6 +373,7 @@ int main(void)
         cmocka_unit_test(refusals_say_what_kubectl_expects),
         cmocka_unit_test(a_bad_job_gets_all_its_causes_at_once),
         cmocka_unit_test(unknown_fields_of_a_job_are_warned_about),
+        cmocka_unit_test(keys_that_are_there_twice_are_warned_about),
         cmocka_unit_test(patches_of_three_kinds),
         cmocka_unit_test(status_is_written_through_its_own_door),
         cmocka_unit_test(scale_reads_and_writes_the_workers),

@@ -16,6 +16,9 @@ enum { LIVE_MAX = 4096, WARNINGS_MAX = 10 }; /* watches and leases together */
 
 struct live;
 
+/* What ?fieldValidation= says; see fields.h. */
+enum fields_mode { FIELDS_WARN, FIELDS_IGNORE, FIELDS_STRICT };
+
 struct api {
     uv_loop_t *loop;
     struct store *store;
@@ -34,6 +37,8 @@ struct api_call {
     json_t *body;                 /* parsed; NULL without one */
     struct job_problems problems; /* of admission; warnings become headers */
     bool dry_run;
+    enum fields_mode fields;
+    bool fields_refused; /* the error is about them */
 };
 
 /* ---- status.c ---- */

@@ -2,7 +2,7 @@
  *
  * Layer: services. Source: k8s.io/apimachinery api/errors.
  */
-#include "api/internal.h"
+#include "api/fields.h"
 
 #include "base/build.h"
 #include "base/cleanup.h"
@@ -112,7 +112,9 @@ static void word(const struct api_call *call, const struct muster_err *err, stru
     char qualified[QUALIFIED_BYTES];
     const char *name = call->route.name;
     resource_qualified(call->route.resource, qualified, sizeof qualified);
-    if (err->code == MUSTER_EDATA && call->problems.errors > 0) {
+    if (call->fields_refused) {
+        fields_word_refusal(call, out);
+    } else if (err->code == MUSTER_EDATA && call->problems.errors > 0) {
         word_invalid(call, out);
     } else if (err->code == MUSTER_ENOENT && *name && call->route.subresource[0] == '\0') {
         buf_format(out, "%s \"%s\" not found", qualified, name);

@@ -2,7 +2,7 @@
  *
  * Layer: services.
  */
-#include "api/internal.h"
+#include "api/fields.h"
 
 #include "base/build.h"
 #include "base/cleanup.h"
@@ -22,33 +22,44 @@ static int out_of_memory(struct muster_err *err)
 
 /* ---- answering ---- */
 
+static void word_warning(const struct job_problem *p, struct buf *out)
+{
+    if (p->strict) {
+        fields_word(p, out);
+    } else {
+        buf_format(out, "%s%s%s", p->path, *p->path ? ": " : "", p->message);
+    }
+    if (p->hint) {
+        buf_format(out, " (%s)", p->hint);
+    }
+}
+
 /* RFC 9111: 299 - "text", with quotes and backslashes escaped. */
 static void send_warning(struct api_call *call, const struct job_problem *p)
 {
     struct buf text;
+    struct buf words;
     buf_init(&text, WARNING_BYTES_MAX);
+    buf_init(&words, WARNING_BYTES_MAX);
+    word_warning(p, &words);
     buf_text(&text, "299 - \"");
-    for (const char *parts[] = {p->path, *p->path ? ": " : "", p->message, p->hint ? " (" : "",
-                                p->hint ? p->hint : "", p->hint ? ")" : "", NULL},
-                    **part = parts;
-         *part; part++) {
-        for (const char *c = *part; *c; c++) {
-            buf_text(&text, *c == '"' || *c == '\\' ? "\\" : "");
-            buf_add(&text, c, 1);
-        }
+    for (const char *c = buf_str(&words); *c; c++) {
+        buf_text(&text, *c == '"' || *c == '\\' ? "\\" : "");
+        buf_add(&text, c, 1);
     }
     buf_text(&text, "\"");
-    if (!buf_failed(&text)) {
+    if (!buf_failed(&text) && !buf_failed(&words)) {
         http_reply_header(call->reply, "Warning", buf_str(&text));
     }
     buf_done(&text);
+    buf_done(&words);
 }
 
 static void send_warnings(struct api_call *call)
 {
     size_t sent = 0;
     for (size_t i = 0; i < call->problems.count && sent < WARNINGS_MAX; i++) {
-        if (call->problems.list[i].severity == JOB_WARNING) {
+        if (fields_warned(call, &call->problems.list[i])) {
             send_warning(call, &call->problems.list[i]);
             sent++;
         }

@@ -116,10 +116,11 @@ static bool deeper_than(const json_t *doc, int depth)
     return false;
 }
 
-int doc_parse(const char *text, size_t length, json_t **ret, struct muster_err *err)
+static int parse(const char *text, size_t length, size_t flags, json_t **ret,
+                 struct muster_err *err)
 {
     json_error_t error;
-    json_t *doc = json_loadb(text, length, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
+    json_t *doc = json_loadb(text, length, flags | JSON_DECODE_ANY, &error);
     if (!doc) {
         return muster_fail(err, MUSTER_EDATA, "JSON: line %d, column %d: %s", error.line,
                            error.column, error.text);
@@ -130,6 +131,16 @@ int doc_parse(const char *text, size_t length, json_t **ret, struct muster_err *
     }
     *ret = doc;
     return 0;
+}
+
+int doc_parse(const char *text, size_t length, json_t **ret, struct muster_err *err)
+{
+    return parse(text, length, JSON_REJECT_DUPLICATES, ret, err);
+}
+
+int doc_parse_last(const char *text, size_t length, json_t **ret, struct muster_err *err)
+{
+    return parse(text, length, 0, ret, err);
 }
 
 static int append(const char *bytes, size_t count, void *out)

@@ -36,6 +36,9 @@ int doc_set_int(json_t *doc, const char *path, int64_t value);
  * *ret. */
 int doc_parse(const char *text, size_t length, json_t **ret, struct muster_err *err);
 
+/* The same, but of a key that is there twice the last one counts, as in Go. */
+int doc_parse_last(const char *text, size_t length, json_t **ret, struct muster_err *err);
+
 /* Tree to text, keys in their order, no white space; the caller frees. NULL only when out of
  * memory. */
 char *doc_print(const json_t *doc);

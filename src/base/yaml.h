@@ -36,6 +36,7 @@ struct yaml_fault {
 struct yaml_document {
     json_t *doc;                /* what could be read; NULL for an empty document */
     struct yaml_places *places; /* opaque */
+    int root;                   /* which of the places is the document's; 0 but for a part */
 };
 
 struct yaml_stream {
@@ -64,6 +65,10 @@ void yaml_done(struct yaml_stream *stream);
 /* Where the value at a field path ("spec.containers[0].image", as in messages) starts; its key for
  * a mapping entry. A path that does not exist gives the place of its nearest ancestor. */
 struct yaml_place yaml_place_of(const struct yaml_document *document, const char *path);
+
+/* The part of a document at `path`, whose places are then those of paths below it. Borrows all. */
+struct yaml_document yaml_part(const struct yaml_document *document, json_t *part,
+                               const char *path);
 
 /* One more step of a field path: "spec" then "spec.containers" then "spec.containers[0]"; a key
  * that is no plain word is put in brackets, as in "limits[nvidia.com/gpu]". */

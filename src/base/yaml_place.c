@@ -155,13 +155,12 @@ static const char *after_step(const struct node *node, const char *path)
     return *path == '\0' || *path == '.' || *path == '[' ? path : NULL;
 }
 
-struct yaml_place yaml_place_of(const struct yaml_document *document, const char *path)
+/* The node at the path, or its nearest ancestor. */
+static int find(const struct yaml_document *document, const char *path)
 {
-    if (!document || !document->places) {
-        return (struct yaml_place){0, 0};
-    }
     const struct node *nodes = document->places->nodes;
-    int at = YAML_ROOT_PLACE;
+    int at = document->root;
+    assert(at >= YAML_ROOT_PLACE && at < document->places->count);
     for (int child = nodes[at].first_child; child >= 0 && *path;) {
         const char *rest = after_step(&nodes[child], path);
         if (rest) {
@@ -172,5 +171,19 @@ struct yaml_place yaml_place_of(const struct yaml_document *document, const char
             child = nodes[child].next;
         }
     }
-    return nodes[at].place;
+    return at;
+}
+
+struct yaml_place yaml_place_of(const struct yaml_document *document, const char *path)
+{
+    if (!document || !document->places) {
+        return (struct yaml_place){0, 0};
+    }
+    return document->places->nodes[find(document, path)].place;
+}
+
+struct yaml_document yaml_part(const struct yaml_document *document, json_t *part, const char *path)
+{
+    return (struct yaml_document){part, document->places,
+                                  document->places ? find(document, path) : YAML_ROOT_PLACE};
 }

@@ -25,6 +25,8 @@ static const struct kind {
 
 enum { KIND_COUNT = sizeof kinds / sizeof kinds[0], NAME_BYTES_MAX = 256 };
 
+enum { ANNOTATIONS_BYTES_MAX = 256 << 10 };
+
 static const struct kind *find_kind(const char *name)
 {
     for (size_t i = 0; i < KIND_COUNT; i++) {
@@ -35,43 +37,95 @@ static const struct kind *find_kind(const char *name)
     return NULL;
 }
 
-static void check_name(struct check *c, const json_t *object, const struct kind *kind)
+static void check_name(struct check *c, const json_t *metadata, enum schema_form form)
 {
-    const json_t *metadata = doc_at(object, "metadata");
     const json_t *name = doc_at(metadata, "name");
-    if (!json_is_object(metadata)) {
-        return; /* said already */
-    }
-    size_t mark = check_enter(c, "metadata");
     if (!name && !doc_at(metadata, "generateName")) {
         check_say(c, JOB_ERROR, "name", NULL, "is missing");
     }
     const char *text = json_string_value(name);
-    const char *fault = text ? job_text_fault(kind->name_form, text) : NULL;
+    const char *fault = text ? job_text_fault(form, text) : NULL;
     if (fault) {
         char mended[NAME_BYTES_MAX];
         char hint[NAME_BYTES_MAX + 32];
-        job_text_mend(kind->name_form, text, mended, sizeof mended);
+        job_text_mend(form, text, mended, sizeof mended);
         snprintf(hint, sizeof hint, "did you mean \"%s\"?", mended);
         check_say(c, JOB_ERROR, "name", *mended ? hint : NULL, "\"%.80s\" %s", text, fault);
     }
-    check_leave(c, mark);
 }
 
 /* Label values are selected by, which is why they have a form; annotations have none. */
-static void check_labels(struct check *c, const json_t *object)
+static void check_labels(struct check *c, const json_t *labels)
 {
     const char *key;
     json_t *value;
-    size_t mark = check_enter(c, "metadata");
-    check_enter(c, "labels");
-    json_object_foreach (doc_at(object, "metadata.labels"), key, value) {
+    size_t mark = check_enter(c, "labels");
+    json_object_foreach ((json_t *)labels, key, value) {
         const char *text = json_string_value(value);
         const char *fault = text ? job_text_fault(SCHEMA_LABEL_VALUE, text) : NULL;
+        const char *key_fault = job_text_fault(SCHEMA_QUALIFIED, key);
+        if (key_fault) {
+            check_say(c, JOB_ERROR, key, NULL, "a label's name %s", key_fault);
+        }
         if (fault) {
             check_say(c, JOB_ERROR, key, NULL, "\"%.70s\" %s", text, fault);
         }
     }
+    check_leave(c, mark);
+}
+
+static void check_annotations(struct check *c, const json_t *annotations)
+{
+    const char *key;
+    json_t *value;
+    size_t total = 0;
+    size_t mark = check_enter(c, "annotations");
+    json_object_foreach ((json_t *)annotations, key, value) {
+        const char *fault = job_text_fault(SCHEMA_QUALIFIED, key);
+        total += strlen(key) + json_string_length(value);
+        if (fault) {
+            check_say(c, JOB_ERROR, key, NULL, "an annotation's name %s", fault);
+        }
+    }
+    if (total > ANNOTATIONS_BYTES_MAX) {
+        check_say(c, JOB_ERROR, NULL, NULL, "may have %d bytes at most, all together",
+                  ANNOTATIONS_BYTES_MAX);
+    }
+    check_leave(c, mark);
+}
+
+static void check_owners(struct check *c, const json_t *owners)
+{
+    static const char *const needed[] = {"apiVersion", "kind", "name", "uid"};
+    size_t index;
+    json_t *owner;
+    size_t top = check_enter(c, "ownerReferences");
+    if (owners && !json_is_array(owners)) {
+        check_say(c, JOB_ERROR, NULL, NULL, "must be a list");
+    }
+    json_array_foreach (owners, index, owner) {
+        size_t mark = check_enter_index(c, index);
+        for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++) {
+            if (!*doc_text(owner, needed[i], "")) {
+                check_say(c, JOB_ERROR, needed[i], NULL, "is missing");
+            }
+        }
+        check_leave(c, mark);
+    }
+    check_leave(c, top);
+}
+
+static void check_metadata(struct check *c, const json_t *object, enum schema_form name_form)
+{
+    const json_t *metadata = doc_at(object, "metadata");
+    if (!json_is_object(metadata)) {
+        return; /* said already */
+    }
+    size_t mark = check_enter(c, "metadata");
+    check_name(c, metadata, name_form);
+    check_labels(c, doc_at(metadata, "labels"));
+    check_annotations(c, doc_at(metadata, "annotations"));
+    check_owners(c, doc_at(metadata, "ownerReferences"));
     check_leave(c, mark);
 }
 
@@ -118,8 +172,7 @@ void check_object(struct check *c, const json_t *object)
     if (c->partial) {
         return;
     }
-    check_name(c, object, kind);
-    check_labels(c, object);
+    check_metadata(c, object, kind->name_form);
     if (kind->check) {
         kind->check(c, object);
     }
@@ -131,6 +184,21 @@ void job_check(const json_t *object, const struct yaml_document *source,
     struct check c;
     check_init(&c, source, problems);
     check_object(&c, object);
+    check_done(&c);
+}
+
+void job_check_metadata(const json_t *object, struct job_problems *problems)
+{
+    struct check c;
+    check_init(&c, NULL, problems);
+    const json_t *metadata = json_object_get(object, "metadata");
+    if (!json_is_object(metadata)) {
+        check_say(&c, JOB_ERROR, "metadata", NULL, "is missing");
+    }
+    size_t mark = check_enter(&c, "metadata");
+    check_walk(&c, metadata, SCHEMA_metadata);
+    check_leave(&c, mark);
+    check_metadata(&c, object, SCHEMA_SUBDOMAIN);
     check_done(&c);
 }
 

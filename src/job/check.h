@@ -12,5 +12,8 @@
 void job_check(const json_t *object, const struct yaml_document *source,
                struct job_problems *problems);
 
+/* The metadata of an object of any kind. */
+void job_check_metadata(const json_t *object, struct job_problems *problems);
+
 /* What may not change between two versions of a job (managedBy …). */
 void job_check_update(const json_t *before, const json_t *after, struct job_problems *problems);

@@ -1,14 +1,19 @@
 /* See file.h. */
 #include "job/file.h"
 
-#include "base/cleanup.h"
+#include "base/doc.h"
 #include "job/context.h"
 #include "job/indent.h"
 #include "job/layout.h"
 #include "job/references.h"
 
+#include <assert.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+enum { LISTS_MAX = 100 }; /* deeper than yaml_limits_default lets lists be nested */
 
 static bool has_null(const json_t *value)
 {
@@ -71,14 +76,75 @@ static int last_line(const struct yaml_stream *stream, size_t document)
     return yaml_place_of(&stream->documents[document + 1], "").line - 1;
 }
 
-static void check_document(const struct yaml_stream *stream, size_t i, bool partial,
-                           struct job_problems *problems)
+/* ---- The objects of the documents ---- */
+
+struct reader {
+    struct job_file *file;
+    struct job_problems *problems;
+    size_t room;
+};
+
+static int add_object(struct reader *r, const struct yaml_document *source)
 {
-    struct check c;
-    check_init(&c, &stream->documents[i], problems);
-    c.partial = partial;
-    check_object(&c, stream->documents[i].doc);
-    check_done(&c);
+    struct job_file *file = r->file;
+    if (file->object_count == r->room) {
+        size_t room = r->room ? r->room * 2 : 16;
+        json_t **objects = reallocarray(file->objects, room, sizeof(json_t *));
+        file->objects = objects ? objects : file->objects;
+        struct yaml_document *sources = reallocarray(file->sources, room, sizeof *sources);
+        file->sources = sources ? sources : file->sources;
+        if (!objects || !sources) {
+            return MUSTER_ENOMEM;
+        }
+        r->room = room;
+    }
+    file->sources[file->object_count] = *source;
+    file->objects[file->object_count++] = source->doc;
+    return 0;
+}
+
+/* As kubectl prints several objects: kind List, or PyTorchJobList. */
+static bool is_list(const json_t *object)
+{
+    const char *kind = doc_text(object, "kind", "");
+    size_t length = strlen(kind);
+    return length >= 4 && strcmp(kind + length - 4, "List") == 0;
+}
+
+static void check_list(struct reader *r, const struct yaml_document *source)
+{
+    if (!json_is_array(json_object_get(source->doc, "items"))) {
+        job_problem_place(r->problems, JOB_ERROR, yaml_place_of(source, "items"), "items", NULL,
+                          "a %s has a list of objects here", doc_text(source->doc, "kind", ""));
+    }
+}
+
+static int read_object(struct reader *r, const struct yaml_document *source, bool partial,
+                       int depth)
+{
+    assert(depth > 0); /* yaml_limits_default.depth_max */
+    if (!is_list(source->doc)) {
+        int rc = job_upgrade(source->doc, source, r->problems);
+        struct check c;
+        check_init(&c, source, r->problems);
+        c.partial = partial;
+        check_object(&c, source->doc);
+        check_done(&c);
+        return rc < 0 ? rc : add_object(r, source);
+    }
+    json_t *items = json_object_get(source->doc, "items");
+    int rc = 0;
+    check_list(r, source);
+    size_t i;
+    json_t *item;
+    json_array_foreach (items, i, item) {
+        char path[32];
+        (void)snprintf(path, sizeof path, "items[%zu]", i);
+        const struct yaml_document part = yaml_part(source, item, path);
+        bool last = i + 1 == json_array_size(items);
+        rc = rc < 0 ? rc : read_object(r, &part, partial && last, depth - 1);
+    }
+    return rc;
 }
 
 static int read_objects(struct job_file *file, size_t misplaced, struct job_problems *problems)
@@ -86,30 +152,23 @@ static int read_objects(struct job_file *file, size_t misplaced, struct job_prob
     const struct yaml_stream *stream = &file->stream;
     bool broken = stream->fault_count > 0 && stream->faults[stream->fault_count - 1].fatal;
     struct job_problems before = {.list = problems->list, .count = misplaced};
-    file->objects = calloc(stream->document_count + 1, sizeof(json_t *));
-    muster_auto(free) const struct yaml_document **sources =
-        calloc(stream->document_count + 1, sizeof *sources);
-    if (!file->objects || !sources) {
-        return MUSTER_ENOMEM;
-    }
+    struct reader reader = {.file = file, .problems = problems};
     for (size_t i = 0; i < stream->document_count; i++) {
         const struct yaml_document *document = &stream->documents[i];
+        before.list = problems->list;
         if (!document->doc) {
             continue;
         }
-        before.list = problems->list;
-        if (!said(&before, yaml_place_of(document, "").line, last_line(stream, i))) {
-            int rc = job_upgrade(document->doc, document, problems);
-            if (rc != 0) {
-                return rc;
-            }
-            check_document(stream, i, broken && i + 1 == stream->document_count, problems);
+        bool explained = said(&before, yaml_place_of(document, "").line, last_line(stream, i));
+        bool partial = broken && i + 1 == stream->document_count;
+        int rc = explained ? add_object(&reader, document)
+                           : read_object(&reader, document, partial, LISTS_MAX);
+        if (rc < 0) {
+            return rc;
         }
-        sources[file->object_count] = document;
-        file->objects[file->object_count++] = document->doc;
     }
     if (problems->errors == 0 && problems->advice) {
-        job_references_check(file->objects, sources, file->object_count, problems);
+        job_references_check(file->objects, file->sources, file->object_count, problems);
     }
     return 0;
 }
@@ -142,6 +201,7 @@ int job_file_read(const char *text, size_t bytes, struct job_file *ret,
 void job_file_done(struct job_file *file)
 {
     free(file->objects); /* what they point to belongs to the stream */
+    free(file->sources);
     yaml_done(&file->stream);
     *file = (struct job_file){0};
 }

@@ -10,8 +10,9 @@
 
 struct job_file {
     struct yaml_stream stream;
-    json_t **objects; /* in file order, as v1 objects; empty documents left out */
+    json_t **objects; /* in file order, as v1 objects; empty documents left out, Lists opened */
     size_t object_count;
+    struct yaml_document *sources; /* of the objects, for their places */
 };
 
 /* Fills `problems`; objects are usable when problems->errors is 0. Negative only for limits and

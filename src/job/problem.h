@@ -21,7 +21,9 @@ enum job_severity {
 
 struct job_problem {
     enum job_severity severity;
-    int line; /* from 1; 0: unknown (an object that came by the API) */
+    bool
+        strict; /* a field that does not exist: an API server drops it, or refuses it if asked to */
+    int line;   /* from 1; 0: unknown (an object that came by the API) */
     int column;
     char *path;    /* "spec.pytorchReplicaSpecs.Master.replicas", "" for the whole */
     char *message; /* "must be 1" */

@@ -114,15 +114,15 @@ static void look_in_job(struct search *s, const json_t *job)
     check_leave(s->check, top);
 }
 
-void job_references_check(json_t *const *objects, const struct yaml_document *const *sources,
-                          size_t count, struct job_problems *problems)
+void job_references_check(json_t *const *objects, const struct yaml_document *sources, size_t count,
+                          struct job_problems *problems)
 {
     for (size_t i = 0; i < count; i++) {
         if (strcmp(doc_text(objects[i], "kind", ""), "PyTorchJob") != 0) {
             continue;
         }
         struct check check;
-        check_init(&check, sources[i], problems);
+        check_init(&check, &sources[i], problems);
         struct search search = {&check, objects, count,
                                 doc_text(objects[i], "metadata.namespace", "default"),
                                 json_object()};

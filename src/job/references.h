@@ -9,5 +9,5 @@
 
 /* Adds a note for each: it must be there when the job starts, or its pods wait. `sources` are the
  * documents that the objects came from, in the same order. */
-void job_references_check(json_t *const *objects, const struct yaml_document *const *sources,
-                          size_t count, struct job_problems *problems);
+void job_references_check(json_t *const *objects, const struct yaml_document *sources, size_t count,
+                          struct job_problems *problems);

@@ -77,6 +77,7 @@ enum schema_form {
     SCHEMA_LABEL_1035, /* DNS-1035 label: job names */
     SCHEMA_SUBDOMAIN,  /* DNS-1123 subdomain: other objects' names */
     SCHEMA_LABEL_VALUE,
+    SCHEMA_QUALIFIED, /* the name of a label or annotation: [domain/]name */
     SCHEMA_ENV_NAME,
     SCHEMA_PORT_NAME,
     SCHEMA_ABSOLUTE, /* a path */

@@ -78,6 +78,25 @@ static const char *label_value_fault(const char *text)
     return NULL;
 }
 
+static const char *qualified_fault(const char *text)
+{
+    static const char must[] =
+        "must be [domain/]name, name of 63 letters, digits, '-', '_' and '.' "
+        "at most";
+    const char *slash = strchr(text, '/');
+    char domain[SUBDOMAIN_BYTES_MAX + 1];
+    if (slash) {
+        size_t length = (size_t)(slash - text);
+        if (length > SUBDOMAIN_BYTES_MAX) {
+            return must;
+        }
+        memcpy(domain, text, length);
+        domain[length] = '\0';
+    }
+    const char *name = slash ? slash + 1 : text;
+    return (slash && subdomain_fault(domain)) || !*name || label_value_fault(name) ? must : NULL;
+}
+
 /* Since Kubernetes 1.34 any printable ASCII but '=' will do. */
 static const char *env_name_fault(const char *text)
 {
@@ -124,6 +143,7 @@ const char *job_text_fault(enum schema_form form, const char *text)
     case SCHEMA_LABEL_1035: return label_1035_fault(text);
     case SCHEMA_SUBDOMAIN: return subdomain_fault(text);
     case SCHEMA_LABEL_VALUE: return label_value_fault(text);
+    case SCHEMA_QUALIFIED: return qualified_fault(text);
     case SCHEMA_ENV_NAME: return env_name_fault(text);
     case SCHEMA_PORT_NAME: return port_name_fault(text);
     case SCHEMA_ABSOLUTE: return *text == '/' ? NULL : "must start with '/'";

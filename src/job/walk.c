@@ -55,6 +55,7 @@ static void unknown(struct check *c, enum schema_type type, const char *name)
     char hint[HINT_BYTES_MAX];
     bool listed = c->problems->count < c->problems->max; /* else nobody would read the guess */
     bool guessed = listed && guess(c, type, name, hint, sizeof hint);
+    size_t place = c->problems->count;
     if (type == SCHEMA_replica_specs) {
         check_say(c, JOB_ERROR, name, guessed ? hint : "there are Master and Worker",
                   "is no replica type");
@@ -65,6 +66,9 @@ static void unknown(struct check *c, enum schema_type type, const char *name)
     } else {
         check_say(c, JOB_WARNING, name, guessed ? hint : NULL,
                   "%s has no such field; it is ignored", schema_title(type));
+    }
+    if (c->problems->count > place) {
+        c->problems->list[place].strict = type != SCHEMA_replica_specs;
     }
 }
 

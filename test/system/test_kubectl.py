@@ -190,6 +190,29 @@ def test_what_kubectl_makes_from_its_command_line(cluster):
     assert cluster.try_kubectl('get', 'secret', 'made', '-n', 'team').returncode != 0
 
 
+def test_unknown_fields_are_refused_or_warned_about(cluster):
+    typing_error = job('typo', SLEEP, run_policy={'cleanPodPolicyy': 'All'})
+    text = json.dumps(typing_error)
+    strict = cluster.try_kubectl('create', '-f', '-', text=text)
+    assert 'strict decoding error: unknown field "spec.runPolicy.cleanPodPolicyy"' in strict.stderr and strict.returncode == 1
+    assert cluster.try_kubectl('get', 'pytorchjob', 'typo').returncode == 1
+    warned = cluster.try_kubectl('create', '--validate=warn', '-f', '-', text=text)
+    assert 'Warning: unknown field "spec.runPolicy.cleanPodPolicyy"' in warned.stderr and 'created' in warned.stdout
+    cluster.kubectl('delete', 'pytorchjob', 'typo')
+
+
+def test_a_list_is_several_objects(cluster):
+    config = {'apiVersion': 'v1', 'kind': 'ConfigMap', 'metadata': {'name': 'listed'}, 'data': {'a': 'b'}}
+    cluster.create(config)
+    cluster.create(job('listed', SLEEP))
+    printed = cluster.kubectl('get', 'configmap/listed', 'pytorchjob/listed', '-o', 'yaml')
+    assert 'kind: List' in printed
+    cluster.kubectl('delete', 'configmap/listed', 'pytorchjob/listed')
+    out = cluster.muster.run('apply', '-f', '-', stdin=printed).stdout
+    assert out == 'configmap/listed created\npytorchjob.kubeflow.org/listed created\n'
+    assert len(cluster.muster.run('delete', '-f', '-', stdin=printed).stdout.splitlines()) == 2
+
+
 def test_a_wrong_token_is_refused(cluster):
     wrong = cluster.muster.folder / 'wrong'
     token = (cluster.home / 'token').read_text().strip()

@@ -1,0 +1,115 @@
+/* See fields.h. */
+#include "api/fields.h"
+
+#include "base/doc.h"
+#include "base/yaml.h"
+
+#include <assert.h>
+#include <string.h>
+
+int fields_read(struct api_call *call, struct muster_err *err)
+{
+    static const char *const words[] = {
+        [FIELDS_WARN] = "Warn", [FIELDS_IGNORE] = "Ignore", [FIELDS_STRICT] = "Strict"};
+    const char *text = http_query(call->request, "fieldValidation");
+    if (!text || !*text) {
+        return 0;
+    }
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (strcmp(words[i], text) == 0) {
+            call->fields = (enum fields_mode)i;
+            return 0;
+        }
+    }
+    return muster_fail(err, MUSTER_EINVAL,
+                       "fieldValidation: Unsupported value: \"%.40s\": supported values: "
+                       "\"Ignore\", \"Warn\", \"Strict\"",
+                       text);
+}
+
+/* ---- Keys that are there twice ---- */
+
+/* JSON is YAML, and our YAML reader knows the paths. False when it cannot say. */
+static bool note_duplicates(struct api_call *call)
+{
+    const struct http_request *request = call->request;
+    struct yaml_stream stream = {0};
+    if (yaml_load(request->body, request->body_bytes, &yaml_limits_default, &stream, NULL) < 0) {
+        return false;
+    }
+    bool known = stream.fault_count > 0;
+    for (size_t i = 0; i < stream.fault_count; i++) {
+        known = known && !stream.faults[i].fatal;
+    }
+    for (size_t i = 0; known && i < stream.fault_count; i++) {
+        size_t place = call->problems.count;
+        const char *path = stream.faults[i].path;
+        job_problem_add(&call->problems, JOB_WARNING, NULL, NULL, "duplicate field \"%.200s\"",
+                        path ? path : "");
+        if (call->problems.count > place) {
+            call->problems.list[place].strict = true;
+        }
+    }
+    yaml_done(&stream);
+    return known;
+}
+
+int fields_parse(struct api_call *call, struct muster_err *err)
+{
+    const struct http_request *request = call->request;
+    int r = doc_parse(request->body, request->body_bytes, &call->body, err);
+    json_t *last = NULL;
+    if (r == MUSTER_EDATA && doc_parse_last(request->body, request->body_bytes, &last, NULL) == 0) {
+        if (note_duplicates(call)) {
+            call->body = last;
+            return 0;
+        }
+        json_decref(last);
+    }
+    return r == MUSTER_EDATA ? muster_fail(err, MUSTER_EINVAL, "the body is no JSON: %.300s",
+                                           err ? err->text : "")
+                             : r;
+}
+
+/* ---- What becomes of them ---- */
+
+int fields_admit(struct api_call *call, struct muster_err *err)
+{
+    for (size_t i = 0; call->fields == FIELDS_STRICT && i < call->problems.count; i++) {
+        if (call->problems.list[i].strict) {
+            call->fields_refused = true;
+            return muster_fail(err, MUSTER_EINVAL, "strict decoding error");
+        }
+    }
+    return 0;
+}
+
+bool fields_warned(const struct api_call *call, const struct job_problem *problem)
+{
+    return problem->severity == JOB_WARNING && !(problem->strict && call->fields == FIELDS_IGNORE);
+}
+
+void fields_word(const struct job_problem *problem, struct buf *out)
+{
+    assert(problem->strict);
+    if (*problem->path) {
+        buf_format(out, "unknown field \"%s\"", problem->path);
+    } else {
+        buf_text(out, problem->message);
+    }
+}
+
+void fields_word_refusal(const struct api_call *call, struct buf *out)
+{
+    const struct resource *resource = call->route.resource;
+    buf_format(out, "%s in version \"v1\" cannot be handled as a %s: strict decoding error: ",
+               resource->kind, resource->kind);
+    const char *separator = "";
+    for (size_t i = 0; i < call->problems.count; i++) {
+        if (call->problems.list[i].strict) {
+            buf_text(out, separator);
+            fields_word(&call->problems.list[i], out);
+            separator = ", ";
+        }
+    }
+}
