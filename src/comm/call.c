@@ -87,6 +87,7 @@ int call_check(const struct muster_comm *comm, const struct muster_call *call,
     }
     int closed = atomic_load_explicit(&comm->closed, memory_order_relaxed);
     if (closed) {
+        settle_wait(comm);
         return muster_fail(err, MUSTER_EABORTED, "this communicator was closed: %s",
                            muster_code_text(closed));
     }

@@ -71,7 +71,12 @@ static int direct_step(struct muster_comm *comm, struct task *task, struct muste
     }
     const uint64_t *words = comm->lanes[task->lane].words;
     if (all_direct(comm, words)) {
+        if (!settle_may_write(comm, task)) {
+            rc = failure_check(comm, task, err);
+            return rc < 0 ? rc : MUSTER_EABORTED;
+        }
         fold_share(comm, task, words);
+        settle_wrote(comm);
         exchange_barrier(comm, task);
     } else {
         call_go_private(comm, task);

@@ -4,7 +4,8 @@
  * Proof of death is the kernel's word in the segment, or the end of a link. Suspicion is silence
  * for `silence_ms`, counted in beats of our own heartbeat thread, so that a pause of the whole
  * machine is no silence. A suspected process on this host is killed before the error returns:
- * stopped and continued later it would go on writing into memory that it shares with us.
+ * stopped and continued later it would go on writing into memory that it shares with us (settle.c
+ * has the case that it cannot be).
  *
  * Layer: comm. Thread: any; peers' states are written by the heartbeat thread and read by all.
  */
@@ -44,8 +45,7 @@ enum muster_peer_state failure_peer_state(const struct muster_comm *comm, int ra
     return (enum muster_peer_state)atomic_load_explicit(&peer->state, memory_order_acquire);
 }
 
-/* True once the kernel has confirmed its death: from then on it writes nothing. */
-static bool kill_and_confirm(struct muster_comm *comm, int rank)
+bool failure_kill(struct muster_comm *comm, int rank)
 {
     struct control *c = control_of(comm, rank);
     pid_t pid = atomic_load(&c->pid);
@@ -91,7 +91,7 @@ static int fail_about(struct muster_comm *comm, const struct task *task, int ran
         muster_fail(err, code, "rank %d died: %s cannot complete", rank, name);
     } else if (state == MUSTER_PEER_SUSPECTED) {
         bool local = comm->peers[rank].local >= 0;
-        bool ended = local && kill_and_confirm(comm, rank);
+        bool ended = local && failure_kill(comm, rank);
         muster_fail(err, code,
                     "rank %d gave no sign of life for %lld ms and was expelled%s: %s "
                     "cannot complete",
@@ -250,6 +250,7 @@ void failure_close(struct muster_comm *comm, int code)
 {
     int open = 0;
     if (!atomic_compare_exchange_strong(&comm->closed, &open, code)) {
+        settle_wait(comm);
         return;
     }
     atomic_store(&comm->control->closed, 1);
@@ -257,6 +258,7 @@ void failure_close(struct muster_comm *comm, int code)
         wait_ring(segment_control(&comm->segment, l));
     }
     link_say_closed(comm);
+    settle(comm);
 }
 
 void failure_beat(void *context)
@@ -267,7 +269,8 @@ void failure_beat(void *context)
         struct peer *peer = &comm->peers[comm->locals[l]];
         uint32_t beats = atomic_load_explicit(&segment_control(&comm->segment, l)->life.beats,
                                               memory_order_relaxed);
-        peer->silent_beats = beats == peer->beats ? peer->silent_beats + 1 : 0;
+        peer->heard = peer->heard || beats != 0;
+        peer->silent_beats = peer->heard && beats == peer->beats ? peer->silent_beats + 1 : 0;
         peer->beats = beats;
         if (l != comm->local_rank && peer->silent_beats * LIFE_BEAT_MS > comm->silence_ms) {
             atomic_store_explicit(&peer->state, MUSTER_PEER_SUSPECTED, memory_order_release);

@@ -36,7 +36,8 @@ struct peer {
     bool killable;     /* its process id means the same here */
     struct link *link; /* to a peer on another host */
     _Atomic int state; /* enum muster_peer_state, as far as the heartbeat thread knows */
-    uint32_t beats;    /* the rest is the heartbeat thread's */
+    bool heard;        /* gave a sign of life; the rest is the heartbeat thread's */
+    uint32_t beats;
     int silent_beats;
 };
 
@@ -86,6 +87,7 @@ struct muster_comm {
     _Atomic uint64_t completed;
     _Atomic int in_call;        /* the user's thread is inside a call that it runs itself */
     _Atomic int closed;         /* 0 or the code that closed it */
+    _Atomic bool settled;       /* nobody else writes into our memory since it closed */
     _Atomic bool input_touched; /* of the call that failed */
     _Atomic int64_t timeout_ms;
     int64_t silence_ms;
@@ -236,9 +238,22 @@ int failure_mismatch(struct muster_comm *comm, const struct task *task, int rank
                      struct muster_err *err);
 /* Closes this rank's side for good; the first code stays. */
 void failure_close(struct muster_comm *comm, int code);
+/* A suspected rank of this host. True once the kernel has confirmed its death: from then on it
+ * writes nothing. */
+bool failure_kill(struct muster_comm *comm, int rank);
 /* On the heartbeat thread. */
 void failure_beat(void *comm);
 enum muster_peer_state failure_peer_state(const struct muster_comm *comm, int rank);
+
+/* settle.c */
+/* Around writing into other ranks' memory of muster_comm_alloc. False: not any more, for somebody
+ * has closed; then task->waiting is that rank. */
+bool settle_may_write(struct muster_comm *comm, struct task *task);
+void settle_wrote(struct muster_comm *comm);
+/* By the thread that closed the communicator: waits until nobody writes into our memory. */
+void settle(struct muster_comm *comm);
+/* By others that saw it closed. */
+void settle_wait(const struct muster_comm *comm);
 
 /* progress.c */
 /* Steps a task to its end on the calling thread. */

@@ -148,6 +148,7 @@ int life_join(struct life_word *word, struct life_watch *watch, struct muster_er
         }
         watch->next = life.watches;
         life.watches = watch;
+        watch->beat(watch->context);
     }
     pthread_mutex_unlock(&life.mutex);
     return rc == 0 ? 0

@@ -14,7 +14,7 @@
 
 struct life_word;
 
-/* The thread calls it on every beat. */
+/* The thread calls it on every beat, life_join on the first. */
 struct life_watch {
     void (*beat)(void *context);
     void *context;

@@ -1,7 +1,8 @@
 /* Sockets to other hosts: their making and end, signs of life, the stream of messages.
  *
  * Over the life socket each process sends a byte 20 times a second, and another when it closes the
- * communicator. A socket that ends without that byte means a death.
+ * communicator. A socket that ends without that byte means a death. As TCP holds back what follows
+ * a lost packet, for seconds when several are lost, the beats go as datagrams, too (beat.c).
  *
  * Layer: comm; see link.h.
  */
@@ -16,6 +17,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "comm/beat.h"
+
 enum { LIFE_BEAT = 'b', LIFE_CLOSED = 'c' };
 
 static struct link *link_new(void)
@@ -25,6 +28,7 @@ static struct link *link_new(void)
         link->channels[c].fd = -1;
     }
     if (link) {
+        link->beat_fd = -1;
         pthread_mutex_init(&link->life_mutex, NULL);
     }
     return link;
@@ -74,6 +78,9 @@ int link_adopt(struct muster_comm *comm, int fd, int rank, int channel, struct m
     }
     tune(fd);
     link->channels[channel].fd = fd;
+    if (channel == LINK_LIFE) {
+        link->beat_fd = beat_open(fd);
+    }
     return 0;
 }
 
@@ -101,6 +108,7 @@ void link_free(struct muster_comm *comm)
             }
         }
         if (link) {
+            beat_close(link->beat_fd);
             pthread_mutex_destroy(&link->life_mutex);
             free(link);
         }
@@ -143,6 +151,13 @@ static void set_state(struct peer *peer, enum muster_peer_state state)
     (void)atomic_compare_exchange_strong(&peer->state, &alive, (int)state);
 }
 
+/* A peer counts as silent once it has been heard: until then it may still be on its way here. */
+static void hear(struct peer *peer)
+{
+    peer->heard = true;
+    peer->silent_beats = 0;
+}
+
 /* Reads what the life socket has; holds the mutex. */
 static void read_life(struct peer *peer)
 {
@@ -150,7 +165,7 @@ static void read_life(struct peer *peer)
     char bytes[64];
     ssize_t n;
     while ((n = recv(c->fd, bytes, sizeof bytes, MSG_DONTWAIT)) > 0) {
-        peer->silent_beats = 0;
+        hear(peer);
         if (memchr(bytes, LIFE_CLOSED, (size_t)n)) {
             set_state(peer, MUSTER_PEER_CLOSED);
         }
@@ -195,11 +210,15 @@ void link_beat(struct muster_comm *comm)
             continue;
         }
         pthread_mutex_lock(&peer->link->life_mutex);
-        peer->silent_beats++;
+        peer->silent_beats += peer->heard;
         if (atomic_load(&comm->closed) == 0) {
             send_life(peer->link, LIFE_BEAT);
+            beat_send(peer->link->beat_fd, comm->generation, comm->rank);
         }
         read_life(peer);
+        if (beat_receive(peer->link->beat_fd, comm->generation, r)) {
+            hear(peer);
+        }
         if (comm->silence_ms > 0 && peer->silent_beats * LIFE_BEAT_MS > comm->silence_ms) {
             set_state(peer, MUSTER_PEER_SUSPECTED);
         }

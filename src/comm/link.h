@@ -52,6 +52,7 @@ struct channel {
 
 struct link {
     struct channel channels[LINK_CHANNELS];
+    int beat_fd; /* datagrams, or -1: the life socket must do */
     pthread_mutex_t life_mutex;
 };
 

@@ -56,9 +56,10 @@ struct control {
     alignas(SEGMENT_LINE) struct life_word life;
     alignas(SEGMENT_LINE) _Atomic uint32_t bell; /* futex; anyone rings */
     _Atomic uint32_t sleepers;
-    _Atomic uint32_t closed;                   /* 1: freed or aborted */
-    alignas(SEGMENT_LINE) _Atomic int32_t pid; /* 0 until the rank has mapped the segment */
-    _Atomic uint64_t processors[CPU_WORDS];    /* on which it may run; before pid */
+    _Atomic uint32_t closed;                        /* 1: freed or aborted */
+    alignas(SEGMENT_LINE) _Atomic uint32_t writing; /* 1: into the memory of others: settle.c */
+    alignas(SEGMENT_LINE) _Atomic int32_t pid;      /* 0 until the rank has mapped the segment */
+    _Atomic uint64_t processors[CPU_WORDS];         /* on which it may run; before pid */
     alignas(SEGMENT_LINE) struct call_record calls[CALL_RECORDS];
 };
 

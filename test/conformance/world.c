@@ -1,7 +1,9 @@
 /* Worlds for tests: see world.h. The ranks meet through a store in shared memory. */
 #include "world.h"
 
+#include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -119,6 +121,9 @@ static int be_rank(struct start *start)
     o.transport = transport_of(start);
     o.timeout_ms = start->world->timeout_ms ? start->world->timeout_ms : 20000;
     o.silence_ms = start->world->silence_ms ? start->world->silence_ms : o.silence_ms;
+    if (start->world->enter && start->world->enter(start->rank, start->context) != 0) {
+        return 1;
+    }
     struct muster_comm *comm;
     struct muster_err err = {0};
     if (muster_comm_create(&o, &comm, &err) < 0) {
@@ -162,17 +167,34 @@ static int judge(const struct start *start, int size, int status)
     return 1;
 }
 
+static pid_t fork_rank(const struct world *world)
+{
+    if (!world->process_spaces) {
+        return fork();
+    }
+    int here = open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC);
+    pid_t pid = here >= 0 && unshare(CLONE_NEWPID) == 0 ? fork() : -1;
+    if (pid != 0 && here >= 0) {
+        (void)setns(here, CLONE_NEWPID);
+    }
+    (void)close(here);
+    return pid;
+}
+
 static int run_processes(struct start *starts, int size)
 {
     pid_t pids[MAX_RANKS];
     int failed = 0, stopped = -1;
     (void)fflush(NULL);
     for (int r = 0; r < size; r++) {
-        pids[r] = fork();
+        pids[r] = fork_rank(starts[r].world);
         if (pids[r] == 0) {
             alarm(RANK_TIMEOUT_S);
             _exit(be_rank(&starts[r]));
         }
+    }
+    if (starts->world->meanwhile) {
+        starts->world->meanwhile(pids, size, starts->context);
     }
     for (int r = 0; r < size; r++) {
         int status = -1;

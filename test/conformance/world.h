@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <muster/comm.h>
 
@@ -18,6 +19,11 @@ struct world {
     const char *transport;
     int64_t timeout_ms; /* 0: 20 s */
     int64_t silence_ms; /* 0: the default */
+    /* In a rank's process, before it meets the others; not 0: it fails. May be NULL. */
+    int (*enter)(int rank, void *context);
+    /* In this process, while the ranks run; pids in rank order. May be NULL. */
+    void (*meanwhile)(const pid_t *pids, int size, void *context);
+    bool process_spaces; /* each rank is the init of a PID namespace of its own (root) */
 };
 
 /* 0 when all ranks returned 0 and none of them outlived its time. */

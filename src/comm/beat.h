@@ -1,0 +1,17 @@
+/* Signs of life as datagrams, beside a TCP connection: each arrives or is lost for itself. They use
+ * the addresses and port numbers of the connection, so that nothing has to be agreed upon; where
+ * datagrams do not get through nothing is lost but tolerance.
+ *
+ * Layer: comm. Memory: none. Thread: one at a time.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The descriptor, or -1: there can be none. */
+int beat_open(int connection);
+void beat_close(int fd);
+void beat_send(int fd, uint64_t generation, int rank);
+/* True when that rank of this generation was heard since the last time. */
+bool beat_receive(int fd, uint64_t generation, int rank);
