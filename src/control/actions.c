@@ -7,6 +7,7 @@
 #include "control/objects.h"
 #include "job/annotations.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -163,8 +164,9 @@ static void finish(struct actor *a)
 {
     const struct job *job = a->o->job;
     int64_t now = a->step->now_unix_ms;
-    int64_t ended = stamp_read(doc_text(a->step->status, "completionTime", NULL));
+    int64_t ended = control_ended_at(a->step);
     ended = ended == STAMP_NONE || ended > now ? now : ended;
+    assert(ended <= now);
     bool expires = job->ttl_s != JOB_UNSET && job->ttl_s < INT32_MAX;
     int64_t expiry = ended + job->ttl_s * 1000;
     if (expires && now >= expiry) {

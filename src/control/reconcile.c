@@ -6,6 +6,7 @@
 #include "control/effects.h"
 #include "control/failure.h"
 #include "control/objects.h"
+#include "job/annotations.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -63,12 +64,41 @@ static void tell_failures(struct control_step *s)
     }
 }
 
+static void note_now(struct control_step *s, json_t *notes, const char *key)
+{
+    json_t *text = json_sprintf("%lld", (long long)s->now_unix_ms);
+    if (json_object_set_new(notes, key, text) < 0) {
+        s->rc = MUSTER_ENOMEM;
+    }
+}
+
+/* What is to be remembered, milliseconds included where something counts them; NULL: nothing. */
+static json_t *notes_due(struct control_step *s)
+{
+    const struct job *job = s->o->job;
+    bool fraction = s->now_unix_ms % 1000 != 0;
+    bool start = fraction && s->started && job->active_deadline_s != JOB_UNSET;
+    bool end = fraction && s->ended && job->ttl_s != JOB_UNSET;
+    if (!start && !end) {
+        return json_incref(s->memory->changed);
+    }
+    json_t *notes = s->memory->changed ? json_copy(s->memory->changed) : json_object();
+    if (start) {
+        note_now(s, notes, JOB_NOTE_STARTED);
+    }
+    if (end) {
+        note_now(s, notes, JOB_NOTE_ENDED);
+    }
+    return notes;
+}
+
 /* ANNOTATE, UPDATE_STATUS, and the events that are due when both are written. */
 static void write_job(struct control_step *s, struct control_effects *fx)
 {
     const json_t *old = doc_at(s->o->job->object, "status");
-    if (s->memory->changed) {
-        control_add_write(fx, CONTROL_ANNOTATE, json_incref(s->memory->changed));
+    json_t *notes = notes_due(s);
+    if (notes) {
+        control_add_write(fx, CONTROL_ANNOTATE, notes);
     }
     if (!json_equal(old, s->status)) {
         control_add_write(fx, CONTROL_UPDATE_STATUS, json_incref(s->status));

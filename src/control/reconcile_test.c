@@ -13,7 +13,8 @@ struct scene {
     json_t *pods;
     json_t *services;
     json_t *claims;
-    int64_t now_s; /* since EPOCH */
+    int64_t now_s;  /* since EPOCH */
+    int64_t now_ms; /* and so many more */
     struct buf trace;
     json_t *status; /* of the last step; NULL when it was not written */
 };
@@ -38,7 +39,7 @@ static void close_scene(struct scene *s)
 static struct control_effects effects_of(const struct scene *s)
 {
     const struct control_view view = {s->job, s->pods, s->services, s->claims,
-                                      EPOCH + s->now_s * 1000};
+                                      EPOCH + s->now_s * 1000 + s->now_ms};
     struct control_effects fx;
     struct muster_err err = {0};
     if (control_reconcile(&view, &fx, &err) != 0) {
@@ -297,6 +298,24 @@ static void a_deadline_passes_when_it_is_reached(void **state)
         assert_int_equal(count(&s, "was active longer than specified deadline"), table[i].past);
         close_scene(&s);
     }
+}
+
+/* startTime has whole seconds: without the milliseconds it would pass up to a second early. */
+static void a_deadline_counts_from_the_millisecond(void **state)
+{
+    (void)state;
+    struct scene s;
+    open_scene(&s, make_job(true, -1, "Never", "{'activeDeadlineSeconds': 1}"));
+    s.now_ms = 700;
+    step(&s);
+    assert_string_equal(doc_text(s.status, "startTime", ""), "2026-01-01T00:00:00Z");
+    s.now_ms = 1699;
+    step(&s);
+    assert_int_equal(count(&s, "was active longer than specified deadline"), 0);
+    s.now_ms = 1700;
+    step(&s);
+    assert_int_equal(count(&s, "was active longer than specified deadline"), 1);
+    close_scene(&s);
 }
 
 /* TestDurationUntilExpireTime. */
@@ -604,6 +623,7 @@ int main(void)
         cmocka_unit_test(clean_up_by_policy),
         cmocka_unit_test(pods_that_already_go_are_not_deleted_again),
         cmocka_unit_test(a_deadline_passes_when_it_is_reached),
+        cmocka_unit_test(a_deadline_counts_from_the_millisecond),
         cmocka_unit_test(the_ttl_counts_from_the_end),
         cmocka_unit_test(counts_of_replicas),
         cmocka_unit_test(failures_after_the_end_are_still_counted),

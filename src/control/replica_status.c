@@ -3,7 +3,6 @@
 
 #include "base/build.h"
 #include "base/doc.h"
-#include "base/stamp.h"
 #include "control/effects.h"
 #include "control/objects.h"
 
@@ -102,16 +101,15 @@ void control_refresh_status(struct control_step *s, enum control_state before,
                             enum control_state now)
 {
     struct build b = {0};
-    char text[STAMP_BYTES];
     refresh_counts(&b, s, before, now);
     bool finished = now == CONTROL_STATE_SUCCEEDED || now == CONTROL_STATE_FAILED;
     if (control_is_active(now) && !doc_at(s->status, "startTime")) {
-        build_text(&b, s->status, "startTime", stamp_text(s->now_unix_ms, text));
+        control_start_clock(s);
         tell_overwritten_policy(s);
     }
     /* A job that another program marked as finished has no time to count its TTL from. */
     if (finished && !doc_at(s->status, "completionTime")) {
-        build_text(&b, s->status, "completionTime", stamp_text(s->now_unix_ms, text));
+        control_stop_clock(s);
     }
     s->rc = b.failed && s->rc == 0 ? MUSTER_ENOMEM : s->rc;
 }

@@ -13,6 +13,7 @@
 #include "job/annotations.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { SENTENCE_BYTES_MAX = 3072, STOP_BYTES_MAX = 1024 };
@@ -25,7 +26,7 @@ static when_fn always, is_stopped, is_suspended, is_resumed, has_succeeded, is_p
     is_past_deadline, has_failed_never, has_failed_permanently, is_restarting, is_running;
 static say_fn say_created, say_stopped, say_suspended, say_resumed, say_succeeded, say_backoff,
     say_deadline, say_failed_never, say_failed_permanently, say_restarting, say_running;
-static also_fn pause_running, restart_clock, stop_clock;
+static also_fn pause_running;
 
 #define FROM(state) (1u << CONTROL_STATE_##state)
 #define ACTIVE (FROM(CREATED) | FROM(RUNNING) | FROM(RESTARTING))
@@ -50,21 +51,22 @@ static const struct rule {
      QUIET, NULL},
     /* Ended from outside: its pods go, whatever cleanPodPolicy says. */
     {ACTIVE | FROM(SUSPENDED), is_stopped, CONTROL_STATE_FAILED, "Failed", false,
-     "PyTorchJobStopped", say_stopped, WARNING, stop_clock},
+     "PyTorchJobStopped", say_stopped, WARNING, control_stop_clock},
     {ACTIVE, is_suspended, CONTROL_STATE_SUSPENDED, "Suspended", false, "PyTorchJobSuspended",
      say_suspended, NORMAL, pause_running},
+    /* The deadline counts from the resumption. */
     {FROM(SUSPENDED), is_resumed, CONTROL_STATE_CREATED, "Suspended", true, "PyTorchJobResumed",
-     say_resumed, NORMAL, restart_clock},
+     say_resumed, NORMAL, control_start_clock},
     {ACTIVE, has_succeeded, CONTROL_STATE_SUCCEEDED, "Succeeded", false, "PyTorchJobSucceeded",
-     say_succeeded, NORMAL, stop_clock},
+     say_succeeded, NORMAL, control_stop_clock},
     {ACTIVE, is_past_backoff, CONTROL_STATE_FAILED, "Failed", false, "PyTorchJobFailed",
-     say_backoff, NORMAL, stop_clock},
+     say_backoff, NORMAL, control_stop_clock},
     {ACTIVE, is_past_deadline, CONTROL_STATE_FAILED, "Failed", false, "PyTorchJobFailed",
-     say_deadline, NORMAL, stop_clock},
+     say_deadline, NORMAL, control_stop_clock},
     {ACTIVE, has_failed_never, CONTROL_STATE_FAILED, "Failed", false, "PyTorchJobFailed",
-     say_failed_never, NORMAL, stop_clock},
+     say_failed_never, NORMAL, control_stop_clock},
     {ACTIVE, has_failed_permanently, CONTROL_STATE_FAILED, "Failed", false, "PyTorchJobFailed",
-     say_failed_permanently, WARNING, stop_clock},
+     say_failed_permanently, WARNING, control_stop_clock},
     {FROM(CREATED) | FROM(RUNNING), is_restarting, CONTROL_STATE_RESTARTING, "Restarting", false,
      "PyTorchJobRestarting", say_restarting, WARNING, NULL},
     {FROM(CREATED) | FROM(RESTARTING), is_running, CONTROL_STATE_RUNNING, "Running", false,
@@ -143,9 +145,30 @@ enum control_state control_apply_rules(struct control_step *s)
     return state;
 }
 
+/* Times have whole seconds, as everywhere; what they leave out is in an annotation, which is
+ * believed as far as it fits: it travels when a job is exported and created again. */
+static int64_t moment(const struct control_step *s, const char *field, const char *note, bool now)
+{
+    int64_t time = stamp_read(doc_text(s->status, field, NULL));
+    const json_t *notes = doc_at(s->o->job->object, "metadata.annotations");
+    const char *text = json_string_value(json_object_get(notes, note));
+    int64_t exact = now ? s->now_unix_ms : text ? strtoll(text, NULL, 10) : 0;
+    return time != STAMP_NONE && exact >= time && exact - time < 1000 ? exact : time;
+}
+
+int64_t control_started_at(const struct control_step *s)
+{
+    return moment(s, "startTime", JOB_NOTE_STARTED, s->started);
+}
+
+int64_t control_ended_at(const struct control_step *s)
+{
+    return moment(s, "completionTime", JOB_NOTE_ENDED, s->ended);
+}
+
 int64_t control_deadline(const struct control_step *s)
 {
-    int64_t start = stamp_read(doc_text(s->status, "startTime", NULL));
+    int64_t start = control_started_at(s);
     int64_t limit_s = s->o->job->active_deadline_s;
     bool bounded = limit_s != JOB_UNSET && start != STAMP_NONE && limit_s < INT32_MAX;
     return bounded ? start + limit_s * 1000 : INT64_MAX;
@@ -345,7 +368,7 @@ static void set_time(struct control_step *s, const char *field)
 {
     struct build b = {0};
     char now[STAMP_BYTES];
-    build_text(&b, s->status, field, stamp_text(s->now_unix_ms, now));
+    build_text(&b, s->status, field, stamp_seconds(s->now_unix_ms, now));
     s->rc = b.failed ? MUSTER_ENOMEM : s->rc;
 }
 
@@ -365,13 +388,14 @@ static void pause_running(struct control_step *s)
     }
 }
 
-/* The deadline counts from the resumption. */
-static void restart_clock(struct control_step *s)
+void control_start_clock(struct control_step *s)
 {
     set_time(s, "startTime");
+    s->started = true;
 }
 
-static void stop_clock(struct control_step *s)
+void control_stop_clock(struct control_step *s)
 {
     set_time(s, "completionTime");
+    s->ended = true;
 }

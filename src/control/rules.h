@@ -24,6 +24,8 @@ struct control_step {
     int64_t now_unix_ms;
     json_t *status;                /* the new one, made from the old */
     struct control_effects events; /* due once the status is written */
+    bool started;                  /* startTime is this step's */
+    bool ended;                    /* completionTime is */
     int rc;                        /* 0, or MUSTER_ENOMEM */
 };
 
@@ -33,6 +35,14 @@ bool control_is_active(enum control_state state);
 /* Applies the rules until none fits and brings counts and times up to date. Returns the state
  * reached. */
 enum control_state control_apply_rules(struct control_step *step);
+
+/* The job's clock starts, or starts again; and stops. */
+void control_start_clock(struct control_step *step);
+void control_stop_clock(struct control_step *step);
+
+/* startTime and completionTime to the millisecond; STAMP_NONE when it has none. */
+int64_t control_started_at(const struct control_step *step);
+int64_t control_ended_at(const struct control_step *step);
 
 /* When the deadline ends an active job; INT64_MAX for never. */
 int64_t control_deadline(const struct control_step *step);

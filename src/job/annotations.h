@@ -26,6 +26,9 @@
                           */
 #define JOB_NOTE_RESTARTS                                                                          \
     "muster.dev/restarts" /* JSON {"worker-1": {"uid","count","at"}}: delays of re-made pods */
+#define JOB_NOTE_STARTED                                                                           \
+    "muster.dev/started" /* startTime in milliseconds since 1970, where there is a deadline */
+#define JOB_NOTE_ENDED "muster.dev/ended" /* completionTime, the same way, where there is a TTL */
 #define JOB_NOTE_STOP                                                                              \
     "muster.dev/stop" /* text: why the job was ended from outside; the control core fails the job  \
                        */
@@ -34,4 +37,4 @@
 #define JOB_NOTES                                                                                  \
     JOB_NOTE_COMMAND, JOB_NOTE_SUBMIT, JOB_NOTE_IMAGES, JOB_NOTE_LEASE, JOB_NOTE_NETWORK,          \
         JOB_NOTE_RUNTIME, JOB_NOTE_GPU, JOB_NOTE_BACKEND, JOB_NOTE_FAILURES, JOB_NOTE_COUNTED,     \
-        JOB_NOTE_RESTARTS, JOB_NOTE_STOP
+        JOB_NOTE_RESTARTS, JOB_NOTE_STARTED, JOB_NOTE_ENDED, JOB_NOTE_STOP
