@@ -49,35 +49,45 @@ void schedule_plan(struct schedule_exchange *x)
     if (x->pattern == SCHEDULE_BARRIER) {
         most = 0;
     } else if (x->pattern == SCHEDULE_ALL_REDUCE_SPLIT) {
-        /* chunks of size * piece: reduce-scatter 0, 1, then all-gather 0, reduce-scatter 2, … */
-        x->rounds = 2 * partition_chunks(x->count, x->size, x->piece) + 1;
+        x->rounds = 2 * partition_chunks(x->count, x->size, x->piece);
+        x->rounds = x->rounds > 0 ? x->rounds : 1;
         return;
     } else if (x->pattern == SCHEDULE_ALL_GATHER || x->pattern == SCHEDULE_GATHER) {
         most = larger_of_counts(x->out_counts, x->count, x->size);
+    } else if (x->pattern == SCHEDULE_REDUCE_SCATTER) {
+        most = larger_of_counts(x->in_counts, x->count, x->size);
     } else if (x->pattern == SCHEDULE_ALL_TO_ALL) {
         size_t in = larger_of_counts(x->in_counts, x->count, x->size);
         size_t out = larger_of_counts(x->out_counts, x->count, x->size);
         most = in > out ? in : out;
+        most = x->count > most ? x->count : most; /* what others may have */
     }
     /* At least one round: success means that every rank entered. */
     x->rounds = most > x->piece ? divide_up(most, x->piece) : 1;
 }
 
-/* The split all-reduce runs RS 0, RS 1, AG 0, RS 2, AG 1, …: an all-gather is published two rounds
- * after its reduce-scatter, which has been consumed by then. */
-static bool split_gathers(size_t round)
+/* The split all-reduce of n chunks runs RS 0, RS 1, AG 0, RS 2, AG 1, …, RS n - 1, AG n - 2, AG
+ * n - 1: an all-gather is published two rounds after its reduce-scatter, which has been consumed by
+ * then; where there is only one chunk schedule_needs says so. */
+static bool split_gathers(const struct schedule_exchange *x, size_t round)
 {
-    return round > 0 && round % 2 == 0;
+    return round > 0 && (round % 2 == 0 || round == x->rounds - 1);
 }
 
-static size_t split_chunk(size_t round)
+static size_t split_chunk(const struct schedule_exchange *x, size_t round)
 {
-    return split_gathers(round) ? round / 2 - 1 : (round + 1) / 2;
+    if (!split_gathers(x, round)) {
+        return (round + 1) / 2;
+    }
+    return round == x->rounds - 1 ? round / 2 : round / 2 - 1;
 }
 
-static bool split_is_empty(const struct schedule_exchange *x, size_t round)
+size_t schedule_needs(const struct schedule_exchange *x, size_t round)
 {
-    return split_chunk(round) >= partition_chunks(x->count, x->size, x->piece);
+    if (x->pattern == SCHEDULE_ALL_REDUCE_SPLIT && x->rounds == 2) {
+        return round;
+    }
+    return round > 0 ? round - 1 : 0;
 }
 
 struct schedule_round schedule_round(const struct schedule_exchange *x, size_t round)
@@ -90,10 +100,10 @@ struct schedule_round schedule_round(const struct schedule_exchange *x, size_t r
         return (struct schedule_round){x->rank == x->root ? SCHEDULE_FOLD : SCHEDULE_NOTHING, true,
                                        false};
     case SCHEDULE_ALL_REDUCE_SPLIT:
-        if (split_is_empty(x, round)) {
+        if (x->count == 0) {
             return (struct schedule_round){SCHEDULE_NOTHING, true, false};
         }
-        return split_gathers(round) ? (struct schedule_round){SCHEDULE_COPY, true, true}
+        return split_gathers(x, round) ? (struct schedule_round){SCHEDULE_COPY, true, true}
                                     : (struct schedule_round){SCHEDULE_FOLD, false, false};
     case SCHEDULE_ALL_GATHER:
     case SCHEDULE_BROADCAST:
@@ -119,8 +129,12 @@ static size_t block_count(const struct schedule_exchange *x, const size_t *count
     return counts ? counts[rank] : x->count;
 }
 
-static size_t block_start(const struct schedule_exchange *x, const size_t *counts, int rank)
+static size_t block_start(const struct schedule_exchange *x, const size_t *counts,
+                          const size_t *starts, int rank)
 {
+    if (starts) {
+        return starts[rank];
+    }
     if (!counts) {
         return x->count * (size_t)rank;
     }
@@ -131,18 +145,26 @@ static size_t block_start(const struct schedule_exchange *x, const size_t *count
     return start;
 }
 
-static struct schedule_piece block_piece(const struct schedule_exchange *x, const size_t *counts,
-                                         int rank, size_t round)
+/* Of the block of the input that goes to that rank … */
+static struct schedule_piece in_piece(const struct schedule_exchange *x, int rank, size_t round)
 {
-    return piece_of(x, block_start(x, counts, rank), block_count(x, counts, rank), round);
+    return piece_of(x, block_start(x, x->in_counts, x->in_starts, rank),
+                    block_count(x, x->in_counts, rank), round);
+}
+
+/* … and of the output that comes from it. */
+static struct schedule_piece out_piece(const struct schedule_exchange *x, int rank, size_t round)
+{
+    return piece_of(x, block_start(x, x->out_counts, x->out_starts, rank),
+                    block_count(x, x->out_counts, rank), round);
 }
 
 static struct schedule_piece split_piece(const struct schedule_exchange *x, size_t round, int owner)
 {
-    if (split_is_empty(x, round)) {
+    if (x->count == 0) {
         return no_piece;
     }
-    struct partition p = partition_part(x->count, x->size, x->piece, split_chunk(round), owner);
+    struct partition p = partition_part(x->count, x->size, x->piece, split_chunk(x, round), owner);
     return (struct schedule_piece){p.first * x->unit, p.count * x->unit};
 }
 
@@ -154,13 +176,14 @@ struct schedule_piece schedule_send(const struct schedule_exchange *x, size_t ro
     case SCHEDULE_ALL_REDUCE: return piece_of(x, 0, x->count, round);
     case SCHEDULE_REDUCE: return rooted ? piece_of(x, 0, x->count, round) : no_piece;
     case SCHEDULE_ALL_REDUCE_SPLIT:
-        return split_piece(x, round, split_gathers(round) ? x->rank : to);
-    case SCHEDULE_REDUCE_SCATTER: return block_piece(x, NULL, to, round);
+        return split_piece(x, round, split_gathers(x, round) ? x->rank : to);
+    case SCHEDULE_REDUCE_SCATTER: return in_piece(x, to, round);
     case SCHEDULE_ALL_GATHER: return piece_of(x, 0, block_count(x, x->out_counts, x->rank), round);
     case SCHEDULE_BROADCAST: return x->rank == x->root ? piece_of(x, 0, x->count, round) : no_piece;
-    case SCHEDULE_GATHER: return rooted ? piece_of(x, 0, x->count, round) : no_piece;
-    case SCHEDULE_SCATTER: return x->rank == x->root ? block_piece(x, NULL, to, round) : no_piece;
-    case SCHEDULE_ALL_TO_ALL: return block_piece(x, x->in_counts, to, round);
+    case SCHEDULE_GATHER:
+        return rooted ? piece_of(x, 0, block_count(x, x->out_counts, x->rank), round) : no_piece;
+    case SCHEDULE_SCATTER: return x->rank == x->root ? in_piece(x, to, round) : no_piece;
+    case SCHEDULE_ALL_TO_ALL: return in_piece(x, to, round);
     }
     assert(!"unreachable");
     return no_piece;
@@ -179,13 +202,14 @@ struct schedule_piece schedule_receive(const struct schedule_exchange *x, size_t
     case SCHEDULE_ALL_REDUCE: return piece_of(x, 0, x->count, round);
     case SCHEDULE_REDUCE: return x->rank == x->root ? piece_of(x, 0, x->count, round) : no_piece;
     case SCHEDULE_ALL_REDUCE_SPLIT:
-        return split_piece(x, round, split_gathers(round) ? from : x->rank);
-    case SCHEDULE_REDUCE_SCATTER: return piece_of(x, 0, x->count, round);
+        return split_piece(x, round, split_gathers(x, round) ? from : x->rank);
+    case SCHEDULE_REDUCE_SCATTER:
+        return piece_of(x, 0, block_count(x, x->in_counts, x->rank), round);
     case SCHEDULE_BROADCAST: return from == x->root ? piece_of(x, 0, x->count, round) : no_piece;
-    case SCHEDULE_ALL_GATHER: return block_piece(x, x->out_counts, from, round);
-    case SCHEDULE_GATHER: return x->rank == x->root ? block_piece(x, NULL, from, round) : no_piece;
+    case SCHEDULE_ALL_GATHER: return out_piece(x, from, round);
+    case SCHEDULE_GATHER: return x->rank == x->root ? out_piece(x, from, round) : no_piece;
     case SCHEDULE_SCATTER: return from == x->root ? piece_of(x, 0, x->count, round) : no_piece;
-    case SCHEDULE_ALL_TO_ALL: return block_piece(x, x->out_counts, from, round);
+    case SCHEDULE_ALL_TO_ALL: return out_piece(x, from, round);
     }
     assert(!"unreachable");
     return no_piece;

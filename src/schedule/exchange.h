@@ -36,6 +36,8 @@ struct schedule_exchange {
     size_t count;             /* elements, of each block where there are blocks */
     const size_t *in_counts;  /* NULL: count to each peer */
     const size_t *out_counts; /* NULL: count from each peer */
+    const size_t *in_starts;  /* NULL: blocks lie one after the other */
+    const size_t *out_starts;
     size_t capacity;          /* bytes that a rank may publish in a round */
     size_t rounds;            /* set by schedule_plan */
     size_t piece;             /* elements of the largest piece; set by schedule_plan */
@@ -60,6 +62,9 @@ struct schedule_round {
 void schedule_plan(struct schedule_exchange *x);
 
 struct schedule_round schedule_round(const struct schedule_exchange *x, size_t round);
+
+/* How many rounds this rank must have consumed before it publishes this one. */
+size_t schedule_needs(const struct schedule_exchange *x, size_t round);
 
 /* What this rank sends to peer `to` (of the input, or the output if from_out); its own part, too.
  */

@@ -78,7 +78,8 @@ static bool all_published(int size, size_t round)
 static void step(int size)
 {
     struct rank *r = &ranks[draw((uint64_t)size)];
-    bool may_publish = r->published < r->x.rounds && r->published <= r->consumed + 1;
+    bool may_publish =
+        r->published < r->x.rounds && r->consumed >= schedule_needs(&r->x, r->published);
     bool may_consume = r->consumed < r->published && all_published(size, r->consumed);
     if (may_publish && (!may_consume || draw(2))) {
         publish(r);

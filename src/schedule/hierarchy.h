@@ -1,0 +1,86 @@
+/* Collectives in a world of several hosts with several ranks each: first within each host (up), then
+ * between the hosts (across), then within each host again (down). Only what must crosses the wire,
+ * and every byte of it once for each host.
+ *
+ * Each host has as many leaders as the smallest host has ranks: its first ones. The leaders with
+ * the same index in all hosts are a team, and take the same share of the vector: so all ranks of
+ * even hosts work alike. A vector goes chunk by chunk: while chunk t goes up, chunk t - 1 goes
+ * across and chunk t - 2 down.
+ *
+ * A stage is an exchange (exchange.h) within a team: of the ranks of a host, or of leaders.
+ *
+ * Layer: pure. Memory: the caller's structs. Thread: any, no shared state.
+ */
+#pragma once
+
+#include "schedule/exchange.h"
+
+enum { SCHEDULE_MAX_TEAM = 256 };
+
+/* Who is where. Hosts are numbered in the order of their lowest ranks. */
+struct schedule_hosts {
+    int size; /* ranks */
+    int hosts;
+    int leaders;                          /* on each host */
+    int host_of[SCHEDULE_MAX_TEAM];       /* rank -> host */
+    int index_of[SCHEDULE_MAX_TEAM];      /* rank -> index on its host */
+    int ranks[SCHEDULE_MAX_TEAM];         /* host after host */
+    int first[SCHEDULE_MAX_TEAM + 1];     /* host -> its first rank in `ranks` */
+};
+
+/* From the lowest rank on each rank's host. */
+void schedule_hosts_init(struct schedule_hosts *hosts, const int *lowest, int size);
+/* There are several hosts, and one of them has several ranks. */
+bool schedule_hosts_mixed(const struct schedule_hosts *hosts);
+/* The rank with this index on that host; -1: none. */
+int schedule_host_rank(const struct schedule_hosts *hosts, int host, int index);
+
+struct schedule_hierarchy {
+    const struct schedule_hosts *hosts;
+    enum schedule_pattern pattern; /* not gather, scatter or all-to-all */
+    int rank;
+    int root;
+    size_t unit;
+    size_t count;
+    const size_t *counts; /* of an all-gather's blocks; NULL: count */
+    size_t part;          /* the most elements of a leader's share of a chunk */
+    size_t chunks;        /* set by schedule_hierarchy_plan */
+};
+
+/* Fills chunks. There are schedule_slots(h) slots. */
+void schedule_hierarchy_plan(struct schedule_hierarchy *h);
+
+enum schedule_phase { SCHEDULE_UP, SCHEDULE_ACROSS, SCHEDULE_DOWN };
+
+/* The slot in which a chunk's phase runs is chunk + phase. */
+size_t schedule_hierarchy_slots(const struct schedule_hierarchy *h);
+
+enum schedule_buffer { SCHEDULE_IN, SCHEDULE_OUT, SCHEDULE_WORK };
+
+/* Where a stage reads or writes. `work` is memory of schedule_hierarchy_work() elements, of which
+ * each chunk has a third in turn. */
+struct schedule_place {
+    enum schedule_buffer buffer;
+    size_t start; /* element */
+};
+
+struct schedule_stage {
+    enum schedule_pattern pattern;
+    int root;     /* in the team */
+    size_t count; /* of elements, unless counts is used */
+    bool blocks;  /* counts and starts say what goes to (or comes from) each of the team */
+    size_t counts[SCHEDULE_MAX_TEAM];
+    size_t starts[SCHEDULE_MAX_TEAM];
+    size_t out_counts[SCHEDULE_MAX_TEAM]; /* of an all-to-all, which has both */
+    size_t out_starts[SCHEDULE_MAX_TEAM];
+    struct schedule_place from;
+    struct schedule_place to;
+    bool last_fold; /* the result is complete: an average is divided here */
+};
+
+size_t schedule_hierarchy_work(const struct schedule_hierarchy *h);
+
+/* The k-th stage of a phase of a chunk, as this rank sees it. False: there are no more; equal on
+ * all of the team. Only leaders have stages across. */
+bool schedule_hierarchy_stage(const struct schedule_hierarchy *h, enum schedule_phase phase,
+                              size_t chunk, int k, struct schedule_stage *ret);
