@@ -11,8 +11,10 @@
  * otherwise are an error of the caller. Out of place the input is never written. After an error the
  * contents of `out` are undefined (in place: of the input, too; muster_comm_input_untouched tells).
  *
- * Results. Every rank gets the same bits. Elements are folded in rank order, by whatever algorithm
- * and over whatever transport. bf16 and f16 are folded in f32 and rounded once; integers wrap.
+ * Results. Every rank gets the same bits. Elements are folded in rank order, by whatever algorithm;
+ * where several hosts have several ranks each, in that order on each host, then host after host (by
+ * lowest rank). bf16 and f16 are folded in rank order everywhere, in f32, and rounded once;
+ * integers wrap.
  *
  * Order. All ranks start the same collectives on a communicator in the same order; a difference in
  * operation, type, count, root or order is MUSTER_EMISMATCH and names both sides.
@@ -101,9 +103,10 @@ struct muster_comm_options {
     const char *host;   /* rank 0 listens there and the others connect … */
     int port;
     const struct muster_store *store; /* … or, when not NULL, they meet here instead */
-    const char *name;      /* tells groups that meet in one store or port apart; NULL: "world" */
-    const char *transport; /* "auto" (or NULL), "shm", "tcp"; MUSTER_TRANSPORT wins over it */
-    uint64_t generation;   /* any number; equal on all ranks */
+    const char *name; /* tells groups that meet in one store or port apart; NULL: "world" */
+    const char *
+        transport; /* "auto" (or NULL), "shm", "tcp", "group:NAME"; MUSTER_TRANSPORT wins over it */
+    uint64_t generation; /* any number; equal on all ranks */
     /* Polled by the thread of a blocking call while it waits, at least 10 times a second and after
      * each signal. Non-zero ends the wait with MUSTER_EINTERRUPTED. */
     int (*interrupted)(void *context);

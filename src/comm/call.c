@@ -190,6 +190,7 @@ void call_go_private(struct muster_comm *comm, struct task *task)
 static void choose(struct muster_comm *comm, struct task *task)
 {
     static const enum schedule_pattern patterns[] = {
+        [MUSTER_ALL_REDUCE] = SCHEDULE_ALL_REDUCE,
         [MUSTER_REDUCE] = SCHEDULE_REDUCE,
         [MUSTER_REDUCE_SCATTER] = SCHEDULE_REDUCE_SCATTER,
         [MUSTER_ALL_GATHER] = SCHEDULE_ALL_GATHER,
@@ -201,6 +202,8 @@ static void choose(struct muster_comm *comm, struct task *task)
     };
     if (task->lane == LANE_MESSAGES) {
         message_start(task);
+    } else if (hierarchy_fits(comm, task)) {
+        hierarchy_start(comm, task, patterns[task->call.kind]);
     } else if (task->call.kind == MUSTER_ALL_TO_ALL && task->call.in_counts) {
         exchange_start_uneven(comm, task);
     } else if (task->call.kind == MUSTER_ALL_REDUCE) {
@@ -225,6 +228,8 @@ void call_number(struct muster_comm *comm, const struct muster_call *call, struc
     ret->call = *call;
     ret->waiting = call->peer;
     ret->begun = false;
+    ret->moved = false;
+    ret->link_rounds = 0;
     ret->unit = call->kind == MUSTER_BARRIER ? 1 : muster_type_bytes(call->type);
     ret->lane = lane_of(call, ret->unit);
     ret->number = 0;

@@ -7,9 +7,8 @@
 
 #include "comm/background.h"
 #include "comm/link.h"
+#include "comm/team.h"
 #include "comm/witness.h"
-
-enum { WIRE_BYTES = 256 * 1024 };
 
 void muster_comm_options_default(struct muster_comm_options *ret)
 {
@@ -57,7 +56,7 @@ static size_t find_capacity(const int *hosts, int size)
             return BOARD_BYTES;
         }
     }
-    return size > 1 ? (size_t)size * WIRE_BYTES : BOARD_BYTES;
+    return size > 1 ? (size_t)size * LINK_PIECE_BYTES : BOARD_BYTES;
 }
 
 struct muster_comm *comm_new(int rank, int size, const int *hosts,
@@ -80,6 +79,10 @@ struct muster_comm *comm_new(int rank, int size, const int *hosts,
     }
     place_peers(comm, hosts);
     comm->capacity = find_capacity(hosts, size);
+    if (!team_init(comm, hosts) || hierarchy_init(comm) < 0) {
+        muster_comm_free(comm);
+        return NULL;
+    }
     atomic_store(&comm->timeout_ms, options->timeout_ms);
     comm->silence_ms = options->silence_ms;
     comm->interrupted = options->interrupted;
@@ -217,6 +220,8 @@ void muster_comm_free(struct muster_comm *comm)
         pthread_mutex_destroy(&comm->lanes[l].queue);
         free(comm->lanes[l].words);
     }
+    hierarchy_free(comm);
+    team_done(comm);
     free(comm->regions);
     free(comm->locals);
     free(comm->peers);

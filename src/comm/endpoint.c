@@ -22,6 +22,7 @@
 enum { HELLO_TIMEOUT_MS = 2000 };
 
 static const char member_magic[8] = "muster1";
+static const char group_prefix[] = "group:";
 
 /* Abstract Unix sockets are seen within one network namespace of one running kernel. */
 static int find_host(unsigned char *ret, struct muster_err *err)
@@ -138,6 +139,14 @@ static int listen_tcp(struct muster_endpoint *e, struct in_addr at, struct muste
     return 0;
 }
 
+/* Ranks that name different groups are on different hosts to each other. */
+static void mix_group(unsigned char *host, size_t size_bytes, const char *group)
+{
+    for (size_t i = 0; group[i]; i++) {
+        host[i % size_bytes] = (unsigned char)(host[i % size_bytes] * 31 + group[i]);
+    }
+}
+
 static int name_self(struct muster_endpoint *e, const char *transport, struct muster_err *err)
 {
     memcpy(e->self.magic, member_magic, sizeof member_magic);
@@ -150,7 +159,11 @@ static int name_self(struct muster_endpoint *e, const char *transport, struct mu
         memcpy(e->self.host, e->self.incarnation, sizeof e->self.host);
         return 0;
     }
-    return find_host(e->self.host, err);
+    int rc = find_host(e->self.host, err);
+    if (rc == 0 && transport && strncmp(transport, group_prefix, strlen(group_prefix)) == 0) {
+        mix_group(e->self.host, sizeof e->self.host, transport + strlen(group_prefix));
+    }
+    return rc;
 }
 
 static int open_sockets(struct muster_endpoint *e, const char *host, const char *towards,
@@ -173,8 +186,10 @@ int endpoint_open(const char *host, const char *towards, const char *transport,
     const char *forced = getenv("MUSTER_TRANSPORT");
     transport = forced ? forced : transport;
     if (transport && strcmp(transport, "auto") != 0 && strcmp(transport, "tcp") != 0 &&
-        strcmp(transport, "shm") != 0) {
-        return muster_fail(err, MUSTER_ECONFIG, "transport %s: it is auto, shm or tcp", transport);
+        strcmp(transport, "shm") != 0 &&
+        strncmp(transport, group_prefix, strlen(group_prefix)) != 0) {
+        return muster_fail(err, MUSTER_ECONFIG, "transport %s: it is auto, shm, tcp or group:NAME",
+                           transport);
     }
     struct muster_endpoint *e = calloc(1, sizeof *e);
     if (!e) {

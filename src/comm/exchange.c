@@ -1,4 +1,4 @@
-/* Runs a schedule: publish on boards and links, wait for all, copy or fold.
+/* Runs a schedule within a team of ranks: publish on boards and links, wait for all, copy or fold.
  *
  * A rank that has published round j has consumed round j - 2; so who has seen everybody's round j -
  * 1 may overwrite the slot of round j - 4. Every rank therefore waits for every other in each
@@ -16,22 +16,30 @@
 
 enum { CLAIM_FROM_BYTES = 512, COPY_TILE = 4096 };
 
-static void set_up(struct muster_comm *comm, struct task *task, enum schedule_pattern pattern,
-                   size_t count, size_t unit)
+void exchange_init(struct exchange *x, const struct team *team, enum schedule_pattern pattern,
+                   size_t count, size_t unit, size_t capacity)
 {
-    struct exchange *x = &task->exchange;
+    assert(team->size > 0);
     x->plan = (struct schedule_exchange){
         .pattern = pattern,
-        .rank = comm->rank,
-        .size = comm->size,
+        .rank = team->index,
+        .size = team->size,
         .unit = unit,
         .count = count,
-        .capacity = task->lane == LANE_SIDE ? SIDE_BYTES : comm->capacity,
+        .capacity = capacity,
     };
+    x->team = team;
     x->begun = false;
     x->published = 0;
     x->consumed = 0;
     x->fold = NULL;
+}
+
+static void set_up(struct muster_comm *comm, struct task *task, enum schedule_pattern pattern,
+                   size_t count, size_t unit)
+{
+    size_t capacity = task->lane == LANE_SIDE ? SIDE_BYTES : comm->capacity;
+    exchange_init(&task->exchange, &comm->everyone, pattern, count, unit, capacity);
 }
 
 void exchange_start(struct muster_comm *comm, struct task *task, enum schedule_pattern pattern)
@@ -93,96 +101,98 @@ void exchange_start_uneven(struct muster_comm *comm, struct task *task)
     task->step = uneven_step;
 }
 
-static struct board *board_of(struct muster_comm *comm, const struct task *task, int rank,
-                              size_t round)
+static struct board *board_of(struct muster_comm *comm, const struct task *task,
+                              const struct exchange *x, int index, size_t round)
 {
-    size_t slot = (task->exchange.base + round) % BOARD_SLOTS;
-    return segment_board(&comm->segment, comm->peers[rank].local, task->lane, slot);
+    size_t slot = (x->base + round) % BOARD_SLOTS;
+    int local = comm->peers[x->team->ranks[index]].local;
+    return segment_board(&comm->segment, local, task->lane, slot);
 }
 
-static uint64_t flag_of(const struct task *task, size_t round)
+static uint64_t flag_of(const struct task *task, const struct exchange *x, size_t round)
 {
-    return comm_flag(task->exchange.base + (uint32_t)round + 1, task->signature);
+    return comm_flag(x->base + (uint32_t)round + 1, task->signature);
 }
 
-static void write_board(struct muster_comm *comm, struct task *task, size_t round,
-                        struct schedule_round how, const char *source)
+static bool is_here(const struct muster_comm *comm, const struct exchange *x, int index)
 {
-    const struct schedule_exchange *plan = &task->exchange.plan;
-    struct board *board = board_of(comm, task, comm->rank, round);
-    assert(round <= task->exchange.consumed + 1); /* or a slot in use would be overwritten */
+    return comm->peers[x->team->ranks[index]].local >= 0;
+}
+
+static void write_board(struct muster_comm *comm, struct task *task, struct exchange *x,
+                        size_t round, struct schedule_round how, const char *source)
+{
+    const struct schedule_exchange *plan = &x->plan;
+    struct board *board = board_of(comm, task, x, plan->rank, round);
+    assert(round <= x->consumed + 1); /* or a slot in use would be overwritten */
     if (how.shared) {
         struct schedule_piece p = schedule_shared(plan, round);
         if (p.bytes > 0) {
             memcpy(board_blob(board, p.bytes), source + p.offset, p.bytes);
         }
-    } else {
-        for (int l = 0; l < comm->local_size; l++) {
-            int to = comm->locals[l];
-            struct schedule_piece p = schedule_send(plan, round, to);
-            if (to != comm->rank && p.bytes > 0) {
-                memcpy(board->data + (size_t)to * schedule_stripe(plan), source + p.offset,
-                       p.bytes);
-            }
+    }
+    for (int to = 0; to < plan->size && !how.shared; to++) {
+        struct schedule_piece p = schedule_send(plan, round, to);
+        if (to != plan->rank && p.bytes > 0 && is_here(comm, x, to)) {
+            memcpy(board->data + (size_t)to * schedule_stripe(plan), source + p.offset, p.bytes);
         }
     }
-    atomic_store_explicit(&board->flag, flag_of(task, round), memory_order_release);
+    atomic_store_explicit(&board->flag, flag_of(task, x, round), memory_order_release);
     wait_wake_locals(comm);
 }
 
-static int publish(struct muster_comm *comm, struct task *task, size_t round,
-                   struct muster_err *err)
+static void publish(struct muster_comm *comm, struct task *task, struct exchange *x, size_t round)
 {
-    struct exchange *x = &task->exchange;
     struct schedule_round how = schedule_round(&x->plan, round);
     const char *source = how.from_out ? x->out : x->in;
-    if (comm->local_size > 1) {
-        write_board(comm, task, round, how, source);
+    if (x->team->boards) {
+        write_board(comm, task, x, round, how, source);
     }
-    return comm->all_local ? 0 : link_publish(comm, task, round, source, err);
+    if (x->team->links) {
+        link_publish(comm, task, x, round, source);
+    }
 }
 
 /* 1: all have published this round. */
-static int arrived(struct muster_comm *comm, struct task *task, size_t round,
+static int arrived(struct muster_comm *comm, struct task *task, struct exchange *x, size_t round,
                    struct muster_err *err)
 {
-    uint64_t want = flag_of(task, round);
-    for (int l = 0; l < comm->local_size; l++) {
-        if (l == comm->local_rank) {
+    uint64_t want = flag_of(task, x, round);
+    for (int from = 0; x->team->boards && from < x->plan.size; from++) {
+        if (from == x->plan.rank || !is_here(comm, x, from)) {
             continue;
         }
-        struct board *board = board_of(comm, task, comm->locals[l], round);
+        struct board *board = board_of(comm, task, x, from, round);
         uint64_t flag = atomic_load_explicit(&board->flag, memory_order_acquire);
         if (flag != want) {
-            task->waiting = comm->locals[l];
+            task->waiting = x->team->ranks[from];
             bool other_call = flag >> 32 == want >> 32;
-            return other_call ? failure_mismatch(comm, task, comm->locals[l], err) : 0;
+            return other_call ? failure_mismatch(comm, task, task->waiting, err) : 0;
         }
     }
-    return comm->all_local ? 1 : link_arrived(comm, task, round, err);
+    return x->team->links ? link_arrived(comm, task, x, round, err) : 1;
 }
 
 /* Where a peer's piece of this round lies; NULL: in its place already. */
-static char *source_of(struct muster_comm *comm, struct task *task, size_t round,
-                       struct schedule_round how, int from)
+static char *source_of(struct muster_comm *comm, struct task *task, struct exchange *x,
+                       size_t round, struct schedule_round how, int from)
 {
-    struct exchange *x = &task->exchange;
-    if (from == comm->rank) {
+    if (from == x->plan.rank) {
         return (char *)(how.from_out ? x->out : x->in) +
                schedule_send(&x->plan, round, from).offset;
     }
-    if (comm->peers[from].local < 0) {
-        return link_piece(comm, task, round, from);
+    if (!is_here(comm, x, from)) {
+        return link_piece(comm, task, x, round, from);
     }
-    struct board *board = board_of(comm, task, from, round);
+    struct board *board = board_of(comm, task, x, from, round);
     return how.shared ? board_blob(board, schedule_receive(&x->plan, round, from).bytes)
-                      : board->data + (size_t)comm->rank * schedule_stripe(&x->plan);
+                      : board->data + (size_t)x->plan.rank * schedule_stripe(&x->plan);
 }
 
-static bool only_reader(const struct muster_comm *comm, struct schedule_round how, int from)
+static bool only_reader(const struct muster_comm *comm, const struct exchange *x,
+                        struct schedule_round how, int from)
 {
-    return comm->peers[from].local >= 0 && from != comm->rank &&
-           (!how.shared || comm->local_size == 2);
+    return is_here(comm, x, from) && from != x->plan.rank && (!how.shared || comm->local_size == 2);
 }
 
 static void copy_piece(char *to, char *from, size_t bytes, bool claim)
@@ -197,77 +207,93 @@ static void copy_piece(char *to, char *from, size_t bytes, bool claim)
     }
 }
 
-static void copy_round(struct muster_comm *comm, struct task *task, size_t round,
-                       struct schedule_round how)
+static void copy_round(struct muster_comm *comm, struct task *task, struct exchange *x,
+                       size_t round, struct schedule_round how)
 {
-    struct exchange *x = &task->exchange;
-    for (int from = 0; from < comm->size; from++) {
+    for (int from = 0; from < x->plan.size; from++) {
         struct schedule_piece p = schedule_receive(&x->plan, round, from);
         if (p.bytes == 0) {
             continue;
         }
-        char *source = source_of(comm, task, round, how, from);
+        char *source = source_of(comm, task, x, round, how, from);
         char *to = x->out + p.offset;
         if (source && source != to) {
-            bool claim = p.bytes >= CLAIM_FROM_BYTES && only_reader(comm, how, from);
+            bool claim = p.bytes >= CLAIM_FROM_BYTES && only_reader(comm, x, how, from);
             copy_piece(to, source, p.bytes, claim);
         }
     }
 }
 
-static void fold_round(struct muster_comm *comm, struct task *task, size_t round,
-                       struct schedule_round how)
+static void fold_round(struct muster_comm *comm, struct task *task, struct exchange *x,
+                       size_t round, struct schedule_round how)
 {
-    struct exchange *x = &task->exchange;
-    struct schedule_piece p = schedule_receive(&x->plan, round, comm->rank);
+    struct schedule_piece p = schedule_receive(&x->plan, round, x->plan.rank);
     if (p.bytes == 0) {
         return;
     }
     const void *sources[COMM_MAX_RANKS];
-    for (int from = 0; from < comm->size; from++) {
-        sources[from] = source_of(comm, task, round, how, from);
+    for (int from = 0; from < x->plan.size; from++) {
+        sources[from] = source_of(comm, task, x, round, how, from);
     }
-    x->fold(x->out + p.offset, sources, comm->size, p.bytes / x->plan.unit, x->divisor);
-    for (int from = 0; from < comm->size && p.bytes >= CLAIM_FROM_BYTES; from++) {
-        if (only_reader(comm, how, from)) {
-            comm_claim((void *)sources[from], p.bytes);
+    x->fold(x->out + p.offset, sources, x->plan.size, p.bytes / x->plan.unit, x->divisor);
+    for (int from = 0; from < x->plan.size && p.bytes >= CLAIM_FROM_BYTES; from++) {
+        if (only_reader(comm, x, how, from)) {
+            comm_claim((void *)(uintptr_t)sources[from], p.bytes);
         }
     }
 }
 
-static void consume(struct muster_comm *comm, struct task *task, size_t round)
+static void consume(struct muster_comm *comm, struct task *task, struct exchange *x, size_t round)
 {
-    struct schedule_round how = schedule_round(&task->exchange.plan, round);
+    struct schedule_round how = schedule_round(&x->plan, round);
     switch (how.action) {
     case SCHEDULE_NOTHING: break;
-    case SCHEDULE_COPY: copy_round(comm, task, round, how); break;
-    case SCHEDULE_FOLD: fold_round(comm, task, round, how); break;
+    case SCHEDULE_COPY: copy_round(comm, task, x, round, how); break;
+    case SCHEDULE_FOLD: fold_round(comm, task, x, round, how); break;
     }
+}
+
+static void begin(struct muster_comm *comm, struct task *task, struct exchange *x)
+{
+    x->begun = true;
+    x->base = comm->lanes[task->lane].round;
+    x->link_base = task->link_rounds;
+    if (!task->begun) {
+        call_begin(comm, task);
+    }
+}
+
+/* Rounds are counted on boards through all calls, for the slots' sake, and on links within a call:
+ * not all ranks of a host have links in it. */
+static void end(struct muster_comm *comm, struct task *task, const struct exchange *x)
+{
+    uint32_t rounds = (uint32_t)x->plan.rounds;
+    comm->lanes[task->lane].round += x->team->boards ? rounds : 0;
+    task->link_rounds += x->team->links ? rounds : 0;
+}
+
+int exchange_advance(struct muster_comm *comm, struct task *task, struct exchange *x,
+                     struct muster_err *err)
+{
+    if (!x->begun) {
+        begin(comm, task, x);
+    }
+    while (x->consumed < x->plan.rounds) {
+        while (x->published < x->plan.rounds &&
+               x->consumed >= schedule_needs(&x->plan, x->published)) {
+            publish(comm, task, x, x->published++);
+        }
+        int rc = arrived(comm, task, x, x->consumed, err);
+        if (rc <= 0) {
+            return rc;
+        }
+        consume(comm, task, x, x->consumed++);
+    }
+    end(comm, task, x);
+    return 1;
 }
 
 int exchange_step(struct muster_comm *comm, struct task *task, struct muster_err *err)
 {
-    struct exchange *x = &task->exchange;
-    struct lane *lane = &comm->lanes[task->lane];
-    if (!x->begun) {
-        x->begun = true;
-        x->base = lane->round;
-        call_begin(comm, task);
-    }
-    while (x->consumed < x->plan.rounds) {
-        while (x->published < x->plan.rounds && x->published <= x->consumed + 1) {
-            int rc = publish(comm, task, x->published, err);
-            if (rc < 0) {
-                return rc;
-            }
-            x->published++;
-        }
-        int rc = arrived(comm, task, x->consumed, err);
-        if (rc <= 0) {
-            return rc;
-        }
-        consume(comm, task, x->consumed++);
-    }
-    lane->round += (uint32_t)x->plan.rounds;
-    return 1;
+    return exchange_advance(comm, task, &task->exchange, err);
 }

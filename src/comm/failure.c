@@ -107,6 +107,32 @@ static int fail_about(struct muster_comm *comm, const struct task *task, int ran
     return code;
 }
 
+int failure_find_dead(const struct muster_comm *comm)
+{
+    for (int r = 0; r < comm->size; r++) {
+        if (r != comm->rank && failure_peer_state(comm, r) == MUSTER_PEER_DEAD) {
+            return r;
+        }
+    }
+    return -1;
+}
+
+/* Ranks of this host that closed may know of a death elsewhere that our sockets tell later. */
+static void ask_closed(struct muster_comm *comm)
+{
+    for (int l = 0; l < comm->local_size; l++) {
+        const struct control *c = segment_control(&comm->segment, l);
+        int lost = atomic_load_explicit(&c->closed, memory_order_acquire)
+                       ? atomic_load_explicit(&c->lost, memory_order_relaxed) - 1
+                       : -1;
+        if (lost >= 0 && lost < comm->size && comm->peers[lost].local < 0) {
+            int alive = MUSTER_PEER_ALIVE;
+            (void)atomic_compare_exchange_strong(&comm->peers[lost].state, &alive,
+                                                 (int)MUSTER_PEER_DEAD);
+        }
+    }
+}
+
 /* 1: the record of this call at `rank` was read. */
 static int read_record(const struct muster_comm *comm, int rank, int lane, uint64_t number,
                        uint64_t *ret_shape, uint64_t *ret_count)
@@ -184,6 +210,7 @@ int failure_check(struct muster_comm *comm, const struct task *task, struct must
         return check_records(comm, task, err);
     }
     /* A death explains the closing of others: it comes first. */
+    ask_closed(comm);
     static const enum muster_peer_state order[] = {MUSTER_PEER_DEAD, MUSTER_PEER_SUSPECTED,
                                                    MUSTER_PEER_CLOSED};
     for (size_t o = 0; o < sizeof order / sizeof order[0]; o++) {
@@ -197,11 +224,14 @@ int failure_check(struct muster_comm *comm, const struct task *task, struct must
 }
 
 /* The last collective that rank is known to have entered; 0: none. */
-static uint64_t last_entered(const struct muster_comm *comm, int rank, uint64_t *ret_shape,
+static uint64_t last_entered(struct muster_comm *comm, int rank, uint64_t *ret_shape,
                              uint64_t *ret_count)
 {
     uint64_t last = 0;
-    for (uint64_t slot = 0; comm->peers[rank].local >= 0 && slot < CALL_RECORDS; slot++) {
+    if (comm->peers[rank].local < 0) {
+        return link_last_call(comm, rank, ret_shape, ret_count);
+    }
+    for (uint64_t slot = 0; slot < CALL_RECORDS; slot++) {
         const struct call_record *r = &control_of(comm, rank)->calls[slot];
         uint64_t number = atomic_load_explicit(&r->number, memory_order_acquire);
         if (number > last && read_record(comm, rank, LANE_MAIN, number, ret_shape, ret_count)) {
@@ -225,6 +255,9 @@ int failure_timeout(struct muster_comm *comm, const struct task *task, int64_t w
             continue;
         }
         uint64_t last = last_entered(comm, r, &shape, &count);
+        if (last >= task->number && task->number > 0) {
+            continue; /* a rank on another host, with which we do not exchange in this call */
+        }
         char in[128] = "has entered no call";
         if (last > 0) {
             char call[80];
@@ -253,6 +286,7 @@ void failure_close(struct muster_comm *comm, int code)
         settle_wait(comm);
         return;
     }
+    atomic_store(&comm->control->lost, failure_find_dead(comm) + 1);
     atomic_store(&comm->control->closed, 1);
     for (int l = 0; l < comm->local_size; l++) {
         wait_ring(segment_control(&comm->segment, l));

@@ -14,6 +14,12 @@ static struct channel *channel_of(struct muster_comm *comm, const struct task *t
     return &comm->peers[rank].link->channels[task->lane];
 }
 
+/* A round is named within its call, of which the signature tells. */
+static uint64_t flag_of(const struct task *task, const struct exchange *x, size_t round)
+{
+    return comm_flag(x->link_base + (uint32_t)round + 1, task->signature);
+}
+
 static void lose(struct muster_comm *comm, struct channel *c, int rank)
 {
     c->broken = true;
@@ -22,7 +28,7 @@ static void lose(struct muster_comm *comm, struct channel *c, int rank)
 
 /* ---- sending ---- */
 
-static bool send_first(struct channel *c)
+static bool send_first(struct task *task, struct channel *c)
 {
     struct outgoing *o = &c->pending[c->first % LINK_PENDING];
     size_t head = sizeof o->header, all = head + o->header.bytes;
@@ -43,15 +49,16 @@ static bool send_first(struct channel *c)
             return false;
         }
         o->sent += (size_t)n;
+        task->moved = true;
     }
     return true;
 }
 
 /* 1: everything is with the kernel. 0: not yet, or never. */
-static int flush(struct muster_comm *comm, struct channel *c, int rank)
+static int flush(struct muster_comm *comm, struct task *task, struct channel *c, int rank)
 {
     while (c->num > 0 && !c->broken) {
-        if (!send_first(c)) {
+        if (!send_first(task, c)) {
             if (errno != EAGAIN && errno != EINTR) {
                 lose(comm, c, rank);
             }
@@ -65,45 +72,44 @@ static int flush(struct muster_comm *comm, struct channel *c, int rank)
     return !c->broken;
 }
 
-int link_publish(struct muster_comm *comm, struct task *task, size_t round, const char *source,
-                 struct muster_err *err)
+void link_publish(struct muster_comm *comm, struct task *task, struct exchange *x, size_t round,
+                  const char *source)
 {
-    (void)err;
-    const struct exchange *x = &task->exchange;
     uint64_t shape, count;
     call_signed(comm, &task->call, &shape, &count);
-    for (int to = 0; to < comm->size; to++) {
-        if (!comm->peers[to].link) {
+    for (int to = 0; to < x->plan.size; to++) {
+        int rank = x->team->ranks[to];
+        if (!comm->peers[rank].link) {
             continue;
         }
-        struct channel *c = channel_of(comm, task, to);
+        struct channel *c = channel_of(comm, task, rank);
         struct schedule_piece p = schedule_send(&x->plan, round, to);
-        assert(c->num < LINK_PENDING);
+        assert(c->num < LINK_PENDING && p.bytes <= UINT32_MAX);
         struct outgoing *o = &c->pending[(c->first + c->num++) % LINK_PENDING];
-        o->header =
-            (struct frame_header){.magic = FRAME_MAGIC,
-                                  .bytes = (uint32_t)p.bytes,
-                                  .generation = comm->generation,
-                                  .flag = comm_flag(x->base + (uint32_t)round + 1, task->signature),
-                                  .number = task->number,
-                                  .shape = shape,
-                                  .count = count};
+        o->header = (struct frame_header){.magic = FRAME_MAGIC,
+                                          .bytes = (uint32_t)p.bytes,
+                                          .generation = comm->generation,
+                                          .flag = flag_of(task, x, round),
+                                          .number = task->number,
+                                          .shape = shape,
+                                          .count = count};
         o->data = p.bytes > 0 ? source + p.offset : NULL;
         o->sent = 0;
-        (void)flush(comm, c, to);
+        (void)flush(comm, task, c, rank);
     }
-    return 0;
 }
 
 /* ---- receiving ---- */
 
-static bool read_some(struct muster_comm *comm, struct channel *c, int rank, char *to, size_t bytes,
+static bool read_some(struct muster_comm *comm, struct task *task, int rank, char *to, size_t bytes,
                       size_t *done)
 {
+    struct channel *c = channel_of(comm, task, rank);
     while (*done < bytes && !c->broken) {
         ssize_t n = recv(c->fd, to + *done, bytes - *done, MSG_DONTWAIT);
         if (n > 0) {
             *done += (size_t)n;
+            task->moved = true;
         } else if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
             atomic_store_explicit(&c->wants_read, true, memory_order_relaxed);
             return false;
@@ -114,86 +120,91 @@ static bool read_some(struct muster_comm *comm, struct channel *c, int rank, cha
     return !c->broken;
 }
 
-static int check_header(struct muster_comm *comm, struct task *task, size_t round, int from,
-                        const struct frame_header *h, struct muster_err *err)
+static int check_header(struct muster_comm *comm, struct task *task, const struct exchange *x,
+                        size_t round, int from, struct muster_err *err)
 {
-    uint64_t want = comm_flag(task->exchange.base + (uint32_t)round + 1, task->signature);
-    size_t bytes = schedule_receive(&task->exchange.plan, round, from).bytes;
+    int rank = x->team->ranks[from];
+    const struct frame_header *h = &channel_of(comm, task, rank)->header;
     if (h->magic != FRAME_MAGIC || h->generation != comm->generation) {
         return muster_fail(err, MUSTER_EPROTO, "rank %d sent something that is no frame of ours",
-                           from);
+                           rank);
     }
-    if (h->flag != want || h->bytes != bytes) {
-        return failure_mismatch(comm, task, from, err);
+    if (h->flag != flag_of(task, x, round) ||
+        h->bytes != schedule_receive(&x->plan, round, from).bytes) {
+        return failure_mismatch(comm, task, rank, err);
     }
     return 0;
 }
 
 /* Pieces to be folded go through memory of the link. */
-static char *place_of(struct muster_comm *comm, struct task *task, size_t round, int from)
+static char *place_of(struct muster_comm *comm, struct task *task, const struct exchange *x,
+                      size_t round, int from)
 {
-    struct exchange *x = &task->exchange;
     if (schedule_round(&x->plan, round).action == SCHEDULE_COPY) {
         return x->out + schedule_receive(&x->plan, round, from).offset;
     }
-    return channel_of(comm, task, from)->scratch;
+    return channel_of(comm, task, x->team->ranks[from])->scratch;
 }
 
-/* 1: this round's piece from that rank is here. */
-static int receive(struct muster_comm *comm, struct task *task, size_t round, int from,
-                   struct muster_err *err)
+/* 1: this round's piece from that one of the team is here. */
+static int receive(struct muster_comm *comm, struct task *task, const struct exchange *x,
+                   size_t round, int from, struct muster_err *err)
 {
-    struct channel *c = channel_of(comm, task, from);
-    uint32_t tag = task->exchange.base + (uint32_t)round + 1;
-    if (c->next_round == tag + 1) {
+    int rank = x->team->ranks[from];
+    struct channel *c = channel_of(comm, task, rank);
+    uint32_t rounds = x->link_base + (uint32_t)round + 1;
+    if (c->call == task->number && c->rounds == rounds) {
         return 1;
     }
     if (c->header_bytes < sizeof c->header) {
-        if (!read_some(comm, c, from, (char *)&c->header, sizeof c->header, &c->header_bytes)) {
+        if (!read_some(comm, task, rank, (char *)&c->header, sizeof c->header, &c->header_bytes)) {
             return 0;
         }
-        int rc = check_header(comm, task, round, from, &c->header, err);
+        int rc = check_header(comm, task, x, round, from, err);
         if (rc < 0) {
             return rc;
         }
         c->data_bytes = 0;
     }
-    char *place = c->header.bytes > 0 ? place_of(comm, task, round, from) : NULL;
-    if (!read_some(comm, c, from, place, c->header.bytes, &c->data_bytes)) {
+    char *place = c->header.bytes > 0 ? place_of(comm, task, x, round, from) : NULL;
+    if (!read_some(comm, task, rank, place, c->header.bytes, &c->data_bytes)) {
         return 0;
     }
     c->header_bytes = 0;
     atomic_store_explicit(&c->wants_read, false, memory_order_relaxed);
-    c->next_round = tag + 1;
+    c->call = task->number;
+    c->rounds = rounds;
     return 1;
 }
 
-int link_arrived(struct muster_comm *comm, struct task *task, size_t round, struct muster_err *err)
+int link_arrived(struct muster_comm *comm, struct task *task, struct exchange *x, size_t round,
+                 struct muster_err *err)
 {
     int all = 1;
-    for (int from = 0; from < comm->size; from++) {
-        if (!comm->peers[from].link) {
+    for (int from = 0; from < x->plan.size; from++) {
+        int rank = x->team->ranks[from];
+        if (!comm->peers[rank].link) {
             continue;
         }
-        struct channel *c = channel_of(comm, task, from);
-        int rc = receive(comm, task, round, from, err);
+        int rc = receive(comm, task, x, round, from, err);
         if (rc < 0) {
             return rc;
         }
-        if (rc == 0 || !flush(comm, c, from)) {
-            task->waiting = from;
+        if (rc == 0 || !flush(comm, task, channel_of(comm, task, rank), rank)) {
+            task->waiting = rank;
             all = 0;
         }
     }
     return all;
 }
 
-char *link_piece(struct muster_comm *comm, const struct task *task, size_t round, int from)
+char *link_piece(struct muster_comm *comm, const struct task *task, const struct exchange *x,
+                 size_t round, int from)
 {
-    if (schedule_round(&task->exchange.plan, round).action == SCHEDULE_COPY) {
+    if (schedule_round(&x->plan, round).action == SCHEDULE_COPY) {
         return NULL;
     }
-    return comm->peers[from].link->channels[task->lane].scratch;
+    return channel_of(comm, task, x->team->ranks[from])->scratch;
 }
 
 static int tell(const struct frame_header *h, uint64_t number, uint64_t *ret_shape,

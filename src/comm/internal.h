@@ -23,7 +23,7 @@
 #include "comm/life.h"
 #include "comm/reduce.h"
 #include "comm/segment.h"
-#include "schedule/exchange.h"
+#include "schedule/hierarchy.h"
 
 enum { COMM_MAX_RANKS = REDUCE_MAX_SOURCES, COMM_WORDS = 4 };
 
@@ -41,6 +41,15 @@ struct peer {
     int silent_beats;
 };
 
+/* Ranks that exchange with each other. */
+struct team {
+    int size; /* 0: this rank is not in it */
+    int index;
+    int *ranks;
+    bool boards; /* some of the others are on this host … */
+    bool links;  /* … and some are not */
+};
+
 /* Calls that must run one after the other. */
 struct lane {
     int index;
@@ -53,6 +62,7 @@ struct lane {
     _Atomic int in_flight;
     _Atomic int helpers; /* threads in muster_request_wait, which step the lane themselves */
     uint64_t *words;     /* COMM_WORDS from each rank: what stages tell each other */
+    struct hierarchy *hierarchy; /* hierarchy.c; NULL: one host, or each rank has its own */
 };
 
 /* Memory of muster_comm_alloc. */
@@ -76,7 +86,11 @@ struct muster_comm {
     int *locals; /* local index -> rank */
     bool all_local;
     size_t capacity; /* bytes that a rank publishes in a round of the main lane */
-    bool crowded;    /* more ranks than processors: never spin */
+    struct team everyone;
+    struct team here;   /* the ranks of this host */
+    struct team across; /* this rank and those that lead with it on the other hosts */
+    struct schedule_hosts *hosts;
+    bool crowded; /* more ranks than processors: never spin */
     struct segment segment;
     struct control *control; /* ours */
     struct life_watch watch;
@@ -105,13 +119,15 @@ struct muster_comm {
 };
 
 struct exchange {
-    struct schedule_exchange plan;
+    struct schedule_exchange plan; /* its ranks are indices of the team */
+    const struct team *team;
     const char *in;
     char *out;
     reduce_fn fold;
     int divisor;
     bool begun;
-    uint32_t base;
+    uint32_t base;      /* of the boards' rounds */
+    uint32_t link_base; /* of the links' rounds */
     size_t published;
     size_t consumed;
 };
@@ -147,7 +163,10 @@ struct task {
     int (*step)(struct muster_comm *comm, struct task *task, struct muster_err *err);
     int waiting; /* for this rank, when a step returned 0; MUSTER_ANY_SOURCE: for any */
     bool begun;
+    bool moved;           /* a link took or gave something since this was last cleared */
+    uint32_t link_rounds; /* that this call took so far, on links */
     struct exchange exchange;
+    struct schedule_hierarchy hierarchy;
     struct ring ring;
     struct transfer transfer;
     uint64_t words[COMM_WORDS]; /* of this rank, to lane->words */
@@ -171,11 +190,25 @@ void call_signed(const struct muster_comm *comm, const struct muster_call *call,
 void call_name(uint64_t shape, uint64_t count, char *ret, size_t size_bytes);
 
 /* exchange.c */
+/* An exchange within a team; the caller sets the rest of the plan, the buffers and the fold. */
+void exchange_init(struct exchange *x, const struct team *team, enum schedule_pattern pattern,
+                   size_t count, size_t unit, size_t capacity);
 void exchange_start(struct muster_comm *comm, struct task *task, enum schedule_pattern pattern);
 void exchange_start_uneven(struct muster_comm *comm, struct task *task);
 /* Every rank's task->words into lane->words: the first stage of calls that must agree first. */
 void exchange_words(struct muster_comm *comm, struct task *task);
 int exchange_step(struct muster_comm *comm, struct task *task, struct muster_err *err);
+/* As exchange_step, of one of several exchanges of a task. */
+int exchange_advance(struct muster_comm *comm, struct task *task, struct exchange *x,
+                     struct muster_err *err);
+
+/* hierarchy.c */
+/* MUSTER_ENOMEM, or 0. After the teams. */
+int hierarchy_init(struct muster_comm *comm);
+void hierarchy_free(struct muster_comm *comm);
+/* This call goes by way of the hosts. */
+bool hierarchy_fits(const struct muster_comm *comm, const struct task *task);
+void hierarchy_start(struct muster_comm *comm, struct task *task, enum schedule_pattern pattern);
 
 /* All have come this far. */
 void exchange_barrier(struct muster_comm *comm, struct task *task);
@@ -194,6 +227,7 @@ int ring_step(struct muster_comm *comm, struct task *task, struct muster_err *er
 /* wait.c */
 struct waiter {
     unsigned turns;
+    unsigned moves;
     int64_t since_ns;  /* 0: not yet looked at the clock */
     int64_t polled_ns; /* when the user's interrupted() was last asked */
     uint32_t bell;
@@ -206,6 +240,9 @@ int wait_turn(struct waiter *waiter, struct muster_comm *comm, const struct task
 /* The checks of a turn without its wait. may_interrupt: on the thread of a blocking call. */
 int wait_check(struct waiter *waiter, struct muster_comm *comm, const struct task *task,
                bool may_interrupt, struct muster_err *err);
+/* In the place of a turn when something came through a link: what comes next may be near, too. */
+int wait_moved(struct waiter *waiter, struct muster_comm *comm, const struct task *task,
+               struct muster_err *err);
 /* It has done with spinning and may take its time. */
 bool wait_is_slow(const struct waiter *waiter, const struct muster_comm *comm);
 void wait_end(struct waiter *waiter, struct muster_comm *comm);
@@ -241,6 +278,8 @@ void failure_close(struct muster_comm *comm, int code);
 /* A suspected rank of this host. True once the kernel has confirmed its death: from then on it
  * writes nothing. */
 bool failure_kill(struct muster_comm *comm, int rank);
+/* A rank that is proven dead; -1: none. */
+int failure_find_dead(const struct muster_comm *comm);
 /* On the heartbeat thread. */
 void failure_beat(void *comm);
 enum muster_peer_state failure_peer_state(const struct muster_comm *comm, int rank);

@@ -1,8 +1,10 @@
 /* Sockets to other hosts: their making and end, signs of life, the stream of messages.
  *
- * Over the life socket each process sends a byte 20 times a second, and another when it closes the
- * communicator. A socket that ends without that byte means a death. As TCP holds back what follows
- * a lost packet, for seconds when several are lost, the beats go as datagrams, too (beat.c).
+ * Over the life socket each process says 20 times a second that it is there and what it calls, and
+ * when it closes the communicator. A socket that ends without that means a death. Whoever closes
+ * because of a death names the dead: ranks that would learn of it a little later must not take the
+ * closing for the cause. As TCP holds back what follows a
+ * lost packet, for seconds when several are lost, the beats go as datagrams, too (beat.c).
  *
  * Layer: comm; see link.h.
  */
@@ -19,7 +21,7 @@
 
 #include "comm/beat.h"
 
-enum { LIFE_BEAT = 'b', LIFE_CLOSED = 'c' };
+enum { LIFE_BEAT = 1, LIFE_CLOSED = 2 };
 
 static struct link *link_new(void)
 {
@@ -44,7 +46,7 @@ int link_init(struct muster_comm *comm, struct muster_err *err)
         peer->link = link_new();
         for (int lane = 0; peer->link && lane < BOARD_LANES; lane++) {
             struct channel *c = &peer->link->channels[lane];
-            c->scratch = malloc(lane == LANE_SIDE ? SIDE_BYTES : comm->capacity);
+            c->scratch = malloc(lane == LANE_SIDE ? SIDE_BYTES : link_capacity(comm));
             if (!c->scratch) {
                 return muster_fail(err, MUSTER_ENOMEM, "no memory for a link");
             }
@@ -158,16 +160,33 @@ static void hear(struct peer *peer)
     peer->silent_beats = 0;
 }
 
-/* Reads what the life socket has; holds the mutex. */
-static void read_life(struct peer *peer)
+static void take_frame(struct muster_comm *comm, struct peer *peer)
 {
-    struct channel *c = &peer->link->channels[LINK_LIFE];
-    char bytes[64];
+    struct link *link = peer->link;
+    const struct life_frame *f = &link->incoming;
+    hear(peer);
+    link->last = *f;
+    if (f->kind == LIFE_CLOSED) {
+        /* Of our own host we know better. */
+        if (f->lost >= 0 && f->lost < comm->size && comm->peers[f->lost].local < 0) {
+            set_state(&comm->peers[f->lost], MUSTER_PEER_DEAD);
+        }
+        set_state(peer, MUSTER_PEER_CLOSED);
+    }
+}
+
+/* Reads what the life socket has; holds the mutex. */
+static void read_life(struct muster_comm *comm, struct peer *peer)
+{
+    struct link *link = peer->link;
+    char *to = (char *)&link->incoming;
     ssize_t n;
-    while ((n = recv(c->fd, bytes, sizeof bytes, MSG_DONTWAIT)) > 0) {
-        hear(peer);
-        if (memchr(bytes, LIFE_CLOSED, (size_t)n)) {
-            set_state(peer, MUSTER_PEER_CLOSED);
+    while ((n = recv(link->channels[LINK_LIFE].fd, to + link->incoming_bytes,
+                     sizeof link->incoming - link->incoming_bytes, MSG_DONTWAIT)) > 0) {
+        link->incoming_bytes += (size_t)n;
+        if (link->incoming_bytes == sizeof link->incoming) {
+            link->incoming_bytes = 0;
+            take_frame(comm, peer);
         }
     }
     if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
@@ -176,34 +195,67 @@ static void read_life(struct peer *peer)
     }
 }
 
-static void send_life(struct link *link, char byte)
+static void send_life(struct link *link, const struct life_frame *frame)
 {
-    (void)send(link->channels[LINK_LIFE].fd, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+    int fd = link->channels[LINK_LIFE].fd;
+    ssize_t n = link->full ? 0 : send(fd, frame, sizeof *frame, MSG_DONTWAIT | MSG_NOSIGNAL);
+    /* Half a frame would make nonsense of those that follow. */
+    link->full = link->full || (n >= 0 && n < (ssize_t)sizeof *frame);
 }
 
 void link_lost(struct muster_comm *comm, int rank)
 {
     struct peer *peer = &comm->peers[rank];
     pthread_mutex_lock(&peer->link->life_mutex);
-    read_life(peer);
+    read_life(comm, peer);
     set_state(peer, MUSTER_PEER_DEAD);
     pthread_mutex_unlock(&peer->link->life_mutex);
 }
 
 void link_say_closed(struct muster_comm *comm)
 {
+    struct life_frame closed = {.kind = LIFE_CLOSED, .lost = (int16_t)failure_find_dead(comm)};
     for (int r = 0; r < comm->size; r++) {
         struct link *link = comm->peers[r].link;
         if (link && link->channels[LINK_LIFE].fd >= 0) {
             pthread_mutex_lock(&link->life_mutex);
-            send_life(link, LIFE_CLOSED);
+            send_life(link, &closed);
             pthread_mutex_unlock(&link->life_mutex);
         }
     }
 }
 
+/* The newest record of this rank's calls. */
+static struct life_frame frame_of_beat(const struct muster_comm *comm)
+{
+    struct life_frame frame = {.kind = LIFE_BEAT, .lost = -1};
+    for (int slot = 0; slot < CALL_RECORDS; slot++) {
+        const struct call_record *record = &comm->control->calls[slot];
+        uint64_t number = atomic_load_explicit(&record->number, memory_order_acquire);
+        if (number > frame.number) {
+            frame.number = number;
+            frame.shape = atomic_load_explicit(&record->shape, memory_order_relaxed);
+            frame.count = atomic_load_explicit(&record->count, memory_order_relaxed);
+        }
+    }
+    return frame;
+}
+
+uint64_t link_last_call(struct muster_comm *comm, int rank, uint64_t *ret_shape,
+                        uint64_t *ret_count)
+{
+    struct link *link = comm->peers[rank].link;
+    pthread_mutex_lock(&link->life_mutex);
+    struct life_frame last = link->last;
+    pthread_mutex_unlock(&link->life_mutex);
+    *ret_shape = last.shape;
+    *ret_count = last.count;
+    return last.number;
+}
+
 void link_beat(struct muster_comm *comm)
 {
+    struct life_frame beat = frame_of_beat(comm);
     for (int r = 0; r < comm->size; r++) {
         struct peer *peer = &comm->peers[r];
         if (!peer->link) {
@@ -212,10 +264,10 @@ void link_beat(struct muster_comm *comm)
         pthread_mutex_lock(&peer->link->life_mutex);
         peer->silent_beats += peer->heard;
         if (atomic_load(&comm->closed) == 0) {
-            send_life(peer->link, LIFE_BEAT);
+            send_life(peer->link, &beat);
             beat_send(peer->link->beat_fd, comm->generation, comm->rank);
         }
-        read_life(peer);
+        read_life(comm, peer);
         if (beat_receive(peer->link->beat_fd, comm->generation, r)) {
             hear(peer);
         }

@@ -14,7 +14,8 @@
 #include "comm/internal.h"
 
 enum {
-    LINK_LIFE = LANES, /* channel of the signs of life */
+    LINK_PIECE_BYTES = 256 * 1024, /* to each peer in a round, where that is our choice */
+    LINK_LIFE = LANES,             /* channel of the signs of life */
     LINK_CHANNELS = LANES + 1,
     LINK_PENDING = 4, /* frames that the socket has not taken: at most those of 3 rounds */
 };
@@ -23,7 +24,7 @@ struct frame_header {
     uint32_t magic;
     uint32_t bytes;
     uint64_t generation;
-    uint64_t flag; /* round and signature: comm_flag() */
+    uint64_t flag; /* round of the call, and signature: comm_flag() */
     uint64_t number;
     uint64_t shape;
     uint64_t count;
@@ -44,19 +45,41 @@ struct channel {
     struct frame_header header; /* being read, or read last */
     size_t header_bytes;
     size_t data_bytes;
-    uint32_t next_round;     /* to be read */
+    uint64_t call;           /* the last one of which a round was read */
+    uint32_t rounds;         /* of it, read */
     char *scratch;           /* pieces to be folded */
     _Atomic bool wants_read; /* someone waits for what is to come */
     _Atomic bool wants_write;
 };
 
+/* What goes over the life socket, 20 times a second and when a communicator is closed. */
+struct life_frame {
+    uint16_t kind;
+    int16_t lost; /* whoever closes says so: the rank of whose death it has proof, or -1 */
+    uint32_t zero;
+    uint64_t number; /* the last collective that the sender entered; 0: none */
+    uint64_t shape;
+    uint64_t count;
+};
+
 struct link {
     struct channel channels[LINK_CHANNELS];
-    int beat_fd; /* datagrams, or -1: the life socket must do */
-    pthread_mutex_t life_mutex;
+    int beat_fd;                /* datagrams, or -1: the life socket must do */
+    pthread_mutex_t life_mutex; /* guards the rest, and the life channel */
+    struct life_frame incoming;
+    size_t incoming_bytes;
+    struct life_frame last; /* complete */
+    bool full;              /* the other side has not read for long: nothing more is sent */
 };
 
 /* ---- link.c: sockets and life ---- */
+
+/* Bytes of a round between hosts, of the main lane. */
+static inline size_t link_capacity(const struct muster_comm *comm)
+{
+    size_t wire = (size_t)comm->hosts->hosts * LINK_PIECE_BYTES;
+    return wire > comm->capacity ? wire : comm->capacity;
+}
 
 /* While forming: room for the links, sockets as they come (taken over, also on failure), then
  * complete? */
@@ -73,19 +96,26 @@ void link_beat(struct muster_comm *comm);
 /* A socket of that rank ended: finds out whether it closed in good order or died. */
 void link_lost(struct muster_comm *comm, int rank);
 
+/* The last collective that a rank on another host is known to have entered, up to 50 ms ago. */
+uint64_t link_last_call(struct muster_comm *comm, int rank, uint64_t *ret_shape,
+                        uint64_t *ret_count);
+
 /* The stream of messages: as many bytes as go now, negative when the link is lost. */
 int64_t link_stream_write(struct muster_comm *comm, int to, const void *data, size_t bytes);
 int64_t link_stream_read(struct muster_comm *comm, int from, void *data, size_t bytes);
 
 /* ---- frames.c: rounds of collectives ---- */
 
-/* Sends this round's pieces to all peers on other hosts, as far as the sockets take them now. */
-int link_publish(struct muster_comm *comm, struct task *task, size_t round, const char *source,
-                 struct muster_err *err);
+/* Sends this round's pieces to those of the team on other hosts, as far as the sockets take them
+ * now. */
+void link_publish(struct muster_comm *comm, struct task *task, struct exchange *x, size_t round,
+                  const char *source);
 /* 1: all of this round's pieces are here and ours have been handed to the kernel. */
-int link_arrived(struct muster_comm *comm, struct task *task, size_t round, struct muster_err *err);
-/* Where the piece of this round from that rank lies; NULL: it was read to its place. */
-char *link_piece(struct muster_comm *comm, const struct task *task, size_t round, int from);
+int link_arrived(struct muster_comm *comm, struct task *task, struct exchange *x, size_t round,
+                 struct muster_err *err);
+/* Where the piece of this round from that one of the team lies; NULL: it was read to its place. */
+char *link_piece(struct muster_comm *comm, const struct task *task, const struct exchange *x,
+                 size_t round, int from);
 /* What that rank said it calls under this number. 1: known. The caller holds this lane. */
 int link_record(const struct muster_comm *comm, int rank, int lane, uint64_t number,
                 uint64_t *ret_shape, uint64_t *ret_count);

@@ -19,7 +19,9 @@ static int run_here(struct muster_comm *comm, struct task *task, struct muster_e
     struct waiter waiter = {0};
     int rc;
     while ((rc = task->step(comm, task, err)) == 0) {
-        rc = wait_turn(&waiter, comm, task, err);
+        rc = task->moved ? wait_moved(&waiter, comm, task, err)
+                         : wait_turn(&waiter, comm, task, err);
+        task->moved = false;
         rc = rc < 0 ? lane_last_step(comm, task, rc) : 0;
         if (rc != 0) {
             break;

@@ -117,8 +117,15 @@ int wait_check(struct waiter *w, struct muster_comm *comm, const struct task *ta
     return may_interrupt ? ask_user(w, comm, now, err) : 0;
 }
 
+/* For ranks of this host only: no socket can wake it. */
+static bool waits_here(const struct muster_comm *comm, const struct task *task)
+{
+    return comm->all_local || (task && task->lane != LANE_MESSAGES && task->waiting >= 0 &&
+                               comm->peers[task->waiting].local >= 0);
+}
+
 /* The first turn registers, so that the caller looks once more before the next turn sleeps. */
-static void sleep_turn(struct waiter *w, struct muster_comm *comm)
+static void sleep_turn(struct waiter *w, struct muster_comm *comm, const struct task *task)
 {
     if (!w->sleepy) {
         w->bell = atomic_load(&comm->control->bell);
@@ -126,7 +133,7 @@ static void sleep_turn(struct waiter *w, struct muster_comm *comm)
         w->sleepy = true;
         return;
     }
-    if (comm->all_local) {
+    if (waits_here(comm, task)) {
         _Atomic uint32_t *word = &comm->control->bell;
         wait_on_words(&word, &w->bell, 1, WAIT_SLICE_MS);
     } else {
@@ -135,32 +142,46 @@ static void sleep_turn(struct waiter *w, struct muster_comm *comm)
     w->bell = atomic_load(&comm->control->bell);
 }
 
-static unsigned spins_of(const struct muster_comm *comm)
+static unsigned spins_of(const struct muster_comm *comm, bool here)
 {
-    return comm->crowded ? 0 : comm->all_local ? SPINS : SPINS_REMOTE;
+    return comm->crowded ? 0 : here ? SPINS : SPINS_REMOTE;
 }
 
 int wait_turn(struct waiter *w, struct muster_comm *comm, const struct task *task,
               struct muster_err *err)
 {
-    unsigned spins = spins_of(comm);
-    unsigned yields = comm->all_local ? YIELDS : 0;
+    bool here = waits_here(comm, task);
+    unsigned spins = spins_of(comm, here);
+    unsigned yields = here ? YIELDS : 0;
     unsigned turn = w->turns++;
-    if (turn < spins) {
+    if (turn < spins && here) {
         comm_relax();
+        return 0;
+    }
+    if (turn < spins) {
+        sched_yield(); /* what we wait for may need this very core */
         return 0;
     }
     if (turn < spins + yields) {
         sched_yield();
         return turn % CHECK_EVERY == 0 ? wait_check(w, comm, task, true, err) : 0;
     }
-    sleep_turn(w, comm);
+    sleep_turn(w, comm, task);
     return wait_check(w, comm, task, true, err);
 }
 
 bool wait_is_slow(const struct waiter *w, const struct muster_comm *comm)
 {
-    return w->turns > spins_of(comm);
+    return w->turns > spins_of(comm, comm->all_local);
+}
+
+int wait_moved(struct waiter *w, struct muster_comm *comm, const struct task *task,
+               struct muster_err *err)
+{
+    wait_end(w, comm);
+    w->turns = 0;
+    /* A long call that never waits for long must still see that it was aborted. */
+    return ++w->moves % CHECK_EVERY == 0 ? wait_check(w, comm, task, true, err) : 0;
 }
 
 void wait_end(struct waiter *w, struct muster_comm *comm)

@@ -104,7 +104,7 @@ struct schedule_round schedule_round(const struct schedule_exchange *x, size_t r
             return (struct schedule_round){SCHEDULE_NOTHING, true, false};
         }
         return split_gathers(x, round) ? (struct schedule_round){SCHEDULE_COPY, true, true}
-                                    : (struct schedule_round){SCHEDULE_FOLD, false, false};
+                                       : (struct schedule_round){SCHEDULE_FOLD, false, false};
     case SCHEDULE_ALL_GATHER:
     case SCHEDULE_BROADCAST:
     case SCHEDULE_GATHER: return (struct schedule_round){SCHEDULE_COPY, true, false};

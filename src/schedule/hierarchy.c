@@ -211,8 +211,7 @@ static void vector_across(const struct schedule_hierarchy *h, size_t chunk,
     ret->root = h->hosts->host_of[h->root];
     ret->pattern = h->pattern;
     ret->last_fold = true;
-    ret->from = ret->to =
-        h->pattern == SCHEDULE_REDUCE ? work_of(h, chunk, 0) : out_at(mine.first);
+    ret->from = ret->to = h->pattern == SCHEDULE_REDUCE ? work_of(h, chunk, 0) : out_at(mine.first);
     if (h->pattern == SCHEDULE_ALL_REDUCE && mine.count * h->unit > ACROSS_AT_ONCE_BYTES) {
         ret->pattern = SCHEDULE_ALL_REDUCE_SPLIT;
     }

@@ -1,6 +1,6 @@
-/* Collectives in a world of several hosts with several ranks each: first within each host (up), then
- * between the hosts (across), then within each host again (down). Only what must crosses the wire,
- * and every byte of it once for each host.
+/* Collectives in a world of several hosts with several ranks each: first within each host (up),
+ * then between the hosts (across), then within each host again (down). Only what must crosses the
+ * wire, and every byte of it once for each host.
  *
  * Each host has as many leaders as the smallest host has ranks: its first ones. The leaders with
  * the same index in all hosts are a team, and take the same share of the vector: so all ranks of
@@ -21,11 +21,11 @@ enum { SCHEDULE_MAX_TEAM = 256 };
 struct schedule_hosts {
     int size; /* ranks */
     int hosts;
-    int leaders;                          /* on each host */
-    int host_of[SCHEDULE_MAX_TEAM];       /* rank -> host */
-    int index_of[SCHEDULE_MAX_TEAM];      /* rank -> index on its host */
-    int ranks[SCHEDULE_MAX_TEAM];         /* host after host */
-    int first[SCHEDULE_MAX_TEAM + 1];     /* host -> its first rank in `ranks` */
+    int leaders;                      /* on each host */
+    int host_of[SCHEDULE_MAX_TEAM];   /* rank -> host */
+    int index_of[SCHEDULE_MAX_TEAM];  /* rank -> index on its host */
+    int ranks[SCHEDULE_MAX_TEAM];     /* host after host */
+    int first[SCHEDULE_MAX_TEAM + 1]; /* host -> its first rank in `ranks` */
 };
 
 /* From the lowest rank on each rank's host. */

@@ -117,9 +117,9 @@ static void run_teams(enum schedule_phase phase, size_t chunk)
         struct rank *team[WORLD];
         int size = 0;
         for (int i = 0; i < WORLD; i++) {
-            int rank = !across             ? schedule_host_rank(&hosts, t, i)
+            int rank = !across           ? schedule_host_rank(&hosts, t, i)
                        : i < hosts.hosts ? schedule_host_rank(&hosts, i, t)
-                                           : -1;
+                                         : -1;
             if (rank >= 0) {
                 team[size++] = &ranks[rank];
             }
@@ -266,9 +266,9 @@ static void draw_hosts(int size, int *ret_lowest)
 static void every_pattern_on_hosts_of_all_sizes(void **state)
 {
     (void)state;
-    static const enum schedule_pattern patterns[] = {
-        SCHEDULE_BARRIER,   SCHEDULE_ALL_REDUCE, SCHEDULE_REDUCE,
-        SCHEDULE_BROADCAST, SCHEDULE_ALL_GATHER, SCHEDULE_REDUCE_SCATTER};
+    static const enum schedule_pattern patterns[] = {SCHEDULE_BARRIER,    SCHEDULE_ALL_REDUCE,
+                                                     SCHEDULE_REDUCE,     SCHEDULE_BROADCAST,
+                                                     SCHEDULE_ALL_GATHER, SCHEDULE_REDUCE_SCATTER};
     static const size_t counts[] = {0, 1, 7, 13, 48, 100};
     int checked = 0;
     for (int size = 3; size <= WORLD; size++) {

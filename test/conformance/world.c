@@ -100,12 +100,17 @@ static int store_get(void *context, const char *key, void *value, size_t capacit
     return e ? 0 : MUSTER_ETIMEDOUT;
 }
 
-/* "mixed": the even ranks share a host, each odd one has its own. */
-static const char *transport_of(const struct start *start)
+/* "mixed": the even ranks share a host, each odd one has its own. "hosts2", "hosts3": so many
+ * hosts, which take the ranks in turn. */
+static const char *transport_of(const struct start *start, char *ret_group, size_t size_bytes)
 {
     const char *transport = start->world->transport;
     if (transport && strcmp(transport, "mixed") == 0) {
         return start->rank % 2 ? "tcp" : "auto";
+    }
+    if (transport && strncmp(transport, "hosts", 5) == 0) {
+        (void)snprintf(ret_group, size_bytes, "group:%d", start->rank % (transport[5] - '0'));
+        return ret_group;
     }
     return transport;
 }
@@ -118,7 +123,8 @@ static int be_rank(struct start *start)
     o.rank = start->rank;
     o.size = start->world->size;
     o.store = &store;
-    o.transport = transport_of(start);
+    char group[16];
+    o.transport = transport_of(start, group, sizeof group);
     o.timeout_ms = start->world->timeout_ms ? start->world->timeout_ms : 20000;
     o.silence_ms = start->world->silence_ms ? start->world->silence_ms : o.silence_ms;
     if (start->world->enter && start->world->enter(start->rank, start->context) != 0) {
