@@ -42,6 +42,11 @@ def test_a_store_that_is_used_again(python, ranks):
         assert (code, out.split()) == (0, ['done']), err
 
 
+def test_threads_share_a_group(python, ranks):
+    for code, out, err in ranks(python, 'threads.py', 2).finish():
+        assert (code, out.strip()) == (0, 'in order'), err
+
+
 def test_torchrun_restarts_on_the_same_store(python):
     with tempfile.TemporaryDirectory() as folder:
         ended = subprocess.run(
