@@ -1,5 +1,6 @@
 """Beginnings and ends: exit without destroy, Ctrl-C, the death of a peer, timeouts, stores that are used again."""
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -18,6 +19,22 @@ def test_exit_without_destroy(python, ranks):
 def test_ctrl_c_ends_a_blocking_call(python, ranks, what):
     group = ranks(python, 'life.py', 2, what)
     group.wait_for_line(0, 'interrupted')
+
+
+@pytest.mark.parametrize('what, rank', [('interrupt_backward', 0), ('interrupt_forward', 1)])
+def test_ctrl_c_ends_a_step_of_ddp(python, ranks, what, rank):
+    group = ranks(python, 'life.py', 2, what)
+    waiting = group.processes[rank]
+    assert 'KeyboardInterrupt' in waiting.communicate(timeout=20)[1]
+    assert waiting.returncode == -signal.SIGINT
+
+
+def test_kill_of_a_peer_ends_a_backward_with_our_error(python, ranks):
+    group = ranks(python, 'life.py', 2, 'die_in_backward')
+    for rank in range(2):
+        group.wait_for_line(rank, 'ready')
+    group.signal(1)
+    assert group.wait_for_line(0, 'error ').startswith('ConnectionError rank=1')
 
 
 def test_kill_of_a_peer_is_an_error_that_names_it(python, ranks):

@@ -19,14 +19,15 @@ SOME = ['test_all_gather_group', 'test_all_gather_object_subgroup', 'test_all_re
 UNFIT = {'test_get_backend', 'test_ddp_logging_data_cpu'}  # they ask for the name, and get "muster"
 
 
-def run(python, backend, names, timeout_s):
+def run(python, backend, names, timeout_s, size=3):
     env = {k: v for k, v in os.environ.items() if k not in ('RANK', 'WORLD_SIZE', 'MASTER_PORT', 'MUSTER_BACKEND')}
-    env.update(PYTHONPATH=str(PACKAGE), MUSTER_BACKEND=backend)
+    env.update(PYTHONPATH=str(PACKAGE), MUSTER_BACKEND=backend, WORLD_SIZE=str(size))
     ended = subprocess.run([python, str(HERE / 'torch_distributed.py'), *names], env=env, text=True, timeout=timeout_s,
                            capture_output=True)
-    lines = re.findall(r'^(ok|skip|FAIL) (test_\w+)', ended.stdout, re.M)
+    lines = re.findall(r'^(ok|skip|FAIL) (test_\w+)(.*)', ended.stdout, re.M)
     assert lines, ended.stderr
-    return {word: {name for w, name in lines if w == word} for word in ('ok', 'skip', 'FAIL')}
+    result = {word: {name for w, name, _ in lines if w == word} for word in ('ok', 'skip', 'FAIL')}
+    return dict(result, small={name for _, name, why in lines if 'small world size' in why})
 
 
 def listed(python):
@@ -37,7 +38,7 @@ def listed(python):
 def test_some_of_each_kind(python):
     names = sorted(set(SOME) & listed(python))
     got = run(python, 'muster', names, 280)
-    assert not got['FAIL'] and len(got['ok']) >= len(names) - 4
+    assert not got['FAIL'] and len(got['ok']) >= 12  # torch 2.x skips the others: a GPU, 8 ranks, MPI
 
 
 @pytest.mark.heavy
@@ -46,3 +47,6 @@ def test_what_passes_on_gloo_passes_on_muster(python):
     ours = run(python, 'muster', sorted(gloo['ok']), 1500)
     print(f'{len(gloo["ok"])} pass on gloo, {len(ours["ok"])} of them on muster')
     assert gloo['ok'] - ours['ok'] <= UNFIT
+    if gloo['small']:  # torch 2.x wants 8 ranks for tests of groups
+        gloo, ours = (run(python, backend, sorted(gloo['small']), 600, size=8) for backend in ('gloo', 'muster'))
+        assert gloo['ok'] and gloo['ok'] <= ours['ok']

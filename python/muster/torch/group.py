@@ -18,8 +18,8 @@ from muster import _muster
 from muster.torch import checks, meeting
 from muster.torch.tensors import (consecutive, dense, landing, moving, packed, reduce_op, reducing, same_type,
                                   unpack)
-from muster.torch.work import (DONE, SYNC, WORKS_ARE_PYTHON, Operation, finished, hand_over, stop_completion, wanted,
-                               wanted_reduction)
+from muster.torch.work import (AWAITED, DONE, SYNC, WORKS_ARE_PYTHON, Operation, finished, hand_over, stop_completion,
+                               wanted, wanted_at_once, wanted_reduction)
 
 _live = weakref.WeakSet() if WORKS_ARE_PYTHON else set()
 _owner_pid = os.getpid()
@@ -51,7 +51,7 @@ class Collectives:
         return self._issue(mode, kind, keep, result, finish, kind_args, counts)
 
     def _issue(self, mode, kind, keep, result, finish, kind_args, counts):
-        if mode is SYNC:
+        if mode is SYNC or mode is AWAITED:
             source = self._run(kind, *kind_args, *counts)
             if finish:
                 finish()
@@ -177,14 +177,14 @@ class Collectives:
         root = opts if isinstance(opts, int) else opts.rootRank
         flat = dense(tensor)
         finish = None if flat is tensor or root == self._rank else lambda: tensor.detach().copy_(flat)
-        return self._move(wanted(opts), 'broadcast', _muster.BROADCAST, flat, flat, flat.numel(), (tensor,), finish,
+        return self._move(wanted_at_once(opts), 'broadcast', _muster.BROADCAST, flat, flat, flat.numel(), (tensor,), finish,
                           peer=root)
 
     def allgather(self, outputs, inputs, opts=None, timeout=None):
         source, targets = (inputs, outputs) if isinstance(inputs, torch.Tensor) else (inputs[0], outputs[0])
         if len(targets) != self._size:
             raise RuntimeError(f'muster: all_gather wants {self._size} output tensors, one per rank, got {len(targets)}')
-        return self._all_gather(wanted(opts), source, targets, outputs)
+        return self._all_gather(wanted_at_once(opts), source, targets, outputs)
 
     def _all_gather(self, mode, source, targets, result):
         flat = dense(source)

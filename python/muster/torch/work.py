@@ -4,13 +4,14 @@ Three callers want three things. A caller that waits at once (``dist.all_reduce(
 thread: nothing is handed over, and Ctrl-C works. Python code that asked for ``async_op`` gets an Operation, whose
 ``wait`` waits for the request itself; on torch 2.x, where every Work comes back through C++ and has forgotten most of
 what it could do, it is handed over beside it (redirect.hand). C++ code (DDP's reducer) gets a C++ Work made from a
-Future, which the completion thread sets.
+Future, which the completion thread sets, or, at the end of a backward pass, the thread that ran it.
 """
 import os
 import sys
 import threading
 from datetime import timedelta
 
+import torch
 import torch.distributed.distributed_c10d as c10d
 from torch._C._distributed_c10d import _create_work_from_future
 from torch.futures import Future
@@ -19,12 +20,15 @@ from muster import _muster
 from muster.redirect import hand, torch_needs_a_work
 from muster.torch.tensors import OPS_BY_IDENTITY, reduce_op
 
-SYNC, PYTHON, FUTURE = range(3)
+SYNC, PYTHON, FUTURE, AWAITED = range(4)
 
 # torch 1.13 hands groups to Python as they are; from 2.0 on every Work passes through C++.
 WORKS_ARE_PYTHON = not hasattr(c10d.ProcessGroup, '_register_backend')
 _C10D = c10d.__dict__
 _WAITING = frozenset(('send', 'recv'))
+_DDP = frozenset(('torch.nn.parallel.distributed', 'torch.distributed.utils'))
+_engine = torch.autograd.Variable._execution_engine
+_graph_task = getattr(torch._C, '_current_graph_task_id', None)
 
 
 def wanted(opts, depth=2):
@@ -47,6 +51,14 @@ def wanted(opts, depth=2):
     return PYTHON if WORKS_ARE_PYTHON or hand.reaching else FUTURE
 
 
+def wanted_at_once(opts):
+    """As wanted, for what DDP's C++ calls and waits for at once (AWAITED): on its own thread Ctrl-C works."""
+    mode = wanted(opts, 3)
+    if mode is FUTURE and sys._getframe(2).f_globals.get('__name__') in _DDP:
+        return AWAITED
+    return mode
+
+
 def wanted_reduction(opts):
     """(wanted(opts), libmuster's operation). The frame that says the one knows the other."""
     frame = sys._getframe(2)
@@ -56,6 +68,17 @@ def wanted_reduction(opts):
         if op is not None and local.get('async_op') is False:
             return SYNC, op
     return wanted(opts, 3), reduce_op(opts)
+
+
+def at_end_of_backward(callback):
+    """Has it called when the backward pass that this thread is running has computed all; False if there is none."""
+    if _graph_task and _graph_task() == -1:
+        return False
+    try:
+        _engine.queue_callback(callback)
+    except RuntimeError:  # how torch 1.13 says that there is none
+        return False
+    return True
 
 
 def hand_over(mode, operation):
@@ -108,11 +131,14 @@ def _completed_work():
     return _create_work_from_future(future)
 
 
-DONE = Done() if WORKS_ARE_PYTHON else _completed_work()
+_COMPLETED = _completed_work()
+DONE = Done() if WORKS_ARE_PYTHON else _COMPLETED
 
 
 def finished(mode, result, source=-1):
     """A Work for a call that was run on the caller's thread."""
+    if mode is AWAITED:
+        return _COMPLETED
     if mode is SYNC and not (WORKS_ARE_PYTHON and source >= 0):
         return DONE
     work = Done(result, source)
@@ -211,6 +237,7 @@ class Operation:
         if ended:
             self._settle(self._future)
             return self._future
+        at_end_of_backward(self.wait)  # before DDP's own callback, which waits in C++ and is blind to Ctrl-C
         _completion.ensure()
         if not self.request.notify():
             self.end()

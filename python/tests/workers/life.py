@@ -32,13 +32,18 @@ def leave_without_destroy():
     say('done')
 
 
+def interrupt_soon():
+    """SIGINT arrives while this rank waits."""
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+
 def wait_for_ever(call):
-    """Rank 0 waits for rank 1, which never comes; SIGINT arrives while it waits."""
+    """Rank 0 waits for rank 1, which never comes."""
     begin()
     dist.barrier()
     if RANK:
         signal.pause()
-    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    interrupt_soon()
     try:
         call()
     except KeyboardInterrupt:
@@ -59,6 +64,47 @@ def interrupt_recv():
 
 def interrupt_barrier():
     wait_for_ever(dist.barrier)
+
+
+def wrapped_model():
+    from torch.nn.parallel import DistributedDataParallel
+    begin()
+    return DistributedDataParallel(torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.BatchNorm1d(4)))
+
+
+def interrupt_backward():
+    """Rank 0 waits inside DDP's backward."""
+    model = wrapped_model()
+    loss = model(torch.ones(3, 4)).sum()
+    dist.barrier()
+    if RANK:
+        signal.pause()
+    interrupt_soon()
+    loss.backward()
+
+
+def interrupt_forward():
+    """Rank 1 waits for rank 0's buffers."""
+    model = wrapped_model()
+    dist.barrier()
+    if RANK == 0:
+        signal.pause()
+    interrupt_soon()
+    model(torch.ones(3, 4))
+
+
+def die_in_backward():
+    """Rank 1 is killed by the test while rank 0 waits for its gradients."""
+    model = wrapped_model()
+    loss = model(torch.ones(3, 4)).sum()
+    dist.barrier()
+    say('ready')
+    if RANK:
+        signal.pause()
+    try:
+        loss.backward()
+    except RuntimeError as error:
+        say(f'error {type(error).__name__} rank={getattr(error, "rank", None)} {error}')
 
 
 def die_in_all_reduce():
