@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "daemon/jobs.h"
+#include "daemon/podman.h"
 #include "job/annotations.h"
 
 #include <stdio.h>
@@ -202,6 +203,7 @@ static int open_process(struct agent_job *job, const json_t *owner, struct muste
         .name = doc_text(owner, "metadata.name", job->uid),
         .runner = runner,
         .private_network = network && strcmp(network, "private") == 0,
+        .isolation = job->in_podman ? podman_isolation() : NULL,
     };
     return process_job_open(job->agent->options.loop, &options, &events, job, &job->process, err);
 }
@@ -222,7 +224,8 @@ static int fill(struct agent_job *job, const json_t *owner, struct muster_err *e
     job->share_gpus = mode && strcmp(mode, "share") == 0;
     job->no_gpus = mode && strcmp(mode, "none") == 0;
     const char *runtime = jobs_note(owner, JOB_NOTE_RUNTIME);
-    job->in_podman = runtime && strcmp(runtime, "podman") == 0;
+    /* One that is gone already cannot say. */
+    job->in_podman = !owner || (runtime && strcmp(runtime, "podman") == 0);
     if (!job->uid || !job->folder) {
         return muster_fail(err, MUSTER_ENOMEM, "out of memory");
     }

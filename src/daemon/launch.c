@@ -250,6 +250,7 @@ static int podman_spec_parts(const struct launch *l, const json_t *submit, json_
                                        .args = args,
                                        .mounts = json_object_get(spec, "mounts"),
                                        .limits = bounds,
+                                       .host_ipc = file_exists("/dev/mqueue"),
                                        .name = name,
                                        .auth_file = auth_file,
                                        .flags = getenv("MUSTER_PODMAN_FLAGS")};

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static void add(json_t *words, json_t *word)
 {
@@ -101,8 +102,9 @@ static void add_command(const struct podman_container *c, json_t *words)
 
 int podman_words(const struct podman_container *c, json_t **ret, struct muster_err *err)
 {
-    muster_auto(doc) json_t *words = json_pack("[s, s, s, s, s, s]", "podman", "run", "--rm",
-                                               "--replace", "--network=host", "--ipc=host");
+    muster_auto(doc) json_t *words =
+        json_pack("[s, s, s, s, s, s]", "podman", "run", "--rm", "--replace", "--network=host",
+                  c->host_ipc ? "--ipc=host" : "--volume=/dev/shm:/dev/shm");
     if (!words) {
         return muster_fail(err, MUSTER_ENOMEM, "out of memory");
     }
@@ -127,6 +129,11 @@ int podman_words(const struct podman_container *c, json_t **ret, struct muster_e
     return 0;
 }
 
+const char *podman_isolation(void)
+{
+    return geteuid() == 0 ? NULL : "subreaper";
+}
+
 void podman_name(const char *pod_uid, const char *container, char ret_name[PODMAN_NAME_BYTES])
 {
     (void)snprintf(ret_name, PODMAN_NAME_BYTES, "muster-%s-%s", pod_uid, container);
@@ -144,9 +151,13 @@ static void on_removed(uv_process_t *process, int64_t status, int signal)
     uv_close((uv_handle_t *)process, on_closed);
 }
 
+/* The first try may only find out that the container is dead ("timed out waiting for file
+ * /run/libpod/exits/…": its conmon, which would write that, was killed as well), and fails. */
 void podman_remove(uv_loop_t *loop, const char *name)
 {
-    char *words[] = {"podman", "rm", "--force", "--ignore", (char *)name, NULL};
+    static const char script[] =
+        "for try in 1 2 3; do podman rm --force --ignore \"$0\" && exit; done";
+    char *words[] = {"sh", "-c", (char *)script, (char *)name, NULL};
     const uv_process_options_t options = {
         .file = words[0], .args = words, .exit_cb = on_removed, .flags = UV_PROCESS_DETACHED};
     uv_process_t *process = calloc(1, sizeof *process);

@@ -12,6 +12,7 @@
 
 #include <jansson.h>
 #include <muster/err.h>
+#include <stdbool.h>
 #include <uv.h>
 
 struct podman_container {
@@ -24,6 +25,7 @@ struct podman_container {
     const json_t *args;    /* expanded; may be NULL */
     const json_t *mounts;  /* as volumes_mount gives them */
     const json_t *limits;  /* {"memoryBytes"?,"cpuMillis"?} */
+    bool host_ipc;         /* the host has /dev/mqueue: its IPC namespace can be shared whole */
     const char *name;      /* of the container, unique on this machine */
     const char *auth_file; /* registry credentials; NULL: none */
     const char *flags;     /* MUSTER_PODMAN_FLAGS; NULL: none */
@@ -31,6 +33,11 @@ struct podman_container {
 
 /* The words to execute; new reference. */
 int podman_words(const struct podman_container *c, json_t **ret, struct muster_err *err);
+
+/* How a job's supervisor may keep podman's processes together (process_job_options.isolation).
+ * Rootless podman makes a user namespace of many ids, which is not possible inside one of ours that
+ * holds a single user: no namespaces then. */
+const char *podman_isolation(void);
 
 /* "muster-POD-UID-CONTAINER". */
 enum { PODMAN_NAME_BYTES = 128 };

@@ -30,6 +30,7 @@ static void everything_becomes_a_flag(void **state)
                                        .args = args,
                                        .mounts = mounts,
                                        .limits = limits,
+                                       .host_ipc = true,
                                        .name = "muster-1",
                                        .auth_file = "/a.json",
                                        .flags = "--ulimit 'nofile=1:1'"};

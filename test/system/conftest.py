@@ -82,13 +82,14 @@ class Muster:
         self.env = {k: v for k, v in os.environ.items()
                     if k not in ('RANK', 'WORLD_SIZE', 'MASTER_ADDR', 'MASTER_PORT', 'MUSTER_NO_START')}
         self.env['MUSTER_HOME'] = str(self.home)
+        self.who = {}  # user and group, as subprocess takes them
         self.started = []
 
     def run(self, *words, code=0, stdin=None, env=None, limit_s=LIMIT_S):
         """Runs it to its end; `code` is the exit status it must have (None: any)."""
         done = subprocess.run([self.binary, *map(str, words)], cwd=self.work, env={**self.env, **(env or {})},
                               input=stdin, capture_output=True, text=True, timeout=limit_s, check=False,
-                              stdin=None if stdin is not None else subprocess.DEVNULL)
+                              stdin=None if stdin is not None else subprocess.DEVNULL, **self.who)
         if code is not None:
             assert done.returncode == code, f'muster {words}\nstdout: {done.stdout}\nstderr: {done.stderr}{self.log()}'
         return done
@@ -96,7 +97,7 @@ class Muster:
     def start(self, *words, **options):
         """Runs it in the background."""
         process = subprocess.Popen([self.binary, *map(str, words)], cwd=self.work, env=self.env, text=True,
-                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **self.who, **options)
         self.started.append(process)
         return process
 

@@ -1,0 +1,258 @@
+"""`--runtime podman`, as root and rootless: real containers from an image made here (a static busybox), and from a real registry
+that wants a password. What a machine needs to itself goes into MUSTER_PODMAN_FLAGS; the tests find out what that is.
+
+Without podman, busybox-static, or a way to run any container at all, they are skipped, saying so."""
+import base64
+import io
+import json
+import os
+import pathlib
+import pwd
+import re
+import shutil
+import signal
+import subprocess
+import tarfile
+import tempfile
+
+import pytest
+from conftest import Muster, job, wait_for
+
+pytestmark = pytest.mark.heavy  # .ci/suite-podman; half a minute
+USER = 'muster-podman-test'
+BUSYBOX = pathlib.Path('/bin/busybox')
+SMALL_LIMITS = '--ulimit nofile=1024:1024 --ulimit nproc=1000:1000'  # where podman's own are over the machine's
+PASSWORD_FILE = 'muster:$2y$05$0vmRtzNRUDgZd9awODyb.OYNd8K33MMmKIXcij6woxsWv2ehyJno2\n'  # htpasswd -nbB muster letmein
+
+
+def image_tar(path):
+    """A root file system with nothing but busybox and a few folders."""
+    with tarfile.open(path, 'w') as tar:
+        for folder in ('bin', 'tmp', 'etc', 'proc', 'dev', 'sys'):
+            entry = tarfile.TarInfo(folder)
+            entry.type, entry.mode = tarfile.DIRTYPE, 0o777
+            tar.addfile(entry)
+        program = tarfile.TarInfo('bin/busybox')
+        program.size, program.mode = BUSYBOX.stat().st_size, 0o755
+        tar.addfile(program, io.BytesIO(BUSYBOX.read_bytes()))
+        for name in ('sh', 'cat', 'echo', 'sleep', 'setsid', 'id', 'nc', 'touch', 'true', 'hostname', 'grep', 'nslookup'):
+            link = tarfile.TarInfo(f'bin/{name}')
+            link.type, link.linkname = tarfile.SYMTYPE, 'busybox'
+            tar.addfile(link)
+
+
+class Engine:
+    """podman for one user: root, or one without privileges and with a home of their own."""
+
+    def __init__(self, folder, user):
+        self.folder = folder
+        self.image = f'localhost/muster-test-{os.getpid()}:1'
+        self.who = {}
+        self.env = {**os.environ, 'HOME': str(folder / 'user')}
+        if user:
+            entry = pwd.getpwnam(user)
+            self.who = {'user': entry.pw_uid, 'group': entry.pw_gid, 'extra_groups': []}
+            self.env = {'HOME': entry.pw_dir, 'PATH': os.environ['PATH'], 'XDG_RUNTIME_DIR': str(folder / 'run')}
+            for name in ('run', 'user'):
+                (folder / name).mkdir(mode=0o700)
+                os.chown(folder / name, entry.pw_uid, entry.pw_gid)
+
+    def podman(self, *words, code=0):
+        done = subprocess.run(['podman', *words], env=self.env, cwd='/', capture_output=True, text=True, timeout=60, check=False,
+                              **self.who)
+        assert code is None or done.returncode == code, f'podman {words}: {done.stdout}{done.stderr}'
+        return done
+
+    def containers(self):
+        return self.podman('ps', '--all', '--quiet', '--filter', f'ancestor={self.image}').stdout.split()
+
+    def find_flags(self):
+        """What MUSTER_PODMAN_FLAGS must hold here; skips where no container can be run."""
+        for flags in ('', SMALL_LIMITS):
+            done = self.podman('run', '--rm', '--network=host', *flags.split(), self.image, 'true', code=None)
+            if done.returncode == 0:
+                return flags
+        pytest.skip(f'podman can run no container here: {done.stderr.strip()[-300:]}')
+        return None
+
+
+@pytest.fixture(scope='module', params=['root', 'rootless'])
+def engine(request):
+    if not shutil.which('podman') or not BUSYBOX.exists():
+        pytest.skip('NOT TESTED: podman and busybox-static are needed; tools/deps podman')
+    root = os.geteuid() == 0
+    if request.param == 'root' and not root:
+        pytest.skip('NOT TESTED: podman as root needs root')
+    user = USER if root and request.param == 'rootless' else None
+    folder = pathlib.Path(tempfile.mkdtemp(prefix='muster-podman-'))
+    folder.chmod(0o755)
+    if user:
+        if not shutil.which('newuidmap'):
+            pytest.skip('NOT TESTED: rootless podman needs newuidmap (uidmap); tools/deps podman')
+        subprocess.run(['useradd', '--create-home', '--home-dir', folder / 'home', user], check=True)
+    engine = Engine(folder, user)
+    try:
+        image_tar(folder / 'image.tar')
+        engine.podman('import', '--change', 'ENTRYPOINT ["sh","-c","echo of the image"]', str(folder / 'image.tar'), engine.image)
+        engine.flags = engine.find_flags()
+        yield engine
+    finally:
+        engine.podman('rmi', '--force', engine.image, code=None)
+        if user:
+            engine.podman('system', 'reset', '--force', code=None)
+            engine.podman('system', 'migrate', code=None)  # ends the user's own pause process
+            subprocess.run(['userdel', user], check=True)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def muster(engine):
+    folder = pathlib.Path(tempfile.mkdtemp(prefix='muster-test-'))
+    runner = Muster(folder)
+    runner.env.update(engine.env, MUSTER_PODMAN_FLAGS=engine.flags)
+    runner.who = engine.who
+    if engine.who:  # the build may lie where they may not look
+        runner.binary = shutil.copy(runner.binary, folder)
+        folder.chmod(0o755)
+        os.chown(runner.work, engine.who['user'], engine.who['group'])
+        os.chown(folder, engine.who['user'], engine.who['group'])
+    yield runner
+    runner.close()
+    assert not engine.containers()
+
+
+def claim(name):
+    return {'apiVersion': 'v1', 'kind': 'PersistentVolumeClaim', 'metadata': {'name': name},
+            'spec': {'accessModes': ['ReadWriteMany'], 'resources': {'requests': {'storage': '1Gi'}}}}
+
+
+def container_job(engine, name, script, **options):
+    """A job of the test's image, with the claim `data` at /data."""
+    made = job(name, ['sh', '-c', script], volumes=[{'name': 'v', 'persistentVolumeClaim': {'claimName': 'data'}}],
+               mounts=[{'name': 'v', 'mountPath': '/data'}], **options)
+    for container in containers_of(made):
+        container.update(image=engine.image, imagePullPolicy='Never')
+    return made
+
+
+def containers_of(made):
+    return [c for replica in made['spec']['pytorchReplicaSpecs'].values() for c in replica['template']['spec']['containers']]
+
+
+def run(muster, *objects, code=0):
+    return muster.run('run', '-f', muster.write('job.yaml', claim('data'), *objects), '--runtime', 'podman', code=code)
+
+
+def data(muster, name):
+    return muster.home / 'volumes/default/data' / name
+
+
+def test_env_volumes_and_exit_code(engine, muster):
+    script = 'echo "$GREETING $RANK of $WORLD_SIZE"; echo kept >/data/file; test ! -e /usr/bin/env; exit 7'
+    done = run(muster, container_job(engine, 'seven', script, env={'GREETING': 'hello, two words'}), code=7)
+    assert '[rank 0] hello, two words 0 of 1' in done.stdout
+    assert data(muster, 'file').read_text() == 'kept\n'
+    assert data(muster, 'file').stat().st_uid == (engine.who.get('user') or os.geteuid())
+
+
+def test_ranks_meet_and_know_their_names(engine, muster):
+    script = ('grep -q "$(hostname)" /etc/hosts && echo known; if [ $RANK = 0 ]; then echo hi | nc -l -p $MASTER_PORT; '
+              'else until nc $MASTER_ADDR $MASTER_PORT </dev/null; do sleep 0.1; done; fi')
+    done = run(muster, container_job(engine, 'meet', script, workers=1))
+    assert '[rank 1] hi' in done.stdout
+    assert done.stdout.count('known') == 2
+
+
+def test_without_a_command_the_image_decides(engine, muster):
+    made = container_job(engine, 'entry', '')
+    del containers_of(made)[0]['command']
+    assert '[rank 0] of the image' in run(muster, made).stdout
+
+
+def test_an_image_that_is_not_there_and_never_pulled(engine, muster):
+    made = container_job(engine, 'never', 'true')
+    containers_of(made)[0]['image'] = 'localhost/muster-test-no-such-image:1'
+    done = run(muster, made, code=125)
+    assert 'localhost/muster-test-no-such-image:1' in done.stdout + done.stderr
+
+
+def sleepers(word):
+    found = []
+    for entry in pathlib.Path('/proc').iterdir():
+        try:
+            found += [int(entry.name)] if entry.name.isdigit() and word in (entry / 'cmdline').read_text() else []
+        except OSError:
+            continue
+    return found
+
+
+def test_a_killed_runner_leaves_no_container(engine, muster):
+    long = f'98{os.getpid()}'
+    script = f'setsid sleep {long} & touch /data/up-$RANK; sleep {long}'
+    path = muster.write('job.yaml', claim('data'), container_job(engine, 'killed', script, workers=1))
+    runner = muster.start('run', '-f', path, '--runtime', 'podman')
+    wait_for(lambda: data(muster, 'up-0').exists() and data(muster, 'up-1').exists(), 'both ranks run', 60)
+    os.kill(runner.pid, signal.SIGKILL)
+    wait_for(lambda: not sleepers(long), 'no process of a container is left')
+    wait_for(lambda: not engine.containers(), 'podman lists no container')
+
+
+def test_a_deleted_job_gets_its_grace(engine, muster):
+    script = 'trap "echo asked >/data/asked; exit 0" TERM; touch /data/up; while :; do sleep 0.1; done'
+    muster.run('create', '-f', muster.write('job.yaml', claim('data'), container_job(
+        engine, 'polite', script, annotations={'muster.dev/runtime': 'podman'})))
+    wait_for(lambda: data(muster, 'up').exists(), 'it runs', 60)
+    muster.run('delete', 'job', 'polite')
+    wait_for(lambda: not muster.get('pods'), 'the pod is gone')
+    assert data(muster, 'asked').exists(), [p.read_text() for p in muster.home.glob('jobs/*/containers/*/*/0/exit.json')]
+    assert data(muster, 'asked').read_text() == 'asked\n'
+
+
+# ---- A registry that wants a password ----
+
+@pytest.fixture
+def registry(tmp_path):
+    """Debian's docker-registry on a port of its own; its address."""
+    if not shutil.which('docker-registry'):
+        pytest.skip('NOT TESTED: pull secrets need a registry: docker-registry; tools/deps podman')
+    (tmp_path / 'passwords').write_text(PASSWORD_FILE)
+    config = {'version': 0.1, 'storage': {'filesystem': {'rootdirectory': str(tmp_path / 'images')}},
+              'http': {'addr': '127.0.0.1:0'}, 'auth': {'htpasswd': {'realm': 'test', 'path': str(tmp_path / 'passwords')}}}
+    (tmp_path / 'config.yml').write_text(json.dumps(config))
+    log = tmp_path / 'log'
+    with open(log, 'w', encoding='utf-8') as out:
+        server = subprocess.Popen(['docker-registry', 'serve', tmp_path / 'config.yml'], stdout=out, stderr=out)
+    try:
+        yield wait_for(lambda: re.search(r'listening on (127\.0\.0\.1:\d+)', log.read_text()), 'the registry listens')[1]
+    finally:
+        server.kill()
+        server.wait()
+
+
+def secret(address, password):
+    login = base64.b64encode(f'muster:{password}'.encode()).decode()
+    text = json.dumps({'auths': {address: {'auth': login}}})
+    return {'apiVersion': 'v1', 'kind': 'Secret', 'metadata': {'name': 'login'}, 'type': 'kubernetes.io/dockerconfigjson',
+            'data': {'.dockerconfigjson': base64.b64encode(text.encode()).decode()}}
+
+
+def pulled_job(engine, image, policy):
+    made = container_job(engine, 'pulled', 'echo came from afar')
+    containers_of(made)[0].update(image=image, imagePullPolicy=policy)
+    made['spec']['pytorchReplicaSpecs']['Master']['template']['spec']['imagePullSecrets'] = [{'name': 'login'}]
+    return made
+
+
+def test_pull_secrets_and_policy(engine, muster, registry):
+    image = f'{registry}/team/private:1'
+    engine.podman('push', '--tls-verify=false', '--creds=muster:letmein', engine.image, f'docker://{image}')
+    muster.env['MUSTER_PODMAN_FLAGS'] += ' --tls-verify=false'
+    try:
+        refused = run(muster, secret(registry, 'guessed'), pulled_job(engine, image, 'IfNotPresent'), code=125)
+        assert 'unauthorized' in refused.stdout + refused.stderr or 'authentication required' in refused.stdout + refused.stderr
+        muster.run('delete', 'secret', 'login')
+        pulled = run(muster, secret(registry, 'letmein'), pulled_job(engine, image, 'IfNotPresent'))
+        assert '[rank 0] came from afar' in pulled.stdout
+        assert engine.podman('image', 'exists', image).returncode == 0
+    finally:
+        engine.podman('rmi', '--force', image, code=None)
