@@ -5,6 +5,7 @@
 #include "cli/help.h"
 #include "cli/verbs.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -77,6 +78,7 @@ static int run_verb(const struct cli_command *command, int argc, char **argv)
         args_done(&cli.args);
         return muster_code_exit(MUSTER_EOS);
     }
+    assert(command->run); /* src/main runs the other programs */
     return finish(&cli, command->run(&cli));
 }
 

@@ -10,6 +10,10 @@ const struct cli_command cli_commands[] = {
     {                                                                                              \
 #verb, cli_##verb, operands, completes, summary, detail, (const struct cli_item[])         \
         {
+#define PROGRAM(verb, operands, completes, summary, detail)                                        \
+    {                                                                                              \
+#verb, NULL, operands, completes, summary, detail, (const struct cli_item[])               \
+        {
 #define OPTION(name, letter, argument, otherwise, help)                                            \
     {CLI_ITEM_OPTION, name, letter, argument, otherwise, help},
 #define EXAMPLE(line, what) {CLI_ITEM_EXAMPLE, line, 0, NULL, NULL, what},
@@ -22,6 +26,7 @@ const struct cli_command cli_commands[] = {
     ,
 #include "cli/commands.def"
 #undef COMMAND
+#undef PROGRAM
 #undef OPTION
 #undef EXAMPLE
 #undef END

@@ -22,7 +22,8 @@ struct cli_item {
 
 struct cli_command {
     const char *name;
-    /* The verb: an exit status, or a negative muster code with cli->err filled. */
+    /* The verb: an exit status, or a negative muster code with cli->err filled. NULL: another
+     * program of the binary. */
     int (*run)(struct cli *cli);
     const char *operands;  /* "KIND [NAME…]" */
     const char *completes; /* "kind name" */

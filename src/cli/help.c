@@ -114,8 +114,7 @@ void help_all(FILE *out)
     for (size_t i = 0; i < cli_command_count; i++) {
         fprintf(out, "  %-12s%s\n", cli_commands[i].name, cli_commands[i].summary);
     }
-    fprintf(out, "  perf        measure collectives between processes (muster perf --help)\n"
-                 "\nmuster COMMAND --help says more about each.\n\nEnvironment:\n");
+    fprintf(out, "\nmuster COMMAND --help says more about each.\n\nEnvironment:\n");
     for (const struct help_variable *v = help_variables; v->name; v++) {
         fprintf(out, "  %-19s", v->name);
         print_wrapped(out, v->meaning, 21);

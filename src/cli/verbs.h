@@ -4,11 +4,13 @@
 #include "cli/cli.h"
 
 #define COMMAND(verb, operands, completes, summary, detail) int cli_##verb(struct cli *cli);
+#define PROGRAM(verb, operands, completes, summary, detail)
 #define OPTION(name, letter, argument, otherwise, help)
 #define EXAMPLE(line, what)
 #define END
 #include "cli/commands.def"
 #undef COMMAND
+#undef PROGRAM
 #undef OPTION
 #undef EXAMPLE
 #undef END

@@ -5,8 +5,20 @@
 #include "perf/perf.h"
 #include "process/supervisor.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
+
+/* Help on every verb is the command line's. */
+static bool asks_for_help(int argc, char **argv)
+{
+    for (int i = 2; i < argc; i++) {
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            return true;
+        }
+    }
+    return false;
+}
 
 static const struct {
     const char *verb;
@@ -16,7 +28,7 @@ static const struct {
 int main(int argc, char **argv)
 {
     for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
-        if (argc > 1 && strcmp(argv[1], programs[i].verb) == 0) {
+        if (argc > 1 && strcmp(argv[1], programs[i].verb) == 0 && !asks_for_help(argc, argv)) {
             return programs[i].run(argc - 1, argv + 1);
         }
     }

@@ -1,29 +1,10 @@
-/* The command line of `muster perf`. Layer: program. */
+/* The command line of `muster perf`; its help is in src/cli/commands.def. Layer: program. */
 #include "perf/perf.h"
 
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const char usage[] =
-    "usage: muster perf COLLECTIVE [options]      measure a collective between processes of this machine\n"
-    "       muster perf tune [-n RANKS]           which algorithm is taken from which size\n"
-    "\n"
-    "COLLECTIVE: allreduce, reduce, reducescatter, allgather, broadcast, gather, scatter, alltoall,\n"
-    "barrier. Started under RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT it is one rank of that world.\n"
-    "\n"
-    "  -n, --ranks N          processes to start (2)\n"
-    "  -b, --from BYTES       smallest size (8); K, M and G are understood\n"
-    "  -e, --to BYTES         largest size (64M), in powers of two\n"
-    "  -t, --type TYPE        f32, f64, f16, bf16, i8, i16, i32, i64, u8 (f32)\n"
-    "  -r, --op OP            sum, avg, prod, min, max, band, bor, bxor (sum)\n"
-    "  -s, --seconds S        time for each size (0.2)\n"
-    "  -d, --direct           buffers of muster_comm_alloc\n"
-    "  -T, --touch            rewrite the buffer before each call, read it after\n"
-    "  -p, --pin              rank r on processor r\n"
-    "      --transport NAME   auto, shm or tcp\n"
-    "  -o, --output json      instead of the table\n";
 
 static const struct {
     const char *name;
@@ -37,19 +18,12 @@ static const struct {
 };
 
 static const struct option long_options[] = {
-    {"ranks", required_argument, NULL, 'n'},
-    {"from", required_argument, NULL, 'b'},
-    {"to", required_argument, NULL, 'e'},
-    {"type", required_argument, NULL, 't'},
-    {"op", required_argument, NULL, 'r'},
-    {"seconds", required_argument, NULL, 's'},
-    {"direct", no_argument, NULL, 'd'},
-    {"touch", no_argument, NULL, 'T'},
-    {"pin", no_argument, NULL, 'p'},
-    {"transport", required_argument, NULL, 'x'},
-    {"output", required_argument, NULL, 'o'},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
+    {"ranks", required_argument, NULL, 'n'},  {"from", required_argument, NULL, 'b'},
+    {"to", required_argument, NULL, 'e'},     {"type", required_argument, NULL, 't'},
+    {"op", required_argument, NULL, 'r'},     {"seconds", required_argument, NULL, 's'},
+    {"direct", no_argument, NULL, 'd'},       {"touch", no_argument, NULL, 'T'},
+    {"pin", no_argument, NULL, 'p'},          {"transport", required_argument, NULL, 'x'},
+    {"output", required_argument, NULL, 'o'}, {NULL, 0, NULL, 0},
 };
 
 static int complain(const char *what, const char *value)
@@ -174,11 +148,7 @@ int perf_main(int argc, char **argv)
                              .seconds = 0.2};
     int option;
     opterr = 0;
-    while ((option = getopt_long(argc, argv, "n:b:e:t:r:s:dTpo:h", long_options, NULL)) != -1) {
-        if (option == 'h') {
-            (void)fputs(usage, stdout);
-            return 0;
-        }
+    while ((option = getopt_long(argc, argv, "n:b:e:t:r:s:dTpo:", long_options, NULL)) != -1) {
         if (!take(&o, option, optarg)) {
             return complain("wrong option", argv[optind - 1]);
         }
