@@ -31,6 +31,15 @@ static size_t covered(const char *mount, const char *path)
     return inside ? length : 0;
 }
 
+/* What of the volume is mounted, and `path` in it. */
+static char *join(const json_t *mount, const char *path)
+{
+    const char *host = doc_text(mount, "hostPath", "");
+    const char *part = doc_text(mount, "subPath", "");
+    muster_auto(free) char *root = *part ? file_join(host, part) : strdup(host);
+    return !root ? NULL : *path ? file_join(root, path) : muster_take(root);
+}
+
 static char *resolve_absolute(const json_t *place, const char *path)
 {
     const json_t *best = NULL;
@@ -49,8 +58,7 @@ static char *resolve_absolute(const json_t *place, const char *path)
     }
     const char *rest = path + best_length;
     rest += strspn(rest, "/");
-    const char *host = doc_text(best, "hostPath", "");
-    return *rest ? file_join(host, rest) : strdup(host);
+    return join(best, rest);
 }
 
 char *place_resolve(const json_t *place, const char *path)
@@ -61,7 +69,7 @@ char *place_resolve(const json_t *place, const char *path)
     size_t i;
     json_t *mount;
     json_array_foreach (doc_at(place, "mounts"), i, mount) {
-        char *inside = file_join(doc_text(mount, "hostPath", ""), path);
+        char *inside = join(mount, path);
         if (inside && file_exists(inside)) {
             return inside;
         }

@@ -3,8 +3,8 @@
 
 #include "cli/cli.h"
 
-/* What the controller knows of a container: {"cwd", "mounts": [{"name", "mountPath", "hostPath"}],
- * "logs": [paths]}; new reference. */
+/* What the controller knows of a container: {"cwd", "mounts": [{"name", "mountPath", "hostPath",
+ * "subPath"}], "logs": [paths]}; new reference. */
 int place_get(struct cli *cli, const char *namespace, const char *pod, const char *container,
               json_t **ret);
 

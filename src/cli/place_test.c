@@ -47,15 +47,18 @@ static void make(const char *name)
 static void paths_go_through_the_deepest_mount(void **state)
 {
     (void)state;
-    json_t *place = json_pack("{s:s, s:[{s:s, s:s}, {s:s, s:s}]}", "cwd", "/work", "mounts",
-                              "mountPath", "/data", "hostPath", "/v/data", "mountPath",
-                              "/data/deep/", "hostPath", "/v/deep");
+    json_t *place = json_pack("{s:s, s:[{s:s, s:s}, {s:s, s:s}, {s:s, s:s, s:s}]}", "cwd", "/work",
+                              "mounts", "mountPath", "/data", "hostPath", "/v/data", "mountPath",
+                              "/data/deep/", "hostPath", "/v/deep", "mountPath", "/part",
+                              "hostPath", "/v/all", "subPath", "rank-0");
     static const char *const cases[][2] = {
         {"/data", "/v/data"},
         {"/data/x/y", "/v/data/x/y"},
         {"/data/deep", "/v/deep"},
         {"/data/deep/x", "/v/deep/x"},
         {"/data/deeper", "/v/data/deeper"},
+        {"/part", "/v/all/rank-0"},
+        {"/part/x", "/v/all/rank-0/x"},
         {"/database", "/database"},
         {"model.pt", "/work/model.pt"},
     };

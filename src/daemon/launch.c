@@ -147,15 +147,12 @@ static json_t *limits(const json_t *container)
 /* The container's own, then the pod's; absent means whoever runs the controller. */
 static void put_user(const struct launch *l, json_t *spec)
 {
-    static const struct {
-        const char *field, *key;
-    } table[] = {{"runAsUser", "user"}, {"runAsGroup", "group"}};
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
-        json_t *value = json_object_get(doc_at(l->container, "securityContext"), table[i].field);
-        value =
-            value ? value : json_object_get(doc_at(l->pod, "spec.securityContext"), table[i].field);
+    static const char *const fields[] = {"runAsUser", "runAsGroup"};
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        json_t *value = json_object_get(doc_at(l->container, "securityContext"), fields[i]);
+        value = value ? value : json_object_get(doc_at(l->pod, "spec.securityContext"), fields[i]);
         if (json_is_integer(value)) {
-            json_object_set(spec, table[i].key, value);
+            json_object_set(spec, fields[i], value);
         }
     }
 }
@@ -270,7 +267,9 @@ int launch_spec(const struct launch *l, json_t **ret, struct muster_err *err)
     muster_auto(doc) json_t *env = NULL;
     muster_auto(doc) json_t *mounts = NULL;
     int r = environment(l, &env, err);
-    r = r < 0 ? r : volumes_mount(&l->volumes, l->pod, l->container, &mounts, err);
+    struct volume_sources volumes = l->volumes;
+    volumes.env = env;
+    r = r < 0 ? r : volumes_mount(&volumes, l->pod, l->container, &mounts, err);
     if (r < 0) {
         return r;
     }

@@ -6,7 +6,10 @@
 #include "base/doc.h"
 #include "base/file.h"
 #include "daemon/secret.h"
+#include "job/text.h"
+#include "pod/environment.h"
 
+#include <limits.h>
 #include <string.h>
 
 struct request {
@@ -95,6 +98,20 @@ static bool is_file_name(const char *name)
     return *name && !strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
 }
 
+/* Of a key's file: the item's own, or the volume's. */
+static mode_t mode_of(const struct request *q, const char *file)
+{
+    int64_t mode = doc_int(q->source, "defaultMode", 0644);
+    size_t i;
+    json_t *item;
+    json_array_foreach (doc_at(q->source, "items"), i, item) {
+        if (strcmp(doc_text(item, "path", ""), file) == 0) {
+            mode = doc_int(item, "mode", mode);
+        }
+    }
+    return (mode_t)(mode & 0777);
+}
+
 static int write_key(const struct request *q, const char *folder, const char *file,
                      const void *bytes, size_t count)
 {
@@ -103,9 +120,7 @@ static int write_key(const struct request *q, const char *folder, const char *fi
                            file);
     }
     muster_auto(free) char *path = file_join(folder, file);
-    int64_t mode = doc_int(q->source, "defaultMode", 0644);
-    return path ? file_write(path, bytes, count, (mode_t)(mode & 0777), q->err)
-                : out_of_memory(q->err);
+    return path ? file_write(path, bytes, count, mode_of(q, file), q->err) : out_of_memory(q->err);
 }
 
 static int write_encoded(const struct request *q, const char *folder, const char *file,
@@ -243,6 +258,36 @@ static const json_t *find_volume(const json_t *pod, const char *name)
     return NULL;
 }
 
+/* subPath, or subPathExpr with the container's variables; *ret stays NULL without one. */
+static int read_sub_path(const struct volume_sources *sources, const json_t *mount, char **ret,
+                         struct muster_err *err)
+{
+    const char *name = doc_text(mount, "name", "");
+    const char *plain = doc_text(mount, "subPath", NULL);
+    const char *pattern = doc_text(mount, "subPathExpr", NULL);
+    if (!plain && !pattern) {
+        return 0;
+    }
+    struct buf path;
+    buf_init(&path, PATH_MAX);
+    if (plain) {
+        buf_text(&path, plain);
+    } else {
+        pod_expand(pattern, sources->env, &path);
+    }
+    muster_auto(free) char *text = buf_steal(&path);
+    const char *fault = text ? job_text_fault(SCHEMA_INSIDE, text) : "is too long";
+    if (!fault && pattern && strstr(text, "$(")) {
+        fault = "names a variable that the container does not have";
+    }
+    if (fault) {
+        return muster_fail(err, MUSTER_EDATA, "volumeMount %s: subPath %.200s %s", name,
+                           text ? text : pattern, fault);
+    }
+    *ret = muster_take(text);
+    return 0;
+}
+
 static int mount_one(const struct volume_sources *sources, const json_t *pod, const json_t *mount,
                      json_t *mounts, struct muster_err *err)
 {
@@ -253,14 +298,16 @@ static int mount_one(const struct volume_sources *sources, const json_t *pod, co
                            name);
     }
     muster_auto(free) char *path = NULL;
-    int r = make_volume(sources, pod, volume, &path, err);
+    muster_auto(free) char *sub_path = NULL;
+    int r = read_sub_path(sources, mount, &sub_path, err);
+    r = r < 0 ? r : make_volume(sources, pod, volume, &path, err);
     if (r < 0) {
         return r;
     }
-    json_t *entry =
-        json_pack("{s:s, s:s, s:s, s:b}", "name", name, "hostPath", path, "mountPath",
-                  doc_text(mount, "mountPath", ""), "readOnly", doc_bool(mount, "readOnly", false));
-    const char *sub_path = doc_text(mount, "subPath", NULL);
+    bool read_only = doc_bool(mount, "readOnly", false) ||
+                     doc_bool(volume, "persistentVolumeClaim.readOnly", false);
+    json_t *entry = json_pack("{s:s, s:s, s:s, s:b}", "name", name, "hostPath", path, "mountPath",
+                              doc_text(mount, "mountPath", ""), "readOnly", (int)read_only);
     if (entry && sub_path) {
         json_object_set_new(entry, "subPath", json_string(sub_path));
     }

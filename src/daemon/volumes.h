@@ -19,6 +19,7 @@ struct volume_sources {
      * "persistentvolumeclaims"), or NULL. */
     json_t *(*find)(void *data, const char *resource, const char *namespace, const char *name);
     void *data;
+    const json_t *env; /* the container's {"NAME": "value"}, for subPathExpr; may be NULL */
 };
 
 /* Makes every volume that `container` mounts and lists the mounts as the supervisor takes them:

@@ -5,6 +5,8 @@
 #include "base/test.h"
 #include "daemon/volumes.h"
 
+#include <sys/stat.h>
+
 static json_t *parse(const char *text)
 {
     json_t *doc = NULL;
@@ -26,17 +28,27 @@ static json_t *find(void *data, const char *resource, const char *namespace, con
     return strcmp(name, "data") == 0 ? json_object() : NULL;
 }
 
-static int mount(const char *folder, const char *volume, json_t **ret, struct muster_err *err)
+static int mount_with(const char *folder, const char *volume, const char *how, json_t **ret,
+                      struct muster_err *err)
 {
     muster_auto(free) char *text = NULL;
     assert_true(asprintf(&text,
                          "{\"metadata\":{\"namespace\":\"team\"},\"spec\":{\"volumes\":[%s]}}",
                          volume) > 0);
     muster_auto(doc) json_t *pod = parse(text);
-    muster_auto(doc) json_t *container =
-        parse("{\"volumeMounts\":[{\"name\":\"v\",\"mountPath\":\"/m\",\"readOnly\":true}]}");
-    const struct volume_sources sources = {.home = folder, .folder = folder, .find = find};
+    muster_auto(free) char *mounts = NULL;
+    assert_true(
+        asprintf(&mounts, "{\"volumeMounts\":[{\"name\":\"v\",\"mountPath\":\"/m\"%s}]}", how) > 0);
+    muster_auto(doc) json_t *container = parse(mounts);
+    muster_auto(doc) json_t *env = parse("{\"RANK\":\"3\",\"UP\":\"..\"}");
+    const struct volume_sources sources = {
+        .home = folder, .folder = folder, .find = find, .env = env};
     return volumes_mount(&sources, pod, container, ret, err);
+}
+
+static int mount(const char *folder, const char *volume, json_t **ret, struct muster_err *err)
+{
+    return mount_with(folder, volume, ",\"readOnly\":true", ret, err);
 }
 
 static void assert_content(const json_t *mounts, const char *file, const char *expected)
@@ -75,6 +87,66 @@ static void claims_are_kept_under_their_namespace(void **state)
     muster_auto(free) char *expected = volumes_claim_folder(*state, "team", "data");
     assert_string_equal(doc_text(mounts, "0.hostPath", ""), expected);
     assert_true(file_exists(expected));
+}
+
+static void a_key_may_have_a_mode_of_its_own(void **state)
+{
+    muster_auto(doc) json_t *mounts = NULL;
+    assert_int_equal(
+        mount(*state,
+              "{\"name\":\"v\",\"configMap\":{\"name\":\"settings\",\"defaultMode\":256,"
+              "\"items\":[{\"key\":\"a.txt\",\"path\":\"run\",\"mode\":493},"
+              "{\"key\":\"b.txt\",\"path\":\"b\"}]}}",
+              &mounts, NULL),
+        0);
+    static const struct {
+        const char *file;
+        mode_t mode;
+    } files[] = {{"run", 0755}, {"b", 0400}};
+    for (size_t i = 0; i < 2; i++) {
+        struct stat info;
+        muster_auto(free) char *path =
+            file_join(doc_text(mounts, "0.hostPath", "?"), files[i].file);
+        assert_int_equal(stat(path, &info), 0);
+        assert_int_equal(info.st_mode & 0777, files[i].mode);
+    }
+}
+
+#define CLAIM(more) "{\"name\":\"v\",\"persistentVolumeClaim\":{\"claimName\":\"data\"" more "}}"
+
+static void a_claim_may_be_read_only(void **state)
+{
+    muster_auto(doc) json_t *mounts = NULL;
+    muster_auto(doc) json_t *others = NULL;
+    assert_int_equal(mount_with(*state, CLAIM(",\"readOnly\":true"), "", &mounts, NULL), 0);
+    assert_true(doc_bool(mounts, "0.readOnly", false));
+    assert_int_equal(mount_with(*state, CLAIM(""), "", &others, NULL), 0);
+    assert_false(doc_bool(others, "0.readOnly", true));
+}
+
+static void sub_paths_know_the_variables(void **state)
+{
+    static const struct {
+        const char *how, *path, *says;
+    } table[] = {
+        {",\"subPath\":\"$(RANK)\"", "$(RANK)", NULL},
+        {",\"subPathExpr\":\"rank-$(RANK)/a\"", "rank-3/a", NULL},
+        {",\"subPathExpr\":\"$(NOTHING)\"", NULL, "names a variable that"},
+        {",\"subPathExpr\":\"$(UP)/x\"", NULL, "must not contain '..'"},
+        {",\"subPath\":\"/etc\"", NULL, "must be a relative path"},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        muster_auto(doc) json_t *mounts = NULL;
+        struct muster_err err = {0};
+        int r = mount_with(*state, CLAIM(""), table[i].how, &mounts, &err);
+        if (table[i].path) {
+            assert_int_equal(r, 0);
+            assert_string_equal(doc_text(mounts, "0.subPath", ""), table[i].path);
+        } else {
+            assert_int_equal(r, MUSTER_EDATA);
+            assert_non_null(strstr(err.text, table[i].says));
+        }
+    }
 }
 
 static void what_is_missing_is_named(void **state)
@@ -127,6 +199,10 @@ int main(void)
                                         remove_folder),
         cmocka_unit_test_setup_teardown(claims_are_kept_under_their_namespace, make_folder,
                                         remove_folder),
+        cmocka_unit_test_setup_teardown(a_key_may_have_a_mode_of_its_own, make_folder,
+                                        remove_folder),
+        cmocka_unit_test_setup_teardown(a_claim_may_be_read_only, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(sub_paths_know_the_variables, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(what_is_missing_is_named, make_folder, remove_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

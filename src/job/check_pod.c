@@ -182,6 +182,10 @@ static void check_mounts(struct check *c, const json_t *container, const json_t 
             check_say(c, JOB_ERROR, "name", "add it to spec.volumes of the template",
                       "there is no volume \"%.60s\"", name_of(mount));
         }
+        if (json_object_get(mount, "subPath") && json_object_get(mount, "subPathExpr")) {
+            check_say(c, JOB_ERROR, "subPathExpr", "remove one of the two",
+                      "cannot be given with subPath");
+        }
         check_leave(c, mark);
     }
     json_t *seen = json_object();

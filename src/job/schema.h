@@ -81,6 +81,7 @@ enum schema_form {
     SCHEMA_ENV_NAME,
     SCHEMA_PORT_NAME,
     SCHEMA_ABSOLUTE, /* a path */
+    SCHEMA_INSIDE,   /* a path in a volume */
     SCHEMA_PROCESSES /* auto, cpu, gpu or a count */
 };
 

@@ -133,6 +133,18 @@ static const char *processes_fault(const char *text)
     return only(text, DIGITS) && strlen(text) <= 6 && strtol(text, NULL, 10) > 0 ? NULL : must;
 }
 
+static const char *inside_fault(const char *text)
+{
+    for (const char *part = text; part;) {
+        size_t length = strcspn(part, "/");
+        if (length == 2 && part[0] == '.' && part[1] == '.') {
+            return "must not contain '..'";
+        }
+        part = part[length] ? part + length + 1 : NULL;
+    }
+    return *text == '/' ? "must be a relative path" : NULL;
+}
+
 const char *job_text_fault(enum schema_form form, const char *text)
 {
     switch (form) {
@@ -147,6 +159,7 @@ const char *job_text_fault(enum schema_form form, const char *text)
     case SCHEMA_ENV_NAME: return env_name_fault(text);
     case SCHEMA_PORT_NAME: return port_name_fault(text);
     case SCHEMA_ABSOLUTE: return *text == '/' ? NULL : "must start with '/'";
+    case SCHEMA_INSIDE: return inside_fault(text);
     case SCHEMA_PROCESSES: return processes_fault(text);
     }
     assert(false);

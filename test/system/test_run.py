@@ -238,3 +238,36 @@ def test_closed_output_ends_the_run(muster):
 ])
 def test_wrong_command_lines_say_what_to_do(muster, words, code, message):
     assert message in muster.run(*words, code=code).stderr
+
+
+def test_mounts_are_as_the_pod_says(muster):
+    """subPathExpr, a read-only claim, and a key's own mode, in a real container."""
+    script = ('echo mine > /results/me; if echo x > /kept/x; then exit 1; fi 2>/dev/null; '
+              'test -x /settings/run && ! test -w /settings/data || test "$(id -u)" = 0; stat -c %a /settings/run /settings/data')
+    claim = {'apiVersion': 'v1', 'kind': 'PersistentVolumeClaim', 'metadata': {'name': 'all'},
+             'spec': {'accessModes': ['ReadWriteMany'], 'resources': {'requests': {'storage': '1Gi'}}}}
+    config = {'apiVersion': 'v1', 'kind': 'ConfigMap', 'metadata': {'name': 'settings'}, 'data': {'run': '#!', 'data': 'x'}}
+    items = [{'key': 'run', 'path': 'run', 'mode': 0o755}, {'key': 'data', 'path': 'data'}]
+    training = job('mounts', shell(script), workers=1,
+                   volumes=[{'name': 'all', 'persistentVolumeClaim': {'claimName': 'all'}},
+                            {'name': 'kept', 'persistentVolumeClaim': {'claimName': 'all', 'readOnly': True}},
+                            {'name': 'settings', 'configMap': {'name': 'settings', 'defaultMode': 0o440, 'items': items}}],
+                   mounts=[{'name': 'all', 'mountPath': '/results', 'subPathExpr': 'rank-$(RANK)'},
+                           {'name': 'kept', 'mountPath': '/kept'}, {'name': 'settings', 'mountPath': '/settings'}])
+    muster.run('run', '-f', muster.write('job.yaml', claim, config, training))
+    assert muster.run('logs', 'mounts-worker-0').stdout.split() == ['755', '440']
+    muster.run('cp', 'mounts:/results/me', 'zero')
+    folder = muster.home / 'volumes/default/all'
+    assert sorted(p.name for p in folder.iterdir()) == ['rank-0', 'rank-1']
+    assert (folder / 'rank-1/me').read_text() == 'mine\n'
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='only root may start processes of another user')
+def test_containers_run_as_the_user_they_ask_for(muster):
+    training = job('user', shell('id -u; id -g'))
+    spec = training['spec']['pytorchReplicaSpecs']['Master']['template']['spec']
+    spec['securityContext'] = {'runAsUser': 1, 'runAsGroup': 23456}
+    spec['containers'][0]['securityContext'] = {'runAsUser': 12345}
+    spec['containers'][0]['workingDir'] = '/'
+    muster.run('run', '-f', muster.write('job.yaml', training))
+    assert muster.run('logs', 'user-master-0').stdout == '12345\n23456\n'
