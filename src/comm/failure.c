@@ -306,7 +306,7 @@ void failure_beat(void *context)
         peer->heard = peer->heard || beats != 0;
         peer->silent_beats = peer->heard && beats == peer->beats ? peer->silent_beats + 1 : 0;
         peer->beats = beats;
-        if (l != comm->local_rank && peer->silent_beats * LIFE_BEAT_MS > comm->silence_ms) {
+        if (l != comm->local_rank && peer->silent_beats * LIFE_BEAT_MS >= comm->silence_ms) {
             atomic_store_explicit(&peer->state, MUSTER_PEER_SUSPECTED, memory_order_release);
         }
     }

@@ -271,7 +271,7 @@ void link_beat(struct muster_comm *comm)
         if (beat_receive(peer->link->beat_fd, comm->generation, r)) {
             hear(peer);
         }
-        if (comm->silence_ms > 0 && peer->silent_beats * LIFE_BEAT_MS > comm->silence_ms) {
+        if (comm->silence_ms > 0 && peer->silent_beats * LIFE_BEAT_MS >= comm->silence_ms) {
             set_state(peer, MUSTER_PEER_SUSPECTED);
         }
         pthread_mutex_unlock(&peer->link->life_mutex);

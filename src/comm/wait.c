@@ -24,6 +24,7 @@ enum {
     SPINS_REMOTE = 64, /* each is a system call for each peer */
     YIELDS = 200,
     CHECK_EVERY = 32,
+    LONG_YIELD_NS = 500 * 1000,
     INTERRUPT_EVERY_NS = 50 * 1000 * 1000,
 };
 
@@ -147,6 +148,18 @@ static unsigned spins_of(const struct muster_comm *comm, bool here)
     return comm->crowded ? 0 : here ? SPINS : SPINS_REMOTE;
 }
 
+/* A yield that takes long gave the processor to strangers: it is better then to look for failures
+ * at once, and to sleep soon, for who wakes up is preferred to who yields. */
+static int yield_turn(struct waiter *w, struct muster_comm *comm, const struct task *task,
+                      struct muster_err *err)
+{
+    int64_t before = wait_now_ns();
+    sched_yield();
+    bool late = wait_now_ns() - before > LONG_YIELD_NS;
+    w->turns += late ? CHECK_EVERY : 0;
+    return late || w->turns % CHECK_EVERY == 0 ? wait_check(w, comm, task, true, err) : 0;
+}
+
 int wait_turn(struct waiter *w, struct muster_comm *comm, const struct task *task,
               struct muster_err *err)
 {
@@ -163,8 +176,7 @@ int wait_turn(struct waiter *w, struct muster_comm *comm, const struct task *tas
         return 0;
     }
     if (turn < spins + yields) {
-        sched_yield();
-        return turn % CHECK_EVERY == 0 ? wait_check(w, comm, task, true, err) : 0;
+        return yield_turn(w, comm, task, err);
     }
     sleep_turn(w, comm, task);
     return wait_check(w, comm, task, true, err);
