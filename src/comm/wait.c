@@ -171,11 +171,7 @@ int wait_turn(struct waiter *w, struct muster_comm *comm, const struct task *tas
         comm_relax();
         return 0;
     }
-    if (turn < spins) {
-        sched_yield(); /* what we wait for may need this very core */
-        return 0;
-    }
-    if (turn < spins + yields) {
+    if (turn < spins + yields) { /* what we wait for may need this very core */
         return yield_turn(w, comm, task, err);
     }
     sleep_turn(w, comm, task);
