@@ -2,7 +2,9 @@
  *
  * A controller is there when the socket accepts. One that fails to start has written why into
  * daemon.log, whose last line becomes the error. Two verbs may start one each at the same moment:
- * the lock lets one of them live, so a child that ends is no failure while the socket answers.
+ * the lock lets one of them live, so a child that ends in order is no failure: the winner is about
+ * to answer. Unless it was one that is being killed, which holds the lock a little longer than its
+ * socket; so when nobody answers another one is started.
  */
 #include "kube/internal.h"
 
@@ -21,7 +23,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { POLL_MS = 5, LOSER_MS = 3000, LOG_TAIL_BYTES = 4096 };
+enum { POLL_MS = 5, LOSER_MS = 500, STARTS_MAX = 10, LOG_TAIL_BYTES = 4096 };
+
+enum { LOST = 1 }; /* to another controller, which does not answer */
 
 static bool answers(const struct kube *kube)
 {
@@ -87,6 +91,11 @@ static int gave_up(int log_fd, off_t start, const char *log_path, int status,
                        log_path);
 }
 
+static bool ended_in_order(int status)
+{
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
 static int wait_for(struct kube *kube, pid_t child, int log_fd, off_t start, const char *log_path,
                     struct muster_err *err)
 {
@@ -99,15 +108,18 @@ static int wait_for(struct kube *kube, pid_t child, int log_fd, off_t start, con
         }
         if (!ended && waitpid(child, &status, WNOHANG) == child) {
             ended = true;
-            /* Only the loser of a race ends in order; then the winner is about to answer. */
-            limit_ms = WIFEXITED(status) && WEXITSTATUS(status) == 0 ? waited_ms + LOSER_MS : 0;
+            /* Only the loser of a race ends in order. */
+            limit_ms = ended_in_order(status) ? waited_ms + LOSER_MS : 0;
         }
         usleep(POLL_MS * 1000);
     }
-    return answers(kube) ? 0 : gave_up(log_fd, start, log_path, status, err);
+    if (answers(kube)) {
+        return 0;
+    }
+    return ended && ended_in_order(status) ? LOST : gave_up(log_fd, start, log_path, status, err);
 }
 
-static int start_controller(struct kube *kube, struct muster_err *err)
+static int start_one(struct kube *kube, struct muster_err *err)
 {
     muster_auto(free) char *log_path = home_file(&kube->home, "daemon.log");
     if (!log_path) {
@@ -137,5 +149,12 @@ int kube_ensure(struct kube *kube, struct muster_err *err)
         return muster_fail(err, MUSTER_EUNAVAIL, "no controller runs in %s (muster up starts one)",
                            kube->home.path);
     }
-    return start_controller(kube, err);
+    int r = LOST;
+    for (int tried = 0; tried < STARTS_MAX && r == LOST; tried++) {
+        r = start_one(kube, err);
+    }
+    return r == LOST ? muster_fail(err, MUSTER_EUNAVAIL,
+                                   "another controller holds %s/lock and does not answer",
+                                   kube->home.path)
+                     : r;
 }

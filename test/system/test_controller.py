@@ -1,5 +1,7 @@
 """What happens when the controller dies, cannot start, or is started twice."""
+import fcntl
 import os
+import pathlib
 import signal
 
 from conftest import job, shell, wait_for
@@ -64,3 +66,19 @@ def test_nothing_is_started_when_told_so(muster):
     done = muster.run('get', 'pods', env={'MUSTER_NO_START': '1'}, code=69)
     assert 'no controller runs' in done.stderr
     assert not muster.processes()
+
+
+def children_waited_for(process):
+    """Page faults of children that a process has taken leave of: 0 until the first."""
+    return int(pathlib.Path('/proc', str(process.pid), 'stat').read_text().rsplit(')', 1)[1].split()[8])
+
+
+def test_a_controller_that_is_dying_is_replaced(muster):
+    """Killed, it may hold its lock a little longer than its socket: then the first one started in its place gives up."""
+    muster.home.mkdir(exist_ok=True)
+    with open(muster.home / 'lock', 'w', encoding='utf-8') as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        process = muster.start('get', 'jobs')
+        wait_for(lambda: process.poll() is not None or children_waited_for(process), 'a controller that finds the lock held')
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 0, err
