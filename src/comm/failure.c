@@ -107,14 +107,29 @@ static int fail_about(struct muster_comm *comm, const struct task *task, int ran
     return code;
 }
 
-int failure_find_dead(const struct muster_comm *comm)
+int failure_culprit(const struct muster_comm *comm)
 {
+    int suspected = 0;
     for (int r = 0; r < comm->size; r++) {
-        if (r != comm->rank && failure_peer_state(comm, r) == MUSTER_PEER_DEAD) {
-            return r;
+        enum muster_peer_state state =
+            r == comm->rank ? MUSTER_PEER_ALIVE : failure_peer_state(comm, r);
+        if (state == MUSTER_PEER_DEAD) {
+            return r + 1;
         }
+        suspected = state == MUSTER_PEER_SUSPECTED ? -(r + 1) : suspected;
     }
-    return -1;
+    return suspected;
+}
+
+void failure_believe(struct muster_comm *comm, int culprit)
+{
+    int rank = (culprit < 0 ? -culprit : culprit) - 1;
+    if (rank >= 0 && rank < comm->size && comm->peers[rank].local < 0) {
+        int alive = MUSTER_PEER_ALIVE;
+        (void)atomic_compare_exchange_strong(&comm->peers[rank].state, &alive,
+                                             culprit < 0 ? MUSTER_PEER_SUSPECTED
+                                                         : MUSTER_PEER_DEAD);
+    }
 }
 
 /* Ranks of this host that closed may know of a death elsewhere that our sockets tell later. */
@@ -122,13 +137,8 @@ static void ask_closed(struct muster_comm *comm)
 {
     for (int l = 0; l < comm->local_size; l++) {
         const struct control *c = segment_control(&comm->segment, l);
-        int lost = atomic_load_explicit(&c->closed, memory_order_acquire)
-                       ? atomic_load_explicit(&c->lost, memory_order_relaxed) - 1
-                       : -1;
-        if (lost >= 0 && lost < comm->size && comm->peers[lost].local < 0) {
-            int alive = MUSTER_PEER_ALIVE;
-            (void)atomic_compare_exchange_strong(&comm->peers[lost].state, &alive,
-                                                 (int)MUSTER_PEER_DEAD);
+        if (atomic_load_explicit(&c->closed, memory_order_acquire)) {
+            failure_believe(comm, atomic_load_explicit(&c->culprit, memory_order_relaxed));
         }
     }
 }
@@ -286,7 +296,7 @@ void failure_close(struct muster_comm *comm, int code)
         settle_wait(comm);
         return;
     }
-    atomic_store(&comm->control->lost, failure_find_dead(comm) + 1);
+    atomic_store(&comm->control->culprit, failure_culprit(comm));
     atomic_store(&comm->control->closed, 1);
     for (int l = 0; l < comm->local_size; l++) {
         wait_ring(segment_control(&comm->segment, l));

@@ -20,10 +20,10 @@ static uint64_t flag_of(const struct task *task, const struct exchange *x, size_
     return comm_flag(x->link_base + (uint32_t)round + 1, task->signature);
 }
 
-static void lose(struct muster_comm *comm, struct channel *c, int rank)
+static void lose(struct muster_comm *comm, struct channel *c, int rank, int error)
 {
     c->broken = true;
-    link_lost(comm, rank);
+    link_lost(comm, rank, error);
 }
 
 /* ---- sending ---- */
@@ -60,7 +60,7 @@ static int flush(struct muster_comm *comm, struct task *task, struct channel *c,
     while (c->num > 0 && !c->broken) {
         if (!send_first(task, c)) {
             if (errno != EAGAIN && errno != EINTR) {
-                lose(comm, c, rank);
+                lose(comm, c, rank, errno);
             }
             atomic_store_explicit(&c->wants_write, true, memory_order_relaxed);
             return 0;
@@ -114,7 +114,7 @@ static bool read_some(struct muster_comm *comm, struct task *task, int rank, cha
             atomic_store_explicit(&c->wants_read, true, memory_order_relaxed);
             return false;
         } else {
-            lose(comm, c, rank);
+            lose(comm, c, rank, n < 0 ? errno : 0);
         }
     }
     return !c->broken;

@@ -278,8 +278,11 @@ void failure_close(struct muster_comm *comm, int code);
 /* A suspected rank of this host. True once the kernel has confirmed its death: from then on it
  * writes nothing. */
 bool failure_kill(struct muster_comm *comm, int rank);
-/* A rank that is proven dead; -1: none. */
-int failure_find_dead(const struct muster_comm *comm);
+/* Of which rank's end we know, as a word for others: 1 + a rank that is proven dead, else the
+ * negative of 1 + one that is suspected; 0: none. */
+int failure_culprit(const struct muster_comm *comm);
+/* Another rank's word about a third, unless it is of this host: of those we know better. */
+void failure_believe(struct muster_comm *comm, int culprit);
 /* On the heartbeat thread. */
 void failure_beat(void *comm);
 enum muster_peer_state failure_peer_state(const struct muster_comm *comm, int rank);

@@ -167,12 +167,15 @@ static void take_frame(struct muster_comm *comm, struct peer *peer)
     hear(peer);
     link->last = *f;
     if (f->kind == LIFE_CLOSED) {
-        /* Of our own host we know better. */
-        if (f->lost >= 0 && f->lost < comm->size && comm->peers[f->lost].local < 0) {
-            set_state(&comm->peers[f->lost], MUSTER_PEER_DEAD);
-        }
+        failure_believe(comm, f->culprit);
         set_state(peer, MUSTER_PEER_CLOSED);
     }
+}
+
+/* The network's word, not that of the peer's kernel. */
+static bool means_unreachable(int error)
+{
+    return error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH || error == ENETDOWN;
 }
 
 /* Reads what the life socket has; holds the mutex. */
@@ -190,7 +193,7 @@ static void read_life(struct muster_comm *comm, struct peer *peer)
         }
     }
     if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
-        bool unreachable = n < 0 && (errno == ETIMEDOUT || errno == EHOSTUNREACH);
+        bool unreachable = n < 0 && means_unreachable(errno);
         set_state(peer, unreachable ? MUSTER_PEER_SUSPECTED : MUSTER_PEER_DEAD);
     }
 }
@@ -203,18 +206,18 @@ static void send_life(struct link *link, const struct life_frame *frame)
     link->full = link->full || (n >= 0 && n < (ssize_t)sizeof *frame);
 }
 
-void link_lost(struct muster_comm *comm, int rank)
+void link_lost(struct muster_comm *comm, int rank, int error)
 {
     struct peer *peer = &comm->peers[rank];
     pthread_mutex_lock(&peer->link->life_mutex);
     read_life(comm, peer);
-    set_state(peer, MUSTER_PEER_DEAD);
+    set_state(peer, means_unreachable(error) ? MUSTER_PEER_SUSPECTED : MUSTER_PEER_DEAD);
     pthread_mutex_unlock(&peer->link->life_mutex);
 }
 
 void link_say_closed(struct muster_comm *comm)
 {
-    struct life_frame closed = {.kind = LIFE_CLOSED, .lost = (int16_t)failure_find_dead(comm)};
+    struct life_frame closed = {.kind = LIFE_CLOSED, .culprit = (int16_t)failure_culprit(comm)};
     for (int r = 0; r < comm->size; r++) {
         struct link *link = comm->peers[r].link;
         if (link && link->channels[LINK_LIFE].fd >= 0) {
@@ -228,7 +231,7 @@ void link_say_closed(struct muster_comm *comm)
 /* The newest record of this rank's calls. */
 static struct life_frame frame_of_beat(const struct muster_comm *comm)
 {
-    struct life_frame frame = {.kind = LIFE_BEAT, .lost = -1};
+    struct life_frame frame = {.kind = LIFE_BEAT};
     for (int slot = 0; slot < CALL_RECORDS; slot++) {
         const struct call_record *record = &comm->control->calls[slot];
         uint64_t number = atomic_load_explicit(&record->number, memory_order_acquire);
@@ -289,7 +292,7 @@ static int64_t moved(struct muster_comm *comm, int rank, ssize_t n, bool ended)
         return 0;
     }
     comm->peers[rank].link->channels[LANE_MESSAGES].broken = true;
-    link_lost(comm, rank);
+    link_lost(comm, rank, ended ? 0 : errno);
     return 0; /* failure_check says what happened, to those that wait for this rank */
 }
 

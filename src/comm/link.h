@@ -55,7 +55,7 @@ struct channel {
 /* What goes over the life socket, 20 times a second and when a communicator is closed. */
 struct life_frame {
     uint16_t kind;
-    int16_t lost; /* whoever closes says so: the rank of whose death it has proof, or -1 */
+    int16_t culprit; /* whoever closes says so: failure_culprit() */
     uint32_t zero;
     uint64_t number; /* the last collective that the sender entered; 0: none */
     uint64_t shape;
@@ -93,8 +93,9 @@ void link_wait(struct muster_comm *comm, int timeout_ms);
 void link_say_closed(struct muster_comm *comm);
 /* On the heartbeat thread. */
 void link_beat(struct muster_comm *comm);
-/* A socket of that rank ended: finds out whether it closed in good order or died. */
-void link_lost(struct muster_comm *comm, int rank);
+/* A socket of that rank ended, or failed with that error: finds out whether it closed in good
+ * order, died or cannot be reached. */
+void link_lost(struct muster_comm *comm, int rank, int error);
 
 /* The last collective that a rank on another host is known to have entered, up to 50 ms ago. */
 uint64_t link_last_call(struct muster_comm *comm, int rank, uint64_t *ret_shape,

@@ -56,8 +56,8 @@ struct control {
     alignas(SEGMENT_LINE) struct life_word life;
     alignas(SEGMENT_LINE) _Atomic uint32_t bell; /* futex; anyone rings */
     _Atomic uint32_t sleepers;
-    _Atomic uint32_t closed; /* 1: freed or aborted */
-    _Atomic int32_t lost;    /* before closed: 1 + the rank of whose death we had proof, or 0 */
+    _Atomic uint32_t closed;                        /* 1: freed or aborted */
+    _Atomic int32_t culprit;                        /* before closed: failure_culprit() */
     alignas(SEGMENT_LINE) _Atomic uint32_t writing; /* 1: into the memory of others: settle.c */
     alignas(SEGMENT_LINE) _Atomic int32_t pid;      /* 0 until the rank has mapped the segment */
     _Atomic uint64_t processors[CPU_WORDS];         /* on which it may run; before pid */
