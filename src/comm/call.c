@@ -171,7 +171,7 @@ void call_name(uint64_t shape, uint64_t count, char *ret, size_t size_bytes)
 
 static void go(struct muster_comm *comm, struct task *task, bool shared_memory)
 {
-    struct schedule_world world = {comm->size, comm->all_local, shared_memory};
+    struct schedule_world world = {comm->size, comm->all_local, shared_memory, comm->crowded};
     struct schedule_choice choice = schedule_choose(&world, task->call.count * task->unit);
     switch (choice.algorithm) {
     case SCHEDULE_FOLD_ALL: exchange_start(comm, task, SCHEDULE_ALL_REDUCE); break;

@@ -288,6 +288,7 @@ int exchange_advance(struct muster_comm *comm, struct task *task, struct exchang
             return rc;
         }
         consume(comm, task, x, x->consumed++);
+        task->moved = true;
     }
     end(comm, task, x);
     return 1;

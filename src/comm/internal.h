@@ -163,7 +163,7 @@ struct task {
     int (*step)(struct muster_comm *comm, struct task *task, struct muster_err *err);
     int waiting; /* for this rank, when a step returned 0; MUSTER_ANY_SOURCE: for any */
     bool begun;
-    bool moved;           /* a link took or gave something since this was last cleared */
+    bool moved;           /* something was done since this was last cleared */
     uint32_t link_rounds; /* that this call took so far, on links */
     struct exchange exchange;
     struct schedule_hierarchy hierarchy;
@@ -349,4 +349,17 @@ static inline void comm_claim(void *start, size_t bytes)
         atomic_store_explicit(word, atomic_load_explicit(word, memory_order_relaxed),
                               memory_order_relaxed);
     }
+}
+
+/* Copies out of a slot and claims its lines. */
+static inline void comm_take(void *to, void *from, size_t bytes)
+{
+    size_t whole = bytes / SEGMENT_LINE * SEGMENT_LINE;
+    for (size_t at = 0; at < whole; at += SEGMENT_LINE) {
+        char *line = (char *)from + at;
+        __builtin_memcpy((char *)to + at, line, SEGMENT_LINE);
+        comm_claim(line, 1);
+    }
+    __builtin_memcpy((char *)to + whole, (char *)from + whole, bytes - whole);
+    comm_claim((char *)from + whole, bytes - whole);
 }

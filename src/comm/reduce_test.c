@@ -73,6 +73,35 @@ static void instruction_sets_agree(void **state)
     }
 }
 
+static void twins_are_the_fold_written_twice(void **state)
+{
+    (void)state;
+    static uint64_t once[COUNT], first[COUNT], second[COUNT], left[COUNT], right[COUNT];
+    fold(reduce_find(MUSTER_I64, MUSTER_MIN), MUSTER_I64, left, 1, 1);
+    for (int i = 0; i < COUNT; i++) {
+        right[i] = left[COUNT - 1 - i] & 0xbfffbfffbfffbfffu;
+        left[i] &= 0xbfffbfffbfffbfffu;
+    }
+    const void *sources[2] = {left, right};
+    for (int type = MUSTER_BOOL; type <= MUSTER_F64; type++) {
+        for (int op = MUSTER_SUM; op <= MUSTER_BXOR; op++) {
+            reduce_fn plain = reduce_plain((enum muster_type)type, (enum muster_op)op);
+            reduce_twin_fn twins[] = {
+                reduce_find_twin((enum muster_type)type, (enum muster_op)op),
+                reduce_twins_plain((enum muster_type)type, (enum muster_op)op)};
+            assert_true(!plain == !twins[0] && !plain == !twins[1]);
+            for (int t = 0; plain && t < 2; t++) {
+                size_t bytes = COUNT * muster_type_bytes((enum muster_type)type);
+                plain(once, sources, 2, COUNT, 1);
+                memcpy(second, right, sizeof second);
+                twins[t](first, second, left, second, COUNT); /* over a source, as the ring does */
+                assert_memory_equal(once, first, bytes);
+                assert_memory_equal(once, second, bytes);
+            }
+        }
+    }
+}
+
 static void folds_into_its_own_sources(void **state)
 {
     (void)state;
@@ -95,6 +124,7 @@ int main(void)
         cmocka_unit_test(every_half_survives_the_way_through_float),
         cmocka_unit_test(rounding_is_to_nearest_even),
         cmocka_unit_test(instruction_sets_agree),
+        cmocka_unit_test(twins_are_the_fold_written_twice),
         cmocka_unit_test(folds_into_its_own_sources),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

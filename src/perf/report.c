@@ -75,12 +75,12 @@ void perf_print(const struct perf_options *o, const struct perf_result *results,
 
 void perf_print_choices(int ranks)
 {
-    static const char *const worlds[] = {"one host", "one host, muster_comm_alloc",
-                                         "several hosts"};
+    static const char *const worlds[] = {"one host", "one host, crowded",
+                                         "one host, muster_comm_alloc", "several hosts"};
     (void)printf("all-reduce of %d ranks\n%12s  %-28s %s\n", ranks, "from bytes", "world",
                  "algorithm");
-    for (int w = 0; w < 3; w++) {
-        struct schedule_world world = {ranks, w < 2, w == 1};
+    for (int w = 0; w < 4; w++) {
+        struct schedule_world world = {ranks, w < 3, w == 2, w == 1};
         struct schedule_choice last = {0};
         for (size_t bytes = 1; bytes <= (size_t)1 << 30; bytes *= 2) {
             /* the limits lie at powers of two, or one above */

@@ -5,26 +5,41 @@
 #include <assert.h>
 
 enum {
-    DIRECT_FROM_BYTES = 1024,      /* below, an exchange of places costs more than it saves */
-    FOLD_ALL_TO_BYTES = 16 * 1024, /* half of the first cache */
-    SMALL_BLOCK_BYTES = 16 * 1024,
-    LARGE_BLOCK_BYTES = 64 * 1024,
-    LARGE_BLOCK_FROM_BYTES = 256 * 1024,
+    DIRECT_FROM_BYTES = 1024,     /* below, an exchange of places costs more than it saves */
+    FOLD_ALL_TO_BYTES = 8 * 1024, /* above, folding a part costs less, with its second exchange */
+    FOLD_ALL_TO_BYTES_FAR = 16 * 1024, /* the same between hosts */
 };
+
+/* Small blocks begin to flow sooner; large ones cost fewer exchanges, but must stay in the second
+ * cache with what goes on around them. Ranks that share a processor pay a change of context for
+ * each block. */
+static size_t ring_block_bytes(const struct schedule_world *world, size_t bytes)
+{
+    static const struct {
+        size_t below_bytes;
+        size_t block_bytes;
+    } limits[] = {{256 * 1024, 16 * 1024}, {32 * 1024 * 1024, 32 * 1024}};
+    for (size_t i = 0; !world->crowded && i < sizeof limits / sizeof limits[0]; i++) {
+        if (bytes < limits[i].below_bytes) {
+            return limits[i].block_bytes;
+        }
+    }
+    return SCHEDULE_MAX_BLOCK_BYTES;
+}
 
 struct schedule_choice schedule_choose(const struct schedule_world *world, size_t bytes)
 {
     if (world->one_host && world->has_shared_memory && bytes >= DIRECT_FROM_BYTES) {
         return (struct schedule_choice){SCHEDULE_DIRECT, 0};
     }
-    if (world->size == 1 || bytes <= FOLD_ALL_TO_BYTES) {
+    if (world->size == 1 ||
+        bytes <= (world->one_host ? FOLD_ALL_TO_BYTES : FOLD_ALL_TO_BYTES_FAR)) {
         return (struct schedule_choice){SCHEDULE_FOLD_ALL, 0};
     }
     if (!world->one_host) {
         return (struct schedule_choice){SCHEDULE_SPLIT, 0};
     }
-    return (struct schedule_choice){
-        SCHEDULE_RING, bytes < LARGE_BLOCK_FROM_BYTES ? SMALL_BLOCK_BYTES : LARGE_BLOCK_BYTES};
+    return (struct schedule_choice){SCHEDULE_RING, ring_block_bytes(world, bytes)};
 }
 
 const char *schedule_algorithm_name(enum schedule_algorithm algorithm)

@@ -18,12 +18,15 @@ struct schedule_world {
     int size;
     bool one_host;
     bool has_shared_memory; /* muster_comm_alloc was used */
+    bool crowded;           /* a host has more ranks than processors */
 };
 
 struct schedule_choice {
     enum schedule_algorithm algorithm;
     size_t block_bytes; /* of the ring */
 };
+
+enum { SCHEDULE_MAX_BLOCK_BYTES = 64 * 1024 };
 
 struct schedule_choice schedule_choose(const struct schedule_world *world, size_t bytes);
 const char *schedule_algorithm_name(enum schedule_algorithm algorithm);

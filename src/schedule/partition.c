@@ -16,7 +16,10 @@ struct partition partition_part(size_t count, int size, size_t part, size_t chun
 {
     size_t whole = part * (size_t)size;
     size_t start = chunk * whole;
-    size_t length = smaller(whole, count - start);
+    if (count - start >= whole) {
+        return (struct partition){start + (size_t)rank * part, part};
+    }
+    size_t length = count - start;
     size_t per = (length + (size_t)size - 1) / (size_t)size;
     per = smaller(part, (per + PARTITION_GRAIN - 1) / PARTITION_GRAIN * PARTITION_GRAIN);
     size_t first = smaller((size_t)rank * per, length);
