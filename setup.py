@@ -1,10 +1,12 @@
 """Compiles libmuster into the extension muster._muster; everything else is in pyproject.toml."""
 import glob
+import os
 import platform
 import re
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
 
 VERSION = re.search(r'project\(muster VERSION (\S+)', open('CMakeLists.txt').read()).group(1)
 KERNELS = {  # the flags of src/comm/CMakeLists.txt
@@ -35,9 +37,18 @@ class Build(build_ext):
         super().build_extensions()
 
 
+class Modules(build_py):
+    """The modules, and beside them the line that does for an installed wheel what sitecustomize.py does under
+    `muster run`: torch 1.13 knows no entry points. Nothing is imported unless the environment asks for a backend."""
+
+    def run(self):
+        super().run()
+        self.copy_file('python/muster.pth', os.path.join(self.build_lib, 'muster.pth'))
+
+
 setup(
     version=VERSION,
-    cmdclass={'build_ext': Build},
+    cmdclass={'build_ext': Build, 'build_py': Modules},
     options={'bdist_wheel': {'py_limited_api': 'cp310'}},
     ext_modules=[Extension(
         'muster._muster', sources(), include_dirs=['include', 'src'], py_limited_api=True,

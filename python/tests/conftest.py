@@ -16,6 +16,9 @@ HERE = pathlib.Path(__file__).resolve().parent
 PACKAGE = pathlib.Path(os.environ.get('MUSTER_BUILD', HERE.parent.parent / 'build')) / 'python'
 STRAY = ('RANK', 'WORLD_SIZE', 'LOCAL_RANK', 'MASTER_ADDR', 'MASTER_PORT', 'MUSTER_BACKEND', 'MUSTER_CHECKS')
 
+# What needs a GPU is asked for: MUSTER_GPU=1.
+collect_ignore = [] if os.environ.get('MUSTER_GPU') == '1' else ['test_gpu.py']
+
 
 def pythons():
     return [sys.executable] + [p for p in [os.environ.get('MUSTER_TORCH2_PYTHON')] if p]
@@ -33,7 +36,8 @@ class Ranks:
         self.folder = tempfile.TemporaryDirectory(prefix='muster-torch-')
         base = {k: v for k, v in os.environ.items() if k not in STRAY}
         base.update(PYTHONPATH=str(PACKAGE), OMP_NUM_THREADS='1', PYTHONWARNINGS='default',
-                    MEETING=f'file://{self.folder.name}/store', SCRATCH=self.folder.name, **(env or {}))
+                    MEETING=f'file://{self.folder.name}/store', SCRATCH=self.folder.name)
+        base.update(env or {})
         command = [python, str(HERE / 'workers' / script), *map(str, args)]
         self.processes = [
             subprocess.Popen(command, env=dict(base, RANK=str(rank), WORLD_SIZE=str(size)), text=True,

@@ -15,4 +15,5 @@ tensor = torch.ones(3) * (dist.get_rank() + 1)
 dist.all_reduce(tensor)
 group = dist.new_group(list(range(dist.get_world_size())), backend='gloo')
 print(json.dumps({'backend': dist.get_backend(), 'group': dist.get_backend(group), 'sum': tensor[0].item(),
-                  'rank': dist.get_rank(), 'loaded': 'muster._muster' in sys.modules}))
+                  'rank': dist.get_rank(), 'loaded': 'muster._muster' in sys.modules,
+                  'from': getattr(sys.modules.get('muster'), '__file__', None)}))
