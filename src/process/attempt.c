@@ -147,7 +147,7 @@ static void be_over(struct attempt *attempt)
         attempt->end = (struct monitor_message){.code = 128 + SIGKILL, .signal = SIGKILL};
         (void)snprintf(attempt->end.text, sizeof attempt->end.text,
                        "the container's monitor was killed");
-        (void)descendants_kill_marked(attempt->mark);
+        descendants_sweep(attempt->mark);
     }
     stop_watching(attempt);
     drain(attempt);

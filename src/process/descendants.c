@@ -3,8 +3,10 @@
 
 #include "base/cleanup.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -125,10 +127,11 @@ int descendants_kill(pid_t root, int number)
 
 struct hunt {
     const char *mark;
+    size_t compared; /* bytes of an entry */
     int count;
 };
 
-enum { ENVIRON_BYTES_MAX = 256 << 10 };
+enum { ENVIRON_BYTES_MAX = 256 << 10, SWEEPS_MAX = 500, SWEEP_MS = 10 };
 
 static void kill_if_marked(void *data, pid_t pid)
 {
@@ -140,7 +143,7 @@ static void kill_if_marked(void *data, pid_t pid)
     size_t used = read_proc(pid, "environ", text, ENVIRON_BYTES_MAX);
     text[used] = '\0';
     for (const char *entry = text; entry < text + used; entry += strlen(entry) + 1) {
-        if (strcmp(entry, hunt->mark) == 0) {
+        if (strncmp(entry, hunt->mark, hunt->compared) == 0) {
             (void)kill(pid, SIGKILL);
             hunt->count++;
             return;
@@ -148,9 +151,17 @@ static void kill_if_marked(void *data, pid_t pid)
     }
 }
 
-int descendants_kill_marked(const char *mark)
+void descendants_sweep(const char *mark)
 {
-    struct hunt hunt = {mark, 0};
-    each_process(kill_if_marked, &hunt);
-    return hunt.count;
+    size_t length = strlen(mark);
+    assert(strchr(mark, '=') && "an empty or short mark would fit strangers");
+    bool prefix = mark[length - 1] == '/';
+    for (int i = 0; i < SWEEPS_MAX; i++) {
+        struct hunt hunt = {mark, prefix ? length : length + 1, 0};
+        each_process(kill_if_marked, &hunt);
+        if (hunt.count == 0) {
+            return;
+        }
+        (void)poll(NULL, 0, SWEEP_MS);
+    }
 }

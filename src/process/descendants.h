@@ -17,6 +17,8 @@ bool descendants_visible(void);
 /* Sends the signal to every descendant of root, not to root. Returns how many there were. */
 int descendants_kill(pid_t root, int number);
 
-/* Sends SIGKILL to every process whose environment holds `mark` as a whole entry ("NAME=value").
- * Returns how many. Processes that cleared their environment are missed. */
-int descendants_kill_marked(const char *mark);
+/* Sends SIGKILL to every process whose environment holds `mark` as a whole entry ("NAME=value"),
+ * or, when it ends with '/', as the beginning of one; looks again until none is found, so that who
+ * forks meanwhile is found too. Gives up after some seconds. Processes that cleared their
+ * environment are missed. */
+void descendants_sweep(const char *mark);

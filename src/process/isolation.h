@@ -3,7 +3,7 @@
  *     NAMESPACE       a PID namespace (as root): the kernel kills what is in it when its init dies
  *     USER_NAMESPACE  the same inside a user namespace (unprivileged)
  *     SUBREAPER       neither is permitted: each container's monitor reaps and kills what descends
- *                     from it; only killing supervisor and monitor at once leaves anything
+ *                     from it; a guard (guard.h) ends what killed monitors leave
  *
  * One PID namespace per job, never per pod: ranks that share a machine name each other by pid
  * (process_vm_readv).

@@ -260,6 +260,47 @@ static void a_leased_job_ends_with_its_runner(void **state)
     test_job_done(&t);
 }
 
+/* ---- kill -9 of what keeps the job ---- */
+
+static bool nothing_is_marked(void *data)
+{
+    return test_marked_processes(data) == 0;
+}
+
+static pid_t parent_of(pid_t pid)
+{
+    char path[64];
+    muster_auto(free) char *text = NULL;
+    int parent = 0;
+    (void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    assert_int_equal(file_read(path, 4096, &text, NULL, NULL), 0);
+    assert_int_equal(sscanf(strrchr(text, ')'), ") %*c %d", &parent), 1);
+    return parent;
+}
+
+/* No controller is there to start another supervisor. */
+static void a_supervisor_killed_with_its_monitor_leaves_nothing(void **state)
+{
+    struct test_job *t = *state;
+    char mark[512];
+    int rank = 0;
+    (void)snprintf(mark, sizeof mark, "MUSTER_ATTEMPT=%s/containers/p/c/0", t->folder);
+    test_job_start(t, "p/c/0",
+                   "{'argv': ['sh', '-c', 'setsid sleep 1000 & (setsid sh -c `sleep 1001 &` &); "
+                   "echo up; sleep 1002'], 'cwd': '/'}");
+    test_job_await(t, "started p/c/0");
+    test_job_await_log(t, "p/c", "up\n");
+    muster_auto(free) char *record = read_volume(t, "containers/p/c/0/started.json");
+    assert_int_equal(sscanf(strstr(record, "\"process\":\""), "\"process\":\"%d-", &rank), 1);
+    pid_t supervisor = test_supervisor_pid(t, "p/c/0");
+    pid_t monitor = parent_of(rank);
+    test_job_close(t);
+    assert_int_equal(kill(supervisor, SIGSTOP), 0);
+    assert_int_equal(kill(monitor, SIGKILL), 0);
+    assert_int_equal(kill(supervisor, SIGKILL), 0);
+    assert_true(test_wait(t, nothing_is_marked, mark));
+}
+
 static int all_tests(void)
 {
 #define WITH_JOB(test) cmocka_unit_test_setup_teardown(test, test_job_set_up, test_job_tear_down)
@@ -274,6 +315,7 @@ static int all_tests(void)
         WITH_JOB(a_spec_tells_cwd_and_mounts_later),
         WITH_JOB(user_and_umask),
         cmocka_unit_test(a_leased_job_ends_with_its_runner),
+        WITH_JOB(a_supervisor_killed_with_its_monitor_leaves_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
-/* kill -9 of anything, at any moment: runner, supervisor, controller, ranks. Nothing is left over,
- * nothing runs twice, and every record tells the truth.
+/* kill -9 of anything, at any moment: runner, supervisor, controller, ranks, monitors, or the
+ * supervisor and a monitor at once. Nothing is left over, nothing runs twice, and every record
+ * tells the truth.
  *
  * This program is a child subreaper, so whatever loses its parents becomes its child: that waitpid
  * finds no child at all is the proof that no orphan and no zombie is left. Runner and controllers
@@ -147,6 +148,25 @@ static pid_t pid_in_record(const struct round *round, int rank, const char *key)
     return process_identity_lives(identity) ? (pid_t)strtol(identity, NULL, 10) : 0;
 }
 
+/* The parent of a rank, while it has one: "(muster-monitor)" in its stat file (proc(5)). */
+static pid_t monitor_of(pid_t rank)
+{
+    char path[64];
+    int parent = 0;
+    for (int up = 0; up < 2; up++) {
+        muster_auto(free) char *text = NULL;
+        (void)snprintf(path, sizeof path, "/proc/%d/stat", up == 0 ? (int)rank : parent);
+        if (rank == 0 || file_read(path, 4096, &text, NULL, NULL) < 0) {
+            return 0;
+        }
+        if (up == 1) {
+            return strstr(text, "(muster-monitor)") ? (pid_t)parent : 0;
+        }
+        (void)sscanf(strrchr(text, ')'), ") %*c %d", &parent);
+    }
+    return 0;
+}
+
 static void hit(pid_t pid)
 {
     if (pid > 0) {
@@ -154,10 +174,22 @@ static void hit(pid_t pid)
     }
 }
 
+/* The supervisor is stopped first, so that it cannot look after the monitor's container. */
+static void hit_both(pid_t supervisor, pid_t monitor)
+{
+    if (supervisor > 0) {
+        (void)kill(supervisor, SIGSTOP);
+    }
+    hit(monitor);
+    hit(supervisor);
+}
+
 static void strike(struct round *round)
 {
     int rank = (int)chance(round, RANKS);
-    switch (chance(round, 4)) {
+    pid_t supervisor = pid_in_record(round, rank, "supervisor");
+    pid_t process = pid_in_record(round, rank, "process");
+    switch (chance(round, 6)) {
     case 0:
         hit(round->runner);
         round->runner_killed = true;
@@ -166,8 +198,10 @@ static void strike(struct round *round)
         hit(round->controller);
         round->controller_killed = true;
         break;
-    case 2: hit(pid_in_record(round, rank, "supervisor")); break;
-    default: hit(pid_in_record(round, rank, "process")); break;
+    case 2: hit(supervisor); break;
+    case 3: hit(monitor_of(process)); break;
+    case 4: hit_both(supervisor, monitor_of(process)); break;
+    default: hit(process); break;
     }
 }
 

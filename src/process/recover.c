@@ -9,12 +9,11 @@
 #include "process/identity.h"
 #include "process/record.h"
 
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { KILLED = 128 + SIGKILL, SWEEPS_MAX = 500, SWEEP_MS = 10 };
+enum { KILLED = 128 + SIGKILL };
 
 struct recovery {
     char boot[IDENTITY_BYTES_MAX];
@@ -31,12 +30,12 @@ static bool other_boot(const struct recovery *recovery, const char *identity)
     return length > 0 && tail > 0 && !ends_so;
 }
 
-/* Until a look finds none: nothing may be told as over that still runs. */
+/* Nothing may be told as over that still runs. */
 static void kill_the_rest(const char *folder)
 {
     muster_auto(free) char *mark = attempt_mark(folder);
-    for (int i = 0; mark && i < SWEEPS_MAX && descendants_kill_marked(mark) > 0; i++) {
-        (void)poll(NULL, 0, SWEEP_MS);
+    if (mark) {
+        descendants_sweep(mark);
     }
 }
 

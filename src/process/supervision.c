@@ -220,8 +220,8 @@ static void do_hello(struct supervision *s, struct listener_client *client)
     if (o->isolation->mode == ISOLATION_SUBREAPER) {
         char text[320];
         (void)snprintf(text, sizeof text,
-                       "%s: processes are kept together by a subreaper, which kill -9 of "
-                       "supervisor and monitor defeats",
+                       "%s: processes are kept together by a subreaper, which a process with a "
+                       "cleared environment can leave when its monitor is killed",
                        o->isolation->why_not);
         listener_answer(client, json_pack("{s:s, s:s}", "event", "note", "text", text));
     }

@@ -5,6 +5,7 @@
 #include "base/doc.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "process/guard.h"
 #include "process/recover.h"
 #include "process/supervision.h"
 
@@ -131,18 +132,23 @@ static int keep(const struct arguments *arguments, struct supervision_options *o
                 struct muster_err *err)
 {
     struct isolation isolation = {.lifeline_fd = -1};
+    struct guard guard = {0};
     struct cgroup_job cgroups;
     uv_loop_t loop;
     init_cgroups(&cgroups, arguments);
     options->isolation = &isolation;
     options->cgroups = &cgroups;
     int r = isolation_enter(&isolation, arguments->isolation, arguments->network_private, err);
+    if (r == 0 && isolation.mode == ISOLATION_SUBREAPER) {
+        r = guard_start(&guard, options->job_folder, options->lock_fd, err);
+    }
     reap_by_itself();
     if (r == 0 && uv_loop_init(&loop) == 0) {
         r = supervision_run(&loop, options, err);
         (void)uv_run(&loop, UV_RUN_DEFAULT);
         (void)uv_loop_close(&loop);
     }
+    guard_stop(&guard);
     isolation_leave(&isolation);
     cgroup_job_done(&cgroups);
     return r;
