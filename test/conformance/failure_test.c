@@ -79,7 +79,7 @@ static int stops_and_is_expelled(struct muster_comm *comm, void *context)
 static struct saying {
     int code;
     char text[MUSTER_ERR_TEXT_BYTES];
-} *said;
+} * said;
 
 static const struct difference {
     const char *what;
