@@ -340,6 +340,10 @@ int form_comm(struct muster_endpoint *endpoint, const struct muster_member *memb
             return muster_fail(err, MUSTER_EDATA, "member %d is not of this version of muster", r);
         }
     }
+    struct member self = endpoint_member(&members[my_index]);
+    if (memcmp(self.incarnation, endpoint->self.incarnation, sizeof self.incarnation) != 0) {
+        return muster_fail(err, MUSTER_EINVAL, "member %d is not this endpoint", my_index);
+    }
     struct forming f = {.endpoint = endpoint,
                         .members = members,
                         .digest = digest_of(members, size),

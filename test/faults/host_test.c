@@ -25,6 +25,7 @@ static bool may_make_namespaces(int flags)
 static void all_name_the_victim(const struct scene *scene, enum muster_peer_state state)
 {
     int victim = scene->size - 1;
+    assert_true(scene_is_consistent(scene));
     for (int r = 0; r < victim; r++) {
         const struct scene_note *note = scene_note(r);
         if (note->about != victim || note->victim != state || note->wrong || note->disturbed) {

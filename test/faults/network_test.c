@@ -20,6 +20,7 @@ static void a_killed_rank_is_named(void **state)
                               .memory_bytes = memory[i / 2],
                               .fault = SCENE_KILL};
         assert_int_equal(scene_run(&scene), 0);
+        assert_true(scene_is_consistent(&scene));
         for (int r = 0; r < 2; r++) {
             const struct scene_note *note = scene_note(r);
             if (note->about != 2 || note->victim != MUSTER_PEER_DEAD || note->wrong) {
@@ -35,6 +36,7 @@ static void suspected(enum scene_fault fault)
     struct scene scene = {
         .size = 3, .networks = true, .count = 1000, .fault = fault, .silence_ms = 500};
     assert_int_equal(scene_run(&scene), 0);
+    assert_true(scene_is_consistent(&scene));
     for (int r = 0; r < 2; r++) {
         const struct scene_note *note = scene_note(r);
         if (note->about != 2 || note->victim != MUSTER_PEER_SUSPECTED || note->wrong) {

@@ -20,10 +20,11 @@ enum { SCENE_MAX_RANKS = 16, SCENE_TEXT_BYTES = MUSTER_ERR_TEXT_BYTES };
 
 /* What a rank says. */
 struct scene_note {
-    _Atomic uint64_t rounds; /* reductions that ended well, each checked */
-    _Atomic int code;        /* of the first error; 0: none */
-    int about;               /* its rank */
-    int64_t after_ns;        /* the fault */
+    _Atomic uint64_t entered; /* reductions */
+    _Atomic uint64_t rounds;  /* those that ended well, each checked */
+    _Atomic int code;         /* of the first error; 0: none */
+    int about;                /* its rank */
+    int64_t after_ns;         /* the fault */
     enum muster_peer_state victim;
     char text[SCENE_TEXT_BYTES];
     bool wrong;     /* a sum */
@@ -52,6 +53,10 @@ struct scene {
  */
 int scene_run(const struct scene *scene);
 const struct scene_note *scene_note(int rank);
+
+/* Success means that every rank had entered: no rank has seen more of them than any other has
+ * entered. */
+bool scene_is_consistent(const struct scene *scene);
 
 /* Processes that do nothing but run, to oversubscribe the processors. */
 void scene_load_start(int processes);

@@ -1,0 +1,318 @@
+/* Communicators come and go in the same processes: nothing is left behind, many live at once, any
+ * list of members will do, and a closed one stays closed. */
+#include "base/test.h"
+
+#include <dirent.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "conformance/world.h"
+
+enum { RANKS = 4, CYCLES = 500, WARM_CYCLES = 30, MANY = 24, LIMIT_S = 60, SPARE_KIB = 2048 };
+
+static struct shared {
+    pthread_barrier_t barrier;
+    struct muster_member members[RANKS];
+} * shared;
+
+/* What a process may leak. */
+struct inventory {
+    int descriptors;
+    int threads;
+    int shared_files;
+    long mappings;
+    long resident_kib;
+};
+
+static int count_entries(const char *path, const char *prefix)
+{
+    int num = 0;
+    DIR *dir = opendir(path);
+    for (const struct dirent *e; dir && (e = readdir(dir));) {
+        num += strncmp(e->d_name, prefix, strlen(prefix)) == 0;
+    }
+    if (dir) {
+        closedir(dir);
+    }
+    return num;
+}
+
+static struct inventory take_inventory(void)
+{
+    struct inventory i = {.descriptors = count_entries("/proc/self/fd", ""),
+                          .threads = count_entries("/proc/self/task", ""),
+                          .shared_files = count_entries("/dev/shm", "muster")};
+    FILE *maps = fopen("/proc/self/maps", "re");
+    for (int c; maps && (c = fgetc(maps)) != EOF;) {
+        i.mappings += c == '\n';
+    }
+    FILE *memory = fopen("/proc/self/statm", "re");
+    long pages = 0;
+    if (memory && fscanf(memory, "%*s %ld", &pages) == 1) {
+        i.resident_kib = pages * (sysconf(_SC_PAGESIZE) / 1024);
+    }
+    (void)fclose(maps);
+    (void)fclose(memory);
+    return i;
+}
+
+/* Runs fn as RANKS processes, each with an endpoint that all know. */
+static int run_ranks(int (*fn)(int rank, struct muster_endpoint *endpoint), const char *transport)
+{
+    int failed = 0;
+    (void)fflush(NULL);
+    for (int r = 0; r < RANKS; r++) {
+        if (fork() == 0) {
+            struct muster_endpoint *endpoint;
+            (void)alarm(LIMIT_S);
+            (void)setenv("MUSTER_TRANSPORT", transport, 1);
+            if (muster_endpoint_open("127.0.0.1", &endpoint, NULL) < 0) {
+                _exit(2);
+            }
+            muster_endpoint_member(endpoint, &shared->members[r]);
+            (void)pthread_barrier_wait(&shared->barrier);
+            int rc = fn(r, endpoint);
+            muster_endpoint_close(endpoint);
+            _exit(rc);
+        }
+    }
+    for (int status; wait(&status) > 0;) {
+        failed += status != 0;
+    }
+    return failed;
+}
+
+static int sum_once(struct muster_comm *comm)
+{
+    struct muster_err err = {0};
+    int32_t sum = 1;
+    int rc = muster_all_reduce(comm, &sum, &sum, 1, MUSTER_I32, MUSTER_SUM, &err);
+    WORLD_CHECK(rc == 0 && sum == muster_comm_size(comm), "%d %s", rc, err.text);
+    return 0;
+}
+
+static int form_and_abort(int rank, struct muster_endpoint *endpoint)
+{
+    struct inventory before = {0}, after;
+    for (int i = 0; i < CYCLES; i++) {
+        struct muster_comm *comm;
+        struct muster_err err = {0};
+        void *memory;
+        int rc = muster_comm_form(endpoint, shared->members, RANKS, rank, (uint64_t)i, 20000, NULL,
+                                  &comm, &err);
+        WORLD_CHECK(rc == 0, "cycle %d: %s", i, err.text);
+        WORLD_CHECK(muster_comm_alloc(comm, 10000, &memory, &err) == 0, "%s", err.text);
+        if (sum_once(comm) != 0) {
+            return 1;
+        }
+        muster_comm_abort(comm);
+        WORLD_CHECK(muster_barrier(comm, &err) == MUSTER_EABORTED, "%s", err.text);
+        muster_comm_free(comm);
+        (void)pthread_barrier_wait(&shared->barrier); /* or one would abort the others' sum */
+        before = i == WARM_CYCLES ? take_inventory() : before;
+    }
+    after = take_inventory();
+    WORLD_CHECK(after.descriptors == before.descriptors, "%d descriptors, %d before",
+                after.descriptors, before.descriptors);
+    WORLD_CHECK(after.threads == before.threads, "%d threads, %d before", after.threads,
+                before.threads);
+    WORLD_CHECK(after.shared_files == before.shared_files, "%d files", after.shared_files);
+    WORLD_CHECK(after.mappings <= before.mappings + 2, "%ld mappings, %ld before", after.mappings,
+                before.mappings);
+    WORLD_CHECK(after.resident_kib <= before.resident_kib + SPARE_KIB, "%ld KiB, %ld before",
+                after.resident_kib, before.resident_kib);
+    WORLD_CHECK(waitpid(-1, NULL, WNOHANG | __WALL) == -1, "a process is left");
+    return 0;
+}
+
+static void cycles_leak_nothing(void **state)
+{
+    (void)state;
+    assert_int_equal(run_ranks(form_and_abort, "auto"), 0);
+    assert_int_equal(run_ranks(form_and_abort, "tcp"), 0);
+}
+
+static int use_many(int rank, struct muster_endpoint *endpoint)
+{
+    struct muster_comm *comms[MANY];
+    struct muster_request *requests[MANY];
+    static float in[MANY][5000], out[MANY][5000];
+    struct muster_err err = {0};
+    for (int i = 0; i < MANY; i++) {
+        int rc = muster_comm_form(endpoint, shared->members, RANKS, rank, (uint64_t)i, 20000, NULL,
+                                  &comms[i], &err);
+        WORLD_CHECK(rc == 0, "%s", err.text);
+    }
+    for (int i = 0; i < MANY; i++) {
+        in[i][4999] = (float)i;
+        struct muster_call call = {.kind = MUSTER_ALL_REDUCE,
+                                   .type = MUSTER_F32,
+                                   .in = in[i],
+                                   .out = out[i],
+                                   .count = 5000};
+        WORLD_CHECK(muster_start(comms[i], &call, &requests[i], &err) == 0, "%s", err.text);
+    }
+    for (int i = MANY - 1; i >= 0; i--) {
+        int rc = muster_request_wait(requests[i], -1, &err);
+        WORLD_CHECK(rc == 0 && out[i][4999] == (float)(RANKS * i), "%d %s", rc, err.text);
+        muster_request_free(requests[i]);
+    }
+    for (int i = 0; i < MANY; i++) {
+        muster_comm_free(comms[i]);
+    }
+    return 0;
+}
+
+static void many_at_once(void **state)
+{
+    (void)state;
+    assert_int_equal(run_ranks(use_many, "auto"), 0);
+    assert_int_equal(run_ranks(use_many, "tcp"), 0);
+}
+
+/* All, some of them, all again in another order, one: each list is a communicator. */
+static int form_lists(int rank, struct muster_endpoint *endpoint)
+{
+    static const int lists[][RANKS + 1] = {{0, 1, 2, 3, -1}, {1, 3, -1}, {0, 2, -1},
+                                           {3, 2, 1, 0, -1}, {2, -1},    {0, 1, 2, 3, -1}};
+    for (size_t l = 0; l < sizeof lists / sizeof lists[0]; l++) {
+        struct muster_member members[RANKS];
+        struct muster_err err = {0};
+        int size = 0, index = -1;
+        for (; lists[l][size] >= 0; size++) {
+            members[size] = shared->members[lists[l][size]];
+            index = lists[l][size] == rank ? size : index;
+        }
+        struct muster_comm *comm;
+        if (index >= 0) {
+            int rc =
+                muster_comm_form(endpoint, members, size, index, 100 + l, 20000, NULL, &comm, &err);
+            WORLD_CHECK(rc == 0 && muster_comm_rank(comm) == index, "list %zu: %s", l, err.text);
+            rc = sum_once(comm);
+            muster_comm_free(comm);
+            if (rc != 0) {
+                return rc;
+            }
+        }
+    }
+    return 0;
+}
+
+static void any_list_of_members(void **state)
+{
+    (void)state;
+    assert_int_equal(run_ranks(form_lists, "auto"), 0);
+    assert_int_equal(run_ranks(form_lists, "tcp"), 0);
+}
+
+/* Rank 3 is another incarnation than the list says. */
+static int meet_a_stranger(int rank, struct muster_endpoint *endpoint)
+{
+    struct muster_endpoint *again = NULL;
+    struct muster_err err = {0};
+    struct muster_comm *comm;
+    if (rank == RANKS - 1) {
+        muster_endpoint_close(endpoint);
+        WORLD_CHECK(muster_endpoint_open("127.0.0.1", &again, &err) == 0, "%s", err.text);
+    }
+    (void)pthread_barrier_wait(&shared->barrier);
+    int rc = muster_comm_form(again ? again : endpoint, shared->members, RANKS, rank, 7, 300, NULL,
+                              &comm, &err);
+    (void)pthread_barrier_wait(&shared->barrier);
+    if (again) {
+        muster_endpoint_close(again);
+        _exit(rc != MUSTER_EINVAL);
+    }
+    WORLD_CHECK(rc == MUSTER_ETIMEDOUT || rc == MUSTER_EUNAVAIL,
+                "a stranger was taken for a member");
+    return 0;
+}
+
+static void a_member_is_an_incarnation(void **state)
+{
+    (void)state;
+    assert_int_equal(run_ranks(meet_a_stranger, "auto"), 0);
+}
+
+/* ---- closing ---- */
+
+struct aborter {
+    struct muster_comm *comm;
+    uint64_t at_abort;
+    int64_t after_ms;
+};
+
+static void *abort_later(void *context)
+{
+    struct aborter *a = context;
+    struct timespec nap = {0, (long)a->after_ms * 1000000};
+    (void)nanosleep(&nap, NULL);
+    muster_comm_abort(a->comm);
+    struct muster_comm_state state;
+    muster_comm_query(a->comm, &state, NULL);
+    a->at_abort = state.completed;
+    return NULL;
+}
+
+static int abort_in_the_middle(int rank, struct muster_endpoint *endpoint)
+{
+    for (int i = 0; i < 20; i++) {
+        struct aborter a = {.after_ms = i % 5};
+        struct muster_err err = {0};
+        static float data[30000];
+        int rc = muster_comm_form(endpoint, shared->members, RANKS, rank, (uint64_t)i, 20000, NULL,
+                                  &a.comm, &err);
+        WORLD_CHECK(rc == 0, "%s", err.text);
+        (void)pthread_barrier_wait(&shared->barrier);
+        pthread_t thread;
+        bool aborts = rank == i % RANKS;
+        if (aborts) {
+            pthread_create(&thread, NULL, abort_later, &a);
+        }
+        uint64_t succeeded = 0;
+        for (int turn = 0; rc == 0; turn++) {
+            rc = muster_all_reduce(a.comm, data, data, turn % 3 ? 30000 : 3, MUSTER_F32, MUSTER_SUM,
+                                   &err);
+            succeeded += rc == 0;
+        }
+        if (aborts) {
+            pthread_join(thread, NULL);
+            WORLD_CHECK(succeeded == a.at_abort, "%llu calls succeeded, %llu before the abort",
+                        (unsigned long long)succeeded, (unsigned long long)a.at_abort);
+        }
+        WORLD_CHECK(rc == MUSTER_EABORTED, "%d %s", rc, err.text);
+        (void)pthread_barrier_wait(&shared->barrier);
+        muster_comm_free(a.comm);
+    }
+    return 0;
+}
+
+static void after_an_abort_nothing_succeeds(void **state)
+{
+    (void)state;
+    assert_int_equal(run_ranks(abort_in_the_middle, "auto"), 0);
+    assert_int_equal(run_ranks(abort_in_the_middle, "tcp"), 0);
+}
+
+int main(void)
+{
+    pthread_barrierattr_t between_processes;
+    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    pthread_barrierattr_init(&between_processes);
+    pthread_barrierattr_setpshared(&between_processes, PTHREAD_PROCESS_SHARED);
+    pthread_barrier_init(&shared->barrier, &between_processes, RANKS);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cycles_leak_nothing),
+        cmocka_unit_test(many_at_once),
+        cmocka_unit_test(any_list_of_members),
+        cmocka_unit_test(a_member_is_an_incarnation),
+        cmocka_unit_test(after_an_abort_nothing_succeeds),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
