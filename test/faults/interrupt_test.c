@@ -2,6 +2,8 @@
  * `interrupted`, and every call returns. */
 #include "base/test.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -9,7 +11,6 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <muster/comm.h>
@@ -19,19 +20,13 @@ enum { LIMIT_S = 60, LARGE = 5000000 /* more than sockets take */ };
 /* Two processes; the second never enters the call. */
 static struct shared {
     struct muster_member members[2];
-    _Atomic int ready;   /* both have opened their endpoints */
-    _Atomic bool inside; /* the first is about to enter the call */
-    _Atomic bool over;
+    pthread_barrier_t ready; /* both have opened their endpoints */
+    _Atomic bool inside;     /* the first is about to enter the call */
 } * shared;
 
+static int over[2]; /* a pipe, closed when the test is */
 static float data[LARGE], more[2 * LARGE];
 static atomic_bool was_interrupted;
-
-static void nap(void)
-{
-    struct timespec ms = {0, 1000000};
-    (void)nanosleep(&ms, NULL);
-}
 
 static void note_signal(int number)
 {
@@ -124,10 +119,8 @@ static int be_absent(const struct blocking *call, struct muster_endpoint *endpoi
 {
     struct muster_comm *comm = NULL;
     int rc = call->enter ? form(endpoint, 1, &comm) : 0;
-    while (!atomic_load(&shared->over)) {
-        nap();
-    }
-    return rc;
+    char none;
+    return rc < 0 || read(over[0], &none, 1) != 0;
 }
 
 static int be_inside(const struct blocking *call, struct muster_endpoint *endpoint)
@@ -147,15 +140,13 @@ static pid_t start(const struct blocking *call, int rank, bool handles)
     }
     struct muster_endpoint *endpoint;
     (void)alarm(LIMIT_S);
+    close(over[1]);
     (void)signal(SIGINT, handles ? note_signal : SIG_DFL);
     if (muster_endpoint_open("127.0.0.1", &endpoint, NULL) < 0) {
         _exit(2);
     }
     muster_endpoint_member(endpoint, &shared->members[rank]);
-    atomic_fetch_add(&shared->ready, 1);
-    while (atomic_load(&shared->ready) < 2) {
-        nap();
-    }
+    (void)pthread_barrier_wait(&shared->ready);
     _exit(rank == 0 ? be_inside(call, endpoint) : be_absent(call, endpoint));
 }
 
@@ -173,7 +164,8 @@ static char state_of(pid_t pid)
 
 static void interrupt(const struct blocking *call, bool handles)
 {
-    memset(shared, 0, sizeof *shared);
+    atomic_store(&shared->inside, false);
+    assert_int_equal(pipe(over), 0);
     (void)fflush(NULL);
     pid_t pids[2];
     for (int r = 0; r < 2; r++) {
@@ -181,14 +173,15 @@ static void interrupt(const struct blocking *call, bool handles)
     }
     /* It waits by sleeping once it has waited for long. */
     for (char now = 0; now != 'Z' && (now != 'S' || !atomic_load(&shared->inside));) {
-        nap();
+        (void)sched_yield();
         now = state_of(pids[0]);
     }
     (void)kill(pids[0], SIGINT);
     int inside = -1, absent = -1;
     (void)waitpid(pids[0], &inside, 0);
-    atomic_store(&shared->over, true);
+    close(over[1]);
     (void)waitpid(pids[1], &absent, 0);
+    close(over[0]);
     bool ended = handles ? inside == 0 : WIFSIGNALED(inside) && WTERMSIG(inside) == SIGINT;
     if (!ended || absent != 0) {
         fail_msg("%s: status %d, of the other %d", call->name, inside, absent);
@@ -214,6 +207,10 @@ static void a_handled_signal_ends_the_call(void **state)
 int main(void)
 {
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    pthread_barrierattr_t between_processes;
+    pthread_barrierattr_init(&between_processes);
+    pthread_barrierattr_setpshared(&between_processes, PTHREAD_PROCESS_SHARED);
+    pthread_barrier_init(&shared->ready, &between_processes, 2);
     char here[] = "auto", between[] = "tcp";
     const struct CMUnitTest tests[] = {
         {"ctrl_c_ends_the_program, one host", ctrl_c_ends_the_program, NULL, NULL, here},

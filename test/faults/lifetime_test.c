@@ -4,12 +4,12 @@
 
 #include <dirent.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "conformance/world.h"
@@ -244,17 +244,19 @@ static void a_member_is_an_incarnation(void **state)
 
 struct aborter {
     struct muster_comm *comm;
+    uint64_t after; /* so many */
     uint64_t at_abort;
-    int64_t after_ms;
 };
 
 static void *abort_later(void *context)
 {
     struct aborter *a = context;
-    struct timespec nap = {0, (long)a->after_ms * 1000000};
-    (void)nanosleep(&nap, NULL);
-    muster_comm_abort(a->comm);
     struct muster_comm_state state;
+    do {
+        (void)sched_yield();
+        muster_comm_query(a->comm, &state, NULL);
+    } while (state.completed < a->after);
+    muster_comm_abort(a->comm);
     muster_comm_query(a->comm, &state, NULL);
     a->at_abort = state.completed;
     return NULL;
@@ -263,7 +265,7 @@ static void *abort_later(void *context)
 static int abort_in_the_middle(int rank, struct muster_endpoint *endpoint)
 {
     for (int i = 0; i < 20; i++) {
-        struct aborter a = {.after_ms = i % 5};
+        struct aborter a = {.after = (uint64_t)i * 3};
         struct muster_err err = {0};
         static float data[30000];
         int rc = muster_comm_form(endpoint, shared->members, RANKS, rank, (uint64_t)i, 20000, NULL,
