@@ -1,4 +1,5 @@
 """Beginnings and ends: exit without destroy, Ctrl-C, the death of a peer, timeouts, stores that are used again."""
+import os
 import re
 import signal
 import subprocess
@@ -70,7 +71,8 @@ def test_torchrun_restarts_on_the_same_store(python):
             [python, '-m', 'torch.distributed.run', '--standalone', '--nproc_per_node=2', '--max_restarts=1',
              '--redirects=1', '--tee=1', '--monitor_interval=1',  # Debian's torchrun fails without the first two
              str(HERE / 'workers/life.py'), 'die_once'],
-            env={'PATH': '/usr/bin:/bin', 'PYTHONPATH': str(PACKAGE), 'OMP_NUM_THREADS': '1', 'HOME': folder},
+            env={'PATH': '/usr/bin:/bin', 'PYTHONPATH': str(PACKAGE), 'OMP_NUM_THREADS': '1', 'HOME': folder,
+                 **{name: os.environ[name] for name in ('LD_PRELOAD', 'ASAN_OPTIONS', 'UBSAN_OPTIONS') if name in os.environ}},
             capture_output=True, text=True, timeout=120)
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.count('attempt 1 done') == 2
