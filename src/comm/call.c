@@ -134,21 +134,17 @@ void call_signed(const struct muster_comm *comm, const struct muster_call *call,
     *ret_count = common_count(comm, call);
 }
 
-static uint32_t sign(uint64_t number, uint64_t shape, uint64_t count)
+uint64_t call_digest(uint64_t shape, uint64_t count)
 {
-    uint64_t mix = (number ^ 0x9e3779b97f4a7c15u) * 0xff51afd7ed558ccdu;
-    mix = (mix ^ shape) * 0xc4ceb9fe1a85ec53u;
-    mix = (mix ^ (mix >> 29) ^ count) * 0xbf58476d1ce4e5b9u;
-    return (uint32_t)(mix >> 32);
+    uint64_t mix = (shape ^ 0x9e3779b97f4a7c15u) * 0xff51afd7ed558ccdu;
+    mix = (mix ^ (mix >> 29) ^ count) * 0xc4ceb9fe1a85ec53u;
+    return mix ^ (mix >> 32);
 }
 
 void call_begin(struct muster_comm *comm, struct task *task)
 {
     task->begun = true;
-    struct call_record *record = &comm->control->calls[task->number % CALL_RECORDS];
-    atomic_store_explicit(&record->shape, call_shape(&task->call), memory_order_relaxed);
-    atomic_store_explicit(&record->count, common_count(comm, &task->call), memory_order_relaxed);
-    atomic_store_explicit(&record->number, task->number, memory_order_release);
+    call_record(comm, task->number, call_shape(&task->call), common_count(comm, &task->call));
 }
 
 void call_name(uint64_t shape, uint64_t count, char *ret, size_t size_bytes)
@@ -236,7 +232,8 @@ void call_number(struct muster_comm *comm, const struct muster_call *call, struc
     if (ret->lane != LANE_MESSAGES) {
         ret->number = comm->started + 1;
         atomic_store_explicit(&comm->started, ret->number, memory_order_relaxed);
-        ret->signature = sign(ret->number, call_shape(call), common_count(comm, call));
+        uint64_t digest = call_digest(call_shape(call), common_count(comm, call));
+        ret->signature = call_sign(ret->number, digest);
     }
 }
 

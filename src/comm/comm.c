@@ -70,6 +70,7 @@ struct muster_comm *comm_new(int rank, int size, const int *hosts,
     comm->size = size;
     comm->process = life_process();
     comm->segment.fd = -1;
+    comm->known.count = COMM_KNOWS_NONE;
     comm->peers = calloc((size_t)size, sizeof *comm->peers);
     comm->locals = calloc((size_t)size, sizeof *comm->locals);
     comm->regions = calloc(COMM_MAX_REGIONS, sizeof *comm->regions);

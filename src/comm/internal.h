@@ -74,6 +74,20 @@ struct region {
 
 enum { COMM_MAX_REGIONS = 1024 };
 
+/* The last all-reduce that a quick way took (quick.h): the same again needs no second look. */
+#define COMM_KNOWS_NONE SIZE_MAX
+struct known_call {
+    enum muster_type type;
+    enum muster_op op;
+    size_t count; /* COMM_KNOWS_NONE: none */
+    size_t bytes;
+    uint64_t shape;
+    uint64_t digest;
+    reduce_fn fold;
+    int divisor;
+    int (*run)(struct muster_comm *comm, const void *in, void *out, struct muster_err *err);
+};
+
 struct muster_comm {
     int rank;
     int size;
@@ -97,6 +111,7 @@ struct muster_comm {
     bool witnessed; /* it holds the witness */
 
     struct lane lanes[LANES];
+    struct known_call known; /* of the thread that makes calls */
     _Atomic uint64_t started; /* collectives, with the barrier that ended forming */
     _Atomic uint64_t completed;
     _Atomic int in_call;        /* the user's thread is inside a call that it runs itself */
@@ -180,6 +195,22 @@ int call_check(const struct muster_comm *comm, const struct muster_call *call,
 void call_number(struct muster_comm *comm, const struct muster_call *call, struct task *ret);
 int call_prepare(struct muster_comm *comm, const struct muster_call *call, struct task *ret,
                  struct muster_err *err);
+/* What makes calls differ, in one word; and that with the call's number, in the half word that
+ * travels with every round. */
+uint64_t call_digest(uint64_t shape, uint64_t count);
+static inline uint32_t call_sign(uint64_t number, uint64_t digest)
+{
+    return (uint32_t)((number + digest) * 0x9e3779b97f4a7c15u >> 32);
+}
+/* Says what this rank is doing, for the others' error messages; before its first round. */
+static inline void call_record(struct muster_comm *comm, uint64_t number, uint64_t shape,
+                               uint64_t count)
+{
+    struct call_record *record = &comm->control->calls[number % CALL_RECORDS];
+    atomic_store_explicit(&record->shape, shape, memory_order_relaxed);
+    atomic_store_explicit(&record->count, count, memory_order_relaxed);
+    atomic_store_explicit(&record->number, number, memory_order_release);
+}
 /* First step of a task on its lane: publishes the call's record. */
 void call_begin(struct muster_comm *comm, struct task *task);
 /* An all-reduce through staging, whatever the buffers are. */
@@ -216,10 +247,6 @@ void exchange_barrier(struct muster_comm *comm, struct task *task);
 /* direct.c */
 void direct_start(struct muster_comm *comm, struct task *task);
 
-/* small.c */
-bool small_fits(const struct muster_comm *comm, const struct muster_call *call);
-int small_run(struct muster_comm *comm, const struct muster_call *call, struct muster_err *err);
-
 /* ring.c */
 void ring_start(struct muster_comm *comm, struct task *task, size_t block_bytes);
 int ring_step(struct muster_comm *comm, struct task *task, struct muster_err *err);
@@ -252,13 +279,21 @@ enum { WAIT_MAX_WORDS = 64, WAIT_SLICE_MS = 2 };
 void wait_on_words(_Atomic uint32_t *const *words, const uint32_t *values, int num, int timeout_ms);
 void wait_wake_word(_Atomic uint32_t *word);
 void wait_ring(struct control *control);
-void wait_wake_locals(struct muster_comm *comm);
 int64_t wait_now_ns(void);
 
 static inline void wait_wake(struct control *control)
 {
     if (atomic_load_explicit(&control->sleepers, memory_order_relaxed) > 0) {
         wait_ring(control);
+    }
+}
+
+static inline void wait_wake_locals(struct muster_comm *comm)
+{
+    for (int l = 0; l < comm->local_size; l++) {
+        if (l != comm->local_rank) {
+            wait_wake(segment_control(&comm->segment, l));
+        }
     }
 }
 

@@ -13,6 +13,7 @@
 #include <linux/membarrier.h>
 
 #include "comm/lane.h"
+#include "comm/quick.h"
 
 static int run_here(struct muster_comm *comm, struct task *task, struct muster_err *err)
 {
@@ -106,11 +107,12 @@ static int run_call(struct muster_comm *comm, const struct muster_call *call,
     if (!is_idle(comm, call)) {
         return run_queued(comm, call, ret, err);
     }
-    if (small_fits(comm, call)) {
-        return small_run(comm, call, err);
+    int rc = quick_learn(comm, call, err);
+    if (rc > 0) {
+        return comm->known.run(comm, call->in, call->out, err);
     }
     struct task task;
-    int rc = call_prepare(comm, call, &task, err);
+    rc = rc < 0 ? rc : call_prepare(comm, call, &task, err);
     rc = rc < 0 ? rc : progress_run(comm, &task, err);
     if (rc == 0 && ret) {
         *ret = task.transfer.message;

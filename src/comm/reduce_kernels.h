@@ -28,21 +28,13 @@ enum { TILE = 256 };
 #define OR(a, b) ((a) | (b))
 #define XOR(a, b) ((a) ^ (b))
 
-/* Two sources are the common case and go straight; more are gathered in a tile, because the output
- * may be any of them. `wide` is the type that is computed in. */
+/* Two sources are the common case and go straight, in a function without a frame; more are gathered
+ * in a tile, because the output may be any of them. `wide` is the type that is computed in. */
 #define KERNEL(name, type, wide, load, store, op)                                                  \
-    static void name(void *out, const void *const *sources, int n, size_t count, int divisor)      \
+    __attribute__((noinline)) static void name##_of_many(type *o, const void *const *sources,      \
+                                                         int n, size_t count, int divisor)         \
     {                                                                                              \
-        type *o = out;                                                                             \
         const type *a = sources[0];                                                                \
-        if (n == 2 && divisor <= 1) {                                                              \
-            const type *b = sources[1];                                                            \
-            ELEMENTWISE for (size_t i = 0; i < count; i++)                                         \
-            {                                                                                      \
-                o[i] = store((wide)op(load(a[i]), load(b[i])));                                    \
-            }                                                                                      \
-            return;                                                                                \
-        }                                                                                          \
         for (size_t start = 0; start < count; start += TILE) {                                     \
             size_t length = count - start < TILE ? count - start : TILE;                           \
             wide tile[TILE];                                                                       \
@@ -61,6 +53,19 @@ enum { TILE = 256 };
             for (size_t i = 0; i < length; i++) {                                                  \
                 o[start + i] = store(tile[i]);                                                     \
             }                                                                                      \
+        }                                                                                          \
+    }                                                                                              \
+    static void name(void *out, const void *const *sources, int n, size_t count, int divisor)      \
+    {                                                                                              \
+        type *o = out;                                                                             \
+        if (n != 2 || divisor > 1) {                                                               \
+            name##_of_many(o, sources, n, count, divisor);                                         \
+            return;                                                                                \
+        }                                                                                          \
+        const type *a = sources[0], *b = sources[1];                                               \
+        ELEMENTWISE for (size_t i = 0; i < count; i++)                                             \
+        {                                                                                          \
+            o[i] = store((wide)op(load(a[i]), load(b[i])));                                        \
         }                                                                                          \
     }                                                                                              \
     static void name##_twin(void *out, void *twin, const void *left, const void *right,            \

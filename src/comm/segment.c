@@ -6,19 +6,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static const size_t board_stride[BOARD_LANES] = {
-    [LANE_MAIN] = sizeof(struct board) + BOARD_BYTES,
-    [LANE_SIDE] = sizeof(struct board) + SIDE_BYTES,
-};
-
 static size_t whole_pages(size_t bytes)
 {
     return (bytes + SEGMENT_PAGE - 1) / SEGMENT_PAGE * SEGMENT_PAGE;
-}
-
-static size_t boards_bytes(void)
-{
-    return whole_pages(BOARD_SLOTS * (board_stride[LANE_MAIN] + board_stride[LANE_SIDE]));
 }
 
 static size_t ring_bytes(void)
@@ -43,7 +33,7 @@ static size_t boards_start(int size)
 
 static size_t rings_start(int size)
 {
-    return boards_start(size) + (size_t)size * boards_bytes();
+    return boards_start(size) + (size_t)size * BOARDS_BYTES;
 }
 
 static size_t streams_start(int size)
@@ -157,19 +147,6 @@ int segment_extend(struct segment *s, size_t part_bytes, int my_index, char **re
 void segment_retract(struct segment *s, char *base, size_t part_bytes)
 {
     munmap(base, part_bytes * (size_t)s->size);
-}
-
-struct control *segment_control(const struct segment *s, int rank)
-{
-    return (struct control *)(void *)(s->base + (size_t)rank * SEGMENT_PAGE);
-}
-
-struct board *segment_board(const struct segment *s, int rank, int lane, size_t slot)
-{
-    size_t lane_start = lane == LANE_MAIN ? 0 : BOARD_SLOTS * board_stride[LANE_MAIN];
-    return (struct board *)(void *)(s->base + boards_start(s->size) +
-                                    (size_t)rank * boards_bytes() + lane_start +
-                                    slot * board_stride[lane]);
 }
 
 struct ring_slot *segment_ring(const struct segment *s, int owner, int contributor, size_t slot)

@@ -72,6 +72,14 @@ struct board {
     char data[];
 };
 
+/* The boards of a rank: BOARD_SLOTS for each lane, one lane after the other. */
+enum {
+    BOARD_STRIDE = sizeof(struct board) + BOARD_BYTES,
+    SIDE_STRIDE = sizeof(struct board) + SIDE_BYTES,
+    BOARDS_BYTES = (BOARD_SLOTS * (BOARD_STRIDE + SIDE_STRIDE) + SEGMENT_PAGE - 1) / SEGMENT_PAGE *
+                   SEGMENT_PAGE,
+};
+
 /* Where a blob for all lies. */
 static inline char *board_blob(struct board *board, size_t bytes)
 {
@@ -127,8 +135,21 @@ int segment_extend(struct segment *segment, size_t part_bytes, int my_index, cha
                    size_t *ret_offset, struct muster_err *err);
 void segment_retract(struct segment *segment, char *base, size_t part_bytes);
 
-struct control *segment_control(const struct segment *segment, int rank);
-struct board *segment_board(const struct segment *segment, int rank, int lane, size_t slot);
 struct ring_slot *segment_ring(const struct segment *segment, int owner, int contributor,
                                size_t slot);
 struct stream_ring *segment_stream(const struct segment *segment, int from, int to);
+
+static inline struct control *segment_control(const struct segment *segment, int rank)
+{
+    return (struct control *)(void *)(segment->base + (size_t)rank * SEGMENT_PAGE);
+}
+
+/* Inline: the quick ways of a call take some tens of nanoseconds. */
+static inline struct board *segment_board(const struct segment *segment, int rank, int lane,
+                                          size_t slot)
+{
+    size_t boards = (size_t)segment->size * SEGMENT_PAGE + (size_t)rank * BOARDS_BYTES;
+    size_t start = lane == LANE_MAIN ? 0 : BOARD_SLOTS * BOARD_STRIDE;
+    size_t stride = lane == LANE_MAIN ? BOARD_STRIDE : SIDE_STRIDE;
+    return (struct board *)(void *)(segment->base + boards + start + slot * stride);
+}

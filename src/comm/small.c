@@ -1,102 +1,64 @@
-/* The shortest way for the commonest call: a small all-reduce on one host, blocking, nothing else
- * under way. The same words, slots and bits as exchange.c, without a task; when the peers are not
- * there soon, a task is made of what has been done and goes on.
+/* The shortest way for the smallest vectors: every rank publishes its own and folds all. Two lines
+ * of memory cross between two cores, one each way, and they carry the payload with the flag.
  *
- * Layer: comm. Memory: none. Thread: the caller's.
+ * Layer: comm; a quick way (quick.h). Memory: none. Thread: the caller's.
  */
-#include "comm/internal.h"
+#include "comm/quick.h"
 
 #include <string.h>
 
-#include "comm/types.h"
+enum { WORD = 4, CLAIM_FROM_BYTES = 512 };
 
-enum { SMALL_BYTES = 16 * 1024, SMALL_SPINS = 2000, CLAIM_FROM_BYTES = 512 };
-
-bool small_fits(const struct muster_comm *comm, const struct muster_call *call)
+/* What is little goes word by word: the fold before has written it so, and a wider load would wait
+ * until those stores have left the core. */
+static void put(struct board *board, const char *in, size_t bytes)
 {
-    return call->kind == MUSTER_ALL_REDUCE && comm->all_local && comm->size > 1 &&
-           call->count <= SMALL_BYTES / 8 && comm->live_regions == 0 && call->count > 0;
-}
-
-static void publish(struct muster_comm *comm, const struct task *task, size_t bytes)
-{
-    struct board *board = segment_board(&comm->segment, comm->local_rank, LANE_MAIN,
-                                        task->exchange.base % BOARD_SLOTS);
-    memcpy(board_blob(board, bytes), task->call.in, bytes);
-    atomic_store_explicit(&board->flag, comm_flag(task->exchange.base + 1, task->signature),
-                          memory_order_release);
-    wait_wake_locals(comm);
-}
-
-static bool all_arrived(struct muster_comm *comm, const struct task *task)
-{
-    uint64_t want = comm_flag(task->exchange.base + 1, task->signature);
-    int spins = comm->crowded ? 1 : SMALL_SPINS;
-    for (int r = 0; r < comm->size; r++) {
-        struct board *board =
-            segment_board(&comm->segment, r, LANE_MAIN, task->exchange.base % BOARD_SLOTS);
-        while (r != comm->rank &&
-               atomic_load_explicit(&board->flag, memory_order_acquire) != want) {
-            if (--spins < 0) {
-                return false;
-            }
-            comm_relax();
-        }
+    if (bytes > sizeof board->little || bytes % WORD != 0) {
+        memcpy(board_blob(board, bytes), in, bytes);
+        return;
     }
-    return true;
-}
-
-static void fold(struct muster_comm *comm, const struct task *task, size_t bytes)
-{
-    const struct muster_call *call = &task->call;
-    const void *sources[COMM_MAX_RANKS];
-    for (int r = 0; r < comm->size; r++) {
-        struct board *board =
-            segment_board(&comm->segment, r, LANE_MAIN, task->exchange.base % BOARD_SLOTS);
-        sources[r] = r == comm->rank ? call->in : board_blob(board, bytes);
-    }
-    reduce_find(call->type, call->op)(call->out, sources, comm->size, call->count,
-                                      call->op == MUSTER_AVG ? comm->size : 1);
-    if (comm->size == 2 && bytes >= CLAIM_FROM_BYTES) {
-        comm_claim((void *)(uintptr_t)sources[1 - comm->rank], bytes);
+    for (size_t at = 0; at < bytes; at += WORD) {
+        uint32_t word;
+        memcpy(&word, in + at, WORD);
+        atomic_store_explicit((_Atomic uint32_t *)(void *)(board->little + at), word,
+                              memory_order_relaxed);
     }
 }
 
-/* The task as it is after its first step. */
-static int go_on(struct muster_comm *comm, struct task *task, struct muster_err *err)
-{
-    uint32_t base = task->exchange.base;
-    exchange_start(comm, task, SCHEDULE_ALL_REDUCE);
-    task->exchange.begun = true;
-    task->exchange.base = base;
-    task->exchange.published = 1;
-    return progress_run(comm, task, err);
-}
-
-int small_run(struct muster_comm *comm, const struct muster_call *call, struct muster_err *err)
+static int go_on(struct muster_comm *comm, const void *in, void *out, struct quick quick,
+                 struct muster_err *err)
 {
     struct task task;
-    struct lane *lane = &comm->lanes[LANE_MAIN];
-    int rc = call_check(comm, call, err);
-    if (rc < 0) {
-        return rc;
+    quick_task(comm, in, out, quick, &task);
+    exchange_start(comm, &task, SCHEDULE_ALL_REDUCE);
+    task.exchange.begun = true;
+    task.exchange.base = quick.round;
+    task.exchange.published = 1;
+    return progress_run(comm, &task, err);
+}
+
+int small_run(struct muster_comm *comm, const void *in, void *out, struct muster_err *err)
+{
+    const struct known_call *known = &comm->known;
+    const void *sources[COMM_MAX_RANKS];
+    struct quick quick;
+    if (!quick_enter(comm, &quick)) {
+        return quick_refuse(comm, in, out, err);
     }
-    atomic_store_explicit(&comm->in_call, 1, memory_order_relaxed);
-    atomic_signal_fence(memory_order_seq_cst); /* with the membarrier of progress_drain */
-    call_number(comm, call, &task);
-    if (atomic_load_explicit(&comm->closed, memory_order_relaxed)) {
-        return progress_run(comm, &task, err);
+    struct board *mine = quick_board(comm, comm->rank, quick.round);
+    put(mine, in, known->bytes);
+    quick_publish(comm, quick, mine);
+    for (int r = 0; r < comm->size; r++) {
+        sources[r] = board_blob(quick_board(comm, r, quick.round), known->bytes);
     }
-    call_begin(comm, &task);
-    task.exchange.base = lane->round;
-    size_t bytes = call->count * task.unit;
-    publish(comm, &task, bytes);
-    if (!all_arrived(comm, &task)) {
-        return go_on(comm, &task, err);
+    sources[comm->rank] = in;
+    if (!quick_wait(comm, quick)) {
+        return go_on(comm, in, out, quick, err);
     }
-    fold(comm, &task, bytes);
-    lane->round++;
-    atomic_store_explicit(&comm->completed, task.number, memory_order_relaxed);
-    atomic_store_explicit(&comm->in_call, 0, memory_order_release);
+    known->fold(out, sources, comm->size, known->count, known->divisor);
+    if (comm->size == 2 && known->bytes >= CLAIM_FROM_BYTES) {
+        comm_claim(quick_board(comm, 1 - comm->rank, quick.round)->data, known->bytes);
+    }
+    quick_leave(comm, quick);
     return 0;
 }

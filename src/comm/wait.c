@@ -46,15 +46,6 @@ void wait_ring(struct control *control)
     wait_wake_word(&control->bell);
 }
 
-void wait_wake_locals(struct muster_comm *comm)
-{
-    for (int l = 0; l < comm->local_size; l++) {
-        if (l != comm->local_rank) {
-            wait_wake(segment_control(&comm->segment, l));
-        }
-    }
-}
-
 #ifdef SYS_futex_waitv
 static int wait_many(_Atomic uint32_t *const *words, const uint32_t *values, int num,
                      int timeout_ms)
