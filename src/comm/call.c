@@ -7,7 +7,6 @@
 #include <stdio.h>
 
 #include "comm/types.h"
-#include "schedule/choose.h"
 
 static size_t total(const size_t *counts, int size)
 {
@@ -165,10 +164,15 @@ void call_name(uint64_t shape, uint64_t count, char *ret, size_t size_bytes)
     }
 }
 
-static void go(struct muster_comm *comm, struct task *task, bool shared_memory)
+struct schedule_choice call_choose(const struct muster_comm *comm, size_t bytes, bool shared_memory)
 {
     struct schedule_world world = {comm->size, comm->all_local, shared_memory, comm->crowded};
-    struct schedule_choice choice = schedule_choose(&world, task->call.count * task->unit);
+    return schedule_choose(&world, bytes);
+}
+
+static void go(struct muster_comm *comm, struct task *task, bool shared_memory)
+{
+    struct schedule_choice choice = call_choose(comm, task->call.count * task->unit, shared_memory);
     switch (choice.algorithm) {
     case SCHEDULE_FOLD_ALL: exchange_start(comm, task, SCHEDULE_ALL_REDUCE); break;
     case SCHEDULE_RING: ring_start(comm, task, choice.block_bytes); break;

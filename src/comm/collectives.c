@@ -5,15 +5,22 @@
 
 #include "comm/quick.h"
 
+static __attribute__((noinline)) int all_reduce(struct muster_comm *comm, const void *in, void *out,
+                                                size_t count, enum muster_type type,
+                                                enum muster_op op, struct muster_err *err)
+{
+    struct muster_call call = {
+        .kind = MUSTER_ALL_REDUCE, .type = type, .op = op, .in = in, .out = out, .count = count};
+    return muster_run(comm, &call, err);
+}
+
 int muster_all_reduce(struct muster_comm *comm, const void *in, void *out, size_t count,
                       enum muster_type type, enum muster_op op, struct muster_err *err)
 {
     if (quick_knows(comm, in, out, count, type, op)) {
         return comm->known.run(comm, in, out, err);
     }
-    struct muster_call call = {
-        .kind = MUSTER_ALL_REDUCE, .type = type, .op = op, .in = in, .out = out, .count = count};
-    return muster_run(comm, &call, err);
+    return all_reduce(comm, in, out, count, type, op, err);
 }
 
 int muster_reduce(struct muster_comm *comm, const void *in, void *out, size_t count,

@@ -148,6 +148,7 @@ int muster_comm_release(struct muster_comm *comm, void *memory, struct muster_er
             segment_retract(&comm->segment, region->base, region->part_bytes);
             region->base = NULL;
             comm->live_regions--;
+            comm->known.count = COMM_KNOWS_NONE;
             return rc;
         }
     }
@@ -176,6 +177,7 @@ int muster_comm_alloc(struct muster_comm *comm, size_t size_bytes, void **ret,
     if (rc == 0 && agreed == 0 && good) {
         comm->regions[comm->num_regions++] = region;
         comm->live_regions++;
+        comm->known.count = COMM_KNOWS_NONE;
         *ret = region.base + (size_t)comm->local_rank * region.part_bytes;
         return 0;
     }

@@ -23,7 +23,9 @@
 #include "comm/life.h"
 #include "comm/reduce.h"
 #include "comm/segment.h"
+#include "schedule/choose.h"
 #include "schedule/hierarchy.h"
+#include "schedule/partition.h"
 
 enum { COMM_MAX_RANKS = REDUCE_MAX_SOURCES, COMM_WORDS = 4 };
 
@@ -74,6 +76,23 @@ struct region {
 
 enum { COMM_MAX_REGIONS = 1024 };
 
+/* All-reduce by shares in memory that all see. */
+struct direct {
+    const char *in;
+    char *out;
+    size_t unit;
+    size_t bytes;
+    size_t share_offset; /* of this rank, in bytes */
+    size_t share_bytes;
+    reduce_twin_fn twin; /* of two ranks, but for an average */
+    reduce_fn fold;
+    int divisor;
+    uint32_t signature;
+    uint32_t round;
+    int published;
+    bool stage_out;
+};
+
 /* The last all-reduce that a quick way took (quick.h): the same again needs no second look. */
 #define COMM_KNOWS_NONE SIZE_MAX
 struct known_call {
@@ -85,6 +104,7 @@ struct known_call {
     uint64_t digest;
     reduce_fn fold;
     int divisor;
+    struct direct direct;
     int (*run)(struct muster_comm *comm, const void *in, void *out, struct muster_err *err);
 };
 
@@ -111,7 +131,7 @@ struct muster_comm {
     bool witnessed; /* it holds the witness */
 
     struct lane lanes[LANES];
-    struct known_call known; /* of the thread that makes calls */
+    struct known_call known;  /* of the thread that makes calls */
     _Atomic uint64_t started; /* collectives, with the barrier that ended forming */
     _Atomic uint64_t completed;
     _Atomic int in_call;        /* the user's thread is inside a call that it runs itself */
@@ -183,6 +203,7 @@ struct task {
     struct exchange exchange;
     struct schedule_hierarchy hierarchy;
     struct ring ring;
+    struct direct direct;
     struct transfer transfer;
     uint64_t words[COMM_WORDS]; /* of this rank, to lane->words */
 };
@@ -213,6 +234,9 @@ static inline void call_record(struct muster_comm *comm, uint64_t number, uint64
 }
 /* First step of a task on its lane: publishes the call's record. */
 void call_begin(struct muster_comm *comm, struct task *task);
+/* Of an all-reduce. */
+struct schedule_choice call_choose(const struct muster_comm *comm, size_t bytes,
+                                   bool shared_memory);
 /* An all-reduce through staging, whatever the buffers are. */
 void call_go_private(struct muster_comm *comm, struct task *task);
 /* What must be equal on all ranks. */
@@ -246,6 +270,9 @@ void exchange_barrier(struct muster_comm *comm, struct task *task);
 
 /* direct.c */
 void direct_start(struct muster_comm *comm, struct task *task);
+/* What can be said of a call before it begins. */
+void direct_prepare(const struct muster_comm *comm, const struct muster_call *call,
+                    struct direct *ret);
 
 /* ring.c */
 void ring_start(struct muster_comm *comm, struct task *task, size_t block_bytes);
@@ -323,9 +350,10 @@ void failure_beat(void *comm);
 enum muster_peer_state failure_peer_state(const struct muster_comm *comm, int rank);
 
 /* settle.c */
-/* Around writing into other ranks' memory of muster_comm_alloc. False: not any more, for somebody
- * has closed; then task->waiting is that rank. */
-bool settle_may_write(struct muster_comm *comm, struct task *task);
+/* Around writing into other ranks' memory of muster_comm_alloc: said some time before, allowed when
+ * then no rank has closed (-1, else one that has), and done. */
+void settle_intend(struct muster_comm *comm);
+int settle_find_closed(const struct muster_comm *comm);
 void settle_wrote(struct muster_comm *comm);
 /* By the thread that closed the communicator: waits until nobody writes into our memory. */
 void settle(struct muster_comm *comm);

@@ -3,12 +3,7 @@
 
 #include <sched.h>
 
-enum { SMALL_BYTES = 16 * 1024, YIELDS = 8 };
-
-static bool small_fits(const struct muster_comm *comm, size_t bytes)
-{
-    return comm->live_regions == 0 && bytes <= SMALL_BYTES;
-}
+enum { YIELDS = 8 };
 
 int quick_learn(struct muster_comm *comm, const struct muster_call *call, struct muster_err *err)
 {
@@ -17,8 +12,12 @@ int quick_learn(struct muster_comm *comm, const struct muster_call *call, struct
     }
     int rc = call_check(comm, call, err);
     size_t bytes = call->count * muster_type_bytes(call->type);
-    if (rc < 0 || bytes == 0 || !small_fits(comm, bytes)) {
+    if (rc < 0 || bytes == 0) {
         return rc;
+    }
+    enum schedule_algorithm algorithm = call_choose(comm, bytes, comm->live_regions > 0).algorithm;
+    if (algorithm != SCHEDULE_FOLD_ALL && algorithm != SCHEDULE_DIRECT) {
+        return 0;
     }
     struct known_call known = {.type = call->type, .op = call->op, .count = call->count};
     uint64_t count;
@@ -27,7 +26,8 @@ int quick_learn(struct muster_comm *comm, const struct muster_call *call, struct
     known.digest = call_digest(known.shape, count);
     known.fold = reduce_find(call->type, call->op);
     known.divisor = call->op == MUSTER_AVG ? comm->size : 1;
-    known.run = small_run;
+    direct_prepare(comm, call, &known.direct);
+    known.run = algorithm == SCHEDULE_DIRECT ? direct_run : small_run;
     comm->known = known;
     return 1;
 }
@@ -58,7 +58,7 @@ void quick_task(struct muster_comm *comm, const void *in, void *out, struct quic
     ret->lane = LANE_MAIN;
     ret->unit = muster_type_bytes(comm->known.type);
     ret->waiting = comm->rank == 0 ? 1 : 0;
-    ret->begun = true;
+    ret->begun = true; /* recorded */
 }
 
 /* A few turns only: a yield may take milliseconds, and nobody looks for deaths meanwhile. */

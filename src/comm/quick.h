@@ -2,9 +2,9 @@
  * way. The same words, boards and bits as exchange.c, without a task; when the peers are not there
  * soon, a task is made of what has been done and goes on.
  *
- * What is done before a rank publishes, and what after the last peer has, is time that adds up; what
- * lies between is free. So a call like the one before it is not checked again, and all that both
- * ways share is inline.
+ * What is done before a rank publishes, and what after the last peer has, is time that adds up;
+ * what lies between is free. So a call like the one before it is not checked again, and all that
+ * both ways share is inline.
  *
  * Layer: comm. Memory: none. Thread: the caller's.
  */
@@ -41,6 +41,7 @@ void quick_task(struct muster_comm *comm, const void *in, void *out, struct quic
 
 /* small.c, direct.c */
 int small_run(struct muster_comm *comm, const void *in, void *out, struct muster_err *err);
+int direct_run(struct muster_comm *comm, const void *in, void *out, struct muster_err *err);
 
 static inline struct board *quick_board(struct muster_comm *comm, int rank, uint32_t round)
 {
@@ -54,10 +55,10 @@ static inline bool quick_enter(struct muster_comm *comm, struct quick *ret)
     assert(comm->all_local);
     atomic_store_explicit(&comm->in_call, 1, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst); /* with the membarrier of progress_drain */
-    if (atomic_load_explicit(&comm->closed, memory_order_relaxed) ||
-        comm->process != life_process() ||
-        atomic_load_explicit(&lanes[LANE_MAIN].in_flight, memory_order_acquire) ||
-        atomic_load_explicit(&lanes[LANE_SIDE].in_flight, memory_order_acquire)) {
+    int hindered = atomic_load_explicit(&comm->closed, memory_order_relaxed) |
+                   atomic_load_explicit(&lanes[LANE_MAIN].in_flight, memory_order_acquire) |
+                   atomic_load_explicit(&lanes[LANE_SIDE].in_flight, memory_order_acquire);
+    if (hindered || comm->process != life_process()) {
         atomic_store_explicit(&comm->in_call, 0, memory_order_release);
         return false;
     }
@@ -69,8 +70,7 @@ static inline bool quick_enter(struct muster_comm *comm, struct quick *ret)
     return true;
 }
 
-static inline void quick_publish(struct muster_comm *comm, struct quick quick,
-                                 struct board *mine)
+static inline void quick_publish(struct muster_comm *comm, struct quick quick, struct board *mine)
 {
     atomic_store_explicit(&mine->flag, comm_flag(quick.round + 1, quick.signature),
                           memory_order_release);

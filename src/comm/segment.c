@@ -57,6 +57,7 @@ static int map(struct segment *s, struct muster_err *err)
         return code;
     }
     s->base = base;
+    s->boards = s->base + boards_start(s->size);
     /* A forked child must not write into a running communicator by accident. */
     (void)madvise(base, s->bytes, MADV_DONTFORK);
     (void)madvise(base, s->bytes, MADV_HUGEPAGE);

@@ -118,6 +118,7 @@ struct segment {
     int fd;
     int size; /* ranks */
     char *base;
+    char *boards;
     size_t bytes;      /* mapped at base */
     size_t file_bytes; /* with the memory of muster_comm_alloc */
 };
@@ -148,8 +149,8 @@ static inline struct control *segment_control(const struct segment *segment, int
 static inline struct board *segment_board(const struct segment *segment, int rank, int lane,
                                           size_t slot)
 {
-    size_t boards = (size_t)segment->size * SEGMENT_PAGE + (size_t)rank * BOARDS_BYTES;
     size_t start = lane == LANE_MAIN ? 0 : BOARD_SLOTS * BOARD_STRIDE;
     size_t stride = lane == LANE_MAIN ? BOARD_STRIDE : SIDE_STRIDE;
-    return (struct board *)(void *)(segment->base + boards + start + slot * stride);
+    return (struct board *)(void *)(segment->boards + (size_t)rank * BOARDS_BYTES + start +
+                                    slot * stride);
 }

@@ -24,18 +24,22 @@ static struct control *control_at(const struct muster_comm *comm, int local)
     return segment_control(&comm->segment, local);
 }
 
-bool settle_may_write(struct muster_comm *comm, struct task *task)
+void settle_intend(struct muster_comm *comm)
 {
-    atomic_store_explicit(&comm->control->writing, 1, memory_order_relaxed);
-    atomic_thread_fence(memory_order_seq_cst); /* with the one in settle */
+    if (comm->live_regions > 0) {
+        atomic_store_explicit(&comm->control->writing, 1, memory_order_relaxed);
+        atomic_thread_fence(memory_order_seq_cst); /* with the one in settle */
+    }
+}
+
+int settle_find_closed(const struct muster_comm *comm)
+{
     for (int l = 0; l < comm->local_size; l++) {
         if (atomic_load_explicit(&control_at(comm, l)->closed, memory_order_relaxed)) {
-            task->waiting = comm->locals[l];
-            settle_wrote(comm);
-            return false;
+            return comm->locals[l];
         }
     }
-    return true;
+    return -1;
 }
 
 void settle_wrote(struct muster_comm *comm)

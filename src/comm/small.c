@@ -25,8 +25,8 @@ static void put(struct board *board, const char *in, size_t bytes)
     }
 }
 
-static int go_on(struct muster_comm *comm, const void *in, void *out, struct quick quick,
-                 struct muster_err *err)
+static __attribute__((noinline)) int go_on(struct muster_comm *comm, const void *in, void *out,
+                                           struct quick quick, struct muster_err *err)
 {
     struct task task;
     quick_task(comm, in, out, quick, &task);

@@ -5,7 +5,7 @@
 #include <assert.h>
 
 enum {
-    DIRECT_FROM_BYTES = 1024,     /* below, an exchange of places costs more than it saves */
+    DIRECT_FROM_BYTES = 2048,     /* below, a second round costs more than it saves */
     FOLD_ALL_TO_BYTES = 8 * 1024, /* above, folding a part costs less, with its second exchange */
     FOLD_ALL_TO_BYTES_FAR = 16 * 1024, /* the same between hosts */
 };
@@ -29,7 +29,8 @@ static size_t ring_block_bytes(const struct schedule_world *world, size_t bytes)
 
 struct schedule_choice schedule_choose(const struct schedule_world *world, size_t bytes)
 {
-    if (world->one_host && world->has_shared_memory && bytes >= DIRECT_FROM_BYTES) {
+    bool staged = world->size == 2 && bytes <= SCHEDULE_STAGED_BYTES;
+    if (world->one_host && bytes >= DIRECT_FROM_BYTES && (world->has_shared_memory || staged)) {
         return (struct schedule_choice){SCHEDULE_DIRECT, 0};
     }
     if (world->size == 1 ||
@@ -47,7 +48,7 @@ const char *schedule_algorithm_name(enum schedule_algorithm algorithm)
     switch (algorithm) {
     case SCHEDULE_FOLD_ALL: return "every rank folds all";
     case SCHEDULE_RING: return "ring of blocks, answered in place";
-    case SCHEDULE_DIRECT: return "direct in shared memory";
+    case SCHEDULE_DIRECT: return "each rank folds a share, in shared memory";
     case SCHEDULE_SPLIT: return "reduce-scatter and all-gather";
     }
     assert(!"unreachable");

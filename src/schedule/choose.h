@@ -10,9 +10,12 @@
 enum schedule_algorithm {
     SCHEDULE_FOLD_ALL, /* every rank publishes all and folds all */
     SCHEDULE_RING,     /* blocks through shared slots, answered in place */
-    SCHEDULE_DIRECT,   /* in memory of muster_comm_alloc */
+    SCHEDULE_DIRECT,   /* each rank folds a share, in memory of muster_comm_alloc or staged */
     SCHEDULE_SPLIT,    /* reduce-scatter and all-gather, chunk by chunk */
 };
+
+/* Up to here private memory can be staged whole. */
+enum { SCHEDULE_STAGED_BYTES = 8 * 1024 };
 
 struct schedule_world {
     int size;
