@@ -59,6 +59,8 @@ void quick_task(struct muster_comm *comm, const void *in, void *out, struct quic
     ret->unit = muster_type_bytes(comm->known.type);
     ret->waiting = comm->rank == 0 ? 1 : 0;
     ret->begun = true; /* recorded */
+    ret->moved = false;
+    ret->link_rounds = 0;
 }
 
 /* A few turns only: a yield may take milliseconds, and nobody looks for deaths meanwhile. */
