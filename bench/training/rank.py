@@ -1,6 +1,7 @@
-"""One rank: trains one model over gloo, over muster and without synchronisation, a slice of steps each in turn, in the
-same processes, so that all three meet the same machine. Rank 0 prints one JSON object: per way the milliseconds of a step
-in each round, averaged over the ranks, and what the checks of silent mistakes took of the time.
+"""One rank: trains one model over gloo, over muster, without synchronisation, and with nothing but a barrier in each
+step; a slice of steps each in turn, in the same processes, so that all meet the same machine. Rank 0 prints one JSON object:
+per way the milliseconds of a step in each round, averaged over the ranks, and the share of the time that the checks of silent
+mistakes took.
 """
 import contextlib
 import json
@@ -15,22 +16,25 @@ from torch.nn.parallel import DistributedDataParallel
 
 import muster.torch  # noqa: F401
 
-SLICE_STEPS = 3
+SLICE_STEPS = 2
 
 
 class Way:
     """One way to synchronise, with a model of its own; the weights are equal at the start."""
 
-    def __init__(self, make, group, quiet=False):
+    def __init__(self, make, group, quiet=False, waits=False):
         torch.manual_seed(0)
         self.model = DistributedDataParallel(make(), process_group=group)
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.01)
         self.quiet = quiet
+        self.waits = waits
 
     def step(self, x, y):
         with self.model.no_sync() if self.quiet else contextlib.nullcontext():
             self.optimizer.zero_grad()
             torch.nn.functional.cross_entropy(self.model(x), y).backward()
+            if self.waits:
+                dist.barrier()
             self.optimizer.step()
 
     def slice_ms(self, x, y):
@@ -85,7 +89,8 @@ def main():
     make, shape = MODELS[name]
     everyone = list(range(size))
     ways = {'gloo': Way(make, dist.new_group(everyone, backend='gloo')),
-            'muster': Way(make, dist.new_group(everyone)), 'no-sync': Way(make, dist.new_group(everyone), quiet=True)}
+            'muster': Way(make, dist.new_group(everyone)), 'no-sync': Way(make, dist.new_group(everyone), quiet=True),
+            'waiting': Way(make, dist.new_group(everyone), quiet=True, waits=True)}
     stopwatch = Stopwatch()
     torch.manual_seed(rank)
     x, y = torch.randn(batch, *shape), torch.randint(0, 10, (batch,))
