@@ -92,15 +92,18 @@ static void job_changed(void *context, enum kube_change change, const json_t *jo
     }
 }
 
-/* Ends the job as the lease's closing would, but with our word why. */
-static void ask_to_stop(struct followed_job *j, const char *why)
+/* Ends the job as the lease's closing would, but with our word why. False: it cannot be told (a
+ * full disk); then nobody will say when it has ended either. */
+static bool ask_to_stop(struct followed_job *j, const char *why)
 {
     struct kube_ref ref = {kube_resource_find("pytorchjobs"), j->namespace, j->name, NULL};
     muster_auto(doc) json_t *patch =
         json_pack("{s:{s:{s:s}}}", "metadata", "annotations", JOB_NOTE_STOP, why);
     if (kube_patch(j->follow->cli->kube, &ref, patch, NULL, &j->follow->cli->err) < 0) {
         screen_note(j->follow->screen, "cannot end job %s: %s", j->name, j->follow->cli->err.text);
+        return false;
     }
+    return true;
 }
 
 static void kill_pods(struct followed_job *j)
@@ -120,9 +123,11 @@ static void on_signal(uv_signal_t *handle, int number)
         f->signal = number;
         screen_note(f->screen, "ending (again: kill at once)");
         for (size_t i = 0; i < f->job_count; i++) {
-            if (!f->jobs[i].over) {
-                ask_to_stop(&f->jobs[i],
-                            number == SIGINT ? "interrupted (Ctrl-C)" : "its muster run was ended");
+            struct followed_job *j = &f->jobs[i];
+            const char *why =
+                number == SIGINT ? "interrupted (Ctrl-C)" : "its muster run was ended";
+            if (!j->over && !ask_to_stop(j, why)) {
+                f->killed = true;
             }
         }
         return;
@@ -243,7 +248,8 @@ static void check_output(struct follow *f)
     if (f->screen->write_errno && !f->signal) {
         f->signal = SIGPIPE;
         for (size_t i = 0; i < f->job_count; i++) {
-            ask_to_stop(&f->jobs[i], "the output of its muster run was closed");
+            bool told = ask_to_stop(&f->jobs[i], "the output of its muster run was closed");
+            f->killed = f->killed || !told;
         }
     }
 }

@@ -9,9 +9,13 @@
 #include "daemon/logs.h"
 #include "daemon/pod_routes.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
+
+enum { SPACE_BYTES_MIN = 8 << 20 };
 
 struct routes {
     struct routes_options options;
@@ -203,12 +207,33 @@ static void on_pod_log(void *arg, const struct api_log_query *query, const json_
     logs_stream(routes->options.loop, routes->options.home, query, pod, reply);
 }
 
+/* On a disk that is as good as full an object could still be written, but not what becomes of it.
+ */
+static int check_space(const char *home, struct muster_err *err)
+{
+    struct statvfs disk;
+    if (statvfs(home, &disk) < 0) {
+        return muster_fail(err, MUSTER_ECREATE, "cannot look at %s: %s", home, strerror(errno));
+    }
+    uint64_t left_bytes = (uint64_t)disk.f_bavail * disk.f_frsize;
+    return left_bytes >= SPACE_BYTES_MIN
+               ? 0
+               : muster_fail(err, MUSTER_ECREATE,
+                             "the disk of %s is full (%llu KiB left): free some space, or set "
+                             "MUSTER_HOME to a folder elsewhere",
+                             home, (unsigned long long)left_bytes >> 10);
+}
+
 static int on_admit(void *arg, const char *resource, const json_t *object, struct muster_err *err)
 {
     struct routes *routes = arg;
     if (routes->leaving != ROUTES_STAY && strcmp(resource, "pytorchjobs") == 0) {
         return muster_fail(err, MUSTER_EAGAIN,
                            "this controller is going down; try again in a moment");
+    }
+    int r = check_space(routes->options.home->path, err);
+    if (r < 0) {
+        return r;
     }
     const struct admission admission = {routes->options.store, routes->options.gpus,
                                         routes->options.leases};

@@ -158,7 +158,9 @@ void check_object(struct check *c, const json_t *object)
     const char *name = doc_text(object, "kind", "");
     const struct kind *kind = find_kind(name);
     if (!kind) {
-        say_unknown_kind(c, name);
+        if (*name || !c->partial) {
+            say_unknown_kind(c, name);
+        }
         return;
     }
     const char *version = doc_text(object, "apiVersion", kind->api_version);

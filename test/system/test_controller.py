@@ -1,9 +1,12 @@
 """What happens when the controller dies, cannot start, or is started twice."""
+import contextlib
 import fcntl
 import os
 import pathlib
 import signal
+import subprocess
 
+import pytest
 from conftest import job, shell, wait_for
 
 
@@ -82,3 +85,44 @@ def test_a_controller_that_is_dying_is_replaced(muster):
         wait_for(lambda: process.poll() is not None or children_waited_for(process), 'a controller that finds the lock held')
     _, err = process.communicate(timeout=30)
     assert process.returncode == 0, err
+
+
+@pytest.fixture
+def small_disk(muster):
+    """A MUSTER_HOME on a disk of its own, of 12 MiB."""
+    muster.home.mkdir()
+    if os.geteuid() or subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=12m', 'none', muster.home], check=False).returncode:
+        pytest.skip('no file system may be mounted here')
+    yield muster
+    (muster.home / 'fill').unlink(missing_ok=True)
+    muster.run('down')
+    subprocess.run(['umount', muster.home], check=True)
+
+
+def test_a_full_disk_is_said_and_nothing_is_half_created(small_disk):
+    muster = small_disk
+    path = muster.write('job.yaml', job('mnist', shell('echo trained')))
+    muster.run('up')
+    fill = muster.home / 'fill'
+    fill.write_bytes(bytes(10 << 20))
+    for verb in ('run', 'create'):
+        err = muster.run(verb, '-f', path, code=73).stderr
+        assert len(err.splitlines()) == 1 and f'the disk of {muster.home} is full' in err
+    assert muster.get('jobs') == [] and muster.get('pods') == []
+    fill.unlink()
+    assert muster.run('run', '-f', path).stdout == '[rank 0] trained\n'
+
+
+def test_a_run_that_cannot_be_ended_in_order_is_left(small_disk):
+    muster = small_disk
+    process = muster.start('run', '-f', muster.write('job.yaml', job('stuck', shell('exec sleep 1000'))))
+    muster.wait_condition('stuck', 'Running')
+    fill = os.open(muster.home / 'fill', os.O_WRONLY | os.O_CREAT)
+    with contextlib.suppress(OSError):
+        while True:
+            os.write(fill, bytes(1 << 12))
+    os.close(fill)
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 143, err
+    (muster.home / 'fill').unlink()
