@@ -1,12 +1,8 @@
 /* Listening sockets, and connections that say what they are for. Layer: comm; see endpoint.h. */
 #include "comm/endpoint.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ifaddrs.h>
-#include <net/if.h>
-#include <netdb.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,11 +13,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "comm/address.h"
 #include "comm/internal.h"
 
 enum { HELLO_TIMEOUT_MS = 2000 };
 
-static const char member_magic[8] = "muster1";
+static const char member_magic[8] = "muster2";
 static const char group_prefix[] = "group:";
 
 /* Abstract Unix sockets are seen within one network namespace of one running kernel. */
@@ -51,55 +48,6 @@ static uint64_t find_pid_space(void)
     return stat("/proc/self/ns/pid", &pid) == 0 ? (uint64_t)pid.st_ino : 0;
 }
 
-static bool resolve(const char *host, struct in_addr *ret)
-{
-    struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM}, *list;
-    if (getaddrinfo(host, NULL, &hints, &list) != 0) {
-        return false;
-    }
-    *ret = ((struct sockaddr_in *)(void *)list->ai_addr)->sin_addr;
-    freeaddrinfo(list);
-    return true;
-}
-
-/* Our address on the way to another host; nothing is sent. */
-static bool address_towards(const char *host, struct in_addr *ret)
-{
-    struct sockaddr_in there = {.sin_family = AF_INET, .sin_port = htons(9)}, here;
-    socklen_t length = sizeof here;
-    if (!host || !resolve(host, &there.sin_addr)) {
-        return false;
-    }
-    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    bool found = fd >= 0 && connect(fd, (struct sockaddr *)&there, sizeof there) == 0 &&
-                 getsockname(fd, (struct sockaddr *)&here, &length) == 0;
-    if (fd >= 0) {
-        close(fd);
-    }
-    if (found) {
-        *ret = here.sin_addr;
-    }
-    return found;
-}
-
-static struct in_addr first_address(void)
-{
-    struct in_addr found = {htonl(INADDR_LOOPBACK)};
-    struct ifaddrs *list;
-    if (getifaddrs(&list) < 0) {
-        return found;
-    }
-    for (struct ifaddrs *i = list; i; i = i->ifa_next) {
-        if (i->ifa_addr && i->ifa_addr->sa_family == AF_INET && i->ifa_flags & IFF_UP &&
-            !(i->ifa_flags & IFF_LOOPBACK)) {
-            found = ((struct sockaddr_in *)(void *)i->ifa_addr)->sin_addr;
-            break;
-        }
-    }
-    freeifaddrs(list);
-    return found;
-}
-
 /* An abstract name, which leaves no file behind. */
 static socklen_t unix_address(const unsigned char *incarnation, struct sockaddr_un *ret)
 {
@@ -122,20 +70,48 @@ static int listen_unix(struct muster_endpoint *e, struct muster_err *err)
     return 0;
 }
 
-static int listen_tcp(struct muster_endpoint *e, struct in_addr at, struct muster_err *err)
+/* Where others reach us: what the socket is bound to. */
+static void tell_address(struct muster_endpoint *e, const struct address *at)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = at};
-    socklen_t length = sizeof address;
-    e->tcp_fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (e->tcp_fd < 0 || bind(e->tcp_fd, (struct sockaddr *)&address, length) < 0 ||
-        listen(e->tcp_fd, SOMAXCONN) < 0 ||
-        getsockname(e->tcp_fd, (struct sockaddr *)&address, &length) < 0) {
-        char text[INET_ADDRSTRLEN] = "";
-        (void)inet_ntop(AF_INET, &at, text, sizeof text);
-        return muster_fail(err, MUSTER_EOS, "cannot listen on %s: %s", text, strerror(errno));
+    struct member *self = &e->self;
+    self->port = address_port(at);
+    if (at->any.sa_family == AF_INET6) {
+        memcpy(self->address, &at->six.sin6_addr, sizeof self->address);
+        self->scope = at->six.sin6_scope_id;
+    } else {
+        static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff};
+        memcpy(self->address, mapped, sizeof mapped);
+        memcpy(self->address + sizeof mapped, &at->four.sin_addr, sizeof at->four.sin_addr);
     }
-    e->self.address = address.sin_addr.s_addr;
-    e->self.port = address.sin_port;
+}
+
+static struct address address_of_member(const struct member *m)
+{
+    struct address a = {.six = {.sin6_family = AF_INET6, .sin6_port = m->port}};
+    memcpy(&a.six.sin6_addr, m->address, sizeof m->address);
+    a.six.sin6_scope_id = IN6_IS_ADDR_LINKLOCAL(&a.six.sin6_addr) ? m->scope : 0;
+    if (IN6_IS_ADDR_V4MAPPED(&a.six.sin6_addr)) {
+        a = (struct address){.four = {.sin_family = AF_INET, .sin_port = m->port}};
+        memcpy(&a.four.sin_addr, m->address + 12, sizeof a.four.sin_addr);
+    }
+    return a;
+}
+
+/* At the first of these addresses that is ours. */
+static int listen_tcp(struct muster_endpoint *e, const struct address *at, int num,
+                      struct muster_err *err)
+{
+    struct address bound;
+    socklen_t bytes = sizeof bound;
+    for (int i = 0; i < num && e->tcp_fd < 0; i++) {
+        e->tcp_fd = address_listen(&at[i]);
+    }
+    if (e->tcp_fd < 0 || getsockname(e->tcp_fd, &bound.any, &bytes) < 0) {
+        char text[ADDRESS_TEXT_BYTES];
+        return muster_fail(err, MUSTER_EOS, "cannot listen on %s: %s",
+                           address_text(&at[num - 1], text), strerror(errno));
+    }
+    tell_address(e, &bound);
     return 0;
 }
 
@@ -169,15 +145,17 @@ static int name_self(struct muster_endpoint *e, const char *transport, struct mu
 static int open_sockets(struct muster_endpoint *e, const char *host, const char *towards,
                         struct muster_err *err)
 {
-    struct in_addr address;
-    if (host && !resolve(host, &address)) {
-        return muster_fail(err, MUSTER_ENOHOST, "there is no host %s", host);
+    struct address addresses[ADDRESS_MAX];
+    const char *reason = "";
+    int num = 1;
+    if (host && (num = address_resolve(host, 0, addresses, &reason)) == 0) {
+        return muster_fail(err, MUSTER_ENOHOST, "there is no host %s: %s", host, reason);
     }
-    if (!host && !address_towards(towards, &address)) {
-        address = first_address();
+    if (!host && !address_towards(towards, &addresses[0])) {
+        addresses[0] = address_of_machine();
     }
     int rc = listen_unix(e, err);
-    return rc < 0 ? rc : listen_tcp(e, address, err);
+    return rc < 0 ? rc : listen_tcp(e, addresses, num, err);
 }
 
 int endpoint_open(const char *host, const char *towards, const char *transport,
@@ -249,48 +227,15 @@ void muster_endpoint_close(struct muster_endpoint *e)
 
 /* ---- connecting ---- */
 
-static int ms_until(int64_t deadline_ns)
-{
-    int64_t left = (deadline_ns - wait_now_ns()) / 1000000;
-    return left < 0 ? 0 : left > 60000 ? 60000 : (int)left;
-}
-
-static int connect_by(int fd, const struct sockaddr *address, socklen_t length, int64_t deadline_ns)
-{
-    if (connect(fd, address, length) == 0) {
-        return 0;
-    }
-    if (errno != EINPROGRESS) {
-        return -1;
-    }
-    struct pollfd p = {.fd = fd, .events = POLLOUT};
-    int failed = ETIMEDOUT;
-    socklen_t size = sizeof failed;
-    if (poll(&p, 1, ms_until(deadline_ns)) == 1) {
-        (void)getsockopt(fd, SOL_SOCKET, SO_ERROR, &failed, &size);
-    }
-    errno = failed;
-    return failed ? -1 : 0;
-}
-
 static int open_connection(const struct member *m, bool local, int64_t deadline_ns)
 {
+    if (!local) {
+        struct address far = address_of_member(m);
+        return address_connect(&far, deadline_ns);
+    }
     struct sockaddr_un near;
-    struct sockaddr_in far = {.sin_family = AF_INET, .sin_port = m->port};
-    far.sin_addr.s_addr = m->address;
-    socklen_t length = local ? unix_address(m->incarnation, &near) : (socklen_t)sizeof far;
-    int fd = socket(local ? AF_UNIX : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0) {
-        return -1;
-    }
-    struct sockaddr *address = local ? (struct sockaddr *)&near : (struct sockaddr *)&far;
-    if (connect_by(fd, address, length, deadline_ns) < 0) {
-        int failed = errno;
-        close(fd);
-        errno = failed;
-        return -1;
-    }
-    return fd;
+    socklen_t bytes = unix_address(m->incarnation, &near);
+    return address_connect_any((struct sockaddr *)&near, bytes, deadline_ns);
 }
 
 int endpoint_connect(const struct member *member, bool local, const struct hello *hello,
@@ -342,7 +287,7 @@ static bool read_hello(int fd, struct hello *ret)
             return false;
         } else {
             struct pollfd p = {.fd = fd, .events = POLLIN};
-            if (poll(&p, 1, ms_until(end)) == 0) {
+            if (poll(&p, 1, wait_ms_until(end)) == 0) {
                 return false;
             }
         }

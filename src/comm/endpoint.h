@@ -5,7 +5,6 @@
  */
 #pragma once
 
-#include <netinet/in.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -17,7 +16,8 @@ struct member {
     unsigned char incarnation[16]; /* random: also the name of the Unix socket */
     unsigned char host[16];        /* equal on processes that can pass descriptors to each other */
     uint64_t pid_space;            /* processes with equal ones see each other's process ids */
-    uint32_t address;              /* IPv4, network order */
+    unsigned char address[16];     /* IPv6; of IPv4 the mapped one */
+    uint32_t scope;                /* of a link-local address, as its own host numbers it */
     uint16_t port;                 /* network order */
     uint16_t zero;
 };

@@ -262,6 +262,8 @@ static int connect_lower(struct forming *f, struct muster_err *err)
     struct muster_comm *comm = f->comm;
     for (int r = 0; r < comm->rank; r++) {
         struct member member = endpoint_member(&f->members[r]);
+        uint32_t scope = endpoint_member(&f->members[comm->rank]).scope;
+        member.scope = scope ? scope : member.scope; /* each host numbers its interfaces itself */
         for (int channel = 0; comm->peers[r].local < 0 && channel < LINK_CHANNELS; channel++) {
             struct hello hello = hello_of(f, channel);
             int fd = endpoint_connect(&member, false, &hello, f->deadline_ns, err);

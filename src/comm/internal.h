@@ -1,12 +1,12 @@
 /* What a communicator is made of; for the files of this folder only.
  *
- *     call.c       a public call becomes a task: checked, numbered, its algorithm chosen
- *     exchange.c   tasks that run a schedule      ring.c, direct.c, single.c   all-reduce on one
- * host message.c    tasks that send and receive    progress.c                   who runs tasks, and
- * where wait.c       how a thread waits             failure.c                    when it should not
- *     segment.c    memory of a host               link.c                       sockets to other
- * hosts form.c       communicators from a list      meet.c                       lists from a store
- * or port
+ * - call.c: a public call becomes a task: checked, numbered, its algorithm chosen
+ * - exchange.c: tasks that run a schedule; hierarchy.c: several of them, by way of the hosts
+ * - small.c, ring.c, direct.c: all-reduce on one host; message.c: tasks that send and receive
+ * - progress.c, background.c: who runs tasks, and where; wait.c: how a thread waits
+ * - failure.c: when it should not
+ * - segment.c: memory of a host; link.c, frames.c: sockets to other hosts; team.c: who is where
+ * - form.c: communicators from a list; meet.c, meet_port.c, split.c: where the list comes from
  *
  * A task's step does what can be done now and returns: 1 done, 0 waiting, negative failed. Only the
  * holder of its lane steps a task.
@@ -307,6 +307,8 @@ void wait_on_words(_Atomic uint32_t *const *words, const uint32_t *values, int n
 void wait_wake_word(_Atomic uint32_t *word);
 void wait_ring(struct control *control);
 int64_t wait_now_ns(void);
+/* For poll: at least 0, at most a minute. */
+int wait_ms_until(int64_t deadline_ns);
 
 static inline void wait_wake(struct control *control)
 {

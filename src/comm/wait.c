@@ -35,6 +35,12 @@ int64_t wait_now_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+int wait_ms_until(int64_t deadline_ns)
+{
+    int64_t left = (deadline_ns - wait_now_ns()) / 1000000;
+    return left < 0 ? 0 : left > 60000 ? 60000 : (int)left;
+}
+
 void wait_wake_word(_Atomic uint32_t *word)
 {
     (void)syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);

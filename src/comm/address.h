@@ -1,0 +1,43 @@
+/* Network addresses, IPv4 and IPv6: names become lists of them, of which each is tried.
+ *
+ * Layer: comm. Memory: the caller's. Thread: any.
+ */
+#pragma once
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <muster/err.h>
+
+enum { ADDRESS_MAX = 16 };
+
+struct address {
+    union {
+        struct sockaddr any;
+        struct sockaddr_in four;
+        struct sockaddr_in6 six; /* with the scope of a link-local address */
+    };
+};
+
+socklen_t address_bytes(const struct address *address);
+uint16_t address_port(const struct address *address); /* network order */
+
+/* All addresses of a name or number ("::1", "fe80::1%eth0"), at most ADDRESS_MAX; 0: there is no
+ * such host, and *ret_reason says why (static text). */
+int address_resolve(const char *host, uint16_t port, struct address *ret, const char **ret_reason);
+
+/* This machine's address on the way to one of a host's; nothing is sent. */
+bool address_towards(const char *host, struct address *ret);
+/* An address of this machine that others may know: not of the loopback if there is another. */
+struct address address_of_machine(void);
+
+/* A non-blocking descriptor, or -1 and errno. */
+int address_listen(const struct address *at);
+int address_connect(const struct address *to, int64_t deadline_ns);
+/* As address_connect, for whatever family. */
+int address_connect_any(const struct sockaddr *to, socklen_t bytes, int64_t deadline_ns);
+
+/* "[fe80::1%eth0]:29500". The text is in ret. */
+enum { ADDRESS_TEXT_BYTES = 96 };
+const char *address_text(const struct address *address, char *ret);

@@ -1,0 +1,150 @@
+/* Addresses of both families, and worlds that meet and talk over IPv6. */
+#include "comm/address.h"
+
+#include "base/test.h"
+
+#include <net/if.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <muster/comm.h>
+
+#include "comm/endpoint.h"
+
+enum { WORLD = 3 };
+
+static void names_and_numbers(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *host;
+        const char *text;
+    } numbers[] = {
+        {"127.0.0.1", "127.0.0.1:80"}, {"::1", "[::1]:80"}, {"fe80::1%lo", "[fe80::1%lo]:80"}};
+    struct address list[ADDRESS_MAX];
+    const char *reason = NULL;
+    for (size_t i = 0; i < 3; i++) {
+        char text[ADDRESS_TEXT_BYTES];
+        assert_int_equal(address_resolve(numbers[i].host, htons(80), list, &reason), 1);
+        assert_string_equal(address_text(&list[0], text), numbers[i].text);
+        assert_int_equal(address_port(&list[0]), htons(80));
+    }
+    assert_int_equal(list[0].six.sin6_scope_id, if_nametoindex("lo"));
+    assert_int_equal(address_resolve("no.such.host.invalid", 0, list, &reason), 0);
+    assert_true(strlen(reason) > 0);
+}
+
+static void our_address_on_the_way(void **state)
+{
+    (void)state;
+    struct address here;
+    assert_true(address_towards("::1", &here));
+    assert_int_equal(here.any.sa_family, AF_INET6);
+    assert_true(IN6_IS_ADDR_LOOPBACK(&here.six.sin6_addr));
+    assert_true(address_towards("127.0.0.1", &here));
+    assert_int_equal(here.four.sin_addr.s_addr, htonl(INADDR_LOOPBACK));
+    assert_false(address_towards(NULL, &here));
+}
+
+/* ---- worlds ---- */
+
+struct rank {
+    struct muster_comm_options options;
+    pthread_t thread;
+    int result;
+    struct muster_err err;
+};
+
+static void *be_rank(void *context)
+{
+    struct rank *r = context;
+    struct muster_comm *comm;
+    r->result = muster_comm_create(&r->options, &comm, &r->err);
+    if (r->result == 0) {
+        int32_t sum = r->options.rank;
+        r->result = muster_all_reduce(comm, &sum, &sum, 1, MUSTER_I32, MUSTER_SUM, &r->err);
+        r->result = r->result < 0 ? r->result : sum - (WORLD - 1) * WORLD / 2;
+        muster_comm_free(comm);
+    }
+    return NULL;
+}
+
+/* A port that was free a moment ago, on all addresses of both families. */
+static int free_port(void)
+{
+    struct address list[ADDRESS_MAX], bound;
+    socklen_t bytes = sizeof bound;
+    const char *reason;
+    assert_true(address_resolve("::", 0, list, &reason) > 0);
+    int fd = address_listen(&list[0]);
+    assert_true(fd >= 0);
+    assert_int_equal(getsockname(fd, &bound.any, &bytes), 0);
+    close(fd);
+    return ntohs(address_port(&bound));
+}
+
+static void run_world(const char *host)
+{
+    struct rank ranks[WORLD];
+    int port = free_port();
+    for (int r = 0; r < WORLD; r++) {
+        ranks[r] = (struct rank){.result = -1};
+        muster_comm_options_default(&ranks[r].options);
+        ranks[r].options.rank = r;
+        ranks[r].options.size = WORLD;
+        ranks[r].options.host = host;
+        ranks[r].options.port = port;
+        ranks[r].options.transport = "tcp";
+        ranks[r].options.timeout_ms = 20000;
+        pthread_create(&ranks[r].thread, NULL, be_rank, &ranks[r]);
+    }
+    for (int r = 0; r < WORLD; r++) {
+        pthread_join(ranks[r].thread, NULL);
+        if (ranks[r].result != 0) {
+            fail_msg("%s, rank %d: %d %s", host, r, ranks[r].result, ranks[r].err.text);
+        }
+    }
+}
+
+/* A name with several addresses works with whichever of them answers. */
+static void worlds_meet_over_both_families(void **state)
+{
+    (void)state;
+    run_world("127.0.0.1");
+    run_world("::1");
+    run_world("localhost");
+}
+
+static void endpoints_at_ipv6(void **state)
+{
+    (void)state;
+    struct muster_err err = {0};
+    struct muster_endpoint *endpoint;
+    struct muster_member bytes;
+    assert_int_equal(muster_endpoint_open("::1", &endpoint, &err), 0);
+    muster_endpoint_member(endpoint, &bytes);
+    struct member member = endpoint_member(&bytes);
+    assert_memory_equal(member.address, &in6addr_loopback, sizeof member.address);
+    struct hello sent = {.magic = ENDPOINT_HELLO_MAGIC, .generation = 7, .digest = 8}, got;
+    int fd = endpoint_connect(&member, false, &sent, INT64_MAX, &err);
+    assert_true(fd >= 0);
+    int accepted = endpoint_accept(endpoint, 7, 8, 10000, &got, &err);
+    assert_true(accepted >= 0);
+    close(accepted);
+    close(fd);
+    muster_endpoint_close(endpoint);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_and_numbers),
+        cmocka_unit_test(our_address_on_the_way),
+        cmocka_unit_test(worlds_meet_over_both_families),
+        cmocka_unit_test(endpoints_at_ipv6),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

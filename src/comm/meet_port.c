@@ -1,0 +1,215 @@
+/* Meeting at rank 0's port: each rank sends a greeting; when all have come, rank 0 answers each
+ * with the list of members.
+ *
+ * Layer: comm. Memory: the caller's. Thread: the caller's.
+ */
+#include "comm/meet.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "comm/address.h"
+
+enum { MEET_MAGIC = 0x6d757337, MEET_SLICE_MS = 20, RETRY_MS = 20, CONNECT_MS = 1000 };
+
+struct greeting {
+    uint32_t magic;
+    int32_t rank;
+    int32_t size;
+    uint32_t zero;
+    uint64_t generation;
+    uint64_t name; /* hash of the group's name */
+    struct muster_member member;
+};
+
+static struct greeting greeting_of(const struct meeting *m)
+{
+    struct greeting g = {.magic = MEET_MAGIC,
+                         .rank = m->options->rank,
+                         .size = m->options->size,
+                         .generation = m->options->generation,
+                         .name = 0xcbf29ce484222325u,
+                         .member = m->members[m->options->rank]};
+    for (const char *c = m->name; *c; c++) {
+        g.name = (g.name ^ (unsigned char)*c) * 0x100000001b3u;
+    }
+    return g;
+}
+
+/* Moves bytes until all are through, the other side ends, or time is up. */
+static int move_all(const struct meeting *m, int fd, void *data, size_t bytes, bool out,
+                    struct muster_err *err)
+{
+    for (size_t done = 0; done < bytes;) {
+        ssize_t n = out ? send(fd, (char *)data + done, bytes - done, MSG_NOSIGNAL)
+                        : recv(fd, (char *)data + done, bytes - done, 0);
+        if (n > 0) {
+            done += (size_t)n;
+            continue;
+        }
+        if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+            return muster_fail(err, MUSTER_EAGAIN, "the connection ended");
+        }
+        struct pollfd p = {.fd = fd, .events = out ? POLLOUT : POLLIN};
+        int rc = poll(&p, 1, MEET_SLICE_MS) == 0 ? meet_late(m, "not all ranks came", err) : 0;
+        if (rc < 0) {
+            return rc;
+        }
+    }
+    return 0;
+}
+
+/* Any of the host's addresses will do. */
+static int connect_once(const struct meeting *m, struct muster_err *err)
+{
+    struct address list[ADDRESS_MAX];
+    const char *reason;
+    int fd = -1;
+    int num = address_resolve(m->options->host, htons((uint16_t)m->options->port), list, &reason);
+    if (num == 0) {
+        return muster_fail(err, MUSTER_EAGAIN, "%s: %s", m->options->host, reason);
+    }
+    for (int i = 0; i < num && fd < 0; i++) {
+        int64_t most_ns = wait_now_ns() + CONNECT_MS * INT64_C(1000000);
+        fd = address_connect(&list[i], most_ns < m->deadline_ns ? most_ns : m->deadline_ns);
+    }
+    char text[ADDRESS_TEXT_BYTES];
+    return fd >= 0 ? fd
+                   : muster_fail(err, MUSTER_EAGAIN, "%s: %s", address_text(&list[num - 1], text),
+                                 strerror(errno));
+}
+
+static int visit_once(struct meeting *m, struct muster_err *err)
+{
+    int fd = connect_once(m, err);
+    if (fd < 0) {
+        return fd;
+    }
+    struct greeting g = greeting_of(m);
+    int rc = move_all(m, fd, &g, sizeof g, true, err);
+    rc = rc < 0 ? rc
+                : move_all(m, fd, m->members, (size_t)m->options->size * sizeof *m->members, false,
+                           err);
+    close(fd);
+    return rc;
+}
+
+/* Rank 0 may start later than we do, or still be busy with the group before. */
+static int visit(struct meeting *m, struct muster_err *err)
+{
+    char what[MUSTER_ERR_TEXT_BYTES + 64];
+    for (;;) {
+        struct muster_err reason = {0};
+        struct muster_member self = m->members[m->options->rank];
+        int rc = visit_once(m, &reason);
+        if (rc == 0) {
+            return 0;
+        }
+        m->members[m->options->rank] = self;
+        if (rc != MUSTER_EAGAIN) {
+            return muster_fail(err, rc, "%s", reason.text);
+        }
+        (void)snprintf(what, sizeof what, "rank 0 did not answer (%s)", reason.text);
+        rc = meet_late(m, what, err);
+        if (rc < 0) {
+            return rc;
+        }
+        (void)poll(NULL, 0, RETRY_MS);
+    }
+}
+
+/* At all addresses of this machine. */
+static int listen_at(const struct meeting *m, struct muster_err *err)
+{
+    uint16_t port = htons((uint16_t)m->options->port);
+    struct address six = {.six = {.sin6_family = AF_INET6, .sin6_port = port}};
+    struct address four = {.four = {.sin_family = AF_INET, .sin_port = port}};
+    int fd = address_listen(&six);
+    if (fd < 0 && (errno == EAFNOSUPPORT || errno == EADDRNOTAVAIL)) {
+        fd = address_listen(&four); /* a kernel without IPv6 */
+    }
+    return fd >= 0
+               ? fd
+               : muster_fail(err, MUSTER_EUNAVAIL,
+                             "rank 0 cannot listen on port %d: %s (set MASTER_PORT to a free one)",
+                             m->options->port, strerror(errno));
+}
+
+/* Takes one greeting; strangers are hung up on. */
+static void receive(struct meeting *m, int fd, int *visitors)
+{
+    struct greeting g, ours = greeting_of(m);
+    struct meeting brief = *m;
+    brief.deadline_ns = wait_now_ns() + INT64_C(2000000000);
+    if (move_all(&brief, fd, &g, sizeof g, false, NULL) < 0 || g.magic != MEET_MAGIC ||
+        g.name != ours.name || g.generation != ours.generation || g.size != ours.size ||
+        g.rank <= 0 || g.rank >= g.size) {
+        close(fd);
+        return;
+    }
+    if (visitors[g.rank] >= 0) {
+        close(visitors[g.rank]); /* it came again: the newer one is alive */
+    }
+    visitors[g.rank] = fd;
+    m->members[g.rank] = g.member;
+}
+
+static int count_visitors(const int *visitors, int size)
+{
+    int came = 0;
+    for (int r = 1; r < size; r++) {
+        came += visitors[r] >= 0;
+    }
+    return came;
+}
+
+static int host_visitors(struct meeting *m, int listener, int *visitors, struct muster_err *err)
+{
+    int size = m->options->size, rc = 0;
+    while (rc == 0 && count_visitors(visitors, size) < size - 1) {
+        struct pollfd p = {.fd = listener, .events = POLLIN};
+        if (poll(&p, 1, MEET_SLICE_MS) > 0) {
+            int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+            if (fd >= 0) {
+                receive(m, fd, visitors);
+            }
+        }
+        char what[80];
+        (void)snprintf(what, sizeof what, "only %d of %d ranks came",
+                       1 + count_visitors(visitors, size), size);
+        rc = meet_late(m, what, err);
+    }
+    for (int r = 1; rc == 0 && r < size; r++) {
+        rc = move_all(m, visitors[r], m->members, (size_t)size * sizeof *m->members, true, err);
+    }
+    return rc;
+}
+
+static int host(struct meeting *m, struct muster_err *err)
+{
+    int listener = listen_at(m, err);
+    if (listener < 0) {
+        return listener;
+    }
+    int visitors[COMM_MAX_RANKS];
+    for (int r = 0; r < COMM_MAX_RANKS; r++) {
+        visitors[r] = -1;
+    }
+    int rc = host_visitors(m, listener, visitors, err);
+    for (int r = 1; r < m->options->size; r++) {
+        if (visitors[r] >= 0) {
+            close(visitors[r]);
+        }
+    }
+    close(listener);
+    return rc;
+}
+
+int meet_at_port(struct meeting *m, struct muster_err *err)
+{
+    return m->options->rank == 0 ? host(m, err) : visit(m, err);
+}
