@@ -186,11 +186,14 @@ int link_arrived(struct muster_comm *comm, struct task *task, struct exchange *x
         if (!comm->peers[rank].link) {
             continue;
         }
+        /* Always both: two ranks that only read on while neither has room to write would wait for
+         * each other for ever. */
+        int sent = flush(comm, task, channel_of(comm, task, rank), rank);
         int rc = receive(comm, task, x, round, from, err);
         if (rc < 0) {
             return rc;
         }
-        if (rc == 0 || !flush(comm, task, channel_of(comm, task, rank), rank)) {
+        if (rc == 0 || !sent) {
             task->waiting = rank;
             all = 0;
         }
