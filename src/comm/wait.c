@@ -140,9 +140,9 @@ static void sleep_turn(struct waiter *w, struct muster_comm *comm, const struct 
     w->bell = atomic_load(&comm->control->bell);
 }
 
-static unsigned spins_of(const struct muster_comm *comm, bool here)
+static unsigned spins_of(const struct muster_comm *comm)
 {
-    return comm->crowded ? 0 : here ? SPINS : SPINS_REMOTE;
+    return comm->crowded ? 0 : comm->all_local ? SPINS : SPINS_REMOTE;
 }
 
 /* A yield that takes long gave the processor to strangers: it is better then to look for failures
@@ -161,10 +161,10 @@ int wait_turn(struct waiter *w, struct muster_comm *comm, const struct task *tas
               struct muster_err *err)
 {
     bool here = waits_here(comm, task);
-    unsigned spins = spins_of(comm, here);
+    unsigned spins = spins_of(comm);
     unsigned yields = here ? YIELDS : 0;
     unsigned turn = w->turns++;
-    if (turn < spins && here) {
+    if (turn < spins && comm->all_local) {
         comm_relax();
         return 0;
     }
@@ -177,7 +177,7 @@ int wait_turn(struct waiter *w, struct muster_comm *comm, const struct task *tas
 
 bool wait_is_slow(const struct waiter *w, const struct muster_comm *comm)
 {
-    return w->turns > spins_of(comm, comm->all_local);
+    return w->turns > spins_of(comm);
 }
 
 int wait_moved(struct waiter *w, struct muster_comm *comm, const struct task *task,

@@ -374,6 +374,14 @@ static void scatter_down(const struct schedule_hierarchy *h, size_t chunk,
     ret->to = out_at(smaller(chunk / turns(h->hosts) * block_part(h), h->count));
 }
 
+/* This leader and those of its team have nothing of a small chunk; that all have entered is told by
+ * the first team. */
+static bool is_idle(const struct schedule_hierarchy *h, size_t chunk)
+{
+    int mine = h->hosts->index_of[h->rank];
+    return mine > 0 && !has_blocks(h) && part_of(h, chunk, mine).count == 0;
+}
+
 bool schedule_hierarchy_stage(const struct schedule_hierarchy *h, enum schedule_phase phase,
                               size_t chunk, int k, struct schedule_stage *ret)
 {
@@ -387,7 +395,7 @@ bool schedule_hierarchy_stage(const struct schedule_hierarchy *h, enum schedule_
     if (gathers && phase == SCHEDULE_DOWN) {
         return gather_down(h, chunk, k, ret);
     }
-    if (k > 0 || (phase == SCHEDULE_ACROSS && !leads)) {
+    if (k > 0 || (phase == SCHEDULE_ACROSS && (!leads || is_idle(h, chunk)))) {
         return false;
     }
     switch (phase) {
