@@ -52,6 +52,10 @@ static int copy_file(const char *from, const char *to, const struct stat *info,
         return muster_fail(err, MUSTER_ECREATE, "cannot write %s: %s", to, strerror(errno));
     }
     int r = copy_bytes(in, out, from, to, err);
+    if (r < 0) {
+        (void)unlink(to); /* torn, it would look like a whole one */
+        return r;
+    }
     struct timespec times[2] = {info->st_atim, info->st_mtim};
     futimens(out, times);
     return r;

@@ -13,6 +13,8 @@
 
 #include <string.h>
 
+enum { RETRY_MS = 1000 };
+
 static void on_idle(uv_idle_t *idle);
 
 static void look_at(struct agent *agent, const char *namespace, const char *name)
@@ -61,6 +63,7 @@ static void remove_object(struct agent *agent, const json_t *pod)
     int r = store_delete(agent->options.store, key, &now, NULL, &err);
     if (r < 0 && r != MUSTER_ENOENT) {
         log_event(LOG_ERROR, "agent.remove", "%s: %s", key.name, err.text);
+        agent_retry_soon(agent);
     }
 }
 
@@ -71,6 +74,7 @@ static void start(struct agent *agent, json_t *object)
         log_event(LOG_ERROR, "agent.start", "%s: %s", doc_text(object, "metadata.name", "?"),
                   err.text);
         agent_event(agent, object, true, "FailedCreatePodSandBox", err.text);
+        agent_retry_soon(agent);
     }
 }
 
@@ -151,6 +155,32 @@ void agent_retry_waiting(struct agent *agent)
     }
 }
 
+static struct agent_pod *first_in_debt(const struct agent *agent)
+{
+    struct agent_pod *pod = agent->pods;
+    while (pod && !pod->owes_status && !pod->owes_removal) {
+        pod = pod->hh.next;
+    }
+    return pod;
+}
+
+/* From the beginning after each: settling one may be the end of others. */
+static void on_retry(uv_timer_t *timer)
+{
+    struct agent *agent = timer->data;
+    struct agent_pod *pod;
+    while ((pod = first_in_debt(agent)) != NULL && agent_pod_settle(pod)) {
+    }
+    (void)agent_look_at_all(agent, NULL);
+}
+
+void agent_retry_soon(struct agent *agent)
+{
+    if (!uv_is_active((uv_handle_t *)&agent->retry)) {
+        uv_timer_start(&agent->retry, on_retry, RETRY_MS, 0);
+    }
+}
+
 void agent_event(struct agent *agent, const json_t *about, bool warning, const char *reason,
                  const char *message)
 {
@@ -210,8 +240,9 @@ int agent_new(const struct agent_options *options, struct agent **ret, struct mu
     }
     agent->options = *options;
     agent->changed = json_object();
-    agent->idle.data = agent;
+    agent->idle.data = agent->retry.data = agent;
     uv_idle_init(options->loop, &agent->idle);
+    uv_timer_init(options->loop, &agent->retry);
     const struct store_watch_options pods = {.resource = "pods", .after_version = STORE_FROM_NOW};
     int r = store_watch(options->store, &pods, on_change, agent, &agent->watch, err);
     r = r < 0 ? r : agent_look_at_all(agent, err);
@@ -221,6 +252,12 @@ int agent_new(const struct agent_options *options, struct agent **ret, struct mu
     }
     *ret = agent;
     return 0;
+}
+
+static void close_retry(uv_handle_t *handle)
+{
+    struct agent *agent = handle->data;
+    uv_close((uv_handle_t *)&agent->retry, free_self);
 }
 
 struct agent *agent_free(struct agent *agent)
@@ -239,7 +276,7 @@ struct agent *agent_free(struct agent *agent)
     HASH_ITER (hh, agent->jobs, job, next_job) {
         agent_job_free(job);
     }
-    uv_close((uv_handle_t *)&agent->idle, free_self);
+    uv_close((uv_handle_t *)&agent->idle, close_retry);
     return NULL;
 }
 

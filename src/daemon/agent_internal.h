@@ -1,5 +1,6 @@
-/* What the agent's three files share. agent.c: which pods there are. agent_job.c: one job's
- * supervisor and placement. agent_pod.c: one pod's machine, its effects and its status.
+/* What the agent's files share. agent.c: which pods there are. agent_job.c: one job's supervisor and
+ * placement. agent_start.c: one container's start. agent_pod.c: one pod's machine, its effects and
+ * its status.
  *
  * Layer: program (daemon), private to the agent.
  */
@@ -41,10 +42,12 @@ struct agent_pod {
     bool adopted; /* the machine knows what ran before */
     bool scheduled;
     bool deleting;
-    int64_t grace_s; /* of the last deletion that was told; a shorter one may follow */
-    bool gone;       /* the machine said POD_GONE */
-    bool held_back;  /* an event has said that its GPUs are busy */
-    int depth;       /* of agent_pod_feed */
+    int64_t grace_s;   /* of the last deletion that was told; a shorter one may follow */
+    bool gone;         /* the machine said POD_GONE */
+    bool held_back;    /* an event has said that its GPUs are busy */
+    bool owes_status;  /* the store did not take it (a full disk): agent_pod_settle */
+    bool owes_removal; /* of the object */
+    int depth;         /* of agent_pod_feed */
     UT_hash_handle hh;
 };
 
@@ -55,6 +58,7 @@ struct agent {
     struct agent_pod *pods; /* by uid */
     json_t *changed;        /* set of pod keys "namespace/name" to look at */
     uv_idle_t idle;         /* runs while the set holds something */
+    uv_timer_t retry;       /* runs while the store owes us a write */
 };
 
 /* ---- agent.c ---- */
@@ -63,6 +67,8 @@ struct agent {
 int agent_look_at_all(struct agent *agent, struct muster_err *err);
 /* Looks at every pod again that waits for a GPU. */
 void agent_retry_waiting(struct agent *agent);
+/* Does again, a little later, what failed: starts, writes. */
+void agent_retry_soon(struct agent *agent);
 void agent_event(struct agent *agent, const json_t *about, bool warning, const char *reason,
                  const char *message);
 /* The PyTorchJob that controls the pod; new reference, NULL without one or when it is gone (another
@@ -82,6 +88,13 @@ void agent_job_leave(struct agent_job *job);
 void agent_job_free(struct agent_job *job);
 bool agent_port_taken(void *agent, int port);
 
+/* ---- agent_start.c ---- */
+
+/* A failure is fed to the pod's machine. */
+void agent_start_container(struct agent_pod *pod, const struct pod_effect *effect);
+/* "POD-UID/CONTAINER/ATTEMPT"; the caller frees. NULL when out of memory. */
+char *agent_attempt_id(const struct agent_pod *pod, const struct pod_effect *effect);
+
 /* ---- agent_pod.c ---- */
 
 int agent_pod_start(struct agent *agent, json_t *object, struct muster_err *err);
@@ -91,5 +104,7 @@ void agent_pod_schedule(struct agent_pod *pod);
 void agent_pod_delete(struct agent_pod *pod, int64_t grace_s, int64_t deadline_unix_ms);
 void agent_pod_free(struct agent_pod *pod);
 void agent_pod_feed(struct agent_pod *pod, const struct pod_event *event);
+/* Writes what the store did not take before; true when it has. May be the end of the pod. */
+bool agent_pod_settle(struct agent_pod *pod);
 /* Whether the pod is still tracked: being fed an event may be the end of it. */
 bool agent_pod_alive(const struct agent *agent, const struct agent_pod *pod);

@@ -8,137 +8,18 @@
 #include "base/stamp.h"
 #include "daemon/admission.h"
 #include "daemon/jobs.h"
-#include "daemon/launch.h"
 #include "daemon/podman.h"
 #include "daemon/remains.h"
-#include "job/annotations.h"
-#include "job/job.h"
 
 #include <assert.h>
 #include <signal.h>
 #include <string.h>
 
-/* "POD-UID/CONTAINER/ATTEMPT": a pod that is made again has the same name and another uid. */
-static char *attempt_id(const struct agent_pod *pod, const struct pod_effect *effect)
-{
-    char *id = NULL;
-    return asprintf(&id, "%s/%s/%d", pod->uid, pod_container_name(pod->machine, effect->container),
-                    effect->attempt) < 0
-               ? NULL
-               : id;
-}
-
-/* ---- Starting a container ---- */
-
-static json_t *find_object(void *data, const char *resource, const char *namespace,
-                           const char *name)
-{
-    const struct agent *agent = data;
-    json_t *object = NULL;
-    (void)store_get(agent->options.store, (struct store_key){resource, namespace, name}, &object,
-                    NULL);
-    return object;
-}
-
-/* All of one kind in the pod's namespace: {"name": object}. */
-static json_t *by_name(const struct agent_pod *pod, const char *resource)
-{
-    struct store_page page = {0};
-    const struct store_query query = {.resource = resource, .namespace = pod->namespace};
-    json_t *map = json_object();
-    if (store_list(pod->agent->options.store, &query, &page, NULL) == 0) {
-        size_t i;
-        json_t *object;
-        json_array_foreach (page.items, i, object) {
-            json_object_set(map, doc_text(object, "metadata.name", ""), object);
-        }
-        store_page_done(&page);
-    }
-    return map;
-}
-
-/* On a network of its own the job keeps the cluster's ports. */
-static int local_addresses(struct agent_pod *pod, const struct job *job, struct address_map *ret,
-                           struct muster_err *err)
-{
-    const char *network = jobs_note(job->object, JOB_NOTE_NETWORK);
-    *ret = (struct address_map){.job = job};
-    if (network && strcmp(network, "private") == 0) {
-        return 0;
-    }
-    struct placement *placement = &pod->job->placement;
-    int r = 0;
-    if (job->replica[JOB_MASTER].present) {
-        r = placement_port(placement, "master", agent_port_taken, pod->agent, &ret->master_port,
-                           err);
-    }
-    if (r == 0 && job->elastic.present) {
-        r = placement_port(placement, "rdzv", agent_port_taken, pod->agent, &ret->rdzv_port, err);
-    }
-    return r;
-}
-
-static int make_spec(struct agent_pod *pod, const struct pod_effect *effect, json_t **ret,
-                     struct muster_err *err)
-{
-    const struct agent_options *options = &pod->agent->options;
-    muster_auto(doc) json_t *config_maps = by_name(pod, "configmaps");
-    muster_auto(doc) json_t *secrets = by_name(pod, "secrets");
-    muster_auto(doc) json_t *owner = agent_owner(pod->agent, pod->object);
-    muster_auto(free) char *folder = NULL;
-    if (asprintf(&folder, "%s/pods/%s", pod->job->folder, pod->uid) < 0) {
-        folder = NULL;
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
-    }
-    struct job job = {0};
-    struct launch launch = {
-        .job = owner,
-        .pod = pod->object,
-        .container = pod_container(pod->machine, effect->container),
-        .attempt = effect->attempt,
-        .gpus = placement_gpus(&pod->job->placement, pod->uid),
-        .hide_gpus = options->gpus->count > 0,
-        .volumes = {options->home->path, folder, find_object, pod->agent},
-        .config_maps = config_maps,
-        .secrets = secrets,
-        .node_name = options->node_name,
-    };
-    int r = owner ? job_read(owner, &job, err) : 0;
-    if (r == 0 && owner) {
-        r = local_addresses(pod, &job, &launch.addresses, err);
-    }
-    r = r < 0 ? r : launch_spec(&launch, ret, err);
-    job_done(&job);
-    return r;
-}
-
-static void start_container(struct agent_pod *pod, const struct pod_effect *effect)
-{
-    struct muster_err err = {0};
-    muster_auto(doc) json_t *spec = NULL;
-    muster_auto(free) char *id = attempt_id(pod, effect);
-    int r = id ? make_spec(pod, effect, &spec, &err)
-               : muster_fail(&err, MUSTER_ENOMEM, "out of memory");
-    if (r == 0) {
-        r = process_job_start(pod->job->process, id, spec, &err);
-    }
-    if (r < 0) {
-        const struct pod_event failed = {.kind = POD_START_FAILED,
-                                         .now_unix_ms = jobs_now_unix_ms(),
-                                         .container = effect->container,
-                                         .attempt = effect->attempt,
-                                         .reason = "CreateContainerConfigError",
-                                         .message = err.text};
-        agent_event(pod->agent, pod->object, true, "Failed", err.text);
-        agent_pod_feed(pod, &failed);
-    }
-}
-
-/* ---- The other effects ---- */
+/* ---- Effects ---- */
 
 static void signal_container(struct agent_pod *pod, const struct pod_effect *effect)
 {
-    muster_auto(free) char *id = attempt_id(pod, effect);
+    muster_auto(free) char *id = agent_attempt_id(pod, effect);
     struct muster_err err = {0};
     if (effect->signal == SIGTERM) {
         char text[160];
@@ -151,7 +32,13 @@ static void signal_container(struct agent_pod *pod, const struct pod_effect *eff
     }
 }
 
-static void write_status(struct agent_pod *pod)
+/* Done, or not to be done any more; a full disk is neither. */
+static bool is_settled(int r)
+{
+    return r == 0 || r == MUSTER_ENOENT || r == MUSTER_ECONFLICT;
+}
+
+static bool write_status(struct agent_pod *pod)
 {
     muster_auto(doc) json_t *status = pod_status(pod->machine);
     muster_auto(doc) json_t *object = json_pack(
@@ -161,9 +48,10 @@ static void write_status(struct agent_pod *pod)
     int r = object ? store_update(pod->agent->options.store, "pods", object, STORE_STATUS_ONLY,
                                   NULL, &err)
                    : muster_fail(&err, MUSTER_ENOMEM, "out of memory");
-    if (r < 0 && r != MUSTER_ENOENT && r != MUSTER_ECONFLICT) {
+    if (!is_settled(r)) {
         log_event(LOG_ERROR, "agent.status", "%s: %s", pod->name, err.text);
     }
+    return is_settled(r);
 }
 
 static void on_timer(uv_timer_t *timer)
@@ -226,30 +114,54 @@ static void keep_remains(const struct agent_pod *pod)
     }
 }
 
-static void remove_object(struct agent_pod *pod)
+static bool remove_object(struct agent_pod *pod)
 {
     const struct store_key key = {"pods", pod->namespace, pod->name};
     const struct store_delete_options now = {.uid = pod->uid};
     struct muster_err err = {0};
     int r = store_delete(pod->agent->options.store, key, &now, NULL, &err);
-    if (r < 0 && r != MUSTER_ENOENT && r != MUSTER_ECONFLICT) {
+    if (!is_settled(r)) {
         log_event(LOG_ERROR, "agent.remove", "%s: %s", pod->name, err.text);
     }
+    return is_settled(r);
 }
 
 static void carry_out(struct agent_pod *pod, const struct pod_effect *effect)
 {
     switch (effect->kind) {
-    case POD_START: start_container(pod, effect); return;
+    case POD_START: agent_start_container(pod, effect); return;
     case POD_SIGNAL: signal_container(pod, effect); return;
-    case POD_STATUS: write_status(pod); return;
+    case POD_STATUS: pod->owes_status = !write_status(pod); return;
     case POD_WAKE_AT: wake_at(pod, effect->at_unix_ms); return;
     case POD_GONE:
         keep_remains(pod);
-        remove_object(pod);
+        pod->owes_removal = !remove_object(pod);
         return;
     }
     assert(!"unreachable");
+}
+
+/* A pod that is over stays until the store knows it: nobody else would tell it. */
+static void look_whether_over(struct agent_pod *pod)
+{
+    bool finished = pod_is_finished(pod->machine) && !pod->deleting;
+    if (pod->owes_status || pod->owes_removal) {
+        agent_retry_soon(pod->agent);
+    } else if (pod->gone || finished) {
+        if (!pod->gone) {
+            keep_remains(pod);
+        }
+        let_go(pod);
+    }
+}
+
+bool agent_pod_settle(struct agent_pod *pod)
+{
+    pod->owes_status = pod->owes_status && !write_status(pod);
+    pod->owes_removal = pod->owes_removal && !remove_object(pod);
+    bool settled = !pod->owes_status && !pod->owes_removal;
+    look_whether_over(pod);
+    return settled;
 }
 
 /* A start that fails feeds the machine again from within, so the last one out looks whether the pod
@@ -263,11 +175,8 @@ void agent_pod_feed(struct agent_pod *pod, const struct pod_event *event)
         pod->gone = pod->gone || effects.list[i].kind == POD_GONE;
         carry_out(pod, &effects.list[i]);
     }
-    if (--pod->depth == 0 && (pod->gone || (pod_is_finished(pod->machine) && !pod->deleting))) {
-        if (!pod->gone) {
-            keep_remains(pod);
-        }
-        let_go(pod);
+    if (--pod->depth == 0) {
+        look_whether_over(pod);
     }
 }
 

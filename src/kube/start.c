@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -84,8 +85,15 @@ static int gave_up(int log_fd, off_t start, const char *log_path, int status,
     read_complaint(log_fd, start, why, sizeof why);
     int exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
     int code = exit_code == muster_code_exit(MUSTER_ECREATE) ? MUSTER_ECREATE : MUSTER_EUNAVAIL;
+    struct statvfs disk;
     if (*why) {
         return muster_fail(err, code, "the controller did not start: %s", why);
+    }
+    if (fstatvfs(log_fd, &disk) == 0 && disk.f_bavail == 0) {
+        return muster_fail(err, MUSTER_ECREATE,
+                           "the controller did not start: cannot write %s: the disk is full; free "
+                           "some space and try again",
+                           log_path);
     }
     return muster_fail(err, code, "the controller did not start and said nothing; see %s",
                        log_path);

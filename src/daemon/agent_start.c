@@ -1,0 +1,126 @@
+/* One container: from the pod's objects and its job's placement to what the supervisor starts. See
+ * agent_internal.h. */
+#include "daemon/agent_internal.h"
+
+#include "base/cleanup.h"
+#include "base/doc.h"
+#include "daemon/jobs.h"
+#include "daemon/launch.h"
+#include "job/annotations.h"
+#include "job/job.h"
+
+#include <string.h>
+
+/* "POD-UID/CONTAINER/ATTEMPT": a pod that is made again has the same name and another uid. */
+char *agent_attempt_id(const struct agent_pod *pod, const struct pod_effect *effect)
+{
+    char *id = NULL;
+    return asprintf(&id, "%s/%s/%d", pod->uid, pod_container_name(pod->machine, effect->container),
+                    effect->attempt) < 0
+               ? NULL
+               : id;
+}
+
+static json_t *find_object(void *data, const char *resource, const char *namespace,
+                           const char *name)
+{
+    const struct agent *agent = data;
+    json_t *object = NULL;
+    (void)store_get(agent->options.store, (struct store_key){resource, namespace, name}, &object,
+                    NULL);
+    return object;
+}
+
+/* All of one kind in the pod's namespace: {"name": object}. */
+static json_t *by_name(const struct agent_pod *pod, const char *resource)
+{
+    struct store_page page = {0};
+    const struct store_query query = {.resource = resource, .namespace = pod->namespace};
+    json_t *map = json_object();
+    if (store_list(pod->agent->options.store, &query, &page, NULL) == 0) {
+        size_t i;
+        json_t *object;
+        json_array_foreach (page.items, i, object) {
+            json_object_set(map, doc_text(object, "metadata.name", ""), object);
+        }
+        store_page_done(&page);
+    }
+    return map;
+}
+
+/* On a network of its own the job keeps the cluster's ports. */
+static int local_addresses(struct agent_pod *pod, const struct job *job, struct address_map *ret,
+                           struct muster_err *err)
+{
+    const char *network = jobs_note(job->object, JOB_NOTE_NETWORK);
+    *ret = (struct address_map){.job = job};
+    if (network && strcmp(network, "private") == 0) {
+        return 0;
+    }
+    struct placement *placement = &pod->job->placement;
+    int r = 0;
+    if (job->replica[JOB_MASTER].present) {
+        r = placement_port(placement, "master", agent_port_taken, pod->agent, &ret->master_port,
+                           err);
+    }
+    if (r == 0 && job->elastic.present) {
+        r = placement_port(placement, "rdzv", agent_port_taken, pod->agent, &ret->rdzv_port, err);
+    }
+    return r;
+}
+
+static int make_spec(struct agent_pod *pod, const struct pod_effect *effect, json_t **ret,
+                     struct muster_err *err)
+{
+    const struct agent_options *options = &pod->agent->options;
+    muster_auto(doc) json_t *config_maps = by_name(pod, "configmaps");
+    muster_auto(doc) json_t *secrets = by_name(pod, "secrets");
+    muster_auto(doc) json_t *owner = agent_owner(pod->agent, pod->object);
+    muster_auto(free) char *folder = NULL;
+    if (asprintf(&folder, "%s/pods/%s", pod->job->folder, pod->uid) < 0) {
+        folder = NULL;
+        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    }
+    struct job job = {0};
+    struct launch launch = {
+        .job = owner,
+        .pod = pod->object,
+        .container = pod_container(pod->machine, effect->container),
+        .attempt = effect->attempt,
+        .gpus = placement_gpus(&pod->job->placement, pod->uid),
+        .hide_gpus = options->gpus->count > 0,
+        .volumes = {options->home->path, folder, find_object, pod->agent},
+        .config_maps = config_maps,
+        .secrets = secrets,
+        .node_name = options->node_name,
+    };
+    int r = owner ? job_read(owner, &job, err) : 0;
+    if (r == 0 && owner) {
+        r = local_addresses(pod, &job, &launch.addresses, err);
+    }
+    r = r < 0 ? r : launch_spec(&launch, ret, err);
+    job_done(&job);
+    return r;
+}
+
+void agent_start_container(struct agent_pod *pod, const struct pod_effect *effect)
+{
+    struct muster_err err = {0};
+    muster_auto(doc) json_t *spec = NULL;
+    muster_auto(free) char *id = agent_attempt_id(pod, effect);
+    int r = id ? make_spec(pod, effect, &spec, &err)
+               : muster_fail(&err, MUSTER_ENOMEM, "out of memory");
+    if (r == 0) {
+        r = process_job_start(pod->job->process, id, spec, &err);
+    }
+    if (r < 0) {
+        const struct pod_event failed = {.kind = POD_START_FAILED,
+                                         .now_unix_ms = jobs_now_unix_ms(),
+                                         .container = effect->container,
+                                         .attempt = effect->attempt,
+                                         .reason = "CreateContainerConfigError",
+                                         .message = err.text};
+        agent_event(pod->agent, pod->object, true, "Failed", err.text);
+        agent_pod_feed(pod, &failed);
+    }
+}

@@ -1,0 +1,124 @@
+"""A full disk, for real: a few megabytes of tmpfs in a mount namespace of the test's own. One clear line says so, the exit code
+is the table's, nothing is half made, and with space again everything goes on."""
+import ctypes
+import errno
+import json
+import os
+import pathlib
+import shutil
+import tempfile
+
+import pytest
+from conftest import Muster, job, shell, wait_for
+
+CLONE_NEWNS, MS_REC, MS_PRIVATE = 0x20000, 0x4000, 1 << 18
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def mount(source, target, kind, flags, options):
+    words = [w.encode() if w else None for w in (source, target, kind)]
+    if LIBC.mount(*words, ctypes.c_ulong(flags), options.encode() if options else None) != 0:
+        raise OSError(ctypes.get_errno(), f'mount {target}')
+
+
+@pytest.fixture
+def disk():
+    """A folder on a file system of 4 MiB that only this test and what it starts can see."""
+    if os.geteuid() != 0:
+        pytest.skip('NOT TESTED: a small disk can be mounted by root only')
+    folder = tempfile.mkdtemp(prefix='muster-disk-')
+    with open('/proc/self/ns/mnt', 'rb') as home:
+        assert LIBC.unshare(CLONE_NEWNS) == 0
+        try:
+            try:
+                mount(None, '/', None, MS_REC | MS_PRIVATE, None)
+            except OSError as error:  # in a chroot "/" is no mount point
+                if error.errno != errno.EINVAL:
+                    raise
+            mount('small', folder, 'tmpfs', 0, 'size=4m')
+            yield pathlib.Path(folder)
+            LIBC.umount2(folder.encode(), 2)
+        finally:
+            assert LIBC.setns(home.fileno(), CLONE_NEWNS) == 0
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def muster(disk):
+    (disk / 't').mkdir()
+    runner = Muster(disk / 't')
+    yield runner
+    free(runner)
+    runner.close()
+
+
+def fill(muster):
+    """Until not a byte more can be written."""
+    with open(muster.folder.parent / 'filler', 'ab', buffering=0) as filler:
+        for size in (65536, 4096, 1):
+            try:
+                while True:
+                    filler.write(b'x' * size)
+            except OSError as error:
+                assert error.errno == errno.ENOSPC
+
+
+def free(muster):
+    (muster.folder.parent / 'filler').unlink(missing_ok=True)
+
+
+def only_line(done):
+    lines = done.stderr.splitlines()
+    assert len(lines) == 1, done.stderr
+    return lines[0]
+
+
+def test_nothing_starts_on_a_full_disk_and_all_does_later(muster):
+    path = muster.write('job.yaml', job('first', shell('echo hello')))
+    fill(muster)
+    assert 'the disk is full' in only_line(muster.run('run', '-f', path, code=73))
+    assert not muster.processes()
+    free(muster)
+    assert muster.run('run', '-f', path).stdout == '[rank 0] hello\n'
+
+
+def test_a_full_store_takes_nothing_and_loses_nothing(muster):
+    muster.run('run', '-f', muster.write('job.yaml', job('before', shell('true'))))
+    path = muster.write('later.yaml', job('later', shell('true')))
+    muster.run('up')
+    fill(muster)
+    for verb in (['create', '-f', path], ['run', '-f', path], ['delete', 'job', 'before']):
+        assert 'the disk is full' in only_line(muster.run(*verb, code=73))
+    assert [j['metadata']['name'] for j in muster.get('jobs')] == ['before']
+    free(muster)
+    muster.run('run', '-f', path)
+    assert sorted(j['metadata']['name'] for j in muster.get('jobs')) == ['before', 'later']
+    assert muster.condition('before') == 'Succeeded'
+
+
+def test_a_full_log_does_not_stop_the_training(muster, tmp_path):
+    script = f'head -c 8000000 /dev/zero; touch {tmp_path}/written; while [ ! -e {tmp_path}/go ]; do sleep 0.02; done'
+    muster.run('create', '-f', muster.write('job.yaml', job('talks', shell(script))))
+    wait_for((tmp_path / 'written').exists, 'it has written more than there is room for')
+    fill(muster)
+    (tmp_path / 'go').touch()
+    wait_for(lambda: not [p for p in muster.processes() if 'head -c' in p[1]], 'it has ended')
+    free(muster)
+    for log in muster.home.glob('jobs/*/containers/*/*/0/*.log'):
+        log.write_bytes(b'')
+    muster.wait_condition('talks', 'Succeeded')
+
+
+def test_results_that_do_not_fit_are_said(muster, tmp_path):
+    claim = {'apiVersion': 'v1', 'kind': 'PersistentVolumeClaim', 'metadata': {'name': 'kept'},
+             'spec': {'accessModes': ['ReadWriteMany'], 'resources': {'requests': {'storage': '1Gi'}}}}
+    training = job('save', shell('head -c 2500000 /dev/zero >/results/model'), mounts=[{'name': 'data', 'mountPath': '/results'}],
+                   volumes=[{'name': 'data', 'persistentVolumeClaim': {'claimName': 'kept'}}])
+    path = muster.write('job.yaml', claim, training)
+    done = muster.run('run', '-f', path, '--results', 'out', code=74)
+    assert 'No space left' in done.stderr or 'the disk is full' in done.stderr
+    assert not (muster.work / 'out/volumes/data/model').exists(), 'a torn file looks like a whole one'
+    assert muster.condition('save') == 'Succeeded'
+    done = muster.run('cp', 'save:/results/model', 'copy', code=74)
+    assert 'copy' in only_line(done)
+    assert not (muster.work / 'copy').exists()
