@@ -224,6 +224,24 @@ static void describe(struct muster_comm *comm)
                    reduce_level());
 }
 
+/* Asleep, so that those who are still on their way get the processors. */
+static int wait_for_locals(const struct forming *f, struct muster_err *err)
+{
+    struct muster_comm *comm = f->comm;
+    _Atomic uint32_t *bell = &comm->control->bell;
+    int rc = 0;
+    for (int l = 0; rc == 0 && l < comm->local_size;) {
+        uint32_t seen = atomic_load(bell);
+        if (atomic_load(&segment_control(&comm->segment, l)->pid) != 0) {
+            l++;
+        } else {
+            wait_on_words(&bell, &seen, 1, ACCEPT_SLICE_MS);
+            rc = late(f, err);
+        }
+    }
+    return rc;
+}
+
 /* From here on others may see us die. */
 static int come_alive(struct forming *f, struct muster_err *err)
 {
@@ -241,18 +259,12 @@ static int come_alive(struct forming *f, struct muster_err *err)
     tell_processors(comm->control);
     atomic_store(&comm->control->pid, getpid());
     for (int l = 0; l < comm->local_size; l++) {
-        struct control *other = segment_control(&comm->segment, l);
-        for (unsigned turn = 0; atomic_load(&other->pid) == 0; turn++) {
-            rc = turn % 64 == 63 ? late(f, err) : 0;
-            if (rc < 0) {
-                return rc;
-            }
-            sched_yield();
-        }
+        wait_ring(segment_control(&comm->segment, l));
     }
+    rc = wait_for_locals(f, err);
     comm->crowded = is_crowded(comm);
     describe(comm);
-    return 0;
+    return rc;
 }
 
 /* ---- the other hosts ---- */
