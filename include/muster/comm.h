@@ -28,7 +28,7 @@
  * After fork() a child must not use the parent's communicators: calls return MUSTER_EINVAL.
  *
  * Cost. Per communicator: one shared segment on each host (about 1 MiB for each of its ranks and
- * half a MiB for each pair of them, touched when used) and its descriptor; four connected sockets
+ * half a MiB for each pair of them, touched when used) and its descriptor; five connected sockets
  * per peer on another host. Blocking calls on a host allocate nothing from the heap. A process has
  * two threads of ours; while it has peers on other hosts also a second process that shares its
  * memory (docs/failures.md), a child that waitpid(-1) and SIGCHLD do not see.
@@ -107,8 +107,9 @@ struct muster_comm_options {
     const char *
         transport; /* "auto" (or NULL), "shm", "tcp", "group:NAME"; MUSTER_TRANSPORT wins over it */
     uint64_t generation; /* any number; equal on all ranks */
-    /* Polled by the thread of a blocking call while it waits, at least 10 times a second and after
-     * each signal. Non-zero ends the wait with MUSTER_EINTERRUPTED. */
+    /* Polled by the thread of a blocking call while it waits, at least 10 times a second. Non-zero
+     * ends the wait with MUSTER_EINTERRUPTED. Calls go on waiting after a signal: a handler sets a
+     * flag that is asked for here, and never leaves a call by longjmp. */
     int (*interrupted)(void *context);
     void *interrupted_context;
 };
@@ -281,8 +282,9 @@ MUSTER_API void muster_request_free(struct muster_request *request);
 
 /* Closes the communicator on this rank, from any thread. When it returns, no call on it can succeed
  * any more and no late byte changes this process's memory; calls under way end with
- * MUSTER_EABORTED, and peers that wait for this rank learn of it within milliseconds. Idempotent.
- */
+ * MUSTER_EABORTED, and peers that wait for this rank learn of it within milliseconds. Waits for
+ * peers that are about to write into our memory of muster_comm_alloc, at most until they count as
+ * silent. Idempotent. */
 MUSTER_API void muster_comm_abort(struct muster_comm *comm);
 
 enum muster_peer_state {
