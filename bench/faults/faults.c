@@ -70,6 +70,7 @@ static int be_quiet(int argc, char **argv)
                           .count = 1000,
                           .for_ms = number(argc, argv, 2) * 1000,
                           .memory_bytes = (size_t)number(argc, argv, 3) * MIB,
+                          .load = (int)number(argc, argv, 4),
                           .networks = number(argc, argv, 5) != 0,
                           .pause_ms = number(argc, argv, 6),
                           .loss = strtod(argument(argc, argv, 7, "0"), NULL),
@@ -159,12 +160,14 @@ int main(int argc, char **argv)
     if (strcmp(what, "form") == 0) {
         return form(argc, argv);
     }
+    if (strcmp(what, "quiet") == 0) {
+        return be_quiet(argc, argv);
+    }
     scene_load_start((int)number(argc, argv, 4));
-    int rc = strcmp(what, "kill") == 0    ? strike(SCENE_KILL, argc, argv)
-             : strcmp(what, "stop") == 0  ? strike(SCENE_STOP, argc, argv)
-             : strcmp(what, "cut") == 0   ? strike(SCENE_CUT, argc, argv)
-             : strcmp(what, "quiet") == 0 ? be_quiet(argc, argv)
-                                          : 64;
+    int rc = strcmp(what, "kill") == 0   ? strike(SCENE_KILL, argc, argv)
+             : strcmp(what, "stop") == 0 ? strike(SCENE_STOP, argc, argv)
+             : strcmp(what, "cut") == 0  ? strike(SCENE_CUT, argc, argv)
+                                         : 64;
     scene_load_stop();
     return rc;
 }

@@ -16,7 +16,7 @@
 #include "conformance/world.h"
 #include "network.h"
 
-enum { MAX_LOAD = 64, LIMIT_MS = 30000, WARM_ROUNDS = 10 };
+enum { MAX_LOAD = 64, LIMIT_MS = 90000, WARM_ROUNDS = 10 };
 
 static struct shared {
     _Atomic int64_t fault_ns;
@@ -214,6 +214,9 @@ static void meanwhile(const pid_t *pids, int size, void *context)
     const struct scene *scene = context;
     pid_t victim = pids[size - 1];
     wait_until(all_have_warmed, size);
+    if (scene->load > 0) {
+        scene_load_start(scene->load);
+    }
     for (int r = 0; scene->rate && r < size; r++) {
         (void)network_slow(r, scene->rate, scene->latency);
     }
@@ -223,6 +226,9 @@ static void meanwhile(const pid_t *pids, int size, void *context)
         nap_ms(scene->for_ms);
     }
     strike(victim, scene);
+    if (scene->load > 0) {
+        scene_load_stop();
+    }
     atomic_store(&shared->settled, true);
 }
 

@@ -41,6 +41,7 @@ struct scene {
     size_t memory_bytes;   /* that the last rank touches first */
     enum scene_fault fault;
     int64_t for_ms;         /* runs that long before the fault */
+    int load;               /* processes that do nothing but run, once all ranks do */
     int64_t pause_ms;       /* the last rank is stopped and continued so long, again and again */
     const char *rate;       /* of the network to each rank, for tc(8); with latency */
     const char *latency;    /* of the queue before it */
