@@ -14,7 +14,7 @@
 #include "comm/link.h"
 #include "comm/types.h"
 
-enum { CLAIM_FROM_BYTES = 512, COPY_TILE = 4096 };
+enum { CLAIM_FROM_BYTES = 512 };
 
 void exchange_init(struct exchange *x, const struct team *team, enum schedule_pattern pattern,
                    size_t count, size_t unit, size_t capacity)
@@ -195,18 +195,6 @@ static bool only_reader(const struct muster_comm *comm, const struct exchange *x
     return is_here(comm, x, from) && from != x->plan.rank && (!how.shared || comm->local_size == 2);
 }
 
-static void copy_piece(char *to, char *from, size_t bytes, bool claim)
-{
-    size_t tile = claim ? COPY_TILE : bytes;
-    for (size_t at = 0; at < bytes; at += tile) {
-        size_t length = bytes - at < tile ? bytes - at : tile;
-        memcpy(to + at, from + at, length);
-        if (claim) {
-            comm_claim(from + at, length);
-        }
-    }
-}
-
 static void copy_round(struct muster_comm *comm, struct task *task, struct exchange *x,
                        size_t round, struct schedule_round how)
 {
@@ -218,8 +206,11 @@ static void copy_round(struct muster_comm *comm, struct task *task, struct excha
         char *source = source_of(comm, task, x, round, how, from);
         char *to = x->out + p.offset;
         if (source && source != to) {
-            bool claim = p.bytes >= CLAIM_FROM_BYTES && only_reader(comm, x, how, from);
-            copy_piece(to, source, p.bytes, claim);
+            if (p.bytes >= CLAIM_FROM_BYTES && only_reader(comm, x, how, from)) {
+                comm_take(to, source, p.bytes);
+            } else {
+                memcpy(to, source, p.bytes);
+            }
         }
     }
 }
