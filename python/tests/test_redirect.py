@@ -1,6 +1,7 @@
 """Scripts that say gloo, mpi or nothing: moved to muster when asked, left alone when not."""
 import json
 import os
+import pathlib
 import subprocess
 import sys
 
@@ -29,7 +30,7 @@ def test_mpi_takes_rank_and_size_from_mpirun(python, names):
     rank_name, size_name = names
     command = [python, str(HERE / 'workers/redirect.py'), 'mpi']
     base = {'PATH': os.environ['PATH'], 'PYTHONPATH': str(PACKAGE), 'OMP_NUM_THREADS': '1', size_name: '2',
-            'PMIX_NAMESPACE': f'test-{os.getpid()}'}
+            'PMIX_NAMESPACE': f'test-{rank_name}-{os.getpid()}-{pathlib.Path(python).name}'}
     processes = [subprocess.Popen(command, env=dict(base, **{rank_name: str(rank)}), text=True,
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE) for rank in range(2)]
     for rank, process in enumerate(processes):

@@ -3,6 +3,7 @@
 #include "base/test.h"
 
 #include <dirent.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -62,6 +63,17 @@ static struct inventory take_inventory(void)
     return i;
 }
 
+/* A thread that was joined is listed until the kernel has buried it. */
+static struct inventory inventory_of_at_most(int threads)
+{
+    struct inventory i = take_inventory();
+    for (int turn = 0; turn < 1000 && i.threads > threads; turn++) {
+        (void)poll(NULL, 0, 1);
+        i = take_inventory();
+    }
+    return i;
+}
+
 /* Runs fn as RANKS processes, each with an endpoint that all know. */
 static int run_ranks(int (*fn)(int rank, struct muster_endpoint *endpoint), const char *transport)
 {
@@ -111,18 +123,18 @@ static int form_and_abort(int rank, struct muster_endpoint *endpoint)
         if (sum_once(comm) != 0) {
             return 1;
         }
+        (void)pthread_barrier_wait(&shared->barrier); /* or one would abort the others' sum */
         muster_comm_abort(comm);
         WORLD_CHECK(muster_barrier(comm, &err) == MUSTER_EABORTED, "%s", err.text);
         muster_comm_free(comm);
-        (void)pthread_barrier_wait(&shared->barrier); /* or one would abort the others' sum */
         before = i == WARM_CYCLES ? take_inventory() : before;
     }
-    after = take_inventory();
-    WORLD_CHECK(after.descriptors == before.descriptors, "%d descriptors, %d before",
+    after = inventory_of_at_most(before.threads);
+    WORLD_CHECK(after.descriptors <= before.descriptors, "%d descriptors, %d before",
                 after.descriptors, before.descriptors);
-    WORLD_CHECK(after.threads == before.threads, "%d threads, %d before", after.threads,
+    WORLD_CHECK(after.threads <= before.threads, "%d threads, %d before", after.threads,
                 before.threads);
-    WORLD_CHECK(after.shared_files == before.shared_files, "%d files", after.shared_files);
+    WORLD_CHECK(after.shared_files <= before.shared_files, "%d files", after.shared_files);
     WORLD_CHECK(after.mappings <= before.mappings + 2, "%ld mappings, %ld before", after.mappings,
                 before.mappings);
     WORLD_CHECK(after.resident_kib <= before.resident_kib + SPARE_KIB, "%ld KiB, %ld before",
