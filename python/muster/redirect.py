@@ -12,7 +12,6 @@ torch; `patch` does it to a torch that is there.
 """
 import os
 import sys
-import threading
 
 _TARGET = 'torch.distributed.distributed_c10d'
 
@@ -110,8 +109,8 @@ def _choose(c10d, backend):
         cuda = torch.cuda.is_available()
     result = chosen(backend, c10d.is_mpi_available(), cuda)
     if result is not None and 'muster' in result:
-        from muster import plugin
-        plugin.register()
+        from muster import backend as ours
+        ours.register()
     return result
 
 
@@ -200,21 +199,9 @@ _ASYNC = ('all_reduce', 'broadcast', 'reduce', 'all_gather', 'all_gather_into_te
           'reduce_scatter', 'reduce_scatter_tensor', 'all_to_all', 'all_to_all_single', 'barrier', 'isend', 'irecv')
 
 
-class _Hand(threading.local):
-    """Where a group of muster leaves the Work of the call that this thread is making."""
-    reaching = False
-    operation = None
-
-
-hand = _Hand()
-
-
-def torch_needs_a_work(frame):
-    """True in DistributedDataParallel and its kin: their join hands the Work to C++, which takes C++ ones only."""
-    return frame.f_globals.get('__name__', '').startswith(('torch.nn.', 'torch.distributed.algorithms.'))
-
-
 def _handing(c10d, original):
+    from muster.handing import hand, torch_needs_a_work
+
     @_wrapping(original)
     def collective(*args, **kwargs):
         if torch_needs_a_work(sys._getframe(1)):

@@ -17,7 +17,7 @@ from torch._C._distributed_c10d import _create_work_from_future
 from torch.futures import Future
 
 from muster import _muster
-from muster.redirect import hand, torch_needs_a_work
+from muster.handing import hand, torch_needs_a_work
 from muster.torch.tensors import OPS_BY_IDENTITY, reduce_op
 
 SYNC, PYTHON, FUTURE, AWAITED = range(4)

@@ -1,0 +1,16 @@
+"""How a Work of muster's reaches the Python caller past torch 2.x's C++ (redirect.py takes it, torch/work.py leaves it)."""
+import threading
+
+
+class _Hand(threading.local):
+    """Where a group of muster leaves the Work of the call that this thread is making."""
+    reaching = False
+    operation = None
+
+
+hand = _Hand()
+
+
+def torch_needs_a_work(frame):
+    """True in DistributedDataParallel and its kin: their join hands the Work to C++, which takes C++ ones only."""
+    return frame.f_globals.get('__name__', '').startswith(('torch.nn.', 'torch.distributed.algorithms.'))
