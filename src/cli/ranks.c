@@ -68,7 +68,8 @@ long ranks_number(const json_t *pod)
     return rank ? strtol(rank, NULL, 10) : -1;
 }
 
-long ranks_order(const json_t *pod)
+/* The rank, or the replica index after all ranks. */
+static long order_of(const json_t *pod)
 {
     long rank = ranks_number(pod);
     const char *index = label_of(pod, LABEL_INDEX);
@@ -90,8 +91,8 @@ static int by_rank(const void *left, const void *right)
 {
     const json_t *a = *(json_t *const *)left;
     const json_t *b = *(json_t *const *)right;
-    long ra = ranks_order(a);
-    long rb = ranks_order(b);
+    long ra = order_of(a);
+    long rb = order_of(b);
     if (ra != rb) {
         return ra < rb ? -1 : 1;
     }

@@ -12,9 +12,6 @@ void ranks_label(const json_t *pod, char *ret, size_t size);
 /* The rank, -1 when the pod has none. */
 long ranks_number(const json_t *pod);
 
-/* For sorting: the rank, or the replica index after all ranks. */
-long ranks_order(const json_t *pod);
-
 /* The container that trains: "pytorch", else the first. Borrowed; "" when there is none. */
 const char *ranks_main_container(const json_t *pod);
 

@@ -1,6 +1,6 @@
-/* What the agent's files share. agent.c: which pods there are. agent_job.c: one job's supervisor and
- * placement. agent_start.c: one container's start. agent_pod.c: one pod's machine, its effects and
- * its status.
+/* What the agent's files share. agent.c: which pods there are. agent_job.c: one job's supervisor
+ * and placement. agent_start.c: one container's start. agent_pod.c: one pod's machine, its effects
+ * and its status.
  *
  * Layer: program (daemon), private to the agent.
  */

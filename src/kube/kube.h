@@ -73,8 +73,6 @@ int kube_list(struct kube *kube, const struct kube_ref *ref, const struct kube_q
               json_t **ret, struct muster_err *err);
 int kube_create(struct kube *kube, const struct kube_ref *ref, const json_t *object, json_t **ret,
                 struct muster_err *err);
-int kube_replace(struct kube *kube, const struct kube_ref *ref, const json_t *object, json_t **ret,
-                 struct muster_err *err);
 /* A JSON merge patch (RFC 7396). */
 int kube_patch(struct kube *kube, const struct kube_ref *ref, const json_t *patch, json_t **ret,
                struct muster_err *err);

@@ -195,12 +195,6 @@ int kube_create(struct kube *kube, const struct kube_ref *ref, const json_t *obj
     return on_ref(kube, &(struct exchange){.method = "POST"}, &collection, NULL, object, ret, err);
 }
 
-int kube_replace(struct kube *kube, const struct kube_ref *ref, const json_t *object, json_t **ret,
-                 struct muster_err *err)
-{
-    return on_ref(kube, &(struct exchange){.method = "PUT"}, ref, NULL, object, ret, err);
-}
-
 int kube_patch(struct kube *kube, const struct kube_ref *ref, const json_t *patch, json_t **ret,
                struct muster_err *err)
 {

@@ -94,11 +94,6 @@ const char *pod_container_name(const struct pod *pod, size_t container)
     return pod->containers[container].name;
 }
 
-bool pod_container_is_init(const struct pod *pod, size_t container)
-{
-    return container < pod->init_count;
-}
-
 bool pod_is_live(const struct container *c)
 {
     return c->state == CONTAINER_STARTING || c->state == CONTAINER_RUNNING;

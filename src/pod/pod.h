@@ -98,7 +98,6 @@ size_t pod_container_count(const struct pod *pod);
 /* The container's spec and name; borrowed. */
 const json_t *pod_container(const struct pod *pod, size_t container);
 const char *pod_container_name(const struct pod *pod, size_t container);
-bool pod_container_is_init(const struct pod *pod, size_t container);
 /* Succeeded or Failed, and no process left. */
 bool pod_is_finished(const struct pod *pod);
 
