@@ -1,11 +1,12 @@
-/* libmuster and MPI side by side in the same processes. Virtual cores migrate, so that an absolute
- * figure is worth little: short slices of each alternate, a ping-pong probe before and after each
- * pair tells where the cores are (near: one cache; far: two), and only pairs between equal probes
- * count.
+/* libmuster and its peers side by side in the same processes. Virtual cores migrate, so that an
+ * absolute figure is worth little: short slices of each alternate, a ping-pong probe before and
+ * after each turn tells where the cores are (near: one cache; far: two), and only turns between
+ * equal probes count. In every turn the limit is measured, too: what two cores need at least.
  *
- * Usage: mpirun -np 2 interleaved FROM_BYTES TO_BYTES SECONDS_PER_SIZE     prints one JSON object
- * per line. From 16 KiB up every rank rewrites its buffer before each call and reads it after,
- * outside the time.
+ * Usage: mpirun -np N interleaved FROM_BYTES TO_BYTES SECONDS_PER_SIZE    prints one JSON object
+ * per line. From 16 KiB up, where there is a core for each rank, every rank rewrites its buffer
+ * before each call and reads it after, outside the time (touched); the same untouched is printed
+ * apart.
  */
 #include <muster/muster.h>
 
@@ -21,19 +22,46 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_SLICES = 2000, PROBES = 100, NEAR_NS = 150, TOUCH_FROM_BYTES = 16 * 1024, WAYS = 3 };
+#ifdef WITH_GLOO
+int gloo_start(int rank, int size, const char *folder);
+int gloo_all_reduce(float *data, size_t count);
+void gloo_stop(void);
+#endif
 
-static const char *const way_names[WAYS] = {"private", "direct", "mpi"};
+enum {
+    MAX_SLICES = 2000,
+    PROBES = 100,
+    NEAR_NS = 150,
+    TOUCH_FROM_BYTES = 16 * 1024,
+    LINE = 64,
+    PAGE = 4096,
+    SPINS = 20000, /* then yields: there may be more ranks than cores */
+};
+
+enum way { PRIVATE, DIRECT, MPI, LIMIT, GLOO, WAYS };
+static const char *const way_names[WAYS] = {"private", "direct", "mpi", "limit", "gloo"};
 static const double slice_us = 1500;
+
+struct flag {
+    _Alignas(2 * LINE) _Atomic unsigned value;
+};
 
 struct bench {
     int rank;
     int size;
+    bool crowded;
+    bool gloo;
     struct muster_comm *plain;  /* no memory was allocated: the private way */
     struct muster_comm *shared; /* with muster_comm_alloc */
-    float *private;
-    float *direct;
-    _Atomic int *probe; /* a word for each of ranks 0 and 1, on lines of their own */
+    float *buffers[WAYS];
+    float *other;       /* the other rank's buffer of the limit */
+    struct flag *flags; /* of each rank, shared */
+    unsigned turn;
+};
+
+struct figures {
+    double kept[WAYS][MAX_SLICES];
+    int num;
 };
 
 static double now_us(void)
@@ -49,27 +77,49 @@ static void die(const char *what)
     MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
+static void wait_for(struct bench *b, int rank)
+{
+    for (int spins = 0;
+         (int)(atomic_load_explicit(&b->flags[rank].value, memory_order_acquire) - b->turn) < 0;
+         spins++) {
+        if (b->crowded || spins > SPINS) {
+            sched_yield();
+        } else {
+            __builtin_ia32_pause();
+        }
+    }
+}
+
+static void raise_flag(struct bench *b)
+{
+    atomic_store_explicit(&b->flags[b->rank].value, b->turn, memory_order_release);
+}
+
+/* Every rank writes, then waits: the least that an all-reduce of anything can take. */
+static void exchange_flags(struct bench *b)
+{
+    b->turn++;
+    raise_flag(b);
+    for (int r = 0; r < b->size; r++) {
+        wait_for(b, r);
+    }
+}
+
 /* Round trip between ranks 0 and 1, in ns: the least of a few. */
 static double probe(struct bench *b)
 {
     double least = 1e9;
     MPI_Barrier(MPI_COMM_WORLD);
     for (int turn = 0; turn < 3; turn++) {
-        int base = atomic_load(&b->probe[b->rank == 1 ? 32 : 0]);
         double start = now_us();
-        for (int i = 1; i <= PROBES && b->rank < 2; i++) {
-            _Atomic int *mine = &b->probe[b->rank ? 32 : 0], *other = &b->probe[b->rank ? 0 : 32];
+        for (int i = 0; i < PROBES; i++) {
+            b->turn++;
             if (b->rank == 0) {
-                atomic_store_explicit(mine, base + i, memory_order_release);
-            }
-            for (int spins = 0; atomic_load_explicit(other, memory_order_acquire) != base + i;
-                 spins++) {
-                if (spins > 20000) {
-                    sched_yield(); /* more ranks than cores */
-                }
-            }
-            if (b->rank == 1) {
-                atomic_store_explicit(mine, base + i, memory_order_release);
+                raise_flag(b);
+                wait_for(b, 1);
+            } else {
+                wait_for(b, 0);
+                raise_flag(b);
             }
         }
         double ns = (now_us() - start) * 1e3 / PROBES;
@@ -79,22 +129,59 @@ static double probe(struct bench *b)
     return least;
 }
 
-static void call(struct bench *b, int way, size_t count)
+/* Takes the half of the other's data, which is in its cache, and adds it. */
+static void take_half(struct bench *b, size_t count)
 {
-    struct muster_err err;
-    float *data = way == 1 ? b->direct : b->private;
-    struct muster_comm *comm = way == 1 ? b->shared : b->plain;
-    int rc = way == 2
-                 ? MPI_Allreduce(MPI_IN_PLACE, data, (int)count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD)
-                 : muster_all_reduce(comm, data, data, count, MUSTER_F32, MUSTER_SUM, &err);
-    if (rc != 0) {
-        die(way == 2 ? "MPI failed" : err.text);
+    size_t first = b->rank == 0 ? 0 : count / 2;
+    float *mine = b->buffers[LIMIT] + first, *theirs = b->other + first;
+    for (size_t i = 0; i < count / 2; i++) {
+        mine[i] += theirs[i];
     }
+}
+
+static void call(struct bench *b, enum way way, size_t count)
+{
+    struct muster_err err = {.text = "failed"};
+    float *data = b->buffers[way];
+    int rc = 0;
+    switch (way) {
+    case PRIVATE:
+        rc = muster_all_reduce(b->plain, data, data, count, MUSTER_F32, MUSTER_SUM, &err);
+        break;
+    case DIRECT:
+        rc = muster_all_reduce(b->shared, data, data, count, MUSTER_F32, MUSTER_SUM, &err);
+        break;
+    case MPI:
+        rc = MPI_Allreduce(MPI_IN_PLACE, data, (int)count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+        break;
+    case LIMIT:
+        if (count * sizeof(float) < TOUCH_FROM_BYTES) {
+            exchange_flags(b);
+        } else {
+            take_half(b, count);
+        }
+        break;
+    case GLOO:
+#ifdef WITH_GLOO
+        rc = gloo_all_reduce(data, count);
+#endif
+        break;
+    case WAYS: break;
+    }
+    if (rc != 0) {
+        die(err.text);
+    }
+}
+
+static bool has(const struct bench *b, enum way way)
+{
+    return way == GLOO ? b->gloo : way != LIMIT || b->size == 2;
 }
 
 static float touch(float *data, size_t count)
 {
     float sum = 0;
+#pragma omp simd reduction(+ : sum)
     for (size_t i = 0; i < count; i++) {
         sum += data[i];
         data[i] = 0.5f;
@@ -103,17 +190,16 @@ static float touch(float *data, size_t count)
 }
 
 /* Mean time of a call in a slice of so many calls. */
-static double slice(struct bench *b, int way, size_t count, int calls)
+static double slice(struct bench *b, enum way way, size_t count, int calls, bool touched)
 {
-    static volatile float sink;
-    bool touched = count * sizeof(float) >= TOUCH_FROM_BYTES;
-    float *data = way == 1 ? b->direct : b->private;
+    static volatile float sink __attribute__((unused));
     double spent = 0;
     MPI_Barrier(MPI_COMM_WORLD);
     double start = now_us();
     for (int i = 0; i < calls; i++) {
         if (touched) {
-            sink = touch(data, count);
+            sink = touch(b->buffers[way], count);
+            exchange_flags(b); /* the call is timed, not who has touched first */
             start = now_us();
         }
         call(b, way, count);
@@ -130,20 +216,17 @@ static int by_value(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-static double median(double *values, int num)
-{
-    qsort(values, (size_t)num, sizeof *values, by_value);
-    return num > 0 ? values[num / 2] : 0;
-}
-
 static void check(struct bench *b, size_t count)
 {
     for (int way = 0; way < WAYS; way++) {
-        float *data = way == 1 ? b->direct : b->private;
+        float *data = b->buffers[way];
+        if (way == LIMIT || !has(b, (enum way)way)) {
+            continue;
+        }
         for (size_t i = 0; i < count; i++) {
             data[i] = (float)(i % 100) + (float)b->rank;
         }
-        call(b, way, count);
+        call(b, (enum way)way, count);
         for (size_t i = 0; i < count; i++) {
             float want = (float)(i % 100) * (float)b->size + (float)(b->size * (b->size - 1) / 2);
             if (data[i] != want) {
@@ -154,30 +237,60 @@ static void check(struct bench *b, size_t count)
     }
 }
 
-static void measure(struct bench *b, size_t bytes, double seconds)
+static void print(const struct bench *b, size_t bytes, bool touched, bool far, struct figures *f,
+                  int dropped)
 {
-    static double kept[2][WAYS][MAX_SLICES];
-    int num[2] = {0, 0}, calls[WAYS], dropped = 0;
-    size_t count = bytes / sizeof(float);
-    check(b, count);
+    (void)printf("{\"bytes\": %zu, \"touched\": %s, \"cores\": \"%s\", \"slices\": %d, "
+                 "\"dropped\": %d",
+                 bytes, touched ? "true" : "false", far ? "far" : "near", f->num, dropped);
     for (int way = 0; way < WAYS; way++) {
-        double once = slice(b, way, count, bytes > (1 << 20) ? 2 : 50);
-        calls[way] = once > slice_us ? 1 : (int)(slice_us / once) + 1;
-        MPI_Bcast(&calls[way], 1, MPI_INT, 0, MPI_COMM_WORLD);
+        if (has(b, (enum way)way)) {
+            double *values = f->kept[way];
+            qsort(values, (size_t)f->num, sizeof *values, by_value);
+            (void)printf(", \"%s_us\": [%.4f, %.4f, %.4f]", way_names[way], values[f->num / 2],
+                         values[f->num / 10], values[f->num - 1 - f->num / 10]);
+        }
     }
+    (void)printf("}\n");
+    (void)fflush(stdout);
+}
+
+static void find_calls(struct bench *b, size_t bytes, bool touched, int *ret_calls)
+{
+    for (int way = 0; way < WAYS; way++) {
+        if (has(b, (enum way)way)) {
+            size_t count = bytes / sizeof(float);
+            int first = way == GLOO || bytes > (1 << 20) ? 2 : 50;
+            double once = slice(b, (enum way)way, count, first, touched);
+            ret_calls[way] = once > slice_us ? 1 : (int)(slice_us / once) + 1;
+            MPI_Bcast(&ret_calls[way], 1, MPI_INT, 0, MPI_COMM_WORLD);
+        }
+    }
+}
+
+static void measure(struct bench *b, size_t bytes, bool touched, double seconds)
+{
+    static struct figures figures[2];
+    int calls[WAYS], dropped = 0;
+    size_t count = bytes / sizeof(float);
+    figures[0].num = figures[1].num = 0;
+    check(b, count);
+    find_calls(b, bytes, touched, calls);
     int more = 1;
     for (double end = now_us() + seconds * 1e6; more;) {
-        double before = probe(b), times[WAYS];
+        double before = probe(b), times[WAYS] = {0};
         for (int way = 0; way < WAYS; way++) {
-            times[way] = slice(b, way, count, calls[way]);
-        }
-        double after = probe(b);
-        int far = before >= NEAR_NS;
-        if (far == (after >= NEAR_NS) && num[far] < MAX_SLICES) {
-            for (int way = 0; way < WAYS; way++) {
-                kept[far][way][num[far]] = times[way];
+            if (has(b, (enum way)way)) {
+                times[way] = slice(b, (enum way)way, count, calls[way], touched);
             }
-            num[far]++;
+        }
+        int far = before >= NEAR_NS;
+        struct figures *f = &figures[far];
+        if (far == (probe(b) >= NEAR_NS) && f->num < MAX_SLICES) {
+            for (int way = 0; way < WAYS; way++) {
+                f->kept[way][f->num] = times[way];
+            }
+            f->num++;
         } else {
             dropped++;
         }
@@ -185,39 +298,31 @@ static void measure(struct bench *b, size_t bytes, double seconds)
         MPI_Bcast(&more, 1, MPI_INT, 0, MPI_COMM_WORLD);
     }
     for (int far = 0; far < 2 && b->rank == 0; far++) {
-        if (num[far] > 0) {
-            (void)printf("{\"bytes\": %zu, \"cores\": \"%s\", \"slices\": %d, \"dropped\": %d",
-                         bytes, far ? "far" : "near", num[far], dropped);
-            for (int way = 0; way < WAYS; way++) {
-                (void)printf(", \"%s_us\": %.4f", way_names[way], median(kept[far][way], num[far]));
-            }
-            (void)printf("}\n");
-            (void)fflush(stdout);
+        if (figures[far].num > 0) {
+            print(b, bytes, touched, far, &figures[far], dropped);
         }
     }
 }
 
-static void set_up(struct bench *b, size_t most)
+/* Memory of all ranks, for what is measured beside the libraries. */
+static void share(struct bench *b, size_t most)
 {
-    struct muster_err err = {0};
-    struct muster_comm *world;
-    void *memory;
     char path[] = "/dev/shm/muster-bench-XXXXXX";
-    if (muster_comm_from_env(&world, &err) < 0 ||
-        muster_comm_split(world, 0, 0, &b->plain, &err) < 0 ||
-        muster_comm_split(world, 0, 0, &b->shared, &err) < 0 ||
-        muster_comm_alloc(b->shared, most, &memory, &err) < 0) {
-        die(err.text);
-    }
-    b->direct = memory;
-    b->private = calloc(1, most);
+    size_t part = (most + PAGE) / PAGE * PAGE, bytes = PAGE + 2 * part;
     int fd = b->rank == 0 ? mkstemp(path) : -1;
-    if (fd >= 0 && ftruncate(fd, 4096) < 0) {
+    if (fd >= 0 && ftruncate(fd, (off_t)bytes) < 0) {
         die("no shared memory");
     }
     MPI_Bcast(path, sizeof path, MPI_CHAR, 0, MPI_COMM_WORLD);
     fd = fd < 0 ? open(path, O_RDWR) : fd;
-    b->probe = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (memory == MAP_FAILED || (size_t)b->size > PAGE / sizeof(struct flag)) {
+        die("no shared memory");
+    }
+    b->flags = (struct flag *)(void *)memory;
+    b->buffers[LIMIT] = (float *)(void *)(memory + PAGE + (b->rank == 1 ? part : 0));
+    b->other = (float *)(void *)(memory + PAGE + (b->rank == 1 ? 0 : part));
+    memset(b->buffers[LIMIT], 0, part);
     MPI_Barrier(MPI_COMM_WORLD);
     if (b->rank == 0) {
         (void)unlink(path);
@@ -225,10 +330,45 @@ static void set_up(struct bench *b, size_t most)
     (void)close(fd);
 }
 
+static void start_gloo(struct bench *b)
+{
+#ifdef WITH_GLOO
+    char folder[] = "/tmp/muster-bench-XXXXXX";
+    if (b->rank == 0 && !mkdtemp(folder)) {
+        die("no folder for gloo");
+    }
+    MPI_Bcast(folder, sizeof folder, MPI_CHAR, 0, MPI_COMM_WORLD);
+    b->gloo = gloo_start(b->rank, b->size, folder) == 0;
+    if (!b->gloo) {
+        die("gloo failed to start");
+    }
+#else
+    b->gloo = false;
+#endif
+}
+
+static void set_up(struct bench *b, size_t most)
+{
+    struct muster_err err = {0};
+    struct muster_comm *world;
+    void *memory;
+    if (muster_comm_from_env(&world, &err) < 0 ||
+        muster_comm_split(world, 0, 0, &b->plain, &err) < 0 ||
+        muster_comm_split(world, 0, 0, &b->shared, &err) < 0 ||
+        muster_comm_alloc(b->shared, most, &memory, &err) < 0) {
+        die(err.text);
+    }
+    b->crowded = b->size > sysconf(_SC_NPROCESSORS_ONLN);
+    share(b, most);
+    start_gloo(b);
+    b->buffers[DIRECT] = memory;
+    b->buffers[PRIVATE] = b->buffers[MPI] = b->buffers[GLOO] = calloc(1, most);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
-    struct bench b = {0};
+    static struct bench b;
     MPI_Comm_rank(MPI_COMM_WORLD, &b.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &b.size);
     size_t from = argc > 1 ? strtoull(argv[1], NULL, 10) : 8;
@@ -236,11 +376,17 @@ int main(int argc, char **argv)
     double seconds = argc > 3 ? strtod(argv[3], NULL) : 0.5;
     set_up(&b, to < 64 ? 64 : to);
     for (size_t bytes = from; bytes <= to; bytes *= bytes == 8 ? 64 : bytes == 512 ? 8 : 4) {
-        measure(&b, bytes, seconds);
+        bool touched = bytes >= TOUCH_FROM_BYTES && !b.crowded;
+        measure(&b, bytes, touched, seconds);
+        if (touched) {
+            measure(&b, bytes, false, seconds / 2);
+        }
     }
     muster_comm_free(b.plain);
     muster_comm_free(b.shared);
-    free(b.private);
+#ifdef WITH_GLOO
+    gloo_stop();
+#endif
     MPI_Finalize();
     return 0;
 }
