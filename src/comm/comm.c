@@ -141,8 +141,7 @@ int muster_comm_release(struct muster_comm *comm, void *memory, struct muster_er
 {
     for (int i = 0; i < comm->num_regions; i++) {
         struct region *region = &comm->regions[i];
-        if (region->base &&
-            region->base + (size_t)comm->local_rank * region->part_bytes == memory) {
+        if (region->base && region_start(region, comm->local_rank) == memory) {
             /* Nobody may still read our part. */
             int rc = atomic_load(&comm->closed) ? 0 : muster_barrier(comm, err);
             segment_retract(&comm->segment, region->base, region->part_bytes);
@@ -162,14 +161,13 @@ int muster_comm_alloc(struct muster_comm *comm, size_t size_bytes, void **ret,
         return muster_fail(err, MUSTER_ETOOBIG, "a communicator has at most %d allocations",
                            COMM_MAX_REGIONS);
     }
-    if (size_bytes > (size_t)PTRDIFF_MAX / (size_t)comm->size - SEGMENT_PAGE) {
+    if (size_bytes > (size_t)PTRDIFF_MAX / (size_t)comm->size - 2 * (size_t)SEGMENT_PAGE) {
         return muster_fail(err, MUSTER_EINVAL, "%zu bytes are more than memory can hold",
                            size_bytes);
     }
-    size_t pages = size_bytes / SEGMENT_PAGE + 1;
-    struct region region = {.part_bytes = pages * SEGMENT_PAGE};
-    int rc = segment_extend(&comm->segment, region.part_bytes, comm->local_rank, &region.base,
-                            &region.offset, err);
+    size_t pages = size_bytes / SEGMENT_PAGE + 2; /* one for the skew */
+    struct region region = {.part_bytes = pages * SEGMENT_PAGE, .size_bytes = size_bytes};
+    int rc = segment_extend(&comm->segment, region.part_bytes, comm->local_rank, &region.base, err);
     /* All or none, and nobody uses it before it is everywhere. */
     int32_t good = rc == 0;
     int agreed =
@@ -178,7 +176,7 @@ int muster_comm_alloc(struct muster_comm *comm, size_t size_bytes, void **ret,
         comm->regions[comm->num_regions++] = region;
         comm->live_regions++;
         comm->known.count = COMM_KNOWS_NONE;
-        *ret = region.base + (size_t)comm->local_rank * region.part_bytes;
+        *ret = region_start(&region, comm->local_rank);
         return 0;
     }
     if (rc == 0) {

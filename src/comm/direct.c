@@ -23,9 +23,9 @@ static uint64_t locate(const struct muster_comm *comm, const void *buffer, size_
 {
     for (int i = 0; i < comm->num_regions; i++) {
         const struct region *region = &comm->regions[i];
-        const char *part = region->base + (size_t)comm->local_rank * region->part_bytes;
-        size_t offset = (size_t)((uintptr_t)buffer - (uintptr_t)part);
-        if (region->base && offset < region->part_bytes && bytes <= region->part_bytes - offset) {
+        const char *start = region_start(region, comm->local_rank);
+        size_t offset = (size_t)((uintptr_t)buffer - (uintptr_t)start);
+        if (region->base && offset < region->size_bytes && bytes <= region->size_bytes - offset) {
             return (uint64_t)(i + 1) << REGION_SHIFT | offset;
         }
     }
@@ -39,8 +39,7 @@ static char *address_of(const struct muster_comm *comm, int rank, uint64_t place
         return stage;
     }
     const struct region *region = &comm->regions[(place >> REGION_SHIFT) - 1];
-    return region->base + (size_t)rank * region->part_bytes +
-           (place & ((UINT64_C(1) << REGION_SHIFT) - 1));
+    return region_start(region, rank) + (place & ((UINT64_C(1) << REGION_SHIFT) - 1));
 }
 
 static bool is_staged(const struct direct *d)

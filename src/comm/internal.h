@@ -67,14 +67,23 @@ struct lane {
     struct hierarchy *hierarchy; /* hierarchy.c; NULL: one host, or each rank has its own */
 };
 
-/* Memory of muster_comm_alloc. */
+/* Memory of muster_comm_alloc: a part for each local rank. */
 struct region {
-    char *base; /* of local rank 0 */
+    char *base; /* the parts of whole pages, one after the other; NULL: released */
     size_t part_bytes;
-    size_t offset;
+    size_t size_bytes; /* of what the user sees of a part */
 };
 
-enum { COMM_MAX_REGIONS = 1024 };
+enum { COMM_MAX_REGIONS = 1024, REGION_SKEW_LINES = 27 };
+
+/* Where the user's memory of a rank starts. Not at the same offset in its page as another's: AMD's
+ * first cache finds a line by a hash of its virtual address, and where two hashes and offsets are
+ * equal, as they are for half of all mappings, a loop over both takes four times as long. */
+static inline char *region_start(const struct region *region, int local)
+{
+    size_t skew = (size_t)local * REGION_SKEW_LINES * SEGMENT_LINE % SEGMENT_PAGE;
+    return region->base + (size_t)local * region->part_bytes + skew;
+}
 
 /* All-reduce by shares in memory that all see. */
 struct direct {

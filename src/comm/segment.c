@@ -119,7 +119,7 @@ static int populate(char *start, size_t bytes)
 }
 
 int segment_extend(struct segment *s, size_t part_bytes, int my_index, char **ret_base,
-                   size_t *ret_offset, struct muster_err *err)
+                   struct muster_err *err)
 {
     size_t offset = s->file_bytes;
     size_t bytes = part_bytes * (size_t)s->size;
@@ -141,7 +141,6 @@ int segment_extend(struct segment *s, size_t part_bytes, int my_index, char **re
                            part_bytes, strerror(-rc));
     }
     *ret_base = base;
-    *ret_offset = offset;
     return 0;
 }
 

@@ -133,7 +133,7 @@ void segment_close(struct segment *segment);
 /* Memory at the end of the file: every rank does the same in the same order. Each rank's part has
  * part_bytes (whole pages), *ret_base is that of rank 0. */
 int segment_extend(struct segment *segment, size_t part_bytes, int my_index, char **ret_base,
-                   size_t *ret_offset, struct muster_err *err);
+                   struct muster_err *err);
 void segment_retract(struct segment *segment, char *base, size_t part_bytes);
 
 struct ring_slot *segment_ring(const struct segment *segment, int owner, int contributor,
