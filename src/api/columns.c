@@ -1,4 +1,5 @@
-/* The cells, as kube-apiserver's printers make them (pkg/printers/internalversion). See columns.h.
+/* The cells, as kube-apiserver's printers make them (pkg/printers/internalversion); pods have a
+ * file of their own. See columns.h.
  *
  * Layer: services, pure.
  */
@@ -13,7 +14,22 @@
 
 enum { CELL_BYTES_MAX = 4096 };
 
-/* ---- durations ---- */
+json_t *column_cell(const struct column *column, const json_t *object, int64_t now_unix_ms)
+{
+    if (column->path) {
+        json_t *value = doc_at(object, column->path);
+        return json_is_string(value) || json_is_integer(value) ? json_incref(value)
+                                                               : json_string("");
+    }
+    struct buf text;
+    buf_init(&text, CELL_BYTES_MAX);
+    column->cell(object, now_unix_ms, &text);
+    json_t *cell = strcmp(column->type, "integer") == 0
+                       ? json_integer(strtoll(buf_str(&text), NULL, 10))
+                       : json_string(buf_str(&text));
+    buf_done(&text);
+    return cell;
+}
 
 void column_duration(int64_t duration_ms, struct buf *out)
 {
@@ -42,7 +58,7 @@ void column_duration(int64_t duration_ms, struct buf *out)
     }
 }
 
-static void since(const char *stamp, int64_t now_unix_ms, struct buf *out)
+void column_since(const char *stamp, int64_t now_unix_ms, struct buf *out)
 {
     int64_t then = stamp_read(stamp);
     if (then == STAMP_NONE) {
@@ -52,166 +68,10 @@ static void since(const char *stamp, int64_t now_unix_ms, struct buf *out)
     }
 }
 
-static void cell_age(const json_t *object, int64_t now_unix_ms, struct buf *out)
+void column_age(const json_t *object, int64_t now_unix_ms, struct buf *out)
 {
-    since(doc_text(object, "metadata.creationTimestamp", NULL), now_unix_ms, out);
+    column_since(doc_text(object, "metadata.creationTimestamp", NULL), now_unix_ms, out);
 }
-
-static void text_or_none(const char *text, struct buf *out)
-{
-    buf_text(out, text && *text ? text : "<none>");
-}
-
-/* ---- pods ---- */
-
-struct pod_view {
-    const char *reason;
-    char text[96];
-    int64_t restarts;
-    int64_t last_restart_unix_ms;
-    size_t ready;
-    size_t containers;
-    bool initialising;
-    bool running;
-};
-
-static void count_restarts(const json_t *status, struct pod_view *view)
-{
-    view->restarts += doc_int(status, "restartCount", 0);
-    int64_t ended = stamp_read(doc_text(status, "lastState.terminated.finishedAt", NULL));
-    if (ended != STAMP_NONE && ended > view->last_restart_unix_ms) {
-        view->last_restart_unix_ms = ended;
-    }
-}
-
-/* "Error", "Signal:9", "ExitCode:3". */
-static const char *terminated_reason(const json_t *status, const char *prefix,
-                                     struct pod_view *view)
-{
-    const char *reason = doc_text(status, "state.terminated.reason", "");
-    int64_t signal = doc_int(status, "state.terminated.signal", 0);
-    if (*reason) {
-        (void)snprintf(view->text, sizeof view->text, "%s%s", prefix, reason);
-    } else if (signal) {
-        (void)snprintf(view->text, sizeof view->text, "%sSignal:%" PRId64, prefix, signal);
-    } else {
-        (void)snprintf(view->text, sizeof view->text, "%sExitCode:%" PRId64, prefix,
-                       doc_int(status, "state.terminated.exitCode", 0));
-    }
-    return view->text;
-}
-
-/* The first init container that has not succeeded decides what the pod shows. */
-static void view_init_containers(const json_t *pod, struct pod_view *view)
-{
-    const json_t *statuses = doc_at(pod, "status.initContainerStatuses");
-    size_t total = json_array_size(doc_at(pod, "spec.initContainers"));
-    size_t i;
-    json_t *status;
-    json_array_foreach (statuses, i, status) {
-        count_restarts(status, view);
-        const json_t *terminated = doc_at(status, "state.terminated");
-        const char *waiting = doc_text(status, "state.waiting.reason", "");
-        if (terminated && doc_int(terminated, "exitCode", -1) == 0) {
-            continue;
-        }
-        view->initialising = true;
-        if (terminated) {
-            view->reason = terminated_reason(status, "Init:", view);
-        } else if (*waiting && strcmp(waiting, "PodInitializing") != 0) {
-            (void)snprintf(view->text, sizeof view->text, "Init:%s", waiting);
-            view->reason = view->text;
-        } else {
-            (void)snprintf(view->text, sizeof view->text, "Init:%zu/%zu", i, total);
-            view->reason = view->text;
-        }
-        return;
-    }
-}
-
-static void view_containers(const json_t *pod, struct pod_view *view)
-{
-    const json_t *statuses = doc_at(pod, "status.containerStatuses");
-    view->restarts = 0;
-    for (size_t i = json_array_size(statuses); i-- > 0;) {
-        const json_t *status = json_array_get(statuses, i);
-        const char *waiting = doc_text(status, "state.waiting.reason", "");
-        count_restarts(status, view);
-        if (*waiting) {
-            view->reason = waiting;
-        } else if (doc_at(status, "state.terminated")) {
-            view->reason = terminated_reason(status, "", view);
-        } else if (doc_bool(status, "ready", false) && doc_at(status, "state.running")) {
-            view->running = true;
-            view->ready++;
-        }
-    }
-}
-
-static struct pod_view view_pod(const json_t *pod)
-{
-    const char *phase = doc_text(pod, "status.phase", "Unknown");
-    struct pod_view view = {
-        .reason = doc_text(pod, "status.reason", phase),
-        .containers = json_array_size(doc_at(pod, "spec.containers")),
-    };
-    view_init_containers(pod, &view);
-    if (!view.initialising) {
-        view_containers(pod, &view);
-        if (strcmp(view.reason, "Completed") == 0 && view.running) {
-            view.reason = "Running";
-        }
-    }
-    return view;
-}
-
-static void cell_pod_ready(const json_t *pod, int64_t now_unix_ms, struct buf *out)
-{
-    (void)now_unix_ms;
-    struct pod_view view = view_pod(pod);
-    buf_format(out, "%zu/%zu", view.ready, view.containers);
-}
-
-static void cell_pod_status(const json_t *pod, int64_t now_unix_ms, struct buf *out)
-{
-    (void)now_unix_ms;
-    struct pod_view view = view_pod(pod);
-    buf_text(out, doc_at(pod, "metadata.deletionTimestamp") ? "Terminating" : view.reason);
-}
-
-static void cell_pod_restarts(const json_t *pod, int64_t now_unix_ms, struct buf *out)
-{
-    struct pod_view view = view_pod(pod);
-    buf_format(out, "%" PRId64, view.restarts);
-    if (view.restarts > 0 && view.last_restart_unix_ms > 0) {
-        buf_text(out, " (");
-        column_duration(now_unix_ms - view.last_restart_unix_ms, out);
-        buf_text(out, " ago)");
-    }
-}
-
-static void cell_pod_ip(const json_t *pod, int64_t now_unix_ms, struct buf *out)
-{
-    (void)now_unix_ms;
-    text_or_none(doc_text(pod, "status.podIP", NULL), out);
-}
-
-static void cell_pod_node(const json_t *pod, int64_t now_unix_ms, struct buf *out)
-{
-    (void)now_unix_ms;
-    text_or_none(doc_text(pod, "spec.nodeName", NULL), out);
-}
-
-const struct column columns_pod[] = {
-    {"Name", "string", 0, "metadata.name", NULL},
-    {"Ready", "string", 0, NULL, cell_pod_ready},
-    {"Status", "string", 0, NULL, cell_pod_status},
-    {"Restarts", "string", 0, NULL, cell_pod_restarts},
-    {"Age", "string", 0, NULL, cell_age},
-    {"IP", "string", 1, NULL, cell_pod_ip},
-    {"Node", "string", 1, NULL, cell_pod_node},
-    {0},
-};
 
 /* ---- jobs: upstream's additionalPrinterColumns, and what one asks next ---- */
 
@@ -228,7 +88,7 @@ static void cell_job_state(const json_t *job, int64_t now_unix_ms, struct buf *o
 const struct column columns_job[] = {
     {"Name", "string", 0, "metadata.name", NULL},
     {"State", "string", 0, NULL, cell_job_state},
-    {"Age", "string", 0, NULL, cell_age},
+    {"Age", "string", 0, NULL, column_age},
     {0},
 };
 
@@ -284,7 +144,7 @@ const struct column columns_service[] = {
     {"Cluster-IP", "string", 0, "spec.clusterIP", NULL},
     {"External-IP", "string", 0, NULL, cell_external_ip},
     {"Port(s)", "string", 0, NULL, cell_ports},
-    {"Age", "string", 0, NULL, cell_age},
+    {"Age", "string", 0, NULL, column_age},
     {"Selector", "string", 1, NULL, cell_selector},
     {0},
 };
@@ -297,13 +157,14 @@ static void cell_last_seen(const json_t *event, int64_t now_unix_ms, struct buf 
     if (!stamp) {
         stamp = doc_text(event, "eventTime", doc_text(event, "metadata.creationTimestamp", NULL));
     }
-    since(stamp, now_unix_ms, out);
+    column_since(stamp, now_unix_ms, out);
 }
 
 static void cell_first_seen(const json_t *event, int64_t now_unix_ms, struct buf *out)
 {
-    since(doc_text(event, "firstTimestamp", doc_text(event, "metadata.creationTimestamp", NULL)),
-          now_unix_ms, out);
+    column_since(
+        doc_text(event, "firstTimestamp", doc_text(event, "metadata.creationTimestamp", NULL)),
+        now_unix_ms, out);
 }
 
 static void cell_event_object(const json_t *event, int64_t now_unix_ms, struct buf *out)
@@ -370,7 +231,7 @@ const struct column columns_claim[] = {
     {"Capacity", "string", 0, "status.capacity.storage", NULL},
     {"Access Modes", "string", 0, NULL, cell_access_modes},
     {"StorageClass", "string", 0, "spec.storageClassName", NULL},
-    {"Age", "string", 0, NULL, cell_age},
+    {"Age", "string", 0, NULL, column_age},
     {"VolumeMode", "string", 1, "spec.volumeMode", NULL},
     {0},
 };
@@ -386,7 +247,7 @@ static void cell_data_count(const json_t *object, int64_t now_unix_ms, struct bu
 const struct column columns_config_map[] = {
     {"Name", "string", 0, "metadata.name", NULL},
     {"Data", "integer", 0, NULL, cell_data_count},
-    {"Age", "string", 0, NULL, cell_age},
+    {"Age", "string", 0, NULL, column_age},
     {0},
 };
 
@@ -394,14 +255,14 @@ const struct column columns_secret[] = {
     {"Name", "string", 0, "metadata.name", NULL},
     {"Type", "string", 0, "type", NULL},
     {"Data", "integer", 0, NULL, cell_data_count},
-    {"Age", "string", 0, NULL, cell_age},
+    {"Age", "string", 0, NULL, column_age},
     {0},
 };
 
 const struct column columns_namespace[] = {
     {"Name", "string", 0, "metadata.name", NULL},
     {"Status", "string", 0, "status.phase", NULL},
-    {"Age", "string", 0, NULL, cell_age},
+    {"Age", "string", 0, NULL, column_age},
     {0},
 };
 
@@ -445,7 +306,7 @@ const struct column columns_node[] = {
     {"Name", "string", 0, "metadata.name", NULL},
     {"Status", "string", 0, NULL, cell_node_status},
     {"Roles", "string", 0, NULL, cell_node_roles},
-    {"Age", "string", 0, NULL, cell_age},
+    {"Age", "string", 0, NULL, column_age},
     {"Version", "string", 0, "status.nodeInfo.kubeletVersion", NULL},
     {"Internal-IP", "string", 1, NULL, cell_node_ip},
     {"OS-Image", "string", 1, "status.nodeInfo.osImage", NULL},
@@ -453,22 +314,3 @@ const struct column columns_node[] = {
     {"Container-Runtime", "string", 1, "status.nodeInfo.containerRuntimeVersion", NULL},
     {0},
 };
-
-/* ---- */
-
-json_t *column_cell(const struct column *column, const json_t *object, int64_t now_unix_ms)
-{
-    if (column->path) {
-        json_t *value = doc_at(object, column->path);
-        return json_is_string(value) || json_is_integer(value) ? json_incref(value)
-                                                               : json_string("");
-    }
-    struct buf text;
-    buf_init(&text, CELL_BYTES_MAX);
-    column->cell(object, now_unix_ms, &text);
-    json_t *cell = strcmp(column->type, "integer") == 0
-                       ? json_integer(strtoll(buf_str(&text), NULL, 10))
-                       : json_string(buf_str(&text));
-    buf_done(&text);
-    return cell;
-}

@@ -27,5 +27,11 @@ COLUMN_TABLES(X)
 /* A new string or integer. NULL when out of memory. */
 json_t *column_cell(const struct column *column, const json_t *object, int64_t now_unix_ms);
 
+/* ---- what the tables' files share ---- */
+
 /* "5s", "3m20s", "4h", "12d": as Kubernetes shortens a duration. */
 void column_duration(int64_t duration_ms, struct buf *out);
+/* The time since a stamp; NULL or no stamp: "<unknown>". */
+void column_since(const char *stamp, int64_t now_unix_ms, struct buf *out);
+/* The cell "Age". */
+void column_age(const json_t *object, int64_t now_unix_ms, struct buf *out);

@@ -12,7 +12,7 @@
 
 #include <uv.h>
 
-enum { LIVE_MAX = 4096, WARNINGS_MAX = 10 }; /* watches and leases together */
+enum { LIVE_MAX = 4096 }; /* watches and leases together */
 
 struct live;
 
@@ -66,12 +66,9 @@ int verb_log(struct api_call *call, struct muster_err *err);
 int verb_get_scale(struct api_call *call, struct muster_err *err);
 int verb_set_scale(struct api_call *call, struct muster_err *err);
 
-/* ---- shared by verbs ---- */
+/* ---- call.c: what verbs take from a call ---- */
 
 struct store_key call_key(const struct api_call *call);
-
-/* Answers with the object (as a table, if that is asked for). */
-int call_send_object(struct api_call *call, int status, json_t *object, struct muster_err *err);
 
 /* labelSelector and fieldSelector of the query; call_selectors_done also after a failure. */
 struct call_selectors {
@@ -84,6 +81,23 @@ void call_selectors_done(struct call_selectors *selectors);
 /* A number from 0 of the query; *ret stays as it is without one. */
 int query_number(const struct http_request *request, const char *name, int64_t *ret,
                  struct muster_err *err);
+
+/* Ends the transaction of a verb that came to `r`: an error, or a dry run, takes everything back.
+ */
+int call_finish(struct api_call *call, int r, struct muster_err *err);
+
+/* ---- answer.c: what verbs answer with ---- */
+
+/* The object (as a table, if that is asked for). */
+int call_send_object(struct api_call *call, int status, json_t *object, struct muster_err *err);
+/* The same, after warnings about what the object says. */
+int call_send_written(struct api_call *call, int status, json_t *object, struct muster_err *err);
+/* A page of objects (as a table, if that is asked for). */
+int call_send_page(struct api_call *call, const struct store_page *page, struct muster_err *err);
+/* New: a PyTorchJobList and the like; `items` and `meta` (may be NULL) are shared with it. */
+json_t *list_make(const struct resource *resource, json_t *items, json_t *meta);
+
+/* ---- write.c and admit.c ---- */
 
 /* Writes `object` over `before` after admission, and answers. */
 int call_store_update(struct api_call *call, const json_t *before, json_t *object,

@@ -1,0 +1,129 @@
+/* What verbs answer with: an object, a list, a Table of them, and the warnings about what was
+ * written.
+ *
+ * Layer: services.
+ */
+#include "api/fields.h"
+
+#include "base/build.h"
+#include "base/cleanup.h"
+#include "base/doc.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { WARNINGS_MAX = 10, WARNING_BYTES_MAX = 512 };
+
+int call_send_object(struct api_call *call, int status, json_t *object, struct muster_err *err)
+{
+    if (!table_wanted(call->request)) {
+        api_send_json(call->reply, status, json_incref(object));
+        return 0;
+    }
+    muster_auto(doc) json_t *items = json_pack("[O]", object);
+    muster_auto(doc) json_t *meta =
+        json_pack("{s:s}", "resourceVersion", doc_text(object, "metadata.resourceVersion", ""));
+    json_t *table =
+        items && meta ? table_make(call->route.resource, items, meta, call->request) : NULL;
+    if (!table) {
+        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    }
+    api_send_json(call->reply, status, table);
+    return 0;
+}
+
+/* ---- lists ---- */
+
+static json_t *list_meta(const struct store_page *page)
+{
+    struct build b = {0};
+    char version[24];
+    (void)snprintf(version, sizeof version, "%" PRId64, page->version);
+    json_t *meta = build_value(&b, json_object());
+    build_text(&b, meta, "resourceVersion", version);
+    build_text(&b, meta, "continue", page->next);
+    return build_end(&b, meta);
+}
+
+json_t *list_make(const struct resource *resource, json_t *items, json_t *meta)
+{
+    struct build b = {0};
+    char kind[64];
+    (void)snprintf(kind, sizeof kind, "%sList", resource->kind);
+    json_t *list = build_value(&b, json_object());
+    build_text(&b, list, "kind", kind);
+    build_text(&b, list, "apiVersion", resource_api_version(resource));
+    build_set(&b, list, "metadata", meta ? json_incref(meta) : json_object());
+    build_set(&b, list, "items", json_incref(items));
+    return build_end(&b, list);
+}
+
+int call_send_page(struct api_call *call, const struct store_page *page, struct muster_err *err)
+{
+    const struct resource *resource = call->route.resource;
+    muster_auto(doc) json_t *meta = list_meta(page);
+    json_t *answer = NULL;
+    if (meta) {
+        answer = table_wanted(call->request)
+                     ? table_make(resource, page->items, meta, call->request)
+                     : list_make(resource, page->items, meta);
+    }
+    if (!answer) {
+        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    }
+    api_send_json(call->reply, 200, answer);
+    return 0;
+}
+
+/* ---- warnings ---- */
+
+static void word_warning(const struct job_problem *p, struct buf *out)
+{
+    if (p->strict) {
+        fields_word(p, out);
+    } else {
+        buf_format(out, "%s%s%s", p->path, *p->path ? ": " : "", p->message);
+    }
+    if (p->hint) {
+        buf_format(out, " (%s)", p->hint);
+    }
+}
+
+/* RFC 9111: 299 - "text", with quotes and backslashes escaped. */
+static void send_warning(struct api_call *call, const struct job_problem *p)
+{
+    struct buf text;
+    struct buf words;
+    buf_init(&text, WARNING_BYTES_MAX);
+    buf_init(&words, WARNING_BYTES_MAX);
+    word_warning(p, &words);
+    buf_text(&text, "299 - \"");
+    for (const char *c = buf_str(&words); *c; c++) {
+        buf_text(&text, *c == '"' || *c == '\\' ? "\\" : "");
+        buf_add(&text, c, 1);
+    }
+    buf_text(&text, "\"");
+    if (!buf_failed(&text) && !buf_failed(&words)) {
+        http_reply_header(call->reply, "Warning", buf_str(&text));
+    }
+    buf_done(&text);
+    buf_done(&words);
+}
+
+static void send_warnings(struct api_call *call)
+{
+    size_t sent = 0;
+    for (size_t i = 0; i < call->problems.count && sent < WARNINGS_MAX; i++) {
+        if (fields_warned(call, &call->problems.list[i])) {
+            send_warning(call, &call->problems.list[i]);
+            sent++;
+        }
+    }
+}
+
+int call_send_written(struct api_call *call, int status, json_t *object, struct muster_err *err)
+{
+    send_warnings(call);
+    return call_send_object(call, status, object, err);
+}
