@@ -5,6 +5,7 @@
  */
 #include "api/columns.h"
 
+#include "base/age.h"
 #include "base/doc.h"
 #include "base/stamp.h"
 
@@ -31,40 +32,14 @@ json_t *column_cell(const struct column *column, const json_t *object, int64_t n
     return cell;
 }
 
-void column_duration(int64_t duration_ms, struct buf *out)
-{
-    int64_t s = duration_ms / 1000;
-    int64_t minutes = s / 60;
-    int64_t hours = s / 3600;
-    int64_t days = hours / 24;
-    if (s < 0) {
-        buf_text(out, duration_ms < -1000 ? "<invalid>" : "0s");
-    } else if (s < 120) {
-        buf_format(out, "%" PRId64 "s", s);
-    } else if (minutes < 10 && s % 60) {
-        buf_format(out, "%" PRId64 "m%" PRId64 "s", minutes, s % 60);
-    } else if (minutes < 180) {
-        buf_format(out, "%" PRId64 "m", minutes);
-    } else if (hours < 8 && minutes % 60) {
-        buf_format(out, "%" PRId64 "h%" PRId64 "m", hours, minutes % 60);
-    } else if (hours < 48) {
-        buf_format(out, "%" PRId64 "h", hours);
-    } else if (days < 8 && hours % 24) {
-        buf_format(out, "%" PRId64 "d%" PRId64 "h", days, hours % 24);
-    } else if (days < 730) {
-        buf_format(out, "%" PRId64 "d", days);
-    } else {
-        buf_format(out, "%" PRId64 "y%" PRId64 "d", days / 365, days % 365);
-    }
-}
-
 void column_since(const char *stamp, int64_t now_unix_ms, struct buf *out)
 {
     int64_t then = stamp_read(stamp);
     if (then == STAMP_NONE) {
         buf_text(out, "<unknown>");
     } else {
-        column_duration(now_unix_ms - then, out);
+        char age[AGE_BYTES];
+        buf_text(out, age_text(now_unix_ms - then, age));
     }
 }
 

@@ -29,8 +29,6 @@ json_t *column_cell(const struct column *column, const json_t *object, int64_t n
 
 /* ---- what the tables' files share ---- */
 
-/* "5s", "3m20s", "4h", "12d": as Kubernetes shortens a duration. */
-void column_duration(int64_t duration_ms, struct buf *out);
 /* The time since a stamp; NULL or no stamp: "<unknown>". */
 void column_since(const char *stamp, int64_t now_unix_ms, struct buf *out);
 /* The cell "Age". */

@@ -5,6 +5,7 @@
  */
 #include "api/columns.h"
 
+#include "base/age.h"
 #include "base/doc.h"
 #include "base/stamp.h"
 
@@ -136,9 +137,8 @@ static void cell_pod_restarts(const json_t *pod, int64_t now_unix_ms, struct buf
     struct pod_view view = view_pod(pod);
     buf_format(out, "%" PRId64, view.restarts);
     if (view.restarts > 0 && view.last_restart_unix_ms > 0) {
-        buf_text(out, " (");
-        column_duration(now_unix_ms - view.last_restart_unix_ms, out);
-        buf_text(out, " ago)");
+        char age[AGE_BYTES];
+        buf_format(out, " (%s ago)", age_text(now_unix_ms - view.last_restart_unix_ms, age));
     }
 }
 

@@ -75,27 +75,6 @@ static void pods_show_what_they_are_at(void **state)
     }
 }
 
-static void durations_are_as_short_as_kubernetes_writes_them(void **state)
-{
-    (void)state;
-    static const struct {
-        int64_t seconds;
-        const char *text;
-    } table[] = {
-        {0, "0s"},         {119, "119s"},          {120, "2m"},       {200, "3m20s"},
-        {601, "10m"},      {3 * 3600 - 1, "179m"}, {3 * 3600, "3h"},  {3 * 3600 + 300, "3h5m"},
-        {9 * 3600, "9h"},  {49 * 3600, "2d1h"},    {9 * 86400, "9d"}, {800 * 86400, "2y70d"},
-        {-5, "<invalid>"},
-    };
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
-        struct buf out;
-        buf_init(&out, 64);
-        column_duration(table[i].seconds * 1000, &out);
-        assert_string_equal(buf_str(&out), table[i].text);
-        buf_done(&out);
-    }
-}
-
 static void paths_name_resources(void **state)
 {
     (void)state;
@@ -139,7 +118,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pods_show_what_they_are_at),
-        cmocka_unit_test(durations_are_as_short_as_kubernetes_writes_them),
         cmocka_unit_test(paths_name_resources),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,7 +3,7 @@
 
 #include "base/doc.h"
 #include "base/stamp.h"
-#include "cli/age.h"
+#include "base/age.h"
 #include "cli/table.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #include "cli/verbs.h"
 
 #include "base/buf.h"
-#include "cli/age.h"
+#include "base/age.h"
 #include "cli/eventlist.h"
 #include "cli/target.h"
 

@@ -2,7 +2,7 @@
 #include "cli/result.h"
 
 #include "base/buf.h"
-#include "cli/age.h"
+#include "base/age.h"
 #include "cli/ranks.h"
 #include "cli/verdict.h"
 

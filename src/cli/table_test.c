@@ -3,7 +3,6 @@
 
 #include "base/doc.h"
 #include "base/test.h"
-#include "cli/age.h"
 
 static json_t *parse(const char *text)
 {
@@ -68,30 +67,11 @@ static void later_rows_stay_in_line(void **state)
     json_decref(next);
 }
 
-static void ages_read_as_kubectl_has_them(void **state)
-{
-    (void)state;
-    static const struct {
-        int64_t s;
-        const char *text;
-    } cases[] = {{-5, "0s"},     {0, "0s"},        {119, "119s"}, {120, "2m"},      {187, "3m7s"},
-                 {600, "10m"},   {10799, "179m"},  {10800, "3h"}, {18720, "5h12m"}, {28800, "8h"},
-                 {172800, "2d"}, {176400, "2d1h"}, {691200, "8d"}};
-    char text[AGE_BYTES];
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        assert_string_equal(age_text(cases[i].s * 1000, text), cases[i].text);
-    }
-    assert_string_equal(age_since("nonsense", 0, text), "<unknown>");
-    assert_string_equal(age_words(830, text), "0.8 s");
-    assert_string_equal(age_words(125000, text), "2 min 5 s");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(columns_stand_below_each_other),
         cmocka_unit_test(later_rows_stay_in_line),
-        cmocka_unit_test(ages_read_as_kubectl_has_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

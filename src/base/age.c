@@ -1,5 +1,5 @@
 /* See age.h. The steps of age_text are apimachinery's duration.HumanDuration. */
-#include "cli/age.h"
+#include "base/age.h"
 
 #include "base/stamp.h"
 
@@ -17,11 +17,13 @@ static void two(char *ret, long long big, char big_unit, long long small, char s
 
 const char *age_text(int64_t ms, char ret[AGE_BYTES])
 {
-    long long s = ms < 0 ? 0 : (long long)(ms / 1000);
+    long long s = (long long)(ms / 1000);
     long long m = s / 60;
     long long h = m / 60;
     long long d = h / 24;
-    if (s < 120) {
+    if (ms < 0) {
+        snprintf(ret, AGE_BYTES, ms <= -2000 ? "<invalid>" : "0s");
+    } else if (s < 120) {
         snprintf(ret, AGE_BYTES, "%llds", s);
     } else if (m < 10) {
         two(ret, m, 'm', s % 60, 's');
@@ -33,8 +35,10 @@ const char *age_text(int64_t ms, char ret[AGE_BYTES])
         snprintf(ret, AGE_BYTES, "%lldh", h);
     } else if (d < 8) {
         two(ret, d, 'd', h % 24, 'h');
-    } else {
+    } else if (d < 730) {
         snprintf(ret, AGE_BYTES, "%lldd", d);
+    } else {
+        two(ret, d / 365, 'y', d % 365, 'd');
     }
     return ret;
 }
@@ -46,7 +50,7 @@ const char *age_since(const char *stamp, int64_t now_unix_ms, char ret[AGE_BYTES
         snprintf(ret, AGE_BYTES, "<unknown>");
         return ret;
     }
-    return age_text(now_unix_ms - then, ret);
+    return age_text(now_unix_ms > then ? now_unix_ms - then : 0, ret);
 }
 
 const char *age_words(int64_t ms, char ret[AGE_BYTES])
