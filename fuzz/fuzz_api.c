@@ -4,6 +4,7 @@
  * the reply is answered or started exactly once, and what is stored stays readable.
  */
 #include "api/api.h"
+#include "api/query_pairs.h"
 
 #include "base/cleanup.h"
 #include "base/doc.h"
@@ -93,24 +94,6 @@ static char *take_line(char **at)
     return line;
 }
 
-static size_t split_query(char *text, struct http_pair *ret)
-{
-    size_t count = 0;
-    for (char *part = text; part && *part && count < PAIRS_MAX; count++) {
-        char *next = strchr(part, '&');
-        if (next) {
-            *next++ = '\0';
-        }
-        char *value = strchr(part, '=');
-        if (value) {
-            *value++ = '\0';
-        }
-        ret[count] = (struct http_pair){part, value ? value : ""};
-        part = next;
-    }
-    return count;
-}
-
 static void send_request(char *text)
 {
     char *body = text;
@@ -130,7 +113,7 @@ static void send_request(char *text)
     const struct http_request request = {.method = method,
                                          .path = path,
                                          .query = pairs,
-                                         .query_count = split_query(query, pairs),
+                                         .query_count = query_pairs(query, pairs, PAIRS_MAX),
                                          .headers = headers,
                                          .header_count = 2,
                                          .body = body,

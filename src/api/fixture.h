@@ -4,6 +4,7 @@
 #pragma once
 
 #include "api/api.h"
+#include "api/query_pairs.h"
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -117,25 +118,6 @@ static inline void fixture_done(struct fixture *f)
     assert_int_equal(file_remove(f->folder, NULL), 0);
 }
 
-/* Splits "a=b&c" into pairs, in place. */
-static inline size_t fixture_query(char *text, struct http_pair *ret)
-{
-    size_t count = 0;
-    for (char *part = text; part && *part && count < FIXTURE_QUERY_MAX; count++) {
-        char *next = strchr(part, '&');
-        if (next) {
-            *next++ = '\0';
-        }
-        char *value = strchr(part, '=');
-        if (value) {
-            *value++ = '\0';
-        }
-        ret[count] = (struct http_pair){part, value ? value : ""};
-        part = next;
-    }
-    return count;
-}
-
 /* A request into any reply; `body` is JSON with ' for ". type and accept may be NULL. */
 static inline void fixture_send(struct fixture *f, struct fake_reply *into, const char *method,
                                 const char *target, const char *body, const char *type,
@@ -157,7 +139,7 @@ static inline void fixture_send(struct fixture *f, struct fake_reply *into, cons
         .method = method,
         .path = path,
         .query = query,
-        .query_count = fixture_query(mark, query),
+        .query_count = query_pairs(mark, query, FIXTURE_QUERY_MAX),
         .headers = headers,
         .header_count = 2,
         .body = text,
