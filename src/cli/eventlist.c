@@ -1,9 +1,9 @@
 /* See eventlist.h. */
 #include "cli/eventlist.h"
 
+#include "base/age.h"
 #include "base/doc.h"
 #include "base/stamp.h"
-#include "base/age.h"
 #include "cli/table.h"
 
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* muster events: what happened, oldest first; with -w, what happens. */
 #include "cli/verbs.h"
 
-#include "base/buf.h"
 #include "base/age.h"
+#include "base/buf.h"
 #include "cli/eventlist.h"
 #include "cli/target.h"
 

@@ -1,8 +1,8 @@
 /* See result.h: the last line and the JSON object. */
 #include "cli/result.h"
 
-#include "base/buf.h"
 #include "base/age.h"
+#include "base/buf.h"
 #include "cli/ranks.h"
 #include "cli/verdict.h"
 

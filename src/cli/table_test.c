@@ -1,4 +1,4 @@
-/* Tables and ages. */
+/* Tables as `get` prints them. */
 #include "cli/table.h"
 
 #include "base/doc.h"
