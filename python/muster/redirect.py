@@ -1,8 +1,7 @@
 """What torch.distributed itself must learn, by wrapping a few of its functions.
 
 - MUSTER_BACKEND=muster: a script that says "gloo", or nothing, uses muster.
-- Backend "mpi", where this torch was built without MPI (PyPI's and Debian's always are), is served by muster; under
-  mpirun rank and size come from OMPI_* or PMI_*.
+- Backend "mpi", where this torch was built without MPI (PyPI's and Debian's always are), is served by muster (mpirun.py).
 - ``monitored_barrier`` on torch 1.13, which knows gloo only.
 - ``async_op`` on torch 2.x: a Work that comes back through C++ has no is_completed, result or source; the group's own
   has, and is returned instead.
@@ -125,7 +124,8 @@ def _init_process_group(c10d, original):
         args = args[1:]
         if str(asked).lower() == 'mpi':
             _warn('this torch has no MPI: backend "mpi" is served by muster')
-            args, kwargs = _as_under_mpirun(args, kwargs)
+            from muster import mpirun
+            args, kwargs = mpirun.arguments(c10d, args, kwargs)
         return original(use, *args, **kwargs)
     return init_process_group
 
@@ -139,42 +139,6 @@ def _new_group(c10d, original):
             kwargs['backend'] = _choose(c10d, kwargs['backend'])
         return original(*args, **kwargs)
     return new_group
-
-
-# -- rank and size under mpirun --------------------------------------------------------------------------------------
-
-_MPI_NAMES = (('OMPI_COMM_WORLD_RANK', 'OMPI_COMM_WORLD_SIZE', 'OMPI_COMM_WORLD_LOCAL_SIZE'),
-              ('PMI_RANK', 'PMI_SIZE', 'MPI_LOCALNRANKS'))
-
-
-def _as_under_mpirun(args, kwargs):
-    """As with real MPI the arguments' rank and size are ignored in favour of mpirun's; a job's own are kept."""
-    for rank_name, size_name, local_name in _MPI_NAMES:
-        if rank_name in os.environ and size_name in os.environ:
-            break
-    else:
-        return args, kwargs
-    rank, size = int(os.environ[rank_name]), int(os.environ[size_name])
-    kwargs = {k: v for k, v in kwargs.items() if k not in ('rank', 'world_size', 'init_method', 'store')}
-    if len(args) > 1:
-        kwargs['timeout'] = args[1]
-    if 'MASTER_ADDR' in os.environ and 'MASTER_PORT' in os.environ:
-        os.environ['RANK'], os.environ['WORLD_SIZE'] = str(rank), str(size)
-        return (), kwargs
-    if os.environ.get(local_name, str(size)) != str(size):
-        raise RuntimeError('muster: this mpirun spans several hosts: set MASTER_ADDR and MASTER_PORT to an address of '
-                           'rank 0 (mpirun -x MASTER_ADDR -x MASTER_PORT)')
-    import tempfile
-    method = f'file://{tempfile.gettempdir()}/muster-mpi-{os.getuid()}-{_mpi_job()}'
-    return (), dict(kwargs, init_method=method, rank=rank, world_size=size)
-
-
-def _mpi_job():
-    """A name that all ranks of one mpirun share and no other mpirun has."""
-    for name in ('PMIX_NAMESPACE', 'OMPI_MCA_ess_base_jobid', 'PMI_JOBID', 'HYDI_CONTROL_FD'):
-        if name in os.environ:
-            return f'{os.environ[name]}-{os.getppid()}'.replace('/', '_')
-    return str(os.getppid())
 
 
 # -- what only gloo has ----------------------------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 import json
 import os
 import pathlib
+import re
+import shutil
 import subprocess
 import sys
 
@@ -25,20 +27,36 @@ def test_nothing_said(python, outputs):
         assert (got['backend'], got['sum']) == ('muster', 3)
 
 
-@pytest.mark.parametrize('names', [('OMPI_COMM_WORLD_RANK', 'OMPI_COMM_WORLD_SIZE'), ('PMI_RANK', 'PMI_SIZE')])
-def test_mpi_takes_rank_and_size_from_mpirun(python, names):
-    rank_name, size_name = names
-    command = [python, str(HERE / 'workers/redirect.py'), 'mpi']
-    base = {'PATH': os.environ['PATH'], 'PYTHONPATH': str(PACKAGE), 'OMP_NUM_THREADS': '1', size_name: '2',
-            'PMIX_NAMESPACE': f'test-{rank_name}-{os.getpid()}-{pathlib.Path(python).name}'}
-    processes = [subprocess.Popen(command, env=dict(base, **{rank_name: str(rank)}), text=True,
-                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE) for rank in range(2)]
+def ended_well(processes):
     for rank, process in enumerate(processes):
         out, err = process.communicate(timeout=60)
         assert process.returncode == 0, err
         got = json.loads(out)
         assert (got['backend'], got['sum'], got['rank']) == ('muster', 3, rank)
         assert 'backend "mpi" is served by muster' in err
+
+
+@pytest.mark.parametrize('rank_name, size_name, shell', [
+    ('OMPI_COMM_WORLD_RANK', 'OMPI_COMM_WORLD_SIZE', ['sh', '-c', '"$@"; exit $?', 'sh']), ('PMI_RANK', 'PMI_SIZE', [])])
+def test_mpi_takes_rank_and_size_from_mpirun(python, rank_name, size_name, shell, tmp_path):
+    """What mpirun starts is a shell that starts python, or python itself."""
+    command = [*shell, python, str(HERE / 'workers/redirect.py'), 'mpi']
+    base = {'PATH': os.environ['PATH'], 'PYTHONPATH': str(PACKAGE), 'OMP_NUM_THREADS': '1', size_name: '2',
+            'TMPDIR': str(tmp_path)}
+    ended_well([subprocess.Popen(command, env=dict(base, **{rank_name: str(rank)}), text=True,
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE) for rank in range(2)])
+
+
+@pytest.mark.parametrize('mpirun', filter(shutil.which, ['mpirun.openmpi', 'mpirun.mpich']))
+def test_programs_in_turn_under_a_real_mpirun(python, mpirun, tmp_path):
+    """The second run must not meet what the first left in the file."""
+    script = f'{python} -W ignore {HERE}/workers/redirect.py mpi'
+    flags = ['--allow-run-as-root', '--oversubscribe'] if mpirun == 'mpirun.openmpi' else []
+    ended = subprocess.run([mpirun, *flags, '-np', '2', 'sh', '-c', f'{script} && {script}'], text=True, timeout=120,
+                           env={'PATH': os.environ['PATH'], 'PYTHONPATH': str(PACKAGE), 'OMP_NUM_THREADS': '1',
+                                'TMPDIR': str(tmp_path)}, capture_output=True)
+    assert ended.returncode == 0, ended.stderr
+    assert sorted(re.findall(r'"rank": (\d)', ended.stdout)) == ['0', '0', '1', '1']
 
 
 def test_another_sitecustomize_still_runs(tmp_path):
