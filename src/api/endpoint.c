@@ -62,8 +62,9 @@ static int listen_tls(uv_loop_t *loop, struct api *api, const struct http_identi
     int r = http_server_start(loop, &options, api_handle, api, ret, err);
     if (r == MUSTER_EUNAVAIL && port != 0) {
         muster_wrap(err,
-                    "kubectl cannot be served: another program has our port (stop it, or remove "
-                    "server.json to choose another port and print the kubeconfig again)");
+                    "another program has the port for kubectl (stop it, or remove server.json of "
+                    "MUSTER_HOME to have another one chosen; then muster down --keep, and muster "
+                    "kubeconfig again)");
     }
     return r;
 }

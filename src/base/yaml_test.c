@@ -127,6 +127,7 @@ static void what_stands_before_a_syntax_error_is_kept(void **state)
          "{}\nFATAL 1:4 : a tab indents this line or the next; YAML allows only spaces\n"},
         {"a: [1, 2\nb: 3\n",
          "{\"a\":[1,{\"2 b\":3}]}\nFATAL 3:1 : a [ or { above is never closed\n"},
+        {"{\"kind\": \"a\"", "{\"kind\":\"a\"}\nFATAL 2:1 : a [ or { above is never closed\n"},
         {"a: 'x\n", "{}\nFATAL 1:5 : this quote is never closed\n"},
         {"a: b: c\n", "{\"a\":\"b\"}\nFATAL 1:5 : there is a second ': ' on this line\n"},
         {"a: 1\n---\nb: [\n",

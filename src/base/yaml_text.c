@@ -99,6 +99,12 @@ static bool tab_in_indentation(const char *text, size_t bytes, int number)
     return blank < length && line[blank] == '\t';
 }
 
+static bool is_end(const char *text, size_t bytes, int number)
+{
+    size_t length;
+    return find_line(text, bytes, number, &length) == text + bytes;
+}
+
 /* libfyaml's wording, as a substring, and ours. */
 static const struct {
     const char *theirs;
@@ -143,6 +149,10 @@ const char *yaml_syntax_sentence(const char *text, size_t bytes, struct yaml_pla
         tab_in_indentation(text, bytes, place.line + 1)) {
         *ret_hint = "use spaces";
         return "a tab indents this line or the next; YAML allows only spaces";
+    }
+    /* What libfyaml misses at the end of a text is not what the writer forgot. */
+    if (strstr(library_says, "missing comma") && is_end(text, bytes, place.line)) {
+        library_says = "without a closing bracket";
     }
     for (size_t i = 0; i < sizeof sentences / sizeof sentences[0]; i++) {
         if (strstr(library_says, sentences[i].theirs)) {

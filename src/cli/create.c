@@ -2,7 +2,7 @@
 #include "cli/verbs.h"
 
 #include "cli/lastapplied.h"
-#include "cli/objects.h"
+#include "cli/rehearse.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -81,19 +81,32 @@ static int change(const struct creator *c, const json_t *object, json_t **ret, c
     return r;
 }
 
+static int submit(const struct creator *c, json_t *object, json_t **ret, const char **verb)
+{
+    int r = c->apply ? note_applied(c, object) : 0;
+    r = r < 0 ? r : objects_annotate(c->cli, object);
+    if (r < 0) {
+        return r;
+    }
+    *verb = "created";
+    return c->apply ? change(c, object, ret, verb) : objects_create(c->cli, object, ret);
+}
+
+static int rehearse(void *context, json_t *object)
+{
+    muster_auto(doc) json_t *result = NULL;
+    const char *verb = NULL;
+    return submit(context, object, &result, &verb);
+}
+
 static int put(const struct creator *c, json_t *object)
 {
     muster_auto(doc) json_t *result = NULL;
     const char *verb = "created";
-    int r = 0;
     if (c->dry_run) {
         return print_result(c, object, verb);
     }
-    r = c->apply ? note_applied(c, object) : 0;
-    r = r < 0 ? r : objects_annotate(c->cli, object);
-    if (r == 0) {
-        r = c->apply ? change(c, object, &result, &verb) : objects_create(c->cli, object, &result);
-    }
+    int r = submit(c, object, &result, &verb);
     return r < 0 ? r : print_result(c, result, verb);
 }
 
@@ -107,6 +120,7 @@ static int put_all(struct cli *cli, bool apply)
     }
     if (r == 0 && !c.dry_run) {
         r = cli_connect(cli, KUBE_START);
+        r = r < 0 ? r : rehearse_objects(cli, &objects, rehearse, &c);
     }
     for (size_t i = 0; i < objects.count && r == 0; i++) {
         r = put(&c, objects.list[i]);

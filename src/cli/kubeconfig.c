@@ -17,6 +17,10 @@ int cli_kubeconfig(struct cli *cli)
     if (r == 0) {
         r = up_keep(cli, &status);
     }
+    if (r == 0 && !*doc_text(status, "server", "")) {
+        r = muster_fail(&cli->err, MUSTER_EUNAVAIL, "%s",
+                        doc_text(status, "serverError", "kubectl cannot be served"));
+    }
     if (r == 0) {
         r = api_kubeconfig(kube_home(cli->kube), args_value(&cli->args, "namespace"), &text,
                            &cli->err);

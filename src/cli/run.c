@@ -5,14 +5,16 @@
  */
 #include "cli/verbs.h"
 
+#include "base/file.h"
 #include "cli/follow.h"
 #include "cli/generated.h"
-#include "cli/objects.h"
+#include "cli/rehearse.h"
 #include "cli/result.h"
 #include "cli/verdict.h"
 #include "cli/waiter.h"
 #include "job/annotations.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,22 +137,26 @@ static int put_support(struct runner *r, const json_t *object)
     return kube_patch(r->cli->kube, &ref, object, NULL, &r->cli->err);
 }
 
+/* The job of this name, which must be a finished one; NULL when there is none (any more). */
+static int find_finished(struct runner *r, const struct kube_ref *ref, json_t **ret)
+{
+    int failed = kube_get(r->cli->kube, ref, ret, &r->cli->err);
+    if (failed == 0 && verdict_of(*ret, NULL, false).end == VERDICT_RUNNING) {
+        return muster_fail(&r->cli->err, MUSTER_EEXIST,
+                           "job %s is running already (AlreadyExists); muster delete job %s ends "
+                           "it, --name gives this one another name",
+                           ref->name, ref->name);
+    }
+    return failed == MUSTER_ENOENT ? 0 : failed;
+}
+
 /* Makes room for a job whose name a finished one has. A live one stays. */
 static int remove_finished(struct runner *r, const json_t *object)
 {
     struct kube_ref ref = objects_ref(r->cli, object);
     muster_auto(doc) json_t *old = NULL;
-    int failed = kube_get(r->cli->kube, &ref, &old, &r->cli->err);
-    if (failed == MUSTER_ENOENT) {
-        return 0;
-    }
-    if (failed == 0 && verdict_of(old, NULL, false).end == VERDICT_RUNNING) {
-        return muster_fail(&r->cli->err, MUSTER_EEXIST,
-                           "job %s is running already (AlreadyExists); muster delete job %s ends "
-                           "it, --name gives this one another name",
-                           ref.name, ref.name);
-    }
-    if (failed == 0) {
+    int failed = find_finished(r, &ref, &old);
+    if (failed == 0 && old) {
         failed = kube_delete(r->cli->kube, &ref, -1, &r->cli->err);
     }
     const char *uid = doc_text(old, "metadata.uid", "");
@@ -177,9 +183,48 @@ static int put_job(struct runner *r, json_t *object)
     return failed < 0 ? failed : follow_add(&r->follow, created, r->jobs > 1);
 }
 
+/* Neither a lease nor the end of an older job: those belong to the performance. */
+static int rehearse(void *context, json_t *object)
+{
+    struct runner *r = context;
+    if (!is_job(object)) {
+        return put_support(r, object);
+    }
+    int failed = objects_annotate(r->cli, object);
+    failed = failed < 0 ? failed : objects_create(r->cli, object, NULL);
+    if (failed != MUSTER_EEXIST) {
+        return failed;
+    }
+    struct kube_ref ref = objects_ref(r->cli, object);
+    muster_auto(doc) json_t *old = NULL;
+    return find_finished(r, &ref, &old);
+}
+
+/* Found now, not when the training is over. */
+static int check_results(const struct runner *r)
+{
+    int failed = r->results ? file_mkdir(r->results, 0777, &r->cli->err) : 0;
+    if (failed == 0 && r->results && access(r->results, W_OK | X_OK) < 0) {
+        failed = muster_fail(&r->cli->err, MUSTER_ECREATE, "cannot write to %s: %s", r->results,
+                             strerror(errno));
+    }
+    return failed;
+}
+
+static int check_all(struct runner *r)
+{
+    if (r->jobs > FOLLOW_JOBS_MAX) {
+        return muster_fail(&r->cli->err, MUSTER_ETOOBIG,
+                           "run: at most %d jobs at once; there are %zu", FOLLOW_JOBS_MAX, r->jobs);
+    }
+    int failed = rehearse_claims(r->cli, &r->objects);
+    failed = failed < 0 ? failed : rehearse_objects(r->cli, &r->objects, rehearse, r);
+    return failed < 0 ? failed : check_results(r);
+}
+
 static int put_all(struct runner *r)
 {
-    int failed = 0;
+    int failed = check_all(r);
     for (size_t i = 0; i < r->objects.count && failed == 0; i++) {
         json_t *object = r->objects.list[i];
         failed = is_job(object) ? put_job(r, object) : put_support(r, object);

@@ -39,6 +39,8 @@ int cli_up(struct cli *cli)
     const char *server = doc_text(status, "server", "");
     if (*server) {
         printf("  API    %s (muster kubeconfig > FILE, for kubectl)\n", server);
+    } else {
+        cli_say("warning: %s", doc_text(status, "serverError", "kubectl cannot be served"));
     }
     return 0;
 }

@@ -64,31 +64,6 @@ static int check_gpus(const struct admission *a, const json_t *job, struct muste
     return 0;
 }
 
-static int check_claims(const struct admission *a, const json_t *job, const json_t *replica,
-                        struct muster_err *err)
-{
-    size_t i;
-    json_t *volume;
-    json_array_foreach (doc_at(replica, "template.spec.volumes"), i, volume) {
-        const char *claim = doc_text(volume, "persistentVolumeClaim.claimName", NULL);
-        const char *namespace = doc_text(job, "metadata.namespace", "default");
-        json_t *found = NULL;
-        if (!claim) {
-            continue;
-        }
-        if (store_get(a->store, (struct store_key){"persistentvolumeclaims", namespace, claim},
-                      &found, NULL) < 0) {
-            return muster_fail(
-                err, MUSTER_EDATA,
-                "volume %s: there is no persistentvolumeclaim \"%s\"; put one into the file, "
-                "before the job",
-                doc_text(volume, "name", "?"), claim);
-        }
-        json_decref(found);
-    }
-    return 0;
-}
-
 /* Comes with a job that was exported after it had been ended; it would end the new one before it
  * began. */
 static int check_stop(const json_t *job, struct muster_err *err)
@@ -103,23 +78,12 @@ static int check_stop(const json_t *job, struct muster_err *err)
 static int check_lease(const struct admission *a, const json_t *job, struct muster_err *err)
 {
     const char *lease = jobs_note(job, JOB_NOTE_LEASE);
-    if (!lease) {
+    if (!lease || leases_is_open(a->leases, lease)) {
         return 0;
     }
-    if (!leases_is_open(a->leases, lease)) {
-        return muster_fail(err, MUSTER_EDATA,
-                           "nobody holds the lease %s: remove the annotation %s, or use muster run",
-                           lease, JOB_NOTE_LEASE);
-    }
-    const char *role;
-    json_t *replica;
-    json_object_foreach (doc_at(job, "spec.pytorchReplicaSpecs"), role, replica) {
-        int r = check_claims(a, job, replica, err);
-        if (r < 0) {
-            return r;
-        }
-    }
-    return 0;
+    return muster_fail(err, MUSTER_EDATA,
+                       "nobody holds the lease %s: remove the annotation %s, or use muster run",
+                       lease, JOB_NOTE_LEASE);
 }
 
 int admission_check(const struct admission *a, const char *resource, const json_t *object,

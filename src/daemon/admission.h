@@ -1,9 +1,5 @@
 /* What this machine must have before a job is created here: the questions that only a running
- * controller can answer.
- *
- * The job itself was checked before (job/check.h). A `muster run` (a job with a lease) also wants
- * every volume to exist, since nobody would come and make it later; a job created by kubectl waits
- * as it would on a cluster.
+ * controller can answer. The job itself was checked before (job/check.h).
  *
  * Layer: program (daemon).
  */
@@ -13,7 +9,6 @@
 #include "daemon/leases.h"
 
 struct admission {
-    struct store *store;
     const struct gpus *gpus;
     const struct leases *leases;
 };

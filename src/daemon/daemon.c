@@ -98,7 +98,7 @@ static int open_api(struct daemon *d, struct muster_err *err)
         log_event(LOG_WARN, "api.tls", "%s", tls_err.text);
     }
     if (r == 0) {
-        routes_serve_at(d->routes, api_endpoint_server(d->endpoint));
+        routes_serve_at(d->routes, api_endpoint_server(d->endpoint), &tls_err);
     }
     return r;
 }

@@ -9,6 +9,7 @@
 #include "daemon/logs.h"
 #include "daemon/pod_routes.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +21,8 @@ enum { SPACE_BYTES_MIN = 8 << 20 };
 struct routes {
     struct routes_options options;
     const char *server;
-    char *keep_path; /* the file whose presence says "keep" */
+    struct muster_err server_error; /* why there is none */
+    char *keep_path;                /* the file whose presence says "keep" */
     bool keep;
     enum routes_leaving leaving;
 };
@@ -52,11 +54,11 @@ static void get_status(struct routes *routes, const char *rest, const struct htt
     (void)request;
     muster_auto(free) char *program = realpath("/proc/self/exe", NULL);
     api_send_json(reply, 200,
-                  json_pack("{s:i, s:s, s:s, s:I, s:b, s:s, s:s, s:I}", "pid", (int)getpid(),
+                  json_pack("{s:i, s:s, s:s, s:I, s:b, s:s, s:s, s:s, s:I}", "pid", (int)getpid(),
                             "version", MUSTER_VERSION, "home", routes->options.home->path, "jobs",
                             (json_int_t)count_live_jobs(routes), "keep", (int)routes->keep,
-                            "server", routes->server ? routes->server : "", "loadedFrom",
-                            program ? program : "", "gpus",
+                            "server", routes->server ? routes->server : "", "serverError",
+                            routes->server_error.text, "loadedFrom", program ? program : "", "gpus",
                             (json_int_t)routes->options.gpus->count));
 }
 
@@ -235,8 +237,7 @@ static int on_admit(void *arg, const char *resource, const json_t *object, struc
     if (r < 0) {
         return r;
     }
-    const struct admission admission = {routes->options.store, routes->options.gpus,
-                                        routes->options.leases};
+    const struct admission admission = {routes->options.gpus, routes->options.leases};
     return admission_check(&admission, resource, object, err);
 }
 
@@ -272,9 +273,11 @@ struct routes *routes_free(struct routes *routes)
     return NULL;
 }
 
-void routes_serve_at(struct routes *routes, const char *server)
+void routes_serve_at(struct routes *routes, const char *server, const struct muster_err *why_not)
 {
+    assert(server || why_not->code < 0);
     routes->server = server;
+    routes->server_error = *why_not;
 }
 
 bool routes_keep(const struct routes *routes)

@@ -1,6 +1,6 @@
 /* What the daemon adds to the Kubernetes API: /muster/v1/…, pod logs, leases.
  *
- *     GET  /muster/v1/status     {"pid","version","home","jobs","keep","server"}
+ *     GET  /muster/v1/status     {"pid","version","home","jobs","keep","server","serverError"}
  *     POST /muster/v1/keep       {"keep":true}: stays without clients and jobs
  *     POST /muster/v1/shutdown   {"jobs":"end"|"keep"}
  *     GET  /muster/v1/leases/ID  held open by `muster run` (answered by api)
@@ -32,8 +32,8 @@ int routes_new(const struct routes_options *options, struct routes **ret,
                struct api_hooks *ret_hooks, struct muster_err *err);
 struct routes *routes_free(struct routes *routes);
 
-/* The address for /status; borrowed, may be NULL. */
-void routes_serve_at(struct routes *routes, const char *server);
+/* For /status: the address (borrowed), or NULL and why kubectl is not served. */
+void routes_serve_at(struct routes *routes, const char *server, const struct muster_err *why_not);
 
 /* `muster up` was given, here or to an earlier controller. */
 bool routes_keep(const struct routes *routes);

@@ -75,6 +75,7 @@ static void check_choice(struct check *c, const json_t *object, const char *anno
 
 /* --- replicas --- */
 
+/* A negative number was said already. */
 static void check_counts(struct check *c, const json_t *specs)
 {
     const json_t *master = json_object_get(specs, "Master");
@@ -82,7 +83,8 @@ static void check_counts(struct check *c, const json_t *specs)
     if (json_object_size(specs) == 0) {
         check_say(c, JOB_ERROR, NULL, NULL, "must have a Master, Workers or both");
     }
-    if (json_is_object(master) && count_of(specs, "Master") != 1) {
+    if (json_is_object(master) && count_of(specs, "Master") >= 0 &&
+        count_of(specs, "Master") != 1) {
         size_t mark = check_enter(c, "Master");
         check_say(c, JOB_ERROR, "replicas", "more ranks are Workers", "must be 1");
         check_leave(c, mark);
@@ -90,7 +92,7 @@ static void check_counts(struct check *c, const json_t *specs)
         check_say(c, JOB_WARNING, "Master", "add replicas: 1",
                   "has no replicas; it is 1 here, but upstream's operator refuses the job");
     }
-    if (json_is_object(worker) && count_of(specs, "Worker") < 1) {
+    if (json_is_object(worker) && count_of(specs, "Worker") == 0) {
         size_t mark = check_enter(c, "Worker");
         check_say(c, JOB_ERROR, "replicas", "leave Worker out for a job of one rank",
                   "must be at least 1");

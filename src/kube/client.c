@@ -64,3 +64,8 @@ const json_t *kube_status(const struct kube *kube)
 {
     return kube->status;
 }
+
+void kube_set_dry_run(struct kube *kube, bool on)
+{
+    kube->dry_run = on;
+}

@@ -23,6 +23,7 @@ struct kube {
     uv_timer_t timer; /* curl's */
     struct kube_stream *streams;
     json_t *status;
+    bool dry_run;
 };
 
 /* start.c: returns when a controller answers on the socket; starts one where kube->start says so.

@@ -76,6 +76,8 @@ int kube_create(struct kube *kube, const struct kube_ref *ref, const json_t *obj
 /* A JSON merge patch (RFC 7396). */
 int kube_patch(struct kube *kube, const struct kube_ref *ref, const json_t *patch, json_t **ret,
                struct muster_err *err);
+/* While on, creations and patches are dry runs: checked as in earnest, kept nowhere. */
+void kube_set_dry_run(struct kube *kube, bool on);
 /* grace_s < 0: the object's own grace period. */
 int kube_delete(struct kube *kube, const struct kube_ref *ref, int64_t grace_s,
                 struct muster_err *err);

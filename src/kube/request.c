@@ -187,19 +187,27 @@ int kube_list(struct kube *kube, const struct kube_ref *ref, const struct kube_q
     return on_ref(kube, &x, ref, query, NULL, ret, err);
 }
 
+static struct kube_query write_query(const struct kube *kube)
+{
+    return (struct kube_query){.more = kube->dry_run ? "dryRun=All" : NULL};
+}
+
 int kube_create(struct kube *kube, const struct kube_ref *ref, const json_t *object, json_t **ret,
                 struct muster_err *err)
 {
     struct kube_ref collection = *ref;
     collection.name = NULL;
-    return on_ref(kube, &(struct exchange){.method = "POST"}, &collection, NULL, object, ret, err);
+    const struct kube_query query = write_query(kube);
+    struct exchange x = {.method = "POST"};
+    return on_ref(kube, &x, &collection, &query, object, ret, err);
 }
 
 int kube_patch(struct kube *kube, const struct kube_ref *ref, const json_t *patch, json_t **ret,
                struct muster_err *err)
 {
+    const struct kube_query query = write_query(kube);
     struct exchange x = {.method = "PATCH", .content_type = "application/merge-patch+json"};
-    return on_ref(kube, &x, ref, NULL, patch, ret, err);
+    return on_ref(kube, &x, ref, &query, patch, ret, err);
 }
 
 int kube_delete(struct kube *kube, const struct kube_ref *ref, int64_t grace_s,

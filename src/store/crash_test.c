@@ -147,6 +147,8 @@ static void pages_overwritten_in_the_middle_are_noticed_at_the_start(void **stat
     }
     close(fd);
     assert_int_equal(try_open(f.path, &f.err), MUSTER_EDATA);
+    assert_null(strchr(f.err.text, '\n'));
+    assert_non_null(strstr(f.err.text, f.path));
     fixture_done(&f);
 }
 

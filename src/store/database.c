@@ -115,7 +115,9 @@ static int examine(struct store *store, struct muster_err *err)
     if (r < 0) {
         return r;
     }
-    return strcmp(verdict, "ok") == 0 ? 0 : damaged(store, verdict, err);
+    const char *last_line = strrchr(verdict, '\n'); /* the one before it only names the file */
+    return strcmp(verdict, "ok") == 0 ? 0
+                                      : damaged(store, last_line ? last_line + 1 : verdict, err);
 }
 
 static int make_schema(struct store *store, struct muster_err *err)

@@ -1,0 +1,81 @@
+/* See rehearse.h. */
+#include "cli/rehearse.h"
+
+#include <assert.h>
+#include <string.h>
+
+int rehearse_objects(struct cli *cli, const struct objects *objects, rehearse_put *put,
+                     void *context)
+{
+    int r = 0;
+    assert(cli->kube);
+    if (objects->count < 2) {
+        return 0;
+    }
+    kube_set_dry_run(cli->kube, true);
+    for (size_t i = 0; i < objects->count && r == 0; i++) {
+        muster_auto(doc) json_t *copy = json_deep_copy(objects->list[i]);
+        r = copy ? put(context, copy) : muster_fail(&cli->err, MUSTER_ENOMEM, "out of memory");
+    }
+    kube_set_dry_run(cli->kube, false);
+    return r;
+}
+
+static bool holds(const struct cli *cli, const struct objects *objects,
+                  const struct kube_ref *claim)
+{
+    for (size_t i = 0; i < objects->count; i++) {
+        struct kube_ref ref = objects_ref(cli, objects->list[i]);
+        if (ref.resource == claim->resource && ref.name && strcmp(ref.name, claim->name) == 0 &&
+            strcmp(ref.namespace, claim->namespace) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int require_claim(struct cli *cli, const struct objects *objects, const json_t *job,
+                         const json_t *volume)
+{
+    const struct kube_ref claim = {
+        .resource = kube_resource_find("persistentvolumeclaims"),
+        .namespace = objects_ref(cli, job).namespace,
+        .name = doc_text(volume, "persistentVolumeClaim.claimName", NULL),
+    };
+    if (!claim.name || holds(cli, objects, &claim)) {
+        return 0;
+    }
+    int r = kube_get(cli->kube, &claim, NULL, &cli->err);
+    return r != MUSTER_ENOENT
+               ? r
+               : muster_fail(&cli->err, MUSTER_EDATA,
+                             "volume %s: there is no persistentvolumeclaim \"%s\"; put one into "
+                             "the file, before the job",
+                             doc_text(volume, "name", "?"), claim.name);
+}
+
+static int require_claims(struct cli *cli, const struct objects *objects, const json_t *job)
+{
+    const char *role;
+    json_t *replica;
+    json_object_foreach (doc_at(job, "spec.pytorchReplicaSpecs"), role, replica) {
+        size_t i;
+        json_t *volume;
+        json_array_foreach (doc_at(replica, "template.spec.volumes"), i, volume) {
+            int r = require_claim(cli, objects, job, volume);
+            if (r < 0) {
+                return r;
+            }
+        }
+    }
+    return 0;
+}
+
+int rehearse_claims(struct cli *cli, const struct objects *objects)
+{
+    int r = 0;
+    for (size_t i = 0; i < objects->count && r == 0; i++) {
+        r = require_claims(cli, objects, objects->list[i]);
+    }
+    return r;
+}
