@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "control/rules.h"
+#include "control/step.h"
 
 /* `before` and `now`: the state before and after this step's rules. */
 void control_refresh_status(struct control_step *step, enum control_state before,

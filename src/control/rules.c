@@ -2,9 +2,7 @@
  * failure" is ours. */
 #include "control/rules.h"
 
-#include "base/build.h"
 #include "base/doc.h"
-#include "base/stamp.h"
 #include "base/text.h"
 #include "control/condition.h"
 #include "control/effects.h"
@@ -28,8 +26,8 @@ static say_fn say_created, say_stopped, say_suspended, say_resumed, say_succeede
     say_deadline, say_failed_never, say_failed_permanently, say_restarting, say_running;
 static also_fn pause_running;
 
-#define FROM(state) (1u << CONTROL_STATE_##state)
-#define ACTIVE (FROM(CREATED) | FROM(RUNNING) | FROM(RESTARTING))
+#define FROM CONTROL_STATE_BIT
+#define ACTIVE CONTROL_ACTIVE
 
 enum tell { QUIET, NORMAL, WARNING };
 
@@ -72,30 +70,6 @@ static const struct rule {
     {FROM(CREATED) | FROM(RESTARTING), is_running, CONTROL_STATE_RUNNING, "Running", false,
      "PyTorchJobRunning", say_running, QUIET, NULL},
 };
-
-enum control_state control_state_of(const json_t *status)
-{
-    /* Finished and suspended come before what they leave behind. */
-    static const struct {
-        const char *type;
-        enum control_state state;
-    } order[] = {
-        {"Failed", CONTROL_STATE_FAILED},       {"Succeeded", CONTROL_STATE_SUCCEEDED},
-        {"Suspended", CONTROL_STATE_SUSPENDED}, {"Restarting", CONTROL_STATE_RESTARTING},
-        {"Running", CONTROL_STATE_RUNNING},     {"Created", CONTROL_STATE_CREATED},
-    };
-    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
-        if (control_has(status, order[i].type)) {
-            return order[i].state;
-        }
-    }
-    return CONTROL_STATE_NEW;
-}
-
-bool control_is_active(enum control_state state)
-{
-    return (ACTIVE & (1u << state)) != 0;
-}
 
 static const struct rule *find_rule(const struct control_step *s, enum control_state from)
 {
@@ -143,35 +117,6 @@ enum control_state control_apply_rules(struct control_step *s)
     }
     control_refresh_status(s, before, state);
     return state;
-}
-
-/* Times have whole seconds, as everywhere; what they leave out is in an annotation, which is
- * believed as far as it fits: it travels when a job is exported and created again. */
-static int64_t moment(const struct control_step *s, const char *field, const char *note, bool now)
-{
-    int64_t time = stamp_read(doc_text(s->status, field, NULL));
-    const json_t *notes = doc_at(s->o->job->object, "metadata.annotations");
-    const char *text = json_string_value(json_object_get(notes, note));
-    int64_t exact = now ? s->now_unix_ms : text ? strtoll(text, NULL, 10) : 0;
-    return time != STAMP_NONE && exact >= time && exact - time < 1000 ? exact : time;
-}
-
-int64_t control_started_at(const struct control_step *s)
-{
-    return moment(s, "startTime", JOB_NOTE_STARTED, s->started);
-}
-
-int64_t control_ended_at(const struct control_step *s)
-{
-    return moment(s, "completionTime", JOB_NOTE_ENDED, s->ended);
-}
-
-int64_t control_deadline(const struct control_step *s)
-{
-    int64_t start = control_started_at(s);
-    int64_t limit_s = s->o->job->active_deadline_s;
-    bool bounded = limit_s != JOB_UNSET && start != STAMP_NONE && limit_s < INT32_MAX;
-    return bounded ? start + limit_s * 1000 : INT64_MAX;
 }
 
 bool control_is_permanent(const struct job *job, const struct control_member *pod)
@@ -364,14 +309,6 @@ static void say_restarting(const struct control_step *s, struct buf *out)
                job_role_name(pod->role));
 }
 
-static void set_time(struct control_step *s, const char *field)
-{
-    struct build b = {0};
-    char now[STAMP_BYTES];
-    build_text(&b, s->status, field, stamp_seconds(s->now_unix_ms, now));
-    s->rc = b.failed ? MUSTER_ENOMEM : s->rc;
-}
-
 /* Only a job that runs can stop running: the condition is not added. */
 static void pause_running(struct control_step *s)
 {
@@ -386,16 +323,4 @@ static void pause_running(struct control_step *s)
             buf_done(&sentence);
         }
     }
-}
-
-void control_start_clock(struct control_step *s)
-{
-    set_time(s, "startTime");
-    s->started = true;
-}
-
-void control_stop_clock(struct control_step *s)
-{
-    set_time(s, "completionTime");
-    s->ended = true;
 }

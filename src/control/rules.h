@@ -1,51 +1,14 @@
-/* The life of a job as a table of rules, and the status that comes of it.
+/* The life of a job as a table of rules.
  *
- * Layer: pure. Ownership: the step borrows all but `status` and `events`, which its maker frees.
+ * Layer: pure. Ownership: see step.h.
  */
 #pragma once
 
-#include "control/observe.h"
-#include "control/remember.h"
-
-/* Read from the conditions: there is no other state. */
-enum control_state {
-    CONTROL_STATE_NEW,
-    CONTROL_STATE_CREATED,
-    CONTROL_STATE_RUNNING,
-    CONTROL_STATE_RESTARTING,
-    CONTROL_STATE_SUSPENDED,
-    CONTROL_STATE_SUCCEEDED,
-    CONTROL_STATE_FAILED,
-};
-
-struct control_step {
-    const struct control_observed *o;
-    const struct control_memory *memory;
-    int64_t now_unix_ms;
-    json_t *status;                /* the new one, made from the old */
-    struct control_effects events; /* due once the status is written */
-    bool started;                  /* startTime is this step's */
-    bool ended;                    /* completionTime is */
-    int rc;                        /* 0, or MUSTER_ENOMEM */
-};
-
-enum control_state control_state_of(const json_t *status);
-bool control_is_active(enum control_state state);
+#include "control/step.h"
 
 /* Applies the rules until none fits and brings counts and times up to date. Returns the state
  * reached. */
 enum control_state control_apply_rules(struct control_step *step);
-
-/* The job's clock starts, or starts again; and stops. */
-void control_start_clock(struct control_step *step);
-void control_stop_clock(struct control_step *step);
-
-/* startTime and completionTime to the millisecond; STAMP_NONE when it has none. */
-int64_t control_started_at(const struct control_step *step);
-int64_t control_ended_at(const struct control_step *step);
-
-/* When the deadline ends an active job; INT64_MAX for never. */
-int64_t control_deadline(const struct control_step *step);
 
 /* Does a failed pod of that replica end the job (Never, or a permanent exit code)? */
 bool control_is_permanent(const struct job *job, const struct control_member *pod);
