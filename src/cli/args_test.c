@@ -1,5 +1,6 @@
 /* The option parser: forms of options, mistakes, values. */
 #include "cli/args.h"
+#include "cli/commands.h"
 
 #include "base/test.h"
 

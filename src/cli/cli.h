@@ -21,9 +21,6 @@ struct cli {
     struct muster_err err;
 };
 
-/* The whole program but for its hidden verbs. argv as main has it; an exit status. */
-int cli_main(int argc, char **argv);
-
 /* Fills cli->kube. */
 int cli_connect(struct cli *cli, enum kube_start start);
 

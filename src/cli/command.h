@@ -1,4 +1,4 @@
-/* The command table as data, made from commands.def.
+/* What a command is: its words, options and examples.
  *
  * Layer: cli; pure. Static data.
  */
@@ -31,12 +31,6 @@ struct cli_command {
     const char *detail; /* "" when the summary says all */
     const struct cli_item *items;
 };
-
-extern const struct cli_command cli_commands[];
-extern const size_t cli_command_count;
-
-/* NULL when there is none of that name. */
-const struct cli_command *cli_command_find(const char *name);
 
 /* By long name, or by letter (name NULL); NULL when the command has no such option. Every command
  * has --help. */

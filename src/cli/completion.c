@@ -1,5 +1,6 @@
 /* The bash completion: verbs, options, kinds, and the names of live objects through `muster get -o
  * name`, which is only asked when a controller runs already. */
+#include "cli/commands.h"
 #include "cli/help.h"
 
 #include "kube/kube.h"

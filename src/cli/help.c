@@ -1,5 +1,6 @@
 /* --help, of everything and of each verb. */
 #include "cli/help.h"
+#include "cli/commands.h"
 
 #include <string.h>
 

@@ -1,4 +1,5 @@
 /* What is made from the command table: docs/cli.md is current, every verb is everywhere. */
+#include "cli/commands.h"
 #include "cli/help.h"
 
 #include "base/file.h"

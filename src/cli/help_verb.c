@@ -1,4 +1,5 @@
 /* muster help [COMMAND]; the hidden forms make the man page, the completion and docs/cli.md. */
+#include "cli/commands.h"
 #include "cli/help.h"
 #include "cli/verbs.h"
 

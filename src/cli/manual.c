@@ -1,4 +1,5 @@
 /* The man page, in roff with the man(7) macros. */
+#include "cli/commands.h"
 #include "cli/help.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 /* docs/cli.md. */
+#include "cli/commands.h"
 #include "cli/help.h"
 
 enum { OPTION_BYTES = 128 };

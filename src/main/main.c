@@ -1,6 +1,6 @@
 /* muster: one binary. What users type is cli_main; perf measures collectives; the hidden verbs are
  * the background controller and the supervisor of each job's processes. */
-#include "cli/cli.h"
+#include "cli/dispatch.h"
 #include "daemon/daemon.h"
 #include "perf/perf.h"
 #include "process/supervisor.h"

@@ -1,0 +1,102 @@
+/* From argv to a verb, and from its result to an exit status. */
+#include "cli/dispatch.h"
+
+#include "cli/cli.h"
+#include "cli/commands.h"
+#include "cli/help.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { EXIT_USAGE = 64, COMMANDS_MAX = 64 };
+
+static int unknown_command(const char *name)
+{
+    const char *names[COMMANDS_MAX];
+    for (size_t i = 0; i < cli_command_count; i++) {
+        names[i] = cli_commands[i].name;
+    }
+    const char *near = cli_nearest(name, names, cli_command_count);
+    if (near) {
+        cli_say("unknown command '%s'; did you mean '%s'? (muster --help lists them)", name, near);
+    } else {
+        cli_say("unknown command '%s' (muster --help lists them)", name);
+    }
+    return EXIT_USAGE;
+}
+
+/* What the API found wrong with single fields, a line each. */
+static void print_causes(const struct cli *cli)
+{
+    const json_t *causes = cli->kube ? doc_at(kube_status(cli->kube), "details.causes") : NULL;
+    if (json_array_size(causes) < 2) {
+        return; /* a single one is in the message already */
+    }
+    size_t i;
+    json_t *cause;
+    json_array_foreach (causes, i, cause) {
+        fprintf(stderr, "  %s: %s\n", doc_text(cause, "field", ""), doc_text(cause, "message", ""));
+    }
+}
+
+static int finish(struct cli *cli, int result)
+{
+    if (result < 0) {
+        cli_say("%s", cli->err.text[0] ? cli->err.text : muster_code_text(result));
+        print_causes(cli);
+        result = muster_code_exit(result);
+    }
+    kube_close(cli->kube);
+    uv_run(&cli->loop, UV_RUN_DEFAULT);
+    uv_loop_close(&cli->loop);
+    args_done(&cli->args);
+    return result;
+}
+
+static int run_verb(const struct cli_command *command, int argc, char **argv)
+{
+    struct cli cli = {0};
+    int r = args_parse(command, argc, argv, &cli.args, &cli.err);
+    if (r < 0) {
+        cli_say("%s", cli.err.text);
+        return muster_code_exit(r);
+    }
+    if (args_flag(&cli.args, "help")) {
+        help_command(command, stdout);
+        args_done(&cli.args);
+        return 0;
+    }
+    if (uv_loop_init(&cli.loop) < 0) {
+        cli_say("cannot start an event loop: %s", strerror(errno));
+        args_done(&cli.args);
+        return muster_code_exit(MUSTER_EOS);
+    }
+    assert(command->run); /* src/main runs the other programs */
+    return finish(&cli, command->run(&cli));
+}
+
+int cli_main(int argc, char **argv)
+{
+    signal(SIGPIPE, SIG_IGN);
+    const char *name = argc > 1 ? argv[1] : NULL;
+    if (!name) {
+        help_all(stderr);
+        return EXIT_USAGE;
+    }
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
+        help_all(stdout);
+        return 0;
+    }
+    if (strcmp(name, "--version") == 0) {
+        printf("muster " MUSTER_VERSION "\n");
+        return 0;
+    }
+    if (strcmp(name, "help") == 0 && argc == 3 && help_generate(argv[2], stdout)) {
+        return 0;
+    }
+    const struct cli_command *command = cli_command_find(name);
+    return command ? run_verb(command, argc - 2, argv + 2) : unknown_command(name);
+}
