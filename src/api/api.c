@@ -10,7 +10,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { PROBLEMS_MAX = 100, GRACE_DEFAULT_S = 30 };
 
@@ -40,20 +39,11 @@ static const struct rule {
     {"GET", "log", false, verb_log},
 };
 
-int64_t api_now_unix_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* ---- life ---- */
 
 static int ensure_default_namespace(struct store *store, struct muster_err *err)
 {
-    muster_auto(doc) json_t *namespace =
-        json_pack("{s:s, s:s, s:{s:s}, s:{s:s}}", "apiVersion", "v1", "kind", "Namespace",
-                  "metadata", "name", "default", "status", "phase", "Active");
+    muster_auto(doc) json_t *namespace = namespace_make("default");
     if (!namespace) {
         return muster_fail(err, MUSTER_ENOMEM, "out of memory");
     }

@@ -103,6 +103,9 @@ json_t *list_make(const struct resource *resource, json_t *items, json_t *meta);
 int call_store_update(struct api_call *call, const json_t *before, json_t *object,
                       struct muster_err *err);
 
+/* A new Namespace object. */
+json_t *namespace_make(const char *name);
+
 /* What call_store_update and verb_create let into the store, defaults filled in. The problems say
  * what is wrong; `before` is NULL for a new object. MUSTER_EDATA when there are errors. */
 int admit(struct api_call *call, const json_t *before, json_t *object, struct muster_err *err);
@@ -140,5 +143,3 @@ void live_end(struct live *live);
 
 /* lease.c */
 void lease_open(struct api *api, const char *id, struct http_reply *reply);
-
-int64_t api_now_unix_ms(void);

@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/doc.h"
 #include "base/stamp.h"
 
@@ -82,7 +83,7 @@ static int read_since(const struct http_request *request, int64_t *ret, struct m
         return r;
     }
     if (seconds >= 0) {
-        int64_t now = api_now_unix_ms();
+        int64_t now = clock_unix_ms();
         *ret = seconds < now / 1000 ? now - seconds * 1000 : 0;
     } else if (time && *time) {
         int64_t at = stamp_read(time);

@@ -6,6 +6,7 @@
 #include "api/internal.h"
 
 #include "base/build.h"
+#include "base/clock.h"
 #include "base/doc.h"
 
 #include <string.h>
@@ -63,7 +64,7 @@ json_t *table_make(const struct resource *resource, const json_t *items, const j
 {
     struct build b = {0};
     const char *include = http_query(request, "includeObject");
-    int64_t now_unix_ms = api_now_unix_ms();
+    int64_t now_unix_ms = clock_unix_ms();
     json_t *table = build_value(&b, json_object());
     build_text(&b, table, "kind", "Table");
     build_text(&b, table, "apiVersion", "meta.k8s.io/v1");

@@ -67,15 +67,19 @@ static int complete_identity(struct api_call *call, json_t *object, struct muste
 
 /* ---- create ---- */
 
+json_t *namespace_make(const char *name)
+{
+    return json_pack("{s:s, s:s, s:{s:s}, s:{s:s}}", "apiVersion", "v1", "kind", "Namespace",
+                     "metadata", "name", name, "status", "phase", "Active");
+}
+
 /* On a laptop a namespace is a word in a file, not something an administrator hands out. */
 static int ensure_namespace(struct api_call *call, struct muster_err *err)
 {
     if (!*call->route.namespace) {
         return 0;
     }
-    muster_auto(doc) json_t *namespace =
-        json_pack("{s:s, s:s, s:{s:s}, s:{s:s}}", "apiVersion", "v1", "kind", "Namespace",
-                  "metadata", "name", call->route.namespace, "status", "phase", "Active");
+    muster_auto(doc) json_t *namespace = namespace_make(call->route.namespace);
     if (!namespace) {
         return out_of_memory(err);
     }

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 int cli_connect(struct cli *cli, enum kube_start start)
 {
@@ -27,23 +26,6 @@ void cli_say(const char *format, ...)
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     fprintf(stderr, "muster: %s\n", text);
-}
-
-static int64_t clock_ms(clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-int64_t cli_now_ms(void)
-{
-    return clock_ms(CLOCK_MONOTONIC);
-}
-
-int64_t cli_now_unix_ms(void)
-{
-    return clock_ms(CLOCK_REALTIME);
 }
 
 static bool has_option(const struct args *args, const char *name)

@@ -27,9 +27,6 @@ int cli_connect(struct cli *cli, enum kube_start start);
 /* "muster: warning: …" and "muster: …" on standard error. */
 void cli_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-int64_t cli_now_ms(void);      /* monotonic */
-int64_t cli_now_unix_ms(void); /* wall clock */
-
 /* The namespace of --namespace, or NULL with --all-namespaces. */
 const char *cli_namespace(const struct cli *cli);
 

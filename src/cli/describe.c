@@ -2,6 +2,7 @@
 #include "cli/verbs.h"
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "cli/describe.h"
 #include "cli/eventlist.h"
 #include "cli/target.h"
@@ -31,9 +32,9 @@ static int print_object(struct cli *cli, const json_t *object)
     struct buf text;
     buf_init(&text, TEXT_BYTES_MAX);
     if (strcmp(doc_text(object, "kind", ""), "Pod") == 0) {
-        describe_pod(object, events, cli_now_unix_ms(), &text);
+        describe_pod(object, events, clock_unix_ms(), &text);
     } else {
-        describe_object(object, events, cli_now_unix_ms(), &text);
+        describe_object(object, events, clock_unix_ms(), &text);
     }
     int r = cli_print(buf_str(&text), &cli->err);
     buf_done(&text);

@@ -3,6 +3,7 @@
 
 #include "base/age.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "cli/eventlist.h"
 #include "cli/target.h"
 
@@ -36,8 +37,7 @@ static int print_line(const struct printer *p, const json_t *event)
     if (count > 1) {
         snprintf(times, sizeof times, " (x%lld)", count);
     }
-    printf("%-8s %-8s %-24s %s/%s  %s%s\n",
-           age_since(eventlist_time(event), cli_now_unix_ms(), age),
+    printf("%-8s %-8s %-24s %s/%s  %s%s\n", age_since(eventlist_time(event), clock_unix_ms(), age),
            doc_text(event, "type", "Normal"), doc_text(event, "reason", ""),
            doc_text(event, "involvedObject.kind", ""), doc_text(event, "involvedObject.name", ""),
            doc_text(event, "message", ""), times);

@@ -2,6 +2,7 @@
 #include "cli/follow.h"
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "cli/place.h"
 #include "cli/progress.h"
 #include "cli/ranks.h"
@@ -88,7 +89,7 @@ static void job_changed(void *context, enum kube_change change, const json_t *jo
     }
     if (!j->over && verdict_of(j->object, NULL, j->deleted).end != VERDICT_RUNNING) {
         j->over = true;
-        j->over_ms = cli_now_ms();
+        j->over_ms = clock_ms();
     }
 }
 
@@ -179,7 +180,7 @@ int follow_add(struct follow *follow, const json_t *job, bool several)
                            FOLLOW_JOBS_MAX);
     }
     struct followed_job *j = &follow->jobs[follow->job_count++];
-    *j = (struct followed_job){.follow = follow, .started_ms = cli_now_ms()};
+    *j = (struct followed_job){.follow = follow, .started_ms = clock_ms()};
     j->object = json_deep_copy(job);
     j->name = strdup(doc_text(job, "metadata.name", ""));
     j->namespace = strdup(doc_text(job, "metadata.namespace", "default"));
@@ -229,7 +230,7 @@ static int64_t patience_ms(const struct followed_job *j)
 static bool is_done(const struct followed_job *j)
 {
     bool settled = j->over && pods_ended(j) && podlogs_idle(j->logs);
-    return settled || (j->over && cli_now_ms() - j->over_ms > patience_ms(j));
+    return settled || (j->over && clock_ms() - j->over_ms > patience_ms(j));
 }
 
 static bool all_done(const struct follow *f)

@@ -6,6 +6,8 @@
  */
 #include "cli/podlogs.h"
 
+#include "base/clock.h"
+
 #include "cli/ranks.h"
 #include "process/log.h"
 
@@ -58,7 +60,7 @@ static void on_data(void *context, const char *bytes, size_t count)
     size_t skipped = c->to_skip < count ? (size_t)c->to_skip : count;
     c->to_skip -= skipped;
     c->seen += count - skipped;
-    logview_feed(c->view, bytes + skipped, count - skipped, cli_now_ms());
+    logview_feed(c->view, bytes + skipped, count - skipped, clock_ms());
     screen_flush(c->logs->screen);
 }
 
@@ -187,7 +189,7 @@ static void turn(uv_timer_t *timer)
             open_stream(c);
         }
     }
-    logview_tick(&logs->screen->view, cli_now_ms());
+    logview_tick(&logs->screen->view, clock_ms());
     screen_flush(logs->screen);
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/age.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "cli/ranks.h"
 #include "cli/verdict.h"
 
@@ -55,7 +56,7 @@ static void say_head(const struct followed_job *j, const struct verdict *v, cons
         [VERDICT_DELETED] = "was deleted",
     };
     char lasted[AGE_BYTES];
-    int64_t end_ms = j->over ? j->over_ms : cli_now_ms();
+    int64_t end_ms = j->over ? j->over_ms : clock_ms();
     struct buf why;
     buf_init(&why, LINE_BYTES_MAX);
     if (v->end == VERDICT_FAILED) {
@@ -167,7 +168,7 @@ json_t *result_doc(const struct followed_job *job, const char *results)
     json_array_foreach (pods, i, pod) {
         json_array_append_new(replicas, replica_doc(job, pod));
     }
-    int64_t end_ms = job->over ? job->over_ms : cli_now_ms();
+    int64_t end_ms = job->over ? job->over_ms : clock_ms();
     json_t *doc = json_pack(
         "{s:s, s:s, s:s, s:i, s:s, s:s, s:I, s:o, s:o, s:s?}", "name", job->name, "namespace",
         job->namespace, "state", v.state, "exitCode", v.exit_code, "reason", v.reason, "message",

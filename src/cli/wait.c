@@ -1,6 +1,8 @@
 /* muster wait: until each object is in a condition, or gone. */
 #include "cli/verbs.h"
 
+#include "base/clock.h"
+
 #include "cli/target.h"
 #include "cli/waiter.h"
 
@@ -94,7 +96,7 @@ int cli_wait(struct cli *cli)
     if (r == 0) {
         r = cli_connect(cli, KUBE_START);
     }
-    int64_t until_ms = cli_now_ms() + timeout_ms;
+    int64_t until_ms = clock_ms() + timeout_ms;
     for (size_t i = 0; r == 0 && i < targets.count; i++) {
         if (!targets.list[i].name) {
             return muster_fail(&cli->err, MUSTER_EINVAL, "wait: name the object to wait for");

@@ -1,6 +1,8 @@
 /* See waiter.h. */
 #include "cli/waiter.h"
 
+#include "base/clock.h"
+
 #include <string.h>
 
 struct waiter {
@@ -36,7 +38,7 @@ static void run_limited(struct cli *cli, struct waiter *w, int64_t until_ms)
     uv_timer_init(&cli->loop, &w->limit);
     w->limit.data = w;
     if (until_ms < INT64_MAX) {
-        int64_t left_ms = until_ms - cli_now_ms();
+        int64_t left_ms = until_ms - clock_ms();
         uv_update_time(&cli->loop);
         uv_timer_start(&w->limit, too_late, left_ms > 0 ? (uint64_t)left_ms : 0, 0);
     }

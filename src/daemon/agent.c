@@ -5,6 +5,7 @@
 #include "daemon/agent_internal.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/doc.h"
 #include "base/log.h"
 #include "base/stamp.h"
@@ -189,7 +190,7 @@ void agent_event(struct agent *agent, const json_t *about, bool warning, const c
                                     .warning = warning,
                                     .reason = reason,
                                     .message = message,
-                                    .now_unix_ms = jobs_now_unix_ms()};
+                                    .now_unix_ms = clock_unix_ms()};
     struct muster_err err = {0};
     if (event_record(agent->options.store, &note, &err) < 0) {
         log_event(LOG_WARN, "agent.event", "%s: %s", reason, err.text);

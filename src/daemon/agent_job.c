@@ -3,6 +3,7 @@
 #include "daemon/agent_internal.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/doc.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -51,7 +52,7 @@ static bool find_attempt(struct agent_job *job, const char *id, struct agent_pod
     HASH_FIND_STR(job->agent->pods, uid, pod);
     for (size_t i = 0; pod && i < pod_container_count(pod->machine); i++) {
         if (strcmp(pod_container_name(pod->machine, i), container) == 0) {
-            ret_event->now_unix_ms = jobs_now_unix_ms();
+            ret_event->now_unix_ms = clock_unix_ms();
             ret_event->container = i;
             ret_event->attempt = attempt;
             *ret_pod = pod;
@@ -123,7 +124,7 @@ static void tell_all(struct agent_job *job, void (*tell)(struct agent_pod *pod, 
 static void tell_ready(struct agent_pod *pod, const char *why)
 {
     (void)why;
-    const struct pod_event adopted = {.kind = POD_ADOPTED, .now_unix_ms = jobs_now_unix_ms()};
+    const struct pod_event adopted = {.kind = POD_ADOPTED, .now_unix_ms = clock_unix_ms()};
     pod->adopted = true;
     agent_pod_feed(pod, &adopted);
     if (agent_pod_alive(pod->agent, pod)) {
@@ -141,7 +142,7 @@ static void on_ready(void *data)
 static void tell_lost(struct agent_pod *pod, const char *why)
 {
     const struct pod_event lost = {.kind = POD_LOST,
-                                   .now_unix_ms = jobs_now_unix_ms(),
+                                   .now_unix_ms = clock_unix_ms(),
                                    .reason = "SupervisorLost",
                                    .message = why};
     agent_event(pod->agent, pod->object, true, "SupervisorLost", why);

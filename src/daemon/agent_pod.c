@@ -2,6 +2,7 @@
 #include "daemon/agent_internal.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/doc.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -57,13 +58,13 @@ static bool write_status(struct agent_pod *pod)
 static void on_timer(uv_timer_t *timer)
 {
     struct agent_pod *pod = timer->data;
-    const struct pod_event tick = {.kind = POD_TICK, .now_unix_ms = jobs_now_unix_ms()};
+    const struct pod_event tick = {.kind = POD_TICK, .now_unix_ms = clock_unix_ms()};
     agent_pod_feed(pod, &tick);
 }
 
 static void wake_at(struct agent_pod *pod, int64_t at_unix_ms)
 {
-    int64_t delay = at_unix_ms - jobs_now_unix_ms();
+    int64_t delay = at_unix_ms - clock_unix_ms();
     uv_update_time(pod->agent->options.loop);
     uv_timer_start(&pod->timer, on_timer, delay > 0 ? (uint64_t)delay : 0, 0);
 }
@@ -214,7 +215,7 @@ void agent_pod_schedule(struct agent_pod *pod)
         return;
     }
     pod->scheduled = true;
-    const struct pod_event scheduled = {.kind = POD_SCHEDULED, .now_unix_ms = jobs_now_unix_ms()};
+    const struct pod_event scheduled = {.kind = POD_SCHEDULED, .now_unix_ms = clock_unix_ms()};
     agent_pod_feed(pod, &scheduled);
 }
 
@@ -235,7 +236,7 @@ void agent_pod_delete(struct agent_pod *pod, int64_t grace_s, int64_t deadline_u
     }
     pod->deleting = true;
     pod->grace_s = grace_s;
-    int64_t now = jobs_now_unix_ms();
+    int64_t now = clock_unix_ms();
     const struct pod_event deleted = {.kind = POD_DELETE,
                                       .now_unix_ms = now,
                                       .at_unix_ms = asked_at(now, grace_s, deadline_unix_ms),

@@ -3,6 +3,7 @@
 #include "daemon/agent_internal.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/doc.h"
 #include "daemon/jobs.h"
 #include "daemon/launch.h"
@@ -115,7 +116,7 @@ void agent_start_container(struct agent_pod *pod, const struct pod_effect *effec
     }
     if (r < 0) {
         const struct pod_event failed = {.kind = POD_START_FAILED,
-                                         .now_unix_ms = jobs_now_unix_ms(),
+                                         .now_unix_ms = clock_unix_ms(),
                                          .container = effect->container,
                                          .attempt = effect->attempt,
                                          .reason = "CreateContainerConfigError",

@@ -2,6 +2,7 @@
 #include "daemon/controller.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/doc.h"
 #include "base/log.h"
 #include "control/control.h"
@@ -118,7 +119,7 @@ static void on_timer(uv_timer_t *timer)
 
 static void wake_at(struct entry *entry, int64_t at_unix_ms)
 {
-    int64_t delay = at_unix_ms - jobs_now_unix_ms();
+    int64_t delay = at_unix_ms - clock_unix_ms();
     uv_update_time(entry->controller->loop);
     uv_timer_start(&entry->timer, on_timer, delay > 0 ? (uint64_t)delay : 0, 0);
 }
@@ -159,7 +160,7 @@ static int reconcile(struct entry *entry, json_t *job, struct muster_err *err)
                                       .pods = pods,
                                       .services = services,
                                       .claims = all_claims,
-                                      .now_unix_ms = jobs_now_unix_ms()};
+                                      .now_unix_ms = clock_unix_ms()};
     struct control_effects effects;
     int r = control_reconcile(&view, &effects, err);
     if (r < 0) {
@@ -181,7 +182,7 @@ static void step(struct entry *entry)
     muster_auto(free) char *namespace = strdup(entry->key);
     char *slash = namespace ? strchr(namespace, '/') : NULL;
     if (!slash) {
-        wake_at(entry, jobs_now_unix_ms() + RETRY_MS);
+        wake_at(entry, clock_unix_ms() + RETRY_MS);
         return;
     }
     *slash = '\0';
@@ -199,7 +200,7 @@ static void step(struct entry *entry)
         enqueue(entry);
     } else if (r < 0) {
         log_event(LOG_WARN, "controller.retry", "%s: %s", entry->key, err.text);
-        wake_at(entry, jobs_now_unix_ms() + RETRY_MS);
+        wake_at(entry, clock_unix_ms() + RETRY_MS);
     }
 }
 

@@ -7,18 +7,10 @@
 #include "job/job.h"
 
 #include <string.h>
-#include <time.h>
 
 bool jobs_is_finished(const json_t *job)
 {
     return !control_manages(job) || job_is_finished(job);
-}
-
-int64_t jobs_now_unix_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 const json_t *jobs_owner(const json_t *object)

@@ -11,9 +11,6 @@
 /* Nothing more comes of it here: Succeeded or Failed is True, or another controller manages it. */
 bool jobs_is_finished(const json_t *job);
 
-/* Wall clock, as the API's times count. */
-int64_t jobs_now_unix_ms(void);
-
 /* The reference to the PyTorchJob that controls the object; borrowed, NULL without one. */
 const json_t *jobs_owner(const json_t *object);
 

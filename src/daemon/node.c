@@ -2,6 +2,7 @@
 #include "daemon/node.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/doc.h"
 #include "base/stamp.h"
 #include "daemon/jobs.h"
@@ -43,7 +44,7 @@ static json_t *make(const struct gpus *gpus)
     snprintf(cpu, sizeof cpu, "%lld", (long long)node_cpu_milli() / 1000);
     snprintf(memory, sizeof memory, "%lldKi", (long long)node_memory_bytes() / 1024);
     snprintf(gpu, sizeof gpu, "%zu", gpus->count);
-    stamp_seconds(jobs_now_unix_ms(), stamp);
+    stamp_seconds(clock_unix_ms(), stamp);
     json_t *capacity = json_pack("{s:s, s:s, s:s, s:s}", "cpu", cpu, "memory", memory, "pods",
                                  "1000", "nvidia.com/gpu", gpu);
     if (capacity && gpus->count == 0) {

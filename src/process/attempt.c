@@ -3,6 +3,7 @@
 
 #include "base/build.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/doc.h"
 #include "process/descendants.h"
 #include "process/hosts.h"
@@ -17,7 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 
 enum {
     PIPE_BYTES = 1 << 20, /* fewer wake-ups of a busy log; less where the user's share is used up */
@@ -48,13 +48,6 @@ struct attempt {
     bool ended;  /* `end` says how */
     struct monitor_message end;
 };
-
-static int64_t now_unix_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 static json_t *event_of(const char *kind, const json_t *record)
 {
@@ -104,7 +97,7 @@ static json_t *end_record(const struct attempt *attempt)
     build_int(&b, doc, "signal", end->signal);
     build_set(&b, doc, "oom", json_boolean(oom));
     build_int(&b, doc, "startedAt", attempt->started_unix_ms);
-    build_int(&b, doc, "at", now_unix_ms());
+    build_int(&b, doc, "at", clock_unix_ms());
     build_int(&b, doc, "peakMemoryBytes", peak > 0 ? peak : end->peak_bytes);
     build_int(&b, doc, "logBytesLost", (json_int_t)attempt->log.lost_bytes);
     build_text(&b, doc, "reason", reason_of(attempt, oom));
@@ -133,7 +126,7 @@ static void stop_watching(struct attempt *attempt)
 static void drain(struct attempt *attempt)
 {
     for (int i = 0; i < DRAIN_ROUNDS_MAX; i++) {
-        if (log_writer_pump(&attempt->log, attempt->log_fd, PUMP_BYTES, now_unix_ms()) !=
+        if (log_writer_pump(&attempt->log, attempt->log_fd, PUMP_BYTES, clock_unix_ms()) !=
             LOG_PUMP_MOVED) {
             return;
         }
@@ -170,7 +163,7 @@ static void note_identity(struct attempt *attempt, struct msghdr *header)
 
 static void note_running(struct attempt *attempt)
 {
-    attempt->started_unix_ms = now_unix_ms();
+    attempt->started_unix_ms = clock_unix_ms();
     (void)doc_set_int(attempt->started, "at", attempt->started_unix_ms);
     (void)doc_set_text(attempt->started, "process", attempt->identity);
     struct muster_err err = {0};
@@ -239,7 +232,7 @@ static void on_log(uv_poll_t *poll, int status, int events)
     struct attempt *attempt = poll->data;
     (void)status;
     (void)events;
-    if (log_writer_pump(&attempt->log, attempt->log_fd, PUMP_BYTES, now_unix_ms()) ==
+    if (log_writer_pump(&attempt->log, attempt->log_fd, PUMP_BYTES, clock_unix_ms()) ==
         LOG_PUMP_CLOSED) {
         uv_poll_stop(poll); /* a container may close its output and go on */
     }
@@ -276,7 +269,7 @@ static int make_record(struct attempt *attempt, const json_t *spec, struct muste
     char self[IDENTITY_BYTES_MAX] = "";
     (void)identity_of(getpid(), self);
     attempt->started = json_pack("{s:s, s:I, s:s}", "id", attempt->id, "at",
-                                 (json_int_t)now_unix_ms(), "supervisor", self);
+                                 (json_int_t)clock_unix_ms(), "supervisor", self);
     if (!attempt->started) {
         return muster_fail(err, MUSTER_ENOMEM, "out of memory");
     }
@@ -287,7 +280,7 @@ static int open_log(struct attempt *attempt, int *ret_write_fd, struct muster_er
 {
     int ends[2];
     int r = log_writer_init(&attempt->log, attempt->folder, attempt->spec.log_segment_bytes,
-                            attempt->spec.log_segments, now_unix_ms(), err);
+                            attempt->spec.log_segments, clock_unix_ms(), err);
     if (r < 0) {
         return r;
     }

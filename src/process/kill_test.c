@@ -9,6 +9,7 @@
 #include "process/test_job.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/doc.h"
 #include "base/file.h"
 #include "base/test.h"
@@ -21,7 +22,6 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 
 enum { RANKS = 3, RANK_CODE = 7, LIMIT_MS = 30000, DELAY_MS_MAX = 60 };
 
@@ -43,13 +43,6 @@ static uint32_t chance(struct round *round, uint32_t below)
 {
     round->random = round->random * 6364136223846793005U + 1442695040888963407U;
     return (uint32_t)(round->random >> 33) % below;
-}
-
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 /* The moment of the next blow; not a wait for anything. */
@@ -220,9 +213,9 @@ static int reap_all(void)
 
 static bool all_gone_within(int limit_ms)
 {
-    int64_t until = now_ms() + limit_ms;
+    int64_t until = clock_ms() + limit_ms;
     while (reap_all() > 0) {
-        if (now_ms() > until) {
+        if (clock_ms() > until) {
             return false;
         }
         let_time_pass(2);
@@ -322,7 +315,7 @@ static int all_tests(void)
 
 int main(int argc, char **argv)
 {
-    seed = (uint64_t)now_ms() % 1000000;
+    seed = (uint64_t)clock_ms() % 1000000;
     for (int i = 1; i + 1 < argc; i++) {
         if (strcmp(argv[i], "rounds") == 0) {
             rounds = (unsigned)strtoul(argv[i + 1], NULL, 10);

@@ -4,6 +4,7 @@
  * Layer: services, pure but for the clock and getrandom. Ownership: results are new references.
  */
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/doc.h"
 #include "base/stamp.h"
 #include "store/internal.h"
@@ -12,7 +13,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 
 enum { UID_BYTES = 37, SUFFIX_BYTES = 6, NAME_BYTES_MAX = 253 };
 
@@ -21,9 +21,7 @@ int64_t store_now_unix_ms(const struct store *store)
     if (store->options.now_unix_ms) {
         return store->options.now_unix_ms(store->options.now_arg);
     }
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    return clock_unix_ms();
 }
 
 struct store_key object_key(const char *resource, const json_t *object)
