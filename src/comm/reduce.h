@@ -27,8 +27,8 @@ reduce_twin_fn reduce_find_twin(enum muster_type type, enum muster_op op);
 /* "avx512", "avx2" or "plain": what reduce_find chooses from. */
 const char *reduce_level(void);
 
-/* Folds into each of `outs` (at most one of which may be among the sources, if it comes first),
- * tile by tile, so that the copies are made while the tile is in the first cache. */
+/* Folds into each of `outs`, which may be sources (exactly), tile by tile, so that the copies are
+ * made while the tile is in the first cache. */
 void reduce_into(reduce_fn fn, void *const *outs, int num_outs, const void *const *sources, int n,
                  size_t count, size_t unit, int divisor);
 
