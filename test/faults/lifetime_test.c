@@ -17,14 +17,6 @@
 
 enum { RANKS = 4, CYCLES = 500, WARM_CYCLES = 30, MANY = 24, LIMIT_S = 60, SPARE_KIB = 2048 };
 
-#if defined(__SANITIZE_ADDRESS__)
-/* Freed memory is not kept: that would look like a leak here. */
-const char *__asan_default_options(void)
-{
-    return "quarantine_size_mb=0:thread_local_quarantine_size_kb=0";
-}
-#endif
-
 static struct shared {
     pthread_barrier_t barrier;
     struct muster_member members[RANKS];
