@@ -83,13 +83,19 @@ struct pod {
 
 enum pod_phase { POD_PHASE_PENDING, POD_PHASE_RUNNING, POD_PHASE_SUCCEEDED, POD_PHASE_FAILED };
 
+/* ---- state.c: what is so ---- */
+
 enum pod_phase pod_phase(const struct pod *pod);
-const char *pod_qos_class(const struct pod *pod);
 /* Has its process, or may have it soon. */
 bool pod_is_live(const struct container *c);
+bool pod_any_live(const struct pod *pod);
 bool pod_init_done(const struct pod *pod);
+/* Should an attempt that ended with `code` be followed by another? */
+bool pod_restarts(const struct pod *pod, const struct container *c, int code);
 /* Is the condition true now, as opposed to when the status was last made? */
 bool pod_condition_now(const struct pod *pod, enum pod_condition condition);
+
+/* ---- events.c ---- */
 
 /* What is known changes; nothing is decided. */
 void pod_take(struct pod *pod, const struct pod_event *event);
@@ -101,8 +107,11 @@ void pod_end(struct pod *pod, int64_t at_unix_ms, int64_t grace_ms);
 /* How long to wait after so many crashes in a row. */
 int64_t pod_backoff_ms(int crashes);
 
+/* ---- recall.c ---- */
+
 /* What a former agent's status said, so that the records can be laid over it. */
 void pod_recall(struct pod *pod);
 
-/* Should an attempt that ended with `code` be followed by another? */
-bool pod_restarts(const struct pod *pod, const struct container *c, int code);
+/* ---- qos.c ---- */
+
+const char *pod_qos_class(const struct pod *pod);

@@ -94,52 +94,6 @@ const char *pod_container_name(const struct pod *pod, size_t container)
     return pod->containers[container].name;
 }
 
-bool pod_is_live(const struct container *c)
-{
-    return c->state == CONTAINER_STARTING || c->state == CONTAINER_RUNNING;
-}
-
-static bool any_live(const struct pod *pod)
-{
-    for (size_t i = 0; i < pod->count; i++) {
-        if (pod_is_live(&pod->containers[i])) {
-            return true;
-        }
-    }
-    return false;
-}
-
-bool pod_is_finished(const struct pod *pod)
-{
-    enum pod_phase phase = pod_phase(pod);
-    return (phase == POD_PHASE_SUCCEEDED || phase == POD_PHASE_FAILED) && !any_live(pod);
-}
-
-bool pod_init_done(const struct pod *pod)
-{
-    for (size_t i = 0; i < pod->init_count; i++) {
-        const struct container *c = &pod->containers[i];
-        if (c->state != CONTAINER_TERMINATED || c->end.code != 0) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* An init container that ended well is never run again; one that failed is, unless Never. */
-bool pod_restarts(const struct pod *pod, const struct container *c, int code)
-{
-    if (pod->ending) {
-        return false;
-    }
-    switch (pod->restart) {
-    case POD_RESTART_ALWAYS: return !c->init || code != 0;
-    case POD_RESTART_ON_FAILURE: return code != 0;
-    case POD_RESTART_NEVER: return false;
-    }
-    return false;
-}
-
 static void emit(struct pod_effects *fx, struct pod_effect effect)
 {
     assert(fx->count < POD_EFFECTS_MAX);
@@ -223,7 +177,7 @@ static int64_t end_containers(struct pod *pod, int64_t now, struct pod_effects *
     for (size_t i = 0; i < pod->count; i++) {
         signal_container(pod, i, kill, fx);
     }
-    if (any_live(pod)) {
+    if (pod_any_live(pod)) {
         return kill ? INT64_MAX : pod->kill_at_unix_ms;
     }
     if (pod->deleting && !pod->gone) {
@@ -329,9 +283,9 @@ const char *pod_check_invariants(const struct pod *pod, const struct pod_effects
         if (e->kind == POD_START && e->container >= pod->init_count && !pod_init_done(pod)) {
             return "starts a container before the init containers are done";
         }
-        if (e->kind == POD_GONE && any_live(pod)) {
+        if (e->kind == POD_GONE && pod_any_live(pod)) {
             return "is gone while a container lives";
         }
     }
-    return pod_is_finished(pod) && any_live(pod) ? "is finished while a container lives" : NULL;
+    return pod_is_finished(pod) && pod_any_live(pod) ? "is finished while a container lives" : NULL;
 }
