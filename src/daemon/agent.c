@@ -182,34 +182,6 @@ void agent_retry_soon(struct agent *agent)
     }
 }
 
-void agent_event(struct agent *agent, const json_t *about, bool warning, const char *reason,
-                 const char *message)
-{
-    const struct event_note note = {.about = about,
-                                    .component = "muster-agent",
-                                    .warning = warning,
-                                    .reason = reason,
-                                    .message = message,
-                                    .now_unix_ms = clock_unix_ms()};
-    struct muster_err err = {0};
-    if (event_record(agent->options.store, &note, &err) < 0) {
-        log_event(LOG_WARN, "agent.event", "%s: %s", reason, err.text);
-    }
-}
-
-json_t *agent_owner(struct agent *agent, const json_t *pod)
-{
-    const json_t *reference = jobs_owner(pod);
-    const struct store_key key = {"pytorchjobs", doc_text(pod, "metadata.namespace", ""),
-                                  doc_text(reference, "name", "")};
-    muster_auto(doc) json_t *job = NULL;
-    if (!reference || store_get(agent->options.store, key, &job, NULL) < 0) {
-        return NULL;
-    }
-    const char *uid = doc_text(job, "metadata.uid", "");
-    return strcmp(uid, doc_text(reference, "uid", "")) == 0 ? muster_take(job) : NULL;
-}
-
 int agent_look_at_all(struct agent *agent, struct muster_err *err)
 {
     struct store_page page = {0};

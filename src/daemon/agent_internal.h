@@ -1,6 +1,10 @@
-/* What the agent's files share. agent.c: which pods there are. agent_job.c: one job's supervisor
- * and placement. agent_start.c: one container's start. agent_pod.c: one pod's machine, its effects
- * and its status.
+/* What the agent's files share. agent.c: which pods there are, and who is to be looked at again.
+ * agent_job.c: one job's supervisor and placement. agent_pod.c: one pod's machine, its effects and
+ * its status. Below them agent_start.c: what one container's start needs; agent_event.c: what users
+ * are told.
+ *
+ * The first three call each other: what the supervisor tells a job is for a pod, a pod's end may be
+ * its job's, and what either sets free makes the agent look at others again.
  *
  * Layer: program (daemon), private to the agent.
  */
@@ -69,11 +73,11 @@ int agent_look_at_all(struct agent *agent, struct muster_err *err);
 void agent_retry_waiting(struct agent *agent);
 /* Does again, a little later, what failed: starts, writes. */
 void agent_retry_soon(struct agent *agent);
+
+/* ---- agent_event.c ---- */
+
 void agent_event(struct agent *agent, const json_t *about, bool warning, const char *reason,
                  const char *message);
-/* The PyTorchJob that controls the pod; new reference, NULL without one or when it is gone (another
- * may have its name by now). */
-json_t *agent_owner(struct agent *agent, const json_t *pod);
 
 /* ---- agent_job.c ---- */
 
@@ -86,12 +90,11 @@ bool agent_job_is_ending(struct agent *agent, const json_t *pod);
 /* The pod is done with: without pods the supervisor ends. */
 void agent_job_leave(struct agent_job *job);
 void agent_job_free(struct agent_job *job);
-bool agent_port_taken(void *agent, int port);
 
 /* ---- agent_start.c ---- */
 
-/* A failure is fed to the pod's machine. */
-void agent_start_container(struct agent_pod *pod, const struct pod_effect *effect);
+int agent_start_container(struct agent_pod *pod, const struct pod_effect *effect,
+                          struct muster_err *err);
 /* "POD-UID/CONTAINER/ATTEMPT"; the caller frees. NULL when out of memory. */
 char *agent_attempt_id(const struct agent_pod *pod, const struct pod_effect *effect);
 

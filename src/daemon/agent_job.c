@@ -15,17 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool agent_port_taken(void *data, int port)
-{
-    const struct agent *agent = data;
-    for (const struct agent_job *job = agent->jobs; job; job = job->hh.next) {
-        if (placement_holds(&job->placement, port)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* ---- What the supervisor says ---- */
 
 /* For what is about the whole job. */
@@ -272,7 +261,7 @@ bool agent_job_is_ending(struct agent *agent, const json_t *pod)
 
 int agent_job_enter(struct agent *agent, struct agent_pod *pod, struct muster_err *err)
 {
-    muster_auto(doc) json_t *owner = agent_owner(agent, pod->object);
+    muster_auto(doc) json_t *owner = jobs_fetch_owner(agent->options.store, pod->object);
     const char *uid = jobs_folder_uid(pod->object);
     struct agent_job *job = find(agent, uid);
     if (job && job->over) { /* its supervisor ended; a new pod gets a new one */

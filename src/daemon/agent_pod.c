@@ -18,6 +18,22 @@
 
 /* ---- Effects ---- */
 
+/* A failure is fed to the pod's machine at once. */
+static void start_container(struct agent_pod *pod, const struct pod_effect *effect)
+{
+    struct muster_err err = {0};
+    if (agent_start_container(pod, effect, &err) < 0) {
+        const struct pod_event failed = {.kind = POD_START_FAILED,
+                                         .now_unix_ms = clock_unix_ms(),
+                                         .container = effect->container,
+                                         .attempt = effect->attempt,
+                                         .reason = "CreateContainerConfigError",
+                                         .message = err.text};
+        agent_event(pod->agent, pod->object, true, "Failed", err.text);
+        agent_pod_feed(pod, &failed);
+    }
+}
+
 static void signal_container(struct agent_pod *pod, const struct pod_effect *effect)
 {
     muster_auto(free) char *id = agent_attempt_id(pod, effect);
@@ -130,7 +146,7 @@ static bool remove_object(struct agent_pod *pod)
 static void carry_out(struct agent_pod *pod, const struct pod_effect *effect)
 {
     switch (effect->kind) {
-    case POD_START: agent_start_container(pod, effect); return;
+    case POD_START: start_container(pod, effect); return;
     case POD_SIGNAL: signal_container(pod, effect); return;
     case POD_STATUS: pod->owes_status = !write_status(pod); return;
     case POD_WAKE_AT: wake_at(pod, effect->at_unix_ms); return;

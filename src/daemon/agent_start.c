@@ -3,7 +3,6 @@
 #include "daemon/agent_internal.h"
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/doc.h"
 #include "daemon/jobs.h"
 #include "daemon/launch.h"
@@ -49,6 +48,17 @@ static json_t *by_name(const struct agent_pod *pod, const char *resource)
     return map;
 }
 
+static bool port_taken(void *data, int port)
+{
+    const struct agent *agent = data;
+    for (const struct agent_job *job = agent->jobs; job; job = job->hh.next) {
+        if (placement_holds(&job->placement, port)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* On a network of its own the job keeps the cluster's ports. */
 static int local_addresses(struct agent_pod *pod, const struct job *job, struct address_map *ret,
                            struct muster_err *err)
@@ -61,11 +71,10 @@ static int local_addresses(struct agent_pod *pod, const struct job *job, struct 
     struct placement *placement = &pod->job->placement;
     int r = 0;
     if (job->replica[JOB_MASTER].present) {
-        r = placement_port(placement, "master", agent_port_taken, pod->agent, &ret->master_port,
-                           err);
+        r = placement_port(placement, "master", port_taken, pod->agent, &ret->master_port, err);
     }
     if (r == 0 && job->elastic.present) {
-        r = placement_port(placement, "rdzv", agent_port_taken, pod->agent, &ret->rdzv_port, err);
+        r = placement_port(placement, "rdzv", port_taken, pod->agent, &ret->rdzv_port, err);
     }
     return r;
 }
@@ -76,7 +85,7 @@ static int make_spec(struct agent_pod *pod, const struct pod_effect *effect, jso
     const struct agent_options *options = &pod->agent->options;
     muster_auto(doc) json_t *config_maps = by_name(pod, "configmaps");
     muster_auto(doc) json_t *secrets = by_name(pod, "secrets");
-    muster_auto(doc) json_t *owner = agent_owner(pod->agent, pod->object);
+    muster_auto(doc) json_t *owner = jobs_fetch_owner(options->store, pod->object);
     muster_auto(free) char *folder = NULL;
     if (asprintf(&folder, "%s/pods/%s", pod->job->folder, pod->uid) < 0) {
         folder = NULL;
@@ -104,24 +113,12 @@ static int make_spec(struct agent_pod *pod, const struct pod_effect *effect, jso
     return r;
 }
 
-void agent_start_container(struct agent_pod *pod, const struct pod_effect *effect)
+int agent_start_container(struct agent_pod *pod, const struct pod_effect *effect,
+                          struct muster_err *err)
 {
-    struct muster_err err = {0};
     muster_auto(doc) json_t *spec = NULL;
     muster_auto(free) char *id = agent_attempt_id(pod, effect);
-    int r = id ? make_spec(pod, effect, &spec, &err)
-               : muster_fail(&err, MUSTER_ENOMEM, "out of memory");
-    if (r == 0) {
-        r = process_job_start(pod->job->process, id, spec, &err);
-    }
-    if (r < 0) {
-        const struct pod_event failed = {.kind = POD_START_FAILED,
-                                         .now_unix_ms = clock_unix_ms(),
-                                         .container = effect->container,
-                                         .attempt = effect->attempt,
-                                         .reason = "CreateContainerConfigError",
-                                         .message = err.text};
-        agent_event(pod->agent, pod->object, true, "Failed", err.text);
-        agent_pod_feed(pod, &failed);
-    }
+    int r =
+        id ? make_spec(pod, effect, &spec, err) : muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    return r < 0 ? r : process_job_start(pod->job->process, id, spec, err);
 }

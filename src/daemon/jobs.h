@@ -4,6 +4,8 @@
  */
 #pragma once
 
+#include "store/store.h"
+
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,6 +15,10 @@ bool jobs_is_finished(const json_t *job);
 
 /* The reference to the PyTorchJob that controls the object; borrowed, NULL without one. */
 const json_t *jobs_owner(const json_t *object);
+
+/* That PyTorchJob; new reference, NULL without one or when it is gone (another may have its name by
+ * now). */
+json_t *jobs_fetch_owner(struct store *store, const json_t *object);
 
 /* Whose folder under jobs/ a pod runs in: its job's, or, without one, its own. Borrowed. */
 const char *jobs_folder_uid(const json_t *pod);

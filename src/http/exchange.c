@@ -79,7 +79,7 @@ static void resume(struct exchange *x)
     if (x->suspended) {
         x->suspended = false;
         MHD_resume_connection(x->connection);
-        server_wake(x->server);
+        drive_wake(x->server);
     }
 }
 

@@ -19,6 +19,7 @@ struct http_server {
     uv_poll_t poll;   /* the daemon's epoll descriptor */
     uv_timer_t timer; /* the daemon's next timeout */
     int open_handles;
+    void (*on_stopped)(struct http_server *server);
     int runs_owed; /* after a resume */
     int port;
     char *socket_path;
@@ -61,9 +62,16 @@ struct exchange {
     uv_poll_t *watch; /* notices that the client left while we are suspended */
 };
 
+/* ---- drive.c: server.poll and server.timer run server.daemon ---- */
+
+void drive_start(struct http_server *server);
+/* `on_stopped` is called when the loop has let go of both. */
+void drive_stop(struct http_server *server, void (*on_stopped)(struct http_server *server));
 /* Runs the daemon again from the loop: a resumed connection goes on in the run after the one that
  * noticed it, which libmicrohttpd's own timeout forgets (0.9.75, TLS). */
-void server_wake(struct http_server *server);
+void drive_wake(struct http_server *server);
+
+/* ---- exchange.c and request.c ---- */
 
 /* libmicrohttpd's callbacks. */
 enum MHD_Result exchange_serve(void *server, struct MHD_Connection *connection, const char *path,

@@ -1,4 +1,4 @@
-/* The listener: a libmicrohttpd daemon that the loop drives through its epoll descriptor.
+/* The listener: sockets, and the libmicrohttpd daemon that serves them.
  *
  * Layer: services. Thread: the loop's.
  */
@@ -24,7 +24,6 @@ enum {
     IDLE_TIMEOUT_S = 120,
     CONNECTION_MEMORY_BYTES = 64 << 10, /* request line and headers of one connection */
     BACKLOG = 511,
-    RUNS_AFTER_RESUME = 2,
 };
 
 /* ---- sockets ---- */
@@ -82,44 +81,6 @@ static int port_of(int fd)
     return getsockname(fd, (struct sockaddr *)&address, &length) == 0 ? ntohs(address.sin_port) : 0;
 }
 
-/* ---- the loop's side ---- */
-
-static void drive(struct http_server *server);
-
-static void on_timer(uv_timer_t *timer)
-{
-    drive(timer->data);
-}
-
-static void on_poll(uv_poll_t *poll, int status, int events)
-{
-    (void)status;
-    (void)events;
-    drive(poll->data);
-}
-
-static void drive(struct http_server *server)
-{
-    server->runs_owed -= server->runs_owed > 0;
-    MHD_run(server->daemon);
-    MHD_UNSIGNED_LONG_LONG timeout_ms = 0;
-    if (server->runs_owed > 0) {
-        uv_timer_start(&server->timer, on_timer, 0, 0);
-    } else if (MHD_get_timeout(server->daemon, &timeout_ms) == MHD_YES) {
-        uv_timer_start(&server->timer, on_timer, timeout_ms, 0);
-    } else {
-        uv_timer_stop(&server->timer);
-    }
-}
-
-void server_wake(struct http_server *server)
-{
-    server->runs_owed = RUNS_AFTER_RESUME;
-    if (!uv_is_closing((uv_handle_t *)&server->timer)) {
-        uv_timer_start(&server->timer, on_timer, 0, 0);
-    }
-}
-
 static void free_server(struct http_server *server)
 {
     free(server->socket_path);
@@ -127,14 +88,6 @@ static void free_server(struct http_server *server)
     free(server->refused_type);
     free(server->refused_body);
     free(server);
-}
-
-static void on_closed(uv_handle_t *handle)
-{
-    struct http_server *server = handle->data;
-    if (--server->open_handles == 0) {
-        free_server(server);
-    }
 }
 
 /* ---- start and stop ---- */
@@ -199,20 +152,6 @@ static struct MHD_Daemon *start_daemon(struct http_server *server,
                             MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
 }
 
-static void attach(struct http_server *server)
-{
-    const union MHD_DaemonInfo *info =
-        MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD);
-    uv_timer_init(server->loop, &server->timer);
-    int r = uv_poll_init(server->loop, &server->poll, info->epoll_fd);
-    assert(r == 0 && "an epoll descriptor can be polled");
-    (void)r;
-    server->timer.data = server;
-    server->poll.data = server;
-    server->open_handles = 2;
-    uv_poll_start(&server->poll, UV_READABLE, on_poll);
-}
-
 int http_server_start(uv_loop_t *loop, const struct http_options *options, http_handler handler,
                       void *arg, struct http_server **ret, struct muster_err *err)
 {
@@ -236,7 +175,7 @@ int http_server_start(uv_loop_t *loop, const struct http_options *options, http_
         return muster_fail(err, MUSTER_EUNAVAIL, "the HTTP server cannot start%s",
                            options->key_pem ? ": are the TLS certificate and key a pair?" : "");
     }
-    attach(server);
+    drive_start(server);
     *ret = server;
     return 0;
 }
@@ -261,9 +200,7 @@ void http_server_stop(struct http_server *server)
     for (struct exchange *x = server->exchanges; x; x = x->next) {
         exchange_abandon(x);
     }
-    uv_poll_stop(&server->poll);
-    uv_close((uv_handle_t *)&server->poll, on_closed);
-    uv_close((uv_handle_t *)&server->timer, on_closed);
+    drive_stop(server, free_server);
     MHD_stop_daemon(server->daemon);
     if (server->socket_path) {
         (void)unlink(server->socket_path);

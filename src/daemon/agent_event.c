@@ -1,0 +1,21 @@
+/* What the agent tells the user about a pod, as an event. See agent_internal.h. */
+#include "daemon/agent_internal.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "daemon/events.h"
+
+void agent_event(struct agent *agent, const json_t *about, bool warning, const char *reason,
+                 const char *message)
+{
+    const struct event_note note = {.about = about,
+                                    .component = "muster-agent",
+                                    .warning = warning,
+                                    .reason = reason,
+                                    .message = message,
+                                    .now_unix_ms = clock_unix_ms()};
+    struct muster_err err = {0};
+    if (event_record(agent->options.store, &note, &err) < 0) {
+        log_event(LOG_WARN, "agent.event", "%s: %s", reason, err.text);
+    }
+}
