@@ -4,7 +4,8 @@
  * Layer: program. Thread: one, the loop's. What it wires:
  *     endpoint ─ api ─ store ─┬─ controller (what an operator decides)
  *                             ├─ agent      (runs pods)
- *                             └─ leases     (jobs that live as long as a `muster run`)
+ *                             ├─ leases     (jobs that live as long as a `muster run`)
+ *                             └─ sweep      (folders of deleted jobs)
  */
 #include "daemon/daemon.h"
 
@@ -18,6 +19,7 @@
 #include "daemon/leases.h"
 #include "daemon/node.h"
 #include "daemon/routes.h"
+#include "daemon/sweep.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -41,6 +43,7 @@ struct daemon {
     struct controller *controller;
     struct agent *agent;
     struct leases *leases;
+    struct sweep *sweep;
     struct api *api;
     struct api_endpoint *endpoint;
     struct routes *routes;
@@ -79,6 +82,7 @@ static int open_parts(struct daemon *d, struct muster_err *err)
     int r = boot_check(&d->home, d->store, err);
     r = r < 0 ? r : node_register(d->store, &d->gpus, err);
     r = r < 0 ? r : leases_new(&d->loop, d->store, &d->leases, err);
+    r = r < 0 ? r : sweep_new(d->store, &d->home, d->leases, &d->sweep, err);
     r = r < 0 ? r : agent_new(&agent, &d->agent, err);
     return r < 0 ? r : controller_new(&d->loop, d->store, &d->controller, err);
 }
@@ -129,6 +133,7 @@ static bool may_leave(struct daemon *d)
 static void on_look(uv_timer_t *timer)
 {
     struct daemon *d = timer->data;
+    sweep_look(d->sweep);
     if (may_leave(d)) {
         log_event(LOG_INFO, "daemon.leave", "nobody needs this controller");
         uv_stop(&d->loop);
@@ -177,6 +182,7 @@ static void close_parts(struct daemon *d)
     routes_free(d->routes);
     controller_free(d->controller);
     agent_free(d->agent);
+    sweep_free(d->sweep);
     leases_free(d->leases);
     uv_close((uv_handle_t *)&d->look, NULL);
     uv_close((uv_handle_t *)&d->on_term, NULL);

@@ -1,0 +1,63 @@
+"""What lies in MUSTER_HOME/jobs goes with its job, and not before."""
+import json
+import os
+import signal
+
+from conftest import job, shell, wait_for
+
+
+def folders(muster):
+    return sorted(p.name for p in (muster.home / 'jobs').iterdir())
+
+
+def uid(muster, name):
+    return muster.get('job', name)['metadata']['uid']
+
+
+def test_a_deleted_job_takes_its_folder_with_it(muster):
+    muster.run('create', muster.write('jobs.yaml', job('gone', shell('echo a')), job('kept', shell('echo b'))))
+    muster.wait_condition('gone', 'Succeeded')
+    muster.wait_condition('kept', 'Succeeded')
+    kept = uid(muster, 'kept')
+    muster.run('delete', 'job', 'gone')
+    wait_for(lambda: folders(muster) == [kept], 'one folder is left')
+    assert muster.run('logs', 'kept').stdout == '[rank 0] b\n'
+
+
+def test_a_replaced_job_leaves_no_folder(muster):
+    path = muster.write('job.yaml', job('again', shell('echo a')))
+    muster.run('run', '-f', path)
+    muster.run('run', '-f', path)
+    wait_for(lambda: folders(muster) == [uid(muster, 'again')], 'the older one goes')
+
+
+def test_a_folder_goes_after_the_last_process(muster):
+    script = 'trap "touch bye; while [ ! -e go ]; do sleep 0.02; done; exit 0" TERM; touch up; while :; do sleep 0.02; done'
+    muster.run('create', muster.write('job.yaml', job('slow', shell(script))))
+    wait_for((muster.work / 'up').exists, 'the rank runs')
+    old = uid(muster, 'slow')
+    muster.run('delete', 'job', 'slow', '--no-wait')
+    wait_for((muster.work / 'bye').exists, 'the rank is told')
+    os.kill(muster.status(), signal.SIGKILL)
+    assert muster.get('jobs') == []
+    assert folders(muster) == [old]
+    (muster.work / 'go').touch()
+    wait_for(lambda: muster.status() and folders(muster) == [], 'the next controller removes it')
+
+
+def test_a_run_reads_the_logs_of_a_job_that_its_ttl_deleted(muster):
+    training = job('brief', shell('echo last words'), run_policy={'ttlSecondsAfterFinished': 0})
+    done = muster.run('run', '-f', muster.write('job.yaml', training), '-o', 'json', '--results', 'out')
+    assert json.loads(done.stdout)['state'] == 'Succeeded'
+    assert '[rank 0] last words' in done.stderr
+    assert (muster.work / 'out/logs/brief-master-0.log').read_text() == 'last words\n'
+    wait_for(lambda: muster.get('jobs') == [] and folders(muster) == [], 'it goes after the run')
+
+
+def test_logs_are_kept_when_the_store_is_moved_away(muster):
+    muster.run('run', '-f', muster.write('job.yaml', job('old', shell('echo a'))))
+    muster.run('down')
+    (muster.home / 'store.db').rename(muster.work / 'old.db')
+    muster.run('run', '-f', muster.write('job.yaml', job('new', shell('echo b'))))
+    muster.run('down')
+    assert len(folders(muster)) == 2
