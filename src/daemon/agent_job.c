@@ -190,7 +190,6 @@ static int open_process(struct agent_job *job, const json_t *owner, struct muste
     muster_auto(free) char *runner = runner_of(owner);
     const struct process_job_options options = {
         .folder = job->folder,
-        .name = doc_text(owner, "metadata.name", job->uid),
         .runner = runner,
         .private_network = network && strcmp(network, "private") == 0,
         .isolation = job->in_podman ? podman_isolation() : NULL,

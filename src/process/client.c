@@ -14,13 +14,11 @@
 #include "process/channel.h"
 #include "process/listener.h"
 #include "process/record.h"
+#include "process/supervisor_start.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 
 enum job_state {
     JOB_OPEN,
@@ -30,12 +28,7 @@ enum job_state {
 
 struct process_job {
     uv_loop_t *loop;
-    char *folder;
-    char *program;
-    char *runner;
-    char *cgroup_root;
-    char *isolation;
-    bool network_private;
+    struct process_job_options options; /* its texts are our own */
     struct process_events events;
     void *data;
     struct channel *channel;
@@ -47,31 +40,21 @@ struct process_job {
     bool told_ready;
     bool lost;   /* the supervisor found attempts that an earlier one lost: `why` */
     bool closed; /* by the owner: no hook is called */
-    int users;   /* the owner, and spawned processes whose exit is awaited */
     char why[MUSTER_ERR_TEXT_BYTES];
 };
 
 enum { LAUNCHES_MAX = 3 };
 
-/* A supervisor goes into the background at once; this waits for the process that was started. */
-struct launch {
-    uv_process_t process;
-    struct process_job *job;
-};
-
 static const struct channel_hooks hooks;
 static void on_gone(void *data, const struct muster_err *why);
 
-static void unref(struct process_job *job)
+static void free_job(struct process_job *job)
 {
-    if (--job->users > 0) {
-        return;
-    }
-    free(job->folder);
-    free(job->program);
-    free(job->runner);
-    free(job->cgroup_root);
-    free(job->isolation);
+    free((char *)job->options.folder);
+    free((char *)job->options.program);
+    free((char *)job->options.runner);
+    free((char *)job->options.cgroup_root);
+    free((char *)job->options.isolation);
     json_decref(job->pending);
     free(job);
 }
@@ -241,104 +224,20 @@ static int use_connection(struct process_job *job, int fd, struct muster_err *er
     return r;
 }
 
-static void on_launch_closed(uv_handle_t *handle)
-{
-    struct launch *launch = handle->data;
-    unref(launch->job);
-    free(launch);
-}
-
-static void on_launch_exit(uv_process_t *process, int64_t status, int signal)
-{
-    (void)status;
-    (void)signal;
-    uv_close((uv_handle_t *)process, on_launch_closed);
-}
-
-/* The words of the command line; ends with NULL. */
-static void supervisor_words(const struct process_job *job, const char *words[16])
-{
-    size_t n = 0;
-    words[n++] = "muster";
-    words[n++] = "supervisor";
-    words[n++] = "--dir";
-    words[n++] = job->folder;
-    words[n++] = "--connected";
-    if (job->network_private) {
-        words[n++] = "--private-network";
-    }
-    const struct {
-        const char *option;
-        const char *value;
-    } more[] = {{"--runner", job->runner},
-                {"--cgroup-root", job->cgroup_root},
-                {"--isolation", job->isolation}};
-    for (size_t i = 0; i < sizeof more / sizeof more[0]; i++) {
-        if (more[i].value) {
-            words[n++] = more[i].option;
-            words[n++] = more[i].value;
-        }
-    }
-    assert(n < 16);
-    words[n] = NULL;
-}
-
-static int spawn(struct process_job *job, int connection_fd, struct muster_err *err)
-{
-    const char *words[16];
-    muster_auto(free) char *log_path = file_join(job->folder, "supervisor.log");
-    muster_auto(close) int log_fd =
-        log_path ? open(log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600) : -1;
-    struct launch *launch = calloc(1, sizeof *launch);
-    if (!launch) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
-    }
-    supervisor_words(job, words);
-    const uv_stdio_container_t log = {.flags = log_fd >= 0 ? UV_INHERIT_FD : UV_IGNORE,
-                                      .data.fd = log_fd};
-    uv_stdio_container_t streams[4] = {
-        {.flags = UV_IGNORE}, log, log, {.flags = UV_INHERIT_FD, .data.fd = connection_fd}};
-    const uv_process_options_t options = {.exit_cb = on_launch_exit,
-                                          .file = job->program,
-                                          .args = (char **)words,
-                                          .cwd = "/",
-                                          .flags = UV_PROCESS_DETACHED,
-                                          .stdio_count = 4,
-                                          .stdio = streams};
-    launch->job = job;
-    job->users++;
-    int r = uv_spawn(job->loop, &launch->process, &options);
-    launch->process.data = launch;
-    if (r < 0) {
-        uv_close((uv_handle_t *)&launch->process, on_launch_closed);
-        return muster_fail(err, MUSTER_EOS, "cannot start %s supervisor: %s", job->program,
-                           uv_strerror(r));
-    }
-    return 0;
-}
-
 static int start_supervisor(struct process_job *job, struct muster_err *err)
 {
-    int ends[2];
+    int fd = -1;
     job->launches++;
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0) {
-        return muster_fail(err, MUSTER_EOS, "cannot make a socket pair: %s", strerror(errno));
-    }
-    int r = spawn(job, ends[1], err);
-    close(ends[1]);
-    if (r < 0) {
-        close(ends[0]);
-        return r;
-    }
-    return use_connection(job, ends[0], err);
+    int r = supervisor_start(job->loop, &job->options, &fd, err);
+    return r < 0 ? r : use_connection(job, fd, err);
 }
 
 /* The one that lives there, or a new one. */
 static int reach_supervisor(struct process_job *job, struct muster_err *err)
 {
     int fd = -1;
-    return listener_connect(job->folder, &fd, NULL) == 0 ? use_connection(job, fd, err)
-                                                         : start_supervisor(job, err);
+    return listener_connect(job->options.folder, &fd, NULL) == 0 ? use_connection(job, fd, err)
+                                                                 : start_supervisor(job, err);
 }
 
 static void on_gone(void *data, const struct muster_err *why)
@@ -363,9 +262,11 @@ static const struct channel_hooks hooks = {on_message, on_gone};
 
 /* ---- Public ---- */
 
-static char *copy(const char *text)
+static char *copy(const char *text, bool *failed)
 {
-    return text ? strdup(text) : NULL;
+    char *own = text ? strdup(text) : NULL;
+    *failed = *failed || (text && !own);
+    return own;
 }
 
 static struct process_job *new_job(uv_loop_t *loop, const struct process_job_options *options)
@@ -374,17 +275,19 @@ static struct process_job *new_job(uv_loop_t *loop, const struct process_job_opt
     if (!job) {
         return NULL;
     }
-    job->users = 1;
+    bool failed = false;
     job->loop = loop;
     job->pending = json_object();
-    job->folder = copy(options->folder);
-    job->program = strdup(options->program ? options->program : "/proc/self/exe");
-    job->runner = copy(options->runner);
-    job->cgroup_root = copy(options->cgroup_root);
-    job->isolation = copy(options->isolation);
-    job->network_private = options->private_network;
-    if (!job->folder || !job->program || !job->pending) {
-        unref(job);
+    job->options = (struct process_job_options){
+        .folder = copy(options->folder, &failed),
+        .program = copy(options->program ? options->program : "/proc/self/exe", &failed),
+        .runner = copy(options->runner, &failed),
+        .cgroup_root = copy(options->cgroup_root, &failed),
+        .isolation = copy(options->isolation, &failed),
+        .private_network = options->private_network,
+    };
+    if (failed || !job->pending) {
+        free_job(job);
         return NULL;
     }
     return job;
@@ -404,7 +307,8 @@ int process_job_open(uv_loop_t *loop, const struct process_job_options *options,
     r = reach_supervisor(job, err);
     if (r < 0) {
         job->closed = true;
-        unref(job);
+        disconnect(job);
+        free_job(job);
         return r;
     }
     *ret = job;
@@ -454,6 +358,6 @@ void process_job_close(struct process_job *job)
     if (job) {
         job->closed = true;
         disconnect(job);
-        unref(job);
+        free_job(job);
     }
 }

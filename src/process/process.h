@@ -23,7 +23,6 @@ struct process_job;
 
 struct process_job_options {
     const char *folder;      /* JOBDIR; made when missing */
-    const char *name;        /* "namespace/job", for ps and messages */
     const char *runner;      /* identity of the `muster run` that leases the job, NULL: none
                                 (process_identity) */
     bool private_network;    /* a network namespace for all ranks of the job, with a loopback of its

@@ -1,0 +1,104 @@
+/* See supervisor_start.h. A supervisor goes into the background at once: the process that is
+ * started here soon exits. */
+#include "process/supervisor_start.h"
+
+#include "base/cleanup.h"
+#include "base/file.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+enum { WORDS_MAX = 16 };
+
+static void on_closed(uv_handle_t *handle)
+{
+    free(handle);
+}
+
+static void on_exited(uv_process_t *process, int64_t status, int signal)
+{
+    (void)status;
+    (void)signal;
+    uv_close((uv_handle_t *)process, on_closed);
+}
+
+/* The words of its command line; ends with NULL. */
+static void supervisor_words(const struct process_job_options *o, const char *words[WORDS_MAX])
+{
+    size_t n = 0;
+    words[n++] = "muster";
+    words[n++] = "supervisor";
+    words[n++] = "--dir";
+    words[n++] = o->folder;
+    words[n++] = "--connected";
+    if (o->private_network) {
+        words[n++] = "--private-network";
+    }
+    const struct {
+        const char *option;
+        const char *value;
+    } more[] = {
+        {"--runner", o->runner}, {"--cgroup-root", o->cgroup_root}, {"--isolation", o->isolation}};
+    for (size_t i = 0; i < sizeof more / sizeof more[0]; i++) {
+        if (more[i].value) {
+            words[n++] = more[i].option;
+            words[n++] = more[i].value;
+        }
+    }
+    assert(n < WORDS_MAX);
+    words[n] = NULL;
+}
+
+static int spawn(uv_loop_t *loop, const struct process_job_options *options, int connection_fd,
+                 struct muster_err *err)
+{
+    const char *words[WORDS_MAX];
+    muster_auto(free) char *log_path = file_join(options->folder, "supervisor.log");
+    muster_auto(close) int log_fd =
+        log_path ? open(log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600) : -1;
+    uv_process_t *process = calloc(1, sizeof *process);
+    if (!process) {
+        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    }
+    supervisor_words(options, words);
+    const uv_stdio_container_t log = {.flags = log_fd >= 0 ? UV_INHERIT_FD : UV_IGNORE,
+                                      .data.fd = log_fd};
+    uv_stdio_container_t streams[4] = {
+        {.flags = UV_IGNORE}, log, log, {.flags = UV_INHERIT_FD, .data.fd = connection_fd}};
+    const uv_process_options_t how = {.exit_cb = on_exited,
+                                      .file = options->program,
+                                      .args = (char **)words,
+                                      .cwd = "/",
+                                      .flags = UV_PROCESS_DETACHED,
+                                      .stdio_count = 4,
+                                      .stdio = streams};
+    int r = uv_spawn(loop, process, &how);
+    if (r < 0) {
+        uv_close((uv_handle_t *)process, on_closed);
+        return muster_fail(err, MUSTER_EOS, "cannot start %s supervisor: %s", options->program,
+                           uv_strerror(r));
+    }
+    return 0;
+}
+
+int supervisor_start(uv_loop_t *loop, const struct process_job_options *options, int *ret_fd,
+                     struct muster_err *err)
+{
+    int ends[2];
+    assert(options->folder && options->program);
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0) {
+        return muster_fail(err, MUSTER_EOS, "cannot make a socket pair: %s", strerror(errno));
+    }
+    int r = spawn(loop, options, ends[1], err);
+    close(ends[1]);
+    if (r < 0) {
+        close(ends[0]);
+        return r;
+    }
+    *ret_fd = ends[0];
+    return 0;
+}

@@ -1,0 +1,11 @@
+/* How a job's supervisor is started: its command line, its log, its end of the connection.
+ *
+ * Layer: services. Thread: the loop's; blocks a few ms.
+ */
+#pragma once
+
+#include "process/process.h"
+
+/* `options` with folder and program. *ret_fd, the caller's, is the connection to it. */
+int supervisor_start(uv_loop_t *loop, const struct process_job_options *options, int *ret_fd,
+                     struct muster_err *err);
