@@ -1,15 +1,10 @@
 /* See attempt.h. */
-#include "process/attempt.h"
+#include "process/attempt_internal.h"
 
-#include "base/build.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/doc.h"
 #include "process/descendants.h"
 #include "process/hosts.h"
-#include "process/identity.h"
-#include "process/log_write.h"
-#include "process/monitor.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -25,97 +20,7 @@ enum {
     DRAIN_ROUNDS_MAX = 64, /* when someone outside the container still holds the pipe */
 };
 
-struct attempt {
-    const struct attempt_place *place;
-    char *id;
-    char *folder;
-    char *mark;
-    char *hosts; /* the pod's /etc/hosts; NULL: the machine's */
-    struct process_spec spec;
-    struct cgroup cgroup;
-    struct log_writer log;
-    bool has_log;
-    int log_fd;     /* the pipe's reading end */
-    int control_fd; /* the monitor's socket */
-    pid_t monitor;
-    uv_poll_t log_poll;
-    uv_poll_t control_poll;
-    int open_handles;
-    json_t *started; /* the record */
-    char identity[IDENTITY_BYTES_MAX];
-    int64_t started_unix_ms;
-    bool failed; /* never ran */
-    bool ended;  /* `end` says how */
-    struct monitor_message end;
-};
-
-static json_t *event_of(const char *kind, const json_t *record)
-{
-    json_t *event = json_deep_copy(record);
-    return event && doc_set_text(event, "event", kind) == 0 ? event : NULL;
-}
-
-static void emit(const struct attempt *attempt, const char *kind, const json_t *record)
-{
-    muster_auto(doc) json_t *event = event_of(kind, record);
-    if (event) {
-        attempt->place->on_event(attempt->place->data, event);
-    }
-}
-
-static void emit_note(const struct attempt *attempt, const char *text)
-{
-    muster_auto(doc) json_t *record = json_pack("{s:s, s:s}", "id", attempt->id, "text", text);
-    if (record) {
-        emit(attempt, "note", record);
-    }
-}
-
 /* ---- How it ended ---- */
-
-static const char *reason_of(const struct attempt *attempt, bool oom)
-{
-    if (attempt->failed) {
-        return "StartError";
-    }
-    if (oom) {
-        return "OOMKilled";
-    }
-    return attempt->end.code == 0 ? "Completed" : "Error";
-}
-
-static json_t *end_record(const struct attempt *attempt)
-{
-    const struct monitor_message *end = &attempt->end;
-    bool oom = end->signal == SIGKILL && cgroup_oom_kills(&attempt->cgroup) > 0;
-    int64_t peak = cgroup_peak_bytes(&attempt->cgroup);
-    struct build b = {0};
-    json_t *doc = build_value(&b, json_object());
-    build_text(&b, doc, "id", attempt->id);
-    build_set(&b, doc, "ran", json_boolean(!attempt->failed));
-    build_int(&b, doc, "code", end->code);
-    build_int(&b, doc, "signal", end->signal);
-    build_set(&b, doc, "oom", json_boolean(oom));
-    build_int(&b, doc, "startedAt", attempt->started_unix_ms);
-    build_int(&b, doc, "at", clock_unix_ms());
-    build_int(&b, doc, "peakMemoryBytes", peak > 0 ? peak : end->peak_bytes);
-    build_int(&b, doc, "logBytesLost", (json_int_t)attempt->log.lost_bytes);
-    build_text(&b, doc, "reason", reason_of(attempt, oom));
-    build_text(&b, doc, "message", end->text);
-    return build_end(&b, doc);
-}
-
-static void write_end(struct attempt *attempt)
-{
-    struct muster_err err = {0};
-    muster_auto(doc) json_t *record = end_record(attempt);
-    if (!record || record_exit(attempt->folder, record, &err) < 0) {
-        emit_note(attempt, record ? err.text : "out of memory: no exit record was written");
-    }
-    if (record) {
-        emit(attempt, attempt->failed ? "start_failed" : "exited", record);
-    }
-}
 
 static void stop_watching(struct attempt *attempt)
 {
@@ -144,7 +49,7 @@ static void be_over(struct attempt *attempt)
     }
     stop_watching(attempt);
     drain(attempt);
-    write_end(attempt);
+    attempt_record_end(attempt);
     attempt->place->on_over(attempt->place->data, attempt);
 }
 
@@ -161,24 +66,12 @@ static void note_identity(struct attempt *attempt, struct msghdr *header)
     }
 }
 
-static void note_running(struct attempt *attempt)
-{
-    attempt->started_unix_ms = clock_unix_ms();
-    (void)doc_set_int(attempt->started, "at", attempt->started_unix_ms);
-    (void)doc_set_text(attempt->started, "process", attempt->identity);
-    struct muster_err err = {0};
-    if (record_running(attempt->folder, attempt->started, &err) < 0) {
-        emit_note(attempt, err.text);
-    }
-    emit(attempt, "started", attempt->started);
-}
-
 static void take_message(struct attempt *attempt, const struct monitor_message *message)
 {
     switch (message->kind) {
     case MONITOR_HELLO: return;
-    case MONITOR_RUNNING: note_running(attempt); return;
-    case MONITOR_NOTE: emit_note(attempt, message->text); return;
+    case MONITOR_RUNNING: attempt_record_running(attempt); return;
+    case MONITOR_NOTE: attempt_note(attempt, message->text); return;
     case MONITOR_FAILED:
     case MONITOR_EXITED:
         attempt->failed = message->kind == MONITOR_FAILED;
@@ -264,18 +157,6 @@ static struct attempt *new_attempt(const struct attempt_place *place, const char
     return attempt;
 }
 
-static int make_record(struct attempt *attempt, const json_t *spec, struct muster_err *err)
-{
-    char self[IDENTITY_BYTES_MAX] = "";
-    (void)identity_of(getpid(), self);
-    attempt->started = json_pack("{s:s, s:I, s:s}", "id", attempt->id, "at",
-                                 (json_int_t)clock_unix_ms(), "supervisor", self);
-    if (!attempt->started) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
-    }
-    return record_start(attempt->folder, spec, attempt->started, err);
-}
-
 static int open_log(struct attempt *attempt, int *ret_write_fd, struct muster_err *err)
 {
     int ends[2];
@@ -304,7 +185,7 @@ static void make_cgroup(struct attempt *attempt)
         *slash = '.';
     }
     if (name && cgroup_init(&attempt->cgroup, attempt->place->cgroups, name, &limits, &err) < 0) {
-        emit_note(attempt, err.text);
+        attempt_note(attempt, err.text);
     }
 }
 
@@ -340,7 +221,7 @@ static void give_hosts(struct attempt *attempt)
         return;
     }
     if (hosts_write(attempt->folder, attempt->spec.pod_name, &attempt->hosts, &err) < 0) {
-        emit_note(attempt, err.text);
+        attempt_note(attempt, err.text);
         return;
     }
     const struct process_mount mount = {
@@ -381,7 +262,7 @@ int attempt_start(const struct attempt_place *place, const char *id, const json_
     if (!attempt) {
         return muster_fail(err, MUSTER_ENOMEM, "out of memory");
     }
-    int r = make_record(attempt, spec, err);
+    int r = attempt_record_start(attempt, spec, err);
     bool recorded = r == 0;
     r = r < 0 ? r : process_spec_read((json_t *)spec, &attempt->spec, err);
     r = r < 0 ? r : start_monitor(attempt, err);
@@ -390,7 +271,7 @@ int attempt_start(const struct attempt_place *place, const char *id, const json_
             attempt->failed = true;
             attempt->end.code = 128;
             (void)snprintf(attempt->end.text, sizeof attempt->end.text, "%s", err->text);
-            write_end(attempt);
+            attempt_record_end(attempt);
         }
         attempt_free(attempt);
         *ret = NULL;
@@ -456,17 +337,4 @@ void attempt_free(struct attempt *attempt)
     for (int i = 0, count = attempt->open_handles; i < count; i++) {
         uv_close(handles[i], on_closed);
     }
-}
-
-/* ---- From the records ---- */
-
-void attempt_events(const char *id, const char *folder, json_t **ret_started, json_t **ret_end)
-{
-    muster_auto(doc) json_t *started = record_read(folder, "started.json");
-    muster_auto(doc) json_t *end = record_read(folder, "exit.json");
-    bool ran = !end || doc_bool(end, "ran", true);
-    json_t *base = started ? json_incref(started) : json_pack("{s:s}", "id", id);
-    *ret_started = ran && base ? event_of("started", base) : NULL;
-    *ret_end = end ? event_of(ran ? "exited" : "start_failed", end) : NULL;
-    json_decref(base);
 }

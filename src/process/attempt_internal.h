@@ -1,0 +1,46 @@
+/* What the two files of an attempt share. attempt.c: its life. attempt_record.c: what is written
+ * down about it, and told.
+ *
+ * Layer: services; private to them.
+ */
+#pragma once
+
+#include "process/attempt.h"
+#include "process/identity.h"
+#include "process/log_write.h"
+#include "process/monitor.h"
+
+struct attempt {
+    const struct attempt_place *place;
+    char *id;
+    char *folder;
+    char *mark;
+    char *hosts; /* the pod's /etc/hosts; NULL: the machine's */
+    struct process_spec spec;
+    struct cgroup cgroup;
+    struct log_writer log;
+    bool has_log;
+    int log_fd;     /* the pipe's reading end */
+    int control_fd; /* the monitor's socket */
+    pid_t monitor;
+    uv_poll_t log_poll;
+    uv_poll_t control_poll;
+    int open_handles;
+    json_t *started; /* the record */
+    char identity[IDENTITY_BYTES_MAX];
+    int64_t started_unix_ms;
+    bool failed; /* never ran */
+    bool ended;  /* `end` says how */
+    struct monitor_message end;
+};
+
+/* ---- attempt_record.c ---- */
+
+/* Makes the folder, with what was asked for and that it begins. MUSTER_EEXIST: it did before. */
+int attempt_record_start(struct attempt *attempt, const json_t *spec, struct muster_err *err);
+/* It runs since now. */
+void attempt_record_running(struct attempt *attempt);
+/* It ended as attempt->end and ->failed say. */
+void attempt_record_end(struct attempt *attempt);
+/* Something is not as asked. */
+void attempt_note(const struct attempt *attempt, const char *text);
