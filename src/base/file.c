@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static int fail(struct muster_err *err, int code, const char *what, const char *path)
+int file_fail(struct muster_err *err, int code, const char *what, const char *path)
 {
     return muster_fail(err, code, "cannot %s %s: %s", what, path, strerror(errno));
 }
@@ -25,7 +25,7 @@ static int read_all(int fd, const char *path, struct buf *into, struct muster_er
             continue;
         }
         if (n < 0) {
-            return fail(err, MUSTER_EIO, "read", path);
+            return file_fail(err, MUSTER_EIO, "read", path);
         }
         if (n == 0) {
             return 0;
@@ -43,7 +43,7 @@ int file_read(const char *path, size_t max_bytes, char **ret_text, size_t *ret_b
     bool standard_input = strcmp(path, "-") == 0;
     int fd = standard_input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
-        return fail(err, errno == ENOENT ? MUSTER_ENOENT : MUSTER_EIO, "open", path);
+        return file_fail(err, errno == ENOENT ? MUSTER_ENOENT : MUSTER_EIO, "open", path);
     }
     struct buf bytes;
     buf_init(&bytes, max_bytes);
@@ -106,14 +106,15 @@ int file_write(const char *path, const void *bytes, size_t count, mode_t mode,
     }
     int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
     if (fd < 0) {
-        return fail(err, MUSTER_ECREATE, "create", temporary);
+        return file_fail(err, MUSTER_ECREATE, "create", temporary);
     }
-    int r = write_all(fd, bytes, count) < 0 ? fail(err, MUSTER_ECREATE, "write", temporary) : 0;
+    int r =
+        write_all(fd, bytes, count) < 0 ? file_fail(err, MUSTER_ECREATE, "write", temporary) : 0;
     if (close(fd) < 0 && r == 0) {
-        r = fail(err, MUSTER_ECREATE, "write", temporary);
+        r = file_fail(err, MUSTER_ECREATE, "write", temporary);
     }
     if (r == 0 && rename(temporary, path) < 0) {
-        r = fail(err, MUSTER_ECREATE, "replace", path);
+        r = file_fail(err, MUSTER_ECREATE, "replace", path);
     }
     if (r < 0) {
         (void)unlink(temporary);
@@ -134,7 +135,7 @@ int file_mkdir(const char *path, mode_t mode, struct muster_err *err)
             *slash = '\0';
         }
         if (mkdir(part, mode) < 0 && errno != EEXIST) {
-            return fail(err, MUSTER_ECREATE, "make the directory", part);
+            return file_fail(err, MUSTER_ECREATE, "make the directory", part);
         }
         if (!slash) {
             break;
@@ -144,7 +145,7 @@ int file_mkdir(const char *path, mode_t mode, struct muster_err *err)
     struct stat info;
     if (stat(path, &info) < 0 || !S_ISDIR(info.st_mode)) {
         errno = ENOTDIR;
-        return fail(err, MUSTER_ECREATE, "make the directory", path);
+        return file_fail(err, MUSTER_ECREATE, "make the directory", path);
     }
     return 0;
 }
@@ -160,7 +161,7 @@ static int remove_entry(const char *path, const struct stat *info, int type, str
 int file_remove(const char *path, struct muster_err *err)
 {
     if (nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT) < 0 && errno != ENOENT) {
-        return fail(err, MUSTER_EIO, "remove", path);
+        return file_fail(err, MUSTER_EIO, "remove", path);
     }
     return 0;
 }

@@ -28,5 +28,8 @@ int file_remove(const char *path, struct muster_err *err);
 
 bool file_exists(const char *path);
 
+/* "cannot WHAT PATH: what the system said (errno)", as `code`, which is returned. */
+int file_fail(struct muster_err *err, int code, const char *what, const char *path);
+
 /* "a/b" from "a" and "b"; the caller frees. NULL when out of memory. */
 char *file_join(const char *folder, const char *name);

@@ -4,39 +4,29 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "process/cover.h"
 
 #include <assert.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <sys/syscall.h>
 
 enum {
     MOUNTS_MAX = PROCESS_MOUNTS_MAX + PROCESS_OWN_MOUNTS_MAX,
-    COVERS_MAX = MOUNTS_MAX + 1, /* one for each, and the root */
-    ENTRIES_MAX = 4096,
 };
 
 /* What is known while it is built. */
 struct view {
     const struct mounts_plan *plan;
-    int sources[MOUNTS_MAX];  /* detached mounts; -1 */
-    dev_t covers[COVERS_MAX]; /* file systems of our own: names may be made in them */
-    size_t cover_count;
+    int sources[MOUNTS_MAX];       /* detached mounts; -1 */
+    struct covers covers;          /* file systems of our own: names may be made in them */
     const char *bound[MOUNTS_MAX]; /* mountPaths done */
     size_t bound_count;
 };
-
-static int fail_os(struct muster_err *err, const char *what, const char *path)
-{
-    return muster_fail(err, MUSTER_EOS, "cannot %s %s: %s", what, path, strerror(errno));
-}
 
 /* ---- Sources ---- */
 
@@ -79,8 +69,6 @@ static void close_sources(struct view *view)
     }
 }
 
-/* ---- Binding ---- */
-
 /* A remount must repeat the flags that the mount has: a user namespace may not drop them. */
 static int make_read_only(const char *target, struct muster_err *err)
 {
@@ -93,152 +81,9 @@ static int make_read_only(const char *target, struct muster_err *err)
         flags |= (info.f_flag & ST_NOATIME) ? MS_NOATIME : 0;
         flags |= (info.f_flag & ST_RELATIME) ? MS_RELATIME : 0;
     }
-    return mount(NULL, target, NULL, flags, NULL) < 0 ? fail_os(err, "make read-only", target) : 0;
-}
-
-/* ---- Covering a folder with a tmpfs that holds the same ---- */
-
-static int make_placeholder(int from, const char *name, const char *target, bool *ret_bind,
-                            struct muster_err *err)
-{
-    struct stat info;
-    char link[PATH_MAX];
-    *ret_bind = true;
-    if (fstatat(from, name, &info, AT_SYMLINK_NOFOLLOW) < 0) {
-        *ret_bind = false; /* it went meanwhile */
-        return 0;
-    }
-    if (S_ISLNK(info.st_mode)) {
-        ssize_t length = readlinkat(from, name, link, sizeof link - 1);
-        link[length < 0 ? 0 : length] = '\0';
-        *ret_bind = false;
-        return symlink(link, target) < 0 ? fail_os(err, "make the link", target) : 0;
-    }
-    if (S_ISDIR(info.st_mode)) {
-        return mkdir(target, 0755) < 0 ? fail_os(err, "make the folder", target) : 0;
-    }
-    int fd = open(target, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    if (fd < 0) {
-        return fail_os(err, "make the file", target);
-    }
-    close(fd);
-    return 0;
-}
-
-static int copy_entry(int from, const char *name, const char *onto, struct muster_err *err)
-{
-    muster_auto(free) char *target = file_join(onto, name);
-    bool bind = false;
-    if (!target) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
-    }
-    int r = make_placeholder(from, name, target, &bind, err);
-    if (r < 0 || !bind) {
-        return r;
-    }
-    /* What may not be seen (another's mount) is left out, as an empty name. */
-    muster_auto(close) int tree =
-        open_tree(from, name, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
-    if (tree >= 0) {
-        (void)move_mount(tree, "", AT_FDCWD, target, MOVE_MOUNT_F_EMPTY_PATH);
-    }
-    return 0;
-}
-
-/* Fills the tmpfs at `onto` with what the folder `from` holds. */
-static int copy_entries(int from, const char *onto, struct muster_err *err)
-{
-    int again = openat(from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *entries = again >= 0 ? fdopendir(again) : NULL;
-    if (!entries) {
-        return fail_os(err, "read the folder beside", onto);
-    }
-    int r = 0;
-    size_t count = 0;
-    for (struct dirent *e = readdir(entries); e && r == 0; e = readdir(entries)) {
-        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) {
-            continue;
-        }
-        r = ++count > ENTRIES_MAX
-                ? muster_fail(err, MUSTER_ETOOBIG, "over %d entries beside the mountPath in %s",
-                              ENTRIES_MAX, onto)
-                : copy_entry(from, e->d_name, onto, err);
-    }
-    closedir(entries);
-    return r;
-}
-
-static int note_cover(struct view *view, const char *folder, struct muster_err *err)
-{
-    struct stat info;
-    if (view->cover_count == COVERS_MAX || stat(folder, &info) < 0) {
-        return fail_os(err, "look at", folder);
-    }
-    view->covers[view->cover_count++] = info.st_dev;
-    return 0;
-}
-
-static int mount_cover(struct view *view, const char *onto, mode_t mode, struct muster_err *err)
-{
-    char options[32];
-    (void)snprintf(options, sizeof options, "mode=%o", (unsigned)(mode & 07777));
-    if (mount("muster", onto, "tmpfs", MS_NODEV, options) < 0) {
-        return fail_os(err, "mount a tmpfs over", onto);
-    }
-    return note_cover(view, onto, err);
-}
-
-static int cover_folder(struct view *view, const char *folder, struct muster_err *err)
-{
-    struct stat info;
-    muster_auto(close) int from = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (from < 0 || fstat(from, &info) < 0) {
-        return fail_os(err, "open", folder);
-    }
-    int r = mount_cover(view, folder, info.st_mode, err);
-    return r < 0 ? r : copy_entries(from, folder, err);
-}
-
-/* ---- A new root ---- */
-
-/* pivot_root(2) is refused in a chroot and on an initramfs; a chroot serves there. */
-static int change_root(const char *to, struct muster_err *err)
-{
-    if (chdir(to) < 0) {
-        return fail_os(err, "enter", to);
-    }
-    if (syscall(SYS_pivot_root, ".", ".") == 0) {
-        (void)umount2(".", MNT_DETACH);
-    } else if (chroot(".") < 0) {
-        return fail_os(err, "make a root of", to);
-    }
-    return chdir("/") < 0 ? fail_os(err, "enter", "/") : 0;
-}
-
-static int cover_root(struct view *view, struct muster_err *err)
-{
-    const char *staging = view->plan->staging;
-    muster_auto(close) int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (root < 0) {
-        return fail_os(err, "open", "/");
-    }
-    int r = mount_cover(view, staging, 0755, err);
-    r = r < 0 ? r : copy_entries(root, staging, err);
-    return r < 0 ? r : change_root(staging, err);
-}
-
-/* Mounts of the machine come in, ours do not go out. In a chroot "/" is no mount point: it is made
- * one. */
-static int detach_propagation(const char *staging, struct muster_err *err)
-{
-    if (mount(NULL, "/", NULL, MS_SLAVE | MS_REC, NULL) == 0) {
-        return 0;
-    }
-    if (errno != EINVAL || mount("/", staging, NULL, MS_BIND | MS_REC, NULL) < 0 ||
-        mount(NULL, staging, NULL, MS_SLAVE | MS_REC, NULL) < 0) {
-        return fail_os(err, "keep mounts away from", "/");
-    }
-    return change_root(staging, err);
+    return mount(NULL, target, NULL, flags, NULL) < 0
+               ? file_fail(err, MUSTER_EOS, "make read-only", target)
+               : 0;
 }
 
 /* ---- Targets ---- */
@@ -253,19 +98,12 @@ static bool is_below(const char *path, const char *folder)
  * runtimes do for a mount within a mount). */
 static bool may_make_in(const struct view *view, const char *folder)
 {
-    struct stat info;
     for (size_t i = 0; i < view->bound_count; i++) {
         if (is_below(folder, view->bound[i])) {
             return true;
         }
     }
-    bool known = stat(folder, &info) == 0;
-    for (size_t i = 0; known && i < view->cover_count; i++) {
-        if (info.st_dev == view->covers[i]) {
-            return true;
-        }
-    }
-    return false;
+    return covers_hold(&view->covers, folder);
 }
 
 /* The nearest folder above `path` that exists; the caller frees. */
@@ -290,7 +128,7 @@ static int cover_root_if_needed(struct view *view, struct muster_err *err)
             return muster_fail(err, MUSTER_ENOMEM, "out of memory");
         }
         if (strcmp(nearest, "/") == 0) {
-            return cover_root(view, err);
+            return cover_root(&view->covers, view->plan->staging, err);
         }
     }
     return 0;
@@ -303,7 +141,7 @@ static int make_target(struct view *view, const char *target, bool is_folder,
     if (!nearest) {
         return muster_fail(err, MUSTER_ENOMEM, "out of memory");
     }
-    int r = may_make_in(view, nearest) ? 0 : cover_folder(view, nearest, err);
+    int r = may_make_in(view, nearest) ? 0 : cover_folder(&view->covers, nearest, err);
     muster_auto(free) char *parent = strdup(target);
     char *slash = parent ? strrchr(parent, '/') : NULL;
     if (slash && slash != parent && r == 0) {
@@ -315,7 +153,7 @@ static int make_target(struct view *view, const char *target, bool is_folder,
     }
     int fd = open(target, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
     if (fd < 0) {
-        return fail_os(err, "make the file", target);
+        return file_fail(err, MUSTER_EOS, "make the file", target);
     }
     close(fd);
     return 0;
@@ -326,7 +164,7 @@ static int mount_volume(struct view *view, size_t index, struct muster_err *err)
     const struct process_mount *volume = &view->plan->mounts[index];
     struct stat source, target;
     if (fstat(view->sources[index], &source) < 0) {
-        return fail_os(err, "look at", volume->host_path);
+        return file_fail(err, MUSTER_EOS, "look at", volume->host_path);
     }
     bool is_folder = S_ISDIR(source.st_mode);
     int r = 0;
@@ -339,7 +177,7 @@ static int mount_volume(struct view *view, size_t index, struct muster_err *err)
     }
     if (r == 0 && move_mount(view->sources[index], "", AT_FDCWD, volume->mount_path,
                              MOVE_MOUNT_F_EMPTY_PATH) < 0) {
-        r = fail_os(err, "mount onto", volume->mount_path);
+        r = file_fail(err, MUSTER_EOS, "mount onto", volume->mount_path);
     }
     if (r == 0 && volume->read_only) {
         r = make_read_only(volume->mount_path, err);
@@ -375,9 +213,9 @@ int mounts_enter(const struct mounts_plan *plan, bool *ret_proc, struct muster_e
         view.sources[i] = -1;
     }
     if (unshare(CLONE_NEWNS) < 0) {
-        return fail_os(err, "make a mount namespace for", "the container");
+        return file_fail(err, MUSTER_EOS, "make a mount namespace for", "the container");
     }
-    int r = detach_propagation(plan->staging, err);
+    int r = cover_detach(plan->staging, err);
     *ret_proc = r == 0 && plan->new_proc &&
                 mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) == 0;
     r = r < 0 ? r : cover_root_if_needed(&view, err);
