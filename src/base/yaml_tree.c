@@ -23,12 +23,6 @@ struct yaml_frame {
     bool discarded; /* the waiting value stands nowhere */
 };
 
-static int too_deep(const struct yaml_tree *tree, struct muster_err *err)
-{
-    return muster_fail(err, MUSTER_ETOOBIG, "YAML: nested deeper than %d levels",
-                       tree->budget->depth_max);
-}
-
 static int fault(struct yaml_tree *tree, int place, const char *message, const char *hint)
 {
     tree->fault = message;
@@ -81,17 +75,6 @@ static bool awaits_key(struct yaml_tree *tree)
 {
     struct yaml_frame *frame = top(tree);
     return frame && json_is_object(frame->value) && !frame->has_key;
-}
-
-static int spend_node(struct yaml_tree *tree, struct muster_err *err)
-{
-    if (tree->budget->nodes == 0) {
-        return muster_fail(err, MUSTER_ETOOBIG,
-                           "YAML: more than %zu values, aliases counted as often as they are used",
-                           tree->budget->nodes_max);
-    }
-    tree->budget->nodes--;
-    return 0;
 }
 
 /* --- keys --- */
@@ -190,12 +173,9 @@ int yaml_tree_open(struct yaml_tree *tree, bool mapping, const char *anchor,
                    struct yaml_place place, struct muster_err *err)
 {
     tree->fault = NULL;
-    int rc = spend_node(tree, err);
-    if (rc != 0) {
+    int rc = yaml_budget_spend(tree->budget, err);
+    if (rc != 0 || (rc = yaml_budget_check_depth(tree->budget, tree->depth + 1, err)) != 0) {
         return rc;
-    }
-    if (tree->depth == tree->budget->depth_max) {
-        return too_deep(tree, err);
     }
     bool as_key = awaits_key(tree);
     if (as_key) {
@@ -216,8 +196,6 @@ int yaml_tree_open(struct yaml_tree *tree, bool mapping, const char *anchor,
     return rc;
 }
 
-static int use(struct yaml_tree *tree, const json_t *value, json_t **ret, struct muster_err *err);
-
 /* Keys of a merged mapping give way to those that stand in the mapping itself (YAML 1.1 merge). */
 static int merge_one(struct yaml_tree *tree, json_t *into, json_t *from, struct muster_err *err)
 {
@@ -228,7 +206,7 @@ static int merge_one(struct yaml_tree *tree, json_t *into, json_t *from, struct 
             continue;
         }
         json_t *copy = NULL;
-        int rc = use(tree, value, &copy, err);
+        int rc = yaml_copy(tree->budget, value, &copy, err);
         if (rc != 0) {
             return rc;
         }
@@ -301,7 +279,7 @@ int yaml_tree_scalar(struct yaml_tree *tree, const struct yaml_scalar *scalar, c
                      struct yaml_place place, struct muster_err *err)
 {
     tree->fault = NULL;
-    int rc = spend_node(tree, err);
+    int rc = yaml_budget_spend(tree->budget, err);
     if (rc != 0) {
         return rc;
     }
@@ -323,64 +301,6 @@ int yaml_tree_scalar(struct yaml_tree *tree, const struct yaml_scalar *scalar, c
 
 /* --- aliases --- */
 
-/* A copy of what an anchor names, paid for from the budget; scalars are shared, being immutable. */
-static int use(struct yaml_tree *tree, const json_t *value, json_t **ret, struct muster_err *err)
-{
-    int rc = spend_node(tree, err);
-    if (rc != 0) {
-        return rc;
-    }
-    size_t bytes = json_string_length(value);
-    if (bytes > tree->budget->text_bytes) {
-        return muster_fail(err, MUSTER_ETOOBIG, "YAML: aliases repeat more text than allowed");
-    }
-    tree->budget->text_bytes -= bytes;
-    if (!json_is_object(value) && !json_is_array(value)) {
-        *ret = json_incref((json_t *)value);
-        return 0;
-    }
-    muster_auto(doc) json_t *copy = json_is_object(value) ? json_object() : json_array();
-    if (!copy) {
-        return MUSTER_ENOMEM;
-    }
-    size_t index;
-    const char *key;
-    json_t *child;
-    json_t *child_copy = NULL;
-    json_array_foreach (value, index, child) {
-        rc = use(tree, child, &child_copy, err);
-        if (rc != 0 || json_array_append_new(copy, child_copy) != 0) {
-            return rc != 0 ? rc : MUSTER_ENOMEM;
-        }
-    }
-    json_object_foreach ((json_t *)value, key, child) {
-        rc = use(tree, child, &child_copy, err);
-        if (rc != 0 || json_object_set_new(copy, key, child_copy) != 0) {
-            return rc != 0 ? rc : MUSTER_ENOMEM;
-        }
-    }
-    *ret = muster_take(copy);
-    return 0;
-}
-
-/* Levels that a value adds below itself. */
-static int height(const json_t *value)
-{
-    int below = 0;
-    size_t index;
-    const char *key;
-    json_t *child;
-    json_array_foreach (value, index, child) {
-        int of_child = height(child);
-        below = of_child > below ? of_child : below;
-    }
-    json_object_foreach ((json_t *)value, key, child) {
-        int of_child = height(child);
-        below = of_child > below ? of_child : below;
-    }
-    return below + (json_is_object(value) || json_is_array(value));
-}
-
 int yaml_tree_alias(struct yaml_tree *tree, const char *name, struct yaml_place place,
                     struct muster_err *err)
 {
@@ -400,9 +320,7 @@ int yaml_tree_alias(struct yaml_tree *tree, const char *name, struct yaml_place 
         fault(tree, where, "this alias names no anchor that ended before it", NULL);
         return attach(tree, json_null());
     }
-    if (tree->depth + height(value) > tree->budget->depth_max) {
-        return too_deep(tree, err);
-    }
-    int rc = use(tree, value, &copy, err);
+    int rc = yaml_budget_check_depth(tree->budget, tree->depth + yaml_height(value), err);
+    rc = rc < 0 ? rc : yaml_copy(tree->budget, value, &copy, err);
     return rc == 0 ? attach(tree, copy) : rc;
 }

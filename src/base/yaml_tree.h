@@ -5,16 +5,9 @@
 #pragma once
 
 #include "base/yaml.h"
+#include "base/yaml_copy.h"
 
 struct yaml_frame;
-
-/* Shared by the documents of one stream, so that a limit holds for all of them together. */
-struct yaml_budget {
-    size_t nodes;      /* still allowed */
-    size_t nodes_max;  /* of how many */
-    size_t text_bytes; /* that aliases may still repeat */
-    int depth_max;
-};
 
 struct yaml_tree {
     json_t *root; /* NULL while nothing was added */

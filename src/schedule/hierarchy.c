@@ -19,49 +19,6 @@ static size_t divide_up(size_t a, size_t b)
     return a / b + (a % b != 0);
 }
 
-/* ---- hosts ---- */
-
-void schedule_hosts_init(struct schedule_hosts *h, const int *lowest, int size)
-{
-    assert(size > 0 && size <= SCHEDULE_MAX_TEAM);
-    int next = 0;
-    h->size = size;
-    h->hosts = 0;
-    h->leaders = size;
-    for (int r = 0; r < size; r++) {
-        if (lowest[r] != r) {
-            continue;
-        }
-        h->first[h->hosts] = next;
-        for (int member = r; member < size; member++) {
-            if (lowest[member] == r) {
-                h->host_of[member] = h->hosts;
-                h->index_of[member] = next - h->first[h->hosts];
-                h->ranks[next++] = member;
-            }
-        }
-        int here = next - h->first[h->hosts++];
-        h->leaders = here < h->leaders ? here : h->leaders;
-    }
-    h->first[h->hosts] = next;
-    assert(next == size);
-}
-
-bool schedule_hosts_mixed(const struct schedule_hosts *h)
-{
-    return h->hosts > 1 && h->hosts < h->size;
-}
-
-static int ranks_on(const struct schedule_hosts *h, int host)
-{
-    return h->first[host + 1] - h->first[host];
-}
-
-int schedule_host_rank(const struct schedule_hosts *h, int host, int index)
-{
-    return index < ranks_on(h, host) ? h->ranks[h->first[host] + index] : -1;
-}
-
 /* ---- chunks ---- */
 
 static bool has_blocks(const struct schedule_hierarchy *h)
@@ -75,7 +32,7 @@ static size_t turns(const struct schedule_hosts *hosts)
 {
     int most = 0;
     for (int host = 0; host < hosts->hosts; host++) {
-        most = ranks_on(hosts, host) > most ? ranks_on(hosts, host) : most;
+        most = schedule_host_ranks(hosts, host) > most ? schedule_host_ranks(hosts, host) : most;
     }
     return divide_up((size_t)most, (size_t)hosts->leaders);
 }
@@ -148,7 +105,7 @@ static struct partition part_of(const struct schedule_hierarchy *h, size_t chunk
 
 static void list_parts(const struct schedule_hierarchy *h, size_t chunk, struct schedule_stage *ret)
 {
-    int here = ranks_on(h->hosts, h->hosts->host_of[h->rank]);
+    int here = schedule_host_ranks(h->hosts, h->hosts->host_of[h->rank]);
     ret->blocks = true;
     for (int i = 0; i < here; i++) {
         bool leads = i < h->hosts->leaders;
@@ -265,7 +222,7 @@ static bool gather_up(const struct schedule_hierarchy *h, size_t chunk, int k,
     size_t part = block_part(h), piece = chunk / turns(h->hosts);
     ret->pattern = SCHEDULE_ALL_GATHER;
     ret->blocks = true;
-    for (int i = 0; i < ranks_on(h->hosts, host); i++) {
+    for (int i = 0; i < schedule_host_ranks(h->hosts, host); i++) {
         int rank = schedule_host_rank(h->hosts, host, i);
         size_t first = smaller(piece * part, block_count(h, rank));
         ret->starts[i] = block_start(h, rank) + first;
@@ -303,7 +260,7 @@ static bool gather_down(const struct schedule_hierarchy *h, size_t chunk, int k,
     int host = k < here ? k : k + 1;
     ret->pattern = SCHEDULE_ALL_GATHER;
     ret->blocks = true;
-    for (int i = 0; i < ranks_on(h->hosts, here); i++) {
+    for (int i = 0; i < schedule_host_ranks(h->hosts, here); i++) {
         bool leads = i < h->hosts->leaders;
         struct range block = leads ? block_of(h, chunk, host, i) : (struct range){0, 0};
         ret->counts[i] = block.count;
@@ -325,7 +282,7 @@ static bool scatter_up(const struct schedule_hierarchy *h, size_t chunk, int k,
     int here = h->hosts->host_of[h->rank];
     ret->pattern = SCHEDULE_REDUCE_SCATTER;
     ret->blocks = true;
-    for (int i = 0; i < ranks_on(h->hosts, here); i++) {
+    for (int i = 0; i < schedule_host_ranks(h->hosts, here); i++) {
         bool leads = i < h->hosts->leaders;
         struct range block = leads ? block_of(h, chunk, k, i) : (struct range){0, 0};
         ret->counts[i] = block.count;
@@ -360,7 +317,7 @@ static void scatter_down(const struct schedule_hierarchy *h, size_t chunk,
     ret->pattern = SCHEDULE_ALL_TO_ALL;
     ret->blocks = true;
     int target = mine + turn * leaders;
-    if (mine < leaders && target < ranks_on(h->hosts, here)) {
+    if (mine < leaders && target < schedule_host_ranks(h->hosts, here)) {
         ret->counts[target] = block_of(h, chunk, here, mine).count;
     }
     for (int i = 0; i < leaders; i++) {

@@ -14,26 +14,7 @@
 #pragma once
 
 #include "schedule/exchange.h"
-
-enum { SCHEDULE_MAX_TEAM = 256 };
-
-/* Who is where. Hosts are numbered in the order of their lowest ranks. */
-struct schedule_hosts {
-    int size; /* ranks */
-    int hosts;
-    int leaders;                      /* on each host */
-    int host_of[SCHEDULE_MAX_TEAM];   /* rank -> host */
-    int index_of[SCHEDULE_MAX_TEAM];  /* rank -> index on its host */
-    int ranks[SCHEDULE_MAX_TEAM];     /* host after host */
-    int first[SCHEDULE_MAX_TEAM + 1]; /* host -> its first rank in `ranks` */
-};
-
-/* From the lowest rank on each rank's host. */
-void schedule_hosts_init(struct schedule_hosts *hosts, const int *lowest, int size);
-/* There are several hosts, and one of them has several ranks. */
-bool schedule_hosts_mixed(const struct schedule_hosts *hosts);
-/* The rank with this index on that host; -1: none. */
-int schedule_host_rank(const struct schedule_hosts *hosts, int host, int index);
+#include "schedule/hosts.h"
 
 struct schedule_hierarchy {
     const struct schedule_hosts *hosts;

@@ -123,7 +123,7 @@ int row_remove(struct store *store, struct row *row, struct muster_err *err);
 int delete_dependents(struct store *store, const json_t *owner, enum store_dependents dependents,
                       int depth, struct muster_err *err);
 
-/* ---- store.c ---- */
+/* ---- transaction.c: every write is between these two ---- */
 
 int write_begin(struct store *store, struct muster_err *err);
 /* Commits when r is 0, else undoes; returns r, or why it could not commit. */

@@ -1,0 +1,26 @@
+/* Which ranks share a host. Layer: pure. Memory: the caller's structs. Thread: any. */
+#pragma once
+
+#include <stdbool.h>
+
+enum { SCHEDULE_MAX_TEAM = 256 };
+
+/* Who is where. Hosts are numbered in the order of their lowest ranks. */
+struct schedule_hosts {
+    int size; /* ranks */
+    int hosts;
+    int leaders;                      /* on each host */
+    int host_of[SCHEDULE_MAX_TEAM];   /* rank -> host */
+    int index_of[SCHEDULE_MAX_TEAM];  /* rank -> index on its host */
+    int ranks[SCHEDULE_MAX_TEAM];     /* host after host */
+    int first[SCHEDULE_MAX_TEAM + 1]; /* host -> its first rank in `ranks` */
+};
+
+/* From the lowest rank on each rank's host. */
+void schedule_hosts_init(struct schedule_hosts *hosts, const int *lowest, int size);
+/* There are several hosts, and one of them has several ranks. */
+bool schedule_hosts_mixed(const struct schedule_hosts *hosts);
+/* How many ranks are on that host. */
+int schedule_host_ranks(const struct schedule_hosts *hosts, int host);
+/* The rank with this index on that host; -1: none. */
+int schedule_host_rank(const struct schedule_hosts *hosts, int host, int index);

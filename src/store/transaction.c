@@ -1,0 +1,109 @@
+/* Transactions: of the caller (store_begin …) and, within or without one, of each single write.
+ * What is known in memory goes back with what SQLite takes back.
+ *
+ * Layer: services.
+ */
+#include "store/internal.h"
+
+#include <assert.h>
+
+static void undo_to(struct store *store, const struct counters *then)
+{
+    change_drop(store, then->pending);
+    store->now = *then;
+}
+
+/* SQLite ends a transaction by itself when the disk is full: then there is nothing to roll back. */
+static void roll_back(struct store *store)
+{
+    if (!sqlite3_get_autocommit(store->db)) {
+        (void)sql_run(store, SQL_ROLLBACK, NULL, "");
+    }
+}
+
+static int fail_ended(const struct store *store, struct muster_err *err)
+{
+    return muster_fail(err, MUSTER_ECREATE,
+                       "cannot write %s: an earlier write of the same transaction failed",
+                       store->path);
+}
+
+static int commit(struct store *store, struct muster_err *err)
+{
+    int r = sql_run(store, SQL_COMMIT, err, "");
+    if (r < 0) {
+        roll_back(store);
+        undo_to(store, &store->at_begin);
+        return r;
+    }
+    change_tell(store);
+    return 0;
+}
+
+int store_begin(struct store *store, struct muster_err *err)
+{
+    assert(!store->in_transaction && !store->telling);
+    store->at_begin = store->now;
+    int r = sql_run(store, SQL_BEGIN, err, "");
+    if (r == 0) {
+        store->in_transaction = true;
+    }
+    return r;
+}
+
+int store_commit(struct store *store, struct muster_err *err)
+{
+    assert(store->in_transaction);
+    store->in_transaction = false;
+    if (sqlite3_get_autocommit(store->db)) {
+        undo_to(store, &store->at_begin);
+        return fail_ended(store, err);
+    }
+    return commit(store, err);
+}
+
+void store_rollback(struct store *store)
+{
+    assert(store->in_transaction);
+    store->in_transaction = false;
+    roll_back(store);
+    undo_to(store, &store->at_begin);
+}
+
+int write_begin(struct store *store, struct muster_err *err)
+{
+    assert(!store->telling && "a watcher may not write");
+    store->at_write = store->now;
+    if (!store->in_transaction) {
+        store->at_begin = store->now;
+        return sql_run(store, SQL_BEGIN, err, "");
+    }
+    if (sqlite3_get_autocommit(store->db)) {
+        return fail_ended(store, err);
+    }
+    return sql_run(store, SQL_SAVE, err, "");
+}
+
+int write_end(struct store *store, int r, struct muster_err *err)
+{
+    assert(!store->telling && r <= 0);
+    if (!store->in_transaction) {
+        if (r == 0) {
+            return commit(store, err);
+        }
+        roll_back(store);
+        undo_to(store, &store->at_begin);
+        return r;
+    }
+    if (r < 0) {
+        undo_to(store, &store->at_write);
+        if (!sqlite3_get_autocommit(store->db)) {
+            (void)sql_run(store, SQL_BACK, NULL, "");
+        }
+    }
+    if (!sqlite3_get_autocommit(store->db)) {
+        int released = sql_run(store, SQL_RELEASE, r < 0 ? NULL : err, "");
+        r = r < 0 ? r : released;
+    }
+    return r;
+}
