@@ -24,6 +24,12 @@
 
 enum { STACK_BYTES = 16 * 1024, LOOK_S = 1, LOOKS_OVER = 3 };
 
+#ifdef __SANITIZE_THREAD__
+enum { MAY_CLONE = 0 }; /* it takes every clone for a fork */
+#else
+enum { MAY_CLONE = 1 };
+#endif
+
 static struct {
     pthread_mutex_t mutex; /* guards the rest */
     int holders;
@@ -58,9 +64,8 @@ __attribute__((no_sanitize("address", "undefined"), noreturn)) static int watch(
 
 static void start(void)
 {
-#if !defined(__SANITIZE_THREAD__) /* it takes every clone for a fork */
     sigset_t all, before;
-    own_pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+    own_pidfd = MAY_CLONE ? (int)syscall(SYS_pidfd_open, getpid(), 0) : -1;
     bool possible = own_pidfd > 0 && syscall(SYS_close_range, ~0U, ~0U, 0U) == 0;
     if (possible) {
         sigfillset(&all);
@@ -72,7 +77,6 @@ static void start(void)
     if (own_pidfd >= 0) {
         close(own_pidfd);
     }
-#endif
     witness.process = life_process();
 }
 
