@@ -1,5 +1,6 @@
 /* Every collective, type and operation, on every transport and world, against a reference in
  * double. */
+#include "values.h"
 #include "world.h"
 
 #include "base/test.h"
@@ -7,8 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include "comm/half.h"
+#include <time.h>
 
 static const enum muster_op all_ops[] = {MUSTER_SUM, MUSTER_AVG,  MUSTER_PROD, MUSTER_MIN,
                                          MUSTER_MAX, MUSTER_BAND, MUSTER_BOR,  MUSTER_BXOR};
@@ -17,39 +17,6 @@ static const enum muster_op all_ops[] = {MUSTER_SUM, MUSTER_AVG,  MUSTER_PROD, M
 static int value_of(uint64_t seed, int rank, size_t index)
 {
     return (int)(world_hash(seed, (uint64_t)rank, index) % 3);
-}
-
-static void store_value(enum muster_type type, void *buffer, size_t i, double value)
-{
-    switch (type) {
-    case MUSTER_BOOL: ((uint8_t *)buffer)[i] = value != 0; break;
-    case MUSTER_U8: ((uint8_t *)buffer)[i] = (uint8_t)value; break;
-    case MUSTER_I8: ((int8_t *)buffer)[i] = (int8_t)value; break;
-    case MUSTER_I16: ((int16_t *)buffer)[i] = (int16_t)value; break;
-    case MUSTER_I32: ((int32_t *)buffer)[i] = (int32_t)value; break;
-    case MUSTER_I64: ((int64_t *)buffer)[i] = (int64_t)value; break;
-    case MUSTER_F16: ((uint16_t *)buffer)[i] = half_from_float((float)value); break;
-    case MUSTER_BF16: ((uint16_t *)buffer)[i] = bfloat_from_float((float)value); break;
-    case MUSTER_F32: ((float *)buffer)[i] = (float)value; break;
-    case MUSTER_F64: ((double *)buffer)[i] = value; break;
-    }
-}
-
-static double load_value(enum muster_type type, const void *buffer, size_t i)
-{
-    switch (type) {
-    case MUSTER_BOOL:
-    case MUSTER_U8: return ((const uint8_t *)buffer)[i];
-    case MUSTER_I8: return ((const int8_t *)buffer)[i];
-    case MUSTER_I16: return ((const int16_t *)buffer)[i];
-    case MUSTER_I32: return ((const int32_t *)buffer)[i];
-    case MUSTER_I64: return (double)((const int64_t *)buffer)[i];
-    case MUSTER_F16: return (double)half_to_float(((const uint16_t *)buffer)[i]);
-    case MUSTER_BF16: return (double)bfloat_to_float(((const uint16_t *)buffer)[i]);
-    case MUSTER_F32: return (double)((const float *)buffer)[i];
-    case MUSTER_F64: return ((const double *)buffer)[i];
-    }
-    return NAN;
 }
 
 static double fold_two(enum muster_op op, double a, double b)
@@ -130,45 +97,50 @@ static int check_all_reduce(struct muster_comm *comm, struct buffers *b, enum mu
     return 0;
 }
 
+static int check_reduce_scatter(struct muster_comm *comm, struct buffers *b, enum muster_type type,
+                                enum muster_op op, size_t count)
+{
+    struct muster_err err = {0};
+    int rank = muster_comm_rank(comm), size = muster_comm_size(comm);
+    fill(b, type, 5, rank, count * (size_t)size);
+    int rc = muster_reduce_scatter(comm, b->in, b->out, count, type, op, &err);
+    WORLD_CHECK(rc == 0, "reduce_scatter: %s", err.text);
+    for (size_t i = 0; i < count; i++) {
+        double want = reduced(type, op, 5, size, (size_t)rank * count + i);
+        WORLD_CHECK(load_value(type, b->out, i) == want, "reduce_scatter by %s, element %zu",
+                    muster_op_name(op), i);
+    }
+    return 0;
+}
+
+static int check_reduce(struct muster_comm *comm, struct buffers *b, enum muster_type type,
+                        enum muster_op op, size_t count)
+{
+    struct muster_err err = {0};
+    int rank = muster_comm_rank(comm), size = muster_comm_size(comm), root = (int)op % size;
+    fill(b, type, 6, rank, count);
+    int rc = muster_reduce(comm, b->in, b->in, count, type, op, root, &err);
+    WORLD_CHECK(rc == 0, "reduce: %s", err.text);
+    for (size_t i = 0; i < count; i++) {
+        double want = rank == root ? reduced(type, op, 6, size, i) : input_value(type, 6, rank, i);
+        WORLD_CHECK(load_value(type, b->in, i) == want, "reduce by %s, element %zu",
+                    muster_op_name(op), i);
+    }
+    return 0;
+}
+
 static int check_reductions(struct muster_comm *comm, struct buffers *b, enum muster_type type,
                             size_t count)
 {
     int failed = 0;
     for (size_t o = 0; o < sizeof all_ops / sizeof all_ops[0] && !failed; o++) {
         failed = check_all_reduce(comm, b, type, all_ops[o], count, o % 2 == 0);
+        if (!failed && is_defined(type, all_ops[o])) {
+            failed = check_reduce_scatter(comm, b, type, all_ops[o], count) ||
+                     check_reduce(comm, b, type, all_ops[o], count);
+        }
     }
     return failed;
-}
-
-static int check_reduce_scatter(struct muster_comm *comm, struct buffers *b, enum muster_type type,
-                                size_t count)
-{
-    struct muster_err err = {0};
-    int rank = muster_comm_rank(comm), size = muster_comm_size(comm);
-    fill(b, type, 5, rank, count * (size_t)size);
-    int rc = muster_reduce_scatter(comm, b->in, b->out, count, type, MUSTER_SUM, &err);
-    WORLD_CHECK(rc == 0, "reduce_scatter: %s", err.text);
-    for (size_t i = 0; i < count; i++) {
-        double want = reduced(type, MUSTER_SUM, 5, size, (size_t)rank * count + i);
-        WORLD_CHECK(load_value(type, b->out, i) == want, "reduce_scatter, element %zu", i);
-    }
-    return 0;
-}
-
-static int check_reduce(struct muster_comm *comm, struct buffers *b, enum muster_type type,
-                        size_t count)
-{
-    struct muster_err err = {0};
-    int rank = muster_comm_rank(comm), size = muster_comm_size(comm), root = size - 1;
-    fill(b, type, 6, rank, count);
-    int rc = muster_reduce(comm, b->in, b->in, count, type, MUSTER_MAX, root, &err);
-    WORLD_CHECK(rc == 0, "reduce: %s", err.text);
-    for (size_t i = 0; i < count; i++) {
-        double want =
-            rank == root ? reduced(type, MUSTER_MAX, 6, size, i) : input_value(type, 6, rank, i);
-        WORLD_CHECK(load_value(type, b->in, i) == want, "reduce, element %zu", i);
-    }
-    return 0;
 }
 
 static int check_broadcast(struct muster_comm *comm, struct buffers *b, enum muster_type type,
@@ -285,30 +257,44 @@ static int check_all_to_all(struct muster_comm *comm, struct buffers *b, enum mu
 
 typedef int (*check_fn)(struct muster_comm *, struct buffers *, enum muster_type, size_t);
 
-static const check_fn checks[] = {check_reductions, check_reduce_scatter, check_reduce,
-                                  check_broadcast,  check_gathers,        check_uneven,
-                                  check_scatter,    check_all_to_all};
+static const check_fn checks[] = {check_reductions, check_broadcast, check_gathers,
+                                  check_uneven,     check_scatter,   check_all_to_all};
 
 struct plan {
     const size_t *counts;
     size_t num_counts;
+    size_t random_below; /* one more count, another one in each run */
     bool all_types;
 };
+
+static uint64_t run_seed; /* CONFORMANCE_SEED, or the time */
+
+static int run_checks(struct muster_comm *comm, struct buffers *b, enum muster_type type,
+                      size_t count)
+{
+    int failed = 0;
+    for (size_t k = 0; k < sizeof checks / sizeof checks[0] && !failed; k++) {
+        failed = checks[k](comm, b, type, count);
+    }
+    return failed;
+}
 
 static int run_plan(struct muster_comm *comm, void *context)
 {
     const struct plan *plan = context;
     int failed = 0;
-    size_t most = plan->counts[plan->num_counts - 1] * 2 * (size_t)muster_comm_size(comm) * 8 + 64;
-    struct buffers b = {malloc(most), malloc(most)};
-    for (int type = MUSTER_BOOL; type <= MUSTER_F64 && !failed; type++) {
-        for (size_t c = 0; c < plan->num_counts && !failed; c++) {
-            for (size_t k = 0; k < sizeof checks / sizeof checks[0] && !failed; k++) {
-                if (plan->all_types || type == MUSTER_F32) {
-                    failed = checks[k](comm, &b, (enum muster_type)type, plan->counts[c]);
-                }
-            }
+    size_t most = plan->counts[plan->num_counts - 1];
+    most = most > plan->random_below ? most : plan->random_below;
+    size_t most_bytes = most * 2 * (size_t)muster_comm_size(comm) * 8 + 64;
+    struct buffers b = {malloc(most_bytes), malloc(most_bytes)};
+    for (int t = MUSTER_BOOL; t <= MUSTER_F64 && !failed; t++) {
+        enum muster_type type = (enum muster_type)t;
+        bool wanted = plan->all_types || type == MUSTER_F32;
+        for (size_t c = 0; c < plan->num_counts && wanted && !failed; c++) {
+            failed = run_checks(comm, &b, type, plan->counts[c]);
         }
+        size_t random = world_hash(run_seed, (uint64_t)t, most) % plan->random_below;
+        failed = failed || (wanted && run_checks(comm, &b, type, random));
     }
     free(b.in);
     free(b.out);
@@ -321,7 +307,7 @@ static const size_t large_counts[] = {4097, 40000, 150001};
 static void every_type_in_every_world(void **state)
 {
     const char *transport = *state;
-    struct plan plan = {small_counts, 4, true};
+    struct plan plan = {small_counts, 4, 3000, true};
     for (int size = 1; size <= 9; size++) {
         struct world w = {.kind = WORLD_PROCESSES, .size = size, .transport = transport};
         assert_int_equal(world_run(&w, run_plan, &plan), 0);
@@ -331,7 +317,7 @@ static void every_type_in_every_world(void **state)
 static void large_vectors(void **state)
 {
     const char *transport = *state;
-    struct plan plan = {large_counts, 3, false};
+    struct plan plan = {large_counts, 3, 150000, false};
     for (int size = 1; size <= 5; size++) {
         struct world w = {.kind = WORLD_PROCESSES, .size = size, .transport = transport};
         assert_int_equal(world_run(&w, run_plan, &plan), 0);
@@ -341,17 +327,23 @@ static void large_vectors(void **state)
 static void ranks_as_threads(void **state)
 {
     const char *transport = *state;
-    struct plan small = {small_counts, 4, true}, large = {large_counts, 2, false};
-    for (int size = 2; size <= 3; size++) {
+    struct plan small = {small_counts, 4, 300, true}, large = {large_counts, 2, 4097, false};
+    struct plan one = {small_counts + 2, 1, 300, true};
+    for (int size = 1; size <= 9; size++) {
         struct world w = {.kind = WORLD_THREADS, .size = size, .transport = transport};
-        assert_int_equal(world_run(&w, run_plan, &small), 0);
-        assert_int_equal(world_run(&w, run_plan, &large), 0);
+        assert_int_equal(world_run(&w, run_plan, size <= 3 ? &small : &one), 0);
+        if (size == 2 || size == 3) {
+            assert_int_equal(world_run(&w, run_plan, &large), 0);
+        }
     }
 }
 
 int main(int argc, char **argv)
 {
     void *transport = argc > 1 ? argv[1] : "shm";
+    const char *seed = getenv("CONFORMANCE_SEED");
+    run_seed = seed ? strtoull(seed, NULL, 10) : (uint64_t)time(NULL);
+    print_message("CONFORMANCE_SEED=%llu\n", (unsigned long long)run_seed);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(every_type_in_every_world, transport),
         cmocka_unit_test_prestate(large_vectors, transport),

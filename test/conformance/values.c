@@ -1,0 +1,40 @@
+/* Elements of any type as numbers: see values.h. */
+#include "values.h"
+
+#include <math.h>
+#include <stdint.h>
+
+#include "comm/half.h"
+
+void store_value(enum muster_type type, void *buffer, size_t i, double value)
+{
+    switch (type) {
+    case MUSTER_BOOL: ((uint8_t *)buffer)[i] = value != 0; break;
+    case MUSTER_U8: ((uint8_t *)buffer)[i] = (uint8_t)value; break;
+    case MUSTER_I8: ((int8_t *)buffer)[i] = (int8_t)value; break;
+    case MUSTER_I16: ((int16_t *)buffer)[i] = (int16_t)value; break;
+    case MUSTER_I32: ((int32_t *)buffer)[i] = (int32_t)value; break;
+    case MUSTER_I64: ((int64_t *)buffer)[i] = (int64_t)value; break;
+    case MUSTER_F16: ((uint16_t *)buffer)[i] = half_from_float((float)value); break;
+    case MUSTER_BF16: ((uint16_t *)buffer)[i] = bfloat_from_float((float)value); break;
+    case MUSTER_F32: ((float *)buffer)[i] = (float)value; break;
+    case MUSTER_F64: ((double *)buffer)[i] = value; break;
+    }
+}
+
+double load_value(enum muster_type type, const void *buffer, size_t i)
+{
+    switch (type) {
+    case MUSTER_BOOL:
+    case MUSTER_U8: return ((const uint8_t *)buffer)[i];
+    case MUSTER_I8: return ((const int8_t *)buffer)[i];
+    case MUSTER_I16: return ((const int16_t *)buffer)[i];
+    case MUSTER_I32: return ((const int32_t *)buffer)[i];
+    case MUSTER_I64: return (double)((const int64_t *)buffer)[i];
+    case MUSTER_F16: return (double)half_to_float(((const uint16_t *)buffer)[i]);
+    case MUSTER_BF16: return (double)bfloat_to_float(((const uint16_t *)buffer)[i]);
+    case MUSTER_F32: return (double)((const float *)buffer)[i];
+    case MUSTER_F64: return ((const double *)buffer)[i];
+    }
+    return NAN;
+}
