@@ -8,22 +8,11 @@
 #include "control/control.h"
 #include "pod/environment.h"
 #include "pod/pod.h"
+#include "promise.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { TIME_MAX_S = 2000000000 };
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void promise(bool kept, const char *what, const char *detail)
-{
-    if (!kept) {
-        fprintf(stderr, "broken promise: %s\n%s\n", what, detail);
-        abort();
-    }
-}
 
 static json_t *array_at(const json_t *doc, const char *path)
 {

@@ -6,20 +6,9 @@
 #include "job/check.h"
 #include "job/file.h"
 #include "job/job.h"
+#include "promise.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void promise(bool kept, const char *what, const char *detail)
-{
-    if (!kept) {
-        fprintf(stderr, "broken promise: %s\n%s\n", what, detail);
-        abort();
-    }
-}
 
 static void check_printing(const json_t *doc)
 {

@@ -37,9 +37,14 @@ static void civil_of(int64_t days, int *ret_year, int *ret_month, int *ret_day)
     *ret_year = (int)(yoe + era * 400 + (*ret_month <= 2));
 }
 
+bool stamp_fits(int64_t unix_ms)
+{
+    return FIRST_MS <= unix_ms && unix_ms <= LAST_MS;
+}
+
 static const char *print(int64_t unix_ms, bool fraction, char ret_text[STAMP_BYTES])
 {
-    assert(FIRST_MS <= unix_ms && unix_ms <= LAST_MS);
+    assert(stamp_fits(unix_ms));
     int64_t days = unix_ms / MS_PER_DAY - (unix_ms % MS_PER_DAY < 0);
     int rest = (int)(unix_ms - days * MS_PER_DAY);
     int year, month, day;
@@ -148,5 +153,5 @@ int64_t stamp_read(const char *text)
     int64_t minutes = (int64_t)value[3] * 60 + value[4] - east;
     int64_t unix_ms = days_of(value[0], value[1], value[2]) * MS_PER_DAY + minutes * 60000 +
                       (int64_t)value[5] * 1000 + ms;
-    return FIRST_MS <= unix_ms && unix_ms <= LAST_MS ? unix_ms : STAMP_NONE;
+    return stamp_fits(unix_ms) ? unix_ms : STAMP_NONE;
 }

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { STAMP_BYTES = 32 };
@@ -11,7 +12,11 @@ enum { STAMP_BYTES = 32 };
 /* Smaller than any time: what is missing or unreadable. */
 #define STAMP_NONE INT64_MIN
 
-/* "2026-01-02T03:04:05Z"; with milliseconds ("…05.678Z") when there are any. Years 0 to 9999. */
+/* Whether a time can be printed: years 0 to 9999. What is read from a disk may be anything. */
+bool stamp_fits(int64_t unix_ms);
+
+/* "2026-01-02T03:04:05Z"; with milliseconds ("…05.678Z") when there are any. Asserts that it fits.
+ */
 const char *stamp_text(int64_t unix_ms, char ret_text[STAMP_BYTES]);
 
 /* The same without the fraction: what Kubernetes writes in metadata and conditions. */

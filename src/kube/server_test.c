@@ -224,9 +224,10 @@ static void an_expired_watch_lists_again(void **state)
         {"GET " MAPS " ", "200 OK", LIST("9", ITEM("b", "8") "," ITEM("c", "9"))},
         {"GET " MAPS "?watch=true&resourceVersion=9 ", "200 OK",
          "{\"type\":\"ADDED\",\"object\":" ITEM("d", "10") "}\nno json\n"
+                                                           "{\"type\":\"ADDED\",\"object\":7}\n"
                                                            "{\"type\":\"ERROR\",\"object\":" TOO_OLD
                                                            "}\n"},
-        {"GET " MAPS " ", "200 OK", LIST("12", ITEM("b", "8"))},
+        {"GET " MAPS " ", "200 OK", LIST("12", ITEM("b", "8") ",7")},
     };
     struct server s;
     struct client c = {0};

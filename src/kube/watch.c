@@ -129,7 +129,9 @@ static int list(struct kube_watch *w, struct muster_err *err)
     size_t i;
     json_t *item;
     json_array_foreach (items, i, item) {
-        take_listed(w, item);
+        if (json_is_object(item)) {
+            take_listed(w, item);
+        }
     }
     return 0;
 }
@@ -141,6 +143,9 @@ static void take_event(struct kube_watch *w, json_t *event)
     json_t *object = json_object_get(event, "object");
     if (strcmp(type, "ERROR") == 0) {
         w->expired = true;
+        return;
+    }
+    if (!json_is_object(object)) {
         return;
     }
     const char *version = doc_text(object, "metadata.resourceVersion", "");

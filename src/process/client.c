@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/file.h"
+#include "base/stamp.h"
 #include "process/channel.h"
 #include "process/listener.h"
 #include "process/record.h"
@@ -83,10 +84,17 @@ static void be_over(struct process_job *job)
     }
 }
 
+/* Records come from a disk: what is no time counts as unknown. */
+static int64_t time_of(const json_t *event, const char *name)
+{
+    int64_t unix_ms = doc_int(event, name, 0);
+    return stamp_fits(unix_ms) ? unix_ms : 0;
+}
+
 static void tell_started(const struct process_job *job, const json_t *event)
 {
     if (job->events.started) {
-        job->events.started(job->data, doc_text(event, "id", ""), doc_int(event, "at", 0));
+        job->events.started(job->data, doc_text(event, "id", ""), time_of(event, "at"));
     }
 }
 
@@ -100,8 +108,8 @@ static void tell_exited(const struct process_job *job, const json_t *event)
         .code = (int)doc_int(event, "code", 0),
         .signal = (int)doc_int(event, "signal", 0),
         .oom = doc_bool(event, "oom", false),
-        .started_unix_ms = doc_int(event, "startedAt", 0),
-        .at_unix_ms = doc_int(event, "at", 0),
+        .started_unix_ms = time_of(event, "startedAt"),
+        .at_unix_ms = time_of(event, "at"),
         .peak_memory_bytes = doc_int(event, "peakMemoryBytes", 0),
         .reason = doc_text(event, "reason", ""),
         .message = doc_text(event, "message", ""),

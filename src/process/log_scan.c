@@ -1,6 +1,8 @@
 /* See log_scan.h. */
 #include "process/log_scan.h"
 
+#include "base/stamp.h"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -40,9 +42,11 @@ static int open_part(const char *folder, unsigned number, const char *kind)
     return n < (int)sizeof path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 }
 
+/* An index that a power cut or a bad disk has damaged ends where it does. */
 static bool read_mark(int fd, uint64_t index, struct log_mark *ret)
 {
-    return pread(fd, ret, sizeof *ret, (off_t)(index * sizeof *ret)) == (ssize_t)sizeof *ret;
+    return pread(fd, ret, sizeof *ret, (off_t)(index * sizeof *ret)) == (ssize_t)sizeof *ret &&
+           stamp_fits(ret->unix_ms);
 }
 
 bool log_segment_open(const char *folder, unsigned number, struct log_segment *ret)

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/test.h"
 #include "process/log.h"
+#include "process/log_format.h"
 #include "process/log_write.h"
 
 #include <fcntl.h>
@@ -141,6 +142,21 @@ static void lines_have_the_time_they_began(void **state)
                  "1970-01-01T00:00:01Z one\n"
                  "1970-01-01T00:00:02.500Z two\n"
                  "1970-01-01T00:00:03Z three\n");
+}
+
+/* After a power cut the index may hold anything. */
+static void a_damaged_index_ends_where_it_is_damaged(void **state)
+{
+    struct scene *s = *state;
+    static const struct log_mark damage = {INT64_MAX, 0};
+    begin(s, 0, 1 << 20, 5);
+    say(s, 1000, "one\n");
+    say(s, 3000, "two\n");
+    assert_int_equal(pwrite(s->writer.index_fd, &damage, sizeof damage, sizeof damage),
+                     sizeof damage);
+    struct process_log_options options = everything(s);
+    options.timestamps = true;
+    assert_reads(s, options, "1970-01-01T00:00:01Z one\n1970-01-01T00:00:01Z two\n");
 }
 
 static void since_and_tail_begin_at_a_line(void **state)
@@ -304,6 +320,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(lines_have_the_time_they_began, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_damaged_index_ends_where_it_is_damaged, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(since_and_tail_begin_at_a_line, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_oldest_segments_go, set_up, tear_down),
         cmocka_unit_test_setup_teardown(tail_looks_over_segments, set_up, tear_down),
