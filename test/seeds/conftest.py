@@ -1,7 +1,7 @@
 """Fixtures: a muster for one test, or for a module whose tests look at the same job."""
 import pytest
 
-from seed import Muster
+from seed import new_muster
 
 
 def pytest_configure(config):
@@ -10,13 +10,13 @@ def pytest_configure(config):
 
 @pytest.fixture
 def muster():
-    program = Muster()
+    program = new_muster()
     yield program
     program.close()
 
 
 @pytest.fixture(scope='module')
 def shared_muster():
-    program = Muster()
+    program = new_muster()
     yield program
     program.close()

@@ -1,18 +1,14 @@
 """What the tests of the documents share: muster with a state folder of its own, mnist.py by hand, the rows of docs/seeds.md."""
-import json
 import os
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
-import tempfile
-import time
 
 import pytest
 
-SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
-BUILD = pathlib.Path(os.environ.get('MUSTER_BUILD', SOURCE / 'build')).resolve()
+from program import SOURCE, Muster, wait_for, without_ranks  # noqa: F401 (the tests take them from here)
+
 DATA = SOURCE / 'test/seeds/data'
 JOBS = SOURCE / 'test/data/jobs'
 MNIST = SOURCE / 'examples/mnist/mnist.py'
@@ -27,32 +23,13 @@ def row(*names):
     return pytest.mark.row(*names)
 
 
-class Muster:
-    """The program with a home of its own, started from an empty folder."""
-
-    def __init__(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix='seed-'))
-        self.cwd = self.folder / 'cwd'
-        self.cwd.mkdir()
-        # The interpreter that runs the tests has torch; a job's python3 is the first in PATH.
-        path = f'{pathlib.Path(sys.executable).parent}:{os.environ["PATH"]}'
-        self.env = {'PATH': path, 'HOME': str(self.folder), 'LANG': 'C.UTF-8', 'MUSTER_HOME': str(self.folder / 'home')}
-
-    def run(self, *words, code=0, timeout=LIMIT_S, **options):
-        """Runs `muster WORD…`; the exit code must be CODE (None: any). The result has stdout, stderr, returncode."""
-        command = [BUILD / 'bin/muster', *map(str, words)]
-        done = subprocess.run(command, cwd=self.cwd, env=self.env, timeout=timeout, text=True, capture_output=True, check=False,
-                              stdin=subprocess.DEVNULL, **options)
-        told = f'{" ".join(map(str, command))}: exit {done.returncode}\n{done.stdout}\n{done.stderr}'
-        assert code is None or done.returncode == code, told
-        return done
-
-    def objects(self, kind, *words):
-        return json.loads(self.run('get', kind, '-o', 'json', *words).stdout)['items']
-
-    def close(self):
-        subprocess.run([BUILD / 'bin/muster', 'down'], env=self.env, cwd=self.cwd, timeout=LIMIT_S, capture_output=True, check=False)
-        shutil.rmtree(self.folder, ignore_errors=True)
+def new_muster():
+    """In an environment with nothing of ours. The interpreter that runs the tests has torch; a job's python3 is the first in
+    PATH."""
+    path = f'{pathlib.Path(sys.executable).parent}:{os.environ["PATH"]}'
+    program = Muster(env={'PATH': path, 'LANG': 'C.UTF-8'}, limit_s=LIMIT_S)
+    program.env['HOME'] = str(program.folder)
+    return program
 
 
 def mnist_command(*flags):
@@ -60,21 +37,9 @@ def mnist_command(*flags):
     return ' '.join(['python3', str(MNIST), '--test-images', '500', *map(str, flags)])
 
 
-def wait_for(condition, what, limit_s=LIMIT_S):
-    """The first true value of condition(), looked at often."""
-    end = time.monotonic() + limit_s
-    while time.monotonic() < end:
-        value = condition()
-        if value:
-            return value
-        time.sleep(0.05)
-    raise AssertionError(f'not within {limit_s} s: {what}')
-
-
 def mnist(*flags, env=None, python=sys.executable):
     """Starts mnist.py without muster, its output in one pipe."""
-    clean = {key: value for key, value in os.environ.items() if key not in ('RANK', 'WORLD_SIZE', 'MASTER_ADDR', 'MASTER_PORT')}
-    return subprocess.Popen([python, MNIST, *map(str, flags)], env={**clean, **(env or {})}, text=True,
+    return subprocess.Popen([python, MNIST, *map(str, flags)], env={**without_ranks(os.environ), **(env or {})}, text=True,
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
 

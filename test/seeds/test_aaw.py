@@ -48,7 +48,7 @@ def test_first_terminal_waits_for_the_second(tmp_path):
     flags = ['--world-size', 2, '--init-method', f'file://{tmp_path}/meeting', '--images', 64, '--test-images', 500]
     first = mnist('--rank', 0, *flags)
     assert first.stdout.readline() == 'Using distributed PyTorch with gloo backend\n'
-    wait_for((tmp_path / 'meeting').exists, 'the first rank at the meeting point')
+    wait_for((tmp_path / 'meeting').exists, 'the first rank at the meeting point', 60)
     assert first.poll() is None
     rest, _ = finish([first, mnist('--rank', 1, *flags)])
     assert LOSS.search(rest)
@@ -57,7 +57,7 @@ def test_first_terminal_waits_for_the_second(tmp_path):
 @row('aaw-4')
 def test_bare_init_process_group_finds_its_rank_in_the_environment(muster):
     backend = '' if int(torch.__version__.split('.')[0]) >= 2 else "'gloo'"
-    script = muster.cwd / 'train.py'
+    script = muster.work / 'train.py'
     script.write_text('import torch.distributed as dist\n'
                       f'dist.init_process_group({backend})\n'
                       'print("rank", dist.get_rank(), "of", dist.get_world_size(), flush=True)\n'
@@ -96,7 +96,7 @@ def test_claim_loaded_by_one_job_feeds_the_next(muster):
     load = ['sh', '-c', f'cp {FASHION}/* /some/path/to/data']
     train = ['python3', str(MNIST), '--training-data', '/some/path/to/data', '--images', '64', '--test-images', '500']
     for name, command in ('load', load), ('train', train):
-        (muster.cwd / 'job.yaml').write_text(CLAIM.replace('NAME', name).replace('COMMAND', json.dumps(command)))
+        (muster.work / 'job.yaml').write_text(CLAIM.replace('NAME', name).replace('COMMAND', json.dumps(command)))
         done = muster.run('run', '-f', 'job.yaml')
     assert '/some/path/to/data: effective batch size' in done.stdout
 
@@ -124,9 +124,9 @@ spec:
 
 @row('aaw-6')
 def test_each_worker_has_a_claim_of_its_own(muster):
-    (muster.cwd / 'job.yaml').write_text(PER_WORKER)
+    (muster.work / 'job.yaml').write_text(PER_WORKER)
     muster.run('run', '-f', 'job.yaml')
-    claims = [claim['metadata']['name'] for claim in muster.objects('persistentvolumeclaims')]
+    claims = [claim['metadata']['name'] for claim in muster.get('persistentvolumeclaims')]
     assert len(claims) == 2 and all(name.endswith(f'-{index}') for index, name in enumerate(sorted(claims))), claims
 
 
@@ -221,14 +221,14 @@ def test_tabs_are_named(muster):
 
 @row('aaw-13')
 def test_world_is_one_master_and_n_workers(muster):
-    (muster.cwd / 'job.yaml').write_text(JOB.read_text().replace('replicas: 1  # <--- Note 6', 'replicas: 4'))
+    (muster.work / 'job.yaml').write_text(JOB.read_text().replace('replicas: 1  # <--- Note 6', 'replicas: 4'))
     done = muster.run('run', '-f', 'job.yaml', '--no-gpu', '--image', f"{IMAGE}=sh -c 'echo rank $RANK of $WORLD_SIZE'")
     assert sorted(re.findall(r'rank \d of \d', done.stdout)) == [f'rank {rank} of 5' for rank in range(5)]
 
 
 @row('aaw-14')
 def test_create_takes_a_file_without_f(muster):
-    (muster.cwd / 'myfile.yaml').write_text(re.sub(r' *resources:\n *limits:\n *nvidia.*\n', '', JOB.read_text()))
+    (muster.work / 'myfile.yaml').write_text(re.sub(r' *resources:\n *limits:\n *nvidia.*\n', '', JOB.read_text()))
     done = muster.run('create', 'myfile.yaml', '--image', f'{IMAGE}=true')
     assert done.stdout == f'pytorchjob.kubeflow.org/{NAME} created\n'
 
@@ -264,7 +264,7 @@ def test_results_are_there_after_the_job(finished, muster):
     assert any('accuracy=' in path.read_text(errors='replace') for path in folder.rglob('*') if path.is_file()), list(folder.rglob('*'))
     muster.run('run', '-n', 1, '--name', 'results', '--', 'sh', '-c', 'echo 42 > answer')
     muster.run('cp', 'results:answer', 'copied')
-    assert (muster.cwd / 'copied').read_text() == '42\n'
+    assert (muster.work / 'copied').read_text() == '42\n'
 
 
 @row('aaw-20')

@@ -57,7 +57,7 @@ spec:
 
 @row('azure-3', 'azure-4')
 def test_image_is_never_pulled_and_its_entrypoint_comes_from_the_command_line(muster):
-    (muster.cwd / 'job.yaml').write_text(PRIVATE)
+    (muster.work / 'job.yaml').write_text(PRIVATE)
     done = muster.run('run', '-f', 'job.yaml', '--image', "rollingstones/pytorch-dist-mnist-test:1.0=echo 'two words'")
     assert 'two words --backend gloo' in done.stdout
 
@@ -65,7 +65,7 @@ def test_image_is_never_pulled_and_its_entrypoint_comes_from_the_command_line(mu
 @row('azure-4')
 def test_entrypoint_may_be_an_annotation(muster):
     note = 'metadata: {name: entrypoint, annotations: {muster.dev/command: echo by-annotation}}'
-    (muster.cwd / 'job.yaml').write_text(PRIVATE.replace('metadata: {name: entrypoint}', note))
+    (muster.work / 'job.yaml').write_text(PRIVATE.replace('metadata: {name: entrypoint}', note))
     assert 'by-annotation --backend gloo' in muster.run('run', '-f', 'job.yaml').stdout
 
 
@@ -74,7 +74,7 @@ def test_image_without_a_command_is_refused_with_the_option_to_give(muster):
     done = muster.run('run', '-f', AZURE_JOB, code=None)
     assert 64 <= done.returncode <= 78
     assert '--image' in done.stderr and AZURE_IMAGE in done.stderr
-    assert muster.objects('pytorchjobs') == [] and muster.objects('pods') == []
+    assert muster.get('jobs') == [] and muster.get('pods') == []
 
 
 @row('azure-6')
@@ -85,7 +85,7 @@ def test_file_as_pasted_is_refused_by_line_and_hint(muster, verb):
     assert 'azure-as-pasted.yaml:14:13: ' in said and 'YAML syntax error' in said, said
     assert re.search(r'azure-as-pasted\.yaml:6:1: .*did you mean spec\.pytorchReplicaSpecs\?', said), said
     if verb != ['lint']:
-        assert muster.objects('pytorchjobs') == []
+        assert muster.get('jobs') == []
 
 
 @row('azure-7')
@@ -100,7 +100,7 @@ def with_gpus(count):
 
 @row('azure-8')
 def test_gpus_that_are_not_there_are_refused_and_may_be_waived(muster):
-    (muster.cwd / 'gpu.yaml').write_text(with_gpus(1000))
+    (muster.work / 'gpu.yaml').write_text(with_gpus(1000))
     done = muster.run('run', '-f', 'gpu.yaml', '--image', f'{AZURE_IMAGE}=echo', code=None)
     assert 64 <= done.returncode <= 78 and 'GPU' in done.stderr, done.stderr
     assert '--no-gpu' in done.stderr

@@ -21,7 +21,7 @@ def said_by_ranks(output):
 @row('ddp-1')
 def test_no_environment_has_to_be_made_before_a_job(muster):
     """The folder is empty, no variable KF_ENV is set, and the first command is the job."""
-    assert 'KF_ENV' not in muster.env and list(muster.cwd.iterdir()) == []
+    assert 'KF_ENV' not in muster.env and list(muster.work.iterdir()) == []
     assert said_by_ranks(muster.run('run', '-f', DATA / 'ddp-v1beta1.yaml', '--image', f'{IMAGE}={WHO}').stdout) == ALL_RANKS
 
 
@@ -30,10 +30,10 @@ def test_v1beta1_job_trains_and_leaves_its_model_in_the_volume(muster):
     train = mnist_command('--images', 1024, '--save-model', '--dir', MODEL)
     output = muster.run('run', '-f', DATA / 'ddp-v1beta1.yaml', '--image', f'{IMAGE}={train}').stdout
     assert 'weights equal on 4 ranks' in output
-    job, = muster.objects('pytorchjobs')
+    job, = muster.get('jobs')
     assert job['apiVersion'] == 'kubeflow.org/v1'
     muster.run('cp', f'mnist-ddp:{MODEL}', 'fetched')
-    assert list(torch.load(muster.cwd / 'fetched/mnist_cnn.pt')) == ['0.weight', '0.bias', '3.weight', '3.bias', '7.weight', '7.bias',
+    assert list(torch.load(muster.work / 'fetched/mnist_cnn.pt')) == ['0.weight', '0.bias', '3.weight', '3.bias', '7.weight', '7.bias',
                                                                      '9.weight', '9.bias']
 
 
@@ -49,7 +49,7 @@ def test_gpu_job_runs_without_gpus_when_told_to(muster, version):
     text = (DATA / 'ddp-v1beta2.yaml').read_text().replace('v1beta2', version)
     if version == 'v1beta1':  # which has no run policy but cleanPodPolicy and TTL
         text = re.sub(r'  (activeDeadlineSeconds|backoffLimit): .*\n', '', text)
-    (muster.cwd / 'job_mnist_DDP_GPU.yaml').write_text(text)
+    (muster.work / 'job_mnist_DDP_GPU.yaml').write_text(text)
     done = muster.run('run', '-f', 'job_mnist_DDP_GPU.yaml', '--no-gpu', '--image', f'{IMAGE}={WHO}')
     assert said_by_ranks(done.stdout) == ALL_RANKS
 
@@ -57,9 +57,9 @@ def test_gpu_job_runs_without_gpus_when_told_to(muster, version):
 @row('ddp-4')
 def test_v1beta2_run_policy_is_kept(muster):
     text = (DATA / 'ddp-v1beta2.yaml').read_text().replace('nvidia.com/gpu: 1', 'cpu: 1')
-    (muster.cwd / 'job_mnist_DDP_CPU.yaml').write_text(text)
+    (muster.work / 'job_mnist_DDP_CPU.yaml').write_text(text)
     muster.run('run', '-f', 'job_mnist_DDP_CPU.yaml', '--image', f'{IMAGE}={WHO}')
-    job, = muster.objects('pytorchjobs')
+    job, = muster.get('jobs')
     policy = job['spec']['runPolicy']
     assert (policy['ttlSecondsAfterFinished'], policy['activeDeadlineSeconds'], policy['backoffLimit']) == (600, 300, 2)
 
@@ -67,7 +67,7 @@ def test_v1beta2_run_policy_is_kept(muster):
 @row('ddp-7')
 def test_two_masters_are_refused(muster):
     text = (DATA / 'ddp-v1beta1.yaml').read_text().replace('replicas: 1', 'replicas: 2')
-    (muster.cwd / 'job.yaml').write_text(text)
+    (muster.work / 'job.yaml').write_text(text)
     done = muster.run('lint', 'job.yaml', code=65)
     said = done.stdout + done.stderr
     assert re.search(r'job\.yaml:\d+:\d+: .*Master.*replicas', said) and 'must be 1' in said, said

@@ -1,36 +1,9 @@
-"""Fixtures of the system tests: the real binary, a state folder per test, nothing left behind.
-
-Each test gets a `muster`: a runner with a MUSTER_HOME and a working directory of its own. At its end the controller is
-brought down, and no process of the test may be left (their environment or working directory tells).
-"""
-import json
-import os
-import pathlib
-import shutil
-import signal
-import subprocess
+"""Fixtures of the system tests: a `muster` for each test (see test/program.py), and jobs in a line."""
 import sys
-import tempfile
-import time
 
 import pytest
 
-SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
-BUILD = pathlib.Path(os.environ.get('MUSTER_BUILD', SOURCE / 'build'))
-LIMIT_S = 60
-TURN_S = 0.02
-
-
-def wait_for(condition, what, limit_s=20):
-    """Returns the first true value of condition(); fails after limit_s, saying what did not happen."""
-    until = time.monotonic() + limit_s
-    while True:
-        value = condition()
-        if value:
-            return value
-        if time.monotonic() > until:
-            pytest.fail(f'{what}: did not happen within {limit_s} s')
-        time.sleep(TURN_S)
+from program import BUILD, SOURCE, Muster, wait_for  # noqa: F401 (the tests take them from here)
 
 
 def job(name, command, workers=0, restart='Never', master=True, env=None, volumes=None, mounts=None, run_policy=None,
@@ -70,109 +43,8 @@ def python(script):
     return [sys.executable, '-c', script]
 
 
-class Muster:
-    """The binary, run in a folder of its own with a state folder of its own."""
-
-    def __init__(self, folder):
-        self.folder = folder
-        self.home = folder / 'home'
-        self.work = folder / 'work'
-        self.work.mkdir()
-        self.binary = BUILD / 'bin/muster'
-        self.env = {k: v for k, v in os.environ.items()
-                    if k not in ('RANK', 'WORLD_SIZE', 'MASTER_ADDR', 'MASTER_PORT', 'MUSTER_NO_START')}
-        self.env['MUSTER_HOME'] = str(self.home)
-        self.who = {}  # user and group, as subprocess takes them
-        self.started = []
-
-    def run(self, *words, code=0, stdin=None, env=None, limit_s=LIMIT_S):
-        """Runs it to its end; `code` is the exit status it must have (None: any)."""
-        done = subprocess.run([self.binary, *map(str, words)], cwd=self.work, env={**self.env, **(env or {})},
-                              input=stdin, capture_output=True, text=True, timeout=limit_s, check=False,
-                              stdin=None if stdin is not None else subprocess.DEVNULL, **self.who)
-        if code is not None:
-            assert done.returncode == code, f'muster {words}\nstdout: {done.stdout}\nstderr: {done.stderr}{self.log()}'
-        return done
-
-    def start(self, *words, **options):
-        """Runs it in the background."""
-        process = subprocess.Popen([self.binary, *map(str, words)], cwd=self.work, env=self.env, text=True,
-                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **self.who, **options)
-        self.started.append(process)
-        return process
-
-    def write(self, name, *objects):
-        """A file of these objects (JSON is YAML); its path."""
-        path = self.work / name
-        path.write_text('\n---\n'.join(json.dumps(o, indent=1) for o in objects))
-        return path
-
-    def get(self, kind, name=None, *words):
-        """An object, or the list of items of a kind."""
-        doc = json.loads(self.run('get', kind, *([name] if name else []), '-o', 'json', *words).stdout)
-        return doc if name else doc['items']
-
-    def condition(self, name, kind='job'):
-        """The last condition that holds, '' when the object is not there."""
-        done = self.run('get', kind, name, '-o', 'json', code=None)
-        if done.returncode:
-            return ''
-        held = [c['type'] for c in json.loads(done.stdout).get('status', {}).get('conditions', []) if c['status'] == 'True']
-        return held[-1] if held else ''
-
-    def wait_condition(self, name, condition, limit_s=30):
-        wait_for(lambda: self.condition(name) == condition, f'job {name} {condition}', limit_s)
-
-    def status(self):
-        """The controller's process, 0 when none runs."""
-        done = self.run('version', '-o', 'json')
-        return json.loads(done.stdout).get('controller', {}).get('pid', 0)
-
-    def log(self):
-        path = self.home / 'daemon.log'
-        return '\ndaemon.log: ' + path.read_text()[-3000:] if path.exists() else ''
-
-    def processes(self):
-        """Living processes of this test: their environment names the home, or they stand in the folder. In a chroot the path of
-        a container's folder is that of another root, so the folder's identity tells, too."""
-        work = os.stat(self.work)
-        mark = f'MUSTER_HOME={self.home}'.encode()
-        found = []
-        for entry in pathlib.Path('/proc').iterdir():
-            if not entry.name.isdigit() or int(entry.name) == os.getpid():
-                continue
-            try:
-                zombie = (entry / 'stat').read_text().rsplit(')', 1)[1].split()[0] == 'Z'
-                ours = mark in (entry / 'environ').read_bytes().split(b'\0') or \
-                    os.readlink(entry / 'cwd').startswith(str(self.folder)) or \
-                    os.path.samestat(os.stat(entry / 'cwd'), work)
-                if ours and not zombie:
-                    found.append((int(entry.name), (entry / 'cmdline').read_bytes().replace(b'\0', b' ').decode()))
-            except OSError:
-                continue
-        return found
-
-    def close(self):
-        for process in self.started:
-            if process.poll() is None:
-                process.send_signal(signal.SIGKILL)
-            process.communicate()
-        down = self.run('down', code=None)
-        until = time.monotonic() + 10
-        while self.processes() and time.monotonic() < until:
-            time.sleep(TURN_S)
-        left = self.processes()
-        for pid, _ in left:
-            os.kill(pid, signal.SIGKILL)
-        log = self.log()
-        shutil.rmtree(self.folder, ignore_errors=True)
-        assert down.returncode == 0, f'muster down: {down.stderr}{log}'
-        assert not left, f'left behind: {left}{log}'
-
-
 @pytest.fixture
 def muster():
-    # Not pytest's tmp_path: a Unix socket's path has room for 107 bytes.
-    runner = Muster(pathlib.Path(tempfile.mkdtemp(prefix='muster-test-')))
+    runner = Muster()
     yield runner
     runner.close()

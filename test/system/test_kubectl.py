@@ -11,7 +11,6 @@ import signal
 import socket
 import ssl
 import subprocess
-import tempfile
 
 import pytest
 from conftest import Muster, job, shell, wait_for
@@ -60,7 +59,7 @@ class Cluster:
 
 @pytest.fixture(scope='module')
 def cluster():
-    muster = Muster(pathlib.Path(tempfile.mkdtemp(prefix='muster-test-')))
+    muster = Muster()
     yield Cluster(muster)
     muster.close()
 
