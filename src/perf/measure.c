@@ -34,14 +34,21 @@ static size_t count_of(const struct bench *b, size_t bytes)
     return bytes / b->unit / (blocks ? (size_t)b->size : 1);
 }
 
+/* In place where a collective has it in the same place on all ranks. */
+static char *output_of(const struct bench *b)
+{
+    enum muster_collective k = b->options->kind;
+    bool in_place = k == MUSTER_ALL_REDUCE || k == MUSTER_REDUCE || k == MUSTER_BROADCAST;
+    return in_place ? b->in : b->out;
+}
+
 static int call_once(struct bench *b, size_t count, struct muster_err *err)
 {
-    bool in_place = b->options->kind == MUSTER_ALL_REDUCE || b->options->kind == MUSTER_REDUCE;
     struct muster_call call = {.kind = b->options->kind,
                                .type = b->options->type,
                                .op = b->options->op,
                                .in = b->in,
-                               .out = in_place ? b->in : b->out,
+                               .out = output_of(b),
                                .count = count};
     return muster_run(b->comm, &call, err);
 }
@@ -94,24 +101,25 @@ static int take_samples(struct bench *b, size_t bytes, int *ret_num, struct must
     return rc;
 }
 
-/* An all-reduce or broadcast of known bytes; the other collectives have the conformance suite. */
+/* Elements of a buffer in which every rank has a block. */
+static size_t elements_of(const struct bench *b, size_t count)
+{
+    enum muster_collective k = b->options->kind;
+    bool blocks = k == MUSTER_REDUCE_SCATTER || k == MUSTER_ALL_TO_ALL || k == MUSTER_SCATTER;
+    return blocks ? count * (size_t)b->size : count;
+}
+
+/* The call that is measured, of known elements; counted on all ranks. */
 static int count_wrong(struct bench *b, size_t bytes, size_t *ret, struct muster_err *err)
 {
-    size_t count = bytes / 4, wrong = 0;
+    size_t count = count_of(b, bytes);
     int rank = muster_comm_rank(b->comm);
-    int32_t *data = (int32_t *)(void *)b->in;
-    for (size_t i = 0; i < count; i++) {
-        data[i] = (int32_t)(i % 1000) + rank;
-    }
-    bool sums = b->options->kind != MUSTER_BROADCAST;
-    int rc = sums ? muster_all_reduce(b->comm, data, data, count, MUSTER_I32, MUSTER_SUM, err)
-                  : muster_broadcast(b->comm, data, count, MUSTER_I32, 0, err);
-    int32_t factor = sums ? b->size : 1, offset = sums ? b->size * (b->size - 1) / 2 : 0;
-    for (size_t i = 0; rc == 0 && i < count; i++) {
-        wrong += data[i] != (int32_t)(i % 1000) * factor + offset;
-    }
+    perf_fill(b->options, rank, elements_of(b, count), b->in);
+    int rc = call_once(b, count, err);
+    int64_t wrong = rc < 0 ? 0 : (int64_t)perf_count_wrong(b->options, rank, count, output_of(b));
     memset(b->in, 0, bytes);
-    *ret = wrong;
+    rc = rc < 0 ? rc : muster_all_reduce(b->comm, &wrong, &wrong, 1, MUSTER_I64, MUSTER_SUM, err);
+    *ret = (size_t)wrong;
     return rc;
 }
 

@@ -36,8 +36,15 @@ struct perf_result {
     double p99_us;
     double least_us;
     double most_us;
-    size_t wrong; /* elements */
+    size_t wrong; /* elements, on all ranks */
 };
+
+/* What `elements` of the input of this rank's call are. */
+void perf_fill(const struct perf_options *options, int rank, size_t elements, void *in);
+/* How many elements of the output are not what they must be, after a call of `count` with root 0.
+ */
+size_t perf_count_wrong(const struct perf_options *options, int rank, size_t count,
+                        const void *out);
 
 /* Runs all sizes on one rank; rank 0's results count. The number of results, or negative. */
 int perf_measure(struct muster_comm *comm, const struct perf_options *options,

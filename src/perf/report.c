@@ -4,6 +4,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
+#include "comm/types.h"
 #include "schedule/choose.h"
 
 /* The share of the data that must cross the bus, as nccl-tests define it. */
@@ -46,7 +47,9 @@ static void print_json(const struct perf_options *o, const struct perf_result *r
                                         "busbw_gbps", algorithm * bus_factor(o->kind, o->ranks),
                                         "wrong", (json_int_t)r->wrong));
     }
-    json_t *all = json_pack("{s:s, s:i, s:b, s:b, s:o}", "world", description, "ranks", o->ranks,
+    json_t *all = json_pack("{s:s, s:s, s:s, s:s, s:i, s:b, s:b, s:o}", "collective",
+                            types_kind_name(o->kind), "type", muster_type_name(o->type), "op",
+                            muster_op_name(o->op), "world", description, "ranks", o->ranks,
                             "direct", o->direct, "touch", o->touch, "results", list);
     (void)json_dumpf(all, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
     (void)printf("\n");

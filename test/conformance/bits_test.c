@@ -1,13 +1,14 @@
 /* Every rank gets the same bits, and they are those of one order: the elements of a host's ranks
  * one after the other, then host after host. Whatever the algorithm, the memory and the size are.
  */
-#include "values.h"
 #include "world.h"
 
 #include "base/test.h"
 
 #include <math.h>
 #include <stdlib.h>
+
+#include "perf/value.h"
 
 enum { MAX_SIZE = 5 };
 
@@ -61,18 +62,18 @@ static double wanted(enum muster_type type, enum muster_op op, int size, size_t 
     double inputs[MAX_SIZE];
     uint64_t bytes;
     for (int r = 0; r < size; r++) {
-        store_value(type, &bytes, 0, input(r, i));
-        inputs[r] = load_value(type, &bytes, 0);
+        perf_store(type, &bytes, 0, input(r, i));
+        inputs[r] = perf_load(type, &bytes, 0);
     }
-    store_value(type, &bytes, 0, fold(type, op, size, inputs));
-    return load_value(type, &bytes, 0);
+    perf_store(type, &bytes, 0, fold(type, op, size, inputs));
+    return perf_load(type, &bytes, 0);
 }
 
 static int check(enum muster_type type, enum muster_op op, int size, const char *what,
                  const void *out, size_t count, size_t start)
 {
     for (size_t i = 0; i < count; i += 1 + i / 64) {
-        double got = load_value(type, out, i), want = wanted(type, op, size, start + i);
+        double got = perf_load(type, out, i), want = wanted(type, op, size, start + i);
         WORLD_CHECK(got == want, "%s: %s of %zu %s by %d ranks, element %zu: %a, not %a", what,
                     muster_op_name(op), count, muster_type_name(type), size, i, got, want);
     }
@@ -82,7 +83,7 @@ static int check(enum muster_type type, enum muster_op op, int size, const char 
 static void fill(enum muster_type type, void *buffer, size_t count, int rank)
 {
     for (size_t i = 0; i < count; i++) {
-        store_value(type, buffer, i, input(rank, i));
+        perf_store(type, buffer, i, input(rank, i));
     }
 }
 

@@ -1,6 +1,5 @@
 /* Every collective, type and operation, on every transport and world, against a reference in
  * double. */
-#include "values.h"
 #include "world.h"
 
 #include "base/test.h"
@@ -10,6 +9,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "perf/value.h"
+
 static const enum muster_op all_ops[] = {MUSTER_SUM, MUSTER_AVG,  MUSTER_PROD, MUSTER_MIN,
                                          MUSTER_MAX, MUSTER_BAND, MUSTER_BOR,  MUSTER_BXOR};
 
@@ -17,21 +18,6 @@ static const enum muster_op all_ops[] = {MUSTER_SUM, MUSTER_AVG,  MUSTER_PROD, M
 static int value_of(uint64_t seed, int rank, size_t index)
 {
     return (int)(world_hash(seed, (uint64_t)rank, index) % 3);
-}
-
-static double fold_two(enum muster_op op, double a, double b)
-{
-    switch (op) {
-    case MUSTER_SUM:
-    case MUSTER_AVG: return a + b;
-    case MUSTER_PROD: return a * b;
-    case MUSTER_MIN: return b < a ? b : a;
-    case MUSTER_MAX: return a < b ? b : a;
-    case MUSTER_BAND: return (double)((int)a & (int)b);
-    case MUSTER_BOR: return (double)((int)a | (int)b);
-    case MUSTER_BXOR: return (double)((int)a ^ (int)b);
-    }
-    return NAN;
 }
 
 static double input_value(enum muster_type type, uint64_t seed, int rank, size_t i)
@@ -45,13 +31,9 @@ static double reduced(enum muster_type type, enum muster_op op, uint64_t seed, i
 {
     double value = input_value(type, seed, 0, i);
     for (int r = 1; r < size; r++) {
-        value = fold_two(op, value, input_value(type, seed, r, i));
+        value = perf_fold(op, value, input_value(type, seed, r, i));
     }
-    bool real = type >= MUSTER_F16;
-    value = op != MUSTER_AVG ? value : real ? value / size : trunc(value / size);
-    uint64_t bytes = 0;
-    store_value(type, &bytes, 0, value);
-    return load_value(type, &bytes, 0);
+    return perf_folded(type, op, size, value);
 }
 
 static bool is_defined(enum muster_type type, enum muster_op op)
@@ -67,7 +49,7 @@ struct buffers {
 static void fill(struct buffers *b, enum muster_type type, uint64_t seed, int rank, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        store_value(type, b->in, i, input_value(type, seed, rank, i));
+        perf_store(type, b->in, i, input_value(type, seed, rank, i));
     }
     memset(b->out, 0xa5, count * muster_type_bytes(type));
 }
@@ -88,10 +70,10 @@ static int check_all_reduce(struct muster_comm *comm, struct buffers *b, enum mu
     }
     WORLD_CHECK(rc == 0, "all_reduce: %s", err.text);
     for (size_t i = 0; i < count; i++) {
-        double got = load_value(type, out, i), want = reduced(type, op, seed, size, i);
+        double got = perf_load(type, out, i), want = reduced(type, op, seed, size, i);
         WORLD_CHECK(got == want, "rank %d of %d: %s of %s, %zu elements, %zu: %g, not %g", rank,
                     size, muster_op_name(op), muster_type_name(type), count, i, got, want);
-        WORLD_CHECK(in_place || load_value(type, b->in, i) == input_value(type, seed, rank, i),
+        WORLD_CHECK(in_place || perf_load(type, b->in, i) == input_value(type, seed, rank, i),
                     "the input was written");
     }
     return 0;
@@ -107,7 +89,7 @@ static int check_reduce_scatter(struct muster_comm *comm, struct buffers *b, enu
     WORLD_CHECK(rc == 0, "reduce_scatter: %s", err.text);
     for (size_t i = 0; i < count; i++) {
         double want = reduced(type, op, 5, size, (size_t)rank * count + i);
-        WORLD_CHECK(load_value(type, b->out, i) == want, "reduce_scatter by %s, element %zu",
+        WORLD_CHECK(perf_load(type, b->out, i) == want, "reduce_scatter by %s, element %zu",
                     muster_op_name(op), i);
     }
     return 0;
@@ -123,7 +105,7 @@ static int check_reduce(struct muster_comm *comm, struct buffers *b, enum muster
     WORLD_CHECK(rc == 0, "reduce: %s", err.text);
     for (size_t i = 0; i < count; i++) {
         double want = rank == root ? reduced(type, op, 6, size, i) : input_value(type, 6, rank, i);
-        WORLD_CHECK(load_value(type, b->in, i) == want, "reduce by %s, element %zu",
+        WORLD_CHECK(perf_load(type, b->in, i) == want, "reduce by %s, element %zu",
                     muster_op_name(op), i);
     }
     return 0;
@@ -152,7 +134,7 @@ static int check_broadcast(struct muster_comm *comm, struct buffers *b, enum mus
     int rc = muster_broadcast(comm, b->in, count, type, root, &err);
     WORLD_CHECK(rc == 0, "broadcast: %s", err.text);
     for (size_t i = 0; i < count; i++) {
-        WORLD_CHECK(load_value(type, b->in, i) == input_value(type, 7, root, i), "broadcast, %zu",
+        WORLD_CHECK(perf_load(type, b->in, i) == input_value(type, 7, root, i), "broadcast, %zu",
                     i);
     }
     return 0;
@@ -170,7 +152,7 @@ static int check_gathers(struct muster_comm *comm, struct buffers *b, enum muste
         WORLD_CHECK(rc == 0, "gather: %s", err.text);
         for (size_t i = 0; i < count * (size_t)size && (all || rank == 0); i++) {
             double want = input_value(type, 8, (int)(i / count), i % count);
-            WORLD_CHECK(load_value(type, b->out, i) == want, "gather (all: %d), element %zu", all,
+            WORLD_CHECK(perf_load(type, b->out, i) == want, "gather (all: %d), element %zu", all,
                         i);
         }
     }
@@ -191,7 +173,7 @@ static int check_uneven(struct muster_comm *comm, struct buffers *b, enum muster
     WORLD_CHECK(rc == 0, "all_gatherv: %s", err.text);
     for (int r = 0; r < size; r++) {
         for (size_t i = 0; i < counts[r]; i++) {
-            WORLD_CHECK(load_value(type, b->out, start + i) == input_value(type, 9, r, i),
+            WORLD_CHECK(perf_load(type, b->out, start + i) == input_value(type, 9, r, i),
                         "all_gatherv, rank %d, element %zu", r, i);
         }
         start += counts[r];
@@ -208,7 +190,7 @@ static int check_scatter(struct muster_comm *comm, struct buffers *b, enum muste
     int rc = muster_scatter(comm, b->in, b->out, count, type, size - 1, &err);
     WORLD_CHECK(rc == 0, "scatter: %s", err.text);
     for (size_t i = 0; i < count; i++) {
-        WORLD_CHECK(load_value(type, b->out, i) ==
+        WORLD_CHECK(perf_load(type, b->out, i) ==
                         input_value(type, 10, size - 1, (size_t)rank * count + i),
                     "scatter, element %zu", i);
     }
@@ -240,7 +222,7 @@ static int check_all_to_all(struct muster_comm *comm, struct buffers *b, enum mu
             theirs += exchanged(r, before, count);
         }
         for (size_t i = 0; i < out[r]; i++) {
-            WORLD_CHECK(load_value(type, b->out, start + i) == input_value(type, 11, r, theirs + i),
+            WORLD_CHECK(perf_load(type, b->out, start + i) == input_value(type, 11, r, theirs + i),
                         "all_to_allv from %d, element %zu", r, i);
         }
         start += out[r];
@@ -250,7 +232,7 @@ static int check_all_to_all(struct muster_comm *comm, struct buffers *b, enum mu
     WORLD_CHECK(rc == 0, "all_to_all: %s", err.text);
     for (size_t i = 0; i < count * (size_t)size; i++) {
         double want = input_value(type, 12, (int)(i / count), (size_t)rank * count + i % count);
-        WORLD_CHECK(load_value(type, b->out, i) == want, "all_to_all, element %zu", i);
+        WORLD_CHECK(perf_load(type, b->out, i) == want, "all_to_all, element %zu", i);
     }
     return muster_barrier(comm, &err) != 0;
 }

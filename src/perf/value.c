@@ -1,12 +1,13 @@
-/* Elements of any type as numbers: see values.h. */
-#include "values.h"
+/* Elements of any type as numbers. Layer: program; see value.h. */
+#include "perf/value.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "comm/half.h"
 
-void store_value(enum muster_type type, void *buffer, size_t i, double value)
+void perf_store(enum muster_type type, void *buffer, size_t i, double value)
 {
     switch (type) {
     case MUSTER_BOOL: ((uint8_t *)buffer)[i] = value != 0; break;
@@ -22,7 +23,7 @@ void store_value(enum muster_type type, void *buffer, size_t i, double value)
     }
 }
 
-double load_value(enum muster_type type, const void *buffer, size_t i)
+double perf_load(enum muster_type type, const void *buffer, size_t i)
 {
     switch (type) {
     case MUSTER_BOOL:
@@ -37,4 +38,28 @@ double load_value(enum muster_type type, const void *buffer, size_t i)
     case MUSTER_F64: return ((const double *)buffer)[i];
     }
     return NAN;
+}
+
+double perf_fold(enum muster_op op, double a, double b)
+{
+    switch (op) {
+    case MUSTER_SUM:
+    case MUSTER_AVG: return a + b;
+    case MUSTER_PROD: return a * b;
+    case MUSTER_MIN: return b < a ? b : a;
+    case MUSTER_MAX: return a < b ? b : a;
+    case MUSTER_BAND: return (double)((int)a & (int)b);
+    case MUSTER_BOR: return (double)((int)a | (int)b);
+    case MUSTER_BXOR: return (double)((int)a ^ (int)b);
+    }
+    return NAN;
+}
+
+double perf_folded(enum muster_type type, enum muster_op op, int size, double value)
+{
+    uint64_t bytes = 0;
+    bool real = type >= MUSTER_F16;
+    value = op != MUSTER_AVG ? value : real ? value / size : trunc(value / size);
+    perf_store(type, &bytes, 0, value);
+    return perf_load(type, &bytes, 0);
 }
