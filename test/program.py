@@ -48,7 +48,7 @@ class Muster:
         self.home = folder / 'home'
         self.work = folder / 'work'
         self.work.mkdir()
-        self.cwd = self.work  # where commands run; a test may choose another
+        self.cwd = None  # where commands run, if not there
         self.limit_s = limit_s
         self.binary = BUILD / 'bin/muster'
         self.env = without_ranks(os.environ if env is None else env)
@@ -58,7 +58,7 @@ class Muster:
 
     def run(self, *words, code=0, stdin=None, env=None, limit_s=None):
         """Runs it to its end; `code` is the exit status it must have (None: any)."""
-        done = subprocess.run([self.binary, *map(str, words)], cwd=self.cwd, env={**self.env, **(env or {})},
+        done = subprocess.run([self.binary, *map(str, words)], cwd=self.cwd or self.work, env={**self.env, **(env or {})},
                               input=stdin, capture_output=True, text=True, timeout=limit_s or self.limit_s, check=False,
                               stdin=None if stdin is not None else subprocess.DEVNULL, **self.who)
         if code is not None:
@@ -67,7 +67,7 @@ class Muster:
 
     def start(self, *words, **options):
         """Runs it in the background."""
-        process = subprocess.Popen([self.binary, *map(str, words)], cwd=self.cwd, env=self.env, text=True,
+        process = subprocess.Popen([self.binary, *map(str, words)], cwd=self.cwd or self.work, env=self.env, text=True,
                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **self.who, **options)
         self.started.append(process)
         return process
