@@ -7,11 +7,12 @@
 #include "control/environment.h"
 #include "control/observe.h"
 
+#include <signal.h>
 #include <string.h>
 
 static const char *const status_lists[] = {"status.initContainerStatuses",
                                            "status.containerStatuses"};
-enum { STATUS_LISTS = 2, MESSAGE_BYTES_MAX = 1024 };
+enum { STATUS_LISTS = 2, MESSAGE_BYTES_MAX = 1024, KILLED_CODE = 128 + SIGKILL };
 
 /* The last end of a container that is down, NULL while it runs, starts, or never ran. While it
  * waits for its back-off, its end is in lastState and its restart is not yet counted. */
@@ -180,7 +181,9 @@ static void text_of_end(const struct control_failure *f, struct buf *out)
     int signal = f->exit_code - 128;
     const char *name = signal > 0 ? sigabbrev_np(signal) : NULL;
     if (strcmp(f->reason, "OOMKilled") == 0) {
-        buf_format(out, "ran out of memory and was killed (exit code %d)", f->exit_code);
+        buf_format(out, "ran out of memory%s (exit code %d)",
+                   f->exit_code == KILLED_CODE ? " and was killed" : ": a process of it was killed",
+                   f->exit_code);
     } else if (f->exit_code < 0) {
         buf_format(out, "failed: %s", f->reason);
     } else if (name) {

@@ -502,6 +502,8 @@ static void failures_in_words(void **state)
          "p (rank 0) was killed by signal 9 (SIGKILL)"},
         {{true, "p", "pytorch", 0, 137, "OOMKilled", "", 0},
          "p (rank 0) ran out of memory and was killed (exit code 137)"},
+        {{true, "p", "pytorch", 0, 1, "OOMKilled", "", 0},
+         "p (rank 0) ran out of memory: a process of it was killed (exit code 1)"},
         {{true, "p", "get-data", 0, 1, "Error", "", 0},
          "container get-data of p (rank 0) exited with code 1"},
         {{true, "p", "", 0, -1, "Evicted", "low on memory", 0},

@@ -73,7 +73,8 @@ static const char *reason_of(const struct attempt *attempt, bool oom)
 static json_t *end_record(const struct attempt *attempt)
 {
     const struct monitor_message *end = &attempt->end;
-    bool oom = end->signal == SIGKILL && cgroup_oom_kills(&attempt->cgroup) > 0;
+    /* Often a child was killed, torchrun's or a shell's, and the main process only says so. */
+    bool oom = end->code != 0 && cgroup_oom_kills(&attempt->cgroup) > 0;
     int64_t peak = cgroup_peak_bytes(&attempt->cgroup);
     struct build b = {0};
     json_t *doc = build_value(&b, json_object());

@@ -193,6 +193,10 @@ static void the_memory_limit_kills_and_says_so(void **state)
         return;
     }
     assert_true(test_job_has(t, "exited p/c/0 code=137 oom=1 OOMKilled"));
+    test_job_start(t, "p/child/0",
+                   "{'argv': ['sh', '-c', 'tail /dev/zero; exit 3'], 'cwd': '/',"
+                   " 'limits': {'memoryBytes': 67108864}}");
+    test_job_await(t, "exited p/child/0 code=3 oom=1 OOMKilled");
 }
 
 static void a_spec_tells_cwd_and_mounts_later(void **state)
