@@ -15,6 +15,7 @@
 #include <string.h>
 
 enum {
+    FIELDS_BYTES = 320,
     NOTES_BYTES_MAX = 64 << 10,
     SELECTOR_BYTES = 256,
     TICK_MS = 250,
@@ -35,6 +36,29 @@ static void say(struct follow *f, struct buf *lines)
     buf_done(lines);
 }
 
+/* Limits that are not kept, a PID namespace that cannot be had. The agent writes such an event
+ * before the status that says that the pod runs. */
+static void tell_differences(struct followed_job *j, const char *uid)
+{
+    char fields[FIELDS_BYTES];
+    muster_auto(doc) json_t *answer = NULL;
+    snprintf(fields, sizeof fields, "reason=NotAsOnACluster,involvedObject.uid=%s", uid);
+    const struct kube_ref events = {kube_resource_find("events"), j->namespace, NULL, NULL};
+    if (kube_list(j->follow->cli->kube, &events, &(struct kube_query){.fields = fields}, &answer,
+                  NULL) < 0) {
+        return;
+    }
+    size_t i;
+    json_t *event;
+    json_array_foreach (doc_at(answer, "items"), i, event) {
+        const char *text = doc_text(event, "message", "");
+        if (!json_object_get(j->told, text)) {
+            screen_note(j->follow->screen, "warning: not as on a cluster: %s", text);
+            json_object_set_new(j->told, text, json_true());
+        }
+    }
+}
+
 /* Where a pod's files lie is asked while the pod is there: it may be cleaned up at the end. */
 static void learn_place(struct followed_job *j, const json_t *pod)
 {
@@ -46,6 +70,7 @@ static void learn_place(struct followed_job *j, const json_t *pod)
     if (started && !json_object_get(j->places, name) &&
         place_get(j->follow->cli, j->namespace, name, container, &place) == 0) {
         json_object_set_new(j->places, name, place);
+        tell_differences(j, doc_text(pod, "metadata.uid", ""));
     }
 }
 
@@ -187,13 +212,15 @@ int follow_add(struct follow *follow, const json_t *job, bool several)
     j->pods = json_object();
     j->gone = json_object();
     j->places = json_object();
+    j->told = json_object();
     if (several && j->name) {
         snprintf(j->group, sizeof j->group, "%s ", j->name);
     }
     struct podlogs_options options = {
         .all = true, .follow = true, .prefixes = true, .group = j->group};
     j->logs = podlogs_new(follow->cli, follow->screen, &options);
-    if (!j->object || !j->name || !j->namespace || !j->pods || !j->gone || !j->places || !j->logs) {
+    if (!j->object || !j->name || !j->namespace || !j->pods || !j->gone || !j->places || !j->told ||
+        !j->logs) {
         return muster_fail(&follow->cli->err, MUSTER_ENOMEM, "out of memory");
     }
     return start_watches(j);
@@ -295,6 +322,7 @@ void follow_done(struct follow *follow)
         json_decref(j->pods);
         json_decref(j->gone);
         json_decref(j->places);
+        json_decref(j->told);
         free(j->name);
         free(j->namespace);
     }

@@ -207,11 +207,23 @@ static bool limit(const char *folder, bool v2, enum cgroup_kind kind, int64_t va
     return put(folder, v2 ? "cpu.max" : "cpu.cfs_quota_us", text);
 }
 
+static int say_not_enforced(const bool failed[CGROUP_KINDS], const char *why,
+                            struct muster_err *err)
+{
+    if (failed[CGROUP_MEMORY] && failed[CGROUP_CPU]) {
+        return muster_fail(err, MUSTER_EUNSUPPORTED,
+                           "the memory and cpu limits are not enforced: %s", why);
+    }
+    return muster_fail(err, MUSTER_EUNSUPPORTED, "the %s limit is not enforced: %s",
+                       controllers[failed[CGROUP_MEMORY] ? CGROUP_MEMORY : CGROUP_CPU], why);
+}
+
 int cgroup_init(struct cgroup *group, const struct cgroup_job *job, const char *name,
                 const struct cgroup_limits *limits, struct muster_err *err)
 {
     const int64_t wanted[CGROUP_KINDS] = {limits->memory_bytes, limits->cpu_millis};
-    int r = 0;
+    bool failed[CGROUP_KINDS] = {false};
+    const char *why = NULL;
     *group = (struct cgroup){0};
     for (enum cgroup_kind kind = 0; kind < CGROUP_KINDS; kind++) {
         bool v2 = job->v2[kind];
@@ -223,12 +235,11 @@ int cgroup_init(struct cgroup *group, const struct cgroup_job *job, const char *
                                &group->folder[kind]);
         group->v2[kind] = v2;
         if (!made || !limit(group->folder[kind], v2, kind, wanted[kind])) {
-            r = muster_fail(err, MUSTER_EUNSUPPORTED, "the %s limit is not enforced: %s",
-                            controllers[kind],
-                            made ? "the kernel refuses the value" : job->why_not);
+            failed[kind] = true;
+            why = made ? "the kernel refuses the value" : job->why_not;
         }
     }
-    return r;
+    return why ? say_not_enforced(failed, why, err) : 0;
 }
 
 void cgroup_done(struct cgroup *group)

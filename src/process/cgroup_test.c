@@ -107,6 +107,10 @@ static void what_is_not_permitted_is_said(void **state)
     assert_non_null(strstr(err.text, "the memory limit is not enforced: no control group"));
     assert_int_equal(cgroup_oom_kills(&group), 0);
     cgroup_done(&group);
+    assert_int_equal(cgroup_init(&group, &job, "p", &(struct cgroup_limits){1 << 20, 500}, &err),
+                     MUSTER_EUNSUPPORTED);
+    assert_non_null(strstr(err.text, "the memory and cpu limits are not enforced: no control"));
+    cgroup_done(&group);
     assert_int_equal(cgroup_init(&group, &job, "p", &(struct cgroup_limits){0}, &err), 0);
     cgroup_done(&group);
     cgroup_job_done(&job);

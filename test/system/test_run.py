@@ -1,6 +1,7 @@
 """muster run: from a file or a command line to an exit code."""
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -271,3 +272,16 @@ def test_containers_run_as_the_user_they_ask_for(muster):
     spec['containers'][0]['workingDir'] = '/'
     muster.run('run', '-f', muster.write('job.yaml', training))
     assert muster.run('logs', 'user-master-0').stdout == '12345\n23456\n'
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='NOT TESTED: only root can become a user who may make no control group')
+def test_limits_that_cannot_be_kept_are_said(muster):
+    os.chown(muster.folder, 65534, 65534)
+    muster.binary = shutil.copy(muster.binary, muster.folder)
+    muster.who = {'user': 65534, 'group': 65534, 'extra_groups': []}
+    training = job('limited', shell('echo trained'), workers=2)
+    for replica in training['spec']['pytorchReplicaSpecs'].values():
+        replica['template']['spec']['containers'][0]['resources'] = {'limits': {'cpu': '1', 'memory': '1Gi'}}
+    done = muster.run('run', '-f', muster.write('job.yaml', training))
+    said = [line for line in done.stderr.splitlines() if 'not as on a cluster' in line]
+    assert len(said) == 1 and 'the memory and cpu limits are not enforced' in said[0], done.stderr
