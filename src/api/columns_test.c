@@ -5,6 +5,7 @@
 #include "base/doc.h"
 #include "base/stamp.h"
 #include "base/test.h"
+#include "base/test_doc.h"
 
 #include <stdio.h>
 
@@ -48,23 +49,11 @@ static const struct row {
     {"{}", "0/0 Unknown 0"},
 };
 
-static json_t *read_text(const char *text)
-{
-    char *copy = strdup(text);
-    for (char *c = copy; *c; c++) {
-        *c = *c == '\'' ? '"' : *c;
-    }
-    json_t *doc = json_loads(copy, 0, NULL);
-    free(copy);
-    assert_non_null(doc);
-    return doc;
-}
-
 static void pods_show_what_they_are_at(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        muster_auto(doc) json_t *pod = read_text(rows[i].pod);
+        muster_auto(doc) json_t *pod = parse(rows[i].pod);
         char cells[256] = "";
         for (int c = 1; c <= 3; c++) {
             muster_auto(doc) json_t *cell = column_cell(&columns_pod[c], pod, stamp_read(now));

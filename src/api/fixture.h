@@ -11,6 +11,7 @@
 #include "base/doc.h"
 #include "base/file.h"
 #include "base/test.h"
+#include "base/test_folder.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +28,7 @@ struct fake_reply {
 };
 
 struct fixture {
-    char folder[64];
+    char folder[TEST_FOLDER_BYTES];
     uv_loop_t loop;
     struct store *store;
     struct api *api;
@@ -97,8 +98,7 @@ static inline void fake_done(struct fake_reply *f)
 static inline void fixture_init(struct fixture *f, const struct api_hooks *hooks)
 {
     *f = (struct fixture){0};
-    (void)snprintf(f->folder, sizeof f->folder, "/tmp/muster-api-XXXXXX");
-    assert_non_null(mkdtemp(f->folder));
+    test_folder_make(f->folder);
     muster_auto(free) char *path = file_join(f->folder, "store.db");
     const struct store_options options = {.grace_s = api_grace_s, .fill = api_fill};
     assert_int_equal(uv_loop_init(&f->loop), 0);
@@ -115,7 +115,7 @@ static inline void fixture_done(struct fixture *f)
     f->store = store_close(f->store);
     json_decref(f->doc);
     fake_done(&f->last);
-    assert_int_equal(file_remove(f->folder, NULL), 0);
+    test_folder_remove(f->folder);
 }
 
 /* A request into any reply; `body` is JSON with ' for ". type and accept may be NULL. */

@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/test.h"
+#include "base/test_doc.h"
 
 struct row {
     const char *doc;
@@ -10,23 +11,11 @@ struct row {
     const char *result;
 };
 
-static json_t *read_text(const char *text)
-{
-    char *copy = strdup(text);
-    for (char *c = copy; *c; c++) {
-        *c = *c == '\'' ? '"' : *c;
-    }
-    json_t *doc = json_loads(copy, JSON_DECODE_ANY, NULL);
-    free(copy);
-    assert_non_null(doc);
-    return doc;
-}
-
 static void check(const struct row *row,
                   int (*apply)(const json_t *, const json_t *, json_t **, struct muster_err *))
 {
-    muster_auto(doc) json_t *doc = read_text(row->doc);
-    muster_auto(doc) json_t *patch = read_text(row->patch);
+    muster_auto(doc) json_t *doc = parse(row->doc);
+    muster_auto(doc) json_t *patch = parse(row->patch);
     muster_auto(doc) json_t *result = NULL;
     struct muster_err err = {0};
     int r = apply(doc, patch, &result, &err);
@@ -34,12 +23,12 @@ static void check(const struct row *row,
         assert_true(r < 0);
         return;
     }
-    muster_auto(doc) json_t *wanted = read_text(row->result);
+    muster_auto(doc) json_t *wanted = parse(row->result);
     if (r < 0 || !json_equal(result, wanted)) {
         muster_auto(free) char *got = result ? doc_print(result) : NULL;
         fail_msg("%s: %s (%s)", row->patch, got ? got : "refused", err.text);
     }
-    muster_auto(doc) json_t *untouched = read_text(row->doc);
+    muster_auto(doc) json_t *untouched = parse(row->doc);
     assert_true(json_equal(doc, untouched));
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/doc.h"
 #include "base/test.h"
+#include "base/yaml.h"
 
 #include <stdlib.h>
 
@@ -20,5 +21,20 @@ static inline json_t *parse(const char *text)
         fail_msg("%s in %s", err.text, text);
     }
     free(copy);
+    return doc;
+}
+
+/* One YAML document, or JSON with the quotes it has. New reference. */
+static inline json_t *parse_yaml(const char *text)
+{
+    struct yaml_stream stream = {0};
+    struct muster_err err = {0};
+    if (yaml_load(text, strlen(text), &yaml_limits_default, &stream, &err) < 0) {
+        fail_msg("%s in %s", err.text, text);
+    }
+    assert_int_equal(stream.fault_count, 0);
+    assert_int_equal(stream.document_count, 1);
+    json_t *doc = json_incref(stream.documents[0].doc);
+    yaml_done(&stream);
     return doc;
 }

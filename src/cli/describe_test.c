@@ -4,21 +4,10 @@
 #include "base/doc.h"
 #include "base/stamp.h"
 #include "base/test.h"
+#include "base/test_doc.h"
 #include "base/yaml.h"
 
 #include <stdlib.h>
-
-static json_t *object_of(const char *yaml)
-{
-    struct yaml_stream stream;
-    struct muster_err err = {0};
-    if (yaml_load(yaml, strlen(yaml), &yaml_limits_default, &stream, &err) < 0) {
-        fail_msg("%s", err.text);
-    }
-    json_t *doc = json_incref(stream.documents[0].doc);
-    yaml_done(&stream);
-    return doc;
-}
 
 static const char azure_job[] =
     "apiVersion: kubeflow.org/v1\n"
@@ -109,8 +98,8 @@ static void job_reads_as_in_the_seed(void **state)
 {
     (void)state;
     struct buf out;
-    json_t *job = object_of(azure_job);
-    json_t *events = object_of(azure_events);
+    json_t *job = parse_yaml(azure_job);
+    json_t *events = parse_yaml(azure_events);
     buf_init(&out, 1 << 20);
     describe_object(job, events, stamp_read("2020-05-13T00:19:40Z"), &out);
     assert_string_equal(buf_str(&out), azure_text);
@@ -212,7 +201,7 @@ static void pod_tells_its_containers_and_no_secret(void **state)
 {
     (void)state;
     struct buf out;
-    json_t *object = object_of(pod);
+    json_t *object = parse_yaml(pod);
     buf_init(&out, 1 << 20);
     describe_pod(object, NULL, 0, &out);
     assert_string_equal(buf_str(&out), pod_text);
@@ -229,7 +218,7 @@ static void strange_objects_do_no_harm(void **state)
         "{kind: Pod, metadata: {labels: [a]}, status: {containerStatuses: {a: 1}}}"};
     for (size_t i = 0; i < sizeof strange / sizeof strange[0]; i++) {
         struct buf out;
-        json_t *object = object_of(strange[i]);
+        json_t *object = parse_yaml(strange[i]);
         buf_init(&out, 1 << 20);
         describe_object(object, object, 0, &out);
         describe_pod(object, NULL, 0, &out);

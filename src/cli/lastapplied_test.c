@@ -4,20 +4,16 @@
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/test.h"
+#include "base/test_doc.h"
 
 #include <stdlib.h>
-
-static json_t *parse(const char *text)
-{
-    return json_loads(text, JSON_DECODE_ANY | JSON_DISABLE_EOF_CHECK, NULL);
-}
 
 static void expect(const char *last_text, const char *current_text, const char *wanted_text,
                    const char *expected)
 {
-    muster_auto(doc) json_t *last = last_text ? parse(last_text) : NULL;
-    muster_auto(doc) json_t *current = parse(current_text);
-    muster_auto(doc) json_t *wanted = parse(wanted_text);
+    muster_auto(doc) json_t *last = last_text ? parse_yaml(last_text) : NULL;
+    muster_auto(doc) json_t *current = parse_yaml(current_text);
+    muster_auto(doc) json_t *wanted = parse_yaml(wanted_text);
     muster_auto(doc) json_t *patch = lastapplied_patch(last, current, wanted);
     muster_auto(free) char *text = doc_print(patch);
     assert_string_equal(text, expected);
@@ -50,7 +46,7 @@ static void what_the_file_says_wins(void **state)
 static void the_annotation_is_as_kubectl_writes_it(void **state)
 {
     (void)state;
-    muster_auto(doc) json_t *object = parse(
+    muster_auto(doc) json_t *object = parse_yaml(
         "{\"kind\":\"K\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"n\",\"annotations\":"
         "{\"" LASTAPPLIED_NOTE "\":\"old\"}},\"data\":{\"b\":\"<&>\",\"a\":[{\"z\":1,\"y\":2}]}}");
     muster_auto(free) char *text = lastapplied_print(object);

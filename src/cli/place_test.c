@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/test.h"
+#include "base/test_folder.h"
 #include "cli/copy.h"
 
 #include <stdio.h>
@@ -10,19 +11,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char folder[64];
+static char folder[TEST_FOLDER_BYTES];
 
 static int make_folder(void **state)
 {
     (void)state;
-    snprintf(folder, sizeof folder, "/tmp/muster-place-XXXXXX");
-    return mkdtemp(folder) ? 0 : -1;
+    test_folder_make(folder);
+    return 0;
 }
 
 static int remove_folder(void **state)
 {
     (void)state;
-    return file_remove(folder, NULL);
+    test_folder_remove(folder);
+    return 0;
 }
 
 static char *under(const char *name)

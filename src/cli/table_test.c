@@ -3,16 +3,7 @@
 
 #include "base/doc.h"
 #include "base/test.h"
-
-static json_t *parse(const char *text)
-{
-    json_t *doc = NULL;
-    struct muster_err err = {0};
-    if (doc_parse(text, strlen(text), &doc, &err) < 0) {
-        fail_msg("%s", err.text);
-    }
-    return doc;
-}
+#include "base/test_doc.h"
 
 static const char pods[] =
     "{\"columnDefinitions\": [{\"name\": \"Name\"}, {\"name\": \"Restarts\"},"

@@ -4,21 +4,10 @@
 
 #include "base/doc.h"
 #include "base/test.h"
+#include "base/test_doc.h"
 #include "base/yaml.h"
 
 #include <stdlib.h>
-
-static json_t *doc_of(const char *yaml)
-{
-    struct yaml_stream stream;
-    struct muster_err err = {0};
-    if (yaml_load(yaml, strlen(yaml), &yaml_limits_default, &stream, &err) < 0) {
-        fail_msg("%s", err.text);
-    }
-    json_t *doc = json_incref(stream.documents[0].doc);
-    yaml_done(&stream);
-    return doc;
-}
 
 static json_t *job_of(const char *conditions)
 {
@@ -32,7 +21,7 @@ static json_t *job_of(const char *conditions)
              "i}]}}}}},\n"
              " status: {conditions: [%s]}}",
              conditions);
-    return doc_of(text);
+    return parse_yaml(text);
 }
 
 /* One pod per given end ("" is running): {code, second}. */
@@ -53,7 +42,7 @@ static json_t *pod_of(int index, int exit_code, int second, const char *reason)
              "  state: {terminated: {exitCode: %d, reason: %s,\n"
              "   finishedAt: '2026-01-02T03:04:%02dZ'}}}]}}",
              role, number, index, role, number, exit_code, reason, second);
-    return doc_of(text);
+    return parse_yaml(text);
 }
 
 #define FAILED(reason, message)                                                                    \

@@ -4,6 +4,7 @@
 #include "base/doc.h"
 #include "base/file.h"
 #include "base/test.h"
+#include "base/test_folder.h"
 #include "daemon/controller.h"
 #include "daemon/jobs.h"
 #include "daemon/leases.h"
@@ -11,7 +12,7 @@
 enum { TURNS_MAX = 2000 };
 
 struct world {
-    char folder[64];
+    char folder[TEST_FOLDER_BYTES];
     uv_loop_t loop;
     struct store *store;
     struct controller *controller;
@@ -28,8 +29,7 @@ static const char job_text[] =
 static int set_up(void **state)
 {
     struct world *w = calloc(1, sizeof *w);
-    (void)snprintf(w->folder, sizeof w->folder, "/tmp/muster-controller-XXXXXX");
-    assert_non_null(mkdtemp(w->folder));
+    test_folder_make(w->folder);
     muster_auto(free) char *path = file_join(w->folder, "store.db");
     uv_loop_init(&w->loop);
     assert_int_equal(store_open(path, NULL, &w->store, NULL), 0);
@@ -45,7 +45,7 @@ static int tear_down(void **state)
     uv_run(&w->loop, UV_RUN_DEFAULT);
     store_close(w->store);
     uv_loop_close(&w->loop);
-    file_remove(w->folder, NULL);
+    test_folder_remove(w->folder);
     free(w);
     return 0;
 }

@@ -2,14 +2,8 @@
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/test.h"
+#include "base/test_doc.h"
 #include "daemon/image.h"
-
-static json_t *parse(const char *text)
-{
-    json_t *doc = NULL;
-    assert_int_equal(doc_parse(text, strlen(text), &doc, NULL), 0);
-    return doc;
-}
 
 static void the_nearest_source_wins(void **state)
 {
@@ -26,10 +20,10 @@ static void the_nearest_source_wins(void **state)
          "[\"sh\",\"-c\",\"a b\"]"},
         {"{}", "{\"image\":\"o\"}", "[\"from\",\"job\"]"},
     };
-    muster_auto(doc) json_t *job = parse(job_text);
+    muster_auto(doc) json_t *job = parse_yaml(job_text);
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
-        muster_auto(doc) json_t *annotations = parse(table[i].annotations);
-        muster_auto(doc) json_t *container = parse(table[i].container);
+        muster_auto(doc) json_t *annotations = parse_yaml(table[i].annotations);
+        muster_auto(doc) json_t *container = parse_yaml(table[i].container);
         muster_auto(doc) json_t *words = NULL;
         assert_int_equal(image_entrypoint(job, annotations, container, &words, NULL), 0);
         muster_auto(free) char *text = words ? doc_print(words) : NULL;
@@ -44,7 +38,7 @@ static void the_nearest_source_wins(void **state)
 static void an_image_without_command_is_said_exactly(void **state)
 {
     (void)state;
-    muster_auto(doc) json_t *job = parse(
+    muster_auto(doc) json_t *job = parse_yaml(
         "{\"spec\":{\"pytorchReplicaSpecs\":{\"Master\":{\"template\":{\"spec\":{\"containers\":["
         "{\"name\":\"pytorch\",\"image\":\"mnist:1.0\"}]}}}}}}");
     struct muster_err err = {0};

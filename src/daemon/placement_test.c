@@ -2,6 +2,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/test.h"
+#include "base/test_folder.h"
 #include "daemon/placement.h"
 
 static bool nobody(void *data, int port)
@@ -47,26 +48,13 @@ static void a_torn_file_is_said(void **state)
     assert_int_equal(placement_open(&p, folder, &err), MUSTER_EDATA);
 }
 
-static int make_folder(void **state)
-{
-    char *folder = strdup("/tmp/muster-placement-XXXXXX");
-    *state = mkdtemp(folder);
-    return *state ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-    int r = file_remove(*state, NULL);
-    free(*state);
-    return r;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(what_was_leased_is_there_after_a_restart, make_folder,
-                                        remove_folder),
-        cmocka_unit_test_setup_teardown(a_torn_file_is_said, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(what_was_leased_is_there_after_a_restart,
+                                        test_folder_set_up, test_folder_tear_down),
+        cmocka_unit_test_setup_teardown(a_torn_file_is_said, test_folder_set_up,
+                                        test_folder_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,14 +2,8 @@
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/test.h"
+#include "base/test_doc.h"
 #include "daemon/podman.h"
-
-static json_t *parse(const char *text)
-{
-    json_t *doc = NULL;
-    assert_int_equal(doc_parse(text, strlen(text), &doc, NULL), 0);
-    return doc;
-}
 
 static void everything_becomes_a_flag(void **state)
 {

@@ -3,16 +3,11 @@
 #include "base/doc.h"
 #include "base/file.h"
 #include "base/test.h"
+#include "base/test_doc.h"
+#include "base/test_folder.h"
 #include "daemon/volumes.h"
 
 #include <sys/stat.h>
-
-static json_t *parse(const char *text)
-{
-    json_t *doc = NULL;
-    assert_int_equal(doc_parse(text, strlen(text), &doc, NULL), 0);
-    return doc;
-}
 
 /* The cluster of this test: one ConfigMap, one Secret ("aGk=" is "hi"), one claim. */
 static json_t *find(void *data, const char *resource, const char *namespace, const char *name)
@@ -178,32 +173,21 @@ static void what_is_missing_is_named(void **state)
     }
 }
 
-static int make_folder(void **state)
-{
-    char *folder = strdup("/tmp/muster-volumes-XXXXXX");
-    *state = mkdtemp(folder);
-    return *state ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-    int r = file_remove(*state, NULL);
-    free(*state);
-    return r;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(config_maps_and_secrets_become_files, make_folder,
-                                        remove_folder),
-        cmocka_unit_test_setup_teardown(claims_are_kept_under_their_namespace, make_folder,
-                                        remove_folder),
-        cmocka_unit_test_setup_teardown(a_key_may_have_a_mode_of_its_own, make_folder,
-                                        remove_folder),
-        cmocka_unit_test_setup_teardown(a_claim_may_be_read_only, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(sub_paths_know_the_variables, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(what_is_missing_is_named, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(config_maps_and_secrets_become_files, test_folder_set_up,
+                                        test_folder_tear_down),
+        cmocka_unit_test_setup_teardown(claims_are_kept_under_their_namespace, test_folder_set_up,
+                                        test_folder_tear_down),
+        cmocka_unit_test_setup_teardown(a_key_may_have_a_mode_of_its_own, test_folder_set_up,
+                                        test_folder_tear_down),
+        cmocka_unit_test_setup_teardown(a_claim_may_be_read_only, test_folder_set_up,
+                                        test_folder_tear_down),
+        cmocka_unit_test_setup_teardown(sub_paths_know_the_variables, test_folder_set_up,
+                                        test_folder_tear_down),
+        cmocka_unit_test_setup_teardown(what_is_missing_is_named, test_folder_set_up,
+                                        test_folder_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

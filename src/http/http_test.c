@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/test.h"
+#include "base/test_folder.h"
 #include "http/http.h"
 #include "http/identity.h"
 
@@ -25,7 +26,7 @@
 enum { CLIENTS = 200, CHUNK = 1000, QUEUE = 64 << 10, BODY = 4096, WAIT_MS = 20000 };
 
 struct world {
-    char folder[64];
+    char folder[TEST_FOLDER_BYTES];
     char socket_path[96];
     uv_loop_t loop;
     struct http_server *server;
@@ -101,8 +102,7 @@ static void answer(void *arg, const struct http_request *request, struct http_re
 static void world_init(struct world *w)
 {
     *w = (struct world){0};
-    (void)snprintf(w->folder, sizeof w->folder, "/tmp/muster-http-XXXXXX");
-    assert_non_null(mkdtemp(w->folder));
+    test_folder_make(w->folder);
     (void)snprintf(w->socket_path, sizeof w->socket_path, "%s/sock", w->folder);
     assert_int_equal(uv_loop_init(&w->loop), 0);
 }
@@ -123,7 +123,7 @@ static void world_done(struct world *w)
     uv_run(&w->loop, UV_RUN_DEFAULT);
     assert_int_equal(uv_loop_close(&w->loop), 0);
     assert_int_equal(w->open, 0);
-    assert_int_equal(file_remove(w->folder, NULL), 0);
+    test_folder_remove(w->folder);
 }
 
 static void on_tick(uv_timer_t *timer)

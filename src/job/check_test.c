@@ -4,20 +4,8 @@
 
 #include "base/doc.h"
 #include "base/test.h"
+#include "base/test_doc.h"
 #include "job/file.h"
-
-/* Single quotes stand for double ones. */
-static json_t *object(const char *text)
-{
-    char *json = strdup(text);
-    for (char *at = json; *at; at++) {
-        *at = *at == '\'' ? '"' : *at;
-    }
-    json_t *doc = NULL;
-    assert_int_equal(doc_parse(json, strlen(json), &doc, NULL), 0);
-    free(json);
-    return doc;
-}
 
 #define JOB(spec)                                                                                  \
     "{'apiVersion':'kubeflow.org/v1','kind':'PyTorchJob','metadata':{'name':'a'},'spec':" spec "}"
@@ -27,7 +15,7 @@ static void expect_problems(const char *text, const char *expected)
 {
     struct job_problems problems;
     struct buf out;
-    json_t *doc = object(text);
+    json_t *doc = parse(text);
     job_problems_init(&problems, 20);
     buf_init(&out, 65536);
     job_check(doc, NULL, &problems);
@@ -94,7 +82,7 @@ static void verbose_notes_say_how_fields_are_honoured(void **state)
 {
     (void)state;
     struct job_problems problems;
-    json_t *doc = object("{'apiVersion':'v1','kind':'ConfigMap','metadata':{'name':'a'}}");
+    json_t *doc = parse("{'apiVersion':'v1','kind':'ConfigMap','metadata':{'name':'a'}}");
     job_problems_init(&problems, 20);
     problems.verbose = true;
     job_check(doc, NULL, &problems);
@@ -109,8 +97,8 @@ static void verbose_notes_say_how_fields_are_honoured(void **state)
 static void expect_update(const char *before, const char *after, size_t errors)
 {
     struct job_problems problems;
-    json_t *old = object(before);
-    json_t *new = object(after);
+    json_t *old = parse(before);
+    json_t *new = parse(after);
     job_problems_init(&problems, 20);
     job_check_update(old, new, &problems);
     if (problems.errors != errors) {

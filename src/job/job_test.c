@@ -3,20 +3,7 @@
 
 #include "base/doc.h"
 #include "base/test.h"
-
-/* Single quotes stand for double ones, so that the objects can be read. */
-static json_t *object(const char *text)
-{
-    char json[4096];
-    size_t length = strlen(text);
-    assert_true(length < sizeof json);
-    for (size_t i = 0; i <= length; i++) {
-        json[i] = text[i] == '\'' ? '"' : text[i];
-    }
-    json_t *doc = NULL;
-    assert_int_equal(doc_parse(json, length, &doc, NULL), 0);
-    return doc;
-}
+#include "base/test_doc.h"
 
 #define POD "'template':{'spec':{'containers':[{'name':'pytorch','image':'i'}]}}"
 
@@ -24,7 +11,7 @@ static struct job read_job(const char *text)
 {
     struct job job = {0};
     struct muster_err err = {0};
-    json_t *doc = object(text);
+    json_t *doc = parse(text);
     int rc = job_read(doc, &job, &err);
     json_decref(doc);
     assert_string_equal(err.text, "");
@@ -153,7 +140,7 @@ static void malformed_objects_are_refused_with_the_field(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct job job = {0};
         struct muster_err err = {0};
-        json_t *doc = object(cases[i].text);
+        json_t *doc = parse(cases[i].text);
         assert_int_equal(job_read(doc, &job, &err), MUSTER_EDATA);
         assert_non_null(strstr(err.text, cases[i].says));
         assert_null(job.object); /* outputs are untouched */

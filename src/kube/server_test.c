@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/test.h"
+#include "base/test_folder.h"
 #include "kube/kube.h"
 
 #include <pthread.h>
@@ -22,7 +23,7 @@ struct act {
 };
 
 struct server {
-    char home[64];
+    char home[TEST_FOLDER_BYTES];
     int listener;
     const struct act *acts;
     size_t count, done;
@@ -70,8 +71,7 @@ static void *serve(void *context)
 static void start(struct server *s, const struct act *acts, size_t count)
 {
     *s = (struct server){.acts = acts, .count = count};
-    snprintf(s->home, sizeof s->home, "/tmp/muster-kube-XXXXXX");
-    assert_non_null(mkdtemp(s->home));
+    test_folder_make(s->home);
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     snprintf(address.sun_path, sizeof address.sun_path, "%s/api.sock", s->home);
     s->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -88,7 +88,7 @@ static void stop(struct server *s)
     close(s->listener);
     assert_string_equal(s->strange, "");
     assert_int_equal(s->done, s->count);
-    assert_int_equal(file_remove(s->home, NULL), 0);
+    test_folder_remove(s->home);
 }
 
 struct client {

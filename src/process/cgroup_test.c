@@ -2,25 +2,11 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/test.h"
+#include "base/test_folder.h"
 #include "process/cgroup.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-
-static int set_up(void **state)
-{
-    char *root = strdup("/tmp/muster-cgroup-XXXXXX");
-    assert_non_null(mkdtemp(root));
-    *state = root;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    assert_int_equal(file_remove(*state, NULL), 0);
-    free(*state);
-    return 0;
-}
 
 static void make(const char *root, const char *name, const char *content)
 {
@@ -119,9 +105,12 @@ static void what_is_not_permitted_is_said(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(version_1_has_a_tree_per_controller, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(version_2_lies_beside_its_own_group, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_is_not_permitted_is_said, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(version_1_has_a_tree_per_controller, test_folder_set_up,
+                                        test_folder_tear_down),
+        cmocka_unit_test_setup_teardown(version_2_lies_beside_its_own_group, test_folder_set_up,
+                                        test_folder_tear_down),
+        cmocka_unit_test_setup_teardown(what_is_not_permitted_is_said, test_folder_set_up,
+                                        test_folder_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

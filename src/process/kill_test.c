@@ -13,6 +13,7 @@
 #include "base/doc.h"
 #include "base/file.h"
 #include "base/test.h"
+#include "base/test_folder.h"
 #include "process/record.h"
 
 #include <errno.h>
@@ -30,7 +31,7 @@ static uint64_t seed;
 
 /* A round's actors. 0: not there (any more). */
 struct round {
-    char folder[64];
+    char folder[TEST_FOLDER_BYTES];
     uint64_t random;
     pid_t runner;
     char *runner_identity; /* noted while it surely lives */
@@ -282,8 +283,8 @@ static void finish(struct round *round)
 
 static void play(unsigned number)
 {
-    struct round round = {.folder = "/tmp/muster-kill-XXXXXX", .random = seed + number};
-    assert_non_null(mkdtemp(round.folder));
+    struct round round = {.random = seed + number};
+    test_folder_make(round.folder);
     (void)chance(&round, 2);
     round.runner = start_runner();
     round.runner_identity = process_identity(round.runner);
@@ -294,7 +295,7 @@ static void play(unsigned number)
     }
     finish(&round);
     free(round.runner_identity);
-    assert_int_equal(file_remove(round.folder, NULL), 0);
+    test_folder_remove(round.folder);
 }
 
 static void nothing_outlives_and_nothing_runs_twice(void **state)

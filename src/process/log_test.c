@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/test.h"
+#include "base/test_folder.h"
 #include "process/log.h"
 #include "process/log_format.h"
 #include "process/log_write.h"
@@ -15,7 +16,7 @@
 /* A container's folder with one attempt, and what writes and reads it. */
 struct scene {
     uv_loop_t loop;
-    char folder[64];
+    char folder[TEST_FOLDER_BYTES];
     char attempt[80];
     struct log_writer writer;
     int pipe[2];
@@ -40,8 +41,7 @@ static void begin(struct scene *s, int attempt, int64_t segment_bytes, int64_t s
 static int set_up(void **state)
 {
     struct scene *s = calloc(1, sizeof *s);
-    (void)snprintf(s->folder, sizeof s->folder, "/tmp/muster-log-XXXXXX");
-    assert_non_null(mkdtemp(s->folder));
+    test_folder_make(s->folder);
     assert_int_equal(uv_loop_init(&s->loop), 0);
     assert_int_equal(pipe2(s->pipe, O_CLOEXEC | O_NONBLOCK), 0);
     *state = s;
@@ -56,7 +56,7 @@ static int tear_down(void **state)
     close(s->pipe[1]);
     (void)uv_run(&s->loop, UV_RUN_DEFAULT);
     assert_int_equal(uv_loop_close(&s->loop), 0);
-    assert_int_equal(file_remove(s->folder, NULL), 0);
+    test_folder_remove(s->folder);
     free(s);
     return 0;
 }

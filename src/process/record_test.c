@@ -5,6 +5,7 @@
 #include "base/doc.h"
 #include "base/file.h"
 #include "base/test.h"
+#include "base/test_folder.h"
 #include "process/identity.h"
 #include "process/process.h"
 #include "process/recover.h"
@@ -13,21 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-static int set_up(void **state)
-{
-    char *job = strdup("/tmp/muster-record-XXXXXX");
-    assert_non_null(mkdtemp(job));
-    *state = job;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    assert_int_equal(file_remove(*state, NULL), 0);
-    free(*state);
-    return 0;
-}
 
 static void ids_are_three_plain_names(void **state)
 {
@@ -129,9 +115,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ids_are_three_plain_names),
-        cmocka_unit_test_setup_teardown(an_attempt_is_started_once, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_restarted_machine_has_lost_what_ran, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_killed_supervisor_has_lost_what_ran, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_attempt_is_started_once, test_folder_set_up,
+                                        test_folder_tear_down),
+        cmocka_unit_test_setup_teardown(a_restarted_machine_has_lost_what_ran, test_folder_set_up,
+                                        test_folder_tear_down),
+        cmocka_unit_test_setup_teardown(a_killed_supervisor_has_lost_what_ran, test_folder_set_up,
+                                        test_folder_tear_down),
         cmocka_unit_test(an_identity_is_of_one_process_only),
         cmocka_unit_test(a_spec_names_the_field_that_is_wrong),
     };

@@ -5,6 +5,7 @@
 #include "base/doc.h"
 #include "base/file.h"
 #include "base/test.h"
+#include "base/test_folder.h"
 #include "process/log.h"
 #include "process/supervisor.h"
 
@@ -120,8 +121,8 @@ void test_job_init_at(struct test_job *t, const char *folder)
 
 void test_job_init(struct test_job *t)
 {
-    char folder[] = "/tmp/muster-process-XXXXXX";
-    assert_non_null(mkdtemp(folder));
+    char folder[TEST_FOLDER_BYTES];
+    test_folder_make(folder);
     test_job_init_at(t, folder);
 }
 

@@ -7,6 +7,8 @@
 #include "base/doc.h"
 #include "base/file.h"
 #include "base/test.h"
+#include "base/test_doc.h"
+#include "base/test_folder.h"
 #include "store/store.h"
 
 #include <stdio.h>
@@ -14,7 +16,7 @@
 #include <unistd.h>
 
 struct fixture {
-    char folder[64];
+    char folder[TEST_FOLDER_BYTES];
     char path[80];
     struct store *store;
     struct muster_err err;
@@ -42,10 +44,7 @@ static inline void fixture_open(struct fixture *f)
 static inline void fixture_init(struct fixture *f)
 {
     *f = (struct fixture){0};
-    const char *base = getenv("TMPDIR");
-    (void)snprintf(f->folder, sizeof f->folder, "%s/muster-store-XXXXXX",
-                   base && strlen(base) < 32 ? base : "/tmp");
-    assert_non_null(mkdtemp(f->folder));
+    test_folder_make(f->folder);
     (void)snprintf(f->path, sizeof f->path, "%s/store.db", f->folder);
     fixture_open(f);
 }
@@ -53,26 +52,13 @@ static inline void fixture_init(struct fixture *f)
 static inline void fixture_done(struct fixture *f)
 {
     f->store = store_close(f->store);
-    assert_int_equal(file_remove(f->folder, NULL), 0);
-}
-
-/* From text with ' for ". */
-static inline json_t *object_of(const char *text)
-{
-    char *copy = strdup(text);
-    for (char *c = copy; *c; c++) {
-        *c = *c == '\'' ? '"' : *c;
-    }
-    json_t *object = json_loads(copy, 0, NULL);
-    free(copy);
-    assert_non_null(object);
-    return object;
+    test_folder_remove(f->folder);
 }
 
 /* Creates it and gives its uid, which the caller frees. */
 static inline char *put(struct fixture *f, const char *resource, const char *text)
 {
-    muster_auto(doc) json_t *object = object_of(text);
+    muster_auto(doc) json_t *object = parse(text);
     muster_auto(doc) json_t *stored = NULL;
     assert_int_equal(store_create(f->store, resource, object, &stored, &f->err), 0);
     return strdup(doc_text(stored, "metadata.uid", ""));

@@ -13,11 +13,11 @@ static void a_write_gets_identity_and_the_next_version(void **state)
     assert_int_equal(strlen(doc_text(a, "metadata.creationTimestamp", "")), 20);
     assert_int_equal(doc_int(a, "metadata.generation", 0), 1);
 
-    muster_auto(doc) json_t *again = object_of(OBJECT("a", ""));
+    muster_auto(doc) json_t *again = parse(OBJECT("a", ""));
     assert_int_equal(store_create(f.store, "pods", again, NULL, &f.err), MUSTER_EEXIST);
     assert_int_equal(store_version(f.store), 1);
     muster_auto(doc) json_t *generated =
-        object_of("{'metadata':{'generateName':'w-','namespace':'default'}}");
+        parse("{'metadata':{'generateName':'w-','namespace':'default'}}");
     muster_auto(doc) json_t *stored = NULL;
     assert_int_equal(store_create(f.store, "pods", generated, &stored, &f.err), 0);
     assert_int_equal(strlen(doc_text(stored, "metadata.name", "")), 7);
@@ -31,7 +31,7 @@ static void spec_and_status_are_written_apart(void **state)
     fixture_init(&f);
     free(put(&f, "pods", OBJECT("a", ",'spec':{'x':1},'status':{'phase':'Pending'}")));
     muster_auto(doc) json_t *wanted =
-        object_of(OBJECT("a", ",'spec':{'x':2},'status':{'phase':'Running'}"));
+        parse(OBJECT("a", ",'spec':{'x':2},'status':{'phase':'Running'}"));
     muster_auto(doc) json_t *after = NULL;
     muster_auto(doc) json_t *last = NULL;
     assert_int_equal(store_update(f.store, "pods", wanted, STORE_STATUS_ONLY, &after, &f.err), 0);
@@ -94,7 +94,7 @@ static void a_transaction_happens_whole_or_not_at_all(void **state)
 
     assert_int_equal(store_begin(f.store, &f.err), 0);
     free(put(&f, "pods", OBJECT("a", "")));
-    muster_auto(doc) json_t *twice = object_of(OBJECT("a", ""));
+    muster_auto(doc) json_t *twice = parse(OBJECT("a", ""));
     assert_int_equal(store_create(f.store, "pods", twice, NULL, &f.err), MUSTER_EEXIST);
     free(put(&f, "services", OBJECT("a", "")));
     assert_int_equal(store_commit(f.store, &f.err), 0);
@@ -225,7 +225,7 @@ static void an_object_too_large_is_refused_whole(void **state)
     (void)state;
     struct fixture f;
     fixture_init(&f);
-    muster_auto(doc) json_t *object = object_of(OBJECT("big", ""));
+    muster_auto(doc) json_t *object = parse(OBJECT("big", ""));
     enum { SIZE = 2 << 20 };
     char *text = malloc(SIZE);
     memset(text, 'x', SIZE);
