@@ -7,7 +7,6 @@
 #include "api/query_pairs.h"
 
 #include "base/cleanup.h"
-#include "base/doc.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -9,7 +9,6 @@
 #include "process/process.h"
 #include "process/supervisor.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>

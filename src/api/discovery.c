@@ -8,8 +8,6 @@
 #include "api/internal.h"
 
 #include "base/build.h"
-#include "base/cleanup.h"
-#include "base/doc.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -10,8 +10,6 @@
 #include "base/doc.h"
 #include "base/stamp.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { NAMES_BYTES_MAX = 4096 };

@@ -7,7 +7,6 @@
  * Layer: tests only.
  */
 #include "api/api.h"
-#include "api/kubeconfig.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"

@@ -5,10 +5,8 @@
 #include "api/fields.h"
 
 #include "base/build.h"
-#include "base/cleanup.h"
 #include "base/doc.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

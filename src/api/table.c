@@ -7,7 +7,6 @@
 
 #include "base/build.h"
 #include "base/clock.h"
-#include "base/doc.h"
 
 #include <string.h>
 

@@ -11,8 +11,6 @@
 #include "base/cleanup.h"
 #include "base/doc.h"
 
-#include <assert.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

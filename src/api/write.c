@@ -9,7 +9,6 @@
 #include "job/job.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static int out_of_memory(struct muster_err *err)

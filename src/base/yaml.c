@@ -7,7 +7,6 @@
 #include "base/yaml_text.h"
 #include "base/yaml_tree.h"
 
-#include <assert.h>
 #include <libfyaml.h>
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,6 @@
 #include "cli/podset.h"
 #include "cli/ranks.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -3,7 +3,6 @@
 
 #include "base/cleanup.h"
 #include "base/doc.h"
-#include "base/stamp.h"
 #include "cli/describe_parts.h"
 #include "cli/eventlist.h"
 

@@ -1,13 +1,10 @@
 /* describe against golden texts: the seed's sections in the seed's order. */
 #include "cli/describe.h"
 
-#include "base/doc.h"
 #include "base/stamp.h"
 #include "base/test.h"
 #include "base/test_doc.h"
 #include "base/yaml.h"
-
-#include <stdlib.h>
 
 static const char azure_job[] =
     "apiVersion: kubeflow.org/v1\n"

@@ -2,13 +2,11 @@
 #include "cli/verbs.h"
 
 #include "base/age.h"
-#include "base/buf.h"
 #include "base/clock.h"
 #include "cli/eventlist.h"
 #include "cli/target.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct printer {

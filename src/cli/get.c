@@ -6,7 +6,6 @@
 #include "cli/target.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { TEXT_BYTES_MAX = 256 << 20 };

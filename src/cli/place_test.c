@@ -6,7 +6,6 @@
 #include "base/test_folder.h"
 #include "cli/copy.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -8,7 +8,6 @@
 #include "cli/verdict.h"
 
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { LINE_BYTES_MAX = 8 << 10, TAIL_LINES = 5, SIGNAL_BASE = 128 };

@@ -1,7 +1,6 @@
 /* Tables as `get` prints them. */
 #include "cli/table.h"
 
-#include "base/doc.h"
 #include "base/test.h"
 #include "base/test_doc.h"
 

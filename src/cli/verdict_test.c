@@ -2,7 +2,6 @@
  * with. */
 #include "cli/verdict.h"
 
-#include "base/doc.h"
 #include "base/test.h"
 #include "base/test_doc.h"
 #include "base/yaml.h"

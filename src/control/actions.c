@@ -8,7 +8,6 @@
 #include "job/annotations.h"
 
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* How long ranks that go on after the end may keep their GPUs (#1982). */

@@ -3,7 +3,6 @@
 
 #include "base/doc.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 

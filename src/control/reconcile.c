@@ -5,11 +5,8 @@
 #include "control/actions.h"
 #include "control/effects.h"
 #include "control/failure.h"
-#include "control/objects.h"
 #include "job/annotations.h"
 
-#include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { NAME_BYTES_MAX = 253 };

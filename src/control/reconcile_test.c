@@ -2,7 +2,6 @@
  * in comments are upstream's tests whose facts are held here. */
 #include "base/stamp.h"
 #include "control/fixture.h"
-#include "control/objects.h"
 
 #include <stdio.h>
 

@@ -3,7 +3,6 @@
 
 #include "base/build.h"
 #include "base/doc.h"
-#include "base/stamp.h"
 #include "control/failure.h"
 #include "job/annotations.h"
 

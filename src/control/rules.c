@@ -11,7 +11,6 @@
 #include "job/annotations.h"
 
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { SENTENCE_BYTES_MAX = 3072, STOP_BYTES_MAX = 1024 };

@@ -7,7 +7,6 @@
 #include "control/condition.h"
 #include "job/annotations.h"
 
-#include <assert.h>
 #include <stdlib.h>
 
 enum control_state control_state_of(const json_t *status)

@@ -2,7 +2,6 @@
  * have done; it never does half. (Under ASan: and nothing is lost.) */
 #include "control/fixture.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 enum { ALLOCATIONS_MAX = 20000 };

@@ -5,12 +5,9 @@
 #include "daemon/agent_internal.h"
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/doc.h"
 #include "base/log.h"
 #include "base/stamp.h"
-#include "daemon/events.h"
-#include "daemon/jobs.h"
 
 #include <string.h>
 

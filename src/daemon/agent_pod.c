@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "base/stamp.h"
 #include "daemon/admission.h"
-#include "daemon/jobs.h"
 #include "daemon/podman.h"
 #include "daemon/remains.h"
 

@@ -2,7 +2,6 @@
 #include "daemon/boot.h"
 
 #include "base/cleanup.h"
-#include "base/doc.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "daemon/leases.h"

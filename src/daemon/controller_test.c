@@ -6,7 +6,6 @@
 #include "base/test.h"
 #include "base/test_folder.h"
 #include "daemon/controller.h"
-#include "daemon/jobs.h"
 #include "daemon/leases.h"
 
 enum { TURNS_MAX = 2000 };

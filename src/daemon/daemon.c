@@ -11,7 +11,6 @@
 
 #include "api/api.h"
 #include "base/cleanup.h"
-#include "base/file.h"
 #include "base/log.h"
 #include "daemon/agent.h"
 #include "daemon/boot.h"

@@ -14,7 +14,6 @@
 #include "job/submit.h"
 #include "pod/environment.h"
 
-#include <stdio.h>
 #include <string.h>
 
 enum { WORD_BYTES_MAX = 1 << 20 };

@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/doc.h"
 #include "base/stamp.h"
-#include "daemon/jobs.h"
 
 #include <ctype.h>
 #include <sched.h>

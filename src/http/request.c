@@ -4,7 +4,6 @@
  */
 #include "http/internal.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { PAIRS_MAX = 100 };

@@ -4,10 +4,7 @@
  */
 #include "http/internal.h"
 
-#include "base/cleanup.h"
-
 #include <arpa/inet.h>
-#include <assert.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>

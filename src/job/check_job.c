@@ -5,7 +5,6 @@
 #include "job/annotations.h"
 #include "job/context.h"
 #include "job/job.h"
-#include "job/text.h"
 
 #include <stdio.h>
 #include <string.h>

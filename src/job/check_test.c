@@ -2,7 +2,6 @@
  * test/data/lint are in lint_test.c. */
 #include "job/check.h"
 
-#include "base/doc.h"
 #include "base/test.h"
 #include "base/test_doc.h"
 #include "job/file.h"

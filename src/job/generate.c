@@ -3,7 +3,6 @@
 
 #include "base/buf.h"
 #include "base/build.h"
-#include "base/doc.h"
 #include "job/text.h"
 
 #include <stdio.h>

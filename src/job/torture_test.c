@@ -1,6 +1,5 @@
 /* The k-th allocation of a document fails, for every k: an error or a whole result, no crash, and
  * (under ASan) nothing lost. */
-#include "base/doc.h"
 #include "base/file.h"
 #include "base/test.h"
 #include "job/file.h"

@@ -1,8 +1,6 @@
 /* Opening and closing the client. */
 #include "kube/internal.h"
 
-#include "base/cleanup.h"
-
 #include <stdlib.h>
 
 static void closed(uv_handle_t *handle)

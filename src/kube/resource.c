@@ -2,7 +2,6 @@
 #include "base/buf.h"
 #include "kube/internal.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 

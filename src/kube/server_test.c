@@ -1,7 +1,6 @@
 /* The client before a server that misbehaves: connections that break, versions that are too old,
  * answers that are none. */
 #include "base/cleanup.h"
-#include "base/file.h"
 #include "base/test.h"
 #include "base/test_folder.h"
 #include "kube/kube.h"

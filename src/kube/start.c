@@ -9,7 +9,6 @@
 #include "kube/internal.h"
 
 #include "base/cleanup.h"
-#include "base/file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,7 +5,6 @@
 #include "base/text.h"
 #include "pod/machine.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static int64_t time_at(const json_t *doc, const char *path)

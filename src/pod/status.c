@@ -5,7 +5,6 @@
 #include "base/stamp.h"
 #include "pod/machine.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static const char *const phase_names[] = {[POD_PHASE_PENDING] = "Pending",

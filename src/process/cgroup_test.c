@@ -5,7 +5,6 @@
 #include "base/test_folder.h"
 #include "process/cgroup.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 static void make(const char *root, const char *name, const char *content)

@@ -17,7 +17,6 @@
 #include "process/record.h"
 #include "process/supervisor_start.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 

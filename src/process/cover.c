@@ -4,7 +4,6 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 
-#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -16,7 +16,6 @@
 #include "base/test_folder.h"
 #include "process/record.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>

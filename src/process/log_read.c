@@ -5,15 +5,12 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/stamp.h"
-#include "process/log_format.h"
 #include "process/log_scan.h"
 
 #include <assert.h>
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum { RAW_BYTES = 64 << 10, POLL_MS = 200, ATTEMPTS_MAX = 4096 };
 

@@ -1,7 +1,6 @@
 /* See monitor.h. */
 #include "process/monitor.h"
 
-#include "base/cleanup.h"
 #include "process/descendants.h"
 #include "process/execute.h"
 #include "process/mounts.h"

@@ -3,7 +3,6 @@
 
 #include "base/cleanup.h"
 #include "base/doc.h"
-#include "base/file.h"
 #include "base/test.h"
 #include "base/test_folder.h"
 #include "process/identity.h"
@@ -11,7 +10,6 @@
 #include "process/recover.h"
 #include "process/spec.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 

@@ -7,7 +7,6 @@
 #include "process/identity.h"
 #include "process/listener.h"
 
-#include <assert.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

@@ -10,7 +10,6 @@
 #include "process/supervisor.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <grp.h>
 #include <signal.h>
 #include <stdio.h>

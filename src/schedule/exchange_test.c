@@ -4,9 +4,6 @@
 
 #include "base/test.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 enum { WORLD = 9, SLOTS = 4, CAPACITY = 256, ELEMENTS = 600 };
 
 struct rank {

@@ -4,8 +4,6 @@
 
 #include "base/test.h"
 
-#include <stdio.h>
-
 enum { WORLD = 9, ELEMENTS = 100, PART = 12, CAPACITY = 256 };
 
 struct rank {

@@ -6,10 +6,8 @@
 #include "store/fixture.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <sqlite3.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 
 enum { ROUNDS = 20, PAIRS_MAX = 400 };

@@ -5,7 +5,6 @@
 #include "base/test.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 

@@ -13,7 +13,6 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 static int64_t now_ms(void)
 {

@@ -3,7 +3,6 @@
 
 #include "base/test.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 

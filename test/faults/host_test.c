@@ -5,8 +5,6 @@
 #include "base/test.h"
 
 #include <sched.h>
-#include <signal.h>
-#include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -5,8 +5,6 @@
 #include "base/stamp.h"
 #include "base/test.h"
 
-#include <stdio.h>
-
 void sim_store_init(struct sim_store *s, json_t *job)
 {
     *s = (struct sim_store){.job = json_deep_copy(job),
