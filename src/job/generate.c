@@ -24,7 +24,7 @@ static bool is_script(const char *word)
            (length > 3 && strcmp(word + length - 3, ".sh") == 0);
 }
 
-/* "train" from python3 -u examples/train.py, else the program's own name, made a DNS label. */
+/* "train" from python3 -u mine/train.py, else the program's own name, made a DNS label. */
 static void name_of_command(const char *const *command, char ret[NAME_BYTES_MAX])
 {
     const char *word = command[0];

@@ -9,7 +9,7 @@
 
 Digests travel through the group's store, never through its collectives: nothing waits, no order changes, and ranks
 that make different numbers of steps are no trouble. MUSTER_CHECKS=0 turns all off. What it costs is measured by
-bench/training/run.py.
+bench/training/run.
 """
 import importlib
 import os
