@@ -96,8 +96,9 @@ static void try_spec(const uint8_t *data, size_t size)
     muster_auto(doc) json_t *doc = NULL;
     write_whole("0/spec.json", data, size);
     muster_auto(free) char *attempt = file_join(folder, "0");
-    json_decref(record_read(attempt, "spec.json"));
-    promise(process_spec_load(attempt, &spec, &err) < 0 || spec.argv[0], "a spec has a word", "");
+    muster_auto(doc) json_t *record = record_read(attempt, "spec.json");
+    promise(!record || process_spec_read(record, &spec, &err) < 0 || spec.argv[0],
+            "a spec has a word", "");
     process_spec_done(&spec);
     if (doc_parse((const char *)data, size, &doc, NULL) == 0) {
         (void)record_id_valid(doc_text(doc, "id", ""));

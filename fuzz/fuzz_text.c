@@ -2,6 +2,7 @@
  *
  * The first byte says which. Where one of ours writes what another reads, the two must agree. */
 #include "api/protobuf.h"
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/stamp.h"
@@ -13,6 +14,21 @@
 
 #include <string.h>
 
+enum { QUOTED_BYTES_MAX = 1 << 20 };
+
+/* As a shell needs it to read one word. */
+static char *quote(const char *text)
+{
+    struct buf out;
+    buf_init(&out, QUOTED_BYTES_MAX);
+    buf_text(&out, "'");
+    for (const char *p = text; *p; p++) {
+        buf_text(&out, *p == '\'' ? "'\\''" : (char[]){*p, '\0'});
+    }
+    buf_text(&out, "'");
+    return buf_steal(&out);
+}
+
 static void try_words(const char *text)
 {
     char **words = NULL;
@@ -20,7 +36,7 @@ static void try_words(const char *text)
         return;
     }
     for (char **word = words; *word; word++) {
-        muster_auto(free) char *quoted = words_quote(*word);
+        muster_auto(free) char *quoted = quote(*word);
         char **again = NULL;
         int r = words_split(quoted, &again, NULL);
         promise(r == 0 && again[0] && !again[1] && strcmp(again[0], *word) == 0,

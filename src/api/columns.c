@@ -32,7 +32,7 @@ json_t *column_cell(const struct column *column, const json_t *object, int64_t n
     return cell;
 }
 
-void column_since(const char *stamp, int64_t now_unix_ms, struct buf *out)
+static void since(const char *stamp, int64_t now_unix_ms, struct buf *out)
 {
     int64_t then = stamp_read(stamp);
     if (then == STAMP_NONE) {
@@ -45,7 +45,7 @@ void column_since(const char *stamp, int64_t now_unix_ms, struct buf *out)
 
 void column_age(const json_t *object, int64_t now_unix_ms, struct buf *out)
 {
-    column_since(doc_text(object, "metadata.creationTimestamp", NULL), now_unix_ms, out);
+    since(doc_text(object, "metadata.creationTimestamp", NULL), now_unix_ms, out);
 }
 
 /* ---- jobs: upstream's additionalPrinterColumns, and what one asks next ---- */
@@ -132,14 +132,13 @@ static void cell_last_seen(const json_t *event, int64_t now_unix_ms, struct buf 
     if (!stamp) {
         stamp = doc_text(event, "eventTime", doc_text(event, "metadata.creationTimestamp", NULL));
     }
-    column_since(stamp, now_unix_ms, out);
+    since(stamp, now_unix_ms, out);
 }
 
 static void cell_first_seen(const json_t *event, int64_t now_unix_ms, struct buf *out)
 {
-    column_since(
-        doc_text(event, "firstTimestamp", doc_text(event, "metadata.creationTimestamp", NULL)),
-        now_unix_ms, out);
+    since(doc_text(event, "firstTimestamp", doc_text(event, "metadata.creationTimestamp", NULL)),
+          now_unix_ms, out);
 }
 
 static void cell_event_object(const json_t *event, int64_t now_unix_ms, struct buf *out)

@@ -29,7 +29,5 @@ json_t *column_cell(const struct column *column, const json_t *object, int64_t n
 
 /* ---- what the tables' files share ---- */
 
-/* The time since a stamp; NULL or no stamp: "<unknown>". */
-void column_since(const char *stamp, int64_t now_unix_ms, struct buf *out);
 /* The cell "Age". */
 void column_age(const json_t *object, int64_t now_unix_ms, struct buf *out);

@@ -45,10 +45,8 @@ struct api_call {
 
 /* A Status for the error, worded as Kubernetes words it for the call's object. */
 void status_send(struct api_call *call, const struct muster_err *err);
-json_t *status_of(int code, const char *reason, const char *message);
 /* {"status":"Success"} with the object's details. */
 json_t *status_deleted(const struct resource *resource, const json_t *object);
-const char *status_reason(int code);
 
 /* ---- verbs: each answers, or returns an error ---- */
 

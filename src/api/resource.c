@@ -16,7 +16,7 @@ const struct resource resources[] = {
 
 const size_t resource_count = sizeof resources / sizeof resources[0];
 
-const struct resource *resource_find(const char *group, const char *plural)
+static const struct resource *find(const char *group, const char *plural)
 {
     for (size_t i = 0; i < resource_count; i++) {
         if (strcmp(resources[i].plural, plural) == 0 && strcmp(resources[i].group, group) == 0) {
@@ -99,14 +99,14 @@ static bool parse_resource(const char *path, const char *group, struct route *ro
     if (strcmp(part, "namespaces") == 0 &&
         next_part(&rest, route->namespace, sizeof route->namespace) && !at_end(rest)) {
         const char *inner = rest;
-        if (next_part(&inner, part, sizeof part) &&
-            (route->resource = resource_find(group, part)) && route->resource->namespaced) {
+        if (next_part(&inner, part, sizeof part) && (route->resource = find(group, part)) &&
+            route->resource->namespaced) {
             return parse_name(inner, route);
         }
     }
     route->namespace[0] = '\0';
     next_part(&start, part, sizeof part);
-    route->resource = resource_find(group, part);
+    route->resource = find(group, part);
     return route->resource && parse_name(start, route) &&
            (!route->resource->namespaced || !*route->name);
 }

@@ -28,7 +28,6 @@ extern const struct resource resources[];
 extern const size_t resource_count;
 
 /* NULL when there is none. */
-const struct resource *resource_find(const char *group, const char *plural);
 
 /* "v1" or "kubeflow.org/v1"; static. */
 const char *resource_api_version(const struct resource *resource);

@@ -32,7 +32,7 @@ static const struct row {
     {MUSTER_ETIMEDOUT, "Timeout"},
 };
 
-const char *status_reason(int code)
+static const char *reason_of(int code)
 {
     for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++) {
         if (reasons[i].code == code) {
@@ -52,7 +52,7 @@ static json_t *status_new(struct build *b, const char *word)
     return status;
 }
 
-json_t *status_of(int code, const char *reason, const char *message)
+static json_t *status_of(int code, const char *reason, const char *message)
 {
     struct build b = {0};
     json_t *status = status_new(&b, "Failure");
@@ -163,7 +163,7 @@ static json_t *make_status(const struct api_call *call, const struct muster_err 
     struct buf message;
     buf_init(&message, MESSAGE_BYTES_MAX);
     word(call, err, &message);
-    json_t *status = status_of(muster_code_http(err->code), status_reason(err->code),
+    json_t *status = status_of(muster_code_http(err->code), reason_of(err->code),
                                buf_failed(&message) ? err->text : buf_str(&message));
     buf_done(&message);
     struct build b = {.failed = !status};
@@ -198,5 +198,5 @@ void api_send_json(struct http_reply *reply, int status, json_t *doc)
 void api_send_error(struct http_reply *reply, const struct muster_err *err)
 {
     int http = muster_code_http(err->code);
-    api_send_json(reply, http, status_of(http, status_reason(err->code), err->text));
+    api_send_json(reply, http, status_of(http, reason_of(err->code), err->text));
 }

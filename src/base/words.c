@@ -102,20 +102,3 @@ char **words_free(char **words)
     free(words);
     return NULL;
 }
-
-char *words_quote(const char *text)
-{
-    static const char plain[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%_+=:,./-";
-    if (*text && text[strspn(text, plain)] == '\0') {
-        return strdup(text);
-    }
-    struct buf out;
-    buf_init(&out, WORD_BYTES_MAX);
-    buf_text(&out, "'");
-    for (const char *p = text; *p; p++) {
-        buf_text(&out, *p == '\'' ? "'\\''" : (char[]){*p, '\0'});
-    }
-    buf_text(&out, "'");
-    return buf_steal(&out);
-}

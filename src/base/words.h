@@ -13,6 +13,3 @@
  */
 int words_split(const char *text, char ***ret, struct muster_err *err);
 char **words_free(char **words);
-
-/* The text with quotes where a shell needs them; the caller frees. NULL when out of memory. */
-char *words_quote(const char *text);

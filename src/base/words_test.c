@@ -39,26 +39,11 @@ static void an_open_quote_is_an_error(void **state)
     assert_null(words);
 }
 
-static void quoting_is_undone_by_splitting(void **state)
-{
-    (void)state;
-    static const char *const table[] = {"plain", "two words", "it's", "", "$HOME \"x\""};
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
-        muster_auto(free) char *quoted = words_quote(table[i]);
-        char **words = NULL;
-        assert_int_equal(words_split(quoted, &words, NULL), 0);
-        assert_string_equal(words[0], table[i]);
-        assert_null(words[1]);
-        words_free(words);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(splits_as_a_shell_does),
         cmocka_unit_test(an_open_quote_is_an_error),
-        cmocka_unit_test(quoting_is_undone_by_splitting),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

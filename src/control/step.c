@@ -66,7 +66,7 @@ static int64_t moment(const struct control_step *s, const char *field, const cha
     return time != STAMP_NONE && exact >= time && exact - time < 1000 ? exact : time;
 }
 
-int64_t control_started_at(const struct control_step *s)
+static int64_t started_at(const struct control_step *s)
 {
     return moment(s, "startTime", JOB_NOTE_STARTED, s->started);
 }
@@ -78,7 +78,7 @@ int64_t control_ended_at(const struct control_step *s)
 
 int64_t control_deadline(const struct control_step *s)
 {
-    int64_t start = control_started_at(s);
+    int64_t start = started_at(s);
     int64_t limit_s = s->o->job->active_deadline_s;
     bool bounded = limit_s != JOB_UNSET && start != STAMP_NONE && limit_s < INT32_MAX;
     return bounded ? start + limit_s * 1000 : INT64_MAX;

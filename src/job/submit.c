@@ -1,6 +1,7 @@
 /* See submit.h. */
 #include "job/submit.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -34,11 +35,6 @@ static bool allows(const char *name, size_t length)
         }
     }
     return false;
-}
-
-bool submit_allows(const char *name)
-{
-    return allows(name, strlen(name));
 }
 
 json_t *submit_capture(char *const *environment)

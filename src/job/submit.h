@@ -8,9 +8,6 @@
 #pragma once
 
 #include <jansson.h>
-#include <stdbool.h>
-
-bool submit_allows(const char *name);
 
 /* {"NAME":"value"…} of the allowed ones of a NULL-terminated "NAME=value" list; new reference. */
 json_t *submit_capture(char *const *environment);

@@ -37,9 +37,6 @@ int kube_refuse(struct kube *kube, long http_status, const char *body, size_t by
 /* stream.c */
 int kube_multi_start(struct kube *kube, struct muster_err *err);
 void kube_multi_stop(struct kube *kube);
-int kube_stream_open_for(struct kube *kube, const char *path, bool table,
-                         const struct kube_stream_events *events, struct kube_stream **ret,
-                         struct muster_err *err);
 
 /* request.c: what every transfer of ours has set; "http://muster<path>" over the socket. */
 int kube_prepare(struct kube *kube, CURL *easy, const char *path, struct muster_err *err);

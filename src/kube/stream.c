@@ -219,9 +219,9 @@ void kube_stream_close(struct kube_stream *stream)
     free(stream);
 }
 
-int kube_stream_open_for(struct kube *kube, const char *path, bool table,
-                         const struct kube_stream_events *events, struct kube_stream **ret,
-                         struct muster_err *err)
+static int open_stream(struct kube *kube, const char *path, bool table,
+                       const struct kube_stream_events *events, struct kube_stream **ret,
+                       struct muster_err *err)
 {
     struct kube_stream *s = calloc(1, sizeof *s);
     if (!s) {
@@ -251,7 +251,7 @@ int kube_stream_open_path(struct kube *kube, const char *path,
                           const struct kube_stream_events *events, struct kube_stream **ret,
                           struct muster_err *err)
 {
-    return kube_stream_open_for(kube, path, false, events, ret, err);
+    return open_stream(kube, path, false, events, ret, err);
 }
 
 int kube_stream_open(struct kube *kube, const struct kube_ref *ref, const struct kube_query *query,
@@ -262,5 +262,5 @@ int kube_stream_open(struct kube *kube, const struct kube_ref *ref, const struct
     if (!path) {
         return muster_fail(err, MUSTER_ETOOBIG, "the request's path is too long");
     }
-    return kube_stream_open_for(kube, path, query && query->table, events, ret, err);
+    return open_stream(kube, path, query && query->table, events, ret, err);
 }

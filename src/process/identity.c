@@ -79,13 +79,3 @@ char *process_identity(int64_t pid)
     char text[IDENTITY_BYTES_MAX];
     return identity_of((pid_t)pid, text) ? strdup(text) : NULL;
 }
-
-bool process_identity_lives(const char *identity)
-{
-    int fd = -1;
-    if (identity_open(identity, &fd, NULL) < 0) {
-        return false;
-    }
-    close(fd);
-    return true;
-}

@@ -3,9 +3,12 @@
 #include "process/test_job.h"
 
 #include "base/cleanup.h"
+#include "base/doc.h"
 #include "base/file.h"
 #include "base/test.h"
+#include "process/record.h"
 #include "process/spec.h"
+#include "process/test_identity.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -209,7 +212,8 @@ static void a_spec_tells_cwd_and_mounts_later(void **state)
                    "{'argv': ['true'], 'cwd': '/tmp', 'mounts': [{'name': 'v', 'hostPath': '/tmp',"
                    " 'mountPath': '/tmp'}]}");
     test_job_await(t, "exited p/c/0 code=0");
-    assert_int_equal(process_spec_load(folder, &spec, NULL), 0);
+    muster_auto(doc) json_t *record = record_read(folder, "spec.json");
+    assert_int_equal(process_spec_read(record, &spec, NULL), 0);
     assert_string_equal(spec.cwd, "/tmp");
     assert_int_equal(spec.mount_count, 1);
     assert_string_equal(spec.mounts[0].mount_path, "/tmp");
@@ -235,7 +239,7 @@ static void user_and_umask(void **state)
 
 static bool supervisor_is_gone(void *data)
 {
-    return !process_identity_lives(data);
+    return !identity_lives(data);
 }
 
 /* Nobody is there to end the job but its supervisor. */

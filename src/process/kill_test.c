@@ -15,6 +15,7 @@
 #include "base/test.h"
 #include "base/test_folder.h"
 #include "process/record.h"
+#include "process/test_identity.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -138,7 +139,7 @@ static pid_t pid_in_record(const struct round *round, int rank, const char *key)
     muster_auto(free) char *folder = record_folder(round->folder, id);
     muster_auto(doc) json_t *started = record_read(folder, "started.json");
     const char *identity = doc_text(started, key, "0");
-    return process_identity_lives(identity) ? (pid_t)strtol(identity, NULL, 10) : 0;
+    return identity_lives(identity) ? (pid_t)strtol(identity, NULL, 10) : 0;
 }
 
 /* The parent of a rank, while it has one: "(muster-monitor)" in its stat file (proc(5)). */

@@ -85,4 +85,3 @@ void process_job_close(struct process_job *job);
 /* "PID-STARTTIME-BOOTID" of a process, by which it is known again; the caller frees. NULL when
  * there is no such process. */
 char *process_identity(int64_t pid);
-bool process_identity_lives(const char *identity);

@@ -9,6 +9,7 @@
 #include "process/process.h"
 #include "process/recover.h"
 #include "process/spec.h"
+#include "process/test_identity.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -73,11 +74,11 @@ static void an_identity_is_of_one_process_only(void **state)
 {
     (void)state;
     muster_auto(free) char *self = process_identity(getpid());
-    assert_true(process_identity_lives(self));
+    assert_true(identity_lives(self));
     self[strlen(self) - 1] ^= 1; /* another boot */
-    assert_false(process_identity_lives(self));
-    assert_false(process_identity_lives("1-999999999-x"));
-    assert_false(process_identity_lives("rubbish"));
+    assert_false(identity_lives(self));
+    assert_false(identity_lives("1-999999999-x"));
+    assert_false(identity_lives("rubbish"));
     assert_null(process_identity(1 << 30));
 }
 

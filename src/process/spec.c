@@ -166,20 +166,6 @@ int process_spec_read(json_t *doc, struct process_spec *ret, struct muster_err *
     return 0;
 }
 
-int process_spec_load(const char *attempt_folder, struct process_spec *ret, struct muster_err *err)
-{
-    muster_auto(free) char *path = file_join(attempt_folder, "spec.json");
-    muster_auto(free) char *text = NULL;
-    muster_auto(doc) json_t *doc = NULL;
-    size_t bytes = 0;
-    if (!path) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
-    }
-    int r = file_read(path, PROCESS_SPEC_BYTES_MAX, &text, &bytes, err);
-    r = r < 0 ? r : doc_parse(text, bytes, &doc, err);
-    return r < 0 ? r : process_spec_read(doc, ret, err);
-}
-
 void process_spec_mount(struct process_spec *spec, const struct process_mount *mount)
 {
     assert(spec->mount_count <

@@ -12,7 +12,7 @@
  *
  * Everything but argv and cwd may be missing.
  *
- * Layer: services; pure but for process_spec_load. Ownership: process_spec_done; the strings belong
+ * Layer: services; pure. Ownership: process_spec_done; the strings belong
  * to the document the spec holds.
  */
 #pragma once
@@ -27,7 +27,6 @@ enum {
     PROCESS_MOUNTS_MAX = 64,
     PROCESS_OWN_MOUNTS_MAX = 1, /* besides, by process_spec_mount */
     PROCESS_WORDS_MAX = 4096,
-    PROCESS_SPEC_BYTES_MAX = 4 << 20,
 };
 
 struct process_mount {
@@ -57,8 +56,6 @@ struct process_spec {
 
 /* Takes a reference to `doc`. MUSTER_EDATA names the field that is wrong. */
 int process_spec_read(json_t *doc, struct process_spec *ret, struct muster_err *err);
-/* ATTEMPT_FOLDER/spec.json. This is how `muster cp` and --results learn cwd and mounts. */
-int process_spec_load(const char *attempt_folder, struct process_spec *ret, struct muster_err *err);
 /* One more mount, which the document has not; its strings are the caller's and outlive the spec. */
 void process_spec_mount(struct process_spec *spec, const struct process_mount *mount);
 void process_spec_done(struct process_spec *spec);

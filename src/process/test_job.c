@@ -202,7 +202,7 @@ void test_job_start(struct test_job *t, const char *id, const char *spec)
     json_decref(doc);
 }
 
-size_t test_job_times(const struct test_job *t, const char *line)
+static size_t test_job_times(const struct test_job *t, const char *line)
 {
     size_t times = 0;
     for (size_t i = 0; i < t->count; i++) {

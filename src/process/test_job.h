@@ -44,7 +44,6 @@ const char *test_job_await(struct test_job *t, const char *line);
 /* The one of the two that came. */
 const char *test_job_await_either(struct test_job *t, const char *one, const char *other);
 bool test_job_has(const struct test_job *t, const char *line);
-size_t test_job_times(const struct test_job *t, const char *line);
 void test_job_forget(struct test_job *t);
 /* The whole log of an attempt's container ("a/c"). The caller frees. */
 char *test_job_log(struct test_job *t, const char *container);
