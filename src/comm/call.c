@@ -133,9 +133,10 @@ void call_signed(const struct muster_comm *comm, const struct muster_call *call,
     *ret_count = common_count(comm, call);
 }
 
-uint64_t call_digest(uint64_t shape, uint64_t count)
+uint64_t call_digest(uint64_t generation, uint64_t shape, uint64_t count)
 {
-    uint64_t mix = (shape ^ 0x9e3779b97f4a7c15u) * 0xff51afd7ed558ccdu;
+    uint64_t mix = (generation + 1) * 0xbf58476d1ce4e5b9u;
+    mix = (mix ^ (mix >> 31) ^ shape ^ 0x9e3779b97f4a7c15u) * 0xff51afd7ed558ccdu;
     mix = (mix ^ (mix >> 29) ^ count) * 0xc4ceb9fe1a85ec53u;
     return mix ^ (mix >> 32);
 }
@@ -236,7 +237,7 @@ void call_number(struct muster_comm *comm, const struct muster_call *call, struc
     if (ret->lane != LANE_MESSAGES) {
         ret->number = comm->started + 1;
         atomic_store_explicit(&comm->started, ret->number, memory_order_relaxed);
-        uint64_t digest = call_digest(call_shape(call), common_count(comm, call));
+        uint64_t digest = call_digest(comm->generation, call_shape(call), common_count(comm, call));
         ret->signature = call_sign(ret->number, digest);
     }
 }

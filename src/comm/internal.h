@@ -226,8 +226,8 @@ void call_number(struct muster_comm *comm, const struct muster_call *call, struc
 int call_prepare(struct muster_comm *comm, const struct muster_call *call, struct task *ret,
                  struct muster_err *err);
 /* What makes calls differ, in one word; and that with the call's number, in the half word that
- * travels with every round. */
-uint64_t call_digest(uint64_t shape, uint64_t count);
+ * travels with every round and stands in every slot. */
+uint64_t call_digest(uint64_t generation, uint64_t shape, uint64_t count);
 static inline uint32_t call_sign(uint64_t number, uint64_t digest)
 {
     return (uint32_t)((number + digest) * 0x9e3779b97f4a7c15u >> 32);

@@ -23,7 +23,7 @@ int quick_learn(struct muster_comm *comm, const struct muster_call *call, struct
     uint64_t count;
     call_signed(comm, call, &known.shape, &count);
     known.bytes = bytes;
-    known.digest = call_digest(known.shape, count);
+    known.digest = call_digest(comm->generation, known.shape, count);
     known.fold = reduce_find(call->type, call->op);
     known.divisor = call->op == MUSTER_AVG ? comm->size : 1;
     direct_prepare(comm, call, &known.direct);

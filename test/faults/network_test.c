@@ -39,9 +39,10 @@ static void suspected(enum scene_fault fault)
     assert_true(scene_is_consistent(&scene));
     for (int r = 0; r < 2; r++) {
         const struct scene_note *note = scene_note(r);
-        if (note->about != 2 || note->victim != MUSTER_PEER_SUSPECTED || note->wrong) {
-            fail_msg("rank %d: %d about %d, state %d: %s", r, note->code, note->about,
-                     (int)note->victim, note->text);
+        if (note->about != 2 || note->victim != MUSTER_PEER_SUSPECTED || note->wrong ||
+            note->disturbed) {
+            fail_msg("rank %d: %d about %d, state %d, disturbed %d: %s", r, note->code, note->about,
+                     (int)note->victim, note->disturbed, note->text);
         }
     }
     /* Cut off from the others it comes to the same conclusion. */
