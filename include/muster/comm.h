@@ -129,8 +129,9 @@ MUSTER_API int muster_comm_from_env(struct muster_comm **ret, struct muster_err 
 MUSTER_API int muster_comm_split(struct muster_comm *comm, int color, int key,
                                  struct muster_comm **ret, struct muster_err *err);
 
-/* Ends the communicator and its memory. NULL is fine. Not collective: a peer that still waits for
- * this rank gets MUSTER_EABORTED and sees it as MUSTER_PEER_CLOSED. */
+/* Ends the communicator and its memory. NULL is fine. Not collective: what this rank has sent still
+ * arrives; a peer that waits for more of it gets MUSTER_EABORTED and sees it as MUSTER_PEER_CLOSED.
+ */
 MUSTER_API void muster_comm_free(struct muster_comm *comm);
 
 MUSTER_API int muster_comm_rank(const struct muster_comm *comm);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "comm/background.h"
+#include "comm/lane.h"
 #include "comm/link.h"
 #include "comm/team.h"
 #include "comm/witness.h"
@@ -206,6 +207,7 @@ void muster_comm_free(struct muster_comm *comm)
         return; /* in a forked child nothing here is ours */
     }
     if (comm->watch.beat) {
+        comm->leaves = lane_in_flight(comm) == 0;
         failure_close(comm, MUSTER_EABORTED);
         progress_drain(comm);
         background_forget(comm);

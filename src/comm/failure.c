@@ -192,17 +192,25 @@ static int check_records(struct muster_comm *comm, const struct task *task, stru
     return 0;
 }
 
+/* As far as this lane is concerned: who has left is there until all that it sent has been read. */
+static enum muster_peer_state state_on(const struct muster_comm *comm, int rank, int lane)
+{
+    enum muster_peer_state state = failure_peer_state(comm, rank);
+    bool brings = state == MUSTER_PEER_CLOSED && link_still_brings(comm, rank, lane);
+    return brings ? MUSTER_PEER_ALIVE : state;
+}
+
 bool failure_is_gone(const struct muster_comm *comm, const struct task *task)
 {
     if (task->waiting != MUSTER_ANY_SOURCE) {
         return task->waiting != comm->rank &&
-               failure_peer_state(comm, task->waiting) != MUSTER_PEER_ALIVE;
+               state_on(comm, task->waiting, task->lane) != MUSTER_PEER_ALIVE;
     }
     /* Whoever has closed in good order sends no more; the others may. */
     int closed = 0, lost = 0;
     for (int r = 0; r < comm->size; r++) {
         enum muster_peer_state state =
-            r == comm->rank ? MUSTER_PEER_ALIVE : failure_peer_state(comm, r);
+            r == comm->rank ? MUSTER_PEER_ALIVE : state_on(comm, r, task->lane);
         closed += state == MUSTER_PEER_CLOSED;
         lost += state == MUSTER_PEER_DEAD || state == MUSTER_PEER_SUSPECTED;
     }

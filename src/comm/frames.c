@@ -110,6 +110,7 @@ static bool read_some(struct muster_comm *comm, struct task *task, int rank, cha
         if (n > 0) {
             *done += (size_t)n;
             task->moved = true;
+            link_note_read(comm->peers[rank].link);
         } else if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
             atomic_store_explicit(&c->wants_read, true, memory_order_relaxed);
             return false;

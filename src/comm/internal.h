@@ -145,6 +145,7 @@ struct muster_comm {
     _Atomic uint64_t completed;
     _Atomic int in_call;        /* the user's thread is inside a call that it runs itself */
     _Atomic int closed;         /* 0 or the code that closed it */
+    bool leaves;                /* it is freed in good order: nothing is under way */
     _Atomic bool settled;       /* nobody else writes into our memory since it closed */
     _Atomic bool input_touched; /* of the call that failed */
     _Atomic int64_t timeout_ms;

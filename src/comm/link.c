@@ -3,8 +3,10 @@
  * Over the life socket each process says 20 times a second that it is there and what it calls, and
  * when it closes the communicator. A socket that ends without that means a death. Whoever closes
  * because of a death names the dead: ranks that would learn of it a little later must not take the
- * closing for the cause. As TCP holds back what follows a
- * lost packet, for seconds when several are lost, the beats go as datagrams, too (beat.c).
+ * closing for the cause. Whoever frees it in good order says so: what it sent before may arrive
+ * later than that word, for sockets know no order among each other, and is waited for until its
+ * socket ends. As TCP holds back what follows a lost packet, for seconds when several are lost, the
+ * beats go as datagrams, too (beat.c).
  *
  * Layer: comm; see link.h.
  */
@@ -21,7 +23,7 @@
 
 #include "comm/beat.h"
 
-enum { LIFE_BEAT = 1, LIFE_CLOSED = 2 };
+enum { LIFE_BEAT = 1, LIFE_CLOSED = 2, LIFE_LEFT = 3 };
 
 static struct link *link_new(void)
 {
@@ -166,8 +168,9 @@ static void take_frame(struct muster_comm *comm, struct peer *peer)
     const struct life_frame *f = &link->incoming;
     hear(peer);
     link->last = *f;
-    if (f->kind == LIFE_CLOSED) {
+    if (f->kind == LIFE_CLOSED || f->kind == LIFE_LEFT) {
         failure_believe(comm, f->culprit);
+        atomic_store(&link->left, f->kind == LIFE_LEFT);
         set_state(peer, MUSTER_PEER_CLOSED);
     }
 }
@@ -217,7 +220,8 @@ void link_lost(struct muster_comm *comm, int rank, int error)
 
 void link_say_closed(struct muster_comm *comm)
 {
-    struct life_frame closed = {.kind = LIFE_CLOSED, .culprit = (int16_t)failure_culprit(comm)};
+    struct life_frame closed = {.kind = comm->leaves ? LIFE_LEFT : LIFE_CLOSED,
+                                .culprit = (int16_t)failure_culprit(comm)};
     for (int r = 0; r < comm->size; r++) {
         struct link *link = comm->peers[r].link;
         if (link && link->channels[LINK_LIFE].fd >= 0) {
@@ -226,6 +230,13 @@ void link_say_closed(struct muster_comm *comm)
             pthread_mutex_unlock(&link->life_mutex);
         }
     }
+}
+
+bool link_still_brings(const struct muster_comm *comm, int rank, int lane)
+{
+    const struct link *link = comm->peers[rank].link;
+    return link && atomic_load(&link->left) && !atomic_load(&link->dried) &&
+           !atomic_load(&link->channels[lane].broken);
 }
 
 /* The newest record of this rank's calls. */
@@ -256,6 +267,17 @@ uint64_t link_last_call(struct muster_comm *comm, int rank, uint64_t *ret_shape,
     return last.number;
 }
 
+/* One that has left beats no more: then what still comes from it shows that the way is open. */
+static void note_reads(struct peer *peer)
+{
+    struct link *link = peer->link;
+    uint32_t reads = atomic_load_explicit(&link->reads, memory_order_relaxed);
+    if (atomic_load(&link->left) && reads != link->reads_before) {
+        peer->silent_beats = 0;
+    }
+    link->reads_before = reads;
+}
+
 void link_beat(struct muster_comm *comm)
 {
     struct life_frame beat = frame_of_beat(comm);
@@ -274,8 +296,10 @@ void link_beat(struct muster_comm *comm)
         if (beat_receive(peer->link->beat_fd, comm->generation, r)) {
             hear(peer);
         }
+        note_reads(peer);
         if (comm->silence_ms > 0 && peer->silent_beats * LIFE_BEAT_MS >= comm->silence_ms) {
             set_state(peer, MUSTER_PEER_SUSPECTED);
+            atomic_store(&peer->link->dried, true);
         }
         pthread_mutex_unlock(&peer->link->life_mutex);
     }
@@ -286,6 +310,7 @@ void link_beat(struct muster_comm *comm)
 static int64_t moved(struct muster_comm *comm, int rank, ssize_t n, bool ended)
 {
     if (n > 0) {
+        link_note_read(comm->peers[rank].link);
         return n;
     }
     if (!ended && n < 0 && (errno == EAGAIN || errno == EINTR)) {

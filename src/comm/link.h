@@ -70,6 +70,10 @@ struct link {
     size_t incoming_bytes;
     struct life_frame last; /* complete */
     bool full;              /* the other side has not read for long: nothing more is sent */
+    _Atomic bool left;  /* it freed the communicator in good order: what it sent still comes … */
+    _Atomic bool dried; /* … but has not for silence_ms */
+    _Atomic uint32_t reads; /* that brought something, on any channel */
+    uint32_t reads_before;
 };
 
 /* ---- link.c: sockets and life ---- */
@@ -91,6 +95,12 @@ void link_free(struct muster_comm *comm);
 /* Sleeps until a socket can move, at most timeout_ms. */
 void link_wait(struct muster_comm *comm, int timeout_ms);
 void link_say_closed(struct muster_comm *comm);
+/* That rank has left, but not everything that it sent on this lane has been read. */
+bool link_still_brings(const struct muster_comm *comm, int rank, int lane);
+static inline void link_note_read(struct link *link)
+{
+    (void)atomic_fetch_add_explicit(&link->reads, 1, memory_order_relaxed);
+}
 /* On the heartbeat thread. */
 void link_beat(struct muster_comm *comm);
 /* A socket of that rank ended, or failed with that error: finds out whether it closed in good

@@ -5,7 +5,12 @@
 
 #include "base/test.h"
 
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <sys/mman.h>
+
+#include "conformance/world.h"
 
 enum { MIB = 1024 * 1024 };
 
@@ -93,12 +98,82 @@ static void a_lossy_network_is_no_fault(void **state)
     results_stay_right(&scene);
 }
 
+enum { GIFT = 30000 };
+
+static struct shared {
+    _Atomic int entered; /* ranks, their networks */
+    _Atomic bool slow;
+} * shared;
+
+static int enter_network(int rank, void *context)
+{
+    (void)context;
+    bool entered = network_enter(rank);
+    atomic_fetch_add(&shared->entered, 1);
+    return entered ? 0 : 1;
+}
+
+static void slow_down(const pid_t *pids, int size, void *context)
+{
+    (void)pids;
+    (void)context;
+    while (atomic_load(&shared->entered) < size) {
+        (void)sched_yield();
+    }
+    for (int r = 0; r < size; r++) {
+        (void)network_slow(r, "2mbit", "2s");
+    }
+    atomic_store(&shared->slow, true);
+}
+
+/* Rank 0 hands to its kernel what takes half a second on the wire, and is gone. */
+static int take_what_it_left(struct muster_comm *comm, void *context)
+{
+    bool message = context != NULL;
+    static float gift[GIFT];
+    struct muster_err err = {0};
+    int rank = muster_comm_rank(comm);
+    while (!atomic_load(&shared->slow)) {
+        (void)sched_yield();
+    }
+    gift[GIFT - 1] = rank == 0 ? 7 : 0;
+    int rc = !message ? muster_broadcast(comm, gift, GIFT, MUSTER_F32, 0, &err)
+             : rank == 0
+                 ? muster_send(comm, gift, GIFT, MUSTER_F32, 1, 0, &err)
+                 : muster_recv(comm, gift, GIFT, MUSTER_F32, MUSTER_ANY_SOURCE, 0, NULL, &err);
+    WORLD_CHECK(rc == 0 && gift[GIFT - 1] == 7, "rank %d: %d %s", rank, rc, err.text);
+    if (rank == 1) { /* nothing more is to come */
+        rc = message ? muster_recv(comm, gift, 1, MUSTER_F32, 0, 0, NULL, &err)
+                     : muster_barrier(comm, &err);
+        WORLD_CHECK(rc == MUSTER_EABORTED && err.rank == 0, "%d %s", rc, err.text);
+    }
+    return 0;
+}
+
+static void what_a_rank_sent_arrives_after_it_has_left(void **state)
+{
+    struct world world = {
+        .kind = WORLD_PROCESSES, .size = 2, .enter = enter_network, .meanwhile = slow_down};
+    static char message[] = "message";
+    (void)state;
+    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    for (int i = 0; i < 2; i++) {
+        *shared = (struct shared){0};
+        network_renew();
+        assert_int_equal(world_run(&world, take_what_it_left, i ? message : NULL), 0);
+    }
+    (void)munmap(shared, sizeof *shared);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_killed_rank_is_named),      cmocka_unit_test(a_cut_cable_is_a_suspicion),
-        cmocka_unit_test(a_stopped_rank_is_expelled),  cmocka_unit_test(a_slow_network_is_no_fault),
+        cmocka_unit_test(a_killed_rank_is_named),
+        cmocka_unit_test(a_cut_cable_is_a_suspicion),
+        cmocka_unit_test(a_stopped_rank_is_expelled),
+        cmocka_unit_test(a_slow_network_is_no_fault),
         cmocka_unit_test(a_lossy_network_is_no_fault),
+        cmocka_unit_test(what_a_rank_sent_arrives_after_it_has_left),
     };
     if (!network_open()) {
         (void)puts("skipped: network namespaces need root and ip(8)");
