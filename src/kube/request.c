@@ -135,6 +135,11 @@ static int understand(struct kube *kube, struct exchange *x, json_t **ret, struc
     if (x->reply.used > 0 && doc_parse(x->reply.data, x->reply.used, &answer, err) < 0) {
         return muster_wrap(err, "the controller's answer to %s %s", x->method, x->path);
     }
+    if (answer && !json_is_object(answer)) {
+        json_decref(answer);
+        return muster_fail(err, MUSTER_EPROTO, "the controller's answer to %s %s is no object",
+                           x->method, x->path);
+    }
     if (ret) {
         *ret = answer ? answer : json_object();
     } else {

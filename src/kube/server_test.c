@@ -151,6 +151,7 @@ static void answers_that_are_none_are_told(void **state)
         {"GET ", "200 OK", "<html>"},
         {"GET ", "500 Oops", "{\"kind\":"},
         {"GET ", "404 Not Found", "{\"kind\":\"Status\",\"reason\":7,\"message\":[]}"},
+        {"GET ", "200 OK", "11"},
     };
     struct server s;
     struct client c = {0};
@@ -158,8 +159,8 @@ static void answers_that_are_none_are_told(void **state)
     open_client(&c);
     const struct kube_ref ref = map_a();
     static const char *const said[] = {"the controller's answer to GET", "answered 500",
-                                       "not found"};
-    for (size_t i = 0; i < 3; i++) {
+                                       "not found", "is no object"};
+    for (size_t i = 0; i < sizeof said / sizeof said[0]; i++) {
         muster_auto(doc) json_t *object = NULL;
         assert_true(kube_get(c.kube, &ref, &object, &c.err) < 0);
         if (!strstr(c.err.text, said[i])) {
