@@ -26,7 +26,7 @@ struct cli_command {
      * program of the binary. */
     int (*run)(struct cli *cli);
     const char *operands;  /* "KIND [NAME…]" */
-    const char *completes; /* "kind name" */
+    const char *completes; /* what operands are: file, kind, job, pod, verb; or "=these words" */
     const char *summary;
     const char *detail; /* "" when the summary says all */
     const struct cli_item *items;

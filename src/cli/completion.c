@@ -1,5 +1,5 @@
-/* The bash completion: verbs, options, kinds, and the names of live objects through `muster get -o
- * name`, which is only asked when a controller runs already. */
+/* The bash completion: verbs, options, kinds, and the names of objects through `muster get -o
+ * name`, which is only asked where there is a store: looking makes no state folder. */
 #include "cli/commands.h"
 #include "cli/help.h"
 
@@ -16,13 +16,18 @@ static void put_verbs(FILE *out)
     fprintf(out, "'\n");
 }
 
+/* `kinds` are offered; a kind that was typed by another of its names is known as well. */
 static void put_kinds(FILE *out)
 {
     fprintf(out, "    local kinds='");
     for (size_t i = 0; i < kube_resource_count; i++) {
         fprintf(out, "%s%s", i ? " " : "", kube_resources[i].plural);
     }
-    fprintf(out, "'\n");
+    fprintf(out, "'\n    local known=\"$kinds");
+    for (size_t i = 0; i < kube_resource_count; i++) {
+        fprintf(out, " %s %s", kube_resources[i].singular, kube_resources[i].aliases);
+    }
+    fprintf(out, "\"\n");
 }
 
 static void put_command(FILE *out, const struct cli_command *command)
@@ -58,8 +63,9 @@ static void put_argument(FILE *out, const struct cli_command *command, const str
 
 static const char completion_head[] =
     "# bash completion for muster, made from its command table: muster help --completion\n"
-    "_muster_names() { # the names of live objects of a kind; nothing when no controller runs\n"
-    "    MUSTER_NO_START=1 muster get \"$1\" -o name 2>/dev/null | sed 's|.*/||'\n"
+    "_muster_names() { # the names of the objects of a kind; nothing where there is no store\n"
+    "    local home=${MUSTER_HOME:-${XDG_STATE_HOME:-$HOME/.local/state}/muster}\n"
+    "    [ ! -e \"$home/store.db\" ] || muster get \"$1\" -o name 2>/dev/null | sed 's|.*/||'\n"
     "}\n"
     "_muster() {\n"
     "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}\n"
@@ -77,23 +83,28 @@ static const char completion_tail[] =
     "        COMPREPLY=($(compgen -W \"$options\" -- \"$cur\"))\n"
     "        return\n"
     "    fi\n"
-    "    local kind='' word\n"
+    "    local kind='' word names=''\n"
     "    for word in \"${COMP_WORDS[@]:2:COMP_CWORD-2}\"; do\n"
-    "        [[ \" $kinds \" == *\" $word \"* ]] && kind=$word\n"
+    "        [[ \" $known \" == *\" $word \"* ]] && kind=$word\n"
     "    done\n"
-    "    case $operands in\n"
-    "    *file*) COMPREPLY=($(compgen -f -- \"$cur\")) ;;\n"
-    "    *kind*)\n"
-    "        if [ -n \"$kind\" ]; then\n"
-    "            COMPREPLY=($(compgen -W \"$(_muster_names \"$kind\")\" -- \"$cur\"))\n"
-    "        else\n"
-    "            COMPREPLY=($(compgen -W \"$kinds\" -- \"$cur\"))\n"
-    "        fi\n"
-    "        ;;\n"
-    "    *pod*) COMPREPLY=($(compgen -W \"$(_muster_names pods) $(_muster_names jobs)\" -- "
-    "\"$cur\")) ;;\n"
-    "    *job*) COMPREPLY=($(compgen -W \"$(_muster_names jobs)\" -- \"$cur\")) ;;\n"
-    "    esac\n"
+    "    if [[ $operands == *file* && $operands != *kind* ]]; then\n"
+    "        COMPREPLY=($(compgen -f -- \"$cur\"))\n"
+    "        return\n"
+    "    elif [[ $operands == *kind* && $cur == */* ]]; then\n"
+    "        kind=${cur%%/*}\n"
+    "        names=$(_muster_names \"$kind\")\n"
+    "        COMPREPLY=($(compgen -P \"$kind/\" -W \"$names\" -- \"${cur#*/}\"))\n"
+    "        return\n"
+    "    elif [[ $operands == *kind* && -n $kind ]]; then\n"
+    "        names=$(_muster_names \"$kind\")\n"
+    "    else\n"
+    "        [[ $operands == *kind* ]] && names=$kinds\n"
+    "        [[ $operands == *pod* ]] && names+=\" $(_muster_names pods)\"\n"
+    "        [[ $operands == *job* ]] && names+=\" $(_muster_names jobs)\"\n"
+    "        [[ $operands == *verb* ]] && names+=\" $verbs\"\n"
+    "        [[ $operands == =* ]] && names=${operands#=}\n"
+    "    fi\n"
+    "    COMPREPLY=($(compgen -W \"$names\" -- \"$cur\"))\n"
     "}\n"
     "complete -o filenames -F _muster muster\n";
 

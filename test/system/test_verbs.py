@@ -4,7 +4,7 @@ import signal
 import subprocess
 
 import pytest
-from conftest import job, shell, wait_for
+from conftest import BUILD, job, shell, wait_for
 
 CLAIM = {'apiVersion': 'v1', 'kind': 'PersistentVolumeClaim', 'metadata': {'name': 'kept'},
          'spec': {'accessModes': ['ReadWriteMany'], 'resources': {'requests': {'storage': '1Gi'}}}}
@@ -228,7 +228,6 @@ def test_version_starts_nothing(muster):
 
 
 def test_completion_offers_verbs_kinds_and_names(muster):
-    from conftest import BUILD
     submit(muster)
 
     def complete(*words):
@@ -244,6 +243,21 @@ def test_completion_offers_verbs_kinds_and_names(muster):
     assert complete('logs', 'mn') == ['mnist-master-0', 'mnist']
     assert complete('get', '--sel') == ['--selector']
     assert complete('run', '--network', 'p') == ['private']
+    assert complete('describe', 'job', '') == ['mnist']
+    assert complete('delete', 'm') == complete('wait', 'job/', 'm') == ['mnist']
+    assert complete('wait', 'job/m') == ['job/mnist']
+    assert complete('help', 'sus') == ['suspend']
+    assert complete('perf', 'allr') == ['allreduce']
+    muster.run('down')
+    assert complete('scale', '') == ['mnist']
+
+
+def test_completion_makes_no_state_folder(muster):
+    script = f'source {BUILD}/share/bash-completion/completions/muster; _muster_names jobs'
+    done = subprocess.run(['bash', '-c', script], env={**muster.env, 'PATH': f'{muster.binary.parent}:/usr/bin:/bin'}, text=True,
+                          capture_output=True, check=True)
+    assert done.stdout == done.stderr == ''
+    assert not muster.home.exists()
 
 
 @pytest.mark.parametrize('words, message', [
