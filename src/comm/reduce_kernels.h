@@ -28,8 +28,9 @@ enum { TILE = 256 };
 #define OR(a, b) ((a) | (b))
 #define XOR(a, b) ((a) ^ (b))
 
-/* Two sources are the common case and go straight, in a function without a frame; more are gathered
- * in a tile, because the output may be any of them. `wide` is the type that is computed in. */
+/* Two sources are the common case and go straight, in a function without a frame; so do three and
+ * four; more are gathered in a tile, because the output may be any of them. `wide` is the type that
+ * is computed in. */
 #define KERNEL(name, type, wide, load, store, op)                                                  \
     __attribute__((noinline)) static void name##_of_many(type *o, const void *const *sources,      \
                                                          int n, size_t count, int divisor)         \
@@ -55,11 +56,36 @@ enum { TILE = 256 };
             }                                                                                      \
         }                                                                                          \
     }                                                                                              \
+    __attribute__((noinline)) static void name##_of_three(type *o, const void *const *sources,     \
+                                                          size_t count)                            \
+    {                                                                                              \
+        const type *a = sources[0], *b = sources[1], *c = sources[2];                              \
+        ELEMENTWISE for (size_t i = 0; i < count; i++)                                             \
+        {                                                                                          \
+            wide first = (wide)op(load(a[i]), load(b[i]));                                         \
+            o[i] = store((wide)op(first, load(c[i])));                                             \
+        }                                                                                          \
+    }                                                                                              \
+    __attribute__((noinline)) static void name##_of_four(type *o, const void *const *sources,      \
+                                                         size_t count)                             \
+    {                                                                                              \
+        const type *a = sources[0], *b = sources[1], *c = sources[2], *d = sources[3];             \
+        ELEMENTWISE for (size_t i = 0; i < count; i++)                                             \
+        {                                                                                          \
+            wide first = (wide)op(load(a[i]), load(b[i]));                                         \
+            wide second = (wide)op(first, load(c[i]));                                             \
+            o[i] = store((wide)op(second, load(d[i])));                                            \
+        }                                                                                          \
+    }                                                                                              \
     static void name(void *out, const void *const *sources, int n, size_t count, int divisor)      \
     {                                                                                              \
         type *o = out;                                                                             \
-        if (n != 2 || divisor > 1) {                                                               \
+        if (n < 2 || n > 4 || divisor > 1) {                                                       \
             name##_of_many(o, sources, n, count, divisor);                                         \
+            return;                                                                                \
+        }                                                                                          \
+        if (n > 2) {                                                                               \
+            (n == 3 ? name##_of_three : name##_of_four)(o, sources, count);                        \
             return;                                                                                \
         }                                                                                          \
         const type *a = sources[0], *b = sources[1];                                               \
