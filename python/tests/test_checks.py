@@ -1,8 +1,9 @@
 """Each of three silent mistakes is warned of once, and nothing else is; one variable turns it off."""
 import pytest
 
-WARNINGS = {'unwrapped': 'no collective was called', 'diverging': 'differ from those of rank 0',
-            'by-hand-diverging': 'differ from those of rank 0', 'same-samples': 'trains on the same samples'}
+SILENT, DIVERGED, SAME = 'no collective was called', 'differ from those of rank 0', 'trains on the same samples'
+WARNINGS = {'unwrapped': SILENT, 'unwrapped-begun-equal': SILENT, 'diverging': DIVERGED, 'by-hand-diverging': DIVERGED,
+            'same-samples': SAME}
 
 
 def said(ranks, python, what, **env):

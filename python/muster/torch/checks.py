@@ -1,7 +1,7 @@
 """Three silent mistakes of data-parallel training, caught while it runs.
 
 1. A group was made but the model never wrapped: separate models train. Warned of after a few optimizer steps without
-   any collective.
+   any collective; after more of them where there was one before the first step.
 2. Parameters diverge. Every 50 steps a digest of the parameters whose gradients are averaged is compared. Buffers
    (BatchNorm's) and parameters that each rank has of its own (model parallelism) are not looked at: only those under
    DistributedDataParallel, or whose gradients the program itself all-reduced.
@@ -21,14 +21,14 @@ import torch
 from muster import _muster
 
 EVERY_STEPS = 50
-SILENT_STEPS = 5          # optimizer steps without a collective until mistake 1 is warned of
+SILENT_STEPS = 5          # optimizer steps without a collective ever until mistake 1 is warned of; else EVERY_STEPS
 SAMPLE_STEPS = (2, 3, 4)  # batches compared early; then every EVERY_STEPS
 EQUAL_BATCHES = 3         # that many batches in common are no accident
 DIGEST_BYTES = 1 << 18    # looked at per parameter check: a window that moves on from check to check
 MAX_REDUCED = 4096        # tensors per step
 _MASK = (1 << 62) - 1     # stores add signed 64-bit numbers
 
-SILENT = ('muster: %d optimizer steps have been made and no collective was called: each of the %d ranks trains a model '
+SILENT = ('muster: during %d optimizer steps no collective was called: each of the %d ranks trains a model '
           'of its own. Wrap the model in torch.nn.parallel.DistributedDataParallel, or average the gradients. '
           '(MUSTER_CHECKS=0 turns this check off.)')
 DIVERGED = ('muster: after %d optimizer steps the parameters of rank %s differ from those of rank 0, though their '
@@ -86,6 +86,7 @@ class Course:
     def __init__(self, ordinal):
         self.ordinal = ordinal
         self.steps = 0
+        self.moved = 0        # collectives before the first step
         self.parameters = []  # averaged over `group`
         self.exchange = None
         self.samples = None
@@ -136,8 +137,8 @@ class Watch:
 
     def _look(self, course, optimizer):
         step = course.steps
-        if step == SILENT_STEPS:
-            self._check_silence(optimizer, step)
+        if step in (1, SILENT_STEPS, EVERY_STEPS):
+            self._check_silence(course, optimizer)
         if step <= 3 and not course.parameters:
             self._find_parameters(course, optimizer)
         if not course.parameters:
@@ -149,11 +150,15 @@ class Watch:
         if step == max(SAMPLE_STEPS) + 4 or step % EVERY_STEPS == 5:
             self._compare(course)
 
-    def _check_silence(self, optimizer, step):
+    def _check_silence(self, course, optimizer):
         groups = [group for group in self._groups if group._size > 1]
+        moved = sum(group._moved for group in groups)
+        if course.steps == 1:
+            course.moved = moved
+        silent = moved == course.moved if course.steps == EVERY_STEPS else moved == 0 and course.steps == SILENT_STEPS
         cpu = all(p.is_cpu for part in optimizer.param_groups for p in part['params'])
-        if groups and cpu and all(group._moved == 0 for group in groups):
-            self._warn('silent', SILENT % (step, max(group._size for group in groups)))
+        if groups and cpu and silent:
+            self._warn('silent', SILENT % (course.steps, max(group._size for group in groups)))
 
     def _find_parameters(self, course, optimizer):
         """The optimizer's parameters under DDP, else those whose gradients were all-reduced before this step."""

@@ -17,10 +17,13 @@ RANK, SIZE = int(os.environ['RANK']), int(os.environ['WORLD_SIZE'])
 dist.init_process_group('muster', init_method=os.environ['MEETING'], rank=RANK, world_size=SIZE)
 torch.manual_seed(RANK if WHAT == 'model-parallel' else 0)
 model = nn.Sequential(nn.Linear(6, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Linear(16, 1))
-if WHAT not in ('unwrapped', 'model-parallel', 'by-hand', 'by-hand-diverging'):
+if WHAT not in ('unwrapped', 'unwrapped-begun-equal', 'model-parallel', 'by-hand', 'by-hand-diverging'):
     model = DistributedDataParallel(model)
 if WHAT == 'by-hand-diverging' and RANK == 1:
     nn.init.normal_(model[0].weight)
+if WHAT == 'unwrapped-begun-equal':
+    for parameter in model.parameters():
+        dist.broadcast(parameter.detach(), 0)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 data = TensorDataset(torch.randn(960, 6), torch.randn(960, 1))
 sampler = None if WHAT == 'same-samples' else DistributedSampler(data, SIZE, RANK)
