@@ -39,7 +39,7 @@ static void hold(struct columns *c, int level, const char *label, const char *va
     buf_add(&c->held, "", 1);
     buf_add(&c->held, value, strlen(value) + 1);
     c->width = width > c->width ? width : c->width;
-    c->lines++;
+    c->lines += !buf_failed(&c->held);
 }
 
 void columns_line(struct columns *c, int level, const char *label, const char *value)

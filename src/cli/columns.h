@@ -7,8 +7,6 @@
 
 #include "base/buf.h"
 
-enum { COLUMNS_LINES_MAX = 4096 };
-
 struct columns {
     struct buf *out;
     struct buf held; /* "label\0value\0" of the lines waiting for their width */

@@ -5,6 +5,7 @@
 #include "base/doc.h"
 #include "base/stamp.h"
 
+#include <assert.h>
 #include <string.h>
 
 static bool is(const json_t *condition, const char *type)
@@ -74,6 +75,7 @@ static json_t *made(struct build *b, const struct control_condition *c, const js
 
 int control_set(json_t *status, const struct control_condition *c, int64_t now_unix_ms)
 {
+    assert(json_is_object(status) && *c->type && *c->reason && c->message);
     const json_t *old = find(status, c->type);
     const char *value = c->value ? "True" : "False";
     if (control_has(status, "Failed") || (old && same(doc_text(old, "status", ""), value) &&

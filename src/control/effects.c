@@ -3,6 +3,7 @@
 
 #include "base/doc.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,6 +34,7 @@ static bool make_room(struct control_effects *fx)
 /* NULL when it does not fit. The last place is kept for WAKE_AT. */
 static struct control_effect *add(struct control_effects *fx, enum control_effect_kind kind)
 {
+    assert(kind < sizeof words / sizeof words[0] && fx->count <= fx->room);
     size_t max = kind == CONTROL_WAKE_AT ? CONTROL_EFFECTS_MAX : CONTROL_EFFECTS_MAX - 1;
     if (fx->count >= max) {
         fx->full = true;
@@ -121,6 +123,7 @@ void control_add_wake(struct control_effects *fx, int64_t at_unix_ms)
 
 void control_add_all(struct control_effects *fx, struct control_effects *from)
 {
+    assert(fx != from);
     size_t moved = 0;
     for (; moved < from->count; moved++) {
         struct control_effect *effect = add(fx, from->list[moved].kind);

@@ -4,6 +4,7 @@
 #include "base/doc.h"
 #include "control/objects.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -147,6 +148,7 @@ void control_observed_done(struct control_observed *o)
 static const struct control_member *find(const struct control_member *list, size_t count,
                                          enum job_role role, int index)
 {
+    assert(role < JOB_ROLE_COUNT && index >= 0);
     size_t low = 0;
     size_t high = count;
     while (low < high) {

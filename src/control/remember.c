@@ -6,6 +6,7 @@
 #include "control/failure.h"
 #include "job/annotations.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,6 +96,7 @@ static int64_t delay_ms(int64_t restarts)
 
 int64_t control_not_before(const struct control_memory *memory, enum job_role role, int index)
 {
+    assert(role < JOB_ROLE_COUNT && index >= 0);
     char slot[32];
     const json_t *entry = json_object_get(memory->restarts, slot_name(role, index, slot));
     int64_t at = sane(entry, "at");
@@ -145,6 +147,7 @@ static bool count_pod(struct build *b, struct control_memory *m, const struct co
     if (seen <= counted || counted < 0) {
         return false;
     }
+    assert(pod->known && m->failures >= 0);
     m->failures += seen - counted;
     build_int(b, m->counted, pod->uid, seen);
     build_add(b, m->fresh, json_string(pod->uid));

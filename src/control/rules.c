@@ -110,6 +110,7 @@ enum control_state control_apply_rules(struct control_step *s)
     const struct rule *rule = find_rule(s, state);
     for (size_t taken = 0; rule && s->rc == 0; taken++) {
         assert(taken < sizeof rules / sizeof rules[0]);
+        assert((rule->from & (1u << rule->to)) == 0 && "a rule leaves its own state");
         apply(s, rule);
         state = rule->to;
         rule = find_rule(s, state);

@@ -45,6 +45,7 @@ int64_t pod_backoff_ms(int crashes)
 
 void pod_end(struct pod *pod, int64_t at_unix_ms, int64_t grace_ms)
 {
+    assert(grace_ms >= 0);
     int64_t kill_at = at_unix_ms + grace_ms;
     if (!pod->ending || kill_at < pod->kill_at_unix_ms) {
         pod->kill_at_unix_ms = kill_at;
@@ -134,6 +135,7 @@ static void take_started(struct pod *pod, struct container *c, const struct pod_
 static void end_attempt(struct container *c, const struct pod_event *event, int code,
                         const char *reason, const char *message)
 {
+    assert(c->state != CONTAINER_TERMINATED);
     if (c->state != CONTAINER_RUNNING) {
         c->started_unix_ms = when(event);
     }
@@ -211,7 +213,7 @@ void pod_take(struct pod *pod, const struct pod_event *event)
     assert(event->kind < sizeof events / sizeof events[0]);
     struct container *c = NULL;
     if (events[event->kind].of_container) {
-        assert(event->container < pod->count);
+        assert(event->container < pod->count && event->attempt >= 0);
         c = &pod->containers[event->container];
     }
     events[event->kind].take(pod, c, event);

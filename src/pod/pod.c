@@ -103,6 +103,7 @@ static void emit(struct pod_effects *fx, struct pod_effect effect)
 static void start(struct pod *pod, size_t index, struct pod_effects *fx)
 {
     struct container *c = &pod->containers[index];
+    assert(c->state == CONTAINER_WAITING && pod->scheduled && !pod->ending);
     if (c->crashed) {
         c->attempt++;
         c->crashed = false;
@@ -252,6 +253,7 @@ void pod_step(struct pod *pod, const struct pod_event *event, struct pod_effects
     turn_conditions(pod, event->now_unix_ms);
     json_t *after = pod_status(pod);
     put_first(ret_effects, !json_equal(before, after) && !pod->gone, wake);
+    assert(!pod_check_invariants(pod, ret_effects));
     json_decref(before);
     json_decref(after);
 }

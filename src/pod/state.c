@@ -3,6 +3,8 @@
  */
 #include "pod/machine.h"
 
+#include <assert.h>
+
 bool pod_is_live(const struct container *c)
 {
     return c->state == CONTAINER_STARTING || c->state == CONTAINER_RUNNING;
@@ -32,6 +34,7 @@ bool pod_init_done(const struct pod *pod)
 /* An init container that ended well is never run again; one that failed is, unless Never. */
 bool pod_restarts(const struct pod *pod, const struct container *c, int code)
 {
+    assert(c >= pod->containers && c < pod->containers + pod->count);
     if (pod->ending) {
         return false;
     }

@@ -258,6 +258,7 @@ static int start_monitor(struct attempt *attempt, struct muster_err *err)
 int attempt_start(const struct attempt_place *place, const char *id, const json_t *spec,
                   struct attempt **ret, struct muster_err *err)
 {
+    assert(err && record_id_valid(id));
     struct attempt *attempt = new_attempt(place, id);
     if (!attempt) {
         return muster_fail(err, MUSTER_ENOMEM, "out of memory");
@@ -318,6 +319,7 @@ static void free_now(struct attempt *attempt)
 static void on_closed(uv_handle_t *handle)
 {
     struct attempt *attempt = handle->data;
+    assert(attempt->open_handles > 0);
     if (--attempt->open_handles == 0) {
         free_now(attempt);
     }

@@ -17,6 +17,7 @@
 #include "process/record.h"
 #include "process/supervisor_start.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -223,6 +224,7 @@ static void on_message(void *data, const json_t *event)
 
 static int use_connection(struct process_job *job, int fd, struct muster_err *err)
 {
+    assert(!job->channel);
     int r = channel_open(job->loop, fd, &hooks, job, &job->channel, err);
     if (r == 0) {
         job->connections++;
@@ -234,6 +236,7 @@ static int use_connection(struct process_job *job, int fd, struct muster_err *er
 static int start_supervisor(struct process_job *job, struct muster_err *err)
 {
     int fd = -1;
+    assert(job->launches < LAUNCHES_MAX && !job->channel);
     job->launches++;
     int r = supervisor_start(job->loop, &job->options, &fd, err);
     return r < 0 ? r : use_connection(job, fd, err);
@@ -351,6 +354,7 @@ int process_job_signal(struct process_job *job, const char *id, int signal, stru
 
 int process_job_end(struct process_job *job, int64_t grace_ms, struct muster_err *err)
 {
+    assert(grace_ms >= 0);
     if (!job->channel || job->state == JOB_OVER) {
         return muster_fail(err, MUSTER_EUNAVAIL, "the job's supervisor is gone");
     }

@@ -100,8 +100,10 @@ static bool segment_is_full(const struct log_writer *w)
 
 static void rotate(struct log_writer *w, int64_t now_unix_ms)
 {
+    uint64_t end = w->base + w->used;
     close_segment(w);
     (void)open_segment(w, w->segment + 1, now_unix_ms);
+    assert(w->base == end && w->used == 0);
     if (w->segment >= w->segments_max) {
         drop(w, w->segment - w->segments_max);
     }
@@ -157,6 +159,7 @@ enum log_pump log_writer_pump(struct log_writer *w, int pipe_fd, size_t budget, 
         if (w->log_fd >= 0 && now_unix_ms != w->last_mark_unix_ms) {
             mark(w, now_unix_ms);
         }
+        assert(w->used < w->segment_bytes_max);
         uint64_t room = w->segment_bytes_max - w->used;
         ssize_t n = move(w, pipe_fd, room < CHUNK_BYTES ? (size_t)room : CHUNK_BYTES);
         if (n < 0 && errno == EINTR) {

@@ -7,6 +7,7 @@
 #include "process/identity.h"
 #include "process/listener.h"
 
+#include <assert.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,6 +75,7 @@ static void close_watch(uv_poll_t *poll, bool *watches)
 
 static void leave(struct supervision *s)
 {
+    assert(!s->leaving && s->count == 0);
     s->leaving = true;
     close_watch(&s->init_poll, &s->watches_init);
     isolation_leave(s->options->isolation); /* `ended` means that nothing is left */
@@ -128,12 +130,12 @@ static void on_event(void *data, const json_t *event)
 static void on_over(void *data, struct attempt *attempt)
 {
     struct supervision *s = data;
-    for (size_t i = 0; i < s->count; i++) {
-        if (s->attempts[i] == attempt) {
-            s->attempts[i] = s->attempts[--s->count];
-            break;
-        }
+    size_t i = 0;
+    while (i < s->count && s->attempts[i] != attempt) {
+        i++;
     }
+    assert(i < s->count && "it was started");
+    s->attempts[i] = s->attempts[--s->count];
     attempt_free(attempt);
     update(s);
 }
@@ -166,8 +168,9 @@ static void do_start(struct supervision *s, struct listener_client *client, cons
         refuse(client, id, "an id POD/CONTAINER/ATTEMPT and a spec are needed");
         return;
     }
-    if (s->ending || s->count == ATTEMPTS_MAX) {
-        refuse(client, id, s->ending ? "the job is being ended" : "too many processes in the job");
+    bool going = s->ending || s->leaving;
+    if (going || s->count == ATTEMPTS_MAX) {
+        refuse(client, id, going ? "the job is being ended" : "too many processes in the job");
         return;
     }
     struct attempt *attempt = NULL;
@@ -243,7 +246,7 @@ static void on_message(void *data, struct listener_client *client, const json_t 
         do_signal(s, message);
     } else if (strcmp(op, "end") == 0) {
         end(s, doc_int(message, "graceMs", 0));
-    } else if (strcmp(op, "leave") == 0 && s->count == 0) {
+    } else if (strcmp(op, "leave") == 0 && s->count == 0 && !s->leaving) {
         leave(s);
     }
 }

@@ -7,6 +7,7 @@
 #include "base/doc.h"
 #include "store/internal.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -122,6 +123,7 @@ static int release_dependent(struct store *store, int64_t id, const char *uid,
 int delete_dependents(struct store *store, const json_t *owner, enum store_dependents dependents,
                       int depth, struct muster_err *err)
 {
+    assert(store->writing && depth <= CASCADE_DEPTH_MAX);
     muster_auto(free) int64_t *ids = NULL;
     size_t count = 0;
     const char *uid = doc_text(owner, "metadata.uid", "");

@@ -44,6 +44,7 @@ struct store {
     struct counters at_begin; /* of the transaction */
     struct counters at_write;
     bool in_transaction; /* between store_begin and its end */
+    bool writing;        /* between write_begin and write_end */
     bool telling;
     struct pending *pending;
     size_t pending_room;

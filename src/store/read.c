@@ -6,6 +6,7 @@
 #include "base/doc.h"
 #include "store/internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -32,6 +33,7 @@ static int out_of_memory(struct muster_err *err)
 
 int store_get(struct store *store, struct store_key key, json_t **ret, struct muster_err *err)
 {
+    assert(key.resource && key.namespace && key.name);
     int r = sql_step(store, SQL_OBJECT_GET, err, "ttt", key.resource, key.namespace, key.name);
     if (r <= 0) {
         return r < 0
@@ -175,6 +177,7 @@ static int fill_page(struct store *store, const struct store_query *query, const
 int store_list(struct store *store, const struct store_query *query, struct store_page *ret,
                struct muster_err *err)
 {
+    assert(query->resource && query->limit >= 0);
     struct place from = {.version = store->now.version};
     struct store_page page = {.items = json_array()};
     int r = page.items ? 0 : out_of_memory(err);

@@ -7,6 +7,7 @@
 #include "base/doc.h"
 #include "store/internal.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,6 +37,7 @@ static int fill_row(struct store *store, enum statement id, const char *resource
 
 int row_load(struct store *store, struct store_key key, struct row *ret, struct muster_err *err)
 {
+    assert(key.resource && key.namespace && key.name && !ret->object);
     int r = sql_step(store, SQL_OBJECT_GET, err, "ttt", key.resource, key.namespace, key.name);
     if (r == 0) {
         return muster_fail(err, MUSTER_ENOENT, "%s \"%s\" not found", key.resource, key.name);
@@ -128,6 +130,7 @@ static int reindex(struct store *store, int64_t id, const json_t *before, const 
 /* Gives the object the next version and its text. */
 static int row_print(struct store *store, json_t *object, char **ret, struct muster_err *err)
 {
+    assert(store->writing);
     if (object_set_version(object, store->now.version + 1) < 0) {
         return out_of_memory(err);
     }
@@ -190,6 +193,7 @@ int row_remove(struct store *store, struct row *row, struct muster_err *err)
         (r = sql_run(store, SQL_OBJECT_REMOVE, err, "i", row->id)) < 0) {
         return r;
     }
+    assert(store->now.objects > 0);
     store->now.objects--;
     store->now.events -= strcmp(row->resource, "events") == 0;
     r = change_add(store, STORE_DELETED, row->resource, last, text, row->object, NULL, err);

@@ -9,6 +9,7 @@
 
 static void undo_to(struct store *store, const struct counters *then)
 {
+    assert(then->pending <= store->now.pending && then->version <= store->now.version);
     change_drop(store, then->pending);
     store->now = *then;
 }
@@ -42,7 +43,8 @@ static int commit(struct store *store, struct muster_err *err)
 
 int store_begin(struct store *store, struct muster_err *err)
 {
-    assert(!store->in_transaction && !store->telling);
+    assert(!store->in_transaction && !store->writing && !store->telling);
+    assert(store->now.pending == 0 && "what was committed was told");
     store->at_begin = store->now;
     int r = sql_run(store, SQL_BEGIN, err, "");
     if (r == 0) {
@@ -53,7 +55,7 @@ int store_begin(struct store *store, struct muster_err *err)
 
 int store_commit(struct store *store, struct muster_err *err)
 {
-    assert(store->in_transaction);
+    assert(store->in_transaction && !store->writing);
     store->in_transaction = false;
     if (sqlite3_get_autocommit(store->db)) {
         undo_to(store, &store->at_begin);
@@ -64,29 +66,37 @@ int store_commit(struct store *store, struct muster_err *err)
 
 void store_rollback(struct store *store)
 {
-    assert(store->in_transaction);
+    assert(store->in_transaction && !store->writing);
     store->in_transaction = false;
     roll_back(store);
     undo_to(store, &store->at_begin);
 }
 
-int write_begin(struct store *store, struct muster_err *err)
+static int open_write(struct store *store, struct muster_err *err)
 {
-    assert(!store->telling && "a watcher may not write");
-    store->at_write = store->now;
     if (!store->in_transaction) {
+        assert(store->now.pending == 0);
         store->at_begin = store->now;
         return sql_run(store, SQL_BEGIN, err, "");
     }
-    if (sqlite3_get_autocommit(store->db)) {
-        return fail_ended(store, err);
-    }
-    return sql_run(store, SQL_SAVE, err, "");
+    return sqlite3_get_autocommit(store->db) ? fail_ended(store, err)
+                                             : sql_run(store, SQL_SAVE, err, "");
+}
+
+int write_begin(struct store *store, struct muster_err *err)
+{
+    assert(!store->telling && "a watcher may not write");
+    assert(!store->writing);
+    store->at_write = store->now;
+    int r = open_write(store, err);
+    store->writing = r == 0;
+    return r;
 }
 
 int write_end(struct store *store, int r, struct muster_err *err)
 {
-    assert(!store->telling && r <= 0);
+    assert(store->writing && !store->telling && r <= 0);
+    store->writing = false;
     if (!store->in_transaction) {
         if (r == 0) {
             return commit(store, err);

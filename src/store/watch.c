@@ -66,6 +66,7 @@ static int prune(struct store *store, struct muster_err *err)
         store->now.changes_bytes -= (size_t)sql_int(store, SQL_CHANGE_PRUNE, 1);
         store->now.changes--;
         sql_end(store, SQL_CHANGE_PRUNE);
+        assert(store->now.floor <= store->now.version);
     }
     return 0;
 }
@@ -74,6 +75,7 @@ int change_add(struct store *store, enum store_change_kind kind, const char *res
                json_t *object, const char *text, json_t *before, const char *before_text,
                struct muster_err *err)
 {
+    assert(store->writing && (kind == STORE_ADDED) == !before);
     struct store_key key = object_key(resource, object);
     int r = sql_run(store, SQL_CHANGE_ADD, err, "iittttt", store->now.version, (int64_t)kind,
                     resource, key.namespace, key.name, text, before_text);
@@ -128,9 +130,11 @@ static void sweep(struct store *store)
 
 void change_tell(struct store *store)
 {
+    assert(!store->writing && !store->telling);
     store->telling = true;
     for (size_t i = 0; i < store->now.pending; i++) {
         struct pending *p = &store->pending[i];
+        assert((i == 0 || p->version > p[-1].version) && p->version <= store->now.version);
         struct store_change change = {p->kind, p->version, object_key(p->resource, p->object),
                                       p->object, p->before};
         for (struct store_watch *watch = store->watches; watch; watch = watch->next) {
@@ -239,7 +243,7 @@ static struct store_watch *new_watch(struct store *store, const struct store_wat
 int store_watch(struct store *store, const struct store_watch_options *options, store_watch_fn fn,
                 void *arg, struct store_watch **ret, struct muster_err *err)
 {
-    assert(!store->in_transaction);
+    assert(fn && !store->in_transaction && !store->writing);
     int64_t after =
         options->after_version == STORE_FROM_NOW ? store->now.version : options->after_version;
     int r = store_check_version(store, after, err);

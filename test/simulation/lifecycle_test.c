@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { CASES_MAX = 128, ACTIONS_MAX = 16, FILE_BYTES_MAX = 1 << 20, HORIZON_MS = 3600000 };
+enum { CASES_MAX = 128, FILE_BYTES_MAX = 1 << 20, HORIZON_MS = 3600000 };
 
 static json_t *make_replica(const json_t *job, const char *role, int64_t replicas)
 {
