@@ -111,6 +111,23 @@ def test_a_killed_rank_takes_its_descendants_with_it(muster):
     wait_for(lambda: not ranks(muster), 'no descendant is left')
 
 
+def test_after_a_reboot_live_jobs_are_failed_and_finished_ones_are_not(muster):
+    """A reboot takes everything at once, and the kernel has another boot id."""
+    muster.run('run', '-f', muster.write('before.yaml', job('before', shell('true'))))
+    script = 'echo $RANK >>ran; exec sleep 1000'
+    muster.run('create', '-f', muster.write('job.yaml', job('live', shell(script), workers=1, restart='OnFailure')))
+    wait_for(lambda: len(lines(muster.work / 'ran')) == 2, 'it runs')
+    for pid in [muster.status()] + supervisors(muster):
+        kill(pid)
+    wait_for(lambda: not ranks(muster), 'nothing runs')
+    (muster.home / 'boot').write_text('another-boot-id')
+    muster.wait_condition('live', 'Failed')
+    failed = [c for c in muster.get('job', 'live')['status']['conditions'] if c['type'] == 'Failed'][0]
+    assert 'the machine was restarted' in failed['message']
+    assert muster.condition('before') == 'Succeeded'
+    assert len(lines(muster.work / 'ran')) == 2, 'it ran again'
+
+
 @pytest.mark.parametrize('seed', range(6))
 def test_random_kills_leave_nothing(muster, seed):
     chance = random.Random(seed)
