@@ -98,6 +98,48 @@ def bench_logs(megabytes):
         return rates
 
 
+STEADY = '''import os, sys, time
+block, pace = b"x" * 99 + b"\\n", 0.01
+block *= 10486
+start = time.monotonic()
+for step in range(10 ** 9):
+    os.write(1, block)
+    time.sleep(max(0, start + (step + 1) * pace - time.monotonic()))
+'''
+
+
+def cpu_seconds(words):
+    """Of every living process whose command line holds these words."""
+    total = 0
+    for entry in pathlib.Path('/proc').iterdir():
+        with contextlib.suppress(OSError):
+            if entry.name.isdigit() and all(word in (entry / 'cmdline').read_bytes() for word in words):
+                fields = (entry / 'stat').read_text().rsplit(')', 1)[1].split()
+                total += int(fields[11]) + int(fields[12])
+    return total / os.sysconf('SC_CLK_TCK')
+
+
+def bench_capture(seconds):
+    """What a rank that writes 100 MB/s costs its supervisor, in processors, and how much of that arrives."""
+    with home() as env, tempfile.TemporaryDirectory() as folder:
+        script = os.path.join(folder, 'steady.py')
+        pathlib.Path(script).write_text(STEADY)
+        with subprocess.Popen([MUSTER, 'run', '-q', '-n', '1', '--name', 'steady', '--', 'python3', script], env=env,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as run:
+            jobs, supervisor = pathlib.Path(env['MUSTER_HOME'], 'jobs'), [b'supervisor', env['MUSTER_HOME'].encode()]
+
+            def written():
+                return sum(int(path.stem) * (10 << 20) + path.stat().st_size for path in sorted(
+                    jobs.glob('*/containers/*/*/0/*.log'), key=lambda p: int(p.stem))[-1:])
+            while not written():
+                time.sleep(0.05)
+            start, before, used = time.perf_counter(), written(), cpu_seconds(supervisor)
+            time.sleep(seconds)
+            wall, after, used = time.perf_counter() - start, written(), cpu_seconds(supervisor) - used
+            run.terminate()
+        return {'mb_per_s': (after - before) / wall / 1e6, 'supervisor_processors': used / wall}
+
+
 JOB = '''apiVersion: kubeflow.org/v1
 kind: PyTorchJob
 metadata: {{name: idle-{number}}}
@@ -154,8 +196,10 @@ def main():
     parser.add_argument('--rounds', type=int, default=9)
     parser.add_argument('--jobs', type=int, default=1000)
     parser.add_argument('--megabytes', type=int, default=512)
+    parser.add_argument('--seconds', type=float, default=5, help='of a log at 100 MB/s')
     options = parser.parse_args()
-    result = {'start_ms': bench_start(options.rounds), 'log_mb_per_s': bench_logs(options.megabytes), 'controller': bench_controller(options.jobs)}
+    result = {'start_ms': bench_start(options.rounds), 'log_mb_per_s': bench_logs(options.megabytes),
+              'capture': bench_capture(options.seconds), 'controller': bench_controller(options.jobs)}
 
     print(f'{"start, 2 processes":32} {"first process ms":>18} {"min … max":>18} {"whole run ms":>14} {"peer/ours":>10}')
     ours = result['start_ms']['muster run (controller up)']['first']['median']
@@ -163,6 +207,8 @@ def main():
         first = rows['first']
         print(f'{name:32} {first["median"]:18.1f} {first["min"]:8.1f} … {first["max"]:7.1f} {rows["total"]["median"]:14.1f} {first["median"] / ours:10.1f}')
     print('log capture, MB/s:               ' + ', '.join(f'{name} {rate:.0f}' for name, rate in result['log_mb_per_s'].items()))
+    capture = result['capture']
+    print(f'captured at a steady rate:       {capture["mb_per_s"]:.0f} MB/s take {100 * capture["supervisor_processors"]:.1f} % of a processor')
     controller = result['controller']
     print(f'controller memory:               {controller["empty_kib"] / 1024:.1f} MiB empty, {controller["full_kib"] / 1024:.1f} MiB with {controller["jobs"]} jobs; '
           f'{controller["created_per_second"]:.0f} jobs created a second, {controller["writes_per_second"]:.0f} store writes a second')
