@@ -260,7 +260,7 @@ def test_describe_takes_a_pod_without_its_kind(finished):
 
 @row('aaw-19')
 def test_results_are_there_after_the_job(finished, muster):
-    folder = finished[0].cwd / 'results'
+    folder = finished[0].work / 'results'
     assert any('accuracy=' in path.read_text(errors='replace') for path in folder.rglob('*') if path.is_file()), list(folder.rglob('*'))
     muster.run('run', '-n', 1, '--name', 'results', '--', 'sh', '-c', 'echo 42 > answer')
     muster.run('cp', 'results:answer', 'copied')
