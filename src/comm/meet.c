@@ -10,18 +10,6 @@
 
 #include "comm/endpoint.h"
 
-int meet_late(const struct meeting *m, const char *what, struct muster_err *err)
-{
-    const struct muster_comm_options *o = m->options;
-    if (o->interrupted && o->interrupted(o->interrupted_context)) {
-        return muster_fail(err, MUSTER_EINTERRUPTED, "interrupted while meeting the other ranks");
-    }
-    if (wait_now_ns() < m->deadline_ns) {
-        return 0;
-    }
-    return muster_fail(err, MUSTER_ETIMEDOUT, "%s within %lld ms", what, (long long)o->timeout_ms);
-}
-
 static int meet_in_store(struct meeting *m, struct muster_err *err)
 {
     const struct muster_comm_options *o = m->options;

@@ -10,8 +10,5 @@ struct meeting {
     struct muster_member *members; /* of all ranks, filled in */
 };
 
-/* Negative once the meeting must end: time is up, or the user wants so. */
-int meet_late(const struct meeting *m, const char *what, struct muster_err *err);
-
 /* meet_port.c: rank 0 listens at the options' port, the others come there. */
 int meet_at_port(struct meeting *m, struct muster_err *err);

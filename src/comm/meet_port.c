@@ -40,6 +40,19 @@ static struct greeting greeting_of(const struct meeting *m)
     return g;
 }
 
+/* Negative once the meeting must end: time is up, or the user wants so. */
+static int late(const struct meeting *m, const char *what, struct muster_err *err)
+{
+    const struct muster_comm_options *o = m->options;
+    if (o->interrupted && o->interrupted(o->interrupted_context)) {
+        return muster_fail(err, MUSTER_EINTERRUPTED, "interrupted while meeting the other ranks");
+    }
+    if (wait_now_ns() < m->deadline_ns) {
+        return 0;
+    }
+    return muster_fail(err, MUSTER_ETIMEDOUT, "%s within %lld ms", what, (long long)o->timeout_ms);
+}
+
 /* Moves bytes until all are through, the other side ends, or time is up. */
 static int move_all(const struct meeting *m, int fd, void *data, size_t bytes, bool out,
                     struct muster_err *err)
@@ -55,7 +68,7 @@ static int move_all(const struct meeting *m, int fd, void *data, size_t bytes, b
             return muster_fail(err, MUSTER_EAGAIN, "the connection ended");
         }
         struct pollfd p = {.fd = fd, .events = out ? POLLOUT : POLLIN};
-        int rc = poll(&p, 1, MEET_SLICE_MS) == 0 ? meet_late(m, "not all ranks came", err) : 0;
+        int rc = poll(&p, 1, MEET_SLICE_MS) == 0 ? late(m, "not all ranks came", err) : 0;
         if (rc < 0) {
             return rc;
         }
@@ -114,7 +127,7 @@ static int visit(struct meeting *m, struct muster_err *err)
             return muster_fail(err, rc, "%s", reason.text);
         }
         (void)snprintf(what, sizeof what, "rank 0 did not answer (%s)", reason.text);
-        rc = meet_late(m, what, err);
+        rc = late(m, what, err);
         if (rc < 0) {
             return rc;
         }
@@ -181,7 +194,7 @@ static int host_visitors(struct meeting *m, int listener, int *visitors, struct 
         char what[80];
         (void)snprintf(what, sizeof what, "only %d of %d ranks came",
                        1 + count_visitors(visitors, size), size);
-        rc = meet_late(m, what, err);
+        rc = late(m, what, err);
     }
     for (int r = 1; rc == 0 && r < size; r++) {
         rc = move_all(m, visitors[r], m->members, (size_t)size * sizeof *m->members, true, err);
