@@ -55,16 +55,26 @@ static char *copy(struct control_effects *fx, const char *text)
     return own;
 }
 
-void control_add_create(struct control_effects *fx, enum control_effect_kind kind, json_t *object)
+/* Takes the object; NULL is the caller's lack of memory. */
+static struct control_effect *add_object(struct control_effects *fx, enum control_effect_kind kind,
+                                         json_t *object)
 {
     fx->failed |= object == NULL;
     struct control_effect *effect = add(fx, kind);
-    if (!effect) {
+    if (effect) {
+        effect->object = object;
+    } else {
         json_decref(object);
-        return;
     }
-    effect->object = object;
-    effect->name = copy(fx, doc_text(object, "metadata.name", ""));
+    return effect;
+}
+
+void control_add_create(struct control_effects *fx, enum control_effect_kind kind, json_t *object)
+{
+    struct control_effect *effect = add_object(fx, kind, object);
+    if (effect) {
+        effect->name = copy(fx, doc_text(object, "metadata.name", ""));
+    }
 }
 
 void control_add_delete(struct control_effects *fx, enum control_effect_kind kind,
@@ -99,13 +109,7 @@ void control_add_event(struct control_effects *fx, bool warning, const char *rea
 
 void control_add_write(struct control_effects *fx, enum control_effect_kind kind, json_t *object)
 {
-    fx->failed |= object == NULL;
-    struct control_effect *effect = add(fx, kind);
-    if (!effect) {
-        json_decref(object);
-        return;
-    }
-    effect->object = object;
+    (void)add_object(fx, kind, object);
 }
 
 void control_add_delete_job(struct control_effects *fx)

@@ -1,0 +1,134 @@
+/* What ends a job, and what is done then: deadlines, what is cleaned up, the time to live. Names in
+ * comments are upstream's tests whose facts are held here. */
+#include "control/scene.h"
+
+/* TestDeletePodsAndServices, TestBackoffLimitExceededRespectsCleanPodPolicy. */
+static void clean_up_by_policy(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *condition, *policy;
+        const char *left; /* of a running worker-0, a succeeded worker-1, a pending worker-2 */
+    } table[] = {
+        {"Succeeded", "{'cleanPodPolicy': 'All'}", ""},
+        {"Succeeded", "{'cleanPodPolicy': 'Running'}", "1"},
+        {"Succeeded", "{'cleanPodPolicy': 'None'}", "012"},
+        {"Failed", "{'cleanPodPolicy': 'All'}", ""},
+        {"Failed", "{'cleanPodPolicy': 'Running'}", "1"},
+        {"Failed", "{}", "012"},
+        {"Suspended", "{'cleanPodPolicy': 'None', 'suspend': true}", ""},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        struct scene s;
+        open_scene(&s, make_job(false, 3, "Never", table[i].policy));
+        set_condition(&s, table[i].condition, "2026-01-01T00:00:00Z");
+        add_pod(&s, "Worker", 0, "Running");
+        add_pod(&s, "Worker", 1, "Succeeded");
+        add_pod(&s, "Worker", 2, "Pending");
+        step(&s);
+        for (char c = '0'; c < '3'; c++) {
+            char pod[64];
+            char service[64];
+            snprintf(pod, sizeof pod, "delete pod mnist-worker-%c", c);
+            snprintf(service, sizeof service, "delete service mnist-worker-%c", c);
+            bool stays = strchr(table[i].left, c) != NULL;
+            assert_int_equal(count(&s, pod), !stays);
+            assert_int_equal(count(&s, service), !stays);
+        }
+        close_scene(&s);
+    }
+}
+
+static void pods_that_already_go_are_not_deleted_again(void **state)
+{
+    (void)state;
+    struct scene s;
+    open_scene(&s, make_job(false, 1, "Never", "{'cleanPodPolicy': 'All'}"));
+    set_condition(&s, "Succeeded", "2026-01-01T00:00:00Z");
+    doc_set_text(add_pod(&s, "Worker", 0, "Running"), "metadata.deletionTimestamp",
+                 "2026-01-01T00:00:00Z");
+    step(&s);
+    assert_int_equal(count(&s, "delete pod"), 0);
+    close_scene(&s);
+}
+
+/* TestPastActiveDeadline. */
+static void a_deadline_passes_when_it_is_reached(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *policy;
+        int64_t now_s;
+        bool past;
+    } table[] = {{"{'activeDeadlineSeconds': 0}", 0, true},
+                 {"{'activeDeadlineSeconds': 2}", 0, false},
+                 {"{'activeDeadlineSeconds': 2}", 1, false},
+                 {"{'activeDeadlineSeconds': 2}", 2, true},
+                 {"{}", 999999, false}};
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        struct scene s;
+        open_scene(&s, make_job(true, -1, "Never", table[i].policy));
+        doc_set_text(s.job, "status.startTime", "2026-01-01T00:00:00Z");
+        s.now_s = table[i].now_s;
+        step(&s);
+        assert_int_equal(count(&s, "was active longer than specified deadline"), table[i].past);
+        close_scene(&s);
+    }
+}
+
+/* startTime has whole seconds: without the milliseconds it would pass up to a second early. */
+static void a_deadline_counts_from_the_millisecond(void **state)
+{
+    (void)state;
+    struct scene s;
+    open_scene(&s, make_job(true, -1, "Never", "{'activeDeadlineSeconds': 1}"));
+    s.now_ms = 700;
+    step(&s);
+    assert_string_equal(doc_text(s.status, "startTime", ""), "2026-01-01T00:00:00Z");
+    s.now_ms = 1699;
+    step(&s);
+    assert_int_equal(count(&s, "was active longer than specified deadline"), 0);
+    s.now_ms = 1700;
+    step(&s);
+    assert_int_equal(count(&s, "was active longer than specified deadline"), 1);
+    close_scene(&s);
+}
+
+/* TestDurationUntilExpireTime. */
+static void the_ttl_counts_from_the_end(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *condition, *policy;
+        int64_t now_s;
+        const char *trace;
+    } table[] = {
+        {"Succeeded", "{}", 100, ""},
+        {"Succeeded", "{'ttlSecondsAfterFinished': 10}", 5, "wake 10\n"},
+        {"Failed", "{'ttlSecondsAfterFinished': 10}", 10,
+         "delete job\nevent Normal SuccessfulDeletePod: Deleted job: mnist\n"},
+        {"Succeeded", "{'ttlSecondsAfterFinished': 0}", 0,
+         "delete job\nevent Normal SuccessfulDeletePod: Deleted job: mnist\n"},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        struct scene s;
+        open_scene(&s, make_job(true, -1, "Never", table[i].policy));
+        set_condition(&s, table[i].condition, "2026-01-01T00:00:00Z");
+        s.now_s = table[i].now_s;
+        step(&s);
+        assert_string_equal(trace(&s), table[i].trace);
+        close_scene(&s);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(clean_up_by_policy),
+        cmocka_unit_test(pods_that_already_go_are_not_deleted_again),
+        cmocka_unit_test(a_deadline_passes_when_it_is_reached),
+        cmocka_unit_test(a_deadline_counts_from_the_millisecond),
+        cmocka_unit_test(the_ttl_counts_from_the_end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
