@@ -113,11 +113,13 @@ int muster_comm_from_env(struct muster_comm **ret, struct muster_err *err)
     static const char *const size[] = {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", NULL};
     static const char *const port[] = {"MASTER_PORT", NULL};
     static const char *const address[] = {"MASTER_ADDR", NULL};
+    static const char *const job[] = {"PMIX_NAMESPACE", "PMI_JOBID", NULL};
     struct muster_comm_options o;
     muster_comm_options_default(&o);
     int rc = read_number(rank, 0, &o.rank, err);
     rc = rc < 0 ? rc : read_number(size, 1, &o.size, err);
     rc = rc < 0 ? rc : read_number(port, 29500, &o.port, err);
     o.host = first_of(address) ? first_of(address) : "127.0.0.1";
+    o.name = first_of(job); /* two mpiruns at once must not mix, even if they use one port */
     return rc < 0 ? rc : muster_comm_create(&o, ret, err);
 }

@@ -21,16 +21,43 @@ def program(tmp_path):
     return tmp_path / 'prog', tmp_path / 'usr/lib'
 
 
-def test_the_example_of_the_page(program):
-    path, library = program
+def free_port():
     with socket.socket() as listener:
         listener.bind(('127.0.0.1', 0))
-        port = listener.getsockname()[1]
-    env = {'LD_LIBRARY_PATH': str(library), 'WORLD_SIZE': '2', 'MASTER_ADDR': '127.0.0.1', 'MASTER_PORT': str(port)}
-    ranks = [subprocess.Popen([path], env={**env, 'RANK': str(r)}, text=True, stdout=subprocess.PIPE) for r in range(2)]
+        return listener.getsockname()[1]
+
+
+def start(program, port, **env):
+    path, library = program
+    env = {'LD_LIBRARY_PATH': str(library), 'MASTER_ADDR': '127.0.0.1', 'MASTER_PORT': str(port), **env}
+    return subprocess.Popen([path], env=env, text=True, stdout=subprocess.PIPE)
+
+
+def test_the_example_of_the_page(program):
+    port = free_port()
+    ranks = [start(program, port, RANK=str(r), WORLD_SIZE='2') for r in range(2)]
     said = [rank.communicate(timeout=60)[0] for rank in ranks]
     assert [rank.returncode for rank in ranks] == [0, 0]
     assert '2 ranks' in said[0] and 'the average of element 10 is 10.5' in said[0] and said[1] == ''
+
+
+def test_two_mpiruns_do_not_mix(program):
+    """A rank that comes to the port of another mpirun's rank 0 is no rank of that one."""
+    port = free_port()
+
+    def rank(job, number):
+        return start(program, port, PMIX_NAMESPACE=job, OMPI_COMM_WORLD_RANK=str(number), OMPI_COMM_WORLD_SIZE='2')
+    stranger = rank('another', 1)
+    try:
+        first = rank('one', 0)
+        with pytest.raises(subprocess.TimeoutExpired):
+            first.wait(timeout=0.5)  # the stranger asks fifty times a second
+        second = rank('one', 1)
+        assert (first.wait(timeout=60), second.wait(timeout=60)) == (0, 0)
+        assert stranger.poll() is None
+    finally:
+        stranger.kill()
+        stranger.communicate()
 
 
 def test_the_library_needs_libc_only(program):
