@@ -5,7 +5,6 @@
  */
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/file.h"
 #include "base/test.h"
 #include "base/test_folder.h"
 #include "http/http.h"
@@ -411,32 +410,6 @@ static void tls_asks_for_the_token(void **state)
     world_done(&w);
 }
 
-static void an_identity_is_made_once_and_kept(void **state)
-{
-    (void)state;
-    struct world w;
-    struct http_identity first, second;
-    world_init(&w);
-    assert_int_equal(http_identity_load(w.folder, &first, &w.err), 0);
-    assert_int_equal(http_identity_load(w.folder, &second, &w.err), 0);
-    assert_string_equal(first.cert_pem, second.cert_pem);
-    assert_string_equal(first.token, second.token);
-    assert_int_equal(strlen(first.token), 64);
-    static const char *const secrets[] = {"tls/key.pem", "token"};
-    for (size_t i = 0; i < 2; i++) {
-        muster_auto(free) char *path = file_join(w.folder, secrets[i]);
-        struct stat info;
-        assert_int_equal(stat(path, &info), 0);
-        assert_int_equal(info.st_mode & 0777, 0600);
-    }
-    http_identity_done(&second);
-    muster_auto(free) char *token = file_join(w.folder, "token");
-    assert_int_equal(file_write(token, "x\n", 2, 0600, NULL), 0);
-    assert_int_equal(http_identity_load(w.folder, &second, &w.err), MUSTER_ECONFIG);
-    http_identity_done(&first);
-    world_done(&w);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -445,7 +418,6 @@ int main(void)
         cmocka_unit_test(a_flood_waits_for_its_reader),
         cmocka_unit_test(stopping_the_server_ends_what_is_open),
         cmocka_unit_test(tls_asks_for_the_token),
-        cmocka_unit_test(an_identity_is_made_once_and_kept),
     };
     signal(SIGPIPE, SIG_IGN);
     return cmocka_run_group_tests(tests, NULL, NULL);

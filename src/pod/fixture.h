@@ -94,3 +94,5 @@ static inline void assert_status(const struct scene *s, const char *path, const 
     free(text);
     json_decref(status);
 }
+
+#define ONE "'containers': [{'name': 'pytorch', 'image': 'i'}]"
