@@ -3,7 +3,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "cli/place.h"
+#include "cli/places.h"
 #include "cli/progress.h"
 #include "cli/ranks.h"
 #include "cli/verdict.h"
@@ -59,21 +59,6 @@ static void tell_differences(struct followed_job *j, const char *uid)
     }
 }
 
-/* Where a pod's files lie is asked while the pod is there: it may be cleaned up at the end. */
-static void learn_place(struct followed_job *j, const json_t *pod)
-{
-    const char *name = doc_text(pod, "metadata.name", "");
-    const char *container = ranks_main_container(pod);
-    const json_t *status = ranks_container_status(pod, container);
-    bool started = doc_at(status, "state.running") || doc_at(status, "state.terminated");
-    json_t *place = NULL;
-    if (started && !json_object_get(j->places, name) &&
-        place_get(j->follow->cli, j->namespace, name, container, &place) == 0) {
-        json_object_set_new(j->places, name, place);
-        tell_differences(j, doc_text(pod, "metadata.uid", ""));
-    }
-}
-
 static void pod_changed(void *context, enum kube_change change, const json_t *pod)
 {
     struct followed_job *j = context;
@@ -95,7 +80,9 @@ static void pod_changed(void *context, enum kube_change change, const json_t *po
         json_object_set_new(j->gone, uid, json_true());
     }
     podlogs_pod(j->logs, pod, change == KUBE_DELETED);
-    learn_place(j, pod);
+    if (places_learn(j->follow->cli, j->namespace, pod, j->places)) {
+        tell_differences(j, uid);
+    }
 }
 
 static void job_changed(void *context, enum kube_change change, const json_t *job)
@@ -282,20 +269,6 @@ static void check_output(struct follow *f)
     }
 }
 
-/* Rotation has changed the lists of log files meanwhile. */
-static void refresh_places(struct followed_job *j)
-{
-    const char *name;
-    json_t *pod;
-    json_object_foreach (j->pods, name, pod) {
-        json_t *place = NULL;
-        if (json_object_get(j->places, name) &&
-            place_get(j->follow->cli, j->namespace, name, ranks_main_container(pod), &place) == 0) {
-            json_object_set_new(j->places, name, place);
-        }
-    }
-}
-
 void follow_run(struct follow *follow)
 {
     while (!all_done(follow) && !follow->killed) {
@@ -303,7 +276,8 @@ void follow_run(struct follow *follow)
         check_output(follow);
     }
     for (size_t i = 0; i < follow->job_count && !follow->killed; i++) {
-        refresh_places(&follow->jobs[i]);
+        struct followed_job *j = &follow->jobs[i];
+        places_refresh(follow->cli, j->namespace, j->pods, j->places);
     }
 }
 

@@ -18,7 +18,7 @@ struct followed_job {
     json_t *object;  /* newest version */
     json_t *pods;    /* name -> newest version, deleted ones too */
     json_t *gone;    /* uids of the deleted ones */
-    json_t *places;  /* name -> where its files lie (place_get) */
+    json_t *places;  /* where the files of its containers lie (places.h) */
     json_t *told;    /* what is not as on a cluster, each sentence once */
     bool deleted;
     bool over;

@@ -4,6 +4,7 @@
 #include "base/age.h"
 #include "base/buf.h"
 #include "base/clock.h"
+#include "cli/places.h"
 #include "cli/ranks.h"
 #include "cli/verdict.h"
 
@@ -27,9 +28,9 @@ int result_exit_code(const struct followed_job *job)
     return judge(job, pods).exit_code;
 }
 
-static const char *log_file(const struct followed_job *j, const char *pod)
+static const char *log_file(const struct followed_job *j, const char *pod, const char *container)
 {
-    const json_t *logs = doc_at(json_object_get(j->places, pod), "logs");
+    const json_t *logs = doc_at(places_of(j->places, pod, container), "logs");
     return json_string_value(json_array_get(logs, json_array_size(logs) - 1));
 }
 
@@ -81,28 +82,37 @@ static bool is_volume(const json_t *pod, const char *name, const char *kind)
     return false;
 }
 
+static void add_volumes(const json_t *pod, const json_t *place, json_t *seen, json_t *list)
+{
+    size_t i;
+    json_t *mount;
+    json_array_foreach (doc_at(place, "mounts"), i, mount) {
+        const char *name = doc_text(mount, "name", "");
+        const char *path = doc_text(mount, "hostPath", "");
+        bool claim = is_volume(pod, name, "persistentVolumeClaim");
+        if ((claim || is_volume(pod, name, "emptyDir")) && !json_object_get(seen, path)) {
+            json_object_set_new(seen, path, json_true());
+            json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s, s:b}", "name", name, "pod",
+                                                  doc_text(pod, "metadata.name", ""), "mountPath",
+                                                  doc_text(mount, "mountPath", ""), "path", path,
+                                                  "kept", claim));
+        }
+    }
+}
+
 /* What training wrote: claims and empty directories. Each folder once. */
 static json_t *volumes_of(const struct followed_job *j, const json_t *pods)
 {
     muster_auto(doc) json_t *seen = json_object();
     json_t *list = json_array();
     size_t i;
-    size_t k;
     json_t *pod;
-    json_t *mount;
     json_array_foreach (pods, i, pod) {
-        const json_t *place = json_object_get(j->places, doc_text(pod, "metadata.name", ""));
-        json_array_foreach (doc_at(place, "mounts"), k, mount) {
-            const char *name = doc_text(mount, "name", "");
-            const char *path = doc_text(mount, "hostPath", "");
-            bool claim = is_volume(pod, name, "persistentVolumeClaim");
-            if ((claim || is_volume(pod, name, "emptyDir")) && !json_object_get(seen, path)) {
-                json_object_set_new(seen, path, json_true());
-                json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s, s:b}", "name", name,
-                                                      "pod", doc_text(pod, "metadata.name", ""),
-                                                      "mountPath", doc_text(mount, "mountPath", ""),
-                                                      "path", path, "kept", claim));
-            }
+        const char *container;
+        json_t *place;
+        json_object_foreach (json_object_get(j->places, doc_text(pod, "metadata.name", "")),
+                             container, place) {
+            add_volumes(pod, place, seen, list);
         }
     }
     return list;
@@ -128,8 +138,9 @@ void result_say(const struct followed_job *job, const char *results)
                         doc_text(volume, "path", ""));
         }
     }
-    const char *shown = v.pod ? v.pod : doc_text(json_array_get(pods, 0), "metadata.name", "");
-    const char *log = log_file(job, shown);
+    const json_t *shown = v.pod ? json_object_get(job->pods, v.pod) : json_array_get(pods, 0);
+    const char *log = log_file(job, doc_text(shown, "metadata.name", ""),
+                               v.pod && *v.container ? v.container : ranks_main_container(shown));
     if (log) {
         screen_note(job->follow->screen, "  logs: muster logs %s (%s)", job->name, log);
     }
@@ -142,7 +153,8 @@ void result_say(const struct followed_job *job, const char *results)
 static json_t *replica_doc(const struct followed_job *j, const json_t *pod)
 {
     const char *name = doc_text(pod, "metadata.name", "");
-    const json_t *status = ranks_container_status(pod, ranks_main_container(pod));
+    const char *container = ranks_main_container(pod);
+    const json_t *status = ranks_container_status(pod, container);
     const json_t *end = doc_at(status, "state.terminated");
     end = end ? end : doc_at(status, "lastState.terminated");
     long rank = ranks_number(pod);
@@ -151,7 +163,8 @@ static json_t *replica_doc(const struct followed_job *j, const json_t *pod)
                      doc_text(pod, "status.phase", "Unknown"), "exitCode",
                      end ? json_integer(doc_int(end, "exitCode", 0)) : json_null(), "reason",
                      doc_text(end, "reason", ""), "restarts",
-                     (json_int_t)doc_int(status, "restartCount", 0), "logFile", log_file(j, name));
+                     (json_int_t)doc_int(status, "restartCount", 0), "logFile",
+                     log_file(j, name, container));
 }
 
 json_t *result_doc(const struct followed_job *job, const char *results)

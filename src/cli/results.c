@@ -1,6 +1,7 @@
 /* --results: volumes, logs and status in a folder of the user's; see result.h. */
 #include "base/file.h"
 #include "cli/copy.h"
+#include "cli/ranks.h"
 #include "cli/result.h"
 
 #include <errno.h>
@@ -20,12 +21,15 @@ static int write_doc(const char *folder, const char *name, const json_t *doc,
     return file_write(path, text, strlen(text), 0644, err);
 }
 
-/* A rotated log is several files, oldest first. */
-static int copy_log(const char *folder, const char *pod, const json_t *place,
-                    struct muster_err *err)
+/* POD.log, and of its other containers POD-CONTAINER.log. A rotated log is several files, oldest
+ * first. */
+static int copy_log(const char *folder, const json_t *pod, const char *container,
+                    const json_t *place, struct muster_err *err)
 {
     muster_auto(free) char *path = NULL;
-    if (asprintf(&path, "%s/%s.log", folder, pod) < 0) {
+    bool main = strcmp(container, ranks_main_container(pod)) == 0;
+    if (asprintf(&path, "%s/%s%s%s.log", folder, doc_text(pod, "metadata.name", ""),
+                 main ? "" : "-", main ? "" : container) < 0) {
         path = NULL;
         return muster_fail(err, MUSTER_ENOMEM, "out of memory");
     }
@@ -47,9 +51,13 @@ static int copy_logs(const struct followed_job *j, const char *folder, struct mu
     muster_auto(free) char *logs = file_join(folder, "logs");
     int r = logs ? file_mkdir(logs, 0777, err) : muster_fail(err, MUSTER_ENOMEM, "out of memory");
     const char *pod;
-    json_t *place;
-    json_object_foreach (j->places, pod, place) {
-        r = r < 0 ? r : copy_log(logs, pod, place, err);
+    json_t *containers;
+    json_object_foreach (j->places, pod, containers) {
+        const char *container;
+        json_t *place;
+        json_object_foreach (containers, container, place) {
+            r = r < 0 ? r : copy_log(logs, json_object_get(j->pods, pod), container, place, err);
+        }
     }
     return r;
 }

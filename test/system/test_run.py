@@ -175,6 +175,21 @@ def test_results_are_copied(muster):
     assert json.loads((out / 'status.json').read_text())['metadata']['name'] == 'save'
 
 
+def test_results_have_the_logs_of_every_container(muster):
+    training = job('steps', shell('echo trained'))
+    spec = training['spec']['pytorchReplicaSpecs']['Master']['template']['spec']
+    spec['initContainers'] = [{'name': 'fetch', 'image': 'test', 'command': shell('echo fetched; exit $(cat code)')}]
+    (muster.work / 'code').write_text('0')
+    path = muster.write('job.yaml', training)
+    muster.run('run', '-f', path, '--results', 'good')
+    logs = muster.work / 'good/logs'
+    assert {p.name: p.read_text() for p in logs.iterdir()} == {'steps-master-0.log': 'trained\n',
+                                                               'steps-master-0-fetch.log': 'fetched\n'}
+    (muster.work / 'code').write_text('3')
+    muster.run('run', '-f', path, '--results', 'bad', code=3)
+    assert (muster.work / 'bad/logs/steps-master-0-fetch.log').read_text() == 'fetched\n'
+
+
 def test_progress_bar_is_a_line_a_second(muster):
     script = ('import sys, time\n'
               'for i in range(40):\n'
