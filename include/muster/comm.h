@@ -27,8 +27,8 @@
  * The progress thread (one per process) runs non-blocking calls, and sleeps when there are none.
  * After fork() a child must not use the parent's communicators: calls return MUSTER_EINVAL.
  *
- * Cost. Per communicator: one shared segment on each host (about 1 MiB for each of its ranks and
- * half a MiB for each pair of them, touched when used) and its descriptor; five connected sockets
+ * Cost. Per communicator: one shared segment on each host (about half a MiB for each of its ranks
+ * and as much for each pair of them, touched when used) and its descriptor; five connected sockets
  * per peer on another host. Blocking calls on a host allocate nothing from the heap. A process has
  * two threads of ours; while it has peers on other hosts also a second process that shares its
  * memory (docs/failures.md), a child that waitpid(-1) and SIGCHLD do not see.
