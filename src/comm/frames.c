@@ -54,8 +54,8 @@ static bool send_first(struct task *task, struct channel *c)
     return true;
 }
 
-/* 1: everything is with the kernel. 0: not yet, or never. */
-static int flush(struct muster_comm *comm, struct task *task, struct channel *c, int rank)
+/* Hands the kernel what it takes. */
+static void flush(struct muster_comm *comm, struct task *task, struct channel *c, int rank)
 {
     while (c->num > 0 && !c->broken) {
         if (!send_first(task, c)) {
@@ -63,13 +63,12 @@ static int flush(struct muster_comm *comm, struct task *task, struct channel *c,
                 lose(comm, c, rank, errno);
             }
             atomic_store_explicit(&c->wants_write, true, memory_order_relaxed);
-            return 0;
+            return;
         }
         c->first++;
         c->num--;
     }
     atomic_store_explicit(&c->wants_write, false, memory_order_relaxed);
-    return !c->broken;
 }
 
 void link_publish(struct muster_comm *comm, struct task *task, struct exchange *x, size_t round,
@@ -95,7 +94,7 @@ void link_publish(struct muster_comm *comm, struct task *task, struct exchange *
                                           .count = count};
         o->data = p.bytes > 0 ? source + p.offset : NULL;
         o->sent = 0;
-        (void)flush(comm, task, c, rank);
+        flush(comm, task, c, rank);
     }
 }
 
@@ -188,8 +187,10 @@ int link_arrived(struct muster_comm *comm, struct task *task, struct exchange *x
             continue;
         }
         /* Always both: two ranks that only read on while neither has room to write would wait for
-         * each other for ever. */
-        int sent = flush(comm, task, channel_of(comm, task, rank), rank);
+         * each other for ever. What was published ahead may still be on its way. */
+        struct channel *c = channel_of(comm, task, rank);
+        flush(comm, task, c, rank);
+        bool sent = !c->broken && c->num <= x->published - (round + 1);
         int rc = receive(comm, task, x, round, from, err);
         if (rc < 0) {
             return rc;
