@@ -4,13 +4,31 @@
 #include <assert.h>
 #include <string.h>
 
+/* In one file the reader has seen to it. */
+static int require_unique(struct cli *cli, const struct objects *objects)
+{
+    muster_auto(doc) json_t *seen = json_object();
+    for (size_t i = 0; i < objects->count; i++) {
+        const struct kube_ref ref = objects_ref(cli, objects->list[i]);
+        muster_auto(free) char *path = ref.resource && ref.name ? kube_path(&ref, NULL) : NULL;
+        if (path && json_object_get(seen, path)) {
+            return muster_fail(&cli->err, MUSTER_EDATA, "%s %s is given twice; nothing was created",
+                               ref.resource->singular, ref.name);
+        }
+        if (path) {
+            json_object_set_new(seen, path, json_true());
+        }
+    }
+    return 0;
+}
+
 int rehearse_objects(struct cli *cli, const struct objects *objects, rehearse_put *put,
                      void *context)
 {
-    int r = 0;
+    int r = require_unique(cli, objects);
     assert(cli->kube);
-    if (objects->count < 2) {
-        return 0;
+    if (r < 0 || objects->count < 2) {
+        return r;
     }
     kube_set_dry_run(cli->kube, true);
     for (size_t i = 0; i < objects->count && r == 0; i++) {

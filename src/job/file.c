@@ -167,6 +167,7 @@ static int read_objects(struct job_file *file, size_t misplaced, struct job_prob
             return rc;
         }
     }
+    job_references_unique(file->objects, file->sources, file->object_count, problems);
     if (problems->errors == 0 && problems->advice) {
         job_references_check(file->objects, file->sources, file->object_count, problems);
     }

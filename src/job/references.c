@@ -114,6 +114,30 @@ static void look_in_job(struct search *s, const json_t *job)
     check_leave(s->check, top);
 }
 
+void job_references_unique(json_t *const *objects, const struct yaml_document *sources,
+                           size_t count, struct job_problems *problems)
+{
+    json_t *seen = json_object();
+    for (size_t i = 0; i < count; i++) {
+        const char *kind = doc_text(objects[i], "kind", "");
+        const char *name = doc_text(objects[i], "metadata.name", "");
+        json_t *key = json_sprintf("%s/%s/%s", kind,
+                                   doc_text(objects[i], "metadata.namespace", "default"), name);
+        if (key && *name && json_object_get(seen, json_string_value(key))) {
+            struct check check;
+            check_init(&check, &sources[i], problems);
+            check_enter(&check, "metadata");
+            check_say(&check, JOB_ERROR, "name", "give it another name, or remove one of them",
+                      "%s %.60s is there twice", kind, name);
+            check_done(&check);
+        } else if (key) {
+            json_object_set_new(seen, json_string_value(key), json_true());
+        }
+        json_decref(key);
+    }
+    json_decref(seen);
+}
+
 void job_references_check(json_t *const *objects, const struct yaml_document *sources, size_t count,
                           struct job_problems *problems)
 {

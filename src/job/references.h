@@ -1,4 +1,4 @@
-/* What a file's jobs need that the file does not hold: claims, ConfigMaps and Secrets.
+/* A file's objects beside each other: what is there twice, and what jobs need that is not there.
  *
  * Layer: pure.
  */
@@ -7,7 +7,12 @@
 #include "base/yaml.h"
 #include "job/problem.h"
 
-/* Adds a note for each: it must be there when the job starts, or its pods wait. `sources` are the
- * documents that the objects came from, in the same order. */
+/* Adds an error for each object whose kind, namespace and name an earlier one has. */
+void job_references_unique(json_t *const *objects, const struct yaml_document *sources,
+                           size_t count, struct job_problems *problems);
+
+/* Adds a note for each claim, ConfigMap and Secret that is not in the file: it must be there when
+ * the job starts, or its pods wait. `sources` are the documents that the objects came from, in the
+ * same order. */
 void job_references_check(json_t *const *objects, const struct yaml_document *sources, size_t count,
                           struct job_problems *problems);

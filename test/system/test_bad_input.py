@@ -65,6 +65,16 @@ def test_a_name_that_is_taken_leaves_nothing_of_its_file(muster):
     assert not (muster.work / 'ran').exists()
 
 
+@pytest.mark.parametrize('verb', ['run', 'create', 'apply'])
+def test_what_is_given_twice_is_not_half_created(muster, verb):
+    one, two = muster.write('one.yaml', CONFIG, job('good', shell('touch ran'))), muster.write('two.yaml', CONFIG)
+    both = muster.write('both.yaml', CONFIG, job('good', shell('touch ran')), CONFIG)
+    assert 'configmap settings is given twice' in only_line(muster.run(verb, '-f', one, '-f', two, code=65))
+    assert 'ConfigMap settings is there twice' in muster.run(verb, '-f', both, code=65).stderr
+    assert muster.get(KINDS) == []
+    assert not (muster.work / 'ran').exists()
+
+
 def negative_limit(training):
     training['spec']['runPolicy'] = {'backoffLimit': -1}
 
