@@ -1,4 +1,4 @@
-/* See cli.h. */
+/* What all verbs need: the connection to the controller, and output. See cli.h. */
 #include "cli/cli.h"
 
 #include "base/yaml.h"

@@ -99,7 +99,7 @@ static int make_spec(struct agent_pod *pod, const struct pod_effect *effect, jso
         .attempt = effect->attempt,
         .gpus = placement_gpus(&pod->job->placement, pod->uid),
         .hide_gpus = options->gpus->count > 0,
-        .volumes = {options->home->path, folder, find_object, pod->agent},
+        .volumes = {options->home->path, folder, find_object, pod->agent, NULL},
         .config_maps = config_maps,
         .secrets = secrets,
         .node_name = options->node_name,

@@ -1,4 +1,5 @@
-/* See job.h. Reads are straight lines over a reader whose first failure sticks. */
+/* A PyTorchJob as a typed view of its document. Reads are straight lines over a reader whose first
+ * failure sticks. */
 #include "job/job.h"
 
 #include "base/doc.h"

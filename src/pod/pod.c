@@ -1,5 +1,5 @@
-/* The machine. An event is taken in (events.c), then the pod is moved on: what to do follows from
- * what is known. See pod.h. */
+/* What a kubelet decides for one pod, as a machine. An event is taken in (events.c), then the pod
+ * is moved on: what to do follows from what is known. See pod.h. */
 #include "base/doc.h"
 #include "base/text.h"
 #include "pod/machine.h"
