@@ -97,7 +97,8 @@ struct muster_comm_options {
     size_t struct_size; /* sizeof(struct muster_comm_options): lets the struct grow */
     int rank;
     int size;
-    int64_t timeout_ms; /* of every wait for a live peer; default 30 minutes, as torch has it */
+    int64_t timeout_ms; /* of every wait for a live peer; default 30 minutes, as torch has it. After
+                           a minute (MUSTER_NOTICE_MS) stderr says for whom a call waits */
     int64_t silence_ms; /* a peer whose process gives no sign of life so long is suspected and
                            expelled; default 900; 0: never */
     const char *host;   /* rank 0 listens there and the others connect … */

@@ -11,6 +11,8 @@
 #include "comm/team.h"
 #include "comm/witness.h"
 
+enum { NOTICE_MS = 60 * 1000 };
+
 void muster_comm_options_default(struct muster_comm_options *ret)
 {
     *ret = (struct muster_comm_options){.struct_size = sizeof *ret,
@@ -60,6 +62,14 @@ static size_t find_capacity(const int *hosts, int size)
     return size > 1 ? (size_t)size * LINK_PIECE_BYTES : BOARD_BYTES;
 }
 
+static int64_t find_notice_ms(void)
+{
+    const char *value = getenv("MUSTER_NOTICE_MS");
+    char *end = NULL;
+    long long ms = value ? strtoll(value, &end, 10) : NOTICE_MS;
+    return end == value || (end && *end) || ms < 0 ? NOTICE_MS : ms;
+}
+
 struct muster_comm *comm_new(int rank, int size, const int *hosts,
                              const struct muster_comm_options *options)
 {
@@ -87,6 +97,7 @@ struct muster_comm *comm_new(int rank, int size, const int *hosts,
     }
     atomic_store(&comm->timeout_ms, options->timeout_ms);
     comm->silence_ms = options->silence_ms;
+    comm->notice_ms = find_notice_ms();
     comm->interrupted = options->interrupted;
     comm->interrupted_context = options->interrupted_context;
     return comm;

@@ -259,14 +259,12 @@ static uint64_t last_entered(struct muster_comm *comm, int rank, uint64_t *ret_s
     return last;
 }
 
-int failure_timeout(struct muster_comm *comm, const struct task *task, int64_t waited_ms,
-                    struct muster_err *err)
+/* Who has not entered this call, and what they do instead. The first of them; -1: all have. */
+static int list_missing(struct muster_comm *comm, const struct task *task, char *ret, size_t size)
 {
-    char name[192], missing[200] = "";
     int first = -1;
     size_t used = 0;
-    name_task(task, name, sizeof name);
-    for (int r = 0; r < comm->size && used < sizeof missing - 1; r++) {
+    for (int r = 0; r < comm->size && used < size - 1; r++) {
         uint64_t shape = 0, count = 0;
         if (r == comm->rank || !concerns(task, r) ||
             read_record(comm, r, task->lane, task->number, &shape, &count)) {
@@ -283,18 +281,35 @@ int failure_timeout(struct muster_comm *comm, const struct task *task, int64_t w
             (void)snprintf(in, sizeof in, "is at call %llu, %s",
                            (unsigned long long)comm_user_number(last), call);
         }
-        int n = snprintf(missing + used, sizeof missing - used, "%srank %d %s",
-                         first < 0 ? "" : "; ", r, in);
+        int n = snprintf(ret + used, size - used, "%srank %d %s", first < 0 ? "" : "; ", r, in);
         used += n > 0 ? (size_t)n : 0;
         first = first < 0 ? r : first;
     }
+    return first;
+}
+
+int failure_timeout(struct muster_comm *comm, const struct task *task, int64_t waited_ms,
+                    struct muster_err *err)
+{
+    char name[192], missing[200] = "all ranks have entered it";
+    int first = list_missing(comm, task, missing, sizeof missing);
+    name_task(task, name, sizeof name);
     muster_fail(err, MUSTER_ETIMEDOUT, "%s timed out after %lld ms on rank %d: %s", name,
-                (long long)waited_ms, comm->rank,
-                first < 0 ? "all ranks have entered it" : missing);
+                (long long)waited_ms, comm->rank, missing);
     if (err) {
         err->rank = first;
     }
     return MUSTER_ETIMEDOUT;
+}
+
+void failure_notice(struct muster_comm *comm, const struct task *task, int64_t waited_ms)
+{
+    char name[192], missing[200];
+    if (list_missing(comm, task, missing, sizeof missing) >= 0) {
+        name_task(task, name, sizeof name);
+        (void)fprintf(stderr, "muster: rank %d has waited for %lld s in %s: %s\n", comm->rank,
+                      (long long)waited_ms / 1000, name, missing);
+    }
 }
 
 void failure_close(struct muster_comm *comm, int code)

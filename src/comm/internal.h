@@ -99,6 +99,7 @@ struct waiter {
     unsigned moves;
     int64_t since_ns;  /* 0: not yet looked at the clock */
     int64_t polled_ns; /* when the user's interrupted() was last asked */
+    bool noticed;      /* failure_notice was called */
     uint32_t bell;
     bool sleepy; /* registered as a sleeper: the next turn sleeps */
 };
@@ -149,6 +150,8 @@ int failure_check(struct muster_comm *comm, const struct task *task, struct must
 bool failure_is_gone(const struct muster_comm *comm, const struct task *task);
 int failure_timeout(struct muster_comm *comm, const struct task *task, int64_t waited_ms,
                     struct muster_err *err);
+/* One line on stderr about those that have not entered it yet; nothing when all have. */
+void failure_notice(struct muster_comm *comm, const struct task *task, int64_t waited_ms);
 /* Rank does something else than this task. */
 int failure_mismatch(struct muster_comm *comm, const struct task *task, int rank,
                      struct muster_err *err);

@@ -137,6 +137,7 @@ struct muster_comm {
     bool leaves;                /* it is freed in good order: nothing is under way */
     _Atomic bool settled;       /* nobody else writes into our memory since it closed */
     _Atomic bool input_touched; /* of the call that failed */
+    int64_t notice_ms;          /* after which a call that waits says for whom; 0: never */
     _Atomic int64_t timeout_ms;
     int64_t silence_ms;
     int (*interrupted)(void *context);

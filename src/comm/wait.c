@@ -112,6 +112,10 @@ int wait_check(struct waiter *w, struct muster_comm *comm, const struct task *ta
     if (task && waited_ms >= atomic_load_explicit(&comm->timeout_ms, memory_order_relaxed)) {
         return failure_timeout(comm, task, waited_ms, err);
     }
+    if (task && !w->noticed && comm->notice_ms > 0 && waited_ms >= comm->notice_ms) {
+        w->noticed = true;
+        failure_notice(comm, task, waited_ms);
+    }
     return may_interrupt ? ask_user(w, comm, now, err) : 0;
 }
 

@@ -1,0 +1,78 @@
+/* A call that waits for long says for whom, once, and goes on. */
+#include "base/test.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "conformance/world.h"
+
+enum { LIMIT_MS = 20000, TURN_MS = 5 };
+
+static char path[] = "/tmp/muster-notice-XXXXXX";
+
+static int listen_to_rank_0(int rank, void *context)
+{
+    (void)context;
+    (void)setenv("MUSTER_NOTICE_MS", "100", 1);
+    int fd = rank == 0 ? open(path, O_WRONLY | O_APPEND | O_CLOEXEC) : STDERR_FILENO;
+    return dup2(fd, STDERR_FILENO) < 0;
+}
+
+/* What rank 0 has said so far. */
+static void read_said(char *ret, size_t size)
+{
+    FILE *file = fopen(path, "re");
+    size_t length = file ? fread(ret, 1, size - 1, file) : 0;
+    ret[length] = '\0';
+    if (file) {
+        (void)fclose(file);
+    }
+}
+
+static int comes_late(struct muster_comm *comm, void *context)
+{
+    (void)context;
+    struct muster_err err = {0};
+    char said[1000] = "";
+    float one = 1;
+    int rc = muster_all_reduce(comm, &one, &one, 1, MUSTER_F32, MUSTER_SUM, &err);
+    WORLD_CHECK(rc == 0, "%s", err.text);
+    for (int ms = 0; muster_comm_rank(comm) == 1 && !strchr(said, '\n'); ms += TURN_MS) {
+        WORLD_CHECK(ms < LIMIT_MS, "nothing was said");
+        (void)poll(NULL, 0, TURN_MS);
+        read_said(said, sizeof said);
+    }
+    rc = muster_barrier(comm, &err);
+    WORLD_CHECK(rc == 0, "%s", err.text);
+    return 0;
+}
+
+static void says_for_whom(void **state)
+{
+    char said[1000];
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    close(fd);
+    struct world w = {
+        .kind = WORLD_PROCESSES, .size = 2, .transport = *state, .enter = listen_to_rank_0};
+    int failed = world_run(&w, comes_late, NULL);
+    read_said(said, sizeof said);
+    (void)unlink(path);
+    memcpy(path + sizeof path - 7, "XXXXXX", 6);
+    assert_int_equal(failed, 0);
+    assert_ptr_equal(said, strstr(said, "muster: rank 0 has waited for 0 s in barrier"));
+    assert_non_null(strstr(said, ": rank 1 is at call 1, all_reduce of 1 f32 by sum\n"));
+    assert_ptr_equal(strchr(said, '\n'), said + strlen(said) - 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_prestate(says_for_whom, "shm"),
+        cmocka_unit_test_prestate(says_for_whom, "tcp"),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
