@@ -28,6 +28,7 @@ def disk():
     if os.geteuid() != 0:
         pytest.skip('NOT TESTED: a small disk can be mounted by root only')
     folder = tempfile.mkdtemp(prefix='muster-disk-')
+    root, here = os.open('/', os.O_DIRECTORY), os.open('.', os.O_DIRECTORY)
     with open('/proc/self/ns/mnt', 'rb') as home:
         assert LIBC.unshare(CLONE_NEWNS) == 0
         try:
@@ -41,6 +42,11 @@ def disk():
             LIBC.umount2(folder.encode(), 2)
         finally:
             assert LIBC.setns(home.fileno(), CLONE_NEWNS) == 0
+            os.fchdir(root)  # setns takes a process out of its chroot
+            os.chroot('.')
+            os.fchdir(here)
+            os.close(root)
+            os.close(here)
     shutil.rmtree(folder, ignore_errors=True)
 
 
