@@ -16,7 +16,9 @@
 #include "comm/address.h"
 #include "comm/internal.h"
 
-enum { HELLO_TIMEOUT_MS = 2000 };
+/* On a network that loses packets a hello may come seconds after its connection: one that is lost
+ * after a lost SYN is sent again after 3, another after 9. */
+enum { HELLO_TIMEOUT_MS = 15000 };
 
 static const char member_magic[8] = "muster2";
 static const char group_prefix[] = "group:";
