@@ -298,5 +298,5 @@ def test_limits_that_cannot_be_kept_are_said(muster):
     for replica in training['spec']['pytorchReplicaSpecs'].values():
         replica['template']['spec']['containers'][0]['resources'] = {'limits': {'cpu': '1', 'memory': '1Gi'}}
     done = muster.run('run', '-f', muster.write('job.yaml', training))
-    said = [line for line in done.stderr.splitlines() if 'not as on a cluster' in line]
+    said = [line for line in done.stderr.splitlines() if 'not as on a cluster' in line and 'limits' in line]
     assert len(said) == 1 and 'the memory and cpu limits are not enforced' in said[0], done.stderr
