@@ -317,9 +317,10 @@ struct muster_member {
     unsigned char bytes[MUSTER_MEMBER_BYTES];
 };
 
-/* Opens the sockets by which this process can be made a member. Other processes may connect at
- * once; nothing is answered until muster_comm_form. host: the address other hosts reach us by,
- * NULL: that of the default route. */
+/* Opens the sockets by which this process can be made a member: three descriptors. Other processes
+ * may connect at once; nothing is answered until muster_comm_form. Connections for other
+ * communicators wait, 512 at most; of more the oldest is hung up on. host: the address other hosts
+ * reach us by, NULL: that of the default route. */
 MUSTER_API int muster_endpoint_open(const char *host, struct muster_endpoint **ret,
                                     struct muster_err *err);
 MUSTER_API void muster_endpoint_member(const struct muster_endpoint *endpoint,

@@ -128,10 +128,10 @@ static void endpoints_at_ipv6(void **state)
     muster_endpoint_member(endpoint, &bytes);
     struct member member = endpoint_member(&bytes);
     assert_memory_equal(member.address, &in6addr_loopback, sizeof member.address);
-    struct hello sent = {.magic = ENDPOINT_HELLO_MAGIC, .generation = 7, .digest = 8}, got;
+    struct hello sent = {.magic = HELLO_MAGIC, .generation = 7, .digest = 8}, got;
     int fd = endpoint_connect(&member, false, &sent, INT64_MAX, &err);
     assert_true(fd >= 0);
-    int accepted = endpoint_accept(endpoint, 7, 8, 10000, &got, &err);
+    int accepted = arrivals_next(&endpoint->arrivals, 7, 8, 10000, &got, &err);
     assert_true(accepted >= 0);
     close(accepted);
     close(fd);

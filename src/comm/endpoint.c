@@ -1,4 +1,4 @@
-/* Listening sockets, and connections that say what they are for. Layer: comm; see endpoint.h. */
+/* Listening sockets, and connections to them. Layer: comm; see endpoint.h. */
 #include "comm/endpoint.h"
 
 #include <errno.h>
@@ -15,10 +15,6 @@
 
 #include "comm/address.h"
 #include "comm/internal.h"
-
-/* On a network that loses packets a hello may come seconds after its connection: one that is lost
- * after a lost SYN is sent again after 3, another after 9. */
-enum { HELLO_TIMEOUT_MS = 15000 };
 
 static const char member_magic[8] = "muster2";
 static const char group_prefix[] = "group:";
@@ -157,7 +153,9 @@ static int open_sockets(struct muster_endpoint *e, const char *host, const char 
         addresses[0] = address_of_machine();
     }
     int rc = listen_unix(e, err);
-    return rc < 0 ? rc : listen_tcp(e, addresses, num, err);
+    rc = rc < 0 ? rc : listen_tcp(e, addresses, num, err);
+    const int listening[] = {e->unix_fd, e->tcp_fd};
+    return rc < 0 ? rc : arrivals_open(&e->arrivals, listening, 2, err);
 }
 
 int endpoint_open(const char *host, const char *towards, const char *transport,
@@ -175,7 +173,7 @@ int endpoint_open(const char *host, const char *towards, const char *transport,
     if (!e) {
         return muster_fail(err, MUSTER_ENOMEM, "no memory for an endpoint");
     }
-    e->unix_fd = e->tcp_fd = -1;
+    e->unix_fd = e->tcp_fd = e->arrivals.epoll_fd = -1;
     int rc = name_self(e, transport, err);
     rc = rc < 0 ? rc : open_sockets(e, host, towards, err);
     if (rc < 0) {
@@ -215,9 +213,7 @@ void muster_endpoint_close(struct muster_endpoint *e)
     if (!e) {
         return;
     }
-    for (int i = 0; i < e->num_parked; i++) {
-        close(e->parked[i].fd);
-    }
+    arrivals_close(&e->arrivals);
     if (e->unix_fd >= 0) {
         close(e->unix_fd);
     }
@@ -258,77 +254,4 @@ int endpoint_connect(const struct member *member, bool local, const struct hello
         return muster_fail(err, MUSTER_EIO, "a member does not answer: %s", strerror(errno));
     }
     return fd;
-}
-
-/* ---- accepting ---- */
-
-static int take_parked(struct muster_endpoint *e, uint64_t generation, uint64_t digest,
-                       struct hello *ret)
-{
-    for (int i = 0; i < e->num_parked; i++) {
-        const struct hello *h = &e->parked[i].hello;
-        if (h->generation == generation && h->digest == digest) {
-            int fd = e->parked[i].fd;
-            *ret = *h;
-            e->parked[i] = e->parked[--e->num_parked];
-            return fd;
-        }
-    }
-    return -1;
-}
-
-static bool read_hello(int fd, struct hello *ret)
-{
-    size_t have = 0;
-    int64_t end = wait_now_ns() + HELLO_TIMEOUT_MS * INT64_C(1000000);
-    while (have < sizeof *ret) {
-        ssize_t n = recv(fd, (char *)ret + have, sizeof *ret - have, 0);
-        if (n > 0) {
-            have += (size_t)n;
-        } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
-            return false;
-        } else {
-            struct pollfd p = {.fd = fd, .events = POLLIN};
-            if (poll(&p, 1, wait_ms_until(end)) == 0) {
-                return false;
-            }
-        }
-    }
-    return ret->magic == ENDPOINT_HELLO_MAGIC;
-}
-
-/* Someone else's connection: for a later communicator of ours, or a late one of an older. */
-static void park(struct muster_endpoint *e, int fd, const struct hello *hello, uint64_t generation)
-{
-    if (hello->generation < generation || e->num_parked == ENDPOINT_MAX_PARKED) {
-        close(fd);
-        return;
-    }
-    e->parked[e->num_parked++] = (struct parked){fd, *hello};
-}
-
-int endpoint_accept(struct muster_endpoint *e, uint64_t generation, uint64_t digest, int slice_ms,
-                    struct hello *ret, struct muster_err *err)
-{
-    int fd = take_parked(e, generation, digest, ret);
-    if (fd >= 0) {
-        return fd;
-    }
-    struct pollfd p[2] = {{.fd = e->unix_fd, .events = POLLIN},
-                          {.fd = e->tcp_fd, .events = POLLIN}};
-    if (poll(p, 2, slice_ms) <= 0) {
-        return MUSTER_EAGAIN;
-    }
-    for (int i = 0; i < 2; i++) {
-        fd = p[i].revents ? accept4(p[i].fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK) : -1;
-        if (fd >= 0 && !read_hello(fd, ret)) {
-            close(fd);
-        } else if (fd >= 0) {
-            park(e, fd, ret, generation);
-        } else if (p[i].revents && (errno == EMFILE || errno == ENFILE)) {
-            return muster_fail(err, MUSTER_EOS, "too many open files: raise the limit (ulimit -n)");
-        }
-    }
-    fd = take_parked(e, generation, digest, ret);
-    return fd >= 0 ? fd : MUSTER_EAGAIN;
 }

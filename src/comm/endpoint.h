@@ -10,6 +10,8 @@
 
 #include <muster/comm.h>
 
+#include "comm/arrivals.h"
+
 /* The contents of struct muster_member. Bytes from elsewhere: check with endpoint_member_ok. */
 struct member {
     char magic[8];
@@ -22,28 +24,11 @@ struct member {
     uint16_t zero;
 };
 
-enum { ENDPOINT_HELLO_MAGIC = 0x6d757374, ENDPOINT_MAX_PARKED = 256 };
-
-/* The first bytes on each connection. */
-struct hello {
-    uint32_t magic;
-    uint16_t index;   /* of the one who connects */
-    uint16_t channel; /* which of the sockets to this host this is */
-    uint64_t generation;
-    uint64_t digest; /* of the members */
-};
-
-struct parked {
-    int fd;
-    struct hello hello;
-};
-
 struct muster_endpoint {
     int unix_fd;
     int tcp_fd;
     struct member self;
-    struct parked parked[ENDPOINT_MAX_PARKED]; /* connected for another communicator */
-    int num_parked;
+    struct arrivals arrivals;
 };
 
 /* towards: a host that others use to meet, by which our address is found; may be NULL. */
@@ -57,8 +42,3 @@ struct member endpoint_member(const struct muster_member *member);
 /* Connects to a member and says hello. The descriptor, or negative. */
 int endpoint_connect(const struct member *member, bool local, const struct hello *hello,
                      int64_t deadline_ns, struct muster_err *err);
-
-/* The next connection with this generation and digest: its descriptor and *ret. -EAGAIN is
- * MUSTER_EAGAIN: none within slice_ms. */
-int endpoint_accept(struct muster_endpoint *endpoint, uint64_t generation, uint64_t digest,
-                    int slice_ms, struct hello *ret, struct muster_err *err);

@@ -70,7 +70,7 @@ static int late(const struct forming *f, struct muster_err *err)
 
 static struct hello hello_of(const struct forming *f, int channel)
 {
-    return (struct hello){.magic = ENDPOINT_HELLO_MAGIC,
+    return (struct hello){.magic = HELLO_MAGIC,
                           .index = (uint16_t)f->comm->rank,
                           .channel = (uint16_t)channel,
                           .generation = f->comm->generation,
@@ -135,8 +135,8 @@ static int lead_host(struct forming *f, struct muster_err *err)
     int rc = segment_create(comm->local_size, &comm->segment, err);
     for (int came = 1; rc == 0 && came < comm->local_size;) {
         struct hello hello;
-        int fd =
-            endpoint_accept(f->endpoint, comm->generation, f->digest, ACCEPT_SLICE_MS, &hello, err);
+        int fd = arrivals_next(&f->endpoint->arrivals, comm->generation, f->digest, ACCEPT_SLICE_MS,
+                               &hello, err);
         if (fd == MUSTER_EAGAIN) {
             rc = late(f, err);
             continue;
@@ -294,8 +294,8 @@ static int accept_higher(struct forming *f, struct muster_err *err)
     int rc = 0;
     while (rc == 0 && !link_all_adopted(comm)) {
         struct hello hello;
-        int fd =
-            endpoint_accept(f->endpoint, comm->generation, f->digest, ACCEPT_SLICE_MS, &hello, err);
+        int fd = arrivals_next(&f->endpoint->arrivals, comm->generation, f->digest, ACCEPT_SLICE_MS,
+                               &hello, err);
         if (fd == MUSTER_EAGAIN) {
             rc = late(f, err);
         } else {

@@ -6,7 +6,8 @@
  * - progress.c, background.c: who runs tasks, and where; wait.c: how a thread waits
  * - failure.c: when it should not
  * - segment.c: memory of a host; link.c, frames.c: sockets to other hosts; team.c: who is where
- * - form.c: communicators from a list; meet.c, meet_port.c, split.c: where the list comes from
+ * - form.c: communicators from a list; endpoint.c, arrivals.c: how its members connect
+ * - meet.c, meet_port.c, split.c: where the list comes from
  *
  * A task's step does what can be done now and returns: 1 done, 0 waiting, negative failed. Only the
  * holder of its lane steps a task.

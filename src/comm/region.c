@@ -117,7 +117,7 @@ static bool hear(struct muster_region *region, struct reader *reader)
 static void welcome(struct muster_region *region)
 {
     struct hello hello;
-    int fd = endpoint_accept(region->endpoint, 0, REGION_DIGEST, 0, &hello, NULL);
+    int fd = arrivals_next(&region->endpoint->arrivals, 0, REGION_DIGEST, 0, &hello, NULL);
     if (fd >= 0 && region->num_readers < MAX_READERS) {
         region->readers[region->num_readers++] = (struct reader){.fd = fd};
     } else if (fd >= 0) {
@@ -129,8 +129,9 @@ static void *run(void *context)
 {
     struct muster_region *region = context;
     for (;;) {
-        struct pollfd fds[MAX_READERS + 2] = {{.fd = region->stop_fd, .events = POLLIN},
-                                              {.fd = region->endpoint->tcp_fd, .events = POLLIN}};
+        struct pollfd fds[MAX_READERS + 2] = {
+            {.fd = region->stop_fd, .events = POLLIN},
+            {.fd = region->endpoint->arrivals.epoll_fd, .events = POLLIN}};
         int num = region->num_readers;
         for (int i = 0; i < num; i++) {
             fds[2 + i] = (struct pollfd){.fd = region->readers[i].fd, .events = POLLIN};

@@ -137,7 +137,7 @@ static int confirm(const struct reading *r, struct muster_err *err)
 static int connect_all(const struct reading *r, const struct muster_member *owners,
                        struct muster_err *err)
 {
-    struct hello hello = {.magic = ENDPOINT_HELLO_MAGIC, .digest = REGION_DIGEST};
+    struct hello hello = {.magic = HELLO_MAGIC, .digest = REGION_DIGEST};
     for (int i = 0; i < r->num; i++) {
         if (!endpoint_member_ok(&owners[i])) {
             return muster_fail(err, MUSTER_EDATA, "owner %d is not of this version of muster", i);

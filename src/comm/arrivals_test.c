@@ -1,0 +1,84 @@
+/* Connections to an endpoint, said and unsaid. */
+#include "comm/arrivals.h"
+
+#include "base/test.h"
+
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <muster/comm.h>
+
+#include "comm/address.h"
+#include "comm/endpoint.h"
+
+static struct member open_endpoint(struct muster_endpoint **ret)
+{
+    struct muster_err err = {0};
+    struct muster_member bytes;
+    assert_int_equal(muster_endpoint_open("127.0.0.1", ret, &err), 0);
+    muster_endpoint_member(*ret, &bytes);
+    return endpoint_member(&bytes);
+}
+
+/* Of two strangers one says nothing and one half a hello; they hold nobody up. */
+static void strangers_are_not_waited_for(void **state)
+{
+    (void)state;
+    struct muster_err err = {0};
+    struct muster_endpoint *endpoint;
+    struct member member = open_endpoint(&endpoint);
+    struct address at = {.four = {.sin_family = AF_INET, .sin_port = member.port}};
+    memcpy(&at.four.sin_addr, member.address + 12, sizeof at.four.sin_addr);
+    struct hello sent = {.magic = HELLO_MAGIC, .generation = 7, .digest = 8}, got;
+    int silent = address_connect(&at, INT64_MAX), half = address_connect(&at, INT64_MAX);
+    assert_true(silent >= 0 && half >= 0);
+    assert_int_equal(send(half, &sent, sizeof sent / 2, 0), sizeof sent / 2);
+    int fd = endpoint_connect(&member, false, &sent, INT64_MAX, &err);
+    assert_true(fd >= 0);
+    int accepted, tries = 0;
+    do {
+        accepted = arrivals_next(&endpoint->arrivals, 7, 8, 1000, &got, &err);
+    } while (accepted == MUSTER_EAGAIN && ++tries < 5);
+    assert_true(accepted >= 0);
+    assert_int_equal(send(half, (char *)&sent + sizeof sent / 2, sizeof sent / 2, 0),
+                     sizeof sent / 2);
+    int late = arrivals_next(&endpoint->arrivals, 7, 8, 10000, &got, &err);
+    assert_true(late >= 0);
+    for (int i = 0, of[] = {silent, half, fd, accepted, late}; i < 5; i++) {
+        close(of[i]);
+    }
+    muster_endpoint_close(endpoint);
+}
+
+/* Who gave up is not handed out, and when too many come the silent go first. */
+static void arrivals_are_bounded(void **state)
+{
+    (void)state;
+    struct muster_err err = {0};
+    struct muster_endpoint *endpoint;
+    struct member member = open_endpoint(&endpoint);
+    struct hello sent = {.magic = HELLO_MAGIC, .generation = 7, .digest = 8}, got;
+    int gone = endpoint_connect(&member, true, &sent, INT64_MAX, &err);
+    assert_true(gone >= 0);
+    close(gone);
+    assert_int_equal(arrivals_next(&endpoint->arrivals, 7, 8, 1000, &got, &err), MUSTER_EAGAIN);
+    sent.generation = 6;
+    for (int i = 0; i < ARRIVALS_MAX + 10; i++) {
+        int fd = endpoint_connect(&member, true, &sent, INT64_MAX, &err);
+        assert_true(fd >= 0);
+        assert_int_equal(arrivals_next(&endpoint->arrivals, 7, 8, 1000, &got, &err), MUSTER_EAGAIN);
+        close(fd);
+    }
+    assert_int_equal(endpoint->arrivals.num, ARRIVALS_MAX);
+    muster_endpoint_close(endpoint);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(strangers_are_not_waited_for),
+        cmocka_unit_test(arrivals_are_bounded),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
