@@ -28,21 +28,27 @@ static void lose(struct muster_comm *comm, struct channel *c, int rank, int erro
 
 /* ---- sending ---- */
 
+/* What is left of a frame of which so many bytes have moved: 1 or 2 parts. */
+static int parts_left(struct frame_header *header, const char *data, size_t data_bytes,
+                      size_t moved_bytes, struct iovec *ret)
+{
+    size_t head = sizeof *header, moved = moved_bytes > head ? moved_bytes - head : 0;
+    int num = 0;
+    if (moved_bytes < head) {
+        ret[num++] = (struct iovec){(char *)header + moved_bytes, head - moved_bytes};
+    }
+    if (moved < data_bytes) {
+        ret[num++] = (struct iovec){(char *)(uintptr_t)data + moved, data_bytes - moved};
+    }
+    return num;
+}
+
 static bool send_first(struct task *task, struct channel *c)
 {
     struct outgoing *o = &c->pending[c->first % LINK_PENDING];
-    size_t head = sizeof o->header, all = head + o->header.bytes;
-    while (o->sent < all) {
+    while (o->sent < sizeof o->header + o->header.bytes) {
         struct iovec parts[2];
-        int num = 0;
-        if (o->sent < head) {
-            parts[num++] = (struct iovec){(char *)&o->header + o->sent, head - o->sent};
-        }
-        size_t data_sent = o->sent > head ? o->sent - head : 0;
-        if (o->header.bytes > data_sent) {
-            parts[num++] =
-                (struct iovec){(char *)(uintptr_t)o->data + data_sent, o->header.bytes - data_sent};
-        }
+        int num = parts_left(&o->header, o->data, o->header.bytes, o->sent, parts);
         struct msghdr message = {.msg_iov = parts, .msg_iovlen = (size_t)num};
         ssize_t n = sendmsg(c->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
         if (n < 0) {
@@ -100,24 +106,27 @@ void link_publish(struct muster_comm *comm, struct task *task, struct exchange *
 
 /* ---- receiving ---- */
 
-static bool read_some(struct muster_comm *comm, struct task *task, int rank, char *to, size_t bytes,
-                      size_t *done)
+/* Header and piece at once: how long it should be is known. */
+static bool read_some(struct muster_comm *comm, struct task *task, int rank, char *place,
+                      size_t bytes)
 {
     struct channel *c = channel_of(comm, task, rank);
-    while (*done < bytes && !c->broken) {
-        ssize_t n = recv(c->fd, to + *done, bytes - *done, MSG_DONTWAIT);
-        if (n > 0) {
-            *done += (size_t)n;
-            task->moved = true;
-            link_note_read(comm->peers[rank].link);
-        } else if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
-            atomic_store_explicit(&c->wants_read, true, memory_order_relaxed);
-            return false;
-        } else {
-            lose(comm, c, rank, n < 0 ? errno : 0);
-        }
+    struct iovec parts[2];
+    int num = parts_left(&c->header, place, bytes, c->received, parts);
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = (size_t)num};
+    ssize_t n = recvmsg(c->fd, &message, MSG_DONTWAIT);
+    if (n > 0) {
+        c->received += (size_t)n;
+        task->moved = true;
+        link_note_read(comm->peers[rank].link);
+        return true;
     }
-    return !c->broken;
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+        atomic_store_explicit(&c->wants_read, true, memory_order_relaxed);
+    } else {
+        lose(comm, c, rank, n < 0 ? errno : 0);
+    }
+    return false;
 }
 
 static int check_header(struct muster_comm *comm, struct task *task, const struct exchange *x,
@@ -156,21 +165,19 @@ static int receive(struct muster_comm *comm, struct task *task, const struct exc
     if (c->call == task->number && c->rounds == rounds) {
         return 1;
     }
-    if (c->header_bytes < sizeof c->header) {
-        if (!read_some(comm, task, rank, (char *)&c->header, sizeof c->header, &c->header_bytes)) {
+    size_t head = sizeof c->header, bytes = schedule_receive(&x->plan, round, from).bytes;
+    char *place = bytes > 0 ? place_of(comm, task, x, round, from) : NULL;
+    while (c->received < head + bytes) {
+        bool is_known = c->received >= head;
+        if (c->broken || !read_some(comm, task, rank, place, bytes)) {
             return 0;
         }
-        int rc = check_header(comm, task, x, round, from, err);
+        int rc = is_known || c->received < head ? 0 : check_header(comm, task, x, round, from, err);
         if (rc < 0) {
             return rc;
         }
-        c->data_bytes = 0;
     }
-    char *place = c->header.bytes > 0 ? place_of(comm, task, x, round, from) : NULL;
-    if (!read_some(comm, task, rank, place, c->header.bytes, &c->data_bytes)) {
-        return 0;
-    }
-    c->header_bytes = 0;
+    c->received = 0;
     atomic_store_explicit(&c->wants_read, false, memory_order_relaxed);
     c->call = task->number;
     c->rounds = rounds;

@@ -43,12 +43,11 @@ struct channel {
     unsigned first; /* pending: first … first + num - 1, modulo LINK_PENDING */
     unsigned num;
     struct frame_header header; /* being read, or read last */
-    size_t header_bytes;
-    size_t data_bytes;
-    uint64_t call;           /* the last one of which a round was read */
-    uint32_t rounds;         /* of it, read */
-    char *scratch;           /* pieces to be folded */
-    _Atomic bool wants_read; /* someone waits for what is to come */
+    size_t received;            /* of it and its piece */
+    uint64_t call;              /* the last one of which a round was read */
+    uint32_t rounds;            /* of it, read */
+    char *scratch;              /* pieces to be folded */
+    _Atomic bool wants_read;    /* someone waits for what is to come */
     _Atomic bool wants_write;
 };
 
