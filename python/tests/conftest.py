@@ -39,9 +39,11 @@ class Ranks:
                     MEETING=f'file://{self.folder.name}/store', SCRATCH=self.folder.name)
         base.update(env or {})
         command = [python, str(HERE / 'workers' / script), *map(str, args)]
+        # Who is started in the background ignores Ctrl-C, and hands that on.
         self.processes = [
             subprocess.Popen(command, env=dict(base, RANK=str(rank), WORLD_SIZE=str(size)), text=True,
-                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
             for rank in (range(size) if ranks is None else ranks)]
 
     def finish(self, timeout_s=120):
