@@ -85,7 +85,7 @@ void agent_event(struct agent *agent, const json_t *about, bool warning, const c
  * one. When the records of what ran before were replayed the pod is told POD_ADOPTED and scheduled.
  */
 int agent_job_enter(struct agent *agent, struct agent_pod *pod, struct muster_err *err);
-/* The job's last supervisor is still leaving: a new pod waits until it has. */
+/* The job's last supervisor is still leaving, or its pods are: a new pod waits until they have. */
 bool agent_job_is_ending(struct agent *agent, const json_t *pod);
 /* The pod is done with: without pods the supervisor ends. */
 void agent_job_leave(struct agent_job *job);

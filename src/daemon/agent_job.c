@@ -5,12 +5,14 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/doc.h"
+#include "base/err.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "daemon/jobs.h"
 #include "daemon/podman.h"
 #include "job/annotations.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -216,7 +218,7 @@ static int fill(struct agent_job *job, const json_t *owner, struct muster_err *e
     /* One that is gone already cannot say. */
     job->in_podman = !owner || (runtime && strcmp(runtime, "podman") == 0);
     if (!job->uid || !job->folder) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     int r = file_mkdir(job->folder, 0700, err);
     r = r < 0 ? r : placement_open(&job->placement, job->folder, err);
@@ -232,7 +234,7 @@ static int make(struct agent *agent, const char *uid, const json_t *owner, struc
 {
     struct agent_job *job = calloc(1, sizeof *job);
     if (!job) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     job->agent = agent;
     job->uid = strdup(uid);
@@ -252,10 +254,12 @@ static int make(struct agent *agent, const char *uid, const json_t *owner, struc
     return 0;
 }
 
+/* Of one whose supervisor is gone, pods may be left that the store (a full disk) does not know to
+ * be over. */
 bool agent_job_is_ending(struct agent *agent, const json_t *pod)
 {
     const struct agent_job *job = find(agent, jobs_folder_uid(pod));
-    return job && job->ending && !job->over;
+    return job && (job->over ? job->pod_count > 0 : job->ending);
 }
 
 int agent_job_enter(struct agent *agent, struct agent_pod *pod, struct muster_err *err)
@@ -264,6 +268,7 @@ int agent_job_enter(struct agent *agent, struct agent_pod *pod, struct muster_er
     const char *uid = jobs_folder_uid(pod->object);
     struct agent_job *job = find(agent, uid);
     if (job && job->over) { /* its supervisor ended; a new pod gets a new one */
+        assert(job->pod_count == 0);
         agent_job_free(job);
         job = NULL;
     }
@@ -271,6 +276,7 @@ int agent_job_enter(struct agent *agent, struct agent_pod *pod, struct muster_er
     if (r < 0) {
         return r;
     }
+    assert(!job->ending && "agent_job_is_ending was asked");
     pod->job = job;
     job->pod_count++;
     if (job->ready) {
@@ -281,13 +287,16 @@ int agent_job_enter(struct agent *agent, struct agent_pod *pod, struct muster_er
 
 void agent_job_leave(struct agent_job *job)
 {
+    struct agent *agent = job->agent;
     struct muster_err err = {0};
+    assert(job->pod_count > 0 && !job->ending);
     if (--job->pod_count > 0) {
         return;
     }
     job->ending = true;
     if (job->over) {
         agent_job_free(job);
+        (void)agent_look_at_all(agent, NULL); /* a pod may have waited for this */
     } else if (process_job_end(job->process, 0, &err) < 0) {
         log_event(LOG_WARN, "agent.end", "%s: %s", job->uid, err.text);
         agent_job_free(job);
