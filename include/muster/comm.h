@@ -299,7 +299,8 @@ enum muster_peer_state {
 struct muster_comm_state {
     uint64_t generation;
     uint64_t started;    /* collectives that this rank has started … */
-    uint64_t completed;  /* … and the last one that completed here (they are numbered from 1) */
+    uint64_t completed;  /* … and the one that completed here last (they are numbered from 1); a
+                            small all-gather may before calls that were started earlier */
     int closed;          /* 0, or the negative code that closed it */
     int input_untouched; /* of the call that failed: its input is as the caller gave it */
 };

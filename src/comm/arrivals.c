@@ -1,6 +1,7 @@
 /* Connections that came and what they are for. Layer: comm; see arrivals.h. */
 #include "comm/arrivals.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
@@ -49,6 +50,7 @@ static bool has_spoken(const struct arrival *arrival)
 
 static void forget(struct arrivals *a, int i)
 {
+    assert(i < a->num);
     a->num--;
     memmove(&a->of[i], &a->of[i + 1], (size_t)(a->num - i) * sizeof a->of[0]);
 }

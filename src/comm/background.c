@@ -6,6 +6,7 @@
  */
 #include "comm/background.h"
 
+#include <assert.h>
 #include <signal.h>
 #include <string.h>
 
@@ -47,6 +48,7 @@ static void give_back(struct muster_comm *const *comms, int num)
 {
     pthread_mutex_lock(&background.mutex);
     for (int i = 0; i < num; i++) {
+        assert(comms[i]->pins > 0);
         comms[i]->pins--;
     }
     for (struct muster_comm **at = &background.active; *at;) {

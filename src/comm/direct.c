@@ -11,6 +11,7 @@
  */
 #include "comm/quick.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { IN_WORD, OUT_WORD, PLACE_WORDS, REGION_SHIFT = 44 };
@@ -62,6 +63,7 @@ static void copy_others(const struct direct *d, char *to, const char *from)
 static void publish(struct muster_comm *comm, struct direct *d, uint32_t round, int what)
 {
     struct board *mine = quick_board(comm, comm->rank, round);
+    assert(d->published == what - 1);
     atomic_store_explicit(&mine->flag, comm_flag(round + 1, d->signature), memory_order_release);
     d->published = what;
     wait_wake_locals(comm);
@@ -202,6 +204,7 @@ void direct_prepare(const struct muster_comm *comm, const struct muster_call *ca
                            .share_bytes = share.count * unit,
                            .fold = reduce_find(call->type, call->op),
                            .divisor = average ? comm->size : 1};
+    assert(ret->share_offset + ret->share_bytes <= ret->bytes);
     if (comm->size == 2 && !average && ret->bytes < TWIN_BELOW_BYTES) {
         ret->twin = reduce_find_twin(call->type, call->op);
     }

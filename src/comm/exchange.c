@@ -274,6 +274,7 @@ int exchange_advance(struct muster_comm *comm, struct task *task, struct exchang
                x->consumed >= schedule_needs(&x->plan, x->published)) {
             publish(comm, task, x, x->published++);
         }
+        assert(x->consumed < x->published && x->published <= x->plan.rounds);
         int rc = arrived(comm, task, x, x->consumed, err);
         if (rc <= 0) {
             return rc;

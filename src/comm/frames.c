@@ -63,6 +63,7 @@ static bool send_first(struct task *task, struct channel *c)
 /* Hands the kernel what it takes. */
 static void flush(struct muster_comm *comm, struct task *task, struct channel *c, int rank)
 {
+    assert(c->num <= LINK_PENDING);
     while (c->num > 0 && !c->broken) {
         if (!send_first(task, c)) {
             if (errno != EAGAIN && errno != EINTR) {
@@ -167,6 +168,7 @@ static int receive(struct muster_comm *comm, struct task *task, const struct exc
     }
     size_t head = sizeof c->header, bytes = schedule_receive(&x->plan, round, from).bytes;
     char *place = bytes > 0 ? place_of(comm, task, x, round, from) : NULL;
+    assert(c->received <= head + bytes);
     while (c->received < head + bytes) {
         bool is_known = c->received >= head;
         if (c->broken || !read_some(comm, task, rank, place, bytes)) {

@@ -150,6 +150,7 @@ static int run(struct muster_comm *comm, struct task *task, struct hierarchy *h,
             continue;
         }
         runner->loaded = true;
+        assert(h->slot >= (size_t)runner->phases[runner->phase]);
         int rc = exchange_advance(comm, task, &runner->exchange, err);
         if (rc <= 0) {
             return rc;

@@ -42,6 +42,7 @@ static void take_out(struct lane *lane, struct muster_request *request)
     struct muster_request *before = NULL;
     for (struct muster_request *r = lane->first; r != request; r = r->next) {
         before = r;
+        assert(r->next && "it is in its lane");
     }
     if (before) {
         before->next = request->next;
@@ -57,6 +58,7 @@ static void take_out(struct lane *lane, struct muster_request *request)
 
 void lane_note_end(struct muster_comm *comm, const struct task *task, int rc)
 {
+    assert(rc != 0 && "it ended");
     if (rc > 0) {
         if (task->lane != LANE_MESSAGES) {
             atomic_store_explicit(&comm->completed, task->number, memory_order_release);
@@ -75,6 +77,7 @@ void lane_note_end(struct muster_comm *comm, const struct task *task, int rc)
 void lane_finish(struct muster_comm *comm, struct lane *lane, struct muster_request *request,
                  int rc)
 {
+    assert(atomic_load(&request->state) == REQUEST_PENDING && "it ends once");
     lane_note_end(comm, &request->task, rc);
     take_out(lane, request);
     pthread_mutex_lock(&request->mutex);

@@ -7,6 +7,7 @@
  */
 #include "comm/internal.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -193,6 +194,7 @@ static int give_place(struct messages *m, struct inbound *in, int from)
 static void unpark(struct messages *m, struct parked *parked, struct task *task)
 {
     struct transfer *t = &task->transfer;
+    assert(!t->ended && m->parked_bytes >= parked->message.size_bytes);
     t->message = parked->message;
     t->too_big = t->message.size_bytes > room_of(task);
     t->ended = true;
@@ -208,6 +210,7 @@ static void finish_inbound(struct messages *m, struct inbound *in)
 {
     struct parked *parked = in->parked;
     struct task *task = in->to;
+    assert(in->done == in->header.bytes && !parked != !task);
     *in = (struct inbound){0};
     if (task) {
         task->transfer.ended = true;
@@ -316,6 +319,7 @@ static void post(struct messages *m, struct task *task)
 {
     struct task **at = &m->posted;
     while (*at) {
+        assert(*at != task && "it is posted once");
         at = &(*at)->transfer.next_posted;
     }
     *at = task;

@@ -2,6 +2,7 @@
  *
  * Layer: comm. Memory: request.h. Thread: any.
  */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "comm/background.h"
@@ -11,7 +12,9 @@ enum { INLINE_BYTES = 16 * 1024 };
 
 void request_unref(struct muster_request *request)
 {
-    if (request && atomic_fetch_sub(&request->refs, 1) == 1) {
+    int refs = request ? atomic_fetch_sub(&request->refs, 1) : 0;
+    assert(!request || refs > 0);
+    if (refs == 1) {
         pthread_mutex_destroy(&request->mutex);
         free(request);
     }

@@ -186,6 +186,7 @@ static void take(struct muster_comm *comm, struct task *task, size_t chunk)
 static int fill_next(struct muster_comm *comm, struct task *task)
 {
     struct ring *r = &task->ring;
+    assert(r->taken <= r->folded && r->folded <= r->filled && r->filled <= r->chunks);
     if (r->filled == r->chunks || r->filled >= r->taken + FILL_AHEAD) {
         return 0;
     }

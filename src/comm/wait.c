@@ -9,6 +9,7 @@
  */
 #include "comm/internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
@@ -77,6 +78,7 @@ static int wait_many(_Atomic uint32_t *const *words, const uint32_t *values, int
 
 void wait_on_words(_Atomic uint32_t *const *words, const uint32_t *values, int num, int timeout_ms)
 {
+    assert(num > 0 && num <= WAIT_MAX_WORDS);
     if (num > 1 && (wait_many(words, values, num, timeout_ms) >= 0 || errno != ENOSYS)) {
         return;
     }
