@@ -9,6 +9,7 @@
 #include "api/base64.h"
 #include "api/fields.h"
 #include "base/doc.h"
+#include "base/err.h"
 #include "job/check.h"
 
 #include <stdio.h>
@@ -120,7 +121,7 @@ int admit(struct api_call *call, const json_t *before, json_t *object, struct mu
         job_check_metadata(object, &call->problems);
     }
     if (rule->admit && rule->admit(before, object, &call->problems) < 0) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     int r = fields_admit(call, err);
     return r < 0 || call->problems.errors == 0

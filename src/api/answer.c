@@ -8,6 +8,7 @@
 #include "base/build.h"
 #include "base/cleanup.h"
 #include "base/doc.h"
+#include "base/err.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -27,7 +28,7 @@ int call_send_object(struct api_call *call, int status, json_t *object, struct m
     json_t *table =
         items && meta ? table_make(call->route.resource, items, meta, call->request) : NULL;
     if (!table) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     api_send_json(call->reply, status, table);
     return 0;
@@ -70,7 +71,7 @@ int call_send_page(struct api_call *call, const struct store_page *page, struct 
                      : list_make(resource, page->items, meta);
     }
     if (!answer) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     api_send_json(call->reply, 200, answer);
     return 0;

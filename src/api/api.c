@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/doc.h"
+#include "base/err.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +46,7 @@ static int ensure_default_namespace(struct store *store, struct muster_err *err)
 {
     muster_auto(doc) json_t *namespace = namespace_make("default");
     if (!namespace) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     int r = store_create(store, "namespaces", namespace, NULL, err);
     return r == MUSTER_EEXIST ? 0 : r;
@@ -60,7 +61,7 @@ int api_new(uv_loop_t *loop, struct store *store, const struct api_hooks *hooks,
     }
     struct api *api = calloc(1, sizeof *api);
     if (!api) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     api->loop = loop;
     api->store = store;

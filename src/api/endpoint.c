@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/doc.h"
+#include "base/err.h"
 #include "base/file.h"
 #include "http/identity.h"
 
@@ -75,7 +76,7 @@ static int open_tls(struct api_endpoint *endpoint, uv_loop_t *loop, struct api *
     struct http_identity identity = {0};
     muster_auto(free) char *path = file_join(home_path, "server.json");
     if (!path) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     int port = remembered_port(path);
     int r = http_identity_load(home_path, &identity, err);
@@ -97,7 +98,7 @@ int api_endpoint_open(uv_loop_t *loop, struct api *api, const char *home_path,
 {
     struct api_endpoint *endpoint = calloc(1, sizeof *endpoint);
     if (!endpoint) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     const struct http_options options = {.socket_path = socket_path};
     int r = http_server_start(loop, &options, api_handle, api, &endpoint->socket, err);

@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/doc.h"
+#include "base/err.h"
 #include "base/file.h"
 
 #include <string.h>
@@ -15,7 +16,7 @@ static int read_part(const char *home_path, const char *name, char **ret, struct
 {
     muster_auto(free) char *path = file_join(home_path, name);
     if (!path) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     int r = file_read(path, FILE_BYTES_MAX, ret, NULL, err);
     if (r == MUSTER_ENOENT) {
@@ -73,5 +74,5 @@ int api_kubeconfig(const char *home_path, const char *namespace, char **ret, str
     buf_init(&text, TEXT_BYTES_MAX);
     print(&text, server, cert_pem, token, namespace ? namespace : "default");
     *ret = buf_steal(&text);
-    return *ret ? 0 : muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    return *ret ? 0 : err_no_memory(err);
 }

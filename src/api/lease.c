@@ -4,6 +4,7 @@
  * Layer: services.
  */
 #include "api/internal.h"
+#include "base/err.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +30,7 @@ void lease_open(struct api *api, const char *id, struct http_reply *reply)
     struct muster_err err = {0};
     struct lease *lease = calloc(1, sizeof *lease);
     char *copy = strdup(id);
-    int r = lease && copy ? 0 : muster_fail(&err, MUSTER_ENOMEM, "out of memory");
+    int r = lease && copy ? 0 : err_no_memory(&err);
     if (r == 0) {
         r = live_add(api, &lease->live, reply, &api->lease_count, close_lease, &err);
     }

@@ -3,17 +3,13 @@
 
 #include "base/cleanup.h"
 #include "base/doc.h"
+#include "base/err.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { POINTER_PART_BYTES = 512 };
-
-static int out_of_memory(struct muster_err *err)
-{
-    return muster_fail(err, MUSTER_ENOMEM, "out of memory");
-}
 
 /* ---- RFC 7386 ---- */
 
@@ -52,7 +48,7 @@ int merge_patch(const json_t *doc, const json_t *patch, json_t **ret, struct mus
     }
     muster_auto(doc) json_t *result = json_deep_copy(doc);
     if (!result || lay_over(result, patch) < 0) {
-        return out_of_memory(err);
+        return err_no_memory(err);
     }
     *ret = muster_take(result);
     return 0;
@@ -228,7 +224,7 @@ int json_patch(const json_t *doc, const json_t *operations, json_t **ret, struct
     }
     muster_auto(doc) json_t *result = json_deep_copy(doc);
     if (!result) {
-        return out_of_memory(err);
+        return err_no_memory(err);
     }
     size_t i;
     json_t *operation;

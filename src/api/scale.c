@@ -9,6 +9,7 @@
 #include "base/build.h"
 #include "base/cleanup.h"
 #include "base/doc.h"
+#include "base/err.h"
 
 #include <string.h>
 
@@ -58,7 +59,7 @@ static int read_scale(struct api_call *call, const json_t *job, json_t **ret,
     muster_auto(doc) json_t *present = make_scale(job);
     const char *type = http_header(call->request, "Content-Type");
     if (!present) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     return type && strncmp(type, "application/json-patch", strlen("application/json-patch")) == 0
                ? json_patch(present, call->body, ret, err)
@@ -83,7 +84,7 @@ static int scaled_job(struct api_call *call, const json_t *job, const json_t *sc
     const char *version = doc_text(scale, "metadata.resourceVersion", NULL);
     if (!after || doc_set_int(after, spec_path, replicas) < 0 ||
         (version && doc_set_text(after, "metadata.resourceVersion", version) < 0)) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     *ret = muster_take(after);
     return 0;

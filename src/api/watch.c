@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/doc.h"
+#include "base/err.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -225,7 +226,7 @@ static int prepare(struct api_call *call, struct watcher *w, int64_t *ret_versio
         return r;
     }
     if (make_timer(w, timeout_s) < 0) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     return 0;
 }
@@ -243,7 +244,7 @@ static int stream(struct api_call *call, struct watcher *w, int64_t version, str
         return r;
     }
     if (http_reply_start(call->reply, 200, "application/json") < 0) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     if (initial) {
         r = write_present(w, namespace, &options.after_version, err);
@@ -268,7 +269,7 @@ int verb_watch(struct api_call *call, struct muster_err *err)
     struct watcher *w = calloc(1, sizeof *w);
     int64_t version = 0;
     if (!w) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     int r = live_add(call->api, &w->live, call->reply, &call->api->watch_count, close_watcher, err);
     if (r < 0) {

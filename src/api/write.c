@@ -6,15 +6,11 @@
 
 #include "base/cleanup.h"
 #include "base/doc.h"
+#include "base/err.h"
 #include "job/job.h"
 
 #include <stdio.h>
 #include <string.h>
-
-static int out_of_memory(struct muster_err *err)
-{
-    return muster_fail(err, MUSTER_ENOMEM, "out of memory");
-}
 
 /* ---- what the body says it is ---- */
 
@@ -61,7 +57,7 @@ static int complete_identity(struct api_call *call, json_t *object, struct muste
         doc_set_text(object, "apiVersion", resource_api_version(route->resource)) < 0 ||
         (*route->namespace && doc_set_text(object, "metadata.namespace", route->namespace) < 0) ||
         (*route->name && doc_set_text(object, "metadata.name", route->name) < 0);
-    return failed ? out_of_memory(err) : 0;
+    return failed ? err_no_memory(err) : 0;
 }
 
 /* ---- create ---- */
@@ -80,7 +76,7 @@ static int ensure_namespace(struct api_call *call, struct muster_err *err)
     }
     muster_auto(doc) json_t *namespace = namespace_make(call->route.namespace);
     if (!namespace) {
-        return out_of_memory(err);
+        return err_no_memory(err);
     }
     int r = store_create(call->api->store, "namespaces", namespace, NULL, err);
     return r == MUSTER_EEXIST ? 0 : r;

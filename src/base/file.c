@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/err.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -128,7 +129,7 @@ int file_mkdir(const char *path, mode_t mode, struct muster_err *err)
 {
     muster_auto(free) char *part = strdup(path);
     if (!part) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     for (char *slash = strchr(part + 1, '/');; slash = strchr(slash + 1, '/')) {
         if (slash) {

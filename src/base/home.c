@@ -2,6 +2,7 @@
 #include "base/home.h"
 
 #include "base/cleanup.h"
+#include "base/err.h"
 #include "base/file.h"
 
 #include <errno.h>
@@ -49,7 +50,7 @@ static int place_socket(struct home *home, struct muster_err *err)
         if (asprintf(&folder, "/tmp/muster-%u-%016llx", (unsigned)getuid(),
                      (unsigned long long)fnv1a(home->path)) < 0) {
             folder = NULL;
-            return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+            return err_no_memory(err);
         }
         int r = file_mkdir(folder, 0700, err);
         if (r < 0) {
@@ -58,7 +59,7 @@ static int place_socket(struct home *home, struct muster_err *err)
         path = file_join(folder, "api.sock");
     }
     if (!path) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     home->socket = path;
     return 0;
@@ -68,7 +69,7 @@ static int make(struct home *home, struct muster_err *err)
 {
     muster_auto(free) char *chosen = choose();
     if (!chosen) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     int r = file_mkdir(chosen, 0700, err);
     if (r < 0) {

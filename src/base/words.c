@@ -2,6 +2,7 @@
 #include "base/words.h"
 
 #include "base/buf.h"
+#include "base/err.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -27,7 +28,7 @@ static int push(struct splitter *s)
     }
     char **words = realloc(s->words, (s->count + 2) * sizeof *words);
     if (!words) {
-        return muster_fail(s->err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(s->err);
     }
     s->words = words;
     words[s->count] = buf_steal(&s->word);
@@ -84,7 +85,7 @@ int words_split(const char *text, char ***ret, struct muster_err *err)
 {
     struct splitter s = {.err = err, .words = calloc(1, sizeof(char *))};
     buf_init(&s.word, WORD_BYTES_MAX);
-    int r = s.words ? split(&s, text) : muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    int r = s.words ? split(&s, text) : err_no_memory(err);
     buf_done(&s.word);
     if (r < 0) {
         words_free(s.words);

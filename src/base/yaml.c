@@ -3,6 +3,7 @@
 #include "base/yaml.h"
 
 #include "base/cleanup.h"
+#include "base/err.h"
 #include "base/yaml_place.h"
 #include "base/yaml_text.h"
 #include "base/yaml_tree.h"
@@ -30,11 +31,6 @@ struct loader {
     struct yaml_place last; /* of the last event that had one */
     struct yaml_stream stream;
 };
-
-static int out_of_memory(struct muster_err *err)
-{
-    return muster_fail(err, MUSTER_ENOMEM, "YAML: out of memory");
-}
 
 /* Room for one more element of *list, zeroed; NULL when out of memory. */
 static void *grow(void *list, size_t count, size_t size)
@@ -287,7 +283,7 @@ int yaml_load(const char *text, size_t bytes, const struct yaml_limits *limits,
     }
     if (rc != 0) {
         yaml_done(&loader.stream);
-        return rc == MUSTER_ENOMEM ? out_of_memory(err) : rc;
+        return rc == MUSTER_ENOMEM ? err_no_memory(err) : rc;
     }
     *ret = loader.stream;
     return 0;

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/err.h"
+
 enum { OPTIONS_MAX = 48, NAME_BYTES = 64 };
 
 /* The line being read. */
@@ -153,7 +155,7 @@ int args_parse(const struct cli_command *command, int argc, char **argv, struct 
     r.args.operands = calloc((size_t)argc + 1, sizeof *r.args.operands);
     if (!r.args.given || !r.args.operands) {
         args_done(&r.args);
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     for (; r.at < r.argc; r.at++) {
         int failed = read_word(&r);

@@ -1,6 +1,7 @@
 /* What all verbs need: the connection to the controller, and output. See cli.h. */
 #include "cli/cli.h"
 
+#include "base/err.h"
 #include "base/yaml.h"
 
 #include <errno.h>
@@ -54,7 +55,7 @@ int cli_print_doc(const json_t *doc, const char *format, struct muster_err *err)
     bool yaml = strcmp(format, "yaml") == 0;
     muster_auto(free) char *text = yaml ? yaml_print(doc) : doc_print_pretty(doc);
     if (!text) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     int r = cli_print(text, err);
     size_t length = strlen(text);

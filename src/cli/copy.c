@@ -2,6 +2,7 @@
 #include "cli/copy.h"
 
 #include "base/cleanup.h"
+#include "base/err.h"
 #include "base/file.h"
 
 #include <dirent.h>
@@ -83,7 +84,7 @@ static int copy_entry(const char *from, const char *to, const char *name, int de
     muster_auto(free) char *inner_from = file_join(from, name);
     muster_auto(free) char *inner_to = file_join(to, name);
     return inner_from && inner_to ? copy_any(inner_from, inner_to, depth + 1, err)
-                                  : muster_fail(err, MUSTER_ENOMEM, "out of memory");
+                                  : err_no_memory(err);
 }
 
 static int copy_folder(const char *from, const char *to, int depth, struct muster_err *err)

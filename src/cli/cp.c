@@ -1,6 +1,7 @@
 /* muster cp: files out of a pod, through its mounts and working directory on this machine. */
 #include "cli/verbs.h"
 
+#include "base/err.h"
 #include "base/file.h"
 #include "cli/copy.h"
 #include "cli/place.h"
@@ -58,8 +59,7 @@ static int copy_out(struct cli *cli, const json_t *pod, const char *path, const 
             doc_text(pod, "metadata.name", ""), path, from, doc_text(place, "cwd", "unknown"));
     }
     muster_auto(free) char *dest = from ? destination(from, to) : NULL;
-    return dest ? copy_tree(from, dest, &cli->err)
-                : muster_fail(&cli->err, MUSTER_ENOMEM, "out of memory");
+    return dest ? copy_tree(from, dest, &cli->err) : err_no_memory(&cli->err);
 }
 
 int cli_cp(struct cli *cli)

@@ -1,6 +1,7 @@
 /* muster create and muster apply. */
 #include "cli/verbs.h"
 
+#include "base/err.h"
 #include "cli/lastapplied.h"
 #include "cli/rehearse.h"
 
@@ -53,7 +54,7 @@ static int note_applied(const struct creator *c, json_t *object)
     }
     return text && r == 0 && json_object_set_new(notes, LASTAPPLIED_NOTE, json_string(text)) == 0
                ? 0
-               : muster_fail(&c->cli->err, MUSTER_ENOMEM, "out of memory");
+               : err_no_memory(&c->cli->err);
 }
 
 /* Without a difference the API leaves the version alone. */
@@ -72,7 +73,7 @@ static int change(const struct creator *c, const json_t *object, json_t **ret, c
     muster_auto(doc) json_t *last = applied_last(before);
     muster_auto(doc) json_t *patch = lastapplied_patch(last, before, object);
     r = patch ? kube_patch(c->cli->kube, &ref, patch, ret, &c->cli->err)
-              : muster_fail(&c->cli->err, MUSTER_ENOMEM, "out of memory");
+              : err_no_memory(&c->cli->err);
     if (r == 0) {
         bool same = strcmp(doc_text(before, "metadata.resourceVersion", ""),
                            doc_text(*ret, "metadata.resourceVersion", "?")) == 0;

@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/err.h"
 #include "cli/places.h"
 #include "cli/progress.h"
 #include "cli/ranks.h"
@@ -208,7 +209,7 @@ int follow_add(struct follow *follow, const json_t *job, bool several)
     j->logs = podlogs_new(follow->cli, follow->screen, &options);
     if (!j->object || !j->name || !j->namespace || !j->pods || !j->gone || !j->places || !j->told ||
         !j->logs) {
-        return muster_fail(&follow->cli->err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(&follow->cli->err);
     }
     return start_watches(j);
 }

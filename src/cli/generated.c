@@ -2,6 +2,7 @@
  * made beside the job. */
 #include "cli/generated.h"
 
+#include "base/err.h"
 #include "job/generate.h"
 
 #include <limits.h>
@@ -114,7 +115,7 @@ int generated_job(struct cli *cli, struct objects *ret)
     json_t **list = calloc(2, sizeof *list);
     if (!list) {
         json_decref(job);
-        return muster_fail(&cli->err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(&cli->err);
     }
     *ret = (struct objects){.list = list};
     if (g.command.claim) {

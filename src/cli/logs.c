@@ -1,6 +1,7 @@
 /* muster logs: one pod's, or those of a job's ranks. */
 #include "cli/verbs.h"
 
+#include "base/err.h"
 #include "cli/podlogs.h"
 #include "cli/podset.h"
 #include "job/job.h"
@@ -100,7 +101,7 @@ static int new_logs(struct reader *r, bool follow)
         .ends_with_start = *r->fields != '\0',
     };
     r->logs = podlogs_new(r->cli, &r->screen, &options);
-    return r->logs ? 0 : muster_fail(&r->cli->err, MUSTER_ENOMEM, "out of memory");
+    return r->logs ? 0 : err_no_memory(&r->cli->err);
 }
 
 /* Pod after pod, so that each log stays in one piece. */

@@ -2,6 +2,7 @@
 #include "cli/objects.h"
 
 #include "base/buf.h"
+#include "base/err.h"
 #include "base/file.h"
 #include "job/check.h"
 #include "job/file.h"
@@ -56,7 +57,7 @@ static int read_file(struct cli *cli, const char *path, bool quiet, struct objec
         if (problems.errors == 0 && file.object_count == 0) {
             r = muster_fail(&cli->err, MUSTER_EDATA, "%s: there is no object in it", path);
         } else if (keep(objects, &file) < 0) {
-            r = muster_fail(&cli->err, MUSTER_ENOMEM, "out of memory");
+            r = err_no_memory(&cli->err);
         }
     }
     job_problems_done(&problems);
@@ -122,7 +123,7 @@ int objects_read(struct cli *cli, bool quiet, struct objects *ret)
                         errors == 1 ? "" : "s");
     }
     if (r == 0 && order(&objects) < 0) {
-        r = muster_fail(&cli->err, MUSTER_ENOMEM, "out of memory");
+        r = err_no_memory(&cli->err);
     }
     if (r < 0) {
         objects_done(&objects);

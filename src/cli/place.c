@@ -1,6 +1,7 @@
 /* See place.h. */
 #include "cli/place.h"
 
+#include "base/err.h"
 #include "base/file.h"
 
 #include <stdio.h>
@@ -14,7 +15,7 @@ int place_get(struct cli *cli, const char *namespace, const char *pod, const cha
     if (asprintf(&path, "/muster/v1/namespaces/%s/pods/%s/container/%s", namespace, pod,
                  container) < 0) {
         path = NULL;
-        return muster_fail(&cli->err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(&cli->err);
     }
     return kube_call(cli->kube, "GET", path, NULL, ret, &cli->err);
 }

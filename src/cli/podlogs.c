@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 
+#include "base/err.h"
 #include "cli/ranks.h"
 #include "process/log.h"
 
@@ -150,7 +151,7 @@ static int open_log(struct container_log *c, const char *query, struct muster_er
     if (asprintf(&path, "/muster/v1/namespaces/%s/pods/%s/log?uid=%s%s&%s", c->namespace, c->pod,
                  c->uid, c->logs->options.previous ? "&previous=true" : "", query) < 0) {
         path = NULL;
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     return kube_stream_open_path(kube, path, &events, &c->stream, err);
 }

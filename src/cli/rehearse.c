@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/err.h"
+
 /* In one file the reader has seen to it. */
 static int require_unique(struct cli *cli, const struct objects *objects)
 {
@@ -33,7 +35,7 @@ int rehearse_objects(struct cli *cli, const struct objects *objects, rehearse_pu
     kube_set_dry_run(cli->kube, true);
     for (size_t i = 0; i < objects->count && r == 0; i++) {
         muster_auto(doc) json_t *copy = json_deep_copy(objects->list[i]);
-        r = copy ? put(context, copy) : muster_fail(&cli->err, MUSTER_ENOMEM, "out of memory");
+        r = copy ? put(context, copy) : err_no_memory(&cli->err);
     }
     kube_set_dry_run(cli->kube, false);
     return r;

@@ -1,4 +1,5 @@
 /* --results: volumes, logs and status in a folder of the user's; see result.h. */
+#include "base/err.h"
 #include "base/file.h"
 #include "cli/copy.h"
 #include "cli/ranks.h"
@@ -16,7 +17,7 @@ static int write_doc(const char *folder, const char *name, const json_t *doc,
     muster_auto(free) char *path = file_join(folder, name);
     muster_auto(free) char *text = doc_print_pretty(doc);
     if (!path || !text) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     return file_write(path, text, strlen(text), 0644, err);
 }
@@ -31,7 +32,7 @@ static int copy_log(const char *folder, const json_t *pod, const char *container
     if (asprintf(&path, "%s/%s%s%s.log", folder, doc_text(pod, "metadata.name", ""),
                  main ? "" : "-", main ? "" : container) < 0) {
         path = NULL;
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     if (unlink(path) < 0 && errno != ENOENT) {
         return muster_fail(err, MUSTER_ECREATE, "cannot write %s: %s", path, strerror(errno));
@@ -49,7 +50,7 @@ static int copy_log(const char *folder, const json_t *pod, const char *container
 static int copy_logs(const struct followed_job *j, const char *folder, struct muster_err *err)
 {
     muster_auto(free) char *logs = file_join(folder, "logs");
-    int r = logs ? file_mkdir(logs, 0777, err) : muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    int r = logs ? file_mkdir(logs, 0777, err) : err_no_memory(err);
     const char *pod;
     json_t *containers;
     json_object_foreach (j->places, pod, containers) {
@@ -71,11 +72,10 @@ static int copy_volume(const char *folder, const json_t *volume, struct muster_e
     if (asprintf(&path, "%s/volumes/%s%s%s", folder, name, kept ? "" : "-",
                  kept ? "" : doc_text(volume, "pod", "")) < 0) {
         path = NULL;
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     muster_auto(free) char *parent = file_join(folder, "volumes");
-    int r =
-        parent ? file_mkdir(parent, 0777, err) : muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    int r = parent ? file_mkdir(parent, 0777, err) : err_no_memory(err);
     r = r < 0 ? r : copy_tree(doc_text(volume, "path", ""), path, err);
     return r == MUSTER_ENOENT && !kept ? 0 : r; /* an empty directory goes with its pod */
 }

@@ -5,6 +5,7 @@
  */
 #include "cli/verbs.h"
 
+#include "base/err.h"
 #include "base/file.h"
 #include "cli/follow.h"
 #include "cli/generated.h"
@@ -237,7 +238,7 @@ static int save_results(const struct runner *r, const struct followed_job *job)
     muster_auto(free) char *folder = NULL;
     if (asprintf(&folder, r->jobs > 1 ? "%s/%s" : "%s", r->results, job->name) < 0) {
         folder = NULL;
-        return muster_fail(&r->cli->err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(&r->cli->err);
     }
     return result_copy(job, folder, &r->cli->err);
 }
@@ -316,7 +317,7 @@ int cli_run(struct cli *cli)
 {
     struct runner *r = calloc(1, sizeof *r);
     if (!r) {
-        return muster_fail(&cli->err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(&cli->err);
     }
     r->cli = cli;
     r->results = args_value(&cli->args, "results");

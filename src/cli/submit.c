@@ -2,6 +2,7 @@
  * part of the environment, and the options about how to run it here, all as annotations. */
 #include "cli/objects.h"
 
+#include "base/err.h"
 #include "base/words.h"
 #include "job/annotations.h"
 #include "job/submit.h"
@@ -20,9 +21,7 @@ static int note(struct cli *cli, json_t *job, const char *name, json_t *value)
         notes = json_object();
         json_object_set_new(metadata, "annotations", notes);
     }
-    return json_object_set_new(notes, name, value) == 0
-               ? 0
-               : muster_fail(&cli->err, MUSTER_ENOMEM, "out of memory");
+    return json_object_set_new(notes, name, value) == 0 ? 0 : err_no_memory(&cli->err);
 }
 
 static int note_doc(struct cli *cli, json_t *job, const char *name, const json_t *value)

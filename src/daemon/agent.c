@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/doc.h"
+#include "base/err.h"
 #include "base/log.h"
 #include "base/stamp.h"
 
@@ -206,7 +207,7 @@ int agent_new(const struct agent_options *options, struct agent **ret, struct mu
 {
     struct agent *agent = calloc(1, sizeof *agent);
     if (!agent) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     agent->options = *options;
     agent->changed = json_object();

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/doc.h"
+#include "base/err.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/stamp.h"
@@ -63,7 +64,7 @@ static bool write_status(struct agent_pod *pod)
     struct muster_err err = {0};
     int r = object ? store_update(pod->agent->options.store, "pods", object, STORE_STATUS_ONLY,
                                   NULL, &err)
-                   : muster_fail(&err, MUSTER_ENOMEM, "out of memory");
+                   : err_no_memory(&err);
     if (!is_settled(r)) {
         log_event(LOG_ERROR, "agent.status", "%s: %s", pod->name, err.text);
     }
@@ -185,6 +186,7 @@ bool agent_pod_settle(struct agent_pod *pod)
 void agent_pod_feed(struct agent_pod *pod, const struct pod_event *event)
 {
     struct pod_effects effects;
+    assert(pod->job && pod->job->pod_count > 0);
     pod->depth++;
     pod_step(pod->machine, event, &effects);
     for (size_t i = 0; i < effects.count; i++) {
@@ -303,7 +305,7 @@ static json_t *bind_to_node(struct agent *agent, const json_t *object, struct mu
         return json_incref((json_t *)object);
     }
     if (!changed || doc_set_text(changed, "spec.nodeName", agent->options.node_name) < 0) {
-        muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        err_no_memory(err);
         return NULL;
     }
     return store_update(agent->options.store, "pods", changed, STORE_BUT_STATUS, &bound, err) < 0

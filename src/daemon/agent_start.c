@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/doc.h"
+#include "base/err.h"
 #include "daemon/jobs.h"
 #include "daemon/launch.h"
 #include "job/annotations.h"
@@ -89,7 +90,7 @@ static int make_spec(struct agent_pod *pod, const struct pod_effect *effect, jso
     muster_auto(free) char *folder = NULL;
     if (asprintf(&folder, "%s/pods/%s", pod->job->folder, pod->uid) < 0) {
         folder = NULL;
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     struct job job = {0};
     struct launch launch = {
@@ -118,7 +119,6 @@ int agent_start_container(struct agent_pod *pod, const struct pod_effect *effect
 {
     muster_auto(doc) json_t *spec = NULL;
     muster_auto(free) char *id = agent_attempt_id(pod, effect);
-    int r =
-        id ? make_spec(pod, effect, &spec, err) : muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    int r = id ? make_spec(pod, effect, &spec, err) : err_no_memory(err);
     return r < 0 ? r : process_job_start(pod->job->process, id, spec, err);
 }

@@ -2,6 +2,7 @@
 #include "daemon/boot.h"
 
 #include "base/cleanup.h"
+#include "base/err.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "daemon/leases.h"
@@ -33,7 +34,7 @@ int boot_check(const struct home *home, struct store *store, struct muster_err *
     muster_auto(free) char *before = NULL;
     muster_auto(free) char *path = home_file(home, "boot");
     if (!path) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     if (file_read("/proc/sys/kernel/random/boot_id", ID_BYTES_MAX, &now, NULL, NULL) < 0) {
         return 0; /* no /proc: nothing can be told apart */

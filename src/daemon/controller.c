@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/doc.h"
+#include "base/err.h"
 #include "base/log.h"
 #include "control/control.h"
 #include "daemon/effects.h"
@@ -249,7 +250,7 @@ int controller_new(uv_loop_t *loop, struct store *store, struct controller **ret
 {
     struct controller *c = calloc(1, sizeof *c);
     if (!c) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     c->loop = loop;
     c->store = store;

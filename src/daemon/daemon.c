@@ -11,6 +11,7 @@
 
 #include "api/api.h"
 #include "base/cleanup.h"
+#include "base/err.h"
 #include "base/log.h"
 #include "daemon/agent.h"
 #include "daemon/boot.h"
@@ -69,8 +70,7 @@ static int open_store(struct daemon *d, struct muster_err *err)
 {
     muster_auto(free) char *path = home_file(&d->home, "store.db");
     const struct store_options options = {.grace_s = api_grace_s, .fill = api_fill};
-    return path ? store_open(path, &options, &d->store, err)
-                : muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    return path ? store_open(path, &options, &d->store, err) : err_no_memory(err);
 }
 
 static int open_parts(struct daemon *d, struct muster_err *err)

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/doc.h"
+#include "base/err.h"
 #include "daemon/events.h"
 #include "daemon/jobs.h"
 
@@ -52,7 +53,7 @@ static int update_status(struct step *s, const struct control_effect *e, struct 
 {
     muster_auto(doc) json_t *changed = json_copy(s->job);
     if (!changed || json_object_set(changed, "status", e->object) != 0) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     return write_job(s, changed, STORE_STATUS_ONLY, err);
 }
@@ -60,8 +61,7 @@ static int update_status(struct step *s, const struct control_effect *e, struct 
 static int annotate(struct step *s, const struct control_effect *e, struct muster_err *err)
 {
     muster_auto(doc) json_t *changed = jobs_annotated(s->job, e->object);
-    return changed ? write_job(s, changed, STORE_BUT_STATUS, err)
-                   : muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    return changed ? write_job(s, changed, STORE_BUT_STATUS, err) : err_no_memory(err);
 }
 
 static int delete_job(struct step *s, struct muster_err *err)

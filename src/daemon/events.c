@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/doc.h"
+#include "base/err.h"
 #include "base/stamp.h"
 
 #include <stdio.h>
@@ -54,7 +55,7 @@ static int count_again(struct store *store, const json_t *old, const char *stamp
     muster_auto(doc) json_t *event = json_deep_copy(old);
     if (!event || doc_set_int(event, "count", doc_int(old, "count", 1) + 1) < 0 ||
         doc_set_text(event, "lastTimestamp", stamp) < 0) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     return store_update(store, "events", event, STORE_ALL, NULL, err);
 }
@@ -65,7 +66,7 @@ int event_record(struct store *store, const struct event_note *note, struct must
     char stamp[STAMP_BYTES];
     stamp_seconds(note->now_unix_ms, stamp);
     if (!name) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     const struct store_key key = {"events", doc_text(note->about, "metadata.namespace", "default"),
                                   name};
@@ -74,6 +75,5 @@ int event_record(struct store *store, const struct event_note *note, struct must
         return count_again(store, old, stamp, err);
     }
     muster_auto(doc) json_t *event = make(note, name, stamp);
-    return event ? store_create(store, "events", event, NULL, err)
-                 : muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    return event ? store_create(store, "events", event, NULL, err) : err_no_memory(err);
 }

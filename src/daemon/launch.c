@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/doc.h"
+#include "base/err.h"
 #include "base/file.h"
 #include "daemon/image.h"
 #include "daemon/jobs.h"
@@ -17,11 +18,6 @@
 #include <string.h>
 
 enum { WORD_BYTES_MAX = 1 << 20 };
-
-static int out_of_memory(struct muster_err *err)
-{
-    return muster_fail(err, MUSTER_ENOMEM, "out of memory");
-}
 
 /* What the submitter's shell had, or, for a job that came by kubectl, what the controller's had.
  * New reference. */
@@ -185,7 +181,7 @@ static int pull_secrets(const struct launch *l, char **ret, struct muster_err *e
     int r = file_mkdir(l->volumes.folder, 0700, err);
     r = r < 0 ? r : secret_decode(text, &bytes, &count, err);
     path = file_join(l->volumes.folder, "auth.json");
-    r = r < 0 || path ? r : out_of_memory(err);
+    r = r < 0 || path ? r : err_no_memory(err);
     r = r < 0 ? r : file_write(path, bytes, count, 0600, err);
     if (r == 0) {
         *ret = muster_take(path);
@@ -279,7 +275,7 @@ int launch_spec(const struct launch *l, json_t **ret, struct muster_err *err)
         "{s:s, s:O, s:s}", "cwd", in_podman ? cwd : doc_text(l->container, "workingDir", cwd),
         "mounts", mounts, "podName", doc_text(l->pod, "metadata.name", ""));
     if (!spec || !submit) {
-        return out_of_memory(err);
+        return err_no_memory(err);
     }
     r = in_podman ? podman_spec_parts(l, submit, env, spec, err)
                   : process_spec_parts(l, submit, env, spec, err);

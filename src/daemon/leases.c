@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/doc.h"
+#include "base/err.h"
 #include "base/log.h"
 #include "daemon/jobs.h"
 #include "job/annotations.h"
@@ -92,7 +93,7 @@ int leases_stop_job(struct store *store, const json_t *job, const char *why, str
     muster_auto(doc) json_t *note = json_pack("{s:s}", JOB_NOTE_STOP, why);
     muster_auto(doc) json_t *changed = note ? jobs_annotated(job, note) : NULL;
     if (!changed) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     json_object_del(doc_at(changed, "metadata"),
                     "resourceVersion"); /* whatever else changed, it stops */
@@ -175,7 +176,7 @@ int leases_new(uv_loop_t *loop, struct store *store, struct leases **ret, struct
 {
     struct leases *leases = calloc(1, sizeof *leases);
     if (!leases) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     leases->store = store;
     leases->reconnect.data = leases;

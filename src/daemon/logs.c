@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/doc.h"
+#include "base/err.h"
 #include "base/file.h"
 #include "daemon/jobs.h"
 #include "process/log.h"
@@ -78,7 +79,7 @@ static int start(uv_loop_t *loop, const struct process_log_options *options,
     if (!s || !piece) {
         free(s);
         free(piece);
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     s->reply = reply;
     s->piece = piece;
@@ -109,8 +110,7 @@ void logs_stream(uv_loop_t *loop, const struct home *home, const struct api_log_
                                                 .since_unix_ms = query->since_unix_ms,
                                                 .limit_bytes = query->limit_bytes};
     struct muster_err err = {0};
-    int r = folder ? start(loop, &options, reply, &err)
-                   : muster_fail(&err, MUSTER_ENOMEM, "out of memory");
+    int r = folder ? start(loop, &options, reply, &err) : err_no_memory(&err);
     if (r == MUSTER_ENOENT && !query->previous) {
         /* As the kubelet says it: kubectl logs -f tries again on a 400. */
         muster_fail(&err, MUSTER_EINVAL, "container \"%s\" in pod \"%s\" is waiting to start",
@@ -135,7 +135,7 @@ static int read_spec(const char *folder, int attempt, json_t **ret, struct muste
     size_t bytes = 0;
     if (asprintf(&path, "%s/%d/spec.json", folder, attempt) < 0) {
         path = NULL;
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     int r = file_read(path, SPEC_BYTES_MAX, &text, &bytes, err);
     return r < 0 ? r : doc_parse(text, bytes, ret, err);
@@ -147,7 +147,7 @@ int logs_describe(const struct home *home, const json_t *pod, const char *contai
     muster_auto(free) char *folder = container_folder(home, pod, container);
     int newest = 0;
     if (!folder) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     if (process_log_attempts(folder, &newest, 1) == 0) {
         return muster_fail(err, MUSTER_ENOENT, "container %s of pod %s has not started", container,
@@ -162,5 +162,5 @@ int logs_describe(const struct home *home, const json_t *pod, const char *contai
     *ret = json_pack("{s:s, s:o, s:o}", "cwd", doc_text(spec, "cwd", "/"), "mounts",
                      mounts ? json_incref(mounts) : json_array(), "logs",
                      process_log_paths(folder, newest));
-    return *ret ? 0 : muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    return *ret ? 0 : err_no_memory(err);
 }

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/doc.h"
+#include "base/err.h"
 #include "base/stamp.h"
 
 #include <ctype.h>
@@ -66,7 +67,7 @@ int node_register(struct store *store, const struct gpus *gpus, struct muster_er
 {
     muster_auto(doc) json_t *node = make(gpus);
     if (!node) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     const struct store_key key = {"nodes", "", doc_text(node, "metadata.name", "")};
     muster_auto(doc) json_t *old = NULL;

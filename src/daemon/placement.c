@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/doc.h"
+#include "base/err.h"
 #include "base/file.h"
 
 #include <netinet/in.h>
@@ -17,7 +18,7 @@ int placement_open(struct placement *ret, const char *folder, struct muster_err 
 {
     struct placement p = {.path = file_join(folder, "placement.json")};
     if (!p.path) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     muster_auto(free) char *text = NULL;
     size_t bytes = 0;
@@ -47,7 +48,7 @@ static int save(const struct placement *p, struct muster_err *err)
 {
     muster_auto(free) char *text = doc_print(p->doc);
     if (!text) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     return file_write(p->path, text, strlen(text), 0600, err);
 }

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/doc.h"
+#include "base/err.h"
 #include "base/words.h"
 
 #include <stdio.h>
@@ -106,7 +107,7 @@ int podman_words(const struct podman_container *c, json_t **ret, struct muster_e
         json_pack("[s, s, s, s, s, s]", "podman", "run", "--rm", "--replace", "--network=host",
                   c->host_ipc ? "--ipc=host" : "--volume=/dev/shm:/dev/shm");
     if (!words) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     add(words, json_sprintf("--name=%s", c->name));
     add(words, json_sprintf("--pull=%s", pull_policy(c->container)));

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/doc.h"
+#include "base/err.h"
 #include "base/file.h"
 
 #include <dirent.h>
@@ -21,10 +22,10 @@ int remains_keep(const char *job_folder, const json_t *pod, const json_t *status
     if (!last || !folder || json_object_set(last, "status", (json_t *)status) < 0 ||
         asprintf(&path, "%s/%s.json", folder, doc_text(pod, "metadata.uid", "")) < 0) {
         path = NULL;
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     muster_auto(free) char *text = doc_print(last);
-    int r = text ? file_mkdir(folder, 0700, err) : muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    int r = text ? file_mkdir(folder, 0700, err) : err_no_memory(err);
     return r < 0 ? r : file_write(path, text, strlen(text), 0600, err);
 }
 

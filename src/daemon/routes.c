@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/doc.h"
+#include "base/err.h"
 #include "base/file.h"
 #include "daemon/admission.h"
 #include "daemon/jobs.h"
@@ -248,7 +249,7 @@ int routes_new(const struct routes_options *options, struct routes **ret,
     if (!routes || !keep_path) {
         free(routes);
         free(keep_path);
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     routes->options = *options;
     routes->keep_path = keep_path;

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/err.h"
+
 int secret_decode(const char *text, char **ret_bytes, size_t *ret_count, struct muster_err *err)
 {
     const gnutls_datum_t encoded = {(unsigned char *)text, (unsigned)strlen(text)};
@@ -22,5 +24,5 @@ int secret_decode(const char *text, char **ret_bytes, size_t *ret_count, struct 
         *ret_count = plain.size;
     }
     gnutls_free(plain.data);
-    return bytes ? 0 : muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    return bytes ? 0 : err_no_memory(err);
 }

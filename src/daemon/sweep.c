@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/doc.h"
+#include "base/err.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "daemon/jobs.h"
@@ -87,7 +88,7 @@ int sweep_new(struct store *store, const struct home *home, const struct leases 
     if (!sweep || !doomed) {
         free(sweep);
         json_decref(doomed);
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     *sweep = (struct sweep){.store = store, .home = home, .leases = leases, .doomed = doomed};
     const struct store_watch_options everything = {.after_version = STORE_FROM_NOW};

@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/doc.h"
+#include "base/err.h"
 #include "base/file.h"
 #include "daemon/secret.h"
 #include "job/text.h"
@@ -20,11 +21,6 @@ struct request {
     struct muster_err *err;
 };
 
-static int out_of_memory(struct muster_err *err)
-{
-    return muster_fail(err, MUSTER_ENOMEM, "out of memory");
-}
-
 char *volumes_claim_folder(const char *home, const char *namespace, const char *claim)
 {
     char *path = NULL;
@@ -40,7 +36,7 @@ static char *pod_volume_folder(const struct request *q)
 static int made(char *folder, char **ret_path, struct muster_err *err)
 {
     if (!folder) {
-        return out_of_memory(err);
+        return err_no_memory(err);
     }
     int r = file_mkdir(folder, 0777, err);
     if (r < 0) {
@@ -86,7 +82,7 @@ static int make_host_path(const struct request *q, char **ret_path)
     }
     char *copy = strdup(path);
     if (!copy) {
-        return out_of_memory(q->err);
+        return err_no_memory(q->err);
     }
     *ret_path = copy;
     return 0;
@@ -120,7 +116,7 @@ static int write_key(const struct request *q, const char *folder, const char *fi
                            file);
     }
     muster_auto(free) char *path = file_join(folder, file);
-    return path ? file_write(path, bytes, count, mode_of(q, file), q->err) : out_of_memory(q->err);
+    return path ? file_write(path, bytes, count, mode_of(q, file), q->err) : err_no_memory(q->err);
 }
 
 static int write_encoded(const struct request *q, const char *folder, const char *file,
@@ -311,7 +307,7 @@ static int mount_one(const struct volume_sources *sources, const json_t *pod, co
     if (entry && sub_path) {
         json_object_set_new(entry, "subPath", json_string(sub_path));
     }
-    return json_array_append_new(mounts, entry) == 0 ? 0 : out_of_memory(err);
+    return json_array_append_new(mounts, entry) == 0 ? 0 : err_no_memory(err);
 }
 
 int volumes_mount(const struct volume_sources *sources, const json_t *pod, const json_t *container,

@@ -5,6 +5,7 @@
 #include "http/identity.h"
 
 #include "base/cleanup.h"
+#include "base/err.h"
 #include "base/file.h"
 
 #include <gnutls/gnutls.h>
@@ -134,7 +135,7 @@ static int load_pair(const char *folder, struct http_identity *identity, struct 
     muster_auto(free) char *cert_path = file_join(folder, "tls/cert.pem");
     muster_auto(free) char *tls = file_join(folder, "tls");
     if (!key_path || !cert_path || !tls) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     int r = file_mkdir(tls, 0700, err);
     if (r == 0 && !(file_exists(key_path) && still_good(cert_path))) {
@@ -164,7 +165,7 @@ static int load_token(const char *folder, struct http_identity *identity, struct
 {
     muster_auto(free) char *path = file_join(folder, "token");
     if (!path) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     int r = file_exists(path) ? 0 : make_token(path, err);
     if (r < 0 || (r = file_read(path, PEM_BYTES_MAX, &identity->token, NULL, err)) < 0) {

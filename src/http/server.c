@@ -4,6 +4,8 @@
  */
 #include "http/internal.h"
 
+#include "base/err.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -160,7 +162,7 @@ int http_server_start(uv_loop_t *loop, const struct http_options *options, http_
     struct http_server *server = new_server(loop, options);
     if (!server) {
         close(fd);
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     server->handler = handler;
     server->arg = arg;

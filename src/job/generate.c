@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/build.h"
+#include "base/err.h"
 #include "job/text.h"
 
 #include <stdio.h>
@@ -247,7 +248,7 @@ int job_from_command(const struct job_command *options, json_t **ret, struct mus
     }
     job = build_end(&b, job);
     if (!job) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     *ret = job;
     return 0;

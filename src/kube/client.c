@@ -1,6 +1,8 @@
 /* Opening and closing the client. */
 #include "kube/internal.h"
 
+#include "base/err.h"
+
 #include <stdlib.h>
 
 static void closed(uv_handle_t *handle)
@@ -25,8 +27,7 @@ void kube_close(struct kube *kube)
 static int set_up(struct kube *kube, struct muster_err *err)
 {
     kube->easy = curl_easy_init();
-    int r =
-        kube->easy ? kube_multi_start(kube, err) : muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    int r = kube->easy ? kube_multi_start(kube, err) : err_no_memory(err);
     if (r == 0) {
         r = home_open(&kube->home, err);
     }
@@ -38,7 +39,7 @@ int kube_open(uv_loop_t *loop, enum kube_start start, struct kube **ret, struct 
     struct kube *kube = calloc(1, sizeof *kube);
     if (!kube || curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
         free(kube);
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     kube->loop = loop;
     kube->start = start;

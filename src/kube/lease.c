@@ -1,6 +1,8 @@
 /* A lease: one open connection that says "I live". The first bytes mean that it is held. */
 #include "kube/internal.h"
 
+#include "base/err.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -85,7 +87,7 @@ int kube_lease_start(struct kube *kube, const char *id, struct kube_lease **ret,
 {
     struct kube_lease *lease = calloc(1, sizeof *lease);
     if (!lease) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     lease->kube = kube;
     snprintf(lease->path, sizeof lease->path, "/muster/v1/leases/%s", id);

@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/err.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,7 +49,7 @@ int kube_prepare(struct kube *kube, CURL *easy, const char *path, struct muster_
     muster_auto(free) char *url = NULL;
     if (asprintf(&url, "http://muster%s", path) < 0) {
         url = NULL;
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     curl_easy_reset(easy);
     curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, kube->home.socket);
@@ -56,9 +57,7 @@ int kube_prepare(struct kube *kube, CURL *easy, const char *path, struct muster_
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)KUBE_CONNECT_MS);
     curl_easy_setopt(easy, CURLOPT_USERAGENT, "muster/" MUSTER_VERSION);
-    return curl_easy_setopt(easy, CURLOPT_URL, url) == CURLE_OK
-               ? 0
-               : muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    return curl_easy_setopt(easy, CURLOPT_URL, url) == CURLE_OK ? 0 : err_no_memory(err);
 }
 
 static CURLcode transfer(struct kube *kube, struct exchange *x, struct curl_slist *headers)
@@ -93,7 +92,7 @@ static int attempt(struct kube *kube, struct exchange *x, CURLcode *ret_result,
     int r = kube_prepare(kube, kube->easy, x->path, err);
     struct curl_slist *headers = r < 0 ? NULL : kube_headers(x->table, x->content_type);
     if (!headers) {
-        return r < 0 ? r : muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return r < 0 ? r : err_no_memory(err);
     }
     buf_clear(&x->reply);
     *ret_result = transfer(kube, x, headers);
@@ -153,7 +152,7 @@ static int request(struct kube *kube, struct exchange *x, const json_t *body, js
 {
     muster_auto(free) char *text = body ? doc_print(body) : NULL;
     if (body && !text) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     if (body && !x->content_type) {
         x->content_type = "application/json";

@@ -9,6 +9,7 @@
 #include "kube/internal.h"
 
 #include "base/cleanup.h"
+#include "base/err.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -130,7 +131,7 @@ static int start_one(struct kube *kube, struct muster_err *err)
 {
     muster_auto(free) char *log_path = home_file(&kube->home, "daemon.log");
     if (!log_path) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     muster_auto(close) int log_fd = open(log_path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (log_fd < 0) {

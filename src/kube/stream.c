@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/err.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -188,7 +189,7 @@ int kube_multi_start(struct kube *kube, struct muster_err *err)
 {
     kube->multi = curl_multi_init();
     if (!kube->multi) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     curl_multi_setopt(kube->multi, CURLMOPT_SOCKETFUNCTION, want_socket);
     curl_multi_setopt(kube->multi, CURLMOPT_SOCKETDATA, kube);
@@ -225,15 +226,14 @@ static int open_stream(struct kube *kube, const char *path, bool table,
 {
     struct kube_stream *s = calloc(1, sizeof *s);
     if (!s) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     *s = (struct kube_stream){.kube = kube, .events = *events};
     s->easy = curl_easy_init();
     s->headers = kube_headers(table, NULL);
     buf_init(&s->pending, PENDING_BYTES_MAX);
     DL_APPEND(kube->streams, s);
-    int r = s->easy && s->headers ? kube_prepare(kube, s->easy, path, err)
-                                  : muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    int r = s->easy && s->headers ? kube_prepare(kube, s->easy, path, err) : err_no_memory(err);
     if (r < 0) {
         kube_stream_close(s);
         return r;

@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/err.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -277,15 +278,14 @@ int kube_watch_start(struct kube *kube, const struct kube_ref *ref, const struct
 {
     struct kube_watch *w = calloc(1, sizeof *w);
     if (!w) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     w->kube = kube;
     w->events = *events;
     uv_timer_init(kube->loop, &w->retry);
     w->retry.data = w;
     buf_init(&w->line, LINE_BYTES_MAX);
-    int r = copy_target(w, ref, query) < 0 ? muster_fail(err, MUSTER_ENOMEM, "out of memory")
-                                           : list(w, err);
+    int r = copy_target(w, ref, query) < 0 ? err_no_memory(err) : list(w, err);
     if (r == 0) {
         r = follow(w, err);
     }

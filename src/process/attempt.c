@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/err.h"
 #include "process/descendants.h"
 #include "process/hosts.h"
 
@@ -41,6 +42,7 @@ static void drain(struct attempt *attempt)
 /* A monitor that went without a word was killed, and took the container with it. */
 static void be_over(struct attempt *attempt)
 {
+    assert(attempt->open_handles == 2 && "it was started whole");
     if (!attempt->ended) {
         attempt->end = (struct monitor_message){.code = 128 + SIGKILL, .signal = SIGKILL};
         (void)snprintf(attempt->end.text, sizeof attempt->end.text,
@@ -261,7 +263,7 @@ int attempt_start(const struct attempt_place *place, const char *id, const json_
     assert(err && record_id_valid(id));
     struct attempt *attempt = new_attempt(place, id);
     if (!attempt) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     int r = attempt_record_start(attempt, spec, err);
     bool recorded = r == 0;

@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/doc.h"
+#include "base/err.h"
 
 #include <signal.h>
 #include <unistd.h>
@@ -42,7 +43,7 @@ int attempt_record_start(struct attempt *attempt, const json_t *spec, struct mus
     attempt->started = json_pack("{s:s, s:I, s:s}", "id", attempt->id, "at",
                                  (json_int_t)clock_unix_ms(), "supervisor", self);
     if (!attempt->started) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     return record_start(attempt->folder, spec, attempt->started, err);
 }

@@ -4,7 +4,9 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/doc.h"
+#include "base/err.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,6 +32,7 @@ static void on_report(uv_idle_t *idle)
 {
     struct channel *channel = idle->data;
     uv_idle_stop(idle);
+    assert(channel->is_gone && !channel->closing);
     channel->hooks.gone(channel->data, &channel->err);
 }
 
@@ -81,6 +84,7 @@ static void take_lines(struct channel *channel)
         more = take_line(channel, from, length);
         from += length + 1;
     }
+    assert(from <= channel->in.used);
     buf_consume(&channel->in, from);
 }
 
@@ -158,6 +162,7 @@ void channel_send(struct channel *channel, json_t *message)
 static void on_closed(uv_handle_t *handle)
 {
     struct channel *channel = handle->data;
+    assert(channel->closing && channel->open_handles > 0);
     if (--channel->open_handles == 0) {
         buf_done(&channel->in);
         free(channel);
@@ -196,7 +201,7 @@ int channel_open(uv_loop_t *loop, int fd, const struct channel_hooks *hooks, voi
     struct channel *channel = calloc(1, sizeof *channel);
     if (!channel) {
         close(fd);
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     channel->hooks = *hooks;
     channel->data = data;

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/doc.h"
+#include "base/err.h"
 #include "base/file.h"
 #include "base/stamp.h"
 #include "process/channel.h"
@@ -51,6 +52,7 @@ static void on_gone(void *data, const struct muster_err *why);
 
 static void free_job(struct process_job *job)
 {
+    assert(!job->channel);
     free((char *)job->options.folder);
     free((char *)job->options.program);
     free((char *)job->options.runner);
@@ -167,6 +169,7 @@ static void ask_again(struct process_job *job)
 /* Everything from before was told. After a loss that was all this supervisor is for. */
 static void be_ready(struct process_job *job)
 {
+    assert(job->channel && job->state != JOB_OVER);
     job->launches = 0;
     if (job->lost) {
         channel_send(job->channel, json_pack("{s:s}", "op", "leave"));
@@ -310,7 +313,7 @@ int process_job_open(uv_loop_t *loop, const struct process_job_options *options,
     int r = file_mkdir(options->folder, 0700, err);
     struct process_job *job = r < 0 ? NULL : new_job(loop, options);
     if (!job) {
-        return r < 0 ? r : muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return r < 0 ? r : err_no_memory(err);
     }
     job->events = *events;
     job->data = data;
@@ -336,7 +339,7 @@ int process_job_start(struct process_job *job, const char *id, const json_t *spe
     }
     muster_auto(doc) json_t *own = json_deep_copy(spec);
     if (!own || json_object_set(job->pending, id, own) != 0) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     send_start(job, id, own);
     return 0;

@@ -2,6 +2,7 @@
 #include "process/cover.h"
 
 #include "base/cleanup.h"
+#include "base/err.h"
 #include "base/file.h"
 
 #include <dirent.h>
@@ -50,7 +51,7 @@ static int copy_entry(int from, const char *name, const char *onto, struct muste
     muster_auto(free) char *target = file_join(onto, name);
     bool bind = false;
     if (!target) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     int r = make_placeholder(from, name, target, &bind, err);
     if (r < 0 || !bind) {

@@ -2,6 +2,7 @@
 #include "process/guard.h"
 
 #include "base/cleanup.h"
+#include "base/err.h"
 #include "process/descendants.h"
 
 #include <errno.h>
@@ -51,7 +52,7 @@ int guard_start(struct guard *ret, const char *job_folder, int lock_fd, struct m
     muster_auto(free) char *mark = NULL;
     if (asprintf(&mark, "MUSTER_ATTEMPT=%s/containers/", job_folder) < 0) {
         mark = NULL;
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0) {
         return muster_fail(err, MUSTER_EOS, "cannot make a socket pair: %s", strerror(errno));

@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/err.h"
 #include "base/file.h"
 
 #include <errno.h>
@@ -93,7 +94,7 @@ int hosts_write(const char *folder, const char *pod_name, char **ret_path, struc
     muster_auto(free) char *path = file_join(folder, "hosts");
     muster_auto(free) char *text = hosts_text(machine, names, sizeof names / sizeof names[0]);
     if (!path || !text) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     r = write_file(path, text, err);
     if (r == 0) {

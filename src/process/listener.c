@@ -2,6 +2,7 @@
 #include "process/listener.h"
 
 #include "base/cleanup.h"
+#include "base/err.h"
 #include "process/channel.h"
 
 #include <errno.h>
@@ -175,7 +176,7 @@ int listener_open(uv_loop_t *loop, const char *job_folder, const struct listener
 {
     struct listener *listener = calloc(1, sizeof *listener);
     if (!listener) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     listener->fd = listener->folder_fd = -1;
     listener->hooks = *hooks;

@@ -3,6 +3,7 @@
 #include "process/log.h"
 
 #include "base/cleanup.h"
+#include "base/err.h"
 #include "base/file.h"
 #include "base/stamp.h"
 #include "process/log_scan.h"
@@ -109,7 +110,7 @@ static int choose_attempt(struct process_log *log, struct muster_err *err)
     }
     if (asprintf(&log->folder, "%s/%d", log->options.folder, attempts[wanted]) < 0) {
         log->folder = NULL;
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     return 0;
 }
@@ -145,7 +146,7 @@ int process_log_open(uv_loop_t *loop, const struct process_log_options *options,
     if (!log || !raw) {
         free(log);
         free(raw);
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     *log = (struct process_log){.options = *options,
                                 .raw = raw,

@@ -3,6 +3,7 @@
 #include "process/mounts.h"
 
 #include "base/cleanup.h"
+#include "base/err.h"
 #include "base/file.h"
 #include "process/cover.h"
 
@@ -36,7 +37,7 @@ static int open_source(const struct process_mount *mount, int *ret, struct muste
     muster_auto(free) char *path =
         part ? file_join(mount->host_path, mount->sub_path) : strdup(mount->host_path);
     if (!path) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     if (part && !file_exists(path) && file_mkdir(path, 0755, err) < 0) {
         return muster_wrap(err, "volume %s", mount->name);
@@ -125,7 +126,7 @@ static int cover_root_if_needed(struct view *view, struct muster_err *err)
     for (size_t i = 0; i < view->plan->count; i++) {
         muster_auto(free) char *nearest = nearest_folder(view->plan->mounts[i].mount_path);
         if (!nearest) {
-            return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+            return err_no_memory(err);
         }
         if (strcmp(nearest, "/") == 0) {
             return cover_root(&view->covers, view->plan->staging, err);
@@ -139,7 +140,7 @@ static int make_target(struct view *view, const char *target, bool is_folder,
 {
     muster_auto(free) char *nearest = nearest_folder(target);
     if (!nearest) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     int r = may_make_in(view, nearest) ? 0 : cover_folder(&view->covers, nearest, err);
     muster_auto(free) char *parent = strdup(target);

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/doc.h"
+#include "base/err.h"
 #include "base/file.h"
 
 #include <ctype.h>
@@ -47,7 +48,7 @@ static int write_doc(const char *folder, const char *name, const json_t *doc,
     muster_auto(free) char *path = file_join(folder, name);
     muster_auto(free) char *text = path ? doc_print(doc) : NULL;
     if (!text) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     return file_write(path, text, strlen(text), 0600, err);
 }
@@ -67,7 +68,7 @@ static int create_started(const char *folder, const json_t *started, struct must
     muster_auto(free) char *path = file_join(folder, "started.json");
     muster_auto(free) char *draft = file_join(folder, "started.draft");
     if (!path || !draft) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     int r = write_doc(folder, "started.draft", started, err);
     if (r == 0 && link(draft, path) < 0) {

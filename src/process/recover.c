@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/doc.h"
+#include "base/err.h"
 #include "base/file.h"
 #include "process/attempt.h"
 #include "process/descendants.h"
@@ -46,7 +47,7 @@ static int record_loss(const char *id, const char *folder, const json_t *started
         json_pack("{s:s, s:b, s:i, s:i, s:b, s:I, s:i, s:s, s:s}", "id", id, "ran", 1, "code",
                   KILLED, "signal", SIGKILL, "oom", 0, "startedAt",
                   (json_int_t)doc_int(started, "at", 0), "at", 0, "reason", "Lost", "message", why);
-    return end ? record_exit(folder, end, err) : muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    return end ? record_exit(folder, end, err) : err_no_memory(err);
 }
 
 static int look_at(void *data, const char *id, const char *folder)

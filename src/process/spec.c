@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/doc.h"
+#include "base/err.h"
 #include "base/file.h"
 
 #include <assert.h>
@@ -22,7 +23,7 @@ static int read_words(const json_t *doc, struct process_spec *spec, struct muste
     }
     spec->argv = calloc(count + 1, sizeof *spec->argv);
     if (!spec->argv) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     for (size_t i = 0; i < count; i++) {
         spec->argv[i] = json_string_value(json_array_get(words, i));
@@ -38,7 +39,7 @@ static int read_env(const json_t *doc, struct process_spec *spec, struct muster_
     json_t *env = doc_at(doc, "env");
     spec->env = calloc(json_object_size(env) + 1, sizeof *spec->env);
     if (!spec->env) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     const char *name;
     json_t *value;
@@ -50,7 +51,7 @@ static int read_env(const json_t *doc, struct process_spec *spec, struct muster_
         }
         if (asprintf(&spec->env[i], "%s=%s", name, text) < 0) {
             spec->env[i] = NULL;
-            return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+            return err_no_memory(err);
         }
         i++;
     }
@@ -103,7 +104,7 @@ static int read_mounts(const json_t *doc, struct process_spec *spec, struct must
     }
     spec->mounts = calloc(count + PROCESS_OWN_MOUNTS_MAX, sizeof *spec->mounts);
     if (!spec->mounts) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     int r = 0;
     for (size_t i = 0; i < count && r == 0; i++) {

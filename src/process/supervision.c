@@ -102,9 +102,17 @@ static void on_runner_late(uv_timer_t *timer)
     }
 }
 
+static void check_invariants(const struct supervision *s)
+{
+    assert(s->count <= ATTEMPTS_MAX);
+    assert(!s->leaving || s->count == 0);
+    assert(!s->runner_gone || !s->watches_runner);
+}
+
 /* After anything changed: may we go, or are we alone? */
 static void update(struct supervision *s)
 {
+    check_invariants(s);
     if (s->leaving || s->count > 0) {
         return;
     }

@@ -3,6 +3,7 @@
 #include "process/supervisor_start.h"
 
 #include "base/cleanup.h"
+#include "base/err.h"
 #include "base/file.h"
 
 #include <assert.h>
@@ -62,7 +63,7 @@ static int spawn(uv_loop_t *loop, const struct process_job_options *options, int
         log_path ? open(log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600) : -1;
     uv_process_t *process = calloc(1, sizeof *process);
     if (!process) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     supervisor_words(options, words);
     const uv_stdio_container_t log = {.flags = log_fd >= 0 ? UV_INHERIT_FD : UV_IGNORE,

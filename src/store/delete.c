@@ -5,6 +5,7 @@
  */
 #include "base/cleanup.h"
 #include "base/doc.h"
+#include "base/err.h"
 #include "store/internal.h"
 
 #include <assert.h>
@@ -12,11 +13,6 @@
 #include <string.h>
 
 enum { OWNED_MAX = 10000, CASCADE_DEPTH_MAX = 16 };
-
-static int out_of_memory(struct muster_err *err)
-{
-    return muster_fail(err, MUSTER_ENOMEM, "out of memory");
-}
 
 /* Marks the row deleted in grace_s seconds; a later wish may only shorten that. */
 static int mark_deleted(struct store *store, struct row *row, int64_t grace_s,
@@ -28,7 +24,7 @@ static int mark_deleted(struct store *store, struct row *row, int64_t grace_s,
     }
     muster_auto(doc) json_t *object = json_deep_copy(row->object);
     if (!object || object_set_deadline(object, store_now_unix_ms(store), grace_s) < 0) {
-        return out_of_memory(err);
+        return err_no_memory(err);
     }
     int r = row_replace(store, row, object, err);
     if (r == 0) {
@@ -50,7 +46,7 @@ static int list_owned(struct store *store, const char *uid, int64_t **ret, size_
 {
     muster_auto(free) int64_t *ids = calloc(OWNED_MAX, sizeof *ids);
     if (!ids) {
-        return out_of_memory(err);
+        return err_no_memory(err);
     }
     size_t count = 0;
     int r = sql_step(store, SQL_OWNED, err, "t", uid);
@@ -94,7 +90,7 @@ static int disown(struct store *store, struct row *row, const char *uid, struct 
             json_array_remove(owners, i);
         }
     }
-    return object ? row_replace(store, row, object, err) : out_of_memory(err);
+    return object ? row_replace(store, row, object, err) : err_no_memory(err);
 }
 
 static int delete_row(struct store *store, struct row *row,

@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/doc.h"
+#include "base/err.h"
 #include "base/stamp.h"
 #include "store/internal.h"
 
@@ -69,11 +70,6 @@ static int make_name(json_t *metadata, struct muster_err *err)
     return doc_set_text(metadata, "name", name);
 }
 
-static int out_of_memory(struct muster_err *err)
-{
-    return muster_fail(err, MUSTER_ENOMEM, "out of memory");
-}
-
 static int stamp_new(const struct store *store, json_t *object, struct muster_err *err)
 {
     json_t *metadata = json_object_get(object, "metadata");
@@ -84,7 +80,7 @@ static int stamp_new(const struct store *store, json_t *object, struct muster_er
         return r;
     }
     if (!*doc_text(metadata, "name", "") && (r = make_name(metadata, err)) < 0) {
-        return r == MUSTER_ENOMEM ? out_of_memory(err) : r;
+        return r == MUSTER_ENOMEM ? err_no_memory(err) : r;
     }
     stamp_seconds(store_now_unix_ms(store), now);
     bool failed = doc_set_text(metadata, "uid", uid) < 0 ||
@@ -93,7 +89,7 @@ static int stamp_new(const struct store *store, json_t *object, struct muster_er
     json_object_del(metadata, "deletionTimestamp");
     json_object_del(metadata, "deletionGracePeriodSeconds");
     json_object_del(metadata, "managedFields");
-    return failed ? out_of_memory(err) : 0;
+    return failed ? err_no_memory(err) : 0;
 }
 
 int object_prepare(const struct store *store, const json_t *object, json_t **ret,
@@ -101,7 +97,7 @@ int object_prepare(const struct store *store, const json_t *object, json_t **ret
 {
     muster_auto(doc) json_t *copy = json_deep_copy(object);
     if (!copy) {
-        return out_of_memory(err);
+        return err_no_memory(err);
     }
     if (!json_is_object(json_object_get(copy, "metadata"))) {
         return muster_fail(err, MUSTER_EINVAL, "metadata: required");
@@ -176,7 +172,7 @@ int object_merge(const json_t *before, const json_t *object, enum store_part par
 {
     muster_auto(doc) json_t *merged = json_deep_copy(part == STORE_STATUS_ONLY ? before : object);
     if (!merged || assemble(before, object, part, merged) < 0) {
-        return out_of_memory(err);
+        return err_no_memory(err);
     }
     *ret = muster_take(merged);
     return 0;

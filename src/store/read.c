@@ -4,6 +4,7 @@
  */
 #include "base/cleanup.h"
 #include "base/doc.h"
+#include "base/err.h"
 #include "store/internal.h"
 
 #include <assert.h>
@@ -26,11 +27,6 @@ struct plan {
     const char *value;
 };
 
-static int out_of_memory(struct muster_err *err)
-{
-    return muster_fail(err, MUSTER_ENOMEM, "out of memory");
-}
-
 int store_get(struct store *store, struct store_key key, json_t **ret, struct muster_err *err)
 {
     assert(key.resource && key.namespace && key.name);
@@ -44,7 +40,7 @@ int store_get(struct store *store, struct store_key key, json_t **ret, struct mu
     json_t *object = text ? json_loads(text, 0, NULL) : NULL;
     sql_end(store, SQL_OBJECT_GET);
     if (!object) {
-        return out_of_memory(err);
+        return err_no_memory(err);
     }
     *ret = object;
     return 0;
@@ -69,7 +65,7 @@ static int read_place(const struct store *store, const char *next, struct place 
     ret->version = version;
     ret->namespace = strndup(end + 1, (size_t)(colon - end - 1));
     ret->name = strdup(colon + 1);
-    return ret->namespace && ret->name ? 0 : out_of_memory(err);
+    return ret->namespace && ret->name ? 0 : err_no_memory(err);
 }
 
 static char *print_place(int64_t version, const json_t *object)
@@ -144,7 +140,7 @@ static int take_row(struct store *store, enum statement statement, const struct 
     const char *text = sql_text(store, statement, 0);
     muster_auto(doc) json_t *object = text ? json_loads(text, 0, NULL) : NULL;
     if (!object) {
-        return out_of_memory(err);
+        return err_no_memory(err);
     }
     if (!matches(query, object)) {
         return 0;
@@ -152,9 +148,9 @@ static int take_row(struct store *store, enum statement statement, const struct 
     size_t count = json_array_size(page->items);
     if (query->limit > 0 && count == (size_t)query->limit) {
         page->next = print_place(page->version, json_array_get(page->items, count - 1));
-        return page->next ? 1 : out_of_memory(err);
+        return page->next ? 1 : err_no_memory(err);
     }
-    return json_array_append(page->items, object) == 0 ? 0 : out_of_memory(err);
+    return json_array_append(page->items, object) == 0 ? 0 : err_no_memory(err);
 }
 
 static int fill_page(struct store *store, const struct store_query *query, const struct place *from,
@@ -180,7 +176,7 @@ int store_list(struct store *store, const struct store_query *query, struct stor
     assert(query->resource && query->limit >= 0);
     struct place from = {.version = store->now.version};
     struct store_page page = {.items = json_array()};
-    int r = page.items ? 0 : out_of_memory(err);
+    int r = page.items ? 0 : err_no_memory(err);
     if (r == 0 && query->next) {
         r = read_place(store, query->next, &from, err);
     }

@@ -5,6 +5,7 @@
  */
 #include "base/cleanup.h"
 #include "base/doc.h"
+#include "base/err.h"
 #include "store/internal.h"
 
 #include <assert.h>
@@ -18,11 +19,6 @@ void row_done(struct row *row)
     json_decref(row->object);
 }
 
-static int out_of_memory(struct muster_err *err)
-{
-    return muster_fail(err, MUSTER_ENOMEM, "out of memory");
-}
-
 static int fill_row(struct store *store, enum statement id, const char *resource, struct row *ret,
                     struct muster_err *err)
 {
@@ -32,7 +28,7 @@ static int fill_row(struct store *store, enum statement id, const char *resource
     ret->text = text ? strdup(text) : NULL;
     ret->object = text ? json_loads(text, 0, NULL) : NULL;
     sql_end(store, id);
-    return ret->resource && ret->text && ret->object ? 0 : out_of_memory(err);
+    return ret->resource && ret->text && ret->object ? 0 : err_no_memory(err);
 }
 
 int row_load(struct store *store, struct store_key key, struct row *ret, struct muster_err *err)
@@ -132,11 +128,11 @@ static int row_print(struct store *store, json_t *object, char **ret, struct mus
 {
     assert(store->writing);
     if (object_set_version(object, store->now.version + 1) < 0) {
-        return out_of_memory(err);
+        return err_no_memory(err);
     }
     muster_auto(free) char *text = doc_print(object);
     if (!text) {
-        return out_of_memory(err);
+        return err_no_memory(err);
     }
     if (strlen(text) > store->options.object_bytes_max) {
         return muster_fail(err, MUSTER_ETOOBIG, "the object has %zu bytes, over the limit of %zu",
@@ -187,7 +183,7 @@ int row_remove(struct store *store, struct row *row, struct muster_err *err)
 {
     muster_auto(free) char *text = NULL;
     muster_auto(doc) json_t *last = json_deep_copy(row->object);
-    int r = last ? row_print(store, last, &text, err) : out_of_memory(err);
+    int r = last ? row_print(store, last, &text, err) : err_no_memory(err);
     if (r < 0 || (r = sql_run(store, SQL_LABEL_REMOVE, err, "i", row->id)) < 0 ||
         (r = sql_run(store, SQL_OWNER_REMOVE, err, "i", row->id)) < 0 ||
         (r = sql_run(store, SQL_OBJECT_REMOVE, err, "i", row->id)) < 0) {

@@ -5,6 +5,7 @@
 #include "store/internal.h"
 
 #include "base/cleanup.h"
+#include "base/err.h"
 #include "base/file.h"
 
 #include <assert.h>
@@ -48,7 +49,7 @@ static int meta_get(struct store *store, const char *key, char **ret, struct mus
     char *copy = value ? strdup(value) : NULL;
     sql_end(store, SQL_META_GET);
     if (!copy) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     *ret = copy;
     return 0;
@@ -126,7 +127,7 @@ int store_open(const char *path, const struct store_options *options, struct sto
     struct store *store = calloc(1, sizeof *store);
     if (!store || !(store->path = strdup(path))) {
         free(store);
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     store->options = with_defaults(options);
     int r = database_open(store, err);

@@ -5,6 +5,7 @@
  */
 #include "base/cleanup.h"
 #include "base/doc.h"
+#include "base/err.h"
 #include "store/internal.h"
 
 #include <assert.h>
@@ -44,7 +45,7 @@ static int queue(struct store *store, const struct pending *change, struct muste
     }
     char *resource = strdup(change->resource);
     if (!resource) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     store->pending[count] = *change;
     store->pending[count].resource = resource;
@@ -252,7 +253,7 @@ int store_watch(struct store *store, const struct store_watch_options *options, 
     }
     struct store_watch *watch = new_watch(store, options);
     if (!watch) {
-        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+        return err_no_memory(err);
     }
     watch->fn = fn;
     watch->arg = arg;

@@ -4,6 +4,7 @@
  */
 #include "base/cleanup.h"
 #include "base/doc.h"
+#include "base/err.h"
 #include "store/internal.h"
 
 #include <string.h>
@@ -49,9 +50,8 @@ static int insert(struct store *store, const char *resource, json_t *object, str
 static int fill(const struct store *store, const char *resource, json_t *object,
                 struct muster_err *err)
 {
-    return store->options.fill && store->options.fill(resource, object) < 0
-               ? muster_fail(err, MUSTER_ENOMEM, "out of memory")
-               : 0;
+    return store->options.fill && store->options.fill(resource, object) < 0 ? err_no_memory(err)
+                                                                            : 0;
 }
 
 int store_create(struct store *store, const char *resource, const json_t *object, json_t **ret,
