@@ -1,13 +1,13 @@
 /* See args.h. */
 #include "cli/args.h"
 
+#include "base/err.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "base/err.h"
 
 enum { OPTIONS_MAX = 48, NAME_BYTES = 64 };
 

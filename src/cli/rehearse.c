@@ -1,10 +1,10 @@
 /* See rehearse.h. */
 #include "cli/rehearse.h"
 
+#include "base/err.h"
+
 #include <assert.h>
 #include <string.h>
-
-#include "base/err.h"
 
 /* In one file the reader has seen to it. */
 static int require_unique(struct cli *cli, const struct objects *objects)

@@ -1,11 +1,11 @@
 /* See secret.h. */
 #include "daemon/secret.h"
 
+#include "base/err.h"
+
 #include <gnutls/gnutls.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "base/err.h"
 
 int secret_decode(const char *text, char **ret_bytes, size_t *ret_count, struct muster_err *err)
 {
