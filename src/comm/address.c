@@ -1,6 +1,8 @@
 /* Names, addresses and sockets at them. Layer: comm; see address.h. */
 #include "comm/address.h"
 
+#include "comm/internal.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
@@ -11,8 +13,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include "comm/internal.h"
 
 enum { DISCARD_PORT = 9 };
 

@@ -2,6 +2,9 @@
 #include "comm/address.h"
 
 #include "base/test.h"
+#include "comm/endpoint.h"
+
+#include <muster/comm.h>
 
 #include <net/if.h>
 #include <pthread.h>
@@ -9,10 +12,6 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include <muster/comm.h>
-
-#include "comm/endpoint.h"
 
 enum { WORLD = 3 };
 

@@ -1,6 +1,8 @@
 /* Connections that came and what they are for. Layer: comm; see arrivals.h. */
 #include "comm/arrivals.h"
 
+#include <muster/err.h>
+
 #include <assert.h>
 #include <errno.h>
 #include <stdbool.h>
@@ -8,8 +10,6 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include <muster/err.h>
 
 static const uint64_t listens = UINT64_C(1) << 32; /* in an event's data, beside the descriptor */
 

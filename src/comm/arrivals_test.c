@@ -2,15 +2,14 @@
 #include "comm/arrivals.h"
 
 #include "base/test.h"
+#include "comm/address.h"
+#include "comm/endpoint.h"
+
+#include <muster/comm.h>
 
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include <muster/comm.h>
-
-#include "comm/address.h"
-#include "comm/endpoint.h"
 
 static struct member open_endpoint(struct muster_endpoint **ret)
 {

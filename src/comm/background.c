@@ -6,12 +6,12 @@
  */
 #include "comm/background.h"
 
+#include "comm/lane.h"
+#include "comm/link.h"
+
 #include <assert.h>
 #include <signal.h>
 #include <string.h>
-
-#include "comm/lane.h"
-#include "comm/link.h"
 
 enum { BACKGROUND_SPINS = 64 };
 

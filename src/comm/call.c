@@ -4,9 +4,9 @@
  */
 #include "comm/internal.h"
 
-#include <stdio.h>
-
 #include "comm/types.h"
+
+#include <stdio.h>
 
 static size_t total(const size_t *counts, int size)
 {

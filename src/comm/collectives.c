@@ -1,9 +1,9 @@
 /* The blocking functions of muster/comm.h: each is a call as data. Layer: comm. */
+#include "comm/quick.h"
+
 #include <muster/comm.h>
 
 #include <stddef.h>
-
-#include "comm/quick.h"
 
 static __attribute__((noinline)) int all_reduce(struct muster_comm *comm, const void *in, void *out,
                                                 size_t count, enum muster_type type,

@@ -1,15 +1,15 @@
 /* A communicator's life after it was formed: questions, memory, abort, end. Layer: comm. */
 #include "comm/internal.h"
 
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "comm/background.h"
 #include "comm/lane.h"
 #include "comm/link.h"
 #include "comm/team.h"
 #include "comm/witness.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 enum { NOTICE_MS = 60 * 1000 };
 

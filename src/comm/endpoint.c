@@ -1,6 +1,9 @@
 /* Listening sockets, and connections to them. Layer: comm; see endpoint.h. */
 #include "comm/endpoint.h"
 
+#include "comm/address.h"
+#include "comm/internal.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -12,9 +15,6 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
-
-#include "comm/address.h"
-#include "comm/internal.h"
 
 static const char member_magic[8] = "muster2";
 static const char group_prefix[] = "group:";

@@ -8,11 +8,11 @@
  */
 #include "comm/internal.h"
 
-#include <assert.h>
-#include <string.h>
-
 #include "comm/link.h"
 #include "comm/types.h"
+
+#include <assert.h>
+#include <string.h>
 
 enum { CLAIM_FROM_BYTES = 512 };
 

@@ -11,14 +11,14 @@
  */
 #include "comm/internal.h"
 
+#include "comm/link.h"
+
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "comm/link.h"
 
 enum { KILL_WAIT_MS = 200 };
 

@@ -6,6 +6,10 @@
  */
 #include "comm/internal.h"
 
+#include "comm/endpoint.h"
+#include "comm/link.h"
+#include "comm/witness.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
@@ -14,10 +18,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include "comm/endpoint.h"
-#include "comm/link.h"
-#include "comm/witness.h"
 
 enum { ACCEPT_SLICE_MS = 20 };
 

@@ -9,11 +9,11 @@
  */
 #include "comm/internal.h"
 
-#include <assert.h>
-#include <stdlib.h>
-
 #include "comm/link.h"
 #include "comm/types.h"
+
+#include <assert.h>
+#include <stdlib.h>
 
 enum { PART_BYTES = 1024 * 1024, LARGEST_UNIT = 8 };
 

@@ -1,6 +1,8 @@
 /* The thread that shows that this process lives. Layer: comm; see life.h. */
 #include "comm/life.h"
 
+#include "comm/segment.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -10,8 +12,6 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "comm/segment.h"
 
 static struct {
     pthread_mutex_t mutex; /* guards the rest */

@@ -12,6 +12,8 @@
  */
 #include "comm/link.h"
 
+#include "comm/beat.h"
+
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -20,8 +22,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include "comm/beat.h"
 
 enum { LIFE_BEAT = 1, LIFE_CLOSED = 2, LIFE_LEFT = 3 };
 

@@ -5,10 +5,10 @@
  */
 #include "comm/meet.h"
 
+#include "comm/endpoint.h"
+
 #include <stdio.h>
 #include <stdlib.h>
-
-#include "comm/endpoint.h"
 
 static int meet_in_store(struct meeting *m, struct muster_err *err)
 {

@@ -5,14 +5,14 @@
  */
 #include "comm/meet.h"
 
+#include "comm/address.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include "comm/address.h"
 
 enum { MEET_MAGIC = 0x6d757337, MEET_SLICE_MS = 20, RETRY_MS = 20, CONNECT_MS = 1000 };
 

@@ -7,11 +7,11 @@
  */
 #include "comm/internal.h"
 
+#include "comm/link.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "comm/link.h"
 
 enum { PARKED_LIMIT_BYTES = 256 * 1024 * 1024 };
 

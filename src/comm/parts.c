@@ -10,11 +10,11 @@
  */
 #include "comm/internal.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "comm/half.h"
 #include "schedule/tree.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 enum { CHUNK = 4096, DEPTH = 66 };
 

@@ -6,14 +6,13 @@
  */
 #include "comm/internal.h"
 
+#include "comm/lane.h"
+#include "comm/quick.h"
+
+#include <linux/membarrier.h>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include <linux/membarrier.h>
-
-#include "comm/lane.h"
-#include "comm/quick.h"
 
 static int run_here(struct muster_comm *comm, struct task *task, struct muster_err *err)
 {

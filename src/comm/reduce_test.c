@@ -3,11 +3,10 @@
 #include "comm/reduce.h"
 
 #include "base/test.h"
+#include "comm/half.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-#include "comm/half.h"
 
 enum { COUNT = 1003, SOURCES = 3 };
 

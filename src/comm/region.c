@@ -7,6 +7,8 @@
  */
 #include "comm/region.h"
 
+#include "comm/internal.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -16,8 +18,6 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include "comm/internal.h"
 
 enum { MAX_READERS = 64 };
 

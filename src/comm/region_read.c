@@ -5,14 +5,14 @@
  */
 #include "comm/region.h"
 
+#include "comm/internal.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include "comm/internal.h"
 
 struct source {
     int fd;

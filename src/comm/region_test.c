@@ -1,7 +1,7 @@
 /* A region is read whole, of one version, or not at all. */
-#include <muster/comm.h>
-
 #include "base/test.h"
+
+#include <muster/comm.h>
 
 #include <poll.h>
 #include <pthread.h>

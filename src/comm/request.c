@@ -2,11 +2,11 @@
  *
  * Layer: comm. Memory: request.h. Thread: any.
  */
-#include <assert.h>
-#include <stdlib.h>
-
 #include "comm/background.h"
 #include "comm/lane.h"
+
+#include <assert.h>
+#include <stdlib.h>
 
 enum { INLINE_BYTES = 16 * 1024 };
 

@@ -12,11 +12,11 @@
  */
 #include "comm/internal.h"
 
-#include <assert.h>
-#include <string.h>
-
 #include "schedule/choose.h"
 #include "schedule/partition.h"
+
+#include <assert.h>
+#include <string.h>
 
 enum { FILL_AHEAD = RING_SLOTS };
 

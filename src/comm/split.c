@@ -4,9 +4,9 @@
  */
 #include "comm/internal.h"
 
-#include <stdlib.h>
-
 #include "comm/endpoint.h"
+
+#include <stdlib.h>
 
 struct split {
     int32_t color;

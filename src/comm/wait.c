@@ -9,6 +9,8 @@
  */
 #include "comm/internal.h"
 
+#include "comm/link.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>
@@ -17,8 +19,6 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "comm/link.h"
 
 enum {
     SPINS = 1000,

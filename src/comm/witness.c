@@ -5,6 +5,8 @@
  */
 #include "comm/witness.h"
 
+#include "comm/life.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <poll.h>
@@ -19,8 +21,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "comm/life.h"
 
 enum { STACK_BYTES = 16 * 1024, LOOK_S = 1, LOOKS_OVER = 3 };
 

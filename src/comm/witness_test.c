@@ -2,6 +2,7 @@
 #include "comm/witness.h"
 
 #include "base/test.h"
+#include "comm/life.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -14,8 +15,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include "comm/life.h"
 
 enum { LIMIT_MS = 20000 };
 

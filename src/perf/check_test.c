@@ -2,10 +2,9 @@
 #include "perf/perf.h"
 
 #include "base/test.h"
+#include "perf/value.h"
 
 #include <stdlib.h>
-
-#include "perf/value.h"
 
 enum { RANKS = 3, COUNT = 7 };
 

@@ -1,11 +1,11 @@
 /* Printing what was measured, for people and as JSON. Layer: program. */
 #include "perf/perf.h"
 
-#include <jansson.h>
-#include <stdio.h>
-
 #include "comm/types.h"
 #include "schedule/choose.h"
+
+#include <jansson.h>
+#include <stdio.h>
 
 /* The share of the data that must cross the bus, as nccl-tests define it. */
 static double bus_factor(enum muster_collective kind, int ranks)

@@ -1,11 +1,11 @@
 /* Elements of any type as numbers. Layer: program; see value.h. */
 #include "perf/value.h"
 
+#include "comm/half.h"
+
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
-
-#include "comm/half.h"
 
 void perf_store(enum muster_type type, void *buffer, size_t i, double value)
 {

@@ -1,9 +1,9 @@
 /* The patterns of collectives. Layer: pure; see exchange.h. */
 #include "schedule/exchange.h"
 
-#include <assert.h>
-
 #include "schedule/partition.h"
+
+#include <assert.h>
 
 enum { SPLIT_PIECES = 256, SPLIT_LEAST_BYTES = 64 * 1024 };
 

@@ -1,10 +1,10 @@
 /* Which exchanges a collective between hosts is made of. Layer: pure; see hierarchy.h. */
 #include "schedule/hierarchy.h"
 
+#include "schedule/partition.h"
+
 #include <assert.h>
 #include <string.h>
-
-#include "schedule/partition.h"
 
 /* Up to here all leaders fold everything in one round; above they divide the work. */
 enum { ACROSS_AT_ONCE_BYTES = 16 * 1024, CHUNKS_IN_FLIGHT = 3 };

@@ -4,11 +4,10 @@
 #include "world.h"
 
 #include "base/test.h"
+#include "perf/value.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-#include "perf/value.h"
 
 enum { MAX_SIZE = 5 };
 

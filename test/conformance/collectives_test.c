@@ -3,12 +3,11 @@
 #include "world.h"
 
 #include "base/test.h"
+#include "perf/value.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <time.h>
-
-#include "perf/value.h"
 
 static const enum muster_op all_ops[] = {MUSTER_SUM, MUSTER_AVG,  MUSTER_PROD, MUSTER_MIN,
                                          MUSTER_MAX, MUSTER_BAND, MUSTER_BOR,  MUSTER_BXOR};

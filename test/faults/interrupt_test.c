@@ -2,6 +2,8 @@
  * `interrupted`, and every call returns. */
 #include "base/test.h"
 
+#include <muster/comm.h>
+
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -12,8 +14,6 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <muster/comm.h>
 
 enum { LIMIT_S = 60, LARGE = 5000000 /* more than sockets take */ };
 

@@ -2,6 +2,8 @@
  * list of members will do, and a closed one stays closed. */
 #include "base/test.h"
 
+#include "conformance/world.h"
+
 #include <dirent.h>
 #include <poll.h>
 #include <pthread.h>
@@ -12,8 +14,6 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include "conformance/world.h"
 
 enum { RANKS = 4, CYCLES = 500, WARM_CYCLES = 30, MANY = 24, LIMIT_S = 60, SPARE_KIB = 2048 };
 

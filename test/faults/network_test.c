@@ -1,16 +1,14 @@
 /* Faults between hosts, each a network namespace: a killed rank is named whatever its memory, a cut
  * cable is a suspicion, and a slow or lossy network is neither. */
+#include "base/test.h"
+#include "conformance/world.h"
 #include "network.h"
 #include "scene.h"
-
-#include "base/test.h"
 
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <sys/mman.h>
-
-#include "conformance/world.h"
 
 enum { MIB = 1024 * 1024 };
 

@@ -1,13 +1,13 @@
 /* A call that waits for long says for whom, once, and goes on. */
 #include "base/test.h"
 
+#include "conformance/world.h"
+
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-#include "conformance/world.h"
 
 enum { LIMIT_MS = 20000, TURN_MS = 5 };
 

@@ -2,6 +2,9 @@
  * that all inherit. */
 #include "scene.h"
 
+#include "conformance/world.h"
+#include "network.h"
+
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,9 +15,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "conformance/world.h"
-#include "network.h"
 
 enum { MAX_LOAD = 64, LIMIT_MS = 90000, WARM_ROUNDS = 10 };
 
