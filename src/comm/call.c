@@ -177,6 +177,7 @@ static void go(struct muster_comm *comm, struct task *task, bool shared_memory)
     switch (choice.algorithm) {
     case SCHEDULE_FOLD_ALL: exchange_start(comm, task, SCHEDULE_ALL_REDUCE); break;
     case SCHEDULE_RING: ring_start(comm, task, choice.block_bytes); break;
+    case SCHEDULE_SWAP: swap_start(comm, task, choice.block_bytes); break;
     case SCHEDULE_DIRECT: direct_start(comm, task); break;
     case SCHEDULE_SPLIT: exchange_start(comm, task, SCHEDULE_ALL_REDUCE_SPLIT); break;
     }

@@ -206,7 +206,7 @@ void direct_prepare(const struct muster_comm *comm, const struct muster_call *ca
                            .divisor = average ? comm->size : 1};
     assert(ret->share_offset + ret->share_bytes <= ret->bytes);
     if (comm->size == 2 && !average && ret->bytes < TWIN_BELOW_BYTES) {
-        ret->twin = reduce_find_twin(call->type, call->op);
+        ret->twin = reduce_find_ways(call->type, call->op).twin;
     }
 }
 
@@ -244,7 +244,7 @@ int direct_run(struct muster_comm *comm, const void *in, void *out, struct muste
         quick.round++;
         if (quick_wait(comm, quick)) {
             take_others(comm, &d);
-            quick_leave(comm, quick);
+            quick_leave(comm, quick, quick.round + 1);
             return 0;
         }
     }

@@ -2,7 +2,8 @@
  *
  * - call.c: a public call becomes a task: checked, numbered, its algorithm chosen
  * - exchange.c: tasks that run a schedule; hierarchy.c: several of them, by way of the hosts
- * - small.c, ring.c, direct.c: all-reduce on one host; message.c: tasks that send and receive
+ * - small.c, swap.c, ring.c, direct.c: all-reduce on one host; message.c: tasks that send and
+ * receive
  * - progress.c, background.c: who runs tasks, and where; wait.c: how a thread waits
  * - failure.c: when it should not
  * - segment.c: memory of a host; link.c, frames.c: sockets to other hosts; team.c: who is where
@@ -89,6 +90,12 @@ void direct_start(struct muster_comm *comm, struct task *task);
 /* What can be said of a call before it begins. */
 void direct_prepare(const struct muster_comm *comm, const struct muster_call *call,
                     struct direct *ret);
+
+/* swap.c */
+void swap_start(struct muster_comm *comm, struct task *task, size_t block_bytes);
+/* What can be said of a call before it begins. */
+void swap_prepare(struct muster_comm *comm, const struct muster_call *call, size_t block_bytes,
+                  struct swap *ret);
 
 /* ring.c */
 void ring_start(struct muster_comm *comm, struct task *task, size_t block_bytes);

@@ -15,8 +15,8 @@ int quick_learn(struct muster_comm *comm, const struct muster_call *call, struct
     if (rc < 0 || bytes == 0) {
         return rc;
     }
-    enum schedule_algorithm algorithm = call_choose(comm, bytes, comm->live_regions > 0).algorithm;
-    if (algorithm != SCHEDULE_FOLD_ALL && algorithm != SCHEDULE_DIRECT) {
+    struct schedule_choice choice = call_choose(comm, bytes, comm->live_regions > 0);
+    if (choice.algorithm == SCHEDULE_RING) {
         return 0;
     }
     struct known_call known = {.type = call->type, .op = call->op, .count = call->count};
@@ -26,8 +26,15 @@ int quick_learn(struct muster_comm *comm, const struct muster_call *call, struct
     known.digest = call_digest(comm->generation, known.shape, count);
     known.fold = reduce_find(call->type, call->op);
     known.divisor = call->op == MUSTER_AVG ? comm->size : 1;
-    direct_prepare(comm, call, &known.direct);
-    known.run = algorithm == SCHEDULE_DIRECT ? direct_run : small_run;
+    if (choice.algorithm == SCHEDULE_DIRECT) {
+        direct_prepare(comm, call, &known.direct);
+        known.run = direct_run;
+    } else if (choice.algorithm == SCHEDULE_SWAP) {
+        swap_prepare(comm, call, choice.block_bytes, &known.swap);
+        known.run = swap_run;
+    } else {
+        known.run = small_run;
+    }
     comm->known = known;
     return 1;
 }

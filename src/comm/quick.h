@@ -39,9 +39,10 @@ int quick_refuse(struct muster_comm *comm, const void *in, void *out, struct mus
 void quick_task(struct muster_comm *comm, const void *in, void *out, struct quick quick,
                 struct task *ret);
 
-/* small.c, direct.c */
+/* small.c, direct.c, swap.c */
 int small_run(struct muster_comm *comm, const void *in, void *out, struct muster_err *err);
 int direct_run(struct muster_comm *comm, const void *in, void *out, struct muster_err *err);
+int swap_run(struct muster_comm *comm, const void *in, void *out, struct muster_err *err);
 
 static inline struct board *quick_board(struct muster_comm *comm, int rank, uint32_t round)
 {
@@ -101,9 +102,10 @@ static inline bool quick_wait(struct muster_comm *comm, struct quick quick)
     return true;
 }
 
-static inline void quick_leave(struct muster_comm *comm, struct quick quick)
+/* next_round: the boards' first that this call did not use. */
+static inline void quick_leave(struct muster_comm *comm, struct quick quick, uint32_t next_round)
 {
-    comm->lanes[LANE_MAIN].round = quick.round + 1;
+    comm->lanes[LANE_MAIN].round = next_round;
     atomic_store_explicit(&comm->completed, quick.number, memory_order_relaxed);
     atomic_store_explicit(&comm->in_call, 0, memory_order_release);
 }

@@ -40,7 +40,7 @@ const char *reduce_level(void)
     return names[find_level()];
 }
 
-reduce_fn reduce_find(enum muster_type type, enum muster_op op)
+struct reduce_ways reduce_find_ways(enum muster_type type, enum muster_op op)
 {
 #if defined(__x86_64__)
     switch (find_level()) {
@@ -50,18 +50,6 @@ reduce_fn reduce_find(enum muster_type type, enum muster_op op)
     }
 #endif
     return reduce_plain(type, op);
-}
-
-reduce_twin_fn reduce_find_twin(enum muster_type type, enum muster_op op)
-{
-#if defined(__x86_64__)
-    switch (find_level()) {
-    case AVX512: return reduce_twins_avx512(type, op);
-    case AVX2: return reduce_twins_avx2(type, op);
-    case PLAIN: break;
-    }
-#endif
-    return reduce_twins_plain(type, op);
 }
 
 void reduce_into(reduce_fn fn, void *const *outs, int num_outs, const void *const *sources, int n,

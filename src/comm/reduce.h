@@ -15,16 +15,31 @@ enum { REDUCE_MAX_SOURCES = 256 };
  * truncate). bf16 and f16 are folded in f32 and rounded once. */
 typedef void (*reduce_fn)(void *out, const void *const *sources, int n, size_t count, int divisor);
 
-/* The fastest kernel that this processor has; NULL if the type has no such operation. */
-reduce_fn reduce_find(enum muster_type type, enum muster_op op);
-
 /* out[i] = twin[i] = left[i] op right[i], in one pass, without the division of an average. Each
  * output may be one of the sources (exactly). */
 typedef void (*reduce_twin_fn)(void *out, void *twin, const void *left, const void *right,
                                size_t count);
-reduce_twin_fn reduce_find_twin(enum muster_type type, enum muster_op op);
 
-/* "avx512", "avx2" or "plain": what reduce_find chooses from. */
+/* out[i] = left[i] op right[i], then slot[i] = next[i], in one pass, without the division of an
+ * average. out and slot may be sources (exactly), next another source. */
+typedef void (*reduce_swap_fn)(void *out, void *slot, const void *left, const void *right,
+                               const void *next, size_t count);
+
+/* The kernels of one operation; NULLs if the type does not have it. */
+struct reduce_ways {
+    reduce_fn fold;
+    reduce_twin_fn twin;
+    reduce_swap_fn swap;
+};
+
+/* The fastest that this processor has. */
+struct reduce_ways reduce_find_ways(enum muster_type type, enum muster_op op);
+static inline reduce_fn reduce_find(enum muster_type type, enum muster_op op)
+{
+    return reduce_find_ways(type, op).fold;
+}
+
+/* "avx512", "avx2" or "plain": where reduce_find_ways looks. */
 const char *reduce_level(void);
 
 /* Folds into each of `outs`, which may be sources (exactly), tile by tile, so that the copies are
@@ -33,9 +48,6 @@ void reduce_into(reduce_fn fn, void *const *outs, int num_outs, const void *cons
                  size_t count, size_t unit, int divisor);
 
 /* Tables of kernels per instruction set (reduce_plain.c, reduce_avx2.c, reduce_avx512.c). */
-reduce_fn reduce_plain(enum muster_type type, enum muster_op op);
-reduce_fn reduce_avx2(enum muster_type type, enum muster_op op);
-reduce_fn reduce_avx512(enum muster_type type, enum muster_op op);
-reduce_twin_fn reduce_twins_plain(enum muster_type type, enum muster_op op);
-reduce_twin_fn reduce_twins_avx2(enum muster_type type, enum muster_op op);
-reduce_twin_fn reduce_twins_avx512(enum muster_type type, enum muster_op op);
+struct reduce_ways reduce_plain(enum muster_type type, enum muster_op op);
+struct reduce_ways reduce_avx2(enum muster_type type, enum muster_op op);
+struct reduce_ways reduce_avx512(enum muster_type type, enum muster_op op);

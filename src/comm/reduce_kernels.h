@@ -1,6 +1,5 @@
 /* The fold kernels, written once in plain C and compiled once per instruction set: the including
- * file defines REDUCE_TABLE and REDUCE_TWINS, the names of the look-up functions. The compiler
- * vectorises the loops.
+ * file defines REDUCE_TABLE, the name of the look-up function. The compiler vectorises the loops.
  *
  * Layer: comm. Included by reduce_plain.c, reduce_avx2.c and reduce_avx512.c only.
  */
@@ -103,6 +102,18 @@ enum { TILE = 256 };
         {                                                                                          \
             o[i] = t[i] = store((wide)op(load(a[i]), load(b[i])));                                 \
         }                                                                                          \
+    }                                                                                              \
+    static void name##_swap(void *out, void *slot, const void *left, const void *right,            \
+                            const void *next, size_t count)                                        \
+    {                                                                                              \
+        type *o = out, *s = slot;                                                                  \
+        const type *a = left, *b = right, *n = next;                                               \
+        ELEMENTWISE for (size_t i = 0; i < count; i++)                                             \
+        {                                                                                          \
+            type folded = store((wide)op(load(a[i]), load(b[i])));                                 \
+            s[i] = n[i];                                                                           \
+            o[i] = folded;                                                                         \
+        }                                                                                          \
     }
 
 #define SAME(x) (x)
@@ -146,35 +157,35 @@ ARITHMETIC(bf16, uint16_t, float, bfloat_to_float, bfloat_from_float)
 ARITHMETIC(f32, float, float, SAME, SAME)
 ARITHMETIC(f64, double, double, SAME, SAME)
 
-#define ROW_ARITHMETIC(kind, way)                                                                  \
-    [MUSTER_SUM] = kind##_sum##way, [MUSTER_AVG] = kind##_sum##way,                                \
-    [MUSTER_PROD] = kind##_product##way, [MUSTER_MIN] = kind##_least##way,                         \
-    [MUSTER_MAX] = kind##_most##way
-#define ROW_BITWISE(kind, way)                                                                     \
-    [MUSTER_BAND] = kind##_and##way, [MUSTER_BOR] = kind##_or##way, [MUSTER_BXOR] = kind##_xor##way
-#define ROWS(way)                                                                                  \
-    [MUSTER_BOOL] = {[MUSTER_SUM] = bool_or##way,                                                  \
-                     [MUSTER_PROD] = bool_and##way,                                                \
-                     [MUSTER_MIN] = bool_and##way,                                                 \
-                     [MUSTER_MAX] = bool_or##way,                                                  \
-                     ROW_BITWISE(bool, way)},                                                      \
-    [MUSTER_U8] = {ROW_ARITHMETIC(u8, way), ROW_BITWISE(u8, way)},                                 \
-    [MUSTER_I8] = {ROW_ARITHMETIC(i8, way), ROW_BITWISE(i8, way)},                                 \
-    [MUSTER_I16] = {ROW_ARITHMETIC(i16, way), ROW_BITWISE(i16, way)},                              \
-    [MUSTER_I32] = {ROW_ARITHMETIC(i32, way), ROW_BITWISE(i32, way)},                              \
-    [MUSTER_I64] = {ROW_ARITHMETIC(i64, way), ROW_BITWISE(i64, way)},                              \
-    [MUSTER_F16] = {ROW_ARITHMETIC(f16, way)}, [MUSTER_BF16] = {ROW_ARITHMETIC(bf16, way)},        \
-    [MUSTER_F32] = {ROW_ARITHMETIC(f32, way)}, [MUSTER_F64] = {ROW_ARITHMETIC(f64, way)},
+#define WAYS(name)                                                                                 \
+    {                                                                                              \
+        name, name##_twin, name##_swap                                                             \
+    }
+#define ROW_ARITHMETIC(kind)                                                                       \
+    [MUSTER_SUM] = WAYS(kind##_sum), [MUSTER_AVG] = WAYS(kind##_sum),                              \
+    [MUSTER_PROD] = WAYS(kind##_product), [MUSTER_MIN] = WAYS(kind##_least),                       \
+    [MUSTER_MAX] = WAYS(kind##_most)
+#define ROW_BITWISE(kind)                                                                          \
+    [MUSTER_BAND] = WAYS(kind##_and), [MUSTER_BOR] = WAYS(kind##_or),                              \
+    [MUSTER_BXOR] = WAYS(kind##_xor)
 
-static const reduce_fn kernels[][MUSTER_BXOR + 1] = {ROWS()};
-static const reduce_twin_fn twins[][MUSTER_BXOR + 1] = {ROWS(_twin)};
+static const struct reduce_ways kernels[][MUSTER_BXOR + 1] = {
+    [MUSTER_BOOL] = {[MUSTER_SUM] = WAYS(bool_or),
+                     [MUSTER_PROD] = WAYS(bool_and),
+                     [MUSTER_MIN] = WAYS(bool_and),
+                     [MUSTER_MAX] = WAYS(bool_or),
+                     ROW_BITWISE(bool)},
+    [MUSTER_U8] = {ROW_ARITHMETIC(u8), ROW_BITWISE(u8)},
+    [MUSTER_I8] = {ROW_ARITHMETIC(i8), ROW_BITWISE(i8)},
+    [MUSTER_I16] = {ROW_ARITHMETIC(i16), ROW_BITWISE(i16)},
+    [MUSTER_I32] = {ROW_ARITHMETIC(i32), ROW_BITWISE(i32)},
+    [MUSTER_I64] = {ROW_ARITHMETIC(i64), ROW_BITWISE(i64)},
+    [MUSTER_F16] = {ROW_ARITHMETIC(f16)},
+    [MUSTER_BF16] = {ROW_ARITHMETIC(bf16)},
+    [MUSTER_F32] = {ROW_ARITHMETIC(f32)},
+    [MUSTER_F64] = {ROW_ARITHMETIC(f64)},
+};
 
-reduce_fn REDUCE_TABLE(enum muster_type type, enum muster_op op)
-{
+struct reduce_ways REDUCE_TABLE(enum muster_type type, enum muster_op op) {
     return kernels[type][op];
-}
-
-reduce_twin_fn REDUCE_TWINS(enum muster_type type, enum muster_op op)
-{
-    return twins[type][op];
 }

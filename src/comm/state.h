@@ -44,8 +44,8 @@ struct team {
 /* Calls that must run one after the other. */
 struct lane {
     int index;
-    uint32_t round;          /* rounds that calls before this one took, equal on all ranks */
-    uint32_t ring_turn;      /* as round, for the ring */
+    uint32_t round;     /* rounds that calls before this one took, equal on all ranks */
+    uint32_t ring_turn; /* as round, for ring.c or swap.c: the slots are one's or the other's */
     pthread_mutex_t running; /* held by the thread that steps the first request */
     pthread_mutex_t queue;   /* guards first and last */
     struct muster_request *first;
@@ -91,6 +91,23 @@ struct direct {
     bool stage_out;
 };
 
+/* All-reduce of two ranks by chunks that change places. */
+struct swap {
+    const char *in;
+    char *out;
+    size_t unit;
+    size_t count;
+    size_t block; /* elements of a chunk */
+    size_t chunks;
+    struct ring_slot *sides[2];
+    struct reduce_ways ways;
+    int divisor;
+    uint32_t signature;
+    uint32_t base; /* turn of the first chunk */
+    size_t filled; /* chunks sent … */
+    size_t taken;  /* … and folded */
+};
+
 /* The last all-reduce that a quick way took (quick.h): the same again needs no second look. */
 #define COMM_KNOWS_NONE SIZE_MAX
 struct known_call {
@@ -103,6 +120,7 @@ struct known_call {
     reduce_fn fold;
     int divisor;
     struct direct direct;
+    struct swap swap;
     int (*run)(struct muster_comm *comm, const void *in, void *out, struct muster_err *err);
 };
 
@@ -204,6 +222,7 @@ struct task {
     struct schedule_hierarchy hierarchy;
     struct ring ring;
     struct direct direct;
+    struct swap swap;
     struct transfer transfer;
     uint64_t words[COMM_WORDS]; /* of this rank, to lane->words */
 };

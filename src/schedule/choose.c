@@ -7,13 +7,14 @@
 enum {
     DIRECT_FROM_BYTES = 2048,     /* below, a second round costs more than it saves */
     FOLD_ALL_TO_BYTES = 8 * 1024, /* above, folding a part costs less, with its second exchange */
+    SWAP_FROM_BYTES = 2048,       /* the same for two ranks */
     FOLD_ALL_TO_BYTES_FAR = 16 * 1024, /* the same between hosts */
 };
 
 /* Small blocks begin to flow sooner; large ones cost fewer exchanges, but must stay in the second
  * cache with what goes on around them. Ranks that share a processor pay a change of context for
  * each block. */
-static size_t ring_block_bytes(const struct schedule_world *world, size_t bytes)
+static size_t block_bytes(const struct schedule_world *world, size_t bytes)
 {
     static const struct {
         size_t below_bytes;
@@ -29,9 +30,11 @@ static size_t ring_block_bytes(const struct schedule_world *world, size_t bytes)
 
 struct schedule_choice schedule_choose(const struct schedule_world *world, size_t bytes)
 {
-    bool staged = world->size == 2 && bytes <= SCHEDULE_STAGED_BYTES;
-    if (world->one_host && bytes >= DIRECT_FROM_BYTES && (world->has_shared_memory || staged)) {
+    if (world->one_host && bytes >= DIRECT_FROM_BYTES && world->has_shared_memory) {
         return (struct schedule_choice){SCHEDULE_DIRECT, 0};
+    }
+    if (world->one_host && bytes >= SWAP_FROM_BYTES && world->size == 2) {
+        return (struct schedule_choice){SCHEDULE_SWAP, block_bytes(world, bytes)};
     }
     if (world->size == 1 ||
         bytes <= (world->one_host ? FOLD_ALL_TO_BYTES : FOLD_ALL_TO_BYTES_FAR)) {
@@ -40,13 +43,14 @@ struct schedule_choice schedule_choose(const struct schedule_world *world, size_
     if (!world->one_host) {
         return (struct schedule_choice){SCHEDULE_SPLIT, 0};
     }
-    return (struct schedule_choice){SCHEDULE_RING, ring_block_bytes(world, bytes)};
+    return (struct schedule_choice){SCHEDULE_RING, block_bytes(world, bytes)};
 }
 
 const char *schedule_algorithm_name(enum schedule_algorithm algorithm)
 {
     switch (algorithm) {
     case SCHEDULE_FOLD_ALL: return "every rank folds all";
+    case SCHEDULE_SWAP: return "swap of chunks, both fold";
     case SCHEDULE_RING: return "ring of blocks, answered in place";
     case SCHEDULE_DIRECT: return "each rank folds a share, in shared memory";
     case SCHEDULE_SPLIT: return "reduce-scatter and all-gather";

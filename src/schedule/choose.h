@@ -9,13 +9,14 @@
 
 enum schedule_algorithm {
     SCHEDULE_FOLD_ALL, /* every rank publishes all and folds all */
+    SCHEDULE_SWAP,     /* two ranks: chunks change places in shared slots, both fold all */
     SCHEDULE_RING,     /* blocks through shared slots, answered in place */
     SCHEDULE_DIRECT,   /* each rank folds a share, in memory of muster_comm_alloc or staged */
     SCHEDULE_SPLIT,    /* reduce-scatter and all-gather, chunk by chunk */
 };
 
 /* Up to here private memory can be staged whole. */
-enum { SCHEDULE_STAGED_BYTES = 16 * 1024 };
+enum { SCHEDULE_STAGED_BYTES = 8 * 1024 };
 
 struct schedule_world {
     int size;
@@ -26,7 +27,7 @@ struct schedule_world {
 
 struct schedule_choice {
     enum schedule_algorithm algorithm;
-    size_t block_bytes; /* of the ring */
+    size_t block_bytes; /* of a chunk: swap and ring */
 };
 
 enum { SCHEDULE_MAX_BLOCK_BYTES = 64 * 1024 };
