@@ -128,14 +128,17 @@ static int every_size(struct muster_comm *comm, void *in, void *out)
     return failed;
 }
 
-/* In place and not, in private memory and in that of muster_comm_alloc. */
+/* In place and not, in private memory and in that of muster_comm_alloc, and where the ranks'
+ * buffers lie differently in their lines. */
 static int every_memory(struct muster_comm *comm, void *context)
 {
     (void)context;
     enum { BYTES = 150001 * 8 + 64 };
     struct muster_err err = {0};
     void *in = malloc(BYTES), *out = malloc(BYTES), *shared_in, *shared_out;
-    int failed = every_size(comm, in, out) || every_size(comm, in, in);
+    void *moved = (char *)in + 8 * muster_comm_rank(comm);
+    int failed =
+        every_size(comm, in, out) || every_size(comm, in, in) || every_size(comm, moved, moved);
     WORLD_CHECK(muster_comm_alloc(comm, BYTES, &shared_in, &err) == 0, "%s", err.text);
     WORLD_CHECK(muster_comm_alloc(comm, BYTES, &shared_out, &err) == 0, "%s", err.text);
     failed = failed || every_size(comm, shared_in, shared_in) ||
