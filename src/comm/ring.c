@@ -1,11 +1,11 @@
-/* All-reduce of large vectors by three ranks and more on one host (two: swap.c). The vector is cut
- * into chunks, each chunk into a part for each rank. A contributor fills the owner's slot with its
- * part (asked); the owner folds all contributions in rank order and writes the result into its own
- * output and, in place, into every slot (answered); the contributor takes it out and claims the
- * lines. Each line thus goes back and forth between two cores and is never shared, which is what
- * makes it fast: the same with separate result slots takes 2 to 5 times as long (measured: AMD Zen
- * 4). Three stages run one chunk apart, over as few slots as that takes, so that they stay in the
- * second cache with the data.
+/* All-reduce of large vectors on one host (of two ranks with a processor each: swap.c). The vector
+ * is cut into chunks, each chunk into a part for each rank. A contributor fills the owner's slot
+ * with its part (asked); the owner folds all contributions in rank order and writes the result into
+ * its own output and, in place, into every slot (answered); the contributor takes it out and claims
+ * the lines. Each line thus goes back and forth between two cores and is never shared, which is
+ * what makes it fast: the same with separate result slots takes 2 to 5 times as long (measured: AMD
+ * Zen 4). Three stages run one chunk apart, over as few slots as that takes, so that they stay in
+ * the second cache with the data.
  *
  * Slot k of a pair is filled again when its contributor has taken the answer out: no further words.
  *
@@ -95,7 +95,23 @@ static int may_fold(struct muster_comm *comm, struct task *task, size_t chunk,
     return 1;
 }
 
-static void fold_part(struct muster_comm *comm, struct task *task, size_t chunk)
+/* Two ranks: both outputs in one pass, line by line. */
+static void fold_pair(struct muster_comm *comm, struct task *task, size_t chunk)
+{
+    struct partition p = part_of(comm, task, chunk, comm->rank);
+    assert(p.count * task->unit <= RING_BYTES);
+    reduce_twin_fn twin = reduce_find_ways(task->call.type, task->call.op).twin;
+    size_t offset = p.first * task->unit;
+    char *data = ring_slot_data(slot_of(comm, task, comm->rank, 1 - comm->rank, chunk));
+    char *out = (char *)task->call.out + offset;
+    const char *in = (const char *)task->call.in + offset;
+    const char *left = comm->rank == 0 ? in : data, *right = comm->rank == 0 ? data : in;
+    size_t head = segment_to_line(out, task->unit, p.count), skip = head * task->unit;
+    twin(out, data, left, right, head);
+    twin(out + skip, data + skip, left + skip, right + skip, p.count - head);
+}
+
+static void fold_all(struct muster_comm *comm, struct task *task, size_t chunk)
 {
     struct partition p = part_of(comm, task, chunk, comm->rank);
     assert(p.count * task->unit <= RING_BYTES);
@@ -120,7 +136,11 @@ static void fold_part(struct muster_comm *comm, struct task *task, size_t chunk)
 
 static void fold(struct muster_comm *comm, struct task *task, size_t chunk)
 {
-    fold_part(comm, task, chunk);
+    if (comm->size == 2 && task->call.op != MUSTER_AVG) {
+        fold_pair(comm, task, chunk);
+    } else {
+        fold_all(comm, task, chunk);
+    }
     for (int step = 1; step < comm->size; step++) {
         int to = (comm->rank + step) % comm->size;
         struct ring_slot *slot = slot_of(comm, task, comm->rank, to, chunk);

@@ -102,6 +102,13 @@ static inline uint32_t segment_phase(const void *buffer)
     return (uint32_t)((uintptr_t)buffer % SEGMENT_LINE / sizeof(uint64_t) * sizeof(uint64_t));
 }
 
+/* Elements before the first that starts a line. */
+static inline size_t segment_to_line(const char *buffer, size_t unit, size_t count)
+{
+    size_t elements = -(uintptr_t)buffer % SEGMENT_LINE / unit;
+    return elements < count ? elements : count;
+}
+
 static inline char *ring_slot_data(struct ring_slot *slot)
 {
     return slot->data + slot->phase % SEGMENT_LINE;

@@ -61,19 +61,12 @@ static void fill_first(struct muster_comm *comm, struct swap *s)
     }
 }
 
-/* Elements before the first that starts a line. */
-static size_t elements_to_line(const char *buffer, size_t unit, size_t count)
-{
-    size_t elements = -(uintptr_t)buffer % SEGMENT_LINE / unit;
-    return elements < count ? elements : count;
-}
-
 /* One pass, line by line. */
 static void swap(const struct swap *s, int rank, char *out, char *data, const char *own,
                  const char *next, size_t count)
 {
     const char *left = rank == 0 ? own : data, *right = rank == 0 ? data : own;
-    size_t head = elements_to_line(out, s->unit, count), skip = head * s->unit;
+    size_t head = segment_to_line(out, s->unit, count), skip = head * s->unit;
     s->ways.swap(out, data, left, right, next, head);
     s->ways.swap(out + skip, data + skip, left + skip, right + skip, next + skip, count - head);
 }

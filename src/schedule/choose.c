@@ -33,7 +33,9 @@ struct schedule_choice schedule_choose(const struct schedule_world *world, size_
     if (world->one_host && bytes >= DIRECT_FROM_BYTES && world->has_shared_memory) {
         return (struct schedule_choice){SCHEDULE_DIRECT, 0};
     }
-    if (world->one_host && bytes >= SWAP_FROM_BYTES && world->size == 2) {
+    /* Both fold all: not where they share a processor. */
+    bool swaps = world->one_host && world->size == 2 && !world->crowded;
+    if (swaps && bytes >= SWAP_FROM_BYTES) {
         return (struct schedule_choice){SCHEDULE_SWAP, block_bytes(world, bytes)};
     }
     if (world->size == 1 ||

@@ -7,6 +7,7 @@
 #include "perf/value.h"
 
 #include <math.h>
+#include <sched.h>
 #include <stdlib.h>
 
 enum { MAX_SIZE = 5 };
@@ -158,10 +159,38 @@ static void bits_are_those_of_the_order(void **state)
     }
 }
 
+static int share_a_processor(int rank, void *context)
+{
+    (void)rank, (void)context;
+    cpu_set_t all, one;
+    CPU_ZERO(&one);
+    WORLD_CHECK(sched_getaffinity(0, sizeof all, &all) == 0, "affinity");
+    for (size_t i = 0; i < CPU_SETSIZE && CPU_COUNT(&one) == 0; i++) {
+        if (CPU_ISSET(i, &all)) {
+            CPU_SET(i, &one);
+        }
+    }
+    WORLD_CHECK(sched_setaffinity(0, sizeof one, &one) == 0, "affinity");
+    return 0;
+}
+
+/* Two ranks take other ways then. */
+static void bits_are_the_same_on_one_processor(void **state)
+{
+    used_transport = *state;
+    struct world w = {.kind = WORLD_PROCESSES,
+                      .size = 2,
+                      .transport = *state,
+                      .timeout_ms = 60000,
+                      .enter = share_a_processor};
+    assert_int_equal(world_run(&w, every_memory, NULL), 0);
+}
+
 int main(int argc, char **argv)
 {
     void *transport = argc > 1 ? argv[1] : "shm";
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(bits_are_those_of_the_order, transport)};
+        cmocka_unit_test_prestate(bits_are_those_of_the_order, transport),
+        cmocka_unit_test_prestate(bits_are_the_same_on_one_processor, transport)};
     return cmocka_run_group_tests_name(transport, tests, NULL, NULL);
 }
