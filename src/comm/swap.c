@@ -16,6 +16,8 @@
 #include <assert.h>
 #include <string.h>
 
+enum { QUICK_CHUNKS = 64 }; /* of more, an abort must not have to wait for the end */
+
 _Static_assert((int)RING_BYTES >= (int)SCHEDULE_MAX_BLOCK_BYTES, "a block fits a slot");
 _Static_assert((RING_SLOTS & (RING_SLOTS - 1)) == 0, "turns are counted modulo 2^32");
 
@@ -194,7 +196,8 @@ int swap_run(struct muster_comm *comm, const void *in, void *out, struct muster_
     s.signature = quick.signature;
     s.base = comm->lanes[LANE_MAIN].ring_turn;
     fill_first(comm, &s);
-    if (!trade_all(comm, &s, comm->crowded ? 0 : QUICK_SPINS)) {
+    bool spins = !comm->crowded && s.chunks <= QUICK_CHUNKS;
+    if (!trade_all(comm, &s, spins ? QUICK_SPINS : 0)) {
         return go_on(comm, &s, quick, err);
     }
     quick_leave(comm, quick, quick.round);
