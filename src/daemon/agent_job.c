@@ -289,8 +289,9 @@ void agent_job_leave(struct agent_job *job)
 {
     struct agent *agent = job->agent;
     struct muster_err err = {0};
-    assert(job->pod_count > 0 && !job->ending);
-    if (--job->pod_count > 0) {
+    assert(job->pod_count > 0);
+    /* A pod may have left before the supervisor was ready, which is then told to nobody. */
+    if (--job->pod_count > 0 || (job->ending && !job->over)) {
         return;
     }
     job->ending = true;
