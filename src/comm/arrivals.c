@@ -77,12 +77,13 @@ static bool read_hello(struct arrival *arrival)
 static void make_room(struct arrivals *a)
 {
     int silent = 0;
+    if (a->num < ARRIVALS_MAX) {
+        return;
+    }
     while (silent < a->num && has_spoken(&a->of[silent])) {
         silent++;
     }
-    if (a->num == ARRIVALS_MAX) {
-        hang_up(a, silent < a->num ? silent : 0);
-    }
+    hang_up(a, silent < a->num ? silent : 0);
 }
 
 static int welcome(struct arrivals *a, int listening, struct muster_err *err)
@@ -147,16 +148,16 @@ int arrivals_next(struct arrivals *a, uint64_t generation, uint64_t digest, int 
     if (taken >= 0) {
         return taken;
     }
-    struct epoll_event events[16];
-    int num = epoll_wait(a->epoll_fd, events, 16, slice_ms);
-    int rc = 0;
-    for (int i = 0; rc == 0 && i < num; i++) {
-        int fd = (int)(uint32_t)events[i].data.u64;
-        if (events[i].data.u64 & listens) {
-            rc = welcome(a, fd, err);
-        } else {
-            hear(a, fd);
-        }
+    /* One at a time: of two that were heard at once the second would no longer be announced. */
+    struct epoll_event event;
+    if (epoll_wait(a->epoll_fd, &event, 1, slice_ms) <= 0) {
+        return MUSTER_EAGAIN;
+    }
+    int fd = (int)(uint32_t)event.data.u64, rc = 0;
+    if (event.data.u64 & listens) {
+        rc = welcome(a, fd, err);
+    } else {
+        hear(a, fd);
     }
     return rc < 0 ? rc : take(a, generation, digest, ret);
 }

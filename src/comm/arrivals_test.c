@@ -7,6 +7,7 @@
 
 #include <muster/comm.h>
 
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -20,6 +21,15 @@ static struct member open_endpoint(struct muster_endpoint **ret)
     return endpoint_member(&bytes);
 }
 
+static int connect_silently(const struct member *member)
+{
+    struct address at = {.four = {.sin_family = AF_INET, .sin_port = member->port}};
+    memcpy(&at.four.sin_addr, member->address + 12, sizeof at.four.sin_addr);
+    int fd = address_connect(&at, INT64_MAX);
+    assert_true(fd >= 0);
+    return fd;
+}
+
 /* Of two strangers one says nothing and one half a hello; they hold nobody up. */
 static void strangers_are_not_waited_for(void **state)
 {
@@ -27,11 +37,8 @@ static void strangers_are_not_waited_for(void **state)
     struct muster_err err = {0};
     struct muster_endpoint *endpoint;
     struct member member = open_endpoint(&endpoint);
-    struct address at = {.four = {.sin_family = AF_INET, .sin_port = member.port}};
-    memcpy(&at.four.sin_addr, member.address + 12, sizeof at.four.sin_addr);
     struct hello sent = {.magic = HELLO_MAGIC, .generation = 7, .digest = 8}, got;
-    int silent = address_connect(&at, INT64_MAX), half = address_connect(&at, INT64_MAX);
-    assert_true(silent >= 0 && half >= 0);
+    int silent = connect_silently(&member), half = connect_silently(&member);
     assert_int_equal(send(half, &sent, sizeof sent / 2, 0), sizeof sent / 2);
     int fd = endpoint_connect(&member, false, &sent, INT64_MAX, &err);
     assert_true(fd >= 0);
@@ -46,6 +53,42 @@ static void strangers_are_not_waited_for(void **state)
     assert_true(late >= 0);
     for (int i = 0, of[] = {silent, half, fd, accepted, late}; i < 5; i++) {
         close(of[i]);
+    }
+    muster_endpoint_close(endpoint);
+}
+
+static bool is_readable(int fd)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    return poll(&p, 1, 0) == 1;
+}
+
+/* Who sleeps on the descriptor between two looks misses none of those that speak at once. */
+static void two_that_speak_at_once_are_both_found(void **state)
+{
+    (void)state;
+    struct muster_err err = {0};
+    struct muster_endpoint *endpoint;
+    struct member member = open_endpoint(&endpoint);
+    struct hello sent = {.magic = HELLO_MAGIC, .generation = 7, .digest = 8}, got;
+    struct arrivals *arrivals = &endpoint->arrivals;
+    int speakers[2], accepted[2];
+    for (int i = 0; i < 2; i++) {
+        speakers[i] = connect_silently(&member);
+        assert_int_equal(arrivals_next(arrivals, 7, 8, 1000, &got, &err), MUSTER_EAGAIN);
+    }
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(send(speakers[i], &sent, sizeof sent, 0), sizeof sent);
+    }
+    for (int i = 0; i < 2; i++) {
+        assert_true(is_readable(arrivals->epoll_fd));
+        accepted[i] = arrivals_next(arrivals, 7, 8, 0, &got, &err);
+        assert_true(accepted[i] >= 0);
+    }
+    assert_false(is_readable(arrivals->epoll_fd));
+    for (int i = 0; i < 2; i++) {
+        close(speakers[i]);
+        close(accepted[i]);
     }
     muster_endpoint_close(endpoint);
 }
@@ -77,6 +120,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(strangers_are_not_waited_for),
+        cmocka_unit_test(two_that_speak_at_once_are_both_found),
         cmocka_unit_test(arrivals_are_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
