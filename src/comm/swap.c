@@ -33,10 +33,9 @@ static uint64_t flag_of(const struct swap *s, size_t chunk)
     return comm_flag(s->base + (uint32_t)chunk + 1, s->signature);
 }
 
-static size_t elements_of(const struct swap *s, size_t chunk)
+static struct partition part_of(const struct swap *s, size_t chunk)
 {
-    size_t first = chunk * s->block;
-    return s->count - first < s->block ? s->count - first : s->block;
+    return partition_part(s->count, 1, s->block, chunk, 0);
 }
 
 static void fill(struct ring_slot *slot, const char *part, size_t bytes)
@@ -58,7 +57,8 @@ static void fill_first(struct muster_comm *comm, struct swap *s)
     while (s->filled < s->chunks && s->filled < RING_SLOTS) {
         size_t chunk = s->filled++;
         struct ring_slot *slot = slot_of(s, chunk, comm->rank);
-        fill(slot, s->in + chunk * s->block * s->unit, elements_of(s, chunk) * s->unit);
+        struct partition part = part_of(s, chunk);
+        fill(slot, s->in + part.first * s->unit, part.count * s->unit);
         publish(comm, s, slot, chunk);
     }
 }
@@ -85,24 +85,24 @@ static void fold(const struct swap *s, int rank, char *out, const char *data, co
 static void trade(struct muster_comm *comm, struct swap *s, size_t chunk)
 {
     struct ring_slot *slot = slot_of(s, chunk, 1 - comm->rank);
-    size_t later = chunk + RING_SLOTS, count = elements_of(s, chunk), bytes = count * s->unit;
-    size_t num_next = later < s->chunks ? elements_of(s, later) : 0;
-    const char *own = s->in + chunk * s->block * s->unit;
-    const char *next = num_next > 0 ? s->in + later * s->block * s->unit : own;
-    char *out = s->out + chunk * s->block * s->unit;
-    char *data = ring_slot_data(slot);
-    assert(num_next <= count && bytes <= RING_BYTES);
-    if (s->divisor > 1 || segment_phase(next) != slot->phase) {
-        fold(s, comm->rank, out, data, own, count);
-        fill(slot, next, num_next * s->unit);
-    } else {
-        size_t skip = num_next * s->unit;
-        swap(s, comm->rank, out, data, own, next, num_next);
-        fold(s, comm->rank, out + skip, data + skip, own + skip, count - num_next);
+    struct partition part = part_of(s, chunk), later = {part.first, 0};
+    if (s->filled < s->chunks) {
+        assert(s->filled == chunk + RING_SLOTS);
+        later = part_of(s, s->filled);
     }
-    if (num_next > 0) {
-        s->filled++;
-        publish(comm, s, slot, later);
+    const char *own = s->in + part.first * s->unit, *next = s->in + later.first * s->unit;
+    char *out = s->out + part.first * s->unit, *data = ring_slot_data(slot);
+    assert(later.count <= part.count && part.count * s->unit <= RING_BYTES);
+    if (s->divisor > 1 || segment_phase(next) != slot->phase) {
+        fold(s, comm->rank, out, data, own, part.count);
+        fill(slot, next, later.count * s->unit);
+    } else {
+        size_t skip = later.count * s->unit;
+        swap(s, comm->rank, out, data, own, next, later.count);
+        fold(s, comm->rank, out + skip, data + skip, own + skip, part.count - later.count);
+    }
+    if (later.count > 0) {
+        publish(comm, s, slot, s->filled++);
     }
 }
 
@@ -165,7 +165,7 @@ void swap_prepare(struct muster_comm *comm, const struct muster_call *call, size
     for (int side = 0; side < 2; side++) {
         ret->sides[side] = segment_ring(&comm->segment, side, 1 - side, 0);
     }
-    ret->chunks = (ret->count + ret->block - 1) / ret->block;
+    ret->chunks = partition_chunks(ret->count, 1, ret->block);
 }
 
 void swap_start(struct muster_comm *comm, struct task *task, size_t block_bytes)
@@ -196,8 +196,7 @@ int swap_run(struct muster_comm *comm, const void *in, void *out, struct muster_
     s.signature = quick.signature;
     s.base = comm->lanes[LANE_MAIN].ring_turn;
     fill_first(comm, &s);
-    bool spins = !comm->crowded && s.chunks <= QUICK_CHUNKS;
-    if (!trade_all(comm, &s, spins ? QUICK_SPINS : 0)) {
+    if (!trade_all(comm, &s, s.chunks <= QUICK_CHUNKS ? QUICK_SPINS : 0)) {
         return go_on(comm, &s, quick, err);
     }
     quick_leave(comm, quick, quick.round);

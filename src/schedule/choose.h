@@ -16,7 +16,7 @@ enum schedule_algorithm {
 };
 
 /* Up to here private memory can be staged whole. */
-enum { SCHEDULE_STAGED_BYTES = 8 * 1024 };
+enum { SCHEDULE_STAGED_BYTES = 16 * 1024 };
 
 struct schedule_world {
     int size;
