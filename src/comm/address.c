@@ -16,7 +16,7 @@
 
 enum { DISCARD_PORT = 9 };
 
-socklen_t address_bytes(const struct address *a)
+static socklen_t address_bytes(const struct address *a)
 {
     return a->any.sa_family == AF_INET6 ? sizeof a->six : sizeof a->four;
 }

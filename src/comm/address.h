@@ -20,7 +20,6 @@ struct address {
     };
 };
 
-socklen_t address_bytes(const struct address *address);
 uint16_t address_port(const struct address *address); /* network order */
 
 /* All addresses of a name or number ("::1", "fe80::1%eth0"), at most ADDRESS_MAX; 0: there is no

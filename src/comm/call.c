@@ -225,7 +225,8 @@ static int lane_of(const struct muster_call *call, size_t unit)
     return overtakes ? LANE_SIDE : LANE_MAIN;
 }
 
-void call_number(struct muster_comm *comm, const struct muster_call *call, struct task *ret)
+/* Its place in the order of calls; which way it takes is not chosen yet. */
+static void call_number(struct muster_comm *comm, const struct muster_call *call, struct task *ret)
 {
     ret->call = *call;
     ret->waiting = call->peer;

@@ -16,6 +16,8 @@
 
 enum { CLAIM_FROM_BYTES = 512 };
 
+static int exchange_step(struct muster_comm *comm, struct task *task, struct muster_err *err);
+
 void exchange_init(struct exchange *x, const struct team *team, enum schedule_pattern pattern,
                    size_t count, size_t unit, size_t capacity)
 {
@@ -60,20 +62,14 @@ void exchange_start(struct muster_comm *comm, struct task *task, enum schedule_p
     task->step = exchange_step;
 }
 
-void exchange_words(struct muster_comm *comm, struct task *task)
+/* Every rank's task->words into lane->words: the first stage of calls that must agree first. */
+static void exchange_words(struct muster_comm *comm, struct task *task)
 {
     struct exchange *x = &task->exchange;
     set_up(comm, task, SCHEDULE_ALL_GATHER, COMM_WORDS, sizeof(uint64_t));
     schedule_plan(&x->plan);
     x->in = (const char *)task->words;
     x->out = (char *)comm->lanes[task->lane].words;
-}
-
-void exchange_barrier(struct muster_comm *comm, struct task *task)
-{
-    set_up(comm, task, SCHEDULE_BARRIER, 0, 1);
-    schedule_plan(&task->exchange.plan);
-    task->step = exchange_step;
 }
 
 /* How many rounds an all-to-all with counts takes depends on all of them, which no rank knows. */
@@ -286,7 +282,7 @@ int exchange_advance(struct muster_comm *comm, struct task *task, struct exchang
     return 1;
 }
 
-int exchange_step(struct muster_comm *comm, struct task *task, struct muster_err *err)
+static int exchange_step(struct muster_comm *comm, struct task *task, struct muster_err *err)
 {
     return exchange_advance(comm, task, &task->exchange, err);
 }

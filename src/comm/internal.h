@@ -29,8 +29,6 @@
 uint64_t call_shape(const struct muster_call *call);
 int call_check(const struct muster_comm *comm, const struct muster_call *call,
                struct muster_err *err);
-/* Its place in the order of calls; which way it takes is not chosen yet. */
-void call_number(struct muster_comm *comm, const struct muster_call *call, struct task *ret);
 int call_prepare(struct muster_comm *comm, const struct muster_call *call, struct task *ret,
                  struct muster_err *err);
 /* What makes calls differ, in one word; and that with the call's number, in the half word that
@@ -67,10 +65,7 @@ void exchange_init(struct exchange *x, const struct team *team, enum schedule_pa
                    size_t count, size_t unit, size_t capacity);
 void exchange_start(struct muster_comm *comm, struct task *task, enum schedule_pattern pattern);
 void exchange_start_uneven(struct muster_comm *comm, struct task *task);
-/* Every rank's task->words into lane->words: the first stage of calls that must agree first. */
-void exchange_words(struct muster_comm *comm, struct task *task);
-int exchange_step(struct muster_comm *comm, struct task *task, struct muster_err *err);
-/* As exchange_step, of one of several exchanges of a task. */
+/* A step of one of several exchanges of a task; as a task's. */
 int exchange_advance(struct muster_comm *comm, struct task *task, struct exchange *x,
                      struct muster_err *err);
 
@@ -81,9 +76,6 @@ void hierarchy_free(struct muster_comm *comm);
 /* This call goes by way of the hosts. */
 bool hierarchy_fits(const struct muster_comm *comm, const struct task *task);
 void hierarchy_start(struct muster_comm *comm, struct task *task, enum schedule_pattern pattern);
-
-/* All have come this far. */
-void exchange_barrier(struct muster_comm *comm, struct task *task);
 
 /* direct.c */
 void direct_start(struct muster_comm *comm, struct task *task);
@@ -99,7 +91,6 @@ void swap_prepare(struct muster_comm *comm, const struct muster_call *call, size
 
 /* ring.c */
 void ring_start(struct muster_comm *comm, struct task *task, size_t block_bytes);
-int ring_step(struct muster_comm *comm, struct task *task, struct muster_err *err);
 
 /* wait.c */
 struct waiter {

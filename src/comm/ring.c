@@ -21,18 +21,6 @@
 
 enum { FILL_AHEAD = RING_SLOTS };
 
-void ring_start(struct muster_comm *comm, struct task *task, size_t block_bytes)
-{
-    struct ring *r = &task->ring;
-    _Static_assert((int)RING_BYTES >= (int)SCHEDULE_MAX_BLOCK_BYTES, "a block fits a slot");
-    r->block = block_bytes / task->unit;
-    r->chunks = partition_chunks(task->call.count, comm->size, r->block);
-    r->begun = false;
-    r->filled = r->folded = r->taken = 0;
-    task->exchange.fold = reduce_find(task->call.type, task->call.op);
-    task->step = ring_step;
-}
-
 static struct ring_slot *slot_of(struct muster_comm *comm, const struct task *task, int owner,
                                  int contributor, size_t chunk)
 {
@@ -217,7 +205,7 @@ static int advance(struct muster_comm *comm, struct task *task, struct muster_er
     return taken < 0 ? taken : filled | folded | taken;
 }
 
-int ring_step(struct muster_comm *comm, struct task *task, struct muster_err *err)
+static int ring_step(struct muster_comm *comm, struct task *task, struct muster_err *err)
 {
     struct ring *r = &task->ring;
     struct lane *lane = &comm->lanes[task->lane];
@@ -234,4 +222,16 @@ int ring_step(struct muster_comm *comm, struct task *task, struct muster_err *er
     }
     lane->ring_turn += (uint32_t)r->chunks;
     return 1;
+}
+
+void ring_start(struct muster_comm *comm, struct task *task, size_t block_bytes)
+{
+    struct ring *r = &task->ring;
+    _Static_assert((int)RING_BYTES >= (int)SCHEDULE_MAX_BLOCK_BYTES, "a block fits a slot");
+    r->block = block_bytes / task->unit;
+    r->chunks = partition_chunks(task->call.count, comm->size, r->block);
+    r->begun = false;
+    r->filled = r->folded = r->taken = 0;
+    task->exchange.fold = reduce_find(task->call.type, task->call.op);
+    task->step = ring_step;
 }

@@ -59,7 +59,7 @@ static int store_get(void *context, const char *key, void *ret, size_t capacity_
     return report(gil, ok);
 }
 
-int native_interrupted(void *context)
+static int interrupted(void *context)
 {
     (void)context;
     PyGILState_STATE gil = PyGILState_Ensure();
@@ -117,7 +117,7 @@ static PyObject *create(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     struct muster_store callbacks = {&store, store_set, store_get};
     options.timeout_ms = timeout_ms;
     options.store = &callbacks;
-    options.interrupted = native_interrupted;
+    options.interrupted = interrupted;
     struct muster_comm *comm = NULL;
     struct muster_err err = {.rank = -1};
     int rc;

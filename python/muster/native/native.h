@@ -51,7 +51,6 @@ struct native_comm {
 extern PyType_Spec native_comm_spec;
 struct native_comm *native_comm_enter(PyObject *object);
 void native_comm_leave(struct native_comm *self);
-int native_interrupted(void *context);
 
 /* call.c: one collective or message, from a Python argument list to struct muster_call */
 struct native_call {
