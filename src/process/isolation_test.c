@@ -287,7 +287,8 @@ static pid_t parent_of(pid_t pid)
     return parent;
 }
 
-/* No controller is there to start another supervisor. */
+/* No controller is there to start another supervisor. The one that comes at last removes the job's
+ * control groups. */
 static void a_supervisor_killed_with_its_monitor_leaves_nothing(void **state)
 {
     struct test_job *t = *state;
@@ -308,6 +309,8 @@ static void a_supervisor_killed_with_its_monitor_leaves_nothing(void **state)
     assert_int_equal(kill(monitor, SIGKILL), 0);
     assert_int_equal(kill(supervisor, SIGKILL), 0);
     assert_true(test_wait(t, nothing_is_marked, mark));
+    test_job_open(t);
+    test_job_await(t, "lost the job's supervisor was killed");
 }
 
 static int all_tests(void)
