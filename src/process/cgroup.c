@@ -37,6 +37,12 @@ static char *get(const char *folder, const char *name)
 static bool has(const char *folder, const char *name)
 {
     muster_auto(free) char *path = file_join(folder, name);
+    return path && file_exists(path);
+}
+
+static bool may_write(const char *folder, const char *name)
+{
+    muster_auto(free) char *path = file_join(folder, name);
     return path && access(path, W_OK) == 0;
 }
 
@@ -76,14 +82,16 @@ static char *own_path(const char *own, const char *controller)
     return NULL;
 }
 
+/* A group that was there stays: in version 2 it may serve another controller. */
 static bool make_group(const char *parent, const char *name, const char *limit, char **ret)
 {
     char *folder = file_join(parent, name);
-    if (folder && (mkdir(folder, 0755) == 0 || errno == EEXIST) && has(folder, limit)) {
+    bool made = folder && mkdir(folder, 0755) == 0;
+    if ((made || (folder && errno == EEXIST)) && may_write(folder, limit)) {
         *ret = folder;
         return true;
     }
-    if (folder) {
+    if (made) {
         (void)rmdir(folder);
     }
     free(folder);
@@ -109,31 +117,58 @@ static void delegate(const char *folder, enum cgroup_kind kind)
     (void)put(folder, "cgroup.subtree_control", text);
 }
 
-/* Below our own group where that may delegate (the root group), else beside it: a group that holds
- * processes, as ours does, delegates nothing. */
+/* A group has the controllers that each group above it hands down. Those that are not ours to ask
+ * refuse, and may do so already. */
+static void delegate_down_to(const char *root, const char *folder, enum cgroup_kind kind)
+{
+    muster_auto(free) char *path = strdup(folder);
+    for (char *end = path ? path + strlen(root) : NULL; end; end += 1 + strcspn(end + 1, "/")) {
+        char next = *end;
+        *end = '\0';
+        delegate(path, kind);
+        if (next == '\0') {
+            return;
+        }
+        *end = next;
+    }
+}
+
+/* The group in which the job's is made: ours where it is the root, which alone may hold processes
+ * and hand controllers down, else the one above. NULL: that one is out of sight, as in a container.
+ * The kernel has a cgroup.type everywhere but in the root. The caller frees. */
+static char *parent_v2(const char *root, const char *own)
+{
+    muster_auto(free) char *path = own_path(own, "");
+    bool at_top = path && strcmp(path, "/") == 0;
+    char *parent = NULL;
+    if (!path || asprintf(&parent, "%s%s", root, at_top ? "" : path) < 0) {
+        return NULL;
+    }
+    if (!has(parent, "cgroup.type")) {
+        return parent;
+    }
+    if (at_top) {
+        free(parent);
+        return NULL;
+    }
+    *strrchr(parent, '/') = '\0';
+    return parent;
+}
+
 static bool place_v2(struct cgroup_job *job, enum cgroup_kind kind, const char *root,
                      const char *own, const char *name)
 {
-    muster_auto(free) char *path = own_path(own, "");
-    muster_auto(free) char *parent = NULL;
-    if (!path || asprintf(&parent, "%s%s", root, path) < 0) {
-        parent = NULL;
+    muster_auto(free) char *parent = parent_v2(root, own);
+    if (!parent) {
         return false;
     }
-    for (int up = 0; up < 2; up++) {
-        delegate(parent, kind);
-        if (make_group(parent, name, limit_v2[kind], &job->folder[kind])) {
-            delegate(job->folder[kind], kind);
-            job->v2[kind] = true;
-            return true;
-        }
-        char *slash = strrchr(parent, '/');
-        if (!slash || strlen(parent) <= strlen(root) + 1) {
-            return false;
-        }
-        *slash = '\0';
+    delegate_down_to(root, parent, kind);
+    if (!make_group(parent, name, limit_v2[kind], &job->folder[kind])) {
+        return false;
     }
-    return false;
+    delegate(job->folder[kind], kind);
+    job->v2[kind] = true;
+    return true;
 }
 
 /* Hybrid machines mount version 2 at ROOT/unified. */

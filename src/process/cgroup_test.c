@@ -59,7 +59,7 @@ static void version_2_lies_beside_its_own_group(void **state)
     struct cgroup group;
     make(root, "cgroup.procs", "");
     make(root, "user/cgroup.subtree_control", "");
-    make(root, "user/me.scope/cgroup.procs", "");
+    make(root, "user/me.scope/cgroup.type", "domain\n");
     make(root, "user/muster-1/memory.max", "");
     make(root, "user/muster-1/cpu.max", "");
     make(root, "user/muster-1/cgroup.subtree_control", "");
