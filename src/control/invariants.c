@@ -135,19 +135,25 @@ static const json_t *status_after(const struct control_view *view, const struct 
     return doc_at(view->job, "status");
 }
 
+static bool has_both(const json_t *status, const char *one, const char *other)
+{
+    return control_has(status, one) && control_has(status, other);
+}
+
+/* What a status from elsewhere contradicted before the step is not the step's. */
 static const char *consistent_conditions(const struct control_view *view,
                                          const struct control_effects *fx)
 {
+    const json_t *old = doc_at(view->job, "status");
     const json_t *status = status_after(view, fx);
     bool over = control_has(status, "Failed") || control_has(status, "Succeeded");
-    if (status == doc_at(view->job, "status")) {
+    if (status == old) {
         return NULL; /* not ours yet */
     }
-    if (control_has(status, "Failed") && control_has(status, "Succeeded") &&
-        !control_has(doc_at(view->job, "status"), "Succeeded")) {
+    if (has_both(status, "Failed", "Succeeded") && !control_has(old, "Succeeded")) {
         return "has both failed and succeeded";
     }
-    if (control_has(status, "Running") && control_has(status, "Restarting")) {
+    if (has_both(status, "Running", "Restarting") && !has_both(old, "Running", "Restarting")) {
         return "runs and restarts at once";
     }
     return over && !doc_at(status, "completionTime") ? "is over without completionTime" : NULL;
