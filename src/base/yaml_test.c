@@ -58,6 +58,8 @@ static void scalars_mean_what_they_mean_to_kubernetes(void **state)
         {"a: |\n  x\n  y\nb: >-\n  x\n  y\n", "{\"a\":\"x\\ny\\n\",\"b\":\"x y\"}\n"},
         {"--- >-\nfoo\n  more\n      \n", "\"foo\\n  more\\n      \"\n"},
         {"1: a\ntrue: b\n", "{\"1\":\"a\",\"true\":\"b\"}\n"},
+        {"[é, 'é', \"é\\xe9\", 'it''s é']", "[\"é\",\"é\",\"éé\",\"it's é\"]\n"},
+        {"- |-\n  é\n- >-\n  é\n- >-\n  é\n  é\n- é\n  é\n", "[\"é\",\"é\",\"é é\",\"é é\"]\n"},
     };
     EXPECT_ALL(samples);
 }

@@ -272,7 +272,10 @@ static void keep_running(struct actor *a)
             create_missing(a, role);
         }
     }
-    wake(a, control_deadline(a->step));
+    /* One of 0 s, which began in this step, is judged in the next. */
+    int64_t deadline = control_deadline(a->step);
+    int64_t soonest = a->step->now_unix_ms + 1;
+    wake(a, deadline > soonest ? deadline : soonest);
 }
 
 void control_act(const struct control_step *step, enum control_state state,

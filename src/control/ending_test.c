@@ -94,6 +94,21 @@ static void a_deadline_counts_from_the_millisecond(void **state)
     close_scene(&s);
 }
 
+/* The step that starts the clock cannot judge it yet, and wakes for that later than now
+ * (invariants.c). */
+static void a_deadline_of_nothing_is_judged_in_the_next_step(void **state)
+{
+    (void)state;
+    struct scene s;
+    open_scene(&s, make_job(true, -1, "Never", "{'activeDeadlineSeconds': 0}"));
+    step(&s);
+    assert_int_equal(count(&s, "wake"), 1);
+    s.now_ms = 1;
+    step(&s);
+    assert_int_equal(count(&s, "was active longer than specified deadline"), 1);
+    close_scene(&s);
+}
+
 /* TestDurationUntilExpireTime. */
 static void the_ttl_counts_from_the_end(void **state)
 {
@@ -128,6 +143,7 @@ int main(void)
         cmocka_unit_test(pods_that_already_go_are_not_deleted_again),
         cmocka_unit_test(a_deadline_passes_when_it_is_reached),
         cmocka_unit_test(a_deadline_counts_from_the_millisecond),
+        cmocka_unit_test(a_deadline_of_nothing_is_judged_in_the_next_step),
         cmocka_unit_test(the_ttl_counts_from_the_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
