@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { FILE_BYTES_MAX = 4096, PERIOD_US = 100000 };
 
@@ -203,8 +204,13 @@ void cgroup_job_init(struct cgroup_job *job, const char *root, const char *own, 
             remove_children(job->folder[kind]);
             continue;
         }
+        const char *hint = geteuid() != 0 && has(root2, "cgroup.procs")
+                               ? "; with systemd, systemd-run --user --scope starts muster where "
+                                 "one can"
+                               : "";
         (void)snprintf(job->why_not, sizeof job->why_not,
-                       "no control group with %s can be made under %s", controllers[kind], root);
+                       "no control group with %s can be made under %s%s", controllers[kind], root,
+                       hint);
     }
 }
 
