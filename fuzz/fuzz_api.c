@@ -3,7 +3,6 @@
  * Input: "METHOD PATH?QUERY", a line with the Content-Type, the rest is the body. Whatever comes,
  * the reply is answered or started exactly once, and what is stored stays readable.
  */
-
 #include "api/api.h"
 #include "api/query_pairs.h"
 #include "base/cleanup.h"

@@ -23,9 +23,9 @@ static json_t *array_at(const json_t *doc, const char *path)
 static void tell_view(const struct control_view *view)
 {
     (void)fprintf(stderr, "now %lld ms; job, pods, services:\n", (long long)view->now_unix_ms);
-    (void)json_dumpf(view->job, stderr, JSON_COMPACT | JSON_ENCODE_ANY);
-    (void)json_dumpf(view->pods, stderr, JSON_COMPACT | JSON_ENCODE_ANY);
-    (void)json_dumpf(view->services, stderr, JSON_COMPACT | JSON_ENCODE_ANY);
+    (void)json_dumpf(view->job, stderr, JSON_COMPACT);
+    (void)json_dumpf(view->pods, stderr, JSON_COMPACT);
+    (void)json_dumpf(view->services, stderr, JSON_COMPACT);
     (void)fprintf(stderr, "\n");
 }
 

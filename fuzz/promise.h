@@ -18,8 +18,7 @@ static inline void promise(bool kept, const char *what, const char *detail)
     }
 }
 
-/* libfyaml 0.7.12 never frees 2 KiB of a scalar in single quotes with nine escaped ones in a row.
- */
+/* libfyaml 0.7.12 loses 2 KiB for a scalar in single quotes with nine escaped ones in a row. */
 static inline bool libfyaml_leaks(const uint8_t *data, size_t size)
 {
     static const char row[] = "'''''''''";

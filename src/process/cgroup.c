@@ -118,8 +118,8 @@ static void delegate(const char *folder, enum cgroup_kind kind)
     (void)put(folder, "cgroup.subtree_control", text);
 }
 
-/* A group has the controllers that each group above it hands down. Those that are not ours to ask
- * refuse, and may do so already. */
+/* A group has the controllers that every group above it hands down. Those that are not ours refuse
+ * to be asked; they may hand down what is needed without it. */
 static void delegate_down_to(const char *root, const char *folder, enum cgroup_kind kind)
 {
     muster_auto(free) char *path = strdup(folder);
