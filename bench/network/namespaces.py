@@ -34,6 +34,9 @@ class Hosts:
 
     def _shape(self, name, device):
         if self.megabits:
+            # Packets far smaller than the bucket: one that fills it waits until nothing flows in, and what a wire does not
+            # carry in time is lost to it. With packets of 64 KiB even a plain stream stays at 75 to 95 % of the wire.
+            _run('ip', '-n', name, 'link', 'set', 'dev', device, 'gso_max_size', 16384)
             _run('tc', '-n', name, 'qdisc', 'add', 'dev', device, 'root', 'tbf', 'rate', f'{self.megabits}mbit',
                  'burst', '64kb', 'latency', '20ms')
 

@@ -5,8 +5,10 @@
  * Usage: mpirun … ranks SECONDS_PER_SIZE CONGESTION BYTES…     prints one JSON object per size.
  * CONGESTION names the congestion control of the way "chosen" (see MUSTER_TCP_CONGESTION); the way
  * "system" leaves it alone. With several ranks on a host there is a way "flat", in which they, too,
- * talk over TCP.
+ * talk over TCP. Of two ranks there is a way "stream": as many bytes each way, unsummed (stream.h).
  */
+#include "stream.h"
+
 #include <muster/muster.h>
 
 #include <mpi.h>
@@ -15,18 +17,21 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { MAX_SLICES = 4000, TOUCH_FROM_BYTES = 16 * 1024, MIN_SLICES = 3 };
-enum way { SYSTEM, CHOSEN, FLAT, MPI, WAYS };
+enum way { SYSTEM, CHOSEN, FLAT, MPI, STREAM, WAYS };
 
-static const char *const way_names[WAYS] = {"system", "chosen", "flat", "mpi"};
+static const char *const way_names[WAYS] = {"system", "chosen", "flat", "mpi", "stream"};
 static const double slice_us = 4000;
 
 struct bench {
     int rank;
     int size;
-    struct muster_comm *comms[WAYS]; /* NULL: not measured; of MPI always */
+    struct muster_comm *comms[WAYS]; /* NULL: not measured; of MPI and STREAM always */
+    int stream;                      /* -1: not measured */
     float *data;
+    char *received; /* by the stream */
 };
 
 static double now_us(void)
@@ -44,12 +49,18 @@ static void die(const char *what)
 
 static bool is_measured(const struct bench *b, int way)
 {
-    return way == MPI || b->comms[way];
+    return way == MPI || (way == STREAM && b->stream >= 0) || b->comms[way];
 }
 
 static void call(struct bench *b, int way, size_t count)
 {
     struct muster_err err;
+    if (way == STREAM) {
+        if (stream_swap(b->stream, (char *)b->data, b->received, count * sizeof *b->data) < 0) {
+            die("the stream broke");
+        }
+        return;
+    }
     int rc = way == MPI ? MPI_Allreduce(MPI_IN_PLACE, b->data, (int)count, MPI_FLOAT, MPI_SUM,
                                         MPI_COMM_WORLD)
                         : muster_all_reduce(b->comms[way], b->data, b->data, count, MUSTER_F32,
@@ -96,7 +107,7 @@ static void check(struct bench *b, int way, size_t count)
         b->data[i] = (float)(i % 100) + (float)b->rank;
     }
     call(b, way, count);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && way != STREAM; i++) {
         float want = (float)(i % 100) * (float)b->size + (float)(b->size * (b->size - 1) / 2);
         if (b->data[i] != want) {
             die("a wrong sum");
@@ -165,9 +176,11 @@ static void set_up(struct bench *b, const char *congestion, size_t most)
     if (!alone && muster_comm_split(world, 0, 0, &b->comms[FLAT], &err) < 0) {
         die(err.text);
     }
+    b->stream = b->size == 2 ? stream_open(b->rank, getenv("MASTER_ADDR")) : -1;
     b->data = calloc(1, most);
-    if (!b->data) {
-        die("no memory");
+    b->received = calloc(1, most);
+    if (!b->data || !b->received || (b->size == 2 && b->stream < 0)) {
+        die("no memory, or no connection");
     }
 }
 
@@ -187,6 +200,10 @@ int main(int argc, char **argv)
     for (int way = 0; way < WAYS; way++) {
         muster_comm_free(b.comms[way]);
     }
+    if (b.stream >= 0) {
+        close(b.stream);
+    }
+    free(b.received);
     free(b.data);
     MPI_Finalize();
     return 0;

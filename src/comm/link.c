@@ -64,7 +64,7 @@ static void tune(int fd)
 {
     int on = 1;
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    /* On a fast local network cubic moves twice as much as bbr; only root may choose it. */
+    /* What is best depends on the network; only root may choose any. */
     const char *congestion = getenv("MUSTER_TCP_CONGESTION");
     if (congestion) {
         (void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, congestion,

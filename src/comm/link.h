@@ -14,7 +14,7 @@
 #include "comm/internal.h"
 
 enum {
-    LINK_PIECE_BYTES = 256 * 1024, /* to each peer in a round, where that is our choice */
+    LINK_PIECE_BYTES = 240 * 1024, /* to each peer in a round, where that is our choice */
     LINK_LIFE = LANES,             /* channel of the signs of life */
     LINK_CHANNELS = LANES + 1,
     LINK_PENDING = 4, /* frames that the socket has not taken: at most those of 3 rounds */

@@ -202,11 +202,36 @@ static void uneven_counts_are_packed(void **state)
     }
 }
 
+/* A piece with its header ends in a packet that is worth sending, whatever the network's segments:
+ * a small one behind each piece took as long as a full one. */
+static void split_pieces_fill_packets(void **state)
+{
+    (void)state;
+    enum { HEADER = 64, LARGEST_PACKET = 65536 - 66 };
+    static const size_t segments[] = {1398, 1448, 8948, 65483};
+    for (size_t bytes = 1 << 20; bytes <= 1 << 28; bytes *= 2) {
+        struct schedule_exchange x = {.pattern = SCHEDULE_ALL_REDUCE_SPLIT,
+                                      .size = 2,
+                                      .unit = 4,
+                                      .count = bytes / 4,
+                                      .capacity = 1 << 20};
+        schedule_plan(&x);
+        for (size_t s = 0; s < sizeof segments / sizeof segments[0]; s++) {
+            size_t packet = LARGEST_PACKET < segments[s]
+                                ? segments[s]
+                                : LARGEST_PACKET / segments[s] * segments[s];
+            size_t last = (x.piece * x.unit + HEADER) % packet;
+            assert_true(last == 0 || last > packet / 2);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_pattern_in_every_world),
         cmocka_unit_test(uneven_counts_are_packed),
+        cmocka_unit_test(split_pieces_fill_packets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
