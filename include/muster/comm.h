@@ -146,7 +146,8 @@ MUSTER_API const char *muster_comm_describe(const struct muster_comm *comm);
 
 /* Memory that collectives use directly, without copies. Collective, the same size everywhere; on
  * success *ret is zeroed, 64-byte aligned and lives until muster_comm_free or muster_comm_release.
- * A process forked later shares it, as it does not share ordinary memory. */
+ * At most 1024 live at a time. A process forked later shares it, as it does not share ordinary
+ * memory. */
 MUSTER_API int muster_comm_alloc(struct muster_comm *comm, size_t size_bytes, void **ret,
                                  struct muster_err *err);
 /* Collective, in the order of allocation or any other, the same everywhere. */
@@ -302,10 +303,11 @@ struct muster_comm_state {
     uint64_t completed;  /* … and the one that completed here last (they are numbered from 1); a
                             small all-gather may before calls that were started earlier */
     int closed;          /* 0, or the negative code that closed it */
-    int input_untouched; /* of the call that failed: its input is as the caller gave it */
+    int input_untouched; /* of the calls that failed: none was in place and had begun, so that every
+                            input is as the caller gave it */
 };
-/* Answered at any time, from any thread, also while another computes or waits. peers may be NULL,
- * or has room for comm's size. */
+/* Answered at any time, from any thread, also while another computes or waits. ret_peers may be
+ * NULL, or has room for comm's size. In a forked child it is closed by MUSTER_EINVAL. */
 MUSTER_API void muster_comm_query(struct muster_comm *comm, struct muster_comm_state *ret,
                                   enum muster_peer_state *ret_peers);
 MUSTER_API const char *muster_peer_state_name(enum muster_peer_state state);

@@ -8,21 +8,12 @@
 
 #include <stdio.h>
 
-static size_t total(const size_t *counts, int size)
-{
-    size_t sum = 0;
-    for (int r = 0; r < size; r++) {
-        sum += counts[r];
-    }
-    return sum;
-}
-
 static int check_room(const struct muster_comm *comm, const struct muster_call *call, size_t unit,
                       struct muster_err *err)
 {
     size_t limit = (size_t)PTRDIFF_MAX / unit / (size_t)comm->size;
-    size_t in = call->in_counts ? total(call->in_counts, comm->size) : call->count;
-    size_t out = call->out_counts ? total(call->out_counts, comm->size) : call->count;
+    size_t in = call->in_counts ? types_total(call->in_counts, comm->size) : call->count;
+    size_t out = call->out_counts ? types_total(call->out_counts, comm->size) : call->count;
     if (in > limit || out > limit) {
         return muster_fail(err, MUSTER_EINVAL, "%s of %zu elements is more than memory can hold",
                            types_kind_name(call->kind), in > out ? in : out);
@@ -46,8 +37,8 @@ static bool needs_out(const struct muster_comm *comm, const struct muster_call *
 static int check_buffers(const struct muster_comm *comm, const struct muster_call *call,
                          struct muster_err *err)
 {
-    size_t in = call->in_counts ? total(call->in_counts, comm->size) : call->count;
-    size_t out = call->out_counts ? total(call->out_counts, comm->size) : call->count;
+    size_t in = call->in_counts ? types_total(call->in_counts, comm->size) : call->count;
+    size_t out = call->out_counts ? types_total(call->out_counts, comm->size) : call->count;
     if (call->kind == MUSTER_ALL_GATHER && call->out_counts) {
         in = call->out_counts[comm->rank];
     }
@@ -80,9 +71,9 @@ static int check_peer(const struct muster_comm *comm, const struct muster_call *
 int call_check(const struct muster_comm *comm, const struct muster_call *call,
                struct muster_err *err)
 {
-    if (comm->process != life_process()) {
-        return muster_fail(err, MUSTER_EINVAL,
-                           "this process was forked: make a communicator of its own");
+    int rc = comm_check_own(comm, err);
+    if (rc < 0) {
+        return rc;
     }
     int closed = atomic_load_explicit(&comm->closed, memory_order_relaxed);
     if (closed) {
@@ -104,7 +95,7 @@ int call_check(const struct muster_comm *comm, const struct muster_call *call,
         return muster_fail(err, MUSTER_EINVAL, "%s of %s is not defined", muster_op_name(call->op),
                            muster_type_name(call->type));
     }
-    int rc = check_room(comm, call, muster_type_bytes(call->type), err);
+    rc = check_room(comm, call, muster_type_bytes(call->type), err);
     rc = rc < 0 ? rc : check_peer(comm, call, err);
     return rc < 0 ? rc : check_buffers(comm, call, err);
 }
@@ -123,7 +114,7 @@ static uint64_t common_count(const struct muster_comm *comm, const struct muster
     if (call->kind == MUSTER_BARRIER || (call->kind == MUSTER_ALL_TO_ALL && call->in_counts)) {
         return 0;
     }
-    return call->out_counts ? total(call->out_counts, comm->size) : call->count;
+    return call->out_counts ? types_total(call->out_counts, comm->size) : call->count;
 }
 
 void call_signed(const struct muster_comm *comm, const struct muster_call *call,
@@ -209,7 +200,7 @@ static void choose(struct muster_comm *comm, struct task *task)
     } else if (task->call.kind == MUSTER_ALL_TO_ALL && task->call.in_counts) {
         exchange_start_uneven(comm, task);
     } else if (task->call.kind == MUSTER_ALL_REDUCE) {
-        go(comm, task, comm->live_regions > 0);
+        go(comm, task, comm->live_allocations > 0);
     } else {
         exchange_start(comm, task, patterns[task->call.kind]);
     }

@@ -1,4 +1,4 @@
-/* A communicator's life after it was formed: questions, memory, abort, end. Layer: comm. */
+/* A communicator's life after it was formed: questions, abort, end. Layer: comm. */
 #include "comm/internal.h"
 
 #include "comm/background.h"
@@ -84,8 +84,8 @@ struct muster_comm *comm_new(int rank, int size, const int *hosts,
     comm->known.count = COMM_KNOWS_NONE;
     comm->peers = calloc((size_t)size, sizeof *comm->peers);
     comm->locals = calloc((size_t)size, sizeof *comm->locals);
-    comm->regions = calloc(COMM_MAX_REGIONS, sizeof *comm->regions);
-    if (!comm->peers || !comm->locals || !comm->regions || !init_lanes(comm)) {
+    comm->allocations = calloc(COMM_MAX_ALLOCATIONS, sizeof *comm->allocations);
+    if (!comm->peers || !comm->locals || !comm->allocations || !init_lanes(comm)) {
         muster_comm_free(comm);
         return NULL;
     }
@@ -101,6 +101,14 @@ struct muster_comm *comm_new(int rank, int size, const int *hosts,
     comm->interrupted = options->interrupted;
     comm->interrupted_context = options->interrupted_context;
     return comm;
+}
+
+int comm_check_own(const struct muster_comm *comm, struct muster_err *err)
+{
+    return comm->process == life_process()
+               ? 0
+               : muster_fail(err, MUSTER_EINVAL,
+                             "this process was forked: make a communicator of its own");
 }
 
 int muster_comm_rank(const struct muster_comm *comm)
@@ -136,8 +144,10 @@ void muster_comm_query(struct muster_comm *comm, struct muster_comm_state *ret,
                                       .completed = comm_user_number(atomic_load(&comm->completed)),
                                       .closed = atomic_load(&comm->closed),
                                       .input_untouched = !atomic_load(&comm->input_touched)};
+    bool ours = comm->process == life_process();
+    ret->closed = ours ? ret->closed : MUSTER_EINVAL;
     for (int r = 0; ret_peers && r < comm->size; r++) {
-        ret_peers[r] = failure_peer_state(comm, r);
+        ret_peers[r] = ours ? failure_peer_state(comm, r) : MUSTER_PEER_CLOSED;
     }
 }
 
@@ -149,64 +159,14 @@ void muster_comm_abort(struct muster_comm *comm)
     }
 }
 
-int muster_comm_release(struct muster_comm *comm, void *memory, struct muster_err *err)
-{
-    for (int i = 0; i < comm->num_regions; i++) {
-        struct region *region = &comm->regions[i];
-        if (region->base && region_start(region, comm->local_rank) == memory) {
-            /* Nobody may still read our part. */
-            int rc = atomic_load(&comm->closed) ? 0 : muster_barrier(comm, err);
-            segment_retract(&comm->segment, region->base, region->part_bytes);
-            region->base = NULL;
-            comm->live_regions--;
-            comm->known.count = COMM_KNOWS_NONE;
-            return rc;
-        }
-    }
-    return muster_fail(err, MUSTER_EINVAL, "this memory is not of muster_comm_alloc");
-}
-
-int muster_comm_alloc(struct muster_comm *comm, size_t size_bytes, void **ret,
-                      struct muster_err *err)
-{
-    if (comm->num_regions == COMM_MAX_REGIONS) {
-        return muster_fail(err, MUSTER_ETOOBIG, "a communicator has at most %d allocations",
-                           COMM_MAX_REGIONS);
-    }
-    if (size_bytes > (size_t)PTRDIFF_MAX / (size_t)comm->size - 2 * (size_t)SEGMENT_PAGE) {
-        return muster_fail(err, MUSTER_EINVAL, "%zu bytes are more than memory can hold",
-                           size_bytes);
-    }
-    size_t pages = size_bytes / SEGMENT_PAGE + 2; /* one for the skew */
-    struct region region = {.part_bytes = pages * SEGMENT_PAGE, .size_bytes = size_bytes};
-    int rc = segment_extend(&comm->segment, region.part_bytes, comm->local_rank, &region.base, err);
-    /* All or none, and nobody uses it before it is everywhere. */
-    int32_t good = rc == 0;
-    int agreed =
-        muster_all_reduce(comm, &good, &good, 1, MUSTER_I32, MUSTER_MIN, rc < 0 ? NULL : err);
-    if (rc == 0 && agreed == 0 && good) {
-        comm->regions[comm->num_regions++] = region;
-        comm->live_regions++;
-        comm->known.count = COMM_KNOWS_NONE;
-        *ret = region_start(&region, comm->local_rank);
-        return 0;
-    }
-    if (rc == 0) {
-        segment_retract(&comm->segment, region.base, region.part_bytes);
-    }
-    return rc < 0       ? rc
-           : agreed < 0 ? agreed
-                        : muster_fail(err, MUSTER_ENOMEM, "another rank has no memory");
-}
-
 static void leave_host(struct muster_comm *comm)
 {
     if (comm->watch.beat) {
         life_leave(&comm->control->life, &comm->watch);
     }
-    for (int i = 0; i < comm->num_regions; i++) {
-        if (comm->regions[i].base) {
-            segment_retract(&comm->segment, comm->regions[i].base, comm->regions[i].part_bytes);
+    for (int i = 0; i < comm->num_allocations; i++) {
+        if (comm->allocations[i].parts.base) {
+            segment_retract(&comm->segment, &comm->allocations[i].parts);
         }
     }
     segment_close(&comm->segment);
@@ -236,7 +196,7 @@ void muster_comm_free(struct muster_comm *comm)
     }
     hierarchy_free(comm);
     team_done(comm);
-    free(comm->regions);
+    free(comm->allocations);
     free(comm->locals);
     free(comm->peers);
     free(comm);

@@ -14,7 +14,7 @@
 #include <assert.h>
 #include <string.h>
 
-enum { IN_WORD, OUT_WORD, PLACE_WORDS, REGION_SHIFT = 44 };
+enum { IN_WORD, OUT_WORD, PLACE_WORDS, ALLOCATION_SHIFT = 44 };
 enum { NOTHING, PLACES, SHARE }; /* what this rank has published */
 
 /* From here on memory is the limit, and two streams of writes at once are slower than one after the
@@ -26,12 +26,13 @@ _Static_assert((int)SCHEDULE_STAGED_BYTES <= (int)BOARD_BYTES, "staged in one sl
 /* Where a buffer lies, the same for all ranks; 0: it is private. */
 static uint64_t locate(const struct muster_comm *comm, const void *buffer, size_t bytes)
 {
-    for (int i = 0; i < comm->num_regions; i++) {
-        const struct region *region = &comm->regions[i];
-        const char *start = region_start(region, comm->local_rank);
+    for (int i = 0; i < comm->num_allocations; i++) {
+        const struct allocation *allocation = &comm->allocations[i];
+        const char *start = allocation_start(allocation, comm->local_rank);
         size_t offset = (size_t)((uintptr_t)buffer - (uintptr_t)start);
-        if (region->base && offset < region->size_bytes && bytes <= region->size_bytes - offset) {
-            return (uint64_t)(i + 1) << REGION_SHIFT | offset;
+        if (allocation->parts.base && offset < allocation->size_bytes &&
+            bytes <= allocation->size_bytes - offset) {
+            return (uint64_t)(i + 1) << ALLOCATION_SHIFT | offset;
         }
     }
     return 0;
@@ -43,8 +44,8 @@ static char *address_of(const struct muster_comm *comm, int rank, uint64_t place
     if (place == 0) {
         return stage;
     }
-    const struct region *region = &comm->regions[(place >> REGION_SHIFT) - 1];
-    return region_start(region, rank) + (place & ((UINT64_C(1) << REGION_SHIFT) - 1));
+    const struct allocation *allocation = &comm->allocations[(place >> ALLOCATION_SHIFT) - 1];
+    return allocation_start(allocation, rank) + (place & ((UINT64_C(1) << ALLOCATION_SHIFT) - 1));
 }
 
 static bool is_staged(const struct direct *d)

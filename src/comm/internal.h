@@ -189,6 +189,8 @@ void progress_drain(struct muster_comm *comm);
 /* An empty communicator of these ranks; hosts[r] is the lowest rank on r's host. */
 struct muster_comm *comm_new(int rank, int size, const int *hosts,
                              const struct muster_comm_options *options);
+/* MUSTER_EINVAL in a process that was forked from the owner. */
+int comm_check_own(const struct muster_comm *comm, struct muster_err *err);
 
 /* message.c */
 int message_init(struct muster_comm *comm, struct muster_err *err);

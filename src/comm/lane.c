@@ -5,6 +5,8 @@
  */
 #include "comm/lane.h"
 
+#include "comm/types.h"
+
 #include <assert.h>
 
 struct muster_request *lane_first(struct lane *lane)
@@ -65,10 +67,11 @@ void lane_note_end(struct muster_comm *comm, const struct task *task, int rc)
         }
         return;
     }
-    bool in_place = task->call.in == task->call.out || task->call.kind == MUSTER_BROADCAST;
     bool usable = rc == MUSTER_ETOOBIG && task->call.kind == MUSTER_RECV;
     if (!usable) {
-        atomic_store(&comm->input_touched, task->begun && in_place);
+        if (task->begun && types_is_in_place(&task->call, comm->rank, comm->size)) {
+            atomic_store(&comm->input_touched, true);
+        }
         failure_close(comm, rc);
     }
 }

@@ -24,6 +24,16 @@ struct node {
     const char *values;
 };
 
+/* What a rank calls: its parts, and what must be equal on all ranks. */
+struct offer {
+    uint64_t first;
+    uint64_t count;
+    uint64_t total;
+    uint64_t elements;
+    uint64_t type;
+    uint64_t op;
+};
+
 struct parts {
     struct muster_comm *comm;
     enum muster_type type; /* of the user */
@@ -110,12 +120,38 @@ static int check_cover(const struct parts *p, struct muster_err *err)
                              p->total);
 }
 
-static int gather_spans(struct parts *p, struct tree_span mine, struct muster_err *err)
+static int compare(const struct parts *p, const struct offer *mine, const struct offer *other,
+                   int rank, struct muster_err *err)
 {
-    uint64_t words[2] = {mine.first, mine.count}, all[2 * COMM_MAX_RANKS];
-    int rc = muster_all_gather(p->comm, words, all, 2, MUSTER_I64, err);
+    bool equal = mine->total == other->total && mine->elements == other->elements &&
+                 mine->type == other->type && mine->op == other->op;
+    if (equal) {
+        return 0;
+    }
+    const char *types[] = {muster_type_name((enum muster_type)mine->type),
+                           muster_type_name((enum muster_type)other->type)};
+    const char *ops[] = {muster_op_name((enum muster_op)mine->op),
+                         muster_op_name((enum muster_op)other->op)};
+    muster_fail(err, MUSTER_EMISMATCH,
+                "rank %d calls %zu parts of %zu %s by %s, rank %d calls %zu parts of %zu %s by %s",
+                p->comm->rank, (size_t)mine->total, (size_t)mine->elements, types[0], ops[0], rank,
+                (size_t)other->total, (size_t)other->elements, types[1], ops[1]);
+    if (err) {
+        err->rank = rank;
+    }
+    failure_close(p->comm, MUSTER_EMISMATCH);
+    return MUSTER_EMISMATCH;
+}
+
+/* Tells all what this rank brings, and hears what they do. */
+static int gather_offers(struct parts *p, const struct offer *mine, struct muster_err *err)
+{
+    struct offer all[COMM_MAX_RANKS];
+    int rc =
+        muster_all_gather(p->comm, mine, all, sizeof *mine / sizeof(uint64_t), MUSTER_I64, err);
     for (int r = 0; rc == 0 && r < p->comm->size; r++) {
-        p->spans[r] = (struct tree_span){all[2 * r], all[2 * r + 1]};
+        rc = compare(p, mine, &all[r], r, err);
+        p->spans[r] = (struct tree_span){all[r].first, all[r].count};
     }
     return rc < 0 ? rc : check_cover(p, err);
 }
@@ -189,16 +225,11 @@ static int sum_all(struct parts *p, size_t count, struct muster_err *err)
     return rc;
 }
 
-static int check(const struct muster_comm *comm, const void *parts, size_t num_parts, size_t total,
-                 const void *out, size_t count, enum muster_type type, enum muster_op op,
-                 struct muster_err *err)
+static int check(const void *parts, size_t num_parts, size_t total, const void *out, size_t count,
+                 enum muster_type type, enum muster_op op, struct muster_err *err)
 {
     if ((op != MUSTER_SUM && op != MUSTER_AVG) || !muster_type_bytes(type) || type == MUSTER_BOOL) {
         return muster_fail(err, MUSTER_EINVAL, "parts are summed or averaged, and are numbers");
-    }
-    if (comm->process != life_process()) {
-        return muster_fail(err, MUSTER_EINVAL,
-                           "this process was forked: make a communicator of its own");
     }
     if (total == 0 || total > INT32_MAX || num_parts > total ||
         (count > 0 && (!out || (!parts && num_parts > 0)))) {
@@ -213,7 +244,8 @@ int muster_all_reduce_parts(struct muster_comm *comm, const void *parts, size_t 
                             size_t num_parts, size_t total_parts, void *out, size_t count,
                             enum muster_type type, enum muster_op op, struct muster_err *err)
 {
-    int rc = check(comm, parts, num_parts, total_parts, out, count, type, op, err);
+    int rc = comm_check_own(comm, err);
+    rc = rc < 0 ? rc : check(parts, num_parts, total_parts, out, count, type, op, err);
     if (rc < 0) {
         return rc;
     }
@@ -227,7 +259,8 @@ int muster_all_reduce_parts(struct muster_comm *comm, const void *parts, size_t 
     p->wide = half ? MUSTER_F32 : type;
     p->wide_bytes = muster_type_bytes(p->wide);
     p->total = total_parts;
-    rc = gather_spans(p, (struct tree_span){first_part, num_parts}, err);
+    struct offer mine = {first_part, num_parts, total_parts, count, (uint64_t)type, (uint64_t)op};
+    rc = gather_offers(p, &mine, err);
     rc = rc < 0 ? rc : allocate(p, err);
     for (size_t start = 0; rc == 0 && start < count; start += CHUNK) {
         size_t length = count - start < CHUNK ? count - start : CHUNK;

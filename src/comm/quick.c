@@ -15,7 +15,7 @@ int quick_learn(struct muster_comm *comm, const struct muster_call *call, struct
     if (rc < 0 || bytes == 0) {
         return rc;
     }
-    struct schedule_choice choice = call_choose(comm, bytes, comm->live_regions > 0);
+    struct schedule_choice choice = call_choose(comm, bytes, comm->live_allocations > 0);
     if (choice.algorithm == SCHEDULE_RING) {
         return 0;
     }

@@ -110,7 +110,8 @@ static int help(struct muster_request *request, int64_t timeout_ms, struct muste
 int muster_request_wait(struct muster_request *request, int64_t timeout_ms, struct muster_err *err)
 {
     if (atomic_load_explicit(&request->state, memory_order_acquire) == REQUEST_PENDING) {
-        int rc = help(request, timeout_ms, err);
+        int rc = comm_check_own(request->comm, err);
+        rc = rc < 0 ? rc : help(request, timeout_ms, err);
         if (rc < 0) {
             return rc;
         }

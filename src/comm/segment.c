@@ -2,6 +2,7 @@
 #include "comm/segment.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -118,8 +119,8 @@ static int populate(char *start, size_t bytes)
 #endif
 }
 
-int segment_extend(struct segment *s, size_t part_bytes, int my_index, char **ret_base,
-                   struct muster_err *err)
+int segment_extend(struct segment *s, size_t part_bytes, int my_index,
+                   struct segment_extension *ret, struct muster_err *err)
 {
     size_t offset = s->file_bytes;
     size_t bytes = part_bytes * (size_t)s->size;
@@ -140,13 +141,22 @@ int segment_extend(struct segment *s, size_t part_bytes, int my_index, char **re
         return muster_fail(err, MUSTER_ENOMEM, "cannot have %zu bytes of shared memory: %s",
                            part_bytes, strerror(-rc));
     }
-    *ret_base = base;
+    *ret = (struct segment_extension){base, part_bytes, offset};
     return 0;
 }
 
-void segment_retract(struct segment *s, char *base, size_t part_bytes)
+void segment_retract(const struct segment *s, struct segment_extension *extension)
 {
-    munmap(base, part_bytes * (size_t)s->size);
+    munmap(extension->base, extension->part_bytes * (size_t)s->size);
+    extension->base = NULL;
+}
+
+void segment_give_back(const struct segment *s, const struct segment_extension *extension,
+                       int my_index)
+{
+    size_t start = extension->offset + (size_t)my_index * extension->part_bytes;
+    (void)fallocate(s->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)start,
+                    (off_t)extension->part_bytes);
 }
 
 struct ring_slot *segment_ring(const struct segment *s, int owner, int contributor, size_t slot)

@@ -137,11 +137,20 @@ int segment_open(int fd, int size, struct segment *ret, struct muster_err *err);
 /* fd < 0: nothing to end. */
 void segment_close(struct segment *segment);
 
-/* Memory at the end of the file: every rank does the same in the same order. Each rank's part has
- * part_bytes (whole pages), *ret_base is that of rank 0. */
-int segment_extend(struct segment *segment, size_t part_bytes, int my_index, char **ret_base,
-                   struct muster_err *err);
-void segment_retract(struct segment *segment, char *base, size_t part_bytes);
+/* Memory at the end of the file, a part for each rank. */
+struct segment_extension {
+    char *base; /* the part of rank 0, the others follow; NULL: none */
+    size_t part_bytes;
+    size_t offset; /* in the file */
+};
+
+/* Every rank does the same in the same order. part_bytes: whole pages. */
+int segment_extend(struct segment *segment, size_t part_bytes, int my_index,
+                   struct segment_extension *ret, struct muster_err *err);
+void segment_retract(const struct segment *segment, struct segment_extension *extension);
+/* The memory of this rank's part goes back to the system: when nobody uses it any more. */
+void segment_give_back(const struct segment *segment, const struct segment_extension *extension,
+                       int my_index);
 
 struct ring_slot *segment_ring(const struct segment *segment, int owner, int contributor,
                                size_t slot);

@@ -26,7 +26,7 @@ static struct control *control_at(const struct muster_comm *comm, int local)
 
 void settle_intend(struct muster_comm *comm)
 {
-    if (comm->live_regions > 0) {
+    if (comm->live_allocations > 0) {
         atomic_store_explicit(&comm->control->writing, 1, memory_order_relaxed);
         atomic_thread_fence(memory_order_seq_cst); /* with the one in settle */
     }
@@ -70,15 +70,15 @@ static bool wait_for_writer(struct muster_comm *comm, int local)
 }
 
 /* A new mapping in the old one's place, in one step. Without memory for it nothing can be done. */
-static void make_private(struct muster_comm *comm, const struct region *region)
+static void make_private(struct muster_comm *comm, const struct segment_extension *parts)
 {
-    char *part = region->base + (size_t)comm->local_rank * region->part_bytes;
+    char *part = parts->base + (size_t)comm->local_rank * parts->part_bytes;
     void *copy =
-        mmap(NULL, region->part_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        mmap(NULL, parts->part_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (copy != MAP_FAILED) {
-        memcpy(copy, part, region->part_bytes);
-        void *moved = mremap(copy, region->part_bytes, region->part_bytes,
-                             MREMAP_MAYMOVE | MREMAP_FIXED, part);
+        memcpy(copy, part, parts->part_bytes);
+        void *moved =
+            mremap(copy, parts->part_bytes, parts->part_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, part);
         assert(moved == part);
     }
 }
@@ -87,12 +87,12 @@ void settle(struct muster_comm *comm)
 {
     bool alone = true;
     atomic_thread_fence(memory_order_seq_cst); /* closed before, writing after */
-    for (int l = 0; l < comm->local_size && comm->live_regions > 0; l++) {
+    for (int l = 0; l < comm->local_size && comm->live_allocations > 0; l++) {
         alone = (l == comm->local_rank || wait_for_writer(comm, l)) && alone;
     }
-    for (int i = 0; i < comm->num_regions && !alone; i++) {
-        if (comm->regions[i].base) {
-            make_private(comm, &comm->regions[i]);
+    for (int i = 0; i < comm->num_allocations && !alone; i++) {
+        if (comm->allocations[i].parts.base) {
+            make_private(comm, &comm->allocations[i].parts);
         }
     }
     atomic_store_explicit(&comm->settled, true, memory_order_release);

@@ -57,21 +57,20 @@ struct lane {
 };
 
 /* Memory of muster_comm_alloc: a part for each local rank. */
-struct region {
-    char *base; /* the parts of whole pages, one after the other; NULL: released */
-    size_t part_bytes;
-    size_t size_bytes; /* of what the user sees of a part */
+struct allocation {
+    struct segment_extension parts; /* base NULL: released */
+    size_t size_bytes;              /* of what the user sees of a part */
 };
 
-enum { COMM_MAX_REGIONS = 1024, REGION_SKEW_LINES = 27 };
+enum { COMM_MAX_ALLOCATIONS = 1024, ALLOCATION_SKEW_LINES = 27 };
 
 /* Where the user's memory of a rank starts. Not at the same offset in its page as another's: AMD's
  * first cache finds a line by a hash of its virtual address, and where two hashes and offsets are
  * equal, as they are for half of all mappings, a loop over both takes four times as long. */
-static inline char *region_start(const struct region *region, int local)
+static inline char *allocation_start(const struct allocation *allocation, int local)
 {
-    size_t skew = (size_t)local * REGION_SKEW_LINES * SEGMENT_LINE % SEGMENT_PAGE;
-    return region->base + (size_t)local * region->part_bytes + skew;
+    size_t skew = (size_t)local * ALLOCATION_SKEW_LINES * SEGMENT_LINE % SEGMENT_PAGE;
+    return allocation->parts.base + (size_t)local * allocation->parts.part_bytes + skew;
 }
 
 /* All-reduce by shares in memory that all see. */
@@ -154,16 +153,16 @@ struct muster_comm {
     _Atomic int closed;         /* 0 or the code that closed it */
     bool leaves;                /* it is freed in good order: nothing is under way */
     _Atomic bool settled;       /* nobody else writes into our memory since it closed */
-    _Atomic bool input_touched; /* of the call that failed */
+    _Atomic bool input_touched; /* of a call that failed */
     int64_t notice_ms;          /* after which a call that waits says for whom; 0: never */
     _Atomic int64_t timeout_ms;
     int64_t silence_ms;
     int (*interrupted)(void *context);
     void *interrupted_context;
 
-    struct region *regions;
-    int num_regions;
-    int live_regions;
+    struct allocation *allocations; /* at the same places on all ranks */
+    int num_allocations;            /* with released ones, whose places are taken again */
+    int live_allocations;
     struct messages *messages;       /* message.c */
     struct muster_comm *next_active; /* progress.c */
     bool active;

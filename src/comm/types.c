@@ -84,3 +84,45 @@ const char *muster_peer_state_name(enum muster_peer_state state)
                                         [MUSTER_PEER_CLOSED] = "closed"};
     return (unsigned)state < sizeof names / sizeof names[0] ? names[state] : "unknown";
 }
+
+size_t types_total(const size_t *counts, int size)
+{
+    size_t sum = 0;
+    for (int r = 0; r < size; r++) {
+        sum += counts[r];
+    }
+    return sum;
+}
+
+static size_t elements_in(const struct muster_call *call, int rank, int size)
+{
+    bool blocks = call->kind == MUSTER_REDUCE_SCATTER || call->kind == MUSTER_SCATTER ||
+                  call->kind == MUSTER_ALL_TO_ALL;
+    if (call->kind == MUSTER_ALL_GATHER && call->out_counts) {
+        return call->out_counts[rank];
+    }
+    return call->in_counts ? types_total(call->in_counts, size)
+                           : call->count * (blocks ? (size_t)size : 1);
+}
+
+static size_t elements_out(const struct muster_call *call, int rank, int size)
+{
+    bool blocks = call->kind == MUSTER_ALL_GATHER || call->kind == MUSTER_GATHER ||
+                  call->kind == MUSTER_ALL_TO_ALL;
+    if (call->kind == MUSTER_REDUCE_SCATTER && call->in_counts) {
+        return call->in_counts[rank];
+    }
+    return call->out_counts ? types_total(call->out_counts, size)
+                            : call->count * (blocks ? (size_t)size : 1);
+}
+
+bool types_is_in_place(const struct muster_call *call, int rank, int size)
+{
+    if (call->kind == MUSTER_BROADCAST) {
+        return true;
+    }
+    size_t unit = muster_type_bytes(call->type);
+    uintptr_t in = (uintptr_t)call->in, out = (uintptr_t)call->out;
+    return call->in && call->out && in < out + elements_out(call, rank, size) * unit &&
+           out < in + elements_in(call, rank, size) * unit;
+}

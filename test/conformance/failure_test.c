@@ -157,6 +157,32 @@ static void somebody_shows_both_sides(const struct difference *d, int size, cons
     assert_true(shown && all_failed);
 }
 
+/* Sums of parts agree on what they sum before they do. Rank 1 differs. */
+static const struct parts_call {
+    size_t total, count;
+    enum muster_type type;
+    enum muster_op op;
+    const char *name;
+} parts_calls[] = {
+    {2, 7, MUSTER_F16, MUSTER_SUM, "2 parts of 7 f16 by sum"}, /* what rank 0 calls */
+    {2, 7, MUSTER_BF16, MUSTER_SUM, "2 parts of 7 bf16 by sum"},
+    {2, 7, MUSTER_F16, MUSTER_AVG, "2 parts of 7 f16 by avg"},
+    {2, 8, MUSTER_F16, MUSTER_SUM, "2 parts of 8 f16 by sum"},
+    {3, 7, MUSTER_F16, MUSTER_SUM, "3 parts of 7 f16 by sum"},
+};
+
+static int sum_parts_differently(struct muster_comm *comm, void *context)
+{
+    const struct parts_call *call = muster_comm_rank(comm) == 1 ? context : &parts_calls[0];
+    static uint16_t parts[8], out[8];
+    size_t rank = (size_t)muster_comm_rank(comm);
+    struct muster_err err = {0};
+    said[rank].code = muster_all_reduce_parts(comm, parts, rank, 1, call->total, out, call->count,
+                                              call->type, call->op, &err);
+    (void)snprintf(said[rank].text, sizeof said[rank].text, "%s", err.text);
+    return 0;
+}
+
 static int times_out(struct muster_comm *comm, void *context)
 {
     (void)context;
@@ -374,6 +400,17 @@ static void different_calls(void **state)
     }
 }
 
+static void different_parts(void **state)
+{
+    for (size_t i = 1; i < sizeof parts_calls / sizeof parts_calls[0]; i++) {
+        struct world w = {.kind = WORLD_PROCESSES, .size = 2, .transport = *state};
+        const struct difference d = {"parts", {0}, {0}, parts_calls[0].name, parts_calls[i].name};
+        void *context = (void *)(uintptr_t)&parts_calls[i];
+        assert_int_equal(world_run(&w, sum_parts_differently, context), 0);
+        somebody_shows_both_sides(&d, 2, *state);
+    }
+}
+
 static void absent_peer(void **state)
 {
     struct world w = {.kind = WORLD_PROCESSES, .size = 2, .transport = *state, .timeout_ms = 300};
@@ -395,6 +432,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_prestate(killed_peer, transport),
         cmocka_unit_test_prestate(stopped_peer, transport),
         cmocka_unit_test_prestate(different_calls, transport),
+        cmocka_unit_test_prestate(different_parts, transport),
         cmocka_unit_test_prestate(absent_peer, transport),
         cmocka_unit_test_prestate(abort_from_another_thread, transport),
         cmocka_unit_test(a_call_can_be_interrupted),

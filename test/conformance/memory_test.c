@@ -1,0 +1,194 @@
+/* What belongs to whom: allocations come and go, a forked child has no communicator, and after a
+ * failure a caller knows whether its input is still what it was. */
+#include "world.h"
+
+#include "base/test.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ---- allocations ---- */
+
+/* Memory in this process's shared segments. */
+static size_t shared_bytes(void)
+{
+    size_t sum = 0;
+    char path[300], target[64];
+    DIR *folder = opendir("/proc/self/fd");
+    for (struct dirent *e; folder && (e = readdir(folder));) {
+        (void)snprintf(path, sizeof path, "/proc/self/fd/%s", e->d_name);
+        ssize_t n = readlink(path, target, sizeof target - 1);
+        target[n > 0 ? n : 0] = '\0';
+        struct stat status;
+        if (strstr(target, "memfd:muster") && stat(path, &status) == 0) {
+            sum += (size_t)status.st_blocks * 512;
+        }
+    }
+    if (folder) {
+        closedir(folder);
+    }
+    return sum;
+}
+
+static int gives_back_what_it_releases(struct muster_comm *comm, void *context)
+{
+    enum { LARGE = 32 << 20, TURNS = 4, SMALL_TURNS = 1100 };
+    (void)context;
+    struct muster_err err = {0};
+    size_t before = shared_bytes();
+    for (int turn = 0; turn < TURNS + SMALL_TURNS; turn++) {
+        size_t bytes = turn < TURNS ? LARGE : 64;
+        void *memory = NULL;
+        WORLD_CHECK(muster_comm_alloc(comm, bytes, &memory, &err) == 0, "%s", err.text);
+        WORLD_CHECK(memcmp(memory, &(long){0}, sizeof(long)) == 0, "turn %d: not zeroed", turn);
+        memset(memory, 1, bytes);
+        int rc = muster_all_reduce(comm, memory, memory, bytes / 4, MUSTER_I32, MUSTER_SUM, &err);
+        WORLD_CHECK(rc == 0 && muster_comm_release(comm, memory, &err) == 0, "%s", err.text);
+    }
+    WORLD_CHECK(muster_barrier(comm, &err) == 0, "%s",
+                err.text); /* the others have released, too */
+    size_t after = shared_bytes();
+    WORLD_CHECK(after < before + LARGE, "%zu bytes before, %zu after", before, after);
+    return 0;
+}
+
+static void released_memory_goes_back(void **state)
+{
+    struct world w = {.kind = WORLD_PROCESSES, .size = 2, .transport = *state};
+    assert_int_equal(world_run(&w, gives_back_what_it_releases, NULL), 0);
+}
+
+/* ---- a forked child ---- */
+
+static int child_is_refused(struct muster_comm *comm, void *memory, struct muster_request *request)
+{
+    struct muster_err err = {0};
+    struct muster_comm_state state;
+    enum muster_peer_state peers[64];
+    float value = 1;
+    void *more = NULL;
+    muster_comm_query(comm, &state, peers);
+    WORLD_CHECK(state.closed == MUSTER_EINVAL, "a child's communicator is %d", state.closed);
+    int rc = muster_all_reduce(comm, &value, &value, 1, MUSTER_F32, MUSTER_SUM, &err);
+    WORLD_CHECK(rc == MUSTER_EINVAL, "all-reduce in a child: %d", rc);
+    rc = muster_request_wait(request, 10000, &err);
+    WORLD_CHECK(rc == MUSTER_EINVAL, "wait in a child: %d", rc);
+    rc = muster_comm_alloc(comm, 4096, &more, &err);
+    WORLD_CHECK(rc == MUSTER_EINVAL, "alloc in a child: %d", rc);
+    rc = muster_comm_release(comm, memory, &err);
+    WORLD_CHECK(rc == MUSTER_EINVAL, "release in a child: %d", rc);
+    muster_comm_abort(comm);
+    muster_comm_free(comm);
+    return 0;
+}
+
+/* Rank 0 forks in the middle of an all-reduce that rank 1 enters afterwards. */
+static int forks_in_a_call(struct muster_comm *comm, void *context)
+{
+    (void)context;
+    struct muster_err err = {0};
+    int rank = muster_comm_rank(comm);
+    char word = 'x';
+    float data[100] = {1};
+    void *memory = NULL;
+    struct muster_call call = {.kind = MUSTER_ALL_REDUCE, .type = MUSTER_F32, .count = 100};
+    struct muster_request *request = NULL;
+    call.in = call.out = data;
+    WORLD_CHECK(muster_comm_alloc(comm, 4096, &memory, &err) == 0, "%s", err.text);
+    if (rank == 1) {
+        int rc = muster_recv(comm, &word, 1, MUSTER_U8, 0, 0, NULL, &err);
+        WORLD_CHECK(rc == 0, "%s", err.text);
+    }
+    WORLD_CHECK(muster_start(comm, &call, &request, &err) == 0, "%s", err.text);
+    if (rank == 0) {
+        pid_t child = fork();
+        if (child == 0) {
+            _exit(child_is_refused(comm, memory, request));
+        }
+        int status = -1;
+        WORLD_CHECK(waitpid(child, &status, 0) == child && status == 0, "child: %d", status);
+        WORLD_CHECK(muster_send(comm, &word, 1, MUSTER_U8, 1, 0, &err) == 0, "%s", err.text);
+    }
+    WORLD_CHECK(muster_request_wait(request, -1, &err) == 0, "%s", err.text);
+    WORLD_CHECK(data[0] == 2, "%g", (double)data[0]);
+    muster_request_free(request);
+    return 0;
+}
+
+static void a_forked_child_has_none(void **state)
+{
+    struct world w = {.kind = WORLD_PROCESSES, .size = 2, .transport = *state};
+    assert_int_equal(world_run(&w, forks_in_a_call, NULL), 0);
+}
+
+/* ---- inputs ---- */
+
+enum { COUNT = 500 };
+
+static const struct failing {
+    const char *what;
+    enum muster_collective kind;
+    int out_at;     /* of the buffer, in elements; the input is at 0 */
+    int next_at;    /* -1, or where the output of a second call of the same input is */
+    bool untouched; /* what must be said */
+} failings[] = {
+    {"in place", MUSTER_ALL_REDUCE, 0, -1, false},
+    {"out of place", MUSTER_ALL_REDUCE, 2 * COUNT, -1, true},
+    {"reduce-scatter in place", MUSTER_REDUCE_SCATTER, COUNT, -1, false},
+    {"reduce-scatter out of place", MUSTER_REDUCE_SCATTER, 2 * COUNT, -1, true},
+    {"in place, another behind it", MUSTER_ALL_REDUCE, 0, 2 * COUNT, false},
+};
+
+/* Rank 1 is alone in calls that rank 0 never enters, and aborts them. */
+static int aborts_its_calls(struct muster_comm *comm, void *context)
+{
+    const struct failing *f = context;
+    struct muster_err err = {0};
+    struct muster_comm_state state;
+    enum muster_peer_state peers[64] = {MUSTER_PEER_ALIVE};
+    while (muster_comm_rank(comm) == 0 && peers[1] == MUSTER_PEER_ALIVE) {
+        muster_comm_query(comm, &state, peers);
+    }
+    if (muster_comm_rank(comm) == 0) {
+        return 0;
+    }
+    static float buffer[4 * COUNT];
+    struct muster_call call = {.kind = f->kind, .type = MUSTER_F32, .count = COUNT, .in = buffer};
+    struct muster_request *requests[2] = {NULL};
+    call.out = buffer + f->out_at;
+    WORLD_CHECK(muster_start(comm, &call, &requests[0], &err) == 0, "%s", err.text);
+    call.out = buffer + f->next_at;
+    int rc = f->next_at < 0 ? 0 : muster_start(comm, &call, &requests[1], &err);
+    WORLD_CHECK(rc == 0, "%s", err.text);
+    muster_comm_abort(comm);
+    muster_comm_query(comm, &state, NULL);
+    WORLD_CHECK(state.closed == MUSTER_EABORTED, "closed by %d", state.closed);
+    WORLD_CHECK(state.input_untouched == f->untouched, "%s: untouched %d", f->what,
+                state.input_untouched);
+    muster_request_free(requests[0]);
+    muster_request_free(requests[1]);
+    return 0;
+}
+
+static void one_knows_whether_the_input_is_whole(void **state)
+{
+    for (size_t i = 0; i < sizeof failings / sizeof failings[0]; i++) {
+        struct world w = {.kind = WORLD_PROCESSES, .size = 2, .transport = *state};
+        assert_int_equal(world_run(&w, aborts_its_calls, (void *)(uintptr_t)&failings[i]), 0);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    void *transport = argc > 1 ? argv[1] : "shm";
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_prestate(released_memory_goes_back, transport),
+        cmocka_unit_test_prestate(a_forked_child_has_none, transport),
+        cmocka_unit_test_prestate(one_knows_whether_the_input_is_whole, transport),
+    };
+    return cmocka_run_group_tests_name(transport, tests, NULL, NULL);
+}
