@@ -43,6 +43,9 @@ int muster_comm_release(struct muster_comm *comm, void *memory, struct muster_er
             if (open && rc == 0) {
                 segment_give_back(&comm->segment, &allocation->parts, comm->local_rank);
             }
+            if (!open) {
+                settle_wait(comm); /* another thread may be at our part */
+            }
             forget(comm, allocation);
             return rc;
         }

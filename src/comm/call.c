@@ -100,12 +100,24 @@ int call_check(const struct muster_comm *comm, const struct muster_call *call,
     return rc < 0 ? rc : check_buffers(comm, call, err);
 }
 
-uint64_t call_shape(const struct muster_call *call)
+/* Which block is how long, in 32 bits; never 0. Of an all-to-all each rank knows its own only. */
+static uint64_t counts_digest(const struct muster_comm *comm, const struct muster_call *call)
+{
+    uint64_t mix = 1;
+    for (int r = 0; r < comm->size && call->kind == MUSTER_ALL_GATHER; r++) {
+        mix = (mix ^ call->out_counts[r]) * 0x9e3779b97f4a7c15u;
+        mix ^= mix >> 29;
+    }
+    return (mix & UINT32_MAX) | 1;
+}
+
+static uint64_t call_shape(const struct muster_comm *comm, const struct muster_call *call)
 {
     uint64_t op = types_reduces(call->kind) ? (uint64_t)call->op : 0;
     uint64_t type = call->kind == MUSTER_BARRIER ? 0 : (uint64_t)call->type;
     uint64_t root = types_has_peer(call->kind) ? (uint64_t)call->peer : 0;
-    return (uint64_t)call->kind | type << 8 | op << 16 | root << 32;
+    uint64_t blocks = types_has_counts(call) ? counts_digest(comm, call) : 0;
+    return (uint64_t)call->kind | type << 8 | op << 16 | (root | blocks) << 32;
 }
 
 /* What must be equal on all ranks; the counts of an all-to-all need not. */
@@ -120,7 +132,7 @@ static uint64_t common_count(const struct muster_comm *comm, const struct muster
 void call_signed(const struct muster_comm *comm, const struct muster_call *call,
                  uint64_t *ret_shape, uint64_t *ret_count)
 {
-    *ret_shape = call_shape(call);
+    *ret_shape = call_shape(comm, call);
     *ret_count = common_count(comm, call);
 }
 
@@ -135,7 +147,9 @@ uint64_t call_digest(uint64_t generation, uint64_t shape, uint64_t count)
 void call_begin(struct muster_comm *comm, struct task *task)
 {
     task->begun = true;
-    call_record(comm, task->number, call_shape(&task->call), common_count(comm, &task->call));
+    uint64_t shape, count;
+    call_signed(comm, &task->call, &shape, &count);
+    call_record(comm, task->number, shape, count);
 }
 
 void call_name(uint64_t shape, uint64_t count, char *ret, size_t size_bytes)
@@ -153,6 +167,9 @@ void call_name(uint64_t shape, uint64_t count, char *ret, size_t size_bytes)
                        muster_op_name((enum muster_op)(shape >> 16 & 0xff)));
     } else if (n > 0 && (size_t)n < size_bytes && types_has_peer(kind)) {
         (void)snprintf(ret + n, size_bytes - (size_t)n, ", root %u", (unsigned)(shape >> 32));
+    } else if (n > 0 && (size_t)n < size_bytes && shape >> 32) {
+        (void)snprintf(ret + n, size_bytes - (size_t)n, ", with counts (digest %08x)",
+                       (unsigned)(shape >> 32));
     }
 }
 
@@ -230,8 +247,9 @@ static void call_number(struct muster_comm *comm, const struct muster_call *call
     if (ret->lane != LANE_MESSAGES) {
         ret->number = comm->started + 1;
         atomic_store_explicit(&comm->started, ret->number, memory_order_relaxed);
-        uint64_t digest = call_digest(comm->generation, call_shape(call), common_count(comm, call));
-        ret->signature = call_sign(ret->number, digest);
+        uint64_t shape, count;
+        call_signed(comm, call, &shape, &count);
+        ret->signature = call_sign(ret->number, call_digest(comm->generation, shape, count));
     }
 }
 

@@ -72,6 +72,27 @@ static void exchange_words(struct muster_comm *comm, struct task *task)
     x->out = (char *)comm->lanes[task->lane].words;
 }
 
+enum { ROUNDS_WORD, SENDS_WORD, RECEIVES_WORD };
+
+static uint64_t pair_digest(int from, int to, size_t count)
+{
+    uint64_t mix = ((uint64_t)from << 32 | (uint64_t)to) * 0x9e3779b97f4a7c15u ^ count;
+    mix = (mix ^ mix >> 29) * 0xbf58476d1ce4e5b9u;
+    return mix ^ mix >> 32;
+}
+
+/* What this rank means to send and to receive. Over all ranks both sums are equal when each pair
+ * means the same; else they are not, but for one case in 2^64. */
+static void tell_counts(const struct muster_comm *comm, const struct muster_call *call,
+                        uint64_t *words)
+{
+    words[SENDS_WORD] = words[RECEIVES_WORD] = 0;
+    for (int r = 0; r < comm->size; r++) {
+        words[SENDS_WORD] += pair_digest(comm->rank, r, call->in_counts[r]);
+        words[RECEIVES_WORD] += pair_digest(r, comm->rank, call->out_counts[r]);
+    }
+}
+
 /* How many rounds an all-to-all with counts takes depends on all of them, which no rank knows. */
 static int uneven_step(struct muster_comm *comm, struct task *task, struct muster_err *err)
 {
@@ -79,10 +100,17 @@ static int uneven_step(struct muster_comm *comm, struct task *task, struct muste
     if (rc <= 0) {
         return rc;
     }
-    uint64_t most = 0;
+    uint64_t most = 0, sends = 0, receives = 0;
     for (int r = 0; r < comm->size; r++) {
-        uint64_t rounds = comm->lanes[task->lane].words[r * COMM_WORDS];
-        most = rounds > most ? rounds : most;
+        const uint64_t *words = &comm->lanes[task->lane].words[r * COMM_WORDS];
+        most = words[ROUNDS_WORD] > most ? words[ROUNDS_WORD] : most;
+        sends += words[SENDS_WORD];
+        receives += words[RECEIVES_WORD];
+    }
+    if (sends != receives) {
+        return muster_fail(err, MUSTER_EMISMATCH,
+                           "all_to_all with counts: what some rank sends is not what another "
+                           "expects of it (in_counts[r] here must be out_counts[here] at r)");
     }
     exchange_start(comm, task, SCHEDULE_ALL_TO_ALL);
     task->exchange.plan.rounds = most;
@@ -92,7 +120,8 @@ static int uneven_step(struct muster_comm *comm, struct task *task, struct muste
 void exchange_start_uneven(struct muster_comm *comm, struct task *task)
 {
     exchange_start(comm, task, SCHEDULE_ALL_TO_ALL);
-    task->words[0] = task->exchange.plan.rounds;
+    task->words[ROUNDS_WORD] = task->exchange.plan.rounds;
+    tell_counts(comm, &task->call, task->words);
     exchange_words(comm, task);
     task->step = uneven_step;
 }

@@ -73,19 +73,26 @@ static bool concerns(const struct task *task, int rank)
     return !message || task->call.peer == rank || task->call.peer == MUSTER_ANY_SOURCE;
 }
 
-static void name_task(const struct task *task, char *ret, size_t size_bytes)
+static void name_task(const struct muster_comm *comm, const struct task *task, char *ret,
+                      size_t size_bytes)
 {
     char call[128];
-    call_name(call_shape(&task->call), task->call.count, call, sizeof call);
-    (void)snprintf(ret, size_bytes, "%s (call %llu)", call,
-                   (unsigned long long)comm_user_number(task->number));
+    uint64_t shape, count;
+    call_signed(comm, &task->call, &shape, &count);
+    call_name(shape, count, call, sizeof call);
+    if (task->number == 0) {
+        (void)snprintf(ret, size_bytes, "%s", call); /* messages have no numbers */
+    } else {
+        (void)snprintf(ret, size_bytes, "%s (call %llu)", call,
+                       (unsigned long long)comm_user_number(task->number));
+    }
 }
 
 static int fail_about(struct muster_comm *comm, const struct task *task, int rank,
                       enum muster_peer_state state, struct muster_err *err)
 {
     char name[192];
-    name_task(task, name, sizeof name);
+    name_task(comm, task, name, sizeof name);
     int code = MUSTER_EPEERDEAD;
     if (state == MUSTER_PEER_DEAD) {
         muster_fail(err, code, "rank %d died: %s cannot complete", rank, name);
@@ -147,6 +154,9 @@ static void ask_closed(struct muster_comm *comm)
 static int read_record(const struct muster_comm *comm, int rank, int lane, uint64_t number,
                        uint64_t *ret_shape, uint64_t *ret_count)
 {
+    if (number == 0) {
+        return 0; /* a message: those have none */
+    }
     if (comm->peers[rank].local < 0) {
         return link_record(comm, rank, lane, number, ret_shape, ret_count);
     }
@@ -156,7 +166,8 @@ static int read_record(const struct muster_comm *comm, int rank, int lane, uint6
     }
     *ret_shape = atomic_load_explicit(&r->shape, memory_order_relaxed);
     *ret_count = atomic_load_explicit(&r->count, memory_order_relaxed);
-    return atomic_load_explicit(&r->number, memory_order_acquire) == number;
+    atomic_thread_fence(memory_order_acquire);
+    return atomic_load_explicit(&r->number, memory_order_relaxed) == number;
 }
 
 int failure_mismatch(struct muster_comm *comm, const struct task *task, int rank,
@@ -164,7 +175,7 @@ int failure_mismatch(struct muster_comm *comm, const struct task *task, int rank
 {
     char ours[192], theirs[160] = "something else";
     uint64_t shape, count;
-    name_task(task, ours, sizeof ours);
+    name_task(comm, task, ours, sizeof ours);
     if (read_record(comm, rank, task->lane, task->number, &shape, &count)) {
         call_name(shape, count, theirs, sizeof theirs);
     }
@@ -293,7 +304,7 @@ int failure_timeout(struct muster_comm *comm, const struct task *task, int64_t w
 {
     char name[192], missing[200] = "all ranks have entered it";
     int first = list_missing(comm, task, missing, sizeof missing);
-    name_task(task, name, sizeof name);
+    name_task(comm, task, name, sizeof name);
     muster_fail(err, MUSTER_ETIMEDOUT, "%s timed out after %lld ms on rank %d: %s", name,
                 (long long)waited_ms, comm->rank, missing);
     if (err) {
@@ -306,7 +317,7 @@ void failure_notice(struct muster_comm *comm, const struct task *task, int64_t w
 {
     char name[192], missing[200];
     if (list_missing(comm, task, missing, sizeof missing) >= 0) {
-        name_task(task, name, sizeof name);
+        name_task(comm, task, name, sizeof name);
         (void)fprintf(stderr, "muster: rank %d has waited for %lld s in %s: %s\n", comm->rank,
                       (long long)waited_ms / 1000, name, missing);
     }

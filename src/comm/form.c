@@ -246,7 +246,8 @@ static int wait_for_locals(const struct forming *f, struct muster_err *err)
 static int come_alive(struct forming *f, struct muster_err *err)
 {
     struct muster_comm *comm = f->comm;
-    comm->watch = (struct life_watch){.beat = failure_beat, .context = comm};
+    comm->watch =
+        (struct life_watch){.beat = failure_beat, .forked = link_hang_up, .context = comm};
     int rc = life_join(&comm->control->life, &comm->watch, err);
     if (rc < 0) {
         comm->watch.beat = NULL;

@@ -236,7 +236,9 @@ int link_record(const struct muster_comm *comm, int rank, int lane, uint64_t num
                 uint64_t *ret_shape, uint64_t *ret_count)
 {
     const struct link *link = comm->peers[rank].link;
-    if (tell(&link->channels[lane].header, number, ret_shape, ret_count)) {
+    const struct channel *c = &link->channels[lane];
+    bool is_whole = c->received == 0 || c->received >= sizeof c->header; /* the last, or the next */
+    if (is_whole && tell(&c->header, number, ret_shape, ret_count)) {
         return 1;
     }
     /* It may have gone to another lane, where nobody reads now. */

@@ -26,7 +26,6 @@
 #include "schedule/partition.h"
 
 /* call.c */
-uint64_t call_shape(const struct muster_call *call);
 int call_check(const struct muster_comm *comm, const struct muster_call *call,
                struct muster_err *err);
 int call_prepare(struct muster_comm *comm, const struct muster_call *call, struct task *ret,
@@ -43,6 +42,8 @@ static inline void call_record(struct muster_comm *comm, uint64_t number, uint64
                                uint64_t count)
 {
     struct call_record *record = &comm->control->calls[number % CALL_RECORDS];
+    atomic_store_explicit(&record->number, 0, memory_order_relaxed); /* of an older call */
+    atomic_thread_fence(memory_order_release);
     atomic_store_explicit(&record->shape, shape, memory_order_relaxed);
     atomic_store_explicit(&record->count, count, memory_order_relaxed);
     atomic_store_explicit(&record->number, number, memory_order_release);

@@ -101,6 +101,22 @@ bool link_all_adopted(const struct muster_comm *comm)
     return true;
 }
 
+void link_hang_up(void *context)
+{
+    struct muster_comm *comm = context;
+    for (int r = 0; r < comm->size; r++) {
+        struct link *link = comm->peers[r].link;
+        for (int c = 0; link && c < LINK_CHANNELS; c++) {
+            close(link->channels[c].fd);
+            link->channels[c].fd = -1;
+        }
+        if (link) {
+            beat_close(link->beat_fd);
+            link->beat_fd = -1;
+        }
+    }
+}
+
 void link_free(struct muster_comm *comm)
 {
     for (int r = 0; comm->peers && r < comm->size; r++) {

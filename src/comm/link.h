@@ -87,6 +87,8 @@ static inline size_t link_capacity(const struct muster_comm *comm)
 /* While forming: room for the links, sockets as they come (taken over, also on failure), then
  * complete? */
 int link_init(struct muster_comm *comm, struct muster_err *err);
+/* In a forked child: a socket ends when the last process that has it does, and that must be us. */
+void link_hang_up(void *comm);
 int link_adopt(struct muster_comm *comm, int fd, int rank, int channel, struct muster_err *err);
 bool link_all_adopted(const struct muster_comm *comm);
 void link_free(struct muster_comm *comm);

@@ -39,8 +39,8 @@ enum {
 
 /* What a rank is doing, for the others' error messages. */
 struct call_record {
-    _Atomic uint64_t number; /* from 1; written last */
-    _Atomic uint64_t shape;  /* kind, type, operation, peer: call_shape() */
+    _Atomic uint64_t number; /* from 1; 0 while the others are written */
+    _Atomic uint64_t shape;  /* kind, type, operation, root: call_signed() */
     _Atomic uint64_t count;
 };
 

@@ -60,7 +60,8 @@ static bool wait_for_writer(struct muster_comm *comm, int local)
     int64_t end = wait_now_ns() + UNSUSPECTED_MS * INT64_C(1000000);
     while (is_writing(comm, local)) {
         bool patient = comm->silence_ms > 0 || wait_now_ns() < end;
-        if (!patient || failure_peer_state(comm, rank) == MUSTER_PEER_SUSPECTED) {
+        /* Silent, whether or not it has closed, too: its state in all says that first. */
+        if (!patient || atomic_load(&comm->peers[rank].state) == MUSTER_PEER_SUSPECTED) {
             return failure_kill(comm, rank);
         }
         struct timespec nap = {0, 50000};

@@ -85,6 +85,12 @@ const char *muster_peer_state_name(enum muster_peer_state state)
     return (unsigned)state < sizeof names / sizeof names[0] ? names[state] : "unknown";
 }
 
+bool types_has_counts(const struct muster_call *call)
+{
+    return (call->kind == MUSTER_ALL_GATHER && call->out_counts) ||
+           (call->kind == MUSTER_ALL_TO_ALL && call->in_counts);
+}
+
 size_t types_total(const size_t *counts, int size)
 {
     size_t sum = 0;

@@ -12,6 +12,8 @@ bool types_reduces(enum muster_collective kind);
 /* The call has a root. */
 bool types_has_peer(enum muster_collective kind);
 const char *types_kind_name(enum muster_collective kind);
+/* All-gatherv and all-to-allv. */
+bool types_has_counts(const struct muster_call *call);
 size_t types_total(const size_t *counts, int size);
 /* Of rank `rank` of `size`: its output overlaps its input. */
 bool types_is_in_place(const struct muster_call *call, int rank, int size);

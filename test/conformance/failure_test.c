@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 static int64_t now_ms(void)
 {
@@ -80,6 +81,8 @@ static struct saying {
     char text[MUSTER_ERR_TEXT_BYTES];
 } * said;
 
+static const size_t some_counts[] = {1, 3, 0}, other_counts[] = {3, 1, 0};
+
 static const struct difference {
     const char *what;
     struct muster_call one, other; /* of rank 1 */
@@ -120,6 +123,16 @@ static const struct difference {
      {.kind = MUSTER_BARRIER},
      "all_gather of 1 f32",
      "barrier"},
+    {"counts of one sum",
+     {.kind = MUSTER_ALL_GATHER, .type = MUSTER_F32, .out_counts = some_counts},
+     {.kind = MUSTER_ALL_GATHER, .type = MUSTER_F32, .out_counts = other_counts},
+     "all_gather of 4 f32, with counts",
+     "all_gather of 4 f32, with counts"},
+    {"counts against none",
+     {.kind = MUSTER_ALL_GATHER, .type = MUSTER_F32, .count = 4},
+     {.kind = MUSTER_ALL_GATHER, .type = MUSTER_F32, .out_counts = some_counts},
+     "all_gather of 4 f32",
+     "all_gather of 4 f32, with counts"},
 };
 
 /* Each calls its own, then the other's: the order differs, too. */
@@ -180,6 +193,65 @@ static int sum_parts_differently(struct muster_comm *comm, void *context)
     said[rank].code = muster_all_reduce_parts(comm, parts, rank, 1, call->total, out, call->count,
                                               call->type, call->op, &err);
     (void)snprintf(said[rank].text, sizeof said[rank].text, "%s", err.text);
+    return 0;
+}
+
+/* Rank 0 sends rank 1 two elements, of which that expects one. */
+static int counts_do_not_fit(struct muster_comm *comm, void *context)
+{
+    (void)context;
+    static const size_t in_counts[2][2] = {{0, 2}, {1, 0}}, out_counts[2][2] = {{0, 1}, {1, 0}};
+    int rank = muster_comm_rank(comm);
+    float in[2] = {1, 2}, out[2] = {0, 0};
+    struct muster_err err = {0};
+    int rc = muster_all_to_allv(comm, in, in_counts[rank], out, out_counts[rank], MUSTER_F32, &err);
+    WORLD_CHECK(rc == MUSTER_EMISMATCH || rc == MUSTER_EABORTED, "%d %s", rc, err.text);
+    WORLD_CHECK(rc == MUSTER_EABORTED || strstr(err.text, "in_counts"), "%s", err.text);
+    return 0;
+}
+
+static int waits_until_it_has_given_up(struct muster_comm *comm, int rank)
+{
+    struct muster_comm_state state;
+    enum muster_peer_state peers[64];
+    int64_t start = now_ms();
+    do {
+        muster_comm_query(comm, &state, peers);
+    } while (peers[rank] == MUSTER_PEER_ALIVE && now_ms() - start < 5000);
+    return peers[rank] == MUSTER_PEER_ALIVE;
+}
+
+static int receive_times_out(struct muster_comm *comm, void *context)
+{
+    (void)context;
+    struct muster_err err = {0};
+    char byte;
+    if (muster_comm_rank(comm) == 1) {
+        return waits_until_it_has_given_up(comm, 0);
+    }
+    int rc = muster_recv(comm, &byte, 1, MUSTER_U8, 1, 5, NULL, &err);
+    WORLD_CHECK(rc == MUSTER_ETIMEDOUT && err.rank == 1, "%d %s", rc, err.text);
+    WORLD_CHECK(strstr(err.text, "rank 1"), "%s", err.text);
+    return 0;
+}
+
+/* As with workers that load data: what a child inherits must not look like its parent's life. */
+static int dies_before_its_child(struct muster_comm *comm, void *context)
+{
+    (void)context;
+    struct muster_err err = {0};
+    if (muster_comm_rank(comm) == 1) {
+        if (fork() == 0) {
+            (void)alarm(3);
+            (void)pause();
+        }
+        (void)raise(SIGKILL);
+    }
+    enum muster_peer_state peers[64];
+    struct muster_comm_state state;
+    int rc = muster_barrier(comm, &err);
+    muster_comm_query(comm, &state, peers);
+    WORLD_CHECK(rc == MUSTER_EPEERDEAD && peers[1] == MUSTER_PEER_DEAD, "%d %s", rc, err.text);
     return 0;
 }
 
@@ -411,10 +483,23 @@ static void different_parts(void **state)
     }
 }
 
+static void uneven_counts(void **state)
+{
+    struct world w = {.kind = WORLD_PROCESSES, .size = 2, .transport = *state};
+    assert_int_equal(world_run(&w, counts_do_not_fit, NULL), 0);
+}
+
+static void a_parent_dies(void **state)
+{
+    struct world w = {.kind = WORLD_PROCESSES, .size = 2, .transport = *state};
+    assert_int_equal(world_run(&w, dies_before_its_child, NULL), 0);
+}
+
 static void absent_peer(void **state)
 {
     struct world w = {.kind = WORLD_PROCESSES, .size = 2, .transport = *state, .timeout_ms = 300};
     assert_int_equal(world_run(&w, times_out, NULL), 0);
+    assert_int_equal(world_run(&w, receive_times_out, NULL), 0);
 }
 
 static void abort_from_another_thread(void **state)
@@ -433,6 +518,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_prestate(stopped_peer, transport),
         cmocka_unit_test_prestate(different_calls, transport),
         cmocka_unit_test_prestate(different_parts, transport),
+        cmocka_unit_test_prestate(uneven_counts, transport),
+        cmocka_unit_test_prestate(a_parent_dies, transport),
         cmocka_unit_test_prestate(absent_peer, transport),
         cmocka_unit_test_prestate(abort_from_another_thread, transport),
         cmocka_unit_test(a_call_can_be_interrupted),

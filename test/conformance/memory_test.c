@@ -3,8 +3,10 @@
 #include "world.h"
 
 #include "base/test.h"
+#include "comm/internal.h"
 
 #include <dirent.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -125,6 +127,38 @@ static void a_forked_child_has_none(void **state)
     assert_int_equal(world_run(&w, forks_in_a_call, NULL), 0);
 }
 
+/* ---- a writer that stops ---- */
+
+/* Rank 1 stops while it writes into rank 0's memory, and has closed meanwhile: another thread of it
+ * aborted. What it says of itself is set here, as the moment cannot be hit from outside. */
+static int aborts_under_a_stopped_writer(struct muster_comm *comm, void *context)
+{
+    (void)context;
+    struct muster_err err = {0};
+    struct muster_comm_state state;
+    enum muster_peer_state peers[64];
+    void *memory = NULL;
+    WORLD_CHECK(muster_comm_alloc(comm, 4096, &memory, &err) == 0, "%s", err.text);
+    if (muster_comm_rank(comm) == 1) {
+        atomic_store(&comm->control->writing, 1);
+        atomic_store(&comm->control->closed, 1);
+        (void)raise(SIGSTOP);
+        return 0;
+    }
+    do {
+        muster_comm_query(comm, &state, peers);
+    } while (peers[1] == MUSTER_PEER_ALIVE);
+    muster_comm_abort(comm);
+    return 0;
+}
+
+static void an_abort_ends_under_a_stopped_writer(void **state)
+{
+    (void)state;
+    struct world w = {.kind = WORLD_PROCESSES, .size = 2, .transport = "shm"};
+    assert_int_equal(world_run(&w, aborts_under_a_stopped_writer, NULL), 0);
+}
+
 /* ---- inputs ---- */
 
 enum { COUNT = 500 };
@@ -188,6 +222,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(released_memory_goes_back, transport),
         cmocka_unit_test_prestate(a_forked_child_has_none, transport),
+        cmocka_unit_test(an_abort_ends_under_a_stopped_writer),
         cmocka_unit_test_prestate(one_knows_whether_the_input_is_whole, transport),
     };
     return cmocka_run_group_tests_name(transport, tests, NULL, NULL);
