@@ -17,10 +17,16 @@
  * integers wrap.
  *
  * Order. All ranks start the same collectives on a communicator in the same order; a difference in
- * operation, type, count, root or order is MUSTER_EMISMATCH and names both sides.
+ * operation, type, count, root or order is MUSTER_EMISMATCH and names both sides. Of the counts of
+ * all-gatherv only the sum is compared, of those of all-to-allv none: wrong ones give wrong data.
  *
- * Errors. Negative codes; err->rank is the peer it is about. After any error but MUSTER_EINVAL the
- * communicator is closed: every later call returns MUSTER_EABORTED. Free it and form a new one.
+ * Errors. Negative codes; err->rank is the peer it is about. An error closes the communicator:
+ * every later call returns MUSTER_EABORTED. Free it and form a new one. It stays open after
+ * - MUSTER_EINVAL, and MUSTER_EAGAIN: MUSTER_MAX_IN_FLIGHT calls are under way;
+ * - MUSTER_ENOMEM on this rank alone (a blocking call allocates when it must queue behind started
+ *   ones): no other rank knows, and those that entered the call wait for this one;
+ * - MUSTER_ETOOBIG of recv and alloc, MUSTER_ENOMEM of alloc, and a split's failure to form;
+ * - MUSTER_ETIMEDOUT and MUSTER_EINTERRUPTED of muster_request_wait: the call goes on.
  *
  * Threads. One thread at a time starts calls on a communicator; abort, state queries, and test and
  * wait of a request may come from any thread at any time. Free only when no other thread is inside.
@@ -29,7 +35,8 @@
  *
  * Cost. Per communicator: one shared segment on each host (about half a MiB for each of its ranks
  * and as much for each pair of them, touched when used) and its descriptor; five connected sockets
- * per peer on another host. Blocking calls on a host allocate nothing from the heap. A process has
+ * per peer on another host. Blocking calls allocate nothing from the heap, but for messages that
+ * come before their receive, all_reduce_parts, and calls behind started ones. A process has
  * two threads of ours; while it has peers on other hosts also a second process that shares its
  * memory (docs/failures.md), a child that waitpid(-1) and SIGCHLD do not see.
  */
@@ -63,7 +70,7 @@ enum muster_type {
 
 enum muster_op {
     MUSTER_SUM,  /* of bool: or */
-    MUSTER_AVG,  /* the sum divided by the world size; integers truncate */
+    MUSTER_AVG,  /* the sum divided by the world size; integers truncate; not of bool */
     MUSTER_PROD, /* of bool: and */
     MUSTER_MIN,
     MUSTER_MAX,
@@ -84,7 +91,8 @@ MUSTER_API const char *muster_op_name(enum muster_op op);
 /* A key/value store that all ranks share, for instance torch's. Called only while a communicator is
  * made, on the calling thread. get waits for the key until timeout_ms has passed
  * (MUSTER_ETIMEDOUT); it writes at most capacity bytes and *ret_size. Each callback returns 0 or a
- * negative code. */
+ * negative code. Keys are not removed: name and generation together serve a store once, for who
+ * meets under them again finds the members of then. */
 struct muster_store {
     void *context;
     int (*set)(void *context, const char *key, const void *value, size_t size_bytes);
@@ -94,21 +102,24 @@ struct muster_store {
 
 /* Start from muster_comm_options_default. */
 struct muster_comm_options {
-    size_t struct_size; /* sizeof(struct muster_comm_options): lets the struct grow */
+    size_t struct_size; /* as muster_comm_options_default sets it; create refuses another */
     int rank;
-    int size;
-    int64_t timeout_ms; /* of every wait for a live peer; default 30 minutes, as torch has it. After
-                           a minute (MUSTER_NOTICE_MS) stderr says for whom a call waits */
+    int size;           /* at most 256 */
+    int64_t timeout_ms; /* of every wait for a live peer; default 30 minutes, as torch has it. 0 or
+                           less: waits for nobody; at most 10^12. After a minute (MUSTER_NOTICE_MS)
+                           stderr says for whom a call waits */
     int64_t silence_ms; /* a peer whose process gives no sign of life so long is suspected and
                            expelled; default 900; 0: never */
     const char *host;   /* rank 0 listens there and the others connect … */
     int port;
     const struct muster_store *store; /* … or, when not NULL, they meet here instead */
-    const char *name; /* tells groups that meet in one store or port apart; NULL: "world" */
+    const char *name; /* tells groups that meet in one store or port apart; NULL: "world". A store
+                         sees its first 64 bytes */
     const char *
         transport; /* "auto" (or NULL), "shm", "tcp", "group:NAME"; MUSTER_TRANSPORT wins over it */
     uint64_t generation; /* any number; equal on all ranks */
-    /* Polled by the thread of a blocking call while it waits, at least 10 times a second. Non-zero
+    /* Polled by the thread of a blocking call while it waits, at least 10 times a second; not while
+     * a new communicator connects to a host that does not answer, for up to a minute. Non-zero
      * ends the wait with MUSTER_EINTERRUPTED. Calls go on waiting after a signal: a handler sets a
      * flag that is asked for here, and never leaves a call by longjmp. */
     int (*interrupted)(void *context);
@@ -117,16 +128,19 @@ struct muster_comm_options {
 
 MUSTER_API void muster_comm_options_default(struct muster_comm_options *ret);
 
-/* Collective over `size` processes. Waits until all have come, at most timeout_ms. */
+/* Collective over `size` processes. Waits until all have come, at most timeout_ms. MUSTER_EUNAVAIL:
+ * rank 0's port is taken, or a host did not let itself be connected to for a minute. */
 MUSTER_API int muster_comm_create(const struct muster_comm_options *options,
                                   struct muster_comm **ret, struct muster_err *err);
 
-/* As muster_comm_create, from RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT; under mpirun from
- * OMPI_COMM_WORLD_RANK and _SIZE, or PMI_RANK and PMI_SIZE. Without any of them: a world of one. */
+/* As muster_comm_create, from RANK, WORLD_SIZE, MASTER_ADDR (127.0.0.1) and MASTER_PORT (29500);
+ * under mpirun from OMPI_COMM_WORLD_RANK and _SIZE, or PMI_RANK and PMI_SIZE, and then the name is
+ * PMIX_NAMESPACE or PMI_JOBID. Without any of them: a world of one. MUSTER_ECONFIG: no number. */
 MUSTER_API int muster_comm_from_env(struct muster_comm **ret, struct muster_err *err);
 
 /* Collective: ranks with the same colour form a communicator, ordered by (key, old rank). A
- * negative colour takes no part and gets *ret = NULL. */
+ * negative colour takes no part and gets *ret = NULL. Timeouts and interrupted are comm's; the
+ * transport is that of MUSTER_TRANSPORT, not of comm's options. */
 MUSTER_API int muster_comm_split(struct muster_comm *comm, int color, int key,
                                  struct muster_comm **ret, struct muster_err *err);
 
@@ -140,8 +154,8 @@ MUSTER_API int muster_comm_size(const struct muster_comm *comm);
 MUSTER_API uint64_t muster_comm_generation(const struct muster_comm *comm);
 MUSTER_API void muster_comm_set_timeout(struct muster_comm *comm, int64_t timeout_ms);
 
-/* One line on how this communicator moves data ("4 ranks on 1 host, shared memory, avx2"), for
- * logs. */
+/* One line on how this communicator moves data ("4 ranks, 4 on this host, shared memory, avx2"),
+ * for logs. */
 MUSTER_API const char *muster_comm_describe(const struct muster_comm *comm);
 
 /* Memory that collectives use directly, without copies. Collective, the same size everywhere; on
@@ -208,7 +222,9 @@ MUSTER_API int muster_all_reduce_parts(struct muster_comm *comm, const void *par
 /* ---- messages ---- */
 
 /* tag >= 0. Between two ranks messages with equal tags keep their order. A send returns when the
- * buffer may be used again, which may be before the receive is posted. */
+ * buffer may be used again, which may be before the receive is posted. Messages that come before
+ * their receive are kept in memory, 256 MiB a communicator: one that is too many stops all that its
+ * sender has sent behind it, until its receive is posted. */
 MUSTER_API int muster_send(struct muster_comm *comm, const void *in, size_t count,
                            enum muster_type type, int to, int tag, struct muster_err *err);
 
@@ -257,8 +273,9 @@ struct muster_call {
 MUSTER_API int muster_run(struct muster_comm *comm, const struct muster_call *call,
                           struct muster_err *err);
 
-/* Starts a call; at most MUSTER_MAX_IN_FLIGHT of a communicator may be under way. Small all-gathers
- * (up to 4 KiB a rank) overtake large calls; everything else of a communicator runs in order. */
+/* Starts a call; at most MUSTER_MAX_IN_FLIGHT of a communicator may be under way (MUSTER_EAGAIN).
+ * Small all-gathers (up to 4 KiB a rank) overtake large calls; other collectives run in order, and
+ * messages beside them. */
 enum { MUSTER_MAX_IN_FLIGHT = 1024 };
 MUSTER_API int muster_start(struct muster_comm *comm, const struct muster_call *call,
                             struct muster_request **ret, struct muster_err *err);
@@ -273,8 +290,9 @@ MUSTER_API int muster_request_wait(struct muster_request *request, int64_t timeo
 /* Of a finished receive. */
 MUSTER_API void muster_request_message(const struct muster_request *request,
                                        struct muster_message *ret);
-/* Called once on the progress thread when the call has ended (at once, on the calling thread, if it
- * has already). It must not block or call into the communicator. */
+/* Called once when the call has ended, on whichever thread of this process ends it (at once, on the
+ * calling thread, if it has already). It must not block or call into the communicator. A second
+ * notify takes the place of the first. */
 MUSTER_API void muster_request_notify(struct muster_request *request,
                                       void (*done)(void *context, int code), void *context);
 /* NULL is fine. A call under way goes on, and its buffers must stay until it ends. Free every
@@ -299,7 +317,8 @@ enum muster_peer_state {
 
 struct muster_comm_state {
     uint64_t generation;
-    uint64_t started;    /* collectives that this rank has started … */
+    uint64_t started;    /* collectives that this rank has started, also those that alloc, release,
+                            split and all_reduce_parts consist of … */
     uint64_t completed;  /* … and the one that completed here last (they are numbered from 1); a
                             small all-gather may before calls that were started earlier */
     int closed;          /* 0, or the negative code that closed it */
@@ -323,16 +342,20 @@ struct muster_member {
 /* Opens the sockets by which this process can be made a member: three descriptors. Other processes
  * may connect at once; nothing is answered until muster_comm_form. Connections for other
  * communicators wait, 512 at most; of more the oldest is hung up on. host: the address other hosts
- * reach us by, NULL: that of the default route. */
+ * reach us by; NULL: the first of an interface that is up, IPv4 before IPv6, which may be the wrong
+ * one where there are several. MUSTER_TRANSPORT decides here with whom memory is shared. */
 MUSTER_API int muster_endpoint_open(const char *host, struct muster_endpoint **ret,
                                     struct muster_err *err);
 MUSTER_API void muster_endpoint_member(const struct muster_endpoint *endpoint,
                                        struct muster_member *ret);
+/* NULL is fine. The communicators that were formed with it stay. */
 MUSTER_API void muster_endpoint_close(struct muster_endpoint *endpoint);
 
 /* A communicator of exactly these members, in this order; all of them call it with the same list
- * and generation, in any mixture with other communicators' calls. Needs no store. options:
- * timeout_ms, silence_ms, transport and interrupted are used; NULL: defaults. */
+ * and generation, in any mixture with other communicators' calls. Needs no store. One thread at a
+ * time uses an endpoint. options: timeout_ms, silence_ms, interrupted and of transport "shm" are
+ * used; NULL: defaults. MUSTER_EDATA: bytes that are no member; MUSTER_EUNAVAIL: a member is gone
+ * or gave up, or its host did not let itself be connected to for a minute; MUSTER_ETIMEDOUT. */
 MUSTER_API int muster_comm_form(struct muster_endpoint *endpoint,
                                 const struct muster_member *members, int size, int my_index,
                                 uint64_t generation, int64_t deadline_ms,
@@ -344,7 +367,8 @@ MUSTER_API int muster_comm_form(struct muster_endpoint *endpoint,
 struct muster_region;
 
 /* Lets others read this memory, which stays the caller's and must outlive the region. A thread of
- * the region answers, also while the user's threads compute. Nothing can be read before
+ * the region answers, also while the user's threads compute, 64 readers at a time. It costs that
+ * thread and four descriptors, and one for each reader. Nothing can be read before
  * muster_region_set. host: as for muster_endpoint_open. */
 MUSTER_API int muster_region_open(const char *host, const void *memory, size_t size_bytes,
                                   struct muster_region **ret, struct muster_err *err);
@@ -357,10 +381,11 @@ MUSTER_API void muster_region_member(const struct muster_region *region, struct 
 /* NULL is fine. */
 MUSTER_API void muster_region_close(struct muster_region *region);
 
-/* Reads size_bytes, in pieces from all owners by turns, each piece checksummed. Succeeds only if
- * every owner held this generation and version from beginning to end: else MUSTER_ECONFLICT. A dead
- * owner is MUSTER_EPEERDEAD, and err->rank its index. After an error the contents of `to` are
- * undefined. */
+/* Reads size_bytes, in pieces from all owners (1 to 256) by turns, each piece checksummed. Succeeds
+ * only if every owner held this generation and version from beginning to end: else
+ * MUSTER_ECONFLICT. MUSTER_EPEERDEAD: the owner err->rank is dead, cannot be reached, has as many
+ * readers as it takes, or fewer bytes; MUSTER_EDATA: no member; MUSTER_ETIMEDOUT. After an error
+ * the contents of `to` are undefined. */
 MUSTER_API int muster_region_read(const struct muster_member *owners, int num_owners,
                                   uint64_t generation, uint64_t version, void *to,
                                   size_t size_bytes, int64_t deadline_ms, struct muster_err *err);
