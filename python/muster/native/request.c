@@ -1,8 +1,8 @@
 /* A call under way, and the queue of those that have ended.
  *
  * From its start to its end a request holds a reference to itself, and so its owner (the tensors):
- * nothing can free a buffer in use, whatever Python drops. libmuster's progress thread (no GIL
- * there) puts ended requests on one of two lists: `wanted` ones wake the Python thread that
+ * nothing can free a buffer in use, whatever Python drops. Whichever thread ends a call, with the
+ * GIL or without, puts its request on one of two lists: `wanted` ones wake the Python thread that
  * completes futures; the others wait for the next start, which lets them go.
  *
  * Layer: Python glue. The queue has a mutex; everything else runs with the GIL.
@@ -74,7 +74,7 @@ void native_queue_stop(struct native_queue *queue)
     pthread_mutex_unlock(&queue->lock);
 }
 
-/* On the progress thread, without the GIL: the reference taken by start moves into the queue. */
+/* On any thread, with the GIL or without: the reference taken by start moves into the queue. */
 static void push(void *context, int code)
 {
     (void)code;
