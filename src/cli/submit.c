@@ -99,6 +99,18 @@ static int note_images(struct cli *cli, json_t *job)
     return json_object_size(images) ? note_doc(cli, job, JOB_NOTE_IMAGES, images) : 0;
 }
 
+static int note_backend(struct cli *cli, json_t *job)
+{
+    const char *backend = args_value(&cli->args, "backend");
+    if (backend && strcmp(backend, "muster") != 0) {
+        return muster_fail(&cli->err, MUSTER_EINVAL,
+                           "--backend must be muster, not '%s': any other backend is the script's "
+                           "own choice, in init_process_group or an argument behind --",
+                           backend);
+    }
+    return backend ? note(cli, job, JOB_NOTE_BACKEND, json_string(backend)) : 0;
+}
+
 /* The options whose value is the annotation's. */
 static int note_words(struct cli *cli, json_t *job)
 {
@@ -116,8 +128,7 @@ static int note_words(struct cli *cli, json_t *job)
             return r;
         }
     }
-    const char *backend = args_value(&cli->args, "backend");
-    return backend ? note(cli, job, JOB_NOTE_BACKEND, json_string(backend)) : 0;
+    return note_backend(cli, job);
 }
 
 static int note_gpu(struct cli *cli, json_t *job)

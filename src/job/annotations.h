@@ -17,7 +17,7 @@
 #define JOB_NOTE_NETWORK "muster.dev/network" /* "host" (default) or "private" */
 #define JOB_NOTE_RUNTIME "muster.dev/runtime" /* "process" (default) or "podman" */
 #define JOB_NOTE_GPU "muster.dev/gpu"         /* "share" or "none" */
-#define JOB_NOTE_BACKEND "muster.dev/backend" /* torch.distributed backend forced on the ranks */
+#define JOB_NOTE_BACKEND "muster.dev/backend" /* "muster": in the place of gloo or nothing */
 
 /* On the job, written by the controller. */
 #define JOB_NOTE_FAILURES "muster.dev/failures" /* what backoffLimit counts: "N" */

@@ -59,15 +59,17 @@ static void check_words(struct check *c, const json_t *object, const char *annot
     words_free(words);
 }
 
+/* other: NULL when there is only one. */
 static void check_choice(struct check *c, const json_t *object, const char *annotation,
                          const char *one, const char *other)
 {
     const char *text =
         json_string_value(json_object_get(doc_at(object, "metadata.annotations"), annotation));
-    if (text && strcmp(text, one) != 0 && strcmp(text, other) != 0) {
+    if (text && strcmp(text, one) != 0 && (!other || strcmp(text, other) != 0)) {
         size_t mark = check_enter(c, "metadata");
         check_enter(c, "annotations");
-        check_say(c, JOB_ERROR, annotation, NULL, "must be %s or %s", one, other);
+        check_say(c, JOB_ERROR, annotation, NULL, "must be %s%s%s", one, other ? " or " : "",
+                  other ? other : "");
         check_leave(c, mark);
     }
 }
@@ -234,6 +236,7 @@ void check_job_spec(struct check *c, const json_t *object)
     check_choice(c, object, JOB_NOTE_NETWORK, "host", "private");
     check_choice(c, object, JOB_NOTE_RUNTIME, "process", "podman");
     check_choice(c, object, JOB_NOTE_GPU, "share", "none");
+    check_choice(c, object, JOB_NOTE_BACKEND, "muster", NULL);
     if (!json_is_object(spec)) {
         return;
     }

@@ -251,6 +251,7 @@ def test_closed_output_ends_the_run(muster):
     (['run', '-n', '1', '--image', '=x', '--', 'true'], 64, 'IMAGE=COMMAND'),
     (['run', '-n', '1', '--share-gpu', '--no-gpu', '--', 'true'], 64, 'exclude each other'),
     (['run', '-n', '1', '--netwrk', 'private', '--', 'true'], 64, 'did you mean --network'),
+    (['run', '-n', '1', '--backend', 'gloo', '--', 'true'], 64, '--backend must be muster'),
 ])
 def test_wrong_command_lines_say_what_to_do(muster, words, code, message):
     assert message in muster.run(*words, code=code).stderr
