@@ -90,7 +90,10 @@ def chosen(backend, mpi_available, cuda_available=False):
     """
     if backend is not None and str(backend).lower() == 'mpi' and not mpi_available:
         return 'muster'
-    if os.environ.get('MUSTER_BACKEND', '').lower() != 'muster':
+    forced = os.environ.get('MUSTER_BACKEND', '').lower()
+    if forced != 'muster':
+        if forced:
+            _warn(f'MUSTER_BACKEND={forced} is ignored: its only value is muster')
         return backend
     if backend is None:
         return 'cpu:muster,cuda:nccl' if cuda_available else 'muster'

@@ -27,6 +27,12 @@ def test_nothing_said(python, outputs):
         assert (got['backend'], got['sum']) == ('muster', 3)
 
 
+def test_another_value_of_the_variable_is_ignored_aloud(python, ranks):
+    for code, out, err in ranks(python, 'redirect.py', 2, 'gloo', env={'MUSTER_BACKEND': 'nccl'}).finish():
+        assert code == 0 and json.loads(out)['backend'] == 'gloo', err
+        assert 'MUSTER_BACKEND=nccl is ignored' in err
+
+
 def ended_well(processes):
     for rank, process in enumerate(processes):
         out, err = process.communicate(timeout=60)
