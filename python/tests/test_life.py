@@ -84,3 +84,15 @@ def test_the_package_alone_loads_nothing():
     out = subprocess.run([sys.executable, '-c', code], env={'PYTHONPATH': str(PACKAGE)}, text=True, check=True,
                          capture_output=True).stdout
     assert sorted(eval(out)) == ['muster', 'muster.redirect']
+
+
+def test_every_error_of_the_table_can_be_caught_by_name(python):
+    """Of those that are more than a RuntimeError; KeyboardInterrupt stays Python's own."""
+    table = (HERE.parent.parent / 'include/muster/err.def').read_text()
+    names = set(re.findall(r'^X\(.*, (\w+Error),', table, re.M)) - {'RuntimeError'}
+    assert {'BlockingIOError', 'FileNotFoundError', 'ConnectionError'} < names
+    program = ('import builtins, sys, muster\n'
+               'for name in sys.argv[1:]:\n'
+               '    assert issubclass(getattr(muster, name), (muster.Error, getattr(builtins, name))), name\n'
+               'assert not hasattr(muster, "NoSuchError")')
+    subprocess.run([python, '-c', program, *sorted(names)], check=True, env={**os.environ, 'PYTHONPATH': str(PACKAGE)})
