@@ -23,13 +23,13 @@ configure: ready-build
 build: configure ## build/bin/muster, build/lib/libmuster.{so,a}, build/python
 	@cmake --build $(BUILD)
 
-test: ready-test build ## every test that needs no cluster
+test: ready-test build ## every test that takes under a minute and needs no cluster
 	@tools/run-tests $(BUILD)
 
 demo: ready-demo build ## train a PyTorchJob on Fashion-MNIST, Master 1 + Worker 1
 	@tools/demo $(BUILD)
 
-check: ready-test ## layers, banned functions, format
+check: ready-test ## layers, banned functions, opening comments, paths that documents name, format
 	@tools/check
 
 format: ## reformat the C code
