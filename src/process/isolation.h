@@ -5,8 +5,8 @@
  *     SUBREAPER       neither is permitted: each container's monitor reaps and kills what descends
  *                     from it; a guard (guard.h) ends what killed monitors leave
  *
- * One PID namespace per job, never per pod: ranks that share a machine name each other by pid
- * (process_vm_readv).
+ * One PID namespace per job, never per pod: ranks kill by pid who was expelled (`killable` in
+ * src/comm), and may do so only within one.
  *
  * Layer: services. Thread: a single-threaded process, which enters the namespaces itself.
  */

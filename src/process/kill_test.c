@@ -4,7 +4,7 @@
  *
  * This program is a child subreaper, so whatever loses its parents becomes its child: that waitpid
  * finds no child at all is the proof that no orphan and no zombie is left. Runner and controllers
- * are forked from it. The seed is printed; `kill_test rounds N seed S` runs a round again.
+ * are forked from it. The seed is printed; `process_kill_test rounds N seed S` runs a round again.
  */
 #include "process/test_job.h"
 

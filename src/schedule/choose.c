@@ -1,5 +1,5 @@
-/* The choice of algorithms. The limits are measured: bench/collectives, reference in docs/c-api.md.
- * Layer: pure. */
+/* The choice of algorithms. The limits are measured (bench/collectives/run), and `muster perf tune`
+ * prints them. Layer: pure. */
 #include "schedule/choose.h"
 
 #include <assert.h>
