@@ -1,5 +1,5 @@
-/* See test_job.h. */
-#include "process/test_job.h"
+/* See fixture.h. Tests only. */
+#include "process/fixture.h"
 
 #include "base/cleanup.h"
 #include "base/doc.h"

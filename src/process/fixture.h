@@ -1,11 +1,25 @@
-/* What the tests with real processes share: a temporary job folder, a job in it, and a loop that is
- * run until something is true. Tests only.
+/* What the tests share: whether a process lives; and, with fixture.c, for those with real processes
+ * a temporary job folder, a job in it, and a loop that is run until something is true.
+ *
+ * Tests only.
  */
 #pragma once
 
+#include "process/identity.h"
 #include "process/process.h"
 
 #include <stdbool.h>
+#include <unistd.h>
+
+static inline bool identity_lives(const char *identity)
+{
+    int fd = -1;
+    if (identity_open(identity, &fd, NULL) < 0) {
+        return false;
+    }
+    close(fd);
+    return true;
+}
 
 enum { TEST_EVENTS_MAX = 4096, TEST_WAIT_MS = 30000 };
 

@@ -1,6 +1,6 @@
 /* What a container sees of the machine, and what it may use of it: mounts, network, process
  * numbers, limits. Where the machine permits something not, the refusal is what is tested. */
-#include "process/test_job.h"
+#include "process/fixture.h"
 
 #include "base/cleanup.h"
 #include "base/doc.h"
@@ -8,7 +8,6 @@
 #include "base/test.h"
 #include "process/record.h"
 #include "process/spec.h"
-#include "process/test_identity.h"
 
 #include <fcntl.h>
 #include <sched.h>

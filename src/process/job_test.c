@@ -1,5 +1,5 @@
 /* Real processes under a real supervisor, which is this program again. */
-#include "process/test_job.h"
+#include "process/fixture.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"

@@ -6,7 +6,7 @@
  * finds no child at all is the proof that no orphan and no zombie is left. Runner and controllers
  * are forked from it. The seed is printed; `process_kill_test rounds N seed S` runs a round again.
  */
-#include "process/test_job.h"
+#include "process/fixture.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -15,7 +15,6 @@
 #include "base/test.h"
 #include "base/test_folder.h"
 #include "process/record.h"
-#include "process/test_identity.h"
 
 #include <poll.h>
 #include <signal.h>

@@ -5,11 +5,11 @@
 #include "base/doc.h"
 #include "base/test.h"
 #include "base/test_folder.h"
+#include "process/fixture.h"
 #include "process/identity.h"
 #include "process/process.h"
 #include "process/recover.h"
 #include "process/spec.h"
-#include "process/test_identity.h"
 
 #include <stdlib.h>
 #include <unistd.h>
