@@ -52,20 +52,13 @@ static int sink_write(struct http_reply *reply, const void *bytes, size_t count)
     return count > TEXT_BYTES_MAX ? MUSTER_EAGAIN : 0;
 }
 
-static size_t sink_queued(const struct http_reply *reply)
-{
-    (void)reply;
-    return 0;
-}
-
 static void sink_end(struct http_reply *reply)
 {
     assert(((struct sink *)reply)->open);
     ((struct sink *)reply)->open = false;
 }
 
-static const struct http_reply_ops ops = {sink_header, sink_send,   sink_start,
-                                          sink_write,  sink_queued, sink_end};
+static const struct http_reply_ops ops = {sink_header, sink_send, sink_start, sink_write, sink_end};
 
 static struct store *store;
 static struct api *api;

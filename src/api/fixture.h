@@ -70,11 +70,6 @@ static inline int fake_write(struct http_reply *reply, const void *bytes, size_t
     return 0;
 }
 
-static inline size_t fake_queued(const struct http_reply *reply)
-{
-    return ((const struct fake_reply *)reply)->bytes.used;
-}
-
 static inline void fake_end(struct http_reply *reply)
 {
     ((struct fake_reply *)reply)->ended = true;
@@ -82,8 +77,8 @@ static inline void fake_end(struct http_reply *reply)
 
 static inline void fake_init(struct fake_reply *f)
 {
-    static const struct http_reply_ops ops = {fake_header, fake_send,   fake_start,
-                                              fake_write,  fake_queued, fake_end};
+    static const struct http_reply_ops ops = {fake_header, fake_send, fake_start, fake_write,
+                                              fake_end};
     *f = (struct fake_reply){.reply = {.ops = &ops}};
     buf_init(&f->headers, FIXTURE_BYTES_MAX);
     buf_init(&f->bytes, FIXTURE_BYTES_MAX);

@@ -210,12 +210,6 @@ static int op_write(struct http_reply *reply, const void *bytes, size_t count)
     return 0;
 }
 
-static size_t op_queued(const struct http_reply *reply)
-{
-    const struct exchange *x = (const struct exchange *)reply;
-    return x->queue.used - x->sent;
-}
-
 static void op_end(struct http_reply *reply)
 {
     struct exchange *x = of(reply);
@@ -224,8 +218,7 @@ static void op_end(struct http_reply *reply)
     resume(x);
 }
 
-static const struct http_reply_ops ops = {op_header, op_send,   op_start,
-                                          op_write,  op_queued, op_end};
+static const struct http_reply_ops ops = {op_header, op_send, op_start, op_write, op_end};
 
 /* ---- libmicrohttpd's side ---- */
 

@@ -49,7 +49,6 @@ struct http_reply_ops {
                  size_t count);
     int (*start)(struct http_reply *reply, int status, const char *type);
     int (*write)(struct http_reply *reply, const void *bytes, size_t count);
-    size_t (*queued)(const struct http_reply *reply);
     void (*end)(struct http_reply *reply);
 };
 
@@ -84,11 +83,6 @@ static inline int http_reply_start(struct http_reply *reply, int status, const c
 static inline int http_reply_write(struct http_reply *reply, const void *bytes, size_t count)
 {
     return reply->ops->write(reply, bytes, count);
-}
-
-static inline size_t http_reply_queued(const struct http_reply *reply)
-{
-    return reply->ops->queued(reply);
 }
 
 /* What is queued is still sent. */
