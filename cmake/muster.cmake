@@ -48,21 +48,6 @@ foreach(type IN ITEMS RELEASE RELWITHDEBINFO MINSIZEREL)
 endforeach()
 include_directories(${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src)
 
-# A folder takes part once it has a CMakeLists.txt.
-function(muster_folder name)
-  if(EXISTS ${CMAKE_SOURCE_DIR}/src/${name}/CMakeLists.txt)
-    add_subdirectory(src/${name})
-  endif()
-endfunction()
-
-function(muster_optional)
-  foreach(name IN LISTS ARGN)
-    if(EXISTS ${CMAKE_SOURCE_DIR}/${name}/CMakeLists.txt)
-      add_subdirectory(${name})
-    endif()
-  endforeach()
-endfunction()
-
 # muster_library(job SOURCES spec.c … TESTS spec_test.c … LINKS base …)
 #   The tests are cmocka programs named <folder>_<test>, labelled "unit"; each gets 120 s.
 function(muster_library name)
