@@ -2,6 +2,7 @@
 #include "comm/endpoint.h"
 
 #include "comm/address.h"
+#include "comm/hash.h"
 #include "comm/internal.h"
 
 #include <errno.h>
@@ -32,11 +33,9 @@ static int find_host(unsigned char *ret, struct muster_err *err)
     if (n <= 0 || stat("/proc/self/ns/net", &net) < 0) {
         return muster_fail(err, MUSTER_EOS, "cannot tell this host from others: /proc is needed");
     }
-    uint64_t mix[2] = {(uint64_t)net.st_ino * 0x9e3779b97f4a7c15u, 0};
-    for (ssize_t i = 0; i < n; i++) {
-        mix[i & 1] = (mix[i & 1] ^ (unsigned char)boot[i]) * 0x100000001b3u;
-    }
-    memcpy(ret, mix, sizeof mix);
+    uint64_t name[2] = {hash_bytes(HASH_START, boot, (size_t)n),
+                        hash_bytes(HASH_START ^ net.st_ino, boot, (size_t)n)};
+    memcpy(ret, name, sizeof name);
     return 0;
 }
 

@@ -7,6 +7,7 @@
 #include "comm/internal.h"
 
 #include "comm/endpoint.h"
+#include "comm/hash.h"
 #include "comm/link.h"
 #include "comm/witness.h"
 
@@ -30,17 +31,6 @@ struct forming {
     const struct muster_comm_options *options;
     int hosts[COMM_MAX_RANKS]; /* lowest rank on each rank's host */
 };
-
-static uint64_t digest_of(const struct muster_member *members, int size)
-{
-    uint64_t digest = 0xcbf29ce484222325u;
-    for (int r = 0; r < size; r++) {
-        for (size_t i = 0; i < sizeof members[r]; i++) {
-            digest = (digest ^ members[r].bytes[i]) * 0x100000001b3u;
-        }
-    }
-    return digest;
-}
 
 static void find_hosts(struct forming *f, int size)
 {
@@ -361,7 +351,7 @@ int form_comm(struct muster_endpoint *endpoint, const struct muster_member *memb
     }
     struct forming f = {.endpoint = endpoint,
                         .members = members,
-                        .digest = digest_of(members, size),
+                        .digest = hash_bytes(HASH_START, members, (size_t)size * sizeof *members),
                         .deadline_ns = deadline_ns,
                         .options = options};
     find_hosts(&f, size);

@@ -6,6 +6,7 @@
 #include "comm/meet.h"
 
 #include "comm/address.h"
+#include "comm/hash.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -28,16 +29,12 @@ struct greeting {
 
 static struct greeting greeting_of(const struct meeting *m)
 {
-    struct greeting g = {.magic = MEET_MAGIC,
-                         .rank = m->options->rank,
-                         .size = m->options->size,
-                         .generation = m->options->generation,
-                         .name = 0xcbf29ce484222325u,
-                         .member = m->members[m->options->rank]};
-    for (const char *c = m->name; *c; c++) {
-        g.name = (g.name ^ (unsigned char)*c) * 0x100000001b3u;
-    }
-    return g;
+    return (struct greeting){.magic = MEET_MAGIC,
+                             .rank = m->options->rank,
+                             .size = m->options->size,
+                             .generation = m->options->generation,
+                             .name = hash_bytes(HASH_START, m->name, strlen(m->name)),
+                             .member = m->members[m->options->rank]};
 }
 
 /* Negative once the meeting must end: time is up, or the user wants so. */
