@@ -9,7 +9,8 @@
  * Buffers. They belong to the caller and must stay as they are from the start of a call to its end.
  * Counts are in elements. `in == out` is in place where a function says so; buffers that overlap
  * otherwise are an error of the caller. Out of place the input is never written. After an error the
- * contents of `out` are undefined (in place: of the input, too; muster_comm_input_untouched tells).
+ * contents of `out` are undefined (in place: of the input, too; input_untouched of
+ * muster_comm_query tells).
  *
  * Results. Every rank gets the same bits. Elements are folded in rank order, by whatever algorithm;
  * where several hosts have several ranks each, in that order on each host, then host after host (by
@@ -17,8 +18,9 @@
  * integers wrap.
  *
  * Order. All ranks start the same collectives on a communicator in the same order; a difference in
- * operation, type, count, root or order is MUSTER_EMISMATCH and names both sides. Of the counts of
- * all-gatherv only the sum is compared, of those of all-to-allv none: wrong ones give wrong data.
+ * operation, type, count, root or order is MUSTER_EMISMATCH and names both sides. So are counts of
+ * an all-gatherv that differ, and those of an all-to-allv where two ranks mean different things; in
+ * these nobody knows which of the two is wrong.
  *
  * Errors. Negative codes; err->rank is the peer it is about. An error closes the communicator:
  * every later call returns MUSTER_EABORTED. Free it and form a new one. It stays open after
