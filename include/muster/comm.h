@@ -18,9 +18,8 @@
  * integers wrap.
  *
  * Order. All ranks start the same collectives on a communicator in the same order; a difference in
- * operation, type, count, root or order is MUSTER_EMISMATCH and names both sides. So are counts of
- * an all-gatherv that differ, and those of an all-to-allv where two ranks mean different things; in
- * these nobody knows which of the two is wrong.
+ * operation, type, count, root or order is MUSTER_EMISMATCH and names both sides. The counts of an
+ * all-gatherv and of an all-to-allv are compared, too (which pair of the latter is not said).
  *
  * Errors. Negative codes; err->rank is the peer it is about. An error closes the communicator:
  * every later call returns MUSTER_EABORTED. Free it and form a new one. It stays open after
