@@ -379,7 +379,7 @@ MUSTER_API void muster_region_set(struct muster_region *region, uint64_t generat
 /* To be called before the memory is written: reads under way become invalid. */
 MUSTER_API void muster_region_hide(struct muster_region *region);
 MUSTER_API void muster_region_member(const struct muster_region *region, struct muster_member *ret);
-/* NULL is fine. */
+/* NULL is fine. In a forked child it does nothing. */
 MUSTER_API void muster_region_close(struct muster_region *region);
 
 /* Reads size_bytes, in pieces from all owners (1 to 256) by turns, each piece checksummed. Succeeds

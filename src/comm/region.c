@@ -31,6 +31,7 @@ struct muster_region {
     const char *memory;
     size_t bytes;
     struct muster_endpoint *endpoint;
+    pid_t owner; /* the process in which the thread runs */
     pthread_t thread;
     int stop_fd; /* readable: the thread ends */
     struct reader readers[MAX_READERS];
@@ -186,6 +187,7 @@ int muster_region_open(const char *host, const void *memory, size_t size_bytes,
     region->memory = memory;
     region->bytes = size_bytes;
     region->stop_fd = -1;
+    region->owner = getpid();
     pthread_mutex_init(&region->mutex, NULL);
     int rc = muster_endpoint_open(host, &region->endpoint, err);
     rc = rc < 0 ? rc : start(region, err);
@@ -220,10 +222,11 @@ void muster_region_member(const struct muster_region *region, struct muster_memb
 
 void muster_region_close(struct muster_region *region)
 {
-    if (region) {
-        uint64_t one = 1;
-        (void)!write(region->stop_fd, &one, sizeof one);
-        pthread_join(region->thread, NULL);
-        release(region);
+    if (!region || region->owner != getpid()) {
+        return; /* in a forked child nothing here is ours */
     }
+    uint64_t one = 1;
+    (void)!write(region->stop_fd, &one, sizeof one);
+    pthread_join(region->thread, NULL);
+    release(region);
 }

@@ -101,6 +101,23 @@ static void a_process_outside_reads(void **state)
     assert_int_equal(status, 0);
 }
 
+/* As at the end of a forked program that tidies up: its parent's region is not its own. */
+static void a_forked_child_closes_nothing(void **state)
+{
+    struct owners *o = *state;
+    struct muster_err err = {0};
+    pid_t pid = fork();
+    if (pid == 0) {
+        alarm(10);
+        muster_region_close(o->regions[0]);
+        _exit(0);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    assert_int_equal(read_all(o, 17, &err), 0);
+}
+
 /* ---- owners that train while they are read ---- */
 
 enum { READS = 40 };
@@ -164,6 +181,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(another_version_is_a_conflict, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_closed_owner_is_named, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_process_outside_reads, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_forked_child_closes_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_read_is_of_one_version, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
