@@ -376,7 +376,6 @@ int muster_comm_form(struct muster_endpoint *endpoint, const struct muster_membe
 {
     struct muster_comm_options defaults;
     muster_comm_options_default(&defaults);
-    int64_t deadline_ns = wait_now_ns() + deadline_ms * 1000000;
-    return form_comm(endpoint, members, size, my_index, generation, deadline_ns,
+    return form_comm(endpoint, members, size, my_index, generation, wait_deadline_ns(deadline_ms),
                      options ? options : &defaults, ret, err);
 }

@@ -123,6 +123,8 @@ void wait_on_words(_Atomic uint32_t *const *words, const uint32_t *values, int n
 void wait_wake_word(_Atomic uint32_t *word);
 void wait_ring(struct control *control);
 int64_t wait_now_ns(void);
+/* From now on; timeouts of centuries end never. */
+int64_t wait_deadline_ns(int64_t timeout_ms);
 /* For poll: at least 0, at most a minute. */
 int wait_ms_until(int64_t deadline_ns);
 

@@ -63,7 +63,7 @@ int muster_comm_create(const struct muster_comm_options *options, struct muster_
     }
     struct meeting m = {.options = options,
                         .name = options->name ? options->name : "world",
-                        .deadline_ns = wait_now_ns() + options->timeout_ms * 1000000,
+                        .deadline_ns = wait_deadline_ns(options->timeout_ms),
                         .members = calloc((size_t)options->size, sizeof *m.members)};
     if (!m.members) {
         muster_endpoint_close(endpoint);

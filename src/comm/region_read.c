@@ -169,7 +169,7 @@ int muster_region_read(const struct muster_member *owners, int num_owners, uint6
                         .version = version,
                         .to = to,
                         .bytes = size_bytes,
-                        .deadline_ns = wait_now_ns() + deadline_ms * 1000000};
+                        .deadline_ns = wait_deadline_ns(deadline_ms)};
     int rc = connect_all(&r, owners, err);
     rc = rc < 0 ? rc : read_pieces(&r, err);
     rc = rc < 0 ? rc : confirm(&r, err);

@@ -87,7 +87,7 @@ static int help(struct muster_request *request, int64_t timeout_ms, struct muste
     struct muster_comm *comm = request->comm;
     struct lane *lane = &comm->lanes[request->task.lane];
     struct waiter waiter = {0};
-    int64_t end_ns = timeout_ms < 0 ? INT64_MAX : wait_now_ns() + timeout_ms * 1000000;
+    int64_t end_ns = timeout_ms < 0 ? INT64_MAX : wait_deadline_ns(timeout_ms);
     int rc = 0;
     atomic_fetch_add(&lane->helpers, 1);
     while (rc == 0) {

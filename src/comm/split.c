@@ -66,7 +66,7 @@ int muster_comm_split(struct muster_comm *comm, int color, int key, struct muste
         int index = 0;
         int num = choose_members(all, comm, color, members, &index);
         rc = form_comm(endpoint, members, num, index, comm->generation,
-                       wait_now_ns() + o.timeout_ms * 1000000, &o, ret, err);
+                       wait_deadline_ns(o.timeout_ms), &o, ret, err);
     }
     free(all);
     free(members);

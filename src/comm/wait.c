@@ -36,6 +36,14 @@ int64_t wait_now_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+int64_t wait_deadline_ns(int64_t timeout_ms)
+{
+    int64_t left_ns, deadline_ns;
+    bool fits = !__builtin_mul_overflow(timeout_ms, 1000000, &left_ns) &&
+                !__builtin_add_overflow(wait_now_ns(), left_ns, &deadline_ns);
+    return fits ? deadline_ns : timeout_ms < 0 ? 0 : INT64_MAX;
+}
+
 int wait_ms_until(int64_t deadline_ns)
 {
     int64_t left = (deadline_ns - wait_now_ns()) / 1000000;

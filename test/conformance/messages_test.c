@@ -3,6 +3,7 @@
 
 #include "base/test.h"
 
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -200,6 +201,34 @@ static int split_in_two(struct muster_comm *comm, void *context)
     return 0;
 }
 
+/* For ever is a timeout like others. */
+static int the_longest_timeout(struct muster_comm *comm, void *context)
+{
+    (void)context;
+    struct muster_err err = {0};
+    struct muster_comm *pair;
+    struct muster_request *request;
+    int32_t value = 0;
+    int rank = muster_comm_rank(comm);
+    struct muster_call receive = {
+        .kind = MUSTER_RECV, .type = MUSTER_I32, .peer = 1, .out = &value, .count = 1};
+    muster_comm_set_timeout(comm, INT64_MAX);
+    WORLD_CHECK(muster_comm_split(comm, rank / 2, 0, &pair, &err) == 0, "%s", err.text);
+    if (rank == 0) {
+        WORLD_CHECK(muster_start(pair, &receive, &request, &err) == 0, "%s", err.text);
+        WORLD_CHECK(muster_request_wait(request, INT64_MAX, &err) == 0, "%s", err.text);
+        WORLD_CHECK(value == 5, "%d", value);
+        muster_request_free(request);
+    } else if (rank == 1) {
+        (void)poll(NULL, 0, 20); /* so that rank 0 looks at its clock */
+        WORLD_CHECK(muster_send(pair, &(int32_t){5}, 1, MUSTER_I32, 0, 0, &err) == 0, "%s",
+                    err.text);
+    }
+    WORLD_CHECK(muster_barrier(comm, &err) == 0, "%s", err.text);
+    muster_comm_free(pair);
+    return 0;
+}
+
 /* Buffers of muster_comm_alloc, at different offsets, and mixed with a private one. */
 static int allocated_memory(struct muster_comm *comm, void *context)
 {
@@ -280,6 +309,7 @@ STORY(too_long_a_message, 2)
 STORY(many_started_calls, 1)
 STORY(left_to_the_progress_thread, 2)
 STORY(split_in_two, 2)
+STORY(the_longest_timeout, 2)
 STORY(allocated_memory, 1)
 STORY(parts_do_not_depend_on_the_world, 1)
 
@@ -295,6 +325,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_prestate(test_many_started_calls, transport),
         cmocka_unit_test_prestate(test_left_to_the_progress_thread, transport),
         cmocka_unit_test_prestate(test_split_in_two, transport),
+        cmocka_unit_test_prestate(test_the_longest_timeout, transport),
         cmocka_unit_test_prestate(test_allocated_memory, transport),
         cmocka_unit_test_prestate(test_parts_do_not_depend_on_the_world, transport),
     };
