@@ -163,9 +163,12 @@ int address_listen(const struct address *at)
 static int finish_connecting(int fd, int64_t deadline_ns)
 {
     struct pollfd p = {.fd = fd, .events = POLLOUT};
-    int failed = ETIMEDOUT;
+    int failed = ETIMEDOUT, ready;
     socklen_t size = sizeof failed;
-    if (poll(&p, 1, wait_ms_until(deadline_ns)) == 1) {
+    do { /* a signal ends a wait, but not the connecting */
+        ready = poll(&p, 1, wait_ms_until(deadline_ns));
+    } while (ready <= 0 && (ready == 0 || errno == EINTR) && wait_now_ns() < deadline_ns);
+    if (ready == 1) {
         (void)getsockopt(fd, SOL_SOCKET, SO_ERROR, &failed, &size);
     }
     errno = failed;

@@ -3,14 +3,18 @@
 
 #include "base/test.h"
 #include "comm/endpoint.h"
+#include "comm/internal.h"
 
 #include <muster/comm.h>
 
+#include <errno.h>
 #include <net/if.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 enum { WORLD = 3 };
@@ -46,6 +50,41 @@ static void our_address_on_the_way(void **state)
     assert_true(address_towards("127.0.0.1", &here));
     assert_int_equal(here.four.sin_addr.s_addr, htonl(INADDR_LOOPBACK));
     assert_false(address_towards(NULL, &here));
+}
+
+static void ignore(int number)
+{
+    (void)number;
+}
+
+/* At a listener whose queue is full, where a connection stays under way. */
+static void signals_do_not_end_connecting(void **state)
+{
+    (void)state;
+    struct address at = {.four = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}}};
+    socklen_t bytes = sizeof at;
+    int listener = address_listen(&at), queued[4];
+    assert_int_equal(listen(listener, 0), 0);
+    assert_int_equal(getsockname(listener, &at.any, &bytes), 0);
+    for (int i = 0; i < 4; i++) {
+        queued[i] = address_connect(&at, 0);
+    }
+    struct itimerval often = {{0, 5000}, {0, 5000}}, never = {{0, 0}, {0, 0}};
+    struct sigaction ignoring = {.sa_handler = ignore}, before;
+    assert_int_equal(sigaction(SIGALRM, &ignoring, &before), 0);
+    assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
+    int64_t deadline_ns = wait_now_ns() + 100000000;
+    assert_int_equal(address_connect(&at, deadline_ns), -1);
+    assert_int_equal(errno, ETIMEDOUT);
+    assert_true(wait_now_ns() >= deadline_ns);
+    assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
+    assert_int_equal(sigaction(SIGALRM, &before, NULL), 0);
+    for (int i = 0; i < 4; i++) {
+        if (queued[i] >= 0) {
+            close(queued[i]);
+        }
+    }
+    close(listener);
 }
 
 /* ---- worlds ---- */
@@ -142,6 +181,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_and_numbers),
         cmocka_unit_test(our_address_on_the_way),
+        cmocka_unit_test(signals_do_not_end_connecting),
         cmocka_unit_test(worlds_meet_over_both_families),
         cmocka_unit_test(endpoints_at_ipv6),
     };

@@ -245,8 +245,9 @@ int endpoint_connect(const struct member *member, bool local, const struct hello
         (void)poll(NULL, 0, 1);
     }
     if (fd < 0) {
-        return muster_fail(err, MUSTER_EUNAVAIL, "cannot connect to a member%s: %s",
-                           local ? " on this host" : "", strerror(errno));
+        return muster_fail(err, errno == ETIMEDOUT ? MUSTER_ETIMEDOUT : MUSTER_EUNAVAIL,
+                           "cannot connect to a member%s: %s", local ? " on this host" : "",
+                           strerror(errno));
     }
     if (send(fd, hello, sizeof *hello, MSG_NOSIGNAL) != (ssize_t)sizeof *hello) {
         close(fd);

@@ -39,6 +39,7 @@ bool endpoint_member_ok(const struct muster_member *member);
 /* A copy: the bytes may not be aligned. */
 struct member endpoint_member(const struct muster_member *member);
 
-/* Connects to a member and says hello. The descriptor, or negative. */
+/* Connects to a member and says hello. The descriptor, or negative: MUSTER_ETIMEDOUT when the
+ * member's machine said nothing. */
 int endpoint_connect(const struct member *member, bool local, const struct hello *hello,
                      int64_t deadline_ns, struct muster_err *err);

@@ -20,7 +20,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { ACCEPT_SLICE_MS = 20 };
+enum {
+    ACCEPT_SLICE_MS = 20,
+    CONNECT_SLICE_MS = 4000, /* a neighbour is found absent after 3 s */
+};
 
 struct forming {
     struct muster_endpoint *endpoint;
@@ -260,6 +263,20 @@ static int come_alive(struct forming *f, struct muster_err *err)
 
 /* ---- the other hosts ---- */
 
+/* In slices: no signal ends the connecting, but the user may have had enough of it. */
+static int connect_to(const struct forming *f, const struct member *member,
+                      const struct hello *hello, struct muster_err *err)
+{
+    int fd, rc = 0;
+    do {
+        int64_t slice_ns = wait_deadline_ns(CONNECT_SLICE_MS);
+        fd = endpoint_connect(member, false, hello,
+                              slice_ns < f->deadline_ns ? slice_ns : f->deadline_ns, err);
+        rc = fd == MUSTER_ETIMEDOUT ? late(f, err) : 0;
+    } while (rc == 0 && fd == MUSTER_ETIMEDOUT);
+    return rc < 0 ? rc : fd;
+}
+
 static int connect_lower(struct forming *f, struct muster_err *err)
 {
     struct muster_comm *comm = f->comm;
@@ -269,7 +286,7 @@ static int connect_lower(struct forming *f, struct muster_err *err)
         member.scope = scope ? scope : member.scope; /* each host numbers its interfaces itself */
         for (int channel = 0; comm->peers[r].local < 0 && channel < LINK_CHANNELS; channel++) {
             struct hello hello = hello_of(f, channel);
-            int fd = endpoint_connect(&member, false, &hello, f->deadline_ns, err);
+            int fd = connect_to(f, &member, &hello, err);
             int rc = fd < 0 ? fd : link_adopt(comm, fd, r, channel, err);
             if (rc < 0) {
                 return rc;
