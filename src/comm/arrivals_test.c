@@ -8,8 +8,10 @@
 #include <muster/comm.h>
 
 #include <poll.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static struct member open_endpoint(struct muster_endpoint **ret)
@@ -93,6 +95,33 @@ static void two_that_speak_at_once_are_both_found(void **state)
     muster_endpoint_close(endpoint);
 }
 
+/* A child that was forked meanwhile holds the connection, too. */
+static void who_left_rings_no_more(void **state)
+{
+    (void)state;
+    struct muster_err err = {0};
+    struct muster_endpoint *endpoint;
+    struct member member = open_endpoint(&endpoint);
+    struct arrivals *arrivals = &endpoint->arrivals;
+    struct hello got;
+    int silent = connect_silently(&member);
+    assert_int_equal(arrivals_next(arrivals, 7, 8, 1000, &got, &err), MUSTER_EAGAIN);
+    pid_t pid = fork();
+    if (pid == 0) {
+        alarm(10);
+        (void)pause();
+        _exit(0);
+    }
+    assert_int_equal(shutdown(silent, SHUT_RDWR), 0);
+    assert_int_equal(arrivals_next(arrivals, 7, 8, 1000, &got, &err), MUSTER_EAGAIN);
+    assert_int_equal(arrivals->num, 0);
+    assert_false(is_readable(arrivals->epoll_fd));
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    close(silent);
+    muster_endpoint_close(endpoint);
+}
+
 /* Who gave up is not handed out, and when too many come the silent go first. */
 static void arrivals_are_bounded(void **state)
 {
@@ -121,6 +150,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(strangers_are_not_waited_for),
         cmocka_unit_test(two_that_speak_at_once_are_both_found),
+        cmocka_unit_test(who_left_rings_no_more),
         cmocka_unit_test(arrivals_are_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

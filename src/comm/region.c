@@ -19,7 +19,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { MAX_READERS = 64 };
+enum {
+    MAX_READERS = 64,
+    FULL_MS = 100, /* until a descriptor is looked for again when there was none */
+};
 
 struct reader {
     int fd;
@@ -115,7 +118,8 @@ static bool hear(struct muster_region *region, struct reader *reader)
     return serve(region, reader);
 }
 
-static void welcome(struct muster_region *region)
+/* False: someone is at the door, and there is no descriptor for it. */
+static bool welcome(struct muster_region *region)
 {
     struct hello hello;
     int fd = arrivals_next(&region->endpoint->arrivals, 0, REGION_DIGEST, 0, &hello, NULL);
@@ -124,20 +128,21 @@ static void welcome(struct muster_region *region)
     } else if (fd >= 0) {
         close(fd);
     }
+    return fd != MUSTER_EOS;
 }
 
 static void *run(void *context)
 {
     struct muster_region *region = context;
-    for (;;) {
+    for (bool full = false;;) {
         struct pollfd fds[MAX_READERS + 2] = {
             {.fd = region->stop_fd, .events = POLLIN},
-            {.fd = region->endpoint->arrivals.epoll_fd, .events = POLLIN}};
+            {.fd = full ? -1 : region->endpoint->arrivals.epoll_fd, .events = POLLIN}};
         int num = region->num_readers;
         for (int i = 0; i < num; i++) {
             fds[2 + i] = (struct pollfd){.fd = region->readers[i].fd, .events = POLLIN};
         }
-        (void)poll(fds, (nfds_t)num + 2, -1);
+        (void)poll(fds, (nfds_t)num + 2, full ? FULL_MS : -1);
         if (fds[0].revents) {
             return NULL;
         }
@@ -147,9 +152,7 @@ static void *run(void *context)
                 region->readers[i] = region->readers[--region->num_readers];
             }
         }
-        if (fds[1].revents) {
-            welcome(region);
-        }
+        full = fds[1].revents && !welcome(region);
     }
 }
 
