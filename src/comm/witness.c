@@ -91,8 +91,25 @@ static void end(void)
     witness.pid = 0;
 }
 
+static void lock_before_fork(void)
+{
+    pthread_mutex_lock(&witness.mutex);
+}
+
+static void unlock_after_fork(void)
+{
+    pthread_mutex_unlock(&witness.mutex);
+}
+
+static void register_fork(void)
+{
+    (void)pthread_atfork(lock_before_fork, unlock_after_fork, unlock_after_fork);
+}
+
 void witness_hold(void)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&once, register_fork);
     pthread_mutex_lock(&witness.mutex);
     if (witness.process != life_process()) {
         witness.holders = 0; /* in a forked child: the parent's is not ours */

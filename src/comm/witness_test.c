@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -134,12 +135,49 @@ static void ends_after_an_exec(void **state)
     outlived_by_nobody(run_another_program);
 }
 
+static _Atomic bool over;
+
+static void *come_and_go(void *unused)
+{
+    while (!atomic_load(&over)) {
+        witness_hold();
+        witness_release();
+    }
+    return unused;
+}
+
+/* In the middle of a thread's coming and going. */
+static void a_forked_child_has_its_own(void **state)
+{
+    (void)state;
+    static struct life_watch watch = {.beat = beat};
+    pthread_t thread;
+    assert_int_equal(life_join(NULL, &watch, NULL), 0);
+    assert_int_equal(pthread_create(&thread, NULL, come_and_go, NULL), 0);
+    for (int i = 0; i < 20; i++) {
+        int status = -1;
+        pid_t pid = fork();
+        if (pid == 0) {
+            alarm(LIMIT_MS / 1000);
+            witness_hold();
+            witness_release();
+            _exit(0);
+        }
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_int_equal(status, 0);
+    }
+    atomic_store(&over, true);
+    pthread_join(thread, NULL);
+    life_leave(NULL, &watch);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nobody_notices),
         cmocka_unit_test(ends_with_its_process),
         cmocka_unit_test(ends_after_an_exec),
+        cmocka_unit_test(a_forked_child_has_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
