@@ -27,7 +27,20 @@ static struct {
                 .work = PTHREAD_COND_INITIALIZER,
                 .released = PTHREAD_COND_INITIALIZER};
 
-/* Waits for work, and pins the communicators that have it. */
+/* The list begins after this one, and ends with it. */
+static void rotate(struct muster_comm *new_last)
+{
+    struct muster_comm *first = background.active, *old_last = new_last;
+    while (old_last->next_active) {
+        old_last = old_last->next_active;
+    }
+    background.active = new_last->next_active;
+    old_last->next_active = first;
+    new_last->next_active = NULL;
+}
+
+/* Waits for work, and pins the communicators that have it; when they are too many, others each
+ * time. */
 static int take_active(struct muster_comm **ret)
 {
     int num = 0;
@@ -39,6 +52,10 @@ static int take_active(struct muster_comm **ret)
          c = c->next_active) {
         c->pins++;
         ret[num++] = c;
+    }
+    assert(num > 0);
+    if (ret[num - 1]->next_active) {
+        rotate(ret[num - 1]);
     }
     pthread_mutex_unlock(&background.mutex);
     return num;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-enum { LARGE = 300000 };
+enum { LARGE = 300000, COMMUNICATORS = 70, PATIENCE_MS = 10000 };
 
 static int order_and_tags(struct muster_comm *comm, void *context)
 {
@@ -229,6 +229,57 @@ static int the_longest_timeout(struct muster_comm *comm, void *context)
     return 0;
 }
 
+/* Rank 0 waits for a message in each of many communicators: what comes in the first is seen. */
+static int receive_in_all(struct muster_comm *comm, struct muster_comm **many)
+{
+    struct muster_err err = {0};
+    struct muster_request *requests[COMMUNICATORS];
+    int32_t values[COMMUNICATORS];
+    for (int i = 0; i < COMMUNICATORS; i++) {
+        struct muster_call receive = {
+            .kind = MUSTER_RECV, .type = MUSTER_I32, .peer = 1, .out = &values[i], .count = 1};
+        WORLD_CHECK(muster_start(many[i], &receive, &requests[i], &err) == 0, "%s", err.text);
+    }
+    WORLD_CHECK(muster_barrier(comm, &err) == 0, "%s", err.text);
+    for (int i = 0; i < PATIENCE_MS && muster_request_test(requests[0], &err) == 0; i++) {
+        (void)poll(NULL, 0, 1);
+    }
+    WORLD_CHECK(muster_request_test(requests[0], &err) == 1, "nobody looked for the message");
+    WORLD_CHECK(muster_barrier(comm, &err) == 0, "%s", err.text);
+    for (int i = 0; i < COMMUNICATORS; i++) {
+        WORLD_CHECK(muster_request_wait(requests[i], -1, &err) == 0, "%s", err.text);
+        WORLD_CHECK(values[i] == i, "%d in communicator %d", values[i], i);
+        muster_request_free(requests[i]);
+    }
+    return 0;
+}
+
+static int send_in_all(struct muster_comm *comm, struct muster_comm **many)
+{
+    struct muster_err err = {0};
+    WORLD_CHECK(muster_barrier(comm, &err) == 0, "%s", err.text);
+    for (int32_t i = 0; i < COMMUNICATORS; i++) {
+        WORLD_CHECK(muster_send(many[i], &i, 1, MUSTER_I32, 0, 0, &err) == 0, "%s", err.text);
+        WORLD_CHECK(i > 0 || muster_barrier(comm, &err) == 0, "%s", err.text);
+    }
+    return 0;
+}
+
+static int many_communicators(struct muster_comm *comm, void *context)
+{
+    (void)context;
+    struct muster_err err = {0};
+    struct muster_comm *many[COMMUNICATORS];
+    for (int i = 0; i < COMMUNICATORS; i++) {
+        WORLD_CHECK(muster_comm_split(comm, 0, 0, &many[i], &err) == 0, "%s", err.text);
+    }
+    int rc = muster_comm_rank(comm) == 0 ? receive_in_all(comm, many) : send_in_all(comm, many);
+    for (int i = 0; i < COMMUNICATORS; i++) {
+        muster_comm_free(many[i]);
+    }
+    return rc;
+}
+
 /* Buffers of muster_comm_alloc, at different offsets, and mixed with a private one. */
 static int allocated_memory(struct muster_comm *comm, void *context)
 {
@@ -313,6 +364,11 @@ STORY(the_longest_timeout, 2)
 STORY(allocated_memory, 1)
 STORY(parts_do_not_depend_on_the_world, 1)
 
+static void test_many_communicators(void **state)
+{
+    run_all(*state, many_communicators, WORLD_PROCESSES, 2, 2);
+}
+
 int main(int argc, char **argv)
 {
     void *transport = argc > 1 ? argv[1] : "shm";
@@ -326,6 +382,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_prestate(test_left_to_the_progress_thread, transport),
         cmocka_unit_test_prestate(test_split_in_two, transport),
         cmocka_unit_test_prestate(test_the_longest_timeout, transport),
+        cmocka_unit_test_prestate(test_many_communicators, transport),
         cmocka_unit_test_prestate(test_allocated_memory, transport),
         cmocka_unit_test_prestate(test_parts_do_not_depend_on_the_world, transport),
     };
