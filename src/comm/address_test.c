@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <net/if.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -17,7 +18,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-enum { WORLD = 3 };
+enum { WORLD = 3, STRANGERS = 12 };
 
 static void names_and_numbers(void **state)
 {
@@ -124,27 +125,52 @@ static int free_port(void)
     return ntohs(address_port(&bound));
 }
 
+/* Half of them begin to say something that is no greeting. */
+static void visit_as_strangers(int port, int *ret_fds)
+{
+    struct address at = {.four = {.sin_family = AF_INET,
+                                  .sin_port = htons((uint16_t)port),
+                                  .sin_addr = {htonl(INADDR_LOOPBACK)}}};
+    for (int i = 0; i < STRANGERS; i++) {
+        while ((ret_fds[i] = address_connect(&at, INT64_MAX)) < 0) { /* rank 0 is on its way */
+            (void)poll(NULL, 0, 1);
+        }
+        assert_true(i % 2 || send(ret_fds[i], "GET /", 5, 0) == 5);
+    }
+}
+
+static void start_rank(struct rank *ret, int rank, const char *host, int port)
+{
+    *ret = (struct rank){.result = -1};
+    muster_comm_options_default(&ret->options);
+    ret->options.rank = rank;
+    ret->options.size = WORLD;
+    ret->options.host = host;
+    ret->options.port = port;
+    ret->options.transport = "tcp";
+    ret->options.timeout_ms = 20000;
+    pthread_create(&ret->thread, NULL, be_rank, ret);
+}
+
+static void expect_all_well(struct rank *ranks)
+{
+    for (int r = 0; r < WORLD; r++) {
+        pthread_join(ranks[r].thread, NULL);
+        if (ranks[r].result != 0) {
+            fail_msg("%s, rank %d: %d %s", ranks[r].options.host, r, ranks[r].result,
+                     ranks[r].err.text);
+        }
+    }
+}
+
 static void run_world(const char *host)
 {
     struct rank ranks[WORLD];
     int port = free_port();
     for (int r = 0; r < WORLD; r++) {
-        ranks[r] = (struct rank){.result = -1};
-        muster_comm_options_default(&ranks[r].options);
-        ranks[r].options.rank = r;
-        ranks[r].options.size = WORLD;
-        ranks[r].options.host = host;
-        ranks[r].options.port = port;
-        ranks[r].options.transport = "tcp";
-        ranks[r].options.timeout_ms = 20000;
-        pthread_create(&ranks[r].thread, NULL, be_rank, &ranks[r]);
+        start_rank(&ranks[r], r, host, port);
     }
-    for (int r = 0; r < WORLD; r++) {
-        pthread_join(ranks[r].thread, NULL);
-        if (ranks[r].result != 0) {
-            fail_msg("%s, rank %d: %d %s", host, r, ranks[r].result, ranks[r].err.text);
-        }
-    }
+    expect_all_well(ranks);
 }
 
 /* A name with several addresses works with whichever of them answers. */
@@ -154,6 +180,22 @@ static void worlds_meet_over_both_families(void **state)
     run_world("127.0.0.1");
     run_world("::1");
     run_world("localhost");
+}
+
+static void strangers_at_the_port_hold_nobody_up(void **state)
+{
+    (void)state;
+    struct rank ranks[WORLD];
+    int port = free_port(), strangers[STRANGERS];
+    start_rank(&ranks[0], 0, "127.0.0.1", port);
+    visit_as_strangers(port, strangers);
+    for (int r = 1; r < WORLD; r++) {
+        start_rank(&ranks[r], r, "127.0.0.1", port);
+    }
+    expect_all_well(ranks);
+    for (int i = 0; i < STRANGERS; i++) {
+        close(strangers[i]);
+    }
 }
 
 static void endpoints_at_ipv6(void **state)
@@ -183,6 +225,7 @@ int main(void)
         cmocka_unit_test(our_address_on_the_way),
         cmocka_unit_test(signals_do_not_end_connecting),
         cmocka_unit_test(worlds_meet_over_both_families),
+        cmocka_unit_test(strangers_at_the_port_hold_nobody_up),
         cmocka_unit_test(endpoints_at_ipv6),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@
 #include "comm/meet.h"
 
 #include "comm/address.h"
+#include "comm/arrivals.h"
 #include "comm/hash.h"
 
 #include <errno.h>
@@ -15,26 +16,22 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { MEET_MAGIC = 0x6d757337, MEET_SLICE_MS = 20, RETRY_MS = 20, CONNECT_MS = 1000 };
+enum { MEET_SLICE_MS = 20, RETRY_MS = 20, CONNECT_MS = 1000, REST_MS = 2000 };
 
 struct greeting {
-    uint32_t magic;
-    int32_t rank;
-    int32_t size;
-    uint32_t zero;
-    uint64_t generation;
-    uint64_t name; /* hash of the group's name */
+    struct hello hello; /* its digest is of the group's name and size */
     struct muster_member member;
 };
 
 static struct greeting greeting_of(const struct meeting *m)
 {
-    return (struct greeting){.magic = MEET_MAGIC,
-                             .rank = m->options->rank,
-                             .size = m->options->size,
-                             .generation = m->options->generation,
-                             .name = hash_bytes(HASH_START, m->name, strlen(m->name)),
-                             .member = m->members[m->options->rank]};
+    const struct muster_comm_options *o = m->options;
+    uint64_t start = HASH_START ^ (uint64_t)o->size << 32;
+    return (struct greeting){.hello = {.magic = HELLO_MAGIC,
+                                       .index = (uint16_t)o->rank,
+                                       .generation = o->generation,
+                                       .digest = hash_bytes(start, m->name, strlen(m->name))},
+                             .member = m->members[o->rank]};
 }
 
 /* Negative once the meeting must end: time is up, or the user wants so. */
@@ -149,23 +146,22 @@ static int listen_at(const struct meeting *m, struct muster_err *err)
                              m->options->port, strerror(errno));
 }
 
-/* Takes one greeting; strangers are hung up on. */
-static void receive(struct meeting *m, int fd, int *visitors)
+/* Takes what follows a hello; it was sent together with it. */
+static void receive(struct meeting *m, int fd, int rank, int *visitors)
 {
-    struct greeting g, ours = greeting_of(m);
+    struct muster_member member;
     struct meeting brief = *m;
-    brief.deadline_ns = wait_now_ns() + INT64_C(2000000000);
-    if (move_all(&brief, fd, &g, sizeof g, false, NULL) < 0 || g.magic != MEET_MAGIC ||
-        g.name != ours.name || g.generation != ours.generation || g.size != ours.size ||
-        g.rank <= 0 || g.rank >= g.size) {
+    brief.deadline_ns = wait_deadline_ns(REST_MS);
+    if (rank <= 0 || rank >= m->options->size ||
+        move_all(&brief, fd, &member, sizeof member, false, NULL) < 0) {
         close(fd);
         return;
     }
-    if (visitors[g.rank] >= 0) {
-        close(visitors[g.rank]); /* it came again: the newer one is alive */
+    if (visitors[rank] >= 0) {
+        close(visitors[rank]); /* it came again: the newer one is alive */
     }
-    visitors[g.rank] = fd;
-    m->members[g.rank] = g.member;
+    visitors[rank] = fd;
+    m->members[rank] = member;
 }
 
 static int count_visitors(const int *visitors, int size)
@@ -177,21 +173,21 @@ static int count_visitors(const int *visitors, int size)
     return came;
 }
 
-static int host_visitors(struct meeting *m, int listener, int *visitors, struct muster_err *err)
+static int host_visitors(struct meeting *m, struct arrivals *arrivals, int *visitors,
+                         struct muster_err *err)
 {
+    const struct hello ours = greeting_of(m).hello;
     int size = m->options->size, rc = 0;
     while (rc == 0 && count_visitors(visitors, size) < size - 1) {
-        struct pollfd p = {.fd = listener, .events = POLLIN};
-        if (poll(&p, 1, MEET_SLICE_MS) > 0) {
-            int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-            if (fd >= 0) {
-                receive(m, fd, visitors);
-            }
+        struct hello hello;
+        int fd = arrivals_next(arrivals, ours.generation, ours.digest, MEET_SLICE_MS, &hello, err);
+        if (fd >= 0) {
+            receive(m, fd, hello.index, visitors);
         }
         char what[80];
         (void)snprintf(what, sizeof what, "only %d of %d ranks came",
                        1 + count_visitors(visitors, size), size);
-        rc = late(m, what, err);
+        rc = fd < 0 && fd != MUSTER_EAGAIN ? fd : late(m, what, err);
     }
     for (int r = 1; rc == 0 && r < size; r++) {
         rc = move_all(m, visitors[r], m->members, (size_t)size * sizeof *m->members, true, err);
@@ -199,22 +195,26 @@ static int host_visitors(struct meeting *m, int listener, int *visitors, struct 
     return rc;
 }
 
+/* Strangers, and those of other groups, wait among the arrivals until we are through. */
 static int host(struct meeting *m, struct muster_err *err)
 {
     int listener = listen_at(m, err);
     if (listener < 0) {
         return listener;
     }
+    struct arrivals arrivals;
     int visitors[COMM_MAX_RANKS];
     for (int r = 0; r < COMM_MAX_RANKS; r++) {
         visitors[r] = -1;
     }
-    int rc = host_visitors(m, listener, visitors, err);
+    int rc = arrivals_open(&arrivals, &listener, 1, err);
+    rc = rc < 0 ? rc : host_visitors(m, &arrivals, visitors, err);
     for (int r = 1; r < m->options->size; r++) {
         if (visitors[r] >= 0) {
             close(visitors[r]);
         }
     }
+    arrivals_close(&arrivals);
     close(listener);
     return rc;
 }
