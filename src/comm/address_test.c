@@ -18,7 +18,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-enum { WORLD = 3, STRANGERS = 12 };
+enum { WORLD = 3, STRANGERS = 12, QUEUED = 4 };
 
 static void names_and_numbers(void **state)
 {
@@ -53,23 +53,39 @@ static void our_address_on_the_way(void **state)
     assert_false(address_towards(NULL, &here));
 }
 
+/* From here on connections to it stay under way. */
+static struct address fill_queue(int listener, int *ret_fds)
+{
+    struct address at;
+    socklen_t bytes = sizeof at;
+    assert_int_equal(listen(listener, 0), 0);
+    assert_int_equal(getsockname(listener, &at.any, &bytes), 0);
+    for (int i = 0; i < QUEUED; i++) {
+        ret_fds[i] = address_connect(&at, 0);
+    }
+    return at;
+}
+
+static void close_all(const int *fds, int num)
+{
+    for (int i = 0; i < num; i++) {
+        if (fds[i] >= 0) {
+            close(fds[i]);
+        }
+    }
+}
+
 static void ignore(int number)
 {
     (void)number;
 }
 
-/* At a listener whose queue is full, where a connection stays under way. */
 static void signals_do_not_end_connecting(void **state)
 {
     (void)state;
     struct address at = {.four = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}}};
-    socklen_t bytes = sizeof at;
-    int listener = address_listen(&at), queued[4];
-    assert_int_equal(listen(listener, 0), 0);
-    assert_int_equal(getsockname(listener, &at.any, &bytes), 0);
-    for (int i = 0; i < 4; i++) {
-        queued[i] = address_connect(&at, 0);
-    }
+    int listener = address_listen(&at), queued[QUEUED];
+    at = fill_queue(listener, queued);
     struct itimerval often = {{0, 5000}, {0, 5000}}, never = {{0, 0}, {0, 0}};
     struct sigaction ignoring = {.sa_handler = ignore}, before;
     assert_int_equal(sigaction(SIGALRM, &ignoring, &before), 0);
@@ -80,12 +96,37 @@ static void signals_do_not_end_connecting(void **state)
     assert_true(wait_now_ns() >= deadline_ns);
     assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
     assert_int_equal(sigaction(SIGALRM, &before, NULL), 0);
-    for (int i = 0; i < 4; i++) {
-        if (queued[i] >= 0) {
-            close(queued[i]);
-        }
-    }
+    close_all(queued, QUEUED);
     close(listener);
+}
+
+static int has_had_enough(void *context)
+{
+    return *(int *)context;
+}
+
+static void the_user_ends_connecting(void **state)
+{
+    (void)state;
+    struct muster_err err = {0};
+    struct muster_endpoint *lower, *higher;
+    struct muster_member members[2];
+    struct muster_comm *comm;
+    int queued[QUEUED], yes = 1;
+    assert_int_equal(endpoint_open("127.0.0.1", NULL, "tcp", &lower, &err), 0);
+    assert_int_equal(endpoint_open("127.0.0.1", NULL, "tcp", &higher, &err), 0);
+    muster_endpoint_member(lower, &members[0]);
+    muster_endpoint_member(higher, &members[1]);
+    (void)fill_queue(lower->tcp_fd, queued);
+    struct muster_comm_options options;
+    muster_comm_options_default(&options);
+    options.interrupted = has_had_enough;
+    options.interrupted_context = &yes;
+    assert_int_equal(muster_comm_form(higher, members, 2, 1, 1, INT64_MAX, &options, &comm, &err),
+                     MUSTER_EINTERRUPTED);
+    close_all(queued, QUEUED);
+    muster_endpoint_close(lower);
+    muster_endpoint_close(higher);
 }
 
 /* ---- worlds ---- */
@@ -193,9 +234,7 @@ static void strangers_at_the_port_hold_nobody_up(void **state)
         start_rank(&ranks[r], r, "127.0.0.1", port);
     }
     expect_all_well(ranks);
-    for (int i = 0; i < STRANGERS; i++) {
-        close(strangers[i]);
-    }
+    close_all(strangers, STRANGERS);
 }
 
 static void endpoints_at_ipv6(void **state)
@@ -224,6 +263,7 @@ int main(void)
         cmocka_unit_test(names_and_numbers),
         cmocka_unit_test(our_address_on_the_way),
         cmocka_unit_test(signals_do_not_end_connecting),
+        cmocka_unit_test(the_user_ends_connecting),
         cmocka_unit_test(worlds_meet_over_both_families),
         cmocka_unit_test(strangers_at_the_port_hold_nobody_up),
         cmocka_unit_test(endpoints_at_ipv6),
