@@ -163,9 +163,10 @@ void call_name(uint64_t shape, uint64_t count, char *ret, size_t size_bytes)
     int n = snprintf(ret, size_bytes, "%s of %llu %s", types_kind_name(kind),
                      (unsigned long long)count, muster_type_name(type));
     if (n > 0 && (size_t)n < size_bytes && types_reduces(kind)) {
-        (void)snprintf(ret + n, size_bytes - (size_t)n, " by %s",
-                       muster_op_name((enum muster_op)(shape >> 16 & 0xff)));
-    } else if (n > 0 && (size_t)n < size_bytes && types_has_peer(kind)) {
+        n += snprintf(ret + n, size_bytes - (size_t)n, " by %s",
+                      muster_op_name((enum muster_op)(shape >> 16 & 0xff)));
+    }
+    if (n > 0 && (size_t)n < size_bytes && types_has_peer(kind)) {
         (void)snprintf(ret + n, size_bytes - (size_t)n, ", root %u", (unsigned)(shape >> 32));
     } else if (n > 0 && (size_t)n < size_bytes && shape >> 32) {
         (void)snprintf(ret + n, size_bytes - (size_t)n, ", with counts (digest %08x)",
