@@ -4,10 +4,11 @@
 #include "base/test.h"
 
 #include <poll.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
-enum { LARGE = 300000, COMMUNICATORS = 70, PATIENCE_MS = 10000 };
+enum { LARGE = 300000, COMMUNICATORS = 70, PATIENCE_MS = 10000, MOST_RANKS = 4 };
 
 static int order_and_tags(struct muster_comm *comm, void *context)
 {
@@ -150,6 +151,41 @@ static int many_started_calls(struct muster_comm *comm, void *context)
         muster_request_free(requests[i]);
         free(buffers[i]);
     }
+    return 0;
+}
+
+/* Large reductions that would take many seconds, all started before the gather. They end by abort,
+ * when the gather has ended on all ranks. */
+static pthread_barrier_t *all_gathered;
+
+static int a_gather_overtakes(struct muster_comm *comm, void *context)
+{
+    (void)context;
+    enum { QUEUED = 1000, COUNT = 8 << 20 };
+    static struct muster_request *requests[MOST_RANKS][QUEUED];
+    struct muster_err err = {0};
+    int rank = muster_comm_rank(comm), size = muster_comm_size(comm);
+    float *in = calloc(COUNT, sizeof *in), *out = malloc(COUNT * sizeof *out);
+    struct muster_call reduction = {
+        .kind = MUSTER_ALL_REDUCE, .type = MUSTER_F32, .in = in, .out = out, .count = COUNT};
+    for (int i = 0; i < QUEUED; i++) {
+        int rc = muster_start(comm, &reduction, &requests[rank][i], &err);
+        WORLD_CHECK(rc == 0, "%s", err.text);
+    }
+    int32_t mine = rank, all[MOST_RANKS];
+    int rc = muster_all_gather(comm, &mine, all, 1, MUSTER_I32, &err);
+    int last = muster_request_test(requests[rank][QUEUED - 1], &err);
+    (void)pthread_barrier_wait(all_gathered);
+    muster_comm_abort(comm);
+    WORLD_CHECK(rc == 0 && all[0] == 0 && all[size - 1] == size - 1, "%d %s", rc, err.text);
+    WORLD_CHECK(last == 0, "the last reduction had ended before the gather: %d", last);
+    last = muster_request_wait(requests[rank][QUEUED - 1], -1, &err);
+    WORLD_CHECK(last == MUSTER_EABORTED, "%d %s", last, err.text);
+    for (int i = 0; i < QUEUED; i++) {
+        muster_request_free(requests[rank][i]);
+    }
+    free(in);
+    free(out);
     return 0;
 }
 
@@ -358,6 +394,18 @@ STORY(any_source, 2)
 STORY(large_both_ways, 1)
 STORY(too_long_a_message, 2)
 STORY(many_started_calls, 1)
+static void test_a_gather_overtakes(void **state)
+{
+    pthread_barrierattr_t between_processes;
+    pthread_barrierattr_init(&between_processes);
+    pthread_barrierattr_setpshared(&between_processes, PTHREAD_PROCESS_SHARED);
+    for (int size = 2; size <= MOST_RANKS; size++) {
+        pthread_barrier_init(all_gathered, &between_processes, (unsigned)size);
+        run_all(*state, a_gather_overtakes, WORLD_PROCESSES, size, size);
+        run_all(*state, a_gather_overtakes, WORLD_THREADS, size, size < 4 ? size : 0);
+    }
+}
+
 STORY(left_to_the_progress_thread, 2)
 STORY(split_in_two, 2)
 STORY(the_longest_timeout, 2)
@@ -373,12 +421,15 @@ int main(int argc, char **argv)
 {
     void *transport = argc > 1 ? argv[1] : "shm";
     bits_of_one = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    all_gathered =
+        mmap(NULL, sizeof *all_gathered, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(test_order_and_tags, transport),
         cmocka_unit_test_prestate(test_any_source, transport),
         cmocka_unit_test_prestate(test_large_both_ways, transport),
         cmocka_unit_test_prestate(test_too_long_a_message, transport),
         cmocka_unit_test_prestate(test_many_started_calls, transport),
+        cmocka_unit_test_prestate(test_a_gather_overtakes, transport),
         cmocka_unit_test_prestate(test_left_to_the_progress_thread, transport),
         cmocka_unit_test_prestate(test_split_in_two, transport),
         cmocka_unit_test_prestate(test_the_longest_timeout, transport),
