@@ -6,53 +6,100 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
-static const size_t huge = ((size_t)1 << 31) + 4099; /* bytes */
+enum { BLOCK = 65536, NOTHING_MORE = -1 };
 
-static uint8_t value(size_t i, int rank)
-{
-    return (uint8_t)(i * 7 + i / 65521 + (size_t)rank * 31);
-}
+static const size_t huge = ((size_t)1 << 31) + 4098; /* bytes */
 
-static void fill(uint8_t *buffer, size_t from, size_t count, int rank)
+/* The block-th 64 KiB of what a seed stands for: bytes that tell where they belong. */
+static void make_block(uint8_t *ret, size_t block, int seed)
 {
-    for (size_t i = 0; i < count; i++) {
-        buffer[i] = value(from + i, rank);
+    unsigned start = (unsigned)(block + block / 256 * 3) + (unsigned)seed * 31;
+    for (unsigned i = 0; i < BLOCK; i++) {
+        ret[i] = (uint8_t)(start + i * 7 + (i >> 8) * 5);
     }
 }
 
-static int check(const char *what, const uint8_t *buffer, size_t from, size_t count, int rank,
-                 int ranks)
+static size_t length_of(size_t block, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        uint8_t want =
-            ranks == 1 ? value(from + i, rank) : (uint8_t)(value(from + i, 0) + value(from + i, 1));
-        WORLD_CHECK(buffer[i] == want, "%s: byte %zu is %u, not %u", what, from + i, buffer[i],
-                    want);
+    size_t left = count - block * BLOCK;
+    return left < BLOCK ? left : BLOCK;
+}
+
+static void fill(uint8_t *buffer, size_t count, int seed)
+{
+    uint8_t bytes[BLOCK];
+    for (size_t block = 0; block * BLOCK < count; block++) {
+        make_block(bytes, block, seed);
+        memcpy(buffer + block * BLOCK, bytes, length_of(block, count));
+    }
+}
+
+/* That these are a seed's bytes, or the sums of two seeds'. */
+static int check(const char *what, const uint8_t *buffer, size_t count, int seed, int other)
+{
+    uint8_t want[BLOCK], more[BLOCK] = {0};
+    for (size_t block = 0; block * BLOCK < count; block++) {
+        const uint8_t *got = buffer + block * BLOCK;
+        make_block(want, block, seed);
+        if (other != NOTHING_MORE) {
+            make_block(more, block, other);
+        }
+        for (size_t i = 0; i < BLOCK; i++) {
+            want[i] = (uint8_t)(want[i] + more[i]);
+        }
+        WORLD_CHECK(memcmp(got, want, length_of(block, count)) == 0,
+                    "%s: not all bytes from %zu on", what, block * BLOCK);
     }
     return 0;
+}
+
+static int reductions(struct muster_comm *comm, uint8_t *b, int rank)
+{
+    struct muster_err err = {0};
+    size_t half = huge / 2;
+    fill(b, huge, rank);
+    int rc = muster_all_reduce(comm, b, b, huge, MUSTER_U8, MUSTER_SUM, &err);
+    WORLD_CHECK(rc == 0, "%s", err.text);
+    int failed = check("all_reduce", b, huge, 0, 1);
+    fill(b, half, rank);
+    fill(b + half, half, 2 + rank);
+    uint8_t *mine = b + (size_t)rank * half;
+    rc = muster_reduce_scatter(comm, b, mine, half, MUSTER_U8, MUSTER_SUM, &err);
+    WORLD_CHECK(rc == 0, "%s", err.text);
+    return failed || check("reduce_scatter", mine, half, 2 * rank, 2 * rank + 1);
+}
+
+static int copies(struct muster_comm *comm, uint8_t *b, int rank)
+{
+    struct muster_err err = {0};
+    size_t half = huge / 2;
+    uint8_t *mine = b + (size_t)rank * half;
+    fill(mine, half, 4 + rank);
+    int rc = muster_all_gather(comm, mine, b, half, MUSTER_U8, &err);
+    WORLD_CHECK(rc == 0, "%s", err.text);
+    int failed = check("all_gather", b, half, 4, NOTHING_MORE) ||
+                 check("all_gather", b + half, half, 5, NOTHING_MORE);
+    if (rank == 0) {
+        fill(b, huge, 6);
+    }
+    rc = rank == 0 ? muster_send(comm, b, huge, MUSTER_U8, 1, 0, &err)
+                   : muster_recv(comm, b, huge, MUSTER_U8, 0, 0, NULL, &err);
+    WORLD_CHECK(rc == 0, "%s", err.text);
+    failed = failed || check("recv", b, huge, 6, NOTHING_MORE);
+    if (rank == 1) {
+        fill(b, huge, 7);
+    }
+    WORLD_CHECK(muster_broadcast(comm, b, huge, MUSTER_U8, 1, &err) == 0, "%s", err.text);
+    return failed || check("broadcast", b, huge, 7, NOTHING_MORE);
 }
 
 static int large_counts(struct muster_comm *comm, void *context)
 {
     (void)context;
-    struct muster_err err = {0};
     int rank = muster_comm_rank(comm);
     uint8_t *b = mmap(NULL, huge, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     WORLD_CHECK(b != MAP_FAILED, "no memory");
-    fill(b, 0, huge, rank);
-    WORLD_CHECK(muster_all_reduce(comm, b, b, huge, MUSTER_U8, MUSTER_SUM, &err) == 0, "%s",
-                err.text);
-    int failed = check("all_reduce", b, 0, huge, 0, 2);
-    size_t half = huge / 2, mine = (size_t)rank * half;
-    fill(b + mine, mine, half, rank);
-    WORLD_CHECK(muster_all_gather(comm, b + mine, b, half, MUSTER_U8, &err) == 0, "%s", err.text);
-    failed = failed || check("all_gather", b, 0, half, 0, 1) ||
-             check("all_gather", b + half, half, half, 1, 1);
-    fill(b, 0, rank == 0 ? huge : 0, rank);
-    int rc = rank == 0 ? muster_send(comm, b, huge, MUSTER_U8, 1, 0, &err)
-                       : muster_recv(comm, b, huge, MUSTER_U8, 0, 0, NULL, &err);
-    WORLD_CHECK(rc == 0, "%s", err.text);
-    failed = failed || (rank == 1 && check("recv", b, 0, huge, 0, 1));
+    int failed = reductions(comm, b, rank) || copies(comm, b, rank);
     (void)munmap(b, huge);
     return failed;
 }
