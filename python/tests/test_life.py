@@ -2,6 +2,7 @@
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -13,6 +14,17 @@ from conftest import HERE, PACKAGE
 
 def test_exit_without_destroy(python, ranks):
     for code, out, err in ranks(python, 'life.py', 2, 'leave_without_destroy').finish():
+        assert (code, out.split()) == (0, ['done']), err
+
+
+def free_port():
+    with socket.create_server(('127.0.0.1', 0)) as server:
+        return server.getsockname()[1]
+
+
+def test_tcp_address_as_meeting_place(python, ranks):
+    address = f'tcp://127.0.0.1:{free_port()}'
+    for code, out, err in ranks(python, 'life.py', 3, 'meet_at_address', address).finish():
         assert (code, out.split()) == (0, ['done']), err
 
 

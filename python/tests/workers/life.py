@@ -32,6 +32,15 @@ def leave_without_destroy():
     say('done')
 
 
+def meet_at_address():
+    begin(method=sys.argv[2])
+    total = torch.full((3,), float(RANK))
+    dist.all_reduce(total)
+    assert total.tolist() == [SIZE * (SIZE - 1) / 2] * 3
+    dist.barrier()
+    say('done')
+
+
 def interrupt_soon():
     """SIGINT arrives while this rank waits."""
     threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
