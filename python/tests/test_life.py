@@ -77,6 +77,11 @@ def test_threads_share_a_group(python, ranks):
         assert (code, out.strip()) == (0, 'in order'), err
 
 
+def test_forked_dataloader_workers_write_into_memory_of_their_own(python, ranks):
+    for code, out, err in ranks(python, 'loader.py', 2).finish():
+        assert (code, out.split()) == (0, ['apart']), err
+
+
 def test_torchrun_restarts_on_the_same_store(python):
     with tempfile.TemporaryDirectory() as folder:
         ended = subprocess.run(

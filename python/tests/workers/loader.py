@@ -1,0 +1,61 @@
+"""A rank whose batches come from two forked DataLoader workers, which write into what the rank all-reduces meanwhile.
+
+Says `apart` when each worker saw its own writes, the rank saw none of them, and the group outlived the workers.
+"""
+import os
+
+import torch
+import torch.distributed as dist
+from torch.utils.data import DataLoader, Dataset
+
+import muster.torch  # noqa: F401
+
+RANK, SIZE = int(os.environ['RANK']), int(os.environ['WORLD_SIZE'])
+SCRIBBLE = -1.0
+WORKERS, BATCHES, EPOCHS = 2, 8, 2
+# One for each way that a vector may take; they are the rank's, and each worker has a copy.
+shared = [torch.zeros(count) for count in (3, 3000, 300_000, 3_000_000)]
+
+
+class Scribbles(Dataset):
+    """Writes over the rank's tensors, and gives what is in them then."""
+
+    def __len__(self):
+        return BATCHES
+
+    def __getitem__(self, index):
+        for tensor in shared:
+            tensor.fill_(SCRIBBLE)
+        return torch.stack([tensor[-1] for tensor in shared])
+
+
+def fill():
+    for tensor in shared:
+        tensor.fill_(RANK + 1.0)
+
+
+def expect_sums(when):
+    for tensor in shared:
+        assert (tensor == SIZE * (SIZE + 1) / 2).all(), f'{when}: {tensor}'
+
+
+def reduce_beside_workers():
+    """The tensors have been all-reduced before the fork, and are again while the workers write."""
+    fill()
+    for tensor in shared:
+        dist.all_reduce(tensor)
+    expect_sums('before the fork')
+    for batch in DataLoader(Scribbles(), batch_size=1, num_workers=WORKERS):
+        expect_sums('beside the workers')
+        assert (batch == SCRIBBLE).all(), batch
+        fill()
+        for request in [dist.all_reduce(tensor, async_op=True) for tensor in shared]:
+            request.wait()
+    expect_sums('when the workers are gone')
+
+
+dist.init_process_group('muster', init_method=os.environ['MEETING'], rank=RANK, world_size=SIZE)
+for _ in range(EPOCHS):  # the workers of one epoch end, and the next one forks its own
+    reduce_beside_workers()
+dist.barrier()
+print('apart')
