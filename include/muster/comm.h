@@ -159,10 +159,10 @@ MUSTER_API void muster_comm_set_timeout(struct muster_comm *comm, int64_t timeou
  * for logs. */
 MUSTER_API const char *muster_comm_describe(const struct muster_comm *comm);
 
-/* Memory that collectives use directly, without copies. Collective, the same size everywhere; on
- * success *ret is zeroed, 64-byte aligned and lives until muster_comm_free or muster_comm_release.
- * At most 1024 live at a time. A process forked later shares it, as it does not share ordinary
- * memory. */
+/* Memory that collectives use directly, without copies. Collective, the same size everywhere (or
+ * MUSTER_EMISMATCH); on success *ret is zeroed, 64-byte aligned and lives until muster_comm_free or
+ * muster_comm_release. At most 1024 live at a time. A process forked later shares it, as it does
+ * not share ordinary memory. */
 MUSTER_API int muster_comm_alloc(struct muster_comm *comm, size_t size_bytes, void **ret,
                                  struct muster_err *err);
 /* Collective, in the order of allocation or any other, the same everywhere. */

@@ -67,6 +67,23 @@ static int check_room(const struct muster_comm *comm, size_t size_bytes, int pla
     return 0;
 }
 
+/* All or none, and nobody uses it before it is everywhere. Of other sizes the parts would lie over
+ * each other. */
+static int agree(struct muster_comm *comm, size_t size_bytes, bool good, struct muster_err *err)
+{
+    int64_t least[] = {good, (int64_t)size_bytes, -(int64_t)size_bytes};
+    int rc = muster_all_reduce(comm, least, least, 3, MUSTER_I64, MUSTER_MIN, err);
+    if (rc == 0 && least[1] != -least[2]) {
+        failure_close(comm, MUSTER_EMISMATCH);
+        return muster_fail(err, MUSTER_EMISMATCH,
+                           "rank %d allocates %zu bytes, but the ranks' sizes are %lld to %lld",
+                           comm->rank, size_bytes, (long long)least[1], -(long long)least[2]);
+    }
+    return rc == 0 && good && !least[0]
+               ? muster_fail(err, MUSTER_ENOMEM, "another rank has no memory")
+               : rc;
+}
+
 int muster_comm_alloc(struct muster_comm *comm, size_t size_bytes, void **ret,
                       struct muster_err *err)
 {
@@ -79,11 +96,8 @@ int muster_comm_alloc(struct muster_comm *comm, size_t size_bytes, void **ret,
     struct allocation allocation = {.size_bytes = size_bytes};
     rc = segment_extend(&comm->segment, pages * SEGMENT_PAGE, comm->local_rank, &allocation.parts,
                         err);
-    /* All or none, and nobody uses it before it is everywhere. */
-    int32_t good = rc == 0;
-    int agreed =
-        muster_all_reduce(comm, &good, &good, 1, MUSTER_I32, MUSTER_MIN, rc < 0 ? NULL : err);
-    if (rc == 0 && agreed == 0 && good) {
+    int agreed = agree(comm, size_bytes, rc == 0, err);
+    if (rc == 0 && agreed == 0) {
         remember(comm, place, &allocation);
         *ret = allocation_start(&allocation, comm->local_rank);
         return 0;
@@ -92,7 +106,5 @@ int muster_comm_alloc(struct muster_comm *comm, size_t size_bytes, void **ret,
         segment_give_back(&comm->segment, &allocation.parts, comm->local_rank);
         segment_retract(&comm->segment, &allocation.parts);
     }
-    return rc < 0       ? rc
-           : agreed < 0 ? agreed
-                        : muster_fail(err, MUSTER_ENOMEM, "another rank has no memory");
+    return agreed < 0 ? agreed : rc;
 }

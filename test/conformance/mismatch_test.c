@@ -23,6 +23,12 @@ static int take_memory(struct muster_comm *comm, struct muster_err *err)
     return muster_comm_alloc(comm, 4096, &memory, err);
 }
 
+static int take_more_memory(struct muster_comm *comm, struct muster_err *err)
+{
+    void *memory;
+    return muster_comm_alloc(comm, 1 << 20, &memory, err);
+}
+
 /* What one side calls, and how an error has to name it. */
 struct side {
     enum muster_collective kind;
@@ -122,6 +128,9 @@ static const struct difference {
     {"alloc against barrier",
      {.name = "all_reduce", .made_of_several = take_memory},
      {MUSTER_BARRIER, .name = "barrier"}},
+    {"alloc, size",
+     {.name = "4096", .made_of_several = take_memory},
+     {.name = "1048576", .made_of_several = take_more_memory}},
 };
 
 enum { DIFFERENCES = sizeof differences / sizeof differences[0] };
