@@ -170,15 +170,52 @@ static int read_record(const struct muster_comm *comm, int rank, int lane, uint6
     return atomic_load_explicit(&r->number, memory_order_relaxed) == number;
 }
 
+/* The last collective that rank is known to have entered; 0: none. */
+static uint64_t last_entered(struct muster_comm *comm, int rank, uint64_t *ret_shape,
+                             uint64_t *ret_count)
+{
+    uint64_t last = 0;
+    if (comm->peers[rank].local < 0) {
+        return link_last_call(comm, rank, ret_shape, ret_count);
+    }
+    for (uint64_t slot = 0; slot < CALL_RECORDS; slot++) {
+        const struct call_record *r = &control_of(comm, rank)->calls[slot];
+        uint64_t number = atomic_load_explicit(&r->number, memory_order_acquire);
+        if (number > last && read_record(comm, rank, LANE_MAIN, number, ret_shape, ret_count)) {
+            last = number;
+        }
+    }
+    return last;
+}
+
+/* What a rank calls instead. Where the lanes' order differs, it may not have come to this call. */
+static void name_theirs(struct muster_comm *comm, const struct task *task, int rank, char *ret,
+                        size_t size_bytes)
+{
+    uint64_t shape = 0, count = 0;
+    if (read_record(comm, rank, task->lane, task->number, &shape, &count)) {
+        call_name(shape, count, ret, size_bytes);
+        return;
+    }
+    uint64_t number = comm->peers[rank].local < 0
+                          ? link_lane_call(comm, rank, task->lane, &shape, &count)
+                          : last_entered(comm, rank, &shape, &count);
+    if (number == 0) {
+        (void)snprintf(ret, size_bytes, "something else");
+        return;
+    }
+    char call[128];
+    call_name(shape, count, call, sizeof call);
+    (void)snprintf(ret, size_bytes, "%s (call %llu)", call,
+                   (unsigned long long)comm_user_number(number));
+}
+
 int failure_mismatch(struct muster_comm *comm, const struct task *task, int rank,
                      struct muster_err *err)
 {
-    char ours[192], theirs[160] = "something else";
-    uint64_t shape, count;
+    char ours[192], theirs[192];
     name_task(comm, task, ours, sizeof ours);
-    if (read_record(comm, rank, task->lane, task->number, &shape, &count)) {
-        call_name(shape, count, theirs, sizeof theirs);
-    }
+    name_theirs(comm, task, rank, theirs, sizeof theirs);
     muster_fail(err, MUSTER_EMISMATCH, "rank %d calls %s where rank %d calls %s", comm->rank, ours,
                 rank, theirs);
     if (err) {
@@ -250,24 +287,6 @@ int failure_check(struct muster_comm *comm, const struct task *task, struct must
         }
     }
     return 0;
-}
-
-/* The last collective that rank is known to have entered; 0: none. */
-static uint64_t last_entered(struct muster_comm *comm, int rank, uint64_t *ret_shape,
-                             uint64_t *ret_count)
-{
-    uint64_t last = 0;
-    if (comm->peers[rank].local < 0) {
-        return link_last_call(comm, rank, ret_shape, ret_count);
-    }
-    for (uint64_t slot = 0; slot < CALL_RECORDS; slot++) {
-        const struct call_record *r = &control_of(comm, rank)->calls[slot];
-        uint64_t number = atomic_load_explicit(&r->number, memory_order_acquire);
-        if (number > last && read_record(comm, rank, LANE_MAIN, number, ret_shape, ret_count)) {
-            last = number;
-        }
-    }
-    return last;
 }
 
 /* Who has not entered this call, and what they do instead. The first of them; -1: all have. */

@@ -232,13 +232,26 @@ static int tell(const struct frame_header *h, uint64_t number, uint64_t *ret_sha
     return 1;
 }
 
+/* The header is the last one, or the next; or not here yet as a whole. */
+static bool has_header(const struct channel *c)
+{
+    return c->received == 0 || c->received >= sizeof c->header;
+}
+
+uint64_t link_lane_call(const struct muster_comm *comm, int rank, int lane, uint64_t *ret_shape,
+                        uint64_t *ret_count)
+{
+    const struct channel *c = &comm->peers[rank].link->channels[lane];
+    uint64_t number = c->header.number;
+    return has_header(c) && tell(&c->header, number, ret_shape, ret_count) ? number : 0;
+}
+
 int link_record(const struct muster_comm *comm, int rank, int lane, uint64_t number,
                 uint64_t *ret_shape, uint64_t *ret_count)
 {
     const struct link *link = comm->peers[rank].link;
     const struct channel *c = &link->channels[lane];
-    bool is_whole = c->received == 0 || c->received >= sizeof c->header; /* the last, or the next */
-    if (is_whole && tell(&c->header, number, ret_shape, ret_count)) {
+    if (has_header(c) && tell(&c->header, number, ret_shape, ret_count)) {
         return 1;
     }
     /* It may have gone to another lane, where nobody reads now. */

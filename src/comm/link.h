@@ -128,6 +128,10 @@ int link_arrived(struct muster_comm *comm, struct task *task, struct exchange *x
 /* Where the piece of this round from that one of the team lies; NULL: it was read to its place. */
 char *link_piece(struct muster_comm *comm, const struct task *task, const struct exchange *x,
                  size_t round, int from);
+/* The number of the call of which that rank's last header on this lane was; 0: none came. The
+ * caller holds the lane. */
+uint64_t link_lane_call(const struct muster_comm *comm, int rank, int lane, uint64_t *ret_shape,
+                        uint64_t *ret_count);
 /* What that rank said it calls under this number. 1: known. The caller holds this lane. */
 int link_record(const struct muster_comm *comm, int rank, int lane, uint64_t number,
                 uint64_t *ret_shape, uint64_t *ret_count);

@@ -311,6 +311,27 @@ static void started_calls(void **state)
     }
 }
 
+/* One of the two waits for nothing before it: the first calls to meet are of different numbers. */
+static void started_calls_of_which_one_overtakes(void **state)
+{
+    for (size_t i = 0; i < DIFFERENCES; i++) {
+        const struct side *one = &differences[i].one, *other = &differences[i].other;
+        if (one->made_of_several || overtakes(one) == overtakes(other)) {
+            continue;
+        }
+        /* Where the gathers meet, they are all that the ranks know of each other. */
+        const struct side *met = overtakes(one) ? one : other;
+        const struct difference d = {differences[i].what, *met, *met};
+        struct world w = {.kind = WORLD_PROCESSES, .size = 3, .transport = *state};
+        memset(said, 0, 3 * sizeof *said);
+        assert_int_equal(world_run(&w, call_started, (void *)(uintptr_t)&differences[i]), 0);
+        somebody_shows_both_sides(&d, 3, *state);
+        for (int r = 0; r < 3; r++) {
+            assert_null(strstr(said[r].text, "something else"));
+        }
+    }
+}
+
 static void calls_in_shared_memory(void **state)
 {
     for (size_t i = 0; i < DIFFERENCES; i++) {
@@ -346,6 +367,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(blocking_calls, transport),
         cmocka_unit_test_prestate(started_calls, transport),
+        cmocka_unit_test_prestate(started_calls_of_which_one_overtakes, transport),
         cmocka_unit_test_prestate(calls_in_shared_memory, transport),
         cmocka_unit_test_prestate(different_parts, transport),
         cmocka_unit_test_prestate(uneven_counts, transport),
