@@ -8,12 +8,24 @@
 
 #include <stdio.h>
 
+/* Other kinds have none, whatever the fields hold. */
+static const size_t *in_counts(const struct muster_call *call)
+{
+    return call->kind == MUSTER_ALL_TO_ALL ? call->in_counts : NULL;
+}
+
+static const size_t *out_counts(const struct muster_call *call)
+{
+    bool has = call->kind == MUSTER_ALL_TO_ALL || call->kind == MUSTER_ALL_GATHER;
+    return has ? call->out_counts : NULL;
+}
+
 static int check_room(const struct muster_comm *comm, const struct muster_call *call, size_t unit,
                       struct muster_err *err)
 {
     size_t limit = (size_t)PTRDIFF_MAX / unit / (size_t)comm->size;
-    size_t in = call->in_counts ? types_total(call->in_counts, comm->size) : call->count;
-    size_t out = call->out_counts ? types_total(call->out_counts, comm->size) : call->count;
+    size_t in = in_counts(call) ? types_total(call->in_counts, comm->size) : call->count;
+    size_t out = out_counts(call) ? types_total(call->out_counts, comm->size) : call->count;
     if (in > limit || out > limit) {
         return muster_fail(err, MUSTER_EINVAL, "%s of %zu elements is more than memory can hold",
                            types_kind_name(call->kind), in > out ? in : out);
@@ -37,8 +49,8 @@ static bool needs_out(const struct muster_comm *comm, const struct muster_call *
 static int check_buffers(const struct muster_comm *comm, const struct muster_call *call,
                          struct muster_err *err)
 {
-    size_t in = call->in_counts ? types_total(call->in_counts, comm->size) : call->count;
-    size_t out = call->out_counts ? types_total(call->out_counts, comm->size) : call->count;
+    size_t in = in_counts(call) ? types_total(call->in_counts, comm->size) : call->count;
+    size_t out = out_counts(call) ? types_total(call->out_counts, comm->size) : call->count;
     if (call->kind == MUSTER_ALL_GATHER && call->out_counts) {
         in = call->out_counts[comm->rank];
     }
@@ -126,7 +138,7 @@ static uint64_t common_count(const struct muster_comm *comm, const struct muster
     if (call->kind == MUSTER_BARRIER || (call->kind == MUSTER_ALL_TO_ALL && call->in_counts)) {
         return 0;
     }
-    return call->out_counts ? types_total(call->out_counts, comm->size) : call->count;
+    return out_counts(call) ? types_total(call->out_counts, comm->size) : call->count;
 }
 
 void call_signed(const struct muster_comm *comm, const struct muster_call *call,
@@ -238,6 +250,8 @@ static int lane_of(const struct muster_call *call, size_t unit)
 static void call_number(struct muster_comm *comm, const struct muster_call *call, struct task *ret)
 {
     ret->call = *call;
+    ret->call.in_counts = in_counts(call);
+    ret->call.out_counts = out_counts(call);
     ret->waiting = call->peer;
     ret->begun = false;
     ret->moved = false;

@@ -111,13 +111,10 @@ static size_t elements_in(const struct muster_call *call, int rank, int size)
                            : call->count * (blocks ? (size_t)size : 1);
 }
 
-static size_t elements_out(const struct muster_call *call, int rank, int size)
+static size_t elements_out(const struct muster_call *call, int size)
 {
     bool blocks = call->kind == MUSTER_ALL_GATHER || call->kind == MUSTER_GATHER ||
                   call->kind == MUSTER_ALL_TO_ALL;
-    if (call->kind == MUSTER_REDUCE_SCATTER && call->in_counts) {
-        return call->in_counts[rank];
-    }
     return call->out_counts ? types_total(call->out_counts, size)
                             : call->count * (blocks ? (size_t)size : 1);
 }
@@ -129,6 +126,6 @@ bool types_is_in_place(const struct muster_call *call, int rank, int size)
     }
     size_t unit = muster_type_bytes(call->type);
     uintptr_t in = (uintptr_t)call->in, out = (uintptr_t)call->out;
-    return call->in && call->out && in < out + elements_out(call, rank, size) * unit &&
+    return call->in && call->out && in < out + elements_out(call, size) * unit &&
            out < in + elements_in(call, rank, size) * unit;
 }

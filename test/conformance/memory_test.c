@@ -1,5 +1,6 @@
-/* What belongs to whom: allocations come and go, a forked child has no communicator, and after a
- * failure a caller knows whether its input is still what it was. */
+/* What belongs to whom: allocations come and go, a forked child has no communicator, fields that a
+ * call does not have are not looked at, and after a failure a caller knows whether its input is
+ * still what it was. */
 #include "world.h"
 
 #include "base/test.h"
@@ -159,6 +160,39 @@ static void an_abort_ends_under_a_stopped_writer(void **state)
     assert_int_equal(world_run(&w, aborts_under_a_stopped_writer, NULL), 0);
 }
 
+/* ---- fields of other calls ---- */
+
+/* What a kind of call does not have may hold anything. */
+static int leaves_other_fields_alone(struct muster_comm *comm, void *context)
+{
+    (void)context;
+    static const enum muster_collective kinds[] = {MUSTER_ALL_REDUCE,     MUSTER_REDUCE,
+                                                   MUSTER_REDUCE_SCATTER, MUSTER_BROADCAST,
+                                                   MUSTER_SCATTER,        MUSTER_GATHER};
+    const size_t *wild = (const size_t *)(uintptr_t)16;
+    struct muster_err err = {0};
+    float in[20] = {1}, out[20];
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        struct muster_call call = {.kind = kinds[i],
+                                   .type = MUSTER_F32,
+                                   .in = in,
+                                   .out = out,
+                                   .count = 10,
+                                   .tag = -7,
+                                   .in_counts = wild,
+                                   .out_counts = wild};
+        int rc = muster_run(comm, &call, &err);
+        WORLD_CHECK(rc == 0, "call %zu: %s", i, err.text);
+    }
+    return 0;
+}
+
+static void other_fields_are_ignored(void **state)
+{
+    struct world w = {.kind = WORLD_PROCESSES, .size = 2, .transport = *state};
+    assert_int_equal(world_run(&w, leaves_other_fields_alone, NULL), 0);
+}
+
 /* ---- inputs ---- */
 
 enum { COUNT = 500 };
@@ -223,6 +257,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_prestate(released_memory_goes_back, transport),
         cmocka_unit_test_prestate(a_forked_child_has_none, transport),
         cmocka_unit_test(an_abort_ends_under_a_stopped_writer),
+        cmocka_unit_test_prestate(other_fields_are_ignored, transport),
         cmocka_unit_test_prestate(one_knows_whether_the_input_is_whole, transport),
     };
     return cmocka_run_group_tests_name(transport, tests, NULL, NULL);
