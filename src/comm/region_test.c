@@ -136,7 +136,8 @@ __attribute__((no_sanitize("thread"))) static void overwrite(volatile char *memo
     }
 }
 
-/* Every version fills the memory with its own byte, and stays a little while. */
+/* Every version fills the memory with its own byte, and stays a little while; longer and longer, so
+ * that at last a slow machine reads one whole. */
 static void *train(void *context)
 {
     struct training *t = context;
@@ -147,7 +148,7 @@ static void *train(void *context)
             muster_region_set(t->owners->regions[i], 4, version);
         }
         atomic_store(&t->version, version);
-        (void)poll(NULL, 0, (int)(version % 8) * 20);
+        (void)poll(NULL, 0, (int)(version % 8 * (20 + version / 4)));
     }
     return NULL;
 }
