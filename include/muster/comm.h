@@ -146,8 +146,9 @@ MUSTER_API int muster_comm_split(struct muster_comm *comm, int color, int key,
                                  struct muster_comm **ret, struct muster_err *err);
 
 /* Ends the communicator and its memory. NULL is fine. Not collective: what this rank has sent still
- * arrives; a peer that waits for more of it gets MUSTER_EABORTED and sees it as MUSTER_PEER_CLOSED.
- */
+ * arrives, whatever it left unread; a peer that waits for more of it gets MUSTER_EABORTED and sees
+ * it as MUSTER_PEER_CLOSED. Waits until the hosts of its peers have got its last word: a round
+ * trip, or, on a network that loses it, at most silence_ms + 100 ms. */
 MUSTER_API void muster_comm_free(struct muster_comm *comm);
 
 MUSTER_API int muster_comm_rank(const struct muster_comm *comm);

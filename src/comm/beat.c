@@ -1,6 +1,7 @@
 /* Datagrams that say who lives. Layer: comm; see beat.h. */
 #include "comm/beat.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <sys/socket.h>
 #include <sys/types.h>
@@ -12,6 +13,8 @@ struct beat {
     uint32_t magic;
     int32_t rank;
     uint64_t generation;
+    uint32_t word;
+    uint32_t zero;
 };
 
 /* Connections that were accepted at one port share it; the pair of both ends is theirs alone. */
@@ -41,22 +44,30 @@ void beat_close(int fd)
     }
 }
 
-void beat_send(int fd, uint64_t generation, int rank)
+void beat_send(int fd, uint64_t generation, int rank, uint32_t word)
 {
-    struct beat beat = {BEAT_MAGIC, rank, generation};
+    struct beat beat = {BEAT_MAGIC, rank, generation, word, 0};
     if (fd >= 0) {
         (void)send(fd, &beat, sizeof beat, MSG_NOSIGNAL);
     }
 }
 
-bool beat_receive(int fd, uint64_t generation, int rank)
+static bool is_of(const struct beat *beat, uint64_t generation, int rank)
+{
+    return beat->magic == BEAT_MAGIC && beat->rank == rank && beat->generation == generation;
+}
+
+bool beat_receive(int fd, uint64_t generation, int rank, uint32_t *ret_word)
 {
     struct beat beat;
     bool heard = false;
     ssize_t n;
-    while (fd >= 0 && (n = recv(fd, &beat, sizeof beat, 0)) >= 0) {
-        heard = heard || (n == (ssize_t)sizeof beat && beat.magic == BEAT_MAGIC &&
-                          beat.rank == rank && beat.generation == generation);
+    /* That one of ours was refused is told once, and bars what has come. */
+    while (fd >= 0 && ((n = recv(fd, &beat, sizeof beat, 0)) >= 0 || errno == ECONNREFUSED)) {
+        if (n == (ssize_t)sizeof beat && is_of(&beat, generation, rank)) {
+            heard = true;
+            *ret_word = beat.word != 0 ? beat.word : *ret_word;
+        }
     }
     return heard;
 }

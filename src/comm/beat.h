@@ -12,6 +12,8 @@
 /* The descriptor, or -1: there can be none. */
 int beat_open(int connection);
 void beat_close(int fd);
-void beat_send(int fd, uint64_t generation, int rank);
-/* True when that rank of this generation was heard since the last time. */
-bool beat_receive(int fd, uint64_t generation, int rank);
+/* word: 0, or the last one (link.c). */
+void beat_send(int fd, uint64_t generation, int rank, uint32_t word);
+/* True when that rank of this generation was heard since the last time; *ret_word keeps its value
+ * unless a last word came. */
+bool beat_receive(int fd, uint64_t generation, int rank, uint32_t *ret_word);

@@ -178,10 +178,13 @@ void muster_comm_free(struct muster_comm *comm)
         return; /* in a forked child nothing here is ours */
     }
     if (comm->watch.beat) {
-        comm->leaves = lane_in_flight(comm) == 0;
+        comm->leaves = lane_in_flight(comm) == 0 && atomic_load(&comm->closed) == 0;
         failure_close(comm, MUSTER_EABORTED);
         progress_drain(comm);
         background_forget(comm);
+    }
+    if (comm->peers) {
+        link_leave(comm);
     }
     message_free(comm);
     leave_host(comm);

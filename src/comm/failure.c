@@ -240,11 +240,13 @@ static int check_records(struct muster_comm *comm, const struct task *task, stru
     return 0;
 }
 
-/* As far as this lane is concerned: who has left is there until all that it sent has been read. */
-static enum muster_peer_state state_on(const struct muster_comm *comm, int rank, int lane)
+/* For those who receive, who has left is there until all that it sent has been read. */
+static enum muster_peer_state state_for(const struct muster_comm *comm, const struct task *task,
+                                        int rank)
 {
     enum muster_peer_state state = failure_peer_state(comm, rank);
-    bool brings = state == MUSTER_PEER_CLOSED && link_still_brings(comm, rank, lane);
+    bool brings = state == MUSTER_PEER_CLOSED && task->call.kind != MUSTER_SEND &&
+                  link_still_brings(comm, rank, task->lane);
     return brings ? MUSTER_PEER_ALIVE : state;
 }
 
@@ -252,13 +254,13 @@ bool failure_is_gone(const struct muster_comm *comm, const struct task *task)
 {
     if (task->waiting != MUSTER_ANY_SOURCE) {
         return task->waiting != comm->rank &&
-               state_on(comm, task->waiting, task->lane) != MUSTER_PEER_ALIVE;
+               state_for(comm, task, task->waiting) != MUSTER_PEER_ALIVE;
     }
     /* Whoever has closed in good order sends no more; the others may. */
     int closed = 0, lost = 0;
     for (int r = 0; r < comm->size; r++) {
         enum muster_peer_state state =
-            r == comm->rank ? MUSTER_PEER_ALIVE : state_on(comm, r, task->lane);
+            r == comm->rank ? MUSTER_PEER_ALIVE : state_for(comm, task, r);
         closed += state == MUSTER_PEER_CLOSED;
         lost += state == MUSTER_PEER_DEAD || state == MUSTER_PEER_SUSPECTED;
     }
@@ -354,7 +356,7 @@ void failure_close(struct muster_comm *comm, int code)
     for (int l = 0; l < comm->local_size; l++) {
         wait_ring(segment_control(&comm->segment, l));
     }
-    link_say_closed(comm);
+    link_say_closed(comm, failure_culprit(comm));
     settle(comm);
 }
 

@@ -172,6 +172,7 @@ static int receive(struct muster_comm *comm, struct task *task, const struct exc
     while (c->received < head + bytes) {
         bool is_known = c->received >= head;
         if (c->broken || !read_some(comm, task, rank, place, bytes)) {
+            link_ask(comm, rank);
             return 0;
         }
         int rc = is_known || c->received < head ? 0 : check_header(comm, task, x, round, from, err);

@@ -6,7 +6,8 @@
  * receive
  * - progress.c, background.c: who runs tasks, and where; wait.c: how a thread waits
  * - failure.c: when it should not
- * - segment.c: memory of a host; link.c, frames.c: sockets to other hosts; team.c: who is where
+ * - segment.c: memory of a host; link.c, frames.c, stream.c, leave.c: sockets to other
+ * hosts; team.c: who is where
  * - form.c: communicators from a list; endpoint.c, arrivals.c: how its members connect
  * - meet.c, meet_port.c, split.c: where the list comes from
  *

@@ -1,12 +1,13 @@
-/* Sockets to other hosts: their making and end, signs of life, the stream of messages.
+/* Sockets to other hosts: their making and end, and signs of life.
  *
  * Over the life socket each process says 20 times a second that it is there and what it calls, and
- * when it closes the communicator. A socket that ends without that means a death. Whoever closes
- * because of a death names the dead: ranks that would learn of it a little later must not take the
- * closing for the cause. Whoever frees it in good order says so: what it sent before may arrive
- * later than that word, for sockets know no order among each other, and is waited for until its
- * socket ends. As TCP holds back what follows a lost packet, for seconds when several are lost, the
- * beats go as datagrams, too (beat.c).
+ * when it closes the communicator. If it ends without that last word, its process has died; the end
+ * of another socket says nothing, for it may overtake the word. Whoever closes because of a death
+ * names the dead: ranks that would learn of it a little later must not take the closing for the
+ * cause. Whoever frees it in good order says so: what it sent before may arrive later than that
+ * word, for sockets know no order among each other, and is waited for until its socket ends. As TCP
+ * holds back what follows a lost packet, for seconds when several are lost, the beats and the last
+ * word go as datagrams, too (beat.c).
  *
  * Layer: comm; see link.h.
  */
@@ -23,7 +24,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { LIFE_BEAT = 1, LIFE_CLOSED = 2, LIFE_LEFT = 3 };
+enum {
+    LIFE_BEAT = 1,
+    LIFE_CLOSED = 2,
+    LIFE_LEFT = 3,
+    LIFE_NOTHING = 4,
+    PROMPT_FRAMES = 64, /* 2 KiB: see send_last */
+};
 
 static struct link *link_new(void)
 {
@@ -142,7 +149,7 @@ void link_free(struct muster_comm *comm)
 static int add_poll(struct pollfd *fds, int num, const struct channel *c)
 {
     bool in = atomic_load_explicit(&c->wants_read, memory_order_relaxed);
-    bool out = atomic_load_explicit(&c->wants_write, memory_order_relaxed);
+    bool out = atomic_load_explicit(&c->wants_write, memory_order_relaxed) && !c->shut;
     if (c->fd < 0 || c->broken || (!in && !out)) {
         return num;
     }
@@ -151,16 +158,45 @@ static int add_poll(struct pollfd *fds, int num, const struct channel *c)
     return num + 1;
 }
 
+static bool has_lost_lane(const struct link *link)
+{
+    bool lost = false;
+    for (int lane = 0; lane < LANES; lane++) {
+        lost = lost || link->channels[lane].broken || link->channels[lane].shut;
+    }
+    return lost;
+}
+
+static bool owes_word(const struct peer *peer)
+{
+    return peer->link && has_lost_lane(peer->link) && !peer->link->channels[LINK_LIFE].broken &&
+           atomic_load_explicit(&peer->state, memory_order_relaxed) == MUSTER_PEER_ALIVE;
+}
+
+void link_ask(struct muster_comm *comm, int rank)
+{
+    if (owes_word(&comm->peers[rank])) {
+        link_listen(comm, rank);
+    }
+}
+
 void link_wait(struct muster_comm *comm, int timeout_ms)
 {
-    struct pollfd fds[COMM_MAX_RANKS * LANES];
+    struct pollfd fds[COMM_MAX_RANKS * LINK_CHANNELS];
     int num = 0;
     for (int r = 0; r < comm->size; r++) {
         for (int lane = 0; comm->peers[r].link && lane < LANES; lane++) {
             num = add_poll(fds, num, &comm->peers[r].link->channels[lane]);
         }
+        if (owes_word(&comm->peers[r])) {
+            fds[num++] = (struct pollfd){.fd = comm->peers[r].link->channels[LINK_LIFE].fd,
+                                         .events = POLLIN};
+        }
     }
     (void)poll(fds, (nfds_t)num, timeout_ms);
+    for (int r = 0; r < comm->size; r++) {
+        link_ask(comm, r);
+    }
 }
 
 /* ---- life ---- */
@@ -171,11 +207,27 @@ static void set_state(struct peer *peer, enum muster_peer_state state)
     (void)atomic_compare_exchange_strong(&peer->state, &alive, (int)state);
 }
 
-/* A peer counts as silent once it has been heard: until then it may still be on its way here. */
+/* A peer counts as silent once it has been heard: until then it may still be on its way here. Of
+ * one whose lanes have ended only the last word counts. */
 static void hear(struct peer *peer)
 {
     peer->heard = true;
-    peer->silent_beats = 0;
+    peer->silent_beats = has_lost_lane(peer->link) ? peer->silent_beats : 0;
+}
+
+static uint32_t word_of(int kind, int culprit)
+{
+    return (uint32_t)kind << 16 | (uint16_t)culprit;
+}
+
+static void take_word(struct muster_comm *comm, struct peer *peer, uint32_t word)
+{
+    int kind = (int)(word >> 16);
+    if (kind == LIFE_CLOSED || kind == LIFE_LEFT) {
+        failure_believe(comm, (int16_t)(word & UINT16_MAX));
+        atomic_store(&peer->link->left, kind == LIFE_LEFT);
+        set_state(peer, MUSTER_PEER_CLOSED);
+    }
 }
 
 static void take_frame(struct muster_comm *comm, struct peer *peer)
@@ -184,10 +236,15 @@ static void take_frame(struct muster_comm *comm, struct peer *peer)
     const struct life_frame *f = &link->incoming;
     hear(peer);
     link->last = *f;
-    if (f->kind == LIFE_CLOSED || f->kind == LIFE_LEFT) {
-        failure_believe(comm, f->culprit);
-        atomic_store(&link->left, f->kind == LIFE_LEFT);
-        set_state(peer, MUSTER_PEER_CLOSED);
+    take_word(comm, peer, word_of(f->kind, f->culprit));
+}
+
+static void read_beats(struct muster_comm *comm, struct peer *peer)
+{
+    uint32_t word = 0;
+    if (beat_receive(peer->link->beat_fd, comm->generation, (int)(peer - comm->peers), &word)) {
+        hear(peer);
+        take_word(comm, peer, word);
     }
 }
 
@@ -213,36 +270,61 @@ static void read_life(struct muster_comm *comm, struct peer *peer)
     }
     if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
         bool unreachable = n < 0 && means_unreachable(errno);
+        link->channels[LINK_LIFE].broken = true;
+        read_beats(comm, peer); /* the last word goes twice, too */
         set_state(peer, unreachable ? MUSTER_PEER_SUSPECTED : MUSTER_PEER_DEAD);
     }
 }
 
-static void send_life(struct link *link, const struct life_frame *frame)
+static void send_life(struct link *link, const struct life_frame *frames, size_t num)
 {
     int fd = link->channels[LINK_LIFE].fd;
-    ssize_t n = link->full ? 0 : send(fd, frame, sizeof *frame, MSG_DONTWAIT | MSG_NOSIGNAL);
+    size_t bytes = num * sizeof *frames;
+    ssize_t n = link->full ? 0 : send(fd, frames, bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
     /* Half a frame would make nonsense of those that follow. */
-    link->full = link->full || (n >= 0 && n < (ssize_t)sizeof *frame);
+    link->full = link->full || (n >= 0 && n < (ssize_t)bytes);
 }
 
-void link_lost(struct muster_comm *comm, int rank, int error)
+/* Linux acknowledges a little after 40 ms, and a segment of more than 1 KiB with another at once
+ * (measured, Linux 6.18). muster_comm_free waits for that. */
+static void send_last(struct link *link, const struct life_frame *frame)
+{
+    struct life_frame frames[PROMPT_FRAMES] = {*frame};
+    for (int i = 1; i < PROMPT_FRAMES; i++) {
+        frames[i].kind = LIFE_NOTHING;
+    }
+    send_life(link, frames, PROMPT_FRAMES);
+    send_life(link, &frames[1], 1);
+}
+
+void link_listen(struct muster_comm *comm, int rank)
 {
     struct peer *peer = &comm->peers[rank];
     pthread_mutex_lock(&peer->link->life_mutex);
     read_life(comm, peer);
-    set_state(peer, means_unreachable(error) ? MUSTER_PEER_SUSPECTED : MUSTER_PEER_DEAD);
     pthread_mutex_unlock(&peer->link->life_mutex);
 }
 
-void link_say_closed(struct muster_comm *comm)
+void link_lost(struct muster_comm *comm, int rank, int error)
+{
+    link_listen(comm, rank);
+    if (means_unreachable(error)) {
+        set_state(&comm->peers[rank], MUSTER_PEER_SUSPECTED);
+    }
+}
+
+void link_say_closed(struct muster_comm *comm, int culprit)
 {
     struct life_frame closed = {.kind = comm->leaves ? LIFE_LEFT : LIFE_CLOSED,
-                                .culprit = (int16_t)failure_culprit(comm)};
+                                .culprit = (int16_t)culprit};
+    uint32_t word = word_of(closed.kind, culprit);
+    atomic_store(&comm->last_word, word);
     for (int r = 0; r < comm->size; r++) {
         struct link *link = comm->peers[r].link;
         if (link && link->channels[LINK_LIFE].fd >= 0) {
             pthread_mutex_lock(&link->life_mutex);
-            send_life(link, &closed);
+            send_last(link, &closed);
+            beat_send(link->beat_fd, comm->generation, comm->rank, word);
             pthread_mutex_unlock(&link->life_mutex);
         }
     }
@@ -304,14 +386,16 @@ void link_beat(struct muster_comm *comm)
         }
         pthread_mutex_lock(&peer->link->life_mutex);
         peer->silent_beats += peer->heard;
-        if (atomic_load(&comm->closed) == 0) {
-            send_life(peer->link, &beat);
-            beat_send(peer->link->beat_fd, comm->generation, comm->rank);
+        bool open = atomic_load(&comm->closed) == 0;
+        uint32_t word = atomic_load(&comm->last_word);
+        if (open) {
+            send_life(peer->link, &beat, 1);
+        }
+        if (open || word != 0) {
+            beat_send(peer->link->beat_fd, comm->generation, comm->rank, word);
         }
         read_life(comm, peer);
-        if (beat_receive(peer->link->beat_fd, comm->generation, r)) {
-            hear(peer);
-        }
+        read_beats(comm, peer);
         note_reads(peer);
         if (comm->silence_ms > 0 && peer->silent_beats * LIFE_BEAT_MS >= comm->silence_ms) {
             set_state(peer, MUSTER_PEER_SUSPECTED);
@@ -319,42 +403,4 @@ void link_beat(struct muster_comm *comm)
         }
         pthread_mutex_unlock(&peer->link->life_mutex);
     }
-}
-
-/* ---- messages ---- */
-
-static int64_t moved(struct muster_comm *comm, int rank, ssize_t n, bool ended)
-{
-    if (n > 0) {
-        link_note_read(comm->peers[rank].link);
-        return n;
-    }
-    if (!ended && n < 0 && (errno == EAGAIN || errno == EINTR)) {
-        return 0;
-    }
-    comm->peers[rank].link->channels[LANE_MESSAGES].broken = true;
-    link_lost(comm, rank, ended ? 0 : errno);
-    return 0; /* failure_check says what happened, to those that wait for this rank */
-}
-
-int64_t link_stream_write(struct muster_comm *comm, int to, const void *data, size_t bytes)
-{
-    struct channel *c = &comm->peers[to].link->channels[LANE_MESSAGES];
-    if (c->broken) {
-        return 0;
-    }
-    ssize_t n = send(c->fd, data, bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
-    atomic_store_explicit(&c->wants_write, n < (ssize_t)bytes, memory_order_relaxed);
-    return moved(comm, to, n, false);
-}
-
-int64_t link_stream_read(struct muster_comm *comm, int from, void *data, size_t bytes)
-{
-    struct channel *c = &comm->peers[from].link->channels[LANE_MESSAGES];
-    if (c->broken || bytes == 0) {
-        return 0;
-    }
-    ssize_t n = recv(c->fd, data, bytes, MSG_DONTWAIT);
-    atomic_store_explicit(&c->wants_read, n < 0, memory_order_relaxed);
-    return moved(comm, from, n, n == 0);
 }

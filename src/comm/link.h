@@ -38,7 +38,8 @@ struct outgoing {
 
 struct channel {
     int fd;
-    _Atomic bool broken; /* written by whoever reads, looked at by the progress thread */
+    _Atomic bool broken; /* its end was read; written by whoever reads, others look at it */
+    _Atomic bool shut;   /* nothing can be written any more: what has come can still be read */
     struct outgoing pending[LINK_PENDING];
     unsigned first; /* pending: first … first + num - 1, modulo LINK_PENDING */
     unsigned num;
@@ -92,10 +93,13 @@ void link_hang_up(void *comm);
 int link_adopt(struct muster_comm *comm, int fd, int rank, int channel, struct muster_err *err);
 bool link_all_adopted(const struct muster_comm *comm);
 void link_free(struct muster_comm *comm);
+/* The last that is sent arrives (leave.c). Before link_free, while the heart beats. */
+void link_leave(struct muster_comm *comm);
 
 /* Sleeps until a socket can move, at most timeout_ms. */
 void link_wait(struct muster_comm *comm, int timeout_ms);
-void link_say_closed(struct muster_comm *comm);
+/* The last word to the others: whether this rank leaves in good order, and failure_culprit(). */
+void link_say_closed(struct muster_comm *comm, int culprit);
 /* That rank has left, but not everything that it sent on this lane has been read. */
 bool link_still_brings(const struct muster_comm *comm, int rank, int lane);
 static inline void link_note_read(struct link *link)
@@ -104,15 +108,22 @@ static inline void link_note_read(struct link *link)
 }
 /* On the heartbeat thread. */
 void link_beat(struct muster_comm *comm);
-/* A socket of that rank ended, or failed with that error: finds out whether it closed in good
- * order, died or cannot be reached. */
+/* Reads what that rank's life socket has; link_ask: if its lanes have ended and it is not known
+ * why. */
+void link_listen(struct muster_comm *comm, int rank);
+void link_ask(struct muster_comm *comm, int rank);
+/* A lane of that rank ended, or failed with that error. What became of the rank its life socket
+ * says, perhaps later; that it cannot be reached, the error. */
 void link_lost(struct muster_comm *comm, int rank, int error);
 
 /* The last collective that a rank on another host is known to have entered, up to 50 ms ago. */
 uint64_t link_last_call(struct muster_comm *comm, int rank, uint64_t *ret_shape,
                         uint64_t *ret_count);
 
-/* The stream of messages: as many bytes as go now, negative when the link is lost. */
+/* ---- stream.c: messages ---- */
+
+/* As many bytes as go now; none when the link is lost. Nothing is written to one who has left: it
+ * would reset the connection, and with it what still comes. */
 int64_t link_stream_write(struct muster_comm *comm, int to, const void *data, size_t bytes);
 int64_t link_stream_read(struct muster_comm *comm, int from, void *data, size_t bytes);
 

@@ -152,6 +152,7 @@ struct muster_comm {
     _Atomic int in_call;        /* the user's thread is inside a call that it runs itself */
     _Atomic int closed;         /* 0 or the code that closed it */
     bool leaves;                /* it is freed in good order: nothing is under way */
+    _Atomic uint32_t last_word; /* link.c: what the others are told about that; 0: nothing yet */
     _Atomic bool settled;       /* nobody else writes into our memory since it closed */
     _Atomic bool input_touched; /* of a call that failed */
     int64_t notice_ms;          /* after which a call that waits says for whom; 0: never */
