@@ -4,6 +4,7 @@
 #include "base/test.h"
 
 #include <dirent.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -171,6 +172,40 @@ static int aborts_from_another_thread(struct muster_comm *comm, void *context)
         muster_comm_query(comm, &state, peers);
     } while (peers[0] == MUSTER_PEER_ALIVE && now_ms() - start < 5000);
     WORLD_CHECK(peers[0] != MUSTER_PEER_ALIVE, "rank 0 still looks alive");
+    return 0;
+}
+
+static enum muster_peer_state state_of(struct muster_comm *comm, int rank)
+{
+    enum muster_peer_state peers[64];
+    struct muster_comm_state state;
+    muster_comm_query(comm, &state, peers);
+    return peers[rank];
+}
+
+enum { GIFT = 128 * 1024 };
+
+/* Rank 1 goes with something unread, and before its gift has been asked for. */
+static int leaves_a_gift(struct muster_comm *comm, void *context)
+{
+    (void)context;
+    static float gift[GIFT];
+    struct muster_err err = {0};
+    int rank = muster_comm_rank(comm);
+    gift[GIFT - 1] = rank == 1 ? 7 : 0;
+    int rc = muster_send(comm, gift, rank == 1 ? GIFT : 25, MUSTER_F32, 1 - rank, 0, &err);
+    rc = rc < 0 ? rc : muster_barrier(comm, &err);
+    WORLD_CHECK(rc == 0, "%s", err.text);
+    if (rank == 1) {
+        return 0;
+    }
+    for (int64_t end = now_ms() + 5000; state_of(comm, 1) == MUSTER_PEER_ALIVE && now_ms() < end;) {
+        (void)poll(NULL, 0, 10);
+    }
+    rc = muster_recv(comm, gift, GIFT, MUSTER_F32, 1, 0, NULL, &err);
+    WORLD_CHECK(rc == 0 && gift[GIFT - 1] == 7, "%d %s", rc, err.text);
+    rc = muster_recv(comm, gift, GIFT, MUSTER_F32, 1, 0, NULL, &err);
+    WORLD_CHECK(rc == MUSTER_EABORTED && state_of(comm, 1) == MUSTER_PEER_CLOSED, "%s", err.text);
     return 0;
 }
 
@@ -343,6 +378,15 @@ static void abort_from_another_thread(void **state)
     assert_int_equal(world_run(&w, aborts_from_another_thread, NULL), 0);
 }
 
+/* On one host a gift of this size would wait for its taker. */
+static void gift_of_one_who_left(void **state)
+{
+    struct world w = {.kind = WORLD_PROCESSES, .size = 2, .transport = *state};
+    if (strcmp(*state, "shm") != 0) {
+        assert_int_equal(world_run(&w, leaves_a_gift, NULL), 0);
+    }
+}
+
 int main(int argc, char **argv)
 {
     void *transport = argc > 1 ? argv[1] : "shm";
@@ -353,6 +397,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_prestate(a_parent_dies, transport),
         cmocka_unit_test_prestate(absent_peer, transport),
         cmocka_unit_test_prestate(abort_from_another_thread, transport),
+        cmocka_unit_test_prestate(gift_of_one_who_left, transport),
         cmocka_unit_test(a_call_can_be_interrupted),
         cmocka_unit_test(cycles_leak_nothing),
         cmocka_unit_test(survivors_form_anew),

@@ -163,6 +163,46 @@ static void what_a_rank_sent_arrives_after_it_has_left(void **state)
     (void)munmap(shared, sizeof *shared);
 }
 
+enum { FAREWELLS = 8 };
+
+/* Rank 1 ends one communicator after the other while three of ten packets are lost: it lives, and
+ * that is what rank 0 must say, however late which word arrives. */
+static int part_in_a_storm(struct muster_comm *comm, void *context)
+{
+    struct muster_comm *comms[FAREWELLS];
+    struct muster_err err = {0};
+    (void)context;
+    int rank = muster_comm_rank(comm);
+    for (int i = 0; i < FAREWELLS; i++) {
+        WORLD_CHECK(muster_comm_split(comm, 0, 0, &comms[i], &err) == 0, "%s", err.text);
+    }
+    WORLD_CHECK(muster_barrier(comm, &err) == 0 && network_lose(0.3), "%s", err.text);
+    for (int i = 0; i < FAREWELLS; i++) {
+        enum muster_peer_state peers[2] = {MUSTER_PEER_ALIVE, MUSTER_PEER_CLOSED};
+        struct muster_comm_state state;
+        int rc = rank == 0 ? muster_barrier(comms[i], &err) : MUSTER_EABORTED;
+        if (rank == 0) {
+            muster_comm_query(comms[i], &state, peers);
+        } else if (i % 2) {
+            muster_comm_abort(comms[i]);
+        }
+        muster_comm_free(comms[i]);
+        WORLD_CHECK(rc == MUSTER_EABORTED && peers[1] == MUSTER_PEER_CLOSED, "%d: %d, state %d: %s",
+                    i, rc, (int)peers[1], err.text);
+    }
+    return 0;
+}
+
+static void who_leaves_a_lossy_network_has_closed(void **state)
+{
+    struct world world = {.kind = WORLD_PROCESSES, .size = 2, .enter = enter_network};
+    (void)state;
+    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    network_renew();
+    assert_int_equal(world_run(&world, part_in_a_storm, NULL), 0);
+    (void)munmap(shared, sizeof *shared);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -172,6 +212,7 @@ int main(void)
         cmocka_unit_test(a_slow_network_is_no_fault),
         cmocka_unit_test(a_lossy_network_is_no_fault),
         cmocka_unit_test(what_a_rank_sent_arrives_after_it_has_left),
+        cmocka_unit_test(who_leaves_a_lossy_network_has_closed),
     };
     if (!network_open()) {
         (void)puts("skipped: network namespaces need root and ip(8)");
