@@ -42,8 +42,9 @@ def test_ctrl_c_ends_a_step_of_ddp(python, ranks, what, rank):
     assert waiting.returncode == -signal.SIGINT
 
 
-def test_kill_of_a_peer_ends_a_backward_with_our_error(python, ranks):
-    group = ranks(python, 'life.py', 2, 'die_in_backward')
+@pytest.mark.parametrize('what', ['die_in_backward', 'die_in_a_call_of_the_group', 'die_in_a_functional_collective'])
+def test_kill_of_a_peer_is_our_error_in_what_torch_waits_for(python, ranks, what):
+    group = ranks(python, 'life.py', 2, what)
     for rank in range(2):
         group.wait_for_line(rank, 'ready')
     group.signal(1)

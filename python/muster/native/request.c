@@ -249,12 +249,14 @@ static PyObject *notify(PyObject *object, PyObject *unused)
     return PyBool_FromLong(!ended);
 }
 
-static PyObject *message(PyObject *object, PyObject *unused)
+/* The owner refers to the request, too: a cycle that only the collector would find. */
+static PyObject *let_go(PyObject *object, PyObject *unused)
 {
     (void)unused;
     struct muster_message got = {-1, -1, 0};
     muster_request_message(((struct native_request *)object)->request, &got);
-    return Py_BuildValue("(iin)", got.source, got.tag, (Py_ssize_t)got.size_bytes);
+    clear(object);
+    return PyLong_FromLong(got.source);
 }
 
 static PyObject *get_owner(PyObject *object, void *unused)
@@ -272,12 +274,13 @@ static PyMethodDef methods[] = {
      "wait(timeout_ms): until it has ended; negative: as long as the communicator's timeout."},
     {"notify", notify, METH_NOARGS,
      "True: take_ended() will return it when it ends; False: it has ended already."},
-    {"message", message, METH_NOARGS, "(source, tag, size in bytes) of a finished receive."},
+    {"let_go", let_go, METH_NOARGS,
+     "To be called when it has ended: owner is None then; the source of a receive, else -1."},
     {0},
 };
 
 static PyGetSetDef properties[] = {
-    {"owner", get_owner, NULL, "What was given to start: it lives until the request has ended.",
+    {"owner", get_owner, NULL, "What was given to start: it lives until let_go, or the end.",
      NULL},
     {0},
 };

@@ -50,7 +50,7 @@ class Group(Collectives, _BASE):
 
     def set_timeout(self, timeout):
         self._timeout = timeout
-        self._comm.set_timeout(int(timeout / timedelta(milliseconds=1)))
+        self._comm.set_timeout(meeting.milliseconds(timeout))
 
     _set_default_timeout = set_timeout
 

@@ -6,6 +6,14 @@ from datetime import timedelta
 from muster import _muster
 
 
+_LONGEST_MS = 2**31 - 1  # 24 days; timedelta.max would overflow below us
+
+
+def milliseconds(timeout):
+    """A timedelta as libmuster and the stores take it."""
+    return min(int(timeout / timedelta(milliseconds=1)), _LONGEST_MS)
+
+
 def _round(store, rank):
     """A name that no earlier group of this store has used, the same on all ranks.
 
@@ -31,8 +39,7 @@ def make_comm(store, rank, size, timeout):
         store.wait([key], timedelta(milliseconds=max(1, timeout_ms)))
         return bytes(store.get(key))
 
-    timeout_ms = max(1, int(timeout / timedelta(milliseconds=1)))
-    return _muster.Comm(set_value, get_value, rank, size, timeout_ms, name), name
+    return _muster.Comm(set_value, get_value, rank, size, max(1, milliseconds(timeout)), name), name
 
 
 def monitored_barrier(store, prefix, rank, size, timeout, wait_all_ranks):
@@ -46,7 +53,7 @@ def monitored_barrier(store, prefix, rank, size, timeout, wait_all_ranks):
         trouble = _missing(store, prefix, size, timeout, wait_all_ranks)
         store.set(f'{prefix}/outcome', trouble or 'passed')
         if trouble:
-            raise RuntimeError(f'[Rank 0]: {trouble} {int(timeout / timedelta(milliseconds=1))} ms')
+            raise RuntimeError(f'[Rank 0]: {trouble} {milliseconds(timeout)} ms')
         return
     try:
         store.wait([f'{prefix}/outcome'], timeout * 2 + timedelta(seconds=1))

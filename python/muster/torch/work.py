@@ -3,21 +3,23 @@
 Three callers want three things. A caller that waits at once (``dist.all_reduce(x)``) gets the call run on its own
 thread: nothing is handed over, and Ctrl-C works. Python code that asked for ``async_op`` gets an Operation, whose
 ``wait`` waits for the request itself; on torch 2.x, where every Work comes back through C++ and has forgotten most of
-what it could do, it is handed over beside it (redirect.hand). C++ code (DDP's reducer) gets a C++ Work made from a
-Future, which the completion thread sets, or, at the end of a backward pass, the thread that ran it.
+what it could do, it is handed over beside it (redirect.hand). C++ code (DDP's reducer, functional collectives) gets the
+Operation, too: what it waits for raises. Only torch 1.13's C++, which would forget the Python half, gets a C++ Work made
+from a Future, whose wait raises nothing; its DDP asks the Future itself. Futures are set by the completion threads, or, at
+the end of a backward pass, by the thread that ran it.
 """
 import os
 import sys
 import threading
-from datetime import timedelta
 
 import torch
 import torch.distributed.distributed_c10d as c10d
-from torch._C._distributed_c10d import _create_work_from_future
+from torch._C._distributed_c10d import Work, _create_work_from_future
 from torch.futures import Future
 
 from muster import _muster
 from muster.handing import hand, torch_needs_a_work
+from muster.torch.meeting import milliseconds
 from muster.torch.tensors import OPS_BY_IDENTITY, reduce_op
 
 SYNC, PYTHON, FUTURE, AWAITED = range(4)
@@ -43,12 +45,17 @@ def wanted(opts, depth=2):
     if async_op is None:
         frame = sys._getframe(depth)
         if frame.f_globals is not _C10D:
-            return FUTURE
+            return PYTHON if WORKS_ARE_PYTHON and not _in_torch(frame) else FUTURE
         if frame.f_code.co_name in _WAITING or frame.f_locals.get('async_op') is False:
             return SYNC
         if WORKS_ARE_PYTHON and torch_needs_a_work(frame.f_back):
             return FUTURE
     return PYTHON if WORKS_ARE_PYTHON or hand.reaching else FUTURE
+
+
+def _in_torch(frame):
+    """True where C++ may be who called: it has no frame of its own."""
+    return frame.f_globals.get('__name__', '').startswith('torch.')
 
 
 def wanted_at_once(opts):
@@ -91,6 +98,11 @@ def hand_over(mode, operation):
     return DONE
 
 
+def _tensors(result):
+    """The value of a Future: tensors, where the result may be lists of them."""
+    return [tensor for item in result for tensor in ((item,) if isinstance(item, torch.Tensor) else item)]
+
+
 class Done:
     """The Work of a call that has ended well."""
 
@@ -121,7 +133,7 @@ class Done:
 
     def get_future(self):
         future = Future()
-        future.set_result(list(self._result))
+        future.set_result(_tensors(self._result))
         return future
 
 
@@ -145,16 +157,18 @@ def finished(mode, result, source=-1):
     return _create_work_from_future(work.get_future()) if mode is FUTURE else work
 
 
-class Operation:
+class Operation(Work):
     """A call under way. `finish` runs once after it has ended well, on the thread that sees it first."""
 
-    __slots__ = ('request', 'keep', '_finish', '_result', '_future', '_error', '_ended', '_lock', '__weakref__')
+    __slots__ = ('request', 'keep', '_finish', '_result', '_source', '_future', '_error', '_ended', '_lock')
 
     def __init__(self, keep, finish, result):
-        self.request = None
+        super().__init__()
+        self.request = None  # until the end: it holds us, too
         self.keep = keep  # the tensors whose memory is in use
         self._finish = finish
         self._result = result
+        self._source = -1
         self._future = None
         self._error = None
         self._ended = False
@@ -171,7 +185,8 @@ class Operation:
                     self._finish()
             except Exception as error:
                 self._error = error
-            self._finish = self.keep = None
+            self._source = self.request.let_go()
+            self.request = self._finish = self.keep = None
             self._ended = True
             future = self._future
         if future is not None:
@@ -179,15 +194,16 @@ class Operation:
 
     def _settle(self, future):
         if self._error is None:
-            future.set_result(list(self._result))
+            future.set_result(_tensors(self._result))
         else:
             future.set_exception(self._error)
 
     def wait(self, timeout=None):
-        if not self._ended:
-            limit = -1 if not timeout else int(timeout / timedelta(milliseconds=1))
+        request = self.request
+        if request is not None:
+            limit = milliseconds(timeout) if timeout else -1
             try:
-                self.request.wait(limit if limit > 0 else -1)
+                request.wait(limit if limit > 0 else -1)
             except _muster.Error:
                 if not self.is_completed():
                     raise  # this wait's own timeout; the call goes on
@@ -199,22 +215,26 @@ class Operation:
     def synchronize(self):
         self.wait()
 
+    block_current_stream = synchronize
+
     def is_completed(self):
-        if self._ended:
+        """True only when the result is in its tensors."""
+        request = self.request
+        if request is None:
             return True
         try:
-            return self.request.test()
+            ended = request.test()
         except _muster.Error:
-            return True
+            ended = True
+        if ended:
+            self.end()
+        return ended
 
     def is_success(self):
-        if self.is_completed():
-            self.end()
-        return self._ended and self._error is None
+        return self.is_completed() and self._error is None
 
     def exception(self):
-        if self.is_completed():
-            self.end()
+        self.is_completed()
         return self._error
 
     def result(self):
@@ -223,28 +243,27 @@ class Operation:
 
     def source_rank(self):
         self.wait()
-        return self.request.message()[0]
+        return self._source
 
     _source_rank = source_rank
 
     def get_future(self):
         with self._lock:
-            if self._future is None:
-                self._future = Future()
-                ended = self._ended
-            else:
+            if self._future is not None:
                 return self._future
-        if ended:
-            self._settle(self._future)
-            return self._future
+            future = self._future = Future()
+            request = self.request
+        if request is None:
+            self._settle(future)
+            return future
         at_end_of_backward(self.wait)  # before DDP's own callback, which waits in C++ and is blind to Ctrl-C
         _completion.ensure()
-        if not self.request.notify():
+        if not request.notify():
             self.end()
-        return self._future
+        return future
 
     def as_work(self):
-        return _create_work_from_future(self.get_future())
+        return _create_work_from_future(self.get_future()) if WORKS_ARE_PYTHON else self
 
 
 class _Completion:

@@ -395,9 +395,9 @@ def begin(number):
                             timeout=timedelta(seconds=60))
 
 
-def main():
+def main(names):
     begin(0)
-    for name, case in [(n[5:], f) for n, f in globals().items() if n.startswith('case_')]:
+    for name, case in [(n[5:], f) for n, f in names.items() if n.startswith('case_')]:
         try:
             case()
         except Exception:
@@ -409,4 +409,4 @@ def main():
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    sys.exit(main(globals()))

@@ -116,6 +116,33 @@ def die_in_backward():
         say(f'error {type(error).__name__} rank={getattr(error, "rank", None)} {error}')
 
 
+def die_before(call):
+    """Rank 1 is killed by the test; rank 0 makes the call and says what it learned."""
+    begin()
+    dist.barrier()
+    say('ready')
+    if RANK:
+        signal.pause()
+    try:
+        call(torch.ones(1_000_000))
+        say('error none')
+    except RuntimeError as error:
+        say(f'error {type(error).__name__} rank={getattr(error, "rank", None)} {error}')
+
+
+def die_in_a_call_of_the_group():
+    die_before(lambda tensor: dist.distributed_c10d._get_default_group().allreduce([tensor]).wait())
+
+
+def die_in_a_functional_collective():
+    def call(tensor):
+        if not hasattr(dist.ProcessGroup, '_register_backend'):  # torch 1.13 has none
+            return dist.all_reduce(tensor)
+        from torch.distributed import _functional_collectives as functional
+        return functional.wait_tensor(functional.all_reduce(tensor, 'sum', dist.group.WORLD))
+    die_before(call)
+
+
 def die_in_all_reduce():
     """The last rank is killed by the test; the others say what they learned and when."""
     begin()

@@ -1,0 +1,71 @@
+"""Asynchronous calls as their callers see them; each rank says `ok NAME` as collectives.py does."""
+import gc
+import sys
+import time
+import weakref
+
+import torch
+import torch.distributed as dist
+from collectives import SIZE, TOTAL, equal, main, mine
+
+
+def until_completed(work):
+    limit = time.monotonic() + 60
+    while not work.is_completed():
+        assert time.monotonic() < limit, 'never completed'
+        time.sleep(0.001)
+
+
+def case_a_completed_result_is_in_its_tensors():
+    parts = [torch.zeros(3) for _ in range(SIZE)]
+    until_completed(dist.all_gather(parts, mine(3), async_op=True))
+    for rank, part in enumerate(parts):
+        equal(part, rank + 1)
+    strided = mine(4, 6).t()[::2]
+    until_completed(dist.all_reduce(strided, async_op=True))
+    equal(strided, TOTAL)
+
+
+def case_an_ended_call_keeps_no_tensor_alive():
+    """Without the collector of cycles, which comes late for what is large and few."""
+    def call():
+        tensor = mine(1000)
+        work = dist.all_reduce(tensor, async_op=True)
+        if number % 2:
+            work.get_future().wait()
+        work.wait()
+        return weakref.ref(tensor)
+    gc.disable()
+    try:
+        left = []
+        for number in range(6):
+            left.append(call())
+        until_gone(left)
+    finally:
+        gc.enable()
+
+
+def until_gone(references):
+    """The completion thread may hold the last of them for a moment."""
+    limit = time.monotonic() + 10
+    while any(reference() is not None for reference in references):
+        assert time.monotonic() < limit, 'kept alive'
+        time.sleep(0.001)
+
+
+def case_an_asynchronous_call_is_a_work():
+    work = dist.all_reduce(mine(3), async_op=True)
+    assert isinstance(work, dist.distributed_c10d.Work)
+    work.wait()
+
+
+def case_a_future_of_a_gather_holds_tensors():
+    parts = [torch.zeros(3) for _ in range(SIZE)]
+    future = dist.all_gather(parts, mine(3), async_op=True).get_future()
+    future.wait()
+    for rank, part in enumerate(future.value()):
+        equal(part, rank + 1)
+
+
+if __name__ == '__main__':
+    sys.exit(main(globals()))
