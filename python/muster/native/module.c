@@ -47,7 +47,7 @@ static PyObject *digest(PyObject *module, PyObject *args)
 
 static PyMethodDef functions[] = {
     {"take_ended", take_ended, METH_NOARGS,
-     "Waits for requests that were asked to notify; a list, empty after stop_taking()."},
+     "Waits for a request that was asked to notify; None after stop_taking()."},
     {"stop_taking", stop_taking, METH_NOARGS, "Lets the thread in take_ended() go."},
     {"after_fork", after_fork, METH_NOARGS, "To be called in a forked child."},
     {"digest", digest, METH_VARARGS,

@@ -68,7 +68,7 @@ extern PyType_Spec native_request_spec;
 PyObject *native_request_start(struct native_state *state, struct native_comm *comm,
                                struct native_call *call, PyObject *owner);
 struct native_queue *native_queue_new(void);
-/* Blocks until requests have ended or the queue is stopped; a list, empty when stopped. */
+/* Blocks until a request has ended or the queue is stopped; None when it is stopped and empty. */
 PyObject *native_queue_take(struct native_queue *queue);
 void native_queue_stop(struct native_queue *queue);
 

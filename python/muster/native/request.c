@@ -47,6 +47,16 @@ static struct native_request *list_take(struct list *list)
     return first;
 }
 
+static struct native_request *list_take_first(struct list *list)
+{
+    struct native_request *first = list->first;
+    if (first) {
+        list->first = first->next;
+        list->last = list->first ? list->last : &list->first;
+    }
+    return first;
+}
+
 static void list_add(struct list *list, struct native_request *request)
 {
     request->next = NULL;
@@ -95,27 +105,22 @@ static struct native_request *wait_for_wanted(struct native_queue *queue)
     while (!queue->wanted.first && !queue->stopped) {
         pthread_cond_wait(&queue->filled, &queue->lock);
     }
-    struct native_request *first = list_take(&queue->wanted);
+    struct native_request *first = list_take_first(&queue->wanted);
     pthread_mutex_unlock(&queue->lock);
     return first;
 }
 
+/* One at a time: what a thread holds no other can complete, and its callbacks may wait for it. */
 PyObject *native_queue_take(struct native_queue *queue)
 {
     struct native_request *first;
     Py_BEGIN_ALLOW_THREADS;
     first = wait_for_wanted(queue);
     Py_END_ALLOW_THREADS;
-    PyObject *list = PyList_New(0);
-    while (first) {
-        struct native_request *request = first;
-        first = request->next;
-        if (list && PyList_Append(list, (PyObject *)request) < 0) {
-            Py_CLEAR(list);
-        }
-        Py_DECREF((PyObject *)request);
+    if (!first) {
+        Py_RETURN_NONE;
     }
-    return list;
+    return (PyObject *)first; /* the reference taken by start */
 }
 
 static void drop_quiet(struct native_queue *queue)

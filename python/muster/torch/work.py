@@ -267,37 +267,55 @@ class Operation(Work):
 
 
 class _Completion:
-    """The thread that completes futures. It sleeps, without the GIL, until a request ends."""
+    """The thread that completes futures. It sleeps, without the GIL, until a request ends.
+
+    There is one, so that callbacks run in the order of the calls, until a callback makes a call of its own and may
+    wait for its future, as PowerSGD's do: then another one takes what ends meanwhile.
+    """
 
     def __init__(self):
-        self._thread = None
+        self._threads = []
+        self._idle = 0
+        self._lock = threading.Lock()
 
     def ensure(self):
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name='muster completion', daemon=True)
-            self._thread.start()
-
-    @staticmethod
-    def _run():
-        while True:
-            ended = _muster.take_ended()
-            if not ended:
+        """Somebody will complete a call that this thread is about to wait for."""
+        if self._idle:
+            return
+        with self._lock:
+            if self._threads and threading.current_thread() not in self._threads:
                 return
-            for request in ended:
-                operation = request.owner
-                if operation is not None:
-                    operation.end()
-            del ended, request, operation
+            thread = threading.Thread(target=self._run, name='muster completion', daemon=True)
+            self._threads.append(thread)
+            self._idle += 1
+        thread.start()
+
+    def _run(self):
+        while True:
+            request = _muster.take_ended()
+            if request is None:
+                return
+            self._count_idle(-1)
+            operation = request.owner
+            if operation is not None:
+                operation.end()
+            del request, operation
+            self._count_idle(1)
+
+    def _count_idle(self, change):
+        with self._lock:
+            self._idle += change
 
     def stop(self):
         """Before the interpreter ends: a thread that wakes up after that would hang."""
-        if self._thread is not None:
+        if self._threads:
             _muster.stop_taking()
-            self._thread.join(1)
-            self._thread = None
+            for thread in self._threads:
+                thread.join(1)
+            self._threads = []
 
     def after_fork(self):
-        self._thread = None
+        self.__init__()
         _muster.after_fork()
 
 

@@ -67,5 +67,22 @@ def case_a_future_of_a_gather_holds_tensors():
         equal(part, rank + 1)
 
 
+def case_a_callback_may_wait_for_calls_of_its_own():
+    """As PowerSGD's do. No call ends before rank 0 has its callback there: it would run on the caller's thread."""
+    store = dist.distributed_c10d._get_default_store()
+    tensors = [mine(10) for _ in range(3)]
+
+    def call(number, then):
+        if dist.get_rank():
+            store.wait([f'attached/{number}'])
+        future = dist.all_reduce(tensors[number], async_op=True).get_future().then(then)
+        if dist.get_rank() == 0:
+            store.set(f'attached/{number}', 'yes')
+        return future
+    call(0, lambda _: call(1, lambda _: call(2, lambda f: f.value()).wait()).wait()).wait()
+    for tensor in tensors:
+        equal(tensor, TOTAL)
+
+
 if __name__ == '__main__':
     sys.exit(main(globals()))
