@@ -34,6 +34,16 @@ def test_ctrl_c_ends_a_blocking_call(python, ranks, what):
     group.wait_for_line(0, 'interrupted')
 
 
+def test_a_signals_handler_may_call_a_collective(python, ranks):
+    for code, out, err in ranks(python, 'life.py', 2, 'call_in_a_handler').finish(40):
+        assert (code, out.split()) == (0, ['done']), err
+
+
+def test_a_collective_in_ctrl_cs_handler_is_refused(python, ranks):
+    group = ranks(python, 'life.py', 2, 'call_in_ctrl_c')
+    assert 'let the handler set a flag' in group.wait_for_line(0, 'error ')
+
+
 @pytest.mark.parametrize('what, rank', [('interrupt_backward', 0), ('interrupt_forward', 1)])
 def test_ctrl_c_ends_a_step_of_ddp(python, ranks, what, rank):
     group = ranks(python, 'life.py', 2, what)

@@ -59,11 +59,15 @@ static int store_get(void *context, const char *key, void *ret, size_t capacity_
     return report(gil, ok);
 }
 
-static int interrupted(void *context)
+int native_interrupted(void *context)
 {
     (void)context;
     PyGILState_STATE gil = PyGILState_Ensure();
-    int rc = PyErr_Occurred() ? -1 : PyErr_CheckSignals();
+    int rc = PyErr_Occurred() ? -1 : 0;
+    if (rc == 0 && PyOS_InterruptOccurred()) { /* it forgets the signal, too */
+        PyErr_SetInterrupt();
+        rc = PyErr_CheckSignals();
+    }
     PyGILState_Release(gil);
     return rc < 0;
 }
@@ -117,7 +121,7 @@ static PyObject *create(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     struct muster_store callbacks = {&store, store_set, store_get};
     options.timeout_ms = timeout_ms;
     options.store = &callbacks;
-    options.interrupted = interrupted;
+    options.interrupted = native_interrupted;
     struct muster_comm *comm = NULL;
     struct muster_err err = {.rank = -1};
     int rc;
@@ -160,24 +164,42 @@ static bool is_message(const struct muster_call *call)
     return call->kind == MUSTER_SEND || call->kind == MUSTER_RECV;
 }
 
-static void take_turn(struct native_comm *self)
+/* False: a handler of Ctrl-C makes a call inside a call of its own thread. */
+static bool take_turn(struct native_comm *self)
 {
+    unsigned long me = PyThread_get_thread_ident();
+    if (self->turn == me) {
+        PyErr_SetString(PyExc_RuntimeError,
+                        "muster: a signal's handler calls a collective while its thread is inside "
+                        "one; let the handler set a flag, and call afterwards");
+        return false;
+    }
     if (pthread_mutex_trylock(&self->order) != 0) {
         Py_BEGIN_ALLOW_THREADS;
         pthread_mutex_lock(&self->order);
         Py_END_ALLOW_THREADS;
     }
+    self->turn = me;
+    return true;
+}
+
+static void end_turn(struct native_comm *self)
+{
+    self->turn = 0;
+    pthread_mutex_unlock(&self->order);
 }
 
 static int run_collective(struct native_comm *self, const struct muster_call *call,
                           struct muster_err *err)
 {
     int rc;
-    take_turn(self);
+    if (!take_turn(self)) {
+        return MUSTER_EINVAL;
+    }
     Py_BEGIN_ALLOW_THREADS;
     rc = muster_run(self->comm, call, err);
     Py_END_ALLOW_THREADS;
-    pthread_mutex_unlock(&self->order);
+    end_turn(self);
     return rc;
 }
 
@@ -240,12 +262,11 @@ static PyObject *start(PyObject *object, PyObject *const *args, Py_ssize_t num_a
     PyObject *request = NULL;
     if (native_call_parse(args + 1, num_args - 1, muster_comm_size(self->comm), &call) == 0) {
         bool ordered = !is_message(&call.call);
-        if (ordered) {
-            take_turn(self);
-        }
-        request = native_request_start(native_state_of(object), self, &call, args[0]);
-        if (ordered) {
-            pthread_mutex_unlock(&self->order);
+        if (!ordered || take_turn(self)) {
+            request = native_request_start(native_state_of(object), self, &call, args[0]);
+            if (ordered) {
+                end_turn(self);
+            }
         }
         native_call_done(&call);
     }

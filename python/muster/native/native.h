@@ -46,11 +46,15 @@ struct native_comm {
     struct muster_comm *comm; /* NULL once closed */
     int inside;               /* threads inside a call; the GIL guards it */
     pthread_mutex_t order;    /* of collectives: one thread at a time runs or starts one */
+    unsigned long turn;       /* the thread whose turn it is, 0: nobody's; the GIL guards it */
     bool closing;             /* the last one out frees */
 };
 extern PyType_Spec native_comm_spec;
 struct native_comm *native_comm_enter(PyObject *object);
 void native_comm_leave(struct native_comm *self);
+/* What a collective under way asks: non-zero when Ctrl-C's handler raised. Others' handlers run
+ * after the call, as they may make calls themselves. */
+int native_interrupted(void *context);
 
 /* call.c: one collective or message, from a Python argument list to struct muster_call */
 struct native_call {

@@ -75,6 +75,43 @@ def interrupt_barrier():
     wait_for_ever(dist.barrier)
 
 
+def call_in_a_handler():
+    """Rank 0's handler of a signal makes a call while rank 0 waits in another; it runs when that has ended."""
+    begin()
+    signal.signal(signal.SIGUSR1, lambda *_: dist.all_reduce(torch.ones(3)))
+    store = dist.distributed_c10d._get_default_store()
+    if RANK:
+        store.wait(['signalled'])
+    else:
+        threading.Thread(target=signal_soon, args=(store,)).start()
+    dist.all_reduce(torch.ones(3))
+    if RANK:
+        dist.all_reduce(torch.ones(3))
+    dist.barrier()
+    say('done')
+
+
+def signal_soon(store):
+    time.sleep(0.3)
+    os.kill(os.getpid(), signal.SIGUSR1)
+    time.sleep(0.3)
+    store.set('signalled', 'yes')
+
+
+def call_in_ctrl_c():
+    """The same with Ctrl-C's, which runs inside the call: that is refused."""
+    begin()
+    dist.barrier()
+    signal.signal(signal.SIGINT, lambda *_: dist.all_reduce(torch.ones(3)))
+    if RANK:
+        signal.pause()
+    interrupt_soon()
+    try:
+        dist.all_reduce(torch.ones(3))
+    except RuntimeError as error:
+        say(f'error {error}')
+
+
 def wrapped_model():
     from torch.nn.parallel import DistributedDataParallel
     begin()
