@@ -23,7 +23,7 @@
  *
  * Errors. Negative codes; err->rank is the peer it is about. An error closes the communicator:
  * every later call returns MUSTER_EABORTED. Free it and form a new one. It stays open after
- * - MUSTER_EINVAL, and MUSTER_EAGAIN: MUSTER_MAX_IN_FLIGHT calls are under way;
+ * - MUSTER_EINVAL, and MUSTER_EAGAIN: too many calls are under way (muster_start);
  * - MUSTER_ENOMEM on this rank alone (a blocking call allocates when it must queue behind started
  *   ones): no other rank knows, and those that entered the call wait for this one;
  * - MUSTER_ETOOBIG of recv and alloc, MUSTER_ENOMEM of alloc, and a split's failure to form;
@@ -275,10 +275,11 @@ struct muster_call {
 MUSTER_API int muster_run(struct muster_comm *comm, const struct muster_call *call,
                           struct muster_err *err);
 
-/* Starts a call; at most MUSTER_MAX_IN_FLIGHT of a communicator may be under way (MUSTER_EAGAIN).
+/* Starts a call; at most MUSTER_MAX_IN_FLIGHT collectives and MUSTER_MAX_MESSAGES messages of a
+ * communicator may be under way (MUSTER_EAGAIN).
  * Small all-gathers (up to 4 KiB a rank) overtake large calls; other collectives run in order, and
  * messages beside them. */
-enum { MUSTER_MAX_IN_FLIGHT = 1024 };
+enum { MUSTER_MAX_IN_FLIGHT = 1024, MUSTER_MAX_MESSAGES = 16384 };
 MUSTER_API int muster_start(struct muster_comm *comm, const struct muster_call *call,
                             struct muster_request **ret, struct muster_err *err);
 

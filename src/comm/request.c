@@ -40,12 +40,30 @@ static struct muster_request *request_new(struct muster_comm *comm, const struct
     return request;
 }
 
+/* Messages have a limit of their own: what would end them may be a message yet to be started. */
+static int check_room(struct muster_comm *comm, const struct muster_call *call,
+                      struct muster_err *err)
+{
+    bool message = call->kind == MUSTER_SEND || call->kind == MUSTER_RECV;
+    int messages = atomic_load(&comm->lanes[LANE_MESSAGES].in_flight);
+    int others = lane_in_flight(comm) - messages;
+    if (message && messages >= MUSTER_MAX_MESSAGES) {
+        return muster_fail(err, MUSTER_EAGAIN, "%d messages are under way: wait for some",
+                           MUSTER_MAX_MESSAGES);
+    }
+    if (!message && others >= MUSTER_MAX_IN_FLIGHT) {
+        return muster_fail(err, MUSTER_EAGAIN, "%d calls are under way: wait for some",
+                           MUSTER_MAX_IN_FLIGHT);
+    }
+    return 0;
+}
+
 int muster_start(struct muster_comm *comm, const struct muster_call *call,
                  struct muster_request **ret, struct muster_err *err)
 {
-    if (lane_in_flight(comm) >= MUSTER_MAX_IN_FLIGHT) {
-        return muster_fail(err, MUSTER_EAGAIN, "%d calls are under way: wait for some",
-                           MUSTER_MAX_IN_FLIGHT);
+    int room = check_room(comm, call, err);
+    if (room < 0) {
+        return room;
     }
     struct muster_err reason = {0};
     struct muster_request *request = request_new(comm, call, &reason);

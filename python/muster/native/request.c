@@ -135,6 +135,24 @@ static void drop_quiet(struct native_queue *queue)
     }
 }
 
+/* Waits while too many calls are under way: torch's callers start as many as they like. Some of
+ * them end, or the communicator's timeout ends them all. */
+static int start_with_room(struct native_comm *comm, const struct muster_call *call,
+                           struct muster_request **ret, struct muster_err *err)
+{
+    const struct timespec nap = {.tv_nsec = 1000000};
+    int rc;
+    while ((rc = muster_start(comm->comm, call, ret, err)) == MUSTER_EAGAIN) {
+        Py_BEGIN_ALLOW_THREADS;
+        nanosleep(&nap, NULL);
+        Py_END_ALLOW_THREADS;
+        if (native_interrupted(NULL)) {
+            return MUSTER_EINTERRUPTED;
+        }
+    }
+    return rc;
+}
+
 PyObject *native_request_start(struct native_state *state, struct native_comm *comm,
                                struct native_call *call, PyObject *owner)
 {
@@ -155,7 +173,7 @@ PyObject *native_request_start(struct native_state *state, struct native_comm *c
     PyObject_GC_Track((PyObject *)self);
     drop_quiet(state->queue);
     struct muster_err err = {.rank = -1};
-    if (muster_start(comm->comm, &call->call, &self->request, &err) < 0) {
+    if (start_with_room(comm, &call->call, &self->request, &err) < 0) {
         self->request = NULL;
         Py_DECREF((PyObject *)self);
         return native_raise(state, &err);

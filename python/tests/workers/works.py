@@ -84,5 +84,26 @@ def case_a_callback_may_wait_for_calls_of_its_own():
         equal(tensor, TOTAL)
 
 
+def case_more_calls_than_fit():
+    """Rank 1 comes when the others have started all that may be under way; receives wait for sends yet to come."""
+    store = dist.distributed_c10d._get_default_store()
+    works = []
+    if dist.get_rank():
+        store.wait(['full'])
+    for number in range(1500):
+        if number == 1024:
+            store.set('full', 'yes')
+        works.append(dist.broadcast(mine(3), 0, async_op=True))
+    peer = 1 - dist.get_rank()
+    got = [torch.zeros(3) for _ in range(1500)]
+    works += [dist.irecv(tensor, peer, tag=number) for number, tensor in enumerate(got)]
+    for number in range(1500):
+        dist.send(torch.full((3,), float(number)), peer, tag=number)
+    for work in works:
+        work.wait()
+    for number, tensor in enumerate(got):
+        equal(tensor, number)
+
+
 if __name__ == '__main__':
     sys.exit(main(globals()))
