@@ -303,8 +303,7 @@ static PyMethodDef methods[] = {
 };
 
 static PyGetSetDef properties[] = {
-    {"owner", get_owner, NULL, "What was given to start: it lives until let_go, or the end.",
-     NULL},
+    {"owner", get_owner, NULL, "What was given to start: it lives until let_go, or the end.", NULL},
     {0},
 };
 
