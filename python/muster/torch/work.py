@@ -90,6 +90,8 @@ def at_end_of_backward(callback):
 
 def hand_over(mode, operation):
     """What to return for an operation that has been started."""
+    if operation.unpacks:
+        operation.see_to()  # its result arrives even if nobody waits
     if mode is FUTURE:
         return operation.as_work()
     if WORKS_ARE_PYTHON:
@@ -174,6 +176,17 @@ class Operation(Work):
         self._ended = False
         self._lock = threading.Lock()
 
+    @property
+    def unpacks(self):
+        return self._finish is not None
+
+    def see_to(self):
+        """A completion thread ends it, if nobody does before."""
+        request = self.request
+        _completion.ensure()
+        if request is not None and not request.notify():
+            self.end()
+
     def end(self):
         """To be called when the request has ended; what it failed with is kept for wait and the future."""
         with self._lock:
@@ -257,9 +270,7 @@ class Operation(Work):
             self._settle(future)
             return future
         at_end_of_backward(self.wait)  # before DDP's own callback, which waits in C++ and is blind to Ctrl-C
-        _completion.ensure()
-        if not request.notify():
-            self.end()
+        self.see_to()
         return future
 
     def as_work(self):

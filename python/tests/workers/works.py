@@ -26,6 +26,15 @@ def case_a_completed_result_is_in_its_tensors():
     equal(strided, TOTAL)
 
 
+def case_a_result_arrives_though_nobody_waits():
+    parts = [torch.zeros(3) for _ in range(SIZE)]
+    dist.all_gather(parts, mine(3), async_op=True)
+    limit = time.monotonic() + 60
+    while not all(part[-1] for part in parts):
+        assert time.monotonic() < limit, parts
+        time.sleep(0.001)
+
+
 def case_an_ended_call_keeps_no_tensor_alive():
     """Without the collector of cycles, which comes late for what is large and few."""
     def call():
