@@ -10,8 +10,8 @@ from torch.autograd import _profiler_enabled
 from torch.autograd.profiler import record_function
 
 from muster import _muster
-from muster.torch.tensors import (consecutive, dense, landing, moving, packed, reduce_op, reducing, same_type,
-                                  unpack)
+from muster.torch.tensors import (consecutive, dense, landing, moving, one_per_rank, only, packed, reduce_op, reducing,
+                                  same_size, same_sizes, same_type, unpack)
 from muster.torch.work import (AWAITED, DONE, SYNC, Operation, finished, hand_over, wanted, wanted_at_once,
                                wanted_reduction)
 
@@ -55,7 +55,7 @@ class Collectives:
     # -- reductions ----------------------------------------------------------------------------------------------
 
     def allreduce(self, tensors, opts=None, timeout=None):
-        tensor = tensors if isinstance(tensors, torch.Tensor) else tensors[0]
+        tensor = tensors if isinstance(tensors, torch.Tensor) else only(tensors, 'all_reduce')
         mode, op = wanted_reduction(opts)
         if tensor.is_sparse:
             return finished(mode, [self._sparse_all_reduce(tensor, op)])
@@ -82,7 +82,7 @@ class Collectives:
                         (kind_type, op, 0, 0, flat.data_ptr(), flat.data_ptr(), flat.numel() * per))
 
     def reduce(self, tensors, opts=None, *_):
-        tensor, mode, op = tensors[0], wanted(opts), reduce_op(opts)
+        tensor, mode, op = only(tensors, 'reduce'), wanted(opts), reduce_op(opts)
         flat, root = dense(tensor), opts.rootRank
         kind_type, per = reducing(tensor, op)
         finish = None if flat is tensor or root != self._rank else lambda: tensor.detach().copy_(flat)
@@ -91,8 +91,14 @@ class Collectives:
 
     def reduce_scatter(self, outputs, inputs, opts=None, timeout=None):
         mode, op = wanted(opts), reduce_op(opts)
-        output, pieces = (outputs, inputs) if isinstance(outputs, torch.Tensor) else (outputs[0], inputs[0])
+        if not isinstance(outputs, torch.Tensor):
+            outputs, inputs = only(outputs, 'reduce_scatter'), only(inputs, 'reduce_scatter')
+        output, pieces = outputs, inputs
+        one_per_rank(pieces, self._size, 'reduce_scatter')
         same_type([output, *pieces], 'reduce_scatter')
+        if pieces[self._rank].numel() != output.numel():
+            raise RuntimeError(f'muster: reduce_scatter: the output of rank {self._rank} has {output.numel()} elements, '
+                               f'its piece of the input {pieces[self._rank].numel()}')
         if any(piece.numel() != output.numel() for piece in pieces):
             return self._uneven_reduce_scatter(mode, op, output, pieces)
         return self._reduce_scatter(mode, op, packed(pieces), output)
@@ -122,6 +128,7 @@ class Collectives:
     def reduce_scatter_single_coalesced(self, outputs, inputs, opts=None):
         mode, op = wanted(opts), reduce_op(opts)
         same_type([*outputs, *inputs], 'reduce_scatter')
+        same_sizes(inputs, outputs, self._size, 'reduce_scatter')
         rows = [dense(source).view(self._size, -1) for source in inputs]
         source = torch.cat(rows, dim=1).contiguous()
         target = torch.empty(source.shape[1], dtype=source.dtype)
@@ -155,7 +162,7 @@ class Collectives:
     # -- moving --------------------------------------------------------------------------------------------------
 
     def broadcast(self, tensors, opts=None, timeout=None):
-        tensor = tensors if isinstance(tensors, torch.Tensor) else tensors[0]
+        tensor = tensors if isinstance(tensors, torch.Tensor) else only(tensors, 'broadcast')
         root = opts if isinstance(opts, int) else opts.rootRank
         flat = dense(tensor)
         finish = None if flat is tensor or root == self._rank else lambda: tensor.detach().copy_(flat)
@@ -163,9 +170,10 @@ class Collectives:
                           peer=root)
 
     def allgather(self, outputs, inputs, opts=None, timeout=None):
-        source, targets = (inputs, outputs) if isinstance(inputs, torch.Tensor) else (inputs[0], outputs[0])
-        if len(targets) != self._size:
-            raise RuntimeError(f'muster: all_gather wants {self._size} output tensors, one per rank, got {len(targets)}')
+        source, targets = inputs, outputs
+        if not isinstance(inputs, torch.Tensor):
+            source, targets = only(inputs, 'all_gather'), only(outputs, 'all_gather')
+        one_per_rank(targets, self._size, 'all_gather')
         return self._all_gather(wanted_at_once(opts), source, targets, outputs)
 
     def _all_gather(self, mode, source, targets, result):
@@ -193,6 +201,7 @@ class Collectives:
 
     def all_gather_single_coalesced(self, outputs, inputs, opts=None):
         mode = wanted(opts)
+        same_sizes(outputs, inputs, self._size, 'all_gather')
         rows = [_bytes(dense(source)) for source in inputs]
         source = torch.cat(rows)
         out = torch.empty(self._size, source.numel(), dtype=torch.uint8)
@@ -211,6 +220,9 @@ class Collectives:
         """output_lists[rank][i] receives inputs[i] of that rank."""
         mode = wanted(opts)
         same_type(inputs, 'all_gather_coalesced')
+        one_per_rank(output_lists, self._size, 'all_gather_coalesced')
+        for targets in output_lists:
+            same_sizes(targets, inputs, 1, 'all_gather_coalesced')
         source = packed(inputs)
         out = torch.empty(self._size, source.numel(), dtype=source.dtype)
 
@@ -220,46 +232,64 @@ class Collectives:
         return self._move(mode, 'all_gather', _muster.ALL_GATHER, source, out, source.numel(), output_lists, finish)
 
     def gather(self, outputs, inputs, opts=None, *_):
-        flat, root = dense(inputs[0]), opts.rootRank
-        targets = outputs[0] if root == self._rank else []
-        same_type([flat, *targets], 'gather')
-        out = torch.empty(self._size * flat.numel(), dtype=flat.dtype) if targets else None
-        finish = (lambda: unpack(out, targets)) if targets else None
+        flat, root = dense(only(inputs, 'gather')), opts.rootRank
+        out = finish = None
+        if root == self._rank:
+            targets = only(outputs, 'gather')
+            one_per_rank(targets, self._size, 'gather')
+            same_type([flat, *targets], 'gather')
+            same_size(targets, flat.numel(), 'gather')
+            out = torch.empty(self._size * flat.numel(), dtype=flat.dtype)
+            finish = lambda: unpack(out, targets)  # noqa: E731
         return self._move(wanted(opts), 'gather', _muster.GATHER, flat, out, flat.numel(), outputs, finish, peer=root)
 
     def gather_single(self, output, source, opts=None, *_):
         flat, root = dense(source), opts.rootRank
+        if root == self._rank:
+            same_sizes([output], [source], self._size, 'gather')
         target = landing(output) if root == self._rank else None
         finish = None if target is None or target is output else lambda: output.detach().copy_(target)
         return self._move(wanted(opts), 'gather', _muster.GATHER, flat, target, flat.numel(), (output,), finish,
                           peer=root)
 
     def scatter(self, outputs, inputs, opts=None, *_):
-        output, root = outputs[0], opts.rootRank
+        output, root = only(outputs, 'scatter'), opts.rootRank
         target = landing(output)
         source = None
         if root == self._rank:
-            same_type([output, *inputs[0]], 'scatter')
-            source = packed(inputs[0])
+            pieces = only(inputs, 'scatter')
+            one_per_rank(pieces, self._size, 'scatter')
+            same_type([output, *pieces], 'scatter')
+            same_size(pieces, output.numel(), 'scatter')
+            source = packed(pieces)
         finish = None if target is output else lambda: output.detach().copy_(target)
         return self._move(wanted(opts), 'scatter', _muster.SCATTER, source, target, target.numel(), (output,), finish,
                           peer=root)
 
     def alltoall(self, outputs, inputs, opts=None):
+        one_per_rank(outputs, self._size, 'all_to_all')
+        one_per_rank(inputs, self._size, 'all_to_all')
         same_type([*outputs, *inputs], 'all_to_all')
         source = packed(inputs)
         out = torch.empty(sum(t.numel() for t in outputs), dtype=source.dtype)
-        counts = [t.numel() for t in inputs], [t.numel() for t in outputs]
+        counts = self._agreeing([t.numel() for t in inputs], [t.numel() for t in outputs])
         return self._move(wanted(opts), 'all_to_all', _muster.ALL_TO_ALL, source, out, 0, outputs,
                           lambda: unpack(out, outputs), counts=counts)
 
     def alltoall_base(self, output, source, output_splits, input_splits, opts=None, *_):
         same_type([output, source], 'all_to_all')
         flat, target = dense(source), landing(output)
-        counts = self._split_counts(source, input_splits), self._split_counts(output, output_splits)
+        counts = self._agreeing(self._split_counts(source, input_splits), self._split_counts(output, output_splits))
         finish = None if target is output else lambda: output.detach().copy_(target)
         return self._move(wanted(opts), 'all_to_all', _muster.ALL_TO_ALL, flat, target, 0, (output,), finish,
                           counts=counts)
+
+    def _agreeing(self, given, taken):
+        """Both lists of an all-to-all's counts; what the other ranks take is known to them alone."""
+        if given[self._rank] != taken[self._rank]:
+            raise RuntimeError(f'muster: all_to_all: rank {self._rank} gives {given[self._rank]} elements to itself and '
+                               f'takes {taken[self._rank]} of them')
+        return given, taken
 
     def _split_counts(self, tensor, splits):
         rows = tensor.shape[0] if tensor.dim() else 1
@@ -268,7 +298,7 @@ class Collectives:
                 raise RuntimeError(f"muster: all_to_all: Tensor's dim 0 ({rows}) does not divide equally across group "
                                    f'size {self._size}; give split sizes')
             splits = [rows // self._size] * self._size
-        if len(splits) != self._size or sum(splits) != rows:
+        if len(splits) != self._size or sum(splits) != rows or min(splits) < 0:
             raise RuntimeError(f"muster: all_to_all: Split sizes {list(splits)} don't match: {self._size} of them must "
                                f'add up to {rows}')
         row = tensor.numel() // rows if rows else 0
@@ -277,14 +307,14 @@ class Collectives:
     # -- messages ------------------------------------------------------------------------------------------------
 
     def send(self, tensors, to, tag=0):
-        flat = dense(tensors[0])
+        flat = dense(only(tensors, 'send'))
         return self._move(wanted(None), 'send', _muster.SEND, flat, None, flat.numel(), tensors, peer=to, tag=tag)
 
     def recv(self, tensors, source, tag=0):
-        return self._receive(wanted(None), tensors[0], source, tag)
+        return self._receive(wanted(None), only(tensors, 'recv'), source, tag)
 
     def recv_anysource(self, tensors, tag=0):
-        return self._receive(wanted(None), tensors[0], _muster.ANY_SOURCE, tag)
+        return self._receive(wanted(None), only(tensors, 'recv'), _muster.ANY_SOURCE, tag)
 
     def _receive(self, mode, tensor, source, tag):
         target = landing(tensor)

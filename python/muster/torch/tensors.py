@@ -12,6 +12,7 @@ TYPES = {
     torch.int32: _muster.I32, torch.int64: _muster.I64, torch.float16: _muster.F16, torch.bfloat16: _muster.BF16,
     torch.float32: _muster.F32, torch.float64: _muster.F64,
 }
+HALVES = {torch.complex32: _muster.F16, torch.complex64: _muster.F32, torch.complex128: _muster.F64}
 
 
 def _number(op):
@@ -84,7 +85,7 @@ def reducing(tensor, op):
     if kind is not None:
         return kind, 1
     if tensor.is_complex() and op in (_muster.SUM, _muster.AVG):
-        return (_muster.F32 if tensor.dtype is torch.complex64 else _muster.F64), 2
+        return HALVES[tensor.dtype], 2
     raise RuntimeError(f'muster: cannot reduce tensors of {tensor.dtype}')
 
 
@@ -119,3 +120,35 @@ def same_type(tensors, what):
         check(tensor)
         if tensor.dtype != tensors[0].dtype:
             raise RuntimeError(f'muster: {what} wants tensors of one type, got {tensors[0].dtype} and {tensor.dtype}')
+
+
+def only(tensors, what):
+    """The tensor of a list that may have one only: torch's calls hand lists where a call takes a tensor."""
+    if len(tensors) != 1:
+        raise RuntimeError(f'muster: {what} wants a list of one tensor, got {len(tensors)}')
+    return tensors[0]
+
+
+def one_per_rank(tensors, size, what):
+    """Raises unless the list has a tensor for each rank."""
+    if len(tensors) != size:
+        raise RuntimeError(f'muster: {what} wants {size} tensors in its list, one per rank, got {len(tensors)}')
+
+
+def same_size(tensors, count, what):
+    """Raises unless each tensor has `count` elements."""
+    for index, tensor in enumerate(tensors):
+        if tensor.numel() != count:
+            raise RuntimeError(f'muster: {what}: tensor {index} of the list has {tensor.numel()} elements, '
+                               f'{count} are wanted')
+
+
+def same_sizes(tensors, others, times, what):
+    """Raises unless the one list matches the other, tensor by tensor: in type, and `times` as many elements."""
+    if len(tensors) != len(others):
+        raise RuntimeError(f'muster: {what} wants lists of equal length, got {len(tensors)} and {len(others)} tensors')
+    for index, (tensor, other) in enumerate(zip(tensors, others)):
+        same_type([tensor, other], what)
+        if tensor.numel() != other.numel() * times:
+            raise RuntimeError(f'muster: {what}: tensor {index} of the lists has {tensor.numel()} elements, '
+                               f'{other.numel() * times} are wanted')

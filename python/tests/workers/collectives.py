@@ -94,6 +94,14 @@ def case_all_reduce_complex():
     equal(torch.view_as_real(tensor), [TOTAL, 2 * TOTAL])
 
 
+def case_reduction_of_half_precision_complex_numbers():
+    parts = torch.arange(4. * SIZE).half()
+    numbers = torch.view_as_complex(torch.stack([parts, -parts], 1))
+    out = torch.view_as_complex(torch.zeros(4, 2).half())
+    dist.reduce_scatter_tensor(out, numbers)
+    equal(torch.view_as_real(out), [[(4 * RANK + i) * SIZE, -(4 * RANK + i) * SIZE] for i in range(4)])
+
+
 def case_all_reduce_sparse():
     tensor = torch.sparse_coo_tensor([[RANK, SIZE]], [1.0, 1.0], (SIZE + 1,))
     dist.all_reduce(tensor)
