@@ -142,7 +142,11 @@ class Collectives:
         if op not in (_muster.SUM, _muster.AVG):
             raise RuntimeError('muster: sparse tensors can be reduced by SUM and AVG only')
         mine = tensor.coalesce()
-        entries = self._gather_all(torch.tensor([mine._nnz()]), [1] * self._size).tolist()
+        shape = hash((mine.sparse_dim(), *mine.shape))
+        entries, shapes = self._gather_all(torch.tensor([mine._nnz(), shape]), [2] * self._size).view(-1, 2).t().tolist()
+        if shapes != [shape] * self._size:
+            raise RuntimeError(f'muster: all_reduce: the sparse tensor of rank {self._rank} is of shape '
+                               f'{list(mine.shape)}, that of rank {_first_other(shapes, shape)} of another')
         index_rows, values = mine.indices().t().contiguous(), mine.values().contiguous()
         row, item = mine.sparse_dim(), values[:1].numel() if values.numel() else _numel(values.shape[1:])
         indices = self._gather_all(index_rows.view(-1), [n * row for n in entries])
@@ -349,6 +353,10 @@ class Collectives:
     reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
     all_to_all_single = alltoall_base
     gather_into_tensor = gather_single
+
+
+def _first_other(values, value):
+    return next(index for index, other in enumerate(values) if other != value)
 
 
 def _numel(shape):

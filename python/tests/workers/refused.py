@@ -44,6 +44,7 @@ CALLS = {
     'all_to_all_single_negative': lambda: dist.all_to_all_single(zeros(4), ones(4), [-2, 6], [-2, 6]),
     'all_reduce_of_two': lambda: group.allreduce([ones(2), ones(2)]),
     'broadcast_of_two': lambda: group.broadcast([ones(2), ones(2)], root(dist.BroadcastOptions())),
+    'all_reduce_sparse_shapes': lambda: dist.all_reduce(torch.sparse_coo_tensor([[0]], [1.], (3 + RANK,))),
     'send_of_two': lambda: group.send([ones(2), ones(2)], 1 - RANK),
 }
 
