@@ -1,9 +1,15 @@
 """Each of three silent mistakes is warned of once, and nothing else is; one variable turns it off."""
+import json
+import pathlib
+import re
+
 import pytest
+from conftest import Ranks
 
 SILENT, DIVERGED, SAME = 'no collective was called', 'differ from those of rank 0', 'trains on the same samples'
 WARNINGS = {'unwrapped': SILENT, 'unwrapped-begun-equal': SILENT, 'diverging': DIVERGED, 'by-hand-diverging': DIVERGED,
-            'same-samples': SAME}
+            'same-samples': SAME, 'same-samples-in-dicts': SAME}
+PROGRAMS = re.findall(r'^def ((?:program|grid)_\w+)', (pathlib.Path(__file__).parent / 'workers/right.py').read_text(), re.M)
 
 
 def said(ranks, python, what, **env):
@@ -26,3 +32,20 @@ def test_right_training_is_left_alone(python, ranks, what):
 
 def test_one_variable_turns_it_off(python, ranks):
     assert said(ranks, python, 'unwrapped', MUSTER_CHECKS='0') == [[], []]
+
+
+@pytest.fixture(scope='session')
+def warnings_of(python):
+    """{program: [the warnings of each rank]}"""
+    results = {}
+    for size, which in (2, ()), (4, ('grid',)):
+        for code, out, err in Ranks(python, 'right.py', size, *which).finish():
+            assert code == 0, err
+            for program, texts in json.loads(out.splitlines()[-1]).items():
+                results.setdefault(program, []).append(texts)
+    return results
+
+
+@pytest.mark.parametrize('program', PROGRAMS)
+def test_a_program_that_only_looks_wrong_is_left_alone(warnings_of, program):
+    assert [text for texts in warnings_of[program] for text in texts] == []

@@ -15,8 +15,10 @@ import importlib
 import os
 import warnings
 import weakref
+from collections.abc import Mapping
 
 import torch
+import torch.distributed.distributed_c10d as c10d
 
 from muster import _muster
 
@@ -26,6 +28,8 @@ SAMPLE_STEPS = (2, 3, 4)  # batches compared early; then every EVERY_STEPS
 EQUAL_BATCHES = 3         # that many batches in common are no accident
 DIGEST_BYTES = 1 << 18    # looked at per parameter check: a window that moves on from check to check
 MAX_REDUCED = 4096        # tensors per step
+MAX_TENSORS = 64          # of a batch; a larger one is not looked at
+BATCH_PIECES = 8          # a large tensor is looked at in so many places
 _MASK = (1 << 62) - 1     # stores add signed 64-bit numbers
 
 SILENT = ('muster: during %d optimizer steps no collective was called: each of the %d ranks trains a model '
@@ -44,11 +48,26 @@ def enabled():
 
 
 def attach(group):
-    """The process's watch, told of a new group; None when there is nothing to watch."""
+    """What the group tells of its calls; None when there is nothing to watch."""
     if not enabled() or group._size < 2:
         return None
     _watch.add(group)
-    return _watch
+    return Reductions()
+
+
+class Reductions:
+    """Whose gradients the program averages by hand: what a group has all-reduced since the last step."""
+
+    def __init__(self):
+        self.counts = {}  # elements by address
+
+    def on_all_reduce(self, address, count):
+        if len(self.counts) < MAX_REDUCED:
+            self.counts[address] = count
+
+    def covers(self, gradient):
+        count = gradient.numel() * (2 if gradient.is_complex() else 1)
+        return self.counts.get(gradient.data_ptr()) == count
 
 
 class Exchange:
@@ -56,40 +75,49 @@ class Exchange:
 
     def __init__(self, group, kind):
         self._group = weakref.ref(group)
-        self._kind = kind
+        self._rank, self.size = group._rank, group._size
+        # A store may serve several groups in turn, which publish anew what they have in common.
+        self._prefix = f'{group._meeting}/check/{kind}'
         self._open = []  # (label, own value): published, not yet compared (rank 0)
 
+    def over(self):
+        """True when numbers no longer find anybody."""
+        return _living(self._group) is None
+
     def publish(self, label, value):
-        group = self._group()
         value = value & _MASK or 1  # 0 is what a store says of a number nobody wrote
-        group._store.add(f'muster/check/{self._kind}/{label}/{group._rank}', value)
-        if group._rank == 0:
+        if self._add(label, self._rank, value) and self._rank == 0:
             self._open.append((label, value))
 
     def compare(self):
         """On rank 0: (label, [ranks whose value differs]) for each label that all ranks have published by now."""
-        group = self._group()
         still_open = []
         for label, value in self._open[-4:]:
-            values = [group._store.add(f'muster/check/{self._kind}/{label}/{peer}', 0)
-                      for peer in range(1, group._size)]
+            values = [self._add(label, peer, 0) for peer in range(1, self.size)]
             if 0 in values:
                 still_open.append((label, value))
             else:
                 yield label, [peer for peer, other in enumerate(values, 1) if other != value]
         self._open = still_open
 
+    def _add(self, label, rank, value):
+        group = _living(self._group)
+        try:
+            return group._store.add(f'{self._prefix}/{label}/{rank}', value) if group is not None else 0
+        except RuntimeError:  # the store has ended with the rank that kept it: this rank trains on alone
+            self._group = _nobody
+            return 0
+
 
 class Course:
     """What is known of one optimizer's training."""
 
-    def __init__(self, ordinal):
-        self.ordinal = ordinal
+    def __init__(self):
         self.steps = 0
-        self.moved = 0        # collectives before the first step
-        self.parameters = []  # averaged over `group`
+        self.moved = None     # (groups made, their collectives) before the first step
+        self.parameters = []  # averaged over the group of the exchanges
         self.exchange = None
-        self.samples = None
+        self.samples = None   # None when ranks may share their samples
         self.equal_steps = []
 
 
@@ -97,26 +125,26 @@ class Watch:
     """One per process: hooks on optimizer steps, on DDP's construction and on batches."""
 
     def __init__(self):
-        self._groups = weakref.WeakSet()
+        self._groups = []   # weak references, as those of DDP modules: in order of construction, as on the other ranks
+        self._wrapped = []
         self._courses = weakref.WeakKeyDictionary()
-        self._wrapped = weakref.WeakSet()  # DDP modules
-        self._reduced = set()              # addresses of tensors all-reduced since the last step
+        self._begun = weakref.WeakKeyDictionary()  # by group: how many courses of each name
+        self._made = 0                             # groups so far
         self._batch = None
         self._hooked = False
         self._warned = set()
 
     def add(self, group):
-        self._groups.add(group)
+        self._groups = [ref for ref in self._groups if ref() is not None] + [weakref.ref(group)]
+        self._made += 1
         if not self._hooked:
             self._hooked = True
             _hook_optimizers()
-            _hook_ddp(self._wrapped.add)
+            _hook_ddp(self.after_wrapping)
             _hook_batches(self.after_batch)
 
-    def on_all_reduce(self, address):
-        """Remembers whose gradients the program averages by hand."""
-        if len(self._reduced) < MAX_REDUCED:
-            self._reduced.add(address)
+    def after_wrapping(self, module):
+        self._wrapped = [ref for ref in self._wrapped if ref() is not None] + [weakref.ref(module)]
 
     def after_batch(self, batch):
         self._batch = batch
@@ -124,63 +152,71 @@ class Watch:
     def after_step(self, optimizer):
         """Called after every optimizer step; whatever goes wrong in here must not stop the training."""
         try:
+            groups = [group for group in map(_living, self._groups) if group is not None]
             course = self._courses.get(optimizer)
             if course is None:
-                course = self._courses[optimizer] = Course(len(self._courses))
+                course = self._courses[optimizer] = Course()
             course.steps += 1
-            self._look(course, optimizer)
+            self._look(course, optimizer, groups)
+            for group in groups:
+                group._checks.counts.clear()
         except Exception as error:
             self._warn('broken', f'muster: the checks of this training are off: {error}')
             self.after_step = _nothing
         self._batch = None
-        self._reduced.clear()
 
-    def _look(self, course, optimizer):
+    def _look(self, course, optimizer, groups):
         step = course.steps
         if step in (1, SILENT_STEPS, EVERY_STEPS):
-            self._check_silence(course, optimizer)
+            self._check_silence(course, optimizer, groups)
         if step <= 3 and not course.parameters:
-            self._find_parameters(course, optimizer)
+            self._find_parameters(course, optimizer, groups)
         if not course.parameters:
             return
-        if step in SAMPLE_STEPS or step % EVERY_STEPS == 0:
-            self._publish_batch(course, step)
+        if course.exchange.over():
+            course.parameters = []
+            return
+        if course.samples and (step in SAMPLE_STEPS or step % EVERY_STEPS == 0):
+            value = digest_of_batch(self._batch, step)
+            if value is not None:
+                course.samples.publish(str(step), value)
         if step % EVERY_STEPS == 0:
-            course.exchange.publish(f'{course.ordinal}/{step}', self._digest(course))
+            course.exchange.publish(str(step), self._digest(course))
         if step == max(SAMPLE_STEPS) + 4 or step % EVERY_STEPS == 5:
             self._compare(course)
 
-    def _check_silence(self, course, optimizer):
-        groups = [group for group in self._groups if group._size > 1]
+    def _check_silence(self, course, optimizer, groups):
         moved = sum(group._moved for group in groups)
         if course.steps == 1:
-            course.moved = moved
-        silent = moved == course.moved if course.steps == EVERY_STEPS else moved == 0 and course.steps == SILENT_STEPS
+            course.moved = self._made, moved
+        since_first = course.steps == EVERY_STEPS and course.moved == (self._made, moved)
         cpu = all(p.is_cpu for part in optimizer.param_groups for p in part['params'])
-        if groups and cpu and silent:
+        if groups and cpu and (since_first or moved == 0 and course.steps == SILENT_STEPS) and _all_groups_are_ours():
             self._warn('silent', SILENT % (course.steps, max(group._size for group in groups)))
 
-    def _find_parameters(self, course, optimizer):
+    def _find_parameters(self, course, optimizer, groups):
         """The optimizer's parameters under DDP, else those whose gradients were all-reduced before this step."""
         ours = [p for part in optimizer.param_groups for p in part['params'] if p.is_cpu and p.requires_grad]
-        ids = {id(p) for p in ours}
-        for module in self._wrapped:
-            group = _group_of(module, self._groups)
-            averaged = [p for p in module.parameters() if id(p) in ids]
-            if group is not None and averaged:
-                self._begin(course, group, averaged)
-                return
-        averaged = [p for p in ours if p.grad is not None and p.grad.data_ptr() in self._reduced]
-        world = next((g for g in self._groups if g._size == torch.distributed.get_world_size()), None)
-        if averaged and world is not None:
-            self._begin(course, world, averaged)
+        modules = [module for module in (ref() for ref in self._wrapped) if module is not None]
+        under_ddp = {id(p) for module in modules for p in module.parameters()}
+        if any(id(p) in under_ddp for p in ours):
+            group, places, averaged = _averaged_by_ddp(modules, {id(p) for p in ours}, groups)
+            batches_differ = True
+        else:
+            group, places, averaged = _averaged_by_hand(ours, groups)
+            # Where part of the model is each rank's own, the ranks may well share their samples.
+            batches_differ = len(averaged) == sum(p.grad is not None for p in ours)
+        if averaged:
+            self._begin(course, group, places, averaged, batches_differ)
 
-    @staticmethod
-    def _begin(course, group, parameters):
+    def _begin(self, course, group, places, parameters, batches_differ):
+        """What is compared has one name on all ranks only where it is the same: which parameters, and the how manieth."""
+        name = f'{hash(places) & 0xffffffff:x}'
+        begun = self._begun.setdefault(group, {})
+        begun[name] = begun.get(name, 0) + 1
         course.parameters = parameters
-        shape = hash(tuple(p.numel() for p in parameters)) & 0xffffffff
-        course.exchange = Exchange(group, f'parameters/{shape:x}')
-        course.samples = Exchange(group, 'samples')
+        course.exchange = Exchange(group, f'parameters/{name}/{begun[name]}')
+        course.samples = Exchange(group, f'samples/{name}/{begun[name]}') if batches_differ else None
 
     def _digest(self, course):
         """Of a window of DIGEST_BYTES over the parameters laid end to end, which moves on with each check."""
@@ -197,21 +233,16 @@ class Watch:
                 left -= length
         return value
 
-    def _publish_batch(self, course, step):
-        tensor = _first_tensor(self._batch)
-        if tensor is not None and tensor.is_cpu and tensor.is_contiguous() and tensor.numel() > 1:
-            length = min(tensor.numel() * tensor.element_size(), DIGEST_BYTES)
-            course.samples.publish(f'{course.ordinal}/{step}', _muster.digest(tensor.data_ptr(), length, step))
-
     def _compare(self, course):
-        for label, different in course.exchange.compare():
+        for step, different in course.exchange.compare():
             if different:
-                self._warn('diverged', DIVERGED % (int(label.split('/')[1]), ', '.join(map(str, different))))
-        for label, different in course.samples.compare():
-            course.equal_steps = [] if different else [*course.equal_steps, label.split('/')[1]]
+                self._warn('diverged', DIVERGED % (int(step), ', '.join(map(str, different))))
+        if course.samples is None:
+            return
+        for step, different in course.samples.compare():
+            course.equal_steps = [] if different else [*course.equal_steps, step]
         if len(course.equal_steps) >= EQUAL_BATCHES:
-            size = course.samples._group()._size
-            self._warn('samples', SAME_SAMPLES % (', '.join(course.equal_steps), size))
+            self._warn('samples', SAME_SAMPLES % (', '.join(course.equal_steps), course.samples.size))
 
     def _warn(self, kind, text):
         if kind not in self._warned:
@@ -226,25 +257,88 @@ def _nothing(optimizer):
     pass
 
 
-def _group_of(module, groups):
-    """Which of our groups a DDP module averages over: torch 1.13 has the group itself, 2.x one around it."""
-    theirs = module.process_group
-    for group in groups:
-        if group is theirs:
-            return group
-    return next((g for g in groups if g._size == theirs.size() and g._rank == theirs.rank()), None)
-
-
-def _first_tensor(batch, depth=3):
-    if isinstance(batch, torch.Tensor):
-        return batch
-    if depth == 0:
-        return None
-    if isinstance(batch, dict):
-        batch = list(batch.values())
-    if isinstance(batch, (list, tuple)):
-        return next(filter(lambda t: t is not None, (_first_tensor(item, depth - 1) for item in batch)), None)
+def _nobody():
     return None
+
+
+def _living(reference):
+    """The group, unless it has been destroyed."""
+    group = reference()
+    return group if group is not None and group._checks is not None else None
+
+
+def _backends(group):
+    """What moves a torch group's data: torch 1.13 has the group itself, 2.x one backend per device inside it."""
+    if not hasattr(group, '_get_backend'):
+        return [group]
+    try:
+        return [group._get_backend(device) for device in group._device_types]
+    except RuntimeError:  # a device without one
+        return [None]
+
+
+def _all_groups_are_ours():
+    """Collectives of other backends are not counted: where there are any, nobody knows who is silent."""
+    world = getattr(c10d, '_world', None)
+    groups = world.pg_map if world is not None else c10d._pg_map
+    return all(hasattr(backend, '_moved') for group in groups for backend in _backends(group))
+
+
+def _averaged_by_ddp(modules, ids, groups):
+    """(group, where in the modules they are, the parameters) of those with these ids. One group; the first met.
+
+    Only that all ranks average the same parameters makes them comparable: of a ZeroRedundancyOptimizer's inner
+    optimizers each has another part.
+    """
+    chosen, places, averaged = None, [], []
+    for number, module in enumerate(module for module in modules if any(id(p) in ids for p in module.parameters())):
+        group = next((b for b in _backends(module.process_group) if any(b is g for g in groups)), None)
+        # A hook of its own may average whatever and whenever it likes.
+        if group is None or chosen not in (None, group) or module._get_ddp_logging_data().get('comm_hook'):
+            continue
+        chosen = group
+        for index, (name, parameter) in enumerate(module.module.named_parameters()):
+            if id(parameter) in ids and not {name, f'.{name}'} & set(module.parameters_to_ignore):
+                places.append((number, index, parameter.numel()))
+                averaged.append(parameter)
+    return chosen, tuple(places), averaged
+
+
+def _averaged_by_hand(ours, groups):
+    """The same of those whose gradients a group all-reduced: the group with most of them."""
+    best = None, (), []
+    for group in groups:
+        found = [(i, p) for i, p in enumerate(ours) if p.grad is not None and group._checks.covers(p.grad)]
+        if len(found) > len(best[2]):
+            best = group, tuple((i, p.numel()) for i, p in found), [p for _, p in found]
+    return best
+
+
+def digest_of_batch(batch, seed):
+    """Of a bounded part of every tensor; None when the batch has anything in it that cannot be looked at."""
+    tensors = []
+    if not _collect(batch, tensors) or sum(t.numel() for t in tensors) < 2:
+        return None
+    value, share = seed, DIGEST_BYTES // len(tensors)
+    for tensor in tensors:
+        size = tensor.numel() * tensor.element_size()
+        length, pieces = (size, 1) if size <= share else (share // BATCH_PIECES, BATCH_PIECES)
+        for piece in range(pieces):  # the last one ends where the tensor ends
+            at = (size - length) * piece // max(pieces - 1, 1)
+            value = _muster.digest(tensor.data_ptr() + at, length, value)
+    return value
+
+
+def _collect(batch, tensors, depth=4):
+    """Appends all tensors of a batch; False when there may be something else that tells batches apart."""
+    if isinstance(batch, torch.Tensor):
+        tensors.append(batch)
+        return batch.is_cpu and batch.layout is torch.strided and batch.is_contiguous() and len(tensors) <= MAX_TENSORS
+    if isinstance(batch, Mapping):
+        batch = list(batch.values())
+    if depth == 0 or not isinstance(batch, (list, tuple)):
+        return batch is None
+    return all(_collect(item, tensors, depth - 1) for item in batch)
 
 
 def _hook_optimizers():

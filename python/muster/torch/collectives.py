@@ -63,7 +63,7 @@ class Collectives:
         kind_type, per = reducing(tensor, op)
         address, count = flat.data_ptr(), flat.numel() * per
         if self._checks:
-            self._checks.on_all_reduce(address)
+            self._checks.on_all_reduce(address, count)
         if mode is SYNC and flat is tensor and not _profiler_enabled():  # the short way: nothing is put aside
             self._sequence += 1
             self._moved += 1

@@ -78,6 +78,7 @@ class Group(Collectives, _BASE):
         self._comm.abort()
 
     def shutdown(self, *_):
+        self._checks = None
         self._comm.close()
         _live.discard(self)
 

@@ -26,10 +26,13 @@ if WHAT == 'unwrapped-begun-equal':
         dist.broadcast(parameter.detach(), 0)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 data = TensorDataset(torch.randn(960, 6), torch.randn(960, 1))
-sampler = None if WHAT == 'same-samples' else DistributedSampler(data, SIZE, RANK)
+if WHAT == 'same-samples-in-dicts':
+    data = [dict(mask=torch.ones(6), x=x, y=y) for x, y in data]
+sampler = None if WHAT.startswith('same-samples') else DistributedSampler(data, SIZE, RANK)
 steps = 0
 while steps < 60:
-    for x, y in DataLoader(data, batch_size=8, sampler=sampler):
+    for batch in DataLoader(data, batch_size=8, sampler=sampler):
+        x, y = (batch['x'], batch['y']) if isinstance(batch, dict) else batch
         optimizer.zero_grad()
         nn.functional.mse_loss(model(x), y).backward()
         if WHAT.startswith('by-hand'):
