@@ -1,4 +1,5 @@
 """Each of three silent mistakes is warned of once, and nothing else is; one variable turns it off."""
+import functools
 import json
 import pathlib
 import re
@@ -9,7 +10,8 @@ from conftest import Ranks
 SILENT, DIVERGED, SAME = 'no collective was called', 'differ from those of rank 0', 'trains on the same samples'
 WARNINGS = {'unwrapped': SILENT, 'unwrapped-begun-equal': SILENT, 'diverging': DIVERGED, 'by-hand-diverging': DIVERGED,
             'same-samples': SAME, 'same-samples-in-dicts': SAME}
-PROGRAMS = re.findall(r'^def ((?:program|grid)_\w+)', (pathlib.Path(__file__).parent / 'workers/right.py').read_text(), re.M)
+RIGHT = (pathlib.Path(__file__).parent / 'workers/right.py').read_text()
+PROGRAMS = re.findall(r'^def ((?:program|grid)_\w+)', RIGHT, re.M)
 
 
 def said(ranks, python, what, **env):
@@ -34,7 +36,7 @@ def test_one_variable_turns_it_off(python, ranks):
     assert said(ranks, python, 'unwrapped', MUSTER_CHECKS='0') == [[], []]
 
 
-@pytest.fixture(scope='session')
+@functools.lru_cache(None)
 def warnings_of(python):
     """{program: [the warnings of each rank]}"""
     results = {}
@@ -47,5 +49,5 @@ def warnings_of(python):
 
 
 @pytest.mark.parametrize('program', PROGRAMS)
-def test_a_program_that_only_looks_wrong_is_left_alone(warnings_of, program):
-    assert [text for texts in warnings_of[program] for text in texts] == []
+def test_a_program_that_only_looks_wrong_is_left_alone(python, program):
+    assert [text for texts in warnings_of(python)[program] for text in texts] == []
