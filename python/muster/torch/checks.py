@@ -210,7 +210,7 @@ class Watch:
             self._begin(course, group, places, averaged, batches_differ)
 
     def _begin(self, course, group, places, parameters, batches_differ):
-        """What is compared has one name on all ranks only where it is the same: which parameters, and the how manieth."""
+        """What is compared has one name on all ranks only where it is the same: which parameters, which of their courses."""
         name = f'{hash(places) & 0xffffffff:x}'
         begun = self._begun.setdefault(group, {})
         begun[name] = begun.get(name, 0) + 1

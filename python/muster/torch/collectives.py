@@ -143,7 +143,8 @@ class Collectives:
             raise RuntimeError('muster: sparse tensors can be reduced by SUM and AVG only')
         mine = tensor.coalesce()
         shape = hash((mine.sparse_dim(), *mine.shape))
-        entries, shapes = self._gather_all(torch.tensor([mine._nnz(), shape]), [2] * self._size).view(-1, 2).t().tolist()
+        told = self._gather_all(torch.tensor([mine._nnz(), shape]), [2] * self._size)
+        entries, shapes = told.view(-1, 2).t().tolist()
         if shapes != [shape] * self._size:
             raise RuntimeError(f'muster: all_reduce: the sparse tensor of rank {self._rank} is of shape '
                                f'{list(mine.shape)}, that of rank {_first_other(shapes, shape)} of another')

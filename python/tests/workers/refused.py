@@ -1,4 +1,4 @@
-"""Calls whose lists or sizes do not fit, which every rank must refuse before anything moves: `ok NAME`, then the text."""
+"""Calls whose lists or sizes do not fit, which every rank must refuse before anything moves: `ok NAME: TEXT`."""
 import os
 from datetime import timedelta
 
