@@ -62,8 +62,8 @@ class Stopwatch:
     def __init__(self):
         from muster.torch import checks
         self.spent_s, self.calls = 0.0, 0
-        for name in ('after_step', 'after_batch', 'on_all_reduce'):
-            setattr(checks._watch, name, self.timed(getattr(checks._watch, name)))
+        for owner, name in ((checks._watch, 'after_step'), (checks._watch, 'after_batch'), (checks.Reductions, 'on_all_reduce')):
+            setattr(owner, name, self.timed(getattr(owner, name)))
 
     def timed(self, function):
         def call(*args):
