@@ -31,23 +31,27 @@ static void forget(struct muster_comm *comm, struct allocation *allocation)
     comm->known.count = COMM_KNOWS_NONE;
 }
 
+/* Nobody may still read our part, nor another thread of ours be at it. */
+static int part_with(struct muster_comm *comm, struct allocation *allocation,
+                     struct muster_err *err)
+{
+    int rc = 0;
+    if (atomic_load(&comm->closed)) {
+        settle_wait(comm);
+    } else if ((rc = muster_barrier(comm, err)) == 0) {
+        segment_give_back(&comm->segment, &allocation->parts, comm->local_rank);
+    }
+    forget(comm, allocation);
+    return rc;
+}
+
 int muster_comm_release(struct muster_comm *comm, void *memory, struct muster_err *err)
 {
     int rc = comm_check_own(comm, err);
     for (int i = 0; i < comm->num_allocations && rc == 0; i++) {
         struct allocation *allocation = &comm->allocations[i];
         if (allocation->parts.base && allocation_start(allocation, comm->local_rank) == memory) {
-            /* Nobody may still read our part. */
-            bool open = atomic_load(&comm->closed) == 0;
-            rc = open ? muster_barrier(comm, err) : 0;
-            if (open && rc == 0) {
-                segment_give_back(&comm->segment, &allocation->parts, comm->local_rank);
-            }
-            if (!open) {
-                settle_wait(comm); /* another thread may be at our part */
-            }
-            forget(comm, allocation);
-            return rc;
+            return part_with(comm, allocation, err);
         }
     }
     return rc < 0 ? rc : muster_fail(err, MUSTER_EINVAL, "this memory is not of muster_comm_alloc");

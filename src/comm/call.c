@@ -8,24 +8,12 @@
 
 #include <stdio.h>
 
-/* Other kinds have none, whatever the fields hold. */
-static const size_t *in_counts(const struct muster_call *call)
-{
-    return call->kind == MUSTER_ALL_TO_ALL ? call->in_counts : NULL;
-}
-
-static const size_t *out_counts(const struct muster_call *call)
-{
-    bool has = call->kind == MUSTER_ALL_TO_ALL || call->kind == MUSTER_ALL_GATHER;
-    return has ? call->out_counts : NULL;
-}
-
 static int check_room(const struct muster_comm *comm, const struct muster_call *call, size_t unit,
                       struct muster_err *err)
 {
     size_t limit = (size_t)PTRDIFF_MAX / unit / (size_t)comm->size;
-    size_t in = in_counts(call) ? types_total(call->in_counts, comm->size) : call->count;
-    size_t out = out_counts(call) ? types_total(call->out_counts, comm->size) : call->count;
+    size_t in = call->in_counts ? types_total(call->in_counts, comm->size) : call->count;
+    size_t out = call->out_counts ? types_total(call->out_counts, comm->size) : call->count;
     if (in > limit || out > limit) {
         return muster_fail(err, MUSTER_EINVAL, "%s of %zu elements is more than memory can hold",
                            types_kind_name(call->kind), in > out ? in : out);
@@ -49,8 +37,8 @@ static bool needs_out(const struct muster_comm *comm, const struct muster_call *
 static int check_buffers(const struct muster_comm *comm, const struct muster_call *call,
                          struct muster_err *err)
 {
-    size_t in = in_counts(call) ? types_total(call->in_counts, comm->size) : call->count;
-    size_t out = out_counts(call) ? types_total(call->out_counts, comm->size) : call->count;
+    size_t in = call->in_counts ? types_total(call->in_counts, comm->size) : call->count;
+    size_t out = call->out_counts ? types_total(call->out_counts, comm->size) : call->count;
     if (call->kind == MUSTER_ALL_GATHER && call->out_counts) {
         in = call->out_counts[comm->rank];
     }
@@ -138,7 +126,7 @@ static uint64_t common_count(const struct muster_comm *comm, const struct muster
     if (call->kind == MUSTER_BARRIER || (call->kind == MUSTER_ALL_TO_ALL && call->in_counts)) {
         return 0;
     }
-    return out_counts(call) ? types_total(call->out_counts, comm->size) : call->count;
+    return call->out_counts ? types_total(call->out_counts, comm->size) : call->count;
 }
 
 void call_signed(const struct muster_comm *comm, const struct muster_call *call,
@@ -154,6 +142,36 @@ uint64_t call_digest(uint64_t generation, uint64_t shape, uint64_t count)
     mix = (mix ^ (mix >> 31) ^ shape ^ 0x9e3779b97f4a7c15u) * 0xff51afd7ed558ccdu;
     mix = (mix ^ (mix >> 29) ^ count) * 0xc4ceb9fe1a85ec53u;
     return mix ^ (mix >> 32);
+}
+
+int call_read(const struct control *control, uint64_t number, uint64_t *ret_shape,
+              uint64_t *ret_count)
+{
+    const struct call_record *r = &control->calls[number % CALL_RECORDS];
+    if (atomic_load_explicit(&r->number, memory_order_acquire) != number) {
+        return 0;
+    }
+    uint64_t shape = atomic_load_explicit(&r->shape, memory_order_relaxed);
+    uint64_t count = atomic_load_explicit(&r->count, memory_order_relaxed);
+    atomic_thread_fence(memory_order_acquire);
+    if (atomic_load_explicit(&r->number, memory_order_relaxed) != number) {
+        return 0; /* overwritten meanwhile */
+    }
+    *ret_shape = shape;
+    *ret_count = count;
+    return 1;
+}
+
+uint64_t call_newest(const struct control *control, uint64_t *ret_shape, uint64_t *ret_count)
+{
+    uint64_t newest = 0;
+    for (int slot = 0; slot < CALL_RECORDS; slot++) {
+        uint64_t number = atomic_load_explicit(&control->calls[slot].number, memory_order_relaxed);
+        if (number > newest && call_read(control, number, ret_shape, ret_count)) {
+            newest = number;
+        }
+    }
+    return newest;
 }
 
 void call_begin(struct muster_comm *comm, struct task *task)
@@ -250,8 +268,6 @@ static int lane_of(const struct muster_call *call, size_t unit)
 static void call_number(struct muster_comm *comm, const struct muster_call *call, struct task *ret)
 {
     ret->call = *call;
-    ret->call.in_counts = in_counts(call);
-    ret->call.out_counts = out_counts(call);
     ret->waiting = call->peer;
     ret->begun = false;
     ret->moved = false;

@@ -73,19 +73,25 @@ static bool concerns(const struct task *task, int rank)
     return !message || task->call.peer == rank || task->call.peer == MUSTER_ANY_SOURCE;
 }
 
+/* Messages have no number: 0. */
+static void name_call(uint64_t shape, uint64_t count, uint64_t number, char *ret, size_t size_bytes)
+{
+    char call[128];
+    call_name(shape, count, call, sizeof call);
+    if (number == 0) {
+        (void)snprintf(ret, size_bytes, "%s", call);
+    } else {
+        (void)snprintf(ret, size_bytes, "%s (call %llu)", call,
+                       (unsigned long long)comm_user_number(number));
+    }
+}
+
 static void name_task(const struct muster_comm *comm, const struct task *task, char *ret,
                       size_t size_bytes)
 {
-    char call[128];
     uint64_t shape, count;
     call_signed(comm, &task->call, &shape, &count);
-    call_name(shape, count, call, sizeof call);
-    if (task->number == 0) {
-        (void)snprintf(ret, size_bytes, "%s", call); /* messages have no numbers */
-    } else {
-        (void)snprintf(ret, size_bytes, "%s (call %llu)", call,
-                       (unsigned long long)comm_user_number(task->number));
-    }
+    name_call(shape, count, task->number, ret, size_bytes);
 }
 
 static int fail_about(struct muster_comm *comm, const struct task *task, int rank,
@@ -160,32 +166,15 @@ static int read_record(const struct muster_comm *comm, int rank, int lane, uint6
     if (comm->peers[rank].local < 0) {
         return link_record(comm, rank, lane, number, ret_shape, ret_count);
     }
-    const struct call_record *r = &control_of(comm, rank)->calls[number % CALL_RECORDS];
-    if (atomic_load_explicit(&r->number, memory_order_acquire) != number) {
-        return 0;
-    }
-    *ret_shape = atomic_load_explicit(&r->shape, memory_order_relaxed);
-    *ret_count = atomic_load_explicit(&r->count, memory_order_relaxed);
-    atomic_thread_fence(memory_order_acquire);
-    return atomic_load_explicit(&r->number, memory_order_relaxed) == number;
+    return call_read(control_of(comm, rank), number, ret_shape, ret_count);
 }
 
 /* The last collective that rank is known to have entered; 0: none. */
 static uint64_t last_entered(struct muster_comm *comm, int rank, uint64_t *ret_shape,
                              uint64_t *ret_count)
 {
-    uint64_t last = 0;
-    if (comm->peers[rank].local < 0) {
-        return link_last_call(comm, rank, ret_shape, ret_count);
-    }
-    for (uint64_t slot = 0; slot < CALL_RECORDS; slot++) {
-        const struct call_record *r = &control_of(comm, rank)->calls[slot];
-        uint64_t number = atomic_load_explicit(&r->number, memory_order_acquire);
-        if (number > last && read_record(comm, rank, LANE_MAIN, number, ret_shape, ret_count)) {
-            last = number;
-        }
-    }
-    return last;
+    return comm->peers[rank].local < 0 ? link_last_call(comm, rank, ret_shape, ret_count)
+                                       : call_newest(control_of(comm, rank), ret_shape, ret_count);
 }
 
 /* What a rank calls instead. Where the lanes' order differs, it may not have come to this call. */
@@ -202,12 +191,9 @@ static void name_theirs(struct muster_comm *comm, const struct task *task, int r
                           : last_entered(comm, rank, &shape, &count);
     if (number == 0) {
         (void)snprintf(ret, size_bytes, "something else");
-        return;
+    } else {
+        name_call(shape, count, number, ret, size_bytes);
     }
-    char call[128];
-    call_name(shape, count, call, sizeof call);
-    (void)snprintf(ret, size_bytes, "%s (call %llu)", call,
-                   (unsigned long long)comm_user_number(number));
 }
 
 int failure_mismatch(struct muster_comm *comm, const struct task *task, int rank,
@@ -351,12 +337,13 @@ void failure_close(struct muster_comm *comm, int code)
         settle_wait(comm);
         return;
     }
-    atomic_store(&comm->control->culprit, failure_culprit(comm));
+    int culprit = failure_culprit(comm);
+    atomic_store(&comm->control->culprit, culprit);
     atomic_store(&comm->control->closed, 1);
     for (int l = 0; l < comm->local_size; l++) {
         wait_ring(segment_control(&comm->segment, l));
     }
-    link_say_closed(comm, failure_culprit(comm));
+    link_say_closed(comm, culprit);
     settle(comm);
 }
 

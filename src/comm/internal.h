@@ -49,6 +49,11 @@ static inline void call_record(struct muster_comm *comm, uint64_t number, uint64
     atomic_store_explicit(&record->count, count, memory_order_relaxed);
     atomic_store_explicit(&record->number, number, memory_order_release);
 }
+/* A rank of this host's record of a call. 1: it was read. */
+int call_read(const struct control *control, uint64_t number, uint64_t *ret_shape,
+              uint64_t *ret_count);
+/* Of the newest call that it has entered: its number; 0: none. */
+uint64_t call_newest(const struct control *control, uint64_t *ret_shape, uint64_t *ret_count);
 /* First step of a task on its lane: publishes the call's record. */
 void call_begin(struct muster_comm *comm, struct task *task);
 /* Of an all-reduce. */

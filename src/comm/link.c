@@ -108,18 +108,24 @@ bool link_all_adopted(const struct muster_comm *comm)
     return true;
 }
 
+static void close_sockets(struct link *link)
+{
+    for (int c = 0; c < LINK_CHANNELS; c++) {
+        if (link->channels[c].fd >= 0) {
+            close(link->channels[c].fd);
+        }
+        link->channels[c].fd = -1;
+    }
+    beat_close(link->beat_fd);
+    link->beat_fd = -1;
+}
+
 void link_hang_up(void *context)
 {
     struct muster_comm *comm = context;
     for (int r = 0; r < comm->size; r++) {
-        struct link *link = comm->peers[r].link;
-        for (int c = 0; link && c < LINK_CHANNELS; c++) {
-            close(link->channels[c].fd);
-            link->channels[c].fd = -1;
-        }
-        if (link) {
-            beat_close(link->beat_fd);
-            link->beat_fd = -1;
+        if (comm->peers[r].link) {
+            close_sockets(comm->peers[r].link);
         }
     }
 }
@@ -128,17 +134,15 @@ void link_free(struct muster_comm *comm)
 {
     for (int r = 0; comm->peers && r < comm->size; r++) {
         struct link *link = comm->peers[r].link;
-        for (int c = 0; link && c < LINK_CHANNELS; c++) {
+        if (!link) {
+            continue;
+        }
+        close_sockets(link);
+        for (int c = 0; c < LINK_CHANNELS; c++) {
             free(link->channels[c].scratch);
-            if (link->channels[c].fd >= 0) {
-                close(link->channels[c].fd);
-            }
         }
-        if (link) {
-            beat_close(link->beat_fd);
-            pthread_mutex_destroy(&link->life_mutex);
-            free(link);
-        }
+        pthread_mutex_destroy(&link->life_mutex);
+        free(link);
         comm->peers[r].link = NULL;
     }
 }
@@ -337,22 +341,6 @@ bool link_still_brings(const struct muster_comm *comm, int rank, int lane)
            !atomic_load(&link->channels[lane].broken);
 }
 
-/* The newest record of this rank's calls. */
-static struct life_frame frame_of_beat(const struct muster_comm *comm)
-{
-    struct life_frame frame = {.kind = LIFE_BEAT};
-    for (int slot = 0; slot < CALL_RECORDS; slot++) {
-        const struct call_record *record = &comm->control->calls[slot];
-        uint64_t number = atomic_load_explicit(&record->number, memory_order_acquire);
-        if (number > frame.number) {
-            frame.number = number;
-            frame.shape = atomic_load_explicit(&record->shape, memory_order_relaxed);
-            frame.count = atomic_load_explicit(&record->count, memory_order_relaxed);
-        }
-    }
-    return frame;
-}
-
 uint64_t link_last_call(struct muster_comm *comm, int rank, uint64_t *ret_shape,
                         uint64_t *ret_count)
 {
@@ -378,7 +366,8 @@ static void note_reads(struct peer *peer)
 
 void link_beat(struct muster_comm *comm)
 {
-    struct life_frame beat = frame_of_beat(comm);
+    struct life_frame beat = {.kind = LIFE_BEAT};
+    beat.number = call_newest(comm->control, &beat.shape, &beat.count);
     for (int r = 0; r < comm->size; r++) {
         struct peer *peer = &comm->peers[r];
         if (!peer->link) {

@@ -8,6 +8,7 @@
 
 #include "comm/lane.h"
 #include "comm/quick.h"
+#include "comm/types.h"
 
 #include <linux/membarrier.h>
 #include <sched.h>
@@ -121,7 +122,8 @@ static int run_call(struct muster_comm *comm, const struct muster_call *call,
 
 int muster_run(struct muster_comm *comm, const struct muster_call *call, struct muster_err *err)
 {
-    return run_call(comm, call, NULL, err);
+    struct muster_call own = types_own_fields(call);
+    return run_call(comm, &own, NULL, err);
 }
 
 int muster_recv(struct muster_comm *comm, void *out, size_t count, enum muster_type type, int from,

@@ -4,6 +4,7 @@
  */
 #include "comm/background.h"
 #include "comm/lane.h"
+#include "comm/types.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -66,7 +67,8 @@ int muster_start(struct muster_comm *comm, const struct muster_call *call,
         return room;
     }
     struct muster_err reason = {0};
-    struct muster_request *request = request_new(comm, call, &reason);
+    struct muster_call own = types_own_fields(call);
+    struct muster_request *request = request_new(comm, &own, &reason);
     if (!request) {
         if (err) {
             *err = reason;

@@ -91,6 +91,17 @@ bool types_has_counts(const struct muster_call *call)
            (call->kind == MUSTER_ALL_TO_ALL && call->in_counts);
 }
 
+struct muster_call types_own_fields(const struct muster_call *call)
+{
+    struct muster_call own = *call;
+    if (!types_has_counts(call)) {
+        own.in_counts = own.out_counts = NULL;
+    } else if (call->kind == MUSTER_ALL_GATHER) {
+        own.in_counts = NULL;
+    }
+    return own;
+}
+
 size_t types_total(const size_t *counts, int size)
 {
     size_t sum = 0;
