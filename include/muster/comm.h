@@ -166,7 +166,8 @@ MUSTER_API const char *muster_comm_describe(const struct muster_comm *comm);
  * not share ordinary memory. */
 MUSTER_API int muster_comm_alloc(struct muster_comm *comm, size_t size_bytes, void **ret,
                                  struct muster_err *err);
-/* Collective, in the order of allocation or any other, the same everywhere. */
+/* Collective, in the order of allocation or any other, the same everywhere. Of a communicator that
+ * has closed each rank releases for itself, and it succeeds. */
 MUSTER_API int muster_comm_release(struct muster_comm *comm, void *memory, struct muster_err *err);
 
 /* ---- collectives: block until done ---- */
@@ -346,7 +347,8 @@ struct muster_member {
  * may connect at once; nothing is answered until muster_comm_form. Connections for other
  * communicators wait, 512 at most; of more the oldest is hung up on. host: the address other hosts
  * reach us by; NULL: the first of an interface that is up, IPv4 before IPv6, which may be the wrong
- * one where there are several. MUSTER_TRANSPORT decides here with whom memory is shared. */
+ * one where there are several. MUSTER_TRANSPORT decides here with whom memory is shared. In a
+ * forked child it is closed: whoever connects must not take the child for its parent. */
 MUSTER_API int muster_endpoint_open(const char *host, struct muster_endpoint **ret,
                                     struct muster_err *err);
 MUSTER_API void muster_endpoint_member(const struct muster_endpoint *endpoint,
@@ -357,8 +359,11 @@ MUSTER_API void muster_endpoint_close(struct muster_endpoint *endpoint);
 /* A communicator of exactly these members, in this order; all of them call it with the same list
  * and generation, in any mixture with other communicators' calls. Needs no store. One thread at a
  * time uses an endpoint. options: timeout_ms, silence_ms, interrupted and of transport "shm" are
- * used; NULL: defaults. MUSTER_EDATA: bytes that are no member; MUSTER_EUNAVAIL: a member is gone
- * or gave up, or its host did not let itself be connected to for a minute; MUSTER_ETIMEDOUT. */
+ * used; NULL: defaults. MUSTER_EDATA: bytes that are no member; MUSTER_EINVAL: one is there twice,
+ * or not this endpoint; MUSTER_EUNAVAIL: a member is gone or gave up, or its host did not let
+ * itself be connected to for a minute; MUSTER_EOS: among others, no descriptor is left here;
+ * MUSTER_ETIMEDOUT: err->rank did not come, or died before it did; MUSTER_EPEERDEAD,
+ * MUSTER_EABORTED: it came, but then died or gave up. */
 MUSTER_API int muster_comm_form(struct muster_endpoint *endpoint,
                                 const struct muster_member *members, int size, int my_index,
                                 uint64_t generation, int64_t deadline_ms,
@@ -370,15 +375,16 @@ MUSTER_API int muster_comm_form(struct muster_endpoint *endpoint,
 struct muster_region;
 
 /* Lets others read this memory, which stays the caller's and must outlive the region. A thread of
- * the region answers, also while the user's threads compute, 64 readers at a time. It costs that
- * thread and four descriptors, and one for each reader. Nothing can be read before
- * muster_region_set. host: as for muster_endpoint_open. */
+ * the region answers, also while the user's threads compute, 64 readers at a time; of more, those
+ * that were idle for two seconds give way. It costs that thread and four descriptors, and one for
+ * each reader. Nothing can be read before muster_region_set. host: as for muster_endpoint_open. */
 MUSTER_API int muster_region_open(const char *host, const void *memory, size_t size_bytes,
                                   struct muster_region **ret, struct muster_err *err);
 /* Says what the memory holds from now on. */
 MUSTER_API void muster_region_set(struct muster_region *region, uint64_t generation,
                                   uint64_t version);
-/* To be called before the memory is written: reads under way become invalid. */
+/* To be called before the memory is written: reads under way become invalid, also when what is set
+ * next is the same generation and version. */
 MUSTER_API void muster_region_hide(struct muster_region *region);
 MUSTER_API void muster_region_member(const struct muster_region *region, struct muster_member *ret);
 /* NULL is fine. In a forked child it does nothing. */
@@ -387,8 +393,8 @@ MUSTER_API void muster_region_close(struct muster_region *region);
 /* Reads size_bytes, in pieces from all owners (1 to 256) by turns, each piece checksummed. Succeeds
  * only if every owner held this generation and version from beginning to end: else
  * MUSTER_ECONFLICT. MUSTER_EPEERDEAD: the owner err->rank is dead, cannot be reached, has as many
- * readers as it takes, or fewer bytes; MUSTER_EDATA: no member; MUSTER_ETIMEDOUT. After an error
- * the contents of `to` are undefined. */
+ * readers as it takes, or fewer bytes; MUSTER_EDATA: no member; MUSTER_EOS: no descriptor is left
+ * here; MUSTER_ETIMEDOUT. After an error the contents of `to` are undefined. */
 MUSTER_API int muster_region_read(const struct muster_member *owners, int num_owners,
                                   uint64_t generation, uint64_t version, void *to,
                                   size_t size_bytes, int64_t deadline_ms, struct muster_err *err);

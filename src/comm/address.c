@@ -1,7 +1,7 @@
 /* Names, addresses and sockets at them. Layer: comm; see address.h. */
 #include "comm/address.h"
 
-#include "comm/internal.h"
+#include "comm/deadline.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -166,8 +166,8 @@ static int finish_connecting(int fd, int64_t deadline_ns)
     int failed = ETIMEDOUT, ready;
     socklen_t size = sizeof failed;
     do { /* a signal ends a wait, but not the connecting */
-        ready = poll(&p, 1, wait_ms_until(deadline_ns));
-    } while (ready <= 0 && (ready == 0 || errno == EINTR) && wait_now_ns() < deadline_ns);
+        ready = poll(&p, 1, deadline_ms_left(deadline_ns));
+    } while (ready <= 0 && (ready == 0 || errno == EINTR) && deadline_now_ns() < deadline_ns);
     if (ready == 1) {
         (void)getsockopt(fd, SOL_SOCKET, SO_ERROR, &failed, &size);
     }

@@ -1,17 +1,19 @@
 /* Addresses of both families, and worlds that meet and talk over IPv6. */
 #include "comm/address.h"
+#include "comm/deadline.h"
+#include "comm/endpoint.h"
 
 #include "base/test.h"
-#include "comm/endpoint.h"
-#include "comm/internal.h"
 
 #include <muster/comm.h>
 
 #include <errno.h>
+#include <limits.h>
 #include <net/if.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -90,14 +92,55 @@ static void signals_do_not_end_connecting(void **state)
     struct sigaction ignoring = {.sa_handler = ignore}, before;
     assert_int_equal(sigaction(SIGALRM, &ignoring, &before), 0);
     assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
-    int64_t deadline_ns = wait_now_ns() + 100000000;
+    int64_t deadline_ns = deadline_now_ns() + 100000000;
     assert_int_equal(address_connect(&at, deadline_ns), -1);
     assert_int_equal(errno, ETIMEDOUT);
-    assert_true(wait_now_ns() >= deadline_ns);
+    assert_true(deadline_now_ns() >= deadline_ns);
     assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
     assert_int_equal(sigaction(SIGALRM, &before, NULL), 0);
     close_all(queued, QUEUED);
     close(listener);
+}
+
+enum { STORM_SIGNALS = 1000 };
+
+static volatile sig_atomic_t signals_left;
+
+static void count_down(int number)
+{
+    (void)number;
+    static const struct itimerval never;
+    signals_left--;
+    if (signals_left == 0) {
+        (void)setitimer(ITIMER_REAL, &never, NULL);
+    }
+}
+
+/* Its leader does not come; signals come more often than it looks at the clock. */
+static void signals_do_not_put_off_a_deadline(void **state)
+{
+    (void)state;
+    struct muster_err err = {0};
+    struct muster_endpoint *leader, *follower;
+    struct muster_member members[2];
+    struct muster_comm *comm;
+    assert_int_equal(muster_endpoint_open("127.0.0.1", &leader, &err), 0);
+    assert_int_equal(muster_endpoint_open("127.0.0.1", &follower, &err), 0);
+    muster_endpoint_member(leader, &members[0]);
+    muster_endpoint_member(follower, &members[1]);
+    struct itimerval often = {{0, 5000}, {0, 5000}}, never = {{0, 0}, {0, 0}};
+    struct sigaction counting = {.sa_handler = count_down}, before;
+    signals_left = STORM_SIGNALS;
+    assert_int_equal(sigaction(SIGALRM, &counting, &before), 0);
+    assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
+    int rc = muster_comm_form(follower, members, 2, 1, 1, 100, NULL, &comm, &err);
+    assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
+    assert_int_equal(sigaction(SIGALRM, &before, NULL), 0);
+    assert_int_equal(rc, MUSTER_ETIMEDOUT);
+    assert_int_equal(err.rank, 0);
+    assert_true(signals_left > 0);
+    muster_endpoint_close(leader);
+    muster_endpoint_close(follower);
 }
 
 static int has_had_enough(void *context)
@@ -133,10 +176,16 @@ static void the_user_ends_connecting(void **state)
 
 struct rank {
     struct muster_comm_options options;
+    _Atomic int patience; /* how often it still waits for 20 ms */
     pthread_t thread;
     int result;
     struct muster_err err;
 };
+
+static int has_lost_patience(void *context)
+{
+    return atomic_fetch_sub((_Atomic int *)context, 1) <= 0;
+}
 
 static void *be_rank(void *context)
 {
@@ -180,9 +229,9 @@ static void visit_as_strangers(int port, int *ret_fds)
     }
 }
 
-static void start_rank(struct rank *ret, int rank, const char *host, int port)
+static void start_rank(struct rank *ret, int rank, const char *host, int port, int patience)
 {
-    *ret = (struct rank){.result = -1};
+    *ret = (struct rank){.result = -1, .patience = patience};
     muster_comm_options_default(&ret->options);
     ret->options.rank = rank;
     ret->options.size = WORLD;
@@ -190,6 +239,8 @@ static void start_rank(struct rank *ret, int rank, const char *host, int port)
     ret->options.port = port;
     ret->options.transport = "tcp";
     ret->options.timeout_ms = 20000;
+    ret->options.interrupted = has_lost_patience;
+    ret->options.interrupted_context = &ret->patience;
     pthread_create(&ret->thread, NULL, be_rank, ret);
 }
 
@@ -209,7 +260,7 @@ static void run_world(const char *host)
     struct rank ranks[WORLD];
     int port = free_port();
     for (int r = 0; r < WORLD; r++) {
-        start_rank(&ranks[r], r, host, port);
+        start_rank(&ranks[r], r, host, port, INT_MAX);
     }
     expect_all_well(ranks);
 }
@@ -228,13 +279,42 @@ static void strangers_at_the_port_hold_nobody_up(void **state)
     (void)state;
     struct rank ranks[WORLD];
     int port = free_port(), strangers[STRANGERS];
-    start_rank(&ranks[0], 0, "127.0.0.1", port);
+    start_rank(&ranks[0], 0, "127.0.0.1", port, INT_MAX);
     visit_as_strangers(port, strangers);
     for (int r = 1; r < WORLD; r++) {
-        start_rank(&ranks[r], r, "127.0.0.1", port);
+        start_rank(&ranks[r], r, "127.0.0.1", port, INT_MAX);
     }
     expect_all_well(ranks);
     close_all(strangers, STRANGERS);
+}
+
+/* Rank 1 leaves while it waits at the port for rank 2, and comes again when that is there. */
+static void who_left_the_port_may_come_again(void **state)
+{
+    (void)state;
+    struct rank ranks[WORLD], early;
+    int port = free_port();
+    start_rank(&ranks[0], 0, "127.0.0.1", port, INT_MAX);
+    start_rank(&early, 1, "127.0.0.1", port, 10);
+    pthread_join(early.thread, NULL);
+    assert_int_equal(early.result, MUSTER_EINTERRUPTED);
+    start_rank(&ranks[2], 2, "127.0.0.1", port, INT_MAX);
+    while (atomic_load(&ranks[2].patience) > INT_MAX - 3) {
+        (void)poll(NULL, 0, 1);
+    }
+    start_rank(&ranks[1], 1, "127.0.0.1", port, INT_MAX);
+    expect_all_well(ranks);
+}
+
+static void what_the_environment_says_wrongly_is_named(void **state)
+{
+    (void)state;
+    struct muster_err err = {0};
+    struct muster_comm *comm;
+    assert_int_equal(setenv("RANK", "", 1) | setenv("OMPI_COMM_WORLD_RANK", "second", 1), 0);
+    assert_int_equal(muster_comm_from_env(&comm, &err), MUSTER_ECONFIG);
+    assert_non_null(strstr(err.text, "OMPI_COMM_WORLD_RANK is second"));
+    assert_int_equal(unsetenv("RANK") | unsetenv("OMPI_COMM_WORLD_RANK"), 0);
 }
 
 static void endpoints_at_ipv6(void **state)
@@ -263,9 +343,12 @@ int main(void)
         cmocka_unit_test(names_and_numbers),
         cmocka_unit_test(our_address_on_the_way),
         cmocka_unit_test(signals_do_not_end_connecting),
+        cmocka_unit_test(signals_do_not_put_off_a_deadline),
         cmocka_unit_test(the_user_ends_connecting),
         cmocka_unit_test(worlds_meet_over_both_families),
         cmocka_unit_test(strangers_at_the_port_hold_nobody_up),
+        cmocka_unit_test(who_left_the_port_may_come_again),
+        cmocka_unit_test(what_the_environment_says_wrongly_is_named),
         cmocka_unit_test(endpoints_at_ipv6),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

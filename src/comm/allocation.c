@@ -4,7 +4,8 @@
  * Layer: comm. Memory: extensions of the segment; they end with the communicator. Thread: the one
  * that makes calls.
  */
-#include "comm/internal.h"
+#include "comm/failure.h"
+#include "comm/settle.h"
 
 /* The first free place; the number of allocations when there is none. */
 static int find_place(const struct muster_comm *comm)
@@ -18,17 +19,21 @@ static int find_place(const struct muster_comm *comm)
 
 static void remember(struct muster_comm *comm, int place, const struct allocation *allocation)
 {
+    pthread_mutex_lock(&comm->allocating);
     comm->allocations[place] = *allocation;
     comm->num_allocations += place == comm->num_allocations;
     comm->live_allocations++;
-    comm->known.count = COMM_KNOWS_NONE;
+    pthread_mutex_unlock(&comm->allocating);
+    comm->known.run = NULL;
 }
 
 static void forget(struct muster_comm *comm, struct allocation *allocation)
 {
+    pthread_mutex_lock(&comm->allocating);
     segment_retract(&comm->segment, &allocation->parts);
     comm->live_allocations--;
-    comm->known.count = COMM_KNOWS_NONE;
+    pthread_mutex_unlock(&comm->allocating);
+    comm->known.run = NULL;
 }
 
 /* Nobody may still read our part, nor another thread of ours be at it. */
@@ -75,8 +80,8 @@ static int check_room(const struct muster_comm *comm, size_t size_bytes, int pla
  * each other. */
 static int agree(struct muster_comm *comm, size_t size_bytes, bool good, struct muster_err *err)
 {
-    int64_t least[] = {good, (int64_t)size_bytes, -(int64_t)size_bytes};
-    int rc = muster_all_reduce(comm, least, least, 3, MUSTER_I64, MUSTER_MIN, err);
+    int64_t mine[] = {good, (int64_t)size_bytes, -(int64_t)size_bytes}, least[] = {0, 0, 0};
+    int rc = muster_all_reduce(comm, mine, least, 3, MUSTER_I64, MUSTER_MIN, err);
     if (rc == 0 && least[1] != -least[2]) {
         failure_close(comm, MUSTER_EMISMATCH);
         return muster_fail(err, MUSTER_EMISMATCH,

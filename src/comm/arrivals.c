@@ -55,12 +55,13 @@ static void forget(struct arrivals *a, int i)
     memmove(&a->of[i], &a->of[i + 1], (size_t)(a->num - i) * sizeof a->of[0]);
 }
 
-/* A forked child may hold it, too: closing alone would not take it off the list. */
+/* Another process may hold it, too: closing alone would not take it off the list. */
 static void hang_up(struct arrivals *a, int i)
 {
-    (void)epoll_ctl(a->epoll_fd, EPOLL_CTL_DEL, a->of[i].fd, NULL);
-    close(a->of[i].fd);
+    int fd = a->of[i].fd;
+    (void)epoll_ctl(a->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
     forget(a, i);
+    close(fd);
 }
 
 /* Reads what has come of a hello. False: this is none, or never will be. */

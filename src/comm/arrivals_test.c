@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -95,7 +96,7 @@ static void two_that_speak_at_once_are_both_found(void **state)
     muster_endpoint_close(endpoint);
 }
 
-/* A child that was forked meanwhile holds the connection, too. */
+/* Though somebody else still has the connection, as a child made by a bare clone() would. */
 static void who_left_rings_no_more(void **state)
 {
     (void)state;
@@ -106,18 +107,13 @@ static void who_left_rings_no_more(void **state)
     struct hello got;
     int silent = connect_silently(&member);
     assert_int_equal(arrivals_next(arrivals, 7, 8, 1000, &got, &err), MUSTER_EAGAIN);
-    pid_t pid = fork();
-    if (pid == 0) {
-        alarm(10);
-        (void)pause();
-        _exit(0);
-    }
+    int copy = dup(arrivals->of[0].fd);
+    assert_true(copy >= 0);
     assert_int_equal(shutdown(silent, SHUT_RDWR), 0);
     assert_int_equal(arrivals_next(arrivals, 7, 8, 1000, &got, &err), MUSTER_EAGAIN);
     assert_int_equal(arrivals->num, 0);
     assert_false(is_readable(arrivals->epoll_fd));
-    assert_int_equal(kill(pid, SIGKILL), 0);
-    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    close(copy);
     close(silent);
     muster_endpoint_close(endpoint);
 }
@@ -145,6 +141,61 @@ static void arrivals_are_bounded(void **state)
     muster_endpoint_close(endpoint);
 }
 
+static void no_descriptor_is_left_for_what_was_passed(void **state)
+{
+    (void)state;
+    struct muster_err err = {0};
+    int pair[2];
+    struct rlimit before, none;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    assert_int_equal(endpoint_pass(pair[0], pair[0], &err), 0);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none = before;
+    none.rlim_cur = 0;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    int fd = endpoint_receive(pair[1], &err);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(fd, MUSTER_EOS);
+    assert_non_null(strstr(err.text, "ulimit"));
+    close(pair[0]);
+    close(pair[1]);
+}
+
+/* A forked child does not answer for its parent, nor forms in its place. */
+static void a_forked_child_listens_to_nobody(void **state)
+{
+    (void)state;
+    struct muster_err err = {0};
+    struct muster_endpoint *endpoint;
+    struct muster_member bytes;
+    struct muster_comm *comm;
+    struct member member = open_endpoint(&endpoint);
+    muster_endpoint_member(endpoint, &bytes);
+    int pipes[2];
+    assert_int_equal(pipe(pipes), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        alarm(20);
+        int rc = muster_comm_form(endpoint, &bytes, 1, 0, 1, 1000, NULL, &comm, &err);
+        muster_endpoint_close(endpoint);
+        bool told = write(pipes[1], &rc, sizeof rc) == sizeof rc;
+        (void)(told && pause());
+        _exit(0);
+    }
+    int rc = 0;
+    assert_int_equal(read(pipes[0], &rc, sizeof rc), sizeof rc);
+    assert_int_equal(rc, MUSTER_EINVAL);
+    muster_endpoint_close(endpoint);
+    struct hello sent = {.magic = HELLO_MAGIC};
+    for (int local = 0; local < 2; local++) {
+        assert_int_equal(endpoint_connect(&member, local, &sent, INT64_MAX, &err), MUSTER_EUNAVAIL);
+    }
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    close(pipes[0]);
+    close(pipes[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -152,6 +203,8 @@ int main(void)
         cmocka_unit_test(two_that_speak_at_once_are_both_found),
         cmocka_unit_test(who_left_rings_no_more),
         cmocka_unit_test(arrivals_are_bounded),
+        cmocka_unit_test(no_descriptor_is_left_for_what_was_passed),
+        cmocka_unit_test(a_forked_child_listens_to_nobody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

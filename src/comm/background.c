@@ -6,8 +6,11 @@
  */
 #include "comm/background.h"
 
+#include "comm/futex.h"
 #include "comm/lane.h"
+#include "comm/line.h"
 #include "comm/link.h"
+#include "comm/wait.h"
 
 #include <assert.h>
 #include <signal.h>
@@ -48,7 +51,7 @@ static int take_active(struct muster_comm **ret)
     while (!background.active) {
         pthread_cond_wait(&background.work, &background.mutex);
     }
-    for (struct muster_comm *c = background.active; c && num < WAIT_MAX_WORDS - 1;
+    for (struct muster_comm *c = background.active; c && num < FUTEX_MAX_WORDS - 1;
          c = c->next_active) {
         c->pins++;
         ret[num++] = c;
@@ -98,8 +101,8 @@ static int step_all(struct muster_comm *const *comms, int num, bool check)
 
 static void sleep_on_bells(struct muster_comm *const *comms, int num, uint32_t seen)
 {
-    _Atomic uint32_t *words[WAIT_MAX_WORDS] = {&background.bell};
-    uint32_t values[WAIT_MAX_WORDS] = {seen};
+    _Atomic uint32_t *words[FUTEX_MAX_WORDS] = {&background.bell};
+    uint32_t values[FUTEX_MAX_WORDS] = {seen};
     struct muster_comm *remote = NULL;
     for (int i = 0; i < num; i++) {
         words[i + 1] = &comms[i]->control->bell;
@@ -112,7 +115,7 @@ static void sleep_on_bells(struct muster_comm *const *comms, int num, uint32_t s
         if (remote) {
             link_wait(remote, 1);
         } else {
-            wait_on_words(words, values, num + 1, WAIT_SLICE_MS);
+            futex_wait_any(words, values, num + 1, WAIT_SLICE_MS);
         }
     }
     atomic_store(&background.asleep, false);
@@ -124,7 +127,7 @@ static void sleep_on_bells(struct muster_comm *const *comms, int num, uint32_t s
 static void *run(void *unused)
 {
     (void)unused;
-    struct muster_comm *comms[WAIT_MAX_WORDS];
+    struct muster_comm *comms[FUTEX_MAX_WORDS];
     for (;;) {
         int num = take_active(comms);
         uint32_t seen = atomic_load(&background.bell);
@@ -132,7 +135,7 @@ static void *run(void *unused)
             if (idle == BACKGROUND_SPINS) {
                 sleep_on_bells(comms, num, seen);
             }
-            comm_relax();
+            line_pause();
         }
         give_back(comms, num);
     }
@@ -187,7 +190,7 @@ void background_wake(void)
 {
     atomic_fetch_add(&background.bell, 1);
     if (atomic_load(&background.asleep)) {
-        wait_wake_word(&background.bell);
+        futex_wake_all(&background.bell);
     }
 }
 

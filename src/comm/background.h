@@ -1,7 +1,7 @@
 /* The progress thread. Layer: comm; see background.c. */
 #pragma once
 
-#include "comm/internal.h"
+#include "comm/state.h"
 
 /* Has it step this communicator's lanes until they are empty; starts it when it is not there. */
 int background_add(struct muster_comm *comm, struct muster_err *err);

@@ -2,15 +2,25 @@
  *
  * Layer: comm. Memory: the caller's task. Thread: the one that starts calls.
  */
-#include "comm/internal.h"
+#include "comm/call.h"
 
+#include "comm/direct.h"
+#include "comm/exchange.h"
+#include "comm/hierarchy.h"
+#include "comm/logbook.h"
+#include "comm/message.h"
+#include "comm/ring.h"
+#include "comm/settle.h"
+#include "comm/swap.h"
 #include "comm/types.h"
-
-#include <stdio.h>
 
 static int check_room(const struct muster_comm *comm, const struct muster_call *call, size_t unit,
                       struct muster_err *err)
 {
+    if (call->kind == MUSTER_ALL_TO_ALL && !call->in_counts != !call->out_counts) {
+        return muster_fail(err, MUSTER_EINVAL,
+                           "all_to_all: of in_counts and out_counts one is NULL");
+    }
     size_t limit = (size_t)PTRDIFF_MAX / unit / (size_t)comm->size;
     size_t in = call->in_counts ? types_total(call->in_counts, comm->size) : call->count;
     size_t out = call->out_counts ? types_total(call->out_counts, comm->size) : call->count;
@@ -100,110 +110,6 @@ int call_check(const struct muster_comm *comm, const struct muster_call *call,
     return rc < 0 ? rc : check_buffers(comm, call, err);
 }
 
-/* Which block is how long, in 32 bits; never 0. Of an all-to-all each rank knows its own only. */
-static uint64_t counts_digest(const struct muster_comm *comm, const struct muster_call *call)
-{
-    uint64_t mix = 1;
-    for (int r = 0; r < comm->size && call->kind == MUSTER_ALL_GATHER; r++) {
-        mix = (mix ^ call->out_counts[r]) * 0x9e3779b97f4a7c15u;
-        mix ^= mix >> 29;
-    }
-    return (mix & UINT32_MAX) | 1;
-}
-
-static uint64_t call_shape(const struct muster_comm *comm, const struct muster_call *call)
-{
-    uint64_t op = types_reduces(call->kind) ? (uint64_t)call->op : 0;
-    uint64_t type = call->kind == MUSTER_BARRIER ? 0 : (uint64_t)call->type;
-    uint64_t root = types_has_peer(call->kind) ? (uint64_t)call->peer : 0;
-    uint64_t blocks = types_has_counts(call) ? counts_digest(comm, call) : 0;
-    return (uint64_t)call->kind | type << 8 | op << 16 | (root | blocks) << 32;
-}
-
-/* What must be equal on all ranks; the counts of an all-to-all need not. */
-static uint64_t common_count(const struct muster_comm *comm, const struct muster_call *call)
-{
-    if (call->kind == MUSTER_BARRIER || (call->kind == MUSTER_ALL_TO_ALL && call->in_counts)) {
-        return 0;
-    }
-    return call->out_counts ? types_total(call->out_counts, comm->size) : call->count;
-}
-
-void call_signed(const struct muster_comm *comm, const struct muster_call *call,
-                 uint64_t *ret_shape, uint64_t *ret_count)
-{
-    *ret_shape = call_shape(comm, call);
-    *ret_count = common_count(comm, call);
-}
-
-uint64_t call_digest(uint64_t generation, uint64_t shape, uint64_t count)
-{
-    uint64_t mix = (generation + 1) * 0xbf58476d1ce4e5b9u;
-    mix = (mix ^ (mix >> 31) ^ shape ^ 0x9e3779b97f4a7c15u) * 0xff51afd7ed558ccdu;
-    mix = (mix ^ (mix >> 29) ^ count) * 0xc4ceb9fe1a85ec53u;
-    return mix ^ (mix >> 32);
-}
-
-int call_read(const struct control *control, uint64_t number, uint64_t *ret_shape,
-              uint64_t *ret_count)
-{
-    const struct call_record *r = &control->calls[number % CALL_RECORDS];
-    if (atomic_load_explicit(&r->number, memory_order_acquire) != number) {
-        return 0;
-    }
-    uint64_t shape = atomic_load_explicit(&r->shape, memory_order_relaxed);
-    uint64_t count = atomic_load_explicit(&r->count, memory_order_relaxed);
-    atomic_thread_fence(memory_order_acquire);
-    if (atomic_load_explicit(&r->number, memory_order_relaxed) != number) {
-        return 0; /* overwritten meanwhile */
-    }
-    *ret_shape = shape;
-    *ret_count = count;
-    return 1;
-}
-
-uint64_t call_newest(const struct control *control, uint64_t *ret_shape, uint64_t *ret_count)
-{
-    uint64_t newest = 0;
-    for (int slot = 0; slot < CALL_RECORDS; slot++) {
-        uint64_t number = atomic_load_explicit(&control->calls[slot].number, memory_order_relaxed);
-        if (number > newest && call_read(control, number, ret_shape, ret_count)) {
-            newest = number;
-        }
-    }
-    return newest;
-}
-
-void call_begin(struct muster_comm *comm, struct task *task)
-{
-    task->begun = true;
-    uint64_t shape, count;
-    call_signed(comm, &task->call, &shape, &count);
-    call_record(comm, task->number, shape, count);
-}
-
-void call_name(uint64_t shape, uint64_t count, char *ret, size_t size_bytes)
-{
-    enum muster_collective kind = (enum muster_collective)(shape & 0xff);
-    enum muster_type type = (enum muster_type)(shape >> 8 & 0xff);
-    if (kind == MUSTER_BARRIER) {
-        (void)snprintf(ret, size_bytes, "barrier");
-        return;
-    }
-    int n = snprintf(ret, size_bytes, "%s of %llu %s", types_kind_name(kind),
-                     (unsigned long long)count, muster_type_name(type));
-    if (n > 0 && (size_t)n < size_bytes && types_reduces(kind)) {
-        n += snprintf(ret + n, size_bytes - (size_t)n, " by %s",
-                      muster_op_name((enum muster_op)(shape >> 16 & 0xff)));
-    }
-    if (n > 0 && (size_t)n < size_bytes && types_has_peer(kind)) {
-        (void)snprintf(ret + n, size_bytes - (size_t)n, ", root %u", (unsigned)(shape >> 32));
-    } else if (n > 0 && (size_t)n < size_bytes && shape >> 32) {
-        (void)snprintf(ret + n, size_bytes - (size_t)n, ", with counts (digest %08x)",
-                       (unsigned)(shape >> 32));
-    }
-}
-
 struct schedule_choice call_choose(const struct muster_comm *comm, size_t bytes, bool shared_memory)
 {
     struct schedule_world world = {comm->size, comm->all_local, shared_memory, comm->crowded};
@@ -217,7 +123,7 @@ static void go(struct muster_comm *comm, struct task *task, bool shared_memory)
     case SCHEDULE_FOLD_ALL: exchange_start(comm, task, SCHEDULE_ALL_REDUCE); break;
     case SCHEDULE_RING: ring_start(comm, task, choice.block_bytes); break;
     case SCHEDULE_SWAP: swap_start(comm, task, choice.block_bytes); break;
-    case SCHEDULE_DIRECT: direct_start(comm, task); break;
+    case SCHEDULE_DIRECT: direct_start(comm, task, call_go_private); break;
     case SCHEDULE_SPLIT: exchange_start(comm, task, SCHEDULE_ALL_REDUCE_SPLIT); break;
     }
 }
@@ -272,6 +178,7 @@ static void call_number(struct muster_comm *comm, const struct muster_call *call
     ret->begun = false;
     ret->moved = false;
     ret->link_rounds = 0;
+    ret->linked = NULL;
     ret->unit = call->kind == MUSTER_BARRIER ? 1 : muster_type_bytes(call->type);
     ret->lane = lane_of(call, ret->unit);
     ret->number = 0;
@@ -279,8 +186,8 @@ static void call_number(struct muster_comm *comm, const struct muster_call *call
         ret->number = comm->started + 1;
         atomic_store_explicit(&comm->started, ret->number, memory_order_relaxed);
         uint64_t shape, count;
-        call_signed(comm, call, &shape, &count);
-        ret->signature = call_sign(ret->number, call_digest(comm->generation, shape, count));
+        logbook_common(comm, call, &shape, &count);
+        ret->signature = logbook_sign(ret->number, logbook_digest(comm->generation, shape, count));
     }
 }
 

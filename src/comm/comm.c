@@ -1,12 +1,18 @@
 /* A communicator's life after it was formed: questions, abort, end. Layer: comm. */
-#include "comm/internal.h"
+#include "comm/comm.h"
 
 #include "comm/background.h"
+#include "comm/failure.h"
+#include "comm/hierarchy.h"
 #include "comm/lane.h"
 #include "comm/link.h"
+#include "comm/message.h"
+#include "comm/peers.h"
+#include "comm/progress.h"
 #include "comm/team.h"
 #include "comm/witness.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -70,6 +76,14 @@ static int64_t find_notice_ms(void)
     return end == value || (end && *end) || ms < 0 ? NOTICE_MS : ms;
 }
 
+/* A child has neither our peers nor our memory. */
+static void hang_up_in_child(void *context)
+{
+    struct muster_comm *comm = context;
+    link_hang_up(comm);
+    segment_hang_up(&comm->segment);
+}
+
 struct muster_comm *comm_new(int rank, int size, const int *hosts,
                              const struct muster_comm_options *options)
 {
@@ -81,7 +95,7 @@ struct muster_comm *comm_new(int rank, int size, const int *hosts,
     comm->size = size;
     comm->process = life_process();
     comm->segment.fd = -1;
-    comm->known.count = COMM_KNOWS_NONE;
+    pthread_mutex_init(&comm->allocating, NULL);
     comm->peers = calloc((size_t)size, sizeof *comm->peers);
     comm->locals = calloc((size_t)size, sizeof *comm->locals);
     comm->allocations = calloc(COMM_MAX_ALLOCATIONS, sizeof *comm->allocations);
@@ -100,15 +114,9 @@ struct muster_comm *comm_new(int rank, int size, const int *hosts,
     comm->notice_ms = find_notice_ms();
     comm->interrupted = options->interrupted;
     comm->interrupted_context = options->interrupted_context;
+    comm->fork = (struct fork_watch){.forked = hang_up_in_child, .context = comm};
+    fork_remember(&comm->fork);
     return comm;
-}
-
-int comm_check_own(const struct muster_comm *comm, struct muster_err *err)
-{
-    return comm->process == life_process()
-               ? 0
-               : muster_fail(err, MUSTER_EINVAL,
-                             "this process was forked: make a communicator of its own");
 }
 
 int muster_comm_rank(const struct muster_comm *comm)
@@ -147,7 +155,7 @@ void muster_comm_query(struct muster_comm *comm, struct muster_comm_state *ret,
     bool ours = comm->process == life_process();
     ret->closed = ours ? ret->closed : MUSTER_EINVAL;
     for (int r = 0; ret_peers && r < comm->size; r++) {
-        ret_peers[r] = ours ? failure_peer_state(comm, r) : MUSTER_PEER_CLOSED;
+        ret_peers[r] = ours ? peers_state(comm, r) : MUSTER_PEER_CLOSED;
     }
 }
 
@@ -156,6 +164,9 @@ void muster_comm_abort(struct muster_comm *comm)
     if (comm->process == life_process()) {
         failure_close(comm, MUSTER_EABORTED);
         progress_drain(comm);
+        while (atomic_load(&comm->in_several)) {
+            (void)sched_yield();
+        }
     }
 }
 
@@ -189,6 +200,7 @@ void muster_comm_free(struct muster_comm *comm)
     message_free(comm);
     leave_host(comm);
     link_free(comm);
+    fork_forget(&comm->fork);
     if (comm->witnessed) {
         witness_release();
     }
@@ -197,6 +209,7 @@ void muster_comm_free(struct muster_comm *comm)
         pthread_mutex_destroy(&comm->lanes[l].queue);
         free(comm->lanes[l].words);
     }
+    pthread_mutex_destroy(&comm->allocating);
     hierarchy_free(comm);
     team_done(comm);
     free(comm->allocations);

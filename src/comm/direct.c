@@ -9,7 +9,17 @@
  *
  * Layer: comm. Memory: the task's. Thread: the holder of the lane, or the caller's (quick.h).
  */
+#include "comm/direct.h"
+
+#include "comm/bell.h"
+#include "comm/failure.h"
+#include "comm/line.h"
+#include "comm/logbook.h"
+#include "comm/progress.h"
 #include "comm/quick.h"
+#include "comm/settle.h"
+#include "schedule/choose.h"
+#include "schedule/partition.h"
 
 #include <assert.h>
 #include <string.h>
@@ -65,9 +75,9 @@ static void publish(struct muster_comm *comm, struct direct *d, uint32_t round, 
 {
     struct board *mine = quick_board(comm, comm->rank, round);
     assert(d->published == what - 1);
-    atomic_store_explicit(&mine->flag, comm_flag(round + 1, d->signature), memory_order_release);
+    atomic_store_explicit(&mine->flag, segment_flag(round + 1, d->signature), memory_order_release);
     d->published = what;
-    wait_wake_locals(comm);
+    bell_wake_locals(comm);
 }
 
 static void tell_places(struct muster_comm *comm, struct direct *d)
@@ -119,14 +129,14 @@ static int fold_share(struct muster_comm *comm, struct direct *d)
     return 1;
 }
 
-/* When all shares are written. The lines of the stage become ours again: see comm_claim. */
+/* When all shares are written. The lines of the stage become ours again: see line_claim. */
 static void take_others(struct muster_comm *comm, const struct direct *d)
 {
     if (d->stage_out) {
         char *stage = quick_board(comm, comm->rank, d->round)->data;
         copy_others(d, d->out, stage);
         if (comm->size == 2) {
-            comm_claim(comm->rank == 0 ? stage + d->share_bytes : stage, d->bytes - d->share_bytes);
+            line_claim(comm->rank == 0 ? stage + d->share_bytes : stage, d->bytes - d->share_bytes);
         }
     }
     comm->lanes[LANE_MAIN].round = d->round + 2;
@@ -136,7 +146,7 @@ static void take_others(struct muster_comm *comm, const struct direct *d)
 static int arrived(struct muster_comm *comm, struct task *task, uint32_t round,
                    struct muster_err *err)
 {
-    uint64_t want = comm_flag(round + 1, task->signature);
+    uint64_t want = segment_flag(round + 1, task->signature);
     for (int r = 0; r < comm->size; r++) {
         const struct board *board = quick_board(comm, r, round);
         uint64_t flag = atomic_load_explicit(&board->flag, memory_order_acquire);
@@ -163,7 +173,7 @@ static int fold_or_go_private(struct muster_comm *comm, struct task *task, struc
         return why < 0 ? why : rc;
     }
     comm->lanes[LANE_MAIN].round = d->round + 1;
-    call_go_private(comm, task);
+    d->otherwise(comm, task);
     return task->step(comm, task, err);
 }
 
@@ -174,7 +184,7 @@ static int direct_step(struct muster_comm *comm, struct task *task, struct muste
     if (d->published == NOTHING) {
         d->round = comm->lanes[LANE_MAIN].round;
         d->signature = task->signature;
-        call_begin(comm, task);
+        logbook_begin(comm, task);
         tell_places(comm, d);
     }
     if (d->published == PLACES) {
@@ -191,7 +201,7 @@ static int direct_step(struct muster_comm *comm, struct task *task, struct muste
 }
 
 void direct_prepare(const struct muster_comm *comm, const struct muster_call *call,
-                    struct direct *ret)
+                    direct_otherwise_fn otherwise, struct direct *ret)
 {
     size_t unit = muster_type_bytes(call->type);
     size_t part = call->count / (size_t)comm->size + PARTITION_GRAIN;
@@ -204,16 +214,17 @@ void direct_prepare(const struct muster_comm *comm, const struct muster_call *ca
                            .share_offset = share.first * unit,
                            .share_bytes = share.count * unit,
                            .fold = reduce_find(call->type, call->op),
-                           .divisor = average ? comm->size : 1};
+                           .divisor = average ? comm->size : 1,
+                           .otherwise = otherwise};
     assert(ret->share_offset + ret->share_bytes <= ret->bytes);
     if (comm->size == 2 && !average && ret->bytes < TWIN_BELOW_BYTES) {
         ret->twin = reduce_find_ways(call->type, call->op).twin;
     }
 }
 
-void direct_start(struct muster_comm *comm, struct task *task)
+void direct_start(struct muster_comm *comm, struct task *task, direct_otherwise_fn otherwise)
 {
-    direct_prepare(comm, &task->call, &task->direct);
+    direct_prepare(comm, &task->call, otherwise, &task->direct);
     task->step = direct_step;
 }
 

@@ -2,8 +2,8 @@
 #include "comm/endpoint.h"
 
 #include "comm/address.h"
+#include "comm/deadline.h"
 #include "comm/hash.h"
-#include "comm/internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -157,6 +157,20 @@ static int open_sockets(struct muster_endpoint *e, const char *host, const char 
     return rc < 0 ? rc : arrivals_open(&e->arrivals, listening, 2, err);
 }
 
+/* A child would answer for its parent, also when that is dead. */
+static void close_sockets(void *context)
+{
+    struct muster_endpoint *e = context;
+    arrivals_close(&e->arrivals);
+    if (e->unix_fd >= 0) {
+        close(e->unix_fd);
+    }
+    if (e->tcp_fd >= 0) {
+        close(e->tcp_fd);
+    }
+    e->unix_fd = e->tcp_fd = -1;
+}
+
 int endpoint_open(const char *host, const char *towards, const char *transport,
                   struct muster_endpoint **ret, struct muster_err *err)
 {
@@ -173,6 +187,8 @@ int endpoint_open(const char *host, const char *towards, const char *transport,
         return muster_fail(err, MUSTER_ENOMEM, "no memory for an endpoint");
     }
     e->unix_fd = e->tcp_fd = e->arrivals.epoll_fd = -1;
+    e->fork = (struct fork_watch){.forked = close_sockets, .context = e};
+    fork_remember(&e->fork);
     int rc = name_self(e, transport, err);
     rc = rc < 0 ? rc : open_sockets(e, host, towards, err);
     if (rc < 0) {
@@ -212,13 +228,8 @@ void muster_endpoint_close(struct muster_endpoint *e)
     if (!e) {
         return;
     }
-    arrivals_close(&e->arrivals);
-    if (e->unix_fd >= 0) {
-        close(e->unix_fd);
-    }
-    if (e->tcp_fd >= 0) {
-        close(e->tcp_fd);
-    }
+    fork_forget(&e->fork);
+    close_sockets(e);
     free(e);
 }
 
@@ -241,8 +252,11 @@ int endpoint_connect(const struct member *member, bool local, const struct hello
     int fd;
     /* A full backlog of a Unix socket says EAGAIN. */
     while ((fd = open_connection(member, local, deadline_ns)) < 0 && errno == EAGAIN &&
-           wait_now_ns() < deadline_ns) {
+           deadline_now_ns() < deadline_ns) {
         (void)poll(NULL, 0, 1);
+    }
+    if (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
+        return muster_fail(err, MUSTER_EOS, "too many open files: raise the limit (ulimit -n)");
     }
     if (fd < 0) {
         return muster_fail(err, errno == ETIMEDOUT ? MUSTER_ETIMEDOUT : MUSTER_EUNAVAIL,
@@ -253,5 +267,60 @@ int endpoint_connect(const struct member *member, bool local, const struct hello
         close(fd);
         return muster_fail(err, MUSTER_EIO, "a member does not answer: %s", strerror(errno));
     }
+    return fd;
+}
+
+/* ---- descriptors ---- */
+
+int endpoint_pass(int to, int fd, struct muster_err *err)
+{
+    char byte = 0;
+    struct iovec data = {&byte, 1};
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control = {0};
+    struct msghdr message = {.msg_iov = &data,
+                             .msg_iovlen = 1,
+                             .msg_control = &control,
+                             .msg_controllen = sizeof control};
+    struct cmsghdr *c = CMSG_FIRSTHDR(&message);
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(sizeof fd);
+    memcpy(CMSG_DATA(c), &fd, sizeof fd);
+    if (sendmsg(to, &message, MSG_NOSIGNAL) != 1) {
+        return muster_fail(err, MUSTER_EUNAVAIL, "cannot pass shared memory on to a member: %s",
+                           strerror(errno));
+    }
+    return 0;
+}
+
+int endpoint_receive(int from, struct muster_err *err)
+{
+    char byte;
+    struct iovec data = {&byte, 1};
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control;
+    struct msghdr message = {.msg_iov = &data,
+                             .msg_iovlen = 1,
+                             .msg_control = &control,
+                             .msg_controllen = sizeof control};
+    ssize_t n = recvmsg(from, &message, MSG_CMSG_CLOEXEC);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+        return MUSTER_EAGAIN;
+    }
+    if (n > 0 && message.msg_flags & MSG_CTRUNC) {
+        return muster_fail(err, MUSTER_EOS, "too many open files: raise the limit (ulimit -n)");
+    }
+    struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+    if (!c || c->cmsg_type != SCM_RIGHTS) {
+        return muster_fail(err, MUSTER_EUNAVAIL,
+                           "a member on this host gave up or is of another generation");
+    }
+    int fd;
+    memcpy(&fd, CMSG_DATA(c), sizeof fd);
     return fd;
 }

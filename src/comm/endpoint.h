@@ -11,6 +11,7 @@
 #include <muster/comm.h>
 
 #include "comm/arrivals.h"
+#include "comm/fork.h"
 
 /* The contents of struct muster_member. Bytes from elsewhere: check with endpoint_member_ok. */
 struct member {
@@ -29,6 +30,7 @@ struct muster_endpoint {
     int tcp_fd;
     struct member self;
     struct arrivals arrivals;
+    struct fork_watch fork; /* in a child nothing is open */
 };
 
 /* towards: a host that others use to meet, by which our address is found; may be NULL. */
@@ -40,6 +42,11 @@ bool endpoint_member_ok(const struct muster_member *member);
 struct member endpoint_member(const struct muster_member *member);
 
 /* Connects to a member and says hello. The descriptor, or negative: MUSTER_ETIMEDOUT when the
- * member's machine said nothing. */
+ * member's machine said nothing, MUSTER_EOS when there is no descriptor. */
 int endpoint_connect(const struct member *member, bool local, const struct hello *hello,
                      int64_t deadline_ns, struct muster_err *err);
+
+/* Hands a descriptor, of shared memory, over to a member of this host. */
+int endpoint_pass(int to, int fd, struct muster_err *err);
+/* What another handed over: the descriptor, or negative; MUSTER_EAGAIN: nothing has come yet. */
+int endpoint_receive(int from, struct muster_err *err);

@@ -6,9 +6,13 @@
  *
  * Layer: comm. Memory: the task's. Thread: the holder of the lane.
  */
-#include "comm/internal.h"
+#include "comm/exchange.h"
 
+#include "comm/bell.h"
+#include "comm/failure.h"
+#include "comm/line.h"
 #include "comm/link.h"
+#include "comm/logbook.h"
 #include "comm/types.h"
 
 #include <assert.h>
@@ -42,6 +46,7 @@ static void set_up(struct muster_comm *comm, struct task *task, enum schedule_pa
 {
     size_t capacity = task->lane == LANE_SIDE ? SIDE_BYTES : comm->capacity;
     exchange_init(&task->exchange, &comm->everyone, pattern, count, unit, capacity);
+    task->linked = &comm->everyone;
 }
 
 void exchange_start(struct muster_comm *comm, struct task *task, enum schedule_pattern pattern)
@@ -136,7 +141,7 @@ static struct board *board_of(struct muster_comm *comm, const struct task *task,
 
 static uint64_t flag_of(const struct task *task, const struct exchange *x, size_t round)
 {
-    return comm_flag(x->base + (uint32_t)round + 1, task->signature);
+    return segment_flag(x->base + (uint32_t)round + 1, task->signature);
 }
 
 static bool is_here(const struct muster_comm *comm, const struct exchange *x, int index)
@@ -163,7 +168,7 @@ static void write_board(struct muster_comm *comm, struct task *task, struct exch
         }
     }
     atomic_store_explicit(&board->flag, flag_of(task, x, round), memory_order_release);
-    wait_wake_locals(comm);
+    bell_wake_locals(comm);
 }
 
 static void publish(struct muster_comm *comm, struct task *task, struct exchange *x, size_t round)
@@ -195,7 +200,8 @@ static int arrived(struct muster_comm *comm, struct task *task, struct exchange 
             return other_call ? failure_mismatch(comm, task, task->waiting, err) : 0;
         }
     }
-    return x->team->links ? link_arrived(comm, task, x, round, err) : 1;
+    int rc = x->team->links ? link_arrived(comm, task, x, round, err) : 1;
+    return rc == MUSTER_EMISMATCH ? failure_mismatch(comm, task, task->waiting, err) : rc;
 }
 
 /* Where a peer's piece of this round lies; NULL: in its place already. */
@@ -232,7 +238,7 @@ static void copy_round(struct muster_comm *comm, struct task *task, struct excha
         char *to = x->out + p.offset;
         if (source && source != to) {
             if (p.bytes >= CLAIM_FROM_BYTES && only_reader(comm, x, how, from)) {
-                comm_take(to, source, p.bytes);
+                line_take(to, source, p.bytes);
             } else {
                 memcpy(to, source, p.bytes);
             }
@@ -254,7 +260,7 @@ static void fold_round(struct muster_comm *comm, struct task *task, struct excha
     x->fold(x->out + p.offset, sources, x->plan.size, p.bytes / x->plan.unit, x->divisor);
     for (int from = 0; from < x->plan.size && p.bytes >= CLAIM_FROM_BYTES; from++) {
         if (only_reader(comm, x, how, from)) {
-            comm_claim((void *)(uintptr_t)sources[from], p.bytes);
+            line_claim((void *)(uintptr_t)sources[from], p.bytes);
         }
     }
 }
@@ -275,7 +281,7 @@ static void begin(struct muster_comm *comm, struct task *task, struct exchange *
     x->base = comm->lanes[task->lane].round;
     x->link_base = task->link_rounds;
     if (!task->begun) {
-        call_begin(comm, task);
+        logbook_begin(comm, task);
     }
 }
 

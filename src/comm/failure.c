@@ -1,71 +1,21 @@
 /* When waiting makes no sense any more: a peer is dead, silent or closed, does something else, or
  * takes too long; and what to say then.
  *
- * Proof of death is the kernel's word in the segment, or the end of a link. Suspicion is silence
- * for `silence_ms`, counted in beats of our own heartbeat thread, so that a pause of the whole
- * machine is no silence. A suspected process on this host is killed before the error returns:
- * stopped and continued later it would go on writing into memory that it shares with us (settle.c
- * has the case that it cannot be).
+ * Suspicion is silence for `silence_ms`, counted in beats of our own heartbeat thread, so that a
+ * pause of the whole machine is no silence. What counts as a death is in peers.c.
  *
- * Layer: comm. Thread: any; peers' states are written by the heartbeat thread and read by all.
+ * Layer: comm. Thread: any.
  */
-#include "comm/internal.h"
+#include "comm/failure.h"
 
+#include "comm/bell.h"
 #include "comm/link.h"
+#include "comm/logbook.h"
+#include "comm/peers.h"
+#include "comm/settle.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
-
-enum { KILL_WAIT_MS = 200 };
-
-static struct control *control_of(const struct muster_comm *comm, int rank)
-{
-    return segment_control(&comm->segment, comm->peers[rank].local);
-}
-
-enum muster_peer_state failure_peer_state(const struct muster_comm *comm, int rank)
-{
-    const struct peer *peer = &comm->peers[rank];
-    if (rank == comm->rank) {
-        return atomic_load(&comm->closed) ? MUSTER_PEER_CLOSED : MUSTER_PEER_ALIVE;
-    }
-    if (peer->local >= 0) {
-        const struct control *c = control_of(comm, rank);
-        if (atomic_load_explicit(&c->closed, memory_order_acquire)) {
-            return MUSTER_PEER_CLOSED;
-        }
-        if (life_is_dead(&c->life)) {
-            return MUSTER_PEER_DEAD;
-        }
-    }
-    return (enum muster_peer_state)atomic_load_explicit(&peer->state, memory_order_acquire);
-}
-
-bool failure_kill(struct muster_comm *comm, int rank)
-{
-    struct control *c = control_of(comm, rank);
-    pid_t pid = atomic_load(&c->pid);
-    int fd = comm->peers[rank].killable ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
-    if (fd < 0) {
-        return false;
-    }
-    /* Not dead after the descriptor is open: the number cannot have been given to another process.
-     */
-    if (!life_is_dead(&c->life) && pid != getpid()) {
-        (void)syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0);
-    }
-    close(fd);
-    int64_t end = wait_now_ns() + KILL_WAIT_MS * INT64_C(1000000);
-    while (pid != getpid() && !life_is_dead(&c->life) && wait_now_ns() < end) {
-        struct timespec nap = {0, 100000};
-        (void)nanosleep(&nap, NULL);
-    }
-    return life_is_dead(&c->life);
-}
 
 static bool concerns(const struct task *task, int rank)
 {
@@ -77,7 +27,7 @@ static bool concerns(const struct task *task, int rank)
 static void name_call(uint64_t shape, uint64_t count, uint64_t number, char *ret, size_t size_bytes)
 {
     char call[128];
-    call_name(shape, count, call, sizeof call);
+    logbook_name(shape, count, call, sizeof call);
     if (number == 0) {
         (void)snprintf(ret, size_bytes, "%s", call);
     } else {
@@ -90,7 +40,7 @@ static void name_task(const struct muster_comm *comm, const struct task *task, c
                       size_t size_bytes)
 {
     uint64_t shape, count;
-    call_signed(comm, &task->call, &shape, &count);
+    logbook_common(comm, &task->call, &shape, &count);
     name_call(shape, count, task->number, ret, size_bytes);
 }
 
@@ -104,7 +54,7 @@ static int fail_about(struct muster_comm *comm, const struct task *task, int ran
         muster_fail(err, code, "rank %d died: %s cannot complete", rank, name);
     } else if (state == MUSTER_PEER_SUSPECTED) {
         bool local = comm->peers[rank].local >= 0;
-        bool ended = local && failure_kill(comm, rank);
+        bool ended = local && peers_kill(comm, rank);
         muster_fail(err, code,
                     "rank %d gave no sign of life for %lld ms and was expelled%s: %s "
                     "cannot complete",
@@ -120,38 +70,13 @@ static int fail_about(struct muster_comm *comm, const struct task *task, int ran
     return code;
 }
 
-int failure_culprit(const struct muster_comm *comm)
-{
-    int suspected = 0;
-    for (int r = 0; r < comm->size; r++) {
-        enum muster_peer_state state =
-            r == comm->rank ? MUSTER_PEER_ALIVE : failure_peer_state(comm, r);
-        if (state == MUSTER_PEER_DEAD) {
-            return r + 1;
-        }
-        suspected = state == MUSTER_PEER_SUSPECTED ? -(r + 1) : suspected;
-    }
-    return suspected;
-}
-
-void failure_believe(struct muster_comm *comm, int culprit)
-{
-    int rank = (culprit < 0 ? -culprit : culprit) - 1;
-    if (rank >= 0 && rank < comm->size && comm->peers[rank].local < 0) {
-        int alive = MUSTER_PEER_ALIVE;
-        (void)atomic_compare_exchange_strong(&comm->peers[rank].state, &alive,
-                                             culprit < 0 ? MUSTER_PEER_SUSPECTED
-                                                         : MUSTER_PEER_DEAD);
-    }
-}
-
 /* Ranks of this host that closed may know of a death elsewhere that our sockets tell later. */
 static void ask_closed(struct muster_comm *comm)
 {
     for (int l = 0; l < comm->local_size; l++) {
         const struct control *c = segment_control(&comm->segment, l);
         if (atomic_load_explicit(&c->closed, memory_order_acquire)) {
-            failure_believe(comm, atomic_load_explicit(&c->culprit, memory_order_relaxed));
+            peers_believe(comm, atomic_load_explicit(&c->culprit, memory_order_relaxed));
         }
     }
 }
@@ -166,15 +91,16 @@ static int read_record(const struct muster_comm *comm, int rank, int lane, uint6
     if (comm->peers[rank].local < 0) {
         return link_record(comm, rank, lane, number, ret_shape, ret_count);
     }
-    return call_read(control_of(comm, rank), number, ret_shape, ret_count);
+    return logbook_read(peers_control(comm, rank), number, ret_shape, ret_count);
 }
 
 /* The last collective that rank is known to have entered; 0: none. */
 static uint64_t last_entered(struct muster_comm *comm, int rank, uint64_t *ret_shape,
                              uint64_t *ret_count)
 {
-    return comm->peers[rank].local < 0 ? link_last_call(comm, rank, ret_shape, ret_count)
-                                       : call_newest(control_of(comm, rank), ret_shape, ret_count);
+    return comm->peers[rank].local < 0
+               ? link_last_call(comm, rank, ret_shape, ret_count)
+               : logbook_newest(peers_control(comm, rank), ret_shape, ret_count);
 }
 
 /* What a rank calls instead. Where the lanes' order differs, it may not have come to this call. */
@@ -183,7 +109,7 @@ static void name_theirs(struct muster_comm *comm, const struct task *task, int r
 {
     uint64_t shape = 0, count = 0;
     if (read_record(comm, rank, task->lane, task->number, &shape, &count)) {
-        call_name(shape, count, ret, size_bytes);
+        logbook_name(shape, count, ret, size_bytes);
         return;
     }
     uint64_t number = comm->peers[rank].local < 0
@@ -230,17 +156,42 @@ static int check_records(struct muster_comm *comm, const struct task *task, stru
 static enum muster_peer_state state_for(const struct muster_comm *comm, const struct task *task,
                                         int rank)
 {
-    enum muster_peer_state state = failure_peer_state(comm, rank);
+    enum muster_peer_state state = peers_state(comm, rank);
     bool brings = state == MUSTER_PEER_CLOSED && task->call.kind != MUSTER_SEND &&
                   link_still_brings(comm, rank, task->lane);
     return brings ? MUSTER_PEER_ALIVE : state;
 }
 
+/* That rank is gone and has not entered this call, or sent nothing of it. */
+static bool is_lacking(const struct muster_comm *comm, const struct task *task, int rank)
+{
+    if (rank == comm->rank || peers_state(comm, rank) == MUSTER_PEER_ALIVE) {
+        return false;
+    }
+    return comm->peers[rank].local < 0 ? link_is_dry(comm, rank, task->lane, task->number)
+                                       : !logbook_has(peers_control(comm, rank), task->number);
+}
+
+/* No collective ends without all ranks, whoever it is waiting for. Of those on other hosts only the
+ * ones whose frames come here are known for certain. */
+static bool lacks_one(const struct muster_comm *comm, const struct task *task)
+{
+    bool lacks = false;
+    for (int i = 0; i < comm->here.size && task->number > 0 && !lacks; i++) {
+        lacks = is_lacking(comm, task, comm->here.ranks[i]);
+    }
+    for (int i = 0; task->linked && i < task->linked->size && !lacks; i++) {
+        lacks = is_lacking(comm, task, task->linked->ranks[i]);
+    }
+    return lacks;
+}
+
 bool failure_is_gone(const struct muster_comm *comm, const struct task *task)
 {
     if (task->waiting != MUSTER_ANY_SOURCE) {
-        return task->waiting != comm->rank &&
-               state_for(comm, task, task->waiting) != MUSTER_PEER_ALIVE;
+        bool gone = task->waiting != comm->rank &&
+                    state_for(comm, task, task->waiting) != MUSTER_PEER_ALIVE;
+        return gone || lacks_one(comm, task);
     }
     /* Whoever has closed in good order sends no more; the others may. */
     int closed = 0, lost = 0;
@@ -269,7 +220,7 @@ int failure_check(struct muster_comm *comm, const struct task *task, struct must
                                                    MUSTER_PEER_CLOSED};
     for (size_t o = 0; o < sizeof order / sizeof order[0]; o++) {
         for (int r = 0; r < comm->size; r++) {
-            if (r != comm->rank && concerns(task, r) && failure_peer_state(comm, r) == order[o]) {
+            if (r != comm->rank && concerns(task, r) && peers_state(comm, r) == order[o]) {
                 return fail_about(comm, task, r, order[o], err);
             }
         }
@@ -295,7 +246,7 @@ static int list_missing(struct muster_comm *comm, const struct task *task, char 
         char in[128] = "has entered no call";
         if (last > 0) {
             char call[80];
-            call_name(shape, count, call, sizeof call);
+            logbook_name(shape, count, call, sizeof call);
             (void)snprintf(in, sizeof in, "is at call %llu, %s",
                            (unsigned long long)comm_user_number(last), call);
         }
@@ -309,7 +260,9 @@ static int list_missing(struct muster_comm *comm, const struct task *task, char 
 int failure_timeout(struct muster_comm *comm, const struct task *task, int64_t waited_ms,
                     struct muster_err *err)
 {
-    char name[192], missing[200] = "all ranks have entered it";
+    bool message = task->number == 0;
+    char name[192], missing[200];
+    (void)snprintf(missing, sizeof missing, message ? "nothing came" : "all ranks have entered it");
     int first = list_missing(comm, task, missing, sizeof missing);
     name_task(comm, task, name, sizeof name);
     muster_fail(err, MUSTER_ETIMEDOUT, "%s timed out after %lld ms on rank %d: %s", name,
@@ -337,11 +290,11 @@ void failure_close(struct muster_comm *comm, int code)
         settle_wait(comm);
         return;
     }
-    int culprit = failure_culprit(comm);
+    int culprit = peers_culprit(comm);
     atomic_store(&comm->control->culprit, culprit);
     atomic_store(&comm->control->closed, 1);
     for (int l = 0; l < comm->local_size; l++) {
-        wait_ring(segment_control(&comm->segment, l));
+        bell_ring(segment_control(&comm->segment, l));
     }
     link_say_closed(comm, culprit);
     settle(comm);

@@ -4,20 +4,24 @@
  *
  * Layer: comm. Memory: the new communicator. Thread: the caller's.
  */
-#include "comm/internal.h"
+#include "comm/form.h"
 
+#include "comm/bell.h"
+#include "comm/comm.h"
+#include "comm/deadline.h"
 #include "comm/endpoint.h"
+#include "comm/failure.h"
+#include "comm/futex.h"
 #include "comm/hash.h"
 #include "comm/link.h"
+#include "comm/message.h"
 #include "comm/witness.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 enum {
@@ -50,10 +54,16 @@ static void find_hosts(struct forming *f, int size)
     }
 }
 
-static int late(const struct forming *f, struct muster_err *err)
+/* Negative once forming must end, though this rank has not come. */
+static int late(const struct forming *f, int rank, struct muster_err *err)
 {
-    if (wait_now_ns() >= f->deadline_ns) {
-        return muster_fail(err, MUSTER_ETIMEDOUT, "not all %d ranks came in time", f->comm->size);
+    if (deadline_now_ns() >= f->deadline_ns) {
+        muster_fail(err, MUSTER_ETIMEDOUT, "rank %d of %d did not come in time", rank,
+                    f->comm->size);
+        if (err) {
+            err->rank = rank;
+        }
+        return MUSTER_ETIMEDOUT;
     }
     if (f->options->interrupted && f->options->interrupted(f->options->interrupted_context)) {
         return muster_fail(err, MUSTER_EINTERRUPTED, "interrupted while forming a communicator");
@@ -72,74 +82,35 @@ static struct hello hello_of(const struct forming *f, int channel)
 
 /* ---- the segment of this host ---- */
 
-static int pass_segment(int to, int fd, struct muster_err *err)
+/* Of this host, as far as they have the segment. */
+static int first_missing(const struct muster_comm *comm, const bool *came)
 {
-    char byte = 0;
-    struct iovec data = {&byte, 1};
-    union {
-        struct cmsghdr align;
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control = {0};
-    struct msghdr message = {.msg_iov = &data,
-                             .msg_iovlen = 1,
-                             .msg_control = &control,
-                             .msg_controllen = sizeof control};
-    struct cmsghdr *c = CMSG_FIRSTHDR(&message);
-    c->cmsg_level = SOL_SOCKET;
-    c->cmsg_type = SCM_RIGHTS;
-    c->cmsg_len = CMSG_LEN(sizeof fd);
-    memcpy(CMSG_DATA(c), &fd, sizeof fd);
-    if (sendmsg(to, &message, MSG_NOSIGNAL) != 1) {
-        return muster_fail(err, MUSTER_EIO, "cannot pass shared memory on: %s", strerror(errno));
+    int l = 1;
+    while (l < comm->local_size && came[l]) {
+        l++;
     }
-    return 0;
-}
-
-/* The descriptor, or negative; MUSTER_EAGAIN: nothing has come yet. */
-static int receive_segment(int from, struct muster_err *err)
-{
-    char byte;
-    struct iovec data = {&byte, 1};
-    union {
-        struct cmsghdr align;
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control;
-    struct msghdr message = {.msg_iov = &data,
-                             .msg_iovlen = 1,
-                             .msg_control = &control,
-                             .msg_controllen = sizeof control};
-    ssize_t n = recvmsg(from, &message, MSG_CMSG_CLOEXEC);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
-        return MUSTER_EAGAIN;
-    }
-    struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&message) : NULL;
-    if (!c || c->cmsg_type != SCM_RIGHTS) {
-        return muster_fail(err, MUSTER_EUNAVAIL,
-                           "a member on this host gave up or is of another generation");
-    }
-    int fd;
-    memcpy(&fd, CMSG_DATA(c), sizeof fd);
-    return fd;
+    return l < comm->local_size ? comm->locals[l] : -1;
 }
 
 static int lead_host(struct forming *f, struct muster_err *err)
 {
     struct muster_comm *comm = f->comm;
-    int rc = segment_create(comm->local_size, &comm->segment, err);
-    for (int came = 1; rc == 0 && came < comm->local_size;) {
+    bool came[COMM_MAX_RANKS] = {false};
+    int missing, rc = segment_create(comm->local_size, &comm->segment, err);
+    while (rc == 0 && (missing = first_missing(comm, came)) >= 0) {
         struct hello hello;
         int fd = arrivals_next(&f->endpoint->arrivals, comm->generation, f->digest, ACCEPT_SLICE_MS,
                                &hello, err);
         if (fd == MUSTER_EAGAIN) {
-            rc = late(f, err);
+            rc = late(f, missing, err);
             continue;
         }
         if (fd < 0) {
             return fd;
         }
         if (hello.index < comm->size && comm->peers[hello.index].local > 0) {
-            rc = pass_segment(fd, comm->segment.fd, err);
-            came++;
+            rc = endpoint_pass(fd, comm->segment.fd, err);
+            came[comm->peers[hello.index].local] = true;
             close(fd);
         } else {
             rc = link_adopt(comm, fd, hello.index, hello.channel, err);
@@ -159,9 +130,9 @@ static int follow_host(struct forming *f, struct muster_err *err)
     }
     int fd;
     int rc = 0;
-    while ((fd = receive_segment(from, err)) == MUSTER_EAGAIN && rc == 0) {
+    while ((fd = endpoint_receive(from, err)) == MUSTER_EAGAIN && rc == 0) {
         struct pollfd p = {.fd = from, .events = POLLIN};
-        rc = poll(&p, 1, ACCEPT_SLICE_MS) == 0 ? late(f, err) : 0;
+        rc = poll(&p, 1, ACCEPT_SLICE_MS) <= 0 ? late(f, comm->locals[0], err) : 0;
     }
     close(from);
     rc = rc < 0 ? rc : fd < 0 ? fd : 0;
@@ -228,8 +199,8 @@ static int wait_for_locals(const struct forming *f, struct muster_err *err)
         if (atomic_load(&segment_control(&comm->segment, l)->pid) != 0) {
             l++;
         } else {
-            wait_on_words(&bell, &seen, 1, ACCEPT_SLICE_MS);
-            rc = late(f, err);
+            futex_wait_any(&bell, &seen, 1, ACCEPT_SLICE_MS);
+            rc = late(f, comm->locals[l], err);
         }
     }
     return rc;
@@ -239,8 +210,7 @@ static int wait_for_locals(const struct forming *f, struct muster_err *err)
 static int come_alive(struct forming *f, struct muster_err *err)
 {
     struct muster_comm *comm = f->comm;
-    comm->watch =
-        (struct life_watch){.beat = failure_beat, .forked = link_hang_up, .context = comm};
+    comm->watch = (struct life_watch){.beat = failure_beat, .context = comm};
     int rc = life_join(&comm->control->life, &comm->watch, err);
     if (rc < 0) {
         comm->watch.beat = NULL;
@@ -253,7 +223,7 @@ static int come_alive(struct forming *f, struct muster_err *err)
     tell_processors(comm->control);
     atomic_store(&comm->control->pid, getpid());
     for (int l = 0; l < comm->local_size; l++) {
-        wait_ring(segment_control(&comm->segment, l));
+        bell_ring(segment_control(&comm->segment, l));
     }
     rc = wait_for_locals(f, err);
     comm->crowded = is_crowded(comm);
@@ -264,15 +234,15 @@ static int come_alive(struct forming *f, struct muster_err *err)
 /* ---- the other hosts ---- */
 
 /* In slices: no signal ends the connecting, but the user may have had enough of it. */
-static int connect_to(const struct forming *f, const struct member *member,
+static int connect_to(const struct forming *f, int rank, const struct member *member,
                       const struct hello *hello, struct muster_err *err)
 {
     int fd, rc = 0;
     do {
-        int64_t slice_ns = wait_deadline_ns(CONNECT_SLICE_MS);
+        int64_t slice_ns = deadline_after_ms(CONNECT_SLICE_MS);
         fd = endpoint_connect(member, false, hello,
                               slice_ns < f->deadline_ns ? slice_ns : f->deadline_ns, err);
-        rc = fd == MUSTER_ETIMEDOUT ? late(f, err) : 0;
+        rc = fd == MUSTER_ETIMEDOUT ? late(f, rank, err) : 0;
     } while (rc == 0 && fd == MUSTER_ETIMEDOUT);
     return rc < 0 ? rc : fd;
 }
@@ -286,7 +256,7 @@ static int connect_lower(struct forming *f, struct muster_err *err)
         member.scope = scope ? scope : member.scope; /* each host numbers its interfaces itself */
         for (int channel = 0; comm->peers[r].local < 0 && channel < LINK_CHANNELS; channel++) {
             struct hello hello = hello_of(f, channel);
-            int fd = connect_to(f, &member, &hello, err);
+            int fd = connect_to(f, r, &member, &hello, err);
             int rc = fd < 0 ? fd : link_adopt(comm, fd, r, channel, err);
             if (rc < 0) {
                 return rc;
@@ -299,13 +269,13 @@ static int connect_lower(struct forming *f, struct muster_err *err)
 static int accept_higher(struct forming *f, struct muster_err *err)
 {
     struct muster_comm *comm = f->comm;
-    int rc = 0;
-    while (rc == 0 && !link_all_adopted(comm)) {
+    int missing, rc = 0;
+    while (rc == 0 && (missing = link_find_missing(comm)) >= 0) {
         struct hello hello;
         int fd = arrivals_next(&f->endpoint->arrivals, comm->generation, f->digest, ACCEPT_SLICE_MS,
                                &hello, err);
         if (fd == MUSTER_EAGAIN) {
-            rc = late(f, err);
+            rc = late(f, missing, err);
         } else {
             rc = fd < 0 ? fd : link_adopt(comm, fd, hello.index, hello.channel, err);
         }
@@ -329,7 +299,7 @@ static int meet(struct forming *f, struct muster_err *err)
 {
     struct muster_comm *comm = f->comm;
     int64_t timeout_ms = atomic_load(&comm->timeout_ms);
-    int64_t left_ms = (f->deadline_ns - wait_now_ns()) / 1000000;
+    int64_t left_ms = (f->deadline_ns - deadline_now_ns()) / 1000000;
     atomic_store(&comm->timeout_ms, left_ms < 0 ? 0 : left_ms);
     int rc = muster_barrier(comm, err);
     atomic_store(&comm->timeout_ms, timeout_ms);
@@ -346,6 +316,21 @@ static int form_all(struct forming *f, struct muster_err *err)
     rc = rc < 0 ? rc : accept_higher(f, err);
     rc = rc < 0 ? rc : come_alive(f, err);
     return rc < 0 ? rc : meet(f, err);
+}
+
+/* A member that is in the list before; -1: none. */
+static int find_twin(const struct muster_member *members, int size)
+{
+    for (int r = 1; r < size; r++) {
+        struct member member = endpoint_member(&members[r]);
+        for (int other = 0; other < r; other++) {
+            struct member lower = endpoint_member(&members[other]);
+            if (memcmp(member.incarnation, lower.incarnation, sizeof lower.incarnation) == 0) {
+                return r;
+            }
+        }
+    }
+    return -1;
 }
 
 int form_comm(struct muster_endpoint *endpoint, const struct muster_member *members, int size,
@@ -365,6 +350,13 @@ int form_comm(struct muster_endpoint *endpoint, const struct muster_member *memb
     struct member self = endpoint_member(&members[my_index]);
     if (memcmp(self.incarnation, endpoint->self.incarnation, sizeof self.incarnation) != 0) {
         return muster_fail(err, MUSTER_EINVAL, "member %d is not this endpoint", my_index);
+    }
+    if (endpoint->arrivals.epoll_fd < 0) {
+        return muster_fail(err, MUSTER_EINVAL, "this process was forked: open its own endpoint");
+    }
+    int twin = find_twin(members, size);
+    if (twin >= 0) {
+        return muster_fail(err, MUSTER_EINVAL, "member %d is in the list twice", twin);
     }
     struct forming f = {.endpoint = endpoint,
                         .members = members,
@@ -393,6 +385,6 @@ int muster_comm_form(struct muster_endpoint *endpoint, const struct muster_membe
 {
     struct muster_comm_options defaults;
     muster_comm_options_default(&defaults);
-    return form_comm(endpoint, members, size, my_index, generation, wait_deadline_ns(deadline_ms),
+    return form_comm(endpoint, members, size, my_index, generation, deadline_after_ms(deadline_ms),
                      options ? options : &defaults, ret, err);
 }

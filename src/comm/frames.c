@@ -1,5 +1,6 @@
 /* Rounds of collectives between hosts. Layer: comm; see link.h. */
 #include "comm/link.h"
+#include "comm/logbook.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -17,7 +18,7 @@ static struct channel *channel_of(struct muster_comm *comm, const struct task *t
 /* A round is named within its call, of which the signature tells. */
 static uint64_t flag_of(const struct task *task, const struct exchange *x, size_t round)
 {
-    return comm_flag(x->link_base + (uint32_t)round + 1, task->signature);
+    return segment_flag(x->link_base + (uint32_t)round + 1, task->signature);
 }
 
 static void lose(struct muster_comm *comm, struct channel *c, int rank, int error)
@@ -82,7 +83,7 @@ void link_publish(struct muster_comm *comm, struct task *task, struct exchange *
                   const char *source)
 {
     uint64_t shape, count;
-    call_signed(comm, &task->call, &shape, &count);
+    logbook_common(comm, &task->call, &shape, &count);
     for (int to = 0; to < x->plan.size; to++) {
         int rank = x->team->ranks[to];
         if (!comm->peers[rank].link) {
@@ -141,7 +142,8 @@ static int check_header(struct muster_comm *comm, struct task *task, const struc
     }
     if (h->flag != flag_of(task, x, round) ||
         h->bytes != schedule_receive(&x->plan, round, from).bytes) {
-        return failure_mismatch(comm, task, rank, err);
+        task->waiting = rank;
+        return MUSTER_EMISMATCH;
     }
     return 0;
 }
@@ -205,8 +207,8 @@ int link_arrived(struct muster_comm *comm, struct task *task, struct exchange *x
         if (rc < 0) {
             return rc;
         }
-        if (rc == 0 || !sent) {
-            task->waiting = rank;
+        if (rc == 0 || !sent) { /* of several, one of whom nothing more will come */
+            task->waiting = all || c->broken ? rank : task->waiting;
             all = 0;
         }
     }
@@ -237,6 +239,17 @@ static int tell(const struct frame_header *h, uint64_t number, uint64_t *ret_sha
 static bool has_header(const struct channel *c)
 {
     return c->received == 0 || c->received >= sizeof c->header;
+}
+
+bool link_is_dry(const struct muster_comm *comm, int rank, int lane, uint64_t number)
+{
+    const struct channel *c = &comm->peers[rank].link->channels[lane];
+    char byte;
+    if (c->received > 0 || c->call >= number) {
+        return false;
+    }
+    ssize_t n = c->broken ? 0 : recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
 }
 
 uint64_t link_lane_call(const struct muster_comm *comm, int rank, int lane, uint64_t *ret_shape,

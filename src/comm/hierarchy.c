@@ -7,9 +7,11 @@
  * Layer: comm. Memory: the lane's struct hierarchy, made with the communicator, since a lane runs
  * one call at a time. Thread: the holder of the lane.
  */
-#include "comm/internal.h"
+#include "comm/hierarchy.h"
 
+#include "comm/exchange.h"
 #include "comm/link.h"
+#include "comm/logbook.h"
 #include "comm/types.h"
 
 #include <assert.h>
@@ -171,7 +173,7 @@ static int hierarchy_step(struct muster_comm *comm, struct task *task, struct mu
 {
     struct hierarchy *h = comm->lanes[task->lane].hierarchy;
     if (!task->begun) {
-        call_begin(comm, task);
+        logbook_begin(comm, task);
         h->slot = 0;
         rewind_runner(&h->here);
         rewind_runner(&h->across);
@@ -202,5 +204,6 @@ void hierarchy_start(struct muster_comm *comm, struct task *task, enum schedule_
                                                   .counts = task->call.out_counts,
                                                   .part = PART_BYTES / task->unit};
     schedule_hierarchy_plan(&task->hierarchy);
+    task->linked = &comm->across;
     task->step = hierarchy_step;
 }

@@ -5,7 +5,11 @@
  */
 #include "comm/lane.h"
 
+#include "comm/bell.h"
+#include "comm/failure.h"
+#include "comm/request.h"
 #include "comm/types.h"
+#include "comm/wait.h"
 
 #include <assert.h>
 
@@ -90,7 +94,7 @@ void lane_finish(struct muster_comm *comm, struct lane *lane, struct muster_requ
     if (notify) {
         notify(request->notify_context, rc > 0 ? 0 : rc);
     }
-    wait_wake(comm->control);
+    bell_wake(comm->control);
     request_unref(request);
 }
 

@@ -1,7 +1,7 @@
 /* Lanes: queues of started calls, and who steps them. Layer: comm; see lane.c. */
 #pragma once
 
-#include "comm/request.h"
+#include "comm/state.h"
 
 struct muster_request *lane_first(struct lane *lane);
 void lane_append(struct lane *lane, struct muster_request *request);

@@ -15,7 +15,9 @@
  *
  * Layer: comm; see link.h. Memory: none. Thread: the caller's.
  */
+#include "comm/deadline.h"
 #include "comm/link.h"
+#include "comm/peers.h"
 
 #include <errno.h>
 #include <linux/sockios.h>
@@ -47,8 +49,9 @@ static void end_lanes(struct link *link, bool in_order)
         if (lane == LANE_MESSAGES && in_order && !has_arrived(c)) {
             (void)shutdown(c->fd, SHUT_WR);
         } else if (c->fd >= 0) {
-            close(c->fd);
+            int fd = c->fd;
             c->fd = -1;
+            close(fd);
         }
     }
 }
@@ -80,7 +83,7 @@ static int find_rest(struct muster_comm *comm, int rank, bool messages, struct p
 
 static bool is_there(const struct muster_comm *comm, int rank)
 {
-    enum muster_peer_state state = failure_peer_state(comm, rank);
+    enum muster_peer_state state = peers_state(comm, rank);
     return state == MUSTER_PEER_ALIVE || state == MUSTER_PEER_CLOSED;
 }
 
@@ -95,8 +98,8 @@ static void wait_for_kernels(struct muster_comm *comm)
 {
     struct pollfd fds[COMM_MAX_RANKS * 2];
     struct timespec nap = {0, FIRST_NAP_NS};
-    int64_t start = wait_now_ns(), limit = word_limit_ns(comm);
-    for (int64_t waited = 0; waited < limit; waited = wait_now_ns() - start) {
+    int64_t start = deadline_now_ns(), limit = word_limit_ns(comm);
+    for (int64_t waited = 0; waited < limit; waited = deadline_now_ns() - start) {
         int num = 0;
         for (int r = 0; r < comm->size; r++) {
             if (comm->peers[r].link && is_there(comm, r)) {

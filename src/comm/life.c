@@ -42,11 +42,6 @@ static void forget_in_child(void)
 {
     atomic_fetch_add(&process, 1);
     life.starting = life.running = false;
-    for (const struct life_watch *w = life.watches; w; w = w->next) {
-        if (w->forked) {
-            w->forked(w->context);
-        }
-    }
     life.watches = NULL;
     pthread_cond_init(&life.started, NULL);
     pthread_mutex_unlock(&life.mutex);

@@ -14,11 +14,9 @@
 
 struct life_word;
 
-/* The thread calls beat every time, life_join the first time; forked (may be NULL) is called in a
- * child after fork(), which must not keep what others take for a sign of our life. */
+/* The thread calls beat every time, life_join the first time. */
 struct life_watch {
     void (*beat)(void *context);
-    void (*forked)(void *context);
     void *context;
     struct life_watch *next;
 };

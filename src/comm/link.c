@@ -14,6 +14,8 @@
 #include "comm/link.h"
 
 #include "comm/beat.h"
+#include "comm/logbook.h"
+#include "comm/peers.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -95,34 +97,37 @@ int link_adopt(struct muster_comm *comm, int fd, int rank, int channel, struct m
     return 0;
 }
 
-bool link_all_adopted(const struct muster_comm *comm)
+int link_find_missing(const struct muster_comm *comm)
 {
     for (int r = 0; r < comm->size; r++) {
         const struct link *link = comm->peers[r].link;
         for (int c = 0; link && c < LINK_CHANNELS; c++) {
             if (link->channels[c].fd < 0) {
-                return false;
+                return r;
             }
         }
     }
-    return true;
+    return -1;
 }
 
+/* Forgotten first: a child that is forked at this instant must not close the number's next owner.
+ */
 static void close_sockets(struct link *link)
 {
     for (int c = 0; c < LINK_CHANNELS; c++) {
-        if (link->channels[c].fd >= 0) {
-            close(link->channels[c].fd);
-        }
+        int fd = link->channels[c].fd;
         link->channels[c].fd = -1;
+        if (fd >= 0) {
+            close(fd);
+        }
     }
-    beat_close(link->beat_fd);
+    int fd = link->beat_fd;
     link->beat_fd = -1;
+    beat_close(fd);
 }
 
-void link_hang_up(void *context)
+void link_hang_up(struct muster_comm *comm)
 {
-    struct muster_comm *comm = context;
     for (int r = 0; r < comm->size; r++) {
         if (comm->peers[r].link) {
             close_sockets(comm->peers[r].link);
@@ -228,7 +233,7 @@ static void take_word(struct muster_comm *comm, struct peer *peer, uint32_t word
 {
     int kind = (int)(word >> 16);
     if (kind == LIFE_CLOSED || kind == LIFE_LEFT) {
-        failure_believe(comm, (int16_t)(word & UINT16_MAX));
+        peers_believe(comm, (int16_t)(word & UINT16_MAX));
         atomic_store(&peer->link->left, kind == LIFE_LEFT);
         set_state(peer, MUSTER_PEER_CLOSED);
     }
@@ -367,7 +372,7 @@ static void note_reads(struct peer *peer)
 void link_beat(struct muster_comm *comm)
 {
     struct life_frame beat = {.kind = LIFE_BEAT};
-    beat.number = call_newest(comm->control, &beat.shape, &beat.count);
+    beat.number = logbook_newest(comm->control, &beat.shape, &beat.count);
     for (int r = 0; r < comm->size; r++) {
         struct peer *peer = &comm->peers[r];
         if (!peer->link) {

@@ -11,7 +11,7 @@
  */
 #pragma once
 
-#include "comm/internal.h"
+#include "comm/state.h"
 
 enum {
     LINK_PIECE_BYTES = 240 * 1024, /* to each peer in a round, where that is our choice */
@@ -24,7 +24,7 @@ struct frame_header {
     uint32_t magic;
     uint32_t bytes;
     uint64_t generation;
-    uint64_t flag; /* round of the call, and signature: comm_flag() */
+    uint64_t flag; /* round of the call, and signature: segment_flag() */
     uint64_t number;
     uint64_t shape;
     uint64_t count;
@@ -55,7 +55,7 @@ struct channel {
 /* What goes over the life socket, 20 times a second and when a communicator is closed. */
 struct life_frame {
     uint16_t kind;
-    int16_t culprit; /* whoever closes says so: failure_culprit() */
+    int16_t culprit; /* whoever closes says so: peers_culprit() */
     uint32_t zero;
     uint64_t number; /* the last collective that the sender entered; 0: none */
     uint64_t shape;
@@ -85,20 +85,20 @@ static inline size_t link_capacity(const struct muster_comm *comm)
     return wire > comm->capacity ? wire : comm->capacity;
 }
 
-/* While forming: room for the links, sockets as they come (taken over, also on failure), then
- * complete? */
+/* While forming: room for the links, sockets as they come (taken over, also on failure), then a
+ * rank of which some are missing; -1: all are there. */
 int link_init(struct muster_comm *comm, struct muster_err *err);
-/* In a forked child: a socket ends when the last process that has it does, and that must be us. */
-void link_hang_up(void *comm);
+/* In a forked child. */
+void link_hang_up(struct muster_comm *comm);
 int link_adopt(struct muster_comm *comm, int fd, int rank, int channel, struct muster_err *err);
-bool link_all_adopted(const struct muster_comm *comm);
+int link_find_missing(const struct muster_comm *comm);
 void link_free(struct muster_comm *comm);
 /* The last that is sent arrives (leave.c). Before link_free, while the heart beats. */
 void link_leave(struct muster_comm *comm);
 
 /* Sleeps until a socket can move, at most timeout_ms. */
 void link_wait(struct muster_comm *comm, int timeout_ms);
-/* The last word to the others: whether this rank leaves in good order, and failure_culprit(). */
+/* The last word to the others: whether this rank leaves in good order, and peers_culprit(). */
 void link_say_closed(struct muster_comm *comm, int culprit);
 /* That rank has left, but not everything that it sent on this lane has been read. */
 bool link_still_brings(const struct muster_comm *comm, int rank, int lane);
@@ -133,12 +133,16 @@ int64_t link_stream_read(struct muster_comm *comm, int from, void *data, size_t 
  * now. */
 void link_publish(struct muster_comm *comm, struct task *task, struct exchange *x, size_t round,
                   const char *source);
-/* 1: all of this round's pieces are here and ours have been handed to the kernel. */
+/* 1: all of this round's pieces are here and ours have been handed to the kernel.
+ * MUSTER_EMISMATCH, without words: the rank that the task waits for calls something else. */
 int link_arrived(struct muster_comm *comm, struct task *task, struct exchange *x, size_t round,
                  struct muster_err *err);
 /* Where the piece of this round from that one of the team lies; NULL: it was read to its place. */
 char *link_piece(struct muster_comm *comm, const struct task *task, const struct exchange *x,
                  size_t round, int from);
+/* Nothing of this call has come from that rank on this lane, nor will. The caller holds the lane.
+ */
+bool link_is_dry(const struct muster_comm *comm, int rank, int lane, uint64_t number);
 /* The number of the call of which that rank's last header on this lane was; 0: none came. The
  * caller holds the lane. */
 uint64_t link_lane_call(const struct muster_comm *comm, int rank, int lane, uint64_t *ret_shape,

@@ -5,7 +5,9 @@
  */
 #include "comm/meet.h"
 
+#include "comm/deadline.h"
 #include "comm/endpoint.h"
+#include "comm/form.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +24,7 @@ static int meet_in_store(struct meeting *m, struct muster_err *err)
         size_t bytes = 0;
         int rc = turn == 0 ? store->set(store->context, key, &m->members[r], sizeof m->members[r])
                            : store->get(store->context, key, &m->members[r], sizeof m->members[r],
-                                        &bytes, (m->deadline_ns - wait_now_ns()) / 1000000);
+                                        &bytes, (m->deadline_ns - deadline_now_ns()) / 1000000);
         if (rc < 0) {
             return muster_fail(err, rc, "the store has nothing from rank %d: %s", r,
                                muster_code_text(rc));
@@ -63,7 +65,7 @@ int muster_comm_create(const struct muster_comm_options *options, struct muster_
     }
     struct meeting m = {.options = options,
                         .name = options->name ? options->name : "world",
-                        .deadline_ns = wait_deadline_ns(options->timeout_ms),
+                        .deadline_ns = deadline_after_ms(options->timeout_ms),
                         .members = calloc((size_t)options->size, sizeof *m.members)};
     if (!m.members) {
         muster_endpoint_close(endpoint);
@@ -82,16 +84,22 @@ int muster_comm_create(const struct muster_comm_options *options, struct muster_
     return rc;
 }
 
-/* The first of these variables that is set. */
-static const char *first_of(const char *const *names)
+/* The name of the first of these variables that is set. */
+static const char *first_set(const char *const *names)
 {
     for (; *names; names++) {
         const char *value = getenv(*names);
         if (value && *value) {
-            return value;
+            return *names;
         }
     }
     return NULL;
+}
+
+static const char *first_of(const char *const *names)
+{
+    const char *name = first_set(names);
+    return name ? getenv(name) : NULL;
 }
 
 static int read_number(const char *const *names, int fallback, int *ret, struct muster_err *err)
@@ -101,7 +109,7 @@ static int read_number(const char *const *names, int fallback, int *ret, struct 
     long value = text ? strtol(text, &end, 10) : fallback;
     if (text && (*end || value < 0 || value > 65535)) {
         return muster_fail(err, MUSTER_ECONFIG, "%s is %s, which is no rank, size or port",
-                           names[0], text);
+                           first_set(names), text);
     }
     *ret = (int)value;
     return 0;

@@ -1,7 +1,7 @@
 /* How ranks that know only their number find each other: what the ways share. Layer: comm. */
 #pragma once
 
-#include "comm/internal.h"
+#include "comm/state.h"
 
 struct meeting {
     const struct muster_comm_options *options;

@@ -3,11 +3,11 @@
  *
  * Layer: comm. Memory: the caller's. Thread: the caller's.
  */
-#include "comm/meet.h"
-
 #include "comm/address.h"
 #include "comm/arrivals.h"
+#include "comm/deadline.h"
 #include "comm/hash.h"
+#include "comm/meet.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -41,7 +41,7 @@ static int late(const struct meeting *m, const char *what, struct muster_err *er
     if (o->interrupted && o->interrupted(o->interrupted_context)) {
         return muster_fail(err, MUSTER_EINTERRUPTED, "interrupted while meeting the other ranks");
     }
-    if (wait_now_ns() < m->deadline_ns) {
+    if (deadline_now_ns() < m->deadline_ns) {
         return 0;
     }
     return muster_fail(err, MUSTER_ETIMEDOUT, "%s within %lld ms", what, (long long)o->timeout_ms);
@@ -62,7 +62,7 @@ static int move_all(const struct meeting *m, int fd, void *data, size_t bytes, b
             return muster_fail(err, MUSTER_EAGAIN, "the connection ended");
         }
         struct pollfd p = {.fd = fd, .events = out ? POLLOUT : POLLIN};
-        int rc = poll(&p, 1, MEET_SLICE_MS) == 0 ? late(m, "not all ranks came", err) : 0;
+        int rc = poll(&p, 1, MEET_SLICE_MS) <= 0 ? late(m, "not all ranks came", err) : 0;
         if (rc < 0) {
             return rc;
         }
@@ -81,7 +81,7 @@ static int connect_once(const struct meeting *m, struct muster_err *err)
         return muster_fail(err, MUSTER_EAGAIN, "%s: %s", m->options->host, reason);
     }
     for (int i = 0; i < num && fd < 0; i++) {
-        int64_t most_ns = wait_now_ns() + CONNECT_MS * INT64_C(1000000);
+        int64_t most_ns = deadline_now_ns() + CONNECT_MS * INT64_C(1000000);
         fd = address_connect(&list[i], most_ns < m->deadline_ns ? most_ns : m->deadline_ns);
     }
     char text[ADDRESS_TEXT_BYTES];
@@ -151,7 +151,7 @@ static void receive(struct meeting *m, int fd, int rank, int *visitors)
 {
     struct muster_member member;
     struct meeting brief = *m;
-    brief.deadline_ns = wait_deadline_ns(REST_MS);
+    brief.deadline_ns = deadline_after_ms(REST_MS);
     if (rank <= 0 || rank >= m->options->size ||
         move_all(&brief, fd, &member, sizeof member, false, NULL) < 0) {
         close(fd);
@@ -164,6 +164,14 @@ static void receive(struct meeting *m, int fd, int rank, int *visitors)
     m->members[rank] = member;
 }
 
+/* A visitor says nothing more. */
+static bool has_left(int fd)
+{
+    char byte;
+    ssize_t n = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    return n >= 0 || (errno != EAGAIN && errno != EINTR);
+}
+
 static int count_visitors(const int *visitors, int size)
 {
     int came = 0;
@@ -173,12 +181,26 @@ static int count_visitors(const int *visitors, int size)
     return came;
 }
 
+/* Who died while it waited here would be a member that never comes; another incarnation may. */
+static bool lose_some(int *visitors, int size)
+{
+    bool lost = false;
+    for (int r = 1; r < size; r++) {
+        if (visitors[r] >= 0 && has_left(visitors[r])) {
+            close(visitors[r]);
+            visitors[r] = -1;
+            lost = true;
+        }
+    }
+    return lost;
+}
+
 static int host_visitors(struct meeting *m, struct arrivals *arrivals, int *visitors,
                          struct muster_err *err)
 {
     const struct hello ours = greeting_of(m).hello;
     int size = m->options->size, rc = 0;
-    while (rc == 0 && count_visitors(visitors, size) < size - 1) {
+    while (rc == 0 && (count_visitors(visitors, size) < size - 1 || lose_some(visitors, size))) {
         struct hello hello;
         int fd = arrivals_next(arrivals, ours.generation, ours.digest, MEET_SLICE_MS, &hello, err);
         if (fd >= 0) {
@@ -191,6 +213,9 @@ static int host_visitors(struct meeting *m, struct arrivals *arrivals, int *visi
     }
     for (int r = 1; rc == 0 && r < size; r++) {
         rc = move_all(m, visitors[r], m->members, (size_t)size * sizeof *m->members, true, err);
+        rc = rc == MUSTER_EAGAIN
+                 ? muster_fail(err, MUSTER_EUNAVAIL, "rank %d left while the ranks met", r)
+                 : rc;
     }
     return rc;
 }

@@ -5,8 +5,9 @@
  *
  * Layer: comm. Memory: struct messages owns the parked. Thread: the holder of the messages' lane.
  */
-#include "comm/internal.h"
+#include "comm/message.h"
 
+#include "comm/bell.h"
 #include "comm/link.h"
 
 #include <assert.h>
@@ -120,7 +121,7 @@ static int64_t stream_write(struct muster_comm *comm, int to, const void *data, 
                           : ring_write(segment_stream(&comm->segment, comm->local_rank, local),
                                        data, bytes);
     if (n > 0) {
-        wait_wake(segment_control(&comm->segment, local));
+        bell_wake(segment_control(&comm->segment, local));
     }
     return (int64_t)n;
 }
@@ -135,7 +136,7 @@ static int64_t stream_read(struct muster_comm *comm, int from, void *data, size_
                           : ring_read(segment_stream(&comm->segment, local, comm->local_rank), data,
                                       bytes);
     if (n > 0) {
-        wait_wake(segment_control(&comm->segment, local));
+        bell_wake(segment_control(&comm->segment, local));
     }
     return (int64_t)n;
 }

@@ -8,8 +8,7 @@
  *
  * Layer: comm. Memory: freed before returning. Thread: the caller's.
  */
-#include "comm/internal.h"
-
+#include "comm/failure.h"
 #include "comm/half.h"
 #include "schedule/tree.h"
 
@@ -225,6 +224,11 @@ static int sum_all(struct parts *p, size_t count, struct muster_err *err)
     return rc;
 }
 
+static size_t most_elements(enum muster_type type, size_t total)
+{
+    return (size_t)PTRDIFF_MAX / muster_type_bytes(type) / total;
+}
+
 static int check(const void *parts, size_t num_parts, size_t total, const void *out, size_t count,
                  enum muster_type type, enum muster_op op, struct muster_err *err)
 {
@@ -237,7 +241,28 @@ static int check(const void *parts, size_t num_parts, size_t total, const void *
                            "%zu of %zu parts: 1 to %d parts are needed, and buffers", num_parts,
                            total, INT32_MAX);
     }
+    if (count > most_elements(type, total)) {
+        return muster_fail(err, MUSTER_EINVAL,
+                           "%zu parts of %zu elements are more than memory can hold", total, count);
+    }
     return 0;
+}
+
+static int sum_chunks(struct parts *p, const void *parts, void *out, const struct offer *mine,
+                      struct muster_err *err)
+{
+    int rc = gather_offers(p, mine, err);
+    rc = rc < 0 ? rc : allocate(p, err);
+    for (size_t start = 0; rc == 0 && start < mine->elements; start += CHUNK) {
+        size_t left = mine->elements - start, length = left < CHUNK ? left : CHUNK;
+        sum_own(p, parts, start, length, mine->elements);
+        rc = sum_all(p, length, err);
+        if (rc == 0) {
+            narrow(p, p->local, (char *)out + start * muster_type_bytes(p->type), length,
+                   mine->op == MUSTER_AVG ? (int)p->total : 1);
+        }
+    }
+    return rc;
 }
 
 int muster_all_reduce_parts(struct muster_comm *comm, const void *parts, size_t first_part,
@@ -260,17 +285,9 @@ int muster_all_reduce_parts(struct muster_comm *comm, const void *parts, size_t 
     p->wide_bytes = muster_type_bytes(p->wide);
     p->total = total_parts;
     struct offer mine = {first_part, num_parts, total_parts, count, (uint64_t)type, (uint64_t)op};
-    rc = gather_offers(p, &mine, err);
-    rc = rc < 0 ? rc : allocate(p, err);
-    for (size_t start = 0; rc == 0 && start < count; start += CHUNK) {
-        size_t length = count - start < CHUNK ? count - start : CHUNK;
-        sum_own(p, parts, start, length, count);
-        rc = sum_all(p, length, err);
-        if (rc == 0) {
-            narrow(p, p->local, (char *)out + start * muster_type_bytes(type), length,
-                   op == MUSTER_AVG ? (int)total_parts : 1);
-        }
-    }
+    atomic_store(&comm->in_several, 1);
+    rc = sum_chunks(p, parts, out, &mine, err);
+    atomic_store(&comm->in_several, 0);
     release(p);
     free(p);
     return rc;

@@ -1,14 +1,14 @@
-/* Blocking calls: on the caller's thread, at once when nothing is under way that they would have to
- * follow, else as a started call that is waited for. And how a closed communicator gets rid of
- * them.
+/* A task on the thread that calls, and how a closed communicator gets rid of all of them.
  *
  * Layer: comm. Memory: the caller's stack. Thread: the caller's.
  */
-#include "comm/internal.h"
+#include "comm/progress.h"
 
+#include "comm/bell.h"
+#include "comm/failure.h"
 #include "comm/lane.h"
-#include "comm/quick.h"
-#include "comm/types.h"
+#include "comm/request.h"
+#include "comm/wait.h"
 
 #include <linux/membarrier.h>
 #include <sched.h>
@@ -56,7 +56,7 @@ void progress_drain(struct muster_comm *comm)
         (void)syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
     }
     while (atomic_load_explicit(&comm->in_call, memory_order_acquire)) {
-        wait_ring(comm->control);
+        bell_ring(comm->control);
         sched_yield();
     }
     for (int l = 0; l < LANES; l++) {
@@ -68,68 +68,4 @@ void progress_drain(struct muster_comm *comm)
         }
         pthread_mutex_unlock(&lane->running);
     }
-}
-
-/* Nothing is under way that this call would have to follow. */
-static bool is_idle(struct muster_comm *comm, const struct muster_call *call)
-{
-    if (call->kind == MUSTER_SEND || call->kind == MUSTER_RECV) {
-        return atomic_load_explicit(&comm->lanes[LANE_MESSAGES].in_flight, memory_order_acquire) ==
-               0;
-    }
-    return atomic_load_explicit(&comm->lanes[LANE_MAIN].in_flight, memory_order_acquire) == 0 &&
-           atomic_load_explicit(&comm->lanes[LANE_SIDE].in_flight, memory_order_acquire) == 0;
-}
-
-static int run_queued(struct muster_comm *comm, const struct muster_call *call,
-                      struct muster_message *ret, struct muster_err *err)
-{
-    struct muster_request *request;
-    int rc = muster_start(comm, call, &request, err);
-    if (rc < 0) {
-        return rc;
-    }
-    rc = muster_request_wait(request, -1, err);
-    if (rc == MUSTER_EINTERRUPTED) {
-        failure_close(comm, rc);
-        progress_drain(comm);
-    }
-    if (rc == 0 && ret) {
-        muster_request_message(request, ret);
-    }
-    muster_request_free(request);
-    return rc;
-}
-
-static int run_call(struct muster_comm *comm, const struct muster_call *call,
-                    struct muster_message *ret, struct muster_err *err)
-{
-    if (!is_idle(comm, call)) {
-        return run_queued(comm, call, ret, err);
-    }
-    int rc = quick_learn(comm, call, err);
-    if (rc > 0) {
-        return comm->known.run(comm, call->in, call->out, err);
-    }
-    struct task task;
-    rc = rc < 0 ? rc : call_prepare(comm, call, &task, err);
-    rc = rc < 0 ? rc : progress_run(comm, &task, err);
-    if (rc == 0 && ret) {
-        *ret = task.transfer.message;
-    }
-    return rc;
-}
-
-int muster_run(struct muster_comm *comm, const struct muster_call *call, struct muster_err *err)
-{
-    struct muster_call own = types_own_fields(call);
-    return run_call(comm, &own, NULL, err);
-}
-
-int muster_recv(struct muster_comm *comm, void *out, size_t count, enum muster_type type, int from,
-                int tag, struct muster_message *ret, struct muster_err *err)
-{
-    struct muster_call call = {
-        .kind = MUSTER_RECV, .type = type, .peer = from, .tag = tag, .out = out, .count = count};
-    return run_call(comm, &call, ret, err);
 }

@@ -12,7 +12,9 @@
 
 #include <assert.h>
 
-#include "comm/internal.h"
+#include "comm/bell.h"
+#include "comm/line.h"
+#include "comm/logbook.h"
 
 /* The round that a quick call is in; by value, so that it stays in registers. */
 struct quick {
@@ -21,28 +23,12 @@ struct quick {
     uint32_t round;
 };
 
-/* A call that comm->known describes, and may be run at once by comm->known.run. */
-static inline bool quick_knows(const struct muster_comm *comm, const void *in, const void *out,
-                               size_t count, enum muster_type type, enum muster_op op)
-{
-    const struct known_call *known = &comm->known;
-    return count == known->count && type == known->type && op == known->op && in && out;
-}
-
-/* 1: checked, and comm->known describes it; 0: no quick way takes it; negative: an error. */
-int quick_learn(struct muster_comm *comm, const struct muster_call *call, struct muster_err *err);
-
 /* The known call by the long way, which says why the quick one did not take it. */
 int quick_refuse(struct muster_comm *comm, const void *in, void *out, struct muster_err *err);
 
 /* The known call as a task that has published its first round: the way sets the rest. */
 void quick_task(struct muster_comm *comm, const void *in, void *out, struct quick quick,
                 struct task *ret);
-
-/* small.c, direct.c, swap.c */
-int small_run(struct muster_comm *comm, const void *in, void *out, struct muster_err *err);
-int direct_run(struct muster_comm *comm, const void *in, void *out, struct muster_err *err);
-int swap_run(struct muster_comm *comm, const void *in, void *out, struct muster_err *err);
 
 static inline struct board *quick_board(struct muster_comm *comm, int rank, uint32_t round)
 {
@@ -64,18 +50,18 @@ static inline bool quick_enter(struct muster_comm *comm, struct quick *ret)
         return false;
     }
     ret->number = atomic_load_explicit(&comm->started, memory_order_relaxed) + 1;
-    ret->signature = call_sign(ret->number, comm->known.digest);
+    ret->signature = logbook_sign(ret->number, comm->known.digest);
     ret->round = lanes[LANE_MAIN].round;
     atomic_store_explicit(&comm->started, ret->number, memory_order_relaxed);
-    call_record(comm, ret->number, comm->known.shape, comm->known.count);
+    logbook_write(comm, ret->number, comm->known.shape, comm->known.count);
     return true;
 }
 
 static inline void quick_publish(struct muster_comm *comm, struct quick quick, struct board *mine)
 {
-    atomic_store_explicit(&mine->flag, comm_flag(quick.round + 1, quick.signature),
+    atomic_store_explicit(&mine->flag, segment_flag(quick.round + 1, quick.signature),
                           memory_order_release);
-    wait_wake_locals(comm);
+    bell_wake_locals(comm);
 }
 
 /* Waits a little for all others' boards of this round; false: some are not there yet, or do
@@ -84,7 +70,7 @@ bool quick_wait_crowded(struct muster_comm *comm, struct quick quick);
 enum { QUICK_SPINS = 2000 };
 static inline bool quick_wait(struct muster_comm *comm, struct quick quick)
 {
-    uint64_t want = comm_flag(quick.round + 1, quick.signature);
+    uint64_t want = segment_flag(quick.round + 1, quick.signature);
     int spins = QUICK_SPINS;
     if (comm->crowded) {
         return quick_wait_crowded(comm, quick);
@@ -96,7 +82,7 @@ static inline bool quick_wait(struct muster_comm *comm, struct quick quick)
             if (--spins < 0) {
                 return false;
             }
-            comm_relax();
+            line_pause();
         }
     }
     return true;

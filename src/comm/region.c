@@ -1,13 +1,15 @@
-/* The owner's side of a region: a thread that answers readers, piece by piece.
+/* The owner's side of a region: a thread that answers readers, piece by piece. It waits for none of
+ * them: one that takes its piece slowly may be waiting for another owner.
  *
  * The memory may change while a piece is sent. That is not prevented but found out: the owner hides
- * the region before it writes, and the reader asks for the stamp again at the end.
+ * the region before it writes, and the reader asks for the stamp again at the end. It counts how
+ * often the region was shown, for the same version may be shown again.
  *
  * Layer: comm. Memory: struct muster_region. Thread: its own; the stamp is under the mutex.
  */
 #include "comm/region.h"
 
-#include "comm/internal.h"
+#include "comm/deadline.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -26,8 +28,12 @@ enum {
 
 struct reader {
     int fd;
+    int64_t moved_ns; /* when it last took or said something */
     struct region_ask ask;
     size_t ask_bytes;
+    bool answering;
+    struct region_answer answer;
+    size_t sent; /* of it, and of what it announces */
 };
 
 struct muster_region {
@@ -35,12 +41,14 @@ struct muster_region {
     size_t bytes;
     struct muster_endpoint *endpoint;
     pid_t owner; /* the process in which the thread runs */
+    struct fork_watch fork;
     pthread_t thread;
     int stop_fd; /* readable: the thread ends */
     struct reader readers[MAX_READERS];
     int num_readers;
     pthread_mutex_t mutex; /* guards what follows */
     bool readable;
+    uint64_t shown; /* how often */
     uint64_t generation;
     uint64_t version;
 };
@@ -67,55 +75,95 @@ static struct region_answer stamp(struct muster_region *region)
 {
     pthread_mutex_lock(&region->mutex);
     struct region_answer answer = {.magic = REGION_MAGIC,
-                                   .readable = region->readable,
+                                   .shown = region->readable ? region->shown : 0,
                                    .generation = region->generation,
                                    .version = region->version};
     pthread_mutex_unlock(&region->mutex);
     return answer;
 }
 
-static bool send_all(int fd, const void *data, size_t bytes)
-{
-    for (size_t done = 0; done < bytes;) {
-        ssize_t n = send(fd, (const char *)data + done, bytes - done, MSG_NOSIGNAL);
-        struct pollfd p = {.fd = fd, .events = POLLOUT};
-        if (n > 0) {
-            done += (size_t)n;
-        } else if ((errno != EAGAIN && errno != EINTR) || poll(&p, 1, REGION_STALL_MS) == 0) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool serve(struct muster_region *region, struct reader *reader)
+/* False: this is no question. */
+static bool prepare(struct muster_region *region, struct reader *reader)
 {
     const struct region_ask *ask = &reader->ask;
-    struct region_answer answer = stamp(region);
+    struct region_answer *answer = &reader->answer;
     if (ask->magic != REGION_MAGIC || ask->bytes > REGION_PIECE_BYTES ||
         ask->offset > region->bytes || ask->bytes > region->bytes - ask->offset) {
         return false;
     }
-    answer.bytes = answer.readable ? ask->bytes : 0;
-    answer.checksum = region_checksum(region->memory + ask->offset, (size_t)answer.bytes);
-    return send_all(reader->fd, &answer, sizeof answer) &&
-           send_all(reader->fd, region->memory + ask->offset, (size_t)answer.bytes);
+    *answer = stamp(region);
+    answer->bytes = answer->shown ? ask->bytes : 0;
+    answer->checksum = region_checksum(region->memory + ask->offset, (size_t)answer->bytes);
+    reader->answering = true;
+    reader->sent = 0;
+    return true;
 }
 
-/* False: the reader is to be hung up on. */
+static bool would_block(void)
+{
+    return errno == EAGAIN || errno == EINTR;
+}
+
+/* As much as goes now: the others have their turn. False: the reader is to be hung up on. */
+static bool answer(const struct muster_region *region, struct reader *reader)
+{
+    size_t head = sizeof reader->answer, all = head + (size_t)reader->answer.bytes;
+    const char *memory = region->memory + reader->ask.offset;
+    while (reader->sent < all) {
+        bool is_head = reader->sent < head;
+        const char *from =
+            is_head ? (const char *)&reader->answer + reader->sent : memory + (reader->sent - head);
+        ssize_t n = send(reader->fd, from, (is_head ? head : all) - reader->sent, MSG_NOSIGNAL);
+        if (n < 0) {
+            return would_block();
+        }
+        reader->sent += (size_t)n;
+        reader->moved_ns = deadline_now_ns();
+    }
+    reader->answering = false;
+    reader->ask_bytes = 0;
+    return true;
+}
+
 static bool hear(struct muster_region *region, struct reader *reader)
 {
     ssize_t n = recv(reader->fd, (char *)&reader->ask + reader->ask_bytes,
                      sizeof reader->ask - reader->ask_bytes, 0);
     if (n <= 0) {
-        return n < 0 && (errno == EAGAIN || errno == EINTR);
+        return n < 0 && would_block();
     }
+    reader->moved_ns = deadline_now_ns();
     reader->ask_bytes += (size_t)n;
-    if (reader->ask_bytes < sizeof reader->ask) {
-        return true;
+    return reader->ask_bytes < sizeof reader->ask || prepare(region, reader);
+}
+
+/* False: the reader is to be hung up on. */
+static bool serve(struct muster_region *region, struct reader *reader)
+{
+    bool good = reader->answering || hear(region, reader);
+    return good && (!reader->answering || answer(region, reader));
+}
+
+/* Taken out first: a child that is forked at this instant must not close the number's next owner.
+ */
+static void hang_up(struct muster_region *region, int i)
+{
+    int fd = region->readers[i].fd;
+    region->readers[i] = region->readers[--region->num_readers];
+    close(fd);
+}
+
+/* For a newcomer the one goes that was idle longest, if that is long. */
+static void make_room(struct muster_region *region)
+{
+    int idle = 0;
+    for (int i = 1; i < region->num_readers; i++) {
+        idle = region->readers[i].moved_ns < region->readers[idle].moved_ns ? i : idle;
     }
-    reader->ask_bytes = 0;
-    return serve(region, reader);
+    if (region->num_readers == MAX_READERS &&
+        deadline_now_ns() - region->readers[idle].moved_ns > REGION_STALL_MS * INT64_C(1000000)) {
+        hang_up(region, idle);
+    }
 }
 
 /* False: someone is at the door, and there is no descriptor for it. */
@@ -123,8 +171,12 @@ static bool welcome(struct muster_region *region)
 {
     struct hello hello;
     int fd = arrivals_next(&region->endpoint->arrivals, 0, REGION_DIGEST, 0, &hello, NULL);
+    if (fd >= 0) {
+        make_room(region);
+    }
     if (fd >= 0 && region->num_readers < MAX_READERS) {
-        region->readers[region->num_readers++] = (struct reader){.fd = fd};
+        region->readers[region->num_readers++] =
+            (struct reader){.fd = fd, .moved_ns = deadline_now_ns()};
     } else if (fd >= 0) {
         close(fd);
     }
@@ -140,16 +192,16 @@ static void *run(void *context)
             {.fd = full ? -1 : region->endpoint->arrivals.epoll_fd, .events = POLLIN}};
         int num = region->num_readers;
         for (int i = 0; i < num; i++) {
-            fds[2 + i] = (struct pollfd){.fd = region->readers[i].fd, .events = POLLIN};
+            short events = region->readers[i].answering ? POLLOUT : POLLIN;
+            fds[2 + i] = (struct pollfd){.fd = region->readers[i].fd, .events = events};
         }
         (void)poll(fds, (nfds_t)num + 2, full ? FULL_MS : -1);
         if (fds[0].revents) {
             return NULL;
         }
         for (int i = num - 1; i >= 0; i--) {
-            if (fds[2 + i].revents && !hear(region, &region->readers[i])) {
-                close(region->readers[i].fd);
-                region->readers[i] = region->readers[--region->num_readers];
+            if (fds[2 + i].revents && !serve(region, &region->readers[i])) {
+                hang_up(region, i);
             }
         }
         full = fds[1].revents && !welcome(region);
@@ -167,14 +219,24 @@ static int start(struct muster_region *region, struct muster_err *err)
     return rc == 0 ? 0 : muster_fail(err, MUSTER_EOS, "cannot serve a region: %s", strerror(rc));
 }
 
-static void release(struct muster_region *region)
+/* A reader whose owner dies must not wait for the child. */
+static void close_own(void *context)
 {
+    struct muster_region *region = context;
     for (int i = 0; i < region->num_readers; i++) {
         close(region->readers[i].fd);
     }
     if (region->stop_fd >= 0) {
         close(region->stop_fd);
     }
+    region->num_readers = 0;
+    region->stop_fd = -1;
+}
+
+static void release(struct muster_region *region)
+{
+    fork_forget(&region->fork);
+    close_own(region);
     muster_endpoint_close(region->endpoint);
     pthread_mutex_destroy(&region->mutex);
     free(region);
@@ -191,6 +253,8 @@ int muster_region_open(const char *host, const void *memory, size_t size_bytes,
     region->bytes = size_bytes;
     region->stop_fd = -1;
     region->owner = getpid();
+    region->fork = (struct fork_watch){.forked = close_own, .context = region};
+    fork_remember(&region->fork);
     pthread_mutex_init(&region->mutex, NULL);
     int rc = muster_endpoint_open(host, &region->endpoint, err);
     rc = rc < 0 ? rc : start(region, err);
@@ -205,6 +269,8 @@ int muster_region_open(const char *host, const void *memory, size_t size_bytes,
 void muster_region_set(struct muster_region *region, uint64_t generation, uint64_t version)
 {
     pthread_mutex_lock(&region->mutex);
+    bool same = region->readable && region->generation == generation && region->version == version;
+    region->shown += !same;
     region->readable = true;
     region->generation = generation;
     region->version = version;

@@ -9,7 +9,7 @@
 enum {
     REGION_MAGIC = 0x6d726567,
     REGION_PIECE_BYTES = 1 << 20,
-    REGION_STALL_MS = 2000, /* a reader that takes nothing for so long is hung up on */
+    REGION_STALL_MS = 2000, /* a reader that was idle for so long gives way to others */
 };
 
 /* In the hello: no communicator has this digest. */
@@ -24,7 +24,8 @@ struct region_ask {
 
 struct region_answer {
     uint32_t magic;
-    uint32_t readable;
+    uint32_t zero;
+    uint64_t shown; /* how often by now; 0: it is hidden */
     uint64_t generation;
     uint64_t version;
     uint64_t bytes; /* that follow */

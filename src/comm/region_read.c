@@ -3,9 +3,9 @@
  *
  * Layer: comm. Memory: the caller's. Thread: the caller's.
  */
+#include "comm/deadline.h"
 #include "comm/region.h"
-
-#include "comm/internal.h"
+#include "comm/state.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -19,6 +19,7 @@ struct source {
     size_t offset; /* of the piece under way */
     size_t bytes;
     bool asked;
+    uint64_t shown; /* the owner's count when it first answered; 0: it has not */
 };
 
 struct reading {
@@ -53,7 +54,7 @@ static int receive(const struct reading *r, int index, void *to, size_t bytes,
         if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
             return lost(index, err);
         }
-        int64_t left_ms = (r->deadline_ns - wait_now_ns()) / 1000000;
+        int64_t left_ms = (r->deadline_ns - deadline_now_ns()) / 1000000;
         struct pollfd p = {.fd = fd, .events = POLLIN};
         if (left_ms <= 0) {
             return muster_fail(err, MUSTER_ETIMEDOUT, "owner %d did not send its state in time",
@@ -87,10 +88,13 @@ static int take(const struct reading *r, int index, struct muster_err *err)
     if (rc < 0) {
         return rc;
     }
-    if (answer.magic != REGION_MAGIC || (answer.bytes != s->bytes && answer.readable)) {
+    if (answer.magic != REGION_MAGIC || (answer.bytes != s->bytes && answer.shown)) {
         return muster_fail(err, MUSTER_EPROTO, "owner %d answers something else", index);
     }
-    if (!answer.readable || answer.generation != r->generation || answer.version != r->version) {
+    bool again = s->shown && answer.shown != s->shown;
+    s->shown = answer.shown;
+    if (!answer.shown || again || answer.generation != r->generation ||
+        answer.version != r->version) {
         return muster_fail(err, MUSTER_ECONFLICT, "owner %d has moved on from version %llu", index,
                            (unsigned long long)r->version);
     }
@@ -143,10 +147,11 @@ static int connect_all(const struct reading *r, const struct muster_member *owne
             return muster_fail(err, MUSTER_EDATA, "owner %d is not of this version of muster", i);
         }
         struct member owner = endpoint_member(&owners[i]);
-        r->sources[i].fd = endpoint_connect(&owner, false, &hello, r->deadline_ns, NULL);
-        if (r->sources[i].fd < 0) {
-            return lost(i, err);
+        int fd = endpoint_connect(&owner, false, &hello, r->deadline_ns, err);
+        if (fd < 0) {
+            return fd == MUSTER_EOS ? fd : lost(i, err);
         }
+        r->sources[i].fd = fd;
     }
     return 0;
 }
@@ -169,7 +174,7 @@ int muster_region_read(const struct muster_member *owners, int num_owners, uint6
                         .version = version,
                         .to = to,
                         .bytes = size_bytes,
-                        .deadline_ns = wait_deadline_ns(deadline_ms)};
+                        .deadline_ns = deadline_after_ms(deadline_ms)};
     int rc = connect_all(&r, owners, err);
     rc = rc < 0 ? rc : read_pieces(&r, err);
     rc = rc < 0 ? rc : confirm(&r, err);

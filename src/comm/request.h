@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "comm/internal.h"
+#include "comm/wait.h"
 
 enum { REQUEST_PENDING = 0, REQUEST_DONE = 1 }; /* else the error's code */
 

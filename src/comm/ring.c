@@ -11,8 +11,12 @@
  *
  * Layer: comm. Memory: the task's. Thread: the holder of the lane.
  */
-#include "comm/internal.h"
+#include "comm/ring.h"
 
+#include "comm/bell.h"
+#include "comm/failure.h"
+#include "comm/line.h"
+#include "comm/logbook.h"
 #include "schedule/choose.h"
 #include "schedule/partition.h"
 
@@ -29,7 +33,7 @@ static struct ring_slot *slot_of(struct muster_comm *comm, const struct task *ta
 
 static uint64_t flag_of(const struct task *task, size_t chunk)
 {
-    return comm_flag(task->ring.base + (uint32_t)chunk + 1, task->signature);
+    return segment_flag(task->ring.base + (uint32_t)chunk + 1, task->signature);
 }
 
 static struct partition part_of(const struct muster_comm *comm, const struct task *task,
@@ -63,7 +67,7 @@ static void fill(struct muster_comm *comm, struct task *task, size_t chunk)
         slot->phase = segment_phase(part);
         memcpy(ring_slot_data(slot), part, p.count * task->unit);
         atomic_store_explicit(&slot->asked, flag_of(task, chunk), memory_order_release);
-        wait_wake(segment_control(&comm->segment, owner));
+        bell_wake(segment_control(&comm->segment, owner));
     }
 }
 
@@ -133,7 +137,7 @@ static void fold(struct muster_comm *comm, struct task *task, size_t chunk)
         int to = (comm->rank + step) % comm->size;
         struct ring_slot *slot = slot_of(comm, task, comm->rank, to, chunk);
         atomic_store_explicit(&slot->answered, flag_of(task, chunk), memory_order_release);
-        wait_wake(segment_control(&comm->segment, to));
+        bell_wake(segment_control(&comm->segment, to));
     }
 }
 
@@ -160,7 +164,7 @@ static void take(struct muster_comm *comm, struct task *task, size_t chunk)
         struct partition p = part_of(comm, task, chunk, owner);
         char *out = (char *)task->call.out + p.first * task->unit;
         char *data = ring_slot_data(slot_of(comm, task, owner, comm->rank, chunk));
-        comm_take(out, data, p.count * task->unit);
+        line_take(out, data, p.count * task->unit);
     }
 }
 
@@ -212,7 +216,7 @@ static int ring_step(struct muster_comm *comm, struct task *task, struct muster_
     if (!r->begun) {
         r->begun = true;
         r->base = lane->ring_turn;
-        call_begin(comm, task);
+        logbook_begin(comm, task);
     }
     while (r->taken < r->chunks) {
         int rc = advance(comm, task, err);

@@ -95,12 +95,20 @@ int segment_open(int fd, int size, struct segment *ret, struct muster_err *err)
     return rc;
 }
 
+void segment_hang_up(struct segment *s)
+{
+    int fd = s->fd;
+    s->fd = -1;
+    if (fd >= 0) {
+        close(fd);
+    }
+}
+
 void segment_close(struct segment *s)
 {
     if (s->fd >= 0) {
         munmap(s->base, s->bytes);
-        close(s->fd);
-        s->fd = -1;
+        segment_hang_up(s);
     }
 }
 

@@ -40,7 +40,7 @@ enum {
 /* What a rank is doing, for the others' error messages. */
 struct call_record {
     _Atomic uint64_t number; /* from 1; 0 while the others are written */
-    _Atomic uint64_t shape;  /* kind, type, operation, root: call_signed() */
+    _Atomic uint64_t shape;  /* kind, type, operation, root: logbook_common() */
     _Atomic uint64_t count;
 };
 
@@ -57,7 +57,7 @@ struct control {
     alignas(SEGMENT_LINE) _Atomic uint32_t bell; /* futex; anyone rings */
     _Atomic uint32_t sleepers;
     _Atomic uint32_t closed;                        /* 1: freed or aborted */
-    _Atomic int32_t culprit;                        /* before closed: failure_culprit() */
+    _Atomic int32_t culprit;                        /* before closed: peers_culprit() */
     alignas(SEGMENT_LINE) _Atomic uint32_t writing; /* 1: into the memory of others: settle.c */
     alignas(SEGMENT_LINE) _Atomic int32_t pid;      /* 0 until the rank has mapped the segment */
     _Atomic uint64_t processors[CPU_WORDS];         /* on which it may run; before pid */
@@ -71,6 +71,11 @@ struct board {
     char little[SEGMENT_LINE - sizeof(uint64_t)];
     char data[];
 };
+
+static inline uint64_t segment_flag(uint32_t round, uint32_t signature)
+{
+    return (uint64_t)round << 32 | signature;
+}
 
 /* The boards of a rank: BOARD_SLOTS for each lane, one lane after the other. */
 enum {
@@ -136,6 +141,8 @@ int segment_create(int size, struct segment *ret, struct muster_err *err);
 int segment_open(int fd, int size, struct segment *ret, struct muster_err *err);
 /* fd < 0: nothing to end. */
 void segment_close(struct segment *segment);
+/* In a forked child, which does not have the mapping. */
+void segment_hang_up(struct segment *segment);
 
 /* Memory at the end of the file, a part for each rank. */
 struct segment_extension {

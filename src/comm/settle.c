@@ -9,7 +9,10 @@
  *
  * Layer: comm. Thread: writers are on a lane; the closing thread may be any.
  */
-#include "comm/internal.h"
+#include "comm/settle.h"
+
+#include "comm/deadline.h"
+#include "comm/peers.h"
 
 #include <assert.h>
 #include <sched.h>
@@ -57,12 +60,12 @@ static bool is_writing(const struct muster_comm *comm, int local)
 static bool wait_for_writer(struct muster_comm *comm, int local)
 {
     int rank = comm->locals[local];
-    int64_t end = wait_now_ns() + UNSUSPECTED_MS * INT64_C(1000000);
+    int64_t end = deadline_now_ns() + UNSUSPECTED_MS * INT64_C(1000000);
     while (is_writing(comm, local)) {
-        bool patient = comm->silence_ms > 0 || wait_now_ns() < end;
+        bool patient = comm->silence_ms > 0 || deadline_now_ns() < end;
         /* Silent, whether or not it has closed, too: its state in all says that first. */
         if (!patient || atomic_load(&comm->peers[rank].state) == MUSTER_PEER_SUSPECTED) {
-            return failure_kill(comm, rank);
+            return peers_kill(comm, rank);
         }
         struct timespec nap = {0, 50000};
         (void)nanosleep(&nap, NULL);
@@ -84,17 +87,34 @@ static void make_private(struct muster_comm *comm, const struct segment_extensio
     }
 }
 
-void settle(struct muster_comm *comm)
+static bool has_allocations(struct muster_comm *comm)
 {
-    bool alone = true;
-    atomic_thread_fence(memory_order_seq_cst); /* closed before, writing after */
-    for (int l = 0; l < comm->local_size && comm->live_allocations > 0; l++) {
-        alone = (l == comm->local_rank || wait_for_writer(comm, l)) && alone;
-    }
-    for (int i = 0; i < comm->num_allocations && !alone; i++) {
+    pthread_mutex_lock(&comm->allocating);
+    bool has = comm->live_allocations > 0;
+    pthread_mutex_unlock(&comm->allocating);
+    return has;
+}
+
+static void make_all_private(struct muster_comm *comm)
+{
+    pthread_mutex_lock(&comm->allocating);
+    for (int i = 0; i < comm->num_allocations; i++) {
         if (comm->allocations[i].parts.base) {
             make_private(comm, &comm->allocations[i].parts);
         }
+    }
+    pthread_mutex_unlock(&comm->allocating);
+}
+
+void settle(struct muster_comm *comm)
+{
+    bool alone = true, shares = has_allocations(comm);
+    atomic_thread_fence(memory_order_seq_cst); /* closed before, writing after */
+    for (int l = 0; l < comm->local_size && shares; l++) {
+        alone = (l == comm->local_rank || wait_for_writer(comm, l)) && alone;
+    }
+    if (!alone) {
+        make_all_private(comm);
     }
     atomic_store_explicit(&comm->settled, true, memory_order_release);
 }

@@ -3,6 +3,11 @@
  *
  * Layer: comm; a quick way (quick.h). Memory: none. Thread: the caller's.
  */
+#include "comm/small.h"
+
+#include "comm/exchange.h"
+#include "comm/line.h"
+#include "comm/progress.h"
 #include "comm/quick.h"
 
 #include <string.h>
@@ -57,7 +62,7 @@ int small_run(struct muster_comm *comm, const void *in, void *out, struct muster
     }
     known->fold(out, sources, comm->size, known->count, known->divisor);
     if (comm->size == 2 && known->bytes >= CLAIM_FROM_BYTES) {
-        comm_claim(quick_board(comm, 1 - comm->rank, quick.round)->data, known->bytes);
+        line_claim(quick_board(comm, 1 - comm->rank, quick.round)->data, known->bytes);
     }
     quick_leave(comm, quick, quick.round + 1);
     return 0;

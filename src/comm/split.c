@@ -2,9 +2,10 @@
  *
  * Layer: comm. Memory: freed before returning. Thread: the caller's.
  */
-#include "comm/internal.h"
-
+#include "comm/deadline.h"
 #include "comm/endpoint.h"
+#include "comm/failure.h"
+#include "comm/form.h"
 
 #include <stdlib.h>
 
@@ -66,7 +67,7 @@ int muster_comm_split(struct muster_comm *comm, int color, int key, struct muste
         int index = 0;
         int num = choose_members(all, comm, color, members, &index);
         rc = form_comm(endpoint, members, num, index, comm->generation,
-                       wait_deadline_ns(o.timeout_ms), &o, ret, err);
+                       deadline_after_ms(o.timeout_ms), &o, ret, err);
     }
     free(all);
     free(members);

@@ -10,6 +10,7 @@
 
 #include <muster/comm.h>
 
+#include "comm/fork.h"
 #include "comm/life.h"
 #include "comm/reduce.h"
 #include "comm/segment.h"
@@ -73,6 +74,8 @@ static inline char *allocation_start(const struct allocation *allocation, int lo
     return allocation->parts.base + (size_t)local * allocation->parts.part_bytes + skew;
 }
 
+typedef void (*direct_otherwise_fn)(struct muster_comm *comm, struct task *task);
+
 /* All-reduce by shares in memory that all see. */
 struct direct {
     const char *in;
@@ -88,6 +91,7 @@ struct direct {
     uint32_t round;
     int published;
     bool stage_out;
+    direct_otherwise_fn otherwise;
 };
 
 /* All-reduce of two ranks by chunks that change places. */
@@ -108,11 +112,12 @@ struct swap {
 };
 
 /* The last all-reduce that a quick way took (quick.h): the same again needs no second look. */
-#define COMM_KNOWS_NONE SIZE_MAX
+typedef int (*known_run_fn)(struct muster_comm *comm, const struct muster_call *call,
+                            struct muster_err *err);
 struct known_call {
     enum muster_type type;
     enum muster_op op;
-    size_t count; /* COMM_KNOWS_NONE: none */
+    size_t count;
     size_t bytes;
     uint64_t shape;
     uint64_t digest;
@@ -120,7 +125,9 @@ struct known_call {
     int divisor;
     struct direct direct;
     struct swap swap;
+    /* NULL: no call is known */
     int (*run)(struct muster_comm *comm, const void *in, void *out, struct muster_err *err);
+    known_run_fn otherwise; /* when that does not take it after all */
 };
 
 struct muster_comm {
@@ -143,13 +150,15 @@ struct muster_comm {
     struct segment segment;
     struct control *control; /* ours */
     struct life_watch watch;
+    struct fork_watch fork;
     bool witnessed; /* it holds the witness */
 
     struct lane lanes[LANES];
     struct known_call known;  /* of the thread that makes calls */
     _Atomic uint64_t started; /* collectives, with the barrier that ended forming */
     _Atomic uint64_t completed;
-    _Atomic int in_call;        /* the user's thread is inside a call that it runs itself */
+    _Atomic int in_call;        /* the user's thread is inside a call that it runs itself … */
+    _Atomic int in_several;     /* … or in one that consists of several, also between them */
     _Atomic int closed;         /* 0 or the code that closed it */
     bool leaves;                /* it is freed in good order: nothing is under way */
     _Atomic uint32_t last_word; /* link.c: what the others are told about that; 0: nothing yet */
@@ -161,6 +170,8 @@ struct muster_comm {
     int (*interrupted)(void *context);
     void *interrupted_context;
 
+    pthread_mutex_t allocating; /* held by the thread that makes calls to change what follows, and
+                                   by one that aborts to read it */
     struct allocation *allocations; /* at the same places on all ranks */
     int num_allocations;            /* with released ones, whose places are taken again */
     int live_allocations;
@@ -216,8 +227,9 @@ struct task {
     int (*step)(struct muster_comm *comm, struct task *task, struct muster_err *err);
     int waiting; /* for this rank, when a step returned 0; MUSTER_ANY_SOURCE: for any */
     bool begun;
-    bool moved;           /* something was done since this was last cleared */
-    uint32_t link_rounds; /* that this call took so far, on links */
+    bool moved;                /* something was done since this was last cleared */
+    uint32_t link_rounds;      /* that this call took so far, on links */
+    const struct team *linked; /* whose frames it needs; NULL: nobody's */
     struct exchange exchange;
     struct schedule_hierarchy hierarchy;
     struct ring ring;
@@ -226,3 +238,18 @@ struct task {
     struct transfer transfer;
     uint64_t words[COMM_WORDS]; /* of this rank, to lane->words */
 };
+
+/* Users count their own calls from 1. */
+static inline uint64_t comm_user_number(uint64_t number)
+{
+    return number > 0 ? number - 1 : 0;
+}
+
+/* MUSTER_EINVAL in a process that was forked from the owner. */
+static inline int comm_check_own(const struct muster_comm *comm, struct muster_err *err)
+{
+    return comm->process == life_process()
+               ? 0
+               : muster_fail(err, MUSTER_EINVAL,
+                             "this process was forked: make a communicator of its own");
+}

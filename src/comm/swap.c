@@ -9,9 +9,16 @@
  *
  * Layer: comm. Memory: the task's. Thread: the holder of the lane, or the caller's (quick.h).
  */
-#include "comm/quick.h"
+#include "comm/swap.h"
 
+#include "comm/bell.h"
+#include "comm/failure.h"
+#include "comm/line.h"
+#include "comm/logbook.h"
+#include "comm/progress.h"
+#include "comm/quick.h"
 #include "schedule/choose.h"
+#include "schedule/partition.h"
 
 #include <assert.h>
 #include <string.h>
@@ -30,7 +37,7 @@ static struct ring_slot *slot_of(const struct swap *s, size_t chunk, int writer)
 
 static uint64_t flag_of(const struct swap *s, size_t chunk)
 {
-    return comm_flag(s->base + (uint32_t)chunk + 1, s->signature);
+    return segment_flag(s->base + (uint32_t)chunk + 1, s->signature);
 }
 
 static struct partition part_of(const struct swap *s, size_t chunk)
@@ -49,7 +56,7 @@ static void publish(struct muster_comm *comm, const struct swap *s, struct ring_
                     size_t chunk)
 {
     atomic_store_explicit(&slot->asked, flag_of(s, chunk), memory_order_release);
-    wait_wake(segment_control(&comm->segment, 1 - comm->rank));
+    bell_wake(segment_control(&comm->segment, 1 - comm->rank));
 }
 
 static void fill_first(struct muster_comm *comm, struct swap *s)
@@ -121,7 +128,7 @@ static bool trade_all(struct muster_comm *comm, struct swap *s, int spins)
             if (left == 0) {
                 return false;
             }
-            comm_relax();
+            line_pause();
         }
         trade(comm, s, s->taken++);
     }
@@ -137,7 +144,7 @@ static int swap_step(struct muster_comm *comm, struct task *task, struct muster_
     if (s->filled == 0) {
         s->signature = task->signature;
         s->base = comm->lanes[LANE_MAIN].ring_turn;
-        call_begin(comm, task);
+        logbook_begin(comm, task);
         fill_first(comm, s);
     }
     if (trade_all(comm, s, 0)) {

@@ -1,7 +1,7 @@
 /* The teams of a communicator; see team.c. Layer: comm. */
 #pragma once
 
-#include "comm/internal.h"
+#include "comm/state.h"
 
 /* After the peers are placed; lowest[r] is the lowest rank on r's host. False: no memory. */
 bool team_init(struct muster_comm *comm, const int *lowest);

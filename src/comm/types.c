@@ -88,7 +88,7 @@ const char *muster_peer_state_name(enum muster_peer_state state)
 bool types_has_counts(const struct muster_call *call)
 {
     return (call->kind == MUSTER_ALL_GATHER && call->out_counts) ||
-           (call->kind == MUSTER_ALL_TO_ALL && call->in_counts);
+           (call->kind == MUSTER_ALL_TO_ALL && (call->in_counts || call->out_counts));
 }
 
 struct muster_call types_own_fields(const struct muster_call *call)
@@ -99,6 +99,9 @@ struct muster_call types_own_fields(const struct muster_call *call)
     } else if (call->kind == MUSTER_ALL_GATHER) {
         own.in_counts = NULL;
     }
+    if (types_has_counts(call) || call->kind == MUSTER_BARRIER) {
+        own.count = 0;
+    }
     return own;
 }
 
@@ -106,7 +109,9 @@ size_t types_total(const size_t *counts, int size)
 {
     size_t sum = 0;
     for (int r = 0; r < size; r++) {
-        sum += counts[r];
+        if (__builtin_add_overflow(sum, counts[r], &sum)) {
+            return SIZE_MAX;
+        }
     }
     return sum;
 }

@@ -7,18 +7,15 @@
  *
  * Layer: comm. Thread: the one that waits.
  */
-#include "comm/internal.h"
+#include "comm/wait.h"
 
+#include "comm/deadline.h"
+#include "comm/failure.h"
+#include "comm/futex.h"
+#include "comm/line.h"
 #include "comm/link.h"
 
-#include <assert.h>
-#include <errno.h>
-#include <limits.h>
-#include <linux/futex.h>
 #include <sched.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 enum {
     SPINS = 1000,
@@ -28,72 +25,6 @@ enum {
     LONG_YIELD_NS = 500 * 1000,
     INTERRUPT_EVERY_NS = 50 * 1000 * 1000,
 };
-
-int64_t wait_now_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
-int64_t wait_deadline_ns(int64_t timeout_ms)
-{
-    int64_t left_ns, deadline_ns;
-    bool fits = !__builtin_mul_overflow(timeout_ms, 1000000, &left_ns) &&
-                !__builtin_add_overflow(wait_now_ns(), left_ns, &deadline_ns);
-    return fits ? deadline_ns : timeout_ms < 0 ? 0 : INT64_MAX;
-}
-
-int wait_ms_until(int64_t deadline_ns)
-{
-    int64_t left = (deadline_ns - wait_now_ns()) / 1000000;
-    return left < 0 ? 0 : left > 60000 ? 60000 : (int)left;
-}
-
-void wait_wake_word(_Atomic uint32_t *word)
-{
-    (void)syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-}
-
-void wait_ring(struct control *control)
-{
-    atomic_fetch_add(&control->bell, 1);
-    wait_wake_word(&control->bell);
-}
-
-#ifdef SYS_futex_waitv
-static int wait_many(_Atomic uint32_t *const *words, const uint32_t *values, int num,
-                     int timeout_ms)
-{
-    struct futex_waitv list[WAIT_MAX_WORDS];
-    for (int i = 0; i < num; i++) {
-        list[i] =
-            (struct futex_waitv){.val = values[i], .uaddr = (uintptr_t)words[i], .flags = FUTEX_32};
-    }
-    int64_t end = wait_now_ns() + timeout_ms * INT64_C(1000000);
-    struct timespec until = {end / 1000000000, end % 1000000000};
-    return (int)syscall(SYS_futex_waitv, list, num, 0, &until, CLOCK_MONOTONIC);
-}
-#else
-static int wait_many(_Atomic uint32_t *const *words, const uint32_t *values, int num,
-                     int timeout_ms)
-{
-    (void)words, (void)values, (void)num, (void)timeout_ms;
-    errno = ENOSYS;
-    return -1;
-}
-#endif
-
-void wait_on_words(_Atomic uint32_t *const *words, const uint32_t *values, int num, int timeout_ms)
-{
-    assert(num > 0 && num <= WAIT_MAX_WORDS);
-    if (num > 1 && (wait_many(words, values, num, timeout_ms) >= 0 || errno != ENOSYS)) {
-        return;
-    }
-    /* One word, or a kernel before 5.16: the others are seen at the next slice. */
-    struct timespec most = {timeout_ms / 1000, timeout_ms % 1000 * 1000000L};
-    (void)syscall(SYS_futex, words[0], FUTEX_WAIT, values[0], &most, NULL, 0);
-}
 
 static int ask_user(struct waiter *w, struct muster_comm *comm, int64_t now, struct muster_err *err)
 {
@@ -114,7 +45,7 @@ int wait_check(struct waiter *w, struct muster_comm *comm, const struct task *ta
     if (rc < 0) {
         return rc;
     }
-    int64_t now = wait_now_ns();
+    int64_t now = deadline_now_ns();
     if (w->since_ns == 0) {
         w->since_ns = w->polled_ns = now;
     }
@@ -147,7 +78,7 @@ static void sleep_turn(struct waiter *w, struct muster_comm *comm, const struct 
     }
     if (waits_here(comm, task)) {
         _Atomic uint32_t *word = &comm->control->bell;
-        wait_on_words(&word, &w->bell, 1, WAIT_SLICE_MS);
+        futex_wait_any(&word, &w->bell, 1, WAIT_SLICE_MS);
     } else {
         link_wait(comm, comm->local_size > 1 ? 1 : WAIT_SLICE_MS);
     }
@@ -164,9 +95,9 @@ static unsigned spins_of(const struct muster_comm *comm)
 static int yield_turn(struct waiter *w, struct muster_comm *comm, const struct task *task,
                       struct muster_err *err)
 {
-    int64_t before = wait_now_ns();
+    int64_t before = deadline_now_ns();
     sched_yield();
-    bool late = wait_now_ns() - before > LONG_YIELD_NS;
+    bool late = deadline_now_ns() - before > LONG_YIELD_NS;
     w->turns += late ? CHECK_EVERY : 0;
     return late || w->turns % CHECK_EVERY == 0 ? wait_check(w, comm, task, true, err) : 0;
 }
@@ -179,7 +110,7 @@ int wait_turn(struct waiter *w, struct muster_comm *comm, const struct task *tas
     unsigned yields = here ? YIELDS : 0;
     unsigned turn = w->turns++;
     if (turn < spins && comm->all_local) {
-        comm_relax();
+        line_pause();
         return 0;
     }
     if (turn < spins + yields) { /* what we wait for may need this very core */

@@ -100,6 +100,16 @@ static int receive_times_out(struct muster_comm *comm, void *context)
     return 0;
 }
 
+static int sends_itself_nothing(struct muster_comm *comm, void *context)
+{
+    (void)context;
+    struct muster_err err = {0};
+    char byte;
+    int rc = muster_recv(comm, &byte, 1, MUSTER_U8, 0, 5, NULL, &err);
+    WORLD_CHECK(rc == MUSTER_ETIMEDOUT && strstr(err.text, "nothing came"), "%d %s", rc, err.text);
+    return 0;
+}
+
 /* As with workers that load data: what a child inherits must not look like its parent's life. */
 static int dies_before_its_child(struct muster_comm *comm, void *context)
 {
@@ -370,6 +380,8 @@ static void absent_peer(void **state)
     struct world w = {.kind = WORLD_PROCESSES, .size = 2, .transport = *state, .timeout_ms = 300};
     assert_int_equal(world_run(&w, times_out, NULL), 0);
     assert_int_equal(world_run(&w, receive_times_out, NULL), 0);
+    w.size = 1;
+    assert_int_equal(world_run(&w, sends_itself_nothing, NULL), 0);
 }
 
 static void abort_from_another_thread(void **state)

@@ -4,9 +4,10 @@
 #include "world.h"
 
 #include "base/test.h"
-#include "comm/internal.h"
+#include "comm/state.h"
 
 #include <dirent.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,6 +66,46 @@ static void released_memory_goes_back(void **state)
     assert_int_equal(world_run(&w, gives_back_what_it_releases, NULL), 0);
 }
 
+static void *abort_after_some(void *context)
+{
+    struct muster_comm *comm = context;
+    struct muster_comm_state state;
+    do {
+        muster_comm_query(comm, &state, NULL);
+    } while (state.completed < 20);
+    muster_comm_abort(comm);
+    return NULL;
+}
+
+/* Until a thread of rank 0 aborts; that one looks at the memory that there is. */
+static int allocates_until_an_abort(struct muster_comm *comm, void *context)
+{
+    (void)context;
+    struct muster_err err = {0};
+    pthread_t thread;
+    bool aborts = muster_comm_rank(comm) == 0;
+    int rc = aborts ? pthread_create(&thread, NULL, abort_after_some, comm) : 0;
+    while (rc == 0) {
+        void *memory;
+        rc = muster_comm_alloc(comm, 10000, &memory, &err);
+        if (rc == 0) {
+            rc = muster_all_reduce(comm, memory, memory, 2500, MUSTER_I32, MUSTER_SUM, &err);
+            int released = muster_comm_release(comm, memory, &err);
+            rc = rc < 0 ? rc : released;
+        }
+    }
+    WORLD_CHECK(rc == MUSTER_EABORTED, "%d %s", rc, err.text);
+    return aborts ? pthread_join(thread, NULL) : 0;
+}
+
+static void memory_comes_and_goes_until_an_abort(void **state)
+{
+    for (int turn = 0; turn < 20; turn++) {
+        struct world w = {.kind = WORLD_THREADS, .size = 2, .transport = *state};
+        assert_int_equal(world_run(&w, allocates_until_an_abort, NULL), 0);
+    }
+}
+
 /* ---- a forked child ---- */
 
 static int child_is_refused(struct muster_comm *comm, void *memory, struct muster_request *request)
@@ -74,10 +115,13 @@ static int child_is_refused(struct muster_comm *comm, void *memory, struct muste
     enum muster_peer_state peers[64];
     float value = 1;
     void *more = NULL;
+    WORLD_CHECK(shared_bytes() == 0, "a child holds %zu bytes of the segment", shared_bytes());
     muster_comm_query(comm, &state, peers);
     WORLD_CHECK(state.closed == MUSTER_EINVAL, "a child's communicator is %d", state.closed);
     int rc = muster_all_reduce(comm, &value, &value, 1, MUSTER_F32, MUSTER_SUM, &err);
     WORLD_CHECK(rc == MUSTER_EINVAL, "all-reduce in a child: %d", rc);
+    rc = muster_request_test(request, &err);
+    WORLD_CHECK(rc == MUSTER_EINVAL, "test in a child: %d", rc);
     rc = muster_request_wait(request, 10000, &err);
     WORLD_CHECK(rc == MUSTER_EINVAL, "wait in a child: %d", rc);
     rc = muster_comm_alloc(comm, 4096, &more, &err);
@@ -187,10 +231,66 @@ static int leaves_other_fields_alone(struct muster_comm *comm, void *context)
     return 0;
 }
 
+/* With counts the count is such a field, and a barrier has none at all. */
+static int leaves_the_count_alone(struct muster_comm *comm, void *context)
+{
+    (void)context;
+    static const enum muster_collective kinds[] = {MUSTER_BARRIER, MUSTER_ALL_GATHER,
+                                                   MUSTER_ALL_TO_ALL};
+    static const size_t counts[] = {1, 1};
+    struct muster_err err = {0};
+    float in[2] = {1, 1}, out[2];
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        struct muster_call call = {.kind = kinds[i],
+                                   .type = MUSTER_F32,
+                                   .op = (enum muster_op)77,
+                                   .peer = 77,
+                                   .in = in,
+                                   .out = out,
+                                   .count = SIZE_MAX / 32,
+                                   .in_counts = i > 0 ? counts : NULL,
+                                   .out_counts = i > 0 ? counts : NULL};
+        int rc = muster_run(comm, &call, &err);
+        WORLD_CHECK(rc == 0, "call %zu: %s", i, err.text);
+    }
+    return 0;
+}
+
 static void other_fields_are_ignored(void **state)
 {
     struct world w = {.kind = WORLD_PROCESSES, .size = 2, .transport = *state};
     assert_int_equal(world_run(&w, leaves_other_fields_alone, NULL), 0);
+    assert_int_equal(world_run(&w, leaves_the_count_alone, NULL), 0);
+}
+
+static int refuses_nonsense(struct muster_comm *comm, void *context)
+{
+    (void)context;
+    static const size_t good[] = {1, 1}, wrapped[] = {SIZE_MAX, 2};
+    struct muster_err err = {0};
+    char in[4] = {0}, out[4];
+    int codes[] = {
+        muster_all_reduce(comm, in, out, SIZE_MAX, MUSTER_BOOL, MUSTER_SUM, &err),
+        muster_all_gatherv(comm, in, out, NULL, MUSTER_U8, &err),
+        muster_all_gatherv(comm, in, out, wrapped, MUSTER_U8, &err),
+        muster_all_to_allv(comm, in, good, out, NULL, MUSTER_U8, &err),
+        muster_all_to_allv(comm, in, NULL, out, good, MUSTER_U8, &err),
+        muster_all_to_allv(comm, in, wrapped, out, good, MUSTER_U8, &err),
+        muster_all_reduce_parts(comm, in, 0, 1, 2, out, SIZE_MAX / 2, MUSTER_F32, MUSTER_SUM, &err),
+    };
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+        WORLD_CHECK(codes[i] == MUSTER_EINVAL, "nonsense %zu: %d", i, codes[i]);
+    }
+    struct muster_call half = {.kind = MUSTER_ALL_TO_ALL, .in = in, .out = out, .in_counts = good};
+    WORLD_CHECK(muster_run(comm, &half, &err) == MUSTER_EINVAL, "half the counts of an all-to-all");
+    WORLD_CHECK(muster_barrier(comm, &err) == 0, "it stays open: %s", err.text);
+    return 0;
+}
+
+static void nonsense_is_refused(void **state)
+{
+    struct world w = {.kind = WORLD_PROCESSES, .size = 2, .transport = *state};
+    assert_int_equal(world_run(&w, refuses_nonsense, NULL), 0);
 }
 
 /* ---- inputs ---- */
@@ -258,7 +358,9 @@ int main(int argc, char **argv)
         cmocka_unit_test_prestate(a_forked_child_has_none, transport),
         cmocka_unit_test(an_abort_ends_under_a_stopped_writer),
         cmocka_unit_test_prestate(other_fields_are_ignored, transport),
+        cmocka_unit_test_prestate(nonsense_is_refused, transport),
         cmocka_unit_test_prestate(one_knows_whether_the_input_is_whole, transport),
+        cmocka_unit_test_prestate(memory_comes_and_goes_until_an_abort, transport),
     };
     return cmocka_run_group_tests_name(transport, tests, NULL, NULL);
 }

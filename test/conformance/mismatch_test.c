@@ -269,12 +269,19 @@ static int counts_do_not_fit(struct muster_comm *comm, void *context)
     return 0;
 }
 
+/* What both call; or that what they call is another one in order, where all meet in the same kind.
+ */
+static bool shows_both(const struct difference *d, const char *text)
+{
+    return (strstr(text, d->one.name) && strstr(text, d->other.name)) ||
+           (strstr(text, "(call 1)") && strstr(text, "(call 2)"));
+}
+
 static void somebody_shows_both_sides(const struct difference *d, int size, const char *transport)
 {
     bool shown = false, all_failed = true;
     for (int r = 0; r < size; r++) {
-        shown = shown || (said[r].code == MUSTER_EMISMATCH && strstr(said[r].text, d->one.name) &&
-                          strstr(said[r].text, d->other.name));
+        shown = shown || (said[r].code == MUSTER_EMISMATCH && shows_both(d, said[r].text));
         all_failed =
             all_failed && (said[r].code == MUSTER_EMISMATCH || said[r].code == MUSTER_EABORTED);
     }

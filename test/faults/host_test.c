@@ -1,10 +1,15 @@
 /* Faults on one host: death is proven and named whatever the memory, a stopped rank is expelled and
- * harms nobody when it comes back, and neither pauses nor load are taken for either. */
+ * harms nobody when it comes back, who is late hides neither, and neither pauses nor load are taken
+ * for either. */
 #include "scene.h"
 
 #include "base/test.h"
+#include "conformance/world.h"
 
+#include <poll.h>
 #include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -117,11 +122,62 @@ static void pauses_and_load_are_no_faults(void **state)
     nobody_complains(&scene);
 }
 
+/* ---- while another is late ---- */
+
+enum { LATE_MS = 5000 };
+
+static const struct absence {
+    const char *transport;
+    int size;
+    int late;
+    int dead;
+} absences[] = {
+    {"auto", 3, 1, 2},  {"auto", 3, 2, 1},   {"tcp", 3, 1, 2},    {"tcp", 3, 2, 1},
+    {"mixed", 3, 2, 1}, {"hosts2", 4, 2, 1}, {"hosts2", 4, 2, 3},
+};
+
+static atomic_bool *learnt; /* rank 0 has */
+
+/* A rank that computes enters the call only when rank 0 knows that it cannot complete. */
+static int dies_while_another_is_late(struct muster_comm *comm, void *context)
+{
+    const struct absence *absence = context;
+    struct muster_err err = {0};
+    int rank = muster_comm_rank(comm);
+    if (rank == absence->dead) {
+        (void)raise(SIGKILL);
+    }
+    for (int ms = 0; rank == absence->late && !atomic_load(learnt); ms++) {
+        WORLD_CHECK(ms < LATE_MS, "rank 0 waits for who is late, and another is dead");
+        (void)poll(NULL, 0, 1);
+    }
+    int rc = muster_barrier(comm, &err);
+    WORLD_CHECK(rc == MUSTER_EPEERDEAD && err.rank == absence->dead, "%d %s", rc, err.text);
+    if (rank == 0) {
+        atomic_store(learnt, true);
+    }
+    return 0;
+}
+
+static void who_died_is_named_before_who_is_late_comes(void **state)
+{
+    (void)state;
+    learnt = mmap(NULL, sizeof *learnt, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    for (size_t i = 0; i < sizeof absences / sizeof absences[0]; i++) {
+        const struct absence *a = &absences[i];
+        struct world w = {.kind = WORLD_PROCESSES, .size = a->size, .transport = a->transport};
+        atomic_store(learnt, false);
+        assert_int_equal(world_run(&w, dies_while_another_is_late, (void *)(uintptr_t)a), 0);
+    }
+    (void)munmap((void *)learnt, sizeof *learnt);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_killed_rank_is_proven_dead),
         cmocka_unit_test(also_among_many_processes),
+        cmocka_unit_test(who_died_is_named_before_who_is_late_comes),
         cmocka_unit_test(a_stopped_rank_is_killed),
         cmocka_unit_test(where_it_cannot_be_killed_it_is_cut_off),
         cmocka_unit_test(pauses_and_load_are_no_faults),

@@ -243,7 +243,23 @@ static int meet_a_stranger(int rank, struct muster_endpoint *endpoint)
     }
     WORLD_CHECK(rc == MUSTER_ETIMEDOUT || rc == MUSTER_EUNAVAIL,
                 "a stranger was taken for a member");
+    WORLD_CHECK(rank != 0 || err.rank == RANKS - 1, "rank %d is missing: %s", err.rank, err.text);
     return 0;
+}
+
+static void a_member_is_in_the_list_once(void **state)
+{
+    (void)state;
+    struct muster_err err = {0};
+    struct muster_endpoint *endpoint;
+    struct muster_member members[2];
+    struct muster_comm *comm;
+    assert_int_equal(muster_endpoint_open("127.0.0.1", &endpoint, &err), 0);
+    muster_endpoint_member(endpoint, &members[0]);
+    members[1] = members[0];
+    assert_int_equal(muster_comm_form(endpoint, members, 2, 0, 1, 1000, NULL, &comm, &err),
+                     MUSTER_EINVAL);
+    muster_endpoint_close(endpoint);
 }
 
 static void a_member_is_an_incarnation(void **state)
@@ -314,6 +330,60 @@ static void after_an_abort_nothing_succeeds(void **state)
     assert_int_equal(run_ranks(abort_in_the_middle, "tcp"), 0);
 }
 
+enum { PARTS_TURNS = 300, ELEMENTS = 1 << 16, UNTOUCHED = 0x77 };
+
+struct summing {
+    struct muster_comm *comm;
+    const uint16_t *in;
+    uint16_t *out;
+    int rc;
+};
+
+static void *sum_parts(void *context)
+{
+    struct summing *s = context;
+    struct muster_err err = {0};
+    do {
+        s->rc = muster_all_reduce_parts(s->comm, s->in, 0, 1, 1, s->out, ELEMENTS, MUSTER_F16,
+                                        MUSTER_SUM, &err);
+    } while (s->rc == 0);
+    return NULL;
+}
+
+static void abort_after(struct muster_comm *comm, uint64_t calls)
+{
+    struct muster_comm_state state;
+    do {
+        muster_comm_query(comm, &state, NULL);
+    } while (state.completed < calls);
+    muster_comm_abort(comm);
+}
+
+/* Sums of parts are several calls, with work of this rank between them. */
+static void after_an_abort_no_sum_of_parts_goes_on(void **state)
+{
+    (void)state;
+    static uint16_t in[ELEMENTS], out[ELEMENTS];
+    struct muster_comm_options alone;
+    muster_comm_options_default(&alone);
+    for (int turn = 0; turn < PARTS_TURNS; turn++) {
+        struct muster_comm *comm;
+        struct muster_err err = {0};
+        assert_int_equal(muster_comm_create(&alone, &comm, &err), 0);
+        struct summing s = {.comm = comm, .in = in, .out = out};
+        pthread_t thread;
+        assert_int_equal(pthread_create(&thread, NULL, sum_parts, &s), 0);
+        abort_after(comm, 2 + (uint64_t)turn % 13);
+        memset(out, UNTOUCHED, sizeof out);
+        pthread_join(thread, NULL);
+        assert_int_equal(s.rc, MUSTER_EABORTED);
+        for (int i = 0; i < ELEMENTS; i++) {
+            assert_int_equal(out[i], UNTOUCHED * 0x101);
+        }
+        muster_comm_free(comm);
+    }
+}
+
 int main(void)
 {
     pthread_barrierattr_t between_processes;
@@ -326,7 +396,9 @@ int main(void)
         cmocka_unit_test(many_at_once),
         cmocka_unit_test(any_list_of_members),
         cmocka_unit_test(a_member_is_an_incarnation),
+        cmocka_unit_test(a_member_is_in_the_list_once),
         cmocka_unit_test(after_an_abort_nothing_succeeds),
+        cmocka_unit_test(after_an_abort_no_sum_of_parts_goes_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,10 @@
+/* Points in time until which something may take, on the monotonic clock. Layer: comm. */
+#pragma once
+
+#include <stdint.h>
+
+int64_t deadline_now_ns(void);
+/* From now on; timeouts of centuries end never. */
+int64_t deadline_after_ms(int64_t timeout_ms);
+/* For poll: at least 0, at most a minute. */
+int deadline_ms_left(int64_t deadline_ns);

@@ -1,0 +1,17 @@
+/* What a child must not keep after fork(): a descriptor ends when the last process that has it
+ * does, and one by which others see that we live must end with us.
+ *
+ * Layer: comm. Memory: a watch is its owner's, and stays until fork_forget. Thread: any.
+ */
+#pragma once
+
+/* forked is called in the child, where no other thread runs: it may close what it finds. */
+struct fork_watch {
+    void (*forked)(void *context);
+    void *context;
+    struct fork_watch *next;
+};
+
+void fork_remember(struct fork_watch *watch);
+/* One that is not remembered, or was in a parent, is fine. */
+void fork_forget(struct fork_watch *watch);

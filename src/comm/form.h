@@ -1,0 +1,9 @@
+/* Communicators from a list of members. Layer: comm; see form.c. */
+#pragma once
+
+#include <muster/comm.h>
+
+int form_comm(struct muster_endpoint *endpoint, const struct muster_member *members, int size,
+              int my_index, uint64_t generation, int64_t deadline_ns,
+              const struct muster_comm_options *options, struct muster_comm **ret,
+              struct muster_err *err);
