@@ -1,4 +1,4 @@
-"""How a Work of muster's reaches the Python caller past torch 2.x's C++ (redirect.py takes it, torch/work.py leaves it)."""
+"""What reaches the Python caller past torch 2.x's C++, between torch/ and redirect.py: Works, and that there is no group."""
 import threading
 
 
@@ -14,3 +14,7 @@ hand = _Hand()
 def torch_needs_a_work(frame):
     """True in DistributedDataParallel and its kin: their join hands the Work to C++, which takes C++ ones only."""
     return frame.f_globals.get('__name__', '').startswith(('torch.nn.', 'torch.distributed.algorithms.'))
+
+
+class NotAMember(RuntimeError):
+    """A rank outside the groups of a split has none: torch 2.15 crashes when a Backend in Python returns None."""

@@ -3,6 +3,7 @@
 - MUSTER_BACKEND=muster: a script that says "gloo", or nothing, uses muster.
 - Backend "mpi", where this torch was built without MPI (PyPI's and Debian's always are), is served by muster (mpirun.py).
 - ``monitored_barrier`` on torch 1.13, which knows gloo only.
+- ``split_group`` on torch 2.x: a rank that is in no part of the split.
 - ``async_op`` on torch 2.x: a Work that comes back through C++ has no is_completed, result or source; the group's own
   has, and is returned instead.
 
@@ -64,6 +65,8 @@ def patch(c10d=None):
     wrappers = {'init_process_group': _init_process_group, 'new_group': _new_group}
     if hasattr(c10d.ProcessGroup, '_register_backend'):
         wrappers.update((name, _handing) for name in _ASYNC if hasattr(c10d, name))
+        if hasattr(c10d, 'split_group'):
+            wrappers['split_group'] = _split_group
     else:
         wrappers['monitored_barrier'] = _monitored_barrier
     for name, make in wrappers.items():
@@ -158,6 +161,18 @@ def _monitored_barrier(c10d, original):
         group = group or c10d._get_default_group()
         return group.monitored_barrier(timeout or c10d.default_pg_timeout, wait_all_ranks)
     return monitored_barrier
+
+
+def _split_group(c10d, original):
+    from muster.handing import NotAMember
+
+    @_wrapping(original)
+    def split_group(*args, **kwargs):
+        try:
+            return original(*args, **kwargs)
+        except NotAMember:
+            return c10d.GroupMember.NON_GROUP_MEMBER
+    return split_group
 
 
 # -- Works that come back through C++ ---------------------------------------------------------------------------------

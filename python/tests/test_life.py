@@ -1,5 +1,6 @@
 """Beginnings and ends: exit without destroy, Ctrl-C, the death of a peer, timeouts, stores that are used again."""
 import os
+import random
 import re
 import signal
 import socket
@@ -18,8 +19,14 @@ def test_exit_without_destroy(python, ranks):
 
 
 def free_port():
-    with socket.create_server(('127.0.0.1', 0)) as server:
-        return server.getsockname()[1]
+    """Below those that the kernel gives to clients, which would take it before a rank does."""
+    for port in random.sample(range(10_000, 30_000), 100):
+        try:
+            socket.create_server(('0.0.0.0', port)).close()
+            return port
+        except OSError:
+            pass
+    raise AssertionError('no free port')
 
 
 def test_tcp_address_as_meeting_place(python, ranks):

@@ -303,6 +303,19 @@ static PyObject *set_timeout(PyObject *object, PyObject *timeout_ms)
     Py_RETURN_NONE;
 }
 
+static PyObject *settle(PyObject *object, PyObject *limit_ms)
+{
+    long long value = PyLong_AsLongLong(limit_ms);
+    if (value == -1 && PyErr_Occurred()) {
+        return NULL;
+    }
+    struct native_comm *self = (struct native_comm *)object;
+    if (native_queue_settle(native_state_of(object)->queue, self, value) < 0) {
+        return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
 static PyObject *describe(PyObject *object, PyObject *unused)
 {
     (void)unused;
@@ -323,6 +336,8 @@ static PyMethodDef methods[] = {
      "start(owner, …as run…): a Request; owner lives until the call has ended."},
     {"abort", abort_comm, METH_NOARGS, "Ends the calls under way, here and at the peers."},
     {"close", close_comm, METH_NOARGS, "Frees it; later calls raise ValueError."},
+    {"settle", settle, METH_O,
+     "settle(ms): waits until the collectives that were started have ended, at most so long."},
     {"set_timeout", set_timeout, METH_O, "set_timeout(ms): of every wait for a live peer."},
     {"describe", describe, METH_NOARGS, "One line on how it moves data."},
     {0},

@@ -48,6 +48,7 @@ struct native_comm {
     pthread_mutex_t order;    /* of collectives: one thread at a time runs or starts one */
     unsigned long turn;       /* the thread whose turn it is, 0: nobody's; the GIL guards it */
     bool closing;             /* the last one out frees */
+    int under_way;            /* collectives that were started; the queue's lock guards it */
 };
 extern PyType_Spec native_comm_spec;
 struct native_comm *native_comm_enter(PyObject *object);
@@ -75,6 +76,9 @@ struct native_queue *native_queue_new(void);
 /* Blocks until a request has ended or the queue is stopped; None when it is stopped and empty. */
 PyObject *native_queue_take(struct native_queue *queue);
 void native_queue_stop(struct native_queue *queue);
+/* Waits until the collectives that were started on comm have ended, at most so long; -1 with an
+ * exception set when a signal's handler raised. */
+int native_queue_settle(struct native_queue *queue, struct native_comm *comm, int64_t limit_ms);
 
 /* digest.c */
 uint64_t native_digest(const unsigned char *bytes, size_t size_bytes, uint64_t seed);

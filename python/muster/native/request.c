@@ -9,8 +9,11 @@
  */
 #include "native.h"
 
+#include <assert.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <time.h>
 
 enum { SLICE_MS = 50 }; /* how long a wait may be blind to signals */
 
@@ -22,8 +25,9 @@ struct native_request {
     struct native_request *next; /* in a list of the queue */
     size_t *counts;
     PyObject *owner;
-    bool ended;  /* the queue's lock guards these two */
-    bool wanted; /* a future waits for it */
+    bool ended;   /* the queue's lock guards these two */
+    bool wanted;  /* a future waits for it */
+    bool counted; /* in the communicator's under_way */
 };
 
 struct list {
@@ -34,6 +38,7 @@ struct list {
 struct native_queue {
     pthread_mutex_t lock;
     pthread_cond_t filled;
+    pthread_cond_t settled; /* a communicator has no collective under way any more */
     struct list wanted;
     struct list quiet;
     bool stopped;
@@ -64,12 +69,22 @@ static void list_add(struct list *list, struct native_request *request)
     list->last = &request->next;
 }
 
+static void init_monotonic(pthread_cond_t *condition)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(condition, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
 struct native_queue *native_queue_new(void)
 {
     struct native_queue *queue = calloc(1, sizeof *queue);
     if (queue) {
         pthread_mutex_init(&queue->lock, NULL);
         pthread_cond_init(&queue->filled, NULL);
+        init_monotonic(&queue->settled);
         list_take(&queue->wanted);
         list_take(&queue->quiet);
     }
@@ -84,6 +99,23 @@ void native_queue_stop(struct native_queue *queue)
     pthread_mutex_unlock(&queue->lock);
 }
 
+static void count(struct native_request *self)
+{
+    pthread_mutex_lock(&self->queue->lock);
+    self->comm->under_way++;
+    self->counted = true;
+    pthread_mutex_unlock(&self->queue->lock);
+}
+
+/* With the queue's lock held. */
+static void discount(struct native_request *self)
+{
+    assert(self->comm->under_way > 0);
+    if (--self->comm->under_way == 0) {
+        pthread_cond_broadcast(&self->queue->settled);
+    }
+}
+
 /* On any thread, with the GIL or without: the reference taken by start moves into the queue. */
 static void push(void *context, int code)
 {
@@ -92,6 +124,9 @@ static void push(void *context, int code)
     struct native_queue *queue = self->queue;
     pthread_mutex_lock(&queue->lock);
     self->ended = true;
+    if (self->counted) {
+        discount(self);
+    }
     list_add(self->wanted ? &queue->wanted : &queue->quiet, self);
     if (self->wanted) {
         pthread_cond_signal(&queue->filled);
@@ -123,15 +158,65 @@ PyObject *native_queue_take(struct native_queue *queue)
     return (PyObject *)first; /* the reference taken by start */
 }
 
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static struct timespec after_ms(int64_t delay_ms)
+{
+    int64_t at_ms = now_ms() + delay_ms;
+    return (struct timespec){.tv_sec = at_ms / 1000, .tv_nsec = at_ms % 1000 * 1000000};
+}
+
+/* Waits one slice; true when nothing is under way. */
+static bool settle_slice(struct native_queue *queue, struct native_comm *comm, int64_t slice_ms)
+{
+    struct timespec until = after_ms(slice_ms);
+    pthread_mutex_lock(&queue->lock);
+    while (comm->under_way > 0 &&
+           pthread_cond_timedwait(&queue->settled, &queue->lock, &until) != ETIMEDOUT) {
+    }
+    bool settled = comm->under_way == 0;
+    pthread_mutex_unlock(&queue->lock);
+    return settled;
+}
+
+int native_queue_settle(struct native_queue *queue, struct native_comm *comm, int64_t limit_ms)
+{
+    bool settled;
+    do {
+        int64_t slice_ms = limit_ms < SLICE_MS ? limit_ms : SLICE_MS;
+        limit_ms -= slice_ms;
+        Py_BEGIN_ALLOW_THREADS;
+        settled = settle_slice(queue, comm, slice_ms);
+        Py_END_ALLOW_THREADS;
+        if (PyErr_CheckSignals() < 0) {
+            return -1;
+        }
+    } while (!settled && limit_ms > 0);
+    return 0;
+}
+
+static int clear(PyObject *object)
+{
+    Py_CLEAR(((struct native_request *)object)->owner);
+    return 0;
+}
+
+/* Those that nobody waited for keep their owner, which keeps them. */
 static void drop_quiet(struct native_queue *queue)
 {
     pthread_mutex_lock(&queue->lock);
     struct native_request *first = list_take(&queue->quiet);
     pthread_mutex_unlock(&queue->lock);
     while (first) {
-        struct native_request *request = first;
-        first = request->next;
-        Py_DECREF((PyObject *)request);
+        PyObject *request = (PyObject *)first;
+        first = first->next;
+        clear(request);
+        Py_DECREF(request);
     }
 }
 
@@ -163,7 +248,7 @@ PyObject *native_request_start(struct native_state *state, struct native_comm *c
     self->request = NULL;
     self->queue = state->queue;
     self->next = NULL;
-    self->ended = self->wanted = false;
+    self->ended = self->wanted = self->counted = false;
     self->counts = call->counts;
     call->counts = NULL;
     Py_INCREF((PyObject *)comm);
@@ -178,6 +263,9 @@ PyObject *native_request_start(struct native_state *state, struct native_comm *c
         Py_DECREF((PyObject *)self);
         return native_raise(state, &err);
     }
+    if (call->call.kind != MUSTER_SEND && call->call.kind != MUSTER_RECV) {
+        count(self);
+    }
     Py_INCREF((PyObject *)self);
     muster_request_notify(self->request, push, self);
     return (PyObject *)self;
@@ -188,12 +276,6 @@ static int traverse(PyObject *object, visitproc visit, void *arg)
     struct native_request *self = (struct native_request *)object;
     Py_VISIT(self->owner);
     Py_VISIT(Py_TYPE(object));
-    return 0;
-}
-
-static int clear(PyObject *object)
-{
-    Py_CLEAR(((struct native_request *)object)->owner);
     return 0;
 }
 
@@ -217,13 +299,6 @@ static PyObject *test(PyObject *object, PyObject *unused)
     struct muster_err err = {.rank = -1};
     int rc = muster_request_test(self->request, &err);
     return rc < 0 ? native_raise(native_state_of(object), &err) : PyBool_FromLong(rc);
-}
-
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 /* Waits in slices, so that a signal's handler runs soon. */

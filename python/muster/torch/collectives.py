@@ -81,9 +81,9 @@ class Collectives:
         return self._do(mode, 'all_reduce', _ALL_REDUCE, (flat,), tensors, lambda: unpack(flat, tensors),
                         (kind_type, op, 0, 0, flat.data_ptr(), flat.data_ptr(), flat.numel() * per))
 
-    def reduce(self, tensors, opts=None, *_):
-        tensor, mode, op = only(tensors, 'reduce'), wanted(opts), reduce_op(opts)
-        flat, root = dense(tensor), opts.rootRank
+    def reduce(self, tensors, opts=None, op=None, *_):
+        tensor, mode, op = only(tensors, 'reduce'), wanted(opts), reduce_op(op if isinstance(opts, int) else opts)
+        flat, root = dense(tensor), _root(opts)
         kind_type, per = reducing(tensor, op)
         finish = None if flat is tensor or root != self._rank else lambda: tensor.detach().copy_(flat)
         return self._do(mode, 'reduce', _muster.REDUCE, (tensor, flat), (tensor,), finish,
@@ -168,8 +168,7 @@ class Collectives:
 
     def broadcast(self, tensors, opts=None, timeout=None):
         tensor = tensors if isinstance(tensors, torch.Tensor) else only(tensors, 'broadcast')
-        root = opts if isinstance(opts, int) else opts.rootRank
-        flat = dense(tensor)
+        flat, root = dense(tensor), _root(opts)
         finish = None if flat is tensor or root == self._rank else lambda: tensor.detach().copy_(flat)
         return self._move(wanted_at_once(opts), 'broadcast', _muster.BROADCAST, flat, flat, flat.numel(), (tensor,), finish,
                           peer=root)
@@ -237,10 +236,10 @@ class Collectives:
         return self._move(mode, 'all_gather', _muster.ALL_GATHER, source, out, source.numel(), output_lists, finish)
 
     def gather(self, outputs, inputs, opts=None, *_):
-        flat, root = dense(only(inputs, 'gather')), opts.rootRank
+        flat, root = dense(only(inputs, 'gather')), _root(opts)
         out = finish = None
         if root == self._rank:
-            targets = only(outputs, 'gather')
+            targets = outputs if isinstance(inputs, torch.Tensor) else only(outputs, 'gather')
             one_per_rank(targets, self._size, 'gather')
             same_type([flat, *targets], 'gather')
             same_size(targets, flat.numel(), 'gather')
@@ -258,11 +257,11 @@ class Collectives:
                           peer=root)
 
     def scatter(self, outputs, inputs, opts=None, *_):
-        output, root = only(outputs, 'scatter'), opts.rootRank
+        output, root = only(outputs, 'scatter'), _root(opts)
         target = landing(output)
         source = None
         if root == self._rank:
-            pieces = only(inputs, 'scatter')
+            pieces = inputs if isinstance(outputs, torch.Tensor) else only(inputs, 'scatter')
             one_per_rank(pieces, self._size, 'scatter')
             same_type([output, *pieces], 'scatter')
             same_size(pieces, output.numel(), 'scatter')
@@ -354,6 +353,11 @@ class Collectives:
     reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
     all_to_all_single = alltoall_base
     gather_into_tensor = gather_single
+
+
+def _root(opts):
+    """Of options, or itself, as the short forms of the calls have it."""
+    return opts if isinstance(opts, int) else opts.rootRank
 
 
 def _first_other(values, value):

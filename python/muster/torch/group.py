@@ -1,18 +1,21 @@
 """The process group: its beginning, its names for torch, its end. The calls are in collectives.py."""
 import atexit
 import os
+import sys
 import weakref
 from datetime import timedelta
 
 import torch.distributed as dist
 from torch._C import _distributed_c10d
 
+from muster.handing import NotAMember
 from muster.torch import checks, meeting
 from muster.torch.collectives import Collectives
 from muster.torch.work import WORKS_ARE_PYTHON, stop_completion
 
+SETTLE_AT_EXIT_MS = 2000  # how long what nobody waited for may take then
+
 _live = weakref.WeakSet() if WORKS_ARE_PYTHON else set()
-_owner_pid = os.getpid()
 
 _BASE = dist.ProcessGroup if WORKS_ARE_PYTHON else _distributed_c10d.Backend
 
@@ -28,6 +31,7 @@ class Group(Collectives, _BASE):
         self._store, self._rank, self._size, self._timeout = store, rank, size, timeout
         self._comm, self._meeting = meeting.make_comm(store, rank, size, timeout)
         self._run = self._comm.run
+        self._pid = os.getpid()
         self._sequence = 0  # calls so far
         self._moved = 0     # those of them that were no barrier
         self._monitored = 0
@@ -40,7 +44,8 @@ class Group(Collectives, _BASE):
     getBackendName = _get_backend_name = name
 
     # Plain attributes: torch 2.15's own properties of these names ask the Python object, which asks them, for ever.
-    supports_splitting = supports_coalescing = supports_shrinking = supports_reconfigure = False
+    supports_splitting = True
+    supports_coalescing = supports_shrinking = supports_reconfigure = False
     supports_tensor_alloc = supports_window = supports_abort_hooks = supports_completion_hooks = False
     _supports_time_estimate = False
 
@@ -69,6 +74,12 @@ class Group(Collectives, _BASE):
     def _set_sequence_number_for_group(self):
         self._sequence = 0
 
+    def split(self, store, ranks, opts):
+        """torch's split_group: the group of these ranks, which meet through a store of their own."""
+        if self._rank not in ranks:
+            raise NotAMember(f'muster: rank {self._rank} is not among the ranks {list(ranks)} of the new group')
+        return Group(store, ranks.index(self._rank), len(ranks), opts._timeout)
+
     def describe(self):
         """One line on how the group moves data, for logs."""
         return self._comm.describe()
@@ -78,16 +89,22 @@ class Group(Collectives, _BASE):
         self._comm.abort()
 
     def shutdown(self, *_):
+        """Leaves. Collectives that were started and not waited for end before, unless an error is under way."""
+        self._leave(0 if sys.exc_info()[0] else meeting.milliseconds(self._timeout))
+
+    def _leave(self, settle_ms):
+        if os.getpid() == self._pid:  # a forked child has nothing under way
+            self._comm.settle(settle_ms)
         self._checks = None
         self._comm.close()
         _live.discard(self)
 
 
 def _close_all():
-    """At exit without destroy: peers learn at once, and no thread of ours outlives the interpreter."""
-    if os.getpid() == _owner_pid:
-        for group in list(_live):
-            group.shutdown()
+    """At exit without destroy: peers learn soon, and no thread of ours outlives the interpreter."""
+    for group in list(_live):
+        if group._pid == os.getpid():
+            group._leave(0 if hasattr(sys, 'last_type') else SETTLE_AT_EXIT_MS)  # 0: an exception ends this program
     stop_completion()
 
 

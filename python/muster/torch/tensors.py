@@ -123,7 +123,9 @@ def same_type(tensors, what):
 
 
 def only(tensors, what):
-    """The tensor of a list that may have one only: torch's calls hand lists where a call takes a tensor."""
+    """The tensor of a list that may have one only: torch's calls hand lists, but for their short forms."""
+    if isinstance(tensors, torch.Tensor):
+        return tensors
     if len(tensors) != 1:
         raise RuntimeError(f'muster: {what} wants a list of one tensor, got {len(tensors)}')
     return tensors[0]

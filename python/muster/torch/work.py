@@ -94,9 +94,12 @@ def hand_over(mode, operation):
         operation.see_to()  # its result arrives even if nobody waits
     if mode is FUTURE:
         return operation.as_work()
-    if WORKS_ARE_PYTHON:
-        return operation
-    hand.operation = operation
+    return operation if WORKS_ARE_PYTHON else _beside(operation)
+
+
+def _beside(work):
+    """The Work for C++, where Python gets `work` itself (redirect.py)."""
+    hand.operation = work
     return DONE
 
 
@@ -126,7 +129,7 @@ class Done:
         return None
 
     def result(self):
-        return list(self._result)
+        return _tensors(self._result)
 
     def source_rank(self):
         return self._source
@@ -156,7 +159,9 @@ def finished(mode, result, source=-1):
     if mode is SYNC and not (WORKS_ARE_PYTHON and source >= 0):
         return DONE
     work = Done(result, source)
-    return _create_work_from_future(work.get_future()) if mode is FUTURE else work
+    if mode is FUTURE:
+        return _create_work_from_future(work.get_future())
+    return work if WORKS_ARE_PYTHON else _beside(work)
 
 
 class Operation(Work):
@@ -215,11 +220,13 @@ class Operation(Work):
         request = self.request
         if request is not None:
             limit = milliseconds(timeout) if timeout else -1
+            failed = None
             try:
                 request.wait(limit if limit > 0 else -1)
-            except _muster.Error:
-                if not self.is_completed():
-                    raise  # this wait's own timeout; the call goes on
+            except _muster.Error as error:
+                failed = error
+            if failed and not self.is_completed():
+                raise failed  # this wait's own timeout; the call goes on
             self.end()
         if self._error is not None:
             raise self._error
@@ -252,7 +259,7 @@ class Operation(Work):
 
     def result(self):
         self.wait()
-        return list(self._result)
+        return _tensors(self._result)
 
     def source_rank(self):
         self.wait()

@@ -379,6 +379,33 @@ def case_torch2_fsdp_trains_as_one_process_does():
         torch.testing.assert_close(part.full_tensor(), one)
 
 
+def case_torch2_split_group():
+    if not hasattr(dist, 'split_group'):
+        return
+    group = dist.split_group(split_ranks=[[1, 0]], timeout=timedelta(seconds=50))
+    if RANK > 1:
+        assert group is dist.GroupMember.NON_GROUP_MEMBER
+        return
+    assert dist.get_rank(group) == 1 - RANK
+    tensor = mine(2)
+    dist.all_reduce(tensor, group=group)
+    equal(tensor, 3)
+
+
+def case_short_forms_of_the_groups_own_calls():
+    group = dist.distributed_c10d._get_default_group()
+    tensor = mine(2)
+    group.reduce(tensor, 0, dist.ReduceOp.MAX).wait()
+    if RANK == 0:
+        equal(tensor, SIZE)
+    parts = [torch.zeros(2) for _ in range(SIZE if RANK == 0 else 0)]
+    group.gather(parts, mine(2), 0).wait()
+    for rank, part in enumerate(parts):
+        equal(part, rank + 1)
+    group.scatter(tensor, [torch.full((2,), float(rank)) for rank in range(SIZE if RANK == 0 else 0)], 0).wait()
+    equal(tensor, RANK)
+
+
 def case_torch2_backends_by_device():
     if not TORCH2:
         return

@@ -25,11 +25,23 @@ def say(text):
 
 
 def leave_without_destroy():
+    """Rank 0 leaves, first a group and then altogether, when rank 1 has yet to come to what rank 0 has started."""
     begin()
-    dist.all_reduce(torch.ones(3))
-    dist.all_reduce(torch.ones(100_000), async_op=True)
-    dist.barrier()
+    store, group = dist.distributed_c10d._get_default_store(), dist.new_group(list(range(SIZE)))
+    start_and_leave(store, 'a group', group)
+    dist.destroy_process_group(group)
+    start_and_leave(store, 'all')
     say('done')
+
+
+def start_and_leave(store, key, group=None):
+    if RANK:
+        store.wait([key])
+    works = [dist.all_reduce(torch.ones(100_000), group=group, async_op=True) for _ in range(100)]
+    if RANK == 0:
+        return store.set(key, 'left')
+    for work in works:
+        work.wait()
 
 
 def meet_at_address():

@@ -40,14 +40,16 @@ def case_an_ended_call_keeps_no_tensor_alive():
     def call():
         tensor = mine(1000)
         work = dist.all_reduce(tensor, async_op=True)
-        if number % 2:
+        if number % 3 == 0:
             work.get_future().wait()
-        work.wait()
+        elif number % 3 == 1:
+            work.wait()
+        dist.barrier()
         return weakref.ref(tensor)
     gc.disable()
     try:
         left = []
-        for number in range(6):
+        for number in range(7):  # the next one lets go what nobody waited for
             left.append(call())
         until_gone(left)
     finally:
@@ -68,12 +70,22 @@ def case_an_asynchronous_call_is_a_work():
     work.wait()
 
 
+def case_a_sparse_all_reduce_may_be_asynchronous():
+    tensor = torch.sparse_coo_tensor([[0, 1]], mine(2), (3,))
+    work = dist.all_reduce(tensor, async_op=True)
+    work.wait()
+    assert work.is_completed() and work.result()[0] is tensor
+    assert tensor.to_dense().tolist() == [TOTAL, TOTAL, 0]
+
+
 def case_a_future_of_a_gather_holds_tensors():
     parts = [torch.zeros(3) for _ in range(SIZE)]
-    future = dist.all_gather(parts, mine(3), async_op=True).get_future()
+    work = dist.all_gather(parts, mine(3), async_op=True)
+    future = work.get_future()
     future.wait()
-    for rank, part in enumerate(future.value()):
-        equal(part, rank + 1)
+    for parts in future.value(), work.result():
+        for rank, part in enumerate(parts):
+            equal(part, rank + 1)
 
 
 def case_a_callback_may_wait_for_calls_of_its_own():
