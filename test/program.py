@@ -65,10 +65,12 @@ class Muster:
             assert done.returncode == code, f'muster {words}\nstdout: {done.stdout}\nstderr: {done.stderr}{self.log()}'
         return done
 
-    def start(self, *words, **options):
-        """Runs it in the background."""
+    def start(self, *words, hangup=signal.SIG_DFL, **options):
+        """Runs it in the background; `hangup`: what becomes of its SIGHUP, whatever these tests inherited (nohup)."""
+        options.setdefault('preexec_fn', lambda: signal.signal(signal.SIGHUP, hangup))
+        options.setdefault('stdout', subprocess.PIPE)
         process = subprocess.Popen([self.binary, *map(str, words)], cwd=self.cwd or self.work, env=self.env, text=True,
-                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **self.who, **options)
+                                   stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, **self.who, **options)
         self.started.append(process)
         return process
 

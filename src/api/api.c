@@ -216,7 +216,10 @@ void api_handle(void *arg, const struct http_request *request, struct http_reply
     struct api *api = arg;
     struct route route;
     struct muster_err err;
-    if (strncmp(request->path, muster_prefix, strlen(muster_prefix)) == 0) {
+    if (request->too_large) {
+        muster_fail(&err, MUSTER_ETOOBIG, "the request body is too large: 3 MiB at most");
+        api_send_error(reply, &err);
+    } else if (strncmp(request->path, muster_prefix, strlen(muster_prefix)) == 0) {
         handle_muster(api, request->path + strlen(muster_prefix), request, reply);
     } else if (route_parse(request->path, &route)) {
         handle_resource(api, request, &route, reply);

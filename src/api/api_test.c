@@ -45,7 +45,7 @@ static const struct refusal {
     {"POST", CONFIG_MAPS, "{'kind':'Pod','metadata':{'name':'a'}}", 400, "BadRequest", "kind"},
     {"POST", CONFIG_MAPS, "{'metadata':{'name':'a','namespace':'other'}}", 400, "BadRequest",
      "namespace"},
-    {"POST", CONFIG_MAPS, "{'metadata':", 400, "BadRequest", "JSON"},
+    {"POST", CONFIG_MAPS, "{'metadata':", 400, "BadRequest", "the body: JSON: line 1,"},
     {"POST", CONFIG_MAPS, "[]", 400, "BadRequest", "must be a JSON object"},
     {"POST", CONFIG_MAPS, NULL, 400, "BadRequest", "no body"},
     {"POST", CONFIG_MAPS, "{'metadata':{'name':'A_'}}", 422, "Invalid",
@@ -118,6 +118,36 @@ static void a_bad_job_gets_all_its_causes_at_once(void **state)
                         "spec.pytorchReplicaSpecs.Master.replicas");
     assert_string_equal(answer(&f, "details.kind"), "PyTorchJob");
     assert_non_null(strstr(answer(&f, "message"), "PyTorchJob.kubeflow.org \"j\" is invalid: ["));
+    fixture_done(&f);
+}
+
+/* kubectl shows causes and no message: each refusal has one. */
+static void what_is_wrong_with_no_field_is_a_cause_too(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f, NULL);
+    fixture_call(&f, "POST", JOBS, JOB("j"));
+    assert_int_equal(fixture_call_as(&f, "PATCH", JOBS "/j",
+                                     "[{'op':'test','path':'/metadata/name','value':'x'}]",
+                                     "application/json-patch+json", NULL),
+                     422);
+    assert_string_equal(answer(&f, "details.kind"), "PyTorchJob");
+    assert_string_equal(answer(&f, "details.causes.0.field"), "<object>");
+    assert_string_equal(answer(&f, "details.causes.0.message"), answer(&f, "message"));
+    fixture_done(&f);
+}
+
+static void a_body_over_the_limit_is_refused_as_all_else(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f, NULL);
+    const struct http_request request = {
+        .method = "POST", .path = CONFIG_MAPS, .body = "", .too_large = true};
+    api_handle(f.api, &request, &f.last.reply);
+    assert_int_equal(f.last.status, 413);
+    assert_non_null(strstr(buf_str(&f.last.bytes), "\"reason\":\"RequestEntityTooLarge\""));
     fixture_done(&f);
 }
 
@@ -372,6 +402,8 @@ int main(void)
         cmocka_unit_test(an_object_lives_its_life),
         cmocka_unit_test(refusals_say_what_kubectl_expects),
         cmocka_unit_test(a_bad_job_gets_all_its_causes_at_once),
+        cmocka_unit_test(what_is_wrong_with_no_field_is_a_cause_too),
+        cmocka_unit_test(a_body_over_the_limit_is_refused_as_all_else),
         cmocka_unit_test(unknown_fields_of_a_job_are_warned_about),
         cmocka_unit_test(keys_that_are_there_twice_are_warned_about),
         cmocka_unit_test(patches_of_three_kinds),

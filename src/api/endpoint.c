@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SERVER_FILE_BYTES_MAX = 4096, SERVER_BYTES = 64 };
+enum { SERVER_FILE_BYTES_MAX = 4096, SERVER_BYTES = 64, OWN_CONNECTIONS_MAX = 16384 };
 
 static const char unauthorized[] =
     "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Failure\","
@@ -100,7 +100,9 @@ int api_endpoint_open(uv_loop_t *loop, struct api *api, const char *home_path,
     if (!endpoint) {
         return err_no_memory(err);
     }
-    const struct http_options options = {.socket_path = socket_path};
+    /* A muster run reads the log of each of its ranks over a connection of its own. */
+    const struct http_options options = {.socket_path = socket_path,
+                                         .limits.connections_max = OWN_CONNECTIONS_MAX};
     int r = http_server_start(loop, &options, api_handle, api, &endpoint->socket, err);
     if (r < 0) {
         free(endpoint);

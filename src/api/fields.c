@@ -57,7 +57,8 @@ static bool note_duplicates(struct api_call *call)
 int fields_parse(struct api_call *call, struct muster_err *err)
 {
     const struct http_request *request = call->request;
-    int r = doc_parse(request->body, request->body_bytes, &call->body, err);
+    struct muster_err why = {0};
+    int r = doc_parse(request->body, request->body_bytes, &call->body, &why);
     json_t *last = NULL;
     if (r == MUSTER_EDATA && doc_parse_last(request->body, request->body_bytes, &last, NULL) == 0) {
         if (note_duplicates(call)) {
@@ -66,9 +67,9 @@ int fields_parse(struct api_call *call, struct muster_err *err)
         }
         json_decref(last);
     }
-    return r == MUSTER_EDATA ? muster_fail(err, MUSTER_EINVAL, "the body is no JSON: %.300s",
-                                           err ? err->text : "")
-                             : r;
+    return r < 0 ? muster_fail(err, r == MUSTER_EDATA ? MUSTER_EINVAL : r, "the body: %.300s",
+                               why.text)
+                 : 0;
 }
 
 /* ---- What becomes of them ---- */

@@ -133,27 +133,41 @@ static const char *cause_reason(const struct job_problem *p)
     return strstr(p->message, "required") ? "FieldValueRequired" : "FieldValueInvalid";
 }
 
-/* kubectl prints the causes, one a line, instead of the message. */
-static void add_causes(struct build *b, json_t *details, const struct job_problems *problems)
+static void add_cause(struct build *b, json_t *causes, const char *reason, const char *field,
+                      const char *message)
+{
+    json_t *cause = build_value(b, json_object());
+    build_text(b, cause, "reason", reason);
+    build_text(b, cause, "message", message);
+    build_text(b, cause, "field", *field ? field : "<object>");
+    build_add(b, causes, cause);
+}
+
+static void add_problem(struct build *b, json_t *causes, const struct job_problem *p)
+{
+    struct buf message;
+    buf_init(&message, MESSAGE_BYTES_MAX);
+    buf_text(&message, p->message);
+    if (p->hint) {
+        buf_format(&message, " (%s)", p->hint);
+    }
+    add_cause(b, causes, cause_reason(p), p->path, buf_str(&message));
+    buf_done(&message);
+}
+
+/* Of an Invalid kubectl prints the causes, one a line, and never the message: without a cause it
+ * would not say what is wrong. */
+static void add_causes(struct build *b, json_t *details, const struct api_call *call,
+                       const char *message)
 {
     json_t *causes = build_array_at(b, details, "causes");
-    for (size_t i = 0; i < problems->count; i++) {
-        const struct job_problem *p = &problems->list[i];
-        if (p->severity != JOB_ERROR) {
-            continue;
+    for (size_t i = 0; i < call->problems.count; i++) {
+        if (call->problems.list[i].severity == JOB_ERROR) {
+            add_problem(b, causes, &call->problems.list[i]);
         }
-        struct buf message;
-        buf_init(&message, MESSAGE_BYTES_MAX);
-        buf_text(&message, p->message);
-        if (p->hint) {
-            buf_format(&message, " (%s)", p->hint);
-        }
-        json_t *cause = build_value(b, json_object());
-        build_text(b, cause, "reason", cause_reason(p));
-        build_text(b, cause, "message", buf_str(&message));
-        build_text(b, cause, "field", *p->path ? p->path : "<object>");
-        build_add(b, causes, cause);
-        buf_done(&message);
+    }
+    if (call->problems.errors == 0) {
+        add_cause(b, causes, "FieldValueInvalid", "", message);
     }
 }
 
@@ -167,11 +181,11 @@ static json_t *make_status(const struct api_call *call, const struct muster_err 
                                buf_failed(&message) ? err->text : buf_str(&message));
     buf_done(&message);
     struct build b = {.failed = !status};
-    bool invalid = err->code == MUSTER_EDATA && call->problems.errors > 0;
+    bool invalid = err->code == MUSTER_EDATA;
     add_details(&b, status, resource, call->route.name,
                 invalid ? resource->kind : resource->plural);
     if (invalid) {
-        add_causes(&b, build_object_at(&b, status, "details"), &call->problems);
+        add_causes(&b, build_object_at(&b, status, "details"), call, err->text);
     }
     return build_end(&b, status);
 }

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
 /* The folder's name as the environment gives it; may be relative. */
@@ -41,6 +42,19 @@ static uint64_t fnv1a(const char *text)
     return hash;
 }
 
+/* In /tmp anybody could have made it, and would answer in the controller's place. */
+static int check_private(const char *folder, struct muster_err *err)
+{
+    struct stat info;
+    bool ours = lstat(folder, &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid() &&
+                (info.st_mode & (S_IRWXG | S_IRWXO)) == 0;
+    return ours ? 0
+                : muster_fail(err, MUSTER_ECREATE,
+                              "%s is open to others: have it removed, or set MUSTER_HOME to a "
+                              "shorter path",
+                              folder);
+}
+
 static int place_socket(struct home *home, struct muster_err *err)
 {
     char *path = home_file(home, "api.sock");
@@ -53,6 +67,7 @@ static int place_socket(struct home *home, struct muster_err *err)
             return err_no_memory(err);
         }
         int r = file_mkdir(folder, 0700, err);
+        r = r < 0 ? r : check_private(folder, err);
         if (r < 0) {
             return r;
         }

@@ -2,8 +2,8 @@
  *
  *     store.db          the objects                      api.sock     the API for our own verbs
  *     jobs/UID/…        a job's containers and logs       server.json  address of the TLS API
- *     volumes/NS/CLAIM  what is in a claim                 tls/         its certificate, key and
- * token lock              held by the one controller         daemon.log   the controller's log
+ *     volumes/NS/CLAIM  what is in a claim                 tls/, token  its certificate, key, token
+ *     lock              held by the one controller        daemon.log   the controller's log
  *
  * Layer: base (does I/O; not for pure code). Ownership: home_done.
  */

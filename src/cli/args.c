@@ -41,8 +41,13 @@ static int unknown_option(struct reader *r, const char *name, size_t length)
                        given, verb);
 }
 
+/* An empty namespace (-n "$UNSET") is none, as kubectl has it: a path without one means other
+ * things. */
 static void give(struct reader *r, const struct cli_item *option, const char *value)
 {
+    if (!*value && strcmp(option->name, "namespace") == 0) {
+        return;
+    }
     r->args.given[r->args.given_count++] = (struct args_given){option, value};
 }
 

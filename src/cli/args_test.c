@@ -41,6 +41,9 @@ static void defaults_hold_until_given(void **state)
     assert_null(args_value(&args, "output"));
     assert_false(args_flag(&args, "namespace"));
     args_done(&args);
+    assert_int_equal(PARSE("delete", "pods", "--all", "-n", ""), 0);
+    assert_string_equal(args_value(&args, "namespace"), "default");
+    args_done(&args);
 }
 
 static void command_after_ranks_keeps_its_options(void **state)

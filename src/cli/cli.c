@@ -5,6 +5,7 @@
 #include "base/yaml.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,6 +46,10 @@ const char *cli_namespace(const struct cli *cli)
 int cli_print(const char *text, struct muster_err *err)
 {
     if (fputs(text, stdout) == EOF || fflush(stdout) == EOF) {
+        if (errno == EPIPE) {
+            signal(SIGPIPE, SIG_DFL); /* ignored for the sockets; a filter without reader dies */
+            raise(SIGPIPE);
+        }
         return muster_fail(err, MUSTER_EIO, "cannot write to standard output: %s", strerror(errno));
     }
     return 0;

@@ -78,9 +78,8 @@ static int run_verb(const struct cli_command *command, int argc, char **argv)
     return finish(&cli, command->run(&cli));
 }
 
-int cli_main(int argc, char **argv)
+static int run_words(int argc, char **argv)
 {
-    signal(SIGPIPE, SIG_IGN);
     const char *name = argc > 1 ? argv[1] : NULL;
     if (!name) {
         help_all(stderr);
@@ -99,4 +98,16 @@ int cli_main(int argc, char **argv)
     }
     const struct cli_command *command = cli_command_find(name);
     return command ? run_verb(command, argc - 2, argv + 2) : unknown_command(name);
+}
+
+int cli_main(int argc, char **argv)
+{
+    signal(SIGPIPE, SIG_IGN);
+    int status = run_words(argc, argv);
+    struct muster_err err;
+    if (status == 0 && cli_print("", &err) < 0) { /* what printf left in its buffer */
+        cli_say("%s", err.text);
+        status = muster_code_exit(err.code);
+    }
+    return status;
 }

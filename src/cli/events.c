@@ -14,6 +14,7 @@ struct printer {
     const char *name; /* only about objects of this name, or of the job of this name */
     const char *format;
     json_t *first; /* with --watch: what the first list holds, until it is printed */
+    int failed;    /* of --watch: what could not be printed */
 };
 
 /* Events of a job are its own and those of its pods, which are named after it. */
@@ -52,10 +53,11 @@ static int print_event(const struct printer *p, const json_t *event)
 
 static void changed(void *context, enum kube_change change, const json_t *event)
 {
-    const struct printer *p = context;
+    struct printer *p = context;
     if (p->first) {
         json_array_append(p->first, (json_t *)(uintptr_t)event);
-    } else if (change != KUBE_DELETED && print_event(p, event) < 0) {
+    } else if (p->failed == 0 && change != KUBE_DELETED &&
+               (p->failed = print_event(p, event)) < 0) {
         uv_stop(&p->cli->loop);
     }
 }
@@ -106,6 +108,7 @@ static int watch(struct printer *p, const struct kube_ref *ref)
     }
     if (r == 0) {
         uv_run(&p->cli->loop, UV_RUN_DEFAULT);
+        r = p->failed;
     }
     kube_watch_stop(watch);
     return r;

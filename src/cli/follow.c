@@ -10,13 +10,13 @@
 #include "cli/verdict.h"
 #include "job/annotations.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    FIELDS_BYTES = 320,
     NOTES_BYTES_MAX = 64 << 10,
     SELECTOR_BYTES = 256,
     TICK_MS = 250,
@@ -37,25 +37,44 @@ static void say(struct follow *f, struct buf *lines)
     buf_done(lines);
 }
 
+static bool is_about(const struct followed_job *j, const json_t *event)
+{
+    const json_t *pod = json_object_get(j->pods, doc_text(event, "involvedObject.name", ""));
+    return pod && strcmp(doc_text(event, "involvedObject.uid", ""),
+                         doc_text(pod, "metadata.uid", "")) == 0;
+}
+
 /* Limits that are not kept, a PID namespace that cannot be had. The agent writes such an event
  * before the status that says that the pod runs. */
-static void tell_differences(struct followed_job *j, const char *uid)
+static void tell_differences(struct followed_job *j)
 {
-    char fields[FIELDS_BYTES];
     muster_auto(doc) json_t *answer = NULL;
-    snprintf(fields, sizeof fields, "reason=NotAsOnACluster,involvedObject.uid=%s", uid);
     const struct kube_ref events = {kube_resource_find("events"), j->namespace, NULL, NULL};
-    if (kube_list(j->follow->cli->kube, &events, &(struct kube_query){.fields = fields}, &answer,
-                  NULL) < 0) {
+    j->untold = false;
+    j->asked_ms = clock_ms();
+    if (kube_list(j->follow->cli->kube, &events,
+                  &(struct kube_query){.fields = "reason=NotAsOnACluster"}, &answer, NULL) < 0) {
         return;
     }
     size_t i;
     json_t *event;
     json_array_foreach (doc_at(answer, "items"), i, event) {
         const char *text = doc_text(event, "message", "");
-        if (!json_object_get(j->told, text)) {
+        if (is_about(j, event) && !json_object_get(j->told, text)) {
             screen_note(j->follow->screen, "warning: not as on a cluster: %s", text);
             json_object_set_new(j->told, text, json_true());
+        }
+    }
+}
+
+/* Asked for all that have started meanwhile at once: the controller looks through thousands of
+ * events. */
+static void tell_when_due(struct follow *f, int64_t pause_ms)
+{
+    for (size_t i = 0; i < f->job_count; i++) {
+        struct followed_job *j = &f->jobs[i];
+        if (j->untold && clock_ms() - j->asked_ms >= pause_ms) {
+            tell_differences(j);
         }
     }
 }
@@ -81,9 +100,7 @@ static void pod_changed(void *context, enum kube_change change, const json_t *po
         json_object_set_new(j->gone, uid, json_true());
     }
     podlogs_pod(j->logs, pod, change == KUBE_DELETED);
-    if (places_learn(j->follow->cli, j->namespace, pod, j->places)) {
-        tell_differences(j, uid);
-    }
+    j->untold = places_learn(j->follow->cli, j->namespace, pod, j->places) || j->untold;
 }
 
 static void job_changed(void *context, enum kube_change change, const json_t *job)
@@ -135,6 +152,7 @@ static void on_signal(uv_signal_t *handle, int number)
     struct follow *f = handle->data;
     if (!f->signal) {
         f->signal = number;
+        f->screen->hurried = true;
         screen_note(f->screen, "ending (again: kill at once)");
         for (size_t i = 0; i < f->job_count; i++) {
             struct followed_job *j = &f->jobs[i];
@@ -157,16 +175,30 @@ static void on_tick(uv_timer_t *timer)
     (void)timer; /* the loop turns, and what waits for a time is looked at */
 }
 
+/* nohup(1): what it starts is to outlive the terminal. */
+static bool is_ignored(int number)
+{
+    struct sigaction now;
+    return sigaction(number, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
+static void catch_signal(struct follow *follow, int number)
+{
+    uv_signal_t *handle = &follow->signals[follow->open_signals++];
+    uv_signal_init(&follow->cli->loop, handle);
+    handle->data = follow;
+    uv_signal_start(handle, on_signal, number);
+}
+
 void follow_init(struct follow *follow, struct cli *cli, struct screen *screen, bool quiet)
 {
     *follow = (struct follow){.cli = cli, .screen = screen, .quiet = quiet};
     uv_timer_init(&cli->loop, &follow->tick);
     uv_timer_start(&follow->tick, on_tick, TICK_MS, TICK_MS);
     for (size_t i = 0; i < sizeof ending_signals / sizeof ending_signals[0]; i++) {
-        uv_signal_init(&cli->loop, &follow->signals[i]);
-        follow->signals[i].data = follow;
-        uv_signal_start(&follow->signals[i], on_signal, ending_signals[i]);
-        follow->open_signals++;
+        if (ending_signals[i] != SIGHUP || !is_ignored(SIGHUP)) {
+            catch_signal(follow, ending_signals[i]);
+        }
     }
 }
 
@@ -228,27 +260,31 @@ static bool pods_ended(const struct followed_job *j)
     return true;
 }
 
-/* How long after its job the rest is waited for. Workers of a succeeded Master are about to end as
- * well and may still have something to say; what a failed job leaves ends with the lease. Who asked
- * for the end by a signal waits for it, and may ask again. */
-static int64_t patience_ms(const struct followed_job *j)
+/* How long the rest of a job that is over is waited for. Workers of a succeeded Master are about to
+ * end as well and may still have something to say, the last of them most of all; what a failed job
+ * leaves ends with the lease. Who asked for the end by a signal waits for it, and may ask again. */
+static int64_t give_up_ms(const struct followed_job *j)
 {
     if (j->follow->signal) {
         return INT64_MAX;
     }
     if (verdict_of(j->object, NULL, j->deleted).end == VERDICT_SUCCEEDED) {
-        return pods_ended(j) ? DRAIN_MS : WORKERS_MS;
+        return j->pods_ended_ms ? j->pods_ended_ms + DRAIN_MS : j->over_ms + WORKERS_MS;
     }
-    return podlogs_settled(j->logs) ? LAST_MS : DRAIN_MS;
+    return j->over_ms + (podlogs_settled(j->logs) ? LAST_MS : DRAIN_MS);
 }
 
-static bool is_done(const struct followed_job *j)
+static bool is_done(struct followed_job *j)
 {
-    bool settled = j->over && pods_ended(j) && podlogs_idle(j->logs);
-    return settled || (j->over && clock_ms() - j->over_ms > patience_ms(j));
+    if (!pods_ended(j)) {
+        j->pods_ended_ms = 0;
+    } else if (!j->pods_ended_ms) {
+        j->pods_ended_ms = clock_ms();
+    }
+    return j->over && ((j->pods_ended_ms && podlogs_idle(j->logs)) || clock_ms() > give_up_ms(j));
 }
 
-static bool all_done(const struct follow *f)
+static bool all_done(struct follow *f)
 {
     for (size_t i = 0; i < f->job_count; i++) {
         if (!is_done(&f->jobs[i])) {
@@ -258,15 +294,28 @@ static bool all_done(const struct follow *f)
     return true;
 }
 
-/* The reader of our output has gone: nobody waits for this run. */
+static void stop_unread(struct follow *f)
+{
+    f->signal = SIGPIPE;
+    for (size_t i = 0; i < f->job_count; i++) {
+        bool told = ask_to_stop(&f->jobs[i], "the output of its muster run was closed");
+        f->killed = f->killed || !told;
+    }
+}
+
+/* When the reader of our output has gone, nobody waits for this run. A full disk, however, is no
+ * reason to end a training: its logs are kept elsewhere, too. */
 static void check_output(struct follow *f)
 {
-    if (f->screen->write_errno && !f->signal) {
-        f->signal = SIGPIPE;
-        for (size_t i = 0; i < f->job_count; i++) {
-            bool told = ask_to_stop(&f->jobs[i], "the output of its muster run was closed");
-            f->killed = f->killed || !told;
-        }
+    int why = f->screen->write_errno;
+    if (why == EPIPE && !f->signal) {
+        stop_unread(f);
+    } else if (why && why != EPIPE && !f->output_lost) {
+        f->output_lost = true;
+        screen_note(f->screen,
+                    "cannot write the logs here: %s; the job goes on, and muster logs "
+                    "prints them",
+                    strerror(why));
     }
 }
 
@@ -274,8 +323,13 @@ void follow_run(struct follow *follow)
 {
     while (!all_done(follow) && !follow->killed) {
         uv_run(&follow->cli->loop, UV_RUN_ONCE);
+        tell_when_due(follow, TICK_MS);
         check_output(follow);
     }
+    if (!follow->killed) {
+        tell_when_due(follow, 0);
+    }
+    screen_drain(follow->screen);
     for (size_t i = 0; i < follow->job_count && !follow->killed; i++) {
         struct followed_job *j = &follow->jobs[i];
         places_refresh(follow->cli, j->namespace, j->pods, j->places);

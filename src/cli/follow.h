@@ -20,10 +20,13 @@ struct followed_job {
     json_t *gone;    /* uids of the deleted ones */
     json_t *places;  /* where the files of its containers lie (places.h) */
     json_t *told;    /* what is not as on a cluster, each sentence once */
+    bool untold;     /* pods have started since that was asked for last */
+    int64_t asked_ms;
     bool deleted;
     bool over;
     int64_t started_ms;
     int64_t over_ms;
+    int64_t pods_ended_ms; /* 0: some run */
     struct podlogs *logs;
     struct kube_watch *job_watch;
     struct kube_watch *pod_watch;
@@ -38,8 +41,9 @@ struct follow {
     uv_timer_t tick;
     uv_signal_t signals[3];
     int open_signals;
-    int signal;  /* the first that asked us to end, 0: none */
-    bool killed; /* asked twice: everything was killed */
+    int signal;       /* the first that asked us to end, 0: none */
+    bool killed;      /* asked twice: everything was killed */
+    bool output_lost; /* logs could not be written (a full disk), and that was said */
 };
 
 /* Signals are caught from now on. */

@@ -15,6 +15,7 @@ struct getter {
     const char *format; /* NULL and "wide": a table */
     struct kube_query query;
     struct table table;
+    int failed; /* of --watch: what could not be printed */
 };
 
 static struct kube_ref ref_of(const struct getter *g, const struct target *target)
@@ -143,7 +144,8 @@ static void changed(void *context, enum kube_change change, const json_t *object
         r = cli_print_doc(object, g->format, &g->cli->err);
     }
     if (r < 0) {
-        uv_stop(&g->cli->loop); /* nobody reads any more */
+        g->failed = r;
+        uv_stop(&g->cli->loop);
     }
 }
 
@@ -162,6 +164,7 @@ static int watch(struct getter *g, const struct targets *targets)
     if (r == 0) {
         uv_run(&g->cli->loop, UV_RUN_DEFAULT);
         kube_watch_stop(w);
+        r = g->failed;
     }
     return r;
 }

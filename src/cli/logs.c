@@ -214,6 +214,7 @@ int cli_logs(struct cli *cli)
     if (failed == 0) {
         failed = following ? follow(&r) : print_now(&r);
     }
+    screen_drain(&r.screen);
     if (failed == 0 && r.screen.write_errno && r.screen.write_errno != EPIPE) {
         failed = muster_fail(&cli->err, MUSTER_EIO, "cannot write the logs: %s",
                              strerror(r.screen.write_errno));

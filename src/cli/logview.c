@@ -24,10 +24,16 @@ struct logview_stream {
     struct logview_stream *next;
 };
 
-void logview_init(struct logview *view, struct buf *out, bool terminal, bool colour, int columns)
+void logview_init(struct logview *view, struct buf *out, bool terminal, bool colour)
 {
-    *view = (struct logview){
-        .out = out, .terminal = terminal, .colour = colour, .columns = columns > 20 ? columns : 80};
+    *view = (struct logview){.out = out, .terminal = terminal, .colour = colour};
+    logview_resize(view, 0, 0);
+}
+
+void logview_resize(struct logview *view, int columns, int rows)
+{
+    view->columns = columns > 20 ? columns : 80;
+    view->rows = rows > 4 ? rows : 24;
 }
 
 void logview_done(struct logview *view)
@@ -102,12 +108,14 @@ static void put_bar(const struct logview_stream *s)
     buf_text(s->view->out, "\n");
 }
 
+/* What stands above the terminal's first line cannot be erased again: a line is left for the logs.
+ */
 static void draw_bars(struct logview *view)
 {
     struct logview_stream *s;
     LL_FOREACH(view->streams, s)
     {
-        if (*s->bar) {
+        if (*s->bar && view->bars_drawn + 2 < (size_t)view->rows) {
             put_bar(s);
             view->bars_drawn++;
         }

@@ -23,13 +23,18 @@ struct logview {
     bool terminal;
     bool colour;
     int columns; /* of the terminal */
+    int rows;
     struct logview_stream *streams;
     size_t stream_count;
     size_t bars_drawn; /* lines of the area at the bottom of the terminal */
 };
 
-void logview_init(struct logview *view, struct buf *out, bool terminal, bool colour, int columns);
+void logview_init(struct logview *view, struct buf *out, bool terminal, bool colour);
 void logview_done(struct logview *view);
+
+/* The terminal's size, at the beginning and whenever it may have changed: bars are cut to it, and
+ * those that have no room are not drawn. Sizes too small to be true are not believed. */
+void logview_resize(struct logview *view, int columns, int rows);
 
 /* label "" means no prefix. Lives as long as the view. NULL when out of memory. */
 struct logview_stream *logview_add(struct logview *view, const char *label);

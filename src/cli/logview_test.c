@@ -13,7 +13,8 @@ static struct logview_stream *zero, *one;
 static void open_view(bool terminal, bool colour)
 {
     buf_init(&out, 1 << 20);
-    logview_init(&view, &out, terminal, colour, 40);
+    logview_init(&view, &out, terminal, colour);
+    logview_resize(&view, 40, 24);
     zero = logview_add(&view, "rank 0");
     one = logview_add(&view, "rank 1");
 }
@@ -144,6 +145,20 @@ static void bar_is_cut_to_the_terminal(void **state)
     close_view();
 }
 
+static void bars_follow_the_size_of_the_terminal(void **state)
+{
+    (void)state;
+    open_view(true, false);
+    logview_resize(&view, 24, 5);
+    feed(zero, "\r0123456789012345678901234567890123456789", 0);
+    assert_string_equal(buf_str(&out), "[rank 0] 01234567890123\n");
+    for (int rank = 2; rank < 9; rank++) {
+        logview_feed(logview_add(&view, "more"), "\rbar", 4, rank);
+    }
+    assert_int_equal(view.bars_drawn, 3); /* of 5 lines: the cursor's, one for the logs */
+    close_view();
+}
+
 static void colours_differ_by_rank(void **state)
 {
     (void)state;
@@ -193,6 +208,7 @@ int main(void)
         cmocka_unit_test(waiting_bar_comes_with_the_tick),
         cmocka_unit_test(bars_on_a_terminal_stay_below_the_lines),
         cmocka_unit_test(bar_is_cut_to_the_terminal),
+        cmocka_unit_test(bars_follow_the_size_of_the_terminal),
         cmocka_unit_test(colours_differ_by_rank),
         cmocka_unit_test(last_lines_are_kept),
         cmocka_unit_test(endless_line_is_cut_in_pieces),

@@ -190,6 +190,7 @@ static void turn(uv_timer_t *timer)
             open_stream(c);
         }
     }
+    screen_measure(logs->screen);
     logview_tick(&logs->screen->view, clock_ms());
     screen_flush(logs->screen);
 }

@@ -275,6 +275,9 @@ static int conclude(struct runner *r)
         int unprinted = print_json(r, worst);
         failed = failed < 0 ? failed : unprinted;
     }
+    if (r->follow.output_lost && failed == 0 && worst == 0) {
+        failed = muster_fail(&r->cli->err, MUSTER_EIO, "the logs were not written here to the end");
+    }
     if (failed < 0 && worst != 0) {
         cli_say("%s", r->cli->err.text); /* the job's own exit code says more */
         return worst;

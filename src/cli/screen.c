@@ -2,6 +2,7 @@
 #include "cli/screen.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,21 +11,31 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { OUT_BYTES_MAX = 64 << 20, NOTE_BYTES = 2048 };
+enum {
+    OUT_BYTES_MAX = 64 << 20,
+    OWED_BYTES_MAX = 32 << 20,
+    HURRIED_BYTES_MAX = 1 << 20,
+    ROOM_MS = 200,
+    NOTE_BYTES = 2048,
+};
 
 void screen_init(struct screen *screen, int fd)
 {
-    struct winsize size = {0};
     const char *term = getenv("TERM");
     const char *no_colour = getenv("NO_COLOR");
     bool terminal = isatty(fd) && term && strcmp(term, "dumb") != 0;
-    if (terminal) {
-        ioctl(fd, TIOCGWINSZ, &size);
-    }
     *screen = (struct screen){.fd = fd};
     buf_init(&screen->out, OUT_BYTES_MAX);
-    logview_init(&screen->view, &screen->out, terminal, terminal && !(no_colour && *no_colour),
-                 size.ws_col);
+    logview_init(&screen->view, &screen->out, terminal, terminal && !(no_colour && *no_colour));
+    screen_measure(screen);
+}
+
+void screen_measure(struct screen *screen)
+{
+    struct winsize size;
+    if (screen->view.terminal && ioctl(screen->fd, TIOCGWINSZ, &size) == 0) {
+        logview_resize(&screen->view, size.ws_col, size.ws_row);
+    }
 }
 
 void screen_done(struct screen *screen)
@@ -33,33 +44,47 @@ void screen_done(struct screen *screen)
     buf_done(&screen->out);
 }
 
-/* Waits for room where the output does not block (a terminal shared with another program). */
-static bool write_some(int fd, const char **at, size_t *left)
+/* False: there is none yet, or a signal came. A reader that reads nothing (a pager) must not keep
+ * Ctrl-C from us, so the loop turns meanwhile; but once it owes us too much it is waited for, so
+ * that memory stays bounded. */
+static bool wait_for_room(const struct screen *screen, size_t waiting)
 {
-    ssize_t wrote = write(fd, *at, *left);
-    if (wrote >= 0) {
-        *at += wrote;
-        *left -= (size_t)wrote;
-        return true;
+    struct pollfd out = {.fd = screen->fd, .events = POLLOUT};
+    int limit_ms = screen->hurried ? 0 : waiting > OWED_BYTES_MAX ? -1 : ROOM_MS;
+    return poll(&out, 1, limit_ms) > 0;
+}
+
+/* A pipe with room takes PIPE_BUF bytes without blocking. */
+static bool write_some(struct screen *screen, const char *at, size_t left, size_t *ret_wrote)
+{
+    ssize_t wrote = write(screen->fd, at, left < PIPE_BUF ? left : PIPE_BUF);
+    if (wrote < 0 && errno != EAGAIN && errno != EINTR) {
+        screen->write_errno = errno;
     }
-    if (errno == EAGAIN) {
-        struct pollfd writable = {.fd = fd, .events = POLLOUT};
-        poll(&writable, 1, 1000);
-        return true;
-    }
-    return errno == EINTR;
+    *ret_wrote = wrote > 0 ? (size_t)wrote : 0;
+    return wrote > 0;
 }
 
 void screen_flush(struct screen *screen)
 {
-    const char *at = screen->out.data;
-    size_t left = screen->out.used;
-    while (left > 0 && !screen->write_errno) {
-        if (!write_some(screen->fd, &at, &left)) {
-            screen->write_errno = errno;
-        }
+    size_t done = 0;
+    size_t wrote = 0;
+    while (done < screen->out.used && !screen->write_errno &&
+           wait_for_room(screen, screen->out.used - done) &&
+           write_some(screen, screen->out.data + done, screen->out.used - done, &wrote)) {
+        done += wrote;
     }
-    buf_clear(&screen->out);
+    bool lost =
+        screen->write_errno || (screen->hurried && screen->out.used - done > HURRIED_BYTES_MAX);
+    buf_consume(&screen->out, lost ? screen->out.used : done);
+}
+
+void screen_drain(struct screen *screen)
+{
+    struct pollfd out = {.fd = screen->fd, .events = POLLOUT};
+    do {
+        screen_flush(screen);
+    } while (screen->out.used > 0 && !screen->hurried && poll(&out, 1, -1) > 0);
 }
 
 void screen_note(struct screen *screen, const char *format, ...)

@@ -17,14 +17,20 @@ struct screen {
     int fd;
     struct buf out;
     struct logview view;
+    bool hurried;    /* the end was asked for: what nobody reads is not waited for */
     int write_errno; /* the output is lost: a closed pipe, a full disk; 0: fine */
 };
 
 void screen_init(struct screen *screen, int fd);
 void screen_done(struct screen *screen);
 
-/* Writes what the view has put out since the last call. */
+/* The terminal may have been resized. */
+void screen_measure(struct screen *screen);
+
+/* Writes what the view has put out, as far as there is room: the rest with the next call. */
 void screen_flush(struct screen *screen);
+/* The rest, too, however long its reader takes; until a signal comes. */
+void screen_drain(struct screen *screen);
 
 /* "muster: …" */
 void screen_note(struct screen *screen, const char *format, ...)

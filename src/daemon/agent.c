@@ -180,20 +180,38 @@ void agent_retry_soon(struct agent *agent)
     }
 }
 
-int agent_look_at_all(struct agent *agent, struct muster_err *err)
+/* Pods that are over and stay are most of them on a machine that has run a while. */
+static int look_at_list(struct agent *agent, const struct store_query *query,
+                        struct muster_err *err)
 {
     struct store_page page = {0};
-    int r = store_list(agent->options.store, &(struct store_query){.resource = "pods"}, &page, err);
+    int r = store_list(agent->options.store, query, &page, err);
     if (r < 0) {
         return r;
     }
     size_t i;
     json_t *pod;
     json_array_foreach (page.items, i, pod) {
-        look_at(agent, doc_text(pod, "metadata.namespace", ""), doc_text(pod, "metadata.name", ""));
+        if (!is_over(pod) || doc_at(pod, "metadata.deletionTimestamp")) {
+            look_at(agent, doc_text(pod, "metadata.namespace", ""),
+                    doc_text(pod, "metadata.name", ""));
+        }
     }
     store_page_done(&page);
     return 0;
+}
+
+int agent_look_at_all(struct agent *agent, struct muster_err *err)
+{
+    return look_at_list(agent, &(struct store_query){.resource = "pods"}, err);
+}
+
+void agent_look_at_pods_of(struct agent *agent, const char *job_uid)
+{
+    const struct store_query query = {.resource = "pods", .owner_uid = job_uid};
+    if (!job_uid || look_at_list(agent, &query, NULL) < 0) {
+        agent_retry_soon(agent);
+    }
 }
 
 static void free_self(uv_handle_t *handle)

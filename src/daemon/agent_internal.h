@@ -69,6 +69,8 @@ struct agent {
 
 /* Looks at every pod of the store. */
 int agent_look_at_all(struct agent *agent, struct muster_err *err);
+/* At those of a job; job_uid may be NULL (out of memory): at all, later. */
+void agent_look_at_pods_of(struct agent *agent, const char *job_uid);
 /* Looks at every pod again that waits for a GPU. */
 void agent_retry_waiting(struct agent *agent);
 /* Does again, a little later, what failed: starts, writes. */

@@ -148,14 +148,21 @@ static void on_lost(void *data, const char *why)
     tell_all(job, tell_lost, why);
 }
 
+/* A new pod of it may have waited for that (agent_job_is_ending). */
+static void forget(struct agent_job *job)
+{
+    struct agent *agent = job->agent;
+    muster_auto(free) char *uid = strdup(job->uid);
+    agent_job_free(job);
+    agent_look_at_pods_of(agent, uid);
+}
+
 static void on_ended(void *data)
 {
     struct agent_job *job = data;
-    struct agent *agent = job->agent;
     job->over = true;
     if (job->pod_count == 0) {
-        agent_job_free(job);
-        (void)agent_look_at_all(agent, NULL); /* a pod may have waited for this */
+        forget(job);
     }
 }
 
@@ -287,7 +294,6 @@ int agent_job_enter(struct agent *agent, struct agent_pod *pod, struct muster_er
 
 void agent_job_leave(struct agent_job *job)
 {
-    struct agent *agent = job->agent;
     struct muster_err err = {0};
     assert(job->pod_count > 0);
     /* A pod may have left before the supervisor was ready, which is then told to nobody. */
@@ -296,8 +302,7 @@ void agent_job_leave(struct agent_job *job)
     }
     job->ending = true;
     if (job->over) {
-        agent_job_free(job);
-        (void)agent_look_at_all(agent, NULL); /* a pod may have waited for this */
+        forget(job);
     } else if (process_job_end(job->process, 0, &err) < 0) {
         log_event(LOG_WARN, "agent.end", "%s: %s", job->uid, err.text);
         agent_job_free(job);

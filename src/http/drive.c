@@ -22,10 +22,21 @@ static void on_poll(uv_poll_t *poll, int status, int events)
     drive(poll->data);
 }
 
+/* With as many connections as it may have libmicrohttpd stops listening, and when one ends it
+ * listens again only in its next run, for which it sets no timeout (0.9.75). */
+static void run(struct http_server *server)
+{
+    unsigned before = http_server_connections(server);
+    MHD_run(server->daemon);
+    if (http_server_connections(server) < before && server->runs_owed == 0) {
+        server->runs_owed = 1;
+    }
+}
+
 static void drive(struct http_server *server)
 {
     server->runs_owed -= server->runs_owed > 0;
-    MHD_run(server->daemon);
+    run(server);
     MHD_UNSIGNED_LONG_LONG timeout_ms = 0;
     if (server->runs_owed > 0) {
         uv_timer_start(&server->timer, on_timer, 0, 0);

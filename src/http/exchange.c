@@ -17,8 +17,6 @@
 
 enum { BLOCK_BYTES = 32768 };
 
-static const char too_big[] = "the request body is too large\n";
-
 static struct exchange *of(struct http_reply *reply)
 {
     return (struct exchange *)reply;
@@ -284,8 +282,6 @@ static void handle(struct exchange *x, const char *method)
     x->state = EXCHANGE_HANDLING;
     if (!authorized(x)) {
         refuse(x);
-    } else if (buf_failed(&x->body)) {
-        op_send(&x->reply, MHD_HTTP_CONTENT_TOO_LARGE, "text/plain", too_big, sizeof too_big - 1);
     } else {
         exchange_call(x, method);
     }

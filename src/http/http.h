@@ -29,6 +29,7 @@ struct http_request {
     size_t header_count;
     const char *body; /* NUL-terminated; "" without one */
     size_t body_bytes;
+    bool too_large; /* the body was over its limit and is not here; 413 is to be answered */
 };
 
 /* NULL when it is not there; the first one when it is there twice. Header names ignore case. */

@@ -22,7 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { CLIENTS = 200, CHUNK = 1000, QUEUE = 64 << 10, BODY = 4096, WAIT_MS = 20000 };
+enum { FEW = 2, CLIENTS = 200, CHUNK = 1000, QUEUE = 64 << 10, BODY = 4096, WAIT_MS = 20000 };
 
 struct world {
     char folder[TEST_FOLDER_BYTES];
@@ -86,6 +86,9 @@ static void answer(void *arg, const struct http_request *request, struct http_re
         reply->on_gone = note_gone;
         reply->arg = w;
         w->open++;
+    } else if (request->too_large) {
+        assert_int_equal(request->body_bytes, 0);
+        http_reply_send(reply, 413, "text/plain", "", 0);
     } else {
         char text[256];
         const char *q = http_query(request, "q");
@@ -235,6 +238,23 @@ static int send_too_much(struct world *w)
     return 0;
 }
 
+static int come_when_it_is_full(struct world *w)
+{
+    static const char ask[] = "GET /x HTTP/1.1\r\nHost: h\r\n\r\n";
+    int inside[FEW];
+    for (int i = 0; i < FEW; i++) {
+        inside[i] = dial(w);
+        EXPECT(strstr(converse(inside[i], ask, "body=0"), "200 OK"));
+    }
+    int waiting = dial(w);
+    EXPECT(waiting >= 0);
+    for (int i = 0; i < FEW; i++) {
+        close(inside[i]);
+    }
+    EXPECT(strstr(converse(waiting, ask, "body=0"), "200 OK"));
+    return 0;
+}
+
 /* The headers come at once, before a first byte of the body. */
 static int open_and_leave(struct world *w)
 {
@@ -278,6 +298,16 @@ static void requests_are_answered_on_one_connection(void **state)
     assert_int_equal(info.st_mode & 0777, 0600);
     run_client(&w, ask_twice);
     run_client(&w, send_too_much);
+    world_done(&w);
+}
+
+static void who_comes_when_it_is_full_gets_in_when_others_leave(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w);
+    serve(&w, (struct http_options){.socket_path = w.socket_path, .limits.connections_max = FEW});
+    run_client(&w, come_when_it_is_full);
     world_done(&w);
 }
 
@@ -414,6 +444,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(requests_are_answered_on_one_connection),
+        cmocka_unit_test(who_comes_when_it_is_full_gets_in_when_others_leave),
         cmocka_unit_test(clients_that_leave_are_noticed_and_forgotten),
         cmocka_unit_test(a_flood_waits_for_its_reader),
         cmocka_unit_test(stopping_the_server_ends_what_is_open),

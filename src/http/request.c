@@ -58,6 +58,7 @@ void exchange_call(struct exchange *x, const char *method)
     struct pairs headers = {.count = 0};
     MHD_get_connection_values(x->connection, MHD_GET_ARGUMENT_KIND, collect, &query);
     MHD_get_connection_values(x->connection, MHD_HEADER_KIND, collect, &headers);
+    bool too_large = buf_failed(&x->body);
     struct http_request request = {
         .method = method,
         .path = x->path,
@@ -65,8 +66,9 @@ void exchange_call(struct exchange *x, const char *method)
         .query_count = query.count,
         .headers = headers.list,
         .header_count = headers.count,
-        .body = buf_str(&x->body),
-        .body_bytes = x->body.used,
+        .body = too_large ? "" : buf_str(&x->body),
+        .body_bytes = too_large ? 0 : x->body.used,
+        .too_large = too_large,
     };
     x->server->handler(x->server->arg, &request, &x->reply);
 }

@@ -9,6 +9,7 @@
 #include "kube/internal.h"
 
 #include "base/cleanup.h"
+#include "base/descriptors.h"
 #include "base/err.h"
 
 #include <errno.h>
@@ -49,6 +50,7 @@ static void become_controller(const struct kube *kube, int log_fd)
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     signal(SIGPIPE, SIG_DFL);
+    descriptors_restore();
     if (setenv("MUSTER_HOME", kube->home.path, 1) == 0 && chdir("/") == 0) {
         execl("/proc/self/exe", "muster", "daemon", (char *)NULL);
     }

@@ -1,13 +1,27 @@
 /* muster: one binary. What users type is cli_main; perf measures collectives; the hidden verbs are
  * the background controller and the supervisor of each job's processes. */
+#include "base/descriptors.h"
 #include "cli/dispatch.h"
 #include "daemon/daemon.h"
 #include "perf/perf.h"
 #include "process/supervisor.h"
 
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
+#include <unistd.h>
+
+/* Where 0, 1 or 2 is closed, the next socket or file would take its number, and what is said to
+ * standard output would go there. Opened the wrong way round they refuse as closed ones do. */
+static void occupy_standard_descriptors(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) < 0) {
+            (void)!open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+        }
+    }
+}
 
 /* Help on every verb is the command line's. */
 static bool asks_for_help(int argc, char **argv)
@@ -27,6 +41,8 @@ static const struct {
 
 int main(int argc, char **argv)
 {
+    occupy_standard_descriptors();
+    descriptors_raise();
     for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
         if (argc > 1 && strcmp(argv[1], programs[i].verb) == 0 && !asks_for_help(argc, argv)) {
             return programs[i].run(argc - 1, argv + 1);

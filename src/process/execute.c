@@ -2,6 +2,7 @@
 #include "process/execute.h"
 
 #include "base/cleanup.h"
+#include "base/descriptors.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -194,6 +195,7 @@ __attribute__((noreturn)) void execute(const struct monitor_plan *plan, int cont
     char **env = with_mark(spec->env, plan->mark);
     (void)setsid();
     restore_signals();
+    descriptors_restore();
     (void)umask(spec->umask >= 0 ? (mode_t)spec->umask : 022);
     enter_groups(plan);
     if (!env) {

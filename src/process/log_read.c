@@ -299,10 +299,16 @@ static ssize_t fill(struct process_log *log)
     }
 }
 
+/* Of a line that fills the whole buffer the rest is shown after all: a log may be one long line
+ * (progress bars that only ever return), of which nothing would be left. */
 static void skip_rest_of_line(struct process_log *log)
 {
     size_t have = log->raw_to - log->raw_from;
     const char *newline = memchr(log->raw + log->raw_from, '\n', have);
+    if (!newline && have == RAW_BYTES) {
+        log->skip_line = false;
+        return;
+    }
     size_t skipped = newline ? (size_t)(newline - log->raw) + 1 - log->raw_from : have;
     log->raw_from += skipped;
     log->at += skipped;

@@ -211,6 +211,23 @@ static void the_oldest_segments_go(void **state)
     json_decref(paths);
 }
 
+/* One line without end, such as progress bars draw: what is kept of it is shown. */
+static void a_line_longer_than_the_log_is_shown_from_its_middle(void **state)
+{
+    enum { PIECE = 50000, SEGMENT = 128 << 10 };
+    static char piece[PIECE + 1], text[4 * SEGMENT];
+    struct scene *s = *state;
+    begin(s, 0, SEGMENT, 2);
+    memset(piece, 'x', PIECE);
+    for (int i = 0; i < 10; i++) {
+        say(s, 1000, piece);
+    }
+    struct process_log *log = open_log(s, everything(s));
+    assert_int_equal(read_now(log, text, SEGMENT), PROCESS_LOG_END);
+    process_log_close(log);
+    assert_true(strlen(text) > SEGMENT);
+}
+
 static void tail_looks_over_segments(void **state)
 {
     struct scene *s = *state;
@@ -324,6 +341,8 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(since_and_tail_begin_at_a_line, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_oldest_segments_go, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_line_longer_than_the_log_is_shown_from_its_middle, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(tail_looks_over_segments, set_up, tear_down),
         cmocka_unit_test_setup_teardown(following_waits_until_the_attempt_ended, set_up, tear_down),
         cmocka_unit_test_setup_teardown(following_goes_over_rotation, set_up, tear_down),

@@ -2,6 +2,7 @@
 #include "process/supervisor.h"
 
 #include "base/cleanup.h"
+#include "base/descriptors.h"
 #include "base/doc.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -36,13 +37,10 @@ struct arguments {
 static int read_arguments(int argc, char **argv, struct arguments *ret, struct muster_err *err)
 {
     static const struct option options[] = {
-        {"dir", required_argument, NULL, 'd'},
-        {"connected", no_argument, NULL, 'c'},
-        {"runner", required_argument, NULL, 'r'},
-        {"private-network", no_argument, NULL, 'n'},
-        {"cgroup-root", required_argument, NULL, 'g'},
-        {"isolation", required_argument, NULL, 'i'},
-        {NULL, 0, NULL, 0},
+        {"dir", required_argument, NULL, 'd'},         {"connected", no_argument, NULL, 'c'},
+        {"runner", required_argument, NULL, 'r'},      {"private-network", no_argument, NULL, 'n'},
+        {"cgroup-root", required_argument, NULL, 'g'}, {"isolation", required_argument, NULL, 'i'},
+        {"open-files", required_argument, NULL, 'o'},  {NULL, 0, NULL, 0},
     };
     *ret = (struct arguments){.cgroup_root = "/sys/fs/cgroup", .isolation = ISOLATION_AUTO};
     optind = 1;
@@ -57,6 +55,7 @@ static int read_arguments(int argc, char **argv, struct arguments *ret, struct m
             ret->isolation =
                 strcmp(optarg, "subreaper") == 0 ? ISOLATION_SUBREAPER : ISOLATION_AUTO;
             break;
+        case 'o': descriptors_set_user(strtoul(optarg, NULL, 10)); break;
         default: return muster_fail(err, MUSTER_EINVAL, "muster supervisor: unknown option");
         }
     }

@@ -3,12 +3,14 @@
 #include "process/supervisor_start.h"
 
 #include "base/cleanup.h"
+#include "base/descriptors.h"
 #include "base/err.h"
 #include "base/file.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -28,7 +30,8 @@ static void on_exited(uv_process_t *process, int64_t status, int signal)
 }
 
 /* The words of its command line; ends with NULL. */
-static void supervisor_words(const struct process_job_options *o, const char *words[WORDS_MAX])
+static void supervisor_words(const struct process_job_options *o, const char *open_files,
+                             const char *words[WORDS_MAX])
 {
     size_t n = 0;
     words[n++] = "muster";
@@ -42,8 +45,10 @@ static void supervisor_words(const struct process_job_options *o, const char *wo
     const struct {
         const char *option;
         const char *value;
-    } more[] = {
-        {"--runner", o->runner}, {"--cgroup-root", o->cgroup_root}, {"--isolation", o->isolation}};
+    } more[] = {{"--runner", o->runner},
+                {"--cgroup-root", o->cgroup_root},
+                {"--isolation", o->isolation},
+                {"--open-files", open_files}};
     for (size_t i = 0; i < sizeof more / sizeof more[0]; i++) {
         if (more[i].value) {
             words[n++] = more[i].option;
@@ -65,7 +70,9 @@ static int spawn(uv_loop_t *loop, const struct process_job_options *options, int
     if (!process) {
         return err_no_memory(err);
     }
-    supervisor_words(options, words);
+    char limit[24];
+    (void)snprintf(limit, sizeof limit, "%lu", descriptors_of_user());
+    supervisor_words(options, descriptors_of_user() ? limit : NULL, words);
     const uv_stdio_container_t log = {.flags = log_fd >= 0 ? UV_INHERIT_FD : UV_IGNORE,
                                       .data.fd = log_fd};
     uv_stdio_container_t streams[4] = {

@@ -6,8 +6,11 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum { SCHEMA_VERSION = 1, BUSY_MS = 2000, TEXT_BYTES = 128 };
 
@@ -157,8 +160,21 @@ static int prepare(struct store *store, struct muster_err *err)
     return 0;
 }
 
+/* Secrets lie in it, and the folder may be one that others read. What fails here SQLite will say.
+ */
+static void make_private(const char *path)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
+    if (fd >= 0) {
+        close(fd);
+    } else {
+        (void)chmod(path, S_IRUSR | S_IWUSR);
+    }
+}
+
 int database_open(struct store *store, struct muster_err *err)
 {
+    make_private(store->path);
     int rc =
         sqlite3_open_v2(store->path, &store->db,
                         SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);

@@ -138,6 +138,9 @@ static int take_row(struct store *store, enum statement statement, const struct 
                     struct store_page *page, struct muster_err *err)
 {
     const char *text = sql_text(store, statement, 0);
+    if (text && query->fields && !selector_may_match_text(query->fields, text)) {
+        return 0;
+    }
     muster_auto(doc) json_t *object = text ? json_loads(text, 0, NULL) : NULL;
     if (!object) {
         return err_no_memory(err);

@@ -271,3 +271,22 @@ bool selector_match_fields(const struct selector *selector, const json_t *object
     }
     return true;
 }
+
+/* JSON prints it as it is. */
+static bool is_plain(const char *value)
+{
+    return value[strspn(
+               value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._")] == '\0';
+}
+
+bool selector_may_match_text(const struct selector *fields, const char *text)
+{
+    for (size_t i = 0; i < fields->count; i++) {
+        const struct selector_requirement *r = &fields->requirements[i];
+        if (r->operator== SELECTOR_IN && r->value_count == 1 && is_plain(r->values[0]) &&
+            !strstr(text, r->values[0])) {
+            return false;
+        }
+    }
+    return true;
+}

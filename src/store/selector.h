@@ -45,3 +45,7 @@ bool selector_match_labels(const struct selector *selector, const json_t *object
 
 /* Against the object's fields; a missing one counts as "". */
 bool selector_match_fields(const struct selector *selector, const json_t *object);
+
+/* Whether an object printed as this JSON may match by its fields: tells most of those apart that do
+ * not, at a small part of the cost of reading them. */
+bool selector_may_match_text(const struct selector *fields, const char *text);

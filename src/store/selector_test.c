@@ -80,6 +80,35 @@ static void field_selectors_compare_paths(void **state)
     }
 }
 
+/* What the sieve passes is looked at again; what it holds back must not match. */
+static void the_sieve_holds_back_only_what_cannot_match(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *selector;
+        bool may;
+    } sieved[] = {
+        {"metadata.name=a-1", true},
+        {"metadata.name=other", false},
+        {"metadata.name!=other", true},
+        {"spec.nodeName=", true},
+        {"note=b\"c", true},
+        {"metadata.name=a-1,note=nobody", false},
+    };
+    muster_auto(doc) json_t *object =
+        json_pack("{s:{s:s}, s:s}", "metadata", "name", "a-1", "note", "b\"c");
+    muster_auto(free) char *text = doc_print(object);
+    for (size_t i = 0; i < sizeof sieved / sizeof sieved[0]; i++) {
+        struct selector selector;
+        assert_int_equal(selector_parse_fields(sieved[i].selector, &selector, NULL), 0);
+        assert_true(sieved[i].may || !selector_match_fields(&selector, object));
+        if (selector_may_match_text(&selector, text) != sieved[i].may) {
+            fail_msg("%s", sieved[i].selector);
+        }
+        selector_done(&selector);
+    }
+}
+
 static void a_selector_is_bounded(void **state)
 {
     (void)state;
@@ -104,6 +133,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(label_selectors_fit_as_the_table_says),
         cmocka_unit_test(field_selectors_compare_paths),
+        cmocka_unit_test(the_sieve_holds_back_only_what_cannot_match),
         cmocka_unit_test(a_selector_is_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

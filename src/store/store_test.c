@@ -1,6 +1,8 @@
 /* The store as a controller uses it: writes, conflicts, transactions, deletion, bounds. */
 #include "store/fixture.h"
 
+#include <sys/stat.h>
+
 static void a_write_gets_identity_and_the_next_version(void **state)
 {
     (void)state;
@@ -237,6 +239,22 @@ static void an_object_too_large_is_refused_whole(void **state)
     fixture_done(&f);
 }
 
+static void only_its_owner_reads_it(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct stat info;
+    fixture_init(&f);
+    assert_int_equal(stat(f.path, &info), 0);
+    assert_int_equal(info.st_mode & 0777, 0600);
+    f.store = store_close(f.store);
+    assert_int_equal(chmod(f.path, 0644), 0); /* as one of an earlier muster */
+    fixture_open(&f);
+    assert_int_equal(stat(f.path, &info), 0);
+    assert_int_equal(info.st_mode & 0777, 0600);
+    fixture_done(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -250,6 +268,7 @@ int main(void)
         cmocka_unit_test(a_finalizer_holds_an_object_until_it_is_taken_off),
         cmocka_unit_test(old_events_make_room),
         cmocka_unit_test(an_object_too_large_is_refused_whole),
+        cmocka_unit_test(only_its_owner_reads_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

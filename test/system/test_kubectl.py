@@ -260,6 +260,13 @@ def test_the_kubeconfig_stays_valid_over_restarts_and_kill_9(cluster):
     cluster.kubectl('delete', 'configmap', 'kept')
 
 
+def test_a_refusal_says_why(cluster):
+    mute = job('mute', SLEEP)
+    del mute['spec']['pytorchReplicaSpecs']['Master']['template']['spec']['containers'][0]['command']
+    refused = cluster.try_kubectl('create', '-f', '-', text=json.dumps(mute))
+    assert refused.returncode == 1 and 'say what it runs with --image' in refused.stderr
+
+
 def test_down_ends_what_a_killed_controller_was_deleting(muster):
     cluster = Cluster(muster)
     cluster.create(job('cut', SLEEP, workers=2))

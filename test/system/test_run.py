@@ -66,9 +66,9 @@ def test_deadline_is_124(muster):
     assert 'active longer than specified deadline' in done.stderr
 
 
-def started(muster, *words):
+def started(muster, *words, **options):
     """A run in the background whose rank 0 has written the file `up`."""
-    process = muster.start('run', *words)
+    process = muster.start('run', *words, **options)
     wait_for(lambda: (muster.work / 'up').exists() or process.poll() is not None, 'the rank starts')
     assert process.poll() is None, process.communicate()
     return process
@@ -83,6 +83,68 @@ def test_signal_ends_the_job_in_order(muster, number, code):
     assert process.returncode == code, err
     assert '[rank 0] bye' in out
     assert muster.condition('long') == 'Failed'
+
+
+@pytest.mark.heavy
+def test_the_last_words_of_a_late_worker_are_printed(muster):
+    late = shell('sleep 6; yes a line of a worker that ends long after its master | head -c 20000000; echo; echo last')
+    done = muster.run('run', '-f', muster.write('job.yaml', job('late', shell('true'), workers=1, worker_command=late)))
+    assert done.stdout.endswith('\n[rank 1] last\n')
+
+
+UNTIL_GO = 'echo first; touch up; while [ ! -e go ]; do sleep 0.05; done; echo last'
+
+
+def test_nohup_keeps_the_job_when_the_terminal_closes(muster):
+    process = started(muster, '-f', muster.write('job.yaml', job('long', shell(UNTIL_GO))), hangup=signal.SIG_IGN)
+    process.send_signal(signal.SIGHUP)
+    (muster.work / 'go').touch()
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 0, err
+    assert '[rank 0] last' in out
+
+
+def test_a_full_disk_under_the_output_does_not_end_the_job(muster):
+    with open('/dev/full', 'w', encoding='utf-8') as full:
+        process = started(muster, '-f', muster.write('job.yaml', job('long', shell(UNTIL_GO))), stdout=full)
+    for line in process.stderr:
+        if 'cannot write the logs here: No space left on device' in line:
+            (muster.work / 'go').touch()
+    assert process.wait() == 74
+    assert muster.condition('long') == 'Succeeded'
+    assert muster.run('logs', 'long').stdout == '[rank 0] first\n[rank 0] last\n'
+
+
+@pytest.mark.parametrize('closed, code', [('<&-', 0), ('2>&-', 0), ('>&-', 74)])
+def test_a_closed_descriptor_is_no_place_for_a_socket(muster, closed, code):
+    done = subprocess.run(['sh', '-c', f'exec {muster.binary} run -n 1 -- sh -c "echo hi; touch up" {closed}'],
+                          cwd=muster.work, env=muster.env, capture_output=True, text=True, timeout=30, check=False)
+    assert done.returncode == code, done.stderr
+    assert done.stdout == ('' if closed == '>&-' else '[rank 0] hi\n')
+    assert (muster.work / 'up').exists()
+
+
+def test_interrupt_is_heard_while_nobody_reads(muster):
+    script = shell('touch up; yes a line | head -c 4000000; touch said; exec sleep 1000')
+    process = started(muster, '-f', muster.write('job.yaml', job('paged', script)))
+    wait_for(lambda: (muster.work / 'said').exists(), 'more is said than a pipe holds')
+    process.send_signal(signal.SIGINT)
+    muster.wait_condition('paged', 'Failed', limit_s=10)
+    assert process.wait(timeout=10) == 130
+
+
+def test_a_late_reader_gets_everything(muster):
+    process = muster.start('run', '-n', '1', '--name', 'late', '--', 'seq', '1', '300000')
+    muster.wait_condition('late', 'Succeeded')
+    assert process.communicate(timeout=30)[0].splitlines() == [f'[rank 0] {n}' for n in range(1, 300001)]
+
+
+def test_many_ranks_under_a_low_limit_of_open_files(muster):
+    script = f"ulimit -Sn 64; exec {muster.binary} run -q -n 24 -- sh -c 'ulimit -Sn'"
+    done = subprocess.run(['sh', '-c', script], cwd=muster.work, env=muster.env, capture_output=True, text=True, timeout=60,
+                          check=False)
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.splitlines()) == sorted(f'[rank {r}] 64' for r in range(24))
 
 
 def test_second_interrupt_kills_at_once(muster):

@@ -1,5 +1,6 @@
 """Every other verb, against the real controller."""
 import json
+import os
 import signal
 import subprocess
 
@@ -270,6 +271,20 @@ def test_completion_makes_no_state_folder(muster):
 ])
 def test_wrong_command_lines(muster, words, message):
     assert message in muster.run(*words, code=64).stderr
+
+
+@pytest.mark.parametrize('words', [['help'], ['get', '--help'], ['version'], ['get', 'jobs', '-o', 'yaml'],
+                                   ['get', 'namespaces', '-w']])
+def test_output_that_cannot_be_written_fails(muster, words):
+    with open('/dev/full', 'w', encoding='utf-8') as full:
+        process = muster.start(*words, stdout=full)
+    assert process.wait() == 74
+    assert 'cannot write to standard output: No space left on device' in process.stderr.read()
+    reader, writer = os.pipe()
+    os.close(reader)
+    process = muster.start(*words, stdout=writer)
+    os.close(writer)
+    assert process.wait() == -signal.SIGPIPE
 
 
 def test_help_is_everywhere(muster):

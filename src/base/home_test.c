@@ -1,0 +1,50 @@
+/* Where the socket lies, and whose folder that must be. */
+#include "base/home.h"
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/test.h"
+#include "base/test_folder.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { DEEP = 100 };
+
+/* A home whose socket does not fit into a socket's address. */
+static void set_deep_home(const char *folder)
+{
+    char name[DEEP + 1];
+    memset(name, 'd', DEEP);
+    name[DEEP] = '\0';
+    muster_auto(free) char *deep = file_join(folder, name);
+    assert_int_equal(setenv("MUSTER_HOME", deep, 1), 0);
+}
+
+static void a_deep_home_has_its_socket_in_a_folder_of_ours_alone(void **state)
+{
+    (void)state;
+    char folder[TEST_FOLDER_BYTES];
+    struct home home;
+    struct muster_err err = {0};
+    test_folder_make(folder);
+    set_deep_home(folder);
+    assert_int_equal(home_open(&home, &err), 0);
+    assert_memory_equal(home.socket, "/tmp/muster-", 12);
+    muster_auto(free) char *beside = strndup(home.socket, strlen(home.socket) - sizeof "api.sock");
+    home_done(&home);
+    assert_int_equal(chmod(beside, 0777), 0);
+    assert_int_equal(home_open(&home, &err), MUSTER_ECREATE);
+    assert_non_null(strstr(err.text, beside));
+    assert_int_equal(rmdir(beside), 0);
+    test_folder_remove(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_deep_home_has_its_socket_in_a_folder_of_ours_alone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
