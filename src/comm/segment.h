@@ -60,7 +60,8 @@ struct control {
     _Atomic int32_t culprit;                        /* before closed: peers_culprit() */
     alignas(SEGMENT_LINE) _Atomic uint32_t writing; /* 1: into the memory of others: settle.c */
     alignas(SEGMENT_LINE) _Atomic int32_t pid;      /* 0 until the rank has mapped the segment */
-    _Atomic uint64_t processors[CPU_WORDS];         /* on which it may run; before pid */
+    _Atomic uint64_t processors[CPU_WORDS];         /* on which it may run; before pid … */
+    _Atomic uint32_t intel;                         /* … as is this: 1: they are Intel's */
     alignas(SEGMENT_LINE) struct call_record calls[CALL_RECORDS];
 };
 

@@ -53,6 +53,9 @@ int small_run(struct muster_comm *comm, const void *in, void *out, struct muster
     struct board *mine = quick_board(comm, comm->rank, quick.round);
     put(mine, in, known->bytes);
     quick_publish(comm, quick, mine);
+    if (known->bytes > sizeof mine->little && comm->intel && !comm->crowded) {
+        line_demote(mine, sizeof *mine + known->bytes);
+    }
     for (int r = 0; r < comm->size; r++) {
         sources[r] = board_blob(quick_board(comm, r, quick.round), known->bytes);
     }
@@ -61,7 +64,7 @@ int small_run(struct muster_comm *comm, const void *in, void *out, struct muster
         return go_on(comm, in, out, quick, err);
     }
     known->fold(out, sources, comm->size, known->count, known->divisor);
-    if (comm->size == 2 && known->bytes >= CLAIM_FROM_BYTES) {
+    if (comm->size == 2 && !comm->intel && known->bytes >= CLAIM_FROM_BYTES) {
         line_claim(quick_board(comm, 1 - comm->rank, quick.round)->data, known->bytes);
     }
     quick_leave(comm, quick, quick.round + 1);

@@ -147,6 +147,7 @@ struct muster_comm {
     struct team across; /* this rank and those that lead with it on the other hosts */
     struct schedule_hosts *hosts;
     bool crowded; /* more ranks than processors: never spin */
+    bool intel;   /* this host's processors: processor.h */
     struct segment segment;
     struct control *control; /* ours */
     struct life_watch watch;

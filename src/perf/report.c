@@ -1,6 +1,7 @@
 /* Printing what was measured, for people and as JSON. Layer: program. */
 #include "perf/perf.h"
 
+#include "comm/processor.h"
 #include "comm/types.h"
 #include "schedule/choose.h"
 
@@ -83,7 +84,7 @@ void perf_print_choices(int ranks)
     (void)printf("all-reduce of %d ranks\n%12s  %-28s %s\n", ranks, "from bytes", "world",
                  "algorithm");
     for (int w = 0; w < 4; w++) {
-        struct schedule_world world = {ranks, w < 3, w == 2, w == 1};
+        struct schedule_world world = {ranks, w < 3, w == 2, w == 1, processor_is_intel()};
         struct schedule_choice last = {0};
         for (size_t bytes = 1; bytes <= (size_t)1 << 30; bytes *= 2) {
             /* the limits lie at powers of two, or one above */

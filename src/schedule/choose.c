@@ -13,14 +13,16 @@ enum {
 
 /* Small blocks begin to flow sooner; large ones cost fewer exchanges, but must stay in the second
  * cache with what goes on around them. Ranks that share a processor pay a change of context for
- * each block. */
+ * each block; and there are processors on which a block should have left its writer's first cache
+ * when it is fetched. */
 static size_t block_bytes(const struct schedule_world *world, size_t bytes)
 {
     static const struct {
         size_t below_bytes;
         size_t block_bytes;
     } limits[] = {{256 * 1024, 16 * 1024}, {32 * 1024 * 1024, 32 * 1024}};
-    for (size_t i = 0; !world->crowded && i < sizeof limits / sizeof limits[0]; i++) {
+    bool longest = world->crowded || world->long_blocks;
+    for (size_t i = 0; !longest && i < sizeof limits / sizeof limits[0]; i++) {
         if (bytes < limits[i].below_bytes) {
             return limits[i].block_bytes;
         }
