@@ -35,7 +35,8 @@ class Ranks:
     def __init__(self, python, script, size, *args, env=None, ranks=None):
         self.folder = tempfile.TemporaryDirectory(prefix='muster-torch-')
         base = {k: v for k, v in os.environ.items() if k not in STRAY}
-        base.update(PYTHONPATH=str(PACKAGE), OMP_NUM_THREADS='1', PYTHONWARNINGS='default',
+        # A rank that crashes says where all its threads were.
+        base.update(PYTHONPATH=str(PACKAGE), OMP_NUM_THREADS='1', PYTHONWARNINGS='default', PYTHONFAULTHANDLER='1',
                     MEETING=f'file://{self.folder.name}/store', SCRATCH=self.folder.name)
         base.update(env or {})
         command = [python, str(HERE / 'workers' / script), *map(str, args)]

@@ -1,5 +1,5 @@
 """Trains a small model by DDP, over each backend given and in each mode, and prints what it became as one JSON line:
-{backend: {mode: {digest, sum, norm}}}.
+{backend: {mode: {digest, sum, norm}}}. On stderr it says what it is at, for the case that it crashes.
 
     train.py BACKEND…
 """
@@ -33,7 +33,12 @@ def batch_for(mode):
 MODES = ('plain', 'bucket-view', 'join', 'bfloat16', 'no-sync', 'sparse')
 
 
+def tell(*words):
+    print('rank', RANK, *words, file=sys.stderr, flush=True)
+
+
 def train(mode):
+    tell(dist.get_backend(), mode)
     model = DistributedDataParallel(model_for(mode), gradient_as_bucket_view=mode == 'bucket-view')
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
     torch.manual_seed(100 + RANK)
@@ -58,7 +63,9 @@ def main():
         dist.init_process_group(backend, init_method=f'{os.environ["MEETING"]}-{backend}', rank=RANK, world_size=SIZE)
         assert dist.get_backend() == backend
         results[backend] = {mode: train(mode) for mode in MODES}
+        tell(backend, 'ends')
         dist.destroy_process_group()
+    tell('exits')
     print(json.dumps(results))
 
 
