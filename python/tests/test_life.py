@@ -90,6 +90,12 @@ def test_a_store_that_is_used_again(python, ranks):
         assert (code, out.split()) == (0, ['done']), err
 
 
+def test_a_group_is_left_while_a_thread_waits(python, ranks):
+    group = ranks(python, 'life.py', 2, 'leave_under_a_wait', env={'MALLOC_PERTURB_': '165'})
+    for code, out, err in group.finish():
+        assert (code, out.split()) == (0, ['done']), err
+
+
 def test_threads_share_a_group(python, ranks):
     for code, out, err in ranks(python, 'threads.py', 2).finish():
         assert (code, out.strip()) == (0, 'in order'), err

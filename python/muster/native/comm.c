@@ -72,10 +72,15 @@ int native_interrupted(void *context)
     return rc < 0;
 }
 
+bool native_comm_is_open(const struct native_comm *self)
+{
+    return self->comm && !self->closing;
+}
+
 struct native_comm *native_comm_enter(PyObject *object)
 {
     struct native_comm *self = (struct native_comm *)object;
-    if (!self->comm || self->closing) {
+    if (!native_comm_is_open(self)) {
         PyErr_SetString(PyExc_ValueError, "this communicator is closed");
         return NULL;
     }
@@ -139,7 +144,7 @@ static PyObject *close_comm(PyObject *object, PyObject *unused)
 {
     (void)unused;
     struct native_comm *self = (struct native_comm *)object;
-    if (self->comm && !self->closing) {
+    if (native_comm_is_open(self)) {
         if (self->inside > 0) {
             muster_comm_abort(self->comm);
         }
@@ -278,7 +283,7 @@ static PyObject *abort_comm(PyObject *object, PyObject *unused)
 {
     (void)unused;
     struct native_comm *self = (struct native_comm *)object;
-    if (self->comm && !self->closing) {
+    if (native_comm_is_open(self)) {
         self->inside++;
         Py_BEGIN_ALLOW_THREADS;
         muster_comm_abort(self->comm);

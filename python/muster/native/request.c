@@ -330,7 +330,13 @@ static PyObject *wait_for(PyObject *object, PyObject *timeout_ms)
         return NULL;
     }
     struct muster_err err = {.rank = -1};
-    if (wait_sliced(self, limit_ms, &err) < 0) {
+    bool inside = native_comm_is_open(self->comm);
+    self->comm->inside += inside; /* who closes it now leaves freeing it to us */
+    int rc = wait_sliced(self, limit_ms, &err);
+    if (inside) {
+        native_comm_leave(self->comm);
+    }
+    if (rc < 0) {
         return native_raise(native_state_of(object), &err);
     }
     Py_RETURN_NONE;

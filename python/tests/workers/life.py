@@ -229,6 +229,31 @@ def same_store_again():
     say('done')
 
 
+def leave_under_a_wait():
+    """A thread waits for a message that never comes; the group is left by another. Twenty times, over one store."""
+    from muster.torch.group import Group
+    store = dist.FileStore(os.environ['SCRATCH'] + '/kept', SIZE)
+    for _ in range(20):
+        group = Group(store, RANK, SIZE, timedelta(seconds=60))
+        work = group.recv([torch.zeros(4)], 1 - RANK, 0)
+        begun, said = threading.Event(), []
+
+        def wait():
+            begun.set()
+            try:
+                work.wait()
+            except Exception as error:
+                said.append(str(error))
+
+        thread = threading.Thread(target=wait)
+        thread.start()
+        begun.wait()
+        group.shutdown()
+        thread.join()
+        assert len(said) == 1 and 'closed' in said[0], said
+    say('done')
+
+
 def die_once():
     """Under torchrun --max-restarts 1: rank 1 dies in the first attempt; the second runs over the same store."""
     if os.environ['MASTER_ADDR'] == socket.gethostname():  # torchrun's choice, which a bare chroot cannot resolve
