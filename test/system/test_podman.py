@@ -22,6 +22,7 @@ pytestmark = pytest.mark.heavy  # .ci/suite-podman; half a minute
 USER = 'muster-podman-test'
 BUSYBOX = pathlib.Path('/bin/busybox')
 SMALL_LIMITS = '--ulimit nofile=1024:1024 --ulimit nproc=1000:1000'  # where podman's own are over the machine's
+RUNC = '--runtime runc'  # Debian's crun cannot work where cgroups are of both versions at once
 PASSWORD_FILE = 'muster:$2y$05$0vmRtzNRUDgZd9awODyb.OYNd8K33MMmKIXcij6woxsWv2ehyJno2\n'  # htpasswd -nbB muster letmein
 
 
@@ -68,7 +69,7 @@ class Engine:
 
     def find_flags(self):
         """What MUSTER_PODMAN_FLAGS must hold here; skips where no container can be run."""
-        for flags in ('', SMALL_LIMITS):
+        for flags in (f'{runtime} {limits}'.strip() for runtime in ('', RUNC) for limits in ('', SMALL_LIMITS)):
             done = self.podman('run', '--rm', '--network=host', *flags.split(), self.image, 'true', code=None)
             if done.returncode == 0:
                 return flags
