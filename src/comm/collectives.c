@@ -49,7 +49,7 @@ static int run_call(struct muster_comm *comm, const struct muster_call *call,
     if (!is_idle(comm, call)) {
         return run_queued(comm, call, ret, err);
     }
-    int rc = known_learn(comm, call, muster_run, err);
+    int rc = known_learn(comm, call, err);
     if (rc > 0) {
         return comm->known.run(comm, call->in, call->out, err);
     }

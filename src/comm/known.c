@@ -7,8 +7,7 @@
 #include "comm/small.h"
 #include "comm/swap.h"
 
-int known_learn(struct muster_comm *comm, const struct muster_call *call, known_run_fn otherwise,
-                struct muster_err *err)
+int known_learn(struct muster_comm *comm, const struct muster_call *call, struct muster_err *err)
 {
     if (call->kind != MUSTER_ALL_REDUCE || !comm->all_local || comm->size == 1) {
         return 0;
@@ -22,8 +21,7 @@ int known_learn(struct muster_comm *comm, const struct muster_call *call, known_
     if (choice.algorithm == SCHEDULE_RING) {
         return 0;
     }
-    struct known_call known = {
-        .type = call->type, .op = call->op, .count = call->count, .otherwise = otherwise};
+    struct known_call known = {.type = call->type, .op = call->op, .count = call->count};
     uint64_t count;
     logbook_common(comm, call, &known.shape, &count);
     known.bytes = bytes;

@@ -13,7 +13,5 @@ static inline bool known_fits(const struct muster_comm *comm, const void *in, co
            out;
 }
 
-/* 1: checked, and comm->known describes it; 0: no quick way takes it; negative: an error.
- * otherwise: runs such a call when the quick way does not take it after all. */
-int known_learn(struct muster_comm *comm, const struct muster_call *call, known_run_fn otherwise,
-                struct muster_err *err);
+/* 1: checked, and comm->known describes it; 0: no quick way takes it; negative: an error. */
+int known_learn(struct muster_comm *comm, const struct muster_call *call, struct muster_err *err);

@@ -19,7 +19,7 @@ int quick_refuse(struct muster_comm *comm, const void *in, void *out, struct mus
 {
     struct muster_call call = known_call(comm, in, out);
     comm->known.run = NULL;
-    return comm->known.otherwise(comm, &call, err);
+    return muster_run(comm, &call, err);
 }
 
 void quick_task(struct muster_comm *comm, const void *in, void *out, struct quick quick,

@@ -112,8 +112,6 @@ struct swap {
 };
 
 /* The last all-reduce that a quick way took (quick.h): the same again needs no second look. */
-typedef int (*known_run_fn)(struct muster_comm *comm, const struct muster_call *call,
-                            struct muster_err *err);
 struct known_call {
     enum muster_type type;
     enum muster_op op;
@@ -127,7 +125,6 @@ struct known_call {
     struct swap swap;
     /* NULL: no call is known */
     int (*run)(struct muster_comm *comm, const void *in, void *out, struct muster_err *err);
-    known_run_fn otherwise; /* when that does not take it after all */
 };
 
 struct muster_comm {
