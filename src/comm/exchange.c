@@ -222,10 +222,11 @@ static char *source_of(struct muster_comm *comm, struct task *task, struct excha
 
 /* Whether to do as line_claim says with what came from there. */
 static bool claims(const struct muster_comm *comm, const struct exchange *x,
-                   struct schedule_round how, int from)
+                   struct schedule_round how, int from, size_t bytes)
 {
     bool only_reader = !how.shared || comm->local_size == 2;
-    return is_here(comm, x, from) && from != x->plan.rank && only_reader && !comm->intel;
+    return bytes >= CLAIM_FROM_BYTES && is_here(comm, x, from) && from != x->plan.rank &&
+           only_reader && !comm->intel;
 }
 
 static void copy_round(struct muster_comm *comm, struct task *task, struct exchange *x,
@@ -239,11 +240,7 @@ static void copy_round(struct muster_comm *comm, struct task *task, struct excha
         char *source = source_of(comm, task, x, round, how, from);
         char *to = x->out + p.offset;
         if (source && source != to) {
-            if (p.bytes >= CLAIM_FROM_BYTES && claims(comm, x, how, from)) {
-                line_take(to, source, p.bytes);
-            } else {
-                memcpy(to, source, p.bytes);
-            }
+            line_take(to, source, p.bytes, claims(comm, x, how, from, p.bytes));
         }
     }
 }
@@ -260,8 +257,8 @@ static void fold_round(struct muster_comm *comm, struct task *task, struct excha
         sources[from] = source_of(comm, task, x, round, how, from);
     }
     x->fold(x->out + p.offset, sources, x->plan.size, p.bytes / x->plan.unit, x->divisor);
-    for (int from = 0; from < x->plan.size && p.bytes >= CLAIM_FROM_BYTES; from++) {
-        if (claims(comm, x, how, from)) {
+    for (int from = 0; from < x->plan.size; from++) {
+        if (claims(comm, x, how, from, p.bytes)) {
             line_claim((void *)(uintptr_t)sources[from], p.bytes);
         }
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -44,9 +45,13 @@ static inline void line_demote(const void *start, size_t bytes)
 #endif
 }
 
-/* Copies out of a slot and claims its lines. */
-static inline void line_take(void *to, void *from, size_t bytes)
+/* Copies out of a slot, and claims its lines if that is to be done. */
+static inline void line_take(void *to, void *from, size_t bytes, bool claims)
 {
+    if (!claims) {
+        __builtin_memcpy(to, from, bytes);
+        return;
+    }
     size_t whole = bytes / SEGMENT_LINE * SEGMENT_LINE;
     for (size_t at = 0; at < whole; at += SEGMENT_LINE) {
         char *line = (char *)from + at;

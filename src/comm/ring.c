@@ -164,11 +164,7 @@ static void take(struct muster_comm *comm, struct task *task, size_t chunk)
         struct partition p = part_of(comm, task, chunk, owner);
         char *out = (char *)task->call.out + p.first * task->unit;
         char *data = ring_slot_data(slot_of(comm, task, owner, comm->rank, chunk));
-        if (comm->intel) {
-            memcpy(out, data, p.count * task->unit);
-        } else {
-            line_take(out, data, p.count * task->unit);
-        }
+        line_take(out, data, p.count * task->unit, !comm->intel);
     }
 }
 
