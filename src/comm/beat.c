@@ -37,13 +37,6 @@ int beat_open(int connection)
     return fd;
 }
 
-void beat_close(int fd)
-{
-    if (fd >= 0) {
-        close(fd);
-    }
-}
-
 void beat_send(int fd, uint64_t generation, int rank, uint32_t word)
 {
     struct beat beat = {BEAT_MAGIC, rank, generation, word, 0};

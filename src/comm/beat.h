@@ -11,7 +11,6 @@
 
 /* The descriptor, or -1: there can be none. */
 int beat_open(int connection);
-void beat_close(int fd);
 /* word: 0, or the last one (link.c). */
 void beat_send(int fd, uint64_t generation, int rank, uint32_t word);
 /* True when that rank of this generation was heard since the last time; *ret_word keeps its value

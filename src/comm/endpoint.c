@@ -162,13 +162,8 @@ static void close_sockets(void *context)
 {
     struct muster_endpoint *e = context;
     arrivals_close(&e->arrivals);
-    if (e->unix_fd >= 0) {
-        close(e->unix_fd);
-    }
-    if (e->tcp_fd >= 0) {
-        close(e->tcp_fd);
-    }
-    e->unix_fd = e->tcp_fd = -1;
+    fork_close(&e->unix_fd);
+    fork_close(&e->tcp_fd);
 }
 
 int endpoint_open(const char *host, const char *towards, const char *transport,

@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <stddef.h>
+#include <unistd.h>
 
 static struct {
     pthread_mutex_t mutex; /* guards the rest */
@@ -53,4 +54,13 @@ void fork_forget(struct fork_watch *watch)
         }
     }
     pthread_mutex_unlock(&list.mutex);
+}
+
+void fork_close(int *fd)
+{
+    int own = *fd;
+    *fd = -1;
+    if (own >= 0) {
+        close(own);
+    }
 }

@@ -15,3 +15,8 @@ struct fork_watch {
 void fork_remember(struct fork_watch *watch);
 /* One that is not remembered, or was in a parent, is fine. */
 void fork_forget(struct fork_watch *watch);
+
+/* Closes a descriptor that a watch would close in a child, and makes it -1; negative: nothing to
+ * do. Forgotten first: a child that is forked at this instant must not close the number's next
+ * owner. */
+void fork_close(int *fd);

@@ -48,10 +48,8 @@ static void end_lanes(struct link *link, bool in_order)
         struct channel *c = &link->channels[lane];
         if (lane == LANE_MESSAGES && in_order && !has_arrived(c)) {
             (void)shutdown(c->fd, SHUT_WR);
-        } else if (c->fd >= 0) {
-            int fd = c->fd;
-            c->fd = -1;
-            close(fd);
+        } else {
+            fork_close(&c->fd);
         }
     }
 }

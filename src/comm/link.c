@@ -110,20 +110,12 @@ int link_find_missing(const struct muster_comm *comm)
     return -1;
 }
 
-/* Forgotten first: a child that is forked at this instant must not close the number's next owner.
- */
 static void close_sockets(struct link *link)
 {
     for (int c = 0; c < LINK_CHANNELS; c++) {
-        int fd = link->channels[c].fd;
-        link->channels[c].fd = -1;
-        if (fd >= 0) {
-            close(fd);
-        }
+        fork_close(&link->channels[c].fd);
     }
-    int fd = link->beat_fd;
-    link->beat_fd = -1;
-    beat_close(fd);
+    fork_close(&link->beat_fd);
 }
 
 void link_hang_up(struct muster_comm *comm)

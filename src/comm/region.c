@@ -226,11 +226,8 @@ static void close_own(void *context)
     for (int i = 0; i < region->num_readers; i++) {
         close(region->readers[i].fd);
     }
-    if (region->stop_fd >= 0) {
-        close(region->stop_fd);
-    }
     region->num_readers = 0;
-    region->stop_fd = -1;
+    fork_close(&region->stop_fd);
 }
 
 static void release(struct muster_region *region)

@@ -1,6 +1,8 @@
 /* Layout and life of the shared segment. Layer: comm; see segment.h. */
 #include "comm/segment.h"
 
+#include "comm/fork.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -97,11 +99,7 @@ int segment_open(int fd, int size, struct segment *ret, struct muster_err *err)
 
 void segment_hang_up(struct segment *s)
 {
-    int fd = s->fd;
-    s->fd = -1;
-    if (fd >= 0) {
-        close(fd);
-    }
+    fork_close(&s->fd);
 }
 
 void segment_close(struct segment *s)
