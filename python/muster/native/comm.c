@@ -72,19 +72,20 @@ int native_interrupted(void *context)
     return rc < 0;
 }
 
-bool native_comm_is_open(const struct native_comm *self)
+bool native_comm_try_enter(struct native_comm *self)
 {
-    return self->comm && !self->closing;
+    bool open = self->comm && !self->closing;
+    self->inside += open;
+    return open;
 }
 
 struct native_comm *native_comm_enter(PyObject *object)
 {
     struct native_comm *self = (struct native_comm *)object;
-    if (!native_comm_is_open(self)) {
+    if (!native_comm_try_enter(self)) {
         PyErr_SetString(PyExc_ValueError, "this communicator is closed");
         return NULL;
     }
-    self->inside++;
     return self;
 }
 
@@ -144,12 +145,11 @@ static PyObject *close_comm(PyObject *object, PyObject *unused)
 {
     (void)unused;
     struct native_comm *self = (struct native_comm *)object;
-    if (native_comm_is_open(self)) {
-        if (self->inside > 0) {
+    if (native_comm_try_enter(self)) {
+        if (self->inside > 1) { /* others */
             muster_comm_abort(self->comm);
         }
         self->closing = true;
-        self->inside++;
         native_comm_leave(self);
     }
     Py_RETURN_NONE;
@@ -283,8 +283,7 @@ static PyObject *abort_comm(PyObject *object, PyObject *unused)
 {
     (void)unused;
     struct native_comm *self = (struct native_comm *)object;
-    if (native_comm_is_open(self)) {
-        self->inside++;
+    if (native_comm_try_enter(self)) {
         Py_BEGIN_ALLOW_THREADS;
         muster_comm_abort(self->comm);
         Py_END_ALLOW_THREADS;

@@ -51,7 +51,8 @@ struct native_comm {
     int under_way;            /* collectives that were started; the queue's lock guards it */
 };
 extern PyType_Spec native_comm_spec;
-bool native_comm_is_open(const struct native_comm *self);
+/* False: it is closed; no exception is set. */
+bool native_comm_try_enter(struct native_comm *self);
 struct native_comm *native_comm_enter(PyObject *object);
 void native_comm_leave(struct native_comm *self);
 /* What a collective under way asks: non-zero when Ctrl-C's handler raised. Others' handlers run

@@ -330,8 +330,7 @@ static PyObject *wait_for(PyObject *object, PyObject *timeout_ms)
         return NULL;
     }
     struct muster_err err = {.rank = -1};
-    bool inside = native_comm_is_open(self->comm);
-    self->comm->inside += inside; /* who closes it now leaves freeing it to us */
+    bool inside = native_comm_try_enter(self->comm); /* who closes it now leaves freeing to us */
     int rc = wait_sliced(self, limit_ms, &err);
     if (inside) {
         native_comm_leave(self->comm);
