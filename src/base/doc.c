@@ -170,3 +170,26 @@ char *doc_print_pretty(const json_t *doc)
 {
     return print(doc, JSON_INDENT(4) | JSON_ENCODE_ANY);
 }
+
+static int by_name(const void *left, const void *right)
+{
+    return strcmp(*(const char *const *)left, *(const char *const *)right);
+}
+
+const char **doc_keys(const json_t *object, size_t *ret_count)
+{
+    const char **keys = calloc(json_object_size(object) + 1, sizeof *keys);
+    size_t count = 0;
+    const char *key;
+    json_t *value;
+    json_object_foreach ((json_t *)(uintptr_t)object, key, value) {
+        if (keys) {
+            keys[count++] = key;
+        }
+    }
+    if (keys) {
+        qsort(keys, count, sizeof *keys, by_name);
+    }
+    *ret_count = count;
+    return keys;
+}

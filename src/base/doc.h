@@ -32,6 +32,10 @@ int doc_set(json_t *doc, const char *path, json_t *value);
 int doc_set_text(json_t *doc, const char *path, const char *value);
 int doc_set_int(json_t *doc, const char *path, int64_t value);
 
+/* The keys of an object, sorted; the caller frees the list, the names are the object's. NULL when
+ * out of memory. */
+const char **doc_keys(const json_t *object, size_t *ret_count);
+
 /* Text to tree: duplicate keys, depth over 128 and trailing bytes are refused. New reference in
  * *ret. */
 int doc_parse(const char *text, size_t length, json_t **ret, struct muster_err *err);

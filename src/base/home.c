@@ -7,16 +7,48 @@
 
 #include <errno.h>
 #include <pwd.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
-/* The folder's name as the environment gives it; may be relative. */
-static char *choose(void)
+/* In /tmp anybody could have made it, and would answer in the controller's place. */
+static int check_private(const char *folder, struct muster_err *err)
 {
+    struct stat info;
+    bool ours = lstat(folder, &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid() &&
+                (info.st_mode & (S_IRWXG | S_IRWXO)) == 0;
+    return ours ? 0
+                : muster_fail(err, MUSTER_ECREATE,
+                              "%s is not ours alone: have it removed, or set MUSTER_HOME to a "
+                              "folder of yours with a short path",
+                              folder);
+}
+
+/* Of a user who has no home anywhere: a folder of /tmp, which must be ours alone. */
+static int choose_in_tmp(char **ret, struct muster_err *err)
+{
+    muster_auto(free) char *folder = NULL;
+    if (asprintf(&folder, "/tmp/muster-home-%u", (unsigned)geteuid()) < 0) {
+        folder = NULL;
+        return err_no_memory(err);
+    }
+    int r = file_mkdir(folder, 0700, err);
+    r = r < 0 ? r : check_private(folder, err);
+    if (r == 0) {
+        *ret = muster_take(folder);
+    }
+    return r;
+}
+
+/* The folder's name as the environment gives it; may be relative. NULL: there is none. */
+static char *choose(bool *ret_homeless)
+{
+    *ret_homeless = false;
     const char *set = getenv("MUSTER_HOME");
     if (set && *set) {
         return strdup(set);
@@ -28,9 +60,10 @@ static char *choose(void)
     const char *user_home = getenv("HOME");
     if (!user_home || *user_home != '/') {
         const struct passwd *user = getpwuid(getuid());
-        user_home = user ? user->pw_dir : "/tmp";
+        user_home = user ? user->pw_dir : NULL;
     }
-    return file_join(user_home, ".local/state/muster");
+    *ret_homeless = !user_home;
+    return !user_home ? NULL : file_join(user_home, ".local/state/muster");
 }
 
 static uint64_t fnv1a(const char *text)
@@ -40,19 +73,6 @@ static uint64_t fnv1a(const char *text)
         hash = (hash ^ (unsigned char)*text) * 1099511628211U;
     }
     return hash;
-}
-
-/* In /tmp anybody could have made it, and would answer in the controller's place. */
-static int check_private(const char *folder, struct muster_err *err)
-{
-    struct stat info;
-    bool ours = lstat(folder, &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid() &&
-                (info.st_mode & (S_IRWXG | S_IRWXO)) == 0;
-    return ours ? 0
-                : muster_fail(err, MUSTER_ECREATE,
-                              "%s is open to others: have it removed, or set MUSTER_HOME to a "
-                              "shorter path",
-                              folder);
 }
 
 static int place_socket(struct home *home, struct muster_err *err)
@@ -82,11 +102,12 @@ static int place_socket(struct home *home, struct muster_err *err)
 
 static int make(struct home *home, struct muster_err *err)
 {
-    muster_auto(free) char *chosen = choose();
-    if (!chosen) {
+    bool homeless;
+    muster_auto(free) char *chosen = choose(&homeless);
+    if (!chosen && !homeless) {
         return err_no_memory(err);
     }
-    int r = file_mkdir(chosen, 0700, err);
+    int r = homeless ? choose_in_tmp(&chosen, err) : file_mkdir(chosen, 0700, err);
     if (r < 0) {
         return r;
     }

@@ -2,6 +2,7 @@
  *
  *     store.db          the objects                      api.sock     the API for our own verbs
  *     jobs/UID/…        a job's containers and logs       server.json  address of the TLS API
+ *     history/NS/JOB/N  runs that are over and gone
  *     volumes/NS/CLAIM  what is in a claim                 tls/, token  its certificate, key, token
  *     lock              held by the one controller        daemon.log   the controller's log
  *

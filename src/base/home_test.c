@@ -6,8 +6,10 @@
 #include "base/test.h"
 #include "base/test_folder.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { DEEP = 100 };
@@ -41,9 +43,54 @@ static void a_deep_home_has_its_socket_in_a_folder_of_ours_alone(void **state)
     test_folder_remove(folder);
 }
 
+/* A user without an entry in passwd and without HOME; the child is one when the test is root. */
+static int homes_of_nobody(void)
+{
+    enum { NOBODY_KNOWN = 54321 };
+    char folder[64];
+    struct home home;
+    struct muster_err err = {0};
+    unsetenv("MUSTER_HOME");
+    unsetenv("XDG_STATE_HOME");
+    unsetenv("HOME");
+    if (setresuid(NOBODY_KNOWN, NOBODY_KNOWN, NOBODY_KNOWN) < 0) {
+        return 1;
+    }
+    (void)snprintf(folder, sizeof folder, "/tmp/muster-home-%d", NOBODY_KNOWN);
+    if (home_open(&home, &err) != 0 || strcmp(home.path, folder) != 0) {
+        return 2;
+    }
+    home_done(&home);
+    if (chmod(folder, 0770) < 0 || home_open(&home, &err) != MUSTER_ECREATE ||
+        !strstr(err.text, folder)) {
+        return 3;
+    }
+    if (rmdir(folder) < 0 || symlink("/tmp", folder) < 0 ||
+        home_open(&home, &err) != MUSTER_ECREATE) {
+        return 4;
+    }
+    return unlink(folder) < 0 ? 5 : 0;
+}
+
+static void a_home_in_tmp_is_ours_alone(void **state)
+{
+    (void)state;
+    int status = -1;
+    if (geteuid() != 0) {
+        skip();
+    }
+    pid_t child = fork();
+    if (child == 0) {
+        _exit(homes_of_nobody());
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_home_in_tmp_is_ours_alone),
         cmocka_unit_test(a_deep_home_has_its_socket_in_a_folder_of_ours_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

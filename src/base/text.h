@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* How many bytes of `text`, at most `max`, can be taken so that the last character is whole. */
@@ -11,3 +12,8 @@ size_t text_cut(const char *text, size_t max);
 
 /* Copies what fits into `room` bytes, the NUL included; NULL is "". */
 void text_copy(char *to, size_t room, const char *from);
+
+/* Length of the UTF-8 sequence at `at`, of whose bytes `left` (at least one) are there; 0 when it
+ * is none (RFC 3629: no surrogates, no overlong forms, nothing past U+10FFFF). */
+size_t text_utf8_length(const unsigned char *at, size_t left);
+bool text_is_utf8(const char *text, size_t bytes);

@@ -26,11 +26,23 @@ static void copies_what_fits(void **state)
     assert_string_equal(to, "");
 }
 
+static void knows_what_is_utf8(void **state)
+{
+    (void)state;
+    assert_true(text_is_utf8("", 0));
+    assert_true(text_is_utf8("a\xc3\xa4\xf0\x9f\x94\xa5\0z", 9));
+    assert_false(text_is_utf8("a\xff", 2));
+    assert_false(text_is_utf8("\xc3", 1));
+    assert_false(text_is_utf8("\xc0\x80", 2));
+    assert_false(text_is_utf8("\xed\xa0\x80", 3));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cuts_between_characters),
         cmocka_unit_test(copies_what_fits),
+        cmocka_unit_test(knows_what_is_utf8),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

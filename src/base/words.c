@@ -24,7 +24,7 @@ static int push(struct splitter *s)
         return 0;
     }
     if (s->count == WORDS_MAX) {
-        return muster_fail(s->err, MUSTER_ETOOBIG, "more than %d words", WORDS_MAX);
+        return muster_fail(s->err, MUSTER_ETOOBIG, "more than %d arguments", WORDS_MAX);
     }
     char **words = realloc(s->words, (s->count + 2) * sizeof *words);
     if (!words) {
@@ -34,7 +34,7 @@ static int push(struct splitter *s)
     words[s->count] = buf_steal(&s->word);
     words[s->count + 1] = NULL;
     if (!words[s->count]) {
-        return muster_fail(s->err, MUSTER_ETOOBIG, "a word is too long");
+        return muster_fail(s->err, MUSTER_ETOOBIG, "an argument is too long");
     }
     s->count++;
     s->open = false;
@@ -56,7 +56,7 @@ static int quoted(struct splitter *s, const char **at)
         }
         buf_add(&s->word, p, 1);
     }
-    return muster_fail(s->err, MUSTER_EDATA, "a %c quote is not closed", quote);
+    return muster_fail(s->err, MUSTER_EDATA, "a %c quote is never closed", quote);
 }
 
 static int split(struct splitter *s, const char *text)

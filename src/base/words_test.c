@@ -35,7 +35,7 @@ static void an_open_quote_is_an_error(void **state)
     char **words = NULL;
     struct muster_err err = {0};
     assert_int_equal(words_split("a 'b", &words, &err), MUSTER_EDATA);
-    assert_string_equal(err.text, "a ' quote is not closed");
+    assert_string_equal(err.text, "a ' quote is never closed");
     assert_null(words);
 }
 

@@ -70,7 +70,7 @@ static int add_tree_fault(struct loader *loader)
     struct buf path;
     buf_init(&path, PATH_BYTES_MAX);
     yaml_places_path(tree->places, tree->fault_place, &path);
-    struct yaml_place place = loader->last;
+    struct yaml_place place = tree->fault_at.line > 0 ? tree->fault_at : loader->last;
     if (place.line == 0) {
         place = yaml_places_get(tree->places, tree->fault_place);
     }
@@ -86,7 +86,7 @@ static int add_tree_fault(struct loader *loader)
 static int open_document(struct loader *loader, struct muster_err *err)
 {
     if (loader->stream.document_count == loader->limits->documents_max) {
-        return muster_fail(err, MUSTER_ETOOBIG, "YAML: more than %zu documents",
+        return muster_fail(err, MUSTER_ETOOBIG, "more than %zu documents",
                            loader->limits->documents_max);
     }
     loader->in_document = true;
@@ -199,13 +199,13 @@ static int add_syntax_error(struct loader *loader, struct fy_diag *diag, const c
     void *iterator = NULL;
     const struct fy_diag_error *error = fy_diag_errors_iterate(diag, &iterator);
     struct yaml_fault fault = {.fatal = true, .place = loader->last};
-    const char *says = "this is no YAML";
+    const char *says = "";
     if (error) {
         fault.place = (struct yaml_place){error->line, error->column};
         says = error->msg;
     }
     const char *hint;
-    fault.message = (char *)yaml_syntax_sentence(text, bytes, fault.place, says, &hint);
+    fault.message = (char *)yaml_syntax_sentence(text, bytes, &fault.place, says, &hint);
     fault.hint = (char *)hint;
     return add_fault(&loader->stream, &fault);
 }
@@ -220,6 +220,9 @@ static int read_events(struct loader *loader, struct fy_parser *parser, struct f
             break;
         }
         rc = take_event(loader, event, err);
+        if (rc == MUSTER_ETOOBIG) {
+            rc = muster_wrap(err, "line %d", loader->last.line);
+        }
         if (rc == 0 && loader->in_document && loader->tree.fault) {
             rc = add_tree_fault(loader);
         }
@@ -262,12 +265,11 @@ int yaml_load(const char *text, size_t bytes, const struct yaml_limits *limits,
               struct yaml_stream *ret, struct muster_err *err)
 {
     if (bytes > limits->text_bytes_max) {
-        return muster_fail(err, MUSTER_ETOOBIG, "YAML: %zu bytes, more than the %zu allowed", bytes,
-                           limits->text_bytes_max);
+        return muster_fail(err, MUSTER_ETOOBIG, "%zu bytes of YAML are more than the %zu allowed",
+                           bytes, limits->text_bytes_max);
     }
     if (yaml_text_open_max(text, bytes) > OPEN_MAX) {
-        return muster_fail(err, MUSTER_ETOOBIG, "YAML: more than %d brackets are open at once",
-                           OPEN_MAX);
+        return muster_fail(err, MUSTER_ETOOBIG, "more than %d brackets are open at once", OPEN_MAX);
     }
     struct loader loader = {
         .limits = limits,

@@ -8,7 +8,7 @@ int yaml_budget_spend(struct yaml_budget *budget, struct muster_err *err)
 {
     if (budget->nodes == 0) {
         return muster_fail(err, MUSTER_ETOOBIG,
-                           "YAML: more than %zu values, aliases counted as often as they are used",
+                           "more than %zu values (those of an alias count each time it is used)",
                            budget->nodes_max);
     }
     budget->nodes--;
@@ -36,7 +36,7 @@ int yaml_budget_check_depth(const struct yaml_budget *budget, int levels, struct
 {
     return levels <= budget->depth_max
                ? 0
-               : muster_fail(err, MUSTER_ETOOBIG, "YAML: nested deeper than %d levels",
+               : muster_fail(err, MUSTER_ETOOBIG, "nested deeper than %d levels",
                              budget->depth_max);
 }
 
@@ -48,7 +48,7 @@ int yaml_copy(struct yaml_budget *budget, const json_t *value, json_t **ret, str
     }
     size_t bytes = json_string_length(value);
     if (bytes > budget->text_bytes) {
-        return muster_fail(err, MUSTER_ETOOBIG, "YAML: aliases repeat more text than allowed");
+        return muster_fail(err, MUSTER_ETOOBIG, "aliases repeat more text than allowed");
     }
     budget->text_bytes -= bytes;
     if (!json_is_object(value) && !json_is_array(value)) {

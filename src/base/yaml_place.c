@@ -86,6 +86,15 @@ int yaml_places_add(struct yaml_places *places, int parent, const char *key,
     return id;
 }
 
+int yaml_places_find(const struct yaml_places *places, int parent, const char *key)
+{
+    int id = parent == YAML_NO_PLACE ? YAML_NO_PLACE : places->nodes[parent].first_child;
+    while (id >= 0 && (!places->nodes[id].key || strcmp(places->nodes[id].key, key) != 0)) {
+        id = places->nodes[id].next;
+    }
+    return id >= 0 ? id : YAML_NO_PLACE;
+}
+
 void yaml_places_set_root(struct yaml_places *places, struct yaml_place place)
 {
     places->nodes[YAML_ROOT_PLACE].place = place;

@@ -17,6 +17,9 @@ struct yaml_places *yaml_places_free(struct yaml_places *places);
 int yaml_places_add(struct yaml_places *places, int parent, const char *key,
                     struct yaml_place place);
 
+/* What stands under `parent` with this key; YAML_NO_PLACE when nothing does. */
+int yaml_places_find(const struct yaml_places *places, int parent, const char *key);
+
 /* Where the document starts. */
 void yaml_places_set_root(struct yaml_places *places, struct yaml_place place);
 

@@ -89,10 +89,9 @@ static void anchors_and_merges_are_expanded(void **state)
          "{\"a\":{\"b\":1,\"c\":2},\"d\":{\"b\":3,\"c\":2}}\n"},
         {"<<: [{a: 1}, {a: 2, b: 3}]\n", "{\"a\":1,\"b\":3}\n"},
         {"&k a: 1\nb: *k\n*k : 2\n",
-         "{\"a\":1,\"b\":\"a\"}\n3:1 a: this key is there twice; the first one counts\n"},
-        {"<<: 5\n", "{}\n2:1 : << must merge a mapping or a list of mappings\n"},
-        {"a: &a [*a]\n",
-         "{\"a\":[null]}\n1:8 a[0]: this alias names no anchor that ended before it\n"},
+         "{\"a\":1,\"b\":\"a\"}\n3:1 a: duplicate key; the first one, in line 1, is used\n"},
+        {"<<: 5\n", "{}\n1:1 : << must be followed by a mapping or a list of mappings\n"},
+        {"a: &a [*a]\n", "{\"a\":[\"*a\"]}\n1:8 a[0]: the alias *a has no anchor &a above it\n"},
         {"'<<': 1\n", "{\"<<\":1}\n"},
     };
     EXPECT_ALL(samples);
@@ -104,14 +103,14 @@ static void faults_are_named_with_their_place_and_reading_goes_on(void **state)
     static const struct sample samples[] = {
         {"a: 1\nb:\n  c: 2\n  c: {d: 4}\na: 5\n",
          "{\"a\":1,\"b\":{\"c\":2}}\n"
-         "4:3 b.c: this key is there twice; the first one counts\n"
-         "5:1 a: this key is there twice; the first one counts\n"},
+         "4:3 b.c: duplicate key; the first one, in line 3, is used\n"
+         "5:1 a: duplicate key; the first one, in line 1, is used\n"},
         {"? [a, b]\n: {c: d}\ne: f\n",
          "{\"e\":\"f\"}\n1:3 : a key must be text, not a list or mapping\n"},
-        {": 1\na: 2\n", "{\"a\":2}\n1:1 : a key may not be empty or hold a NUL\n"},
-        {"a: \"x\\0y\"\n", "{\"a\":null}\n1:5 a: text may not hold a NUL\n"},
+        {": 1\na: 2\n", "{\"a\":2}\n1:1 : a key must not be empty or hold a NUL byte\n"},
+        {"a: \"x\\0y\"\n", "{\"a\":null}\n1:5 a: text must not hold a NUL byte\n"},
         {"a: !secret x\n",
-         "{\"a\":\"x\"}\n1:12 a: this tag is not known; the value is taken as text\n"},
+         "{\"a\":\"x\"}\n1:12 a: unknown tag !secret; the value is read as text\n"},
     };
     EXPECT_ALL(samples);
 }
@@ -121,25 +120,24 @@ static void what_stands_before_a_syntax_error_is_kept(void **state)
     (void)state;
     static const struct sample samples[] = {
         {"a:\n  b: [1, 2]\n  - name: x\n    y: 1\n   image: z\n",
-         "{\"a\":{\"b\":[1,2]}}\nFATAL 3:3 : this line is no 'key: value' like those it is aligned with\n"},
+         "{\"a\":{\"b\":[1,2]}}\nFATAL 3:3 : this line is not 'key: value', as its neighbours are\n"},
         {"c:\n  - name: x\n  image: y\n",
          "{\"c\":[{\"name\":\"x\"}]}\nFATAL 3:3 : this line is neither part of the list item above it "
          "nor a new item\n"},
-        {"a: 1\n\tb: 2\n",
-         "{}\nFATAL 1:4 : a tab indents this line or the next; YAML allows only spaces\n"},
-        {"a: [1, 2\nb: 3\n",
-         "{\"a\":[1,{\"2 b\":3}]}\nFATAL 3:1 : a [ or { above is never closed\n"},
-        {"{\"kind\": \"a\"", "{\"kind\":\"a\"}\nFATAL 2:1 : a [ or { above is never closed\n"},
-        {"a: 'x\n", "{}\nFATAL 1:5 : this quote is never closed\n"},
-        {"a: b: c\n", "{\"a\":\"b\"}\nFATAL 1:5 : there is a second ': ' on this line\n"},
-        {"a: 1\n---\nb: [\n",
-         "{\"a\":1}\n{\"b\":[]}\nFATAL 4:1 : a [ or { above is never closed\n"},
-        {"a: 1\n b: 2\n",
-         "{}\nFATAL 1:4 : the text here runs into the next line, which holds a key\n"},
+        {"a: 1\n\tb: 2\n", "{}\nFATAL 2:1 : a tab indents this line; YAML allows only spaces\n"},
+        {"a: [1, 2\nb: 3\n", "{\"a\":[1,{\"2 b\":3}]}\nFATAL 1:4 : this [ is never closed\n"},
+        {"{\"kind\": \"a\"", "{\"kind\":\"a\"}\nFATAL 1:1 : this { is never closed\n"},
+        {"a:\n  - b: 1\n - c: 2\n",
+         "{\"a\":[{\"b\":1}]}\nFATAL 3:2 : this list item is indented less than the block above it\n"},
+        {"a: |b\n", "{}\nFATAL 1:5 : there is text in the line of a | or >\n"},
+        {"a: 'x\n", "{}\nFATAL 1:4 : this quote is never closed\n"},
+        {"a: b: c\n", "{\"a\":\"b\"}\nFATAL 1:5 : there is a second ': ' in this line\n"},
+        {"a: 1\n---\nb: [\n", "{\"a\":1}\n{\"b\":[]}\nFATAL 3:4 : this [ is never closed\n"},
+        {"a: 1\n b: 2\n", "{}\nFATAL 1:4 : this value goes on in the next line, which has a key\n"},
         {"a:\n  b: 1\n c: 2\n",
          "{\"a\":{\"b\":1}}\nFATAL 3:2 : this line is indented less than the block above it and "
          "more than the block around that\n"},
-        {"a: @x\n", "{}\nFATAL 1:4 : text may not start with this character\n"},
+        {"a: @x\n", "{}\nFATAL 1:4 : text may not begin with this character\n"},
     };
     EXPECT_ALL(samples);
 }
@@ -147,14 +145,14 @@ static void what_stands_before_a_syntax_error_is_kept(void **state)
 static void bytes_that_are_no_text_are_refused(void **state)
 {
     (void)state;
-    expect("a: 1\0b\n", 7, "FATAL 1:5 : a NUL byte\n");
-    expect("a: 1\nb: \x1b[2J\n", 12, "FATAL 2:4 : a control character\n");
-    expect("a: \xff\n", 5, "FATAL 1:4 : the bytes here are no UTF-8\n");
-    expect("a: \xed\xa0\x80\n", 7, "FATAL 1:4 : the bytes here are no UTF-8\n");
-    expect("a: \xf0\x9f\x98", 6, "FATAL 1:4 : the bytes here are no UTF-8\n");
+    expect("a: 1\0b\n", 7, "FATAL 1:5 : the text holds a NUL byte\n");
+    expect("a: 1\nb: \x1b[2J\n", 12, "FATAL 2:4 : the text holds a control character\n");
+    expect("a: \xff\n", 5, "FATAL 1:4 : invalid UTF-8\n");
+    expect("a: \xed\xa0\x80\n", 7, "FATAL 1:4 : invalid UTF-8\n");
+    expect("a: \xf0\x9f\x98", 6, "FATAL 1:4 : invalid UTF-8\n");
     expect("\xff\xfe"
            "a\0",
-           4, "FATAL 1:1 : the file is UTF-16\n");
+           4, "FATAL 1:1 : the text is UTF-16\n");
 }
 
 static int load(const char *text, const struct yaml_limits *limits, char *ret_text)

@@ -1,36 +1,10 @@
 /* See yaml_text.h. */
 #include "base/yaml_text.h"
 
-#include <string.h>
+#include "base/text.h"
+#include "base/yaml_scan.h"
 
-/* Length of the UTF-8 sequence at `at`; 0 when it is none (RFC 3629: no surrogates, no overlong
- * forms, nothing past U+10FFFF). */
-static size_t utf8_length(const unsigned char *at, size_t left)
-{
-    static const struct {
-        unsigned char first_min, first_max, second_min, second_max;
-        size_t length;
-    } forms[] = {
-        {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3}, {0xe1, 0xec, 0x80, 0xbf, 3},
-        {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3}, {0xf0, 0xf0, 0x90, 0xbf, 4},
-        {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
-    };
-    if (*at < 0x80) {
-        return 1;
-    }
-    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
-        if (*at < forms[i].first_min || *at > forms[i].first_max) {
-            continue;
-        }
-        bool fits =
-            left >= forms[i].length && at[1] >= forms[i].second_min && at[1] <= forms[i].second_max;
-        for (size_t j = 2; fits && j < forms[i].length; j++) {
-            fits = (at[j] & 0xc0) == 0x80;
-        }
-        return fits ? forms[i].length : 0;
-    }
-    return 0;
-}
+#include <string.h>
 
 const char *yaml_text_fault(const char *text, size_t bytes, struct yaml_place *ret_place,
                             const char **ret_hint)
@@ -39,18 +13,19 @@ const char *yaml_text_fault(const char *text, size_t bytes, struct yaml_place *r
     *ret_place = (struct yaml_place){1, 1};
     *ret_hint = "save the file as UTF-8";
     if (bytes >= 2 && (memcmp(at, "\xff\xfe", 2) == 0 || memcmp(at, "\xfe\xff", 2) == 0)) {
-        return "the file is UTF-16";
+        return "the text is UTF-16";
     }
     for (size_t i = 0, length; i < bytes; i += length) {
-        length = utf8_length(at + i, bytes - i);
+        length = text_utf8_length(at + i, bytes - i);
         if (length == 0) {
-            return "the bytes here are no UTF-8";
+            return "invalid UTF-8";
         }
         if (at[i] == '\n') {
             *ret_place = (struct yaml_place){ret_place->line + 1, 0};
         } else if ((at[i] < 0x20 && at[i] != '\t' && at[i] != '\r') || at[i] == 0x7f) {
-            *ret_hint = at[i] == 0 ? "is this a text file?" : "remove it, or write it as \"\\xNN\"";
-            return at[i] == 0 ? "a NUL byte" : "a control character";
+            *ret_hint = memchr(text, 0, bytes) ? "is this a binary file?"
+                                               : "remove it, or write it as \"\\xNN\"";
+            return at[i] == 0 ? "the text holds a NUL byte" : "the text holds a control character";
         }
         ret_place->column++;
     }
@@ -106,7 +81,7 @@ static bool is_end(const char *text, size_t bytes, int number)
 }
 
 /* libfyaml's wording, as a substring, and ours. */
-static const struct {
+static const struct sentence {
     const char *theirs;
     const char *ours;
     const char *hint;
@@ -114,51 +89,171 @@ static const struct {
     {"at the end of block sequence",
      "this line is neither part of the list item above it nor a new item",
      "align it with the item's first key, or start it with '- '"},
-    {"invalid multiline plain key", "the text here runs into the next line, which holds a key",
-     "indent the next line like this one"},
+    {"did not find expected '-' indicator", "this line is not an item of the list above it",
+     "start it with '- ', or align it with the key of the list"},
+    {"wrong indendation in sequence", "this list item is indented less than the block above it",
+     "align it with the items of its own list"},
+    {"block scalar no linebreak", "there is text in the line of a | or >",
+     "put the text in the next line, or in quotes"},
+    {"indented block scalar", "a text that begins with | or > is indented less than its key",
+     "indent its lines further"},
+    {"block scalar with wrongly indented",
+     "a text that begins with | or > is indented less than its key", "indent its lines further"},
+    {"wrongly indented", "this line is indented less than the block it belongs to",
+     "align it with the keys of its own block"},
     {"invalid indentation in mapping",
      "this line is indented less than the block above it and more than the block around that",
      "align it with the keys of its own block"},
-    {"did not find expected key", "this line is no 'key: value' like those it is aligned with",
+    {"indent for", "this line is indented less than the block it belongs to",
+     "align it with the keys of its own block"},
+    {"as indend", "a tab indents this line; YAML allows only spaces", "use spaces"},
+    {"tab", "a tab indents this line; YAML allows only spaces", "use spaces"},
+    {"did not find expected key", "this line is not 'key: value', as its neighbours are",
      "indent it further, or remove the '- '"},
-    {"could not find expected ':'", "there is no ': ' after this key", NULL},
-    {"invalid value after mapping", "this does not belong to the mapping above it",
-     "a key needs ': ' after it"},
-    {"invalid nested block mapping", "there is a second ': ' on this line",
-     "put the text in quotes"},
-    {"block sequence on the same line", "a list may not start on the line of its key",
-     "put it on the next line, or in [ ]"},
+    {"could not find expected ':'", "': ' is missing after this key", NULL},
+    {"missing ':'", "': ' is missing after this key", NULL},
+    {"invalid value after mapping", "': ' is missing after this key", NULL},
+    {"invalid mapping in plain multiline", "': ' is missing in the line above this one", NULL},
+    {"invalid nested block mapping", "there is a second ': ' in this line",
+     "put the value in quotes"},
+    {"same line as previous key", "there are two keys in this line", "put each in its own line"},
+    {"block sequence on the same line", "a list may not start in the line of its key",
+     "put it in the next line, or in [ ]"},
+    {"block sequence entries not allowed", "a list item may not stand here",
+     "put it in a line of its own, aligned with the items above"},
+    {"illegal block entry", "a list item may not stand here",
+     "put it in a line of its own, aligned with the items above"},
     {"missing comma", "a comma is missing before this", NULL},
-    {"without a closing bracket", "a [ or { above is never closed", NULL},
-    {"without closing quote", "this quote is never closed", NULL},
-    {"mismatched flow", "this closes something that was opened by another kind of bracket", NULL},
-    {"invalid extra closing", "this closes a bracket that was never opened", NULL},
+    {"without a closing bracket", "a [ or { is never closed", NULL},
+    {"without closing quote", "this quote is never closed", "add the closing quote"},
+    {"mismatched flow", "this bracket does not match the one that was opened", NULL},
+    {"invalid extra closing", "this closes a bracket that was never opened", "remove it"},
     {"did not find expected node content", "a value is missing here", NULL},
-    {"plain scalar cannot start with", "text may not start with this character",
+    {"flow sequence with invalid", "a value is missing before this comma", "remove one comma"},
+    {"plain scalar cannot start with", "text may not begin with this character",
      "put the text in quotes"},
-    {"invalid trailing content", "there is something behind the closing quote", NULL},
-    {"escape", "a backslash in this text starts no escape that YAML knows",
-     "use single quotes, or write \\\\"},
+    {"illegal unicode", "this character is not allowed outside quotes", "remove it"},
+    {"invalid trailing content", "there is text after the closing quote",
+     "put all of it in one pair of quotes"},
+    {"used as key", "a key may not span several lines", NULL},
+    {"multiline flow", "a key may not span several lines", NULL},
+    {"comment", "a comment needs a blank before its #", NULL},
+    {"document", "a document marker (--- or ...) may not stand here", NULL},
+    {"directive", "a line that starts with % is a YAML directive; this one is not valid",
+     "put the text in quotes"},
+    {"tag", "this tag (!…) is not valid", "remove it, or put the text in quotes"},
+    {"alias", "an alias (*…) may not stand here", "put the text in quotes"},
+    {"anchor", "an anchor (&…) may not stand here", "put the text in quotes"},
+    {"invalid mapping key", "a key may not stand here", NULL},
+    {"Illegal placement of ':'", "a ':' may not stand here", "put the text in quotes"},
+    {"illegal value mark", "a ':' may not stand here", "put the text in quotes"},
+    {"escape", "YAML has no such escape after a backslash", "use single quotes, or write \\\\"},
 };
 
-const char *yaml_syntax_sentence(const char *text, size_t bytes, struct yaml_place place,
+static const struct sentence fallback = {"", "this is not valid YAML", "put text in quotes"};
+
+/* Runs into the line below, which holds a key: why it is no key itself. */
+static const struct sentence *explain_plain_key(const char *line, size_t length)
+{
+    static const struct sentence no_colon = {"", "': ' is missing in this line",
+                                             "write it as 'key: value'"};
+    static const struct sentence no_blank = {"", "a blank is missing after the ':' in this line",
+                                             "write it as 'key: value'"};
+    static const struct sentence no_dash = {"", "a blank is missing after the '-' in this line",
+                                            "write it as '- key: value'"};
+    static const struct sentence runs_on = {"",
+                                            "this value goes on in the next line, which has a key",
+                                            "indent the next line like this one"};
+    size_t i = strspn(line, " ");
+    while (i + 1 < length && line[i] == '-' && line[i + 1] == ' ') {
+        i += 1 + strspn(line + i + 1, " ");
+    }
+    if (i + 1 < length && line[i] == '-') {
+        return &no_dash;
+    }
+    const char *colon = memchr(line, ':', length);
+    if (!colon) {
+        return &no_colon;
+    }
+    return colon + 1 < line + length && colon[1] != ' ' && colon[1] != '/' ? &no_blank : &runs_on;
+}
+
+/* A colon is there, perhaps, but without its blank or behind a quoted text. */
+static const struct sentence *explain_missing(const char *line, size_t length,
+                                              struct yaml_place place,
+                                              const struct sentence *otherwise)
+{
+    static const struct sentence behind = {"", "there is text after the closing quote",
+                                           "put all of it in one pair of quotes"};
+    size_t before = place.column > 1 ? (size_t)place.column - 2 : length;
+    const struct sentence *plain = explain_plain_key(line, length);
+    if (before < length && (line[before] == '"' || line[before] == '\'')) {
+        return &behind;
+    }
+    return strstr(plain->ours, "a blank is missing") ? plain : otherwise;
+}
+
+static const struct sentence *find_sentence(const char *text, size_t bytes, struct yaml_place place,
+                                            const char *library_says)
+{
+    size_t length;
+    const char *line = find_line(text, bytes, place.line, &length);
+    if (strstr(library_says, "invalid multiline plain key") && length > 0) {
+        return explain_plain_key(line, length);
+    }
+    const struct sentence *found = &fallback;
+    for (size_t i = 0; found == &fallback && i < sizeof sentences / sizeof sentences[0]; i++) {
+        found = strstr(library_says, sentences[i].theirs) ? &sentences[i] : found;
+    }
+    return strstr(found->ours, "': ' is missing after")
+               ? explain_missing(line, length, place, found)
+               : found;
+}
+
+/* The bracket or quote that was left open above `place`: libfyaml notices it lines later, if at
+ * all. NULL when there is none. */
+static const struct sentence *find_unclosed(const char *text, size_t bytes,
+                                            struct yaml_place *place)
+{
+    static const struct sentence open[] = {
+        {"[", "this [ is never closed", "add the closing ]"},
+        {"{", "this { is never closed", "add the closing }"},
+        {"\"", "this quote is never closed", "add the closing quote"},
+        {"'", "this quote is never closed", "add the closing quote"},
+    };
+    struct yaml_scan scan;
+    struct yaml_scan_char c;
+    yaml_scan_init(&scan, text, bytes);
+    while (!scan.unclosed.what && yaml_scan_next(&scan, &c)) {
+    }
+    if (!scan.unclosed.what || scan.unclosed.place.line > place->line) {
+        return NULL;
+    }
+    *place = scan.unclosed.place;
+    const struct sentence *found = NULL;
+    for (size_t i = 0; i < sizeof open / sizeof open[0]; i++) {
+        found = open[i].theirs[0] == scan.unclosed.what ? &open[i] : found;
+    }
+    return found;
+}
+
+const char *yaml_syntax_sentence(const char *text, size_t bytes, struct yaml_place *place,
                                  const char *library_says, const char **ret_hint)
 {
-    *ret_hint = NULL;
-    if (tab_in_indentation(text, bytes, place.line) ||
-        tab_in_indentation(text, bytes, place.line + 1)) {
-        *ret_hint = "use spaces";
-        return "a tab indents this line or the next; YAML allows only spaces";
-    }
-    /* What libfyaml misses at the end of a text is not what the writer forgot. */
-    if (strstr(library_says, "missing comma") && is_end(text, bytes, place.line)) {
-        library_says = "without a closing bracket";
-    }
-    for (size_t i = 0; i < sizeof sentences / sizeof sentences[0]; i++) {
-        if (strstr(library_says, sentences[i].theirs)) {
-            *ret_hint = sentences[i].hint;
-            return sentences[i].ours;
+    for (int number = place->line; number <= place->line + 1; number++) {
+        if (tab_in_indentation(text, bytes, number)) {
+            *place = (struct yaml_place){number, 1};
+            *ret_hint = "use spaces";
+            return "a tab indents this line; YAML allows only spaces";
         }
     }
-    return library_says;
+    const struct sentence *found = find_unclosed(text, bytes, place);
+    if (!found) {
+        /* What libfyaml misses at the end of a text is not what the writer forgot. */
+        bool at_end = strstr(library_says, "missing comma") && is_end(text, bytes, place->line);
+        found =
+            find_sentence(text, bytes, *place, at_end ? "without a closing bracket" : library_says);
+    }
+    *ret_hint = found->hint;
+    return found->ours;
 }

@@ -14,6 +14,6 @@ const char *yaml_text_fault(const char *text, size_t bytes, struct yaml_place *r
 size_t yaml_text_open_max(const char *text, size_t bytes);
 
 /* A sentence for an error that libfyaml reports at `place`, and what helps (NULL: nothing known).
- */
-const char *yaml_syntax_sentence(const char *text, size_t bytes, struct yaml_place place,
+ * The place becomes that of the mistake: of the bracket that was left open, of the tab. */
+const char *yaml_syntax_sentence(const char *text, size_t bytes, struct yaml_place *place,
                                  const char *library_says, const char **ret_hint);

@@ -8,8 +8,12 @@
 #include "base/yaml_scalar.h"
 
 #include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { DUPLICATES_MAX = 256 };
 
 struct yaml_frame {
     json_t *value; /* borrowed: its parent, or tree->discarded, owns it */
@@ -18,16 +22,25 @@ struct yaml_frame {
     char *anchor;
     int place;
     struct yaml_place key_place;
+    struct yaml_place merge_place; /* of the key that gave `merge` */
     bool has_key;
     bool merging;   /* the key is `<<` */
     bool discarded; /* the waiting value stands nowhere */
 };
 
-static int fault(struct yaml_tree *tree, int place, const char *message, const char *hint)
+static int fault(struct yaml_tree *tree, int place, const char *hint, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+static int fault(struct yaml_tree *tree, int place, const char *hint, const char *format, ...)
 {
-    tree->fault = message;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(tree->text, sizeof tree->text, format, args);
+    va_end(args);
+    tree->fault = tree->text;
     tree->hint = hint;
     tree->fault_place = place;
+    tree->fault_at = (struct yaml_place){0, 0};
     return 0;
 }
 
@@ -79,6 +92,17 @@ static bool awaits_key(struct yaml_tree *tree)
 
 /* --- keys --- */
 
+/* Of the key that `frame` has a second time; 0, 0 after so many that nobody reads on: the search is
+ * linear. */
+static struct yaml_place place_of_first(struct yaml_tree *tree, const struct yaml_frame *frame)
+{
+    if (tree->duplicates == DUPLICATES_MAX) {
+        return (struct yaml_place){0, 0};
+    }
+    tree->duplicates++;
+    return yaml_places_get(tree->places, yaml_places_find(tree->places, frame->place, frame->key));
+}
+
 static int take_key(struct yaml_tree *tree, const struct yaml_scalar *scalar,
                     struct yaml_place place)
 {
@@ -93,13 +117,14 @@ static int take_key(struct yaml_tree *tree, const struct yaml_scalar *scalar,
     }
     if (strlen(frame->key) != scalar->length || *frame->key == '\0') {
         frame->discarded = true;
-        return fault(tree, frame->place, "a key may not be empty or hold a NUL", NULL);
+        return fault(tree, frame->place, NULL, "a key must not be empty or hold a NUL byte");
     }
     if (!frame->merging && json_object_get(frame->value, frame->key)) {
         frame->discarded = true;
+        struct yaml_place first = place_of_first(tree, frame);
         int where = yaml_places_add(tree->places, frame->place, frame->key, frame->key_place);
-        return fault(tree, where, "this key is there twice; the first one counts",
-                     "remove one of them");
+        return fault(tree, where, "remove one of them",
+                     "duplicate key; the first one, in line %d, is used", first.line);
     }
     return 0;
 }
@@ -109,8 +134,8 @@ static int refuse_key(struct yaml_tree *tree)
     struct yaml_frame *frame = top(tree);
     frame->has_key = true;
     frame->discarded = true;
-    return fault(tree, frame->place, "a key must be text, not a list or mapping",
-                 "quote the key if it holds { } [ ] or *");
+    return fault(tree, frame->place, "put the key in quotes if it holds { } [ ] or *",
+                 "a key must be text, not a list or mapping");
 }
 
 /* --- values --- */
@@ -156,6 +181,7 @@ static int attach(struct yaml_tree *tree, json_t *value)
     } else if (frame->merging) {
         json_decref(frame->merge);
         frame->merge = value;
+        frame->merge_place = frame->key_place;
     } else {
         rc = json_object_set_new(frame->value, frame->key, value);
     }
@@ -222,6 +248,10 @@ static int merge(struct yaml_tree *tree, struct yaml_frame *frame, struct muster
     if (json_is_object(frame->merge)) {
         return merge_one(tree, frame->value, frame->merge, err);
     }
+    const char *alias = json_string_value(frame->merge);
+    if (alias && *alias == '*') {
+        return 0; /* one without an anchor, which was said */
+    }
     size_t index;
     json_t *from;
     bool mappings = json_is_array(frame->merge);
@@ -229,7 +259,10 @@ static int merge(struct yaml_tree *tree, struct yaml_frame *frame, struct muster
         mappings = mappings && json_is_object(from);
     }
     if (!mappings) {
-        return fault(tree, frame->place, "<< must merge a mapping or a list of mappings", NULL);
+        fault(tree, frame->place, "write <<: *anchor",
+              "<< must be followed by a mapping or a list of mappings");
+        tree->fault_at = frame->merge_place;
+        return 0;
     }
     json_array_foreach (frame->merge, index, from) {
         int rc = merge_one(tree, frame->value, from, err);
@@ -269,8 +302,9 @@ static json_t *scalar_value(struct yaml_tree *tree, const struct yaml_scalar *sc
         tag = strcmp(kind, "str") == 0 ? NULL : tag;
     }
     if (tag) {
-        fault(tree, place, "this tag is not known; the value is taken as text",
-              "remove the tag (!…)");
+        bool short_form = strncmp(tag, core, sizeof core - 1) == 0;
+        fault(tree, place, "remove the tag", "unknown tag %s%.40s; the value is read as text",
+              short_form ? "!!" : "", short_form ? tag + sizeof core - 1 : tag);
     }
     return json_stringn(scalar->text, scalar->length);
 }
@@ -293,7 +327,7 @@ int yaml_tree_scalar(struct yaml_tree *tree, const struct yaml_scalar *scalar, c
     if (json_is_string(value) && strlen(json_string_value(value)) != json_string_length(value)) {
         json_decref(value);
         value = json_null();
-        fault(tree, where, "text may not hold a NUL", NULL);
+        fault(tree, where, NULL, "text must not hold a NUL byte");
     }
     rc = value ? remember(tree, anchor, value) : MUSTER_ENOMEM;
     return attach(tree, value) == 0 ? rc : MUSTER_ENOMEM;
@@ -317,8 +351,11 @@ int yaml_tree_alias(struct yaml_tree *tree, const char *name, struct yaml_place 
     int where = place_next(tree, place);
     json_t *copy = NULL;
     if (!value) {
-        fault(tree, where, "this alias names no anchor that ended before it", NULL);
-        return attach(tree, json_null());
+        /* The text keeps the field from being taken for a missing one. */
+        muster_auto(doc) json_t *text = json_sprintf("*%s", name);
+        fault(tree, where, "write the value itself, or define the anchor first",
+              "the alias *%.40s has no anchor &%.40s above it", name, name);
+        return attach(tree, text ? json_incref(text) : NULL);
     }
     int rc = yaml_budget_check_depth(tree->budget, tree->depth + yaml_height(value), err);
     rc = rc < 0 ? rc : yaml_copy(tree->budget, value, &copy, err);

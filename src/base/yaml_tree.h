@@ -15,11 +15,14 @@ struct yaml_tree {
     struct yaml_budget *budget;
     struct yaml_frame *frames;
     int depth;
+    int duplicates;    /* keys that were there already */
     json_t *anchors;   /* name to value */
     json_t *discarded; /* values that stand nowhere: of a duplicate key, of a key that is no text */
-    const char *fault; /* of the last call: static text, NULL when all was well */
+    const char *fault; /* of the last call: until the next one; NULL when all was well */
     const char *hint;
-    int fault_place; /* yaml_places id */
+    int fault_place;            /* yaml_places id */
+    struct yaml_place fault_at; /* line 0: where the call's event stands */
+    char text[160];             /* of the fault */
 };
 
 enum yaml_quoting { YAML_PLAIN, YAML_QUOTED };

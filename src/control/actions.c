@@ -5,6 +5,7 @@
 #include "base/stamp.h"
 #include "control/effects.h"
 #include "control/objects.h"
+#include "control/restart.h"
 #include "job/annotations.h"
 
 #include <assert.h>
@@ -142,8 +143,14 @@ static void free_gpus(struct actor *a, int64_t ended_unix_ms)
     }
     if (a->step->now_unix_ms >= ended_unix_ms + GPU_GRACE_MS) {
         delete_picked(a, unfinished_with_gpu);
-    } else {
-        wake(a, ended_unix_ms + GPU_GRACE_MS);
+        return;
+    }
+    wake(a, ended_unix_ms + GPU_GRACE_MS);
+    if (a->step->ended) { /* in this step */
+        control_add_event(a->fx, false, "GPUGracePeriod",
+                          "job %s is over, and pods of it that still run hold GPUs: they are ended "
+                          "in %d s",
+                          a->o->job->name, GPU_GRACE_MS / 1000);
     }
 }
 
@@ -264,11 +271,27 @@ static void create_missing(struct actor *a, enum job_role role)
     }
 }
 
+/* Services stay: the names of the ranks are those of the next attempt, too. */
+static void delete_all_pods(struct actor *a)
+{
+    for (size_t i = 0; i < a->o->pod_count; i++) {
+        if (!a->o->pods[i].terminating) {
+            delete_pod(a, &a->o->pods[i]);
+        }
+    }
+}
+
 static void keep_running(struct actor *a)
 {
-    delete_surplus(a);
+    bool restarts = a->step->restart != NULL;
+    if (restarts) {
+        delete_all_pods(a);
+    } else {
+        delete_surplus(a);
+    }
+    bool begins = !restarts && !control_awaits_earlier(a->o);
     for (enum job_role role = 0; role < JOB_ROLE_COUNT; role++) {
-        if (a->o->job->replica[role].present) {
+        if (a->o->job->replica[role].present && begins) {
             create_missing(a, role);
         }
     }

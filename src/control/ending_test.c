@@ -1,6 +1,7 @@
 /* What ends a job, and what is done then: deadlines, what is cleaned up, the time to live. Names in
  * comments are upstream's tests whose facts are held here. */
 #include "control/scene.h"
+#include "job/annotations.h"
 
 /* TestDeletePodsAndServices, TestBackoffLimitExceededRespectsCleanPodPolicy. */
 static void clean_up_by_policy(void **state)
@@ -109,6 +110,41 @@ static void a_deadline_of_nothing_is_judged_in_the_next_step(void **state)
     close_scene(&s);
 }
 
+/* The last of a Master and two Workers, by policy and phase. */
+static void the_success_policy_decides_whose_end_counts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *policy;
+        const char *worker; /* phase of worker-1 */
+        const char *ends;   /* "": not at all */
+    } table[] = {
+        {NULL, "Running", "Succeeded"},
+        {NULL, "Failed", "Succeeded"},
+        {"Default", "Running", "Succeeded"},
+        {"AllRanks", "Running", ""},
+        {"AllRanks", "Pending", ""},
+        {"AllRanks", "Failed", "Failed"},
+        {"AllRanks", "Succeeded", "Succeeded"},
+        {"allranks", "Running", "Succeeded"},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        struct scene s;
+        open_scene(&s, make_job(true, 2, "Never", "{}"));
+        if (table[i].policy) {
+            json_object_set_new(doc_at(s.job, "metadata.annotations"), JOB_NOTE_SUCCESS_POLICY,
+                                json_string(table[i].policy));
+        }
+        add_pod(&s, "Master", 0, "Succeeded");
+        add_pod(&s, "Worker", 0, "Succeeded");
+        add_pod(&s, "Worker", 1, table[i].worker);
+        step(&s);
+        assert_int_equal(count(&s, "PyTorchJobSucceeded"), strcmp(table[i].ends, "Succeeded") == 0);
+        assert_int_equal(count(&s, "PyTorchJobFailed"), strcmp(table[i].ends, "Failed") == 0);
+        close_scene(&s);
+    }
+}
+
 /* TestDurationUntilExpireTime. */
 static void the_ttl_counts_from_the_end(void **state)
 {
@@ -144,6 +180,7 @@ int main(void)
         cmocka_unit_test(a_deadline_passes_when_it_is_reached),
         cmocka_unit_test(a_deadline_counts_from_the_millisecond),
         cmocka_unit_test(a_deadline_of_nothing_is_judged_in_the_next_step),
+        cmocka_unit_test(the_success_policy_decides_whose_end_counts),
         cmocka_unit_test(the_ttl_counts_from_the_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

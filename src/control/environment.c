@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/doc.h"
+#include "control/attempt.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -113,6 +114,15 @@ static void add_elastic(struct build *b, const struct job *job, json_t *env)
     }
 }
 
+/* As torchrun's agent sets them, which is what scripts look at to resume. */
+static void add_attempt(struct build *b, const struct job *job, json_t *env)
+{
+    int64_t attempt = control_attempt_read(job).number;
+    add_int(b, env, "TORCHELASTIC_RESTART_COUNT", attempt);
+    add_int(b, env, "TORCHELASTIC_MAX_RESTARTS", job->max_restarts);
+    add_int(b, env, "MUSTER_RESTART_COUNT", attempt);
+}
+
 void control_environment(struct build *b, const struct job *job, enum job_role role, int index,
                          json_t *env)
 {
@@ -122,6 +132,9 @@ void control_environment(struct build *b, const struct job *job, enum job_role r
     }
     if (job->nproc_per_node) {
         add(b, env, "PET_NPROC_PER_NODE", job->nproc_per_node);
+    }
+    if (job->max_restarts != JOB_UNSET) {
+        add_attempt(b, job, env);
     }
     if (job->elastic.present) {
         add_elastic(b, job, env);

@@ -1,9 +1,12 @@
 /* The promises of a step, checked against the view it was made from. See control.h. */
 #include "base/doc.h"
+#include "control/attempt.h"
 #include "control/condition.h"
 #include "control/control.h"
 #include "control/observe.h"
+#include "job/annotations.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 typedef const char *promise_fn(const struct control_view *view, const struct control_effects *fx);
@@ -169,12 +172,84 @@ static const char *nothing_made_when_over(const struct control_view *view,
     return idle && makes ? "makes objects for a job that is over or suspended" : NULL;
 }
 
+static int64_t sum_of(const json_t *entries, const char *field, int64_t otherwise)
+{
+    int64_t sum = 0;
+    const char *role;
+    json_t *entry;
+    json_object_foreach ((json_t *)entries, role, entry) {
+        sum += doc_int(entry, field, otherwise);
+    }
+    return sum;
+}
+
+/* A status that was Succeeded before the step, or comes from elsewhere, is not judged. */
+static const char *succeeds_by_its_policy(const struct control_view *view,
+                                          const struct control_effects *fx)
+{
+    const json_t *old = doc_at(view->job, "status");
+    const json_t *status = status_after(view, fx);
+    const char *policy = json_string_value(
+        json_object_get(doc_at(view->job, "metadata.annotations"), JOB_NOTE_SUCCESS_POLICY));
+    if (!policy || strcmp(policy, "AllRanks") != 0 || !control_has(status, "Succeeded") ||
+        control_has(old, "Succeeded")) {
+        return NULL;
+    }
+    int64_t wanted = sum_of(doc_at(view->job, "spec.pytorchReplicaSpecs"), "replicas", 1);
+    return sum_of(doc_at(status, "replicaStatuses"), "succeeded", 0) < wanted
+               ? "has succeeded under AllRanks before all ranks have"
+               : NULL;
+}
+
+/* Ranks of two attempts would meet. */
+static const char *one_attempt_at_a_time(const struct control_view *view,
+                                         const struct control_effects *fx)
+{
+    const char *uid = doc_text(view->job, "metadata.uid", "");
+    size_t index;
+    json_t *each;
+    for (size_t i = 0; i < fx->count; i++) {
+        const struct control_effect *e = &fx->list[i];
+        int64_t made = e->kind == CONTROL_CREATE_POD ? control_attempt_of_pod(e->object) : 0;
+        json_array_foreach (view->pods, index, each) {
+            if (control_owns(uid, each) && control_attempt_of_pod(each) < made) {
+                return "starts a rank while one of an earlier attempt is there";
+            }
+        }
+    }
+    return NULL;
+}
+
+/* Counted once, and never more often than is allowed. */
+static const char *restarts_within_bounds(const struct control_view *view,
+                                          const struct control_effects *fx)
+{
+    struct job job;
+    if (job_read(view->job, &job, NULL) != 0) {
+        return NULL;
+    }
+    int64_t before = control_attempt_read(&job).number;
+    int64_t most = job.max_restarts;
+    job_done(&job);
+    for (size_t i = 0; i < fx->count; i++) {
+        const json_t *notes = fx->list[i].kind == CONTROL_ANNOTATE ? fx->list[i].object : NULL;
+        const char *text = json_string_value(json_object_get(notes, JOB_NOTE_JOB_RESTARTS));
+        if (text && (strtoll(text, NULL, 10) != before + 1 || before >= most)) {
+            return "restarts the job more often than is allowed";
+        }
+    }
+    return NULL;
+}
+
 const char *control_check_invariants(const struct control_view *view,
                                      const struct control_effects *fx)
 {
     static promise_fn *const promises[] = {
-        one_pod_per_index,   deletes_what_is_there, in_safe_order,          once_each,
-        wakes_in_the_future, consistent_conditions, nothing_made_when_over,
+        one_pod_per_index,      deletes_what_is_there,
+        in_safe_order,          once_each,
+        wakes_in_the_future,    consistent_conditions,
+        nothing_made_when_over, succeeds_by_its_policy,
+        one_attempt_at_a_time,  restarts_within_bounds,
     };
     for (size_t i = 0; i < sizeof promises / sizeof promises[0]; i++) {
         const char *broken = promises[i](view, fx);

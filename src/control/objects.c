@@ -3,8 +3,10 @@
 
 #include "base/build.h"
 #include "base/doc.h"
+#include "control/attempt.h"
 #include "control/control.h"
 #include "control/environment.h"
+#include "job/annotations.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -209,6 +211,10 @@ json_t *control_make_pod(const struct job *job, enum job_role role, int index)
         if (value) {
             build_set(&b, metadata, field, json_deep_copy(value));
         }
+    }
+    if (job->max_restarts != JOB_UNSET) {
+        build_set(&b, build_object_at(&b, metadata, "annotations"), JOB_NOTE_ATTEMPT,
+                  json_sprintf("%lld", (long long)control_attempt_read(job).number));
     }
     set_owner(&b, job, pod);
     json_t *spec = copy_or_object(&b, doc_at(template, "spec"));

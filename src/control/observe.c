@@ -2,6 +2,7 @@
 #include "control/observe.h"
 
 #include "base/doc.h"
+#include "control/attempt.h"
 #include "control/objects.h"
 
 #include <assert.h>
@@ -56,7 +57,7 @@ static bool parse_name(const struct job *job, const char *name, enum job_role *r
     return false;
 }
 
-static struct control_member member_of(const struct job *job, const json_t *object)
+static struct control_member member_of(const struct job *job, int64_t attempt, const json_t *object)
 {
     struct control_member m = {
         .object = object,
@@ -66,7 +67,8 @@ static struct control_member member_of(const struct job *job, const json_t *obje
         .phase = control_phase_of(object),
     };
     m.known = parse_name(job, m.name, &m.role, &m.index);
-    m.in_range = m.known && m.index < job->replica[m.role].replicas;
+    m.earlier = control_attempt_of_pod(object) < attempt;
+    m.in_range = m.known && m.index < job->replica[m.role].replicas && !m.earlier;
     return m;
 }
 
@@ -89,8 +91,8 @@ static int compare(const void *a, const void *b)
     return by_place ? by_place : strcmp(x->uid, y->uid);
 }
 
-static int collect(const struct job *job, const json_t *objects, struct control_member **ret_list,
-                   size_t *ret_count)
+static int collect(const struct job *job, int64_t attempt, const json_t *objects,
+                   struct control_member **ret_list, size_t *ret_count)
 {
     size_t most = json_array_size(objects);
     struct control_member *list = calloc(most + 1, sizeof *list);
@@ -102,7 +104,7 @@ static int collect(const struct job *job, const json_t *objects, struct control_
     json_t *each;
     json_array_foreach (objects, index, each) {
         if (control_owns(job->uid, each)) {
-            list[count++] = member_of(job, each);
+            list[count++] = member_of(job, attempt, each);
         }
     }
     qsort(list, count, sizeof *list, compare);
@@ -115,8 +117,7 @@ static void count_pod(struct control_count *count, const struct control_member *
 {
     count->active += pod->phase == CONTROL_RUNNING && !pod->terminating;
     count->succeeded += pod->phase == CONTROL_SUCCEEDED;
-    count->failed +=
-        pod->phase == CONTROL_FAILED_PHASE || (pod->phase == CONTROL_RUNNING && pod->terminating);
+    count->failed += pod->phase == CONTROL_FAILED_PHASE;
     count->broken += pod->phase == CONTROL_FAILED_PHASE && !pod->terminating;
 }
 
@@ -124,8 +125,8 @@ int control_observe(const struct job *job, const struct control_view *view,
                     struct control_observed *ret, struct muster_err *err)
 {
     struct control_observed o = {.job = job, .view = view};
-    if (collect(job, view->pods, &o.pods, &o.pod_count) != 0 ||
-        collect(job, view->services, &o.services, &o.service_count) != 0) {
+    if (collect(job, control_attempt_read(job).number, view->pods, &o.pods, &o.pod_count) != 0 ||
+        collect(job, 0, view->services, &o.services, &o.service_count) != 0) {
         control_observed_done(&o);
         return muster_fail(err, MUSTER_ENOMEM, "no memory for a job's pods");
     }

@@ -23,15 +23,16 @@ struct control_member {
     enum job_role role;
     int index;
     bool in_range;
+    bool earlier; /* of an earlier attempt of the whole job (attempt.h); never in range */
     bool terminating;
     enum control_phase phase;
 };
 
 /* Of the replicas in range: what scale-down removes does not speak for the job. */
 struct control_count {
-    int active;    /* Running */
+    int active;    /* Running, and not terminating */
     int succeeded; /* phase Succeeded */
-    int failed;    /* phase Failed, or Running while terminating (upstream: status_test.go) */
+    int failed;    /* phase Failed */
     int broken;    /* phase Failed and not terminating: something must be done about it */
 };
 

@@ -5,6 +5,7 @@
 #include "control/actions.h"
 #include "control/effects.h"
 #include "control/failure.h"
+#include "control/restart.h"
 #include "job/annotations.h"
 
 #include <string.h>
@@ -76,15 +77,21 @@ static json_t *notes_due(struct control_step *s)
     bool fraction = s->now_unix_ms % 1000 != 0;
     bool start = fraction && s->started && job->active_deadline_s != JOB_UNSET;
     bool end = fraction && s->ended && job->ttl_s != JOB_UNSET;
-    if (!start && !end) {
+    if (!start && !end && !s->restart) {
         return json_incref(s->memory->changed);
     }
-    json_t *notes = s->memory->changed ? json_copy(s->memory->changed) : json_object();
+    json_t *notes = json_object();
+    if (s->memory->changed && json_object_update(notes, s->memory->changed) < 0) {
+        s->rc = MUSTER_ENOMEM; /* json_copy leaves out what it has no memory for */
+    }
     if (start) {
         note_now(s, notes, JOB_NOTE_STARTED);
     }
     if (end) {
         note_now(s, notes, JOB_NOTE_ENDED);
+    }
+    if (s->restart && json_object_update(notes, s->restart) < 0) {
+        s->rc = MUSTER_ENOMEM;
     }
     return notes;
 }
@@ -118,11 +125,15 @@ static int run_step(const struct control_observed *o, const struct control_memor
     }
     tell_failures(&s);
     enum control_state state = control_apply_rules(&s);
+    if (control_is_active(state) && control_restarts(&s)) {
+        control_restart(&s);
+    }
     write_job(&s, fx);
     control_act(&s, state, fx);
     int rc = s.rc != 0 || fx->failed || s.events.failed ? MUSTER_ENOMEM : 0;
     control_effects_done(&s.events);
     json_decref(s.status);
+    json_decref(s.restart);
     return rc;
 }
 

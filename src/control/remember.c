@@ -131,7 +131,8 @@ static bool note_restart(struct build *b, struct control_memory *m,
 
 static bool remakes(const struct control_observed *o, const struct control_member *pod)
 {
-    return pod->in_range && !pod->terminating && pod->phase == CONTROL_FAILED_PHASE &&
+    return o->job->max_restarts == JOB_UNSET && pod->in_range && !pod->terminating &&
+           pod->phase == CONTROL_FAILED_PHASE &&
            o->job->replica[pod->role].restart_policy != JOB_NEVER;
 }
 

@@ -15,13 +15,12 @@ static void set_count(struct build *b, json_t *entry, const char *field, int64_t
     }
 }
 
-static json_t *make_entry(struct build *b, const struct control_step *s, enum job_role role,
-                          bool fold)
+static json_t *make_entry(struct build *b, const struct control_step *s, enum job_role role)
 {
     const struct control_count *count = &s->o->count[role];
     json_t *entry = build_value(b, json_object());
-    set_count(b, entry, "active", fold ? 0 : count->active);
-    set_count(b, entry, "succeeded", count->succeeded + (fold ? count->active : 0));
+    set_count(b, entry, "active", count->active);
+    set_count(b, entry, "succeeded", count->succeeded);
     set_count(b, entry, "failed", count->failed);
     char *selector = control_selector(s->o->job, role);
     build_set(b, entry, "selector", selector ? json_string(selector) : NULL);
@@ -29,41 +28,45 @@ static json_t *make_entry(struct build *b, const struct control_step *s, enum jo
     return entry;
 }
 
-/* Of a job that succeeded, upstream counts as succeeded what still runs. */
-static void rebuild(struct build *b, struct control_step *s, bool fold)
+static void rebuild(struct build *b, struct control_step *s)
 {
     json_t *statuses = build_value(b, json_object());
     for (enum job_role role = 0; role < JOB_ROLE_COUNT; role++) {
         if (s->o->job->replica[role].present) {
-            build_set(b, statuses, job_role_name(role), make_entry(b, s, role, fold));
+            build_set(b, statuses, job_role_name(role), make_entry(b, s, role));
         }
     }
     build_set(b, s->status, "replicaStatuses", statuses);
 }
 
-/* The counts of the end stay when the pods are cleaned up; what is active is always true, and so is
- * what failed by itself after the end. */
-static json_t *refresh_entry(struct build *b, const json_t *old, int active, int broken)
+static void raise_count(struct build *b, json_t *entry, const char *field, int now)
+{
+    int64_t before = doc_int(entry, field, 0);
+    set_count(b, entry, field, now > before ? now : before);
+}
+
+/* What is active is always true. The other counts of the end stay when the pods are cleaned up, and
+ * rise while pods that went on end by themselves. */
+static json_t *refresh_entry(struct build *b, const json_t *old, const struct control_count *count)
 {
     json_t *entry = build_value(b, json_copy((json_t *)old));
-    int64_t failed = doc_int(old, "failed", 0);
     json_object_del(entry, "active");
-    set_count(b, entry, "active", active);
-    set_count(b, entry, "failed", broken > failed ? broken : failed);
+    set_count(b, entry, "active", count->active);
+    raise_count(b, entry, "succeeded", count->succeeded);
+    raise_count(b, entry, "failed", count->broken);
     return entry;
 }
 
-/* `any`: the job may still have active pods, and failures are its own. */
-static void refresh_entries(struct build *b, struct control_step *s, bool any)
+/* `count`: by role, of a job that is over; nothing for one that is suspended. */
+static void refresh_entries(struct build *b, struct control_step *s,
+                            const struct control_count *count)
 {
     const char *name;
     json_t *old;
     json_t *statuses = build_value(b, json_object());
     json_object_foreach (doc_at(s->status, "replicaStatuses"), name, old) {
         enum job_role role = name[0] == 'M' ? JOB_MASTER : JOB_WORKER;
-        const struct control_count *count = &s->o->count[role];
-        build_set(b, statuses, name,
-                  refresh_entry(b, old, any ? count->active : 0, any ? count->broken : 0));
+        build_set(b, statuses, name, refresh_entry(b, old, &count[role]));
     }
     if (json_object_size(statuses) > 0) {
         build_set(b, s->status, "replicaStatuses", statuses);
@@ -75,13 +78,14 @@ static void refresh_entries(struct build *b, struct control_step *s, bool any)
 static void refresh_counts(struct build *b, struct control_step *s, enum control_state before,
                            enum control_state now)
 {
+    static const struct control_count nothing[JOB_ROLE_COUNT];
     bool finished = now == CONTROL_STATE_SUCCEEDED || now == CONTROL_STATE_FAILED;
     if (now == CONTROL_STATE_SUSPENDED) {
-        refresh_entries(b, s, false);
+        refresh_entries(b, s, nothing);
     } else if (finished && before == now) {
-        refresh_entries(b, s, now == CONTROL_STATE_FAILED);
+        refresh_entries(b, s, s->o->count);
     } else {
-        rebuild(b, s, now == CONTROL_STATE_SUCCEEDED);
+        rebuild(b, s);
     }
 }
 

@@ -4,10 +4,12 @@
 
 #include "base/doc.h"
 #include "base/text.h"
+#include "control/attempt.h"
 #include "control/condition.h"
 #include "control/effects.h"
 #include "control/failure.h"
 #include "control/replica_status.h"
+#include "control/restart.h"
 #include "job/annotations.h"
 
 #include <assert.h>
@@ -21,6 +23,8 @@ typedef void also_fn(struct control_step *s);
 
 static when_fn always, is_stopped, is_suspended, is_resumed, has_succeeded, is_past_backoff,
     is_past_deadline, has_failed_never, has_failed_permanently, is_restarting, is_running;
+static when_fn has_restarted_enough, is_restarting_all;
+static say_fn say_restarted_enough, say_restarting_all;
 static say_fn say_created, say_stopped, say_suspended, say_resumed, say_succeeded, say_backoff,
     say_deadline, say_failed_never, say_failed_permanently, say_restarting, say_running;
 static also_fn pause_running;
@@ -60,6 +64,11 @@ static const struct rule {
      say_backoff, NORMAL, control_stop_clock},
     {ACTIVE, is_past_deadline, CONTROL_STATE_FAILED, "Failed", false, "PyTorchJobFailed",
      say_deadline, NORMAL, control_stop_clock},
+    /* All ranks together (restart.h); the event of each restart is made there. */
+    {ACTIVE, has_restarted_enough, CONTROL_STATE_FAILED, "Failed", false, "PyTorchJobFailed",
+     say_restarted_enough, NORMAL, control_stop_clock},
+    {FROM(CREATED) | FROM(RUNNING), is_restarting_all, CONTROL_STATE_RESTARTING, "Restarting",
+     false, "PyTorchJobRestarting", say_restarting_all, QUIET, NULL},
     {ACTIVE, has_failed_never, CONTROL_STATE_FAILED, "Failed", false, "PyTorchJobFailed",
      say_failed_never, NORMAL, control_stop_clock},
     {ACTIVE, has_failed_permanently, CONTROL_STATE_FAILED, "Failed", false, "PyTorchJobFailed",
@@ -157,10 +166,21 @@ static bool is_resumed(const struct control_step *s)
     return !s->o->job->suspend;
 }
 
-/* The master's end decides; without one all workers, or any one of an elastic job. */
+static bool all_have_succeeded(const struct control_step *s)
+{
+    const struct control_count *count = s->o->count;
+    int needed = job_total_replicas(s->o->job);
+    return needed > 0 && count[JOB_MASTER].succeeded + count[JOB_WORKER].succeeded >= needed;
+}
+
+/* The master's end decides; without one all workers, or any one of an elastic job. Under the
+ * success policy AllRanks it is everybody's. */
 static bool has_succeeded(const struct control_step *s)
 {
     const struct job *job = s->o->job;
+    if (job->all_ranks) {
+        return all_have_succeeded(s);
+    }
     enum job_role role = job->replica[JOB_MASTER].present ? JOB_MASTER : JOB_WORKER;
     int needed = job->replica[role].replicas;
     if (role == JOB_WORKER && job->elastic.present) {
@@ -197,26 +217,39 @@ static const struct control_member *find_broken(const struct control_step *s, bo
     return NULL;
 }
 
+static bool has_restarted_enough(const struct control_step *s)
+{
+    return control_restarts_are_spent(s);
+}
+
+static bool is_restarting_all(const struct control_step *s)
+{
+    return control_restarts(s) || control_awaits_earlier(s->o);
+}
+
 static bool has_failed_never(const struct control_step *s)
 {
-    return find_broken(s, true, true) != NULL;
+    return !control_restarts(s) && find_broken(s, true, true) != NULL;
 }
 
 static bool has_failed_permanently(const struct control_step *s)
 {
-    return find_broken(s, true, false) != NULL;
+    return !control_restarts(s) && find_broken(s, true, false) != NULL;
 }
 
 static bool is_restarting(const struct control_step *s)
 {
-    return find_broken(s, false, false) != NULL;
+    return !control_restarts(s) && find_broken(s, false, false) != NULL;
 }
 
 static bool is_running(const struct control_step *s)
 {
     const struct control_count *count = s->o->count;
     enum job_role role = s->o->job->replica[JOB_MASTER].present ? JOB_MASTER : JOB_WORKER;
-    return count[role].active > 0 && count[JOB_MASTER].broken + count[JOB_WORKER].broken == 0;
+    bool leads_no_more = s->o->job->all_ranks && count[role].succeeded > 0;
+    int active = count[role].active + (leads_no_more ? count[JOB_WORKER].active : 0);
+    return active > 0 && count[JOB_MASTER].broken + count[JOB_WORKER].broken == 0 &&
+           !control_awaits_earlier(s->o);
 }
 
 static void say_created(const struct control_step *s, struct buf *out)
@@ -300,6 +333,25 @@ static void say_failed_permanently(const struct control_step *s, struct buf *out
     buf_format(out, "job \"%s\" is failing because \"%s\" replica(s) failed.", s->o->job->name,
                job_role_name(pod->role));
     say_first_failure(s, out);
+}
+
+static void say_restarting_all(const struct control_step *s, struct buf *out)
+{
+    buf_format(out, "job %s is restarting all of its ranks: ", s->o->job->name);
+    control_restart_say(s, out);
+}
+
+static void say_restarted_enough(const struct control_step *s, struct buf *out)
+{
+    const struct control_attempt attempt = control_attempt_read(s->o->job);
+    buf_format(out,
+               "PyTorchJob %s is failed because it has been restarted %lld time(s), as often "
+               "as %s allows",
+               s->o->job->name, (long long)attempt.number, JOB_NOTE_MAX_RESTARTS);
+    say_first_failure(s, out);
+    if (*attempt.first) {
+        buf_format(out, ". Before the first restart: %s", attempt.first);
+    }
 }
 
 static void say_restarting(const struct control_step *s, struct buf *out)

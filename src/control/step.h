@@ -1,7 +1,8 @@
 /* A step under way: what it has seen, the status it makes, the state that status tells, and the
  * job's clock.
  *
- * Layer: pure. Ownership: the step borrows all but `status` and `events`, which its maker frees.
+ * Layer: pure. Ownership: the step borrows all but `status`, `events` and `restart`, which its
+ * maker frees.
  */
 #pragma once
 
@@ -33,6 +34,7 @@ struct control_step {
     struct control_effects events; /* due once the status is written */
     bool started;                  /* startTime is this step's */
     bool ended;                    /* completionTime is */
+    json_t *restart;               /* its annotations, where all ranks begin anew; or NULL */
     int rc;                        /* 0, or MUSTER_ENOMEM */
 };
 

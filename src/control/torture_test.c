@@ -1,6 +1,7 @@
 /* The k-th allocation of a step fails, for every k: the step says so, or does exactly what it would
  * have done; it never does half. (Under ASan: and nothing is lost.) */
 #include "control/fixture.h"
+#include "job/annotations.h"
 
 #include <stdlib.h>
 
@@ -92,11 +93,39 @@ static void a_step_with_failed_pods_is_whole_or_refused(void **state)
     }
 }
 
+/* What belongs to which attempt is read without memory. */
+static void a_restart_of_all_ranks_is_whole_or_refused(void **state)
+{
+    (void)state;
+    static const char *const attempts[] = {"0", "1"}; /* of the pod: earlier, and the job's */
+    for (size_t i = 0; i < 2; i++) {
+        json_t *job = make_job(true, -1, "Never", "{}");
+        json_t *notes = doc_at(job, "metadata.annotations");
+        json_object_set_new(notes, JOB_NOTE_MAX_RESTARTS, json_string("3"));
+        json_object_set_new(notes, JOB_NOTE_JOB_RESTARTS, json_string("1 job-1"));
+        json_object_set_new(notes, JOB_NOTE_FIRST_RESTART, json_string("first"));
+        json_t *pods =
+            parse("[{'metadata': {'name': 'mnist-master-0', 'uid': 'p', 'annotations': {}, "
+                  "'ownerReferences': [{'controller': true, 'uid': 'job-1'}]}, 'status': {'phase': "
+                  "'Failed', 'containerStatuses': [{'name': 'pytorch', 'restartCount': 0, 'state': "
+                  "{'terminated': {'exitCode': 1, 'finishedAt': '2026-01-01T00:00:00Z'}}}]}}]");
+        json_object_set_new(doc_at(json_array_get(pods, 0), "metadata.annotations"),
+                            JOB_NOTE_ATTEMPT, json_string(attempts[i]));
+        const struct control_view view = {.job = job, .pods = pods, .now_unix_ms = 1767225601000};
+        torture(&view);
+        const struct control_view later = {.job = job, .now_unix_ms = 1767225601000};
+        torture(&later);
+        json_decref(pods);
+        json_decref(job);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_step_is_whole_or_refused),
         cmocka_unit_test(a_step_with_failed_pods_is_whole_or_refused),
+        cmocka_unit_test(a_restart_of_all_ranks_is_whole_or_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,8 @@
 
 #include "base/doc.h"
 #include "job/context.h"
+#include "job/kinds.h"
+#include "job/paste.h"
 #include "job/text.h"
 
 #include <stdio.h>
@@ -23,7 +25,14 @@ static const struct kind {
     {"Namespace", "v1", SCHEMA_namespace, SCHEMA_LABEL, NULL},
 };
 
-enum { KIND_COUNT = sizeof kinds / sizeof kinds[0], NAME_BYTES_MAX = 256 };
+enum {
+    KIND_COUNT = sizeof kinds / sizeof kinds[0],
+    NAME_BYTES_MAX = 256,
+    SUBDOMAIN_BYTES_MAX = 253,
+    GENERATED_BYTES = 8,
+    SUFFIX_BYTES = 32,
+    KIND_TEXT_BYTES = 512
+};
 
 enum { ANNOTATIONS_BYTES_MAX = 256 << 10 };
 
@@ -37,20 +46,72 @@ static const struct kind *find_kind(const char *name)
     return NULL;
 }
 
-static void check_name(struct check *c, const json_t *metadata, enum schema_form form)
+/* How long a name of this object may be, and what is appended to it ("" but for jobs). */
+static size_t name_max(const json_t *object, const struct kind *kind, char *ret_suffix,
+                       size_t bytes)
 {
-    const json_t *name = doc_at(metadata, "name");
-    if (!name && !doc_at(metadata, "generateName")) {
-        check_say(c, JOB_ERROR, "name", NULL, "is missing");
+    *ret_suffix = '\0';
+    return kind && kind->type == SCHEMA_job ? check_job_name_max(object, ret_suffix, bytes)
+                                            : SUBDOMAIN_BYTES_MAX;
+}
+
+static void say_too_long(struct check *c, const char *field, const char *hint, const char *suffix)
+{
+    check_say(c, JOB_ERROR, field, hint,
+              "too long: with \"%s\" appended, pod names may not exceed 63 characters", suffix);
+}
+
+/* `text` is metadata.name. */
+static void check_name_text(struct check *c, const char *text, enum schema_form form, size_t max,
+                            const char *suffix)
+{
+    const char *fault = job_text_fault(form, text);
+    bool too_long = *suffix && strlen(text) > max;
+    char mended[NAME_BYTES_MAX];
+    char hint[NAME_BYTES_MAX + 32];
+    if (!fault && !too_long) {
+        return;
     }
-    const char *text = json_string_value(name);
-    const char *fault = text ? job_text_fault(form, text) : NULL;
-    if (fault) {
-        char mended[NAME_BYTES_MAX];
-        char hint[NAME_BYTES_MAX + 32];
-        job_text_mend(form, text, mended, sizeof mended);
-        snprintf(hint, sizeof hint, "did you mean \"%s\"?", mended);
-        check_say(c, JOB_ERROR, "name", *mended ? hint : NULL, "\"%.80s\" %s", text, fault);
+    job_text_mend(form, text, max, mended, sizeof mended);
+    snprintf(hint, sizeof hint, "did you mean \"%s\"?", mended);
+    const char *template = paste_template_hint(text);
+    const char *says = template ? template : *mended ? hint : NULL;
+    if (too_long && !template) {
+        say_too_long(c, "name", says, suffix);
+    } else {
+        check_say(c, JOB_ERROR, "name", says, "\"%.80s\" %s", text, fault);
+    }
+}
+
+/* The API appends five characters to it. */
+static void check_generate_name(struct check *c, const char *text, enum schema_form form,
+                                size_t max, const char *suffix)
+{
+    char name[NAME_BYTES_MAX + GENERATED_BYTES];
+    snprintf(name, sizeof name, "%.*sxxxxx", NAME_BYTES_MAX - 1, text);
+    const char *fault = job_text_fault(form, name);
+    if (*suffix && strlen(name) > max) {
+        char more[2 * GENERATED_BYTES + 64];
+        snprintf(more, sizeof more, "xxxxx%s", suffix);
+        say_too_long(c, "generateName", NULL, more);
+    } else if (fault) {
+        check_say(c, JOB_ERROR, "generateName", NULL, "\"%.80s\" %s", text, fault);
+    }
+}
+
+static void check_name(struct check *c, const json_t *object, const struct kind *kind,
+                       enum schema_form form)
+{
+    const char *name = doc_text(object, "metadata.name", NULL);
+    const char *prefix = doc_text(object, "metadata.generateName", NULL);
+    char suffix[SUFFIX_BYTES];
+    size_t max = name_max(object, kind, suffix, sizeof suffix);
+    if (!doc_at(object, "metadata.name") && !prefix) {
+        check_say(c, JOB_ERROR, "name", NULL, "is missing");
+    } else if (name) {
+        check_name_text(c, name, form, max, suffix);
+    } else if (prefix && !doc_at(object, "metadata.name")) {
+        check_generate_name(c, prefix, form, max, suffix);
     }
 }
 
@@ -88,7 +149,8 @@ static void check_annotations(struct check *c, const json_t *annotations)
         }
     }
     if (total > ANNOTATIONS_BYTES_MAX) {
-        check_say(c, JOB_ERROR, NULL, NULL, "may have %d bytes at most, all together",
+        check_say(c, JOB_ERROR, NULL, NULL,
+                  "too long: all annotations together may not exceed %d bytes",
                   ANNOTATIONS_BYTES_MAX);
     }
     check_leave(c, mark);
@@ -110,56 +172,59 @@ static void check_owners(struct check *c, const json_t *owners)
                 check_say(c, JOB_ERROR, needed[i], NULL, "is missing");
             }
         }
+        const char *uid = doc_text(owner, "uid", ""); /* names the folder of a job's pods */
+        const char *fault = *uid ? job_text_fault(SCHEMA_LABEL, uid) : NULL;
+        if (fault) {
+            check_say(c, JOB_ERROR, "uid", NULL, "\"%.80s\" %s", uid, fault);
+        }
         check_leave(c, mark);
     }
     check_leave(c, top);
 }
 
-static void check_metadata(struct check *c, const json_t *object, enum schema_form name_form)
+/* kind: NULL for one that only the API knows. */
+static void check_metadata(struct check *c, const json_t *object, const struct kind *kind)
 {
     const json_t *metadata = doc_at(object, "metadata");
     if (!json_is_object(metadata)) {
         return; /* said already */
     }
     size_t mark = check_enter(c, "metadata");
-    check_name(c, metadata, name_form);
+    check_name(c, object, kind, kind ? kind->name_form : SCHEMA_SUBDOMAIN);
     check_labels(c, doc_at(metadata, "labels"));
     check_annotations(c, doc_at(metadata, "annotations"));
     check_owners(c, doc_at(metadata, "ownerReferences"));
     check_leave(c, mark);
 }
 
-static void say_unknown_kind(struct check *c, const char *name)
+static void say_unknown_kind(struct check *c, const json_t *object, const char *name)
 {
-    static const char known[] =
-        "muster reads PyTorchJob, ConfigMap, Secret, PersistentVolumeClaim and Namespace";
     for (size_t i = 0; i < KIND_COUNT; i++) {
         if (strcasecmp(kinds[i].kind, name) == 0) {
             char hint[64];
             snprintf(hint, sizeof hint, "did you mean %s?", kinds[i].kind);
-            check_say(c, JOB_ERROR, "kind", hint, "\"%.60s\" is no kind that is known here", name);
+            check_say(c, JOB_ERROR, "kind", hint, "\"%.60s\" is not a kind that muster reads",
+                      name);
             return;
         }
     }
-    if (*name) {
-        check_say(c, JOB_ERROR, "kind", known, "\"%.60s\" is no kind that can be run here", name);
-    } else {
-        check_say(c, JOB_ERROR, "kind", known, "is missing");
-    }
+    char message[KIND_TEXT_BYTES], hint[KIND_TEXT_BYTES];
+    kinds_explain(object, message, sizeof message, hint, sizeof hint);
+    check_say(c, JOB_ERROR, "kind", hint, "%s", message);
 }
 
 void check_object(struct check *c, const json_t *object)
 {
     if (!json_is_object(object)) {
         check_say(c, JOB_ERROR, NULL,
-                  "a file starts with apiVersion: and kind:", "this document is no object");
+                  "an object begins with apiVersion: and kind:", "this document is not a mapping");
         return;
     }
     const char *name = doc_text(object, "kind", "");
     const struct kind *kind = find_kind(name);
     if (!kind) {
         if (*name || !c->partial) {
-            say_unknown_kind(c, name);
+            say_unknown_kind(c, object, name);
         }
         return;
     }
@@ -167,14 +232,14 @@ void check_object(struct check *c, const json_t *object)
     if (strcmp(version, kind->api_version) != 0) {
         char hint[64];
         snprintf(hint, sizeof hint, "did you mean %s?", kind->api_version);
-        check_say(c, JOB_ERROR, "apiVersion", hint, "\"%.60s\" has no %s that is known here",
-                  version, name);
+        check_say(c, JOB_ERROR, "apiVersion", hint,
+                  "\"%.60s\" is not an apiVersion of %s that muster reads", version, name);
     }
     check_walk(c, object, kind->type);
     if (c->partial) {
         return;
     }
-    check_metadata(c, object, kind->name_form);
+    check_metadata(c, object, kind);
     if (kind->check) {
         kind->check(c, object);
     }
@@ -200,8 +265,27 @@ void job_check_metadata(const json_t *object, struct job_problems *problems)
     size_t mark = check_enter(&c, "metadata");
     check_walk(&c, metadata, SCHEMA_metadata);
     check_leave(&c, mark);
-    check_metadata(&c, object, SCHEMA_SUBDOMAIN);
+    check_metadata(&c, object, NULL);
     check_done(&c);
+}
+
+static bool is_no_error(const struct job_problem *problem, void *arg)
+{
+    (void)arg;
+    return problem->severity != JOB_ERROR;
+}
+
+/* The schema's remarks are about templates, whose restartPolicy is overwritten and whose fields
+ * somebody wrote; kubectl run fills in some. Of a pod only what is wrong is said. */
+void job_check_pod(const json_t *object, struct job_problems *problems)
+{
+    struct check c;
+    job_check_metadata(object, problems);
+    size_t from = problems->count;
+    check_init(&c, NULL, problems);
+    check_pod(&c, object);
+    check_done(&c);
+    job_problems_drop(problems, from, is_no_error, NULL);
 }
 
 /* Set-to-unset and unset-to-set pass for the queue, as upstream's transition rule has it. */

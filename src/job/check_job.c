@@ -1,6 +1,7 @@
 /* What the schema cannot say about a PyTorchJob: fields that must fit each other. Upstream's
  * webhook (training-operator v1.9.4, pkg/webhooks/pytorch) lets most of this pass. */
 #include "base/doc.h"
+#include "base/duration.h"
 #include "base/words.h"
 #include "job/annotations.h"
 #include "job/context.h"
@@ -9,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { POD_NAME_BYTES_MAX = 63 };
+enum { POD_NAME_BYTES_MAX = 63, LAST_MAX = 99999 };
 
 static int64_t count_of(const json_t *specs, const char *role)
 {
@@ -19,24 +20,14 @@ static int64_t count_of(const json_t *specs, const char *role)
 /* --- metadata --- */
 
 /* Pods and their services are called <job>-<role>-<index>, and a service's name is a DNS label. */
-static void check_name(struct check *c, const json_t *object)
+size_t check_job_name_max(const json_t *job, char *ret_suffix, size_t suffix_bytes)
 {
-    const json_t *specs = doc_at(object, "spec.pytorchReplicaSpecs");
-    const char *name = doc_text(object, "metadata.name", NULL);
-    const char *role = json_object_get(specs, "Worker") ? "worker" : "master";
-    if (!name) {
-        return;
-    }
-    long long last = json_object_get(specs, "Worker") ? count_of(specs, "Worker") - 1 : 0;
-    int suffix = snprintf(NULL, 0, "-%s-%lld", role, last > 0 ? last : 0);
-    size_t room = POD_NAME_BYTES_MAX - (size_t)suffix;
-    if (strlen(name) <= POD_NAME_BYTES_MAX && strlen(name) > room) {
-        size_t mark = check_enter(c, "metadata");
-        check_say(c, JOB_ERROR, "name", NULL,
-                  "has %zu characters; with \"-%s-%lld\" behind it a pod's name may have %d",
-                  strlen(name), role, last > 0 ? last : 0, POD_NAME_BYTES_MAX);
-        check_leave(c, mark);
-    }
+    const json_t *specs = doc_at(job, "spec.pytorchReplicaSpecs");
+    bool workers = json_object_get(specs, "Worker") != NULL;
+    long long last = workers ? count_of(specs, "Worker") - 1 : 0;
+    last = last < 0 ? 0 : last > LAST_MAX ? LAST_MAX : last;
+    snprintf(ret_suffix, suffix_bytes, "-%s-%lld", workers ? "worker" : "master", last);
+    return POD_NAME_BYTES_MAX - strlen(ret_suffix);
 }
 
 static void check_words(struct check *c, const json_t *object, const char *annotation)
@@ -60,16 +51,66 @@ static void check_words(struct check *c, const json_t *object, const char *annot
 }
 
 /* other: NULL when there is only one. */
-static void check_choice(struct check *c, const json_t *object, const char *annotation,
-                         const char *one, const char *other)
+static void check_annotation_choice(struct check *c, const json_t *object, const char *annotation,
+                                    const char *one, const char *other, const char *hint)
 {
     const char *text =
         json_string_value(json_object_get(doc_at(object, "metadata.annotations"), annotation));
     if (text && strcmp(text, one) != 0 && (!other || strcmp(text, other) != 0)) {
         size_t mark = check_enter(c, "metadata");
         check_enter(c, "annotations");
-        check_say(c, JOB_ERROR, annotation, NULL, "must be %s%s%s", one, other ? " or " : "",
+        check_say(c, JOB_ERROR, annotation, hint, "must be %s%s%s", one, other ? " or " : "",
                   other ? other : "");
+        check_leave(c, mark);
+    }
+}
+
+/* What restarts a rank by itself leaves nothing to restart together. */
+static void check_restart_policies(struct check *c, const json_t *specs)
+{
+    const char *role;
+    json_t *replica;
+    json_object_foreach ((json_t *)(uintptr_t)specs, role, replica) {
+        const char *policy = doc_text(replica, "restartPolicy", "OnFailure");
+        if (strcmp(policy, "OnFailure") == 0 || strcmp(policy, "Always") == 0) {
+            size_t mark = check_enter(c, "spec");
+            check_enter(c, "pytorchReplicaSpecs");
+            check_enter(c, role);
+            check_say(c, JOB_ERROR, "restartPolicy", "restartPolicy: Never",
+                      "with annotation " JOB_NOTE_MAX_RESTARTS
+                      " all ranks are restarted together; %s restarts each alone",
+                      policy);
+            check_leave(c, mark);
+        }
+    }
+}
+
+static void check_max_restarts(struct check *c, const json_t *object)
+{
+    const json_t *notes = doc_at(object, "metadata.annotations");
+    const char *text = json_string_value(json_object_get(notes, JOB_NOTE_MAX_RESTARTS));
+    if (!text) {
+        return;
+    }
+    if (!*text || strlen(text) > 5 || strspn(text, "0123456789") != strlen(text)) {
+        size_t mark = check_enter(c, "metadata");
+        check_enter(c, "annotations");
+        check_say(c, JOB_ERROR, JOB_NOTE_MAX_RESTARTS, NULL, "must be a number from 0 to 99999");
+        check_leave(c, mark);
+        return;
+    }
+    check_restart_policies(c, doc_at(object, "spec.pytorchReplicaSpecs"));
+}
+
+static void check_duration(struct check *c, const json_t *object, const char *annotation)
+{
+    const char *text =
+        json_string_value(json_object_get(doc_at(object, "metadata.annotations"), annotation));
+    int64_t ms;
+    if (text && duration_read(text, &ms) < 0) {
+        size_t mark = check_enter(c, "metadata");
+        check_enter(c, "annotations");
+        check_say(c, JOB_ERROR, annotation, NULL, "must be a duration such as 60s or 10m");
         check_leave(c, mark);
     }
 }
@@ -87,11 +128,12 @@ static void check_counts(struct check *c, const json_t *specs)
     if (json_is_object(master) && count_of(specs, "Master") >= 0 &&
         count_of(specs, "Master") != 1) {
         size_t mark = check_enter(c, "Master");
-        check_say(c, JOB_ERROR, "replicas", "more ranks are Workers", "must be 1");
+        check_say(c, JOB_ERROR, "replicas", "set Worker.replicas for more ranks", "must be 1");
         check_leave(c, mark);
     } else if (json_is_object(master) && !doc_at(master, "replicas")) {
-        check_say(c, JOB_WARNING, "Master", "add replicas: 1",
-                  "has no replicas; it is 1 here, but upstream's operator refuses the job");
+        check_say(
+            c, JOB_WARNING, "Master", "add replicas: 1",
+            "has no replicas; it is 1 here, but the training-operator of a cluster refuses the job");
     }
     if (json_is_object(worker) && count_of(specs, "Worker") == 0) {
         size_t mark = check_enter(c, "Worker");
@@ -124,7 +166,7 @@ static void check_bounds(struct check *c, const json_t *policy, int64_t workers)
     int64_t min = doc_int(policy, "minReplicas", doc_int(policy, "maxReplicas", workers));
     int64_t max = doc_int(policy, "maxReplicas", min);
     if (min > max) {
-        check_say(c, JOB_ERROR, "minReplicas", "swap the two?",
+        check_say(c, JOB_ERROR, "minReplicas", "swap the two values",
                   "%lld is more than maxReplicas, %lld", (long long)min, (long long)max);
     } else if (workers < min || workers > max) {
         check_say(c, JOB_WARNING, NULL, NULL,
@@ -149,15 +191,15 @@ static void check_rendezvous(struct check *c, const json_t *policy)
     const char *backend = doc_text(policy, "rdzvBackend", "c10d");
     const json_t *conf = doc_at(policy, "rdzvConf");
     if (!known_backend(backend)) {
-        check_say(c, JOB_WARNING, "rdzvBackend", "c10d needs nothing else",
-                  "torchrun knows c10d, etcd, etcd-v2 and static");
+        check_say(c, JOB_WARNING, "rdzvBackend", "use c10d, which needs no server",
+                  "unknown backend; torchrun supports c10d, etcd, etcd-v2 and static");
     } else if (strncmp(backend, "etcd", 4) == 0 && !doc_at(policy, "rdzvHost")) {
         check_say(c, JOB_WARNING, "rdzvBackend", "set rdzvHost, or use c10d",
-                  "%s needs a server of its own, and no rdzvHost names one", backend);
+                  "%s needs a server, and rdzvHost is not set", backend);
     }
     if (json_is_array(conf) && json_array_size(conf) == 0) {
         check_say(c, JOB_WARNING, "rdzvConf", "remove it",
-                  "is an empty list, on which upstream's operator panics");
+                  "is an empty list, on which the training-operator of a cluster crashes");
     }
 }
 
@@ -172,7 +214,7 @@ static void check_elastic(struct check *c, const json_t *spec)
     check_enter(c, "elasticPolicy");
     if (json_is_object(specs) && !json_object_get(specs, "Worker")) {
         check_say(c, JOB_ERROR, NULL, "add spec.pytorchReplicaSpecs.Worker",
-                  "needs Workers, and there are none");
+                  "needs Workers, and the job has none");
     } else {
         check_bounds(c, policy, count_of(specs, "Worker"));
     }
@@ -192,7 +234,7 @@ static void check_run_policy(struct check *c, const json_t *spec)
     check_enter(c, "runPolicy");
     if (strcmp(doc_text(policy, "managedBy", ""), "kueue.x-k8s.io/multikueue") == 0) {
         check_say(c, JOB_WARNING, "managedBy", "remove it to run the job here",
-                  "leaves this job to another manager; muster does not start it");
+                  "assigns this job to another controller; muster does not start it");
     }
     check_leave(c, mark);
 }
@@ -210,8 +252,7 @@ static void check_annotations(struct check *c, const json_t *annotations)
             ours = ours && strcmp(key, known[i]) != 0;
         }
         if (ours) {
-            check_say(c, JOB_WARNING, key, "docs/annotations.md has them all",
-                      "muster knows no such annotation");
+            check_say(c, JOB_WARNING, key, "see docs/annotations.md", "unknown annotation");
         }
     }
     check_leave(c, mark);
@@ -233,14 +274,18 @@ void check_job_spec(struct check *c, const json_t *object)
                           strcmp(annotation_of(notes, JOB_NOTE_RUNTIME), "podman") == 0;
     check_annotations(c, notes);
     check_words(c, object, JOB_NOTE_COMMAND);
-    check_choice(c, object, JOB_NOTE_NETWORK, "host", "private");
-    check_choice(c, object, JOB_NOTE_RUNTIME, "process", "podman");
-    check_choice(c, object, JOB_NOTE_GPU, "share", "none");
-    check_choice(c, object, JOB_NOTE_BACKEND, "muster", NULL);
+    check_annotation_choice(c, object, JOB_NOTE_NETWORK, "host", "private", NULL);
+    check_annotation_choice(c, object, JOB_NOTE_RUNTIME, "process", "podman", NULL);
+    check_annotation_choice(c, object, JOB_NOTE_GPU, "share", "none", NULL);
+    check_annotation_choice(c, object, JOB_NOTE_BACKEND, "muster", NULL, NULL);
+    check_annotation_choice(
+        c, object, JOB_NOTE_SUCCESS_POLICY, "AllRanks", "Default",
+        "AllRanks: every rank must succeed; Default: the Master decides, as on a cluster");
+    check_max_restarts(c, object);
+    check_duration(c, object, JOB_NOTE_STALL);
     if (!json_is_object(spec)) {
         return;
     }
-    check_name(c, object);
     check_run_policy(c, spec);
     check_elastic(c, spec);
     if (json_is_object(specs)) {

@@ -83,10 +83,9 @@ void check_claim(struct check *c, const json_t *object)
     }
     size_t mark = check_enter(c, "accessModes");
     json_array_foreach (access, index, mode) {
-        if (json_is_string(mode) && !check_word_in(json_string_value(mode), modes)) {
+        if (json_is_string(mode)) {
             size_t item = check_enter_index(c, index);
-            check_say(c, JOB_ERROR, NULL, NULL, "\"%.60s\" is none of: %s", json_string_value(mode),
-                      modes);
+            check_choice(c, json_string_value(mode), modes);
             check_leave(c, item);
         }
     }

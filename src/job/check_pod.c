@@ -3,7 +3,6 @@
 #include "base/doc.h"
 #include "job/annotations.h"
 #include "job/context.h"
-#include "job/text.h"
 
 #include <string.h>
 
@@ -23,7 +22,7 @@ static void check_unique(struct check *c, const json_t *list, const char *key,
         const char *name = doc_text(item, key, "");
         size_t mark = check_enter_index(c, index);
         if (*name && json_object_get(seen, name)) {
-            check_say(c, severity, key, NULL, "\"%.60s\" is there twice%s", name, consequence);
+            check_say(c, severity, key, NULL, "duplicate %s \"%.60s\"%s", key, name, consequence);
         } else if (*name) {
             json_object_set_new(seen, name, json_true());
         }
@@ -74,9 +73,16 @@ static void check_field_ref(struct check *c, const json_t *source)
         check_enter(c, "fieldRef");
         check_say(c, JOB_ERROR, "fieldPath",
                   "such as metadata.name, metadata.labels['KEY'] or status.podIP",
-                  "\"%.60s\" is no field that a variable may hold", path);
+                  "\"%.60s\" is not a field that a variable can be set from", path);
         check_leave(c, mark);
     }
+}
+
+/* ${NAME}, which a shell would expand. */
+static bool shell_variable(const char *text)
+{
+    const char *open = strstr(text, "${");
+    return open && strchr(open, '}');
 }
 
 static void check_variable(struct check *c, const json_t *variable)
@@ -85,10 +91,15 @@ static void check_variable(struct check *c, const json_t *variable)
     const json_t *source = doc_at(variable, "valueFrom");
     if (set_by_operator(name)) {
         check_say(c, JOB_WARNING, "name", "remove it",
-                  "the operator sets %s as well, and its value wins", name);
+                  "is overwritten: the operator sets %s itself", name);
     }
     check_field_ref(c, source);
-    if (source && doc_at(variable, "value") && *doc_text(variable, "value", "")) {
+    const char *value = doc_text(variable, "value", "");
+    if (shell_variable(value)) {
+        check_say(c, JOB_WARNING, "value", "write $(NAME); or fill in the template first",
+                  "\"%.60s\" is taken as it is: ${NAME} is not expanded here", value);
+    }
+    if (source && doc_at(variable, "value") && *value) {
         check_say(c, JOB_ERROR, "valueFrom", NULL, "must not be used with value");
     }
     if (json_is_object(source) && json_object_size(source) != 1) {
@@ -109,62 +120,8 @@ static void check_environment(struct check *c, const json_t *container)
         check_leave(c, mark);
     }
     json_t *seen = json_object();
-    check_unique(c, env, "name", JOB_WARNING, seen, "; the last one counts");
+    check_unique(c, env, "name", JOB_WARNING, seen, ": the last one is used");
     json_decref(seen);
-    check_leave(c, top);
-}
-
-/* --- resources --- */
-
-static bool quantity_of(const json_t *value, double *ret)
-{
-    *ret = json_number_value(value);
-    return json_is_number(value) ||
-           (json_is_string(value) && job_quantity(json_string_value(value), ret));
-}
-
-static bool known_resource(const char *name)
-{
-    return strchr(name, '/') || strcmp(name, "cpu") == 0 || strcmp(name, "memory") == 0 ||
-           strcmp(name, "ephemeral-storage") == 0 || strncmp(name, "hugepages-", 10) == 0;
-}
-
-static void check_resource(struct check *c, const char *name, const json_t *value,
-                           const json_t *limits, bool is_limit)
-{
-    double amount, limit;
-    if (!known_resource(name)) {
-        check_say(
-            c, JOB_ERROR, name, strcasestr(name, "gpu") ? "did you mean nvidia.com/gpu?" : NULL,
-            "is no resource; there are cpu, memory, ephemeral-storage and names with a domain");
-    }
-    if (!quantity_of(value, &amount)) {
-        return;
-    }
-    if (strchr(name, '/') && amount != (double)(int64_t)amount) {
-        check_say(c, JOB_ERROR, name, NULL, "must be a whole number");
-    }
-    const json_t *cap = json_object_get(limits, name);
-    if (!is_limit && cap && quantity_of(cap, &limit) && amount > limit) {
-        check_say(c, JOB_ERROR, name, NULL, "the request is more than the limit");
-    }
-}
-
-static void check_resources(struct check *c, const json_t *container)
-{
-    static const char *const sections[] = {"limits", "requests"};
-    const json_t *limits = doc_at(container, "resources.limits");
-    size_t top = check_enter(c, "resources");
-    for (size_t i = 0; i < 2; i++) {
-        const char *name;
-        json_t *value;
-        size_t mark = check_enter(c, sections[i]);
-        json_object_foreach (json_object_get(doc_at(container, "resources"), sections[i]), name,
-                             value) {
-            check_resource(c, name, value, limits, i == 0);
-        }
-        check_leave(c, mark);
-    }
     check_leave(c, top);
 }
 
@@ -180,11 +137,11 @@ static void check_mounts(struct check *c, const json_t *container, const json_t 
         size_t mark = check_enter_index(c, index);
         if (*name_of(mount) && !json_object_get(volumes, name_of(mount))) {
             check_say(c, JOB_ERROR, "name", "add it to spec.volumes of the template",
-                      "there is no volume \"%.60s\"", name_of(mount));
+                      "unknown volume \"%.60s\"", name_of(mount));
         }
         if (json_object_get(mount, "subPath") && json_object_get(mount, "subPathExpr")) {
             check_say(c, JOB_ERROR, "subPathExpr", "remove one of the two",
-                      "cannot be given with subPath");
+                      "must not be used with subPath");
         }
         check_leave(c, mark);
     }
@@ -204,9 +161,9 @@ static void check_volume(struct check *c, const json_t *volume)
         sources += field && strcmp(key, "name") != 0 && !json_is_null(value);
     }
     if (sources > 1) {
-        check_say(c, JOB_ERROR, NULL, NULL, "must be of one kind; %d are given", sources);
+        check_say(c, JOB_ERROR, NULL, NULL, "must have one source; it has %d", sources);
     } else if (sources == 0) {
-        check_say(c, JOB_WARNING, NULL, "write emptyDir: {}", "names no kind; it is an emptyDir");
+        check_say(c, JOB_WARNING, NULL, "write emptyDir: {}", "has no source; an emptyDir is used");
     }
 }
 
@@ -222,7 +179,7 @@ static void check_claim_templates(struct check *c, const json_t *replica_spec, j
         check_claim(c, item);
         check_enter(c, "metadata");
         if (json_object_get(names, name)) {
-            check_say(c, JOB_ERROR, "name", NULL, "\"%.60s\" is there twice", name);
+            check_say(c, JOB_ERROR, "name", NULL, "duplicate name \"%.60s\"", name);
         } else if (*name) {
             json_object_set_new(names, name, json_true());
         } else if (doc_at(item, "metadata")) {
@@ -233,17 +190,13 @@ static void check_claim_templates(struct check *c, const json_t *replica_spec, j
     check_leave(c, top);
 }
 
-/* Names of the pod's volumes, those made of claim templates among them; a new reference. */
-static json_t *check_volumes(struct check *c, const json_t *replica_spec)
+/* Adds the names of the pod's volumes. */
+static void check_volumes(struct check *c, const json_t *pod, json_t *names)
 {
-    json_t *names = json_object();
+    const json_t *volumes = doc_at(pod, "volumes");
     size_t index;
     json_t *item;
-    check_claim_templates(c, replica_spec, names);
-    const json_t *volumes = doc_at(replica_spec, "template.spec.volumes");
-    size_t top = check_enter(c, "template");
-    check_enter(c, "spec");
-    check_enter(c, "volumes");
+    size_t top = check_enter(c, "volumes");
     json_array_foreach (volumes, index, item) {
         size_t mark = check_enter_index(c, index);
         if (json_is_object(item)) {
@@ -253,7 +206,6 @@ static json_t *check_volumes(struct check *c, const json_t *replica_spec)
     }
     check_unique(c, volumes, "name", JOB_ERROR, names, "");
     check_leave(c, top);
-    return names;
 }
 
 /* --- containers --- */
@@ -278,7 +230,7 @@ static void check_command(struct check *c, const json_t *container)
         *doc_text(container, "image", "")) {
         check_say(c, JOB_NOTE, "image",
                   "muster run --image 'IMAGE=COMMAND', or annotation " JOB_NOTE_COMMAND,
-                  "there is no command, and a process has no image to take one from");
+                  "the container has no command, and muster cannot read the image's entrypoint");
     }
 }
 
@@ -323,26 +275,52 @@ static void check_rank(struct check *c, const json_t *containers)
     }
 }
 
+/* `volumes`: names that mounts may have besides those of the pod's volumes, which it adds. */
+static void check_pod_spec(struct check *c, const json_t *pod, json_t *volumes)
+{
+    json_t *names = json_object();
+    check_volumes(c, pod, volumes);
+    check_containers(c, pod, "initContainers", names, volumes);
+    check_containers(c, pod, "containers", names, volumes);
+    json_decref(names);
+}
+
+void check_pod(struct check *c, const json_t *object)
+{
+    const json_t *spec = json_object_get(object, "spec");
+    size_t mark = check_enter(c, "spec");
+    if (json_is_object(spec)) {
+        json_t *volumes = json_object();
+        check_walk(c, spec, SCHEMA_pod_spec);
+        check_pod_spec(c, spec, volumes);
+        json_decref(volumes);
+        if (doc_at(spec, "containers") && json_array_size(doc_at(spec, "containers")) == 0) {
+            check_say(c, JOB_ERROR, "containers", NULL, "is empty");
+        }
+    } else {
+        check_say(c, JOB_ERROR, NULL, NULL, "is missing");
+    }
+    check_leave(c, mark);
+}
+
 void check_pod_template(struct check *c, const json_t *replica_spec)
 {
-    json_t *volumes = check_volumes(c, replica_spec);
+    json_t *volumes = json_object();
+    check_claim_templates(c, replica_spec, volumes);
     bool known = c->entrypoint_known;
     c->entrypoint_known =
         known ||
         json_object_get(doc_at(replica_spec, "template.metadata.annotations"), JOB_NOTE_COMMAND);
     const json_t *pod = doc_at(replica_spec, "template.spec");
-    json_t *names = json_object();
     size_t top = check_enter(c, "template");
     check_enter(c, "spec");
     if (json_is_object(pod)) {
-        check_containers(c, pod, "initContainers", names, volumes);
-        check_containers(c, pod, "containers", names, volumes);
+        check_pod_spec(c, pod, volumes);
         size_t mark = check_enter(c, "containers");
         check_rank(c, doc_at(pod, "containers"));
         check_leave(c, mark);
     }
     check_leave(c, top);
     c->entrypoint_known = known;
-    json_decref(names);
     json_decref(volumes);
 }

@@ -41,18 +41,18 @@ static void what_upstreams_webhook_refuses_is_refused(void **state)
                     "-: error: spec.pytorchReplicaSpecs.Master.template.spec.containers[0].image: "
                     "\"\" must not be empty\n");
     expect_problems(JOB("{'pytorchReplicaSpecs':{'Master':{'replicas':2," POD "}}}"),
-                    "-: error: spec.pytorchReplicaSpecs.Master.replicas: must be 1 (more ranks are "
-                    "Workers)\n");
+                    "-: error: spec.pytorchReplicaSpecs.Master.replicas: must be 1 (set "
+                    "Worker.replicas for more ranks)\n");
     expect_problems(JOB("{'pytorchReplicaSpecs':{'Worker':{'replicas':0," POD "}}}"),
                     "-: error: spec.pytorchReplicaSpecs.Worker.replicas: must be at least 1 (leave "
                     "Worker out for a job of one rank)\n");
     expect_problems(JOB("{'runPolicy':{'managedBy':'me'},'pytorchReplicaSpecs':"
                         "{'Worker':{" POD "}}}"),
-                    "-: error: spec.runPolicy.managedBy: \"me\" is none of: "
-                    "kubeflow.org/training-operator kueue.x-k8s.io/multikueue\n");
+                    "-: error: spec.runPolicy.managedBy: must be one of "
+                    "kubeflow.org/training-operator, kueue.x-k8s.io/multikueue; not \"me\"\n");
     expect_problems(
         JOB("{'elasticPolicy':{},'pytorchReplicaSpecs':{'Master':{'replicas':1," POD "}}}"),
-        "-: error: spec.elasticPolicy: needs Workers, and there are none (add "
+        "-: error: spec.elasticPolicy: needs Workers, and the job has none (add "
         "spec.pytorchReplicaSpecs.Worker)\n");
     expect_problems(JOB("{'elasticPolicy':{'nProcPerNode':1},'pytorchReplicaSpecs':"
                         "{'Worker':{" POD "}}}"),
@@ -66,18 +66,20 @@ static void what_upstreams_webhook_lets_pass_is_refused(void **state)
     (void)state;
     expect_problems(JOB("{'pytorchReplicaSpecs':{'Master':null}}"),
                     "-: error: spec.pytorchReplicaSpecs.Master: has no value (give it a value, or "
-                    "indent what follows below it)\n");
+                    "indent the lines that belong to it)\n");
     expect_problems(JOB("{'pytorchReplicaSpecs':{}}"),
                     "-: error: spec.pytorchReplicaSpecs: must have a Master, Workers or both\n");
-    expect_problems(JOB("null"), "-: error: spec: has no value (give it a value, or indent what "
-                                 "follows below it)\n");
-    expect_problems("[]", "-: error: this document is no object (a file starts with apiVersion: "
-                          "and kind:)\n");
-    expect_problems("{'kind':1}", "-: error: kind: is missing (muster reads PyTorchJob, ConfigMap, "
-                                  "Secret, PersistentVolumeClaim and Namespace)\n");
+    expect_problems(JOB("null"), "-: error: spec: has no value (give it a value, or indent the "
+                                 "lines that belong to it)\n");
+    expect_problems("[]", "-: error: this document is not a mapping (an object begins with "
+                          "apiVersion: and kind:)\n");
+    expect_problems("{'kind':1}", "-: error: kind: must be text that is not empty (write kind: "
+                                  "PyTorchJob)\n");
+    expect_problems("{}", "-: error: kind: is missing (muster reads PyTorchJob, ConfigMap, "
+                          "Secret, PersistentVolumeClaim and Namespace)\n");
 }
 
-static void verbose_notes_say_how_fields_are_honoured(void **state)
+static void verbose_notes_say_how_fields_are_supported(void **state)
 {
     (void)state;
     struct job_problems problems;
@@ -152,7 +154,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_upstreams_webhook_refuses_is_refused),
         cmocka_unit_test(what_upstreams_webhook_lets_pass_is_refused),
-        cmocka_unit_test(verbose_notes_say_how_fields_are_honoured),
+        cmocka_unit_test(verbose_notes_say_how_fields_are_supported),
         cmocka_unit_test(manager_and_queue_cannot_change),
         cmocka_unit_test(a_file_of_mistakes_costs_no_more_than_its_list),
     };

@@ -46,6 +46,12 @@ void check_walk(struct check *c, const json_t *object, enum schema_type type);
 /* What the schema cannot say about a job (check_job.c) and a pod template (check_pod.c). */
 void check_job_spec(struct check *c, const json_t *object);
 void check_pod_template(struct check *c, const json_t *replica_spec);
+void check_pod(struct check *c, const json_t *object);          /* of no job; check_pod.c */
+void check_resources(struct check *c, const json_t *container); /* check_resources.c */
+
+/* How long a job's name may be for its pods' names to fit, and what its longest pod name appends
+ * ("-worker-1"). */
+size_t check_job_name_max(const json_t *job, char *ret_suffix, size_t suffix_bytes);
 
 /* The same for the other kinds (check_other.c). */
 void check_config_map(struct check *c, const json_t *object);
@@ -54,3 +60,6 @@ void check_claim(struct check *c, const json_t *object);
 
 /* Is `word` one of those in `words`, which blanks separate? */
 bool check_word_in(const char *word, const char *words);
+
+/* Says so when it is not. */
+void check_choice(struct check *c, const char *word, const char *words);

@@ -14,9 +14,9 @@ static const char marker[] = "<!-- fields -->\n";
 
 static void print_type(enum schema_type type, struct buf *out)
 {
-    static const char *const support[] = {[SCHEMA_HONOURED] = "honoured",
+    static const char *const support[] = {[SCHEMA_SUPPORTED] = "supported",
                                           [SCHEMA_WARNED] = "no effect",
-                                          [SCHEMA_REFUSED] = "refused"};
+                                          [SCHEMA_REJECTED] = "rejected"};
     size_t count;
     const struct schema_field *fields = schema_fields(&count);
     buf_format(out, "\n### %s\n\n| field | here | |\n|---|---|---|\n", schema_title(type));

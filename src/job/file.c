@@ -1,10 +1,12 @@
 /* See file.h. */
 #include "job/file.h"
 
+#include "base/cleanup.h"
 #include "base/doc.h"
 #include "job/context.h"
 #include "job/indent.h"
 #include "job/layout.h"
+#include "job/paste.h"
 #include "job/references.h"
 
 #include <assert.h>
@@ -55,16 +57,56 @@ static bool said(const struct job_problems *problems, int first_line, int last_l
     return false;
 }
 
-/* A syntax error that the indentation explains is not said again in YAML's words. */
-static void add_faults(const struct yaml_stream *stream, struct job_problems *problems)
+/* A syntax error that the indentation, or something pasted, explains is not said again in YAML's
+ * words. */
+static void add_faults(const struct yaml_stream *stream, enum paste_verdict pasted,
+                       struct job_problems *problems)
 {
+    size_t known = problems->count;
     for (size_t i = 0; i < stream->fault_count; i++) {
         const struct yaml_fault *fault = &stream->faults[i];
-        if (!fault->fatal || !said(problems, fault->place.line, fault->place.line)) {
+        struct job_problems before = {.list = problems->list, .count = known};
+        int first = pasted == PASTE_CLEAN || !fault->fatal ? fault->place.line : 1;
+        if (!said(&before, first, fault->place.line)) {
             job_problem_place(problems, JOB_ERROR, fault->place, fault->path, fault->hint, "%s",
                               fault->message);
         }
     }
+}
+
+/* ---- What follows from a fault that was said ---- */
+
+struct consequences {
+    const struct yaml_stream *stream;
+    const struct job_problems *said; /* the first `count` of them were said before */
+    size_t count;
+};
+
+/* The fault's own field, or one in it. */
+static bool is_below(const char *path, const char *of)
+{
+    size_t length = strlen(of);
+    return length > 0 && strncmp(path, of, length) == 0 &&
+           (path[length] == '\0' || path[length] == '.' || path[length] == '[');
+}
+
+/* What was read of a broken text below its mistake is not what was meant, nor is a key in front of
+ * it empty; and of a field that cannot be read nothing else need be said. */
+static bool follows(const struct job_problem *problem, void *arg)
+{
+    const struct consequences *c = arg;
+    for (size_t i = 0; i < c->stream->fault_count; i++) {
+        const struct yaml_fault *fault = &c->stream->faults[i];
+        bool cut_off = problem->line == fault->place.line - 1 &&
+                       strncmp(problem->message, "has no value", strlen("has no value")) == 0;
+        if (fault->fatal ? problem->line >= fault->place.line || cut_off
+                         : fault->path && problem->line == fault->place.line &&
+                               is_below(problem->path, fault->path)) {
+            return true;
+        }
+    }
+    struct job_problems before = {.list = c->said->list, .count = c->count};
+    return said(&before, problem->line, problem->line);
 }
 
 /* The last line before the next document. */
@@ -115,7 +157,7 @@ static void check_list(struct reader *r, const struct yaml_document *source)
 {
     if (!json_is_array(json_object_get(source->doc, "items"))) {
         job_problem_place(r->problems, JOB_ERROR, yaml_place_of(source, "items"), "items", NULL,
-                          "a %s has a list of objects here", doc_text(source->doc, "kind", ""));
+                          "must be a list of objects");
     }
 }
 
@@ -147,15 +189,18 @@ static int read_object(struct reader *r, const struct yaml_document *source, boo
     return rc;
 }
 
-static int read_objects(struct job_file *file, size_t misplaced, struct job_problems *problems)
+/* The problems from `marked` to `misplaced` say which fields are misplaced: what their documents
+ * hold is not looked at. */
+static int read_objects(struct job_file *file, size_t marked, size_t misplaced,
+                        struct job_problems *problems)
 {
     const struct yaml_stream *stream = &file->stream;
     bool broken = stream->fault_count > 0 && stream->faults[stream->fault_count - 1].fatal;
-    struct job_problems before = {.list = problems->list, .count = misplaced};
+    struct job_problems before = {.count = misplaced - marked};
     struct reader reader = {.file = file, .problems = problems};
     for (size_t i = 0; i < stream->document_count; i++) {
         const struct yaml_document *document = &stream->documents[i];
-        before.list = problems->list;
+        before.list = problems->list ? problems->list + marked : NULL;
         if (!document->doc) {
             continue;
         }
@@ -174,6 +219,27 @@ static int read_objects(struct job_file *file, size_t misplaced, struct job_prob
     return 0;
 }
 
+/* Else its first fault says so, and no character in it means anything. */
+static bool is_utf8(const char *text, size_t bytes)
+{
+    muster_auto(doc) json_t *whole = json_stringn(text, bytes);
+    return whole != NULL;
+}
+
+/* The problems from index `marked` on say where fields are misplaced, those before what was pasted.
+ */
+static int check_documents(struct job_file *file, enum paste_verdict pasted, size_t marked,
+                           struct job_problems *problems)
+{
+    size_t misplaced = problems->count;
+    add_faults(&file->stream, pasted, problems);
+    size_t faults = problems->count;
+    int rc = read_objects(file, marked, misplaced, problems);
+    struct consequences consequences = {&file->stream, problems, marked};
+    job_problems_drop(problems, faults, follows, &consequences);
+    return rc;
+}
+
 int job_file_read(const char *text, size_t bytes, struct job_file *ret,
                   struct job_problems *problems, struct muster_err *err)
 {
@@ -182,12 +248,15 @@ int job_file_read(const char *text, size_t bytes, struct job_file *ret,
     if (rc != 0) {
         return rc;
     }
-    if (may_be_misplaced(&file.stream)) {
+    enum paste_verdict pasted =
+        is_utf8(text, bytes) ? paste_check(text, bytes, problems) : PASTE_CLEAN;
+    size_t marked = problems->count;
+    if (pasted == PASTE_CLEAN && may_be_misplaced(&file.stream)) {
         job_indent_check(text, bytes, problems);
     }
-    size_t misplaced = problems->count;
-    add_faults(&file.stream, problems);
-    rc = read_objects(&file, misplaced, problems);
+    if (pasted != PASTE_FOREIGN) {
+        rc = check_documents(&file, pasted, marked, problems);
+    }
     if (rc != 0) {
         job_file_done(&file);
         return muster_fail(err, rc, "out of memory");

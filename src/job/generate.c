@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/build.h"
 #include "base/err.h"
+#include "job/annotations.h"
 #include "job/text.h"
 
 #include <stdio.h>
@@ -43,21 +44,10 @@ static void name_of_command(const char *const *command, char ret[NAME_BYTES_MAX]
     size_t stem = strlen(word) - (is_script(word) ? 3 : 0);
     char text[NAME_STEM_BYTES_MAX];
     snprintf(text, sizeof text, "%.*s", (int)(stem < sizeof text ? stem : sizeof text - 1), word);
-    job_text_mend(SCHEMA_LABEL_1035, text, ret, NAME_BYTES_MAX);
+    job_text_mend(SCHEMA_LABEL_1035, text, NAME_BYTES_MAX, ret, NAME_BYTES_MAX);
     if (!*ret) {
         snprintf(ret, NAME_BYTES_MAX, "job");
     }
-}
-
-static bool sets(const char *const *env, const char *name)
-{
-    size_t length = strlen(name);
-    for (size_t i = 0; env && env[i]; i++) {
-        if (strncmp(env[i], name, length) == 0 && env[i][length] == '=') {
-            return true;
-        }
-    }
-    return false;
 }
 
 /* Text that comes out of Kubernetes' $(VAR) expansion as it is: a $ before $ or ( is doubled. */
@@ -80,59 +70,20 @@ static void add_variable(struct build *b, json_t *env, const char *name, const c
 {
     json_t *variable = build_value(b, json_object());
     build_text(b, variable, "name", name);
-    build_set(b, variable, "value", literal(value));
+    build_text(b, variable, "value", value);
     build_add(b, env, variable);
 }
 
 /* As torchrun sets them for one process on a node; several ranks share a machine's cores, hence one
- * thread each unless the user says otherwise. The user's own come last, and win. */
+ * thread each unless the user says otherwise. */
 static void add_environment(struct build *b, json_t *container, const struct job_command *options)
 {
     json_t *env = build_array_at(b, container, "env");
-    if (!sets(options->env, "LOCAL_RANK")) {
-        add_variable(b, env, "LOCAL_RANK", "0");
-    }
-    if (!sets(options->env, "LOCAL_WORLD_SIZE")) {
-        add_variable(b, env, "LOCAL_WORLD_SIZE", "1");
-    }
-    if (options->ranks > 1 && !sets(options->env, "OMP_NUM_THREADS")) {
+    add_variable(b, env, "LOCAL_RANK", "0");
+    add_variable(b, env, "LOCAL_WORLD_SIZE", "1");
+    if (options->ranks > 1 && !options->has_threads) {
         add_variable(b, env, "OMP_NUM_THREADS", "1");
     }
-    for (size_t i = 0; options->env && options->env[i]; i++) {
-        const char *equals = strchr(options->env[i], '=');
-        char name[256];
-        snprintf(name, sizeof name, "%.*s", (int)(equals - options->env[i]), options->env[i]);
-        add_variable(b, env, name, equals + 1);
-    }
-}
-
-static void add_resources(struct build *b, json_t *container, const struct job_command *options)
-{
-    if (!options->gpus && !options->cpu && !options->memory) {
-        return;
-    }
-    json_t *limits = build_object_at(b, build_object_at(b, container, "resources"), "limits");
-    build_text(b, limits, "cpu", options->cpu);
-    build_text(b, limits, "memory", options->memory);
-    if (options->gpus) {
-        build_int(b, limits, "nvidia.com/gpu", options->gpus);
-    }
-}
-
-static void add_claim(struct build *b, json_t *pod, json_t *container,
-                      const struct job_command *options)
-{
-    if (!options->claim) {
-        return;
-    }
-    json_t *volume = build_value(b, json_object());
-    build_text(b, volume, "name", "claim");
-    build_text(b, build_object_at(b, volume, "persistentVolumeClaim"), "claimName", options->claim);
-    build_add(b, build_array_at(b, pod, "volumes"), volume);
-    json_t *mount = build_value(b, json_object());
-    build_text(b, mount, "name", "claim");
-    build_text(b, mount, "mountPath", options->claim_path);
-    build_add(b, build_array_at(b, container, "volumeMounts"), mount);
 }
 
 static void add_container(struct build *b, json_t *pod, const struct job_command *options)
@@ -145,10 +96,7 @@ static void add_container(struct build *b, json_t *pod, const struct job_command
     for (size_t i = 0; options->command[i]; i++) {
         build_add(b, command, literal(options->command[i]));
     }
-    build_text(b, container, "workingDir", options->working_dir);
     add_environment(b, container, options);
-    add_resources(b, container, options);
-    add_claim(b, pod, container, options);
 }
 
 static void add_replica(struct build *b, json_t *specs, const char *role, int32_t replicas,
@@ -168,7 +116,7 @@ static int check_words(const char *const *words, struct muster_err *err)
         json_t *text = strlen(words[i]) < WORD_BYTES_MAX / 2 ? json_string(words[i]) : NULL;
         if (!text) {
             return muster_fail(err, MUSTER_EINVAL,
-                               "a word of the command or environment is no UTF-8, or too long");
+                               "an argument of the command is not valid UTF-8, or is too long");
         }
         json_decref(text);
     }
@@ -184,35 +132,19 @@ static int refuse(struct muster_err *err, const char *what, const char *text, co
 static int check_options(const struct job_command *options, const char *name,
                          struct muster_err *err)
 {
-    double quantity;
     const char *fault = job_text_fault(SCHEMA_LABEL_1035, name);
     if (!options->command || !options->command[0] || !*options->command[0]) {
         return muster_fail(err, MUSTER_EINVAL, "there is no command to run");
     }
     if (options->ranks < 1 || options->ranks > JOB_RANKS_MAX) {
-        return muster_fail(err, MUSTER_EINVAL, "%d ranks: must be 1 to %d", (int)options->ranks,
-                           JOB_RANKS_MAX);
+        return muster_fail(err, MUSTER_EINVAL, "the number of ranks must be 1 to %d, not %d",
+                           JOB_RANKS_MAX, (int)options->ranks);
     }
     if (fault) {
         return refuse(err, "the job's name", name, fault);
     }
-    if (options->gpus < 0 || options->deadline_s < 0) {
-        return muster_fail(err, MUSTER_EINVAL, "GPUs and the deadline must not be negative");
-    }
-    if (options->cpu && (!job_quantity(options->cpu, &quantity) || quantity < 0)) {
-        return refuse(err, "cpu", options->cpu, "must be a quantity such as 2 or 500m");
-    }
-    if (options->memory && (!job_quantity(options->memory, &quantity) || quantity < 0)) {
-        return refuse(err, "memory", options->memory, "must be a quantity such as 4Gi");
-    }
-    if (!options->claim != !options->claim_path) {
-        return muster_fail(err, MUSTER_EINVAL, "a claim needs a path to be mounted at");
-    }
-    for (size_t i = 0; options->env && options->env[i]; i++) {
-        const char *equals = strchr(options->env[i], '=');
-        if (!equals || equals == options->env[i] || equals - options->env[i] > 255) {
-            return refuse(err, "the variable", options->env[i], "must be NAME=VALUE");
-        }
+    if (options->deadline_s < 0) {
+        return muster_fail(err, MUSTER_EINVAL, "the deadline must not be negative");
     }
     return 0;
 }
@@ -225,7 +157,6 @@ int job_from_command(const struct job_command *options, json_t **ret, struct mus
     }
     int rc = check_options(options, options->name ? options->name : name, err);
     rc = rc == 0 ? check_words(options->command, err) : rc;
-    rc = rc == 0 ? check_words(options->env, err) : rc;
     if (rc != 0) {
         return rc;
     }
@@ -236,6 +167,8 @@ int job_from_command(const struct job_command *options, json_t **ret, struct mus
     json_t *metadata = build_object_at(&b, job, "metadata");
     build_text(&b, metadata, "name", options->name ? options->name : name);
     build_text(&b, metadata, "namespace", options->namespace);
+    build_text(&b, build_object_at(&b, metadata, "annotations"), JOB_NOTE_SUCCESS_POLICY,
+               "AllRanks");
     json_t *spec = build_object_at(&b, job, "spec");
     if (options->deadline_s) {
         build_int(&b, build_object_at(&b, spec, "runPolicy"), "activeDeadlineSeconds",
@@ -249,6 +182,11 @@ int job_from_command(const struct job_command *options, json_t **ret, struct mus
     job = build_end(&b, job);
     if (!job) {
         return err_no_memory(err);
+    }
+    rc = job_override(job, &options->override, err);
+    if (rc < 0) {
+        json_decref(job);
+        return rc;
     }
     *ret = job;
     return 0;

@@ -9,8 +9,11 @@
  */
 #pragma once
 
+#include "job/override.h"
+
 #include <jansson.h>
 #include <muster/err.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #define JOB_DEFAULT_IMAGE "pytorch/pytorch:latest"
@@ -24,14 +27,9 @@ struct job_command {
     const char *name;           /* NULL: made from the command's script */
     const char *namespace;      /* NULL: default */
     const char *image;          /* NULL: JOB_DEFAULT_IMAGE */
-    int32_t gpus;               /* nvidia.com/gpu of each replica */
-    const char *cpu;            /* limits of each replica: "2", "500m" */
-    const char *memory;         /* "4Gi" */
-    const char *const *env;     /* "NAME=VALUE", NULL-terminated */
-    const char *working_dir;
-    const char *claim;      /* a PersistentVolumeClaim that every replica mounts … */
-    const char *claim_path; /* … here; both or none */
-    int64_t deadline_s;     /* activeDeadlineSeconds */
+    bool has_threads;           /* the submitter sets OMP_NUM_THREADS */
+    int64_t deadline_s;         /* activeDeadlineSeconds */
+    struct job_override override;
 };
 
 /* New reference in *ret. MUSTER_EINVAL names what is wrong with the options. */

@@ -60,6 +60,8 @@ static void four_ranks_are_a_master_and_three_workers(void **state)
              "kind: PyTorchJob\n"
              "metadata:\n"
              "  name: train-it\n"
+             "  annotations:\n"
+             "    muster.dev/success-policy: AllRanks\n"
              "spec:\n"
              "  pytorchReplicaSpecs:\n"
              "    Master:\n"
@@ -83,14 +85,14 @@ static void every_option_has_its_field(void **state)
         .name = "mine",
         .namespace = "team",
         .image = "trainer:1",
-        .gpus = 2,
-        .cpu = "500m",
-        .memory = "4Gi",
-        .env = WORDS("OMP_NUM_THREADS=8", "A=b=c", "LOCAL_RANK=3"),
-        .working_dir = "/work",
-        .claim = "model",
-        .claim_path = "/model",
+        .has_threads = true,
         .deadline_s = 60,
+        .override = {.gpus = "2",
+                     .cpu = "500m",
+                     .memory = "4Gi",
+                     .working_dir = "/work",
+                     .claims = &(struct job_claim){"model", "/model"},
+                     .claim_count = 1},
     };
     json_t *job = NULL;
     assert_int_equal(job_from_command(&options, &job, NULL), 0);
@@ -101,10 +103,9 @@ static void every_option_has_its_field(void **state)
     } texts[] = {
         {"containers.0.image", "trainer:1"},
         {"containers.0.workingDir", "/work"},
-        {"containers.0.env.0.name", "LOCAL_WORLD_SIZE"},
-        {"containers.0.env.1.value", "8"},
-        {"containers.0.env.2.value", "b=c"},
-        {"containers.0.env.3.name", "LOCAL_RANK"},
+        {"containers.0.env.0.name", "LOCAL_RANK"},
+        {"containers.0.env.1.name", "LOCAL_WORLD_SIZE"},
+        {"containers.0.env.2.name", "none"},
         {"containers.0.resources.limits.memory", "4Gi"},
         {"containers.0.volumeMounts.0.mountPath", "/model"},
         {"volumes.0.persistentVolumeClaim.claimName", "model"},
@@ -112,7 +113,7 @@ static void every_option_has_its_field(void **state)
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         char path[256];
         snprintf(path, sizeof path, "%s%s", pod, texts[i].path);
-        assert_string_equal(doc_text(job, path, ""), texts[i].value);
+        assert_string_equal(doc_text(job, path, "none"), texts[i].value);
     }
     assert_string_equal(doc_text(job, "metadata.namespace", ""), "team");
     assert_int_equal(doc_int(job, "spec.runPolicy.activeDeadlineSeconds", 0), 60);
@@ -121,6 +122,15 @@ static void every_option_has_its_field(void **state)
     expect_clean(text);
     free(text);
     json_decref(job);
+}
+
+static void threads_of_the_user_stay(void **state)
+{
+    (void)state;
+    struct job_command options = {.ranks = 2, .command = WORDS("train"), .has_threads = true};
+    char *text = print(&options);
+    assert_null(strstr(text, "OMP_NUM_THREADS"));
+    free(text);
 }
 
 static void the_name_is_made_from_the_script(void **state)
@@ -156,14 +166,12 @@ static void dollars_are_kept(void **state)
     struct job_command options = {
         .ranks = 1,
         .command = WORDS("sh", "-c", "echo $$ $(date) $HOME $$(x) $"),
-        .env = WORDS("A=$(RANK)"),
     };
     json_t *job = NULL;
     assert_int_equal(job_from_command(&options, &job, NULL), 0);
     const json_t *container =
         doc_at(job, "spec.pytorchReplicaSpecs.Master.template.spec.containers.0");
     assert_string_equal(doc_text(container, "command.2", ""), "echo $$$ $$(date) $HOME $$$$(x) $");
-    assert_string_equal(doc_text(container, "env.2.value", ""), "$$(RANK)");
     json_decref(job);
 }
 
@@ -177,17 +185,13 @@ static void wrong_options_are_refused_with_a_sentence(void **state)
     } cases[] = {
         {{.ranks = 1}, "no command"},
         {{.ranks = 1, .command = WORDS("")}, "no command"},
-        {{.ranks = 0, .command = train}, "0 ranks: must be 1 to"},
-        {{.ranks = 10001, .command = train}, "10001 ranks"},
+        {{.ranks = 0, .command = train}, "ranks must be 1 to 10000, not 0"},
+        {{.ranks = 10001, .command = train}, "not 10001"},
         {{.ranks = 1, .command = train, .name = "My Job"}, "the job's name \"My Job\" must"},
-        {{.ranks = 1, .command = train, .gpus = -1}, "negative"},
-        {{.ranks = 1, .command = train, .cpu = "many"}, "cpu \"many\" must be a quantity"},
-        {{.ranks = 1, .command = train, .memory = "-1Gi"}, "memory \"-1Gi\" must"},
-        {{.ranks = 1, .command = train, .claim = "c"}, "needs a path"},
-        {{.ranks = 1, .command = train, .env = WORDS("A=1", "B")}, "\"B\" must be NAME=VALUE"},
-        {{.ranks = 1, .command = train, .env = WORDS("=1")}, "must be NAME=VALUE"},
-        {{.ranks = 1, .command = WORDS("\xff")}, "no UTF-8"},
-        {{.ranks = 1, .command = train, .env = WORDS("A=\xff")}, "no UTF-8"},
+        {{.ranks = 1, .command = train, .deadline_s = -1}, "negative"},
+        {{.ranks = 1, .command = train, .override = {.cpu = "many"}},
+         "--cpu \"many\" must be a quantity"},
+        {{.ranks = 1, .command = WORDS("\xff")}, "not valid UTF-8"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         json_t *job = NULL;
@@ -205,6 +209,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(four_ranks_are_a_master_and_three_workers),
         cmocka_unit_test(every_option_has_its_field),
+        cmocka_unit_test(threads_of_the_user_stay),
         cmocka_unit_test(the_name_is_made_from_the_script),
         cmocka_unit_test(dollars_are_kept),
         cmocka_unit_test(wrong_options_are_refused_with_a_sentence),

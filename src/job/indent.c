@@ -33,6 +33,7 @@ struct scope {
 };
 
 struct pass {
+    bool begun; /* this document had a key */
     struct scope scopes[SCOPES_MAX];
     int depth;
     struct job_problems *problems;
@@ -73,6 +74,7 @@ static struct scope *push(struct pass *p, int column, int line)
 
 static void start_document(struct pass *p)
 {
+    p->begun = false;
     p->depth = 0;
     struct scope *root = push(p, 0, 0);
     root->known = true;
@@ -119,12 +121,13 @@ static void report_beside(struct pass *p, const struct line *line, const char *k
 {
     char message[2 * PATH_BYTES_MAX + 2 * NAME_BYTES_MAX + 64];
     char hint[NAME_BYTES_MAX + 64];
-    if (line->column == 0) {
+    if (line->column == p->scopes[0].column) {
         snprintf(message, sizeof message, "%s is at top level; did you mean %s.%s?", key,
                  scope->path, key);
     } else {
-        snprintf(message, sizeof message, "%s is beside %s, not in it; did you mean %s.%s?", key,
-                 scope->name, scope->path, key);
+        snprintf(message, sizeof message,
+                 "%s is aligned with %s, not below it; did you mean %s.%s?", key, scope->name,
+                 scope->path, key);
     }
     snprintf(hint, sizeof hint, "indent it below %s in line %d", scope->name, scope->line);
     say(p, line, hint, message);
@@ -234,9 +237,19 @@ static void start_item(struct pass *p, const struct line *line)
     open_item(p, line, line->column);
 }
 
+/* A text that was copied out of a page may be indented as a whole. */
+static void begin_at(struct pass *p, const struct line *line)
+{
+    if (!p->begun && line->dash_column < 0) {
+        p->scopes[0].column = line->column;
+    }
+    p->begun = true;
+}
+
 /* Brings the stack to the key's column. */
 static void settle(struct pass *p, const struct line *line, const char *key)
 {
+    begin_at(p, line);
     int column = line->dash_column >= 0 ? line->dash_column : line->column;
     while (p->depth > 1 && top(p)->column > column) {
         p->depth--;

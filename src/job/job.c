@@ -3,8 +3,10 @@
 #include "job/job.h"
 
 #include "base/doc.h"
+#include "job/annotations.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct reader {
@@ -210,6 +212,23 @@ static void read_run_policy(struct reader *r, struct job *job)
     job->managed_by = read_text(r, policy, "managedBy", NULL);
 }
 
+/* Whatever else it says is a cluster's: an annotation makes no job unreadable. */
+static bool wants_all_ranks(const json_t *object)
+{
+    const json_t *notes = doc_at(object, "metadata.annotations");
+    const char *policy = json_string_value(json_object_get(notes, JOB_NOTE_SUCCESS_POLICY));
+    return policy && strcmp(policy, "AllRanks") == 0;
+}
+
+/* A number that is none counts as not there; job_check says so. */
+static int32_t max_restarts_of(const json_t *object)
+{
+    const json_t *notes = doc_at(object, "metadata.annotations");
+    const char *text = json_string_value(json_object_get(notes, JOB_NOTE_MAX_RESTARTS));
+    bool number = text && *text && strlen(text) < 6 && strspn(text, "0123456789") == strlen(text);
+    return number ? (int32_t)strtol(text, NULL, 10) : JOB_UNSET;
+}
+
 int job_read(json_t *object, struct job *ret, struct muster_err *err)
 {
     struct reader r = {0, err};
@@ -219,6 +238,8 @@ int job_read(json_t *object, struct job *ret, struct muster_err *err)
     job.uid = read_text(&r, object, "metadata.uid", "");
     read_replicas(&r, &job);
     read_run_policy(&r, &job);
+    job.all_ranks = wants_all_ranks(object);
+    job.max_restarts = max_restarts_of(object);
     read_elastic(&r, &job);
     job.nproc_per_node =
         read_text(&r, object, "spec.nprocPerNode", job.elastic.nproc_per_node ? NULL : "auto");

@@ -23,7 +23,8 @@ static int move_fields(struct check *c, json_t *spec)
         snprintf(hint, sizeof hint, "write spec.runPolicy.%s", moved[i]);
         size_t mark = check_enter(c, "spec");
         if (json_object_get(policy, moved[i])) {
-            check_say(c, JOB_WARNING, moved[i], hint, "is ignored: spec.runPolicy has it as well");
+            check_say(c, JOB_WARNING, moved[i], hint,
+                      "is ignored: spec.runPolicy has this field, too");
         } else {
             check_say(c, JOB_NOTE, moved[i], hint,
                       "old layout, read as spec.runPolicy.%s; a cluster ignores it", moved[i]);
@@ -55,7 +56,7 @@ static int upgrade(struct check *c, json_t *object)
         }
     } else if (strncmp(version, "kubeflow.org/v1alpha", strlen("kubeflow.org/v1alpha")) == 0) {
         check_say(c, JOB_ERROR, "apiVersion", "rewrite it as kubeflow.org/v1",
-                  "%s (spec.replicaSpecs as a list) is not read any more", version);
+                  "%s (spec.replicaSpecs as a list) is not supported", version);
         return doc_set_text(object, "apiVersion", "kubeflow.org/v1");
     }
     json_t *spec = doc_at(object, "spec");

@@ -16,12 +16,17 @@ void job_problems_init(struct job_problems *p, size_t max)
     *p = (struct job_problems){.max = max};
 }
 
+static void problem_done(struct job_problem *problem)
+{
+    free(problem->path);
+    free(problem->message);
+    free(problem->hint);
+}
+
 void job_problems_done(struct job_problems *p)
 {
     for (size_t i = 0; i < p->count; i++) {
-        free(p->list[i].path);
-        free(p->list[i].message);
-        free(p->list[i].hint);
+        problem_done(&p->list[i]);
     }
     free(p->list);
     *p = (struct job_problems){0};
@@ -76,6 +81,13 @@ void job_problem_add(struct job_problems *p, enum job_severity severity, const c
     va_end(args);
 }
 
+void job_problem_reason(struct job_problems *p, const char *reason)
+{
+    if (p->count > 0 && p->dropped == 0) {
+        p->list[p->count - 1].reason = reason;
+    }
+}
+
 void job_problem_place(struct job_problems *p, enum job_severity severity, struct yaml_place place,
                        const char *path, const char *hint, const char *format, ...)
 {
@@ -108,6 +120,21 @@ void job_problem_vplace(struct job_problems *p, enum job_severity severity, stru
     problem->path = printable(strdup(path ? path : ""));
     problem->hint = hint ? printable(strdup(hint)) : NULL;
     p->count++;
+}
+
+void job_problems_drop(struct job_problems *p, size_t from,
+                       bool (*drop)(const struct job_problem *problem, void *arg), void *arg)
+{
+    size_t kept = from;
+    for (size_t i = from; i < p->count; i++) {
+        if (drop(&p->list[i], arg)) {
+            p->errors -= p->list[i].severity == JOB_ERROR;
+            problem_done(&p->list[i]);
+        } else {
+            p->list[kept++] = p->list[i];
+        }
+    }
+    p->count = kept < p->count ? kept : p->count;
 }
 
 /* By document order; what has no place comes first. */

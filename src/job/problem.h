@@ -16,7 +16,7 @@
 enum job_severity {
     JOB_ERROR,   /* nothing is created */
     JOB_WARNING, /* runs, but probably not as meant */
-    JOB_NOTE,    /* worth knowing: honoured differently here than on a cluster */
+    JOB_NOTE,    /* worth knowing: supported differently here than on a cluster */
 };
 
 struct job_problem {
@@ -25,9 +25,10 @@ struct job_problem {
         strict; /* a field that does not exist: an API server drops it, or refuses it if asked to */
     int line;   /* from 1; 0: unknown (an object that came by the API) */
     int column;
-    char *path;    /* "spec.pytorchReplicaSpecs.Master.replicas", "" for the whole */
-    char *message; /* "must be 1" */
-    char *hint;    /* "did you mean …?", or NULL */
+    char *path;         /* "spec.pytorchReplicaSpecs.Master.replicas", "" for the whole */
+    char *message;      /* "must be 1" */
+    char *hint;         /* "did you mean …?", or NULL */
+    const char *reason; /* static: what a program may know it by ("InsufficientGPUs"), or NULL */
 };
 
 struct job_problems {
@@ -37,7 +38,7 @@ struct job_problems {
     size_t dropped;
     size_t errors; /* of severity JOB_ERROR, dropped ones too */
     bool advice;   /* set by the caller (lint): notes on what the file needs from elsewhere */
-    bool verbose;  /* set by the caller: notes also say of each field how it is honoured */
+    bool verbose;  /* set by the caller: notes also say of each field how it is supported */
 };
 
 void job_problems_init(struct job_problems *p, size_t max);
@@ -48,6 +49,9 @@ void job_problem_add(struct job_problems *p, enum job_severity severity, const c
                      const char *hint, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 
+/* The reason of the problem that was added last; static text. */
+void job_problem_reason(struct job_problems *p, const char *reason);
+
 /* The same with a place; 0, 0 when it is unknown. */
 void job_problem_place(struct job_problems *p, enum job_severity severity, struct yaml_place place,
                        const char *path, const char *hint, const char *format, ...)
@@ -55,6 +59,10 @@ void job_problem_place(struct job_problems *p, enum job_severity severity, struc
 void job_problem_vplace(struct job_problems *p, enum job_severity severity, struct yaml_place place,
                         const char *path, const char *hint, const char *format, va_list args)
     __attribute__((format(printf, 6, 0)));
+
+/* Takes back those from index `from` on of which `drop` is true. */
+void job_problems_drop(struct job_problems *p, size_t from,
+                       bool (*drop)(const struct job_problem *problem, void *arg), void *arg);
 
 /* "job.yaml:6:1: error: pytorchReplicaSpecs: … (did you mean …?)", a line each, in order of place.
  */

@@ -128,7 +128,7 @@ void job_references_unique(json_t *const *objects, const struct yaml_document *s
             check_init(&check, &sources[i], problems);
             check_enter(&check, "metadata");
             check_say(&check, JOB_ERROR, "name", "give it another name, or remove one of them",
-                      "%s %.60s is there twice", kind, name);
+                      "duplicate %s \"%.60s\" in this file", kind, name);
             check_done(&check);
         } else if (key) {
             json_object_set_new(seen, json_string_value(key), json_true());

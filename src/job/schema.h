@@ -86,9 +86,9 @@ enum schema_form {
 };
 
 enum schema_support {
-    SCHEMA_HONOURED,
-    SCHEMA_WARNED,  /* runs, but the field does nothing here */
-    SCHEMA_REFUSED, /* cannot be run here */
+    SCHEMA_SUPPORTED,
+    SCHEMA_WARNED,   /* runs, but the field does nothing here */
+    SCHEMA_REJECTED, /* cannot be run here */
 };
 
 struct schema_field {

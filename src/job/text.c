@@ -166,17 +166,24 @@ const char *job_text_fault(enum schema_form form, const char *text)
     return NULL;
 }
 
-void job_text_mend(enum schema_form form, const char *text, char *ret, size_t ret_bytes)
+/* A letter or digit of a name, or '-' for anything else. */
+static char mend_char(enum schema_form form, char c)
+{
+    c = one_of(c, UPPER) ? (char)(c - 'A' + 'a') : c;
+    return one_of(c, LOWER DIGITS) || (c == '.' && form == SCHEMA_SUBDOMAIN) ? c : '-';
+}
+
+void job_text_mend(enum schema_form form, const char *text, size_t max, char *ret, size_t ret_bytes)
 {
     size_t used = 0;
     size_t room = form == SCHEMA_PORT_NAME ? PORT_NAME_BYTES_MAX : LABEL_BYTES_MAX;
+    room = room < max ? room : max;
     room = room < ret_bytes - 1 ? room : ret_bytes - 1;
     const char *start = form == SCHEMA_LABEL_1035 ? LOWER : LOWER DIGITS;
     for (const char *at = text; *at && used < room; at++) {
-        char c = one_of(*at, UPPER) ? (char)(*at - 'A' + 'a') : *at;
-        bool good = one_of(c, LOWER DIGITS) || (c == '.' && form == SCHEMA_SUBDOMAIN);
-        c = good ? c : '-';
-        if (used > 0 || one_of(c, start)) {
+        char c = mend_char(form, *at);
+        bool again = used > 0 && one_of(c, "-.") && one_of(ret[used - 1], "-.");
+        if (!again && (used > 0 || one_of(c, start))) {
             ret[used++] = c;
         }
     }

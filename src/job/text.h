@@ -10,8 +10,10 @@
  * these. */
 const char *job_text_fault(enum schema_form form, const char *text);
 
-/* The nearest name of that form ("my_job" → "my-job"), or "" when there is none. */
-void job_text_mend(enum schema_form form, const char *text, char *ret, size_t ret_bytes);
+/* The nearest name of that form with `max` characters at most ("my_job" → "my-job"), or "" when
+ * there is none. */
+void job_text_mend(enum schema_form form, const char *text, size_t max, char *ret,
+                   size_t ret_bytes);
 
 /* "500m", "1Gi", "2e3" as a number; false when it is no quantity. */
 bool job_quantity(const char *text, double *ret);

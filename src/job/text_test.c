@@ -91,9 +91,36 @@ static void bad_names_are_mended(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char mended[64];
-        job_text_mend(cases[i].form, cases[i].text, mended, sizeof mended);
+        job_text_mend(cases[i].form, cases[i].text, sizeof mended, mended, sizeof mended);
         assert_string_equal(mended, cases[i].mended);
     }
+}
+
+/* Bad names of every length, made of letters that names may and may not have. */
+static void what_is_proposed_is_good(void **state)
+{
+    (void)state;
+    static const char letters[] = "aZ09-_. /é@";
+    static const enum schema_form forms[] = {SCHEMA_LABEL, SCHEMA_LABEL_1035, SCHEMA_SUBDOMAIN,
+                                             SCHEMA_PORT_NAME};
+    unsigned seed = 1;
+    int proposed = 0;
+    for (int round = 0; round < 20000; round++) {
+        char name[128] = "", mended[256];
+        for (size_t i = 0; i < (size_t)round % sizeof name; i++) {
+            seed = seed * 1103515245 + 12345;
+            name[i] = letters[(seed >> 16) % (sizeof letters - 1)];
+        }
+        name[(size_t)round % sizeof name] = '\0';
+        enum schema_form form = forms[(size_t)round % 4];
+        size_t max = 1 + (size_t)round % 70;
+        job_text_mend(form, name, max, mended, sizeof mended);
+        if (*mended && (job_text_fault(form, mended) || strlen(mended) > max)) {
+            fail_msg("\"%s\" became \"%s\", at most %zu", name, mended, max);
+        }
+        proposed += *mended != '\0';
+    }
+    assert_true(proposed > 15000);
 }
 
 static void quantities_are_numbers_with_a_suffix(void **state)
@@ -123,6 +150,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(forms_accept_and_refuse),
         cmocka_unit_test(bad_names_are_mended),
+        cmocka_unit_test(what_is_proposed_is_good),
         cmocka_unit_test(quantities_are_numbers_with_a_suffix),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

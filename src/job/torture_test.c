@@ -72,9 +72,10 @@ static void a_command_becomes_a_job_or_an_error(void **state)
 {
     (void)state;
     const char *const command[] = {"python3", "train.py", NULL};
-    const char *const env[] = {"A=1", NULL};
     struct job_command options = {
-        .ranks = 2, .command = command, .env = env, .gpus = 1, .claim = "c", .claim_path = "/c"};
+        .ranks = 2,
+        .command = command,
+        .override = {.gpus = "1", .claims = &(struct job_claim){"c", "/c"}, .claim_count = 1}};
     int rc = MUSTER_ENOMEM;
     for (long k = 0; rc != 0 && k < ALLOCATIONS_MAX; k++) {
         json_t *job = NULL;

@@ -1,5 +1,7 @@
 /* Holds an object against the schema (see context.h). */
 #include "job/context.h"
+#include "job/hint.h"
+#include "job/paste.h"
 #include "job/text.h"
 
 #include <math.h>
@@ -57,8 +59,8 @@ static void unknown(struct check *c, enum schema_type type, const char *name)
     bool guessed = listed && guess(c, type, name, hint, sizeof hint);
     size_t place = c->problems->count;
     if (type == SCHEMA_replica_specs) {
-        check_say(c, JOB_ERROR, name, guessed ? hint : "there are Master and Worker",
-                  "is no replica type");
+        check_say(c, JOB_ERROR, name, guessed ? hint : "use Master and Worker",
+                  "unknown replica type");
     } else if (c->depth == 0) {
         check_say(c, JOB_WARNING, name, guessed ? hint : NULL,
                   "%.60s is at top level, where %s has no such field; it is ignored", name,
@@ -79,6 +81,10 @@ static void wrong_type(struct check *c, const json_t *value, const char *must, c
     if (json_is_null(value)) {
         check_say(c, JOB_ERROR, NULL, "give it a value, or \"\"", "must be %s, but has no value",
                   must);
+    } else if (json_is_string(value)) {
+        const char *template = paste_template_hint(json_string_value(value));
+        check_say(c, JOB_ERROR, NULL, template ? template : hint, "must be %s, not \"%.60s\"", must,
+                  json_string_value(value));
     } else {
         check_say(c, JOB_ERROR, NULL, hint, "must be %s, not %s", must, type_name(value));
     }
@@ -112,10 +118,48 @@ static bool same_but_case(const char *word, const char *words, char *ret, size_t
     return false;
 }
 
+void check_choice(struct check *c, const char *word, const char *words)
+{
+    char hint[HINT_BYTES_MAX], list[HINT_BYTES_MAX];
+    size_t used = 0;
+    if (check_word_in(word, words)) {
+        return;
+    }
+    for (const char *at = words; *at && used + 2 < sizeof list; at++) {
+        list[used++] = *at == ' ' ? ',' : *at;
+        if (*at == ' ') {
+            list[used++] = ' ';
+        }
+    }
+    list[used] = '\0';
+    bool near = same_but_case(word, words, hint, sizeof hint);
+    const char *template = paste_template_hint(word);
+    check_say(c, JOB_ERROR, NULL,
+              template ? template
+              : near   ? hint
+                       : NULL,
+              "must be one of %s; not \"%.60s\"", list, word);
+}
+
+static void say_fault(struct check *c, enum schema_form form, const char *text, const char *fault)
+{
+    char mended[64] = "";
+    char hint[HINT_BYTES_MAX];
+    const char *template = paste_template_hint(text);
+    if (form == SCHEMA_LABEL || form == SCHEMA_PORT_NAME) {
+        job_text_mend(form, text, sizeof mended, mended, sizeof mended);
+    }
+    snprintf(hint, sizeof hint, "did you mean \"%s\"?", mended);
+    check_say(c, JOB_ERROR, NULL,
+              template  ? template
+              : *mended ? hint
+                        : NULL,
+              "\"%.60s\" %s", text, fault);
+}
+
 static void walk_text(struct check *c, const json_t *value, const struct schema_field *field)
 {
     const char *text = json_string_value(value);
-    char hint[HINT_BYTES_MAX];
     if (!text) {
         const char *scalar =
             json_is_object(value) || json_is_array(value) ? NULL : "put it in quotes";
@@ -123,23 +167,15 @@ static void walk_text(struct check *c, const json_t *value, const struct schema_
         return;
     }
     if (field->form == SCHEMA_WORDS) {
-        if (!check_word_in(text, field->words)) {
-            bool near = same_but_case(text, field->words, hint, sizeof hint);
-            check_say(c, JOB_ERROR, NULL, near ? hint : NULL, "\"%.60s\" is none of: %s", text,
-                      field->words);
-        }
+        check_choice(c, text, field->words);
         return;
     }
     const char *fault = job_text_fault(field->form, text);
     if (fault) {
-        char mended[64];
-        bool name = field->form == SCHEMA_LABEL || field->form == SCHEMA_PORT_NAME;
-        mended[0] = '\0';
-        if (name) {
-            job_text_mend(field->form, text, mended, sizeof mended);
-            snprintf(hint, sizeof hint, "did you mean \"%s\"?", mended);
-        }
-        check_say(c, JOB_ERROR, NULL, *mended ? hint : NULL, "\"%.60s\" %s", text, fault);
+        say_fault(c, field->form, text, fault);
+    } else if (field->form == SCHEMA_NOT_EMPTY && paste_template_hint(text)) {
+        check_say(c, JOB_WARNING, NULL, paste_template_hint(text),
+                  "\"%.60s\" is not a valid image name", text);
     }
 }
 
@@ -150,7 +186,10 @@ static void walk_integer(struct check *c, const json_t *value, const struct sche
         return;
     }
     if (!json_is_integer(value)) {
-        wrong_type(c, value, "a whole number", json_is_string(value) ? "remove the quotes" : NULL);
+        char hint[HINT_BYTES_MAX];
+        const char *text = json_string_value(value);
+        bool known = text && hint_integer(field->name, text, hint, sizeof hint);
+        wrong_type(c, value, "a whole number", known ? hint : NULL);
         return;
     }
     int64_t number = json_integer_value(value);
@@ -175,8 +214,9 @@ static void walk_quantity(struct check *c, const json_t *value)
                   "has no value; it is ignored");
     } else if (json_is_string(value)) {
         if (!job_quantity(json_string_value(value), &number)) {
-            check_say(c, JOB_ERROR, NULL, NULL, "\"%.60s\" must be %s", json_string_value(value),
-                      form);
+            char hint[HINT_BYTES_MAX];
+            bool known = hint_quantity(json_string_value(value), hint, sizeof hint);
+            wrong_type(c, value, form, known ? hint : NULL);
             return;
         }
     } else if (!json_is_number(value)) {
@@ -230,12 +270,25 @@ static void walk_list(struct check *c, const json_t *list, const struct schema_f
     }
 }
 
+/* A list was wanted. */
+static void say_no_list(struct check *c, const json_t *value, const struct schema_field *field)
+{
+    char hint[HINT_BYTES_MAX] = "start each item with '- '";
+    if (field->of == SCHEMA_env && json_is_object(value)) {
+        snprintf(hint, sizeof hint, "write each as - {name: NAME, value: \"VALUE\"}");
+    } else if (field->kind == SCHEMA_TEXTS && json_is_string(value)) {
+        (void)hint_words(json_string_value(value), hint, sizeof hint);
+    }
+    wrong_type(c, value, "a list", hint);
+}
+
 static void walk_container(struct check *c, const json_t *value, const struct schema_field *field)
 {
     bool list = field->kind == SCHEMA_LIST || field->kind == SCHEMA_TEXTS;
-    if (list ? !json_is_array(value) : !json_is_object(value)) {
-        wrong_type(c, value, list ? "a list" : "a mapping",
-                   list ? "start each item with '- '" : NULL);
+    if (list && !json_is_array(value)) {
+        say_no_list(c, value, field);
+    } else if (!list && !json_is_object(value)) {
+        wrong_type(c, value, "a mapping", NULL);
     } else if (field->kind == SCHEMA_OBJECT) {
         check_walk(c, value, field->of);
     } else if (field->kind == SCHEMA_LIST) {
@@ -247,6 +300,20 @@ static void walk_container(struct check *c, const json_t *value, const struct sc
     }
 }
 
+static void walk_boolean(struct check *c, const json_t *value)
+{
+    char text[HINT_BYTES_MAX / 2], hint[HINT_BYTES_MAX];
+    if (json_is_boolean(value)) {
+        return;
+    }
+    snprintf(text, sizeof text, "%.20s", json_is_string(value) ? json_string_value(value) : "");
+    if (json_is_integer(value)) {
+        snprintf(text, sizeof text, "%lld", (long long)json_integer_value(value));
+    }
+    bool known = *text && hint_boolean(text, hint, sizeof hint);
+    wrong_type(c, value, "true or false", known ? hint : NULL);
+}
+
 static void walk_field(struct check *c, const json_t *value, const struct schema_field *field)
 {
     switch (field->kind) {
@@ -254,12 +321,7 @@ static void walk_field(struct check *c, const json_t *value, const struct schema
     case SCHEMA_TEXT: walk_text(c, value, field); break;
     case SCHEMA_INTEGER: walk_integer(c, value, field); break;
     case SCHEMA_QUANTITY: walk_quantity(c, value); break;
-    case SCHEMA_BOOLEAN:
-        if (!json_is_boolean(value)) {
-            wrong_type(c, value, "true or false",
-                       json_is_string(value) ? "remove the quotes" : NULL);
-        }
-        break;
+    case SCHEMA_BOOLEAN: walk_boolean(c, value); break;
     case SCHEMA_TEXTS:
     case SCHEMA_TEXT_MAP:
     case SCHEMA_QUANTITY_MAP:
@@ -279,11 +341,11 @@ static bool asks_for_nothing(const json_t *value)
 
 static void say_support(struct check *c, const json_t *value, const struct schema_field *field)
 {
-    if (field->support == SCHEMA_REFUSED) {
+    if (field->support == SCHEMA_REJECTED) {
         check_say(c, JOB_ERROR, NULL, NULL, "cannot be run on this machine: %s", field->says);
     } else if (field->support == SCHEMA_WARNED && !asks_for_nothing(value)) {
         check_say(c, JOB_WARNING, NULL, NULL, "has no effect on this machine: %s", field->says);
-    } else if (field->support == SCHEMA_HONOURED && c->problems->verbose) {
+    } else if (field->support == SCHEMA_SUPPORTED && c->problems->verbose) {
         check_say(c, JOB_NOTE, NULL, NULL, "%s", field->says);
     }
 }
@@ -295,7 +357,7 @@ static void say_null(struct check *c, const struct schema_field *field)
         return; /* kubectl itself writes "creationTimestamp: null" */
     }
     if (field->required || field->of == SCHEMA_replica_spec) {
-        check_say(c, JOB_ERROR, NULL, "give it a value, or indent what follows below it",
+        check_say(c, JOB_ERROR, NULL, "give it a value, or indent the lines that belong to it",
                   "has no value");
     } else {
         check_say(c, JOB_WARNING, NULL, "give it a value, or remove the line",

@@ -27,7 +27,7 @@ static int set(json_t *env, const char *name, const struct buf *text, struct mus
                            VALUE_BYTES_MAX);
     }
     if (json_object_set_new(env, name, json_string(buf_str(text))) != 0) {
-        return muster_fail(err, MUSTER_EDATA, "variable %s is no UTF-8 text", name);
+        return muster_fail(err, MUSTER_EDATA, "variable %s is not valid UTF-8", name);
     }
     return 0;
 }
@@ -37,7 +37,7 @@ static int add_entry(const struct source_scope *scope, const json_t *entry, json
 {
     const char *name = doc_text(entry, "name", "");
     if (!*name || strchr(name, '=')) {
-        return muster_fail(err, MUSTER_EDATA, "env: \"%s\" cannot be the name of a variable", name);
+        return muster_fail(err, MUSTER_EDATA, "env: \"%s\" is not a valid variable name", name);
     }
     struct buf text;
     buf_init(&text, VALUE_BYTES_MAX);

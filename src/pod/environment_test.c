@@ -161,15 +161,15 @@ static void what_is_missing_is_named(void **state)
     check_refusal("{'envFrom': [{'secretRef': {'name': 'none'}}]}", MUSTER_ENOENT,
                   "secret \"none\" not found");
     check_refusal("{'env': [{'name': 'A=B', 'value': 'x'}]}", MUSTER_EDATA,
-                  "env: \"A=B\" cannot be the name of a variable");
+                  "env: \"A=B\" is not a valid variable name");
     check_refusal("{'env': [{'name': 'A', 'valueFrom': {'fieldRef': {'fieldPath': 'spec.x'}}}]}",
                   MUSTER_EDATA, "fieldRef: no such field of a pod: spec.x");
     check_refusal("{'env': [{'name': 'A', 'valueFrom': {'secretKeyRef': {'name': 'key', 'key': "
                   "'zero'}}}]}",
-                  MUSTER_EDATA, "key zero of secret key is no base64 of a text");
+                  MUSTER_EDATA, "key zero of secret key is not text in base64");
     check_refusal("{'env': [{'name': 'A', 'valueFrom': {'secretKeyRef': {'name': 'key', 'key': "
                   "'bad'}}}]}",
-                  MUSTER_EDATA, "key bad of secret key is no base64 of a text");
+                  MUSTER_EDATA, "key bad of secret key is not text in base64");
 }
 
 static void check_command(const char *container, const char *entrypoint, const char *expected)

@@ -43,13 +43,18 @@ int64_t pod_backoff_ms(int crashes)
     return delay < BACKOFF_MAX_MS ? delay : BACKOFF_MAX_MS;
 }
 
-void pod_end(struct pod *pod, int64_t at_unix_ms, int64_t grace_ms)
+static int64_t sooner(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+void pod_end(struct pod *pod, int64_t at_unix_ms, int64_t grace_ms, bool interrupt)
 {
     assert(grace_ms >= 0);
+    int64_t term_at = at_unix_ms + (interrupt ? grace_ms / 2 : 0);
     int64_t kill_at = at_unix_ms + grace_ms;
-    if (!pod->ending || kill_at < pod->kill_at_unix_ms) {
-        pod->kill_at_unix_ms = kill_at;
-    }
+    pod->term_at_unix_ms = pod->ending ? sooner(term_at, pod->term_at_unix_ms) : term_at;
+    pod->kill_at_unix_ms = pod->ending ? sooner(kill_at, pod->kill_at_unix_ms) : kill_at;
     pod->ending = true;
 }
 
@@ -146,7 +151,11 @@ static void end_attempt(struct container *c, const struct pod_event *event, int 
                                     .attempt = c->attempt,
                                     .code = code,
                                     .started_unix_ms = c->started_unix_ms,
-                                    .finished_unix_ms = when(event)};
+                                    .finished_unix_ms = when(event),
+                                    .peak_memory_bytes = event->peak_memory_bytes};
+    if (event->peak_memory_bytes > c->peak_memory_bytes) {
+        c->peak_memory_bytes = event->peak_memory_bytes;
+    }
     text_copy(c->end.reason, sizeof c->end.reason, reason);
     text_copy(c->end.message, sizeof c->end.message, message);
     bool rested = c->end.finished_unix_ms - c->end.started_unix_ms >= BACKOFF_RESET_MS;
@@ -188,7 +197,7 @@ static void take_delete(struct pod *pod, struct container *c, const struct pod_e
     int64_t grace_s = event->grace_s < INT32_MAX ? event->grace_s : INT32_MAX;
     pod->deleting = true;
     pod->held = pod->held && pod->scheduled; /* without a place there are no records */
-    pod_end(pod, when(event), own ? pod->grace_ms : grace_s * 1000);
+    pod_end(pod, when(event), own ? pod->grace_ms : grace_s * 1000, event->interrupt);
 }
 
 static void take_lost(struct pod *pod, struct container *c, const struct pod_event *event)
@@ -205,7 +214,7 @@ static void take_lost(struct pod *pod, struct container *c, const struct pod_eve
         text_copy(pod->reason, sizeof pod->reason, event->reason ? event->reason : "NodeLost");
         text_copy(pod->message, sizeof pod->message, event->message);
     }
-    pod_end(pod, event->now_unix_ms, 0);
+    pod_end(pod, event->now_unix_ms, 0, false);
 }
 
 void pod_take(struct pod *pod, const struct pod_event *event)

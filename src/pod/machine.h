@@ -25,7 +25,11 @@ struct container_end {
     char message[POD_MESSAGE_BYTES];
     int64_t started_unix_ms;
     int64_t finished_unix_ms;
+    int64_t peak_memory_bytes; /* 0: not known */
 };
+
+/* How a container was asked to end, from the mildest; each only once. */
+enum pod_asked { POD_ASKED_NOTHING, POD_ASKED_INT, POD_ASKED_TERM, POD_ASKED_KILL };
 
 struct container {
     const json_t *spec;
@@ -38,12 +42,12 @@ struct container {
     char message[POD_MESSAGE_BYTES];
     int64_t started_unix_ms;
     int64_t not_before_unix_ms;
+    int64_t peak_memory_bytes; /* of all attempts that have ended */
     int crashes;               /* in a row, for the back-off */
     int start_retries;         /* of the attempt that could not start */
     struct container_end end;  /* TERMINATED: this attempt's */
     struct container_end last; /* the attempt before */
-    bool term_sent;
-    bool kill_sent;
+    enum pod_asked asked;
 };
 
 enum pod_restart { POD_RESTART_ALWAYS, POD_RESTART_ON_FAILURE, POD_RESTART_NEVER };
@@ -72,7 +76,8 @@ struct pod {
     bool deleting;
     bool ending; /* no restarts: deleted, past its deadline, or lost */
     int64_t start_unix_ms;
-    int64_t kill_at_unix_ms;       /* ending: when TERM becomes KILL */
+    int64_t term_at_unix_ms;       /* ending: when INT becomes TERM */
+    int64_t kill_at_unix_ms;       /* and when TERM becomes KILL */
     char reason[POD_REASON_BYTES]; /* of the pod as a whole: DeadlineExceeded … */
     char message[POD_MESSAGE_BYTES];
     bool conditions[POD_CONDITIONS];
@@ -100,9 +105,10 @@ bool pod_condition_now(const struct pod *pod, enum pod_condition condition);
 /* What is known changes; nothing is decided. */
 void pod_take(struct pod *pod, const struct pod_event *event);
 
-/* From now on nothing is restarted, and what runs has `grace_ms` to end. A later order may only
- * shorten that. */
-void pod_end(struct pod *pod, int64_t at_unix_ms, int64_t grace_ms);
+/* From now on nothing is restarted, and what runs has `grace_ms` to end: with `interrupt` it gets
+ * INT at once and TERM when half of that is over, else TERM at once. A later order may only shorten
+ * that. */
+void pod_end(struct pod *pod, int64_t at_unix_ms, int64_t grace_ms, bool interrupt);
 
 /* How long to wait after so many crashes in a row. */
 int64_t pod_backoff_ms(int crashes);

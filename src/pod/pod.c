@@ -109,7 +109,7 @@ static void start(struct pod *pod, size_t index, struct pod_effects *fx)
         c->crashed = false;
     }
     c->state = CONTAINER_STARTING;
-    c->term_sent = c->kill_sent = false;
+    c->asked = POD_ASKED_NOTHING;
     emit(fx, (struct pod_effect){.kind = POD_START, .container = index, .attempt = c->attempt});
 }
 
@@ -159,27 +159,43 @@ static int64_t run_containers(struct pod *pod, int64_t now, struct pod_effects *
     return start_due(pod, pod->init_count, pod->count, now, fx);
 }
 
-static void signal_container(struct pod *pod, size_t index, bool kill, struct pod_effects *fx)
+static void ask_container(struct pod *pod, size_t index, enum pod_asked ask, struct pod_effects *fx)
 {
+    static const int signals[] = {
+        [POD_ASKED_INT] = SIGINT, [POD_ASKED_TERM] = SIGTERM, [POD_ASKED_KILL] = SIGKILL};
     struct container *c = &pod->containers[index];
-    bool *sent = kill ? &c->kill_sent : &c->term_sent;
-    if (c->state == CONTAINER_RUNNING && !*sent) {
-        *sent = true;
+    if (c->state == CONTAINER_RUNNING && c->asked < ask) {
         emit(fx, (struct pod_effect){.kind = POD_SIGNAL,
                                      .container = index,
                                      .attempt = c->attempt,
-                                     .signal = kill ? SIGKILL : SIGTERM});
+                                     .signal = signals[ask],
+                                     .first = c->asked == POD_ASKED_NOTHING});
+        c->asked = ask;
     }
+}
+
+/* How what still runs is to be asked now; the time of the next way, INT64_MAX after the last. */
+static enum pod_asked ask_due(const struct pod *pod, int64_t now, int64_t *ret_next)
+{
+    assert(pod->ending && pod->term_at_unix_ms <= pod->kill_at_unix_ms);
+    if (now >= pod->kill_at_unix_ms) {
+        *ret_next = INT64_MAX;
+        return POD_ASKED_KILL;
+    }
+    bool term = now >= pod->term_at_unix_ms;
+    *ret_next = term ? pod->kill_at_unix_ms : pod->term_at_unix_ms;
+    return term ? POD_ASKED_TERM : POD_ASKED_INT;
 }
 
 static int64_t end_containers(struct pod *pod, int64_t now, struct pod_effects *fx)
 {
-    bool kill = now >= pod->kill_at_unix_ms;
+    int64_t next;
+    enum pod_asked ask = ask_due(pod, now, &next);
     for (size_t i = 0; i < pod->count; i++) {
-        signal_container(pod, i, kill, fx);
+        ask_container(pod, i, ask, fx);
     }
     if (pod_any_live(pod)) {
-        return kill ? INT64_MAX : pod->kill_at_unix_ms;
+        return next;
     }
     if (pod->deleting && !pod->gone) {
         pod->gone = true;
@@ -200,7 +216,7 @@ static int64_t check_deadline(struct pod *pod, int64_t now)
     text_copy(pod->reason, sizeof pod->reason, "DeadlineExceeded");
     text_copy(pod->message, sizeof pod->message,
               "Pod was active on the node longer than the specified deadline");
-    pod_end(pod, now, pod->grace_ms);
+    pod_end(pod, now, pod->grace_ms, false);
     return INT64_MAX;
 }
 

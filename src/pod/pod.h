@@ -45,9 +45,11 @@ struct pod_event {
     int attempt;
     int code;
     bool oom;
-    int64_t at_unix_ms; /* STARTED, EXITED, DELETE: when it happened; 0: now */
-    int64_t grace_s;    /* DELETE; negative: the pod's terminationGracePeriodSeconds */
-    const char *reason; /* START_FAILED, LOST: borrowed for the call */
+    int64_t peak_memory_bytes; /* EXITED; 0: not known */
+    int64_t at_unix_ms;        /* STARTED, EXITED, DELETE: when it happened; 0: now */
+    int64_t grace_s;           /* DELETE; negative: the pod's terminationGracePeriodSeconds */
+    bool interrupt;            /* DELETE: INT comes first, TERM after half of the grace */
+    const char *reason;        /* START_FAILED, LOST: borrowed for the call */
     const char *message;
 };
 
@@ -56,7 +58,8 @@ struct pod_event {
 enum pod_effect_kind {
     POD_START,   /* container, attempt: at most once each, also over crashes (the supervisor's
                     record decides) */
-    POD_SIGNAL,  /* container, attempt, signal (SIGTERM or SIGKILL) to its whole process group */
+    POD_SIGNAL,  /* container, attempt, signal (SIGINT, SIGTERM or SIGKILL) to its whole process
+                    group; first: it was asked for nothing before */
     POD_STATUS,  /* pod_status() changed: write it */
     POD_WAKE_AT, /* at_unix_ms: feed a TICK then; one per step, replaces the former */
     POD_GONE,    /* deleted and all its processes ended: remove the object */
@@ -67,6 +70,7 @@ struct pod_effect {
     size_t container;
     int attempt;
     int signal;
+    bool first;
     int64_t at_unix_ms;
 };
 

@@ -159,6 +159,69 @@ static void deletion_asks_first_then_kills(void **state)
     close_scene(&s);
 }
 
+/* Ctrl-C: a script's KeyboardInterrupt has half of the grace, its handler of TERM the other half.
+ */
+static void an_interrupt_comes_first_and_shares_the_grace(void **state)
+{
+    (void)state;
+    struct scene s;
+    struct pod_event interrupted = DELETE(-1);
+    interrupted.interrupt = true;
+    open_scene(&s, "{" ONE ", 'terminationGracePeriodSeconds': 6}");
+    feed(&s, 0, SCHEDULED);
+    feed(&s, 0, STARTED(0, 0));
+    feed(&s, 10, interrupted);
+    feed(&s, 11, TICK);
+    feed(&s, 13, TICK);
+    feed(&s, 16, TICK);
+    feed(&s, 16, EXITED(0, 0, 137));
+    assert_string_equal(buf_str(&s.trace), "0: status, start 0 attempt 0\n"
+                                           "0: status\n"
+                                           "10: status, wake 13, signal 0 attempt 0 SIGINT\n"
+                                           "11: wake 13\n"
+                                           "13: wake 16, signal 0 attempt 0 SIGTERM\n"
+                                           "16: signal 0 attempt 0 SIGKILL\n"
+                                           "16: gone\n");
+    close_scene(&s);
+}
+
+/* A deletion that begins with TERM does not wait for what an interrupt left. */
+static void a_deletion_after_an_interrupt_asks_at_once(void **state)
+{
+    (void)state;
+    struct scene s;
+    struct pod_event interrupted = DELETE(10);
+    interrupted.interrupt = true;
+    open_scene(&s, "{" ONE "}");
+    feed(&s, 0, SCHEDULED);
+    feed(&s, 0, STARTED(0, 0));
+    feed(&s, 1, interrupted);
+    feed(&s, 2, DELETE(1));
+    feed(&s, 3, TICK);
+    assert_string_equal(buf_str(&s.trace), "0: status, start 0 attempt 0\n"
+                                           "0: status\n"
+                                           "1: status, wake 6, signal 0 attempt 0 SIGINT\n"
+                                           "2: wake 3, signal 0 attempt 0 SIGTERM\n"
+                                           "3: signal 0 attempt 0 SIGKILL\n");
+    close_scene(&s);
+}
+
+static void no_grace_is_no_time_for_an_interrupt(void **state)
+{
+    (void)state;
+    struct scene s;
+    struct pod_event interrupted = DELETE(0);
+    interrupted.interrupt = true;
+    open_scene(&s, "{" ONE "}");
+    feed(&s, 0, SCHEDULED);
+    feed(&s, 0, STARTED(0, 0));
+    feed(&s, 1, interrupted);
+    assert_string_equal(buf_str(&s.trace), "0: status, start 0 attempt 0\n"
+                                           "0: status\n"
+                                           "1: status, signal 0 attempt 0 SIGKILL\n");
+    close_scene(&s);
+}
+
 static void a_second_deletion_may_only_shorten_the_grace(void **state)
 {
     (void)state;
@@ -316,6 +379,9 @@ int main(void)
         cmocka_unit_test(init_containers_run_in_order_before_all_others),
         cmocka_unit_test(a_failed_init_container_fails_a_never_pod),
         cmocka_unit_test(deletion_asks_first_then_kills),
+        cmocka_unit_test(an_interrupt_comes_first_and_shares_the_grace),
+        cmocka_unit_test(a_deletion_after_an_interrupt_asks_at_once),
+        cmocka_unit_test(no_grace_is_no_time_for_an_interrupt),
         cmocka_unit_test(a_second_deletion_may_only_shorten_the_grace),
         cmocka_unit_test(a_deletion_of_earlier_has_less_grace_left),
         cmocka_unit_test(a_start_in_flight_is_ended_when_it_arrives),

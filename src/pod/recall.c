@@ -24,7 +24,8 @@ static void recall_end(const json_t *terminated, int attempt, struct container_e
                                   .attempt = attempt,
                                   .code = small(doc_int(terminated, "exitCode", 0)),
                                   .started_unix_ms = time_at(terminated, "startedAt"),
-                                  .finished_unix_ms = time_at(terminated, "finishedAt")};
+                                  .finished_unix_ms = time_at(terminated, "finishedAt"),
+                                  .peak_memory_bytes = doc_int(terminated, "peakMemoryBytes", 0)};
     text_copy(ret->reason, sizeof ret->reason, doc_text(terminated, "reason", "Error"));
     text_copy(ret->message, sizeof ret->message, doc_text(terminated, "message", ""));
 }
@@ -47,6 +48,7 @@ static void recall_container(struct container *c, const json_t *status)
 {
     c->attempt = small(doc_int(status, "restartCount", 0));
     c->crashes = c->attempt < 32 ? c->attempt : 32;
+    c->peak_memory_bytes = doc_int(status, "peakMemoryBytes", 0);
     const json_t *last = doc_at(status, "lastState.terminated");
     recall_end(last, c->attempt - 1, &c->last);
     const json_t *running = doc_at(status, "state.running");

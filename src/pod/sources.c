@@ -74,7 +74,7 @@ static int append_key(const struct store *kind, const json_t *object, const char
         return 0;
     }
     if (!decode(json_string_value(encoded), out)) {
-        return muster_fail(err, MUSTER_EDATA, "key %s of %s %s is no base64 of a text", key,
+        return muster_fail(err, MUSTER_EDATA, "key %s of %s %s is not text in base64", key,
                            kind->word, doc_text(object, "metadata.name", ""));
     }
     return 1;
@@ -264,8 +264,8 @@ static int add_keys(const struct store *kind, const json_t *object, const char *
         if (rc >= 0) {
             rc = json_object_set_new(env, name, json_string(buf_str(&text))) == 0
                      ? 0
-                     : muster_fail(err, MUSTER_EDATA, "key %s of %s %s is no text", key, kind->word,
-                                   doc_text(object, "metadata.name", ""));
+                     : muster_fail(err, MUSTER_EDATA, "key %s of %s %s is not text", key,
+                                   kind->word, doc_text(object, "metadata.name", ""));
         }
         buf_done(&text);
         if (rc < 0) {

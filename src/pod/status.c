@@ -91,6 +91,14 @@ static json_t *container_id(const struct pod *pod, const struct container *c, in
                         attempt);
 }
 
+/* Ours: Kubernetes has no field for it. */
+static void put_peak(struct build *b, json_t *entry, int64_t bytes)
+{
+    if (bytes > 0) {
+        build_int(b, entry, "peakMemoryBytes", bytes);
+    }
+}
+
 static json_t *make_ended(struct build *b, const struct pod *pod, const struct container *c,
                           const struct container_end *end)
 {
@@ -102,6 +110,7 @@ static json_t *make_ended(struct build *b, const struct pod *pod, const struct c
     build_text(b, entry, "startedAt", stamp_text(end->started_unix_ms, text));
     build_text(b, entry, "finishedAt", stamp_text(end->finished_unix_ms, text));
     build_set(b, entry, "containerID", container_id(pod, c, end->attempt));
+    put_peak(b, entry, end->peak_memory_bytes);
     return json_pack("{s:o}", "terminated", entry);
 }
 
@@ -147,6 +156,7 @@ static json_t *make_container(struct build *b, const struct pod *pod, const stru
     json_t *entry = build_value(b, json_object());
     build_text(b, entry, "name", c->name);
     build_set(b, entry, "state", make_state(b, pod, c));
+    put_peak(b, entry, c->peak_memory_bytes);
     build_set(b, entry, "lastState",
               c->last.known ? make_ended(b, pod, c, &c->last) : json_object());
     build_set(b, entry, "ready", json_boolean(c->init ? ended_well : running));

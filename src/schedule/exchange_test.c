@@ -137,9 +137,13 @@ static bool expected(enum schedule_pattern pattern, int size, size_t count, int 
     case SCHEDULE_ALL_REDUCE:
     case SCHEDULE_ALL_REDUCE_SPLIT: *ret = sum_at(size, i); return i < count;
     case SCHEDULE_REDUCE: *ret = sum_at(size, i); return i < count && rank == root;
-    case SCHEDULE_REDUCE_SCATTER: *ret = sum_at(size, (size_t)rank * count + i); return i < count;
+    case SCHEDULE_REDUCE_SCATTER:
+        *ret = i < count ? sum_at(size, (size_t)rank * count + i) : 0;
+        return i < count;
     case SCHEDULE_BROADCAST: *ret = ranks[root].in[i]; return i < count;
-    case SCHEDULE_SCATTER: *ret = ranks[root].in[(size_t)rank * count + i]; return i < count;
+    case SCHEDULE_SCATTER:
+        *ret = i < count ? ranks[root].in[(size_t)rank * count + i] : 0;
+        return i < count;
     case SCHEDULE_GATHER:
     case SCHEDULE_ALL_GATHER:
         *ret = i < limit ? ranks[block].in[within] : 0;

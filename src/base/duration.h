@@ -1,0 +1,10 @@
+/* Durations as people write them: "90", "90s", "1h30m", "250ms", "2d".
+ *
+ * Layer: base; pure. Thread-safe.
+ */
+#pragma once
+
+#include <stdint.h>
+
+/* A number without a unit is seconds. MUSTER_EDATA: it is none. */
+int duration_read(const char *text, int64_t *ret_ms);

@@ -1,0 +1,33 @@
+/* How a test waits: for a condition, in short turns and with a limit. Time alone passes only where
+ * it is what is tested. Tests only.
+ *
+ *     for (int64_t end = 0; !atomic_load(&there);) {
+ *         assert_true(test_turn(&end));
+ *     }
+ */
+#pragma once
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+enum { TEST_LIMIT_MS = 60000, TEST_TURN_MS = 1 };
+
+/* Lets a turn pass; false: the limit has. *end is 0 at first. */
+static inline bool test_turn(int64_t *end_ms)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    int64_t now_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    *end_ms = *end_ms ? *end_ms : now_ms + TEST_LIMIT_MS;
+    (void)poll(NULL, 0, TEST_TURN_MS);
+    return now_ms < *end_ms;
+}
+
+/* The time itself is what is tested: a blow at some moment, a silence that lasts. Nothing may need
+ * that anything else is done when it has passed. */
+static inline void test_let_pass(int64_t ms)
+{
+    (void)poll(NULL, 0, (int)ms);
+}

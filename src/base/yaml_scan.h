@@ -1,0 +1,53 @@
+/* Reads YAML text as a person does, also where it is no YAML: which characters stand in quotes,
+ * comments and block scalars, where values begin, and which bracket or quote was left open.
+ *
+ * A bracket or quote counts as left open when a line below it, indented no deeper than the key it
+ * belongs to, has a key of its own.
+ *
+ * Layer: base; pure. Ownership: everything is borrowed from the text. Bounded: brackets past the
+ * 64th level are not matched.
+ */
+#pragma once
+
+#include "base/yaml.h"
+
+enum { YAML_SCAN_OPEN_MAX = 64 };
+
+struct yaml_scan_open {
+    char what; /* [ { ' " */
+    struct yaml_place place;
+    int key_column; /* of the key it belongs to, from 0 */
+};
+
+struct yaml_scan {
+    const char *at;
+    const char *end;
+    struct yaml_place place; /* of *at */
+    const char *line;        /* its start */
+    bool line_begun;
+    bool fresh;        /* a value or key may begin here */
+    bool blank_before; /* what a comment needs */
+    int key_column;    /* of the key in this line, from 0 */
+    int token_column;  /* of the last token that began */
+    int parent_column; /* of the key or dash that the next value belongs to */
+    bool in_block;
+    int block_column;
+    struct yaml_scan_open quote; /* what: 0 outside quotes */
+    int depth;
+    struct yaml_scan_open open[YAML_SCAN_OPEN_MAX];
+    struct yaml_scan_open unclosed; /* the first that was left open; what: 0: none so far */
+};
+
+/* One character outside comments and block scalars. */
+struct yaml_scan_char {
+    const char *at;
+    struct yaml_place place;
+    bool start;  /* of a value or key */
+    bool quoted; /* stands in quotes */
+    bool flow;   /* stands in [ ] or { } */
+};
+
+void yaml_scan_init(struct yaml_scan *scan, const char *text, size_t bytes);
+
+/* The next one; false at the end of the text. Blanks and line ends are passed over. */
+bool yaml_scan_next(struct yaml_scan *scan, struct yaml_scan_char *ret);

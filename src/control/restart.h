@@ -1,0 +1,26 @@
+/* Restarting all ranks of a job together, as torchrun does: see attempt.h.
+ *
+ * A restart is one write to the job: the number of the attempt goes up, and by that every pod that
+ * is there is of an earlier one. From then on each step deletes what is left of them, and none is
+ * made anew before the last has gone. So a step may be lost or repeated at any point, and however
+ * many ranks fail at once, it counts once.
+ *
+ * Layer: pure.
+ */
+#pragma once
+
+#include "control/step.h"
+
+/* A rank of this attempt has failed, and another attempt is allowed. */
+bool control_restarts(const struct control_step *step);
+/* A rank of the last attempt that is allowed has failed. */
+bool control_restarts_are_spent(const struct control_step *step);
+/* Pods of an earlier attempt are there. */
+bool control_awaits_earlier(const struct control_observed *o);
+
+/* The next attempt: step->restart, and the event. */
+void control_restart(struct control_step *step);
+
+/* "restart 1 of 3: mnist-worker-0 (rank 1) exited with code 1" of the attempt that runs or, after
+ * control_restart, of the next. */
+void control_restart_say(const struct control_step *step, struct buf *out);

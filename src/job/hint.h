@@ -1,0 +1,20 @@
+/* What a wrong value was probably meant to be: "two" → 2, "1h" → 3600, "4GB" → 4G.
+ *
+ * Layer: pure. Each writes one hint for job/problem.h and says whether there is one.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* For text in a field that takes a whole number. `field` is its name: one with Seconds in it
+ * takes durations. */
+bool hint_integer(const char *field, const char *text, char *ret, size_t ret_bytes);
+
+/* For text or a number in a field that takes true or false; `text` as it stands in the file. */
+bool hint_boolean(const char *text, char *ret, size_t ret_bytes);
+
+bool hint_quantity(const char *text, char *ret, size_t ret_bytes);
+
+/* For a command line in a field that takes a list of words. */
+bool hint_words(const char *text, char *ret, size_t ret_bytes);

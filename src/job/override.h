@@ -1,0 +1,30 @@
+/* What a command line says in the place of a job's file: limits, working directory and claims of
+ * every rank, that is of the container called pytorch in each replica.
+ *
+ * Layer: pure. Thread: any.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <muster/err.h>
+#include <stddef.h>
+
+struct job_claim {
+    const char *name; /* of a PersistentVolumeClaim */
+    const char *path; /* where the container sees it */
+};
+
+/* `= {0}` changes nothing. */
+struct job_override {
+    const char *gpus;   /* "2"; "0" removes the request */
+    const char *cpu;    /* limits: "2", "500m" */
+    const char *memory; /* "4Gi" */
+    const char *working_dir;
+    const struct job_claim *claims;
+    size_t claim_count;
+};
+
+/* A limit also removes the request of the same resource, which then is the limit, as in Kubernetes.
+ * MUSTER_EINVAL names the option that is wrong, or the mount that is there already; the job may be
+ * changed in part then. */
+int job_override(json_t *job, const struct job_override *override, struct muster_err *err);
