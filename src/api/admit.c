@@ -15,28 +15,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PATH_BYTES = 512, SECRET_BYTES_MAX = 2 << 20 };
+enum { SECRET_BYTES_MAX = 2 << 20 };
 
 /* ---- kinds: what is wrong with each; they return 0 or MUSTER_ENOMEM ---- */
-
-static int admit_pod(const json_t *before, json_t *pod, struct job_problems *problems)
-{
-    (void)before;
-    const json_t *containers = doc_at(pod, "spec.containers");
-    if (!json_is_array(containers) || json_array_size(containers) == 0) {
-        job_problem_add(problems, JOB_ERROR, "spec.containers", NULL, "Required value");
-    }
-    size_t i;
-    json_t *container;
-    json_array_foreach (containers, i, container) {
-        if (!*doc_text(container, "name", "")) {
-            char path[PATH_BYTES];
-            (void)snprintf(path, sizeof path, "spec.containers[%zu].name", i);
-            job_problem_add(problems, JOB_ERROR, path, NULL, "Required value");
-        }
-    }
-    return 0;
-}
 
 static int admit_config_map(const json_t *before, json_t *object, struct job_problems *problems)
 {
@@ -91,19 +72,24 @@ static int admit_job(const json_t *before, json_t *object, struct job_problems *
     return 0;
 }
 
+static void check_whole(const json_t *object, struct job_problems *problems)
+{
+    job_check(object, NULL, problems);
+}
+
 static const struct rule {
     const char *resource;
-    bool checked_by_job; /* job/check.h knows the whole kind, else its metadata */
+    void (*check)(const json_t *object, struct job_problems *problems);
     int (*admit)(const json_t *before, json_t *object, struct job_problems *problems);
 } rules[] = {
-    {"pods", false, admit_pod},      {"configmaps", true, admit_config_map},
-    {"secrets", true, admit_secret}, {"persistentvolumeclaims", true, NULL},
-    {"namespaces", true, NULL},      {"pytorchjobs", true, admit_job},
+    {"pods", job_check_pod, NULL},          {"configmaps", check_whole, admit_config_map},
+    {"secrets", check_whole, admit_secret}, {"persistentvolumeclaims", check_whole, NULL},
+    {"namespaces", check_whole, NULL},      {"pytorchjobs", check_whole, admit_job},
 };
 
 static const struct rule *find_rule(const struct api_call *call)
 {
-    static const struct rule others = {NULL, false, NULL};
+    static const struct rule others = {NULL, job_check_metadata, NULL};
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
         if (strcmp(rules[i].resource, call->route.resource->plural) == 0) {
             return &rules[i];
@@ -115,11 +101,7 @@ static const struct rule *find_rule(const struct api_call *call)
 int admit(struct api_call *call, const json_t *before, json_t *object, struct muster_err *err)
 {
     const struct rule *rule = find_rule(call);
-    if (rule->checked_by_job) {
-        job_check(object, NULL, &call->problems);
-    } else {
-        job_check_metadata(object, &call->problems);
-    }
+    rule->check(object, &call->problems);
     if (rule->admit && rule->admit(before, object, &call->problems) < 0) {
         return err_no_memory(err);
     }

@@ -27,12 +27,17 @@ struct api_log_query {
     int64_t tail_lines;    /* -1: all */
     int64_t since_unix_ms; /* 0: from the beginning (sinceSeconds and sinceTime end here) */
     int64_t limit_bytes;   /* -1: all */
+    bool frames;           /* ours (process/log.h); the routes of Kubernetes give bytes alone */
+    bool watermarks;       /* ours */
+    int64_t from;          /* ours: bytes to leave out */
 };
 
 /* Reads it from a request; the container's name is borrowed from the request or the pod.
  * MUSTER_EINVAL: no such container, or not a number. */
 int api_log_query_read(const struct http_request *request, const json_t *pod,
                        struct api_log_query *ret, struct muster_err *err);
+
+struct job_problems;
 
 /* What the controller adds. Each may be NULL: then the API says 501. */
 struct api_hooks {
@@ -44,8 +49,10 @@ struct api_hooks {
                     struct http_reply *reply);
 
     /* Asked before an object is created, after its own check: what this machine must have for it.
-     * Negative refuses, as an error of the object (MUSTER_EDATA: 422 Invalid). */
-    int (*admit)(void *arg, const char *resource, const json_t *object, struct muster_err *err);
+     * An error among the problems refuses the object (422 Invalid); negative refuses the request.
+     */
+    int (*admit)(void *arg, const char *resource, const json_t *object,
+                 struct job_problems *problems, struct muster_err *err);
 
     /* GET /muster/v1/leases/ID is open, and its client went (once each, per connection). */
     void (*lease_opened)(void *arg, const char *id);

@@ -63,7 +63,7 @@ static const struct refusal {
      "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: strict decoding error: "
      "duplicate field \"data.k\", unknown field \"metadata.labls\", unknown field \"dta\""},
     {"POST", PODS, "{'metadata':{'name':'p'},'spec':{}}", 422, "Invalid",
-     "Pod \"p\" is invalid: spec.containers: Required value"},
+     "Pod \"p\" is invalid: spec.containers: is missing"},
     {"POST", "/api/v1/configmaps", CONFIG_MAP("a"), 400, "BadRequest", "namespace"},
     {"PATCH", CONFIG_MAPS, "{}", 405, "MethodNotAllowed", "does not allow this method"},
     {"DELETE", "/api/v1/namespaces/default", NULL, 403, "Forbidden", "default"},
@@ -100,6 +100,71 @@ static void refusals_say_what_kubectl_expects(void **state)
     }
     fixture_call(&f, "GET", CONFIG_MAPS, NULL);
     assert_int_equal(json_array_size(json_object_get(f.doc, "items")), 1);
+    fixture_done(&f);
+}
+
+/* Names of containers and volumes, and the uid of an owner, become parts of paths. */
+static const struct odd_name {
+    const char *target;
+    const char *body;
+    const char *message;
+} odd_names[] = {
+#define WITH(metadata, spec) "{'metadata':{" metadata "},'spec':{" spec "}}"
+#define ONE(name) "'containers':[{'name':'" name "','image':'x'}]"
+    {PODS, WITH("'name':'p'", ONE("../../../x")), "spec.containers[0].name: \"../../../x\" must"},
+    {PODS, WITH("'name':'p'", ONE("")), "spec.containers[0].name: \"\" must"},
+    {PODS, WITH("'name':'p'", "'containers':[]"), "spec.containers: is empty"},
+    {PODS, WITH("'name':'p'", "'containers':{'name':'a'}"), "spec.containers: must be a list"},
+    {PODS, WITH("'name':'p'", "'containers':[3]"), "spec.containers[0]: must be a mapping"},
+    {PODS, WITH("'name':'p'", "'containers':[{'name':'a','image':'x'},{'name':'a','image':'x'}]"),
+     "spec.containers[1].name: duplicate name"},
+    {PODS, WITH("'name':'p'", ONE("a") ",'initContainers':[{'name':'..','image':'x'}]"),
+     "spec.initContainers[0].name: \"..\" must"},
+    {PODS, WITH("'name':'p'", ONE("a") ",'volumes':[{'name':'../v','emptyDir':{}}]"),
+     "spec.volumes[0].name: \"../v\" must"},
+    {PODS,
+     WITH("'name':'p'", "'containers':[{'name':'a','image':'x','volumeMounts':[{'name':'v',"
+                        "'mountPath':'/v','subPath':'../../etc'}]}],'volumes':[{'name':'v'}]"),
+     "spec.containers[0].volumeMounts[0].subPath: \"../../etc\" must"},
+    {PODS, WITH("'generateName':'../x/'", ONE("a")), "metadata.generateName: \"../x/\" must"},
+    {PODS, WITH("'name':null,'generateName':'../x/'", ONE("a")),
+     "metadata.generateName: \"../x/\" must"},
+    {PODS,
+     WITH("'name':'p','ownerReferences':[{'apiVersion':'kubeflow.org/v1','kind':'PyTorchJob',"
+          "'name':'j','uid':'../../x','controller':true}]",
+          ONE("a")),
+     "metadata.ownerReferences[0].uid: \"../../x\" must"},
+    {CLAIMS, WITH("'generateName':'../../x'", "'accessModes':['ReadWriteOnce']"),
+     "metadata.generateName: \"../../x\" must"},
+    {CLAIMS, WITH("'name':null,'generateName':'../../x'", "'accessModes':['ReadWriteOnce']"),
+     "metadata.generateName: \"../../x\" must"},
+    {CONFIG_MAPS, "{'metadata':{'generateName':'../../x'}}",
+     "metadata.generateName: \"../../x\" must"},
+    {JOBS,
+     "{'metadata':{'name':null,'generateName':'../../x'},'spec':{'pytorchReplicaSpecs':{"
+     "'Master':" REPLICA(1) "}}}",
+     "metadata.generateName: \"../../x\" must"},
+    {"/api/v1/namespaces", "{'metadata':{'name':null,'generateName':'../../x'}}",
+     "metadata.generateName: \"../../x\" must"},
+#undef WITH
+#undef ONE
+};
+
+static void no_name_leaves_its_folder(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f, NULL);
+    int failed = 0;
+    for (size_t i = 0; i < sizeof odd_names / sizeof odd_names[0]; i++) {
+        int code = fixture_call(&f, "POST", odd_names[i].target, odd_names[i].body);
+        if (code != 422 || !strstr(answer(&f, "message"), odd_names[i].message)) {
+            print_error("%s %s: %d %s\n", odd_names[i].target, odd_names[i].body, code,
+                        buf_str(&f.last.bytes));
+            failed++;
+        }
+    }
+    assert_int_equal(failed, 0);
     fixture_done(&f);
 }
 
@@ -401,6 +466,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_object_lives_its_life),
         cmocka_unit_test(refusals_say_what_kubectl_expects),
+        cmocka_unit_test(no_name_leaves_its_folder),
         cmocka_unit_test(a_bad_job_gets_all_its_causes_at_once),
         cmocka_unit_test(what_is_wrong_with_no_field_is_a_cause_too),
         cmocka_unit_test(a_body_over_the_limit_is_refused_as_all_else),

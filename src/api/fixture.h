@@ -75,10 +75,20 @@ static inline void fake_end(struct http_reply *reply)
     ((struct fake_reply *)reply)->ended = true;
 }
 
+static inline int fake_upgrade(struct http_reply *reply, const char *protocol,
+                               void (*take)(void *arg, int fd), void *arg)
+{
+    (void)reply;
+    (void)protocol;
+    (void)take;
+    (void)arg;
+    return MUSTER_EUNSUPPORTED; /* as over TLS */
+}
+
 static inline void fake_init(struct fake_reply *f)
 {
-    static const struct http_reply_ops ops = {fake_header, fake_send, fake_start, fake_write,
-                                              fake_end};
+    static const struct http_reply_ops ops = {fake_header, fake_send, fake_start,
+                                              fake_write,  fake_end,  fake_upgrade};
     *f = (struct fake_reply){.reply = {.ops = &ops}};
     buf_init(&f->headers, FIXTURE_BYTES_MAX);
     buf_init(&f->bytes, FIXTURE_BYTES_MAX);
@@ -172,6 +182,7 @@ static inline const char *answer(struct fixture *f, const char *path)
 #define JOBS "/apis/kubeflow.org/v1/namespaces/default/pytorchjobs"
 #define PODS "/api/v1/namespaces/default/pods"
 #define CONFIG_MAPS "/api/v1/namespaces/default/configmaps"
+#define CLAIMS "/api/v1/namespaces/default/persistentvolumeclaims"
 
 #define REPLICA(replicas)                                                                          \
     "{'replicas':" #replicas ",'restartPolicy':'Never','template':{'spec':{'containers':["         \

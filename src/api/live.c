@@ -13,7 +13,7 @@ int live_add(struct api *api, struct live *live, struct http_reply *reply, size_
              void (*close)(struct live *), struct muster_err *err)
 {
     if (api->watch_count + api->lease_count >= LIVE_MAX) {
-        return muster_fail(err, MUSTER_EAGAIN, "%d watches and leases are open, the limit",
+        return muster_fail(err, MUSTER_EAGAIN, "too many watches and leases: the limit is %d",
                            LIVE_MAX);
     }
     *live = (struct live){

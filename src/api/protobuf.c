@@ -246,7 +246,7 @@ int protobuf_read(const char *bytes, size_t count, json_t **ret, struct muster_e
         read_message(&b, &raw, fields, object);
     }
     if (b.failed || all.failed) {
-        return muster_fail(err, MUSTER_EINVAL, "the body is no Kubernetes protobuf message");
+        return muster_fail(err, MUSTER_EINVAL, "the body is not a Kubernetes protobuf message");
     }
     *ret = muster_take(object);
     return 0;

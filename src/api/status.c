@@ -6,6 +6,7 @@
 
 #include "base/build.h"
 #include "base/doc.h"
+#include "base/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -52,11 +53,27 @@ static json_t *status_new(struct build *b, const char *word)
     return status;
 }
 
+/* What a client sent may be quoted in it, cut anywhere: a byte that is no UTF-8 becomes '?'. */
+static void add_message(struct build *b, json_t *status, const char *message)
+{
+    struct buf text;
+    buf_init(&text, MESSAGE_BYTES_MAX);
+    size_t left = strlen(message);
+    for (const char *at = message; left > 0;) {
+        size_t length = text_utf8_length((const unsigned char *)at, left);
+        buf_add(&text, length ? at : "?", length ? length : 1);
+        at += length ? length : 1;
+        left -= length ? length : 1;
+    }
+    build_text(b, status, "message", buf_str(&text));
+    buf_done(&text);
+}
+
 static json_t *status_of(int code, const char *reason, const char *message)
 {
     struct build b = {0};
     json_t *status = status_new(&b, "Failure");
-    build_text(&b, status, "message", message);
+    add_message(&b, status, message);
     build_text(&b, status, "reason", reason);
     build_int(&b, status, "code", code);
     return build_end(&b, status);
@@ -130,7 +147,9 @@ static void word(const struct api_call *call, const struct muster_err *err, stru
 
 static const char *cause_reason(const struct job_problem *p)
 {
-    return strstr(p->message, "required") ? "FieldValueRequired" : "FieldValueInvalid";
+    return p->reason                        ? p->reason
+           : strstr(p->message, "required") ? "FieldValueRequired"
+                                            : "FieldValueInvalid";
 }
 
 static void add_cause(struct build *b, json_t *causes, const char *reason, const char *field,

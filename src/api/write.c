@@ -114,8 +114,12 @@ static int create_in_store(struct api_call *call, json_t **ret, struct muster_er
 static int ask_machine(struct api_call *call, struct muster_err *err)
 {
     const struct api_hooks *hooks = &call->api->hooks;
-    return hooks->admit ? hooks->admit(hooks->arg, call->route.resource->plural, call->body, err)
-                        : 0;
+    int r = hooks->admit ? hooks->admit(hooks->arg, call->route.resource->plural, call->body,
+                                        &call->problems, err)
+                         : 0;
+    return r < 0 || call->problems.errors == 0
+               ? r
+               : muster_fail(err, MUSTER_EDATA, "the object is invalid");
 }
 
 int verb_create(struct api_call *call, struct muster_err *err)

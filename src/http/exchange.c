@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 
 #include <assert.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -123,7 +124,9 @@ static void answer(struct exchange *x, int status, const char *type, struct MHD_
     x->status = status;
     x->response = response;
     x->state = EXCHANGE_ANSWERED;
-    MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+    if (type) {
+        MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+    }
     for (size_t i = 0; i < x->header_count; i++) {
         MHD_add_response_header(response, x->headers[i][0], x->headers[i][1]);
     }
@@ -216,7 +219,56 @@ static void op_end(struct http_reply *reply)
     resume(x);
 }
 
-static const struct http_reply_ops ops = {op_header, op_send, op_start, op_write, op_end};
+static void hand_over(struct exchange *x, int fd)
+{
+    void (*take)(void *, int) = x->take;
+    x->take = NULL;
+    if (take) {
+        take(x->take_arg, fd);
+    }
+}
+
+/* The head of the answer is out. A client speaks only after it has read that. */
+static void on_upgraded(void *arg, struct MHD_Connection *connection, void *place,
+                        const char *early, size_t early_count, MHD_socket socket,
+                        struct MHD_UpgradeResponseHandle *upgraded)
+{
+    (void)connection;
+    (void)place;
+    (void)early;
+    int fd = early_count == 0 ? fcntl(socket, F_DUPFD_CLOEXEC, 3) : -1;
+    if (fd >= 0) {
+        (void)fcntl(fd, F_SETFL, 0);
+    }
+    struct exchange *x = arg;
+    struct http_server *server = x->server;
+    hand_over(x, fd);
+    MHD_upgrade_action(upgraded, MHD_UPGRADE_ACTION_CLOSE);
+    drive_wake(server); /* its own copy of the socket is closed by its next run */
+}
+
+static int op_upgrade(struct http_reply *reply, const char *protocol,
+                      void (*take)(void *arg, int fd), void *arg)
+{
+    struct exchange *x = of(reply);
+    assert(x->state == EXCHANGE_HANDLING && !x->released);
+    if (!x->server->socket_path) {
+        return MUSTER_EUNSUPPORTED;
+    }
+    struct MHD_Response *response = MHD_create_response_for_upgrade(on_upgraded, x);
+    if (!response) {
+        return MUSTER_ENOMEM;
+    }
+    MHD_add_response_header(response, MHD_HTTP_HEADER_UPGRADE, protocol);
+    x->take = take;
+    x->take_arg = arg;
+    release(x);
+    answer(x, MHD_HTTP_SWITCHING_PROTOCOLS, NULL, response);
+    return 0;
+}
+
+static const struct http_reply_ops ops = {op_header, op_send, op_start,
+                                          op_write,  op_end,  op_upgrade};
 
 /* ---- libmicrohttpd's side ---- */
 
@@ -234,6 +286,7 @@ static struct exchange *begin(struct http_server *server, struct MHD_Connection 
     x->server = server;
     x->connection = connection;
     x->path = copy;
+    x->stranger = !entry_permits(server, connection);
     buf_init(&x->body, server->limits.body_bytes_max);
     /* Twice: what was sent is dropped late, in one go. */
     buf_init(&x->queue, server->limits.queue_bytes_max * 2);
@@ -245,43 +298,11 @@ static struct exchange *begin(struct http_server *server, struct MHD_Connection 
     return x;
 }
 
-/* The time this takes says nothing about where the token differs. */
-static bool same_secret(const char *a, const char *b)
-{
-    size_t length = strlen(a);
-    size_t other = strlen(b);
-    unsigned char difference = length != other;
-    for (size_t i = 0; i < length && other > 0; i++) {
-        difference |= (unsigned char)(a[i] ^ b[i % other]);
-    }
-    return difference == 0;
-}
-
-static bool authorized(const struct exchange *x)
-{
-    if (!x->server->token) {
-        return true;
-    }
-    static const char scheme[] = "Bearer ";
-    const char *given =
-        MHD_lookup_connection_value(x->connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
-    return given && strncasecmp(given, scheme, sizeof scheme - 1) == 0 &&
-           same_secret(x->server->token, given + sizeof scheme - 1);
-}
-
-static void refuse(struct exchange *x)
-{
-    const struct http_server *server = x->server;
-    op_header(&x->reply, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer");
-    op_send(&x->reply, MHD_HTTP_UNAUTHORIZED, server->refused_type, server->refused_body,
-            strlen(server->refused_body));
-}
-
 static void handle(struct exchange *x, const char *method)
 {
     x->state = EXCHANGE_HANDLING;
-    if (!authorized(x)) {
-        refuse(x);
+    if (x->stranger) {
+        entry_refuse(x);
     } else {
         exchange_call(x, method);
     }
@@ -307,12 +328,18 @@ enum MHD_Result exchange_serve(void *server, struct MHD_Connection *connection, 
 {
     (void)version;
     struct exchange *x = *place;
-    if (!x) {
-        *place = begin(server, connection, path);
-        return *place ? MHD_YES : MHD_NO;
+    if (!x || entry_is_no_text(x)) {
+        bool no_text = x;
+        *place = x = begin(server, connection, path);
+        if (x) {
+            x->no_text = no_text;
+        }
+        return x ? MHD_YES : MHD_NO;
     }
     if (*upload_bytes > 0) {
-        buf_add(&x->body, upload, *upload_bytes); /* what is too much is read and forgotten */
+        if (!x->stranger && !x->no_text) { /* what nobody will look at is read and forgotten */
+            buf_add(&x->body, upload, *upload_bytes);
+        }
         *upload_bytes = 0;
         return MHD_YES;
     }
@@ -344,11 +371,12 @@ void exchange_completed(void *server, struct MHD_Connection *connection, void **
     (void)connection;
     (void)why;
     struct exchange *x = muster_take(*place);
-    if (!x) {
+    if (!x || entry_is_no_text(x)) {
         return;
     }
     x->suspended = false; /* libmicrohttpd is done with it: no resume */
     exchange_abandon(x);
+    hand_over(x, -1);
     unlink_exchange(x);
     if (x->response) {
         MHD_destroy_response(x->response);

@@ -30,6 +30,8 @@ struct http_request {
     const char *body; /* NUL-terminated; "" without one */
     size_t body_bytes;
     bool too_large; /* the body was over its limit and is not here; 413 is to be answered */
+    bool no_text;   /* path or query hold a NUL byte or no UTF-8, and may be cut: 400 is to be
+                       answered */
 };
 
 /* NULL when it is not there; the first one when it is there twice. Header names ignore case. */
@@ -51,6 +53,8 @@ struct http_reply_ops {
     int (*start)(struct http_reply *reply, int status, const char *type);
     int (*write)(struct http_reply *reply, const void *bytes, size_t count);
     void (*end)(struct http_reply *reply);
+    int (*upgrade)(struct http_reply *reply, const char *protocol, void (*take)(void *arg, int fd),
+                   void *arg);
 };
 
 struct http_reply {
@@ -90,6 +94,16 @@ static inline int http_reply_write(struct http_reply *reply, const void *bytes, 
 static inline void http_reply_end(struct http_reply *reply)
 {
     reply->ops->end(reply);
+}
+
+/* 101 Switching Protocols: from here on the connection carries bytes both ways, without HTTP.
+ * `take` is called once, from the loop: with the connection's socket, which blocks and is its own
+ * to close, or with -1 when the client has gone. The reply is gone. MUSTER_EUNSUPPORTED: only over
+ * the Unix socket. */
+static inline int http_reply_upgrade(struct http_reply *reply, const char *protocol,
+                                     void (*take)(void *arg, int fd), void *arg)
+{
+    return reply->ops->upgrade(reply, protocol, take, arg);
 }
 
 /* ---- Server ---- */

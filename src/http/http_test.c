@@ -73,15 +73,35 @@ static void stream(struct world *w, struct http_reply *reply)
     assert_int_equal(http_reply_start(reply, 200, "text/plain"), 0);
 }
 
+/* Echoes what comes within one read, then closes. */
+static void echo(void *arg, int fd)
+{
+    struct world *w = arg;
+    char bytes[64];
+    w->open--;
+    w->gone += fd < 0;
+    if (fd >= 0) {
+        ssize_t n = recv(fd, bytes, sizeof bytes, 0);
+        assert_true(n > 0);
+        assert_int_equal(send(fd, bytes, (size_t)n, MSG_NOSIGNAL), n);
+        close(fd);
+    }
+}
+
 static void answer(void *arg, const struct http_request *request, struct http_reply *reply)
 {
     struct world *w = arg;
-    if (strcmp(request->path, "/stream") == 0) {
+    if (request->no_text) {
+        http_reply_send(reply, 400, "text/plain", "no text", 7);
+    } else if (strcmp(request->path, "/stream") == 0) {
         stream(w, reply);
     } else if (strcmp(request->path, "/flood") == 0) {
         stream(w, reply);
         reply->on_drained = flood;
         flood(w);
+    } else if (strcmp(request->path, "/upgrade") == 0) {
+        w->open++;
+        assert_int_equal(http_reply_upgrade(reply, "echo", echo, w), 0);
     } else if (strcmp(request->path, "/hold") == 0) {
         reply->on_gone = note_gone;
         reply->arg = w;
@@ -226,6 +246,25 @@ static int ask_twice(struct world *w)
     return 0;
 }
 
+/* What would be cut, or is in no name, reaches no route. */
+static int ask_for_no_text(struct world *w)
+{
+    static const char *const targets[] = {"/a%00b", "/a?q=x%00y", "/a%ff", "/a?q=%c3", "/%C3%28"};
+    int fd = dial(w);
+    for (size_t i = 0; i < sizeof targets / sizeof targets[0]; i++) {
+        char text[128];
+        (void)snprintf(text, sizeof text, "DELETE %s HTTP/1.1\r\nHost: h\r\n\r\n", targets[i]);
+        const char *got = converse(fd, text, "\r\n\r\n");
+        EXPECT(strstr(got, " 400 "));
+        if (!strstr(got, "no text")) {
+            EXPECT(strstr(converse(fd, "", "no text"), "no text"));
+        }
+    }
+    const char *got = converse(fd, "GET /%C3%A4%zz%?q=%41 HTTP/1.1\r\nHost: h\r\n\r\n", "body=0");
+    EXPECT(strstr(got, "GET /\xc3\xa4%zz% q=A body=0"));
+    return 0;
+}
+
 static int send_too_much(struct world *w)
 {
     char text[BODY + 256];
@@ -297,6 +336,7 @@ static void requests_are_answered_on_one_connection(void **state)
     assert_int_equal(stat(w.socket_path, &info), 0);
     assert_int_equal(info.st_mode & 0777, 0600);
     run_client(&w, ask_twice);
+    run_client(&w, ask_for_no_text);
     run_client(&w, send_too_much);
     world_done(&w);
 }
@@ -402,6 +442,39 @@ static int tls_ask(const struct world *w, const char *cert_pem, const char *toke
     return 0;
 }
 
+/* What a handshake that offers one version only comes to. */
+static int shake_hands(struct world *w, const char *priority)
+{
+    gnutls_certificate_credentials_t any;
+    gnutls_session_t session;
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+                                  .sin_port = htons((uint16_t)http_server_port(w->server))};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (connect(fd, (const struct sockaddr *)&address, sizeof address) != 0) {
+        return 1;
+    }
+    gnutls_certificate_allocate_credentials(&any);
+    gnutls_init(&session, GNUTLS_CLIENT);
+    int r = gnutls_priority_set_direct(session, priority, NULL);
+    gnutls_credentials_set(session, GNUTLS_CRD_CERTIFICATE, any);
+    gnutls_transport_set_int(session, fd);
+    r = r < 0 ? 1 : gnutls_handshake(session);
+    gnutls_deinit(session);
+    gnutls_certificate_free_credentials(any);
+    close(fd);
+    return r;
+}
+
+static int offer_old_versions(struct world *w)
+{
+    EXPECT(shake_hands(w, "NORMAL:-VERS-ALL:+VERS-TLS1.3") == 0);
+    EXPECT(shake_hands(w, "NORMAL:-VERS-ALL:+VERS-TLS1.2") == 0);
+    EXPECT(shake_hands(w, "NORMAL:-VERS-ALL:+VERS-TLS1.1") < 0);
+    EXPECT(shake_hands(w, "NORMAL:-VERS-ALL:+VERS-TLS1.0") < 0);
+    return 0;
+}
+
 static int visit_with_and_without_token(struct world *w)
 {
     struct http_identity identity;
@@ -432,11 +505,48 @@ static void tls_asks_for_the_token(void **state)
                                     .refused_type = "text/plain",
                                     .refused_body = "go away"});
     run_client(&w, visit_with_and_without_token);
+    run_client(&w, offer_old_versions);
     struct http_server *second = NULL;
     const struct http_options same = {.port = http_server_port(w.server)};
     assert_int_equal(http_server_start(&w.loop, &same, answer, &w, &second, &w.err),
                      MUSTER_EUNAVAIL);
     http_identity_done(&identity);
+    world_done(&w);
+}
+
+static int visit_and_leave_http(struct world *w)
+{
+    int fd = dial(w);
+    EXPECT(fd >= 0);
+    const char *head = converse(fd,
+                                "POST /upgrade HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\n"
+                                "Upgrade: echo\r\nContent-Length: 2\r\n\r\n{}",
+                                "\r\n\r\n");
+    EXPECT(strstr(head, " 101 ") && strstr(head, "Upgrade: echo"));
+    EXPECT(strcmp(converse(fd, "hello", NULL), "hello") == 0);
+    close(fd);
+    fd = dial(w); /* one that leaves before it is answered */
+    static const char request[] = "POST /upgrade HTTP/1.1\r\nHost: x\r\n\r\n";
+    EXPECT(send(fd, request, sizeof request - 1, MSG_NOSIGNAL) == (ssize_t)sizeof request - 1);
+    close(fd);
+    fd = dial(w);
+    EXPECT(strstr(converse(fd, "GET / HTTP/1.1\r\nHost: x\r\n\r\n", "body=0"), " 200 "));
+    return 0;
+}
+
+static bool nothing_is_open(const struct world *w)
+{
+    return w->open == 0;
+}
+
+static void a_connection_leaves_http_behind(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w);
+    serve(&w, (struct http_options){.socket_path = w.socket_path});
+    run_client(&w, visit_and_leave_http);
+    run_until(&w, nothing_is_open);
     world_done(&w);
 }
 
@@ -449,6 +559,7 @@ int main(void)
         cmocka_unit_test(a_flood_waits_for_its_reader),
         cmocka_unit_test(stopping_the_server_ends_what_is_open),
         cmocka_unit_test(tls_asks_for_the_token),
+        cmocka_unit_test(a_connection_leaves_http_behind),
     };
     signal(SIGPIPE, SIG_IGN);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -152,7 +152,7 @@ static int make_token(const char *path, struct muster_err *err)
     unsigned char random[TOKEN_BYTES];
     char text[2 * TOKEN_BYTES + 2];
     if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random) {
-        return muster_fail(err, MUSTER_EOS, "the system gives no random numbers");
+        return muster_fail(err, MUSTER_EOS, "the system provides no random numbers");
     }
     for (size_t i = 0; i < sizeof random; i++) {
         (void)snprintf(text + 2 * i, 3, "%02x", random[i]);
@@ -175,8 +175,8 @@ static int load_token(const char *folder, struct http_identity *identity, struct
     if (strlen(identity->token) < 2 * TOKEN_BYTES / 2) {
         return muster_fail(
             err, MUSTER_ECONFIG,
-            "%s holds no token of %d characters or more: remove it, a new one is made", path,
-            TOKEN_BYTES);
+            "%s contains no token of at least %d characters: remove the file, and a new one is created",
+            path, TOKEN_BYTES);
     }
     return 0;
 }

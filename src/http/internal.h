@@ -11,7 +11,11 @@
 #include <microhttpd.h>
 #include <stdint.h>
 
-enum { HEADERS_MAX = 16, HEADER_BYTES_MAX = 4096 };
+enum {
+    HEADERS_MAX = 16,
+    HEADER_BYTES_MAX = 4096,
+    CONNECTION_MEMORY_BYTES = 64 << 10, /* request line and headers of one connection */
+};
 
 struct http_server {
     struct MHD_Daemon *daemon;
@@ -48,6 +52,8 @@ struct exchange {
     char *path;
     struct buf body;
     enum exchange_state state;
+    bool stranger;    /* came without the token: the body is not kept, the handler not called */
+    bool no_text;     /* its target is no text: nor is its body kept */
     bool in_callback; /* libmicrohttpd is calling us: it goes on by itself */
     bool suspended;
     bool released; /* the handler has ended it, or was told that the client is gone */
@@ -56,9 +62,11 @@ struct exchange {
     struct MHD_Response *response;
     char *headers[HEADERS_MAX][2];
     size_t header_count;
-    struct buf queue; /* of a stream */
-    size_t sent;      /* of queue's bytes */
-    bool full;        /* a write was refused: on_drained is owed */
+    struct buf queue;                /* of a stream */
+    size_t sent;                     /* of queue's bytes */
+    bool full;                       /* a write was refused: on_drained is owed */
+    void (*take)(void *arg, int fd); /* of an upgrade; NULL once it was called */
+    void *take_arg;
     uv_poll_t *watch; /* notices that the client left while we are suspended */
 };
 
@@ -70,6 +78,17 @@ void drive_stop(struct http_server *server, void (*on_stopped)(struct http_serve
 /* Runs the daemon again from the loop: a resumed connection goes on in the run after the one that
  * noticed it, which libmicrohttpd's own timeout forgets (0.9.75, TLS). */
 void drive_wake(struct http_server *server);
+
+/* ---- entry.c: what is decided before a body is read ---- */
+
+/* libmicrohttpd's URI logger: the place of a request whose target is no text (entry_is_no_text),
+ * or NULL. */
+void *entry_look_at(void *server, const char *target, struct MHD_Connection *connection);
+bool entry_is_no_text(const void *place);
+
+/* Does the request carry the server's token, if one is asked for? */
+bool entry_permits(const struct http_server *server, struct MHD_Connection *connection);
+void entry_refuse(struct exchange *x);
 
 /* ---- exchange.c and request.c ---- */
 

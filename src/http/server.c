@@ -21,7 +21,6 @@ enum {
     BODY_BYTES_MAX = 3 << 20,
     QUEUE_BYTES_MAX = 4 << 20,
     IDLE_TIMEOUT_S = 120,
-    CONNECTION_MEMORY_BYTES = 64 << 10, /* request line and headers of one connection */
     BACKLOG = 511,
 };
 
@@ -120,8 +119,8 @@ static struct http_server *new_server(uv_loop_t *loop, const struct http_options
     server->token = copy(options->token, &failed);
     server->refused_type =
         copy(options->refused_body ? options->refused_type : "text/plain", &failed);
-    server->refused_body =
-        copy(options->refused_body ? options->refused_body : "who are you?\n", &failed);
+    server->refused_body = copy(
+        options->refused_body ? options->refused_body : "Unauthorized: no valid token\n", &failed);
     if (failed) {
         free_server(server);
         return NULL;
@@ -132,10 +131,11 @@ static struct http_server *new_server(uv_loop_t *loop, const struct http_options
 static struct MHD_Daemon *start_daemon(struct http_server *server,
                                        const struct http_options *options, int fd)
 {
-    unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME;
+    unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_ALLOW_UPGRADE;
     struct MHD_OptionItem tls[] = {
         {MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)options->key_pem},
         {MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)options->cert_pem},
+        {MHD_OPTION_HTTPS_PRIORITIES, 0, "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"},
         {MHD_OPTION_END, 0, NULL},
     };
     if (options->key_pem) {
@@ -145,6 +145,7 @@ static struct MHD_Daemon *start_daemon(struct http_server *server,
     }
     return MHD_start_daemon(flags, 0, NULL, NULL, exchange_serve, server, MHD_OPTION_LISTEN_SOCKET,
                             fd, MHD_OPTION_NOTIFY_COMPLETED, exchange_completed, server,
+                            MHD_OPTION_URI_LOG_CALLBACK, entry_look_at, server,
                             MHD_OPTION_CONNECTION_LIMIT, server->limits.connections_max,
                             MHD_OPTION_CONNECTION_TIMEOUT, server->limits.idle_timeout_s,
                             MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY_BYTES,
@@ -171,8 +172,9 @@ int http_server_start(uv_loop_t *loop, const struct http_options *options, http_
     if (!server->daemon) {
         close(fd);
         free_server(server);
-        return muster_fail(err, MUSTER_EUNAVAIL, "the HTTP server cannot start%s",
-                           options->key_pem ? ": are the TLS certificate and key a pair?" : "");
+        return muster_fail(
+            err, MUSTER_EUNAVAIL, "the HTTP server cannot start%s",
+            options->key_pem ? ": check that the TLS certificate and key belong together" : "");
     }
     drive_start(server);
     *ret = server;

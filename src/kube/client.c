@@ -64,7 +64,17 @@ const json_t *kube_status(const struct kube *kube)
     return kube->status;
 }
 
+void kube_hurry(struct kube *kube)
+{
+    kube->hurried = true;
+}
+
 void kube_set_dry_run(struct kube *kube, bool on)
 {
     kube->dry_run = on;
+}
+
+bool kube_is_dry_run(const struct kube *kube)
+{
+    return kube->dry_run;
 }

@@ -10,6 +10,7 @@ enum {
     KUBE_REPLY_BYTES_MAX = 256 << 20, /* a list of everything */
     KUBE_CONNECT_MS = 5000,
     KUBE_REQUEST_MS = 60000,
+    KUBE_HURRIED_MS = 10000,
     KUBE_START_MS = 20000, /* until a fresh controller must answer */
     KUBE_RETRY_MS = 100,
 };
@@ -24,6 +25,7 @@ struct kube {
     struct kube_stream *streams;
     json_t *status;
     bool dry_run;
+    bool hurried;
 };
 
 /* start.c: returns when a controller answers on the socket; starts one where kube->start says so.

@@ -76,8 +76,17 @@ int kube_create(struct kube *kube, const struct kube_ref *ref, const json_t *obj
 /* A JSON merge patch (RFC 7396). */
 int kube_patch(struct kube *kube, const struct kube_ref *ref, const json_t *patch, json_t **ret,
                struct muster_err *err);
+/* PUT of bytes of any kind to a path of ours. */
+int kube_put_bytes(struct kube *kube, const char *path, const void *bytes, size_t count,
+                   struct muster_err *err);
+
+/* From now on a request that is not answered within seconds has failed: somebody waits for the end.
+ */
+void kube_hurry(struct kube *kube);
+
 /* While on, creations and patches are dry runs: checked as in earnest, kept nowhere. */
 void kube_set_dry_run(struct kube *kube, bool on);
+bool kube_is_dry_run(const struct kube *kube);
 /* grace_s < 0: the object's own grace period. */
 int kube_delete(struct kube *kube, const struct kube_ref *ref, int64_t grace_s,
                 struct muster_err *err);
@@ -85,6 +94,11 @@ int kube_delete(struct kube *kube, const struct kube_ref *ref, int64_t grace_s,
 /* Any path of the API, for what Kubernetes has no word for. body and ret may be NULL. */
 int kube_call(struct kube *kube, const char *method, const char *path, const json_t *body,
               json_t **ret, struct muster_err *err);
+
+/* POSTs `body` (or NULL) and leaves HTTP behind: *ret_fd is the connection's socket, which blocks;
+ * the caller closes. Blocks until the controller has answered. */
+int kube_upgrade(struct kube *kube, const char *path, const char *protocol, const json_t *body,
+                 int *ret_fd, struct muster_err *err);
 
 /* Bytes as they come (a log). `end` is called once, with 0 when the server closed the stream in
  * order; the stream is freed after it. Callbacks may open and close streams, this one too. */
@@ -101,6 +115,8 @@ int kube_stream_open(struct kube *kube, const struct kube_ref *ref, const struct
 int kube_stream_open_path(struct kube *kube, const char *path,
                           const struct kube_stream_events *events, struct kube_stream **ret,
                           struct muster_err *err);
+/* Paused, it reads no more from its connection; what has come already is still given to `data`. */
+void kube_stream_pause(struct kube_stream *stream, bool pause);
 /* No callback comes after this; NULL is fine. */
 void kube_stream_close(struct kube_stream *stream);
 
@@ -125,6 +141,10 @@ struct kube_lease;
 int kube_lease_start(struct kube *kube, const char *id, struct kube_lease **ret,
                      struct muster_err *err);
 void kube_lease_stop(struct kube_lease *lease);
+
+/* The path below /muster/v1 of the parts, each percent-encoded, to a NULL; the caller frees. NULL:
+ * out of memory, or too long. */
+char *kube_muster_path(const char *first, ...) __attribute__((sentinel));
 
 /* A path of ours with a query, the same way. */
 char *kube_path_with(const char *path, const struct kube_query *query);

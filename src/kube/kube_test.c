@@ -55,6 +55,9 @@ static void paths_are_those_of_kubernetes(void **state)
 static void names_are_encoded(void **state)
 {
     (void)state;
+    char *ours = kube_muster_path("namespaces", "../a", "pods", "b/c?d#e %", "log", NULL);
+    assert_string_equal(ours, "/muster/v1/namespaces/..%2Fa/pods/b%2Fc%3Fd%23e%20%25/log");
+    free(ours);
     check_path(&(struct kube_ref){kube_resource_find("pods"), "../a", "b/c?d#e %", NULL}, NULL,
                "/api/v1/namespaces/..%2Fa/pods/b%2Fc%3Fd%23e%20%25");
 }

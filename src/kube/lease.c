@@ -1,10 +1,12 @@
 /* A lease: one open connection that says "I live". The first bytes mean that it is held. */
 #include "kube/internal.h"
 
+#include "base/cleanup.h"
 #include "base/err.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { PATH_BYTES = 128, HOLD_MS = 10000 };
 
@@ -90,7 +92,13 @@ int kube_lease_start(struct kube *kube, const char *id, struct kube_lease **ret,
         return err_no_memory(err);
     }
     lease->kube = kube;
-    snprintf(lease->path, sizeof lease->path, "/muster/v1/leases/%s", id);
+    muster_auto(free) char *path = kube_muster_path("leases", id, NULL);
+    if (!path || strlen(path) >= sizeof lease->path) {
+        free(lease);
+        return path ? muster_fail(err, MUSTER_EINVAL, "the lease's name is too long: %.80s", id)
+                    : err_no_memory(err);
+    }
+    memcpy(lease->path, path, strlen(path) + 1);
     start_timer(lease, &lease->retry);
     start_timer(lease, &lease->limit);
     int r = hold(lease, err);

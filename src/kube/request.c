@@ -17,6 +17,7 @@ struct exchange {
     const char *path;
     const char *content_type;
     const char *body; /* or NULL */
+    size_t body_bytes;
     bool table;
     struct buf reply;
     long http_status;
@@ -65,11 +66,12 @@ static CURLcode transfer(struct kube *kube, struct exchange *x, struct curl_slis
     CURL *easy = kube->easy;
     curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, x->method);
     curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
-    curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)KUBE_REQUEST_MS);
+    curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS,
+                     (long)(kube->hurried ? KUBE_HURRIED_MS : KUBE_REQUEST_MS));
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, collect);
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, x);
     if (x->body) {
-        curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)strlen(x->body));
+        curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)x->body_bytes);
         curl_easy_setopt(easy, CURLOPT_POSTFIELDS, x->body);
     }
     CURLcode result = curl_easy_perform(easy);
@@ -136,8 +138,9 @@ static int understand(struct kube *kube, struct exchange *x, json_t **ret, struc
     }
     if (answer && !json_is_object(answer)) {
         json_decref(answer);
-        return muster_fail(err, MUSTER_EPROTO, "the controller's answer to %s %s is no object",
-                           x->method, x->path);
+        return muster_fail(err, MUSTER_EPROTO,
+                           "the controller's answer to %s %s is not a JSON object", x->method,
+                           x->path);
     }
     if (ret) {
         *ret = answer ? answer : json_object();
@@ -145,6 +148,17 @@ static int understand(struct kube *kube, struct exchange *x, json_t **ret, struc
         json_decref(answer);
     }
     return 0;
+}
+
+static int ask(struct kube *kube, struct exchange *x, json_t **ret, struct muster_err *err)
+{
+    buf_init(&x->reply, KUBE_REPLY_BYTES_MAX);
+    int r = exchange(kube, x, err);
+    if (r == 0) {
+        r = understand(kube, x, ret, err);
+    }
+    buf_done(&x->reply);
+    return r;
 }
 
 static int request(struct kube *kube, struct exchange *x, const json_t *body, json_t **ret,
@@ -158,13 +172,8 @@ static int request(struct kube *kube, struct exchange *x, const json_t *body, js
         x->content_type = "application/json";
     }
     x->body = text;
-    buf_init(&x->reply, KUBE_REPLY_BYTES_MAX);
-    int r = exchange(kube, x, err);
-    if (r == 0) {
-        r = understand(kube, x, ret, err);
-    }
-    buf_done(&x->reply);
-    return r;
+    x->body_bytes = text ? strlen(text) : 0;
+    return ask(kube, x, ret, err);
 }
 
 static int on_ref(struct kube *kube, struct exchange *x, const struct kube_ref *ref,
@@ -227,4 +236,15 @@ int kube_call(struct kube *kube, const char *method, const char *path, const jso
               json_t **ret, struct muster_err *err)
 {
     return request(kube, &(struct exchange){.method = method, .path = path}, body, ret, err);
+}
+
+int kube_put_bytes(struct kube *kube, const char *path, const void *bytes, size_t count,
+                   struct muster_err *err)
+{
+    struct exchange x = {.method = "PUT",
+                         .path = path,
+                         .content_type = "application/octet-stream",
+                         .body = bytes,
+                         .body_bytes = count};
+    return ask(kube, &x, NULL, err);
 }

@@ -77,6 +77,21 @@ static void add_query(struct buf *out, const struct kube_query *query)
     }
 }
 
+char *kube_muster_path(const char *first, ...)
+{
+    struct buf out;
+    va_list parts;
+    buf_init(&out, PATH_BYTES_MAX);
+    buf_text(&out, "/muster/v1");
+    va_start(parts, first);
+    for (const char *part = first; part; part = va_arg(parts, const char *)) {
+        buf_text(&out, "/");
+        add_encoded(&out, part);
+    }
+    va_end(parts);
+    return buf_steal(&out);
+}
+
 char *kube_path_with(const char *path, const struct kube_query *query)
 {
     struct buf out;

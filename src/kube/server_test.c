@@ -159,7 +159,7 @@ static void answers_that_are_none_are_told(void **state)
     open_client(&c);
     const struct kube_ref ref = map_a();
     static const char *const said[] = {"the controller's answer to GET", "answered 500",
-                                       "not found", "is no object"};
+                                       "not found", "is not a JSON object"};
     for (size_t i = 0; i < sizeof said / sizeof said[0]; i++) {
         muster_auto(doc) json_t *object = NULL;
         assert_true(kube_get(c.kube, &ref, &object, &c.err) < 0);

@@ -22,6 +22,7 @@ struct kube_stream {
     struct kube_stream_events events;
     struct buf pending;
     bool finished;
+    bool paused;
     CURLcode result;
     struct kube_stream *prev, *next;
 };
@@ -129,7 +130,7 @@ static long http_status(const struct kube_stream *s)
 static int outcome(struct kube_stream *s, struct muster_err *err)
 {
     if (s->result != CURLE_OK) {
-        return muster_fail(err, MUSTER_EUNAVAIL, "the controller's connection broke: %s",
+        return muster_fail(err, MUSTER_EUNAVAIL, "the connection to the controller was lost: %s",
                            curl_easy_strerror(s->result));
     }
     if (http_status(s) >= 400) {
@@ -218,6 +219,15 @@ void kube_stream_close(struct kube_stream *stream)
     curl_slist_free_all(stream->headers);
     buf_done(&stream->pending);
     free(stream);
+}
+
+void kube_stream_pause(struct kube_stream *stream, bool pause)
+{
+    if (stream->paused != pause && !stream->finished) {
+        stream->paused = pause;
+        /* going on, curl calls itself back by its timer */
+        (void)curl_easy_pause(stream->easy, pause ? CURLPAUSE_RECV : CURLPAUSE_CONT);
+    }
 }
 
 static int open_stream(struct kube *kube, const char *path, bool table,

@@ -5,7 +5,10 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "process/descendants.h"
+#include "process/environment.h"
 #include "process/hosts.h"
+#include "process/passing.h"
+#include "process/session.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -29,7 +32,7 @@ static void stop_watching(struct attempt *attempt)
     uv_poll_stop(&attempt->control_poll);
 }
 
-static void drain(struct attempt *attempt)
+void attempt_drain(struct attempt *attempt)
 {
     for (int i = 0; i < DRAIN_ROUNDS_MAX; i++) {
         if (log_writer_pump(&attempt->log, attempt->log_fd, PUMP_BYTES, clock_unix_ms()) !=
@@ -50,7 +53,7 @@ static void be_over(struct attempt *attempt)
         descendants_sweep(attempt->mark);
     }
     stop_watching(attempt);
-    drain(attempt);
+    attempt_drain(attempt);
     attempt_record_end(attempt);
     attempt->place->on_over(attempt->place->data, attempt);
 }
@@ -178,17 +181,20 @@ static int open_log(struct attempt *attempt, int *ret_write_fd, struct muster_er
     return 0;
 }
 
-static void make_cgroup(struct attempt *attempt)
+/* "POD.CONTAINER.ATTEMPT" and a suffix. */
+static int make_cgroup(const struct attempt *attempt, const char *suffix, struct cgroup *ret,
+                       struct muster_err *err)
 {
     const struct cgroup_limits limits = {attempt->spec.memory_bytes, attempt->spec.cpu_millis};
-    struct muster_err err = {0};
-    muster_auto(free) char *name = strdup(attempt->id);
-    for (char *slash = name; slash && (slash = strchr(slash, '/'));) {
+    muster_auto(free) char *name = NULL;
+    if (asprintf(&name, "%s%s", attempt->id, suffix) < 0) {
+        name = NULL;
+        return err_no_memory(err);
+    }
+    for (char *slash = name; (slash = strchr(slash, '/'));) {
         *slash = '.';
     }
-    if (name && cgroup_init(&attempt->cgroup, attempt->place->cgroups, name, &limits, &err) < 0) {
-        attempt_note(attempt, err.text);
-    }
+    return cgroup_init(ret, attempt->place->cgroups, name, &limits, err);
 }
 
 static int watch(struct attempt *attempt, uv_poll_t *poll, int fd, uv_poll_cb on_ready,
@@ -238,8 +244,11 @@ static int start_monitor(struct attempt *attempt, struct muster_err *err)
     if (r < 0) {
         return r;
     }
-    make_cgroup(attempt);
+    if (make_cgroup(attempt, "", &attempt->cgroup, err) < 0) {
+        attempt_note(attempt, err->text);
+    }
     give_hosts(attempt);
+    attempt->machine_kills = cgroup_machine_kills();
     struct monitor_plan plan = {.spec = &attempt->spec,
                                 .staging = attempt->place->staging,
                                 .mark = attempt->mark,
@@ -268,6 +277,8 @@ int attempt_start(const struct attempt_place *place, const char *id, const json_
     int r = attempt_record_start(attempt, spec, err);
     bool recorded = r == 0;
     r = r < 0 ? r : process_spec_read((json_t *)spec, &attempt->spec, err);
+    r = r < 0 ? r : environment_load(&attempt->spec, err);
+    stall_init(&attempt->stall, attempt->spec.stall_ms);
     r = r < 0 ? r : start_monitor(attempt, err);
     if (r < 0) {
         if (recorded) {
@@ -292,7 +303,41 @@ const char *attempt_id(const struct attempt *attempt)
 /* A monitor that is gone is about to be noticed. */
 void attempt_signal(struct attempt *attempt, int number)
 {
-    (void)send(attempt->control_fd, &number, sizeof number, MSG_NOSIGNAL | MSG_DONTWAIT);
+    const struct monitor_request request = {.number = number};
+    attempt->killed = attempt->killed || number == SIGKILL;
+    (void)passing_send(attempt->control_fd, &request, sizeof request, NULL, 0);
+}
+
+void attempt_exec(struct attempt *attempt, int socket_fd, int open_fd)
+{
+    struct monitor_request request = {.number = MONITOR_EXEC};
+    int fds[PASSING_FDS_MAX] = {socket_fd, open_fd};
+    int entrances[CGROUP_KINDS];
+    size_t count = 2;
+    if (!attempt->has_exec_cgroup) {
+        /* What cannot be limited was said about the container. */
+        (void)make_cgroup(attempt, ".exec", &attempt->exec_cgroup, NULL);
+        attempt->has_exec_cgroup = true;
+    }
+    cgroup_entrances(&attempt->exec_cgroup, entrances);
+    for (int kind = 0; kind < CGROUP_KINDS; kind++) {
+        request.entrance[kind] = entrances[kind] >= 0;
+        if (entrances[kind] >= 0) {
+            fds[count++] = entrances[kind];
+        }
+    }
+    if (passing_send(attempt->control_fd, &request, sizeof request, fds, count) < 0) {
+        session_refuse(socket_fd, SESSION_GONE, "the rank has ended");
+    }
+    passing_close(entrances, CGROUP_KINDS);
+}
+
+void attempt_stdin(struct attempt *attempt, int socket_fd)
+{
+    const struct monitor_request request = {.number = MONITOR_STDIN};
+    if (attempt->spec.input) {
+        (void)passing_send(attempt->control_fd, &request, sizeof request, &socket_fd, 1);
+    }
 }
 
 /* ---- Freeing ---- */
@@ -309,6 +354,7 @@ static void free_now(struct attempt *attempt)
         log_writer_done(&attempt->log);
     }
     cgroup_done(&attempt->cgroup);
+    cgroup_done(&attempt->exec_cgroup);
     process_spec_done(&attempt->spec);
     json_decref(attempt->started);
     free(attempt->hosts);

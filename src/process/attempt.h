@@ -7,10 +7,13 @@
 
 #include "process/cgroup.h"
 #include "process/record.h"
+#include "process/stacks.h"
+#include "process/stall.h"
 
 #include <jansson.h>
 #include <muster/err.h>
 #include <stdbool.h>
+#include <sys/types.h>
 #include <uv.h>
 
 struct attempt;
@@ -37,9 +40,27 @@ int attempt_start(const struct attempt_place *place, const char *id, const json_
                   struct attempt **ret, struct muster_err *err);
 
 const char *attempt_id(const struct attempt *attempt);
+/* Of "POD/CONTAINER/ATTEMPT", or "POD/": all of the pod; "": all. */
+bool attempt_fits(const struct attempt *attempt, const char *id);
+/* Its processes are below this one. */
+pid_t attempt_root(const struct attempt *attempt);
+/* For who looks into it; borrows the attempt's texts. */
+struct stacks_root attempt_stacks_root(const struct attempt *attempt);
+struct stall *attempt_stall(struct attempt *attempt);
+uint64_t attempt_output_bytes(const struct attempt *attempt);
+/* Adds lines of ours to the log, after what the container has written until now: what it was in
+ * when it was ended. Once. */
+void attempt_explain(struct attempt *attempt, const char *lines);
+bool attempt_is_explained(const struct attempt *attempt);
 
 /* To its process group; SIGKILL to all that descends from it. */
 void attempt_signal(struct attempt *attempt, int number);
+
+/* A further command in the container, for a client (session.h): its socket and a file with what to
+ * run. The caller's descriptors stay open. */
+void attempt_exec(struct attempt *attempt, int socket_fd, int open_fd);
+/* What comes from this socket is the container's standard input, where its spec says so. */
+void attempt_stdin(struct attempt *attempt, int socket_fd);
 
 void attempt_free(struct attempt *attempt);
 

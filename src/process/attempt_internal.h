@@ -1,5 +1,5 @@
-/* What the two files of an attempt share. attempt.c: its life. attempt_record.c: what is written
- * down about it, and told.
+/* What the files of an attempt share. attempt.c: its life. attempt_record.c: what is written down
+ * about it, and told. attempt_look.c: what is asked about it.
  *
  * Layer: services; private to them.
  */
@@ -18,7 +18,10 @@ struct attempt {
     char *hosts; /* the pod's /etc/hosts; NULL: the machine's */
     struct process_spec spec;
     struct cgroup cgroup;
+    struct cgroup exec_cgroup; /* of further commands; made with the first */
+    bool has_exec_cgroup;
     struct log_writer log;
+    struct stall stall;
     bool has_log;
     int log_fd;     /* the pipe's reading end */
     int control_fd; /* the monitor's socket */
@@ -29,10 +32,18 @@ struct attempt {
     json_t *started; /* the record */
     char identity[IDENTITY_BYTES_MAX];
     int64_t started_unix_ms;
-    bool failed; /* never ran */
-    bool ended;  /* `end` says how */
+    int64_t machine_kills; /* for want of memory, before it began (cgroup_machine_kills) */
+    bool explained;        /* its log says what it was in */
+    bool killed;           /* we sent SIGKILL */
+    bool failed;           /* never ran */
+    bool ended;            /* `end` says how */
     struct monitor_message end;
 };
+
+/* ---- attempt.c ---- */
+
+/* Moves what the container has written until now into the log. */
+void attempt_drain(struct attempt *attempt);
 
 /* ---- attempt_record.c ---- */
 

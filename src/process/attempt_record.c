@@ -8,9 +8,12 @@
 #include "base/clock.h"
 #include "base/doc.h"
 #include "base/err.h"
+#include "process/end_cause.h"
 
 #include <signal.h>
 #include <unistd.h>
+
+enum { CAUSE_BYTES = 256 };
 
 static json_t *event_of(const char *kind, const json_t *record)
 {
@@ -36,16 +39,20 @@ void attempt_note(const struct attempt *attempt, const char *text)
 
 /* ---- The record ---- */
 
+/* Folder, mounts and limits are read again (muster cp); words and values may be secrets. */
 int attempt_record_start(struct attempt *attempt, const json_t *spec, struct muster_err *err)
 {
     char self[IDENTITY_BYTES_MAX] = "";
     (void)identity_of(getpid(), self);
     attempt->started = json_pack("{s:s, s:I, s:s}", "id", attempt->id, "at",
                                  (json_int_t)clock_unix_ms(), "supervisor", self);
-    if (!attempt->started) {
+    muster_auto(doc) json_t *where = json_copy((json_t *)spec);
+    if (!attempt->started || !where) {
         return err_no_memory(err);
     }
-    return record_start(attempt->folder, spec, attempt->started, err);
+    (void)json_object_del(where, "argv");
+    (void)json_object_del(where, "env");
+    return record_start(attempt->folder, where, attempt->started, err);
 }
 
 void attempt_record_running(struct attempt *attempt)
@@ -74,9 +81,22 @@ static const char *reason_of(const struct attempt *attempt, bool oom)
 static json_t *end_record(const struct attempt *attempt)
 {
     const struct monitor_message *end = &attempt->end;
-    /* Often a child was killed, torchrun's or a shell's, and the main process only says so. */
-    bool oom = end->code != 0 && cgroup_oom_kills(&attempt->cgroup) > 0;
     int64_t peak = cgroup_peak_bytes(&attempt->cgroup);
+    peak = peak > 0 ? peak : end->peak_bytes;
+    const struct end_facts facts = {
+        .code = end->code,
+        .signal = end->signal,
+        .killed_by_us = attempt->killed,
+        .limit_bytes = attempt->spec.memory_bytes,
+        .limit_reached = cgroup_limit_reached(&attempt->cgroup),
+        .peak_bytes = peak,
+        .group_kills = cgroup_oom_kills(&attempt->cgroup),
+        .machine_kills = cgroup_machine_kills() - attempt->machine_kills,
+        .shm_bytes = end->shm_bytes,
+        .shm_free_bytes = end->shm_free_bytes,
+    };
+    char cause[CAUSE_BYTES];
+    bool oom = end_cause(&facts, cause, sizeof cause);
     struct build b = {0};
     json_t *doc = build_value(&b, json_object());
     build_text(&b, doc, "id", attempt->id);
@@ -86,10 +106,10 @@ static json_t *end_record(const struct attempt *attempt)
     build_set(&b, doc, "oom", json_boolean(oom));
     build_int(&b, doc, "startedAt", attempt->started_unix_ms);
     build_int(&b, doc, "at", clock_unix_ms());
-    build_int(&b, doc, "peakMemoryBytes", peak > 0 ? peak : end->peak_bytes);
+    build_int(&b, doc, "peakMemoryBytes", peak);
     build_int(&b, doc, "logBytesLost", (json_int_t)attempt->log.lost_bytes);
     build_text(&b, doc, "reason", reason_of(attempt, oom));
-    build_text(&b, doc, "message", end->text);
+    build_text(&b, doc, "message", end->text[0] ? end->text : cause);
     return build_end(&b, doc);
 }
 

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FILE_BYTES_MAX = 4096, PERIOD_US = 100000 };
+enum { FILE_BYTES_MAX = 16384, PERIOD_US = 100000, REACHED_PARTS = 64 };
 
 static const char *const controllers[CGROUP_KINDS] = {"memory", "cpu"};
 static const char *const limit_v1[CGROUP_KINDS] = {"memory.limit_in_bytes", "cpu.cfs_quota_us"};
@@ -303,6 +303,12 @@ void cgroup_entrances(const struct cgroup *group, int ret_fds[CGROUP_KINDS])
     }
 }
 
+int64_t cgroup_machine_kills(void)
+{
+    int64_t kills = get_number("/proc", "vmstat", "oom_kill");
+    return kills > 0 ? kills : 0;
+}
+
 int64_t cgroup_oom_kills(const struct cgroup *group)
 {
     const char *folder = group->folder[CGROUP_MEMORY];
@@ -323,4 +329,64 @@ int64_t cgroup_peak_bytes(const struct cgroup *group)
     int64_t peak = get_number(
         folder, group->v2[CGROUP_MEMORY] ? "memory.peak" : "memory.max_usage_in_bytes", "");
     return peak > 0 ? peak : 0;
+}
+
+bool cgroup_limit_reached(const struct cgroup *group)
+{
+    const char *folder = group->folder[CGROUP_MEMORY];
+    if (!folder) {
+        return false;
+    }
+    if (group->v2[CGROUP_MEMORY]) {
+        return get_number(folder, "memory.events", "oom") > 0;
+    }
+    /* failcnt counts files that were put out, too: how near it came is the better sign. */
+    int64_t bound = get_number(folder, limit_v1[CGROUP_MEMORY], "");
+    return bound > 0 && cgroup_peak_bytes(group) >= bound - bound / REACHED_PARTS;
+}
+
+/* …/muster-HASH/POD.CONTAINER.ATTEMPT */
+static bool is_container(const char *path)
+{
+    const char *last = path ? strrchr(path, '/') : NULL;
+    const char *job = last && last > path ? memrchr(path, '/', (size_t)(last - path)) : NULL;
+    return job && strncmp(job, "/muster-", strlen("/muster-")) == 0;
+}
+
+static int64_t at_least_0(int64_t value)
+{
+    return value > 0 ? value : 0;
+}
+
+static bool read_memory(const char *folder, bool v2, struct cgroup_memory *ret)
+{
+    int64_t used = get_number(folder, v2 ? "memory.current" : "memory.usage_in_bytes", "");
+    int64_t idle = get_number(folder, "memory.stat", v2 ? "inactive_file" : "total_inactive_file");
+    *ret = (struct cgroup_memory){
+        .used_bytes = at_least_0(used - at_least_0(idle)),
+        .peak_bytes =
+            at_least_0(get_number(folder, v2 ? "memory.peak" : "memory.max_usage_in_bytes", "")),
+        .limit_bytes = at_least_0(
+            get_number(folder, v2 ? limit_v2[CGROUP_MEMORY] : limit_v1[CGROUP_MEMORY], "")),
+    };
+    return used >= 0;
+}
+
+bool cgroup_read_memory(const char *root, const char *own, struct cgroup_memory *ret)
+{
+    muster_auto(free) char *unified = NULL;
+    muster_auto(free) char *path1 = own_path(own, controllers[CGROUP_MEMORY]);
+    muster_auto(free) char *path2 = own_path(own, "");
+    muster_auto(free) char *folder = NULL;
+    bool v1 = is_container(path1);
+    if (!v1 && !is_container(path2)) {
+        return false;
+    }
+    int n = v1 ? asprintf(&folder, "%s/%s%s", root, controllers[CGROUP_MEMORY], path1)
+               : asprintf(&folder, "%s%s", v2_root(root, &unified), path2);
+    if (n < 0) {
+        folder = NULL;
+        return false;
+    }
+    return read_memory(folder, !v1, ret);
 }

@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define CGROUP_ROOT "/sys/fs/cgroup"
+
 enum cgroup_kind { CGROUP_MEMORY, CGROUP_CPU, CGROUP_KINDS };
 
 /* A job's groups. */
@@ -47,7 +49,22 @@ void cgroup_done(struct cgroup *group);
  * closes. */
 void cgroup_entrances(const struct cgroup *group, int ret_fds[CGROUP_KINDS]);
 
-/* How many processes the memory limit has killed. */
+/* How many processes the kernel has killed for want of memory since the machine started: on all of
+ * it, and of a group. */
+int64_t cgroup_machine_kills(void);
 int64_t cgroup_oom_kills(const struct cgroup *group);
-/* 0: not known. */
+/* Its own memory limit was in the way, not the machine's memory. */
+bool cgroup_limit_reached(const struct cgroup *group);
+/* 0: not known. Includes what the kernel keeps of files. */
 int64_t cgroup_peak_bytes(const struct cgroup *group);
+
+/* What a container's group uses now. */
+struct cgroup_memory {
+    int64_t used_bytes;  /* without files in the cache that nobody uses */
+    int64_t peak_bytes;  /* 0: not known */
+    int64_t limit_bytes; /* 0: none */
+};
+
+/* Of the process that `own`, the text of its /proc/PID/cgroup, is of. False: it is in no
+ * container's group. */
+bool cgroup_read_memory(const char *root, const char *own, struct cgroup_memory *ret);

@@ -101,6 +101,34 @@ static void what_is_not_permitted_is_said(void **state)
     cgroup_job_done(&job);
 }
 
+static void what_a_group_uses_is_read_in_both_versions(void **state)
+{
+    const char *root = *state;
+    struct cgroup_memory m;
+    make(root, "memory/me/muster-1/u.c.0/memory.usage_in_bytes", "1000\n");
+    make(root, "memory/me/muster-1/u.c.0/memory.max_usage_in_bytes", "2000\n");
+    make(root, "memory/me/muster-1/u.c.0/memory.limit_in_bytes", "3000\n");
+    make(root, "memory/me/muster-1/u.c.0/memory.stat",
+         "inactive_file 1\ntotal_inactive_file 400\n");
+    assert_true(cgroup_read_memory(root, "4:memory:/me/muster-1/u.c.0\n0::/\n", &m));
+    assert_int_equal(m.used_bytes, 600);
+    assert_int_equal(m.peak_bytes, 2000);
+    assert_int_equal(m.limit_bytes, 3000);
+    make(root, "cgroup.procs", "");
+    make(root, "user/muster-2/u.c.0/memory.current", "1000\n");
+    make(root, "user/muster-2/u.c.0/memory.max", "max\n");
+    make(root, "user/muster-2/u.c.0/memory.stat", "anon 7\ninactive_file 100\n");
+    assert_true(cgroup_read_memory(root, "0::/user/muster-2/u.c.0\n", &m));
+    assert_int_equal(m.used_bytes, 900);
+    assert_int_equal(m.peak_bytes, 0); /* an older kernel does not tell */
+    assert_int_equal(m.limit_bytes, 0);
+    /* Somebody else's groups, and none. */
+    assert_false(cgroup_read_memory(root, "4:memory:/me\n0::/\n", &m));
+    assert_false(cgroup_read_memory(root, "4:memory:/muster-1\n", &m));
+    assert_false(cgroup_read_memory(root, "0::/user/muster-9/gone\n", &m));
+    assert_false(cgroup_read_memory(root, "", &m));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -108,6 +136,8 @@ int main(void)
                                         test_folder_tear_down),
         cmocka_unit_test_setup_teardown(version_2_lies_beside_its_own_group, test_folder_set_up,
                                         test_folder_tear_down),
+        cmocka_unit_test_setup_teardown(what_a_group_uses_is_read_in_both_versions,
+                                        test_folder_set_up, test_folder_tear_down),
         cmocka_unit_test_setup_teardown(what_is_not_permitted_is_said, test_folder_set_up,
                                         test_folder_tear_down),
     };

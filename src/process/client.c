@@ -137,6 +137,13 @@ static void tell_note(const struct process_job *job, const json_t *event)
     }
 }
 
+static void tell_stacks(const struct process_job *job, const json_t *event)
+{
+    if (job->events.stacks) {
+        job->events.stacks(job->data, doc_int(event, "ticket", 0), doc_at(event, "attempts"));
+    }
+}
+
 static void note_loss(struct process_job *job, const char *why)
 {
     job->lost = true;
@@ -212,6 +219,10 @@ static void on_message(void *data, const json_t *event)
         tell_start_failed(job, event);
     } else if (strcmp(kind, "note") == 0) {
         tell_note(job, event);
+    } else if (strcmp(kind, "stalled") == 0 && job->events.stalled) {
+        job->events.stalled(job->data, doc_text(event, "id", ""), doc_text(event, "text", ""));
+    } else if (strcmp(kind, "stacks") == 0) {
+        tell_stacks(job, event);
     } else if (strcmp(kind, "lost") == 0) {
         note_loss(job, doc_text(event, "why", ""));
     } else if (strcmp(kind, "ready") == 0) {
@@ -332,10 +343,10 @@ int process_job_start(struct process_job *job, const char *id, const json_t *spe
                       struct muster_err *err)
 {
     if (!record_id_valid(id)) {
-        return muster_fail(err, MUSTER_EINVAL, "\"%s\" is no POD/CONTAINER/ATTEMPT", id);
+        return muster_fail(err, MUSTER_EINVAL, "\"%s\" is not POD/CONTAINER/ATTEMPT", id);
     }
     if (!job->channel || job->lost || job->state != JOB_OPEN) {
-        return muster_fail(err, MUSTER_EUNAVAIL, "the job's supervisor is gone or going");
+        return muster_fail(err, MUSTER_EUNAVAIL, "the job's supervisor has ended or is ending");
     }
     muster_auto(doc) json_t *own = json_deep_copy(spec);
     if (!own || json_object_set(job->pending, id, own) != 0) {
@@ -345,13 +356,34 @@ int process_job_start(struct process_job *job, const char *id, const json_t *spe
     return 0;
 }
 
-int process_job_signal(struct process_job *job, const char *id, int signal, struct muster_err *err)
+static int send_signal(struct process_job *job, const char *op, const char *id, int signal,
+                       struct muster_err *err)
 {
     if (!job->channel) {
-        return muster_fail(err, MUSTER_EUNAVAIL, "the job's supervisor is gone");
+        return muster_fail(err, MUSTER_EUNAVAIL, "the job's supervisor has ended");
     }
-    channel_send(job->channel,
-                 json_pack("{s:s, s:s, s:i}", "op", "signal", "id", id, "signal", signal));
+    channel_send(job->channel, json_pack("{s:s, s:s, s:i}", "op", op, "id", id, "signal", signal));
+    return 0;
+}
+
+int process_job_signal(struct process_job *job, const char *id, int signal, struct muster_err *err)
+{
+    return send_signal(job, "signal", id, signal, err);
+}
+
+int process_job_explain(struct process_job *job, const char *id, int signal, struct muster_err *err)
+{
+    return send_signal(job, "explain", id, signal, err);
+}
+
+int process_job_stacks(struct process_job *job, int64_t ticket, int64_t sample_ms,
+                       struct muster_err *err)
+{
+    if (!job->channel) {
+        return muster_fail(err, MUSTER_EUNAVAIL, "the job's supervisor has ended");
+    }
+    channel_send(job->channel, json_pack("{s:s, s:I, s:I}", "op", "stacks", "ticket",
+                                         (json_int_t)ticket, "sampleMs", (json_int_t)sample_ms));
     return 0;
 }
 
@@ -359,7 +391,7 @@ int process_job_end(struct process_job *job, int64_t grace_ms, struct muster_err
 {
     assert(grace_ms >= 0);
     if (!job->channel || job->state == JOB_OVER) {
-        return muster_fail(err, MUSTER_EUNAVAIL, "the job's supervisor is gone");
+        return muster_fail(err, MUSTER_EUNAVAIL, "the job's supervisor has ended");
     }
     job->state = JOB_ENDING;
     job->grace_ms = grace_ms;

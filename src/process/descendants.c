@@ -13,8 +13,7 @@
 #include <string.h>
 
 struct entry {
-    pid_t pid;
-    pid_t parent;
+    struct descendant process;
     bool below;
 };
 
@@ -24,8 +23,7 @@ struct table {
     size_t room;
 };
 
-/* Reads up to `room` bytes of /proc/PID/NAME; 0 when it is gone. */
-static size_t read_proc(pid_t pid, const char *name, char *into, size_t room)
+size_t descendants_read(pid_t pid, const char *name, char *into, size_t room)
 {
     char path[64];
     (void)snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
@@ -37,17 +35,31 @@ static size_t read_proc(pid_t pid, const char *name, char *into, size_t room)
     return used;
 }
 
-static bool read_parent(pid_t pid, pid_t *ret)
+/* The name in parentheses may hold anything, so fields are counted from the last ')'. */
+static bool read_process(pid_t pid, struct descendant *ret)
 {
     char text[1024];
-    size_t used = read_proc(pid, "stat", text, sizeof text - 1);
+    size_t used = descendants_read(pid, "stat", text, sizeof text - 1);
     text[used] = '\0';
     const char *at = strrchr(text, ')');
-    char state;
-    return at && sscanf(at, ") %c %d", &state, ret) == 2 && state != 'Z';
+    unsigned long long own_user, own_system, start;
+    long long children_user, children_system;
+    int parent;
+    *ret = (struct descendant){.pid = pid};
+    if (!at || sscanf(at,
+                      ") %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %lld %lld %*d %*d "
+                      "%*d %*d %llu",
+                      &ret->state, &parent, &own_user, &own_system, &children_user,
+                      &children_system, &start) != 7) {
+        return false;
+    }
+    ret->parent = parent;
+    ret->cpu_ticks = own_user + own_system + (uint64_t)children_user + (uint64_t)children_system;
+    ret->start_ticks = start;
+    return ret->state != 'Z';
 }
 
-static void add(struct table *table, pid_t pid, pid_t parent)
+static void add(struct table *table, const struct descendant *process)
 {
     if (table->count == table->room) {
         size_t room = table->room ? 2 * table->room : 256;
@@ -58,7 +70,7 @@ static void add(struct table *table, pid_t pid, pid_t parent)
         table->list = list;
         table->room = room;
     }
-    table->list[table->count++] = (struct entry){pid, parent, false};
+    table->list[table->count++] = (struct entry){*process, false};
 }
 
 static void each_process(void (*each)(void *data, pid_t pid), void *data)
@@ -77,9 +89,9 @@ static void each_process(void (*each)(void *data, pid_t pid), void *data)
 
 static void add_process(void *data, pid_t pid)
 {
-    pid_t parent;
-    if (read_parent(pid, &parent)) {
-        add(data, pid, parent);
+    struct descendant process;
+    if (read_process(pid, &process)) {
+        add(data, &process);
     }
 }
 
@@ -90,9 +102,9 @@ static void mark_below(struct table *table, pid_t root)
         changed = false;
         for (size_t i = 0; i < table->count; i++) {
             struct entry *entry = &table->list[i];
-            bool below = entry->parent == root;
+            bool below = entry->process.parent == root;
             for (size_t k = 0; !below && !entry->below && k < table->count; k++) {
-                below = table->list[k].below && table->list[k].pid == entry->parent;
+                below = table->list[k].below && table->list[k].process.pid == entry->process.parent;
             }
             if (below && !entry->below) {
                 entry->below = changed = true;
@@ -117,10 +129,36 @@ int descendants_kill(pid_t root, int number)
     int count = 0;
     for (size_t i = 0; i < table.count; i++) {
         if (table.list[i].below) {
-            (void)kill(table.list[i].pid, number);
+            (void)kill(table.list[i].process.pid, number);
             count++;
         }
     }
+    free(table.list);
+    return count;
+}
+
+/* Breadth first, so that a parent stands before its children. */
+static size_t move_children(const struct table *table, pid_t root, struct descendant *into)
+{
+    size_t used = 0;
+    for (size_t next = 0; next == 0 || next <= used; next++) {
+        pid_t parent = next == 0 ? root : into[next - 1].pid;
+        for (size_t i = 0; i < table->count; i++) {
+            if (table->list[i].below && table->list[i].process.parent == parent) {
+                into[used++] = table->list[i].process;
+            }
+        }
+    }
+    return used;
+}
+
+size_t descendants_list(pid_t root, struct descendant **ret)
+{
+    struct table table = {0};
+    each_process(add_process, &table);
+    mark_below(&table, root);
+    *ret = table.count ? calloc(table.count, sizeof **ret) : NULL;
+    size_t count = *ret ? move_children(&table, root, *ret) : 0;
     free(table.list);
     return count;
 }
@@ -131,23 +169,52 @@ struct hunt {
     int count;
 };
 
-enum { ENVIRON_BYTES_MAX = 256 << 10, SWEEPS_MAX = 500, SWEEP_MS = 10 };
+enum { PIECE_BYTES = 64 << 10, SWEEPS_MAX = 500, SWEEP_MS = 10 };
+
+/* How far the entry that is being read agrees with the mark. */
+struct comparison {
+    size_t matched;
+    bool differs;
+};
+
+static bool find_mark(const struct hunt *hunt, const char *text, size_t count,
+                      struct comparison *at)
+{
+    for (size_t i = 0; i < count; i++) {
+        at->differs = at->differs || text[i] != hunt->mark[at->matched];
+        if (!at->differs && ++at->matched == hunt->compared) {
+            return true;
+        }
+        if (text[i] == '\0') {
+            *at = (struct comparison){0};
+        }
+    }
+    return false;
+}
+
+/* We put the mark first, so mostly one piece is read; a shell orders its children's environment as
+ * it likes. */
+static bool is_marked(const struct hunt *hunt, pid_t pid)
+{
+    char path[64];
+    char piece[PIECE_BYTES];
+    struct comparison at = {0};
+    bool found = false;
+    (void)snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
+    muster_auto(close) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    for (ssize_t n = fd < 0 ? 0 : 1; n > 0 && !found;) {
+        n = read(fd, piece, sizeof piece);
+        found = n > 0 && find_mark(hunt, piece, (size_t)n, &at);
+    }
+    return found;
+}
 
 static void kill_if_marked(void *data, pid_t pid)
 {
     struct hunt *hunt = data;
-    muster_auto(free) char *text = malloc(ENVIRON_BYTES_MAX + 1);
-    if (!text || pid == getpid()) {
-        return;
-    }
-    size_t used = read_proc(pid, "environ", text, ENVIRON_BYTES_MAX);
-    text[used] = '\0';
-    for (const char *entry = text; entry < text + used; entry += strlen(entry) + 1) {
-        if (strncmp(entry, hunt->mark, hunt->compared) == 0) {
-            (void)kill(pid, SIGKILL);
-            hunt->count++;
-            return;
-        }
+    if (pid != getpid() && is_marked(hunt, pid)) {
+        (void)kill(pid, SIGKILL);
+        hunt->count++;
     }
 }
 

@@ -8,11 +8,29 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /* /proc shows this process under its own number: false in a new PID namespace with the old /proc.
  */
 bool descendants_visible(void);
+
+/* One living process, as /proc/PID/stat has it. */
+struct descendant {
+    pid_t pid;
+    pid_t parent;
+    char state;           /* R, S, D, T, t … */
+    uint64_t cpu_ticks;   /* of its own and of the children it has waited for */
+    uint64_t start_ticks; /* since the machine started */
+};
+
+/* Everything below root, without root; a parent stands before its children. The caller frees *ret,
+ * which is NULL when there is nothing (or no memory). One look at each process of the machine. */
+size_t descendants_list(pid_t root, struct descendant **ret);
+
+/* Reads up to `room` bytes of /proc/PID/NAME, without a NUL; 0 when it is gone. */
+size_t descendants_read(pid_t pid, const char *name, char *into, size_t room);
 
 /* Sends the signal to every descendant of root, not to root. Returns how many there were. */
 int descendants_kill(pid_t root, int number);

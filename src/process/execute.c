@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -53,11 +54,11 @@ static void restore_signals(void)
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static void enter_groups(const struct monitor_plan *plan)
+static void enter_groups(const int entrances[CGROUP_KINDS])
 {
     for (int kind = 0; kind < CGROUP_KINDS; kind++) {
-        if (plan->entrances[kind] >= 0) {
-            (void)!write(plan->entrances[kind], "0", 1);
+        if (entrances[kind] >= 0) {
+            (void)!write(entrances[kind], "0", 1);
         }
     }
 }
@@ -90,13 +91,13 @@ static bool enter_folder(const struct process_spec *spec, struct failure *failur
     return false;
 }
 
-static bool set_streams(const struct monitor_plan *plan, struct failure *failure)
+static bool set_streams(const int streams[3], struct failure *failure)
 {
-    muster_auto(close) int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (nothing < 0 || dup2(nothing, STDIN_FILENO) < 0 || dup2(plan->log_fd, STDOUT_FILENO) < 0 ||
-        dup2(plan->log_fd, STDERR_FILENO) < 0) {
-        fail(failure, NOT_SET_UP, "cannot set up standard streams: %s", strerror(errno));
-        return false;
+    for (int i = 0; i < 3; i++) {
+        if (streams[i] < 0 || dup2(streams[i], i) < 0) {
+            fail(failure, NOT_SET_UP, "cannot set up standard streams: %s", strerror(errno));
+            return false;
+        }
     }
     return true;
 }
@@ -139,10 +140,39 @@ static bool find_in_path(const char *command, char *const *env, char found[PATH_
     }
 }
 
-static void execute_command(const struct process_spec *spec, char *const *env,
-                            struct failure *failure)
+static size_t bytes_of(char *const *words, const char **ret_longest)
 {
-    const char *command = spec->argv[0];
+    size_t sum = 0;
+    size_t longest = 0;
+    for (; *words; words++) {
+        size_t bytes = strlen(*words) + 1;
+        sum += bytes + sizeof *words;
+        if (bytes > longest) {
+            longest = bytes;
+            *ret_longest = *words;
+        }
+    }
+    return sum;
+}
+
+/* execve(2): a word over 128 KiB, or all of them over a quarter of the stack's limit. */
+static void tell_too_big(const char *const *argv, char *const *env, struct failure *failure)
+{
+    const char *variable = "";
+    const char *word = "";
+    size_t environment = bytes_of(env, &variable);
+    size_t arguments = bytes_of((char *const *)argv, &word);
+    fail(failure, NOT_SET_UP,
+         "exec: \"%.200s\": environment (%zu KiB; the largest variable, %.*s, %zu KiB) and "
+         "arguments (%zu KiB) are too large: the kernel takes %ld KiB in all (ulimit -s is four "
+         "times that) and 128 KiB each",
+         argv[0], environment >> 10, (int)strcspn(variable, "="), variable, strlen(variable) >> 10,
+         arguments >> 10, sysconf(_SC_ARG_MAX) >> 10);
+}
+
+static void execute_command(const char *const *argv, char *const *env, struct failure *failure)
+{
+    const char *command = argv[0];
     char found[PATH_MAX];
     if (strchr(command, '/')) {
         (void)snprintf(found, sizeof found, "%s", command);
@@ -150,7 +180,7 @@ static void execute_command(const struct process_spec *spec, char *const *env,
         fail(failure, NOT_FOUND, "exec: \"%s\": executable file not found in $PATH", command);
         return;
     }
-    (void)execve(found, (char *const *)spec->argv, env);
+    (void)execve(found, (char *const *)argv, env);
     int why = errno;
     struct stat info;
     if (why == ENOENT && stat(found, &info) == 0) {
@@ -160,24 +190,44 @@ static void execute_command(const struct process_spec *spec, char *const *env,
     } else if (why == EACCES || why == ENOEXEC || why == EISDIR || why == EPERM) {
         fail(failure, NOT_EXECUTABLE, "exec: \"%s\": %s", found,
              why == ENOEXEC ? "exec format error" : "permission denied");
+    } else if (why == E2BIG) {
+        tell_too_big(argv, env, failure);
     } else {
         fail(failure, NOT_SET_UP, "exec: \"%s\": %s", found, strerror(why));
     }
 }
 
-/* The container's environment and our mark; NULL when out of memory. */
-static char **with_mark(char *const *env, const char *mark)
+/* Our mark, then the container's environment: the mark is found first, and whoever goes through
+ * /proc reads little. With `term` ("TERM=…") that is in place of its own. NULL when out of memory.
+ */
+static char **with_mark(char *const *env, const char *mark, const char *term)
 {
     size_t count = 0;
     while (env[count]) {
         count++;
     }
-    char **all = calloc(count + 2, sizeof *all);
-    if (all) {
-        memcpy(all, env, count * sizeof *all);
-        all[count] = (char *)mark;
+    char **all = calloc(count + 3, sizeof *all);
+    size_t used = 0;
+    if (!all) {
+        return NULL;
     }
+    all[used++] = (char *)mark;
+    for (size_t i = 0; i < count; i++) {
+        if (!term || strncmp(env[i], "TERM=", 5) != 0) {
+            all[used++] = env[i];
+        }
+    }
+    all[used] = (char *)term;
     return all;
+}
+
+/* What every process of a container begins with. */
+static void begin(const struct process_spec *spec)
+{
+    (void)setsid();
+    restore_signals();
+    descriptors_restore();
+    (void)umask(spec->umask >= 0 ? (mode_t)spec->umask : 022);
 }
 
 static void tell_failure(const struct failure *failure, int control_fd, int exec_fd)
@@ -188,24 +238,49 @@ static void tell_failure(const struct failure *failure, int control_fd, int exec
     (void)!write(exec_fd, "", 1);
 }
 
-__attribute__((noreturn)) void execute(const struct monitor_plan *plan, int control_fd, int exec_fd)
+__attribute__((noreturn)) void execute(const struct monitor_plan *plan, int input_fd,
+                                       int control_fd, int exec_fd)
 {
     const struct process_spec *spec = plan->spec;
     struct failure failure = {0};
-    char **env = with_mark(spec->env, plan->mark);
-    (void)setsid();
-    restore_signals();
-    descriptors_restore();
-    (void)umask(spec->umask >= 0 ? (mode_t)spec->umask : 022);
-    enter_groups(plan);
+    char **env = with_mark(spec->env, plan->mark, NULL);
+    int empty = input_fd < 0 ? open("/dev/null", O_RDONLY | O_CLOEXEC) : -1;
+    const int streams[3] = {input_fd < 0 ? empty : input_fd, plan->log_fd, plan->log_fd};
+    begin(spec);
+    enter_groups(plan->entrances);
     if (!env) {
         fail(&failure, NOT_SET_UP, "out of memory");
-    } else if (say_hello(control_fd) && set_streams(plan, &failure) &&
+    } else if (say_hello(control_fd) && set_streams(streams, &failure) &&
                become_user(spec, &failure) && enter_folder(spec, &failure)) {
         /* After the change of user, which clears it. The monitor's end is the container's. */
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-        execute_command(spec, env, &failure);
+        execute_command(spec->argv, env, &failure);
     }
     tell_failure(&failure, control_fd, exec_fd);
     _exit(failure.code ? failure.code : NOT_SET_UP);
+}
+
+void execute_inside(const struct execute_inside *how)
+{
+    struct failure failure = {0};
+    struct monitor_message message = {.kind = MONITOR_FAILED};
+    char term[64];
+    (void)snprintf(term, sizeof term, "TERM=%s", how->term ? how->term : "");
+    char **env = with_mark(how->spec->env, how->mark, how->term ? term : NULL);
+    begin(how->spec);
+    enter_groups(how->entrances);
+    if (!env) {
+        fail(&failure, NOT_SET_UP, "out of memory");
+    } else if (set_streams(how->streams, &failure) && become_user(how->spec, &failure) &&
+               enter_folder(how->spec, &failure)) {
+        if (how->term) {
+            (void)ioctl(STDIN_FILENO, TIOCSCTTY, 0);
+        }
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        execute_command(how->argv, env, &failure);
+    }
+    message.code = failure.code ? failure.code : NOT_SET_UP;
+    (void)snprintf(message.text, sizeof message.text, "%s", failure.err.text);
+    (void)!write(how->failure_fd, &message, sizeof message);
+    _exit(message.code);
 }

@@ -96,6 +96,17 @@ static void on_note(void *data, const char *id, const char *text)
     LINE((struct test_job *)data, "note %s %s", id ? id : "-", text);
 }
 
+static void on_stalled(void *data, const char *id, const char *text)
+{
+    LINE((struct test_job *)data, "stalled %s %s", id, text);
+}
+
+static void on_stacks(void *data, int64_t ticket, const json_t *attempts)
+{
+    muster_auto(free) char *text = doc_print(attempts);
+    LINE((struct test_job *)data, "stacks %lld %s", (long long)ticket, text);
+}
+
 static void on_ready(void *data)
 {
     LINE((struct test_job *)data, "ready");
@@ -127,8 +138,15 @@ void test_job_init(struct test_job *t)
 
 void test_job_open(struct test_job *t)
 {
-    static const struct process_events events = {on_started, on_exited, on_start_failed, on_note,
-                                                 on_ready,   on_lost,   on_ended};
+    static const struct process_events events = {.started = on_started,
+                                                 .exited = on_exited,
+                                                 .start_failed = on_start_failed,
+                                                 .note = on_note,
+                                                 .stalled = on_stalled,
+                                                 .stacks = on_stacks,
+                                                 .ready = on_ready,
+                                                 .lost = on_lost,
+                                                 .ended = on_ended};
     struct process_job_options options = {.folder = t->folder,
                                           .isolation = t->isolation,
                                           .runner = t->runner,
@@ -183,10 +201,9 @@ void test_job_done(struct test_job *t)
 
 void test_job_start(struct test_job *t, const char *id, const char *spec)
 {
-    char text[4096];
+    muster_auto(free) char *text = strdup(spec);
     json_t *doc = NULL;
     struct muster_err err = {0};
-    (void)snprintf(text, sizeof text, "%s", spec);
     for (char *at = text; *at; at++) {
         *at = *at == '\'' ? '"' : *at == '`' ? '\'' : *at;
     }

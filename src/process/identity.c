@@ -61,14 +61,14 @@ int identity_open(const char *identity, int *ret_fd, struct muster_err *err)
     int pid;
     char now[IDENTITY_BYTES_MAX];
     if (sscanf(identity, "%d-", &pid) != 1 || pid <= 0) {
-        return muster_fail(err, MUSTER_EDATA, "\"%s\" is no process identity", identity);
+        return muster_fail(err, MUSTER_EDATA, "\"%s\" is not a process identity", identity);
     }
     int fd = (int)syscall(SYS_pidfd_open, pid, 0);
     if (fd < 0 || !identity_of(pid, now) || strcmp(now, identity) != 0) {
         if (fd >= 0) {
             close(fd);
         }
-        return muster_fail(err, MUSTER_ENOENT, "process %s is gone", identity);
+        return muster_fail(err, MUSTER_ENOENT, "process %s has ended", identity);
     }
     *ret_fd = fd;
     return 0;

@@ -2,6 +2,7 @@
  * numbers, limits. Where the machine permits something not, the refusal is what is tested. */
 #include "process/fixture.h"
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/file.h"
@@ -95,6 +96,45 @@ static void read_only_and_sub_path(void **state)
     assert_non_null(strstr(log, "refused\n"));
     muster_auto(free) char *written = read_volume(t, "v/run/1/y");
     assert_string_equal(written, "y\n");
+}
+
+/* A container left a link in its volume; the subPath of the next one passes through it. */
+static void a_link_in_a_volume_leads_nowhere_else(void **state)
+{
+    struct test_job *t = *state;
+    char spec[2048], link[512];
+    make_volume(t, "v", "");
+    make_volume(t, "v/inner", "inside\n");
+    make_volume(t, "other", "of somebody else\n");
+    (void)snprintf(link, sizeof link, "%s/v/absolute", t->folder);
+    muster_auto(free) char *other = file_join(t->folder, "other");
+    assert_int_equal(symlink(other, link), 0);
+    (void)snprintf(link, sizeof link, "%s/v/up", t->folder);
+    assert_int_equal(symlink("../other", link), 0);
+    (void)snprintf(link, sizeof link, "%s/v/near", t->folder);
+    assert_int_equal(symlink("/inner", link), 0);
+    static const char *const names[] = {"absolute", "up", "near", "up/new"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char id[32];
+        (void)snprintf(id, sizeof id, "p/c%zu/0", i);
+        (void)snprintf(spec, sizeof spec,
+                       "{'argv': ['cat', '/srv/file'], 'cwd': '/', 'mounts': "
+                       "[{'name':'v','hostPath':'%s/v','mountPath':'/srv','subPath':'%s'}]}",
+                       t->folder, names[i]);
+        test_job_start(t, id, spec);
+    }
+    test_job_await(t, "ready");
+    if (no_namespaces(t)) {
+        return;
+    }
+    test_job_await(t, "exited p/c2/0 code=0");
+    test_job_await(t, "start_failed p/c0/0 code=128 StartError: volume v: cannot open absolute");
+    test_job_await(t, "start_failed p/c1/0 code=128 StartError: volume v: cannot open up");
+    test_job_await(t, "start_failed p/c3/0 code=128 StartError: volume v: cannot open up/new");
+    muster_auto(free) char *made = file_join(other, "new");
+    assert_false(file_exists(made));
+    muster_auto(free) char *log = test_job_log(t, "p/c2");
+    assert_string_equal(log, "inside\n");
 }
 
 static void a_missing_volume_is_named(void **state)
@@ -205,18 +245,17 @@ static void the_memory_limit_kills_and_says_so(void **state)
 static void a_spec_tells_cwd_and_mounts_later(void **state)
 {
     struct test_job *t = *state;
-    struct process_spec spec;
     muster_auto(free) char *folder = file_join(t->folder, "containers/p/c/0");
-    test_job_start(t, "p/c/0",
-                   "{'argv': ['true'], 'cwd': '/tmp', 'mounts': [{'name': 'v', 'hostPath': '/tmp',"
-                   " 'mountPath': '/tmp'}]}");
+    test_job_start(
+        t, "p/c/0",
+        "{'argv': ['true'], 'cwd': '/tmp', 'env': {'A': 'secret'}, 'mounts': [{'name': 'v', 'hostPath': '/tmp',"
+        " 'mountPath': '/tmp'}]}");
     test_job_await(t, "exited p/c/0 code=0");
     muster_auto(doc) json_t *record = record_read(folder, "spec.json");
-    assert_int_equal(process_spec_read(record, &spec, NULL), 0);
-    assert_string_equal(spec.cwd, "/tmp");
-    assert_int_equal(spec.mount_count, 1);
-    assert_string_equal(spec.mounts[0].mount_path, "/tmp");
-    process_spec_done(&spec);
+    assert_string_equal(doc_text(record, "cwd", ""), "/tmp");
+    assert_string_equal(doc_text(record, "mounts.0.mountPath", ""), "/tmp");
+    assert_null(doc_at(record, "env"));
+    assert_null(doc_at(record, "argv"));
 }
 
 static void user_and_umask(void **state)
@@ -288,15 +327,12 @@ static pid_t parent_of(pid_t pid)
 
 /* No controller is there to start another supervisor. The one that comes at last removes the job's
  * control groups. */
-static void a_supervisor_killed_with_its_monitor_leaves_nothing(void **state)
+static void kill_supervisor_and_monitor(struct test_job *t, const char *spec)
 {
-    struct test_job *t = *state;
     char mark[512];
     int rank = 0;
     (void)snprintf(mark, sizeof mark, "MUSTER_ATTEMPT=%s/containers/p/c/0", t->folder);
-    test_job_start(t, "p/c/0",
-                   "{'argv': ['sh', '-c', 'setsid sleep 1000 & (setsid sh -c `sleep 1001 &` &); "
-                   "echo up; sleep 1002'], 'cwd': '/'}");
+    test_job_start(t, "p/c/0", spec);
     test_job_await(t, "started p/c/0");
     test_job_await_log(t, "p/c", "up\n");
     muster_auto(free) char *record = read_volume(t, "containers/p/c/0/started.json");
@@ -312,12 +348,59 @@ static void a_supervisor_killed_with_its_monitor_leaves_nothing(void **state)
     test_job_await(t, "lost the job's supervisor was killed");
 }
 
+static void a_supervisor_killed_with_its_monitor_leaves_nothing(void **state)
+{
+    kill_supervisor_and_monitor(
+        *state, "{'argv': ['sh', '-c', 'setsid sleep 1000 & (setsid sh -c `sleep 1001 &` &); "
+                "echo up; sleep 1002'], 'cwd': '/'}");
+}
+
+static bool is_first_entry(pid_t pid, const char *mark)
+{
+    char path[64];
+    muster_auto(free) char *text = NULL;
+    (void)snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
+    return file_read(path, 4 << 20, &text, NULL, NULL) == 0 && strcmp(text, mark) == 0;
+}
+
+/* A subshell has the environment as we ordered it, what a shell starts as the shell does: there the
+ * mark may come anywhere in the 360 KiB. */
+static void a_large_environment_hides_nobody(void **state)
+{
+    enum { VARIABLES = 6, EACH_BYTES = 60 << 10 };
+    struct test_job *t = *state;
+    struct buf spec;
+    buf_init(&spec, 1 << 20);
+    buf_text(&spec, "{'argv': ['sh', '-c', 'setsid sleep 1000 & ((while true; do sleep 1001; done) "
+                    "&); echo up; sleep 1002'], 'cwd': '/', 'env': {'PATH': '/usr/bin:/bin'");
+    for (int i = 0; i < VARIABLES; i++) {
+        buf_format(&spec, ", 'LARGE_%d': '%0*d'", i, EACH_BYTES, 0);
+    }
+    buf_text(&spec, "}}");
+    kill_supervisor_and_monitor(t, buf_str(&spec));
+    buf_done(&spec);
+}
+
+static void the_mark_is_the_first_variable(void **state)
+{
+    struct test_job *t = *state;
+    char mark[512];
+    int rank = 0;
+    (void)snprintf(mark, sizeof mark, "MUSTER_ATTEMPT=%s/containers/p/c/0", t->folder);
+    test_job_start(t, "p/c/0", "{'argv': ['sleep', '1000'], 'cwd': '/', 'env': {'A': 'b'}}");
+    test_job_await(t, "started p/c/0");
+    muster_auto(free) char *record = read_volume(t, "containers/p/c/0/started.json");
+    assert_int_equal(sscanf(strstr(record, "\"process\":\""), "\"process\":\"%d-", &rank), 1);
+    assert_true(is_first_entry(rank, mark));
+}
+
 static int all_tests(void)
 {
 #define WITH_JOB(test) cmocka_unit_test_setup_teardown(test, test_job_set_up, test_job_tear_down)
     const struct CMUnitTest tests[] = {
         WITH_JOB(volumes_are_at_their_mount_paths),
         WITH_JOB(read_only_and_sub_path),
+        WITH_JOB(a_link_in_a_volume_leads_nowhere_else),
         WITH_JOB(a_missing_volume_is_named),
         cmocka_unit_test(names_of_machine_and_pod_resolve),
         WITH_JOB(one_pid_namespace_per_job),
@@ -327,6 +410,8 @@ static int all_tests(void)
         WITH_JOB(user_and_umask),
         cmocka_unit_test(a_leased_job_ends_with_its_runner),
         WITH_JOB(a_supervisor_killed_with_its_monitor_leaves_nothing),
+        WITH_JOB(a_large_environment_hides_nobody),
+        WITH_JOB(the_mark_is_the_first_variable),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

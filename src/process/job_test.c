@@ -90,6 +90,58 @@ static void descendants_end_with_their_container(void **state)
     assert_int_equal(test_marked_processes(mark), 0);
 }
 
+static void write_environment(struct test_job *t, const char *bytes, size_t count)
+{
+    muster_auto(free) char *path = file_join(t->folder, "environment");
+    assert_int_equal(file_write(path, bytes, count, 0600, NULL), 0);
+}
+
+static void start_with_environment(struct test_job *t, const char *id, const char *script)
+{
+    char spec[1024];
+    (void)snprintf(
+        spec, sizeof spec,
+        "{'argv': ['sh', '-c', '%s'], 'cwd': '/', 'environmentFile': '%s/environment', "
+        "'env': {'PATH': '/usr/bin:/bin', 'RANK': '3'}, 'prepend': {'P': '/us', 'Q': '/us'}}",
+        script, t->folder);
+    test_job_start(t, id, spec);
+}
+
+/* The spec wins over what was asked for, which wins over the shell; bytes are bytes. */
+static void a_file_gives_the_environment(void **state)
+{
+    static const char bytes[] =
+        "PATH=/nowhere\0A=shell\0B=\xff\xfe\nx\0P=/them\0RANK=7\0\0A=given\0";
+    struct test_job *t = *state;
+    write_environment(t, bytes, sizeof bytes - 1);
+    start_with_environment(t, "p/c/0", "echo $A $RANK $P $Q; printenv B");
+    test_job_await(t, "exited p/c/0 code=0");
+    muster_auto(free) char *log = test_job_log(t, "p/c");
+    assert_string_equal(log, "given 3 /us:/them /us\n\xff\xfe\nx\n");
+}
+
+static void an_environment_that_is_gone_or_too_large_is_said(void **state)
+{
+    struct test_job *t = *state;
+    enum { EACH = 100 << 10, COUNT = 28 };
+    start_with_environment(t, "p/gone/0", "true");
+    test_job_await(t, "start_failed p/gone/0 code=128 StartError: the environment that the job was "
+                      "submitted with: cannot read ");
+    char *large = calloc(COUNT, EACH);
+    for (size_t i = 0; i < COUNT; i++) {
+        memset(large + i * EACH, 'x', EACH - 1);
+        large[i * EACH] = (char)('A' + i);
+        large[i * EACH + 1] = '=';
+    }
+    write_environment(t, large, (size_t)COUNT * EACH);
+    free(large);
+    start_with_environment(t, "p/large/0", "true");
+    const char *line =
+        test_job_await(t, "start_failed p/large/0 code=128 StartError: exec: \"sh\": "
+                          "environment (2800 KiB; the largest variable, ");
+    assert_non_null(strstr(line, "the kernel takes 2048 KiB in all"));
+}
+
 static void a_new_controller_adopts(void **state)
 {
     struct test_job *t = *state;
@@ -217,6 +269,10 @@ static int all_tests(void)
                                         test_job_tear_down),
         cmocka_unit_test_setup_teardown(many_attempts_leave_nothing_behind, test_job_set_up,
                                         test_job_tear_down),
+        cmocka_unit_test_setup_teardown(a_file_gives_the_environment, test_job_set_up,
+                                        test_job_tear_down),
+        cmocka_unit_test_setup_teardown(an_environment_that_is_gone_or_too_large_is_said,
+                                        test_job_set_up, test_job_tear_down),
         cmocka_unit_test_setup_teardown(a_new_controller_adopts, test_job_set_up,
                                         test_job_tear_down),
         cmocka_unit_test_setup_teardown(a_killed_supervisor_is_told_and_recorded, test_job_set_up,

@@ -14,9 +14,9 @@
 #include "base/file.h"
 #include "base/test.h"
 #include "base/test_folder.h"
+#include "base/test_wait.h"
 #include "process/record.h"
 
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,12 +43,6 @@ static uint32_t chance(struct round *round, uint32_t below)
 {
     round->random = round->random * 6364136223846793005U + 1442695040888963407U;
     return (uint32_t)(round->random >> 33) % below;
-}
-
-/* The moment of the next blow; not a wait for anything. */
-static void let_time_pass(int ms)
-{
-    (void)poll(NULL, 0, ms);
 }
 
 /* ---- The actors ---- */
@@ -218,7 +212,7 @@ static bool all_gone_within(int limit_ms)
         if (clock_ms() > until) {
             return false;
         }
-        let_time_pass(2);
+        test_let_pass(2);
     }
     return true;
 }
@@ -289,7 +283,7 @@ static void play(unsigned number)
     round.runner_identity = process_identity(round.runner);
     round.controller = start_controller(&round);
     for (uint32_t blows = 1 + chance(&round, 4); blows > 0; blows--) {
-        let_time_pass((int)chance(&round, DELAY_MS_MAX));
+        test_let_pass((int)chance(&round, DELAY_MS_MAX));
         strike(&round);
     }
     finish(&round);

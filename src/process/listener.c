@@ -11,7 +11,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 
 enum { CLIENTS_MAX = 8, BACKLOG = 8 };
 
@@ -33,11 +32,10 @@ struct listener {
     bool stopped;
 };
 
-static void address_in(int folder_fd, struct sockaddr_un *ret)
+void listener_address(int folder_fd, const char *name, struct sockaddr_un *ret)
 {
     *ret = (struct sockaddr_un){.sun_family = AF_UNIX};
-    (void)snprintf(ret->sun_path, sizeof ret->sun_path, "/proc/self/fd/%d/%s", folder_fd,
-                   SOCKET_NAME);
+    (void)snprintf(ret->sun_path, sizeof ret->sun_path, "/proc/self/fd/%d/%s", folder_fd, name);
 }
 
 int listener_connect(const char *job_folder, int *ret_fd, struct muster_err *err)
@@ -45,7 +43,7 @@ int listener_connect(const char *job_folder, int *ret_fd, struct muster_err *err
     struct sockaddr_un address;
     muster_auto(close) int folder_fd = open(job_folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    address_in(folder_fd, &address);
+    listener_address(folder_fd, SOCKET_NAME, &address);
     if (folder_fd < 0 || fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) < 0) {
         int why = errno;
         if (fd >= 0) {
@@ -143,7 +141,7 @@ static int bind_socket(struct listener *listener, const char *job_folder, struct
     struct sockaddr_un address;
     listener->folder_fd = open(job_folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
     listener->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    address_in(listener->folder_fd, &address);
+    listener_address(listener->folder_fd, SOCKET_NAME, &address);
     (void)unlinkat(listener->folder_fd, SOCKET_NAME, 0);
     mode_t before = umask(0177);
     bool bound = listener->folder_fd >= 0 && listener->fd >= 0 &&

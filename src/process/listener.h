@@ -8,6 +8,7 @@
 #include <muster/err.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/un.h>
 #include <uv.h>
 
 struct listener;
@@ -35,6 +36,9 @@ void listener_tell_all(struct listener *listener, const json_t *message);
 void listener_stop(struct listener *listener);
 /* Stops, and closes when everything is out. */
 void listener_close(struct listener *listener);
+
+/* Of a socket in an open folder, whose own path may be of any length. */
+void listener_address(int folder_fd, const char *name, struct sockaddr_un *ret);
 
 /* A connected descriptor. MUSTER_EUNAVAIL: nobody listens. */
 int listener_connect(const char *job_folder, int *ret_fd, struct muster_err *err);

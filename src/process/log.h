@@ -27,7 +27,18 @@ struct process_log_options {
     int64_t tail_lines;    /* -1: all */
     int64_t since_unix_ms; /* lines that began at this time or later; 0: all */
     int64_t limit_bytes;   /* -1: all */
+    bool frames;           /* see below; without timestamps and limit_bytes */
+    bool watermarks;       /* the frame w */
+    uint64_t from;         /* bytes of the log to leave out: to go on where one was */
 };
+
+/* With `frames` the answer says of each byte where it stands and when it came, in records:
+ *
+ *     d OFFSET UNIX_MS COUNT\n   and COUNT bytes of the log, which begin at OFFSET of it
+ *     g COUNT\n                  COUNT bytes that were asked for are gone: rotated away
+ *     w UNIX_MS\n                watermark, with follow: all that had come by this time was told
+ */
+enum { LOG_FRAME_BYTES_MIN = 128 };
 
 enum process_log_state {
     PROCESS_LOG_MORE, /* read again */
@@ -52,5 +63,8 @@ void process_log_close(struct process_log *log);
 
 /* The newest attempts, newest first; returns how many were written to ret (at most max). */
 size_t process_log_attempts(const char *folder, int *ret, size_t max);
+/* How many bytes of an attempt's log were rotated away: its first ones. */
+uint64_t process_log_rotated(const char *folder, int attempt);
+
 /* The paths of an attempt's log files, oldest first: a JSON array of text, new reference. */
 json_t *process_log_paths(const char *folder, int attempt);

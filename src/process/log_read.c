@@ -3,89 +3,19 @@
 #include "process/log.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "base/stamp.h"
-#include "process/log_scan.h"
+#include "process/log_internal.h"
 
 #include <assert.h>
-#include <dirent.h>
 #include <errno.h>
 #include <string.h>
 
-enum { RAW_BYTES = 64 << 10, POLL_MS = 200, ATTEMPTS_MAX = 4096 };
-
-struct process_log {
-    struct process_log_options options;
-    char *folder; /* of the attempt */
-    struct log_segment segment;
-    uint64_t at;       /* position in the stream of the next byte to read from disk */
-    bool skip_line;    /* up to the next newline: the rest of a line whose beginning is gone */
-    bool line_start;   /* the next byte given out begins a line */
-    int64_t remaining; /* of limit_bytes; -1: no limit */
-    char *raw;
-    size_t raw_from, raw_to;
-    uv_fs_event_t watch;
-    uv_timer_t timer;
-    int open_handles;
-    bool handles_ready;
-    bool waiting;
-    void (*on_more)(void *data);
-    void *data;
-};
+enum { POLL_MS = 200, ATTEMPTS_MAX = 4096 };
 
 /* ---- Opening ---- */
-
-/* Newest first; when the list is full the oldest goes. Returns how many it holds then. */
-static size_t insert(int *list, size_t count, size_t max, int attempt)
-{
-    size_t at = count;
-    while (at > 0 && list[at - 1] < attempt) {
-        at--;
-    }
-    if (at == max) {
-        return count;
-    }
-    size_t moved = count < max ? count - at : max - 1 - at;
-    memmove(&list[at + 1], &list[at], moved * sizeof *list);
-    list[at] = attempt;
-    return count < max ? count + 1 : max;
-}
-
-size_t process_log_attempts(const char *folder, int *ret, size_t max)
-{
-    DIR *entries = opendir(folder);
-    size_t count = 0;
-    for (struct dirent *e = entries ? readdir(entries) : NULL; e; e = readdir(entries)) {
-        char *end;
-        long number = strtol(e->d_name, &end, 10);
-        char path[PATH_MAX];
-        int n = snprintf(path, sizeof path, "%s/%s/started.json", folder, e->d_name);
-        if (end != e->d_name && *end == '\0' && n < (int)sizeof path && file_exists(path)) {
-            count = insert(ret, count, max, (int)number);
-        }
-    }
-    if (entries) {
-        closedir(entries);
-    }
-    return count;
-}
-
-json_t *process_log_paths(const char *folder, int attempt)
-{
-    char path[PATH_MAX];
-    json_t *paths = json_array();
-    unsigned first = 0, last = 0;
-    (void)snprintf(path, sizeof path, "%s/%d", folder, attempt);
-    if (!log_segments(path, &first, &last)) {
-        return paths;
-    }
-    for (unsigned n = first; n <= last; n++) {
-        (void)snprintf(path, sizeof path, "%s/%d/%u.log", folder, attempt, n);
-        json_array_append_new(paths, json_string(path));
-    }
-    return paths;
-}
 
 /* The place among the attempts, newest first; count when it is not there. */
 static size_t find_attempt(const struct process_log_options *o, const int *attempts, size_t count)
@@ -115,9 +45,28 @@ static int choose_attempt(struct process_log *log, struct muster_err *err)
     return 0;
 }
 
+/* What is asked for from here on begins before the oldest byte that is kept. */
+static void look_for_gap(struct process_log *log)
+{
+    unsigned first, last;
+    struct log_segment oldest;
+    if (!log_segments(log->folder, &first, &last) || first == 0 ||
+        !log_segment_open(log->folder, first, &oldest)) {
+        return;
+    }
+    if (log->at <= oldest.base && log->options.from < oldest.base) {
+        log->gap = true;
+        log->gap_from = log->options.from;
+        log->skip_line = log->line_start = true;
+        log->at = oldest.base;
+    }
+    log_segment_close(&oldest);
+}
+
 static void choose_beginning(struct process_log *log)
 {
     const struct process_log_options *o = &log->options;
+    log->at = o->from;
     if (o->since_unix_ms > 0) {
         log->at = log_find_since(log->folder, o->since_unix_ms, &log->skip_line);
     }
@@ -126,6 +75,7 @@ static void choose_beginning(struct process_log *log)
         log->skip_line = tail > log->at ? false : log->skip_line;
         log->at = tail > log->at ? tail : log->at;
     }
+    look_for_gap(log);
 }
 
 static void init_handles(struct process_log *log, uv_loop_t *loop)
@@ -142,7 +92,7 @@ int process_log_open(uv_loop_t *loop, const struct process_log_options *options,
                      struct muster_err *err)
 {
     struct process_log *log = calloc(1, sizeof *log);
-    char *raw = malloc(RAW_BYTES);
+    char *raw = malloc(LOG_RAW_BYTES);
     if (!log || !raw) {
         free(log);
         free(raw);
@@ -264,6 +214,8 @@ static bool place(struct process_log *log)
             }
         }
         if (s.base > log->at) {
+            log->gap_from = log->gap ? log->gap_from : log->at;
+            log->gap = true;
             log->at = s.base;
             log->skip_line = log->line_start = true;
         }
@@ -288,8 +240,8 @@ static ssize_t fill(struct process_log *log)
             return 0;
         }
         bool finished = next_segment_exists(log);
-        ssize_t n =
-            pread(log->segment.log_fd, log->raw, RAW_BYTES, (off_t)(log->at - log->segment.base));
+        ssize_t n = pread(log->segment.log_fd, log->raw, LOG_RAW_BYTES,
+                          (off_t)(log->at - log->segment.base));
         if (n != 0 || !finished) {
             log->raw_from = 0;
             log->raw_to = n > 0 ? (size_t)n : 0;
@@ -305,7 +257,7 @@ static void skip_rest_of_line(struct process_log *log)
 {
     size_t have = log->raw_to - log->raw_from;
     const char *newline = memchr(log->raw + log->raw_from, '\n', have);
-    if (!newline && have == RAW_BYTES) {
+    if (!newline && have == LOG_RAW_BYTES) {
         log->skip_line = false;
         return;
     }
@@ -354,6 +306,10 @@ static void put_all(struct process_log *log, char *bytes, size_t room, size_t *u
     if (log->skip_line) {
         skip_rest_of_line(log);
     }
+    if (log->options.frames) {
+        log_put_frames(log, bytes, room, used);
+        return;
+    }
     while (log->raw_from < log->raw_to && put_piece(log, bytes, room, used)) {
     }
 }
@@ -371,8 +327,9 @@ static size_t apply_limit(struct process_log *log, size_t count)
 int process_log_read(struct process_log *log, char *bytes, size_t room, size_t *ret_count,
                      enum process_log_state *ret_state, struct muster_err *err)
 {
-    assert(room >= 64);
+    assert(room >= 64 && (!log->options.frames || room >= LOG_FRAME_BYTES_MIN));
     size_t used = 0;
+    int64_t asked_unix_ms = clock_unix_ms();
     bool over = log->remaining == 0;
     bool ended = over || !log->options.follow || attempt_ended(log);
     bool empty = false;
@@ -385,6 +342,9 @@ int process_log_read(struct process_log *log, char *bytes, size_t room, size_t *
         empty = n == 0;
     }
     put_all(log, bytes, room, &used);
+    if (empty && log->options.frames) {
+        log_put_end(log, !ended, asked_unix_ms, bytes, room, &used);
+    }
     *ret_count = apply_limit(log, used);
     *ret_state = PROCESS_LOG_MORE;
     if (over || log->remaining == 0 || (empty && ended)) {

@@ -84,6 +84,15 @@ int64_t log_segment_time(struct log_segment *segment, uint64_t offset)
     return segment->current.unix_ms;
 }
 
+int64_t log_segment_run(struct log_segment *segment, uint64_t offset, uint64_t *ret_end)
+{
+    struct log_mark next;
+    int64_t unix_ms = log_segment_time(segment, offset);
+    bool bounded = read_mark(segment->index_fd, segment->next_mark, &next) && next.offset > offset;
+    *ret_end = bounded ? next.offset : UINT64_MAX;
+    return unix_ms;
+}
+
 static uint64_t segment_bytes(const struct log_segment *segment)
 {
     struct stat info;

@@ -29,6 +29,9 @@ void log_segment_close(struct log_segment *segment);
 /* When the byte at this offset of the stream came; offsets must not go down between calls. */
 int64_t log_segment_time(struct log_segment *segment, uint64_t offset);
 
+/* The same; *ret_end: up to where the bytes came at that time, as far as is known now. */
+int64_t log_segment_run(struct log_segment *segment, uint64_t offset, uint64_t *ret_end);
+
 /* Where to begin so that only lines that began at `unix_ms` or later are read. *ret_skip: begin
  * after the next newline. */
 uint64_t log_find_since(const char *folder, int64_t unix_ms, bool *ret_skip);

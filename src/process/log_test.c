@@ -294,6 +294,65 @@ static void following_goes_over_rotation(void **state)
     process_log_close(log);
 }
 
+static void frames_say_where_and_when(void **state)
+{
+    struct scene *s = *state;
+    begin(s, 0, 1 << 20, 5);
+    say(s, 1000, "one\ntw");
+    say(s, 2500, "o\n");
+    struct process_log_options options = everything(s);
+    options.frames = true;
+    char text[4096];
+    struct process_log *log = open_log(s, options);
+    assert_int_equal(read_now(log, text, 128), PROCESS_LOG_END);
+    process_log_close(log);
+    assert_string_equal(text, "d 0 1000 6\none\ntwd 6 2500 2\no\n");
+    options.from = 5;
+    log = open_log(s, options);
+    assert_int_equal(read_now(log, text, 128), PROCESS_LOG_END);
+    process_log_close(log);
+    assert_string_equal(text, "d 5 1000 1\nwd 6 2500 2\no\n");
+}
+
+/* The gap is what lies before the first byte that is given, a line's rest included. */
+static void frames_tell_what_was_rotated_away(void **state)
+{
+    struct scene *s = *state;
+    char text[16384];
+    begin(s, 0, 4096, 2);
+    for (int i = 0; i < 2000; i++) {
+        say(s, 1000, "a line of twenty-seven bytes\n" + 2);
+    }
+    struct process_log_options options = everything(s);
+    options.frames = true;
+    static const int64_t tails[] = {-1, 1000, 3};
+    for (size_t i = 0; i < sizeof tails / sizeof tails[0]; i++) {
+        uint64_t gap = 0, at = 0;
+        options.tail_lines = tails[i];
+        struct process_log *log = open_log(s, options);
+        assert_int_equal(read_now(log, text, 512), PROCESS_LOG_END);
+        process_log_close(log);
+        int fields = sscanf(text, "g %lu\nd %lu ", &gap, &at);
+        assert_int_equal(fields, tails[i] == 3 ? 0 : 2);
+        assert_true(fields == 0 || (gap == at && gap % 27 == 0 && gap > 40000));
+    }
+    assert_true(process_log_rotated(s->folder, 0) > 40000);
+}
+
+static void watermarks_come_when_all_was_told(void **state)
+{
+    struct scene *s = *state;
+    char text[4096];
+    begin(s, 0, 1 << 20, 5);
+    say(s, 1000, "one\n");
+    struct process_log_options options = everything(s);
+    options.frames = options.watermarks = options.follow = true;
+    struct process_log *log = open_log(s, options);
+    assert_int_equal(read_now(log, text, 128), PROCESS_LOG_WAIT);
+    process_log_close(log);
+    assert_memory_equal(text, "d 0 1000 4\none\nw 1", 16);
+}
+
 static void previous_is_the_attempt_before(void **state)
 {
     struct scene *s = *state;
@@ -333,9 +392,38 @@ static void a_log_that_cannot_be_written_drains(void **state)
     assert_int_equal(s->writer.lost_bytes, 5);
 }
 
+/* The disk was full, or descriptors had run out, at the moment of a rotation. */
+static void a_segment_that_cannot_be_opened_is_tried_again(void **state)
+{
+    struct scene *s = *state;
+    static const char *const names[] = {"1.log", "1.idx"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char text[8192];
+        begin(s, (int)i, 4096, 2);
+        muster_auto(free) char *in_the_way = file_join(s->attempt, names[i]);
+        assert_int_equal(file_mkdir(in_the_way, 0700, NULL), 0);
+        memset(text, 'x', 4096);
+        text[4095] = '\n';
+        text[4096] = '\0';
+        say(s, 1000, text);
+        say(s, 1001, "lost\n");
+        assert_int_equal(s->writer.lost_bytes, 5);
+        assert_int_equal(rmdir(in_the_way), 0);
+        say(s, 1002, "back\n");
+        log_writer_add(&s->writer, "said\n", 5, 1003);
+        struct process_log *log = open_log(s, everything(s));
+        assert_int_equal(read_now(log, text, sizeof text), PROCESS_LOG_END);
+        process_log_close(log);
+        assert_string_equal(text + 4095, "\nback\nsaid\n");
+        log_writer_done(&s->writer);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_segment_that_cannot_be_opened_is_tried_again, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(lines_have_the_time_they_began, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_damaged_index_ends_where_it_is_damaged, set_up,
                                         tear_down),
@@ -346,6 +434,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(tail_looks_over_segments, set_up, tear_down),
         cmocka_unit_test_setup_teardown(following_waits_until_the_attempt_ended, set_up, tear_down),
         cmocka_unit_test_setup_teardown(following_goes_over_rotation, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(frames_say_where_and_when, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(frames_tell_what_was_rotated_away, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(watermarks_come_when_all_was_told, set_up, tear_down),
         cmocka_unit_test_setup_teardown(previous_is_the_attempt_before, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_newest_attempts_are_told_first, set_up, tear_down),
         cmocka_unit_test_setup_teardown(nothing_started_is_said, set_up, tear_down),

@@ -16,7 +16,7 @@ static int create(const struct log_writer *w, unsigned segment, const char *kind
 {
     char name[NAME_BYTES];
     (void)snprintf(name, sizeof name, "%u.%s", segment, kind);
-    return openat(w->folder_fd, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    return openat(w->folder_fd, name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 }
 
 static void drop(const struct log_writer *w, unsigned segment)
@@ -109,6 +109,16 @@ static void rotate(struct log_writer *w, int64_t now_unix_ms)
     }
 }
 
+/* A segment that could not be made (no descriptor, a full disk) is tried again: what comes later is
+ * not lost with it. */
+static void reopen_if_closed(struct log_writer *w, int64_t now_unix_ms)
+{
+    if (w->log_fd < 0) {
+        close_segment(w);
+        (void)open_segment(w, w->segment, now_unix_ms);
+    }
+}
+
 static ssize_t throw_away(struct log_writer *w, int pipe_fd, size_t count)
 {
     char bytes[COPY_BYTES];
@@ -152,6 +162,7 @@ static ssize_t move(struct log_writer *w, int pipe_fd, size_t count)
 enum log_pump log_writer_pump(struct log_writer *w, int pipe_fd, size_t budget, int64_t now_unix_ms)
 {
     size_t moved = 0;
+    reopen_if_closed(w, now_unix_ms);
     while (moved < budget) {
         if (segment_is_full(w)) {
             rotate(w, now_unix_ms);
@@ -171,4 +182,35 @@ enum log_pump log_writer_pump(struct log_writer *w, int pipe_fd, size_t budget, 
         moved += (size_t)n;
     }
     return LOG_PUMP_MOVED;
+}
+
+/* The container may have begun a line. */
+static bool in_line(const struct log_writer *w)
+{
+    char last = '\n';
+    return w->used > 0 && pread(w->log_fd, &last, 1, (off_t)w->used - 1) == 1 && last != '\n';
+}
+
+static void add(struct log_writer *w, const char *text, size_t bytes)
+{
+    uint64_t room = w->segment_bytes_max - w->used;
+    bytes = bytes < room ? bytes : (size_t)room;
+    ssize_t written = pwrite(w->log_fd, text, bytes, (off_t)w->used);
+    w->used += written > 0 ? (uint64_t)written : 0;
+}
+
+void log_writer_add(struct log_writer *w, const char *text, size_t bytes, int64_t now_unix_ms)
+{
+    reopen_if_closed(w, now_unix_ms);
+    if (segment_is_full(w) || bytes + 1 > w->segment_bytes_max - w->used) {
+        rotate(w, now_unix_ms);
+    }
+    if (w->log_fd < 0) {
+        return;
+    }
+    mark(w, now_unix_ms);
+    if (in_line(w)) {
+        add(w, "\n", 1);
+    }
+    add(w, text, bytes);
 }

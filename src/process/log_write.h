@@ -35,3 +35,6 @@ void log_writer_done(struct log_writer *w);
  * the container: its bytes are counted in lost_bytes. */
 enum log_pump log_writer_pump(struct log_writer *w, int pipe_fd, size_t budget,
                               int64_t now_unix_ms);
+
+/* Adds text that no container wrote, on lines of its own; what does not fit is cut off. */
+void log_writer_add(struct log_writer *w, const char *text, size_t bytes, int64_t now_unix_ms);

@@ -3,7 +3,9 @@
 
 #include "process/descendants.h"
 #include "process/execute.h"
+#include "process/inside.h"
 #include "process/mounts.h"
+#include "process/passing.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +17,7 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -29,6 +32,7 @@ struct monitor {
     bool orphaned;    /* the supervisor is gone */
     bool own_proc;    /* /proc shows our numbers: descendants can be found */
     bool exec_failed; /* the main process has told why */
+    struct inside inside;
 };
 
 static void tell(const struct monitor *m, const struct monitor_message *message)
@@ -67,23 +71,7 @@ static void close_others(const struct monitor *m)
 {
     const int keep[] = {m->control_fd,         m->plan->log_fd,       m->plan->keep_fd,
                         m->plan->entrances[0], m->plan->entrances[1], m->signal_fd};
-    unsigned from = 3;
-    for (;;) {
-        unsigned next = ~0U;
-        for (size_t i = 0; i < sizeof keep / sizeof keep[0]; i++) {
-            unsigned fd = (unsigned)keep[i];
-            if (keep[i] >= 0 && fd >= from && fd < next) {
-                next = fd;
-            }
-        }
-        if (next > from) {
-            (void)close_range(from, next == ~0U ? ~0U : next - 1, 0);
-        }
-        if (next == ~0U) {
-            return;
-        }
-        from = next + 1;
-    }
+    passing_keep_only(keep, sizeof keep / sizeof keep[0]);
 }
 
 static int set_up_files(struct monitor *m, struct muster_err *err)
@@ -96,7 +84,7 @@ static int set_up_files(struct monitor *m, struct muster_err *err)
     bool new_proc = false;
     int r = m->plan->namespaces ? mounts_enter(&mounts, &new_proc, err)
                                 : mounts_check_plain(&mounts, err);
-    m->own_proc = descendants_visible();
+    m->own_proc = m->inside.own_proc = descendants_visible();
     if (r == 0 && m->plan->namespaces && !new_proc) {
         tell_text(m, MONITOR_NOTE, 0,
                   "/proc cannot be mounted for the job: it shows the machine's process numbers");
@@ -107,15 +95,19 @@ static int set_up_files(struct monitor *m, struct muster_err *err)
 static int start_main(struct monitor *m, struct muster_err *err)
 {
     int ends[2];
-    if (pipe2(ends, O_CLOEXEC) < 0) {
+    int input[2] = {-1, -1};
+    if (pipe2(ends, O_CLOEXEC) < 0 || (m->plan->spec->input && pipe2(input, O_CLOEXEC) < 0)) {
         return muster_fail(err, MUSTER_EOS, "cannot make a pipe: %s", strerror(errno));
     }
     m->exec_fd = ends[0];
-    m->main_pid = fork();
+    m->inside.input_fd = input[1];
+    m->main_pid =
+        _Fork(); /* libuv's part of fork closes descriptors by numbers that are ours now */
     if (m->main_pid == 0) {
         close(ends[0]);
-        execute(m->plan, m->control_fd, ends[1]);
+        execute(m->plan, input[0], m->control_fd, ends[1]);
     }
+    passing_close(input, 1);
     close(ends[1]);
     close(m->plan->log_fd);
     return m->main_pid < 0
@@ -134,20 +126,42 @@ static void kill_all(const struct monitor *m)
     }
 }
 
-static void pass_signal(struct monitor *m)
+/* It has no group of its own yet when it has only just been forked. */
+static void send_to_main(const struct monitor *m, int number)
 {
-    int number = 0;
-    ssize_t n = recv(m->control_fd, &number, sizeof number, 0);
-    if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN)) {
+    if (kill(-m->main_pid, number) < 0) {
+        (void)kill(m->main_pid, number);
+    }
+}
+
+static void pass_signal(const struct monitor *m, int number)
+{
+    if (number == SIGKILL) {
+        kill_all(m);
+        return;
+    }
+    if (m->main_ended) {
+        return;
+    }
+    send_to_main(m, number);
+    if (number == SIGTERM || number == SIGINT) {
+        send_to_main(m, SIGCONT); /* who was stopped could not answer */
+    }
+}
+
+static void take_request(struct monitor *m)
+{
+    struct monitor_request request;
+    int fds[PASSING_FDS_MAX];
+    size_t count = 0;
+    ssize_t n = passing_receive(m->control_fd, &request, sizeof request, fds, &count);
+    if (n == 0 || (n < 0 && n != -EINTR && n != -EAGAIN)) {
         m->orphaned = true;
         kill_all(m);
-    } else if (n == sizeof number && number == SIGKILL) {
-        kill_all(m);
-    } else if (n == sizeof number && !m->main_ended) {
-        /* It has no group of its own yet when it has only just been forked. */
-        if (kill(-m->main_pid, number) < 0) {
-            (void)kill(m->main_pid, number);
-        }
+    } else if (n == (ssize_t)sizeof request && request.number > 0) {
+        pass_signal(m, request.number);
+    } else if (n == (ssize_t)sizeof request) {
+        inside_take(&m->inside, &request, fds, count);
     }
 }
 
@@ -183,6 +197,11 @@ static void note_end(struct monitor *m, int status, const struct rusage *usage)
         .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0,
         .peak_bytes = usage->ru_maxrss * 1024,
     };
+    struct statvfs shm;
+    if (message.signal == SIGBUS && statvfs("/dev/shm", &shm) == 0) {
+        message.shm_bytes = (int64_t)(shm.f_blocks * shm.f_frsize);
+        message.shm_free_bytes = (int64_t)(shm.f_bavail * shm.f_frsize);
+    }
     tell(m, &message);
 }
 
@@ -195,6 +214,9 @@ static bool reap(struct monitor *m)
         pid_t pid = wait4(-1, &status, WNOHANG, &usage);
         if (pid == m->main_pid && pid > 0) {
             note_end(m, status, &usage);
+        }
+        if (pid > 0) {
+            inside_reaped(&m->inside, pid);
         }
         if (pid <= 0) {
             return pid == 0 || errno != ECHILD;
@@ -227,7 +249,7 @@ static void watch(struct monitor *m)
             continue;
         }
         if (ready[0].revents) {
-            pass_signal(m);
+            take_request(m);
         }
         if (ready[2].revents) {
             note_exec(m);
@@ -244,7 +266,10 @@ static void watch(struct monitor *m)
 
 __attribute__((noreturn)) static void be_monitor(const struct monitor_plan *plan, int control_fd)
 {
-    struct monitor m = {.plan = plan, .control_fd = control_fd, .exec_fd = -1};
+    struct monitor m = {.plan = plan,
+                        .control_fd = control_fd,
+                        .exec_fd = -1,
+                        .inside = {.plan = plan, .input_fd = -1}};
     struct muster_err err = {0};
     (void)prctl(PR_SET_NAME, "muster-monitor");
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1);

@@ -32,7 +32,20 @@ struct monitor_message {
     int code;
     int signal;
     int64_t peak_bytes; /* of the largest process in it */
+    int64_t shm_bytes;  /* of /dev/shm, when a bus error ended it */
+    int64_t shm_free_bytes;
     char text[MUSTER_ERR_TEXT_BYTES];
+};
+
+/* What the supervisor writes: a signal for the container, or one of these with descriptors. */
+enum {
+    MONITOR_EXEC = -1,  /* a client's socket, a document (session.h), the entrances */
+    MONITOR_STDIN = -2, /* a client's socket: the container's standard input */
+};
+
+struct monitor_request {
+    int number;                  /* positive: a signal */
+    bool entrance[CGROUP_KINDS]; /* of MONITOR_EXEC: which come with it */
 };
 
 struct monitor_plan {
@@ -46,6 +59,6 @@ struct monitor_plan {
 };
 
 /* Returns the supervisor's end of the control socket (SOCK_SEQPACKET, credentials on) in *ret_fd:
- * messages come from there; an int written there is a signal for the container. */
+ * messages come from there; what is written there is a struct monitor_request. */
 int monitor_start(const struct monitor_plan *plan, pid_t *ret_pid, int *ret_fd,
                   struct muster_err *err);

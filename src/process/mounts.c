@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "process/cover.h"
+#include "process/sub_path.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -33,19 +34,24 @@ struct view {
 
 static int open_source(const struct process_mount *mount, int *ret, struct muster_err *err)
 {
-    bool part = mount->sub_path[0] != '\0';
-    muster_auto(free) char *path =
-        part ? file_join(mount->host_path, mount->sub_path) : strdup(mount->host_path);
-    if (!path) {
-        return err_no_memory(err);
+    int at = AT_FDCWD;
+    const char *path = mount->host_path;
+    if (mount->sub_path[0]) {
+        int r = sub_path_open(mount, &at, err);
+        if (r < 0) {
+            return r;
+        }
+        path = "";
     }
-    if (part && !file_exists(path) && file_mkdir(path, 0755, err) < 0) {
-        return muster_wrap(err, "volume %s", mount->name);
+    int fd = open_tree(
+        at, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE | (*path ? 0 : AT_EMPTY_PATH));
+    int saved = errno;
+    if (at >= 0) {
+        close(at);
     }
-    int fd = open_tree(AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
     if (fd < 0) {
-        return muster_fail(err, MUSTER_ENOENT, "volume %s: cannot open %s: %s", mount->name, path,
-                           strerror(errno));
+        return muster_fail(err, MUSTER_ENOENT, "volume %s: cannot open %s: %s", mount->name,
+                           *path ? path : mount->sub_path, strerror(saved));
     }
     *ret = fd;
     return 0;

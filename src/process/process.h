@@ -53,6 +53,10 @@ struct process_events {
                          const char *message);
     /* Something is not as asked ("cgroups are not writable: limits are not applied"); once each. */
     void (*note)(void *data, const char *id, const char *text);
+    /* It does nothing, for longer than its spec allows: "rank 1 has …", once in each stall. */
+    void (*stalled)(void *data, const char *id, const char *text);
+    /* What process_job_stacks asked for. */
+    void (*stacks)(void *data, int64_t ticket, const json_t *attempts);
     /* Every record of earlier attempts has been told: carry on. Once. */
     void (*ready)(void *data);
     /* The supervisor is gone (killed, the machine restarted, or none can be started) and every
@@ -74,6 +78,17 @@ int process_job_start(struct process_job *job, const char *id, const json_t *spe
 
 /* To all processes of the attempt; "POD/" means every attempt of a pod. None left is success. */
 int process_job_signal(struct process_job *job, const char *id, int signal, struct muster_err *err);
+
+/* Writes what they are in into their logs, unless that is there already, within a second; then the
+ * signal is sent, if it is not 0. The id "" means all attempts of the job. */
+int process_job_explain(struct process_job *job, const char *id, int signal,
+                        struct muster_err *err);
+
+/* What the processes of all running attempts are in (process/stacks.h): answered by `stacks` within
+ * sample_ms, over which processor time is measured, and a second. A supervisor that was started by
+ * an older muster does not answer. */
+int process_job_stacks(struct process_job *job, int64_t ticket, int64_t sample_ms,
+                       struct muster_err *err);
 
 /* Everything gets SIGTERM, after grace_ms SIGKILL; then the supervisor leaves. */
 int process_job_end(struct process_job *job, int64_t grace_ms, struct muster_err *err);

@@ -37,8 +37,8 @@ static int read_words(const json_t *doc, struct process_spec *spec, struct muste
 static int read_env(const json_t *doc, struct process_spec *spec, struct muster_err *err)
 {
     json_t *env = doc_at(doc, "env");
-    spec->env = calloc(json_object_size(env) + 1, sizeof *spec->env);
-    if (!spec->env) {
+    spec->own_env = calloc(json_object_size(env) + 1, sizeof *spec->own_env);
+    if (!spec->own_env) {
         return err_no_memory(err);
     }
     const char *name;
@@ -49,13 +49,14 @@ static int read_env(const json_t *doc, struct process_spec *spec, struct muster_
         if (!text || !*name || strchr(name, '=')) {
             return muster_fail(err, MUSTER_EDATA, "env.%s: a name and text are needed", name);
         }
-        if (asprintf(&spec->env[i], "%s=%s", name, text) < 0) {
-            spec->env[i] = NULL;
+        if (asprintf(&spec->own_env[i], "%s=%s", name, text) < 0) {
+            spec->own_env[i] = NULL;
             return err_no_memory(err);
         }
         i++;
     }
-    return 0;
+    spec->env = variables_merge((char *const *const[]){spec->own_env}, 1);
+    return spec->env ? 0 : err_no_memory(err);
 }
 
 /* As the kubelet: a subPath stays inside its volume. */
@@ -126,6 +127,7 @@ static int read_numbers(const json_t *doc, struct process_spec *spec, struct mus
         {"log.segmentBytes", &spec->log_segment_bytes, SEGMENT_BYTES_DEFAULT, SEGMENT_BYTES_MIN,
          INT64_C(1) << 40},
         {"log.segments", &spec->log_segments, SEGMENTS_DEFAULT, 2, 10000},
+        {"stallMs", &spec->stall_ms, 0, 0, INT64_C(1) << 40},
         {"runAsUser", &spec->user, -1, -1, UINT32_MAX},
         {"runAsGroup", &spec->group, -1, -1, UINT32_MAX},
         {"umask", &spec->umask, -1, -1, 0777},
@@ -146,6 +148,7 @@ static int read_all(struct process_spec *spec, struct muster_err *err)
     const json_t *doc = spec->doc;
     spec->cwd = doc_text(doc, "cwd", "/");
     spec->pod_name = doc_text(doc, "podName", "");
+    spec->input = doc_bool(doc, "stdin", false);
     if (spec->cwd[0] != '/') {
         return muster_fail(err, MUSTER_EDATA, "cwd: %s is not absolute", spec->cwd);
     }
@@ -175,11 +178,19 @@ void process_spec_mount(struct process_spec *spec, const struct process_mount *m
     spec->mounts[spec->mount_count++] = *mount;
 }
 
-void process_spec_done(struct process_spec *spec)
+static void free_all(char **entries)
 {
-    for (char **entry = spec->env; entry && *entry; entry++) {
+    for (char **entry = entries; entry && *entry; entry++) {
         free(*entry);
     }
+    free(entries);
+}
+
+void process_spec_done(struct process_spec *spec)
+{
+    free_all(spec->own_env);
+    free_all(spec->prepended);
+    variables_done(&spec->from_file);
     free(spec->env);
     free(spec->argv);
     free(spec->mounts);

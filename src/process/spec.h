@@ -1,14 +1,19 @@
-/* What one attempt of a container is to run: spec.json, written by the controller.
+/* What one attempt of a container is to run, as the controller sends it. spec.json is that without
+ * argv and env, whose values are nobody's business after the start.
  *
  *     {"argv": ["python3", "train.py"],        the first is looked up in env's PATH
- *      "env": {"PATH": "…", "RANK": "0"},      all of it: nothing is inherited
+ *      "env": {"PATH": "…", "RANK": "0"},      nothing is inherited; wins over the next
+ *      "environmentFile": "/…",                a list as base/variables.h has it
+ *      "prepend": {"PYTHONPATH": "/…/python"}, put before what the variable has, with a ':'
  *      "cwd": "/home/me/work",
  *      "mounts": [{"name": "data", "hostPath": "/…/volumes/default/data", "mountPath": "/data",
  *                  "readOnly": false, "subPath": "run1"}],
  *      "limits": {"memoryBytes": 67108864, "cpuMillis": 500},
  *      "log": {"segmentBytes": 10485760, "segments": 5},
+ *      "stallMs": 60000,                          after which a stall is said; 0: never
  *      "podName": "mnist-worker-0",               a name that resolves to this machine
- *      "runAsUser": 1000, "runAsGroup": 1000, "umask": 18}
+ *      "runAsUser": 1000, "runAsGroup": 1000, "umask": 18,
+ *      "stdin": true}                             what a client writes is its standard input
  *
  * Everything but argv and cwd may be missing.
  *
@@ -16,6 +21,8 @@
  * to the document the spec holds.
  */
 #pragma once
+
+#include "base/variables.h"
 
 #include <jansson.h>
 #include <muster/err.h>
@@ -40,7 +47,10 @@ struct process_mount {
 struct process_spec {
     json_t *doc;
     const char **argv; /* NULL-terminated */
-    char **env;        /* NULL-terminated "NAME=value" */
+    char **own_env;    /* of the document; NULL-terminated "NAME=value" */
+    char **env;        /* all: own_env until environment_load; entries are the others' */
+    char **prepended;
+    struct variables from_file;
     const char *cwd;
     const char *pod_name; /* "" when not given */
     struct process_mount *mounts;
@@ -49,9 +59,11 @@ struct process_spec {
     int64_t cpu_millis;   /* 0: no limit */
     int64_t log_segment_bytes;
     int64_t log_segments;
-    int64_t user; /* -1: as the supervisor */
+    int64_t stall_ms; /* silent and idle for so long is said; 0: never */
+    int64_t user;     /* -1: as the supervisor */
     int64_t group;
     int64_t umask; /* -1: 022 */
+    bool input;    /* its standard input is a client's; else it is empty */
 };
 
 /* Takes a reference to `doc`. MUSTER_EDATA names the field that is wrong. */

@@ -4,8 +4,11 @@
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "process/attempt.h"
+#include "process/clients.h"
 #include "process/identity.h"
+#include "process/inspect.h"
 #include "process/listener.h"
+#include "process/stalls.h"
 
 #include <assert.h>
 #include <signal.h>
@@ -23,7 +26,11 @@ enum {
 struct supervision {
     const struct supervision_options *options;
     struct attempt_place place;
+    struct inspect inspect;
+    struct stalls stalls;
     struct listener *listener;
+    struct handover *handover;
+    struct clients clients;
     const char *lost_why; /* not told yet */
     struct attempt *attempts[ATTEMPTS_MAX];
     size_t count;
@@ -80,6 +87,8 @@ static void leave(struct supervision *s)
     close_watch(&s->init_poll, &s->watches_init);
     isolation_leave(s->options->isolation); /* `ended` means that nothing is left */
     listener_stop(s->listener);
+    handover_close(s->handover);
+    clients_done(&s->clients);
     if (s->ending) {
         muster_auto(doc) json_t *ended = json_pack("{s:s}", "event", "ended");
         listener_tell_all(s->listener, ended);
@@ -87,6 +96,7 @@ static void leave(struct supervision *s)
     listener_close(s->listener);
     close_watch(&s->runner_poll, &s->watches_runner);
     uv_close((uv_handle_t *)&s->timer, NULL);
+    stalls_stop(&s->stalls);
 }
 
 static void on_alone(uv_timer_t *timer)
@@ -113,6 +123,9 @@ static void check_invariants(const struct supervision *s)
 static void update(struct supervision *s)
 {
     check_invariants(s);
+    if (!s->leaving) {
+        stalls_update(&s->stalls);
+    }
     if (s->leaving || s->count > 0) {
         return;
     }
@@ -133,6 +146,14 @@ static void on_event(void *data, const json_t *event)
 {
     struct supervision *s = data;
     listener_tell_all(s->listener, event);
+}
+
+static void on_inspected(void *data, const json_t *event)
+{
+    struct supervision *s = data;
+    if (!s->leaving) {
+        listener_tell_all(s->listener, event);
+    }
 }
 
 static void on_over(void *data, struct attempt *attempt)
@@ -185,7 +206,9 @@ static void do_start(struct supervision *s, struct listener_client *client, cons
     int r = attempt_start(&s->place, id, spec, &attempt, &err);
     if (r == 0 && attempt) {
         s->attempts[s->count++] = attempt;
+        stalls_update(&s->stalls);
         uv_timer_stop(&s->timer);
+        clients_began(&s->clients, attempt);
     } else if (r == 0) {
         update(s);
     } else if (r == MUSTER_EEXIST) {
@@ -201,14 +224,18 @@ static void do_signal(struct supervision *s, const json_t *message)
 {
     const char *id = doc_text(message, "id", "");
     int64_t number = doc_int(message, "signal", 0);
-    size_t length = strlen(id);
-    bool prefix = length > 0 && id[length - 1] == '/';
-    for (size_t i = 0; i < s->count && number > 0 && number < NSIG; i++) {
-        const char *other = attempt_id(s->attempts[i]);
-        if (prefix ? strncmp(other, id, length) == 0 : strcmp(other, id) == 0) {
+    for (size_t i = 0; i < s->count && *id && number > 0 && number < NSIG; i++) {
+        if (attempt_fits(s->attempts[i], id)) {
             attempt_signal(s->attempts[i], (int)number);
         }
     }
+}
+
+static void on_handover(void *data, const struct handover_packet *packet, const int *fds,
+                        size_t count)
+{
+    struct supervision *s = data;
+    clients_take(&s->clients, s->attempts, s->count, packet, fds, count);
 }
 
 /* ---- Controllers ---- */
@@ -252,6 +279,10 @@ static void on_message(void *data, struct listener_client *client, const json_t 
         do_start(s, client, message);
     } else if (strcmp(op, "signal") == 0) {
         do_signal(s, message);
+    } else if (strcmp(op, "stacks") == 0) {
+        inspect_stacks(&s->inspect, message);
+    } else if (strcmp(op, "explain") == 0) {
+        inspect_explain(&s->inspect, message);
     } else if (strcmp(op, "end") == 0) {
         end(s, doc_int(message, "graceMs", 0));
     } else if (strcmp(op, "leave") == 0 && s->count == 0 && !s->leaving) {
@@ -326,7 +357,10 @@ int supervision_run(uv_loop_t *loop, const struct supervision_options *options,
 {
     static const struct listener_hooks hooks = {on_message, on_changed};
     static struct supervision s; /* one per process */
-    s = (struct supervision){.options = options, .runner_fd = -1, .lost_why = options->lost_why};
+    s = (struct supervision){.options = options,
+                             .runner_fd = -1,
+                             .clients = {.stdin_fd = -1},
+                             .lost_why = options->lost_why};
     s.place = (struct attempt_place){
         .loop = loop,
         .job_folder = options->job_folder,
@@ -338,9 +372,12 @@ int supervision_run(uv_loop_t *loop, const struct supervision_options *options,
         .on_over = on_over,
         .data = &s,
     };
+    s.inspect = (struct inspect){loop, s.attempts, &s.count, on_inspected, &s};
+    stalls_start(&s.stalls, &s.inspect);
     uv_timer_init(loop, &s.timer);
     s.timer.data = &s;
     int r = listener_open(loop, options->job_folder, &hooks, &s, &s.listener, err);
+    r = r < 0 ? r : handover_open(loop, options->job_folder, on_handover, &s, &s.handover, err);
     if (r < 0) {
         return r;
     }

@@ -96,7 +96,7 @@ static int take_lock(const char *folder, int *ret_fd, struct muster_err *err)
         (void)poll(NULL, 0, LOCK_WAIT_MS);
     }
     close(fd);
-    return muster_fail(err, MUSTER_EEXIST, "another supervisor keeps %s", folder);
+    return muster_fail(err, MUSTER_EEXIST, "another supervisor uses %s", folder);
 }
 
 /* A name that the next supervisor of this job finds again (FNV-1a of its folder). */
@@ -142,7 +142,10 @@ static int keep(const struct arguments *arguments, struct supervision_options *o
         r = guard_start(&guard, options->job_folder, options->lock_fd, err);
     }
     reap_by_itself();
-    if (r == 0 && uv_loop_init(&loop) == 0) {
+    int no_loop = r == 0 ? uv_loop_init(&loop) : 0;
+    if (no_loop < 0) {
+        r = muster_fail(err, MUSTER_EOS, "cannot start an event loop: %s", uv_strerror(no_loop));
+    } else if (r == 0) {
         r = supervision_run(&loop, options, err);
         (void)uv_run(&loop, UV_RUN_DEFAULT);
         (void)uv_loop_close(&loop);

@@ -142,6 +142,9 @@ static int delete_row(struct store *store, struct row *row,
     if (grace_s > 0 || held) {
         return mark_deleted(store, row, grace_s, err);
     }
+    if (store->on_delete) {
+        store->on_delete(store->on_delete_arg, row->resource, row->object);
+    }
     int r = row_remove(store, row, err);
     return r < 0 ? r : delete_dependents(store, row->object, options->dependents, depth, err);
 }
@@ -177,4 +180,10 @@ int store_delete(struct store *store, struct store_key key,
         *ret = muster_take(result);
     }
     return r;
+}
+
+void store_on_delete(struct store *store, store_delete_fn fn, void *arg)
+{
+    store->on_delete = fn;
+    store->on_delete_arg = arg;
 }

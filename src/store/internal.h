@@ -49,6 +49,8 @@ struct store {
     struct pending *pending;
     size_t pending_room;
     struct store_watch *watches;
+    store_delete_fn on_delete;
+    void *on_delete_arg;
 };
 
 /* ---- database.c ---- */

@@ -36,7 +36,7 @@ static int make_uid(char ret[UID_BYTES], struct muster_err *err)
 {
     unsigned char b[16];
     if (getrandom(b, sizeof b, 0) != (ssize_t)sizeof b) {
-        return muster_fail(err, MUSTER_EOS, "the system gives no random numbers");
+        return muster_fail(err, MUSTER_EOS, "the system provides no random numbers");
     }
     b[6] = (unsigned char)((b[6] & 0x0f) | 0x40);
     b[8] = (unsigned char)((b[8] & 0x3f) | 0x80);
@@ -59,7 +59,7 @@ static int make_name(json_t *metadata, struct muster_err *err)
     }
     unsigned char random[SUFFIX_BYTES - 1];
     if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random) {
-        return muster_fail(err, MUSTER_EOS, "the system gives no random numbers");
+        return muster_fail(err, MUSTER_EOS, "the system provides no random numbers");
     }
     char name[NAME_BYTES_MAX + 1];
     int n = snprintf(name, sizeof name, "%s", stem);

@@ -123,6 +123,12 @@ enum { STORE_GRACE_DEFAULT = -1 };
 int store_delete(struct store *store, struct store_key key,
                  const struct store_delete_options *options, json_t **ret, struct muster_err *err);
 
+/* Told of each object within the transaction that takes it out, before it goes: for what must be
+ * kept of it, also when this process is killed right after. The deletion may still be undone. It
+ * may read the store, not write. One at a time; NULL: nobody. */
+typedef void (*store_delete_fn)(void *arg, const char *resource, const json_t *object);
+void store_on_delete(struct store *store, store_delete_fn fn, void *arg);
+
 /* ---- Transactions ---- */
 
 /* Not nested. Writes outside of one are a transaction each. */

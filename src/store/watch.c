@@ -155,7 +155,8 @@ void change_tell(struct store *store)
 static int parse(const char *text, json_t **ret, struct muster_err *err)
 {
     *ret = json_loads(text, 0, NULL);
-    return *ret ? 0 : muster_fail(err, MUSTER_EDATA, "the store holds a change that is no JSON");
+    return *ret ? 0
+                : muster_fail(err, MUSTER_EDATA, "the store holds a change that is not valid JSON");
 }
 
 static int replay_one(struct store_watch *watch, sqlite3_stmt *row, struct muster_err *err)

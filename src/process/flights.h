@@ -1,0 +1,19 @@
+/* What collectives the processes of a job are in, by the flight records (base/flight.h) that
+ * libmuster keeps in memory that is open in each of them. Nothing is asked of the process: stopped
+ * ones and programs in C tell it as well.
+ *
+ * Layer: services (reads /proc). Thread: any. Ownership: new references.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <sys/types.h>
+
+/* An array, one object for each communicator of the process that is open:
+ *
+ *     {"group": "91d2…", "rank": 0, "size": 2, "number": 1042, "call": "all_reduce of 4 f32 by
+ * sum", "inside": true}
+ *
+ * number counts the communicator's collectives from 1; 0 is the barrier that forms it. Without
+ * "call" there was none yet. NULL when there is no communicator. */
+json_t *flights_read(pid_t pid);

@@ -1,0 +1,18 @@
+/* hostPath volumes: what must stand at the path, by the type that the volume names.
+ *
+ * The types are Kubernetes'. Without a type a kubelet checks nothing and leaves it to the container
+ * runtime: docker makes a folder, containerd fails. Here the path must exist: a misspelt path would
+ * otherwise be an empty folder.
+ *
+ * Layer: services. Thread: any.
+ */
+#pragma once
+
+#include <muster/err.h>
+
+/* What is wrong with the path, NULL when nothing is; borrowed, static. *ret_hint: what to do, or
+ * NULL. Nothing is made. */
+const char *host_path_fault(const char *path, const char *type, const char **ret_hint);
+
+/* Checks, and makes what DirectoryOrCreate and FileOrCreate ask for. MUSTER_ENOENT. */
+int host_path_prepare(const char *path, const char *type, struct muster_err *err);

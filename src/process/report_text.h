@@ -1,0 +1,12 @@
+/* What a report (process/stacks.h) says of one process, for people. Layer: services; pure. */
+#pragma once
+
+#include "base/buf.h"
+
+#include <jansson.h>
+
+/* Lines that begin with `prefix`: the process, its stacks, its native frames where they are. */
+void report_put_process(struct buf *out, const char *prefix, const json_t *process);
+/* One phrase: "sleeping in all_reduce at train.py:42 in main", "stopped (SIGSTOP)", "running
+ * (./a.out)". `attempt` has at least one process. */
+void report_put_state(struct buf *out, const json_t *attempt);

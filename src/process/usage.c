@@ -1,0 +1,151 @@
+/* See usage.h. */
+#include "process/usage.h"
+
+#include "base/cleanup.h"
+#include "base/doc.h"
+#include "base/err.h"
+#include "process/cgroup.h"
+#include "process/identity.h"
+#include "process/log.h"
+#include "process/record.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TEXT_BYTES = 4096 };
+
+void usage_table_init(struct usage_table *table)
+{
+    table->count = descendants_list(0, &table->list); /* nobody's children are below nobody */
+}
+
+void usage_table_done(struct usage_table *table)
+{
+    free(table->list);
+    *table = (struct usage_table){0};
+}
+
+/* The main process of the newest attempt; 0 when it does not run. */
+static pid_t main_process(const char *container_folder)
+{
+    char now[IDENTITY_BYTES_MAX];
+    int newest = 0;
+    int pid = 0;
+    muster_auto(free) char *folder = NULL;
+    if (process_log_attempts(container_folder, &newest, 1) == 0 ||
+        asprintf(&folder, "%s/%d", container_folder, newest) < 0) {
+        folder = NULL;
+        return 0;
+    }
+    muster_auto(doc) json_t *started = record_read(folder, "started.json");
+    const char *identity = doc_text(started, "process", "");
+    bool lives = sscanf(identity, "%d-", &pid) == 1 && pid > 0 && identity_of(pid, now) &&
+                 strcmp(now, identity) == 0;
+    return lives ? pid : 0;
+}
+
+static const struct descendant *find(const struct usage_table *table, pid_t pid)
+{
+    for (size_t i = 0; i < table->count; i++) {
+        if (table->list[i].pid == pid) {
+            return &table->list[i];
+        }
+    }
+    return NULL;
+}
+
+static size_t read_text(pid_t pid, const char *name, char into[TEXT_BYTES])
+{
+    size_t used = descendants_read(pid, name, into, TEXT_BYTES - 1);
+    into[used] = '\0';
+    return used;
+}
+
+/* A session of `muster exec`, or the relay of a standard input: the monitor's children, too. */
+static bool is_visitor(pid_t pid)
+{
+    char name[TEXT_BYTES];
+    return read_text(pid, "comm", name) > 0 &&
+           (strcmp(name, "muster-exec\n") == 0 || strcmp(name, "muster-stdin\n") == 0);
+}
+
+static bool is_counted(const struct usage *usage, pid_t pid)
+{
+    for (size_t i = usage->process_count; i-- > 0;) {
+        if (usage->processes[i] == pid) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Parents stand before their children. */
+static void count_processes(const struct usage_table *table, pid_t monitor, struct usage *usage)
+{
+    uint64_t ticks = 0;
+    for (size_t i = 0; i < table->count && usage->process_count < USAGE_PROCESSES_MAX; i++) {
+        const struct descendant *d = &table->list[i];
+        bool own = d->parent == monitor ? !is_visitor(d->pid) : is_counted(usage, d->parent);
+        if (own) {
+            usage->processes[usage->process_count++] = d->pid;
+            ticks += d->cpu_ticks;
+        }
+    }
+    usage->cpu_s = (double)ticks / (double)sysconf(_SC_CLK_TCK);
+}
+
+/* The number of kB after a name at the beginning of a line; -1. */
+static int64_t kilobytes(const char *text, const char *name)
+{
+    const char *at = strstr(text, name);
+    long long number = 0;
+    return at && sscanf(at + strlen(name), " %lld kB", &number) == 1 ? number * 1024 : -1;
+}
+
+/* Shared pages are shared out; where the kernel does not tell, they count in full. */
+static void add_process(struct usage *usage, pid_t pid)
+{
+    char status[TEXT_BYTES];
+    char rollup[TEXT_BYTES];
+    (void)read_text(pid, "status", status);
+    (void)read_text(pid, "smaps_rollup", rollup);
+    int64_t shared_out = kilobytes(rollup, "\nPss:");
+    int64_t resident = kilobytes(status, "\nVmRSS:");
+    int64_t most = kilobytes(status, "\nVmHWM:");
+    usage->memory_bytes += shared_out >= 0 ? shared_out : resident > 0 ? resident : 0;
+    usage->peak_bytes = most > usage->peak_bytes ? most : usage->peak_bytes;
+}
+
+static void read_memory(struct usage *usage, pid_t main)
+{
+    char own[TEXT_BYTES];
+    struct cgroup_memory group;
+    if (read_text(main, "cgroup", own) > 0 && cgroup_read_memory(CGROUP_ROOT, own, &group)) {
+        usage->memory_bytes = group.used_bytes;
+        usage->peak_bytes = group.peak_bytes;
+        usage->limit_bytes = group.limit_bytes;
+    } else {
+        for (size_t i = 0; i < usage->process_count; i++) {
+            add_process(usage, usage->processes[i]);
+        }
+    }
+    if (usage->peak_bytes < usage->memory_bytes) {
+        usage->peak_bytes = usage->memory_bytes;
+    }
+}
+
+int usage_read(const struct usage_table *table, const char *container_folder, struct usage *ret,
+               struct muster_err *err)
+{
+    pid_t main = main_process(container_folder);
+    const struct descendant *process = main > 0 ? find(table, main) : NULL;
+    if (!process) {
+        return muster_fail(err, MUSTER_ENOENT, "%s: nothing runs there", container_folder);
+    }
+    ret->process_count = 0;
+    ret->memory_bytes = ret->peak_bytes = ret->limit_bytes = 0;
+    count_processes(table, process->parent, ret);
+    read_memory(ret, main);
+    return 0;
+}
