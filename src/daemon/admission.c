@@ -1,19 +1,26 @@
 /* See admission.h. */
 #include "daemon/admission.h"
 
+#include "base/cleanup.h"
 #include "base/doc.h"
+#include "daemon/environments.h"
 #include "daemon/image.h"
 #include "daemon/jobs.h"
 #include "job/annotations.h"
 #include "pod/environment.h"
 
+#include <stdio.h>
 #include <string.h>
+
+#define GPU_RESOURCE "nvidia.com/gpu"
+
+enum { PATH_BYTES = 256 };
 
 static int64_t gpus_of(const json_t *container)
 {
     static const char *const places[] = {"resources.limits", "resources.requests"};
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
-        const json_t *wanted = json_object_get(doc_at(container, places[i]), "nvidia.com/gpu");
+        const json_t *wanted = json_object_get(doc_at(container, places[i]), GPU_RESOURCE);
         if (json_is_integer(wanted)) {
             return json_integer_value(wanted);
         }
@@ -36,13 +43,34 @@ int64_t admission_gpus_wanted(const json_t *pod_spec)
     return sum;
 }
 
+/* Where the first request for GPUs stands. */
+static void gpu_path(const json_t *job, char ret[PATH_BYTES])
+{
+    const char *role;
+    json_t *replica;
+    *ret = '\0';
+    json_object_foreach (doc_at(job, "spec.pytorchReplicaSpecs"), role, replica) {
+        size_t i;
+        json_t *container;
+        json_array_foreach (doc_at(replica, "template.spec.containers"), i, container) {
+            if (!*ret && gpus_of(container) > 0) {
+                bool limits = json_object_get(doc_at(container, "resources.limits"), GPU_RESOURCE);
+                (void)snprintf(ret, PATH_BYTES,
+                               "spec.pytorchReplicaSpecs.%s.template.spec.containers[%zu]."
+                               "resources.%s[" GPU_RESOURCE "]",
+                               role, i, limits ? "limits" : "requests");
+            }
+        }
+    }
+}
+
 /* One pod must fit, and without sharing all pods of the job at once: the ranks wait for each other.
  */
-static int check_gpus(const struct admission *a, const json_t *job, struct muster_err *err)
+static void check_gpus(const struct admission *a, const json_t *job, struct job_problems *problems)
 {
     const char *mode = jobs_note(job, JOB_NOTE_GPU);
     if (mode && strcmp(mode, "none") == 0) {
-        return 0;
+        return;
     }
     bool share = mode && strcmp(mode, "share") == 0;
     int64_t most = 0, all = 0;
@@ -54,48 +82,55 @@ static int check_gpus(const struct admission *a, const json_t *job, struct muste
         most = each > most ? each : most;
     }
     int64_t need = share ? most : all;
+    muster_auto(free) char *visible = environments_value(a->home, job, "CUDA_VISIBLE_DEVICES");
+    bool pool[GPUS_MAX];
+    size_t allowed = gpus_pool(a->gpus, visible, pool);
+    char path[PATH_BYTES];
+    gpu_path(job, path);
     if (need > (int64_t)a->gpus->count) {
-        return muster_fail(
-            err, MUSTER_EDATA,
-            "the job asks for %lld GPUs (nvidia.com/gpu), this machine has %zu; --share-gpu "
-            "puts several ranks on one, --no-gpu runs without",
-            (long long)need, a->gpus->count);
+        job_problem_add(problems, JOB_ERROR, path, NULL,
+                        "the job needs %lld GPUs (" GPU_RESOURCE "), this machine has %zu",
+                        (long long)need, a->gpus->count);
+        job_problem_reason(problems, "InsufficientGPUs");
+    } else if (need > (int64_t)allowed) {
+        job_problem_add(problems, JOB_ERROR, path, NULL,
+                        "the job needs %lld GPUs (" GPU_RESOURCE "), this machine has %zu, and "
+                        "CUDA_VISIBLE_DEVICES of the shell that submits it allows %zu of them: "
+                        "\"%.80s\"",
+                        (long long)need, a->gpus->count, allowed, visible);
+        job_problem_reason(problems, "InsufficientGPUs");
     }
-    return 0;
 }
 
-/* Comes with a job that was exported after it had been ended; it would end the new one before it
- * began. */
-static int check_stop(const json_t *job, struct muster_err *err)
+static void refuse_annotation(struct job_problems *problems, const char *name, const char *why)
 {
-    return jobs_note(job, JOB_NOTE_STOP)
-               ? muster_fail(err, MUSTER_EDATA,
-                             "the annotation %s would end the job at once: remove it",
-                             JOB_NOTE_STOP)
-               : 0;
+    char path[PATH_BYTES];
+    (void)snprintf(path, sizeof path, "metadata.annotations[%s]", name);
+    job_problem_add(problems, JOB_ERROR, path, "remove it", "%s", why);
 }
 
-static int check_lease(const struct admission *a, const json_t *job, struct muster_err *err)
-{
-    const char *lease = jobs_note(job, JOB_NOTE_LEASE);
-    if (!lease || leases_is_open(a->leases, lease)) {
-        return 0;
-    }
-    return muster_fail(err, MUSTER_EDATA,
-                       "nobody holds the lease %s: remove the annotation %s, or use muster run",
-                       lease, JOB_NOTE_LEASE);
-}
-
-int admission_check(const struct admission *a, const char *resource, const json_t *object,
-                    struct muster_err *err)
+void admission_check(const struct admission *a, const char *resource, const json_t *object,
+                     struct job_problems *problems)
 {
     if (strcmp(resource, "pytorchjobs") != 0) {
-        return 0;
+        return;
     }
     const char *runtime = jobs_note(object, JOB_NOTE_RUNTIME);
-    bool containers = runtime && strcmp(runtime, "podman") == 0;
-    int r = check_stop(object, err);
-    r = r < 0 || containers ? r : image_check(object, err);
-    r = r < 0 ? r : check_gpus(a, object, err);
-    return r < 0 ? r : check_lease(a, object, err);
+    const char *lease = jobs_note(object, JOB_NOTE_LEASE);
+    /* It comes with a job that was exported after it had been ended. */
+    if (jobs_note(object, JOB_NOTE_STOP)) {
+        refuse_annotation(problems, JOB_NOTE_STOP, "would end the job at once");
+    }
+    if (!runtime || strcmp(runtime, "podman") != 0) {
+        image_check(object, problems);
+    }
+    if (jobs_note(object, JOB_NOTE_ENVIRONMENT) && !environments_has(a->home, object)) {
+        refuse_annotation(problems, JOB_NOTE_ENVIRONMENT,
+                          "names an environment that went with its job");
+    }
+    check_gpus(a, object, problems);
+    if (lease && !leases_is_open(a->leases, lease)) {
+        refuse_annotation(problems, JOB_NOTE_LEASE,
+                          "names a lease that is not held: the job would end at once");
+    }
 }

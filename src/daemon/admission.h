@@ -5,16 +5,20 @@
  */
 #pragma once
 
+#include "base/home.h"
 #include "daemon/gpus.h"
 #include "daemon/leases.h"
+#include "job/problem.h"
 
 struct admission {
     const struct gpus *gpus;
     const struct leases *leases;
+    const struct home *home;
 };
 
-int admission_check(const struct admission *admission, const char *resource, const json_t *object,
-                    struct muster_err *err);
+/* Adds an error for each thing that is missing, with its field. */
+void admission_check(const struct admission *admission, const char *resource, const json_t *object,
+                     struct job_problems *problems);
 
 /* GPUs that a pod asks for (nvidia.com/gpu, limits over requests, summed over containers). */
 int64_t admission_gpus_wanted(const json_t *pod_spec);

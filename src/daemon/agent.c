@@ -32,6 +32,11 @@ static void on_change(void *arg, const struct store_change *change)
     look_at(arg, change->key.namespace, change->key.name);
 }
 
+static void on_job(void *arg, const struct store_change *change)
+{
+    agent_job_changed(arg, change->object);
+}
+
 /* A pod that was deleted and made again has the same name and another uid: the former has no object
  * any more. */
 static void forget_others(struct agent *agent, const char *namespace, const char *name,
@@ -120,8 +125,14 @@ static void look(struct agent *agent, const char *key)
     *slash = '\0';
     const char *name = slash + 1;
     muster_auto(doc) json_t *object = NULL;
-    (void)store_get(agent->options.store, (struct store_key){"pods", namespace, name}, &object,
-                    NULL);
+    struct muster_err err = {0};
+    int r =
+        store_get(agent->options.store, (struct store_key){"pods", namespace, name}, &object, &err);
+    if (r < 0 && r != MUSTER_ENOENT) { /* who cannot tell ends nothing */
+        log_event(LOG_ERROR, "agent.look", "pod %s: %s", key, err.text);
+        agent_retry_soon(agent);
+        return;
+    }
     forget_others(agent, namespace, name, doc_text(object, "metadata.uid", ""));
     if (object) {
         look_present(agent, object);
@@ -163,6 +174,15 @@ static struct agent_pod *first_in_debt(const struct agent *agent)
     return pod;
 }
 
+/* Also at those whose object may be gone: a list does not have them. */
+static void look_at_known(struct agent *agent)
+{
+    struct agent_pod *pod, *next;
+    HASH_ITER (hh, agent->pods, pod, next) {
+        look_at(agent, pod->namespace, pod->name);
+    }
+}
+
 /* From the beginning after each: settling one may be the end of others. */
 static void on_retry(uv_timer_t *timer)
 {
@@ -170,7 +190,10 @@ static void on_retry(uv_timer_t *timer)
     struct agent_pod *pod;
     while ((pod = first_in_debt(agent)) != NULL && agent_pod_settle(pod)) {
     }
-    (void)agent_look_at_all(agent, NULL);
+    look_at_known(agent);
+    if (agent_look_at_all(agent, NULL) < 0) {
+        agent_retry_soon(agent);
+    }
 }
 
 void agent_retry_soon(struct agent *agent)
@@ -234,6 +257,9 @@ int agent_new(const struct agent_options *options, struct agent **ret, struct mu
     uv_timer_init(options->loop, &agent->retry);
     const struct store_watch_options pods = {.resource = "pods", .after_version = STORE_FROM_NOW};
     int r = store_watch(options->store, &pods, on_change, agent, &agent->watch, err);
+    const struct store_watch_options jobs = {.resource = "pytorchjobs",
+                                             .after_version = STORE_FROM_NOW};
+    r = r < 0 ? r : store_watch(options->store, &jobs, on_job, agent, &agent->job_watch, err);
     r = r < 0 ? r : agent_look_at_all(agent, err);
     if (r < 0) {
         agent_free(agent);
@@ -257,6 +283,10 @@ struct agent *agent_free(struct agent *agent)
     if (agent->watch) {
         store_unwatch(agent->watch);
     }
+    if (agent->job_watch) {
+        store_unwatch(agent->job_watch);
+    }
+    agent_stacks_done(agent);
     struct agent_pod *pod, *next_pod;
     HASH_ITER (hh, agent->pods, pod, next_pod) {
         agent_pod_free(pod);

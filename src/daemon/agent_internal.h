@@ -1,7 +1,7 @@
 /* What the agent's files share. agent.c: which pods there are, and who is to be looked at again.
  * agent_job.c: one job's supervisor and placement. agent_pod.c: one pod's machine, its effects and
- * its status. Below them agent_start.c: what one container's start needs; agent_event.c: what users
- * are told.
+ * its status. Below them agent_start.c: what one container's start needs; agent_stacks.c: what its
+ * processes are in; agent_event.c: what users are told.
  *
  * The first three call each other: what the supervisor tells a job is for a pod, a pod's end may be
  * its job's, and what either sets free makes the agent look at others again.
@@ -28,10 +28,12 @@ struct agent_job {
     size_t pod_count;
     bool share_gpus;
     bool no_gpus;
+    char *visible_gpus; /* CUDA_VISIBLE_DEVICES of the shell it was submitted in; NULL: not set */
     bool in_podman;
-    bool ready;  /* the records of what ran before were replayed: pods may be scheduled */
-    bool ending; /* no pod was left; the supervisor is on its way out */
-    bool over;   /* the supervisor is gone */
+    bool explained; /* past its deadline: the logs say what its ranks were in */
+    bool ready;     /* the records of what ran before were replayed: pods may be scheduled */
+    bool ending;    /* no pod was left; the supervisor is on its way out */
+    bool over;      /* the supervisor is gone */
     UT_hash_handle hh;
 };
 
@@ -58,11 +60,14 @@ struct agent_pod {
 struct agent {
     struct agent_options options;
     struct store_watch *watch;
-    struct agent_job *jobs; /* by uid */
-    struct agent_pod *pods; /* by uid */
-    json_t *changed;        /* set of pod keys "namespace/name" to look at */
-    uv_idle_t idle;         /* runs while the set holds something */
-    uv_timer_t retry;       /* runs while the store owes us a write */
+    struct store_watch *job_watch;
+    struct agent_job *jobs;           /* by uid */
+    struct agent_pod *pods;           /* by uid */
+    json_t *changed;                  /* set of pod keys "namespace/name" to look at */
+    uv_idle_t idle;                   /* runs while the set holds something */
+    uv_timer_t retry;                 /* runs while the store owes us a write */
+    struct agent_question *questions; /* agent_stacks.c: by ticket */
+    int64_t last_ticket;
 };
 
 /* ---- agent.c ---- */
@@ -89,9 +94,20 @@ void agent_event(struct agent *agent, const json_t *about, bool warning, const c
 int agent_job_enter(struct agent *agent, struct agent_pod *pod, struct muster_err *err);
 /* The job's last supervisor is still leaving, or its pods are: a new pod waits until they have. */
 bool agent_job_is_ending(struct agent *agent, const json_t *pod);
+/* At its deadline, before anything is killed, what its ranks are in goes into their logs. */
+void agent_job_changed(struct agent *agent, const json_t *owner);
 /* The pod is done with: without pods the supervisor ends. */
 void agent_job_leave(struct agent_job *job);
 void agent_job_free(struct agent_job *job);
+
+/* ---- agent_stacks.c ---- */
+
+/* What the supervisor says to one of the questions; others are ignored. */
+void agent_stacks_answer(struct agent *agent, int64_t ticket, const json_t *attempts);
+/* The job's supervisor is gone: nothing of it runs. */
+void agent_stacks_forget(const struct agent_job *job);
+/* Nobody is answered any more. */
+void agent_stacks_done(struct agent *agent);
 
 /* ---- agent_start.c ---- */
 

@@ -8,14 +8,23 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "daemon/environments.h"
 #include "daemon/jobs.h"
 #include "daemon/podman.h"
 #include "job/annotations.h"
+#include "job/job.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+static struct agent_job *find(const struct agent *agent, const char *uid)
+{
+    struct agent_job *job = NULL;
+    HASH_FIND_STR(agent->jobs, uid, job);
+    return job;
+}
 
 /* ---- What the supervisor says ---- */
 
@@ -72,6 +81,8 @@ static void on_exited(void *data, const char *id, const struct process_exit *exi
          (struct pod_event){.kind = POD_EXITED,
                             .code = exit->code,
                             .oom = exit->oom,
+                            .peak_memory_bytes = exit->peak_memory_bytes,
+                            .message = exit->message,
                             .at_unix_ms = exit->at_unix_ms});
 }
 
@@ -93,8 +104,33 @@ static void on_note(void *data, const char *id, const char *text)
     struct agent_pod *pod = NULL;
     struct pod_event unused;
     if (id ? find_attempt(job, id, &pod, &unused) : (pod = first_pod(job)) != NULL) {
-        agent_event(pod->agent, pod->object, true, "NotAsOnACluster", text);
+        agent_event(pod->agent, pod->object, true, "IsolationDegraded", text);
     }
+}
+
+void agent_job_changed(struct agent *agent, const json_t *owner)
+{
+    struct agent_job *job = find(agent, doc_text(owner, "metadata.uid", ""));
+    if (job && !job->explained && job_is_finished(owner) &&
+        jobs_is_past_deadline(owner, clock_unix_ms())) {
+        job->explained = true;
+        (void)process_job_explain(job->process, "", 0, NULL);
+    }
+}
+
+static void on_stalled(void *data, const char *id, const char *text)
+{
+    struct agent_pod *pod = NULL;
+    struct pod_event unused;
+    if (find_attempt(data, id, &pod, &unused)) {
+        agent_event(pod->agent, pod->object, true, "RankStalled", text);
+    }
+}
+
+static void on_stacks(void *data, int64_t ticket, const json_t *attempts)
+{
+    const struct agent_job *job = data;
+    agent_stacks_answer(job->agent, ticket, attempts);
 }
 
 /* Tells every pod of the job the same; a pod may leave, and the job with it, while being told. */
@@ -145,6 +181,7 @@ static void on_lost(void *data, const char *why)
     struct agent_job *job = data;
     log_event(LOG_WARN, "agent.lost", "%s: %s", job->uid, why);
     job->over = true;
+    agent_stacks_forget(job);
     tell_all(job, tell_lost, why);
 }
 
@@ -161,6 +198,7 @@ static void on_ended(void *data)
 {
     struct agent_job *job = data;
     job->over = true;
+    agent_stacks_forget(job);
     if (job->pod_count == 0) {
         forget(job);
     }
@@ -171,19 +209,14 @@ static const struct process_events events = {
     .exited = on_exited,
     .start_failed = on_start_failed,
     .note = on_note,
+    .stalled = on_stalled,
+    .stacks = on_stacks,
     .ready = on_ready,
     .lost = on_lost,
     .ended = on_ended,
 };
 
 /* ---- Life ---- */
-
-static struct agent_job *find(const struct agent *agent, const char *uid)
-{
-    struct agent_job *job = NULL;
-    HASH_FIND_STR(agent->jobs, uid, job);
-    return job;
-}
 
 /* "run-PID-…" (job/annotations.h) to the identity of the process that it names; NULL: none. */
 static char *runner_of(const json_t *owner)
@@ -221,6 +254,7 @@ static int fill(struct agent_job *job, const json_t *owner, struct muster_err *e
     const char *mode = jobs_note(owner, JOB_NOTE_GPU);
     job->share_gpus = mode && strcmp(mode, "share") == 0;
     job->no_gpus = mode && strcmp(mode, "none") == 0;
+    job->visible_gpus = environments_value(job->agent->options.home, owner, "CUDA_VISIBLE_DEVICES");
     const char *runtime = jobs_note(owner, JOB_NOTE_RUNTIME);
     /* One that is gone already cannot say. */
     job->in_podman = !owner || (runtime && strcmp(runtime, "podman") == 0);
@@ -252,6 +286,7 @@ static int make(struct agent *agent, const char *uid, const json_t *owner, struc
     if (r < 0) {
         free(job->uid);
         free(job->folder);
+        free(job->visible_gpus);
         placement_done(&job->placement);
         free(job);
         return r;
@@ -311,10 +346,12 @@ void agent_job_leave(struct agent_job *job)
 
 void agent_job_free(struct agent_job *job)
 {
+    agent_stacks_forget(job);
     HASH_DEL(job->agent->jobs, job);
     process_job_close(job->process);
     placement_done(&job->placement);
     free(job->uid);
     free(job->folder);
+    free(job->visible_gpus);
     free(job);
 }

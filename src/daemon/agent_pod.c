@@ -9,8 +9,10 @@
 #include "base/log.h"
 #include "base/stamp.h"
 #include "daemon/admission.h"
+#include "daemon/jobs.h"
 #include "daemon/podman.h"
 #include "daemon/remains.h"
+#include "job/annotations.h"
 
 #include <assert.h>
 #include <signal.h>
@@ -34,17 +36,30 @@ static void start_container(struct agent_pod *pod, const struct pod_effect *effe
     }
 }
 
+/* What hangs until a deadline is what its user wants to know. */
+static bool is_past_deadline(const struct agent_pod *pod)
+{
+    muster_auto(doc) json_t *status = pod_status(pod->machine);
+    muster_auto(doc) json_t *job = jobs_fetch_owner(pod->agent->options.store, pod->object);
+    return strcmp(doc_text(status, "reason", ""), "DeadlineExceeded") == 0 ||
+           jobs_is_past_deadline(job, clock_unix_ms());
+}
+
 static void signal_container(struct agent_pod *pod, const struct pod_effect *effect)
 {
     muster_auto(free) char *id = agent_attempt_id(pod, effect);
     struct muster_err err = {0};
-    if (effect->signal == SIGTERM) {
+    if (effect->first && effect->signal != SIGKILL) {
         char text[160];
         snprintf(text, sizeof text, "Stopping container %s",
                  pod_container_name(pod->machine, effect->container));
         agent_event(pod->agent, pod->object, false, "Killing", text);
     }
-    if (id && process_job_signal(pod->job->process, id, effect->signal, &err) < 0) {
+    int r = !id ? 0
+            : is_past_deadline(pod)
+                ? process_job_explain(pod->job->process, id, effect->signal, &err)
+                : process_job_signal(pod->job->process, id, effect->signal, &err);
+    if (r < 0) {
         log_event(LOG_WARN, "agent.signal", "%s: %s", id, err.text);
     }
 }
@@ -221,7 +236,9 @@ void agent_pod_schedule(struct agent_pod *pod)
     char ids[GPUS_MAX * GPUS_ID_BYTES];
     int r = 0;
     if (wanted > 0 && !placement_gpus(&pod->job->placement, pod->uid)) {
-        r = gpus_take(gpus, (size_t)wanted, pod->job->share_gpus, ids, sizeof ids, &err);
+        bool pool[GPUS_MAX];
+        (void)gpus_pool(gpus, pod->job->visible_gpus, pool);
+        r = gpus_take(gpus, (size_t)wanted, pod->job->share_gpus, pool, ids, sizeof ids, &err);
         r = r < 0 ? r : placement_set_gpus(&pod->job->placement, pod->uid, ids, &err);
     }
     if (r < 0) {
@@ -245,6 +262,15 @@ static int64_t asked_at(int64_t now_unix_ms, int64_t grace_s, int64_t deadline_u
     return at < now_unix_ms ? at : now_unix_ms;
 }
 
+/* Ended by Ctrl-C: its ranks may handle KeyboardInterrupt. */
+static bool begins_with_interrupt(const struct agent_pod *pod)
+{
+    muster_auto(doc) json_t *job = jobs_fetch_owner(pod->agent->options.store, pod->object);
+    const char *signal =
+        job && jobs_note(job, JOB_NOTE_STOP) ? jobs_note(job, JOB_NOTE_STOP_SIGNAL) : NULL;
+    return signal && strcmp(signal, "SIGINT") == 0;
+}
+
 void agent_pod_delete(struct agent_pod *pod, int64_t grace_s, int64_t deadline_unix_ms)
 {
     assert(grace_s >= 0);
@@ -257,7 +283,8 @@ void agent_pod_delete(struct agent_pod *pod, int64_t grace_s, int64_t deadline_u
     const struct pod_event deleted = {.kind = POD_DELETE,
                                       .now_unix_ms = now,
                                       .at_unix_ms = asked_at(now, grace_s, deadline_unix_ms),
-                                      .grace_s = grace_s};
+                                      .grace_s = grace_s,
+                                      .interrupt = begins_with_interrupt(pod)};
     agent_pod_feed(pod, &deleted);
 }
 

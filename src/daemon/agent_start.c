@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/err.h"
+#include "daemon/environments.h"
 #include "daemon/jobs.h"
 #include "daemon/launch.h"
 #include "job/annotations.h"
@@ -93,17 +94,18 @@ static int make_spec(struct agent_pod *pod, const struct pod_effect *effect, jso
         return err_no_memory(err);
     }
     struct job job = {0};
+    muster_auto(free) char *environment = environments_path(options->home, owner);
     struct launch launch = {
         .job = owner,
         .pod = pod->object,
         .container = pod_container(pod->machine, effect->container),
-        .attempt = effect->attempt,
         .gpus = placement_gpus(&pod->job->placement, pod->uid),
         .hide_gpus = options->gpus->count > 0,
         .volumes = {options->home->path, folder, find_object, pod->agent, NULL},
         .config_maps = config_maps,
         .secrets = secrets,
         .node_name = options->node_name,
+        .environment_file = environment,
     };
     int r = owner ? job_read(owner, &job, err) : 0;
     if (r == 0 && owner) {

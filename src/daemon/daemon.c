@@ -5,7 +5,8 @@
  *     endpoint ─ api ─ store ─┬─ controller (what an operator decides)
  *                             ├─ agent      (runs pods)
  *                             ├─ leases     (jobs that live as long as a `muster run`)
- *                             └─ sweep      (folders of deleted jobs)
+ *                             ├─ sweep      (folders of deleted jobs, and the history)
+ *                             └─ environments (of the submitters' shells)
  */
 #include "daemon/daemon.h"
 
@@ -16,6 +17,7 @@
 #include "daemon/agent.h"
 #include "daemon/boot.h"
 #include "daemon/controller.h"
+#include "daemon/environments.h"
 #include "daemon/leases.h"
 #include "daemon/node.h"
 #include "daemon/routes.h"
@@ -44,6 +46,7 @@ struct daemon {
     struct agent *agent;
     struct leases *leases;
     struct sweep *sweep;
+    struct environments *environments;
     struct api *api;
     struct api_endpoint *endpoint;
     struct routes *routes;
@@ -81,15 +84,23 @@ static int open_parts(struct daemon *d, struct muster_err *err)
     int r = boot_check(&d->home, d->store, err);
     r = r < 0 ? r : node_register(d->store, &d->gpus, err);
     r = r < 0 ? r : leases_new(&d->loop, d->store, &d->leases, err);
-    r = r < 0 ? r : sweep_new(d->store, &d->home, d->leases, &d->sweep, err);
+    r = r < 0 ? r : sweep_new(&d->loop, d->store, &d->home, d->leases, &d->sweep, err);
+    r = r < 0 ? r : environments_new(&d->loop, d->store, &d->home, &d->environments, err);
     r = r < 0 ? r : agent_new(&agent, &d->agent, err);
     return r < 0 ? r : controller_new(&d->loop, d->store, &d->controller, err);
 }
 
 static int open_api(struct daemon *d, struct muster_err *err)
 {
-    const struct routes_options options = {&d->loop,  &d->home, d->store,
-                                           d->leases, &d->gpus, d->node};
+    const struct routes_options options = {.loop = &d->loop,
+                                           .home = &d->home,
+                                           .store = d->store,
+                                           .leases = d->leases,
+                                           .gpus = &d->gpus,
+                                           .node_name = d->node,
+                                           .agent = d->agent,
+                                           .sweep = d->sweep,
+                                           .environments = d->environments};
     struct muster_err tls_err = {0};
     struct api_hooks hooks;
     int r = routes_new(&options, &d->routes, &hooks, err);
@@ -134,7 +145,7 @@ static void on_look(uv_timer_t *timer)
     struct daemon *d = timer->data;
     sweep_look(d->sweep);
     if (may_leave(d)) {
-        log_event(LOG_INFO, "daemon.leave", "nobody needs this controller");
+        log_event(LOG_INFO, "daemon.leave", "no clients and no jobs are left");
         uv_stop(&d->loop);
     }
 }
@@ -159,20 +170,6 @@ static void watch_signals(struct daemon *d)
     uv_signal_start(&d->on_int, on_signal, SIGINT);
 }
 
-static int serve(struct daemon *d, struct muster_err *err)
-{
-    uv_loop_init(&d->loop);
-    watch_signals(d);
-    int r = open_store(d, err);
-    r = r < 0 ? r : open_parts(d, err);
-    r = r < 0 ? r : open_api(d, err);
-    if (r == 0) {
-        log_event(LOG_INFO, "daemon.start", "serving %s, pid %d", d->home.path, (int)getpid());
-        uv_run(&d->loop, UV_RUN_DEFAULT);
-    }
-    return r;
-}
-
 /* From the outside in: no more requests, then nobody who acts on them, then the store. */
 static void close_parts(struct daemon *d)
 {
@@ -181,6 +178,7 @@ static void close_parts(struct daemon *d)
     routes_free(d->routes);
     controller_free(d->controller);
     agent_free(d->agent);
+    environments_free(d->environments);
     sweep_free(d->sweep);
     leases_free(d->leases);
     uv_close((uv_handle_t *)&d->look, NULL);
@@ -191,6 +189,24 @@ static void close_parts(struct daemon *d)
     uv_loop_close(&d->loop);
 }
 
+static int serve(struct daemon *d, struct muster_err *err)
+{
+    int r = uv_loop_init(&d->loop);
+    if (r < 0) {
+        return muster_fail(err, MUSTER_EOS, "cannot start an event loop: %s", uv_strerror(r));
+    }
+    watch_signals(d);
+    r = open_store(d, err);
+    r = r < 0 ? r : open_parts(d, err);
+    r = r < 0 ? r : open_api(d, err);
+    if (r == 0) {
+        log_event(LOG_INFO, "daemon.start", "serving %s, pid %d", d->home.path, (int)getpid());
+        uv_run(&d->loop, UV_RUN_DEFAULT);
+    }
+    close_parts(d);
+    return r;
+}
+
 static int run(struct daemon *d, struct muster_err *err)
 {
     bool taken = false;
@@ -198,7 +214,6 @@ static int run(struct daemon *d, struct muster_err *err)
     r = r < 0 ? r : take_lock(d, &taken, err);
     if (r == 0 && taken) {
         r = serve(d, err);
-        close_parts(d);
     }
     return r;
 }

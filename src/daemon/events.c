@@ -6,8 +6,11 @@
 #include "base/doc.h"
 #include "base/err.h"
 #include "base/stamp.h"
+#include "daemon/jobs.h"
+#include "job/annotations.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static uint64_t mix(uint64_t hash, const char *text)
 {
@@ -49,6 +52,20 @@ static json_t *make(const struct event_note *note, const char *name, const char 
         "count", 1);
 }
 
+/* The job that the object is or belongs to, by uid: another one may have its name tomorrow. */
+static const char *job_uid(const json_t *about)
+{
+    bool is_job = strcmp(doc_text(about, "kind", ""), "PyTorchJob") == 0;
+    return doc_text(is_job ? doc_at(about, "metadata") : jobs_owner(about), "uid", NULL);
+}
+
+static int add_label(json_t *event, const json_t *about)
+{
+    const char *uid = job_uid(about);
+    json_t *labels = uid ? json_pack("{s:s}", JOB_LABEL_EVENT, uid) : NULL;
+    return !uid ? 0 : labels ? doc_set(event, "metadata.labels", labels) : MUSTER_ENOMEM;
+}
+
 static int count_again(struct store *store, const json_t *old, const char *stamp,
                        struct muster_err *err)
 {
@@ -75,5 +92,8 @@ int event_record(struct store *store, const struct event_note *note, struct must
         return count_again(store, old, stamp, err);
     }
     muster_auto(doc) json_t *event = make(note, name, stamp);
-    return event ? store_create(store, "events", event, NULL, err) : err_no_memory(err);
+    if (!event || add_label(event, note->about) < 0) {
+        return err_no_memory(err);
+    }
+    return store_create(store, "events", event, NULL, err);
 }

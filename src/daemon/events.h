@@ -1,7 +1,8 @@
 /* Event objects (core/v1): what happened to an object, for `describe` and `events`.
  *
  * The same event again raises its count and lastTimestamp instead of making another, as client-go's
- * correlator does; the store bounds how many there are.
+ * correlator does; the store bounds how many there are. An event about a job or one of its pods
+ * carries the job's uid as a label (JOB_LABEL_EVENT).
  *
  * Layer: program (daemon). One thread.
  */

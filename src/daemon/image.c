@@ -6,7 +6,10 @@
 #include "base/words.h"
 #include "job/annotations.h"
 
+#include <stdio.h>
 #include <string.h>
+
+enum { PATH_BYTES = 256 };
 
 static int words_of(const char *text, json_t **ret, struct muster_err *err)
 {
@@ -48,13 +51,11 @@ static const char *command_note(const json_t *job, const json_t *pod_annotations
 
 static int nothing_to_run(const json_t *container, struct muster_err *err)
 {
-    const char *image = doc_text(container, "image", "");
-    return muster_fail(
-        err, MUSTER_EDATA,
-        "container %s has no command, and processes cannot read the ENTRYPOINT of "
-        "image %s: say what it runs with --image '%s=COMMAND', the annotation %s, or "
-        "command:",
-        doc_text(container, "name", "?"), image, image, JOB_NOTE_COMMAND);
+    return muster_fail(err, MUSTER_EDATA,
+                       "container %s has no command, and muster cannot read the ENTRYPOINT of "
+                       "image %s: add command:, or the annotation %s",
+                       doc_text(container, "name", "?"), doc_text(container, "image", "?"),
+                       JOB_NOTE_COMMAND);
 }
 
 int image_entrypoint(const json_t *job, const json_t *pod_annotations, const json_t *container,
@@ -80,35 +81,32 @@ int image_entrypoint(const json_t *job, const json_t *pod_annotations, const jso
     return 0;
 }
 
-static int check_list(const json_t *job, const json_t *template, const char *list,
-                      struct muster_err *err)
+static void check_list(const json_t *job, const json_t *template, const char *role,
+                       const char *list, struct job_problems *problems)
 {
     size_t i;
     json_t *container;
     json_array_foreach (doc_at(doc_at(template, "spec"), list), i, container) {
         muster_auto(doc) json_t *words = NULL;
-        int r =
-            image_entrypoint(job, doc_at(template, "metadata.annotations"), container, &words, err);
-        if (r < 0) {
-            return r;
+        struct muster_err err = {0};
+        if (image_entrypoint(job, doc_at(template, "metadata.annotations"), container, &words,
+                             &err) < 0) {
+            char path[PATH_BYTES];
+            (void)snprintf(path, sizeof path, "spec.pytorchReplicaSpecs.%s.template.spec.%s[%zu]",
+                           role, list, i);
+            job_problem_add(problems, JOB_ERROR, path, NULL, "%s", err.text);
+            job_problem_reason(problems, "NoCommand");
         }
     }
-    return 0;
 }
 
-int image_check(const json_t *job, struct muster_err *err)
+void image_check(const json_t *job, struct job_problems *problems)
 {
     const char *role;
     json_t *replica;
     json_object_foreach (doc_at(job, "spec.pytorchReplicaSpecs"), role, replica) {
         const json_t *template = doc_at(replica, "template");
-        int r = check_list(job, template, "initContainers", err);
-        if (r == 0) {
-            r = check_list(job, template, "containers", err);
-        }
-        if (r < 0) {
-            return muster_wrap(err, "%s", role);
-        }
+        check_list(job, template, role, "initContainers", problems);
+        check_list(job, template, role, "containers", problems);
     }
-    return 0;
 }

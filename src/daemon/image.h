@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include "job/problem.h"
+
 #include <jansson.h>
 #include <muster/err.h>
 
@@ -14,5 +16,5 @@
 int image_entrypoint(const json_t *job, const json_t *pod_annotations, const json_t *container,
                      json_t **ret, struct muster_err *err);
 
-/* Every container of every replica has something to run, else the first that has not is named. */
-int image_check(const json_t *job, struct muster_err *err);
+/* Adds an error for each container that has nothing to run. */
+void image_check(const json_t *job, struct job_problems *problems);

@@ -41,10 +41,17 @@ static void an_image_without_command_is_said_exactly(void **state)
     muster_auto(doc) json_t *job = parse_yaml(
         "{\"spec\":{\"pytorchReplicaSpecs\":{\"Master\":{\"template\":{\"spec\":{\"containers\":["
         "{\"name\":\"pytorch\",\"image\":\"mnist:1.0\"}]}}}}}}");
-    struct muster_err err = {0};
-    assert_int_equal(image_check(job, &err), MUSTER_EDATA);
-    assert_non_null(strstr(err.text, "Master: container pytorch has no command"));
-    assert_non_null(strstr(err.text, "--image 'mnist:1.0=COMMAND'"));
+    struct job_problems problems;
+    job_problems_init(&problems, 4);
+    image_check(job, &problems);
+    assert_int_equal(problems.count, 1);
+    const struct job_problem *p = &problems.list[0];
+    assert_string_equal(p->path, "spec.pytorchReplicaSpecs.Master.template.spec.containers[0]");
+    assert_string_equal(p->message,
+                        "container pytorch has no command, and muster cannot read the ENTRYPOINT "
+                        "of image mnist:1.0: add command:, or the annotation muster.dev/command");
+    assert_string_equal(p->reason, "NoCommand");
+    job_problems_done(&problems);
 }
 
 int main(void)

@@ -13,6 +13,9 @@
 /* Nothing more comes of it here: Succeeded or Failed is True, or another controller manages it. */
 bool jobs_is_finished(const json_t *job);
 
+/* Its activeDeadlineSeconds are over, and it has not succeeded before. */
+bool jobs_is_past_deadline(const json_t *job, int64_t now_unix_ms);
+
 /* The reference to the PyTorchJob that controls the object; borrowed, NULL without one. */
 const json_t *jobs_owner(const json_t *object);
 

@@ -4,8 +4,10 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/doc.h"
+#include "base/duration.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "base/variables.h"
 #include "daemon/image.h"
 #include "daemon/jobs.h"
 #include "daemon/node.h"
@@ -17,11 +19,10 @@
 
 #include <string.h>
 
-enum { WORD_BYTES_MAX = 1 << 20 };
+enum { WORD_BYTES_MAX = 1 << 20, STALL_MS_DEFAULT = 60000 };
 
-/* What the submitter's shell had, or, for a job that came by kubectl, what the controller's had.
- * New reference. */
-static json_t *captured(const json_t *job)
+/* Where it was submitted; the controller's own folder at home for a job that came by kubectl. */
+static json_t *submitted(const json_t *job)
 {
     const char *text = job ? jobs_note(job, JOB_NOTE_SUBMIT) : NULL;
     json_t *submit = NULL;
@@ -29,7 +30,37 @@ static json_t *captured(const json_t *job)
         return submit;
     }
     const char *home = getenv("HOME");
-    return json_pack("{s:s, s:o}", "cwd", home ? home : "/", "env", submit_capture(environ));
+    return json_pack("{s:s}", "cwd", home ? home : "/");
+}
+
+/* The container's own of a name that the submitter gave by name goes; what a launcher sets stays.
+ */
+static void give_way(json_t *env, char *const *given)
+{
+    for (; given && *given; given++) {
+        size_t length = variables_name_length(*given);
+        muster_auto(free) char *name = strndup(*given, length);
+        if (name && !submit_is(SUBMIT_OURS, name)) {
+            json_object_del(env, name);
+        }
+    }
+}
+
+/* What $(NAME) may stand for: the container's own and what was given by name. The shell's is not
+ * meant, as on a cluster. New reference. */
+static json_t *expandable(const json_t *env, char *const *given)
+{
+    json_t *all = json_copy((json_t *)env);
+    for (; all && given && *given; given++) {
+        size_t length = variables_name_length(*given);
+        muster_auto(free) char *name = strndup(*given, length);
+        json_t *value = json_string(*given + length + 1);
+        if (name && value && !json_object_get(env, name)) {
+            json_object_set(all, name, value);
+        }
+        json_decref(value);
+    }
+    return all;
 }
 
 static void localize(const struct launch *l, json_t *env)
@@ -70,15 +101,11 @@ static char *python_folder(void)
     return NULL;
 }
 
-static void put_python_path(json_t *env, const char *captured_path)
+static void put_python_path(json_t *spec)
 {
     muster_auto(free) char *ours = python_folder();
-    const char *theirs = json_string_value(json_object_get(env, "PYTHONPATH"));
-    theirs = theirs ? theirs : captured_path;
     if (ours) {
-        json_object_set_new(env, "PYTHONPATH",
-                            theirs && *theirs ? json_sprintf("%s:%s", ours, theirs)
-                                              : json_string(ours));
+        json_object_set_new(spec, "prepend", json_pack("{s:s}", "PYTHONPATH", ours));
     }
 }
 
@@ -94,15 +121,15 @@ static void put_ours(const struct launch *l, json_t *env)
     json_object_set_new(env, "MUSTER_JOB_UID",
                         json_string(l->job ? doc_text(l->job, "metadata.uid", "") : ""));
     json_object_set_new(env, "MUSTER_POD", json_string(doc_text(l->pod, "metadata.name", "")));
-    json_object_set_new(env, "MUSTER_ATTEMPT", json_sprintf("%d", l->attempt));
     if (backend) {
         json_object_set_new(env, "MUSTER_BACKEND", json_string(backend));
     }
 }
 
-/* The container's environment: its own (the operator's included) with local addresses, then ours.
- */
-static int environment(const struct launch *l, json_t **ret, struct muster_err *err)
+/* The container's environment: its own (the operator's included) with local addresses, less what
+ * was given by name, then ours. */
+static int environment(const struct launch *l, char *const *given, json_t **ret,
+                       struct muster_err *err)
 {
     const struct pod_sources sources = {.config_maps = l->config_maps,
                                         .secrets = l->secrets,
@@ -114,6 +141,7 @@ static int environment(const struct launch *l, json_t **ret, struct muster_err *
     int r = pod_environment(l->pod, l->container, &sources, ret, err);
     if (r == 0) {
         localize(l, *ret);
+        give_way(*ret, given);
         put_ours(l, *ret);
     }
     return r;
@@ -150,6 +178,15 @@ static void put_user(const struct launch *l, json_t *spec)
             json_object_set(spec, fields[i], value);
         }
     }
+}
+
+/* How long a rank may do nothing before that is said. */
+static int64_t stall_ms(const struct launch *l)
+{
+    const char *text = l->job ? jobs_note(l->job, JOB_NOTE_STALL) : NULL;
+    int64_t ms = STALL_MS_DEFAULT;
+    (void)duration_read(text ? text : "", &ms);
+    return ms;
 }
 
 static void expand_words(const json_t *from, const json_t *env, json_t *into)
@@ -189,55 +226,57 @@ static int pull_secrets(const struct launch *l, char **ret, struct muster_err *e
     return r;
 }
 
-/* What the words are run with: what was captured, and the container's over it. */
-static json_t *merged(const json_t *captured_env, const json_t *env)
+/* `env` (NULL: none) over what the controller of a job without a file has itself. New reference. */
+static json_t *over_own(const struct launch *l, const json_t *env)
 {
-    json_t *all = captured_env ? json_copy((json_t *)captured_env) : json_object();
-    if (all && json_object_update(all, (json_t *)env) != 0) {
+    json_t *all = l->environment_file ? json_object() : submit_capture(environ);
+    if (all && env && json_object_update(all, (json_t *)env) != 0) {
         json_decref(all);
         return NULL;
     }
     return all;
 }
 
-static int process_spec_parts(const struct launch *l, const json_t *submit, json_t *env,
+static int process_spec_parts(const struct launch *l, const json_t *env, const json_t *words_env,
                               json_t *spec, struct muster_err *err)
 {
     muster_auto(doc) json_t *entrypoint = NULL;
     muster_auto(doc) json_t *words = NULL;
-    put_python_path(env, json_string_value(json_object_get(doc_at(submit, "env"), "PYTHONPATH")));
-    muster_auto(doc) json_t *all = merged(doc_at(submit, "env"), env);
     const json_t *notes = doc_at(l->pod, "metadata.annotations");
     int r = image_entrypoint(l->job, notes, l->container, &entrypoint, err);
-    r = r < 0 ? r : pod_command(l->container, entrypoint, all, &words, err);
+    r = r < 0 ? r : pod_command(l->container, entrypoint, words_env, &words, err);
     if (r == 0) {
+        put_python_path(spec);
         json_object_set(spec, "argv", words);
-        json_object_set(spec, "env", all);
+        json_object_set_new(spec, "env", over_own(l, env));
         json_object_set_new(spec, "limits", limits(l->container));
+        json_object_set_new(spec, "stallMs", json_integer(stall_ms(l)));
         put_user(l, spec);
     }
     return r;
 }
 
 /* podman makes the mounts, limits and user itself; the supervisor only runs it. */
-static int podman_spec_parts(const struct launch *l, const json_t *submit, json_t *env,
-                             json_t *spec, struct muster_err *err)
+static int podman_spec_parts(const struct launch *l, const struct variables *from_file,
+                             const json_t *env, const json_t *words_env, json_t *spec,
+                             struct muster_err *err)
 {
     muster_auto(doc) json_t *args = json_array();
     muster_auto(doc) json_t *command = json_array();
     muster_auto(doc) json_t *bounds = limits(l->container);
+    muster_auto(doc) json_t *outer = over_own(l, NULL);
     muster_auto(free) char *auth_file = NULL;
-    const json_t *outer = doc_at(submit, "env");
-    expand_words(doc_at(l->container, "command"), env, command);
-    expand_words(doc_at(l->container, "args"), env, args);
-    int r = pull_secrets(l, &auth_file, err);
+    expand_words(doc_at(l->container, "command"), words_env, command);
+    expand_words(doc_at(l->container, "args"), words_env, args);
+    int r = outer ? pull_secrets(l, &auth_file, err) : err_no_memory(err);
     char name[PODMAN_NAME_BYTES];
     podman_name(doc_text(l->pod, "metadata.uid", "pod"),
                 doc_text(l->container, "name", "container"), name);
     const struct podman_container c = {.pod = l->pod,
                                        .container = l->container,
                                        .env = env,
-                                       .outer_env = outer,
+                                       .shell = from_file->shell,
+                                       .given = from_file->given,
                                        .command = command,
                                        .args = args,
                                        .mounts = json_object_get(spec, "mounts"),
@@ -245,25 +284,40 @@ static int podman_spec_parts(const struct launch *l, const json_t *submit, json_
                                        .host_ipc = file_exists("/dev/mqueue"),
                                        .name = name,
                                        .auth_file = auth_file,
+                                       .interactive = doc_bool(spec, "stdin", false),
                                        .flags = getenv("MUSTER_PODMAN_FLAGS")};
     muster_auto(doc) json_t *words = NULL;
-    r = r < 0 ? r : podman_words(&c, &words, err);
+    r = r < 0 ? r : podman_words(&c, outer, &words, err);
     if (r == 0) {
         json_object_set(spec, "argv", words);
-        json_object_set_new(spec, "env", merged(env, outer));
+        json_object_set(spec, "env", outer);
         json_object_set_new(spec, "mounts", json_array());
     }
     return r;
 }
 
-int launch_spec(const struct launch *l, json_t **ret, struct muster_err *err)
+/* `muster run --stdin RANK`: what trains in that rank reads what the client writes. */
+static void put_stdin(const struct launch *l, const json_t *env, json_t *spec)
 {
-    muster_auto(doc) json_t *submit = captured(l->job);
+    const char *wanted = l->job ? jobs_note(l->job, JOB_NOTE_STDIN) : NULL;
+    const char *rank = json_string_value(json_object_get(env, "RANK"));
+    bool trains = strcmp(doc_text(l->container, "name", ""), "pytorch") == 0 ||
+                  json_array_size(doc_at(l->pod, "spec.containers")) == 1;
+    if (wanted && rank && trains && strcmp(wanted, rank) == 0) {
+        json_object_set_new(spec, "stdin", json_true());
+    }
+}
+
+static int spec_of(const struct launch *l, const struct variables *from_file, json_t **ret,
+                   struct muster_err *err)
+{
+    muster_auto(doc) json_t *submit = submitted(l->job);
     muster_auto(doc) json_t *env = NULL;
     muster_auto(doc) json_t *mounts = NULL;
-    int r = environment(l, &env, err);
+    int r = environment(l, from_file->given, &env, err);
+    muster_auto(doc) json_t *words_env = r < 0 ? NULL : expandable(env, from_file->given);
     struct volume_sources volumes = l->volumes;
-    volumes.env = env;
+    volumes.env = words_env;
     r = r < 0 ? r : volumes_mount(&volumes, l->pod, l->container, &mounts, err);
     if (r < 0) {
         return r;
@@ -272,15 +326,30 @@ int launch_spec(const struct launch *l, json_t **ret, struct muster_err *err)
     bool in_podman = runtime && strcmp(runtime, "podman") == 0;
     const char *cwd = doc_text(submit, "cwd", "/");
     muster_auto(doc) json_t *spec = json_pack(
-        "{s:s, s:O, s:s}", "cwd", in_podman ? cwd : doc_text(l->container, "workingDir", cwd),
-        "mounts", mounts, "podName", doc_text(l->pod, "metadata.name", ""));
-    if (!spec || !submit) {
+        "{s:s, s:O, s:s, s:s*}", "cwd", in_podman ? cwd : doc_text(l->container, "workingDir", cwd),
+        "mounts", mounts, "podName", doc_text(l->pod, "metadata.name", ""), "environmentFile",
+        l->environment_file);
+    if (!spec || !submit || !words_env) {
         return err_no_memory(err);
     }
-    r = in_podman ? podman_spec_parts(l, submit, env, spec, err)
-                  : process_spec_parts(l, submit, env, spec, err);
+    put_stdin(l, env, spec);
+    r = in_podman ? podman_spec_parts(l, from_file, env, words_env, spec, err)
+                  : process_spec_parts(l, env, words_env, spec, err);
     if (r == 0) {
         *ret = muster_take(spec);
     }
+    return r;
+}
+
+int launch_spec(const struct launch *l, json_t **ret, struct muster_err *err)
+{
+    struct variables from_file = {0};
+    int r = l->environment_file ? variables_read(l->environment_file, &from_file, err) : 0;
+    if (r < 0) {
+        (void)muster_wrap(err, "the environment that the job was submitted with");
+        return r == MUSTER_ENOENT ? MUSTER_EDATA : r; /* it will not come again */
+    }
+    r = spec_of(l, &from_file, ret, err);
+    variables_done(&from_file);
     return r;
 }

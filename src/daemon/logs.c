@@ -100,6 +100,12 @@ void logs_stream(uv_loop_t *loop, const struct home *home, const struct api_log_
                  const json_t *pod, struct http_reply *reply)
 {
     muster_auto(free) char *folder = container_folder(home, pod, query->container);
+    logs_stream_folder(loop, folder, query, pod, reply);
+}
+
+void logs_stream_folder(uv_loop_t *loop, const char *folder, const struct api_log_query *query,
+                        const json_t *pod, struct http_reply *reply)
+{
     const struct process_log_options options = {.folder = folder,
                                                 .previous = query->previous,
                                                 .by_number = query->attempt >= 0,
@@ -108,7 +114,10 @@ void logs_stream(uv_loop_t *loop, const struct home *home, const struct api_log_
                                                 .timestamps = query->timestamps,
                                                 .tail_lines = query->tail_lines,
                                                 .since_unix_ms = query->since_unix_ms,
-                                                .limit_bytes = query->limit_bytes};
+                                                .limit_bytes = query->limit_bytes,
+                                                .frames = query->frames,
+                                                .watermarks = query->watermarks,
+                                                .from = (uint64_t)query->from};
     struct muster_err err = {0};
     int r = folder ? start(loop, &options, reply, &err) : err_no_memory(&err);
     if (r == MUSTER_ENOENT && !query->previous) {
@@ -159,7 +168,8 @@ int logs_describe(const struct home *home, const json_t *pod, const char *contai
         return r;
     }
     json_t *mounts = doc_at(spec, "mounts");
-    *ret = json_pack("{s:s, s:o, s:o}", "cwd", doc_text(spec, "cwd", "/"), "mounts",
+    *ret = json_pack("{s:s, s:I, s:o, s:o}", "cwd", doc_text(spec, "cwd", "/"), "logBytesRotated",
+                     (json_int_t)process_log_rotated(folder, newest), "mounts",
                      mounts ? json_incref(mounts) : json_array(), "logs",
                      process_log_paths(folder, newest));
     return *ret ? 0 : err_no_memory(err);

@@ -14,6 +14,39 @@
 
 enum { PORT_FIRST = 20000, PORT_LAST = 32767, FILE_BYTES_MAX = 1 << 20 };
 
+static bool are_all(const json_t *section, bool (*fits)(const json_t *value))
+{
+    const char *key;
+    json_t *value;
+    bool all = !section || json_is_object(section);
+    json_object_foreach ((json_t *)section, key, value) {
+        all = all && fits(value);
+    }
+    return all;
+}
+
+static bool is_port(const json_t *value)
+{
+    return json_is_integer(value) && json_integer_value(value) > 0 &&
+           json_integer_value(value) <= UINT16_MAX;
+}
+
+static bool is_text(const json_t *value)
+{
+    return json_is_string(value);
+}
+
+/* Is it as save writes it? */
+static int check(const json_t *doc, const char *path, struct muster_err *err)
+{
+    bool whole = json_is_object(doc) && are_all(json_object_get(doc, "ports"), is_port) &&
+                 are_all(json_object_get(doc, "gpus"), is_text);
+    return whole ? 0
+                 : muster_fail(err, MUSTER_EDATA,
+                               "%s is damaged: the job's ports and GPUs are not known; end the job",
+                               path);
+}
+
 int placement_open(struct placement *ret, const char *folder, struct muster_err *err)
 {
     struct placement p = {.path = file_join(folder, "placement.json")};
@@ -25,6 +58,7 @@ int placement_open(struct placement *ret, const char *folder, struct muster_err 
     int r = file_exists(p.path) ? file_read(p.path, FILE_BYTES_MAX, &text, &bytes, err) : 0;
     if (r == 0) {
         r = text ? doc_parse(text, bytes, &p.doc, err) : 0;
+        r = r == 0 && text ? check(p.doc, p.path, err) : r;
     }
     if (r < 0) {
         placement_done(&p);

@@ -48,9 +48,40 @@ static void a_torn_file_is_said(void **state)
     assert_int_equal(placement_open(&p, folder, &err), MUSTER_EDATA);
 }
 
+/* Valid JSON that no controller wrote. */
+static void a_damaged_file_is_refused(void **state)
+{
+    static const char *const texts[] = {
+        "[]",
+        "3",
+        "{\"ports\": []}",
+        "{\"ports\": {\"a\": \"b\"}}",
+        "{\"ports\": {\"a\": 65536}}",
+        "{\"gpus\": 1}",
+        "{\"gpus\": {\"a\": 1}}",
+        "{",
+        "",
+    };
+    (void)state;
+    char folder[TEST_FOLDER_BYTES];
+    test_folder_make(folder);
+    muster_auto(free) char *path = file_join(folder, "placement.json");
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct placement p;
+        struct muster_err err = {0};
+        assert_int_equal(file_write(path, texts[i], strlen(texts[i]), 0600, NULL), 0);
+        if (placement_open(&p, folder, &err) != MUSTER_EDATA) {
+            fail_msg("\"%s\" was taken", texts[i]);
+        }
+        assert_true(err.text[0]);
+    }
+    test_folder_remove(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_damaged_file_is_refused),
         cmocka_unit_test_setup_teardown(what_was_leased_is_there_after_a_restart,
                                         test_folder_set_up, test_folder_tear_down),
         cmocka_unit_test_setup_teardown(a_torn_file_is_said, test_folder_set_up,

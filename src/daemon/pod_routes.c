@@ -4,11 +4,13 @@
 #include "api/api.h"
 #include "base/cleanup.h"
 #include "base/doc.h"
+#include "daemon/jobs.h"
 #include "daemon/logs.h"
 #include "daemon/remains.h"
 
 #include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { NAMESPACE_BYTES = 64, NAME_BYTES = 254, PART_BYTES = 96 };
@@ -133,13 +135,31 @@ static int send_list(const struct pod_routes *routes, const char *namespace,
     return r;
 }
 
+int pod_log_query_read(const struct http_request *request, const json_t *pod,
+                       struct api_log_query *ret, struct muster_err *err)
+{
+    int r = api_log_query_read(request, pod, ret, err);
+    if (r < 0) {
+        return r;
+    }
+    const char *from = http_query(request, "from");
+    ret->frames = http_query_bool(request, "frames") && !ret->timestamps;
+    ret->watermarks = http_query_bool(request, "watermarks");
+    ret->from = from ? strtoll(from, NULL, 10) : 0;
+    return ret->from < 0 || (ret->frames && ret->limit_bytes >= 0)
+               ? muster_fail(err, MUSTER_EINVAL,
+                             "from must be a number from 0, and frames have no "
+                             "limitBytes")
+               : 0;
+}
+
 static int send_log(const struct pod_routes *routes, json_t *pod,
                     const struct http_request *request, struct http_reply *reply,
                     struct muster_err *err)
 {
     struct api_log_query query;
     muster_auto(doc) json_t *before = NULL;
-    int r = api_log_query_read(request, pod, &query, err);
+    int r = pod_log_query_read(request, pod, &query, err);
     if (r < 0) {
         return r;
     }
@@ -162,7 +182,7 @@ static int send_container(const struct pod_routes *routes, const json_t *pod, co
     return r;
 }
 
-/* part: "log" or "container/C". */
+/* part: "log", "stacks" or "container/C". */
 static int send_part(const struct pod_routes *routes, const char *part, json_t *pod,
                      const struct http_request *request, struct http_reply *reply,
                      struct muster_err *err)
@@ -171,10 +191,15 @@ static int send_part(const struct pod_routes *routes, const char *part, json_t *
     if (strcmp(part, "log") == 0) {
         return send_log(routes, pod, request, reply, err);
     }
+    if (strcmp(part, "stacks") == 0) {
+        agent_stacks(routes->agent, jobs_folder_uid(pod), reply);
+        return 0;
+    }
     const char *name = part + sizeof container - 1;
-    if (strncmp(part, container, sizeof container - 1) != 0 || !*name || strchr(name, '/')) {
-        return muster_fail(err, MUSTER_ENOENT, "a pod here has log and container/NAME, no %s",
-                           part);
+    if (strncmp(part, container, sizeof container - 1) != 0 || !*name || *name == '.' ||
+        strchr(name, '/')) {
+        return muster_fail(err, MUSTER_ENOENT,
+                           "a pod here has log, stacks and container/NAME, no %s", part);
     }
     return send_container(routes, pod, name, reply, err);
 }

@@ -5,6 +5,8 @@
  *     GET …/pods/NAME/log?uid=UID&…        as the API's log; NAME may be deleted, and `previous`
  *                                          goes on to the pod that had the name before
  *     GET …/pods/NAME/container/C?uid=UID  {"cwd","mounts","logs"}
+ *     GET …/pods/NAME/stacks?uid=UID       {"attempts": […]}: what the processes of the pod's job
+ * are in (process/stacks.h)
  *
  * Without a uid NAME is the pod that has it now, else the last one that had it.
  *
@@ -12,7 +14,9 @@
  */
 #pragma once
 
+#include "api/api.h"
 #include "base/home.h"
+#include "daemon/agent.h"
 #include "http/http.h"
 #include "store/store.h"
 
@@ -20,8 +24,13 @@ struct pod_routes {
     uv_loop_t *loop;
     const struct home *home;
     struct store *store;
+    struct agent *agent;
 };
 
 /* `rest` is what follows "namespaces/". Completes the reply. */
 void pod_routes_handle(const struct pod_routes *routes, const char *rest,
                        const struct http_request *request, struct http_reply *reply);
+
+/* The query of a pod's log with the parameters that are ours. */
+int pod_log_query_read(const struct http_request *request, const json_t *pod,
+                       struct api_log_query *ret, struct muster_err *err);

@@ -4,7 +4,9 @@
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/err.h"
+#include "base/variables.h"
 #include "base/words.h"
+#include "job/submit.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,15 +36,66 @@ static const char *pull_policy(const json_t *container)
     return !tag || strcmp(tag, ":latest") == 0 ? "always" : "missing";
 }
 
-static void add_env(const struct podman_container *c, json_t *words)
+/* podman must find itself, its configuration and its storage: what says where things lie on this
+ * machine is its own, and a container's of that name comes by value. */
+static void add_own(const struct podman_container *c, json_t *outer, json_t *words)
 {
     const char *name;
     json_t *value;
     json_object_foreach ((json_t *)c->env, name, value) {
-        bool by_value = json_object_get(c->outer_env, name) != NULL;
-        add(words, by_value ? json_sprintf("--env=%s=%s", name, json_string_value(value))
-                            : json_sprintf("--env=%s", name));
+        if (submit_is(SUBMIT_LOCAL, name) || json_object_get(outer, name) ||
+            variables_value(c->shell, name)) {
+            add(words, json_sprintf("--env=%s=%s", name, json_string_value(value)));
+        } else {
+            add(words, json_sprintf("--env=%s", name));
+            json_object_set(outer, name, value);
+        }
     }
+}
+
+/* Its value is in the file that the supervisor reads, unless podman needs another itself. */
+static int add_given(const struct podman_container *c, const char *entry, const char *name,
+                     json_t *outer, json_t *words, struct muster_err *err)
+{
+    if (json_object_get(c->env, name)) {
+        return 0; /* a launcher's: it won */
+    }
+    if (!submit_is(SUBMIT_LOCAL, name)) {
+        add(words, json_sprintf("--env=%s", name));
+        return 0;
+    }
+    json_t *word = json_sprintf("--env=%s", entry);
+    if (!word) {
+        return muster_fail(err, MUSTER_EDATA, "%s: invalid UTF-8, which podman cannot be given",
+                           name);
+    }
+    add(words, word);
+    const char *own = variables_value(c->shell, name);
+    own = own ? own : getenv(name);
+    if (own) {
+        json_object_set_new(outer, name, json_string(own));
+    }
+    return 0;
+}
+
+static int add_env(const struct podman_container *c, json_t *outer, json_t *words,
+                   struct muster_err *err)
+{
+    int r = 0;
+    add_own(c, outer, words);
+    for (char *const *entry = c->given; entry && *entry && r == 0; entry++) {
+        muster_auto(free) char *name = strndup(*entry, variables_name_length(*entry));
+        r = name ? add_given(c, *entry, name, outer, words, err) : err_no_memory(err);
+    }
+    for (char *const *entry = c->shell; entry && *entry && r == 0; entry++) {
+        muster_auto(free) char *name = strndup(*entry, variables_name_length(*entry));
+        bool passes = name && !submit_is(SUBMIT_LOCAL, name) && !json_object_get(c->env, name) &&
+                      !variables_value(c->given, name);
+        if (passes) {
+            add(words, json_sprintf("--env=%s", name));
+        }
+    }
+    return r;
 }
 
 static void add_mounts(const struct podman_container *c, json_t *words)
@@ -101,13 +154,17 @@ static void add_command(const struct podman_container *c, json_t *words)
     }
 }
 
-int podman_words(const struct podman_container *c, json_t **ret, struct muster_err *err)
+int podman_words(const struct podman_container *c, json_t *outer, json_t **ret,
+                 struct muster_err *err)
 {
     muster_auto(doc) json_t *words =
         json_pack("[s, s, s, s, s, s]", "podman", "run", "--rm", "--replace", "--network=host",
                   c->host_ipc ? "--ipc=host" : "--volume=/dev/shm:/dev/shm");
     if (!words) {
         return err_no_memory(err);
+    }
+    if (c->interactive) {
+        add(words, json_string("--interactive"));
     }
     add(words, json_sprintf("--name=%s", c->name));
     add(words, json_sprintf("--pull=%s", pull_policy(c->container)));
@@ -118,16 +175,32 @@ int podman_words(const struct podman_container *c, json_t **ret, struct muster_e
     if (folder) {
         add(words, json_sprintf("--workdir=%s", folder));
     }
-    add_env(c, words);
+    int r = add_env(c, outer, words, err);
     add_mounts(c, words);
     add_limits(c, words);
-    int r = add_flags(c, words, err);
+    r = r < 0 ? r : add_flags(c, words, err);
     if (r < 0) {
         return r;
     }
     add_command(c, words);
     *ret = muster_take(words);
     return 0;
+}
+
+json_t *podman_exec_words(const char *name, bool input, bool tty, const json_t *command)
+{
+    json_t *words = json_pack("[s, s]", "podman", "exec");
+    if (words && input) {
+        add(words, json_string("--interactive"));
+    }
+    if (words && tty) {
+        add(words, json_string("--tty"));
+    }
+    if (words) {
+        add(words, json_string(name));
+        json_array_extend(words, (json_t *)command);
+    }
+    return words;
 }
 
 const char *podman_isolation(void)

@@ -18,21 +18,30 @@
 struct podman_container {
     const json_t *pod;
     const json_t *container; /* of its spec */
-    const json_t *env;       /* the container's, whole: {"NAME":"value"} */
-    const json_t
-        *outer_env; /* what podman itself runs with; a name that is in both is given by value */
+    const json_t *env;       /* the container's: {"NAME":"value"} */
+    char *const *shell;    /* of the submitter: podman runs with it, and the container has what does
+                              not say where things lie on this machine; NULL-terminated, or NULL */
+    char *const *given;    /* by name: the container's, over env */
     const json_t *command; /* the container's command, expanded; NULL: the image's ENTRYPOINT */
     const json_t *args;    /* expanded; may be NULL */
     const json_t *mounts;  /* as volumes_mount gives them */
     const json_t *limits;  /* {"memoryBytes"?,"cpuMillis"?} */
+    bool interactive;      /* its standard input is ours */
     bool host_ipc;         /* the host has /dev/mqueue: its IPC namespace can be shared whole */
     const char *name;      /* of the container, unique on this machine */
     const char *auth_file; /* registry credentials; NULL: none */
     const char *flags;     /* MUSTER_PODMAN_FLAGS; NULL: none */
 };
 
-/* The words to execute; new reference. */
-int podman_words(const struct podman_container *c, json_t **ret, struct muster_err *err);
+/* The words to execute; new reference. `outer` ({"NAME":"value"}) is what podman itself runs with,
+ * over shell and given: there a container's variables are added that can be passed by name alone.
+ */
+int podman_words(const struct podman_container *c, json_t *outer, json_t **ret,
+                 struct muster_err *err);
+
+/* The words that run a command in a container which runs; new reference, NULL when out of memory.
+ */
+json_t *podman_exec_words(const char *name, bool input, bool tty, const json_t *command);
 
 /* How a job's supervisor may keep podman's processes together (process_job_options.isolation).
  * Rootless podman makes a user namespace of many ids, which is not possible inside one of ours that

@@ -6,6 +6,8 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "daemon/admission.h"
+#include "daemon/exec_routes.h"
+#include "daemon/history_routes.h"
 #include "daemon/jobs.h"
 #include "daemon/logs.h"
 #include "daemon/pod_routes.h"
@@ -144,12 +146,55 @@ static void post_shutdown(struct routes *routes, const char *rest,
     get_status(routes, rest, request, reply);
 }
 
+static void put_environment(struct routes *routes, const char *id,
+                            const struct http_request *request, struct http_reply *reply)
+{
+    struct muster_err err = {0};
+    if (environments_put(routes->options.environments, id, request->body, request->body_bytes,
+                         &err) < 0) {
+        api_send_error(reply, &err);
+    } else {
+        api_send_json(reply, 200, json_object());
+    }
+}
+
+static void delete_environment(struct routes *routes, const char *id,
+                               const struct http_request *request, struct http_reply *reply)
+{
+    (void)request;
+    environments_withdraw(routes->options.environments, id);
+    api_send_json(reply, 200, json_object());
+}
+
 static void get_pods(struct routes *routes, const char *rest, const struct http_request *request,
                      struct http_reply *reply)
 {
     const struct pod_routes pods = {routes->options.loop, routes->options.home,
-                                    routes->options.store};
+                                    routes->options.store, routes->options.agent};
     pod_routes_handle(&pods, rest, request, reply);
+}
+
+static void post_exec(struct routes *routes, const char *rest, const struct http_request *request,
+                      struct http_reply *reply)
+{
+    exec_routes_handle(routes->options.home, routes->options.store, rest, request, reply);
+}
+
+static void on_history(struct routes *routes, const char *rest, const struct http_request *request,
+                       struct http_reply *reply)
+{
+    const struct history_routes history = {routes->options.loop, routes->options.home,
+                                           routes->options.store, routes->options.sweep};
+    muster_auto(free) char *path = NULL;
+    /* The route without "/" has nothing after it; the other one's is cut off. */
+    if (asprintf(&path, "%s%s", *rest ? "/" : "", rest) < 0) {
+        struct muster_err err = {0};
+        err_no_memory(&err);
+        path = NULL;
+        api_send_error(reply, &err);
+        return;
+    }
+    history_routes_handle(&history, path, request, reply);
 }
 
 static const struct route {
@@ -161,6 +206,12 @@ static const struct route {
     {"POST", "keep", post_keep},
     {"POST", "shutdown", post_shutdown},
     {"GET", "namespaces/", get_pods},
+    {"POST", "namespaces/", post_exec},
+    {"PUT", "environments/", put_environment},
+    {"DELETE", "environments/", delete_environment},
+    {"GET", "history", on_history},
+    {"DELETE", "history", on_history},
+    {"GET", "history/", on_history},
 };
 
 /* "status" must match whole, "namespaces/" as a prefix. */
@@ -226,19 +277,21 @@ static int check_space(const char *home, struct muster_err *err)
                              home, (unsigned long long)left_bytes >> 10);
 }
 
-static int on_admit(void *arg, const char *resource, const json_t *object, struct muster_err *err)
+static int on_admit(void *arg, const char *resource, const json_t *object,
+                    struct job_problems *problems, struct muster_err *err)
 {
     struct routes *routes = arg;
     if (routes->leaving != ROUTES_STAY && strcmp(resource, "pytorchjobs") == 0) {
-        return muster_fail(err, MUSTER_EAGAIN,
-                           "this controller is going down; try again in a moment");
+        return muster_fail(err, MUSTER_EAGAIN, "the controller is shutting down; try again");
     }
     int r = check_space(routes->options.home->path, err);
     if (r < 0) {
         return r;
     }
-    const struct admission admission = {routes->options.gpus, routes->options.leases};
-    return admission_check(&admission, resource, object, err);
+    const struct admission admission = {routes->options.gpus, routes->options.leases,
+                                        routes->options.home};
+    admission_check(&admission, resource, object, problems);
+    return 0;
 }
 
 int routes_new(const struct routes_options *options, struct routes **ret,

@@ -3,8 +3,10 @@
  *     GET  /muster/v1/status     {"pid","version","home","jobs","keep","server","serverError"}
  *     POST /muster/v1/keep       {"keep":true}: stays without clients and jobs
  *     POST /muster/v1/shutdown   {"jobs":"end"|"keep"}
+ *     PUT, DELETE /muster/v1/environments/ID   see daemon/environments.h
  *     GET  /muster/v1/leases/ID  held open by `muster run` (answered by api)
  *     GET  /muster/v1/namespaces/NS/pods…   see daemon/pod_routes.h
+ *     GET, DELETE /muster/v1/history…       see daemon/history_routes.h
  *
  * Layer: program (daemon). Thread: the loop's.
  */
@@ -12,8 +14,11 @@
 
 #include "api/api.h"
 #include "base/home.h"
+#include "daemon/agent.h"
+#include "daemon/environments.h"
 #include "daemon/gpus.h"
 #include "daemon/leases.h"
+#include "daemon/sweep.h"
 
 struct routes;
 
@@ -24,6 +29,9 @@ struct routes_options {
     struct leases *leases;
     const struct gpus *gpus;
     const char *node_name;
+    struct agent *agent;
+    struct environments *environments;
+    const struct sweep *sweep;
 };
 
 enum routes_leaving { ROUTES_STAY, ROUTES_LEAVE_NOW, ROUTES_LEAVE_WHEN_DONE };

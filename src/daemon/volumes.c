@@ -9,6 +9,7 @@
 #include "daemon/secret.h"
 #include "job/text.h"
 #include "pod/environment.h"
+#include "process/host_path.h"
 
 #include <limits.h>
 #include <string.h>
@@ -70,15 +71,8 @@ static int make_claim(const struct request *q, char **ret_path)
 static int make_host_path(const struct request *q, char **ret_path)
 {
     const char *path = doc_text(q->source, "path", "");
-    const char *type = doc_text(q->source, "type", "");
-    if (strcmp(type, "DirectoryOrCreate") == 0) {
-        int r = file_mkdir(path, 0755, q->err);
-        if (r < 0) {
-            return r;
-        }
-    }
-    if (!file_exists(path)) {
-        return muster_fail(q->err, MUSTER_ENOENT, "volume %s: the host has no %s", q->name, path);
+    if (host_path_prepare(path, doc_text(q->source, "type", ""), q->err) < 0) {
+        return q->err ? muster_wrap(q->err, "volume %s", q->name) : MUSTER_ENOENT;
     }
     char *copy = strdup(path);
     if (!copy) {
@@ -146,8 +140,9 @@ static int write_value(const struct request *q, const json_t *object, const char
     if (doc_bool(q->source, "optional", false)) {
         return 0;
     }
-    return muster_fail(q->err, MUSTER_ENOENT, "volume %s: %s has no key %s", q->name,
-                       doc_text(object, "metadata.name", "?"), key);
+    return muster_fail(q->err, MUSTER_ENOENT, "volume %s: %s %s has no key %s", q->name,
+                       secret ? "secret" : "configmap", doc_text(object, "metadata.name", "?"),
+                       key);
 }
 
 static int write_items(const struct request *q, const json_t *object, const char *folder)
@@ -176,15 +171,15 @@ static int write_all(const struct request *q, const json_t *object, const char *
     return r;
 }
 
-static int make_files(const struct request *q, const char *resource, const char *name,
-                      char **ret_path)
+static int make_files(const struct request *q, const char *resource, const char *kind,
+                      const char *name, char **ret_path)
 {
     muster_auto(doc) json_t *object =
         q->sources->find(q->sources->data, resource, q->namespace, name);
     if (!object && !doc_bool(q->source, "optional", false)) {
         return muster_fail(q->err, MUSTER_ENOENT,
-                           "volume %s: there is no %s \"%s\" in namespace %s", q->name, resource,
-                           name, q->namespace);
+                           "volume %s: there is no %s \"%s\" in namespace %s", q->name, kind, name,
+                           q->namespace);
     }
     char *folder = NULL;
     int r = made(pod_volume_folder(q), &folder, q->err);
@@ -202,12 +197,12 @@ static int make_files(const struct request *q, const char *resource, const char 
 
 static int make_config_map(const struct request *q, char **ret_path)
 {
-    return make_files(q, "configmaps", doc_text(q->source, "name", ""), ret_path);
+    return make_files(q, "configmaps", "configmap", doc_text(q->source, "name", ""), ret_path);
 }
 
 static int make_secret(const struct request *q, char **ret_path)
 {
-    return make_files(q, "secrets", doc_text(q->source, "secretName", ""), ret_path);
+    return make_files(q, "secrets", "secret", doc_text(q->source, "secretName", ""), ret_path);
 }
 
 static const struct kind {

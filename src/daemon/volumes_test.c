@@ -153,10 +153,9 @@ static void what_is_missing_is_named(void **state)
     } table[] = {
         {"{\"name\":\"v\",\"persistentVolumeClaim\":{\"claimName\":\"none\"}}", MUSTER_ENOENT,
          "persistentvolumeclaim \"none\""},
-        {"{\"name\":\"v\",\"configMap\":{\"name\":\"none\"}}", MUSTER_ENOENT,
-         "configmaps \"none\""},
+        {"{\"name\":\"v\",\"configMap\":{\"name\":\"none\"}}", MUSTER_ENOENT, "configmap \"none\""},
         {"{\"name\":\"v\",\"configMap\":{\"name\":\"settings\",\"items\":[{\"key\":\"z\",\"path\":\"z\"}]}}",
-         MUSTER_ENOENT, "no key z"},
+         MUSTER_ENOENT, "has no key z"},
         {"{\"name\":\"v\",\"configMap\":{\"name\":\"settings\",\"items\":[{\"key\":\"a.txt\",\"path\":\"../x\"}]}}",
          MUSTER_EDATA, "not a file name"},
         {"{\"name\":\"v\",\"hostPath\":{\"path\":\"/nonexistent-path\"}}", MUSTER_ENOENT,

@@ -1,0 +1,45 @@
+/* From a deleted job's folder to a run of the history, in steps that a kill -9 may come between.
+ *
+ *     jobs/UID/record.json        the job and its pods: written in the transaction that deletes it
+ *     jobs/UID/archive/…          the run as it will be, made beside it (a thread)
+ *     history/NS/JOB/RUN          … and renamed, whole
+ *
+ * record.json goes when archive/ is whole, so what is in the folder tells what is left to do, and
+ * each step may be done again. The rename makes the run visible: before it there is none, and after
+ * it there is nothing left to be renamed.
+ *
+ * Layer: program (daemon). Thread: the loop's, but for archive_prepare. Ownership: task new/free.
+ */
+#pragma once
+
+#include "base/home.h"
+#include "store/store.h"
+
+struct archive_task;
+
+/* Writes jobs/UID/record.json. `run` is the number that it gets. */
+int archive_record(const struct home *home, struct store *store, const json_t *job, int64_t run,
+                   struct muster_err *err);
+/* {"run", "job", "pods"} of a job that was deleted and is not in the history yet; new reference,
+ * NULL when there is none. Pods that ended after their job was deleted are in it as they ended. */
+json_t *archive_pending(const struct home *home, const char *uid);
+/* The deletion did not happen. */
+int archive_forget(const struct home *home, const char *uid, struct muster_err *err);
+
+/* NULL: nothing of this job is to be kept (any more), or `err` is set. */
+struct archive_task *archive_task_new(const struct home *home, struct store *store, const char *uid,
+                                      struct muster_err *err);
+void archive_task_free(struct archive_task *task);
+/* In a thread: makes jobs/UID/archive. A run keeps at most `bytes_max`; the oldest of its logs go
+ * first. */
+int archive_prepare(struct archive_task *task, int64_t bytes_max, struct muster_err *err);
+/* The renames. After it the run is in the history. */
+int archive_publish(struct archive_task *task, struct muster_err *err);
+
+/* What the store holds of the events of a job and its pods; new reference, or NULL. */
+json_t *archive_events(struct store *store, const char *uid);
+/* What the store holds of the events that the run has now. */
+int archive_remove_events(struct store *store, const char *uid, struct muster_err *err);
+
+/* A folder whose archive is whole but was not renamed: before anybody looks at the history. */
+int archive_finish(const struct home *home, const char *uid, struct muster_err *err);

@@ -1,0 +1,43 @@
+/* What the submitters' shells had in their environments, for the ranks of their jobs.
+ *
+ * MUSTER_HOME/environments/ID, mode 0600: a list as base/variables.h has it. The job names the ID
+ * (muster.dev/environment); values are in no object, no record and no log. A file comes before its
+ * job (PUT …/environments/ID), is read whenever a rank starts, and goes when no job that is not
+ * over, or whose pods still run, names it. What nobody has named for a minute goes, too, and what
+ * nobody names when the controller starts.
+ *
+ * Layer: program (daemon). Thread: the loop's. Ownership: environments_new/environments_free.
+ */
+#pragma once
+
+#include "base/home.h"
+#include "base/variables.h"
+#include "store/store.h"
+
+#include <jansson.h>
+#include <muster/err.h>
+#include <stdbool.h>
+#include <uv.h>
+
+struct environments;
+
+int environments_new(uv_loop_t *loop, struct store *store, const struct home *home,
+                     struct environments **ret, struct muster_err *err);
+/* Run the loop once more after this. NULL is fine. */
+void environments_free(struct environments *environments);
+
+/* Whether it can be one: 32 hexadecimal digits. */
+bool environments_id_valid(const char *id);
+
+/* Keeps a list under a new or an old ID. */
+int environments_put(struct environments *environments, const char *id, const char *bytes,
+                     size_t count, struct muster_err *err);
+/* Unless a job names it. */
+void environments_withdraw(struct environments *environments, const char *id);
+
+/* The file of a job's environment, which the caller frees; NULL when the job names none. */
+char *environments_path(const struct home *home, const json_t *job);
+bool environments_has(const struct home *home, const json_t *job);
+
+/* A variable of it, by name or from the shell; the caller frees. NULL when there is none. */
+char *environments_value(const struct home *home, const json_t *job, const char *name);

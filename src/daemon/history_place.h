@@ -1,0 +1,48 @@
+/* Where finished runs are kept: HOME/history/NAMESPACE/JOB/RUN, RUN being a number that grows with
+ * each run of a name and is not used again.
+ *
+ *     job.json      the object as it was last          logs/POD-UID/CONTAINER/ATTEMPT/N.log
+ *     pods.json     its pods, deleted ones too         events.json   what happened to it
+ *     summary.json  how it ended (history_summary.h)
+ *
+ * Names become paths here and nowhere else in the history: what is no name of Kubernetes is
+ * refused (MUSTER_EINVAL).
+ *
+ * Layer: program (daemon). Thread: any. Ownership: the caller frees.
+ */
+#pragma once
+
+#include "base/home.h"
+
+#include <jansson.h>
+#include <stdint.h>
+
+struct history_run {
+    const char *namespace;
+    const char *name;
+    int64_t run; /* from 1 */
+};
+
+/* HOME/history/NAMESPACE/JOB/RUN; with run 0 HOME/history/NAMESPACE/JOB. */
+int history_place(const struct home *home, const struct history_run *run, char **ret,
+                  struct muster_err *err);
+
+/* HOME/history/.trash: what is being removed. */
+char *history_trash(const struct home *home);
+
+/* The runs of a name, or with name NULL of a namespace, or with namespace NULL all: called for each
+ * with its folder, in no order. Texts live until the call returns. */
+typedef void (*history_each_fn)(void *arg, const struct history_run *run, const char *folder);
+void history_each(const struct home *home, const char *namespace, const char *name,
+                  history_each_fn fn, void *arg);
+
+/* The highest number that a run of this name had, 0 before the first. */
+int64_t history_last(const struct home *home, const char *namespace, const char *name);
+
+/* Before the newest run of a name goes: its number is not given again. */
+int history_remember_last(const struct home *home, const char *namespace, const char *name,
+                          struct muster_err *err);
+
+/* Of the names that have no runs any more, the last number of so many is kept; those longest
+ * unused begin at 1 again. */
+void history_forget_names(const struct home *home, size_t names_max);
