@@ -1,7 +1,9 @@
 /* See args.h. */
 #include "cli/args.h"
 
+#include "base/duration.h"
 #include "base/err.h"
+#include "cli/torchrun.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -9,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPTIONS_MAX = 48, NAME_BYTES = 64 };
+enum { OPTIONS_MAX = 48, NAME_BYTES = 64, COMMAND_BYTES = 512 };
 
 /* The line being read. */
 struct reader {
@@ -20,10 +22,23 @@ struct reader {
     struct muster_err *err;
 };
 
-static int unknown_option(struct reader *r, const char *name, size_t length)
+static bool is_run(const struct reader *r)
 {
-    char given[NAME_BYTES];
-    snprintf(given, sizeof given, "%.*s", (int)length, name);
+    return strcmp(r->args.command->name, "run") == 0;
+}
+
+/* `run train.py --epochs 3`: the option is the script's. */
+static int unseparated_command(const struct reader *r)
+{
+    char command[COMMAND_BYTES];
+    torchrun_command(r->args.operands[0], command, sizeof command);
+    return muster_fail(r->err, MUSTER_EINVAL,
+                       "run: '%s' is a script: muster run -n N -- %s %s … (on N ranks)",
+                       r->args.operands[0], command, r->argv[r->at]);
+}
+
+static int unknown_option(struct reader *r, const char *given)
+{
     const char *known[OPTIONS_MAX] = {"help"};
     size_t count = 1;
     for (const struct cli_item *o = NULL;
@@ -32,6 +47,13 @@ static int unknown_option(struct reader *r, const char *name, size_t length)
     }
     const char *near = cli_nearest(given, known, count);
     const char *verb = r->args.command->name;
+    const char *theirs = is_run(r) ? torchrun_option(given) : NULL;
+    if (theirs) {
+        return muster_fail(r->err, MUSTER_EINVAL, "run: %s", theirs);
+    }
+    if (is_run(r) && r->args.operand_count > 0 && torchrun_is_script(r->args.operands[0])) {
+        return unseparated_command(r);
+    }
     if (near) {
         return muster_fail(r->err, MUSTER_EINVAL,
                            "%s: unknown option --%s; did you mean --%s? (muster %s --help)", verb,
@@ -47,6 +69,9 @@ static void give(struct reader *r, const struct cli_item *option, const char *va
 {
     if (!*value && strcmp(option->name, "namespace") == 0) {
         return;
+    }
+    if (strcmp(option->name, "nproc-per-node") == 0) {
+        option = cli_option_find(r->args.command, "ranks", strlen("ranks"), 0);
     }
     r->args.given[r->args.given_count++] = (struct args_given){option, value};
 }
@@ -70,12 +95,23 @@ static int take_value(struct reader *r, const struct cli_item *option, const cha
     return 0;
 }
 
+/* --nproc_per_node is --nproc-per-node, as Python's programs have it. */
+static void dash_name(const char *name, size_t length, char ret[NAME_BYTES])
+{
+    snprintf(ret, NAME_BYTES, "%.*s", (int)length, name);
+    for (char *c = ret; *c; c++) {
+        *c = *c == '_' ? '-' : *c;
+    }
+}
+
 static int read_long(struct reader *r, const char *name)
 {
     size_t length = strcspn(name, "=");
-    const struct cli_item *option = cli_option_find(r->args.command, name, length, 0);
+    char dashed[NAME_BYTES];
+    dash_name(name, length, dashed);
+    const struct cli_item *option = cli_option_find(r->args.command, dashed, strlen(dashed), 0);
     if (!option) {
-        return unknown_option(r, name, length);
+        return unknown_option(r, dashed);
     }
     const char *value = name[length] == '=' ? name + length + 1 : NULL;
     if (option->argument) {
@@ -89,17 +125,47 @@ static int read_long(struct reader *r, const char *name)
     return 0;
 }
 
+static int unknown_letter(struct reader *r, char letter)
+{
+    const char *theirs = is_run(r) ? torchrun_letter(letter) : NULL;
+    if (theirs) {
+        return muster_fail(r->err, MUSTER_EINVAL, "run: %s", theirs);
+    }
+    if (is_run(r) && r->args.operand_count > 0 && torchrun_is_script(r->args.operands[0])) {
+        return unseparated_command(r);
+    }
+    return muster_fail(r->err, MUSTER_EINVAL, "%s: unknown option -%c (muster %s --help)",
+                       r->args.command->name, letter, r->args.command->name);
+}
+
+/* `muster get pods -n 4`: who has just typed `muster run -n 4` means ranks, or lines. */
+static int check_namespace(struct reader *r, const struct cli_item *option)
+{
+    const char *value = args_value(&r->args, option->name);
+    if (strcmp(option->name, "namespace") != 0 || !value ||
+        value[strspn(value, "0123456789")] != '\0') {
+        return 0;
+    }
+    const char *verb = r->args.command->name;
+    bool lines = cli_option_find(r->args.command, "tail", strlen("tail"), 0) != NULL;
+    return muster_fail(r->err, MUSTER_EINVAL,
+                       "%s: -n is the namespace here (the number of ranks in run and perf)%s%s; if "
+                       "a namespace is called %s: --namespace %s",
+                       verb, lines ? "; the last lines are --tail " : "", lines ? value : "", value,
+                       value);
+}
+
 static int read_letters(struct reader *r, const char *letters)
 {
     for (; *letters; letters++) {
         const struct cli_item *option = cli_option_find(r->args.command, NULL, 0, *letters);
         if (!option) {
-            return muster_fail(r->err, MUSTER_EINVAL, "%s: unknown option -%c (muster %s --help)",
-                               r->args.command->name, *letters, r->args.command->name);
+            return unknown_letter(r, *letters);
         }
         if (option->argument) {
             const char *rest = letters + 1 + (letters[1] == '=');
-            return take_value(r, option, *rest ? rest : NULL);
+            int failed = take_value(r, option, *rest ? rest : NULL);
+            return failed < 0 ? failed : check_namespace(r, option);
         }
         give(r, option, "");
     }
@@ -120,7 +186,7 @@ static void take_rest(struct reader *r)
 
 static bool starts_command(const struct reader *r)
 {
-    return strcmp(r->args.command->name, "run") == 0 && args_flag(&r->args, "ranks");
+    return is_run(r) && args_flag(&r->args, "ranks");
 }
 
 static int read_word(struct reader *r)
@@ -234,30 +300,6 @@ int args_number(const struct args *args, const char *option, int64_t least, int6
     return 0;
 }
 
-/* One "90", "1h" or "250ms" of a duration; the rest in *end. Negative when it is none. */
-static int64_t read_span(const char *text, const char **end)
-{
-    static const struct {
-        const char *unit;
-        int64_t ms;
-    } units[] = {{"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}, {"d", 86400000}};
-    char *after;
-    errno = 0;
-    double number = strtod(text, &after);
-    if (after == text || errno || !(number >= 0 && number < 1e9)) {
-        return -1;
-    }
-    *end = after;
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
-        size_t length = strlen(units[i].unit);
-        if (strncmp(after, units[i].unit, length) == 0) {
-            *end = after + length;
-            return (int64_t)(number * (double)units[i].ms);
-        }
-    }
-    return *after ? -1 : (int64_t)(number * 1000);
-}
-
 int args_duration(const struct args *args, const char *option, int64_t *ret_ms,
                   struct muster_err *err)
 {
@@ -265,19 +307,11 @@ int args_duration(const struct args *args, const char *option, int64_t *ret_ms,
     if (!text) {
         return 0;
     }
-    int64_t total_ms = 0;
-    const char *at = text;
-    do {
-        int64_t span_ms = read_span(at, &at);
-        if (span_ms < 0) {
-            return muster_fail(err, MUSTER_EINVAL,
-                               "%s: --%s must be a duration such as 30s, 10m or 1h30m, not '%s'",
-                               args->command->name, option, text);
-        }
-        total_ms += span_ms;
-    } while (*at);
-    *ret_ms = total_ms;
-    return 0;
+    return duration_read(text, ret_ms) == 0
+               ? 0
+               : muster_fail(err, MUSTER_EINVAL,
+                             "%s: --%s must be a duration such as 30s, 10m or 1h30m, not '%s'",
+                             args->command->name, option, text);
 }
 
 int args_choice(const struct args *args, const char *option, const char **ret,

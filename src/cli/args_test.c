@@ -61,6 +61,21 @@ static void command_after_ranks_keeps_its_options(void **state)
     args_done(&args);
 }
 
+static void the_ranks_have_torchruns_names(void **state)
+{
+    (void)state;
+    static char *const names[] = {"--nproc-per-node=4", "--nproc_per_node=4", "--ranks=4", "-n4"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        assert_int_equal(PARSE("run", names[i], "train", "--lr"), 0);
+        assert_string_equal(args_value(&args, "ranks"), "4");
+        assert_int_equal(args.operand_count, 2);
+        args_done(&args);
+    }
+    assert_int_equal(PARSE("get", "pods", "--namespace", "4"), 0);
+    assert_string_equal(args_value(&args, "namespace"), "4");
+    args_done(&args);
+}
+
 static void repeated_options_come_in_order(void **state)
 {
     (void)state;
@@ -88,6 +103,16 @@ static void mistakes_are_named(void **state)
         {"get", {"-wz"}, "get: unknown option -z (muster get --help)"},
         {"get", {"-n"}, "get: --namespace needs a value: NAMESPACE"},
         {"get", {"--watch=yes"}, "get: --watch takes no value"},
+        {"get",
+         {"-n", "4"},
+         "get: -n is the namespace here (the number of ranks in run and perf); if a namespace is "
+         "called 4: --namespace 4"},
+        {"run",
+         {"--nnodes=1"},
+         "run: torchrun's --nnodes: all ranks run on this machine; leave it out"},
+        {"run",
+         {"train.py", "--lr"},
+         "run: 'train.py' is a script: muster run -n N -- python3 train.py --lr … (on N ranks)"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         assert_int_equal(parse(cases[i].verb, (char **)(uintptr_t)cases[i].words), MUSTER_EINVAL);
@@ -134,11 +159,11 @@ static void choices_are_those_of_the_help(void **state)
 {
     (void)state;
     const char *format = NULL;
-    assert_int_equal(PARSE("get", "pods", "-o", "yam"), 0);
+    assert_int_equal(PARSE("version", "-o", "yam"), 0);
     assert_int_equal(args_choice(&args, "output", &format, &err), MUSTER_EINVAL);
-    assert_string_equal(err.text, "get: --output must be one of json|yaml|wide|name, not 'yam'");
+    assert_string_equal(err.text, "version: --output must be one of json|yaml, not 'yam'");
     args_done(&args);
-    assert_int_equal(PARSE("get", "pods", "-o", "yaml"), 0);
+    assert_int_equal(PARSE("version", "-o", "yaml"), 0);
     assert_int_equal(args_choice(&args, "output", &format, &err), 0);
     assert_string_equal(format, "yaml");
     args_done(&args);
@@ -150,6 +175,7 @@ int main(void)
         cmocka_unit_test(options_and_operands_mix),
         cmocka_unit_test(defaults_hold_until_given),
         cmocka_unit_test(command_after_ranks_keeps_its_options),
+        cmocka_unit_test(the_ranks_have_torchruns_names),
         cmocka_unit_test(repeated_options_come_in_order),
         cmocka_unit_test(mistakes_are_named),
         cmocka_unit_test(numbers_stay_in_their_range),

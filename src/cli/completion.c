@@ -47,10 +47,11 @@ static void put_argument(FILE *out, const struct cli_command *command, const str
         snprintf(letter, sizeof letter, "|%s:-%c", command->name, o->letter);
     }
     fprintf(out, "    %s:--%s%s) ", command->name, o->name, letter);
-    if (strchr(o->argument, '|') && !strchr(o->argument, '=')) {
+    if (strchr(o->argument, '|')) {
         fprintf(out, "words='");
         for (const char *at = o->argument; *at; at++) {
             fputc(*at == '|' ? ' ' : *at, out);
+            at += *at == '=' ? strcspn(at + 1, "|") : 0; /* what follows is the user's */
         }
         fprintf(out, "'");
     } else if (strcmp(o->argument, "FILE") == 0 || strcmp(o->argument, "DIR") == 0) {

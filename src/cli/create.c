@@ -2,32 +2,37 @@
 #include "cli/verbs.h"
 
 #include "base/err.h"
+#include "cli/environment.h"
+#include "cli/images.h"
 #include "cli/lastapplied.h"
+#include "cli/output.h"
+#include "cli/refusal.h"
 #include "cli/rehearse.h"
+#include "control/verdict.h"
 
 #include <stdio.h>
 #include <string.h>
 
 struct creator {
     struct cli *cli;
-    const char *format;
+    struct output output;
     bool apply;
     bool dry_run;
 };
 
-static int print_result(const struct creator *c, const json_t *object, const char *verb)
+static int print_result(struct creator *c, const json_t *object, const char *verb)
 {
     char name[600];
     cli_object_name(object, name, sizeof name);
-    if (!c->format) {
+    if (!c->output.word) {
         printf("%s %s%s\n", name, verb, c->dry_run ? " (dry run)" : "");
         return cli_print("", &c->cli->err);
     }
-    if (strcmp(c->format, "name") == 0) {
+    if (output_is(&c->output, "name")) {
         printf("%s\n", name);
         return cli_print("", &c->cli->err);
     }
-    return cli_print_doc(object, c->format, &c->cli->err);
+    return output_print(c->cli, &c->output, object);
 }
 
 /* The object as it was applied last, by kubectl or by muster; NULL when it never was. */
@@ -57,16 +62,31 @@ static int note_applied(const struct creator *c, json_t *object)
                : err_no_memory(&c->cli->err);
 }
 
+static int make(const struct creator *c, json_t *object, json_t **ret)
+{
+    int r = objects_annotate(c->cli, object, NULL);
+    return r < 0 ? r : objects_create(c->cli, object, ret);
+}
+
+/* Pods that a job makes from now on have the environment of now. One that is over makes none. */
+static int note_change(const struct creator *c, const json_t *before, json_t *object)
+{
+    int r = objects_annotate(c->cli, object, before);
+    bool over = verdict_of(before, NULL, false).end != VERDICT_RUNNING;
+    return r < 0 || over ? r : environment_send(c->cli, object);
+}
+
 /* Without a difference the API leaves the version alone. */
-static int change(const struct creator *c, const json_t *object, json_t **ret, const char **verb)
+static int change(const struct creator *c, json_t *object, json_t **ret, const char **verb)
 {
     struct kube_ref ref = objects_ref(c->cli, object);
     muster_auto(doc) json_t *before = NULL;
     int r = kube_get(c->cli->kube, &ref, &before, &c->cli->err);
     if (r == MUSTER_ENOENT) {
         *verb = "created";
-        return objects_create(c->cli, object, ret);
+        return make(c, object, ret);
     }
+    r = r < 0 ? r : note_change(c, before, object);
     if (r < 0) {
         return r;
     }
@@ -74,6 +94,7 @@ static int change(const struct creator *c, const json_t *object, json_t **ret, c
     muster_auto(doc) json_t *patch = lastapplied_patch(last, before, object);
     r = patch ? kube_patch(c->cli->kube, &ref, patch, ret, &c->cli->err)
               : err_no_memory(&c->cli->err);
+    r = refusal_explain(c->cli, object, r);
     if (r == 0) {
         bool same = strcmp(doc_text(before, "metadata.resourceVersion", ""),
                            doc_text(*ret, "metadata.resourceVersion", "?")) == 0;
@@ -85,12 +106,11 @@ static int change(const struct creator *c, const json_t *object, json_t **ret, c
 static int submit(const struct creator *c, json_t *object, json_t **ret, const char **verb)
 {
     int r = c->apply ? note_applied(c, object) : 0;
-    r = r < 0 ? r : objects_annotate(c->cli, object);
     if (r < 0) {
         return r;
     }
     *verb = "created";
-    return c->apply ? change(c, object, ret, verb) : objects_create(c->cli, object, ret);
+    return c->apply ? change(c, object, ret, verb) : make(c, object, ret);
 }
 
 static int rehearse(void *context, json_t *object)
@@ -100,12 +120,13 @@ static int rehearse(void *context, json_t *object)
     return submit(context, object, &result, &verb);
 }
 
-static int put(const struct creator *c, json_t *object)
+static int put(struct creator *c, json_t *object)
 {
     muster_auto(doc) json_t *result = NULL;
     const char *verb = "created";
     if (c->dry_run) {
-        return print_result(c, object, verb);
+        int failed = objects_annotate_options(c->cli, object);
+        return failed < 0 ? failed : print_result(c, object, verb);
     }
     int r = submit(c, object, &result, &verb);
     return r < 0 ? r : print_result(c, result, verb);
@@ -115,10 +136,12 @@ static int put_all(struct cli *cli, bool apply)
 {
     struct creator c = {.cli = cli, .apply = apply, .dry_run = args_flag(&cli->args, "dry-run")};
     struct objects objects = {0};
-    int r = args_choice(&cli->args, "output", &c.format, &cli->err);
+    int r = output_read(cli, &c.output);
     if (r == 0) {
-        r = objects_read(cli, false, &objects);
+        r = objects_read(cli, OBJECTS_ALL, &objects);
     }
+    r = r < 0 ? r : environment_check(cli);
+    r = r < 0 ? r : images_check(cli, &objects);
     if (r == 0 && !c.dry_run) {
         r = cli_connect(cli, KUBE_START);
         r = r < 0 ? r : rehearse_objects(cli, &objects, rehearse, &c);
@@ -126,7 +149,11 @@ static int put_all(struct cli *cli, bool apply)
     for (size_t i = 0; i < objects.count && r == 0; i++) {
         r = put(&c, objects.list[i]);
     }
+    if (r == 0 && c.dry_run) {
+        r = environment_say_lacking(cli);
+    }
     objects_done(&objects);
+    output_done(&c.output);
     return r;
 }
 

@@ -50,7 +50,7 @@ static int delete_all(const struct deleter *d, const struct target *target)
     const char *labels = args_value(&d->cli->args, "selector");
     if (!labels && !args_flag(&d->cli->args, "all")) {
         return muster_fail(&d->cli->err, MUSTER_EINVAL,
-                           "delete: name the %s, or say --all or -l SELECTOR",
+                           "delete: give the name of a %s, --all, or -l SELECTOR",
                            target->resource->plural);
     }
     struct kube_ref ref = {target->resource, cli_namespace(d->cli), NULL, NULL};
@@ -71,7 +71,7 @@ static int delete_all(const struct deleter *d, const struct target *target)
 static int delete_files(const struct deleter *d)
 {
     struct objects objects = {0};
-    int r = objects_read(d->cli, true, &objects);
+    int r = objects_read(d->cli, OBJECTS_NAMES, &objects);
     /* Jobs lie last in the list and go first: they use the others. */
     for (size_t i = objects.count; i > 0 && r == 0; i--) {
         struct kube_ref ref = objects_ref(d->cli, objects.list[i - 1]);

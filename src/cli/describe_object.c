@@ -57,34 +57,10 @@ static void scalar_text(const json_t *value, char *ret, size_t size)
     }
 }
 
-static int by_name(const void *left, const void *right)
-{
-    return strcmp(*(const char *const *)left, *(const char *const *)right);
-}
-
-/* The keys of an object, sorted; the caller frees the array. */
-static const char **sorted_keys(const json_t *object, size_t *ret_count)
-{
-    const char **keys = calloc(json_object_size(object) + 1, sizeof *keys);
-    size_t count = 0;
-    const char *key;
-    json_t *value;
-    json_object_foreach ((json_t *)(uintptr_t)object, key, value) {
-        if (keys) {
-            keys[count++] = key;
-        }
-    }
-    if (keys) {
-        qsort(keys, count, sizeof *keys, by_name);
-    }
-    *ret_count = count;
-    return keys;
-}
-
 static void put_fields(struct columns *c, int level, const json_t *object, const char *const *skip)
 {
     size_t count = 0;
-    const char **keys = sorted_keys(object, &count);
+    const char **keys = doc_keys(object, &count);
     for (size_t i = 0; i < count; i++) {
         bool skipped = false;
         for (const char *const *s = skip; s && *s; s++) {
@@ -135,7 +111,7 @@ static void put_value(struct columns *c, int level, const char *label, const jso
 void describe_map(struct columns *c, const char *label, const json_t *map, const char *separator)
 {
     size_t count = 0;
-    const char **keys = sorted_keys(map, &count);
+    const char **keys = doc_keys(map, &count);
     if (count == 0) {
         columns_line(c, 0, label, "<none>");
     }

@@ -2,7 +2,9 @@
 #include "cli/describe.h"
 
 #include "base/doc.h"
+#include "base/memory_text.h"
 #include "base/stamp.h"
+#include "cli/bytes.h"
 #include "cli/describe_parts.h"
 
 #include <stdio.h>
@@ -39,6 +41,14 @@ static void put_words(struct columns *c, const char *label, const json_t *words)
     }
 }
 
+static void put_peak(struct columns *c, int level, int64_t bytes)
+{
+    char text[MEMORY_TEXT_BYTES];
+    if (bytes > 0) {
+        columns_line(c, level, "Peak Memory", memory_text(bytes, text));
+    }
+}
+
 static void put_terminated(struct columns *c, const json_t *state)
 {
     char code[32];
@@ -53,6 +63,7 @@ static void put_terminated(struct columns *c, const json_t *state)
         snprintf(code, sizeof code, "%lld", (long long)doc_int(state, "signal", 0));
         columns_line(c, 3, "Signal", code);
     }
+    put_peak(c, 3, doc_int(state, "peakMemoryBytes", 0));
     put_time(c, 3, "Started", doc_text(state, "startedAt", ""));
     put_time(c, 3, "Finished", doc_text(state, "finishedAt", ""));
 }
@@ -85,6 +96,14 @@ static void put_status(struct columns *c, const json_t *status)
     put_state(c, "Last State", doc_at(status, "lastState"));
     columns_line(c, 2, "Ready", doc_bool(status, "ready", false) ? "True" : "False");
     columns_line(c, 2, "Restart Count", restarts);
+    put_peak(c, 2, doc_int(status, "peakMemoryBytes", 0));
+    int64_t rotated = doc_int(status, "logBytesRotated", 0);
+    if (rotated > 0) {
+        char size[BYTES_TEXT], text[BYTES_TEXT + 64];
+        snprintf(text, sizeof text, "the first %s were rotated away",
+                 bytes_text((uint64_t)rotated, size));
+        columns_line(c, 2, "Log", text);
+    }
 }
 
 static void put_quantities(struct columns *c, const char *label, const json_t *quantities)

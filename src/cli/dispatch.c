@@ -1,8 +1,10 @@
 /* From argv to a verb, and from its result to an exit status. */
 #include "cli/dispatch.h"
+#include "cli/sources.h"
 
 #include "cli/cli.h"
 #include "cli/commands.h"
+#include "cli/environment.h"
 #include "cli/help.h"
 
 #include <assert.h>
@@ -49,9 +51,11 @@ static int finish(struct cli *cli, int result)
         print_causes(cli);
         result = muster_code_exit(result);
     }
+    environment_free(cli->environment);
     kube_close(cli->kube);
     uv_run(&cli->loop, UV_RUN_DEFAULT);
     uv_loop_close(&cli->loop);
+    sources_free(cli->sources);
     args_done(&cli->args);
     return result;
 }

@@ -19,7 +19,7 @@ static int wait_gone(struct cli *cli, int pidfd, int64_t limit_ms)
     return poll(&ended, 1, wait_ms) > 0
                ? 0
                : muster_fail(&cli->err, MUSTER_ETIMEDOUT,
-                             "the controller is still ending its jobs (muster events tells)");
+                             "the controller is still stopping its jobs (see muster events)");
 }
 
 /* Jobs whose controller was killed still run under their supervisors: a new one must end them. */
@@ -46,7 +46,7 @@ static int ask_to_leave(struct cli *cli, bool keep, int *ret, struct muster_err 
     }
     char identity[IDENTITY_BYTES_MAX];
     if (!identity_of((pid_t)doc_int(status, "pid", 0), identity)) {
-        return muster_fail(err, MUSTER_EPROTO, "the controller does not say who it is");
+        return muster_fail(err, MUSTER_EPROTO, "the controller did not report its process id");
     }
     muster_auto(close) int pidfd = -1;
     r = identity_open(identity, &pidfd, err);

@@ -4,11 +4,13 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "cli/ending.h"
 #include "cli/places.h"
 #include "cli/progress.h"
 #include "cli/ranks.h"
-#include "cli/verdict.h"
-#include "job/annotations.h"
+#include "cli/restarts.h"
+#include "control/observe.h"
+#include "control/verdict.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -20,12 +22,10 @@ enum {
     NOTES_BYTES_MAX = 64 << 10,
     SELECTOR_BYTES = 256,
     TICK_MS = 250,
-    DRAIN_MS = 5000,    /* for logs to end after the last pod */
-    LAST_MS = 500,      /* for the other ranks' last words after a failure */
-    WORKERS_MS = 30000, /* for workers to end by themselves after a succeeded Master */
+    DRAIN_MS = 5000,  /* for logs to end after the last pod */
+    COUNTS_MS = 2000, /* for the job's status to say what its pods' does */
+    LAST_MS = 500,    /* for the other ranks' last words after a failure */
 };
-
-static const int ending_signals[] = {SIGINT, SIGTERM, SIGHUP};
 
 static void say(struct follow *f, struct buf *lines)
 {
@@ -53,7 +53,7 @@ static void tell_differences(struct followed_job *j)
     j->untold = false;
     j->asked_ms = clock_ms();
     if (kube_list(j->follow->cli->kube, &events,
-                  &(struct kube_query){.fields = "reason=NotAsOnACluster"}, &answer, NULL) < 0) {
+                  &(struct kube_query){.fields = "reason=IsolationDegraded"}, &answer, NULL) < 0) {
         return;
     }
     size_t i;
@@ -61,7 +61,7 @@ static void tell_differences(struct followed_job *j)
     json_array_foreach (doc_at(answer, "items"), i, event) {
         const char *text = doc_text(event, "message", "");
         if (is_about(j, event) && !json_object_get(j->told, text)) {
-            screen_note(j->follow->screen, "warning: not as on a cluster: %s", text);
+            screen_note(j->follow->screen, "warning: isolation is degraded: %s", text);
             json_object_set_new(j->told, text, json_true());
         }
     }
@@ -79,22 +79,57 @@ static void tell_when_due(struct follow *f, int64_t pause_ms)
     }
 }
 
+/* A container of a job that is over has ended and will be restarted. */
+static bool was_restarted(const json_t *before, const json_t *after)
+{
+    size_t i;
+    json_t *status;
+    json_array_foreach (doc_at(after, "status.containerStatuses"), i, status) {
+        const json_t *end = doc_at(status, "lastState.terminated");
+        const json_t *known = doc_at(ranks_container_status(before, doc_text(status, "name", "")),
+                                     "lastState.terminated");
+        if (end && !json_equal((json_t *)end, (json_t *)known)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* How the pod comes to its end. */
+static void mark_end(struct followed_job *j, const json_t *before, const json_t *pod)
+{
+    const char *uid = doc_text(pod, "metadata.uid", "");
+    if (doc_at(pod, "metadata.deletionTimestamp") && !follow_pod_ended(j, before ? before : pod)) {
+        json_object_set_new(j->stopped, uid, json_true());
+    }
+    if (j->over && before && was_restarted(before, pod)) {
+        json_object_set_new(j->late, uid, json_true());
+    }
+}
+
 static void pod_changed(void *context, enum kube_change change, const json_t *pod)
 {
     struct followed_job *j = context;
     const char *name = doc_text(pod, "metadata.name", "");
     const json_t *before = json_object_get(j->pods, name);
     const char *uid = doc_text(pod, "metadata.uid", "");
+    if (!control_owns(doc_text(j->object, "metadata.uid", ""), pod)) {
+        return; /* an older job of this name had it, and it may take its time to end */
+    }
+    struct buf notes;
+    buf_init(&notes, NOTES_BYTES_MAX);
+    const json_t *any_before = before;
     if (before && strcmp(doc_text(before, "metadata.uid", ""), uid) != 0) {
         before = NULL; /* made again under the same name */
         json_object_del(j->places, name);
     }
-    struct buf notes;
-    buf_init(&notes, NOTES_BYTES_MAX);
     if (change != KUBE_DELETED) {
         progress_pod(before, pod, j->follow->quiet, &notes);
     }
+    const struct trouble_view view = {j->object, j->logs};
+    trouble_pod(&j->trouble, view, any_before, pod, &notes);
     say(j->follow, &notes);
+    mark_end(j, before, pod);
     json_object_set(j->pods, name, (json_t *)(uintptr_t)pod);
     if (change == KUBE_DELETED) {
         json_object_set_new(j->gone, uid, json_true());
@@ -112,6 +147,9 @@ static void job_changed(void *context, enum kube_change change, const json_t *jo
         struct buf notes;
         buf_init(&notes, NOTES_BYTES_MAX);
         progress_job(j->object, job, j->follow->quiet, &notes);
+        if (!j->follow->quiet) {
+            restarts_tell(j->object, job, &notes);
+        }
         say(j->follow, &notes);
         json_decref(j->object);
         j->object = json_incref((json_t *)(uintptr_t)job);
@@ -123,83 +161,16 @@ static void job_changed(void *context, enum kube_change change, const json_t *jo
     }
 }
 
-/* Ends the job as the lease's closing would, but with our word why. False: it cannot be told (a
- * full disk); then nobody will say when it has ended either. */
-static bool ask_to_stop(struct followed_job *j, const char *why)
-{
-    struct kube_ref ref = {kube_resource_find("pytorchjobs"), j->namespace, j->name, NULL};
-    muster_auto(doc) json_t *patch =
-        json_pack("{s:{s:{s:s}}}", "metadata", "annotations", JOB_NOTE_STOP, why);
-    if (kube_patch(j->follow->cli->kube, &ref, patch, NULL, &j->follow->cli->err) < 0) {
-        screen_note(j->follow->screen, "cannot end job %s: %s", j->name, j->follow->cli->err.text);
-        return false;
-    }
-    return true;
-}
-
-static void kill_pods(struct followed_job *j)
-{
-    const char *name;
-    json_t *pod;
-    json_object_foreach (j->pods, name, pod) {
-        struct kube_ref ref = {kube_resource_find("pods"), j->namespace, name, NULL};
-        kube_delete(j->follow->cli->kube, &ref, 0, NULL);
-    }
-}
-
-static void on_signal(uv_signal_t *handle, int number)
-{
-    struct follow *f = handle->data;
-    if (!f->signal) {
-        f->signal = number;
-        f->screen->hurried = true;
-        screen_note(f->screen, "ending (again: kill at once)");
-        for (size_t i = 0; i < f->job_count; i++) {
-            struct followed_job *j = &f->jobs[i];
-            const char *why =
-                number == SIGINT ? "interrupted (Ctrl-C)" : "its muster run was ended";
-            if (!j->over && !ask_to_stop(j, why)) {
-                f->killed = true;
-            }
-        }
-        return;
-    }
-    f->killed = true;
-    for (size_t i = 0; i < f->job_count; i++) {
-        kill_pods(&f->jobs[i]);
-    }
-}
-
 static void on_tick(uv_timer_t *timer)
 {
     (void)timer; /* the loop turns, and what waits for a time is looked at */
 }
 
-/* nohup(1): what it starts is to outlive the terminal. */
-static bool is_ignored(int number)
-{
-    struct sigaction now;
-    return sigaction(number, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
-}
-
-static void catch_signal(struct follow *follow, int number)
-{
-    uv_signal_t *handle = &follow->signals[follow->open_signals++];
-    uv_signal_init(&follow->cli->loop, handle);
-    handle->data = follow;
-    uv_signal_start(handle, on_signal, number);
-}
-
 void follow_init(struct follow *follow, struct cli *cli, struct screen *screen, bool quiet)
 {
-    *follow = (struct follow){.cli = cli, .screen = screen, .quiet = quiet};
+    *follow = (struct follow){.cli = cli, .screen = screen, .quiet = quiet, .after_end_ms = -1};
     uv_timer_init(&cli->loop, &follow->tick);
     uv_timer_start(&follow->tick, on_tick, TICK_MS, TICK_MS);
-    for (size_t i = 0; i < sizeof ending_signals / sizeof ending_signals[0]; i++) {
-        if (ending_signals[i] != SIGHUP || !is_ignored(SIGHUP)) {
-            catch_signal(follow, ending_signals[i]);
-        }
-    }
 }
 
 static int start_watches(struct followed_job *j)
@@ -212,10 +183,10 @@ static int start_watches(struct followed_job *j)
     struct kube_ref job = {kube_resource_find("pytorchjobs"), j->namespace, j->name, NULL};
     int r = kube_watch_start(cli->kube, &pods, &query, &(struct kube_watch_events){pod_changed, j},
                              &j->pod_watch, &cli->err);
-    return r < 0 ? r
-                 : kube_watch_start(cli->kube, &job, NULL,
-                                    &(struct kube_watch_events){job_changed, j}, &j->job_watch,
-                                    &cli->err);
+    r = r < 0 ? r
+              : kube_watch_start(cli->kube, &job, NULL, &(struct kube_watch_events){job_changed, j},
+                                 &j->job_watch, &cli->err);
+    return r < 0 ? r : stallnotes_start(&j->stalls, cli, j->follow->screen, j->object);
 }
 
 int follow_add(struct follow *follow, const json_t *job, bool several)
@@ -231,16 +202,19 @@ int follow_add(struct follow *follow, const json_t *job, bool several)
     j->namespace = strdup(doc_text(job, "metadata.namespace", "default"));
     j->pods = json_object();
     j->gone = json_object();
+    j->stopped = json_object();
+    j->late = json_object();
     j->places = json_object();
     j->told = json_object();
+    trouble_init(&j->trouble);
     if (several && j->name) {
         snprintf(j->group, sizeof j->group, "%s ", j->name);
     }
     struct podlogs_options options = {
         .all = true, .follow = true, .prefixes = true, .group = j->group};
     j->logs = podlogs_new(follow->cli, follow->screen, &options);
-    if (!j->object || !j->name || !j->namespace || !j->pods || !j->gone || !j->places || !j->told ||
-        !j->logs) {
+    if (!j->object || !j->name || !j->namespace || !j->pods || !j->gone || !j->stopped ||
+        !j->places || !j->told || !j->trouble.storm.remade || !j->logs) {
         return err_no_memory(&follow->cli->err);
     }
     return start_watches(j);
@@ -251,27 +225,39 @@ static bool pods_ended(const struct followed_job *j)
     const char *name;
     json_t *pod;
     json_object_foreach (j->pods, name, pod) {
-        const char *phase = doc_text(pod, "status.phase", "");
-        bool ended = strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0;
-        if (!ended && !json_object_get(j->gone, doc_text(pod, "metadata.uid", ""))) {
+        if (!follow_pod_ended(j, pod)) {
             return false;
         }
     }
     return true;
 }
 
-/* How long the rest of a job that is over is waited for. Workers of a succeeded Master are about to
- * end as well and may still have something to say, the last of them most of all; what a failed job
- * leaves ends with the lease. Who asked for the end by a signal waits for it, and may ask again. */
+/* How long the rest of a job that is over is waited for. Ranks of a succeeded one go on to their
+ * end (cleanPodPolicy None; ending_check says so, and bounds it); what a failed job leaves ends
+ * with the lease. Who asked for the end by a signal waits for it, and may ask again. */
 static int64_t give_up_ms(const struct followed_job *j)
 {
-    if (j->follow->signal) {
+    bool succeeded = verdict_of(j->object, NULL, j->deleted).end == VERDICT_SUCCEEDED;
+    if (j->follow->interrupt.signal || (succeeded && !j->pods_ended_ms)) {
         return INT64_MAX;
     }
-    if (verdict_of(j->object, NULL, j->deleted).end == VERDICT_SUCCEEDED) {
-        return j->pods_ended_ms ? j->pods_ended_ms + DRAIN_MS : j->over_ms + WORKERS_MS;
+    if (succeeded) {
+        return j->pods_ended_ms + DRAIN_MS;
     }
     return j->over_ms + (podlogs_settled(j->logs) ? LAST_MS : DRAIN_MS);
+}
+
+/* The job's counts say what its pods do, a moment later: what is reported at the end agrees. */
+static bool counts_settled(const struct followed_job *j)
+{
+    const char *role;
+    json_t *entry;
+    json_object_foreach (doc_at(j->object, "status.replicaStatuses"), role, entry) {
+        if (doc_int(entry, "active", 0) > 0) {
+            return j->deleted || clock_ms() - j->pods_ended_ms > COUNTS_MS;
+        }
+    }
+    return true;
 }
 
 static bool is_done(struct followed_job *j)
@@ -281,7 +267,8 @@ static bool is_done(struct followed_job *j)
     } else if (!j->pods_ended_ms) {
         j->pods_ended_ms = clock_ms();
     }
-    return j->over && ((j->pods_ended_ms && podlogs_idle(j->logs)) || clock_ms() > give_up_ms(j));
+    bool ended = j->pods_ended_ms && podlogs_idle(j->logs) && counts_settled(j);
+    return j->over && (ended || clock_ms() > give_up_ms(j));
 }
 
 static bool all_done(struct follow *f)
@@ -294,22 +281,13 @@ static bool all_done(struct follow *f)
     return true;
 }
 
-static void stop_unread(struct follow *f)
-{
-    f->signal = SIGPIPE;
-    for (size_t i = 0; i < f->job_count; i++) {
-        bool told = ask_to_stop(&f->jobs[i], "the output of its muster run was closed");
-        f->killed = f->killed || !told;
-    }
-}
-
 /* When the reader of our output has gone, nobody waits for this run. A full disk, however, is no
  * reason to end a training: its logs are kept elsewhere, too. */
 static void check_output(struct follow *f)
 {
     int why = f->screen->write_errno;
-    if (why == EPIPE && !f->signal) {
-        stop_unread(f);
+    if (why == EPIPE && !f->interrupt.signal) {
+        ending_hear(f, SIGPIPE);
     } else if (why && why != EPIPE && !f->output_lost) {
         f->output_lost = true;
         screen_note(f->screen,
@@ -319,12 +297,28 @@ static void check_output(struct follow *f)
     }
 }
 
+/* A job that waits for what this machine does not have would wait for ever. */
+static void end_hopeless(struct follow *f)
+{
+    for (size_t i = 0; i < f->job_count; i++) {
+        struct followed_job *j = &f->jobs[i];
+        if (!j->over && trouble_is_hopeless(&j->trouble, clock_ms())) {
+            (void)ending_stop(j, j->trouble.hopeless);
+        }
+    }
+}
+
 void follow_run(struct follow *follow)
 {
+    ending_catch(follow);
     while (!all_done(follow) && !follow->killed) {
         uv_run(&follow->cli->loop, UV_RUN_ONCE);
         tell_when_due(follow, TICK_MS);
         check_output(follow);
+        end_hopeless(follow);
+        for (size_t i = 0; i < follow->job_count; i++) {
+            ending_check(&follow->jobs[i]);
+        }
     }
     if (!follow->killed) {
         tell_when_due(follow, 0);
@@ -334,6 +328,7 @@ void follow_run(struct follow *follow)
         struct followed_job *j = &follow->jobs[i];
         places_refresh(follow->cli, j->namespace, j->pods, j->places);
     }
+    ending_release(follow);
 }
 
 void follow_done(struct follow *follow)
@@ -347,24 +342,17 @@ void follow_done(struct follow *follow)
         podlogs_free(j->logs);
         kube_watch_stop(j->pod_watch);
         kube_watch_stop(j->job_watch);
+        stallnotes_stop(&j->stalls);
         json_decref(j->object);
         json_decref(j->pods);
         json_decref(j->gone);
+        json_decref(j->stopped);
+        json_decref(j->late);
         json_decref(j->places);
         json_decref(j->told);
+        trouble_done(&j->trouble);
         free(j->name);
         free(j->namespace);
     }
     uv_run(&follow->cli->loop, UV_RUN_NOWAIT); /* the handles live in *follow */
-}
-
-json_t *follow_pods(const struct followed_job *job)
-{
-    muster_auto(doc) json_t *list = json_array();
-    const char *name;
-    json_t *pod;
-    json_object_foreach (job->pods, name, pod) {
-        json_array_append(list, pod);
-    }
-    return ranks_sort(list);
 }

@@ -2,6 +2,7 @@
 #include "cli/verbs.h"
 
 #include "base/buf.h"
+#include "cli/output.h"
 #include "cli/table.h"
 #include "cli/target.h"
 
@@ -12,7 +13,7 @@ enum { TEXT_BYTES_MAX = 256 << 20 };
 
 struct getter {
     struct cli *cli;
-    const char *format; /* NULL and "wide": a table */
+    struct output output; /* none and "wide": a table */
     struct kube_query query;
     struct table table;
     int failed; /* of --watch: what could not be printed */
@@ -22,6 +23,11 @@ static struct kube_ref ref_of(const struct getter *g, const struct target *targe
 {
     return (struct kube_ref){
         .resource = target->resource, .namespace = cli_namespace(g->cli), .name = target->name};
+}
+
+static bool wants_table(const struct getter *g)
+{
+    return !g->output.word || output_is(&g->output, "wide");
 }
 
 static int print_table(struct getter *g, const json_t *data)
@@ -96,15 +102,15 @@ static int get_objects(struct getter *g, const struct targets *targets)
             return r;
         }
     }
-    if (strcmp(g->format, "name") == 0) {
+    if (output_is(&g->output, "name")) {
         return print_names(g, items);
     }
     if (targets->count == 1 && targets->list[0].name) {
-        return cli_print_doc(json_array_get(items, 0), g->format, &g->cli->err);
+        return output_print(g->cli, &g->output, json_array_get(items, 0));
     }
     muster_auto(doc) json_t *list =
         json_pack("{s:s, s:s, s:O}", "apiVersion", "v1", "kind", "List", "items", items);
-    return cli_print_doc(list, g->format, &g->cli->err);
+    return output_print(g->cli, &g->output, list);
 }
 
 static int get_tables(struct getter *g, const struct targets *targets)
@@ -133,15 +139,15 @@ static void changed(void *context, enum kube_change change, const json_t *object
     (void)change;
     struct getter *g = context;
     int r = 0;
-    if (!g->format || strcmp(g->format, "wide") == 0) {
+    if (wants_table(g)) {
         r = print_table(g, object);
-    } else if (strcmp(g->format, "name") == 0) {
+    } else if (output_is(&g->output, "name")) {
         char name[600];
         cli_object_name(object, name, sizeof name);
         printf("%s\n", name);
         r = cli_print("", &g->cli->err);
     } else {
-        r = cli_print_doc(object, g->format, &g->cli->err);
+        r = output_print(g->cli, &g->output, object);
     }
     if (r < 0) {
         g->failed = r;
@@ -154,7 +160,7 @@ static int watch(struct getter *g, const struct targets *targets)
     if (targets->count != 1) {
         return muster_fail(&g->cli->err, MUSTER_EINVAL, "get: --watch takes one kind, or one name");
     }
-    g->query.table = !g->format || strcmp(g->format, "wide") == 0;
+    g->query.table = wants_table(g);
     g->table.namespace = !cli_namespace(g->cli);
     g->table.headers = !args_flag(&g->cli->args, "no-headers");
     struct kube_ref ref = ref_of(g, &targets->list[0]);
@@ -169,25 +175,33 @@ static int watch(struct getter *g, const struct targets *targets)
     return r;
 }
 
+static int get(struct getter *g, const struct targets *targets)
+{
+    int r = cli_connect(g->cli, KUBE_START);
+    if (r < 0) {
+        return r;
+    }
+    if (args_flag(&g->cli->args, "watch")) {
+        return watch(g, targets);
+    }
+    return wants_table(g) ? get_tables(g, targets) : get_objects(g, targets);
+}
+
 int cli_get(struct cli *cli)
 {
     struct getter g = {.cli = cli};
     struct targets targets;
-    int r = args_choice(&cli->args, "output", &g.format, &cli->err);
+    int r = output_read(cli, &g.output);
+    r = r < 0 ? r : targets_read(cli, false, &targets);
     if (r == 0) {
-        r = targets_read(cli, false, &targets);
+        g.table.wide = output_is(&g.output, "wide");
+        g.query.labels = args_value(&cli->args, "selector");
+        g.query.fields = args_value(&cli->args, "field-selector");
+        if (g.output.columns && args_flag(&cli->args, "no-headers")) {
+            custom_columns_without_headers(g.output.columns);
+        }
+        r = get(&g, &targets);
     }
-    if (r == 0) {
-        r = cli_connect(cli, KUBE_START);
-    }
-    if (r < 0) {
-        return r;
-    }
-    g.table.wide = g.format && strcmp(g.format, "wide") == 0;
-    g.query.labels = args_value(&cli->args, "selector");
-    g.query.fields = args_value(&cli->args, "field-selector");
-    if (args_flag(&cli->args, "watch")) {
-        return watch(&g, &targets);
-    }
-    return !g.format || g.table.wide ? get_tables(&g, &targets) : get_objects(&g, &targets);
+    output_done(&g.output);
+    return r;
 }

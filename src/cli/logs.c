@@ -4,11 +4,13 @@
 #include "base/err.h"
 #include "cli/podlogs.h"
 #include "cli/podset.h"
+#include "cli/runs.h"
 #include "job/job.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -22,6 +24,7 @@ struct reader {
     char selector[SELECTOR_BYTES]; /* of the pods to read; "" for a single pod */
     char fields[SELECTOR_BYTES];   /* the single pod's name */
     struct podset set;             /* the pods as they are now, those that are gone as well */
+    char *run;                     /* with --run: its path at the API */
     json_t *job;                   /* whose end ends --follow, or NULL */
     bool job_over;
     bool pods_over;
@@ -46,9 +49,6 @@ static int read_parameters(struct reader *r)
         used += (size_t)snprintf(r->parameters + used, PARAMETERS_BYTES - used,
                                  "&sinceSeconds=%lld", (long long)(since_ms + 999) / 1000);
     }
-    if (args_flag(args, "timestamps")) {
-        used += (size_t)snprintf(r->parameters + used, PARAMETERS_BYTES - used, "&timestamps=true");
-    }
     return failed;
 }
 
@@ -59,17 +59,44 @@ static int choose_by_labels(struct reader *r, bool earlier)
     const char *labels = args_value(&cli->args, "selector");
     if (!labels && !args_flag(&cli->args, "all")) {
         return muster_fail(&cli->err, MUSTER_EINVAL,
-                           "logs: name a job or a pod, or say -l SELECTOR or --all");
+                           "logs: give a job, a pod, -l SELECTOR or --all");
     }
     snprintf(r->selector, sizeof r->selector, "%s", labels ? labels : "");
     const struct podset_query query = {.labels = labels, .earlier = earlier};
     return podset_get(cli, cli_namespace(cli), &query, &r->set);
 }
 
+/* Of an earlier run; its pods' prefixes are those they had. */
+static int choose_run(struct reader *r, int64_t run)
+{
+    struct cli *cli = r->cli;
+    muster_auto(free) char *job = NULL;
+    if (cli->args.operand_count == 0 || args_flag(&cli->args, "follow")) {
+        return muster_fail(&cli->err, MUSTER_EINVAL,
+                           "logs: --run is of one job, and over: muster logs JOB --run N");
+    }
+    int failed = runs_find_pods(cli, cli->args.operands[0], run, &r->set, &job);
+    if (failed < 0) {
+        return failed;
+    }
+    const char *word = strrchr(cli->args.operands[0], '/');
+    word = word ? word + 1 : cli->args.operands[0];
+    if (strcmp(word, job) != 0) { /* a single pod: its bytes as they are */
+        snprintf(r->fields, sizeof r->fields, "metadata.name=%s", word);
+    }
+    r->run = runs_path(cli, job, run);
+    return r->run ? 0 : err_no_memory(&cli->err);
+}
+
 /* Which pods: by -l, all of them, a job's, or one. */
 static int choose_pods(struct reader *r)
 {
     const struct args *args = &r->cli->args;
+    int64_t run = 0;
+    int bad = args_number(args, "run", 1, INT_MAX, &run, &r->cli->err);
+    if (bad < 0 || run > 0) {
+        return bad < 0 ? bad : choose_run(r, run);
+    }
     bool earlier = args_flag(args, "all") && !args_flag(args, "previous");
     if (args->operand_count == 0) {
         return choose_by_labels(r, earlier);
@@ -91,20 +118,26 @@ static int choose_pods(struct reader *r)
 static int new_logs(struct reader *r, bool follow)
 {
     const struct args *args = &r->cli->args;
+    bool several = !*r->fields || args_flag(args, "all");
+    bool timestamps = args_flag(args, "timestamps");
     struct podlogs_options options = {
         .parameters = *r->parameters ? r->parameters + 1 : NULL,
         .container = args_value(args, "container"),
         .all = args_flag(args, "all"),
         .previous = args_flag(args, "previous"),
         .follow = follow,
-        .prefixes = !*r->fields || args_flag(args, "all"),
+        .prefixes = several,
+        .raw = !several,
+        .by_time = several || timestamps,
+        .timestamps = timestamps,
+        .run = r->run,
         .ends_with_start = *r->fields != '\0',
     };
     r->logs = podlogs_new(r->cli, &r->screen, &options);
     return r->logs ? 0 : err_no_memory(&r->cli->err);
 }
 
-/* Pod after pod, so that each log stays in one piece. */
+/* All at once: their lines are put into the order of their times. */
 static int print_now(struct reader *r)
 {
     if (json_array_size(r->set.pods) == 0) {
@@ -114,9 +147,9 @@ static int print_now(struct reader *r)
     json_t *pod;
     json_array_foreach (r->set.pods, i, pod) {
         podlogs_pod(r->logs, pod, podset_is_gone(&r->set, pod));
-        while (!podlogs_idle(r->logs) && !r->screen.write_errno) {
-            uv_run(&r->cli->loop, UV_RUN_ONCE);
-        }
+    }
+    while (!podlogs_idle(r->logs) && !r->screen.write_errno) {
+        uv_run(&r->cli->loop, UV_RUN_ONCE);
     }
     return podlogs_error(r->logs, &r->cli->err);
 }
@@ -222,6 +255,7 @@ int cli_logs(struct cli *cli)
     podlogs_free(r.logs);
     screen_done(&r.screen);
     podset_done(&r.set);
+    free(r.run);
     json_decref(r.job);
     return failed;
 }

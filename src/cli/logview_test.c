@@ -181,6 +181,134 @@ static void last_lines_are_kept(void **state)
     close_view();
 }
 
+#define BREAK LOGVIEW_BREAK
+
+/* What was begun is put out after a while and goes on at once, as long as nobody else writes. */
+static void a_line_that_was_begun_goes_on_where_it_stands(void **state)
+{
+    (void)state;
+    open_view(false, false);
+    feed(zero, "epoch 1 .", 1000);
+    logview_tick(&view, 1000 + LOGVIEW_PARTIAL_MS - 1);
+    assert_string_equal(buf_str(&out), "");
+    logview_tick(&view, 1000 + LOGVIEW_PARTIAL_MS);
+    assert_string_equal(buf_str(&out), "[rank 0] epoch 1 .");
+    feed(zero, ".", 1600);
+    feed(zero, ".\nnext\n", 1400);
+    assert_string_equal(buf_str(&out), "[rank 0] epoch 1 ...\n[rank 0] next\n");
+    assert_string_equal(logview_last_line(zero, 0), "epoch 1 ...");
+    close_view();
+}
+
+static void a_line_that_another_interrupts_is_marked(void **state)
+{
+    (void)state;
+    open_view(false, false);
+    feed(zero, "..", 0);
+    logview_tick(&view, 1000);
+    feed(one, "hello\n,,", 1000);
+    logview_tick(&view, 2000);
+    feed(zero, ".", 2000);
+    logview_tick(&view, 3000);
+    feed(one, ",\n", 3000);
+    feed(zero, ".\n", 3000);
+    assert_string_equal(buf_str(&out), "[rank 0] .." BREAK "\n"
+                                       "[rank 1] hello\n"
+                                       "[rank 1] ,," BREAK "\n"
+                                       "[rank 0] " BREAK "." BREAK "\n"
+                                       "[rank 1] " BREAK ",\n"
+                                       "[rank 0] " BREAK ".\n");
+    assert_string_equal(logview_last_line(zero, 0), "....");
+    close_view();
+}
+
+static void a_note_does_not_land_within_a_line(void **state)
+{
+    (void)state;
+    open_view(false, false);
+    feed(zero, "begun", 0);
+    logview_tick(&view, 1000);
+    logview_break(&view);
+    logview_break(&view);
+    feed(zero, "\n", 1000);
+    assert_string_equal(buf_str(&out), "[rank 0] begun" BREAK "\n");
+    feed(zero, "next\n", 1000);
+    assert_string_equal(buf_str(&out), "[rank 0] begun" BREAK "\n[rank 0] next\n");
+    close_view();
+}
+
+static void a_bar_may_follow_a_line_that_was_begun(void **state)
+{
+    (void)state;
+    open_view(false, false);
+    feed(zero, "10%", 0);
+    logview_tick(&view, 1000);
+    feed(zero, "\r20%", 1000);
+    feed(zero, "\r30%\n", 1001);
+    assert_string_equal(buf_str(&out), "[rank 0] 10%" BREAK "\n[rank 0] 20%\n[rank 0] 30%\n");
+    close_view();
+}
+
+/* On a terminal it stands below the lines, its end in sight, until it is whole. */
+static void a_line_that_was_begun_is_below_the_lines_of_a_terminal(void **state)
+{
+    (void)state;
+    open_view(true, false);
+    feed(zero, "0123456789012345678901234567890123456789", 0);
+    feed(one, "\xc3\xa9", 0);
+    logview_tick(&view, LOGVIEW_TERMINAL_PARTIAL_MS);
+    feed(one, "\xc3", LOGVIEW_TERMINAL_PARTIAL_MS);
+    char *screen = screen_of(buf_str(&out));
+    assert_string_equal(screen, "[rank 0] " BREAK "12345678901234567890123456789\n"
+                                "[rank 1] \xc3\xa9\n");
+    free(screen);
+    feed(one, "\xa9\n", 300);
+    feed(zero, "!\n", 300);
+    screen = screen_of(buf_str(&out));
+    assert_string_equal(screen, "[rank 1] \xc3\xa9\xc3\xa9\n"
+                                "[rank 0] 0123456789012345678901234567890123456789!\n");
+    free(screen);
+    close_view();
+}
+
+static void times_stand_before_lines_and_bars(void **state)
+{
+    (void)state;
+    open_view(false, false);
+    logview_stamp(zero, "12:00");
+    feed(zero, "\r10%", 0);
+    feed(zero, "\r20%\n", 10);
+    logview_stamp(zero, "12:01");
+    feed(zero, "done\n", 10);
+    assert_string_equal(buf_str(&out), "[rank 0] 12:00 10%\n[rank 0] 12:00 20%\n"
+                                       "[rank 0] 12:01 done\n");
+    close_view();
+}
+
+static void a_long_line_is_broken_between_characters(void **state)
+{
+    (void)state;
+    enum { PIECE = 64 << 10 };
+    open_view(false, false);
+    char *text = malloc(PIECE + 16);
+    memset(text, 'x', PIECE);
+    memcpy(text + PIECE - 2, "\u20acend\n", 8);
+    feed(zero, text, 0);
+    const char *end = strstr(buf_str(&out), "x" BREAK "\n[rank 0] " BREAK "\u20acend\n");
+    assert_non_null(end);
+    free(text);
+    close_view();
+}
+
+static void kept_lines_are_one_line_of_text(void **state)
+{
+    (void)state;
+    open_view(false, false);
+    feed(zero, "\033[31mred\ttab\n", 0);
+    assert_string_equal(logview_last_line(zero, 0), " [31mred tab");
+    close_view();
+}
+
 static void endless_line_is_cut_in_pieces(void **state)
 {
     (void)state;
@@ -211,6 +339,14 @@ int main(void)
         cmocka_unit_test(bars_follow_the_size_of_the_terminal),
         cmocka_unit_test(colours_differ_by_rank),
         cmocka_unit_test(last_lines_are_kept),
+        cmocka_unit_test(a_line_that_was_begun_goes_on_where_it_stands),
+        cmocka_unit_test(a_line_that_another_interrupts_is_marked),
+        cmocka_unit_test(a_note_does_not_land_within_a_line),
+        cmocka_unit_test(a_bar_may_follow_a_line_that_was_begun),
+        cmocka_unit_test(a_line_that_was_begun_is_below_the_lines_of_a_terminal),
+        cmocka_unit_test(times_stand_before_lines_and_bars),
+        cmocka_unit_test(a_long_line_is_broken_between_characters),
+        cmocka_unit_test(kept_lines_are_one_line_of_text),
         cmocka_unit_test(endless_line_is_cut_in_pieces),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

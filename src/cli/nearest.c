@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { WORD_BYTES = 32 };
+enum { WORD_BYTES = 128 };
 
 static size_t least(size_t a, size_t b, size_t c)
 {

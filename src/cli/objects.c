@@ -4,6 +4,10 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "cli/environment.h"
+#include "cli/machine.h"
+#include "cli/refusal.h"
+#include "cli/sources.h"
 #include "job/check.h"
 #include "job/file.h"
 
@@ -38,8 +42,8 @@ static int keep(struct objects *objects, const struct job_file *file)
     return 0;
 }
 
-static int read_file(struct cli *cli, const char *path, bool quiet, struct objects *objects,
-                     size_t *errors)
+static int read_file(struct cli *cli, const char *path, enum objects_use use,
+                     struct objects *objects, size_t *errors)
 {
     muster_auto(free) char *text = NULL;
     size_t bytes = 0;
@@ -52,11 +56,14 @@ static int read_file(struct cli *cli, const char *path, bool quiet, struct objec
     job_problems_init(&problems, PROBLEMS_MAX);
     r = job_file_read(text, bytes, &file, &problems, &cli->err);
     if (r == 0) {
-        print_problems(&problems, path, quiet);
+        if (use != OBJECTS_NAMES) {
+            machine_check(&file, &problems);
+        }
+        print_problems(&problems, path, use != OBJECTS_ALL);
         *errors += problems.errors;
         if (problems.errors == 0 && file.object_count == 0) {
-            r = muster_fail(&cli->err, MUSTER_EDATA, "%s: there is no object in it", path);
-        } else if (keep(objects, &file) < 0) {
+            r = muster_fail(&cli->err, MUSTER_EDATA, "%s contains no objects", path);
+        } else if (keep(objects, &file) < 0 || sources_keep(&cli->sources, path, &file) < 0) {
             r = err_no_memory(&cli->err);
         }
     }
@@ -65,7 +72,7 @@ static int read_file(struct cli *cli, const char *path, bool quiet, struct objec
     return r;
 }
 
-static bool is_job(const json_t *object)
+bool objects_is_job(const json_t *object)
 {
     return strcmp(doc_text(object, "kind", ""), "PyTorchJob") == 0;
 }
@@ -80,7 +87,7 @@ static int order(struct objects *objects)
     size_t count = 0;
     for (int jobs = 0; jobs <= 1; jobs++) {
         for (size_t i = 0; i < objects->count; i++) {
-            if (is_job(objects->list[i]) == (jobs == 1)) {
+            if (objects_is_job(objects->list[i]) == (jobs == 1)) {
                 sorted[count++] = objects->list[i];
             }
         }
@@ -108,7 +115,7 @@ static int list_files(struct cli *cli, const char *paths[static FILES_MAX], size
     return 0;
 }
 
-int objects_read(struct cli *cli, bool quiet, struct objects *ret)
+int objects_read(struct cli *cli, enum objects_use use, struct objects *ret)
 {
     const char *paths[FILES_MAX];
     size_t count = 0;
@@ -116,7 +123,7 @@ int objects_read(struct cli *cli, bool quiet, struct objects *ret)
     struct objects objects = {0};
     int r = list_files(cli, paths, &count);
     for (size_t i = 0; i < count && r == 0; i++) {
-        r = read_file(cli, paths[i], quiet, &objects, &errors);
+        r = read_file(cli, paths[i], use, &objects, &errors);
     }
     if (r == 0 && errors > 0) {
         r = muster_fail(&cli->err, MUSTER_EDATA, "%zu error%s; nothing was created", errors,
@@ -159,5 +166,13 @@ int objects_create(struct cli *cli, const json_t *object, json_t **ret)
         return muster_fail(&cli->err, MUSTER_EINVAL, "the API does not serve kind %s",
                            doc_text(object, "kind", "?"));
     }
-    return kube_create(cli->kube, &ref, object, ret, &cli->err);
+    int r = environment_send(cli, object);
+    if (r == 0) {
+        r = kube_create(cli->kube, &ref, object, ret, &cli->err);
+        if (r < 0) {
+            r = refusal_explain(cli, object, r);
+            environment_withdraw(cli, object);
+        }
+    }
+    return r;
 }

@@ -11,10 +11,9 @@
 int place_get(struct cli *cli, const char *namespace, const char *pod, const char *container,
               json_t **ret)
 {
-    muster_auto(free) char *path = NULL;
-    if (asprintf(&path, "/muster/v1/namespaces/%s/pods/%s/container/%s", namespace, pod,
-                 container) < 0) {
-        path = NULL;
+    muster_auto(free) char *path =
+        kube_muster_path("namespaces", namespace, "pods", pod, "container", container, NULL);
+    if (!path) {
         return err_no_memory(&cli->err);
     }
     return kube_call(cli->kube, "GET", path, NULL, ret, &cli->err);

@@ -7,21 +7,7 @@
  */
 #pragma once
 
-#include "cli/cli.h"
-#include "cli/screen.h"
-
-struct podlogs;
-
-struct podlogs_options {
-    const char *parameters; /* of the API's log request ("tailLines=3&timestamps=true"), or NULL */
-    const char *container;  /* this one; NULL: the main container */
-    bool all;               /* every container, init containers too */
-    bool previous;        /* the run before the newest, be it of the pod that stood there before */
-    bool follow;          /* until the containers have ended, restarts included */
-    bool prefixes;        /* "[rank 1] " before each line */
-    const char *group;    /* stands before the rank in prefixes ("mnist "), or "" */
-    bool ends_with_start; /* follow: one run of a container is all, restarts are not followed */
-};
+#include "cli/podlog_read.h"
 
 /* Options are copied, their texts borrowed. NULL when out of memory. */
 struct podlogs *podlogs_new(struct cli *cli, struct screen *screen,
@@ -47,3 +33,8 @@ int podlogs_error(const struct podlogs *logs, struct muster_err *err);
 /* The last lines of a container, see logview_last_line. */
 const char *podlogs_last_line(const struct podlogs *logs, const char *pod, const char *container,
                               size_t index);
+
+/* The last line that the container's first run printed, of the first pod of this name; NULL: none,
+ * or it has not been read yet. Borrowed. */
+const char *podlogs_first_failure(const struct podlogs *logs, const char *pod,
+                                  const char *container);

@@ -54,10 +54,9 @@ static void choose_gone(const json_t *gone, const struct podset_query *query, js
 int podset_get(struct cli *cli, const char *namespace, const struct podset_query *query,
                struct podset *ret)
 {
-    char path[SELECTOR_BYTES];
-    snprintf(path, sizeof path, "/muster/v1/namespaces/%s/pods", namespace);
+    muster_auto(free) char *path = kube_muster_path("namespaces", namespace, "pods", NULL);
     muster_auto(free) char *all =
-        kube_path_with(path, &(struct kube_query){.labels = query->labels});
+        path ? kube_path_with(path, &(struct kube_query){.labels = query->labels}) : NULL;
     muster_auto(doc) json_t *answer = NULL;
     muster_auto(doc) json_t *chosen = json_array();
     muster_auto(doc) json_t *uids = json_object();

@@ -22,6 +22,29 @@ static void end_line(struct prefixer *p, const struct prefixer_sink *sink)
     p->returned = false;
 }
 
+/* Bytes at the end that begin a UTF-8 character which is not whole yet. */
+static size_t broken_end(const struct buf *line)
+{
+    for (size_t n = 1; n <= 3 && n <= line->used; n++) {
+        unsigned char c = (unsigned char)line->data[line->used - n];
+        if (c >= 0xC0) {
+            size_t needs = c >= 0xF0 ? 4 : c >= 0xE0 ? 3 : 2;
+            return needs > n ? n : 0;
+        }
+        if (c < 0x80) {
+            return 0;
+        }
+    }
+    return 0;
+}
+
+static void end_piece(struct prefixer *p, const struct prefixer_sink *sink)
+{
+    size_t count = p->line.used - broken_end(&p->line);
+    sink->piece(sink->context, p->line.data, count);
+    buf_consume(&p->line, count);
+}
+
 static void add(struct prefixer *p, const char *bytes, size_t count,
                 const struct prefixer_sink *sink)
 {
@@ -32,9 +55,16 @@ static void add(struct prefixer *p, const char *bytes, size_t count,
         bytes += some;
         count -= some;
         if (count > 0) {
-            end_line(p, sink);
+            end_piece(p, sink);
         }
     }
+}
+
+const char *prefixer_partial(const struct prefixer *p, size_t *ret_bytes)
+{
+    size_t count = p->bar ? 0 : p->line.used - broken_end(&p->line);
+    *ret_bytes = count;
+    return count > 0 ? p->line.data : NULL;
 }
 
 /* Text after a carriage return stands over what was there. */

@@ -4,7 +4,8 @@
  * reported as progress, over and over, until a newline ends it; other text is reported once it is a
  * whole line.
  *
- * Layer: cli; pure. Ownership: init/done. Lines over PREFIXER_LINE_BYTES_MAX are cut in pieces.
+ * Layer: cli; pure. Ownership: init/done. Lines over PREFIXER_LINE_BYTES_MAX come in pieces of
+ * whole UTF-8 characters.
  */
 #pragma once
 
@@ -24,9 +25,14 @@ struct prefixer {
 /* Text without its newline, valid for the call. */
 struct prefixer_sink {
     void (*line)(void *context, const char *text, size_t bytes);
+    /* a part of a line that is too long; the next piece or the line goes on with it */
+    void (*piece)(void *context, const char *text, size_t bytes);
     void (*progress)(void *context, const char *text, size_t bytes);
     void *context;
 };
+
+/* The unfinished line, when it is no progress bar; NULL: there is none. Borrowed. */
+const char *prefixer_partial(const struct prefixer *p, size_t *ret_bytes);
 
 void prefixer_init(struct prefixer *p);
 void prefixer_done(struct prefixer *p);

@@ -3,56 +3,16 @@
 
 #include "base/doc.h"
 #include "cli/ranks.h"
+#include "cli/waiting.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { WHY_BYTES = 512, LABEL_BYTES = 64 };
+enum { LABEL_BYTES = 64 };
 
 static const char *const status_lists[] = {"status.initContainerStatuses",
                                            "status.containerStatuses"};
 enum { STATUS_LISTS = 2 };
-
-/* Reasons every pod passes through; they explain nothing. */
-static bool is_usual(const char *reason)
-{
-    return !*reason || strcmp(reason, "ContainerCreating") == 0 ||
-           strcmp(reason, "PodInitializing") == 0;
-}
-
-static void set_why(char why[WHY_BYTES], const char *reason, const char *message)
-{
-    snprintf(why, WHY_BYTES, "%s%s%s", *message ? message : reason, *message ? " (" : "",
-             *message ? reason : "");
-    if (*message) {
-        strncat(why, ")", WHY_BYTES - strlen(why) - 1);
-    }
-}
-
-/* Why the pod does not run: not scheduled, or a container that waits. "" when it does or nothing
- * special is known. */
-static void waiting_why(const json_t *pod, char why[WHY_BYTES])
-{
-    size_t i;
-    json_t *each;
-    why[0] = '\0';
-    json_array_foreach (doc_at(pod, "status.conditions"), i, each) {
-        if (strcmp(doc_text(each, "type", ""), "PodScheduled") == 0 &&
-            strcmp(doc_text(each, "status", ""), "False") == 0) {
-            set_why(why, doc_text(each, "reason", ""), doc_text(each, "message", ""));
-            return;
-        }
-    }
-    for (int l = 0; l < STATUS_LISTS; l++) {
-        json_array_foreach (doc_at(pod, status_lists[l]), i, each) {
-            const char *reason = doc_text(each, "state.waiting.reason", "");
-            if (!is_usual(reason)) {
-                set_why(why, reason, doc_text(each, "state.waiting.message", ""));
-                return;
-            }
-        }
-    }
-}
 
 static bool is_running(const json_t *pod)
 {
@@ -96,17 +56,27 @@ static void tell_restart(const json_t *before, const json_t *status, const char 
     }
 }
 
+/* What is missing stays missing until somebody makes it: said in a quiet run, too. */
+static void tell_waiting(const json_t *before, const json_t *after, const char *label, bool quiet,
+                         struct buf *out)
+{
+    struct waiting now, then;
+    waiting_of(after, &now);
+    waiting_of(before, &then);
+    if (!*now.why || strcmp(now.why, then.why) == 0 || (quiet && !now.missing)) {
+        return;
+    }
+    buf_format(out, "%s%s waits: %s\n", now.missing ? "warning: " : "", label, now.why);
+    if (*now.command) {
+        buf_format(out, "  this makes it: %s\n", now.command);
+    }
+}
+
 void progress_pod(const json_t *before, const json_t *after, bool quiet, struct buf *out)
 {
     char label[LABEL_BYTES];
-    char why[WHY_BYTES];
-    char why_before[WHY_BYTES];
     ranks_label(after, label, sizeof label);
-    waiting_why(after, why);
-    waiting_why(before, why_before);
-    if (*why && strcmp(why, why_before) != 0 && !quiet) {
-        buf_format(out, "%s waits: %s\n", label, why);
-    }
+    tell_waiting(before, after, label, quiet, out);
     if (is_running(after) && !is_running(before) && !quiet) {
         buf_format(out, "%s started (%s)\n", label, doc_text(after, "metadata.name", ""));
     }

@@ -2,9 +2,13 @@
 #include "cli/rehearse.h"
 
 #include "base/err.h"
+#include "cli/refusal.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
+
+enum { FIELD_BYTES = 256 };
 
 /* In one file the reader has seen to it. */
 static int require_unique(struct cli *cli, const struct objects *objects)
@@ -14,7 +18,8 @@ static int require_unique(struct cli *cli, const struct objects *objects)
         const struct kube_ref ref = objects_ref(cli, objects->list[i]);
         muster_auto(free) char *path = ref.resource && ref.name ? kube_path(&ref, NULL) : NULL;
         if (path && json_object_get(seen, path)) {
-            return muster_fail(&cli->err, MUSTER_EDATA, "%s %s is given twice; nothing was created",
+            return muster_fail(&cli->err, MUSTER_EDATA,
+                               "%s %s is in two of the files; nothing was created",
                                ref.resource->singular, ref.name);
         }
         if (path) {
@@ -54,8 +59,9 @@ static bool holds(const struct cli *cli, const struct objects *objects,
     return false;
 }
 
+/* field: of the volume. */
 static int require_claim(struct cli *cli, const struct objects *objects, const json_t *job,
-                         const json_t *volume)
+                         const json_t *volume, const char *field)
 {
     const struct kube_ref claim = {
         .resource = kube_resource_find("persistentvolumeclaims"),
@@ -66,12 +72,14 @@ static int require_claim(struct cli *cli, const struct objects *objects, const j
         return 0;
     }
     int r = kube_get(cli->kube, &claim, NULL, &cli->err);
-    return r != MUSTER_ENOENT
-               ? r
-               : muster_fail(&cli->err, MUSTER_EDATA,
-                             "volume %s: there is no persistentvolumeclaim \"%s\"; put one into "
-                             "the file, before the job",
-                             doc_text(volume, "name", "?"), claim.name);
+    if (r != MUSTER_ENOENT) {
+        return r;
+    }
+    char path[2 * FIELD_BYTES], message[FIELD_BYTES];
+    (void)snprintf(path, sizeof path, "%s.persistentVolumeClaim.claimName", field);
+    (void)snprintf(message, sizeof message, "there is no persistentvolumeclaim \"%.100s\"",
+                   claim.name);
+    return refusal_at(cli, job, path, "add one to the file, before the job", message);
 }
 
 static int require_claims(struct cli *cli, const struct objects *objects, const json_t *job)
@@ -82,7 +90,10 @@ static int require_claims(struct cli *cli, const struct objects *objects, const 
         size_t i;
         json_t *volume;
         json_array_foreach (doc_at(replica, "template.spec.volumes"), i, volume) {
-            int r = require_claim(cli, objects, job, volume);
+            char field[FIELD_BYTES];
+            (void)snprintf(field, sizeof field,
+                           "spec.pytorchReplicaSpecs.%s.template.spec.volumes[%zu]", role, i);
+            int r = require_claim(cli, objects, job, volume, field);
             if (r < 0) {
                 return r;
             }

@@ -4,6 +4,7 @@
 #include "cli/copy.h"
 #include "cli/ranks.h"
 #include "cli/result.h"
+#include "cli/results_folder.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -80,13 +81,10 @@ static int copy_volume(const char *folder, const json_t *volume, struct muster_e
     return r == MUSTER_ENOENT && !kept ? 0 : r; /* an empty directory goes with its pod */
 }
 
-int result_copy(const struct followed_job *job, const char *folder, struct muster_err *err)
+static int copy_all(const struct followed_job *job, const char *folder, struct muster_err *err)
 {
     muster_auto(doc) json_t *volumes = result_volumes(job);
-    int r = file_mkdir(folder, 0777, err);
-    if (r == 0) {
-        r = write_doc(folder, "status.json", job->object, err);
-    }
+    int r = write_doc(folder, "status.json", job->object, err);
     if (r == 0) {
         r = copy_logs(job, folder, err);
     }
@@ -95,5 +93,21 @@ int result_copy(const struct followed_job *job, const char *folder, struct muste
     json_array_foreach (volumes, i, volume) {
         r = r < 0 ? r : copy_volume(folder, volume, err);
     }
+    return r;
+}
+
+int result_copy(const struct followed_job *job, const char *folder, struct muster_err *err)
+{
+    struct results_folder results;
+    int r = results_folder_begin(folder, &results, err);
+    if (r < 0) {
+        return r;
+    }
+    muster_auto(doc) json_t *manifest =
+        json_pack("{s:s, s:s, s:s}", "job", job->name, "namespace", job->namespace, "uid",
+                  doc_text(job->object, "metadata.uid", ""));
+    r = manifest ? copy_all(job, results.staging, err) : err_no_memory(err);
+    r = r < 0 ? r : results_folder_commit(&results, manifest, err);
+    results_folder_done(&results);
     return r;
 }

@@ -7,15 +7,23 @@
 
 #include "base/err.h"
 #include "base/file.h"
+#include "cli/environment.h"
 #include "cli/follow.h"
 #include "cli/generated.h"
+#include "cli/images.h"
+#include "cli/input.h"
+#include "cli/notify.h"
+#include "cli/overrides.h"
+#include "cli/program.h"
+#include "cli/refusal.h"
 #include "cli/rehearse.h"
+#include "cli/restarts.h"
 #include "cli/result.h"
-#include "cli/verdict.h"
+#include "cli/results_folder.h"
 #include "cli/waiter.h"
+#include "control/verdict.h"
 #include "job/annotations.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,41 +36,78 @@ struct runner {
     struct cli *cli;
     const char *format; /* -o */
     const char *results;
+    const char *notify;            /* --notify's command */
+    json_t *reports;               /* for it: what became of each job */
+    int64_t after_end_ms;          /* --after-end; -1: not given */
     char lease_id[LEASE_ID_BYTES]; /* "run-PID-RANDOM": the supervisor watches the PID too */
     struct kube_lease *lease;
     struct objects objects;
     size_t jobs;
     struct screen screen;
     struct follow follow;
-    bool reported; /* the JSON object of -o json was printed */
+    struct input *input; /* of --stdin */
+    bool reported;       /* the JSON object of -o json was printed */
 };
 
-static bool is_job(const json_t *object)
+/* The jobs of the files, as this command line changes them. */
+static int read_files(struct runner *r)
 {
-    return strcmp(doc_text(object, "kind", ""), "PyTorchJob") == 0;
+    struct cli *cli = r->cli;
+    struct overrides *overrides = calloc(1, sizeof *overrides);
+    if (!overrides) {
+        return err_no_memory(&cli->err);
+    }
+    int failed = program_check_files(cli);
+    failed = failed < 0 ? failed : overrides_read(cli, overrides);
+    failed = failed < 0
+                 ? failed
+                 : objects_read(cli, args_flag(&cli->args, "quiet") ? OBJECTS_QUIET : OBJECTS_ALL,
+                                &r->objects);
+    failed = failed < 0 ? failed : overrides_apply(cli, overrides, &r->objects);
+    free(overrides);
+    return failed;
+}
+
+static int check_words(struct cli *cli)
+{
+    const struct args *args = &cli->args;
+    bool generated = args_flag(args, "ranks");
+    if (generated && args_flag(args, "filename")) {
+        bool number = strspn(args_value(args, "ranks"), "0123456789") > 0;
+        return number ? muster_fail(&cli->err, MUSTER_EINVAL,
+                                    "run: -f FILE and -n N exclude each other: a file says itself "
+                                    "how many replicas it has")
+                      : generated_explain_ranks(cli);
+    }
+    if (!generated && args->separated) {
+        return muster_fail(&cli->err, MUSTER_EINVAL,
+                           "run: the number of ranks is missing: muster run -n N -- COMMAND");
+    }
+    if (!generated && !args_flag(args, "filename") && args->operand_count == 0) {
+        return muster_fail(
+            &cli->err, MUSTER_EINVAL,
+            "run: no command and no file given: muster run -n N -- COMMAND, on N ranks, or muster "
+            "run -f FILE, a PyTorchJob");
+    }
+    return 0;
 }
 
 static int read_objects(struct runner *r)
 {
     struct cli *cli = r->cli;
-    bool generated = args_flag(&cli->args, "ranks");
-    if (generated && args_flag(&cli->args, "filename")) {
-        return muster_fail(&cli->err, MUSTER_EINVAL, "run: -f FILE and -n N exclude each other");
+    int failed = check_words(cli);
+    if (failed == 0) {
+        failed = args_flag(&cli->args, "ranks") ? generated_job(cli, &r->objects) : read_files(r);
     }
-    if (!generated && cli->args.separated) {
-        return muster_fail(&cli->err, MUSTER_EINVAL,
-                           "run: say on how many ranks: muster run -n N -- COMMAND");
-    }
-    int failed = generated ? generated_job(cli, &r->objects)
-                           : objects_read(cli, args_flag(&cli->args, "quiet"), &r->objects);
     for (size_t i = 0; failed == 0 && i < r->objects.count; i++) {
-        r->jobs += is_job(r->objects.list[i]);
+        r->jobs += objects_is_job(r->objects.list[i]);
     }
     if (failed == 0 && r->jobs == 0) {
-        failed = muster_fail(&cli->err, MUSTER_EDATA,
-                             "run: there is no PyTorchJob in it (muster create makes the rest)");
+        failed = muster_fail(
+            &cli->err, MUSTER_EDATA,
+            "run: the file contains no PyTorchJob (muster create creates other objects)");
     }
-    return failed;
+    return failed < 0 ? failed : images_check(cli, &r->objects);
 }
 
 static int set_deadline(struct cli *cli, json_t *job)
@@ -75,6 +120,24 @@ static int set_deadline(struct cli *cli, json_t *job)
     return doc_set_int(job, "spec.runPolicy.activeDeadlineSeconds", (timeout_ms + 999) / 1000);
 }
 
+static int set_input(struct runner *r, json_t *job)
+{
+    const char *rank = args_value(&r->cli->args, "stdin");
+    if (rank && r->jobs > 1) {
+        return muster_fail(&r->cli->err, MUSTER_EINVAL, "run: --stdin fits one job; there are %zu",
+                           r->jobs);
+    }
+    size_t at = 0;
+    for (const char *file; rank && (file = args_each(&r->cli->args, "filename", &at));) {
+        if (strcmp(file, "-") == 0) {
+            return muster_fail(&r->cli->err, MUSTER_EINVAL,
+                               "run: standard input is the job file (-f -) or a rank's (--stdin), "
+                               "not both");
+        }
+    }
+    return rank ? input_annotate(job, rank, &r->cli->err) : 0;
+}
+
 /* --name, --namespace, --timeout: what the job itself says otherwise. */
 static int change_object(struct runner *r, json_t *object)
 {
@@ -85,7 +148,7 @@ static int change_object(struct runner *r, json_t *object)
     if (namespace) {
         failed = doc_set_text(object, "metadata.namespace", namespace);
     }
-    if (!is_job(object)) {
+    if (!objects_is_job(object)) {
         return failed;
     }
     if (name && r->jobs > 1) {
@@ -95,20 +158,36 @@ static int change_object(struct runner *r, json_t *object)
     if (name && failed == 0) {
         failed = doc_set_text(object, "metadata.name", name);
     }
+    failed = failed < 0 ? failed : objects_set_policy(cli, object);
+    failed = failed < 0 ? failed : set_input(r, object);
+    failed = failed < 0 ? failed : restarts_set(cli, object);
     return failed < 0 ? failed : set_deadline(cli, object);
+}
+
+/* What the file means elsewhere. */
+static int print_comment(struct runner *r)
+{
+    return args_flag(&r->cli->args, "ranks")
+               ? cli_print(
+                     "# muster.dev/success-policy: AllRanks makes this job succeed when every "
+                     "rank has, with muster.\n# A cluster's operator judges the Master "
+                     "alone.\n",
+                     &r->cli->err)
+               : 0;
 }
 
 static int print_objects(struct runner *r)
 {
     const char *format = r->format ? r->format : "yaml";
-    int failed = 0;
+    int failed = strcmp(format, "yaml") == 0 ? print_comment(r) : 0;
     for (size_t i = 0; i < r->objects.count && failed == 0; i++) {
         if (i > 0 && strcmp(format, "yaml") == 0) {
             failed = cli_print("---\n", &r->cli->err);
         }
+        failed = failed < 0 ? failed : objects_annotate_options(r->cli, r->objects.list[i]);
         failed = failed < 0 ? failed : cli_print_doc(r->objects.list[i], format, &r->cli->err);
     }
-    return failed;
+    return failed < 0 ? failed : environment_say_lacking(r->cli);
 }
 
 static int take_lease(struct runner *r)
@@ -135,7 +214,8 @@ static int put_support(struct runner *r, const json_t *object)
     if (strcmp(ref.resource->kind, "PersistentVolumeClaim") == 0) {
         return 0; /* its spec cannot change */
     }
-    return kube_patch(r->cli->kube, &ref, object, NULL, &r->cli->err);
+    return refusal_explain(r->cli, object,
+                           kube_patch(r->cli->kube, &ref, object, NULL, &r->cli->err));
 }
 
 /* The job of this name, which must be a finished one; NULL when there is none (any more). */
@@ -170,7 +250,7 @@ static int put_job(struct runner *r, json_t *object)
 {
     json_t *notes = NULL;
     muster_auto(doc) json_t *created = NULL;
-    int failed = objects_annotate(r->cli, object);
+    int failed = objects_annotate(r->cli, object, NULL);
     if (failed < 0) {
         return failed;
     }
@@ -188,10 +268,10 @@ static int put_job(struct runner *r, json_t *object)
 static int rehearse(void *context, json_t *object)
 {
     struct runner *r = context;
-    if (!is_job(object)) {
+    if (!objects_is_job(object)) {
         return put_support(r, object);
     }
-    int failed = objects_annotate(r->cli, object);
+    int failed = objects_annotate(r->cli, object, NULL);
     failed = failed < 0 ? failed : objects_create(r->cli, object, NULL);
     if (failed != MUSTER_EEXIST) {
         return failed;
@@ -201,13 +281,23 @@ static int rehearse(void *context, json_t *object)
     return find_finished(r, &ref, &old);
 }
 
+/* With several jobs each has a folder of its own in it. */
+static char *results_of(const struct runner *r, const char *job)
+{
+    return r->jobs > 1 ? file_join(r->results, job) : strdup(r->results);
+}
+
 /* Found now, not when the training is over. */
 static int check_results(const struct runner *r)
 {
-    int failed = r->results ? file_mkdir(r->results, 0777, &r->cli->err) : 0;
-    if (failed == 0 && r->results && access(r->results, W_OK | X_OK) < 0) {
-        failed = muster_fail(&r->cli->err, MUSTER_ECREATE, "cannot write to %s: %s", r->results,
-                             strerror(errno));
+    int failed = 0;
+    for (size_t i = 0; i < r->objects.count && r->results && failed == 0; i++) {
+        const json_t *object = r->objects.list[i];
+        muster_auto(free) char *folder = results_of(r, doc_text(object, "metadata.name", ""));
+        if (objects_is_job(object)) {
+            failed =
+                folder ? results_folder_check(folder, &r->cli->err) : err_no_memory(&r->cli->err);
+        }
     }
     return failed;
 }
@@ -228,19 +318,15 @@ static int put_all(struct runner *r)
     int failed = check_all(r);
     for (size_t i = 0; i < r->objects.count && failed == 0; i++) {
         json_t *object = r->objects.list[i];
-        failed = is_job(object) ? put_job(r, object) : put_support(r, object);
+        failed = objects_is_job(object) ? put_job(r, object) : put_support(r, object);
     }
     return failed;
 }
 
 static int save_results(const struct runner *r, const struct followed_job *job)
 {
-    muster_auto(free) char *folder = NULL;
-    if (asprintf(&folder, r->jobs > 1 ? "%s/%s" : "%s", r->results, job->name) < 0) {
-        folder = NULL;
-        return err_no_memory(&r->cli->err);
-    }
-    return result_copy(job, folder, &r->cli->err);
+    muster_auto(free) char *folder = results_of(r, job->name);
+    return folder ? result_copy(job, folder, &r->cli->err) : err_no_memory(&r->cli->err);
 }
 
 static int print_json(const struct runner *r, int exit_code)
@@ -269,6 +355,9 @@ static int conclude(struct runner *r)
             failed = save_results(r, job);
         }
         result_say(job, failed == 0 ? r->results : NULL);
+        if (r->notify) {
+            json_array_append_new(r->reports, result_doc(job, r->results));
+        }
     }
     if (r->format) {
         r->reported = true;
@@ -285,18 +374,32 @@ static int conclude(struct runner *r)
     return failed < 0 ? failed : worst;
 }
 
+/* Whoever types at a prompt sees it as it is, in its place: no lines that are drawn again. */
+static void start_input(struct runner *r)
+{
+    const struct followed_job *job = &r->follow.jobs[0];
+    if (args_value(&r->cli->args, "stdin")) {
+        r->screen.view.prompts = isatty(STDIN_FILENO);
+        r->screen.view.terminal = r->screen.view.terminal && !r->screen.view.prompts;
+        r->input = input_start(r->cli, job->namespace, job->name);
+    }
+}
+
 static int run_jobs(struct runner *r)
 {
-    int failed = cli_connect(r->cli, KUBE_START);
+    int failed = r->cli->kube ? 0 : cli_connect(r->cli, KUBE_START);
     if (failed == 0) {
         failed = take_lease(r);
     }
     if (failed == 0) {
         screen_init(&r->screen, r->format ? STDERR_FILENO : STDOUT_FILENO);
         follow_init(&r->follow, r->cli, &r->screen, args_flag(&r->cli->args, "quiet"));
+        r->follow.after_end_ms = r->after_end_ms;
         failed = put_all(r);
         if (failed == 0) {
+            start_input(r);
             follow_run(&r->follow);
+            input_stop(r->input);
             failed = conclude(r);
         }
         follow_done(&r->follow);
@@ -310,10 +413,25 @@ static int run_jobs(struct runner *r)
 static void print_failure(const struct runner *r, int failed)
 {
     muster_auto(doc) json_t *doc =
-        json_pack("{s:n, s:s, s:i, s:s, s:s, s:[], s:s?}", "name", "state", "Error", "exitCode",
-                  muster_code_exit(failed), "reason", muster_code_name(failed), "message",
-                  r->cli->err.text, "replicas", "results", r->results);
+        json_pack("{s:n, s:s, s:i, s:s, s:s, s:[], s:[], s:s?}", "name", "state", "Error",
+                  "exitCode", muster_code_exit(failed), "reason", muster_code_name(failed),
+                  "message", r->cli->err.text, "replicas", "badRanks", "results", r->results);
     cli_print_doc(doc, "json", NULL);
+}
+
+/* Where every rank must end well none runs after the end. */
+static int read_after_end(struct runner *r)
+{
+    struct cli *cli = r->cli;
+    r->after_end_ms = -1;
+    if (args_flag(&cli->args, "after-end") &&
+        (args_flag(&cli->args, "ranks") || args_flag(&cli->args, "all-ranks"))) {
+        return muster_fail(&cli->err, MUSTER_EINVAL,
+                           "run: --after-end bounds Workers that go on after their Master; with %s "
+                           "the job is not over before its last rank (--timeout bounds it whole)",
+                           args_flag(&cli->args, "ranks") ? "-n" : "--all-ranks");
+    }
+    return args_duration(&cli->args, "after-end", &r->after_end_ms, &cli->err);
 }
 
 int cli_run(struct cli *cli)
@@ -324,14 +442,22 @@ int cli_run(struct cli *cli)
     }
     r->cli = cli;
     r->results = args_value(&cli->args, "results");
+    r->notify = args_value(&cli->args, "notify");
+    r->reports = json_array();
     bool dry_run = args_flag(&cli->args, "dry-run");
     int failed = args_choice(&cli->args, "output", &r->format, &cli->err);
     if (failed == 0 && !dry_run && r->format && strcmp(r->format, "yaml") == 0) {
         failed = muster_fail(&cli->err, MUSTER_EINVAL, "run: -o yaml goes with --dry-run");
     }
+    if (failed == 0 && r->notify && !*r->notify) {
+        failed = muster_fail(&cli->err, MUSTER_EINVAL, "run: --notify needs a command");
+        r->notify = NULL;
+    }
+    failed = failed < 0 ? failed : read_after_end(r);
     if (failed == 0) {
         failed = read_objects(r);
     }
+    failed = failed < 0 ? failed : environment_check(cli);
     for (size_t i = 0; i < r->objects.count && failed == 0; i++) {
         failed = change_object(r, r->objects.list[i]);
     }
@@ -341,6 +467,11 @@ int cli_run(struct cli *cli)
     if (failed < 0 && r->format && !dry_run && !r->reported) {
         print_failure(r, failed);
     }
+    if (r->notify && !dry_run) {
+        const json_t *job = r->objects.count ? r->objects.list[r->objects.count - 1] : NULL;
+        notify_all(cli, r->notify, r->reports, doc_text(job, "metadata.name", ""), failed);
+    }
+    json_decref(r->reports);
     objects_done(&r->objects);
     free(r);
     return failed;

@@ -12,7 +12,8 @@ int cli_scale(struct cli *cli)
     struct target target;
     int r = args_number(&cli->args, "replicas", 0, INT_MAX, &replicas, &cli->err);
     if (r == 0 && replicas < 0) {
-        r = muster_fail(&cli->err, MUSTER_EINVAL, "scale: say how many workers: --replicas=N");
+        r = muster_fail(&cli->err, MUSTER_EINVAL,
+                        "scale: the number of workers is required: --replicas=N");
     }
     if (r == 0) {
         r = cli_expect_operands(cli, 1, 1);

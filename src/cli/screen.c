@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -19,12 +20,19 @@ enum {
     NOTE_BYTES = 2048,
 };
 
+static bool same_file(int a, int b)
+{
+    struct stat one, other;
+    return fstat(a, &one) == 0 && fstat(b, &other) == 0 && one.st_dev == other.st_dev &&
+           one.st_ino == other.st_ino;
+}
+
 void screen_init(struct screen *screen, int fd)
 {
     const char *term = getenv("TERM");
     const char *no_colour = getenv("NO_COLOR");
     bool terminal = isatty(fd) && term && strcmp(term, "dumb") != 0;
-    *screen = (struct screen){.fd = fd};
+    *screen = (struct screen){.fd = fd, .with_notes = same_file(fd, STDERR_FILENO)};
     buf_init(&screen->out, OUT_BYTES_MAX);
     logview_init(&screen->view, &screen->out, terminal, terminal && !(no_colour && *no_colour));
     screen_measure(screen);
@@ -99,6 +107,10 @@ void screen_note(struct screen *screen, const char *format, ...)
         logview_note(&screen->view, text);
         screen_flush(screen);
     } else {
+        if (screen->with_notes) {
+            logview_break(&screen->view);
+            screen_flush(screen);
+        }
         fprintf(stderr, "%s\n", text);
     }
 }

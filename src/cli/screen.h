@@ -17,6 +17,7 @@ struct screen {
     int fd;
     struct buf out;
     struct logview view;
+    bool with_notes; /* standard error is the same file: notes must not land within a line */
     bool hurried;    /* the end was asked for: what nobody reads is not waited for */
     int write_errno; /* the output is lost: a closed pipe, a full disk; 0: fine */
 };

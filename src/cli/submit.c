@@ -1,19 +1,18 @@
-/* What a job takes along from the shell it was submitted in: the working directory, the allowed
- * part of the environment, and the options about how to run it here, all as annotations. */
+/* What a job takes along from the shell it was submitted in: the working directory and the options
+ * about how to run it here, as annotations, and where its environment lies. */
 #include "cli/objects.h"
 
 #include "base/err.h"
-#include "base/words.h"
+#include "cli/environment.h"
+#include "cli/images.h"
 #include "job/annotations.h"
-#include "job/submit.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* Takes `value`. */
-static int note(struct cli *cli, json_t *job, const char *name, json_t *value)
+int objects_note(struct cli *cli, json_t *job, const char *name, json_t *value)
 {
     json_t *metadata = json_object_get(job, "metadata");
     json_t *notes = json_object_get(metadata, "annotations");
@@ -27,76 +26,27 @@ static int note(struct cli *cli, json_t *job, const char *name, json_t *value)
 static int note_doc(struct cli *cli, json_t *job, const char *name, const json_t *value)
 {
     muster_auto(free) char *text = doc_print(value);
-    return note(cli, job, name, text ? json_string(text) : NULL);
+    return objects_note(cli, job, name, text ? json_string(text) : NULL);
 }
 
 static int note_submitter(struct cli *cli, json_t *job)
 {
     muster_auto(free) char *cwd = getcwd(NULL, 0);
     if (!cwd) {
-        return muster_fail(&cli->err, MUSTER_EOS, "cannot tell the current folder: %s",
+        return muster_fail(&cli->err, MUSTER_EOS, "cannot determine the working directory: %s",
                            strerror(errno));
     }
-    muster_auto(doc) json_t *submit =
-        json_pack("{s:s, s:o}", "cwd", cwd, "env", submit_capture(environ));
+    muster_auto(doc) json_t *submit = json_pack("{s:s}", "cwd", cwd);
     if (!submit) {
-        return muster_fail(&cli->err, MUSTER_EDATA, "the current folder's name is not UTF-8");
+        return muster_fail(&cli->err, MUSTER_EDATA,
+                           "the name of the working directory is not valid UTF-8");
     }
     return note_doc(cli, job, JOB_NOTE_SUBMIT, submit);
-}
-
-/* IMAGE=COMMAND; the image's own "=" does not exist, a command's may. */
-static int read_image(struct cli *cli, const char *text, json_t *images)
-{
-    const char *equals = strchr(text, '=');
-    if (!equals || equals == text) {
-        return muster_fail(&cli->err, MUSTER_EINVAL,
-                           "--image must be IMAGE=COMMAND, such as 'repo/mnist:1.0=python3 "
-                           "mnist.py', not '%s'",
-                           text);
-    }
-    char **words = NULL;
-    int r = words_split(equals + 1, &words, &cli->err);
-    if (r < 0) {
-        return muster_wrap(&cli->err, "--image %.*s", (int)(equals - text), text);
-    }
-    json_t *command = json_array();
-    for (char **word = words; *word; word++) {
-        json_array_append_new(command, json_string(*word));
-    }
-    words_free(words);
-    if (json_array_size(command) == 0) {
-        json_decref(command);
-        return muster_fail(&cli->err, MUSTER_EINVAL, "--image %s names no command", text);
-    }
-    muster_auto(free) char *image = strndup(text, (size_t)(equals - text));
-    json_object_set_new(images, image, command);
-    return 0;
 }
 
 static bool has(const struct cli *cli, const char *option)
 {
     return cli_option_find(cli->args.command, option, strlen(option), 0) != NULL;
-}
-
-/* There --image IMAGE alone names the pods' image; see generated.h. */
-static bool generated_from_command(const struct cli *cli)
-{
-    return has(cli, "ranks") && args_flag(&cli->args, "ranks");
-}
-
-static int note_images(struct cli *cli, json_t *job)
-{
-    muster_auto(doc) json_t *images = json_object();
-    size_t at = 0;
-    for (const char *text; (text = args_each(&cli->args, "image", &at));) {
-        bool plain = generated_from_command(cli) && !strchr(text, '=');
-        int r = plain ? 0 : read_image(cli, text, images);
-        if (r < 0) {
-            return r;
-        }
-    }
-    return json_object_size(images) ? note_doc(cli, job, JOB_NOTE_IMAGES, images) : 0;
 }
 
 static int note_backend(struct cli *cli, json_t *job)
@@ -108,7 +58,7 @@ static int note_backend(struct cli *cli, json_t *job)
                            "own choice, in init_process_group or an argument behind --",
                            backend);
     }
-    return backend ? note(cli, job, JOB_NOTE_BACKEND, json_string(backend)) : 0;
+    return backend ? objects_note(cli, job, JOB_NOTE_BACKEND, json_string(backend)) : 0;
 }
 
 /* The options whose value is the annotation's. */
@@ -122,13 +72,21 @@ static int note_words(struct cli *cli, json_t *job)
         const char *value = NULL;
         int r = args_choice(&cli->args, words[i].option, &value, &cli->err);
         if (r == 0 && value) {
-            r = note(cli, job, words[i].annotation, json_string(value));
+            r = objects_note(cli, job, words[i].annotation, json_string(value));
         }
         if (r < 0) {
             return r;
         }
     }
     return note_backend(cli, job);
+}
+
+static int note_stall(struct cli *cli, json_t *job)
+{
+    const char *text = args_value(&cli->args, "stall");
+    int64_t ms;
+    int r = args_duration(&cli->args, "stall", &ms, &cli->err);
+    return r < 0 || !text ? r : objects_note(cli, job, JOB_NOTE_STALL, json_string(text));
 }
 
 static int note_gpu(struct cli *cli, json_t *job)
@@ -138,23 +96,42 @@ static int note_gpu(struct cli *cli, json_t *job)
     if (share && none) {
         return muster_fail(&cli->err, MUSTER_EINVAL, "--share-gpu and --no-gpu exclude each other");
     }
-    return share || none ? note(cli, job, JOB_NOTE_GPU, json_string(share ? "share" : "none")) : 0;
+    return share || none
+               ? objects_note(cli, job, JOB_NOTE_GPU, json_string(share ? "share" : "none"))
+               : 0;
 }
 
-int objects_annotate(struct cli *cli, json_t *object)
+int objects_set_policy(struct cli *cli, json_t *object)
 {
-    if (strcmp(doc_text(object, "kind", ""), "PyTorchJob") != 0) {
+    bool wanted =
+        objects_is_job(object) && has(cli, "all-ranks") && args_flag(&cli->args, "all-ranks");
+    return wanted ? objects_note(cli, object, JOB_NOTE_SUCCESS_POLICY, json_string("AllRanks")) : 0;
+}
+
+int objects_annotate_options(struct cli *cli, json_t *object)
+{
+    if (!objects_is_job(object)) {
         return 0;
     }
-    int r = note_submitter(cli, object);
-    if (r == 0) {
-        r = note_images(cli, object);
-    }
+    int r = images_annotate(cli, object);
     if (r == 0 && has(cli, "network")) {
         r = note_words(cli, object);
+    }
+    if (r == 0 && has(cli, "stall")) {
+        r = note_stall(cli, object);
     }
     if (r == 0 && has(cli, "share-gpu")) {
         r = note_gpu(cli, object);
     }
-    return r;
+    return r < 0 ? r : objects_set_policy(cli, object);
+}
+
+int objects_annotate(struct cli *cli, json_t *object, const json_t *before)
+{
+    if (!objects_is_job(object)) {
+        return 0;
+    }
+    int r = note_submitter(cli, object);
+    r = r < 0 ? r : environment_annotate(cli, object, before);
+    return r < 0 ? r : objects_annotate_options(cli, object);
 }

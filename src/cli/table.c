@@ -9,7 +9,7 @@
 
 enum { GAP = 3, CELL_BYTES = 512 };
 
-static size_t display_width(const char *text)
+size_t table_width(const char *text)
 {
     size_t width = 0;
     for (; *text; text++) {
@@ -71,7 +71,7 @@ static void make_line(const struct table *table, const json_t *data, const json_
 static void widen(struct table *table, const struct line *line)
 {
     for (size_t i = 0; i < line->count; i++) {
-        size_t width = display_width(line->cells[i]);
+        size_t width = table_width(line->cells[i]);
         table->width[i] = width > table->width[i] ? width : table->width[i];
     }
 }
@@ -81,7 +81,7 @@ static void put_line(const struct table *table, const struct line *line, struct 
     for (size_t i = 0; i < line->count; i++) {
         buf_text(out, line->cells[i]);
         if (i + 1 < line->count) {
-            size_t pad = table->width[i] + GAP - display_width(line->cells[i]);
+            size_t pad = table->width[i] + GAP - table_width(line->cells[i]);
             buf_format(out, "%*s", (int)pad, "");
         }
     }
@@ -119,7 +119,7 @@ void table_print_cells(const char *const *cells, size_t columns, size_t rows, co
 {
     size_t width[TABLE_COLUMNS_MAX] = {0};
     for (size_t i = 0; i < rows * columns; i++) {
-        size_t w = display_width(cells[i]);
+        size_t w = table_width(cells[i]);
         width[i % columns] = w > width[i % columns] ? w : width[i % columns];
     }
     for (size_t i = 0; i < rows * columns; i++) {
@@ -128,7 +128,7 @@ void table_print_cells(const char *const *cells, size_t columns, size_t rows, co
         if (last) {
             buf_text(out, "\n");
         } else {
-            buf_format(out, "%*s", (int)(width[i % columns] + 2 - display_width(cells[i])), "");
+            buf_format(out, "%*s", (int)(width[i % columns] + 2 - table_width(cells[i])), "");
         }
     }
 }

@@ -13,6 +13,9 @@
 
 enum { TABLE_COLUMNS_MAX = 32 };
 
+/* Columns that a text takes: characters, not bytes. */
+size_t table_width(const char *text);
+
 struct table {
     bool wide;      /* columns of lower priority too */
     bool namespace; /* a first column with the object's namespace */

@@ -38,7 +38,7 @@ int cli_up(struct cli *cli)
     printf("  state  %s\n", doc_text(status, "home", kube_home(cli->kube)));
     const char *server = doc_text(status, "server", "");
     if (*server) {
-        printf("  API    %s (muster kubeconfig > FILE, for kubectl)\n", server);
+        printf("  API    %s (muster kubeconfig --write FILE, for kubectl)\n", server);
     } else {
         cli_say("warning: %s", doc_text(status, "serverError", "kubectl cannot be served"));
     }

@@ -1,0 +1,33 @@
+/* The ranks of a job that did not end well: those that failed, and those that were stopped.
+ *
+ * Layer: cli; pure. Ownership: new references are returned; the rest is borrowed.
+ */
+#pragma once
+
+#include "base/buf.h"
+
+#include <jansson.h>
+
+/* What was seen of pods while they were followed: uids. */
+struct badranks_seen {
+    const json_t *stopped; /* asked to end while they had not ended */
+    const json_t *late;    /* ended after their job had, and were restarted */
+};
+
+/* How a rank stands when its run is over: "Succeeded", "Failed", "Stopped" (it was ended while it
+ * ran, or still runs and is about to be), "Pending" (it never ran). */
+const char *badranks_state(const json_t *pod, const struct badranks_seen *seen);
+
+/* [{"name", "rank", "state": "Failed" | "Stopped" | "Pending", "exitCode", "container",
+ * "message"}], in the order of `pods`: the newest versions of all pods the job had. rank and
+ * exitCode may be null, container is the one that failed or "". NULL when out of memory. */
+json_t *badranks_list(const json_t *job, const json_t *pods, const struct badranks_seen *seen);
+
+/* "mnist-worker-0 (rank 1)" */
+void badranks_name(const json_t *pod, struct buf *out);
+
+/* The messages of those of a state (NULL: any), joined by commas, after `before`; the pod `but` is
+ * left out (NULL: none). An entry's "lastLine", if somebody has set it, follows its message.
+ * Nothing when there is none. */
+void badranks_say(const json_t *list, const char *state, const char *but, const char *before,
+                  struct buf *out);

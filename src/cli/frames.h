@@ -1,0 +1,31 @@
+/* The framed form of a log (process/log.h), read as it comes.
+ *
+ * Layer: cli; pure. A zeroed reader is ready; it owns nothing.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { FRAMES_HEAD_BYTES = 80 };
+
+struct frames {
+    char head[FRAMES_HEAD_BYTES];
+    size_t head_used;
+    uint64_t offset; /* of the next byte of the frame */
+    int64_t unix_ms;
+    uint64_t left; /* bytes of the frame that are to come */
+    bool broken;   /* this is no framed log; nothing more is read */
+};
+
+struct frames_sink {
+    /* Bytes that stand at `offset` of the log and came at `unix_ms`. */
+    void (*data)(void *context, uint64_t offset, int64_t unix_ms, const char *bytes, size_t count);
+    void (*gap)(void *context, uint64_t bytes);
+    void (*watermark)(void *context, int64_t unix_ms);
+    void *context;
+};
+
+void frames_feed(struct frames *frames, const char *bytes, size_t count,
+                 const struct frames_sink *sink);

@@ -1,0 +1,23 @@
+/* Memory of GPUs by process, as nvidia-smi tells; nothing where there is none.
+ *
+ * Layer: cli; runs a program. Ownership: gpu_memory_done; {0} is good to begin with.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct gpu_memory {
+    bool missing; /* there is no such program: it is not asked again */
+    bool known;
+    struct gpu_process *list;
+    size_t count;
+};
+
+/* Asks anew. */
+void gpu_memory_read(struct gpu_memory *gpus);
+/* Of these processes, on all GPUs. */
+int64_t gpu_memory_of(const struct gpu_memory *gpus, const pid_t *processes, size_t count);
+void gpu_memory_done(struct gpu_memory *gpus);

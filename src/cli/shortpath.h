@@ -1,0 +1,15 @@
+/* Paths as people write them. Layer: cli; pure. */
+#pragma once
+
+#include <limits.h>
+#include <stddef.h>
+
+enum { SHORT_PATH_BYTES = PATH_MAX };
+
+/* `path` from the folder `cwd` when it lies in there, else "~/…" when it lies in `home`, else as it
+ * is. cwd and home may be NULL. Returns ret. */
+const char *short_path_from(const char *path, const char *cwd, const char *home,
+                            char ret[SHORT_PATH_BYTES]);
+
+/* The same for this process's folder and HOME. */
+const char *short_path(const char *path, char ret[SHORT_PATH_BYTES]);

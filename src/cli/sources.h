@@ -1,0 +1,19 @@
+/* The files that a command's objects were read from, kept for messages that come later: what the
+ * API says of a field is shown with the file's line.
+ *
+ * Layer: cli. Ownership: new/free; the files' contents belong to the list.
+ */
+#pragma once
+
+#include "job/file.h"
+
+struct sources;
+
+/* Takes the contents of `file` (which is then empty). *list may be NULL: it is made. MUSTER_ENOMEM.
+ */
+int sources_keep(struct sources **list, const char *path, struct job_file *file);
+struct sources *sources_free(struct sources *list);
+
+/* The file that an object of this kind and name was read from; NULL: of none. */
+const char *sources_place(const struct sources *list, const json_t *object, const char *field,
+                          struct yaml_place *ret_place);
