@@ -66,11 +66,17 @@ class Muster:
         return done
 
     def start(self, *words, hangup=signal.SIG_DFL, **options):
-        """Runs it in the background; `hangup`: what becomes of its SIGHUP, whatever these tests inherited (nohup)."""
-        options.setdefault('preexec_fn', lambda: signal.signal(signal.SIGHUP, hangup))
+        """Runs it in the background; `hangup`: what becomes of its SIGHUP, whatever these tests inherited (nohup). Nor is the
+        SIGINT ignored that a shell's `&` leaves behind."""
+        def set_signals():
+            signal.signal(signal.SIGHUP, hangup)
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+        options.setdefault('preexec_fn', set_signals)
         options.setdefault('stdout', subprocess.PIPE)
-        process = subprocess.Popen([self.binary, *map(str, words)], cwd=self.cwd or self.work, env=self.env, text=True,
-                                   stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, **self.who, **options)
+        options.setdefault('stdin', subprocess.DEVNULL)
+        options.setdefault('cwd', self.cwd or self.work)
+        process = subprocess.Popen([self.binary, *map(str, words)], env=self.env, text=True, errors='replace',
+                                   stderr=subprocess.PIPE, **self.who, **options)
         self.started.append(process)
         return process
 

@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -128,6 +129,14 @@ static int child_is_refused(struct muster_comm *comm, void *memory, struct muste
     WORLD_CHECK(rc == MUSTER_EINVAL, "alloc in a child: %d", rc);
     rc = muster_comm_release(comm, memory, &err);
     WORLD_CHECK(rc == MUSTER_EINVAL, "release in a child: %d", rc);
+    struct muster_comm *part = NULL;
+    rc = muster_comm_split(comm, 0, 0, &part, &err);
+    WORLD_CHECK(rc == MUSTER_EINVAL && !part, "split in a child: %d", rc);
+    /* Neither must a child that has no descriptor left touch memory that it does not have. */
+    struct rlimit none = {0, 0};
+    WORLD_CHECK(setrlimit(RLIMIT_NOFILE, &none) == 0, "no limit can be set");
+    rc = muster_comm_split(comm, 0, 0, &part, &err);
+    WORLD_CHECK(rc == MUSTER_EINVAL && !part, "split without descriptors in a child: %d", rc);
     muster_comm_abort(comm);
     muster_comm_free(comm);
     return 0;
@@ -200,7 +209,8 @@ static int aborts_under_a_stopped_writer(struct muster_comm *comm, void *context
 static void an_abort_ends_under_a_stopped_writer(void **state)
 {
     (void)state;
-    struct world w = {.kind = WORLD_PROCESSES, .size = 2, .transport = "shm"};
+    struct world w = {
+        .kind = WORLD_PROCESSES, .size = 2, .transport = "shm", .may_be_killed = WORLD_RANK(1)};
     assert_int_equal(world_run(&w, aborts_under_a_stopped_writer, NULL), 0);
 }
 

@@ -3,12 +3,23 @@
 #include "world.h"
 
 #include "base/test.h"
+#include "comm/link.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 
-enum { HEADER_BYTES = 48, FIRST_BYTES = 36, SILENCES = 3000, MOST_FDS = 1024 };
+enum { CALLS = 4, SILENCES = 3000, MOST_FDS = 1024 };
+
+/* A new call's number, and half of the shape that goes with it. */
+enum { FIRST_BYTES = offsetof(struct frame_header, shape) + 4 };
+
+/* By both ranks: headers of which only the first bytes had come, and looks at those halves. */
+static struct {
+    _Atomic int torn, looked;
+} * shared;
 
 /* Linked in the place of recvmsg: of a whole header only the first bytes come, the others after a
  * while that is long enough for everything that is looked at now and then. */
@@ -22,14 +33,16 @@ ssize_t __wrap_recvmsg(int fd, struct msghdr *message, int flags)
     }
     if (silences[fd] > 0) {
         silences[fd]--;
+        atomic_fetch_add(&shared->looked, 1);
         errno = EAGAIN;
         return -1;
     }
-    if (message->msg_iovlen > 0 && message->msg_iov[0].iov_len == HEADER_BYTES) {
+    if (message->msg_iovlen > 0 && message->msg_iov[0].iov_len == sizeof(struct frame_header)) {
         struct iovec first = {message->msg_iov[0].iov_base, FIRST_BYTES};
         struct msghdr torn = {.msg_iov = &first, .msg_iovlen = 1};
         ssize_t n = __real_recvmsg(fd, &torn, flags);
         silences[fd] = n > 0 ? SILENCES : 0;
+        atomic_fetch_add(&shared->torn, n == FIRST_BYTES);
         return n;
     }
     return __real_recvmsg(fd, message, flags);
@@ -39,8 +52,8 @@ static int reduces_different_counts(struct muster_comm *comm, void *context)
 {
     (void)context;
     struct muster_err err = {0};
-    float data[400];
-    for (size_t count = 100; count <= 400; count += 100) {
+    float data[CALLS * 100];
+    for (size_t count = 100; count <= CALLS * 100; count += 100) {
         for (size_t i = 0; i < count; i++) {
             data[i] = (float)i;
         }
@@ -55,7 +68,11 @@ static void half_a_header_says_nothing(void **state)
 {
     (void)state;
     struct world w = {.kind = WORLD_PROCESSES, .size = 2, .transport = "tcp"};
+    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_int_equal(world_run(&w, reduces_different_counts, NULL), 0);
+    assert_true(shared->torn >= 2 * CALLS); /* each header of both ranks: or nothing was tested */
+    assert_true(shared->looked >= 2 * CALLS * SILENCES);
+    (void)munmap(shared, sizeof *shared);
 }
 
 int main(void)

@@ -24,9 +24,16 @@ struct world {
     /* In this process, while the ranks run; pids in rank order. May be NULL. */
     void (*meanwhile)(const pid_t *pids, int size, void *context);
     bool process_spaces; /* each rank is the init of a PID namespace of its own (root) */
+    /* Sets of ranks, by WORLD_RANK: those that SIGKILL must end, and those that it may. Any other
+     * rank that it ends is a failure. */
+    uint64_t killed;
+    uint64_t may_be_killed;
 };
 
-/* 0 when all ranks returned 0 and none of them outlived its time. */
+#define WORLD_RANK(rank) (UINT64_C(1) << (rank))
+
+/* How many ranks failed: 0 when all returned 0 within their time, or were killed where they are to
+ * be. */
 int world_run(const struct world *world, world_fn fn, void *context);
 
 /* What the ranks of the tests compute with: any element of any rank's input, from a seed. */

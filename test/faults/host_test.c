@@ -4,9 +4,9 @@
 #include "scene.h"
 
 #include "base/test.h"
+#include "base/test_wait.h"
 #include "conformance/world.h"
 
-#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -124,8 +124,6 @@ static void pauses_and_load_are_no_faults(void **state)
 
 /* ---- while another is late ---- */
 
-enum { LATE_MS = 5000 };
-
 static const struct absence {
     const char *transport;
     int size;
@@ -147,9 +145,8 @@ static int dies_while_another_is_late(struct muster_comm *comm, void *context)
     if (rank == absence->dead) {
         (void)raise(SIGKILL);
     }
-    for (int ms = 0; rank == absence->late && !atomic_load(learnt); ms++) {
-        WORLD_CHECK(ms < LATE_MS, "rank 0 waits for who is late, and another is dead");
-        (void)poll(NULL, 0, 1);
+    for (int64_t end = 0; rank == absence->late && !atomic_load(learnt);) {
+        WORLD_CHECK(test_turn(&end), "rank 0 waits for who is late, and another is dead");
     }
     int rc = muster_barrier(comm, &err);
     WORLD_CHECK(rc == MUSTER_EPEERDEAD && err.rank == absence->dead, "%d %s", rc, err.text);
@@ -165,7 +162,10 @@ static void who_died_is_named_before_who_is_late_comes(void **state)
     learnt = mmap(NULL, sizeof *learnt, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     for (size_t i = 0; i < sizeof absences / sizeof absences[0]; i++) {
         const struct absence *a = &absences[i];
-        struct world w = {.kind = WORLD_PROCESSES, .size = a->size, .transport = a->transport};
+        struct world w = {.kind = WORLD_PROCESSES,
+                          .size = a->size,
+                          .transport = a->transport,
+                          .killed = WORLD_RANK(a->dead)};
         atomic_store(learnt, false);
         assert_int_equal(world_run(&w, dies_while_another_is_late, (void *)(uintptr_t)a), 0);
     }

@@ -1,5 +1,5 @@
 /* Ctrl-C ends a C program inside every call that blocks; a program that handles it says so by
- * `interrupted`, and every call returns. */
+ * `interrupted`, and every call returns; there it may abort, too. */
 #include "base/test.h"
 
 #include <muster/comm.h>
@@ -24,9 +24,12 @@ static struct shared {
     _Atomic bool inside;     /* the first is about to enter the call */
 } * shared;
 
+enum way { DIES, SAYS_SO, ABORTS };
+
 static int over[2]; /* a pipe, closed when the test is */
 static float data[LARGE], more[2 * LARGE];
 static atomic_bool was_interrupted;
+static struct muster_comm *to_abort; /* by `ask` */
 
 static void note_signal(int number)
 {
@@ -37,6 +40,10 @@ static void note_signal(int number)
 static int ask(void *context)
 {
     (void)context;
+    if (to_abort && atomic_load(&was_interrupted)) {
+        muster_comm_abort(to_abort);
+        return 0;
+    }
     return atomic_load(&was_interrupted);
 }
 
@@ -84,6 +91,21 @@ static int allocate(struct muster_comm *comm)
     return muster_comm_alloc(comm, 4096, &memory, NULL);
 }
 
+static int sum_parts(struct muster_comm *comm)
+{
+    return muster_all_reduce_parts(comm, data, 0, 1, 2, more, 1, MUSTER_F32, MUSTER_SUM, NULL);
+}
+
+/* As any blocking call, behind a started one. */
+static int sum_parts_queued(struct muster_comm *comm)
+{
+    struct muster_call call = {
+        .kind = MUSTER_ALL_GATHER, .type = MUSTER_F32, .in = data, .out = more, .count = 1};
+    struct muster_request *request;
+    int rc = muster_start(comm, &call, &request, NULL);
+    return rc < 0 ? rc : sum_parts(comm);
+}
+
 static int split(struct muster_comm *comm)
 {
     struct muster_comm *part;
@@ -104,6 +126,8 @@ static const struct blocking {
     {"request_wait", wait_for_request},
     {"alloc", allocate},
     {"split", split},
+    {"all_reduce_parts", sum_parts},
+    {"all_reduce_parts, queued", sum_parts_queued},
 };
 
 static int form(struct muster_endpoint *endpoint, int rank, struct muster_comm **ret)
@@ -123,16 +147,17 @@ static int be_absent(const struct blocking *call, struct muster_endpoint *endpoi
     return rc < 0 || read(over[0], &none, 1) != 0;
 }
 
-static int be_inside(const struct blocking *call, struct muster_endpoint *endpoint)
+static int be_inside(const struct blocking *call, enum way way, struct muster_endpoint *endpoint)
 {
     struct muster_comm *comm = NULL;
     int rc = call->enter ? form(endpoint, 0, &comm) : 0;
+    to_abort = way == ABORTS ? comm : NULL;
     atomic_store(&shared->inside, rc == 0);
     rc = rc < 0 ? rc : call->enter ? call->enter(comm) : form(endpoint, 0, &comm);
-    return rc == MUSTER_EINTERRUPTED ? 0 : 1;
+    return rc == (way == ABORTS ? MUSTER_EABORTED : MUSTER_EINTERRUPTED) ? 0 : 1;
 }
 
-static pid_t start(const struct blocking *call, int rank, bool handles)
+static pid_t start(const struct blocking *call, int rank, enum way way)
 {
     pid_t pid = fork();
     if (pid != 0) {
@@ -141,13 +166,13 @@ static pid_t start(const struct blocking *call, int rank, bool handles)
     struct muster_endpoint *endpoint;
     (void)alarm(LIMIT_S);
     close(over[1]);
-    (void)signal(SIGINT, handles ? note_signal : SIG_DFL);
+    (void)signal(SIGINT, way == DIES ? SIG_DFL : note_signal);
     if (muster_endpoint_open("127.0.0.1", &endpoint, NULL) < 0) {
         _exit(2);
     }
     muster_endpoint_member(endpoint, &shared->members[rank]);
     (void)pthread_barrier_wait(&shared->ready);
-    _exit(rank == 0 ? be_inside(call, endpoint) : be_absent(call, endpoint));
+    _exit(rank == 0 ? be_inside(call, way, endpoint) : be_absent(call, endpoint));
 }
 
 static char state_of(pid_t pid)
@@ -162,14 +187,14 @@ static char state_of(pid_t pid)
     return state;
 }
 
-static void interrupt(const struct blocking *call, bool handles)
+static void interrupt(const struct blocking *call, enum way way)
 {
     atomic_store(&shared->inside, false);
     assert_int_equal(pipe(over), 0);
     (void)fflush(NULL);
     pid_t pids[2];
     for (int r = 0; r < 2; r++) {
-        pids[r] = start(call, r, handles && r == 0);
+        pids[r] = start(call, r, r == 0 ? way : DIES);
     }
     /* It waits by sleeping once it has waited for long. */
     for (char now = 0; now != 'Z' && (now != 'S' || !atomic_load(&shared->inside));) {
@@ -182,7 +207,7 @@ static void interrupt(const struct blocking *call, bool handles)
     close(over[1]);
     (void)waitpid(pids[1], &absent, 0);
     close(over[0]);
-    bool ended = handles ? inside == 0 : WIFSIGNALED(inside) && WTERMSIG(inside) == SIGINT;
+    bool ended = way == DIES ? WIFSIGNALED(inside) && WTERMSIG(inside) == SIGINT : inside == 0;
     if (!ended || absent != 0) {
         fail_msg("%s: status %d, of the other %d", call->name, inside, absent);
     }
@@ -192,7 +217,7 @@ static void ctrl_c_ends_the_program(void **state)
 {
     (void)setenv("MUSTER_TRANSPORT", *state, 1);
     for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
-        interrupt(&calls[i], false);
+        interrupt(&calls[i], DIES);
     }
 }
 
@@ -200,7 +225,17 @@ static void a_handled_signal_ends_the_call(void **state)
 {
     (void)setenv("MUSTER_TRANSPORT", *state, 1);
     for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
-        interrupt(&calls[i], true);
+        interrupt(&calls[i], SAYS_SO);
+    }
+}
+
+static void abort_in_interrupted_ends_the_call(void **state)
+{
+    (void)setenv("MUSTER_TRANSPORT", *state, 1);
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
+        if (calls[i].enter) { /* who forms has nothing yet to abort */
+            interrupt(&calls[i], ABORTS);
+        }
     }
 }
 
@@ -219,6 +254,10 @@ int main(void)
          here},
         {"a_handled_signal_ends_the_call, between hosts", a_handled_signal_ends_the_call, NULL,
          NULL, between},
+        {"abort_in_interrupted_ends_the_call, one host", abort_in_interrupted_ends_the_call, NULL,
+         NULL, here},
+        {"abort_in_interrupted_ends_the_call, between hosts", abort_in_interrupted_ends_the_call,
+         NULL, NULL, between},
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

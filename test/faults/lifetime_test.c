@@ -1,11 +1,11 @@
 /* Communicators come and go in the same processes: nothing is left behind, many live at once, any
  * list of members will do, and a closed one stays closed. */
 #include "base/test.h"
+#include "base/test_wait.h"
 
 #include "conformance/world.h"
 
 #include <dirent.h>
-#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -67,8 +67,7 @@ static struct inventory take_inventory(void)
 static struct inventory inventory_of_at_most(int threads)
 {
     struct inventory i = take_inventory();
-    for (int turn = 0; turn < 1000 && i.threads > threads; turn++) {
-        (void)poll(NULL, 0, 1);
+    for (int64_t end = 0; i.threads > threads && test_turn(&end);) {
         i = take_inventory();
     }
     return i;

@@ -2,6 +2,7 @@
  * that all inherit. */
 #include "scene.h"
 
+#include "base/test_wait.h"
 #include "conformance/world.h"
 #include "network.h"
 
@@ -33,12 +34,6 @@ static int64_t now_ns(void)
     struct timespec now;
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
-static void nap_ms(int64_t ms)
-{
-    struct timespec nap = {ms / 1000, ms % 1000 * 1000000};
-    (void)nanosleep(&nap, NULL);
 }
 
 /* ---- a rank ---- */
@@ -101,8 +96,7 @@ static void guard(float *memory, const struct scene *scene, struct scene_note *n
     for (size_t i = 0; i < scene->count; i++) {
         memory[i] = (float)i;
     }
-    while (!atomic_load(&shared->settled)) {
-        nap_ms(1);
+    for (int64_t end = 0; !atomic_load(&shared->settled) && test_turn(&end);) {
     }
     for (size_t i = 0; i < scene->count; i++) {
         note->disturbed |= memory[i] != (float)i;
@@ -169,9 +163,7 @@ static bool survivors_know(int size)
 
 static void wait_until(bool (*condition)(int size), int size)
 {
-    for (int64_t end = now_ns() + LIMIT_MS * INT64_C(1000000);
-         !condition(size) && now_ns() < end;) {
-        nap_ms(1);
+    for (int64_t end = 0; !condition(size) && test_turn(&end);) {
     }
 }
 
@@ -187,9 +179,9 @@ static void pause_again_and_again(pid_t pid, const struct scene *scene)
 {
     for (int64_t end = now_ns() + scene->for_ms * 1000000; now_ns() < end;) {
         (void)kill(pid, SIGSTOP);
-        nap_ms(scene->pause_ms);
+        test_let_pass(scene->pause_ms);
         (void)kill(pid, SIGCONT);
-        nap_ms(scene->pause_ms / 4 + 1);
+        test_let_pass(scene->pause_ms / 4 + 1);
     }
 }
 
@@ -223,7 +215,7 @@ static void meanwhile(const pid_t *pids, int size, void *context)
     if (scene->pause_ms > 0) {
         pause_again_and_again(victim, scene);
     } else {
-        nap_ms(scene->for_ms);
+        test_let_pass(scene->for_ms);
     }
     strike(victim, scene);
     if (scene->load > 0) {
@@ -240,6 +232,7 @@ int scene_run(const struct scene *scene)
     }
     memset(shared, 0, sizeof *shared);
     network_renew();
+    uint64_t victim = WORLD_RANK(scene->size - 1);
     struct world world = {.kind = WORLD_PROCESSES,
                           .size = scene->size,
                           .transport = scene->transport,
@@ -247,7 +240,9 @@ int scene_run(const struct scene *scene)
                           .timeout_ms = scene->call_timeout_s * 1000,
                           .enter = enter,
                           .meanwhile = meanwhile,
-                          .process_spaces = scene->process_spaces};
+                          .process_spaces = scene->process_spaces,
+                          .killed = scene->fault == SCENE_KILL ? victim : 0,
+                          .may_be_killed = scene->fault == SCENE_STOP ? victim : 0};
     return world_run(&world, reduce_without_end, (void *)(uintptr_t)scene);
 }
 

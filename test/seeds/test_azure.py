@@ -1,6 +1,8 @@
 """PyTorch on Kubeflow on Azure Stack: every command of the document, and the job that it runs."""
+import json
 import re
 import subprocess
+import textwrap
 
 import pytest
 
@@ -92,6 +94,25 @@ def test_file_as_pasted_is_refused_by_line_and_hint(muster, verb):
 def test_file_with_its_indentation_mended_has_no_error(muster):
     done = muster.run('lint', AZURE_JOB)
     assert 'error' not in (done.stdout + done.stderr).lower().replace('0 errors', '').replace('no errors', '')
+
+
+@row('azure-7')
+def test_file_with_the_page_s_four_blanks_before_each_line_runs(muster):
+    (muster.work / 'job.yaml').write_text(textwrap.indent(AZURE_JOB.read_text(), '    '))
+    said = [[(p['line'], p['message'], p['hint']) for p in json.loads(muster.run('lint', '-o', 'json', path).stdout)]
+            for path in (AZURE_JOB, 'job.yaml')]
+    assert said[0] == said[1]
+    muster.run('run', '-f', 'job.yaml', '--image', f'{AZURE_IMAGE}=echo')
+
+
+@row('azure-6')
+def test_four_blanks_before_each_line_change_only_the_columns(muster):
+    pasted = JOBS.parent / 'lint/azure-as-pasted.yaml'
+    (muster.work / 'four.yaml').write_text(textwrap.indent(pasted.read_text(), '    '))
+    problems = [json.loads(muster.run('lint', '-o', 'json', path, code=65).stdout) for path in (pasted, 'four.yaml')]
+    said = [[(p['line'], re.sub(r'column \d+', '', p['hint']), p['message']) for p in each] for each in problems]
+    assert said[0] == said[1] and len(said[0]) == 12
+    assert [p['column'] + 4 for p in problems[0]] == [p['column'] for p in problems[1]]
 
 
 def with_gpus(count):

@@ -40,8 +40,8 @@ def test_readmes_name_commands_that_exist():
 
 def muster_lines(path):
     """The command lines of muster in a document's code blocks and tables: words up to a comment, a pipe or a redirection."""
-    for block in re.findall(r'^```\n(.*?)^```', path.read_text(), re.M | re.S):
-        for line in block.splitlines():
+    for language, block in re.findall(r'^```(\w*)[^\n]*\n(.*?)^```$', path.read_text(), re.M | re.S):
+        for line in block.splitlines() if language in ('', 'sh') else ():
             for command in re.findall(r'(?:^|; |&& )muster (?!:)([^;&#|>]+)', line):
                 yield shlex.split(command)
 

@@ -3,6 +3,7 @@
 #include "base/doc.h"
 #include "base/file.h"
 #include "base/test.h"
+#include "job/annotations.h"
 #include "world.h"
 
 #include <regex.h>
@@ -29,6 +30,17 @@ static json_t *make_replica(const json_t *job, const char *role, int64_t replica
     return replica;
 }
 
+static void set_note(json_t *job, const char *key, const char *value)
+{
+    json_t *metadata = json_object_get(job, "metadata");
+    if (value && !json_object_get(metadata, "annotations")) {
+        json_object_set_new(metadata, "annotations", json_object());
+    }
+    if (value) {
+        json_object_set_new(json_object_get(metadata, "annotations"), key, json_string(value));
+    }
+}
+
 static json_t *make_job(const json_t *test)
 {
     const json_t *wanted = json_object_get(test, "job");
@@ -44,6 +56,8 @@ static json_t *make_job(const json_t *test)
         json_object_set_new(specs, "Worker",
                             make_replica(wanted, "Worker", doc_int(wanted, "workers", 0)));
     }
+    set_note(job, JOB_NOTE_SUCCESS_POLICY, doc_text(wanted, "successPolicy", NULL));
+    set_note(job, JOB_NOTE_MAX_RESTARTS, doc_text(wanted, "maxRestarts", NULL));
     static const char *const copied[] = {"runPolicy", "elasticPolicy"};
     for (size_t i = 0; i < 2; i++) {
         const json_t *value = json_object_get(wanted, copied[i]);

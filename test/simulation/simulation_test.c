@@ -5,6 +5,7 @@
  * A failure prints its seed; MUSTER_SEED=n runs that one alone, MUSTER_SIMULATIONS=n that many. */
 #include "base/doc.h"
 #include "base/test.h"
+#include "job/annotations.h"
 #include "world.h"
 
 #include <stdio.h>
@@ -57,6 +58,14 @@ static json_t *draw_job(struct chaos *c)
     }
     if (!master || chance(c, 80)) {
         json_object_set_new(specs, "Worker", draw_replica(c, 1 + (int)draw(c, 3)));
+    }
+    json_t *notes = json_object();
+    doc_set(job, "metadata.annotations", notes);
+    if (chance(c, 30)) {
+        json_object_set_new(notes, JOB_NOTE_SUCCESS_POLICY, json_string("AllRanks"));
+    }
+    if (chance(c, 30)) {
+        json_object_set_new(notes, JOB_NOTE_MAX_RESTARTS, json_sprintf("%u", draw(c, 4)));
     }
     if (chance(c, 40)) {
         doc_set_int(job, "spec.runPolicy.backoffLimit", draw(c, 5));
@@ -174,11 +183,16 @@ static void one_step(struct chaos *c)
     w->kubelet.drop_status = false;
 }
 
+static int64_t note_number(const struct sim_world *w, const char *key)
+{
+    const char *text =
+        json_string_value(json_object_get(doc_at(w->store.job, "metadata.annotations"), key));
+    return text ? strtoll(text, NULL, 10) : 0;
+}
+
 static int64_t counted(const struct sim_world *w)
 {
-    const json_t *notes = doc_at(w->store.job, "metadata.annotations");
-    const char *text = json_string_value(json_object_get(notes, "muster.dev/failures"));
-    return text ? strtoll(text, NULL, 10) : 0;
+    return note_number(w, JOB_NOTE_FAILURES);
 }
 
 static void check(const struct chaos *c, const char *seed)
@@ -187,6 +201,12 @@ static void check(const struct chaos *c, const char *seed)
     const char *broken = w->broken ? w->broken : w->kubelet.broken;
     if (!broken && counted(w) > w->kubelet.failures) {
         broken = "a failure was counted twice";
+    }
+    if (!broken && note_number(w, JOB_NOTE_JOB_RESTARTS) > w->kubelet.failures) {
+        broken = "a failure restarted the job twice";
+    }
+    if (!broken && note_number(w, JOB_NOTE_JOB_RESTARTS) > note_number(w, JOB_NOTE_MAX_RESTARTS)) {
+        broken = "the job was restarted too often";
     }
     if (broken) {
         char *job = w->store.job ? doc_print_pretty(w->store.job) : NULL;

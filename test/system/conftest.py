@@ -1,4 +1,7 @@
 """Fixtures of the system tests: a `muster` for each test (see test/program.py), and jobs in a line."""
+import http.client
+import json
+import socket
 import sys
 
 import pytest
@@ -48,3 +51,29 @@ def muster():
     runner = Muster()
     yield runner
     runner.close()
+
+
+class Api:
+    """Requests over the controller's Unix socket, as they are given: nothing is encoded or checked on this side."""
+
+    def __init__(self, muster, start=True):
+        if start:
+            muster.run('up')
+        self.path = str(muster.home / 'api.sock')
+
+    def call(self, method, target, body=None, kind='application/json'):
+        """Status and document of the answer."""
+        connection = http.client.HTTPConnection('localhost', timeout=30)
+        connection.sock = socket.socket(socket.AF_UNIX)
+        connection.sock.connect(self.path)
+        headers = {'Content-Type': kind} if body is not None else {}
+        connection.request(method, target, None if body is None else json.dumps(body), headers)
+        answer = connection.getresponse()
+        text = answer.read()
+        connection.close()
+        return answer.status, json.loads(text)
+
+
+@pytest.fixture
+def api(muster):
+    return Api(muster)

@@ -1,5 +1,6 @@
 """Bad files and broken surroundings: one clear message, the table's exit code, nothing half created."""
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -37,8 +38,9 @@ def too_many_gpus(training):
 
 REFUSED = {
     missing_volume: 'there is no persistentvolumeclaim "nonesuch"',
-    no_command: "has no command, and processes cannot read the ENTRYPOINT of image test: say what it runs with --image 'test=COMMAND'",
-    too_many_gpus: 'the job asks for 1000 GPUs',
+    no_command: "container pytorch has no command, and muster cannot read the ENTRYPOINT of image test: add command:, or the annotation "
+                "muster.dev/command (or say what it runs: --image 'test=COMMAND')",
+    too_many_gpus: 'the job needs 1000 GPUs (nvidia.com/gpu), this machine has ',
 }
 # A job that was created waits for its claim, as on a cluster: somebody may make it later.
 CASES = [('run', spoil) for spoil in REFUSED] + [(verb, spoil) for verb in ('create', 'apply') for spoil in (no_command, too_many_gpus)]
@@ -50,7 +52,9 @@ def test_what_this_machine_refuses_leaves_nothing_of_its_file(muster, verb, spoi
     spoil(bad)
     path = muster.write('job.yaml', CONFIG, CLAIM, job('good', shell('touch ran')), bad)
     muster.run('up')
-    assert REFUSED[spoil] in only_line(muster.run(verb, '-f', path, code=65))
+    place, said = muster.run(verb, '-f', path, code=65).stderr.splitlines()
+    assert re.search(r'/job\.yaml:\d+:\d+: error: spec\.pytorchReplicaSpecs\.Master\.', place) and REFUSED[spoil] in place
+    assert said == 'muster: 1 error; PyTorchJob bad was refused'
     assert muster.get(KINDS) == []
     assert not (muster.work / 'ran').exists()
 
@@ -69,8 +73,8 @@ def test_a_name_that_is_taken_leaves_nothing_of_its_file(muster):
 def test_what_is_given_twice_is_not_half_created(muster, verb):
     one, two = muster.write('one.yaml', CONFIG, job('good', shell('touch ran'))), muster.write('two.yaml', CONFIG)
     both = muster.write('both.yaml', CONFIG, job('good', shell('touch ran')), CONFIG)
-    assert 'configmap settings is given twice' in only_line(muster.run(verb, '-f', one, '-f', two, code=65))
-    assert 'ConfigMap settings is there twice' in muster.run(verb, '-f', both, code=65).stderr
+    assert 'configmap settings is in two of the files' in only_line(muster.run(verb, '-f', one, '-f', two, code=65))
+    assert 'duplicate ConfigMap "settings" in this file' in muster.run(verb, '-f', both, code=65).stderr
     assert muster.get(KINDS) == []
     assert not (muster.work / 'ran').exists()
 
@@ -109,9 +113,9 @@ def unmounted(training):
     (negative_deadline, 'spec.runPolicy.activeDeadlineSeconds: -1 must be 0 or more'),
     (negative_cpu, 'resources.limits.cpu: '),
     (negative_replicas, 'pytorchReplicaSpecs.Master.replicas: -1'),
-    (long_name, 'metadata.name: has 60 characters; with "-master-0" behind it a pod\'s name may have 63'),
+    (long_name, 'metadata.name: too long: with "-master-0" appended, pod names may not exceed 63 characters'),
     (invalid_name, 'did you mean "my-job"?'),
-    (unmounted, 'there is no volume "data"'),
+    (unmounted, 'unknown volume "data"'),
 ])
 def test_a_wrong_field_is_one_error_with_its_place(muster, verb, spoil, message):
     bad = job('bad', shell('true'))
@@ -127,10 +131,10 @@ def test_a_wrong_field_is_one_error_with_its_place(muster, verb, spoil, message)
 @pytest.mark.parametrize('text, message', [
     (b'', 'there is nothing in this file'),
     (b'\xff\xfe\x00', 'save the file as UTF-8'),
-    (b'a: [1, 2', 'a [ or { above is never closed'),
+    (b'a: [1, 2', 'job.yaml:1:4: error: this [ is never closed'),
     (b'a:\n\t- b\n', 'job.yaml:2'),
     (b'just words', 'job.yaml:1'),
-    (b'{"kind": "PyTorchJob"', 'a [ or { above is never closed'),
+    (b'{"kind": "PyTorchJob"', 'job.yaml:1:1: error: this { is never closed'),
     (b'a: &a [*a]', 'job.yaml:1'),
     (b'kind: Deployment\napiVersion: apps/v1\nmetadata: {name: x}\n', 'Deployment'),
 ])
@@ -223,3 +227,32 @@ def test_an_unwritable_state_folder_is_said_in_one_line(muster):
 def test_an_unknown_command_is_one_line(muster):
     assert only_line(muster.run('frobnicate', code=64)) == "muster: unknown command 'frobnicate' (muster --help lists them)"
     assert not muster.home.exists()
+
+
+@pytest.mark.parametrize('words', [['daemon'], ['supervisor', '--dir', '{folder}']])
+def test_a_program_without_an_event_loop_says_so(muster, words):
+    """Descriptors have run out, say: nothing is served, and no success told."""
+    source, shim, folder = (muster.folder / name for name in ('shim.c', 'shim.so', 'job'))
+    folder.mkdir()
+    source.write_text('int uv_loop_init(void *loop) { (void)loop; return -24; }\n')
+    subprocess.run(['cc', '-shared', '-fPIC', '-o', shim, source], check=True)
+    done = muster.run(*[word.format(folder=folder) for word in words], code=None, env={'LD_PRELOAD': str(shim)})
+    assert words == ['supervisor', '--dir', '{folder}'] or done.returncode > 0  # the supervisor's is that of its fork
+    assert 'cannot start an event loop: too many open files' in done.stderr
+
+
+def test_a_change_that_the_api_refuses_is_shown_with_the_line(muster):
+    first = job('queue', shell('true'))
+    first['spec']['runPolicy'] = {'suspend': True, 'managedBy': 'kubeflow.org/training-operator'}
+    muster.run('apply', '-f', muster.write('job.yaml', first))
+    first['spec']['runPolicy']['managedBy'] = 'kueue.x-k8s.io/multikueue'
+    path = muster.write('job.yaml', first)
+    line = 1 + next(n for n, text in enumerate(path.read_text().splitlines()) if 'managedBy' in text)
+    said = muster.run('apply', '-f', path, code=65).stderr
+    assert f'job.yaml:{line}:' in said and 'spec.runPolicy.managedBy: field is immutable (delete the job and make it anew)' in said, said
+    assert 'muster: 1 error; PyTorchJob queue was refused' in said
+
+
+def test_a_refusal_of_a_command_names_no_file(muster):
+    said = muster.run('run', '-n', 2, '--gpus', 500, '--', 'true', code=65).stderr
+    assert said.startswith('muster: the job needs 1000 GPUs (nvidia.com/gpu), this machine has ') and '--no-gpu runs without' in said

@@ -264,7 +264,13 @@ def test_a_refusal_says_why(cluster):
     mute = job('mute', SLEEP)
     del mute['spec']['pytorchReplicaSpecs']['Master']['template']['spec']['containers'][0]['command']
     refused = cluster.try_kubectl('create', '-f', '-', text=json.dumps(mute))
-    assert refused.returncode == 1 and 'say what it runs with --image' in refused.stderr
+    assert refused.returncode == 1 and 'add command:, or the annotation muster.dev/command' in refused.stderr
+    greedy = job('greedy', SLEEP)
+    limits = {'limits': {'nvidia.com/gpu': 1000}}
+    greedy['spec']['pytorchReplicaSpecs']['Master']['template']['spec']['containers'][0]['resources'] = limits
+    refused = [refused, cluster.try_kubectl('create', '-f', '-', text=json.dumps(greedy))]
+    assert 'resources.limits[nvidia.com/gpu]' in refused[1].stderr and 'the job needs 1000 GPUs' in refused[1].stderr
+    assert all('--' not in each.stderr for each in refused)  # options of muster, which kubectl does not have
 
 
 def test_down_ends_what_a_killed_controller_was_deleting(muster):

@@ -85,8 +85,10 @@ def make_job(case, namespace, script):
     spec = {'pytorchReplicaSpecs': specs, 'runPolicy': wanted.get('runPolicy', {})}
     if 'elasticPolicy' in wanted:
         spec['elasticPolicy'] = wanted['elasticPolicy']
-    return {'apiVersion': 'kubeflow.org/v1', 'kind': 'PyTorchJob', 'metadata': {'name': 'case', 'namespace': namespace},
-            'spec': spec}
+    metadata = {'name': 'case', 'namespace': namespace}
+    notes = {'muster.dev/success-policy': wanted.get('successPolicy'), 'muster.dev/max-restarts': wanted.get('maxRestarts')}
+    metadata['annotations'] = {key: value for key, value in notes.items() if value}
+    return {'apiVersion': 'kubeflow.org/v1', 'kind': 'PyTorchJob', 'metadata': metadata, 'spec': spec}
 
 
 class Run:

@@ -30,5 +30,5 @@ def test_tune_prints_the_choice(muster):
 
 
 def test_what_is_no_collective_is_refused(muster):
-    assert 'there is no such collective: sort' in muster.run('perf', 'sort', code=None).stderr
+    assert 'unknown collective: sort' in muster.run('perf', 'sort', code=None).stderr
     assert 'is not defined' in muster.run('perf', 'allreduce', '-t', 'f32', '-r', 'bxor', code=None).stderr

@@ -34,6 +34,7 @@ def measure(muster, pid):
 
 
 def test_three_hundred_jobs_leave_nothing(muster):
+    muster.env['MUSTER_HISTORY_RUNS'] = '0'  # what is kept of deleted jobs is bounded (test_history.py), but more than nothing
     muster.run('up')
     pid = muster.status()
     for batch in range(WARM_UP):
@@ -44,6 +45,7 @@ def test_three_hundred_jobs_leave_nothing(muster):
     later = measure(muster, pid)
     print('before', (kib, descriptors, files), 'after', later)
     assert muster.status() == pid
-    assert later[1] <= descriptors
-    assert later[0] - kib <= GROWTH_KIB_MAX
-    assert later[2] <= files
+    # Folders are removed in a thread, which may be at the last of them.
+    wait_for(lambda: measure(muster, pid)[1] <= descriptors, f'no more than {descriptors} descriptors')
+    assert later[0] - kib <= GROWTH_KIB_MAX, (kib, later)
+    wait_for(lambda: measure(muster, pid)[2] <= files, f'no more than {files} files')

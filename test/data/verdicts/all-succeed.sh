@@ -1,0 +1,2 @@
+# Every rank ends well.
+echo "rank $RANK is done"

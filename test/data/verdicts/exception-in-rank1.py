@@ -1,0 +1,7 @@
+"""Rank 1 raises; rank 0 waits for it, as in a collective."""
+import os
+import time
+
+if os.environ['RANK'] == '0':
+    time.sleep(100)
+raise KeyError('no such column')

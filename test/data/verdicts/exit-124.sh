@@ -1,0 +1,2 @@
+# The code that muster itself uses for a deadline.
+exit 124

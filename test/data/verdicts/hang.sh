@@ -1,0 +1,2 @@
+# No rank ever ends.
+exec sleep 100

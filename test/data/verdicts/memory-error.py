@@ -1,0 +1,5 @@
+"""Python itself cannot get the memory."""
+import resource
+
+resource.setrlimit(resource.RLIMIT_AS, (256 << 20, 256 << 20))
+bytearray(1 << 30)

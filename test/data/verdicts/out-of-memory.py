@@ -1,0 +1,9 @@
+"""More memory than the limit of the job: the kernel kills it."""
+import os
+import time
+
+if os.environ['RANK'] == '0':
+    time.sleep(100)
+blocks = []
+while True:
+    blocks.append(bytearray(8 << 20))

@@ -1,0 +1,3 @@
+# Rank 1 fails while rank 0 goes on.
+[ "$RANK" = 0 ] && exec sleep 100
+exit 3

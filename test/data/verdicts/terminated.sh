@@ -1,0 +1,3 @@
+# Rank 1 gets SIGTERM from outside and dies of it.
+[ "$RANK" = 0 ] && exec sleep 100
+kill -TERM $$

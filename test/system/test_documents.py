@@ -1,0 +1,106 @@
+"""make check finds what documents name and is not there: each of its checks can fail."""
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(SOURCE / 'tools'))
+import documents  # noqa: E402
+
+COMMANDS = documents.read_commands('''
+#define NAMESPACE OPTION("namespace", 'n', "NAMESPACE", "default", "where")
+#define FILES(what) OPTION("filename", 'f', "FILE", NULL, what "; may be repeated")
+#define TWO \\
+    OPTION("env", 'e', "NAME", NULL, "a variable") \\
+    OPTION("env-file", 0, "FILE", NULL, "variables")
+COMMAND(run, "FILE", "file", "train", "")
+FILES("the file")
+OPTION("no-gpu", 0, NULL, NULL, "none")
+END
+COMMAND(create, "FILE", "file", "make", "")
+NAMESPACE
+TWO
+END
+PROGRAM(perf, "tune", "", "measure", "")
+OPTION("json", 'j', NULL, NULL, "as JSON")
+END
+''')
+
+
+def test_the_table_of_commands_is_read():
+    assert COMMANDS == {'run': {'--help', '-h', '--filename', '-f', '--no-gpu'}, 'create': {'--help', '-h', '--namespace', '-n', '--env', '-e', '--env-file'},
+                        'perf': {'--help', '-h', '--json', '-j'}}
+
+
+def page(tmp_path, text):
+    (tmp_path / 'other.md').write_text('# Two words\n## `code`, and more\n## Two words\n')
+    (tmp_path / 'page.md').write_text(text)
+    return tmp_path / 'page.md'
+
+
+@pytest.mark.parametrize('text, faults', [
+    ('[a](other.md) [b](other.md#two-words) [c](other.md#two-words-1) [d](#here) ![e](other.md)\n# Here\n', 0),
+    ('[a](other.md#code-and-more) [b](https://example.com/x) [c](mailto:a@b) `[d](nowhere.md)`\n', 0),
+    ('```\n[a](nowhere.md)\n```\n', 0),
+    ('[a](nowhere.md)\n', 1),
+    ('[a](other.md#three-words) [b](#here)\n', 2),
+    ('![a](picture.png)\n', 1),
+    ('<img src="picture.png" width="10">\n', 1),
+])
+def test_links_and_anchors(tmp_path, text, faults):
+    path = page(tmp_path, text)
+    assert len(list(documents.check_links(path, text))) == faults
+
+
+@pytest.mark.parametrize('text, faults', [
+    ('`muster run -f job.yaml --no-gpu` and muster walk --far in prose\n', 0),
+    ('```sh\nA=1 build/bin/muster create -n x job.yaml | muster perf --json\nmuster run -f a -- python3 b.py --lr 1\n```\n', 0),
+    ("`muster run -f job.yaml --no-gpu 'a --b'`, `muster daemon`, `from muster import torch`\n", 0),
+    ('`muster walk`\n', 1),
+    ('`muster run --no-gpus`\n', 1),
+    ('```\n$ muster run -f x --far && muster create --no-gpu\n```\n', 2),
+    ('`muster create -f x`\n', 1),
+])
+def test_commands_and_options(text, faults):
+    assert len(list(documents.check_commands(text, COMMANDS))) == faults
+
+
+def test_options_in_messages():
+    assert not list(documents.check_messages('say("muster run -f FILE starts it, --no-gpu without");', COMMANDS))
+    assert not list(documents.check_messages('say("muster cannot --x");', COMMANDS))
+    assert len(list(documents.check_messages('\nsay("use muster run --no-gpus");\n', COMMANDS))) == 1
+
+
+def test_advice_that_kubectl_cannot_follow():
+    assert not list(documents.check_advice('fail("remove the request"); call("--dry-run");', COMMANDS))
+    assert list(documents.check_advice('\nfail("or give --no-gpu");', COMMANDS))[0][0] == 2
+
+
+def test_variables():
+    assert list(documents.variables_read('a\nx = getenv("MUSTER_A");\nos.environ.get(\'MUSTER_B\')\n')) == [(2, 'MUSTER_A'), (3, 'MUSTER_B')]
+    assert not list(documents.check_variables('`MUSTER_A=1`, MUSTER_* and MUSTER_', {'MUSTER_A'}))
+    assert len(list(documents.check_variables('`MUSTER_A_B`', {'MUSTER_A'}))) == 1
+
+
+def test_make_check_fails_on_each(tmp_path):
+    """The whole of tools/check, on a copy of the tree with one mistake of each kind."""
+    listed = subprocess.run(['git', '-C', SOURCE, 'ls-files', '-co', '--exclude-standard'], capture_output=True, text=True, check=True)
+    for name in listed.stdout.split():
+        if (SOURCE / name).is_file():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(SOURCE / name, tmp_path / name)
+    subprocess.run(['git', 'init', '-q', tmp_path], check=True)
+    with (tmp_path / 'docs/failures.md').open('a') as file:
+        file.write('[a](nowhere.md) [b](#nowhere) `muster walk` `muster run --far` `MUSTER_' 'NOWHERE`\n')
+    with (tmp_path / 'src/api/status.c').open('a') as file:
+        file.write('\nconst char *words = "muster run --far, --share-gpu";\nchar *value(void)\n{\n    return getenv("MUSTER_UNSAID");\n}\n')
+    (tmp_path / 'src/api' / 'forgotten_test.c').write_text('/* A test that nothing builds. */\n')
+    done = subprocess.run([sys.executable, tmp_path / 'tools/check'], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    for fault in ('nowhere.md leads nowhere', 'no heading for #nowhere', 'no muster walk', 'no option --far', 'NOWHERE is not in the source',
+                  'status.c', 'kubectl has no --share-gpu', 'MUSTER_UNSAID is in no document',
+                  'forgotten_test.c'):
+        assert fault in done.stdout, done.stdout

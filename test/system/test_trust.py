@@ -1,0 +1,73 @@
+"""What comes from outside is checked where it enters: odd targets, strangers without a token, names that would leave their folder."""
+import json
+import pathlib
+import socket
+import ssl
+
+import pytest
+
+CONFIG_MAPS = '/api/v1/namespaces/default/configmaps'
+PODS = '/api/v1/namespaces/default/pods'
+MIB = 1 << 20
+
+
+def config_map(name):
+    return {'apiVersion': 'v1', 'kind': 'ConfigMap', 'metadata': {'name': name}, 'data': {'a': 'b'}}
+
+
+@pytest.mark.parametrize('target', [
+    CONFIG_MAPS + '/kept%00other', CONFIG_MAPS + '%00x', CONFIG_MAPS + '/%ff', CONFIG_MAPS + '?labelSelector=%c3',
+    CONFIG_MAPS + '?labelSelector=a%00', '/muster/v1/namespaces/default%00/pods', '/muster/v1/%ff',
+])
+@pytest.mark.parametrize('method', ['GET', 'DELETE'])
+def test_a_target_that_is_no_text_names_no_object(api, method, target):
+    assert api.call('POST', CONFIG_MAPS, config_map('kept'))[0] == 201
+    status, answer = api.call(method, target)
+    assert (status, answer['reason']) == (400, 'BadRequest'), answer
+    assert 'no text' in answer['message']
+    assert api.call('GET', CONFIG_MAPS + '/kept')[0] == 200
+
+
+def test_text_cut_within_a_character_is_quoted_all_the_same(api):
+    """The message quotes 40 bytes of it, and the 40th is half of a character."""
+    status, answer = api.call('GET', CONFIG_MAPS + '?limit=' + 'x' * 39 + '%C3%A4%C3%A4')
+    assert (status, answer['reason']) == (400, 'BadRequest'), answer
+    assert answer['message'].endswith('x?')
+
+
+def test_a_pod_whose_names_leave_its_folder_is_refused(api, muster):
+    """No file of it is made anywhere: neither by its container nor by its volume."""
+    container = {'name': '../../../../../escaped', 'image': 'x', 'command': ['true'],
+                 'volumeMounts': [{'name': '../../../../../escaped-too', 'mountPath': '/mnt'}]}
+    spec = {'containers': [container], 'volumes': [{'name': '../../../../../escaped-too', 'emptyDir': {}}]}
+    status, answer = api.call('POST', PODS, {'apiVersion': 'v1', 'kind': 'Pod', 'metadata': {'name': 'p'}, 'spec': spec})
+    assert (status, answer['reason']) == (422, 'Invalid'), answer
+    fields = {cause['field'] for cause in answer['details']['causes']}
+    assert {'spec.containers[0].name', 'spec.volumes[0].name'} <= fields
+    assert not [path for path in muster.folder.rglob('escaped*')]
+
+
+def memory_mib(pid):
+    status = pathlib.Path(f'/proc/{pid}/status').read_text()
+    return int(status.split('VmRSS:')[1].split()[0]) // 1024
+
+
+def test_the_body_of_a_stranger_is_not_kept(muster):
+    """100 of them, each with a body of nearly 3 MiB that never ends, and no token."""
+    muster.run('up')
+    pid = muster.status()
+    before = memory_mib(pid)
+    port = int(json.loads((muster.home / 'server.json').read_text())['server'].rsplit(':', 1)[1])
+    context = ssl._create_unverified_context()
+    head = f'POST {PODS} HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nContent-Length: {3 * MIB}\r\n\r\n'.encode()
+    strangers = []
+    for _ in range(100):
+        stranger = context.wrap_socket(socket.create_connection(('127.0.0.1', port)))
+        stranger.sendall(head + b'x' * (2 * MIB))
+        strangers.append(stranger)
+    grown = memory_mib(pid) - before
+    strangers[0].sendall(b'x' * MIB)
+    assert strangers[0].recv(100).startswith(b'HTTP/1.1 401 ')
+    for stranger in strangers:
+        stranger.close()
+    assert grown < 60, f'{grown} MiB for 100 strangers'

@@ -1,0 +1,129 @@
+"""The table of verdicts (test/data/verdicts.md): scripts that end in different ways, in seven shapes of a job."""
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+from conftest import SOURCE, job
+
+DATA = SOURCE / 'test/data'
+CASES = json.loads((DATA / 'verdicts.json').read_text())
+GRACE_S = 1
+TORCHRUN_PYTHON = os.environ.get('MUSTER_TORCH2_PYTHON')
+
+
+def command_of(case):
+    script = str(DATA / 'verdicts' / case['script'])
+    return [sys.executable, script] if script.endswith('.py') else ['sh', script]
+
+
+def file_of(case, name, kind, policy):
+    """A PyTorchJob of two ranks that run the script."""
+    run_policy = {} if policy == 'Never' else {'backoffLimit': 1}
+    master = kind == 'master'
+    # Without a Master, as without one upstream, nobody sets RANK.
+    command = command_of(case) if master else ['sh', '-c', 'RANK=${POD##*-} exec "$0" "$@"', *command_of(case)]
+    doc = job(name, command, workers=1 if master else 2, master=master, restart=policy, run_policy=run_policy)
+    for replica in doc['spec']['pytorchReplicaSpecs'].values():
+        spec = replica['template']['spec']
+        spec['terminationGracePeriodSeconds'] = GRACE_S
+        spec['containers'][0]['env'] = [{'name': 'POD', 'valueFrom': {'fieldRef': {'fieldPath': 'metadata.name'}}}]
+        if 'memory' in case:
+            spec['containers'][0]['resources'] = {'limits': {'memory': case['memory']}}
+    return doc
+
+
+def start(muster, case, shape):
+    """muster run of the script in that shape, in a folder of its own."""
+    kind, _, policy = shape.partition('/')
+    name = re.sub('[^a-z0-9]+', '-', f'{case["script"].rpartition(".")[0]}-{shape}'.lower())
+    folder = muster.work / name
+    folder.mkdir()
+    options = case.get('options', {})
+    words = ['run', '--name', name, '-o', 'json', *options.get(shape, options.get(kind, options.get('*', [])))]
+    if kind == 'n':
+        words += ['-n', '2', *(['--memory', case['memory']] if 'memory' in case else []), '--', *command_of(case)]
+    else:
+        words += ['-f', muster.write(name + '.json', file_of(case, name, kind, policy))]
+    return name, muster.start(*words, cwd=folder)
+
+
+def pod_names(name, shape):
+    return [f'{name}-worker-0', f'{name}-worker-1'] if shape.startswith('workers') else [f'{name}-master-0', f'{name}-worker-0']
+
+
+def ranks_differ(doc, pods, expected):
+    """What of the replicas is not as expected."""
+    found = {r['name']: (r['state'], r['exitCode']) for r in doc['replicas']}
+    for rank, text in expected.items():
+        phase, code = text.split()
+        state = found.get(pods[int(rank)], (None, None))
+        if state[1] != int(code) or phase not in ('*', state[0]):
+            yield f'rank {rank} is {state}, not {text}'
+
+
+def differs(muster, name, shape, process, expected):
+    """What of a run is not as expected, in lines."""
+    out, err = process.communicate(timeout=muster.limit_s)
+    if process.returncode != expected['exit']:
+        yield f'exit status {process.returncode}, not {expected["exit"]}'
+    doc = json.loads(out)
+    if doc['state'] != expected['state']:
+        yield f'state {doc["state"]}, not {expected["state"]}'
+    if doc['exitCode'] != process.returncode:
+        yield f'the object says exit status {doc["exitCode"]}, it was {process.returncode}'
+    if muster.condition(name) != expected['state']:
+        yield f'the API says {muster.condition(name)}, not {expected["state"]}'
+    says, pods = expected['says'], pod_names(name, shape)
+    for rank, pod in enumerate(pods):
+        says = says.replace(f'{{{rank}}}', rf'{pod} \(rank {rank}\)')
+    last = [line for line in err.splitlines() if line.startswith(f'muster: job {name} ')]
+    if len(last) != 1 or not re.search(says, last[0]):
+        yield f'says {last}, not "{says}"'
+    yield from ranks_differ(doc, pods, expected.get('ranks', {}))
+
+
+@pytest.mark.parametrize('case', CASES, ids=lambda case: case['script'])
+def test_verdict(muster, case):
+    muster.limit_s = 90
+    runs = [(shape, *start(muster, case, shape)) for shape in case['expect']]
+    wrong = [f'{shape}: {line}' for shape, name, process in runs
+             for line in differs(muster, name, shape, process, case['expect'][shape])]
+    assert not wrong, '\n'.join(wrong)
+
+
+def test_table_is_whole():
+    """Every script of the folder has its row, and every row all shapes."""
+    shapes = {'n'} | {f'{kind}/{policy}' for kind in ('master', 'workers') for policy in ('Never', 'OnFailure', 'ExitCode')}
+    assert {case['script'] for case in CASES} | {'order.sh'} == {path.name for path in (DATA / 'verdicts').iterdir()}
+    assert len(CASES) >= 30 and all(set(case['expect']) == shapes for case in CASES)
+
+
+def torchrun(case, folder):
+    """The exit status of torchrun for the script."""
+    folder.mkdir()
+    script = str(DATA / 'verdicts' / case['script'])
+    words = ['--no_python', 'sh', script] if script.endswith('.sh') else [script]
+    process = subprocess.Popen([TORCHRUN_PYTHON, '-m', 'torch.distributed.run', '--nproc_per_node=2', '--standalone', *words],
+                               cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                               start_new_session=True)
+    try:
+        process.communicate(timeout=60)
+        return process.returncode
+    finally:
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+
+# torchrun of Debian's torch 1.13 fails under Python 3.11 whatever it runs.
+@pytest.mark.heavy
+@pytest.mark.skipif(not TORCHRUN_PYTHON, reason='MUSTER_TORCH2_PYTHON names no python3 with torch 2.x')
+@pytest.mark.parametrize('case', [case for case in CASES if case['torchrun'] is not None], ids=lambda case: case['script'])
+def test_torchrun_beside_it(tmp_path, case):
+    """The column torchrun of the table is what it does, so that the comparison is no hearsay."""
+    assert torchrun(case, tmp_path / 'torchrun') == case['torchrun']
