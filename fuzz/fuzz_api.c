@@ -58,7 +58,18 @@ static void sink_end(struct http_reply *reply)
     ((struct sink *)reply)->open = false;
 }
 
-static const struct http_reply_ops ops = {sink_header, sink_send, sink_start, sink_write, sink_end};
+static int sink_upgrade(struct http_reply *reply, const char *protocol,
+                        void (*take)(void *arg, int fd), void *arg)
+{
+    (void)reply;
+    (void)protocol;
+    (void)take;
+    (void)arg;
+    return MUSTER_EUNSUPPORTED;
+}
+
+static const struct http_reply_ops ops = {sink_header, sink_send, sink_start,
+                                          sink_write,  sink_end,  sink_upgrade};
 
 static struct store *store;
 static struct api *api;

@@ -1,11 +1,12 @@
 /* What lies on disk after a crash, or after somebody's editor: a container's log and its index, its
  * spec and its records.
  *
- * '{': a spec, and a message's line. Anything else is a log: how long the index is, three bytes of
- * options, then the index and the bytes of its only segment. */
+ * '{': a spec, and a message's line. '=': an environment. Anything else is a log: how long the
+ * index is, three bytes of options, then the index and the bytes of its only segment. */
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/file.h"
+#include "base/variables.h"
 #include "process/log.h"
 #include "process/log_format.h"
 #include "process/record.h"
@@ -105,6 +106,25 @@ static void try_spec(const uint8_t *data, size_t size)
     }
 }
 
+/* An environment: what is a list is merged with itself to itself, less what comes twice. */
+static void try_variables(const char *bytes, size_t count)
+{
+    struct variables v = {0};
+    if (variables_parse(bytes, count, &v, NULL) < 0) {
+        return;
+    }
+    char *const *const lists[] = {v.given, v.shell, v.given};
+    char **merged = variables_merge(lists, 3);
+    for (char **entry = merged; entry && *entry; entry++) {
+        size_t length = variables_name_length(*entry);
+        promise(length > 0, "a variable has a name", "");
+        muster_auto(free) char *name = strndup(*entry, length);
+        promise(variables_value(merged, name) == *entry + length + 1, "a name comes once", "");
+    }
+    free(merged);
+    variables_done(&v);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static bool started;
@@ -114,6 +134,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     if (size > 0 && data[0] == '{') {
         try_spec(data, size);
+    } else if (size > 0 && data[0] == '=') {
+        try_variables((const char *)data + 1, size - 1);
     } else if (size > OPTION_BYTES) {
         try_log(data, size);
     }

@@ -1,17 +1,19 @@
 /* What the command line makes of a user's words and of a server's objects.
  *
  * JSON ({"object", "pods", "events"}) is described, judged and printed as a table. Anything else is
- * a command line: the verb and its words, one a line. */
+ * a command line: the verb and its words, one a line; or, beginning with '#', an --env-file. */
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "cli/args.h"
 #include "cli/commands.h"
 #include "cli/describe.h"
+#include "cli/envfile.h"
 #include "cli/table.h"
-#include "cli/verdict.h"
+#include "control/verdict.h"
 #include "promise.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { WORDS_MAX = 32, TEXT_BYTES_MAX = 4 << 20 };
@@ -74,6 +76,22 @@ static void parse(char *text)
     }
 }
 
+static int check_variable(void *data, const char *name, const char *value)
+{
+    (void)data;
+    promise(*name && !strchr(name, '='), "a variable has a name", name);
+    promise(!value || !strchr(value, '\n'), "a value ends with its line", name);
+    return 0;
+}
+
+static void read_env_file(const uint8_t *data, size_t size)
+{
+    struct muster_err err = {0};
+    muster_auto(free) char *text = calloc(1, size + 1);
+    memcpy(text, data, size);
+    (void)envfile_read("f.env", text, size, check_variable, NULL, &err);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     muster_auto(doc) json_t *doc = NULL;
@@ -81,6 +99,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (doc_parse((const char *)data, size, &doc, NULL) == 0) {
             show(doc);
         }
+        return 0;
+    }
+    if (size > 0 && data[0] == '#') {
+        read_env_file(data, size);
         return 0;
     }
     muster_auto(free) char *text = strndup((const char *)data, size);

@@ -1,6 +1,6 @@
 """Found on the PYTHONPATH prefix that `muster run` sets: backends "muster" and "mpi", and MUSTER_BACKEND, without a
-change to the script. Nothing of torch is loaded here. Another sitecustomize further down the path runs as if this one
-were not there.
+change to the script, and stacks for `muster stacks`. Nothing of torch is loaded here. Another sitecustomize further down
+the path runs as if this one were not there.
 """
 import importlib.machinery
 import os
@@ -12,7 +12,7 @@ def _run_the_next_one():
     path = [entry for entry in sys.path if os.path.abspath(entry or '.') != here]
     spec = importlib.machinery.PathFinder.find_spec('sitecustomize', path)
     if spec is not None and spec.loader is not None:
-        from importlib.util import module_from_spec
+        from importlib._bootstrap import module_from_spec  # importlib.util loads contextlib: 5 ms
         module = module_from_spec(spec)
         spec.loader.exec_module(module)
 
@@ -22,5 +22,58 @@ def _install():
     redirect.install()
 
 
+_STACKS_SIGNAL = 47  # src/process/python_stacks.h
+
+
+def _wait_to_be_asked():
+    """A thread that the signal is sent to, so that it interrupts nobody else: C code that takes an interrupted poll for
+    an error (TCPStore of torch 1.13 does) never sees it. It takes no other signal.
+    """
+    import _signal
+    import _thread
+    _signal.pthread_sigmask(_signal.SIG_SETMASK, _signal.valid_signals() - {_STACKS_SIGNAL})
+    name = os.open(f'/proc/self/task/{_thread.get_native_id()}/comm', os.O_WRONLY)
+    os.write(name, b'muster-stacks')
+    os.close(name)
+    forever = _thread.allocate_lock()
+    forever.acquire()
+    forever.acquire()
+
+
+def _start_waiting():
+    import _thread
+    try:
+        size = _thread.stack_size(256 << 10)
+        try:
+            _thread.start_new_thread(_wait_to_be_asked, ())
+        finally:
+            _thread.stack_size(size)
+    except Exception:  # no start and no fork fails for want of stacks: `muster stacks` says that there are none
+        pass
+
+
+def _answer_with_stacks():
+    """On the signal faulthandler, in C and whoever holds the GIL, writes the stacks of all threads into a file in
+    memory, which the job's supervisor finds by its name among our descriptors. Children that are forked answer as well;
+    what is executed does not.
+    """
+    import _signal  # not signal, which loads enum: 4 ms
+    import faulthandler
+    if _signal.getsignal(_STACKS_SIGNAL) != _signal.SIG_DFL:
+        return
+    memory = os.memfd_create('muster-stacks')
+    try:
+        append = os.open(f'/proc/self/fd/{memory}', os.O_WRONLY | os.O_APPEND)
+    finally:
+        os.close(memory)
+    faulthandler.register(_STACKS_SIGNAL, file=append, all_threads=True)
+    os.register_at_fork(after_in_child=_start_waiting)
+    _start_waiting()
+
+
+try:
+    _answer_with_stacks()
+except Exception:
+    pass
 _install()
 _run_the_next_one()

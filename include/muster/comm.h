@@ -26,7 +26,8 @@
  * - MUSTER_EINVAL, and MUSTER_EAGAIN: too many calls are under way (muster_start);
  * - MUSTER_ENOMEM on this rank alone (a blocking call allocates when it must queue behind started
  *   ones): no other rank knows, and those that entered the call wait for this one;
- * - MUSTER_ETOOBIG of recv and alloc, MUSTER_ENOMEM of alloc, and a split's failure to form;
+ * - MUSTER_ETOOBIG of recv and alloc, MUSTER_ENOMEM of alloc, and a split's failure to form but for
+ *   MUSTER_ENOMEM and MUSTER_EOS;
  * - MUSTER_ETIMEDOUT and MUSTER_EINTERRUPTED of muster_request_wait: the call goes on.
  *
  * Threads. One thread at a time starts calls on a communicator; abort, state queries, and test and
@@ -309,7 +310,9 @@ MUSTER_API void muster_request_free(struct muster_request *request);
  * any more and no late byte changes this process's memory; calls under way end with
  * MUSTER_EABORTED, and peers that wait for this rank learn of it within milliseconds. Waits for
  * peers that are about to write into our memory of muster_comm_alloc, at most until they count as
- * silent. Idempotent. */
+ * silent. Idempotent. `interrupted` may call it: the call that asks is not waited for, and ends
+ * with MUSTER_EABORTED as soon as `interrupted` has returned. A signal's handler may not (it takes
+ * locks, and waits): let it set a flag that `interrupted` reads. */
 MUSTER_API void muster_comm_abort(struct muster_comm *comm);
 
 enum muster_peer_state {

@@ -1,6 +1,5 @@
 """Beginnings and ends: exit without destroy, Ctrl-C, the death of a peer, timeouts, stores that are used again."""
 import os
-import random
 import re
 import signal
 import socket
@@ -18,20 +17,17 @@ def test_exit_without_destroy(python, ranks):
         assert (code, out.split()) == (0, ['done']), err
 
 
-def free_port():
-    """Below those that the kernel gives to clients, which would take it before a rank does."""
-    for port in random.sample(range(10_000, 30_000), 100):
-        try:
-            socket.create_server(('0.0.0.0', port)).close()
-            return port
-        except OSError:
-            pass
-    raise AssertionError('no free port')
+@pytest.fixture
+def port():
+    """A port that the kernel gives to nobody else: a socket that does not listen holds it, and rank 0 may still listen there."""
+    with socket.socket() as holder:
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        holder.bind(('', 0))
+        yield holder.getsockname()[1]
 
 
-def test_tcp_address_as_meeting_place(python, ranks):
-    address = f'tcp://127.0.0.1:{free_port()}'
-    for code, out, err in ranks(python, 'life.py', 3, 'meet_at_address', address).finish():
+def test_tcp_address_as_meeting_place(python, ranks, port):
+    for code, out, err in ranks(python, 'life.py', 3, 'meet_at_address', f'tcp://127.0.0.1:{port}').finish():
         assert (code, out.split()) == (0, ['done']), err
 
 
@@ -93,6 +89,11 @@ def test_a_store_that_is_used_again(python, ranks):
 def test_a_group_is_left_while_a_thread_waits(python, ranks):
     group = ranks(python, 'life.py', 2, 'leave_under_a_wait', env={'MALLOC_PERTURB_': '165'})
     for code, out, err in group.finish():
+        assert (code, out.split()) == (0, ['done']), err
+
+
+def test_a_communicator_is_closed_while_a_thread_asks_for_the_gil(python, ranks):
+    for code, out, err in ranks(python, 'life.py', 1, 'close_under_a_question').finish(30):
         assert (code, out.split()) == (0, ['done']), err
 
 

@@ -1,10 +1,13 @@
 /* Connections that came and what they are for. Layer: comm; see arrivals.h. */
 #include "comm/arrivals.h"
 
+#include "comm/fork.h"
+
 #include <muster/err.h>
 
 #include <assert.h>
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -33,14 +36,10 @@ int arrivals_open(struct arrivals *ret, const int *listening, int num, struct mu
 
 void arrivals_close(struct arrivals *a)
 {
-    for (int i = 0; i < a->num; i++) {
-        close(a->of[i].fd);
+    while (a->num > 0) {
+        fork_close(&a->of[--a->num].fd);
     }
-    a->num = 0;
-    if (a->epoll_fd >= 0) {
-        close(a->epoll_fd);
-    }
-    a->epoll_fd = -1;
+    fork_close(&a->epoll_fd);
 }
 
 static bool has_spoken(const struct arrival *arrival)
@@ -99,8 +98,11 @@ static int welcome(struct arrivals *a, int listening, struct muster_err *err)
                                  "too many open files: raise the limit (ulimit -n)");
     }
     make_room(a);
-    struct arrival *arrival = &a->of[a->num++];
+    struct arrival *arrival = &a->of[a->num];
     *arrival = (struct arrival){.fd = fd};
+    /* A child forked at this instant closes those that count: not what was in this place before. */
+    atomic_thread_fence(memory_order_release);
+    a->num++;
     if (!read_hello(arrival) || (!has_spoken(arrival) && !expect(a, fd, (unsigned)fd))) {
         hang_up(a, a->num - 1);
     }

@@ -103,17 +103,20 @@ static void sleep_on_bells(struct muster_comm *const *comms, int num, uint32_t s
 {
     _Atomic uint32_t *words[FUTEX_MAX_WORDS] = {&background.bell};
     uint32_t values[FUTEX_MAX_WORDS] = {seen};
-    struct muster_comm *remote = NULL;
+    struct muster_comm *remote[FUTEX_MAX_WORDS];
+    int num_remote = 0;
     for (int i = 0; i < num; i++) {
         words[i + 1] = &comms[i]->control->bell;
         values[i + 1] = atomic_load(words[i + 1]);
         atomic_fetch_add(&comms[i]->control->sleepers, 1);
-        remote = comms[i]->all_local ? remote : comms[i];
+        if (!comms[i]->all_local) {
+            remote[num_remote++] = comms[i];
+        }
     }
     atomic_store(&background.asleep, true);
     if (step_all(comms, num, true) == 0) {
-        if (remote) {
-            link_wait(remote, 1);
+        if (num_remote > 0) {
+            link_wait(remote, num_remote, 1); /* bells ring no socket */
         } else {
             futex_wait_any(words, values, num + 1, WAIT_SLICE_MS);
         }

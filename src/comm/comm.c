@@ -4,6 +4,7 @@
 #include "comm/background.h"
 #include "comm/failure.h"
 #include "comm/hierarchy.h"
+#include "comm/inside.h"
 #include "comm/lane.h"
 #include "comm/link.h"
 #include "comm/message.h"
@@ -94,6 +95,7 @@ struct muster_comm *comm_new(int rank, int size, const int *hosts,
     comm->rank = rank;
     comm->size = size;
     comm->process = life_process();
+    comm->fenced = !progress_has_membarrier();
     comm->segment.fd = -1;
     pthread_mutex_init(&comm->allocating, NULL);
     comm->peers = calloc((size_t)size, sizeof *comm->peers);
@@ -164,7 +166,7 @@ void muster_comm_abort(struct muster_comm *comm)
     if (comm->process == life_process()) {
         failure_close(comm, MUSTER_EABORTED);
         progress_drain(comm);
-        while (atomic_load(&comm->in_several)) {
+        while (!inside_is(comm, INSIDE_SEVERAL) && atomic_load(&comm->in_several)) {
             (void)sched_yield();
         }
     }

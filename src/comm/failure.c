@@ -9,6 +9,7 @@
 #include "comm/failure.h"
 
 #include "comm/bell.h"
+#include "comm/doing.h"
 #include "comm/link.h"
 #include "comm/logbook.h"
 #include "comm/peers.h"
@@ -27,7 +28,7 @@ static bool concerns(const struct task *task, int rank)
 static void name_call(uint64_t shape, uint64_t count, uint64_t number, char *ret, size_t size_bytes)
 {
     char call[128];
-    logbook_name(shape, count, call, sizeof call);
+    flight_name(shape, count, call, sizeof call);
     if (number == 0) {
         (void)snprintf(ret, size_bytes, "%s", call);
     } else {
@@ -91,16 +92,7 @@ static int read_record(const struct muster_comm *comm, int rank, int lane, uint6
     if (comm->peers[rank].local < 0) {
         return link_record(comm, rank, lane, number, ret_shape, ret_count);
     }
-    return logbook_read(peers_control(comm, rank), number, ret_shape, ret_count);
-}
-
-/* The last collective that rank is known to have entered; 0: none. */
-static uint64_t last_entered(struct muster_comm *comm, int rank, uint64_t *ret_shape,
-                             uint64_t *ret_count)
-{
-    return comm->peers[rank].local < 0
-               ? link_last_call(comm, rank, ret_shape, ret_count)
-               : logbook_newest(peers_control(comm, rank), ret_shape, ret_count);
+    return flight_read(&peers_control(comm, rank)->flight, number, ret_shape, ret_count);
 }
 
 /* What a rank calls instead. Where the lanes' order differs, it may not have come to this call. */
@@ -108,13 +100,14 @@ static void name_theirs(struct muster_comm *comm, const struct task *task, int r
                         size_t size_bytes)
 {
     uint64_t shape = 0, count = 0;
+    bool ended;
     if (read_record(comm, rank, task->lane, task->number, &shape, &count)) {
-        logbook_name(shape, count, ret, size_bytes);
+        flight_name(shape, count, ret, size_bytes);
         return;
     }
     uint64_t number = comm->peers[rank].local < 0
                           ? link_lane_call(comm, rank, task->lane, &shape, &count)
-                          : last_entered(comm, rank, &shape, &count);
+                          : doing_last_call(comm, rank, &shape, &count, &ended);
     if (number == 0) {
         (void)snprintf(ret, size_bytes, "something else");
     } else {
@@ -239,16 +232,10 @@ static int list_missing(struct muster_comm *comm, const struct task *task, char 
             read_record(comm, r, task->lane, task->number, &shape, &count)) {
             continue;
         }
-        uint64_t last = last_entered(comm, r, &shape, &count);
+        char in[200];
+        uint64_t last = doing_describe(comm, r, in, sizeof in);
         if (last >= task->number && task->number > 0) {
             continue; /* a rank on another host, with which we do not exchange in this call */
-        }
-        char in[128] = "has entered no call";
-        if (last > 0) {
-            char call[80];
-            logbook_name(shape, count, call, sizeof call);
-            (void)snprintf(in, sizeof in, "is at call %llu, %s",
-                           (unsigned long long)comm_user_number(last), call);
         }
         int n = snprintf(ret + used, size - used, "%srank %d %s", first < 0 ? "" : "; ", r, in);
         used += n > 0 ? (size_t)n : 0;
@@ -261,7 +248,7 @@ int failure_timeout(struct muster_comm *comm, const struct task *task, int64_t w
                     struct muster_err *err)
 {
     bool message = task->number == 0;
-    char name[192], missing[200];
+    char name[192], missing[256];
     (void)snprintf(missing, sizeof missing, message ? "nothing came" : "all ranks have entered it");
     int first = list_missing(comm, task, missing, sizeof missing);
     name_task(comm, task, name, sizeof name);
@@ -275,7 +262,7 @@ int failure_timeout(struct muster_comm *comm, const struct task *task, int64_t w
 
 void failure_notice(struct muster_comm *comm, const struct task *task, int64_t waited_ms)
 {
-    char name[192], missing[200];
+    char name[192], missing[256];
     if (list_missing(comm, task, missing, sizeof missing) >= 0) {
         name_task(comm, task, name, sizeof name);
         (void)fprintf(stderr, "muster: rank %d has waited for %lld s in %s: %s\n", comm->rank,
@@ -293,6 +280,7 @@ void failure_close(struct muster_comm *comm, int code)
     int culprit = peers_culprit(comm);
     atomic_store(&comm->control->culprit, culprit);
     atomic_store(&comm->control->closed, 1);
+    atomic_store(&comm->control->flight.closed, 1);
     for (int l = 0; l < comm->local_size; l++) {
         bell_ring(segment_control(&comm->segment, l));
     }

@@ -8,6 +8,7 @@
 
 #include "comm/bell.h"
 #include "comm/comm.h"
+#include "comm/credentials.h"
 #include "comm/deadline.h"
 #include "comm/endpoint.h"
 #include "comm/failure.h"
@@ -37,6 +38,7 @@ struct forming {
     uint64_t digest;
     int64_t deadline_ns;
     const struct muster_comm_options *options;
+    const struct form_watch *watch;
     int hosts[COMM_MAX_RANKS]; /* lowest rank on each rank's host */
 };
 
@@ -69,7 +71,7 @@ static int late(const struct forming *f, int rank, struct muster_err *err)
     if (f->options->interrupted && f->options->interrupted(f->options->interrupted_context)) {
         return muster_fail(err, MUSTER_EINTERRUPTED, "interrupted while forming a communicator");
     }
-    return 0;
+    return f->watch ? f->watch->check(f->watch->context, err) : 0;
 }
 
 static struct hello hello_of(const struct forming *f, int channel)
@@ -93,6 +95,22 @@ static int first_missing(const struct muster_comm *comm, const bool *came)
     return l < comm->local_size ? comm->locals[l] : -1;
 }
 
+/* The segment, for a rank of this host. Who is another user, or did not come by the Unix socket, is
+ * none: the rank itself may still come. */
+static int hand_out(struct forming *f, int fd, int rank, bool *came, struct muster_err *err)
+{
+    struct muster_comm *comm = f->comm;
+    int rc = 0;
+    if (credentials_are_ours(fd)) {
+        rc = endpoint_pass(fd, comm->segment.fd, err);
+        came[comm->peers[rank].local] = true;
+    } else {
+        rc = late(f, rank, err);
+    }
+    close(fd);
+    return rc;
+}
+
 static int lead_host(struct forming *f, struct muster_err *err)
 {
     struct muster_comm *comm = f->comm;
@@ -110,14 +128,24 @@ static int lead_host(struct forming *f, struct muster_err *err)
             return fd;
         }
         if (hello.index < comm->size && comm->peers[hello.index].local > 0) {
-            rc = endpoint_pass(fd, comm->segment.fd, err);
-            came[comm->peers[hello.index].local] = true;
-            close(fd);
+            rc = hand_out(f, fd, hello.index, came, err);
         } else {
             rc = link_adopt(comm, fd, hello.index, hello.channel, err);
         }
     }
     return rc;
+}
+
+static int refuse_leader(int leader, struct muster_err *err)
+{
+    muster_fail(err, MUSTER_EPERM,
+                "rank %d on this host runs as another user: ranks of several users share no "
+                "memory (set MUSTER_TRANSPORT=tcp for all)",
+                leader);
+    if (err) {
+        err->rank = leader;
+    }
+    return MUSTER_EPERM;
 }
 
 static int follow_host(struct forming *f, struct muster_err *err)
@@ -128,6 +156,10 @@ static int follow_host(struct forming *f, struct muster_err *err)
     int from = endpoint_connect(&leader, true, &hello, f->deadline_ns, err);
     if (from < 0) {
         return from;
+    }
+    if (!credentials_are_ours(from)) {
+        close(from);
+        return refuse_leader(comm->locals[0], err);
     }
     int fd;
     int rc = 0;
@@ -218,6 +250,19 @@ static int wait_for_locals(const struct forming *f, struct muster_err *err)
     return rc;
 }
 
+/* So that `muster stacks` can read it. */
+static void open_flight_record(const struct forming *f)
+{
+    const struct muster_comm *comm = f->comm;
+    struct flight *flight = &comm->control->flight;
+    flight->group = f->digest ^ (comm->generation + 1) * 0x9e3779b97f4a7c15u;
+    flight->rank = comm->rank;
+    flight->size = comm->size;
+    flight->local_size = comm->local_size;
+    flight->pid = getpid();
+    atomic_store(&flight->magic, flight_magic);
+}
+
 /* From here on others may see us die. */
 static int come_alive(struct forming *f, struct muster_err *err)
 {
@@ -233,6 +278,7 @@ static int come_alive(struct forming *f, struct muster_err *err)
         comm->witnessed = true;
     }
     tell_processors(comm->control);
+    open_flight_record(f);
     atomic_store(&comm->control->pid, getpid());
     for (int l = 0; l < comm->local_size; l++) {
         bell_ring(segment_control(&comm->segment, l));
@@ -348,8 +394,8 @@ static int find_twin(const struct muster_member *members, int size)
 
 int form_comm(struct muster_endpoint *endpoint, const struct muster_member *members, int size,
               int my_index, uint64_t generation, int64_t deadline_ns,
-              const struct muster_comm_options *options, struct muster_comm **ret,
-              struct muster_err *err)
+              const struct muster_comm_options *options, const struct form_watch *watch,
+              struct muster_comm **ret, struct muster_err *err)
 {
     if (size < 1 || size > COMM_MAX_RANKS || my_index < 0 || my_index >= size) {
         return muster_fail(err, MUSTER_EINVAL, "rank %d of %d: a world has 1 to %d ranks", my_index,
@@ -375,7 +421,8 @@ int form_comm(struct muster_endpoint *endpoint, const struct muster_member *memb
                         .members = members,
                         .digest = hash_bytes(HASH_START, members, (size_t)size * sizeof *members),
                         .deadline_ns = deadline_ns,
-                        .options = options};
+                        .options = options,
+                        .watch = watch};
     find_hosts(&f, size);
     f.comm = comm_new(my_index, size, f.hosts, options);
     if (!f.comm) {
@@ -399,5 +446,5 @@ int muster_comm_form(struct muster_endpoint *endpoint, const struct muster_membe
     struct muster_comm_options defaults;
     muster_comm_options_default(&defaults);
     return form_comm(endpoint, members, size, my_index, generation, deadline_after_ms(deadline_ms),
-                     options ? options : &defaults, ret, err);
+                     options ? options : &defaults, NULL, ret, err);
 }

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <stdbool.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -34,13 +35,19 @@ static int wait_many(_Atomic uint32_t *const *words, const uint32_t *values, int
 }
 #endif
 
+/* Whoever lacks the call is told so in several ways: ENOSYS by the kernel, EPERM by a container. */
+static bool has_waited(int rc)
+{
+    return rc >= 0 || errno == EAGAIN || errno == ETIMEDOUT || errno == EINTR;
+}
+
 void futex_wait_any(_Atomic uint32_t *const *words, const uint32_t *values, int num, int timeout_ms)
 {
     assert(num > 0 && num <= FUTEX_MAX_WORDS);
-    if (num > 1 && (wait_many(words, values, num, timeout_ms) >= 0 || errno != ENOSYS)) {
+    if (num > 1 && has_waited(wait_many(words, values, num, timeout_ms))) {
         return;
     }
-    /* One word, or a kernel before 5.16: the others are seen at the next slice. */
+    /* One word, or no such call: the others are seen at the next slice. */
     struct timespec most = {timeout_ms / 1000, timeout_ms % 1000 * 1000000L};
     (void)syscall(SYS_futex, words[0], FUTEX_WAIT, values[0], &most, NULL, 0);
 }

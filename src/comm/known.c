@@ -9,7 +9,8 @@
 
 int known_learn(struct muster_comm *comm, const struct muster_call *call, struct muster_err *err)
 {
-    if (call->kind != MUSTER_ALL_REDUCE || !comm->all_local || comm->size == 1) {
+    if (call->kind != MUSTER_ALL_REDUCE || !comm->all_local || comm->size == 1 ||
+        comm->fenced) { /* the quick ways have no fence */
         return 0;
     }
     int rc = call_check(comm, call, err);

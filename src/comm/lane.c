@@ -7,6 +7,7 @@
 
 #include "comm/bell.h"
 #include "comm/failure.h"
+#include "comm/logbook.h"
 #include "comm/request.h"
 #include "comm/types.h"
 #include "comm/wait.h"
@@ -68,6 +69,7 @@ void lane_note_end(struct muster_comm *comm, const struct task *task, int rc)
     if (rc > 0) {
         if (task->lane != LANE_MESSAGES) {
             atomic_store_explicit(&comm->completed, task->number, memory_order_release);
+            logbook_end(comm, task->number);
         }
         return;
     }

@@ -32,6 +32,7 @@ enum {
     LIFE_LEFT = 3,
     LIFE_NOTHING = 4,
     PROMPT_FRAMES = 64, /* 2 KiB: see send_last */
+    MAX_POLLS = COMM_MAX_RANKS * LINK_CHANNELS,
 };
 
 static struct link *link_new(void)
@@ -135,12 +136,13 @@ void link_free(struct muster_comm *comm)
             continue;
         }
         close_sockets(link);
+        comm->peers[r].link = NULL; /* first: a child forked at this instant looks into it */
+        atomic_thread_fence(memory_order_release);
         for (int c = 0; c < LINK_CHANNELS; c++) {
             free(link->channels[c].scratch);
         }
         pthread_mutex_destroy(&link->life_mutex);
         free(link);
-        comm->peers[r].link = NULL;
     }
 }
 
@@ -181,11 +183,10 @@ void link_ask(struct muster_comm *comm, int rank)
     }
 }
 
-void link_wait(struct muster_comm *comm, int timeout_ms)
+/* As many as there is room for. */
+static int add_polls(const struct muster_comm *comm, struct pollfd *fds, int num)
 {
-    struct pollfd fds[COMM_MAX_RANKS * LINK_CHANNELS];
-    int num = 0;
-    for (int r = 0; r < comm->size; r++) {
+    for (int r = 0; r < comm->size && num + LINK_CHANNELS <= MAX_POLLS; r++) {
         for (int lane = 0; comm->peers[r].link && lane < LANES; lane++) {
             num = add_poll(fds, num, &comm->peers[r].link->channels[lane]);
         }
@@ -194,9 +195,21 @@ void link_wait(struct muster_comm *comm, int timeout_ms)
                                          .events = POLLIN};
         }
     }
+    return num;
+}
+
+void link_wait(struct muster_comm *const *comms, int num_comms, int timeout_ms)
+{
+    struct pollfd fds[MAX_POLLS];
+    int num = 0;
+    for (int i = 0; i < num_comms; i++) {
+        num = add_polls(comms[i], fds, num);
+    }
     (void)poll(fds, (nfds_t)num, timeout_ms);
-    for (int r = 0; r < comm->size; r++) {
-        link_ask(comm, r);
+    for (int i = 0; i < num_comms; i++) {
+        for (int r = 0; r < comms[i]->size; r++) {
+            link_ask(comms[i], r);
+        }
     }
 }
 
@@ -338,15 +351,19 @@ bool link_still_brings(const struct muster_comm *comm, int rank, int lane)
            !atomic_load(&link->channels[lane].broken);
 }
 
+/* The kind of a call leaves this bit free. */
+static const uint64_t call_has_ended = 0x80;
+
 uint64_t link_last_call(struct muster_comm *comm, int rank, uint64_t *ret_shape,
-                        uint64_t *ret_count)
+                        uint64_t *ret_count, bool *ret_ended)
 {
     struct link *link = comm->peers[rank].link;
     pthread_mutex_lock(&link->life_mutex);
     struct life_frame last = link->last;
     pthread_mutex_unlock(&link->life_mutex);
-    *ret_shape = last.shape;
+    *ret_shape = last.shape & ~call_has_ended;
     *ret_count = last.count;
+    *ret_ended = last.shape & call_has_ended;
     return last.number;
 }
 
@@ -364,7 +381,8 @@ static void note_reads(struct peer *peer)
 void link_beat(struct muster_comm *comm)
 {
     struct life_frame beat = {.kind = LIFE_BEAT};
-    beat.number = logbook_newest(comm->control, &beat.shape, &beat.count);
+    beat.number = flight_newest(&comm->control->flight, &beat.shape, &beat.count);
+    beat.shape |= flight_has_ended(&comm->control->flight, beat.number) ? call_has_ended : 0;
     for (int r = 0; r < comm->size; r++) {
         struct peer *peer = &comm->peers[r];
         if (!peer->link) {

@@ -26,7 +26,7 @@ struct frame_header {
     uint64_t generation;
     uint64_t flag; /* round of the call, and signature: segment_flag() */
     uint64_t number;
-    uint64_t shape;
+    uint64_t shape; /* of a beat also whether it is over: link.c */
     uint64_t count;
 };
 
@@ -96,8 +96,8 @@ void link_free(struct muster_comm *comm);
 /* The last that is sent arrives (leave.c). Before link_free, while the heart beats. */
 void link_leave(struct muster_comm *comm);
 
-/* Sleeps until a socket can move, at most timeout_ms. */
-void link_wait(struct muster_comm *comm, int timeout_ms);
+/* Sleeps until a socket of one of them can move, at most timeout_ms. */
+void link_wait(struct muster_comm *const *comms, int num_comms, int timeout_ms);
 /* The last word to the others: whether this rank leaves in good order, and peers_culprit(). */
 void link_say_closed(struct muster_comm *comm, int culprit);
 /* That rank has left, but not everything that it sent on this lane has been read. */
@@ -116,9 +116,10 @@ void link_ask(struct muster_comm *comm, int rank);
  * says, perhaps later; that it cannot be reached, the error. */
 void link_lost(struct muster_comm *comm, int rank, int error);
 
-/* The last collective that a rank on another host is known to have entered, up to 50 ms ago. */
+/* The last collective that a rank on another host is known to have entered, and whether it has left
+ * it, up to 50 ms ago. */
 uint64_t link_last_call(struct muster_comm *comm, int rank, uint64_t *ret_shape,
-                        uint64_t *ret_count);
+                        uint64_t *ret_count, bool *ret_ended);
 
 /* ---- stream.c: messages ---- */
 

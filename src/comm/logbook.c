@@ -8,8 +8,6 @@
 
 #include "comm/types.h"
 
-#include <stdio.h>
-
 /* Which block is how long, in 32 bits; never 0. Of an all-to-all each rank knows its own only. */
 static uint64_t counts_digest(const struct muster_comm *comm, const struct muster_call *call)
 {
@@ -60,62 +58,4 @@ void logbook_begin(struct muster_comm *comm, struct task *task)
     uint64_t shape, count;
     logbook_common(comm, &task->call, &shape, &count);
     logbook_write(comm, task->number, shape, count);
-}
-
-int logbook_read(const struct control *control, uint64_t number, uint64_t *ret_shape,
-                 uint64_t *ret_count)
-{
-    const struct call_record *r = &control->calls[number % CALL_RECORDS];
-    if (atomic_load_explicit(&r->number, memory_order_acquire) != number) {
-        return 0;
-    }
-    uint64_t shape = atomic_load_explicit(&r->shape, memory_order_relaxed);
-    uint64_t count = atomic_load_explicit(&r->count, memory_order_relaxed);
-    atomic_thread_fence(memory_order_acquire);
-    if (atomic_load_explicit(&r->number, memory_order_relaxed) != number) {
-        return 0; /* overwritten meanwhile */
-    }
-    *ret_shape = shape;
-    *ret_count = count;
-    return 1;
-}
-
-bool logbook_has(const struct control *control, uint64_t number)
-{
-    const struct call_record *r = &control->calls[number % CALL_RECORDS];
-    return atomic_load_explicit(&r->number, memory_order_acquire) >= number;
-}
-
-uint64_t logbook_newest(const struct control *control, uint64_t *ret_shape, uint64_t *ret_count)
-{
-    uint64_t newest = 0;
-    for (int slot = 0; slot < CALL_RECORDS; slot++) {
-        uint64_t number = atomic_load_explicit(&control->calls[slot].number, memory_order_relaxed);
-        if (number > newest && logbook_read(control, number, ret_shape, ret_count)) {
-            newest = number;
-        }
-    }
-    return newest;
-}
-
-void logbook_name(uint64_t shape, uint64_t count, char *ret, size_t size_bytes)
-{
-    enum muster_collective kind = (enum muster_collective)(shape & 0xff);
-    enum muster_type type = (enum muster_type)(shape >> 8 & 0xff);
-    if (kind == MUSTER_BARRIER) {
-        (void)snprintf(ret, size_bytes, "barrier");
-        return;
-    }
-    int n = snprintf(ret, size_bytes, "%s of %llu %s", types_kind_name(kind),
-                     (unsigned long long)count, muster_type_name(type));
-    if (n > 0 && (size_t)n < size_bytes && types_reduces(kind)) {
-        n += snprintf(ret + n, size_bytes - (size_t)n, " by %s",
-                      muster_op_name((enum muster_op)(shape >> 16 & 0xff)));
-    }
-    if (n > 0 && (size_t)n < size_bytes && types_has_peer(kind)) {
-        (void)snprintf(ret + n, size_bytes - (size_t)n, ", root %u", (unsigned)(shape >> 32));
-    } else if (n > 0 && (size_t)n < size_bytes && shape >> 32) {
-        (void)snprintf(ret + n, size_bytes - (size_t)n, ", with counts (digest %08x)",
-                       (unsigned)(shape >> 32));
-    }
 }

@@ -77,7 +77,7 @@ int muster_comm_create(const struct muster_comm_options *options, struct muster_
     }
     if (rc == 0) {
         rc = form_comm(endpoint, m.members, options->size, options->rank, options->generation,
-                       m.deadline_ns, options, ret, err);
+                       m.deadline_ns, options, NULL, ret, err);
     }
     free(m.members);
     muster_endpoint_close(endpoint);

@@ -10,6 +10,7 @@
  */
 #include "comm/failure.h"
 #include "comm/half.h"
+#include "comm/inside.h"
 #include "schedule/tree.h"
 
 #include <stdlib.h>
@@ -277,6 +278,7 @@ int muster_all_reduce_parts(struct muster_comm *comm, const void *parts, size_t 
     bool half = type == MUSTER_F16 || type == MUSTER_BF16;
     struct parts *p = calloc(1, sizeof *p);
     if (!p) {
+        failure_close(comm, MUSTER_ENOMEM);
         return muster_fail(err, MUSTER_ENOMEM, "no memory for %zu parts", total_parts);
     }
     p->comm = comm;
@@ -285,9 +287,15 @@ int muster_all_reduce_parts(struct muster_comm *comm, const void *parts, size_t 
     p->wide_bytes = muster_type_bytes(p->wide);
     p->total = total_parts;
     struct offer mine = {first_part, num_parts, total_parts, count, (uint64_t)type, (uint64_t)op};
+    struct inside place;
+    inside_enter(&place, comm, INSIDE_SEVERAL);
     atomic_store(&comm->in_several, 1);
     rc = sum_chunks(p, parts, out, &mine, err);
+    if (rc == MUSTER_ENOMEM) {
+        failure_close(comm, rc); /* the others must not wait for us */
+    }
     atomic_store(&comm->in_several, 0);
+    inside_leave(&place);
     release(p);
     free(p);
     return rc;

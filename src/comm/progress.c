@@ -6,6 +6,7 @@
 
 #include "comm/bell.h"
 #include "comm/failure.h"
+#include "comm/inside.h"
 #include "comm/lane.h"
 #include "comm/request.h"
 #include "comm/wait.h"
@@ -32,10 +33,18 @@ static int run_here(struct muster_comm *comm, struct task *task, struct muster_e
     return rc;
 }
 
+bool progress_has_membarrier(void)
+{
+    return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+}
+
 int progress_run(struct muster_comm *comm, struct task *task, struct muster_err *err)
 {
     atomic_store_explicit(&comm->in_call, 1, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst); /* with the membarrier of progress_drain */
+    if (comm->fenced) {
+        atomic_thread_fence(memory_order_seq_cst);
+    }
     int rc = MUSTER_EABORTED;
     if (atomic_load_explicit(&comm->closed, memory_order_relaxed) == 0) {
         rc = run_here(comm, task, err);
@@ -49,13 +58,13 @@ int progress_run(struct muster_comm *comm, struct task *task, struct muster_err 
 
 void progress_drain(struct muster_comm *comm)
 {
-    /* Orders our store of `closed` against the plain store of `in_call` on the thread that calls.
-     */
-    if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) < 0) {
-        (void)syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
-        (void)syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+    /* Orders our store of `closed` against the plain store of `in_call` on the thread that calls;
+     * where there is no such call that thread does, with the fence here. */
+    if (comm->fenced || syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) < 0) {
+        atomic_thread_fence(memory_order_seq_cst);
     }
-    while (atomic_load_explicit(&comm->in_call, memory_order_acquire)) {
+    while (!inside_is(comm, INSIDE_CALL) &&
+           atomic_load_explicit(&comm->in_call, memory_order_acquire)) {
         bell_ring(comm->control);
         sched_yield();
     }

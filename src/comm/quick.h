@@ -93,5 +93,6 @@ static inline void quick_leave(struct muster_comm *comm, struct quick quick, uin
 {
     comm->lanes[LANE_MAIN].round = next_round;
     atomic_store_explicit(&comm->completed, quick.number, memory_order_relaxed);
+    logbook_end(comm, quick.number);
     atomic_store_explicit(&comm->in_call, 0, memory_order_release);
 }

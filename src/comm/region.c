@@ -15,6 +15,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -175,8 +176,10 @@ static bool welcome(struct muster_region *region)
         make_room(region);
     }
     if (fd >= 0 && region->num_readers < MAX_READERS) {
-        region->readers[region->num_readers++] =
+        region->readers[region->num_readers] =
             (struct reader){.fd = fd, .moved_ns = deadline_now_ns()};
+        atomic_thread_fence(memory_order_release); /* as in hang_up: it counts when it is there */
+        region->num_readers++;
     } else if (fd >= 0) {
         close(fd);
     }

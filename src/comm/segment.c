@@ -5,9 +5,19 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+/* In the last word of the first page, where every version looks for it: changed with the layout. */
+static const uint64_t format = UINT64_C(0x6d7573746572) << 16 | 3;
+
+static _Atomic uint64_t *format_of(const struct segment *s)
+{
+    return (_Atomic uint64_t *)(void *)(s->base + SEGMENT_PAGE - sizeof format);
+}
 
 static size_t whole_pages(size_t bytes)
 {
@@ -69,12 +79,17 @@ static int map(struct segment *s, struct muster_err *err)
 
 int segment_create(int size, struct segment *ret, struct muster_err *err)
 {
-    _Static_assert(sizeof(struct control) <= SEGMENT_PAGE, "one page per rank");
-    struct segment s = {.fd = memfd_create("muster", MFD_CLOEXEC), .size = size};
+    _Static_assert(sizeof(struct control) <= SEGMENT_PAGE - sizeof format &&
+                       (int)SEGMENT_PAGE == (int)FLIGHT_PAGE_BYTES &&
+                       offsetof(struct control, flight) == (size_t)FLIGHT_OFFSET,
+                   "one page per rank, which outsiders can read");
+    struct segment s = {.fd = memfd_create(FLIGHT_FILE, MFD_CLOEXEC | MFD_ALLOW_SEALING),
+                        .size = size};
     if (s.fd < 0) {
         return muster_fail(err, MUSTER_EOS, "cannot create shared memory: %s", strerror(errno));
     }
-    if (ftruncate(s.fd, (off_t)total_bytes(size)) < 0) {
+    if (ftruncate(s.fd, (off_t)total_bytes(size)) < 0 ||
+        fcntl(s.fd, F_ADD_SEALS, F_SEAL_SHRINK) < 0) {
         int code =
             muster_fail(err, MUSTER_ENOMEM, "cannot size shared memory: %s", strerror(errno));
         close(s.fd);
@@ -82,15 +97,35 @@ int segment_create(int size, struct segment *ret, struct muster_err *err)
     }
     int rc = map(&s, err);
     if (rc == 0) {
+        atomic_store(format_of(&s), format);
         *ret = s;
     }
     return rc;
 }
 
+/* Where a file ends before its mapping does, or is cut off later, touching it is a SIGBUS. */
+static bool has_size(const struct segment *s)
+{
+    struct stat file;
+    int seals = fcntl(s->fd, F_GET_SEALS);
+    return seals >= 0 && (seals & F_SEAL_SHRINK) && fstat(s->fd, &file) == 0 &&
+           file.st_size == (off_t)total_bytes(s->size);
+}
+
 int segment_open(int fd, int size, struct segment *ret, struct muster_err *err)
 {
     struct segment s = {.fd = fd, .size = size};
+    if (!has_size(&s)) {
+        close(fd);
+        return muster_fail(err, MUSTER_EPROTO,
+                           "what a member passed on is no shared memory for %d ranks", size);
+    }
     int rc = map(&s, err);
+    if (rc == 0 && atomic_load(format_of(&s)) != format) {
+        segment_close(&s);
+        return muster_fail(err, MUSTER_EPROTO,
+                           "a member on this host uses another version of libmuster");
+    }
     if (rc == 0) {
         *ret = s;
     }

@@ -19,6 +19,8 @@
 
 #include <muster/err.h>
 
+#include "base/flight.h"
+
 enum {
     SEGMENT_LINE = 64,
     SEGMENT_PAGE = 4096,
@@ -33,15 +35,7 @@ enum {
     RING_SLOTS = 2, /* more would drive the user's data out of the second cache */
     RING_BYTES = 64 * 1024,
     STREAM_BYTES = 64 * 1024,
-    CALL_RECORDS = 64,
     CPU_WORDS = 16, /* 1024 processors */
-};
-
-/* What a rank is doing, for the others' error messages. */
-struct call_record {
-    _Atomic uint64_t number; /* from 1; 0 while the others are written */
-    _Atomic uint64_t shape;  /* kind, type, operation, root: logbook_common() */
-    _Atomic uint64_t count;
 };
 
 /* The kernel writes FUTEX_OWNER_DIED into `owner` when the thread with that id ends, however it
@@ -62,7 +56,7 @@ struct control {
     alignas(SEGMENT_LINE) _Atomic int32_t pid;      /* 0 until the rank has mapped the segment */
     _Atomic uint64_t processors[CPU_WORDS];         /* on which it may run; before pid … */
     _Atomic uint32_t intel;                         /* … as is this: 1: they are Intel's */
-    alignas(SEGMENT_LINE) struct call_record calls[CALL_RECORDS];
+    struct flight flight;                           /* what it has called */
 };
 
 /* One slot of a board. flag = round number << 32 | signature, written after the data. What all read
@@ -138,7 +132,8 @@ struct segment {
 
 /* A new file for `size` ranks, mapped here. */
 int segment_create(int size, struct segment *ret, struct muster_err *err);
-/* Maps a file that another rank created; takes over fd, also on failure. */
+/* Maps a file that another rank created; takes over fd, also on failure. MUSTER_EPROTO: the file is
+ * not one that segment_create of this version made for `size` ranks. */
 int segment_open(int fd, int size, struct segment *ret, struct muster_err *err);
 /* fd < 0: nothing to end. */
 void segment_close(struct segment *segment);

@@ -1,79 +1,56 @@
 /* Names and sizes of types, operations and calls. Layer: comm; pure. */
 #include "comm/types.h"
 
-static const struct type_row {
-    const char *name;
-    size_t bytes;
-} types[] = {
-    [MUSTER_BOOL] = {"bool", 1}, [MUSTER_U8] = {"u8", 1},     [MUSTER_I8] = {"i8", 1},
-    [MUSTER_I16] = {"i16", 2},   [MUSTER_I32] = {"i32", 4},   [MUSTER_I64] = {"i64", 8},
-    [MUSTER_F16] = {"f16", 2},   [MUSTER_BF16] = {"bf16", 2}, [MUSTER_F32] = {"f32", 4},
-    [MUSTER_F64] = {"f64", 8},
-};
+#include "base/flight.h"
 
-static const char *const ops[] = {
-    [MUSTER_SUM] = "sum", [MUSTER_AVG] = "avg",   [MUSTER_PROD] = "prod", [MUSTER_MIN] = "min",
-    [MUSTER_MAX] = "max", [MUSTER_BAND] = "band", [MUSTER_BOR] = "bor",   [MUSTER_BXOR] = "bxor",
-};
-
-static const char *const kinds[] = {
-    [MUSTER_ALL_REDUCE] = "all_reduce",
-    [MUSTER_REDUCE] = "reduce",
-    [MUSTER_REDUCE_SCATTER] = "reduce_scatter",
-    [MUSTER_ALL_GATHER] = "all_gather",
-    [MUSTER_BROADCAST] = "broadcast",
-    [MUSTER_GATHER] = "gather",
-    [MUSTER_SCATTER] = "scatter",
-    [MUSTER_ALL_TO_ALL] = "all_to_all",
-    [MUSTER_BARRIER] = "barrier",
-    [MUSTER_SEND] = "send",
-    [MUSTER_RECV] = "recv",
+static const size_t type_bytes[] = {
+    [MUSTER_BOOL] = 1, [MUSTER_U8] = 1,  [MUSTER_I8] = 1,   [MUSTER_I16] = 2, [MUSTER_I32] = 4,
+    [MUSTER_I64] = 8,  [MUSTER_F16] = 2, [MUSTER_BF16] = 2, [MUSTER_F32] = 4, [MUSTER_F64] = 8,
 };
 
 bool types_has_type(enum muster_type type)
 {
-    return (unsigned)type < sizeof types / sizeof types[0];
+    return (unsigned)type < sizeof type_bytes / sizeof type_bytes[0];
 }
 
 bool types_has_op(enum muster_op op)
 {
-    return (unsigned)op < sizeof ops / sizeof ops[0];
+    return flight_op_name(op);
 }
 
 bool types_has_kind(enum muster_collective kind)
 {
-    return (unsigned)kind < sizeof kinds / sizeof kinds[0];
+    return flight_kind_name(kind);
 }
 
 bool types_reduces(enum muster_collective kind)
 {
-    return kind == MUSTER_ALL_REDUCE || kind == MUSTER_REDUCE || kind == MUSTER_REDUCE_SCATTER;
+    return flight_reduces(kind);
 }
 
 bool types_has_peer(enum muster_collective kind)
 {
-    return kind == MUSTER_REDUCE || kind == MUSTER_BROADCAST || kind == MUSTER_GATHER ||
-           kind == MUSTER_SCATTER;
+    return flight_has_root(kind);
 }
 
 const char *types_kind_name(enum muster_collective kind)
 {
-    return types_has_kind(kind) ? kinds[kind] : "unknown call";
+    return types_has_kind(kind) ? flight_kind_name(kind) : "unknown call";
 }
 
 size_t muster_type_bytes(enum muster_type type)
 {
-    return types_has_type(type) ? types[type].bytes : 0;
+    return types_has_type(type) ? type_bytes[type] : 0;
 }
 
 const char *muster_type_name(enum muster_type type)
 {
-    return types_has_type(type) ? types[type].name : "unknown type";
+    return types_has_type(type) ? flight_type_name(type) : "unknown type";
 }
 
 const char *muster_op_name(enum muster_op op)
 {
-    return types_has_op(op) ? ops[op] : "unknown operation";
+    return types_has_op(op) ? flight_op_name(op) : "unknown operation";
 }
 
 const char *muster_peer_state_name(enum muster_peer_state state)

@@ -12,6 +12,7 @@
 #include "comm/deadline.h"
 #include "comm/failure.h"
 #include "comm/futex.h"
+#include "comm/inside.h"
 #include "comm/line.h"
 #include "comm/link.h"
 
@@ -26,16 +27,34 @@ enum {
     INTERRUPT_EVERY_NS = 50 * 1000 * 1000,
 };
 
-static int ask_user(struct waiter *w, struct muster_comm *comm, int64_t now, struct muster_err *err)
+/* Without a task this thread waits for one that another runs. */
+static bool user_has_enough(struct muster_comm *comm, const struct task *task)
+{
+    struct inside place;
+    if (!task) {
+        return comm->interrupted(comm->interrupted_context);
+    }
+    inside_enter(&place, comm, INSIDE_CALL);
+    bool enough = comm->interrupted(comm->interrupted_context);
+    inside_leave(&place);
+    return enough;
+}
+
+static int ask_user(struct waiter *w, struct muster_comm *comm, const struct task *task,
+                    int64_t now, struct muster_err *err)
 {
     if (!comm->interrupted || now - w->polled_ns < INTERRUPT_EVERY_NS) {
         return 0;
     }
     w->polled_ns = now;
-    if (comm->interrupted(comm->interrupted_context)) {
+    bool open = atomic_load(&comm->closed) == 0;
+    if (user_has_enough(comm, task)) {
         return muster_fail(err, MUSTER_EINTERRUPTED, "interrupted while waiting for other ranks");
     }
-    return 0;
+    /* Aborted there: no step of this call may still complete it. */
+    return task && open && atomic_load(&comm->closed)
+               ? muster_fail(err, MUSTER_EABORTED, "this communicator was closed")
+               : 0;
 }
 
 int wait_check(struct waiter *w, struct muster_comm *comm, const struct task *task,
@@ -57,7 +76,7 @@ int wait_check(struct waiter *w, struct muster_comm *comm, const struct task *ta
         w->noticed = true;
         failure_notice(comm, task, waited_ms);
     }
-    return may_interrupt ? ask_user(w, comm, now, err) : 0;
+    return may_interrupt ? ask_user(w, comm, task, now, err) : 0;
 }
 
 /* For ranks of this host only: no socket can wake it. */
@@ -80,7 +99,7 @@ static void sleep_turn(struct waiter *w, struct muster_comm *comm, const struct 
         _Atomic uint32_t *word = &comm->control->bell;
         futex_wait_any(&word, &w->bell, 1, WAIT_SLICE_MS);
     } else {
-        link_wait(comm, comm->local_size > 1 ? 1 : WAIT_SLICE_MS);
+        link_wait(&comm, 1, comm->local_size > 1 ? 1 : WAIT_SLICE_MS);
     }
     w->bell = atomic_load(&comm->control->bell);
 }

@@ -3,31 +3,60 @@
 
 #include "perf/value.h"
 
-enum { PERIOD = 3, MOST_ONES = 64 };
+#include <stdint.h>
 
-/* Small enough for the products and sums of all ranks to be exact in every type. */
-static double input(int rank, size_t i)
+/* The inputs repeat after a prime, which no block or buffer is a multiple of. */
+enum { PERIOD = 1021, MOST_COPIED = 101, MOST_REDUCED = 3 };
+
+static uint64_t mix(uint64_t x)
 {
-    return rank < PERIOD ? (double)((i + (size_t)rank) % PERIOD) : rank < MOST_ONES;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
 }
 
-static double input_as(enum muster_type type, int rank, size_t i)
+/* What no reduction changes, so that results stay small: exact in every type. */
+static double neutral(const struct perf_options *o)
 {
-    return perf_folded(type, MUSTER_SUM, 1, input(rank, i));
+    bool is_or = o->op == MUSTER_MAX || o->op == MUSTER_BOR || o->op == MUSTER_BXOR ||
+                 (o->op == MUSTER_SUM && o->type == MUSTER_BOOL);
+    return is_or ? 0 : 1;
+}
+
+static bool reduces(enum muster_collective kind)
+{
+    return kind == MUSTER_ALL_REDUCE || kind == MUSTER_REDUCE || kind == MUSTER_REDUCE_SCATTER;
+}
+
+/* Each element depends on its place and its rank; where it is to be reduced, at each place on one
+ * rank only. */
+static double input(const struct perf_options *o, int rank, size_t i)
+{
+    uint64_t place = mix(i % PERIOD + 1);
+    if (reduces(o->kind)) {
+        bool mine = place % (uint64_t)o->ranks == (uint64_t)rank;
+        return mine ? (double)(mix(place) % MOST_REDUCED) : neutral(o);
+    }
+    return (double)(mix(place + (uint64_t)rank) % (o->type == MUSTER_BOOL ? 2 : MOST_COPIED));
+}
+
+static double input_as(const struct perf_options *o, int rank, size_t i)
+{
+    return perf_folded(o->type, MUSTER_SUM, 1, input(o, rank, i));
 }
 
 void perf_fill(const struct perf_options *o, int rank, size_t elements, void *in)
 {
     for (size_t i = 0; i < elements; i++) {
-        perf_store(o->type, in, i, input(rank, i));
+        perf_store(o->type, in, i, input(o, rank, i));
     }
 }
 
 static double reduced(const struct perf_options *o, size_t i)
 {
-    double value = input_as(o->type, 0, i);
+    double value = input_as(o, 0, i);
     for (int r = 1; r < o->ranks; r++) {
-        value = perf_fold(o->op, value, input_as(o->type, r, i));
+        value = perf_fold(o->op, value, input_as(o, r, i));
     }
     return perf_folded(o->type, o->op, o->ranks, value);
 }
@@ -39,8 +68,8 @@ static size_t wrong_in(const struct perf_options *o, const void *out, size_t at,
 {
     double want[PERIOD];
     size_t wrong = 0;
-    for (size_t i = 0; i < PERIOD; i++) {
-        want[i] = rank < 0 ? reduced(o, start + i) : input_as(o->type, rank, start + i);
+    for (size_t i = 0; i < PERIOD && i < count; i++) {
+        want[i] = rank < 0 ? reduced(o, start + i) : input_as(o, rank, start + i);
     }
     for (size_t i = 0; i < count; i++) {
         wrong += perf_load(o->type, out, at + i) != want[i % PERIOD];

@@ -150,7 +150,9 @@ int perf_main(int argc, char **argv)
     opterr = 0;
     while ((option = getopt_long(argc, argv, "n:b:e:t:r:s:dTpo:", long_options, NULL)) != -1) {
         if (!take(&o, option, optarg)) {
-            return complain("wrong option", argv[optind - 1]);
+            return complain(option == 'n' ? "-n is the number of ranks, from 1; invalid"
+                                          : "invalid option",
+                            argv[optind - 1]);
         }
     }
     const char *what = optind < argc ? argv[optind] : "nothing given";
@@ -158,5 +160,5 @@ int perf_main(int argc, char **argv)
         perf_print_choices(o.ranks);
         return 0;
     }
-    return read_kind(what, &o.kind) ? measure(&o) : complain("there is no such collective", what);
+    return read_kind(what, &o.kind) ? measure(&o) : complain("unknown collective", what);
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { MAX_SAMPLES = 100000, ROUND_CALLS = 8, SMALL_BYTES = 1024, BATCH = 32 };
+enum { MAX_SAMPLES = 100000, ROUND_CALLS = 8, SMALL_BYTES = 1024, BATCH = 32, UNTOUCHED = 0x55 };
 
 struct bench {
     struct muster_comm *comm;
@@ -109,12 +109,14 @@ static size_t elements_of(const struct bench *b, size_t count)
     return blocks ? count * (size_t)b->size : count;
 }
 
-/* The call that is measured, of known elements; counted on all ranks. */
+/* The call that is measured, of known elements into memory that has none of them; counted on all
+ * ranks. */
 static int count_wrong(struct bench *b, size_t bytes, size_t *ret, struct muster_err *err)
 {
     size_t count = count_of(b, bytes);
     int rank = muster_comm_rank(b->comm);
     perf_fill(b->options, rank, elements_of(b, count), b->in);
+    memset(b->out, UNTOUCHED, bytes);
     int rc = call_once(b, count, err);
     int64_t wrong = rc < 0 ? 0 : (int64_t)perf_count_wrong(b->options, rank, count, output_of(b));
     memset(b->in, 0, bytes);

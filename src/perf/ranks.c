@@ -21,6 +21,7 @@ enum { FORM_TIMEOUT_MS = 20000 };
 
 struct table {
     _Atomic int present;
+    _Atomic bool lost; /* a rank has ended that the others may wait for */
     struct muster_member members[PERF_MAX_RANKS];
     int num_results;
     struct perf_result results[PERF_MAX_SIZES];
@@ -46,11 +47,13 @@ static int form(const struct perf_options *options, struct table *table, int ran
     }
     muster_endpoint_member(endpoint, &table->members[rank]);
     atomic_fetch_add(&table->present, 1);
-    while (atomic_load(&table->present) < options->ranks) {
+    while (atomic_load(&table->present) < options->ranks && !atomic_load(&table->lost)) {
         sched_yield();
     }
-    rc = muster_comm_form(endpoint, table->members, options->ranks, rank, 1, FORM_TIMEOUT_MS, NULL,
-                          ret, err);
+    rc = atomic_load(&table->present) < options->ranks
+             ? muster_fail(err, MUSTER_EUNAVAIL, "another rank ended before all had come")
+             : muster_comm_form(endpoint, table->members, options->ranks, rank, 1, FORM_TIMEOUT_MS,
+                                NULL, ret, err);
     muster_endpoint_close(endpoint);
     return rc;
 }
@@ -68,16 +71,43 @@ static int be_rank(const struct perf_options *options, struct table *table, int 
     if (num == 0) {
         num = perf_measure(comm, options, results, &err);
     }
-    if (rank == 0 || (num < 0 && table->err.code == 0)) {
-        table->num_results = num;
+    if (num < 0 && table->err.code == 0) { /* the first that failed knows why */
         table->err = err;
     }
     if (num >= 0 && rank == 0) {
+        table->num_results = num;
         memcpy(table->results, results, (size_t)num * sizeof *results);
         (void)snprintf(table->description, sizeof table->description, "%s",
                        muster_comm_describe(comm));
     }
     return num < 0;
+}
+
+/* In the order in which they end: the others wait for who has failed. True: some have. */
+static bool wait_for_ranks(int ranks, pid_t *pids, struct table *table)
+{
+    bool failed = false;
+    for (int left = ranks; left > 0;) {
+        for (int r = 0; r < ranks; r++) {
+            int status = -1;
+            /* Done: 0; could not be forked: -1. */
+            pid_t ended = pids[r] > 0 ? waitpid(pids[r], &status, WNOHANG) : pids[r];
+            if (ended == 0) {
+                continue;
+            }
+            if (ended < 0 || status != 0) {
+                failed = true;
+                atomic_store(&table->lost, true);
+            }
+            pids[r] = 0;
+            left--;
+        }
+        siginfo_t any;
+        if (left > 0) {
+            (void)waitid(P_ALL, 0, &any, WEXITED | WNOWAIT);
+        }
+    }
+    return failed;
 }
 
 int perf_run_ranks(const struct perf_options *options, struct perf_result *ret,
@@ -98,12 +128,7 @@ int perf_run_ranks(const struct perf_options *options, struct perf_result *ret,
             _exit(be_rank(options, table, r));
         }
     }
-    int failed = 0;
-    for (int r = 0; r < options->ranks; r++) {
-        int status = -1;
-        (void)waitpid(pids[r], &status, 0);
-        failed += status != 0;
-    }
+    bool failed = wait_for_ranks(options->ranks, pids, table);
     int num = table->num_results;
     if (failed) {
         num = muster_fail(err, table->err.code < 0 ? table->err.code : MUSTER_EINTERNAL, "%s",

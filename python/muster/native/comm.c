@@ -146,10 +146,13 @@ static PyObject *close_comm(PyObject *object, PyObject *unused)
     (void)unused;
     struct native_comm *self = (struct native_comm *)object;
     if (native_comm_try_enter(self)) {
-        if (self->inside > 1) { /* others */
+        bool others = self->inside > 1;
+        self->closing = true; /* nobody comes in while we let go of the GIL */
+        if (others) {
+            Py_BEGIN_ALLOW_THREADS; /* they may want it, to look for signals, before they leave */
             muster_comm_abort(self->comm);
+            Py_END_ALLOW_THREADS;
         }
-        self->closing = true;
         native_comm_leave(self);
     }
     Py_RETURN_NONE;

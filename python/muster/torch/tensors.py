@@ -119,7 +119,7 @@ def same_type(tensors, what):
     for tensor in tensors:
         check(tensor)
         if tensor.dtype != tensors[0].dtype:
-            raise RuntimeError(f'muster: {what} wants tensors of one type, got {tensors[0].dtype} and {tensor.dtype}')
+            raise RuntimeError(f'muster: {what} needs tensors of one type, got {tensors[0].dtype} and {tensor.dtype}')
 
 
 def only(tensors, what):
@@ -127,14 +127,14 @@ def only(tensors, what):
     if isinstance(tensors, torch.Tensor):
         return tensors
     if len(tensors) != 1:
-        raise RuntimeError(f'muster: {what} wants a list of one tensor, got {len(tensors)}')
+        raise RuntimeError(f'muster: {what} needs a list of one tensor, got {len(tensors)}')
     return tensors[0]
 
 
 def one_per_rank(tensors, size, what):
     """Raises unless the list has a tensor for each rank."""
     if len(tensors) != size:
-        raise RuntimeError(f'muster: {what} wants {size} tensors in its list, one per rank, got {len(tensors)}')
+        raise RuntimeError(f'muster: {what} needs {size} tensors in its list, one per rank, got {len(tensors)}')
 
 
 def same_size(tensors, count, what):
@@ -142,15 +142,15 @@ def same_size(tensors, count, what):
     for index, tensor in enumerate(tensors):
         if tensor.numel() != count:
             raise RuntimeError(f'muster: {what}: tensor {index} of the list has {tensor.numel()} elements, '
-                               f'{count} are wanted')
+                               f'{count} are expected')
 
 
 def same_sizes(tensors, others, times, what):
     """Raises unless the one list matches the other, tensor by tensor: in type, and `times` as many elements."""
     if len(tensors) != len(others):
-        raise RuntimeError(f'muster: {what} wants lists of equal length, got {len(tensors)} and {len(others)} tensors')
+        raise RuntimeError(f'muster: {what} needs lists of equal length, got {len(tensors)} and {len(others)} tensors')
     for index, (tensor, other) in enumerate(zip(tensors, others)):
         same_type([tensor, other], what)
         if tensor.numel() != other.numel() * times:
             raise RuntimeError(f'muster: {what}: tensor {index} of the lists has {tensor.numel()} elements, '
-                               f'{other.numel() * times} are wanted')
+                               f'{other.numel() * times} are expected')

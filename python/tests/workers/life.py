@@ -254,6 +254,59 @@ def leave_under_a_wait():
     say('done')
 
 
+def close_under_a_question():
+    """A thread is inside a barrier and asks for the GIL, to look for signals, when the communicator is closed by one
+    that has it and would not give it up."""
+    from muster import _muster
+    store, filled = {}, threading.Condition()
+
+    def put(key, value):
+        with filled:
+            store[key] = value
+            filled.notify_all()
+
+    def get(key, timeout_ms):
+        with filled:
+            filled.wait_for(lambda: key in store, timeout_ms / 1000)
+            return store[key]
+
+    comms, said = [None, None], []
+
+    def create(rank):
+        comms[rank] = _muster.Comm(put, get, rank, 2, 60_000, 'pair')
+
+    def wait():
+        try:
+            comms[0].run(_muster.BARRIER, 0, 0, 0, 0, 0, 0, 0)
+        except Exception as error:
+            said.append(type(error).__name__)
+
+    threads = [threading.Thread(target=create, args=(rank,)) for rank in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    while not state_of(waiting).startswith('S'):  # asleep in the barrier
+        time.sleep(0)
+    sys.setswitchinterval(1000)
+    end = time.monotonic() + 0.2  # it asks every 50 ms
+    while time.monotonic() < end:
+        pass
+    comms[0].close()
+    sys.setswitchinterval(0.005)
+    waiting.join()
+    assert said == ['ConnectionError'], said
+    comms[1].close()
+    say('done')
+
+
+def state_of(thread):
+    with open(f'/proc/self/task/{thread.native_id}/stat') as stat:
+        return stat.read().rpartition(') ')[2]
+
+
 def die_once():
     """Under torchrun --max-restarts 1: rank 1 dies in the first attempt; the second runs over the same store."""
     if os.environ['MASTER_ADDR'] == socket.gethostname():  # torchrun's choice, which a bare chroot cannot resolve

@@ -1,0 +1,14 @@
+/* Who is at the other end of a Unix socket.
+ *
+ * An abstract name is listed in /proc/net/unix, and whatever a hello contains can be read by any
+ * user of the machine or computed from it. Only the kernel's word tells a rank from a stranger.
+ *
+ * Layer: comm. Memory: none. Thread: any.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+/* The process at the other end ran as our user when it connected, or began to listen. False of a
+ * socket of another kind, too: nobody vouches for its other end. */
+bool credentials_are_ours(int fd);

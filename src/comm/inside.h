@@ -1,0 +1,27 @@
+/* Which calls this very thread is inside of, as far as it can come back to us from there: while it
+ * asks the user whether to go on, the user may abort, and must not wait for the call that asks.
+ *
+ * Layer: comm. Memory: a place is on the stack of the call, and stays until inside_leave. Thread:
+ * any; each sees its own.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+struct muster_comm;
+
+enum inside_kind {
+    INSIDE_CALL,    /* that this thread runs itself, and asks now: muster_comm's in_call */
+    INSIDE_SEVERAL, /* that consists of several: in_several */
+};
+
+struct inside {
+    const struct muster_comm *comm;
+    enum inside_kind kind;
+    struct inside *outer;
+};
+
+void inside_enter(struct inside *place, const struct muster_comm *comm, enum inside_kind kind);
+/* The one entered last. */
+void inside_leave(const struct inside *place);
+bool inside_is(const struct muster_comm *comm, enum inside_kind kind);
