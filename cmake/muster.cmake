@@ -32,6 +32,9 @@ if(MUSTER_WERROR)
 endif()
 if(MUSTER_SANITIZE)
   add_compile_options(-fsanitize=${MUSTER_SANITIZE} -fno-omit-frame-pointer)
+  if(MUSTER_SANITIZE MATCHES undefined)
+    add_compile_options(-fno-sanitize-recover=undefined) # or what it finds is printed, and the test passes
+  endif()
   add_link_options(-fsanitize=${MUSTER_SANITIZE})
   if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
     add_compile_options(-Wno-format-truncation) # gcc guesses wrongly once sanitizers are in the code
