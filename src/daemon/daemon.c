@@ -14,7 +14,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "daemon/agent.h"
+#include "daemon/agent/agent.h"
 #include "daemon/boot.h"
 #include "daemon/controller.h"
 #include "daemon/environments.h"

@@ -16,7 +16,7 @@
 
 #include "api/api.h"
 #include "base/home.h"
-#include "daemon/agent.h"
+#include "daemon/agent/agent.h"
 #include "http/http.h"
 #include "store/store.h"
 

@@ -14,7 +14,7 @@
 
 #include "api/api.h"
 #include "base/home.h"
-#include "daemon/agent.h"
+#include "daemon/agent/agent.h"
 #include "daemon/environments.h"
 #include "daemon/gpus.h"
 #include "daemon/leases.h"

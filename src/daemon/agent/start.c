@@ -1,6 +1,6 @@
 /* One container: from the pod's objects and its job's placement to what the supervisor starts. See
- * agent_internal.h. */
-#include "daemon/agent_internal.h"
+ * internal.h. */
+#include "daemon/agent/internal.h"
 
 #include "base/cleanup.h"
 #include "base/doc.h"

@@ -1,6 +1,6 @@
 /* One job on this machine: its supervisor, its placement, and whose events are whose. See
- * agent_internal.h. */
-#include "daemon/agent_internal.h"
+ * internal.h. */
+#include "daemon/agent/internal.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

@@ -1,6 +1,6 @@
 /* What the processes of a job are in, asked of its supervisor for an HTTP request. See
- * agent_internal.h. */
-#include "daemon/agent_internal.h"
+ * internal.h. */
+#include "daemon/agent/internal.h"
 
 #include "api/api.h"
 #include "base/cleanup.h"

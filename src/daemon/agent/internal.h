@@ -1,7 +1,7 @@
 /* What the agent's files share. agent.c: which pods there are, and who is to be looked at again.
- * agent_job.c: one job's supervisor and placement. agent_pod.c: one pod's machine, its effects and
- * its status. Below them agent_start.c: what one container's start needs; agent_stacks.c: what its
- * processes are in; agent_event.c: what users are told.
+ * job.c: one job's supervisor and placement. pod.c: one pod's machine, its effects and
+ * its status. Below them start.c: what one container's start needs; stacks.c: what its
+ * processes are in; event.c: what users are told.
  *
  * The first three call each other: what the supervisor tells a job is for a pod, a pod's end may be
  * its job's, and what either sets free makes the agent look at others again.
@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "daemon/agent.h"
+#include "daemon/agent/agent.h"
 #include "daemon/placement.h"
 #include "pod/pod.h"
 #include "process/process.h"
@@ -66,7 +66,7 @@ struct agent {
     json_t *changed;                  /* set of pod keys "namespace/name" to look at */
     uv_idle_t idle;                   /* runs while the set holds something */
     uv_timer_t retry;                 /* runs while the store owes us a write */
-    struct agent_question *questions; /* agent_stacks.c: by ticket */
+    struct agent_question *questions; /* stacks.c: by ticket */
     int64_t last_ticket;
 };
 
@@ -81,12 +81,12 @@ void agent_retry_waiting(struct agent *agent);
 /* Does again, a little later, what failed: starts, writes. */
 void agent_retry_soon(struct agent *agent);
 
-/* ---- agent_event.c ---- */
+/* ---- event.c ---- */
 
 void agent_event(struct agent *agent, const json_t *about, bool warning, const char *reason,
                  const char *message);
 
-/* ---- agent_job.c ---- */
+/* ---- job.c ---- */
 
 /* Puts the pod into its job, which is made, and its supervisor started or adopted, at the first
  * one. When the records of what ran before were replayed the pod is told POD_ADOPTED and scheduled.
@@ -100,7 +100,7 @@ void agent_job_changed(struct agent *agent, const json_t *owner);
 void agent_job_leave(struct agent_job *job);
 void agent_job_free(struct agent_job *job);
 
-/* ---- agent_stacks.c ---- */
+/* ---- stacks.c ---- */
 
 /* What the supervisor says to one of the questions; others are ignored. */
 void agent_stacks_answer(struct agent *agent, int64_t ticket, const json_t *attempts);
@@ -109,14 +109,14 @@ void agent_stacks_forget(const struct agent_job *job);
 /* Nobody is answered any more. */
 void agent_stacks_done(struct agent *agent);
 
-/* ---- agent_start.c ---- */
+/* ---- start.c ---- */
 
 int agent_start_container(struct agent_pod *pod, const struct pod_effect *effect,
                           struct muster_err *err);
 /* "POD-UID/CONTAINER/ATTEMPT"; the caller frees. NULL when out of memory. */
 char *agent_attempt_id(const struct agent_pod *pod, const struct pod_effect *effect);
 
-/* ---- agent_pod.c ---- */
+/* ---- pod.c ---- */
 
 int agent_pod_start(struct agent *agent, json_t *object, struct muster_err *err);
 void agent_pod_schedule(struct agent_pod *pod);

@@ -1,5 +1,5 @@
-/* What the agent tells the user about a pod, as an event. See agent_internal.h. */
-#include "daemon/agent_internal.h"
+/* What the agent tells the user about a pod, as an event. See internal.h. */
+#include "daemon/agent/internal.h"
 
 #include "base/clock.h"
 #include "base/log.h"

@@ -2,7 +2,7 @@
  *
  * Store callbacks only note the pod's key; the work is done from the loop.
  */
-#include "daemon/agent_internal.h"
+#include "daemon/agent/internal.h"
 
 #include "base/cleanup.h"
 #include "base/doc.h"

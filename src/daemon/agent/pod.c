@@ -1,5 +1,5 @@
-/* One pod: feeds its machine, carries the effects out, writes its status. See agent_internal.h. */
-#include "daemon/agent_internal.h"
+/* One pod: feeds its machine, carries the effects out, writes its status. See internal.h. */
+#include "daemon/agent/internal.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
