@@ -6,13 +6,14 @@ import subprocess
 import time
 
 import pytest
-from conftest import job, python, shell, wait_for
+from conftest import LIMIT_S, job, python, shell, wait_for
 
 CODES = [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 FOREVER = 'while :; do sleep 0.05; done'
 # In a job file $$ is one $, and $$$$ two.
-# Records each signal it gets in the file `asked`, and goes on.
-RECORDS = f'for s in INT TERM HUP; do trap "echo $s >>asked" $s; done; touch up; {FOREVER}'
+# Records each signal it gets in the file `asked`, and goes on until there is a file `go`.
+RECORDS = 'for s in INT TERM HUP; do trap "echo $s >>asked" $s; done; touch up; while [ ! -e go ]; do sleep 0.05; done'
+LONG_S = 5 * LIMIT_S  # a grace period that no test waits for
 DEAF = f'trap "" INT TERM HUP; touch up; {FOREVER}'
 
 
@@ -30,7 +31,7 @@ def started(muster, wanted, *words):
     return process
 
 
-def started_after_success(muster, worker, *words, grace=30, **options):
+def started_after_success(muster, worker, *words, grace=LONG_S, **options):
     """The same, and rank 0 has succeeded while the Worker runs on."""
     wanted = job('late', shell('true'), workers=1, worker_command=worker, **options)
     process = started(muster, with_grace(wanted, grace), *words)
@@ -43,14 +44,14 @@ def asked(muster):
     return path.read_text().split() if path.exists() else []
 
 
-def ended(process, limit_s=30):
-    out, err = process.communicate(timeout=limit_s)
+def ended(process):
+    out, err = process.communicate(timeout=LIMIT_S)
     return process.returncode, out, err
 
 
 def insist(process, number):
     """Sends it until the process ends: two within a tenth of a second are one (timeout(1))."""
-    wait_for(lambda: process.poll() is not None or process.send_signal(number), 'it ends at once', limit_s=5)
+    wait_for(lambda: process.poll() is not None or process.send_signal(number), 'it ends at once')
 
 
 def the_line(err, name='late'):
@@ -82,7 +83,8 @@ def test_ranks_that_do_not_listen_are_killed_within_their_grace(muster, number, 
     process.send_signal(number)
     got, _, err = ended(process)
     assert got == code, err
-    assert 1.5 <= time.monotonic() - start < 8
+    assert time.monotonic() - start >= 1.5
+    assert 'within its grace period of 2 s' in err
     ends = [json.loads(path.read_text()) for path in muster.home.glob('jobs/*/containers/*/*/0/exit.json')]
     assert [e['signal'] for e in ends if e['signal'] == signal.SIGKILL] == [signal.SIGKILL]
 
@@ -90,13 +92,13 @@ def test_ranks_that_do_not_listen_are_killed_within_their_grace(muster, number, 
 def test_a_stopped_rank_is_ended_at_once(muster):
     process = started_after_success(muster, shell('touch up; kill -STOP $$$$'))
     process.send_signal(signal.SIGTERM)
-    assert ended(process, limit_s=15)[0] == 143
+    assert ended(process)[0] == 143
 
 
 def test_a_stopped_rank_that_does_not_listen_is_killed_within_its_grace(muster):
     process = started_after_success(muster, shell('trap "" INT TERM; touch up; while :; do kill -STOP $$$$; done'), grace=2)
     process.send_signal(signal.SIGINT)
-    assert ended(process, limit_s=10)[0] == 130
+    assert ended(process)[0] == 130
 
 
 DOUBLE_FORKED = '''
@@ -137,7 +139,7 @@ except KeyboardInterrupt:
 
 
 def test_ctrl_c_is_a_keyboard_interrupt_and_a_sigterm_after_it_changes_nothing(muster):
-    process = started(muster, with_grace(job('careful', python(HANDLES)), 60))
+    process = started(muster, with_grace(job('careful', python(HANDLES)), LONG_S))
     process.send_signal(signal.SIGINT)
     wait_for(lambda: (muster.work / 'heard').exists(), 'the script handles KeyboardInterrupt')
     process.send_signal(signal.SIGTERM)  # as CI systems do
@@ -150,27 +152,32 @@ def test_ctrl_c_is_a_keyboard_interrupt_and_a_sigterm_after_it_changes_nothing(m
 
 
 def test_interrupt_terminate_and_kill_share_one_grace_period(muster):
-    process = started(muster, with_grace(job('three', shell(RECORDS)), 4))
+    process = started(muster, with_grace(job('three', shell(RECORDS)), 6))
     start = time.monotonic()
     process.send_signal(signal.SIGINT)
-    wait_for(lambda: asked(muster) == ['INT'], 'INT comes first', limit_s=3)
-    wait_for(lambda: asked(muster) == ['INT', 'TERM'], 'TERM follows', limit_s=6)
-    assert time.monotonic() - start > 1.9
+    wait_for(lambda: len(asked(muster)) >= 2, 'INT and TERM come')
+    assert time.monotonic() - start > 2.9
     assert ended(process)[0] == 130
-    assert 3.9 < time.monotonic() - start < 12
+    assert asked(muster) == ['INT', 'TERM']
+    assert time.monotonic() - start > 5.9
 
 
 def test_sigterm_begins_with_term(muster):
-    process = started(muster, with_grace(job('term', shell(RECORDS)), 2))
+    process = started(muster, with_grace(job('term', shell(RECORDS)), LONG_S))
     process.send_signal(signal.SIGTERM)
+    wait_for(lambda: asked(muster), 'it is asked')
+    (muster.work / 'go').touch()
     assert ended(process)[0] == 143
     assert asked(muster) == ['TERM']
 
 
 def test_deletion_through_the_api_begins_with_term(muster):
-    muster.run('create', '-f', muster.write('job.yaml', with_grace(job('api', shell(RECORDS)), 1)))
+    muster.run('create', '-f', muster.write('job.yaml', with_grace(job('api', shell(RECORDS)), LONG_S)))
     wait_for(lambda: (muster.work / 'up').exists(), 'it runs')
-    muster.run('delete', 'job', 'api')
+    muster.run('delete', 'job', 'api')  # it returns when the job is gone; its pods may still run
+    wait_for(lambda: asked(muster), 'it is asked')
+    (muster.work / 'go').touch()
+    wait_for(lambda: not muster.get('pods'), 'its pod is gone')
     assert asked(muster) == ['TERM']
 
 
@@ -180,22 +187,25 @@ def test_the_same_signal_twice_kills_at_once(muster, number, code, succeeded):
     if succeeded:
         process = started_after_success(muster, shell(DEAF))
     else:
-        process = started(muster, job('late', shell(DEAF)))
+        process = started(muster, with_grace(job('late', shell(DEAF)), LONG_S))
     process.send_signal(number)
     wait_for(lambda: 'again' in process.stderr.readline(), 'it says that it ends')
     insist(process, number)
     assert ended(process)[0] == code
-    wait_for(lambda: not [p for p in muster.processes() if 'touch up' in p[1]], 'no rank is left', limit_s=5)
+    wait_for(lambda: not [p for p in muster.processes() if 'touch up' in p[1]], 'no rank is left')
 
 
 def test_timeout_1_sends_its_signal_twice_and_means_one(muster):
+    # SIGALRM is what its own timer would send.
     wanted = with_grace(job('timed', python(HANDLES.replace('except KeyboardInterrupt', 'except SystemExit').replace(
-        'try:', 'import signal\nsignal.signal(signal.SIGTERM, lambda *_: sys.exit(1))\ntry:', 1))), 60)
+        'try:', 'import signal\nsignal.signal(signal.SIGTERM, lambda *_: sys.exit(1))\ntry:', 1))), LONG_S)
     path = muster.write('job.yaml', wanted)
     muster.run('up')
-    process = subprocess.Popen(['timeout', '--preserve-status', '3', muster.binary, 'run', '-f', path], cwd=muster.work,
+    process = subprocess.Popen(['timeout', '--preserve-status', str(LONG_S), muster.binary, 'run', '-f', path], cwd=muster.work,
                                env=muster.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     muster.started.append(process)
+    wait_for(lambda: (muster.work / 'up').exists(), 'the script runs')
+    process.send_signal(signal.SIGALRM)
     wait_for(lambda: (muster.work / 'heard').exists(), 'the script handles SIGTERM')
     (muster.work / 'go').touch()
     got, out, err = ended(process)
@@ -213,15 +223,15 @@ def test_a_signal_when_nothing_runs_any_more_leaves_the_verdict(muster, code):
 
 
 def test_the_pods_of_an_older_job_of_that_name_are_not_waited_for(muster):
-    path = muster.write('job.yaml', job('late', shell('true'), workers=1, worker_command=shell(DEAF)))
-    muster.run('create', '-f', path)
+    deaf = job('late', shell('true'), workers=1, worker_command=shell(DEAF))
+    muster.run('create', '-f', muster.write('job.yaml', with_grace(deaf, LONG_S)))
     muster.wait_condition('late', 'Succeeded')
     wait_for(lambda: (muster.work / 'up').exists(), 'its worker is deaf')
     path = muster.write('job.yaml', job('late', shell(FOREVER), workers=1, worker_command=shell(FOREVER)))
     process = muster.start('run', '-f', path)
     wait_for(lambda: 'started (late-master-0)' in process.stderr.readline(), 'its successor has begun')
     process.send_signal(signal.SIGINT)
-    assert ended(process, limit_s=5)[0] == 130
+    assert ended(process)[0] == 130
     muster.run('delete', 'pod', 'late-worker-0', '--grace-period', '0', code=None)
 
 
@@ -230,7 +240,7 @@ GOES_ON = shell('touch up; while [ ! -e go ]; do sleep 0.05; done; echo last wor
 
 def test_workers_go_on_to_their_end_and_after_10_s_a_notice_says_who(muster):
     process = started_after_success(muster, GOES_ON)
-    line = wait_for(lambda: (lambda at: at if '--after-end' in at else '')(process.stderr.readline()), 'the notice', limit_s=25)
+    line = wait_for(lambda: (lambda at: at if '--after-end' in at else '')(process.stderr.readline()), 'the notice')
     assert 'late-worker-0 (rank 1)' in line
     (muster.work / 'go').touch()
     got, out, err = ended(process)
@@ -243,7 +253,7 @@ def test_workers_go_on_to_their_end_and_after_10_s_a_notice_says_who(muster):
 @pytest.mark.heavy
 def test_workers_are_not_killed_after_30_s(muster):
     process = started_after_success(muster, shell('touch up; sleep 40; echo last words'))
-    got, out, err = ended(process, limit_s=60)
+    got, out, err = ended(process)
     assert got == 0, err
     assert '[rank 1] last words' in out
 
@@ -268,7 +278,7 @@ def test_a_worker_that_fails_after_the_end_is_not_waited_for(muster):
     late = shell('[ -e up ] && exec sleep 1000; touch up; while [ ! -e go ]; do sleep 0.05; done; exit 3')
     process = started_after_success(muster, late, '-o', 'json', restart='OnFailure')
     (muster.work / 'go').touch()
-    got, out, err = ended(process, limit_s=15)
+    got, out, err = ended(process)
     assert got == 0, err
     assert 'late-worker-0 (rank 1) exited with code 3' in the_line(err)
     assert [(r['rank'], r['state'], r['exitCode']) for r in json.loads(out)['badRanks']] == [(1, 'Failed', 3)]
@@ -280,7 +290,7 @@ def test_gpus_have_a_grace_after_the_end_which_is_announced(muster):
     for replica in wanted['spec']['pytorchReplicaSpecs'].values():
         replica['template']['spec']['containers'][0]['resources'] = {'limits': {'nvidia.com/gpu': 1}}
     process = started(muster, wanted)
-    line = wait_for(lambda: (lambda at: at if 'GPU' in at else '')(process.stderr.readline()), 'the notice', limit_s=15)
+    line = wait_for(lambda: (lambda at: at if 'GPU' in at else '')(process.stderr.readline()), 'the notice')
     assert 'late' in line and '30 s' in line
     assert 'GPUGracePeriod' in muster.run('events', 'late').stdout
     (muster.work / 'go').touch()
