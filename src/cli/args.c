@@ -213,6 +213,32 @@ static int read_word(struct reader *r)
     return 0;
 }
 
+/* -n and --nproc-per-node are one option. */
+static int given_twice(const struct reader *r, const struct args_given *first, const char *second)
+{
+    const char *name = first->option->name;
+    bool ranks = is_run(r) && strcmp(name, "ranks") == 0;
+    return muster_fail(r->err, MUSTER_EINVAL, "%s: %s%s is given twice: '%s' and '%s'",
+                       r->args.command->name, ranks ? "-n (--nproc-per-node)" : "--",
+                       ranks ? "" : name, first->value, second);
+}
+
+/* Of two values one would be without effect. */
+static int check_repeats(const struct reader *r)
+{
+    for (size_t i = 0; i < r->args.given_count; i++) {
+        const struct args_given *first = &r->args.given[i];
+        if (!first->option->argument || strstr(first->option->help, "may be repeated")) {
+            continue;
+        }
+        const char *last = args_value(&r->args, first->option->name);
+        if (strcmp(first->value, last) != 0) {
+            return given_twice(r, first, last);
+        }
+    }
+    return 0;
+}
+
 int args_parse(const struct cli_command *command, int argc, char **argv, struct args *ret,
                struct muster_err *err)
 {
@@ -234,6 +260,11 @@ int args_parse(const struct cli_command *command, int argc, char **argv, struct 
             args_done(&r.args);
             return failed;
         }
+    }
+    int failed = check_repeats(&r);
+    if (failed < 0) {
+        args_done(&r.args);
+        return failed;
     }
     *ret = r.args;
     return 0;

@@ -2,6 +2,7 @@
 #include "cli/verbs.h"
 
 #include "base/err.h"
+#include "cli/effect.h"
 #include "cli/environment.h"
 #include "cli/images.h"
 #include "cli/lastapplied.h"
@@ -142,6 +143,7 @@ static int put_all(struct cli *cli, bool apply)
     }
     r = r < 0 ? r : environment_check(cli);
     r = r < 0 ? r : images_check(cli, &objects);
+    r = r < 0 ? r : effect_check(cli, &objects);
     if (r == 0 && !c.dry_run) {
         r = cli_connect(cli, KUBE_START);
         r = r < 0 ? r : rehearse_objects(cli, &objects, rehearse, &c);

@@ -164,9 +164,23 @@ static int check_form(struct cli *cli, const char *text)
     return read_image(cli, text, images);
 }
 
+/* The pods have one image. */
+static int check_single(struct cli *cli)
+{
+    size_t at = 0;
+    const char *first = args_each(&cli->args, "image", &at);
+    const char *second = first ? args_each(&cli->args, "image", &at) : NULL;
+    return !is_generated(cli) || !second || strcmp(first, second) == 0
+               ? 0
+               : muster_fail(&cli->err, MUSTER_EINVAL,
+                             "run: with -n all ranks have one image; --image is given twice: '%s' "
+                             "and '%s'",
+                             first, second);
+}
+
 int images_check(struct cli *cli, const struct objects *objects)
 {
-    int r = 0;
+    int r = check_single(cli);
     size_t at = 0;
     for (const char *text; r == 0 && (text = args_each(&cli->args, "image", &at));) {
         r = check_form(cli, text);

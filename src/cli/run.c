@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "base/file.h"
+#include "cli/effect.h"
 #include "cli/environment.h"
 #include "cli/follow.h"
 #include "cli/generated.h"
@@ -116,6 +117,11 @@ static int set_deadline(struct cli *cli, json_t *job)
     int r = args_duration(&cli->args, "timeout", &timeout_ms, &cli->err);
     if (r < 0 || timeout_ms < 0) {
         return r;
+    }
+    if (timeout_ms == 0) {
+        return muster_fail(&cli->err, MUSTER_EINVAL,
+                           "run: --timeout 0 would end the job at once; without --timeout it has "
+                           "no limit");
     }
     return doc_set_int(job, "spec.runPolicy.activeDeadlineSeconds", (timeout_ms + 999) / 1000);
 }
@@ -454,10 +460,12 @@ int cli_run(struct cli *cli)
         r->notify = NULL;
     }
     failed = failed < 0 ? failed : read_after_end(r);
+    failed = failed < 0 ? failed : effect_check_dry_run(cli);
     if (failed == 0) {
         failed = read_objects(r);
     }
     failed = failed < 0 ? failed : environment_check(cli);
+    failed = failed < 0 ? failed : effect_check(cli, &r->objects);
     for (size_t i = 0; i < r->objects.count && failed == 0; i++) {
         failed = change_object(r, r->objects.list[i]);
     }

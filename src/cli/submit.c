@@ -93,9 +93,6 @@ static int note_gpu(struct cli *cli, json_t *job)
 {
     bool share = args_flag(&cli->args, "share-gpu");
     bool none = args_flag(&cli->args, "no-gpu");
-    if (share && none) {
-        return muster_fail(&cli->err, MUSTER_EINVAL, "--share-gpu and --no-gpu exclude each other");
-    }
     return share || none
                ? objects_note(cli, job, JOB_NOTE_GPU, json_string(share ? "share" : "none"))
                : 0;

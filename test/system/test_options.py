@@ -19,6 +19,7 @@ def a_job(**options):
 
 # Of each option of `run`: its words, and what it does with -f and with -n. A regular expression is an error's; True: the printed
 # objects are others; a name: the test that shows the effect, which is one of the running job only.
+NO_GPUS = 'no container requests GPUs'
 OPTIONS = {
     'filename': (['-f', 'job.yaml'], True, 'exclude each other'),
     'ranks': (['-n', '3'], 'exclude each other', True),
@@ -34,21 +35,20 @@ OPTIONS = {
     'network': (['--network', 'private'], True, True),
     'runtime': (['--runtime', 'podman'], True, True),
     'backend': (['--backend', 'muster'], True, True),
-    'share-gpu': (['--share-gpu'], True, True),
-    'no-gpu': (['--no-gpu'], True, True),
+    'share-gpu': (['--share-gpu'], NO_GPUS, NO_GPUS),
+    'no-gpu': (['--no-gpu'], NO_GPUS, NO_GPUS),
     'timeout': (['--timeout', '10s'], True, True),
     'output': (['-o', 'yaml'], True, True),
     'env': (['-e', 'A=b'], 'test_variables.py', 'test_variables.py'),
     'env-file': (['--env-file', 'names'], 'test_variables.py', 'test_variables.py'),
-    'stall': (['--stall', '9s'], 'test_stacks.py', 'test_stacks.py'),
-    'notify': (['--notify', 'true'], 'test_end_of_run.py', 'test_end_of_run.py'),
+    'notify': (['--notify', 'true'], '--dry-run runs nothing', '--dry-run runs nothing'),
     'max-restarts': (['--max-restarts', '2'], True, True),
     'all-ranks': (['--all-ranks'], True, 'test_success_policy.py'),
     'dry-run': (['--dry-run'], 'test_run.py', 'test_run.py'),
-    'after-end': (['--after-end', '3s'], 'test_endings.py', '--after-end bounds Workers'),
+    'after-end': (['--after-end', '3s'], '--dry-run runs nothing', '--after-end bounds Workers'),
     'stall': (['--stall', '5s'], True, True),
     'stdin': (['--stdin', '0'], 'test_inside.py', 'test_inside.py'),
-    'results': (['--results', 'out'], 'test_run.py', 'test_run.py'),
+    'results': (['--results', 'out'], '--dry-run runs nothing', '--dry-run runs nothing'),
     'quiet': (['--quiet'], 'test_run.py', 'test_run.py'),
 }
 
@@ -148,6 +148,63 @@ def test_a_wrong_value_is_said_with_a_file_as_with_a_command(muster, words, says
     muster.write('job.yaml', a_job())
     assert says in muster.run('run', '-f', 'job.yaml', *words, code=64).stderr
     assert says.replace('job file: ', '') in muster.run('run', '-n', '2', *words, '--', 'true', code=64).stderr
+
+
+# ---- what would have no effect ----
+
+@pytest.mark.parametrize('mode', [['-f', 'gpus.yaml'], ['-n', '2', '--gpus', '1', '--', 'true']])
+@pytest.mark.parametrize('option, note', [('--share-gpu', 'share'), ('--no-gpu', 'none')])
+def test_gpu_options_count_where_gpus_are_requested(muster, mode, option, note):
+    wanted = a_job()
+    limits = {'limits': {'nvidia.com/gpu': 1}}
+    wanted['spec']['pytorchReplicaSpecs']['Worker']['template']['spec']['containers'][0]['resources'] = limits
+    muster.write('gpus.yaml', wanted)
+    done = muster.run('run', '--dry-run', '-o', 'json', option, *mode, code=None)
+    if option == '--no-gpu' and '--gpus' in mode:
+        assert done.returncode == 64 and '--gpus and --no-gpu exclude each other' in done.stderr
+    else:
+        assert f'"muster.dev/gpu": "{note}"' in done.stdout
+
+
+def test_ranks_counted_by_gpus_may_go_without(muster):
+    muster.env['MUSTER_GPUS'] = '0,1'
+    done = muster.run('run', '-n', 'gpu', '--no-gpu', '--', 'sh', '-c', 'echo "$CUDA_VISIBLE_DEVICES"')
+    assert sorted(done.stdout.splitlines()) == ['[rank 0] ', '[rank 1] ']
+
+
+ALL = {'runPolicy': {'cleanPodPolicy': 'All'}}
+
+
+@pytest.mark.parametrize('verb, words, says', [
+    ('run', ['-n', '2', '--nproc-per-node', '3', '--', 'true'], "run: -n (--nproc-per-node) is given twice: '2' and '3'"),
+    ('run', ['-n', '2', '-n', '3', '--', 'true'], "'2' and '3'"),
+    ('run', ['-n', '2', '--name', 'a', '--name', 'b', '--', 'true'], "run: --name is given twice: 'a' and 'b'"),
+    ('run', ['-n', '2', '--image', 'a', '--image', 'b', '--', 'true'], "--image is given twice: 'a' and 'b'"),
+    ('create', ['job.yaml', '-o', 'json', '-o', 'yaml'], "create: --output is given twice: 'json' and 'yaml'"),
+    ('run', ['-f', 'job.yaml', '--timeout', '0'], '--timeout 0 would end the job at once'),
+    ('run', ['-f', 'job.yaml', '--gpus', '0', '--share-gpu'], 'no container requests GPUs (nvidia.com/gpu; --gpus N requests them)'),
+    ('run', ['-f', 'alone.yaml', '--after-end', '3s'], '--after-end has no effect'),
+    ('run', ['-f', 'all.yaml', '--after-end', '3s'], 'cleanPodPolicy None'),
+    *[(verb, ['claim.yaml', *words], f'{verb}: {words[0]} has no effect: the file contains no PyTorchJob')
+      for verb in ('create', 'apply')
+      for words in (['--env', 'A=b'], ['--network', 'host'], ['--backend', 'muster'], ['--no-gpu'], ['--share-gpu'], ['--all-ranks'],
+                    ['--runtime', 'process'])],
+    *[(verb, ['job.yaml', '--no-gpu'], f'{verb}: --no-gpu has no effect: no container requests GPUs (nvidia.com/gpu), and')
+      for verb in ('create', 'apply')],
+])
+def test_an_option_without_effect_is_an_error(muster, verb, words, says):
+    muster.write('job.yaml', a_job())
+    muster.write('alone.yaml', job('alone', shell('true')))
+    every = a_job()
+    every['spec'].update(ALL)
+    muster.write('all.yaml', every)
+    muster.write('claim.yaml', CLAIM)
+    assert says in muster.run(verb, *words, code=64).stderr
+
+
+def test_an_option_may_be_said_twice_alike(muster):
+    done = muster.run('run', '-n', '2', '--nproc-per-node=2', '--', 'echo', 'hi')
+    assert sorted(done.stdout.splitlines()) == ['[rank 0] hi', '[rank 1] hi']
 
 
 # ---- what is meant otherwise ----
