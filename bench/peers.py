@@ -1,0 +1,35 @@
+"""What the benches beside peers share: sizes' names, ports, MPI's programs."""
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(('127.0.0.1', 0))
+        return str(s.getsockname()[1])
+
+
+def size_name(size):
+    return next((f'{size >> shift} {unit}' for shift, unit in ((20, 'MiB'), (10, 'KiB'), (0, 'B')) if size >> shift), '-')
+
+
+def mpi_compiler(flavour):
+    """None: that MPI is not installed."""
+    return shutil.which(f'mpicc.{flavour}')
+
+
+def mpirun(flavour, ranks):
+    """As the MPI would bind ranks by default: to a core each when there are enough."""
+    bind = 'core' if ranks <= os.cpu_count() else 'none'
+    own = ['--allow-run-as-root', '--oversubscribe', '--bind-to', bind] if flavour == 'openmpi' else ['-bind-to', bind]
+    return [f'mpirun.{flavour}', *own, '-np', str(ranks)]
+
+
+def python_with_torch():
+    """'': there is none."""
+    return subprocess.run([str(ROOT / 'tools/python-with-torch')], capture_output=True, text=True).stdout.strip()
