@@ -2,7 +2,7 @@
  * log (cli/frames.h).
  *
  * The first byte says in how large pieces the rest comes: it must not matter. */
-#include "cli/frames.h"
+#include "cli/log/frames.h"
 #include "process/frame.h"
 #include "promise.h"
 

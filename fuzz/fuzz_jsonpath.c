@@ -2,8 +2,8 @@
  * template is read as columns, too. */
 #include "base/buf.h"
 #include "base/doc.h"
-#include "cli/customcolumns.h"
-#include "cli/jsonpath.h"
+#include "cli/show/customcolumns.h"
+#include "cli/show/jsonpath.h"
 #include "promise.h"
 
 #include <stdlib.h>

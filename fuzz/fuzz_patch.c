@@ -5,7 +5,7 @@
 #include "api/merge.h"
 #include "base/cleanup.h"
 #include "base/doc.h"
-#include "cli/lastapplied.h"
+#include "cli/submit/lastapplied.h"
 #include "promise.h"
 
 #include <string.h>

@@ -105,7 +105,7 @@ def wrong_options(verb, words, commands):
         name = word.split('=')[0].rstrip(',.:)]…')
         if re.fullmatch(r'--[a-z][\w-]*', name) or re.fullmatch(r'-[a-zA-Z]', name):
             if name not in commands[verb]:
-                yield f'muster {verb} has no option {name} (src/cli/commands.def)'
+                yield f'muster {verb} has no option {name} (src/cli/command/commands.def)'
 
 
 def check_commands(text, commands):
@@ -115,7 +115,7 @@ def check_commands(text, commands):
             if verb in PROGRAMS:
                 continue
             if verb not in commands:
-                yield number, f'there is no muster {verb} (src/cli/commands.def)'
+                yield number, f'there is no muster {verb} (src/cli/command/commands.def)'
             else:
                 for fault in wrong_options(verb, words, commands):
                     yield number, fault
@@ -138,7 +138,7 @@ def check_advice(text, commands):
         for string in STRING.findall(line):
             for word in re.findall(r'--[a-z][a-z-]*', string):
                 if word in only_ours:
-                    yield number, f'kubectl has no {word}: say what the object needs (src/cli/refusal.c adds options)'
+                    yield number, f'kubectl has no {word}: say what the object needs (src/cli/submit/refusal.c adds options)'
 
 
 def variables_read(text):

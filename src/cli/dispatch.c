@@ -1,11 +1,11 @@
 /* From argv to a verb, and from its result to an exit status. */
 #include "cli/dispatch.h"
-#include "cli/sources.h"
+#include "cli/submit/sources.h"
 
-#include "cli/cli.h"
-#include "cli/commands.h"
-#include "cli/environment.h"
-#include "cli/help.h"
+#include "cli/command/cli.h"
+#include "cli/command/commands.h"
+#include "cli/command/help.h"
+#include "cli/submit/environment.h"
 
 #include <assert.h>
 #include <errno.h>

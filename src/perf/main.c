@@ -1,4 +1,5 @@
-/* The command line of `muster perf`; its help is in src/cli/commands.def. Layer: program. */
+/* The command line of `muster perf`; its help is in src/cli/command/commands.def. Layer: program.
+ */
 #include "perf/perf.h"
 
 #include <getopt.h>

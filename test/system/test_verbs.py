@@ -313,6 +313,6 @@ def test_output_that_cannot_be_written_fails(muster, words):
 def test_help_is_everywhere(muster):
     whole = muster.run('--help').stdout
     verbs = [line.split()[0] for line in whole.split('Commands:')[1].split('\n\n')[0].strip().splitlines()]
-    assert verbs == re.findall(r'^(?:COMMAND|PROGRAM)\((\w+)', (SOURCE / 'src/cli/commands.def').read_text(), re.M)
+    assert verbs == re.findall(r'^(?:COMMAND|PROGRAM)\((\w+)', (SOURCE / 'src/cli/command/commands.def').read_text(), re.M)
     for verb in verbs:
         assert muster.run(verb, '--help').stdout.lower().startswith(f'usage: muster {verb} ')

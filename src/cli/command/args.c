@@ -1,0 +1,366 @@
+/* See args.h. */
+#include "cli/command/args.h"
+
+#include "base/duration.h"
+#include "base/err.h"
+#include "cli/command/torchrun.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OPTIONS_MAX = 48, NAME_BYTES = 64, COMMAND_BYTES = 512 };
+
+/* The line being read. */
+struct reader {
+    struct args args;
+    int argc;
+    char **argv;
+    int at;
+    struct muster_err *err;
+};
+
+static bool is_run(const struct reader *r)
+{
+    return strcmp(r->args.command->name, "run") == 0;
+}
+
+/* `run train.py --epochs 3`: the option is the script's. */
+static int unseparated_command(const struct reader *r)
+{
+    char command[COMMAND_BYTES];
+    torchrun_command(r->args.operands[0], command, sizeof command);
+    return muster_fail(r->err, MUSTER_EINVAL,
+                       "run: '%s' is a script: muster run -n N -- %s %s … (on N ranks)",
+                       r->args.operands[0], command, r->argv[r->at]);
+}
+
+static int unknown_option(struct reader *r, const char *given)
+{
+    const char *known[OPTIONS_MAX] = {"help"};
+    size_t count = 1;
+    for (const struct cli_item *o = NULL;
+         count < OPTIONS_MAX && (o = cli_next(r->args.command, o, CLI_ITEM_OPTION));) {
+        known[count++] = o->name;
+    }
+    const char *near = cli_nearest(given, known, count);
+    const char *verb = r->args.command->name;
+    const char *theirs = is_run(r) ? torchrun_option(given) : NULL;
+    if (theirs) {
+        return muster_fail(r->err, MUSTER_EINVAL, "run: %s", theirs);
+    }
+    if (is_run(r) && r->args.operand_count > 0 && torchrun_is_script(r->args.operands[0])) {
+        return unseparated_command(r);
+    }
+    if (near) {
+        return muster_fail(r->err, MUSTER_EINVAL,
+                           "%s: unknown option --%s; did you mean --%s? (muster %s --help)", verb,
+                           given, near, verb);
+    }
+    return muster_fail(r->err, MUSTER_EINVAL, "%s: unknown option --%s (muster %s --help)", verb,
+                       given, verb);
+}
+
+/* An empty namespace (-n "$UNSET") is none, as kubectl has it: a path without one means other
+ * things. */
+static void give(struct reader *r, const struct cli_item *option, const char *value)
+{
+    if (!*value && strcmp(option->name, "namespace") == 0) {
+        return;
+    }
+    if (strcmp(option->name, "nproc-per-node") == 0) {
+        option = cli_option_find(r->args.command, "ranks", strlen("ranks"), 0);
+    }
+    r->args.given[r->args.given_count++] = (struct args_given){option, value};
+}
+
+static int missing(struct reader *r, const struct cli_item *option)
+{
+    return muster_fail(r->err, MUSTER_EINVAL, "%s: --%s needs a value: %s", r->args.command->name,
+                       option->name, option->argument);
+}
+
+/* `inline_value` is what follows "=" or a letter, or NULL. */
+static int take_value(struct reader *r, const struct cli_item *option, const char *inline_value)
+{
+    if (!inline_value) {
+        if (r->at + 1 >= r->argc) {
+            return missing(r, option);
+        }
+        inline_value = r->argv[++r->at];
+    }
+    give(r, option, inline_value);
+    return 0;
+}
+
+/* --nproc_per_node is --nproc-per-node, as Python's programs have it. */
+static void dash_name(const char *name, size_t length, char ret[NAME_BYTES])
+{
+    snprintf(ret, NAME_BYTES, "%.*s", (int)length, name);
+    for (char *c = ret; *c; c++) {
+        *c = *c == '_' ? '-' : *c;
+    }
+}
+
+static int read_long(struct reader *r, const char *name)
+{
+    size_t length = strcspn(name, "=");
+    char dashed[NAME_BYTES];
+    dash_name(name, length, dashed);
+    const struct cli_item *option = cli_option_find(r->args.command, dashed, strlen(dashed), 0);
+    if (!option) {
+        return unknown_option(r, dashed);
+    }
+    const char *value = name[length] == '=' ? name + length + 1 : NULL;
+    if (option->argument) {
+        return take_value(r, option, value);
+    }
+    if (value && strcmp(value, "true") != 0) {
+        return muster_fail(r->err, MUSTER_EINVAL, "%s: --%s takes no value", r->args.command->name,
+                           option->name);
+    }
+    give(r, option, "");
+    return 0;
+}
+
+static int unknown_letter(struct reader *r, char letter)
+{
+    const char *theirs = is_run(r) ? torchrun_letter(letter) : NULL;
+    if (theirs) {
+        return muster_fail(r->err, MUSTER_EINVAL, "run: %s", theirs);
+    }
+    if (is_run(r) && r->args.operand_count > 0 && torchrun_is_script(r->args.operands[0])) {
+        return unseparated_command(r);
+    }
+    return muster_fail(r->err, MUSTER_EINVAL, "%s: unknown option -%c (muster %s --help)",
+                       r->args.command->name, letter, r->args.command->name);
+}
+
+/* `muster get pods -n 4`: who has just typed `muster run -n 4` means ranks, or lines. */
+static int check_namespace(struct reader *r, const struct cli_item *option)
+{
+    const char *value = args_value(&r->args, option->name);
+    if (strcmp(option->name, "namespace") != 0 || !value ||
+        value[strspn(value, "0123456789")] != '\0') {
+        return 0;
+    }
+    const char *verb = r->args.command->name;
+    bool lines = cli_option_find(r->args.command, "tail", strlen("tail"), 0) != NULL;
+    return muster_fail(r->err, MUSTER_EINVAL,
+                       "%s: -n is the namespace here (the number of ranks in run and perf)%s%s; if "
+                       "a namespace is called %s: --namespace %s",
+                       verb, lines ? "; the last lines are --tail " : "", lines ? value : "", value,
+                       value);
+}
+
+static int read_letters(struct reader *r, const char *letters)
+{
+    for (; *letters; letters++) {
+        const struct cli_item *option = cli_option_find(r->args.command, NULL, 0, *letters);
+        if (!option) {
+            return unknown_letter(r, *letters);
+        }
+        if (option->argument) {
+            const char *rest = letters + 1 + (letters[1] == '=');
+            int failed = take_value(r, option, *rest ? rest : NULL);
+            return failed < 0 ? failed : check_namespace(r, option);
+        }
+        give(r, option, "");
+    }
+    return 0;
+}
+
+static void take_operand(struct reader *r, const char *word)
+{
+    r->args.operands[r->args.operand_count++] = word;
+}
+
+static void take_rest(struct reader *r)
+{
+    while (r->at < r->argc) {
+        take_operand(r, r->argv[r->at++]);
+    }
+}
+
+static bool starts_command(const struct reader *r)
+{
+    return is_run(r) && args_flag(&r->args, "ranks");
+}
+
+static int read_word(struct reader *r)
+{
+    const char *word = r->argv[r->at];
+    if (strcmp(word, "--") == 0 && !r->args.separated) {
+        r->args.separated = true;
+        r->args.separated_after = r->args.operand_count;
+        r->at++;
+        take_rest(r);
+        return 0;
+    }
+    if (word[0] == '-' && word[1] == '-') {
+        return read_long(r, word + 2);
+    }
+    if (word[0] == '-' && word[1]) {
+        return read_letters(r, word + 1);
+    }
+    if (starts_command(r)) {
+        take_rest(r);
+    } else {
+        take_operand(r, word);
+    }
+    return 0;
+}
+
+/* -n and --nproc-per-node are one option. */
+static int given_twice(const struct reader *r, const struct args_given *first, const char *second)
+{
+    const char *name = first->option->name;
+    bool ranks = is_run(r) && strcmp(name, "ranks") == 0;
+    return muster_fail(r->err, MUSTER_EINVAL, "%s: %s%s is given twice: '%s' and '%s'",
+                       r->args.command->name, ranks ? "-n (--nproc-per-node)" : "--",
+                       ranks ? "" : name, first->value, second);
+}
+
+/* Of two values one would be without effect. */
+static int check_repeats(const struct reader *r)
+{
+    for (size_t i = 0; i < r->args.given_count; i++) {
+        const struct args_given *first = &r->args.given[i];
+        if (!first->option->argument || strstr(first->option->help, "may be repeated")) {
+            continue;
+        }
+        const char *last = args_value(&r->args, first->option->name);
+        if (strcmp(first->value, last) != 0) {
+            return given_twice(r, first, last);
+        }
+    }
+    return 0;
+}
+
+int args_parse(const struct cli_command *command, int argc, char **argv, struct args *ret,
+               struct muster_err *err)
+{
+    struct reader r = {.argc = argc, .argv = argv, .err = err};
+    size_t letters = 1;
+    for (int i = 0; i < argc; i++) {
+        letters += strlen(argv[i]);
+    }
+    r.args.command = command;
+    r.args.given = calloc(letters + (size_t)argc, sizeof *r.args.given);
+    r.args.operands = calloc((size_t)argc + 1, sizeof *r.args.operands);
+    if (!r.args.given || !r.args.operands) {
+        args_done(&r.args);
+        return err_no_memory(err);
+    }
+    for (; r.at < r.argc; r.at++) {
+        int failed = read_word(&r);
+        if (failed < 0) {
+            args_done(&r.args);
+            return failed;
+        }
+    }
+    int failed = check_repeats(&r);
+    if (failed < 0) {
+        args_done(&r.args);
+        return failed;
+    }
+    *ret = r.args;
+    return 0;
+}
+
+void args_done(struct args *args)
+{
+    free(args->given);
+    free(args->operands);
+    *args = (struct args){0};
+}
+
+static const struct cli_item *known(const struct args *args, const char *name)
+{
+    const struct cli_item *option = cli_option_find(args->command, name, strlen(name), 0);
+    assert(option);
+    return option;
+}
+
+const char *args_each(const struct args *args, const char *option, size_t *at)
+{
+    const struct cli_item *wanted = known(args, option);
+    while (*at < args->given_count) {
+        const struct args_given *g = &args->given[(*at)++];
+        if (g->option == wanted) {
+            return g->value;
+        }
+    }
+    return NULL;
+}
+
+const char *args_value(const struct args *args, const char *option)
+{
+    const char *last = known(args, option)->otherwise;
+    size_t at = 0;
+    for (const char *value; (value = args_each(args, option, &at));) {
+        last = value;
+    }
+    return last;
+}
+
+bool args_flag(const struct args *args, const char *option)
+{
+    size_t at = 0;
+    return args_each(args, option, &at) != NULL;
+}
+
+int args_number(const struct args *args, const char *option, int64_t least, int64_t most,
+                int64_t *ret, struct muster_err *err)
+{
+    const char *text = args_value(args, option);
+    if (!text) {
+        return 0;
+    }
+    char *end;
+    errno = 0;
+    long long number = strtoll(text, &end, 10);
+    if (end == text || *end || errno || number < least || number > most) {
+        return muster_fail(err, MUSTER_EINVAL,
+                           "%s: --%s must be a number from %lld to %lld, not '%s'",
+                           args->command->name, option, (long long)least, (long long)most, text);
+    }
+    *ret = number;
+    return 0;
+}
+
+int args_duration(const struct args *args, const char *option, int64_t *ret_ms,
+                  struct muster_err *err)
+{
+    const char *text = args_value(args, option);
+    if (!text) {
+        return 0;
+    }
+    return duration_read(text, ret_ms) == 0
+               ? 0
+               : muster_fail(err, MUSTER_EINVAL,
+                             "%s: --%s must be a duration such as 30s, 10m or 1h30m, not '%s'",
+                             args->command->name, option, text);
+}
+
+int args_choice(const struct args *args, const char *option, const char **ret,
+                struct muster_err *err)
+{
+    const char *text = args_value(args, option);
+    if (!text) {
+        return 0;
+    }
+    const char *words = known(args, option)->argument;
+    for (const char *at = words; *at; at += strspn(at, "|")) {
+        size_t length = strcspn(at, "|");
+        if (strlen(text) == length && strncmp(at, text, length) == 0) {
+            *ret = text;
+            return 0;
+        }
+        at += length;
+    }
+    return muster_fail(err, MUSTER_EINVAL, "%s: --%s must be one of %s, not '%s'",
+                       args->command->name, option, words, text);
+}

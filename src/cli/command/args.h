@@ -1,0 +1,52 @@
+/* A parsed command line.
+ *
+ *   --name VALUE  --name=VALUE  -x VALUE  -xVALUE  -abc (flags)  --  (operands only)
+ * Options and operands mix freely, except after `run -n N`, where the first operand starts the
+ * command that is to be run.
+ *
+ * Layer: cli; pure. Ownership: borrows argv; args_done frees the rest.
+ */
+#pragma once
+
+#include "cli/command/command.h"
+
+#include <muster/err.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct args_given {
+    const struct cli_item *option;
+    const char *value; /* "" for a flag */
+};
+
+struct args {
+    const struct cli_command *command;
+    struct args_given *given; /* in the order of the line */
+    size_t given_count;
+    const char **operands; /* NULL-terminated */
+    size_t operand_count;
+    bool separated;         /* a "--" was there */
+    size_t separated_after; /* how many operands came before it */
+};
+
+/* argv without the program and the verb. MUSTER_EINVAL names the option and the nearest known. */
+int args_parse(const struct cli_command *command, int argc, char **argv, struct args *ret,
+               struct muster_err *err);
+void args_done(struct args *args);
+
+/* The last value given, else the option's default, else NULL. Asserts that the option is known. */
+const char *args_value(const struct args *args, const char *option);
+bool args_flag(const struct args *args, const char *option);
+
+/* The values of an option that may be repeated: next after *at (start with 0), NULL at the end. */
+const char *args_each(const struct args *args, const char *option, size_t *at);
+
+/* A number in [least, most]; 0 and *ret untouched when the option is not given. */
+int args_number(const struct args *args, const char *option, int64_t least, int64_t most,
+                int64_t *ret, struct muster_err *err);
+/* "90", "90s", "1h30m", "250ms" as milliseconds; the same rules. */
+int args_duration(const struct args *args, const char *option, int64_t *ret_ms,
+                  struct muster_err *err);
+/* One of `words`, separated by '|', as in the option's own argument text. */
+int args_choice(const struct args *args, const char *option, const char **ret,
+                struct muster_err *err);

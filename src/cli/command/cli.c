@@ -1,0 +1,92 @@
+/* What all verbs need: the connection to the controller, and output. See cli.h. */
+#include "cli/command/cli.h"
+
+#include "base/err.h"
+#include "base/yaml.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int cli_connect(struct cli *cli, enum kube_start start)
+{
+    const char *no_start = getenv("MUSTER_NO_START");
+    if (no_start && *no_start) {
+        start = KUBE_RUNNING;
+    }
+    return kube_open(&cli->loop, start, &cli->kube, &cli->err);
+}
+
+void cli_say(const char *format, ...)
+{
+    char text[2048];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    fprintf(stderr, "muster: %s\n", text);
+}
+
+static bool has_option(const struct args *args, const char *name)
+{
+    return cli_option_find(args->command, name, strlen(name), 0) != NULL;
+}
+
+const char *cli_namespace(const struct cli *cli)
+{
+    if (has_option(&cli->args, "all-namespaces") && args_flag(&cli->args, "all-namespaces")) {
+        return NULL;
+    }
+    return args_value(&cli->args, "namespace");
+}
+
+int cli_print(const char *text, struct muster_err *err)
+{
+    if (fputs(text, stdout) == EOF || fflush(stdout) == EOF) {
+        if (errno == EPIPE) {
+            signal(SIGPIPE, SIG_DFL); /* ignored for the sockets; a filter without reader dies */
+            raise(SIGPIPE);
+        }
+        return muster_fail(err, MUSTER_EIO, "cannot write to standard output: %s", strerror(errno));
+    }
+    return 0;
+}
+
+int cli_print_doc(const json_t *doc, const char *format, struct muster_err *err)
+{
+    bool yaml = strcmp(format, "yaml") == 0;
+    muster_auto(free) char *text = yaml ? yaml_print(doc) : doc_print_pretty(doc);
+    if (!text) {
+        return err_no_memory(err);
+    }
+    int r = cli_print(text, err);
+    size_t length = strlen(text);
+    return r < 0 || (length > 0 && text[length - 1] == '\n') ? r : cli_print("\n", err);
+}
+
+void cli_object_name(const json_t *object, char *ret, size_t size)
+{
+    const struct kube_resource *resource = kube_resource_of(object);
+    const char *name = doc_text(object, "metadata.name", "");
+    const char *version = doc_text(object, "apiVersion", "");
+    const char *slash = strchr(version, '/');
+    snprintf(ret, size, "%s%s%.*s/%s", resource ? resource->singular : "object", slash ? "." : "",
+             slash ? (int)(slash - version) : 0, version, name);
+}
+
+int cli_expect_operands(struct cli *cli, size_t least, size_t most)
+{
+    const struct cli_command *c = cli->args.command;
+    if (cli->args.operand_count < least) {
+        return muster_fail(&cli->err, MUSTER_EINVAL, "%s: missing operand: muster %s %s", c->name,
+                           c->name, c->operands);
+    }
+    if (cli->args.operand_count > most) {
+        return muster_fail(&cli->err, MUSTER_EINVAL, "%s: unexpected operand '%s': muster %s %s",
+                           c->name, cli->args.operands[most], c->name, c->operands);
+    }
+    return 0;
+}

@@ -1,0 +1,47 @@
+/* The command line: what every verb is given.
+ *
+ * Layer: program. One thread, one libuv loop. A verb returns its exit status, or a negative muster
+ * code with the sentence in cli->err, which cli_main prints and turns into an exit status.
+ */
+#pragma once
+
+#include "base/cleanup.h"
+#include "base/doc.h"
+#include "cli/command/args.h"
+#include "kube/kube.h"
+
+#include <muster/err.h>
+#include <stdint.h>
+#include <uv.h>
+
+struct environment;
+
+struct cli {
+    struct args args;
+    uv_loop_t loop;
+    struct kube *kube;               /* NULL until cli_connect */
+    struct environment *environment; /* cli/environment.h; NULL until it was asked for */
+    struct sources *sources;         /* of the files that were read (cli/sources.h), or NULL */
+    struct muster_err err;
+};
+
+/* Fills cli->kube. */
+int cli_connect(struct cli *cli, enum kube_start start);
+
+/* "muster: warning: …" and "muster: …" on standard error. */
+void cli_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The namespace of --namespace, or NULL with --all-namespaces. */
+const char *cli_namespace(const struct cli *cli);
+
+/* Prints all of it, or fails with MUSTER_EIO (a full disk, a closed pipe). */
+int cli_print(const char *text, struct muster_err *err);
+
+/* An object as "json" or "yaml". */
+int cli_print_doc(const json_t *doc, const char *format, struct muster_err *err);
+
+/* "pytorchjob.kubeflow.org/mnist" */
+void cli_object_name(const json_t *object, char *ret, size_t size);
+
+/* MUSTER_EINVAL when the number of operands is not in [least, most]. */
+int cli_expect_operands(struct cli *cli, size_t least, size_t most);

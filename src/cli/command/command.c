@@ -1,0 +1,36 @@
+/* See command.h. */
+#include "cli/command/command.h"
+
+#include <string.h>
+
+const struct cli_item cli_help_option = {
+    CLI_ITEM_OPTION, "help", 'h', NULL, NULL, "print this text",
+};
+
+static int is_option(const struct cli_item *item, const char *name, size_t length, char letter)
+{
+    return name ? strlen(item->name) == length && strncmp(item->name, name, length) == 0
+                : item->letter == letter;
+}
+
+const struct cli_item *cli_option_find(const struct cli_command *command, const char *name,
+                                       size_t length, char letter)
+{
+    for (const struct cli_item *o = NULL; (o = cli_next(command, o, CLI_ITEM_OPTION));) {
+        if (is_option(o, name, length, letter)) {
+            return o;
+        }
+    }
+    return is_option(&cli_help_option, name, length, letter) ? &cli_help_option : NULL;
+}
+
+const struct cli_item *cli_next(const struct cli_command *command, const struct cli_item *at,
+                                enum cli_item_kind kind)
+{
+    for (at = at ? at + 1 : command->items; at->kind != CLI_ITEM_END; at++) {
+        if (at->kind == kind) {
+            return at;
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,13 @@
+/* All commands as a table, made from commands.def.
+ *
+ * Layer: cli; pure. Static data. Nobody below the verbs knows it.
+ */
+#pragma once
+
+#include "cli/command/command.h"
+
+extern const struct cli_command cli_commands[];
+extern const size_t cli_command_count;
+
+/* NULL when there is none of that name. */
+const struct cli_command *cli_command_find(const char *name);

@@ -1,0 +1,36 @@
+/* The command table as text: --help, the man page, the bash completion, docs/cli.md.
+ *
+ * Layer: cli; pure but for the printing.
+ */
+#pragma once
+
+#include "cli/command/command.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+void help_all(FILE *out);
+void help_command(const struct cli_command *command, FILE *out);
+void help_manual(FILE *out);     /* roff: man/man1/muster.1 */
+void help_completion(FILE *out); /* bash */
+void help_markdown(FILE *out);   /* docs/cli.md */
+
+/* `muster help --man`, --completion, --markdown, for the build; false for any other form. */
+bool help_generate(const char *form, FILE *out);
+
+/* Shared by them: "-f, --filename FILE" (letterless options are indented where `aligned`). */
+void help_option_text(const struct cli_item *option, int aligned, char *ret, size_t size);
+
+/* Exit statuses, in the order of the page: their text, NULL at the end. */
+struct help_exit {
+    const char *status;
+    const char *meaning;
+};
+extern const struct help_exit help_exits[];
+
+/* Environment variables of muster's own. */
+struct help_variable {
+    const char *name;
+    const char *meaning;
+};
+extern const struct help_variable help_variables[];

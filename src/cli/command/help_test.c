@@ -1,0 +1,86 @@
+/* What is made from the command table: docs/cli.md is current, every verb is everywhere. */
+#include "cli/command/commands.h"
+#include "cli/command/help.h"
+
+#include "base/file.h"
+#include "base/test.h"
+
+#include <stdlib.h>
+
+static char *text_of(void (*print)(FILE *out))
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    print(out);
+    fclose(out);
+    return text;
+}
+
+/* Fails? muster help --markdown > docs/cli.md */
+static void docs_are_current(void **state)
+{
+    (void)state;
+    const char *source = getenv("MUSTER_SOURCE");
+    assert_non_null(source);
+    char *path = file_join(source, "docs/cli.md");
+    char *kept = NULL;
+    size_t bytes = 0;
+    assert_int_equal(file_read(path, 1 << 20, &kept, &bytes, NULL), 0);
+    char *made = text_of(help_markdown);
+    assert_string_equal(kept, made);
+    free(made);
+    free(kept);
+    free(path);
+}
+
+static void every_verb_is_everywhere(void **state)
+{
+    (void)state;
+    char *texts[] = {text_of(help_all), text_of(help_manual), text_of(help_completion),
+                     text_of(help_markdown)};
+    for (size_t t = 0; t < sizeof texts / sizeof texts[0]; t++) {
+        for (size_t i = 0; i < cli_command_count; i++) {
+            assert_non_null(strstr(texts[t], cli_commands[i].name));
+        }
+        free(texts[t]);
+    }
+}
+
+/* Two options of a verb never share a letter or a name, and -h is help's. */
+static void options_do_not_clash(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < cli_command_count; i++) {
+        const struct cli_command *c = &cli_commands[i];
+        for (const struct cli_item *o = NULL; (o = cli_next(c, o, CLI_ITEM_OPTION));) {
+            assert_ptr_equal(cli_option_find(c, o->name, strlen(o->name), 0), o);
+            if (o->letter) {
+                assert_ptr_equal(cli_option_find(c, NULL, 0, o->letter), o);
+            }
+            assert_int_not_equal(o->letter, 'h');
+        }
+    }
+}
+
+static void nearest_word_is_meant(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"get", "delete", "describe", "logs"};
+    assert_string_equal(cli_nearest("delte", words, 4), "delete");
+    assert_string_equal(cli_nearest("log", words, 4), "logs");
+    assert_string_equal(cli_nearest("gte", words, 4), "get");
+    assert_null(cli_nearest("xyzzy", words, 4));
+    assert_null(cli_nearest("a-word-that-is-much-too-long-to-be-any-of-them", words, 4));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(docs_are_current),
+        cmocka_unit_test(every_verb_is_everywhere),
+        cmocka_unit_test(options_do_not_clash),
+        cmocka_unit_test(nearest_word_is_meant),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

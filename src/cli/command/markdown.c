@@ -1,0 +1,77 @@
+/* docs/cli.md. */
+#include "cli/command/commands.h"
+#include "cli/command/help.h"
+
+enum { OPTION_BYTES = 128 };
+
+/* In a table's cell a bar would end it. */
+static void put_cell(FILE *out, const char *text)
+{
+    for (; *text; text++) {
+        if (*text == '|') {
+            fputc('\\', out);
+        }
+        fputc(*text, out);
+    }
+}
+
+static void put_options(FILE *out, const struct cli_command *command)
+{
+    const struct cli_item *o = cli_next(command, NULL, CLI_ITEM_OPTION);
+    if (o) {
+        fprintf(out, "\n| option | default | |\n|---|---|---|\n");
+    }
+    for (; o; o = cli_next(command, o, CLI_ITEM_OPTION)) {
+        char left[OPTION_BYTES];
+        help_option_text(o, 0, left, sizeof left);
+        fprintf(out, "| `");
+        put_cell(out, left);
+        fprintf(out, "` | %s | ", o->otherwise ? o->otherwise : "");
+        put_cell(out, o->help);
+        fprintf(out, " |\n");
+    }
+}
+
+static void put_examples(FILE *out, const struct cli_command *command)
+{
+    const struct cli_item *e = cli_next(command, NULL, CLI_ITEM_EXAMPLE);
+    if (!e) {
+        return;
+    }
+    fprintf(out, "\n```sh\n");
+    for (; e; e = cli_next(command, e, CLI_ITEM_EXAMPLE)) {
+        fprintf(out, *e->help ? "%s   # %s\n" : "%s\n", e->name, e->help);
+    }
+    fprintf(out, "```\n");
+}
+
+static void put_command(FILE *out, const struct cli_command *command)
+{
+    fprintf(out, "\n## muster %s\n\n`muster %s%s%s`: %s.\n", command->name, command->name,
+            *command->operands ? " " : "", command->operands, command->summary);
+    if (*command->detail) {
+        fprintf(out, "\n%s\n", command->detail);
+    }
+    put_options(out, command);
+    put_examples(out, command);
+}
+
+void help_markdown(FILE *out)
+{
+    fprintf(
+        out,
+        "<!-- Made from src/cli/command/commands.def: muster help --markdown > docs/cli.md -->\n"
+        "# The command line\n\n`muster COMMAND --help` says the same in a terminal, and "
+        "`man muster`.\n");
+    for (size_t i = 0; i < cli_command_count; i++) {
+        put_command(out, &cli_commands[i]);
+    }
+    fprintf(out, "\n## Environment\n\n| variable | |\n|---|---|\n");
+    for (const struct help_variable *v = help_variables; v->name; v++) {
+        fprintf(out, "| `%s` | %s |\n", v->name, v->meaning);
+    }
+    fprintf(out, "\n## Exit status\n\n| status | |\n|---|---|\n");
+    for (const struct help_exit *e = help_exits; e->status; e++) {
+        fprintf(out, "| %s | %s |\n", e->status, e->meaning);
+    }
+}

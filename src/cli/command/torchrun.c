@@ -1,0 +1,104 @@
+/* See torchrun.h. */
+#include "cli/command/torchrun.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#define RENDEZVOUS                                                                                 \
+    "muster chooses MASTER_ADDR and MASTER_PORT and gives them to every rank; leave it out"
+#define ONE_MACHINE "all ranks run on this machine; leave it out"
+#define LOGS                                                                                       \
+    "the output of every rank is shown with its rank and kept (muster logs JOB; --results DIR "    \
+    "copies it); leave it out"
+#define WORDS "write the command as it is behind --: muster run -n N -- python3 -m MODULE"
+
+static const struct {
+    const char *name;
+    char letter;
+    const char *text;
+} options[] = {
+    {"nnodes", 0, "torchrun's --nnodes: " ONE_MACHINE},
+    {"node-rank", 0, "torchrun's --node-rank: " ONE_MACHINE},
+    {"standalone", 0, "torchrun's --standalone: " RENDEZVOUS},
+    {"master-addr", 0, "torchrun's --master-addr: " RENDEZVOUS},
+    {"master-port", 0, "torchrun's --master-port: " RENDEZVOUS},
+    {"local-addr", 0, "torchrun's --local-addr: " RENDEZVOUS},
+    {"rdzv-backend", 0, "torchrun's --rdzv-backend: " RENDEZVOUS},
+    {"rdzv-endpoint", 0, "torchrun's --rdzv-endpoint: " RENDEZVOUS},
+    {"rdzv-id", 0, "torchrun's --rdzv-id: " RENDEZVOUS},
+    {"rdzv-conf", 0, "torchrun's --rdzv-conf: " RENDEZVOUS},
+    {"monitor-interval", 0,
+     "torchrun's --monitor-interval: muster sees the end of a rank at once; leave it out"},
+    {"start-method", 0,
+     "torchrun's --start-method: every rank is a process of its own; leave it out"},
+    {"role", 0, "torchrun's --role: there is one role; leave it out (--name names the job)"},
+    {"log-dir", 0, "torchrun's --log-dir: " LOGS},
+    {"redirects", 0, "torchrun's --redirects: " LOGS},
+    {"tee", 't', "torchrun's --tee: " LOGS},
+    {"local-ranks-filter", 0, "torchrun's --local-ranks-filter: " LOGS},
+    {"module", 'm', "torchrun's --module: " WORDS},
+    {"no-python", 0, "torchrun's --no-python: " WORDS},
+    {"run-path", 0, "torchrun's --run-path: " WORDS},
+    {"np", 0, "mpirun's --np: the number of ranks is -n N"},
+    {"host", 'H', "mpirun's --host: " ONE_MACHINE},
+    {"hostfile", 0, "mpirun's --hostfile: " ONE_MACHINE},
+    {"oversubscribe", 0,
+     "mpirun's --oversubscribe: ranks may outnumber the processors in any case; leave it out"},
+    {"allow-run-as-root", 0, "mpirun's --allow-run-as-root: root may run jobs; leave it out"},
+    {"bind-to", 0, "mpirun's --bind-to: ranks are not bound; --cpu N bounds what each uses"},
+    {"map-by", 0, "mpirun's --map-by: ranks are not bound; --cpu N bounds what each uses"},
+    {NULL, 'x', "mpirun's -x: a variable of every rank is -e NAME=VALUE"},
+};
+
+const char *torchrun_option(const char *name)
+{
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
+        if (options[i].name && strcmp(options[i].name, name) == 0) {
+            return options[i].text;
+        }
+    }
+    return NULL;
+}
+
+const char *torchrun_letter(char letter)
+{
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
+        if (options[i].letter == letter) {
+            return options[i].text;
+        }
+    }
+    return NULL;
+}
+
+static bool ends_with(const char *word, const char *ending)
+{
+    size_t length = strlen(word);
+    size_t end = strlen(ending);
+    return length > end && strcmp(word + length - end, ending) == 0;
+}
+
+bool torchrun_is_script(const char *word)
+{
+    return ends_with(word, ".py") || ends_with(word, ".sh");
+}
+
+bool torchrun_is_launcher(const char *word)
+{
+    static const char *const names[] = {"python",    "python3", "torchrun", "mpirun", "mpiexec",
+                                        "deepspeed", "bash",    "sh",       "env"};
+    const char *slash = strrchr(word, '/');
+    const char *name = slash ? slash + 1 : word;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(name, names[i]) == 0) {
+            return true;
+        }
+    }
+    return strncmp(name, "python3.", strlen("python3.")) == 0;
+}
+
+void torchrun_command(const char *word, char *ret, unsigned ret_bytes)
+{
+    const char *program = ends_with(word, ".py") ? "python3 " : ends_with(word, ".sh") ? "sh " : "";
+    snprintf(ret, ret_bytes, "%s%s", program, word);
+}

@@ -1,0 +1,358 @@
+/* See follow.h. */
+#include "cli/follow/follow.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "cli/follow/ending.h"
+#include "cli/follow/progress.h"
+#include "cli/pod/places.h"
+#include "cli/pod/ranks.h"
+#include "cli/submit/restarts.h"
+#include "control/observe.h"
+#include "control/verdict.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    NOTES_BYTES_MAX = 64 << 10,
+    SELECTOR_BYTES = 256,
+    TICK_MS = 250,
+    DRAIN_MS = 5000,  /* for logs to end after the last pod */
+    COUNTS_MS = 2000, /* for the job's status to say what its pods' does */
+    LAST_MS = 500,    /* for the other ranks' last words after a failure */
+};
+
+static void say(struct follow *f, struct buf *lines)
+{
+    for (const char *at = buf_str(lines); *at;) {
+        size_t length = strcspn(at, "\n");
+        screen_note(f->screen, "%.*s", (int)length, at);
+        at += length + (at[length] == '\n');
+    }
+    buf_done(lines);
+}
+
+static bool is_about(const struct followed_job *j, const json_t *event)
+{
+    const json_t *pod = json_object_get(j->pods, doc_text(event, "involvedObject.name", ""));
+    return pod && strcmp(doc_text(event, "involvedObject.uid", ""),
+                         doc_text(pod, "metadata.uid", "")) == 0;
+}
+
+/* Limits that are not kept, a PID namespace that cannot be had. The agent writes such an event
+ * before the status that says that the pod runs. */
+static void tell_differences(struct followed_job *j)
+{
+    muster_auto(doc) json_t *answer = NULL;
+    const struct kube_ref events = {kube_resource_find("events"), j->namespace, NULL, NULL};
+    j->untold = false;
+    j->asked_ms = clock_ms();
+    if (kube_list(j->follow->cli->kube, &events,
+                  &(struct kube_query){.fields = "reason=IsolationDegraded"}, &answer, NULL) < 0) {
+        return;
+    }
+    size_t i;
+    json_t *event;
+    json_array_foreach (doc_at(answer, "items"), i, event) {
+        const char *text = doc_text(event, "message", "");
+        if (is_about(j, event) && !json_object_get(j->told, text)) {
+            screen_note(j->follow->screen, "warning: isolation is degraded: %s", text);
+            json_object_set_new(j->told, text, json_true());
+        }
+    }
+}
+
+/* Asked for all that have started meanwhile at once: the controller looks through thousands of
+ * events. */
+static void tell_when_due(struct follow *f, int64_t pause_ms)
+{
+    for (size_t i = 0; i < f->job_count; i++) {
+        struct followed_job *j = &f->jobs[i];
+        if (j->untold && clock_ms() - j->asked_ms >= pause_ms) {
+            tell_differences(j);
+        }
+    }
+}
+
+/* A container of a job that is over has ended and will be restarted. */
+static bool was_restarted(const json_t *before, const json_t *after)
+{
+    size_t i;
+    json_t *status;
+    json_array_foreach (doc_at(after, "status.containerStatuses"), i, status) {
+        const json_t *end = doc_at(status, "lastState.terminated");
+        const json_t *known = doc_at(ranks_container_status(before, doc_text(status, "name", "")),
+                                     "lastState.terminated");
+        if (end && !json_equal((json_t *)end, (json_t *)known)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* How the pod comes to its end. */
+static void mark_end(struct followed_job *j, const json_t *before, const json_t *pod)
+{
+    const char *uid = doc_text(pod, "metadata.uid", "");
+    if (doc_at(pod, "metadata.deletionTimestamp") && !follow_pod_ended(j, before ? before : pod)) {
+        json_object_set_new(j->stopped, uid, json_true());
+    }
+    if (j->over && before && was_restarted(before, pod)) {
+        json_object_set_new(j->late, uid, json_true());
+    }
+}
+
+static void pod_changed(void *context, enum kube_change change, const json_t *pod)
+{
+    struct followed_job *j = context;
+    const char *name = doc_text(pod, "metadata.name", "");
+    const json_t *before = json_object_get(j->pods, name);
+    const char *uid = doc_text(pod, "metadata.uid", "");
+    if (!control_owns(doc_text(j->object, "metadata.uid", ""), pod)) {
+        return; /* an older job of this name had it, and it may take its time to end */
+    }
+    struct buf notes;
+    buf_init(&notes, NOTES_BYTES_MAX);
+    const json_t *any_before = before;
+    if (before && strcmp(doc_text(before, "metadata.uid", ""), uid) != 0) {
+        before = NULL; /* made again under the same name */
+        json_object_del(j->places, name);
+    }
+    if (change != KUBE_DELETED) {
+        progress_pod(before, pod, j->follow->quiet, &notes);
+    }
+    const struct trouble_view view = {j->object, j->logs};
+    trouble_pod(&j->trouble, view, any_before, pod, &notes);
+    say(j->follow, &notes);
+    mark_end(j, before, pod);
+    json_object_set(j->pods, name, (json_t *)(uintptr_t)pod);
+    if (change == KUBE_DELETED) {
+        json_object_set_new(j->gone, uid, json_true());
+    }
+    podlogs_pod(j->logs, pod, change == KUBE_DELETED);
+    j->untold = places_learn(j->follow->cli, j->namespace, pod, j->places) || j->untold;
+}
+
+static void job_changed(void *context, enum kube_change change, const json_t *job)
+{
+    struct followed_job *j = context;
+    if (strcmp(doc_text(job, "metadata.uid", ""), doc_text(j->object, "metadata.uid", "")) != 0) {
+        j->deleted = true; /* another one has its name now */
+    } else {
+        struct buf notes;
+        buf_init(&notes, NOTES_BYTES_MAX);
+        progress_job(j->object, job, j->follow->quiet, &notes);
+        if (!j->follow->quiet) {
+            restarts_tell(j->object, job, &notes);
+        }
+        say(j->follow, &notes);
+        json_decref(j->object);
+        j->object = json_incref((json_t *)(uintptr_t)job);
+        j->deleted = j->deleted || change == KUBE_DELETED;
+    }
+    if (!j->over && verdict_of(j->object, NULL, j->deleted).end != VERDICT_RUNNING) {
+        j->over = true;
+        j->over_ms = clock_ms();
+    }
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+    (void)timer; /* the loop turns, and what waits for a time is looked at */
+}
+
+void follow_init(struct follow *follow, struct cli *cli, struct screen *screen, bool quiet)
+{
+    *follow = (struct follow){.cli = cli, .screen = screen, .quiet = quiet, .after_end_ms = -1};
+    uv_timer_init(&cli->loop, &follow->tick);
+    uv_timer_start(&follow->tick, on_tick, TICK_MS, TICK_MS);
+}
+
+static int start_watches(struct followed_job *j)
+{
+    struct cli *cli = j->follow->cli;
+    char labels[SELECTOR_BYTES];
+    snprintf(labels, sizeof labels, "training.kubeflow.org/job-name=%s", j->name);
+    struct kube_query query = {.labels = labels};
+    struct kube_ref pods = {kube_resource_find("pods"), j->namespace, NULL, NULL};
+    struct kube_ref job = {kube_resource_find("pytorchjobs"), j->namespace, j->name, NULL};
+    int r = kube_watch_start(cli->kube, &pods, &query, &(struct kube_watch_events){pod_changed, j},
+                             &j->pod_watch, &cli->err);
+    r = r < 0 ? r
+              : kube_watch_start(cli->kube, &job, NULL, &(struct kube_watch_events){job_changed, j},
+                                 &j->job_watch, &cli->err);
+    return r < 0 ? r : stallnotes_start(&j->stalls, cli, j->follow->screen, j->object);
+}
+
+int follow_add(struct follow *follow, const json_t *job, bool several)
+{
+    if (follow->job_count == FOLLOW_JOBS_MAX) {
+        return muster_fail(&follow->cli->err, MUSTER_ETOOBIG, "more than %d jobs at once",
+                           FOLLOW_JOBS_MAX);
+    }
+    struct followed_job *j = &follow->jobs[follow->job_count++];
+    *j = (struct followed_job){.follow = follow, .started_ms = clock_ms()};
+    j->object = json_deep_copy(job);
+    j->name = strdup(doc_text(job, "metadata.name", ""));
+    j->namespace = strdup(doc_text(job, "metadata.namespace", "default"));
+    j->pods = json_object();
+    j->gone = json_object();
+    j->stopped = json_object();
+    j->late = json_object();
+    j->places = json_object();
+    j->told = json_object();
+    trouble_init(&j->trouble);
+    if (several && j->name) {
+        snprintf(j->group, sizeof j->group, "%s ", j->name);
+    }
+    struct podlogs_options options = {
+        .all = true, .follow = true, .prefixes = true, .group = j->group};
+    j->logs = podlogs_new(follow->cli, follow->screen, &options);
+    if (!j->object || !j->name || !j->namespace || !j->pods || !j->gone || !j->stopped ||
+        !j->places || !j->told || !j->trouble.storm.remade || !j->logs) {
+        return err_no_memory(&follow->cli->err);
+    }
+    return start_watches(j);
+}
+
+static bool pods_ended(const struct followed_job *j)
+{
+    const char *name;
+    json_t *pod;
+    json_object_foreach (j->pods, name, pod) {
+        if (!follow_pod_ended(j, pod)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* How long the rest of a job that is over is waited for. Ranks of a succeeded one go on to their
+ * end (cleanPodPolicy None; ending_check says so, and bounds it); what a failed job leaves ends
+ * with the lease. Who asked for the end by a signal waits for it, and may ask again. */
+static int64_t give_up_ms(const struct followed_job *j)
+{
+    bool succeeded = verdict_of(j->object, NULL, j->deleted).end == VERDICT_SUCCEEDED;
+    if (j->follow->interrupt.signal || (succeeded && !j->pods_ended_ms)) {
+        return INT64_MAX;
+    }
+    if (succeeded) {
+        return j->pods_ended_ms + DRAIN_MS;
+    }
+    return j->over_ms + (podlogs_settled(j->logs) ? LAST_MS : DRAIN_MS);
+}
+
+/* The job's counts say what its pods do, a moment later: what is reported at the end agrees. */
+static bool counts_settled(const struct followed_job *j)
+{
+    const char *role;
+    json_t *entry;
+    json_object_foreach (doc_at(j->object, "status.replicaStatuses"), role, entry) {
+        if (doc_int(entry, "active", 0) > 0) {
+            return j->deleted || clock_ms() - j->pods_ended_ms > COUNTS_MS;
+        }
+    }
+    return true;
+}
+
+static bool is_done(struct followed_job *j)
+{
+    if (!pods_ended(j)) {
+        j->pods_ended_ms = 0;
+    } else if (!j->pods_ended_ms) {
+        j->pods_ended_ms = clock_ms();
+    }
+    bool ended = j->pods_ended_ms && podlogs_idle(j->logs) && counts_settled(j);
+    return j->over && (ended || clock_ms() > give_up_ms(j));
+}
+
+static bool all_done(struct follow *f)
+{
+    for (size_t i = 0; i < f->job_count; i++) {
+        if (!is_done(&f->jobs[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* When the reader of our output has gone, nobody waits for this run. A full disk, however, is no
+ * reason to end a training: its logs are kept elsewhere, too. */
+static void check_output(struct follow *f)
+{
+    int why = f->screen->write_errno;
+    if (why == EPIPE && !f->interrupt.signal) {
+        ending_hear(f, SIGPIPE);
+    } else if (why && why != EPIPE && !f->output_lost) {
+        f->output_lost = true;
+        screen_note(f->screen,
+                    "cannot write the logs here: %s; the job goes on, and muster logs "
+                    "prints them",
+                    strerror(why));
+    }
+}
+
+/* A job that waits for what this machine does not have would wait for ever. */
+static void end_hopeless(struct follow *f)
+{
+    for (size_t i = 0; i < f->job_count; i++) {
+        struct followed_job *j = &f->jobs[i];
+        if (!j->over && trouble_is_hopeless(&j->trouble, clock_ms())) {
+            (void)ending_stop(j, j->trouble.hopeless);
+        }
+    }
+}
+
+void follow_run(struct follow *follow)
+{
+    ending_catch(follow);
+    while (!all_done(follow) && !follow->killed) {
+        uv_run(&follow->cli->loop, UV_RUN_ONCE);
+        tell_when_due(follow, TICK_MS);
+        check_output(follow);
+        end_hopeless(follow);
+        for (size_t i = 0; i < follow->job_count; i++) {
+            ending_check(&follow->jobs[i]);
+        }
+    }
+    if (!follow->killed) {
+        tell_when_due(follow, 0);
+    }
+    screen_drain(follow->screen);
+    for (size_t i = 0; i < follow->job_count && !follow->killed; i++) {
+        struct followed_job *j = &follow->jobs[i];
+        places_refresh(follow->cli, j->namespace, j->pods, j->places);
+    }
+    ending_release(follow);
+}
+
+void follow_done(struct follow *follow)
+{
+    uv_close((uv_handle_t *)&follow->tick, NULL);
+    for (int i = 0; i < follow->open_signals; i++) {
+        uv_close((uv_handle_t *)&follow->signals[i], NULL);
+    }
+    for (size_t i = 0; i < follow->job_count; i++) {
+        struct followed_job *j = &follow->jobs[i];
+        podlogs_free(j->logs);
+        kube_watch_stop(j->pod_watch);
+        kube_watch_stop(j->job_watch);
+        stallnotes_stop(&j->stalls);
+        json_decref(j->object);
+        json_decref(j->pods);
+        json_decref(j->gone);
+        json_decref(j->stopped);
+        json_decref(j->late);
+        json_decref(j->places);
+        json_decref(j->told);
+        trouble_done(&j->trouble);
+        free(j->name);
+        free(j->namespace);
+    }
+    uv_run(&follow->cli->loop, UV_RUN_NOWAIT); /* the handles live in *follow */
+}

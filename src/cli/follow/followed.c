@@ -1,0 +1,26 @@
+/* See followed.h. */
+#include "cli/follow/followed.h"
+
+#include "base/doc.h"
+#include "cli/pod/ranks.h"
+
+#include <string.h>
+
+json_t *follow_pods(const struct followed_job *job)
+{
+    muster_auto(doc) json_t *list = json_array();
+    const char *name;
+    json_t *pod;
+    json_object_foreach (job->pods, name, pod) {
+        json_array_append(list, pod);
+    }
+    return ranks_sort(list);
+}
+
+bool follow_pod_ended(const struct followed_job *j, const json_t *pod)
+{
+    const char *phase = doc_text(pod, "status.phase", "");
+    const char *uid = doc_text(pod, "metadata.uid", "");
+    return strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0 ||
+           json_object_get(j->gone, uid) || json_object_get(j->late, uid);
+}

@@ -1,0 +1,66 @@
+/* Jobs that are followed: what is known of each.
+ *
+ * Layer: cli. Ownership: follow.h's.
+ */
+#pragma once
+
+#include "cli/command/cli.h"
+#include "cli/follow/interrupt.h"
+#include "cli/follow/stallnotes.h"
+#include "cli/follow/trouble.h"
+#include "cli/log/podlogs.h"
+#include "cli/log/screen.h"
+
+enum { FOLLOW_JOBS_MAX = 64 };
+
+struct followed_job {
+    struct follow *follow;
+    char *name;
+    char *namespace;
+    char group[256]; /* before the rank in prefixes, when several jobs are followed */
+    json_t *object;  /* newest version */
+    json_t *pods;    /* name -> newest version, deleted ones too */
+    json_t *gone;    /* uids of the deleted ones */
+    json_t *stopped; /* uids of those that were asked to end while they had not ended */
+    json_t *late;    /* uids of those that ended after the job and were restarted */
+    json_t *places;  /* where the files of its containers lie (places.h) */
+    json_t *told;    /* how isolation is degraded, each sentence once */
+    bool untold;     /* pods have started since that was asked for last */
+    int64_t asked_ms;
+    bool deleted;
+    bool over;
+    int64_t started_ms;
+    int64_t over_ms;
+    int64_t pods_ended_ms; /* 0: some run */
+    bool cut_short;        /* ranks ran when a signal asked for the end */
+    bool gpus_told;
+    bool stragglers_told;
+    bool stragglers_ended;
+    struct podlogs *logs;
+    struct trouble trouble; /* failures and restarts, and what it waits for in vain */
+    struct kube_watch *job_watch;
+    struct kube_watch *pod_watch;
+    struct stallnotes stalls;
+};
+
+struct follow {
+    struct cli *cli;
+    struct screen *screen;
+    bool quiet;
+    struct followed_job jobs[FOLLOW_JOBS_MAX];
+    size_t job_count;
+    uv_timer_t tick;
+    uv_signal_t signals[3];
+    int open_signals;
+    struct interrupt interrupt;
+    bool killed;          /* what runs was killed, or nobody can be told to end it */
+    int64_t after_end_ms; /* how long ranks may go on after success; -1: as long as they do */
+    bool output_lost;     /* logs could not be written (a full disk), and that was said */
+};
+
+/* The pods in the order of their ranks; new array. */
+json_t *follow_pods(const struct followed_job *job);
+
+/* Has the pod ended for good? One that failed after the end of its job and was restarted has: it
+ * can join nobody. */
+bool follow_pod_ended(const struct followed_job *job, const json_t *pod);

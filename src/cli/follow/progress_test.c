@@ -1,0 +1,79 @@
+/* What a run says while it runs. */
+#include "cli/follow/progress.h"
+
+#include "base/doc.h"
+#include "base/test.h"
+
+static json_t *pod_of(const char *status)
+{
+    json_t *pod = NULL;
+    char text[2048];
+    struct muster_err err = {0};
+    snprintf(text, sizeof text,
+             "{\"metadata\": {\"name\": \"j-worker-0\"}, \"spec\": {\"containers\": [{\"name\": "
+             "\"pytorch\", \"env\": [{\"name\": \"RANK\", \"value\": \"9\"},"
+             " {\"name\": \"RANK\", \"value\": \"1\"}]}]}, \"status\": %s}",
+             status);
+    if (doc_parse(text, strlen(text), &pod, &err) < 0) {
+        fail_msg("%s", err.text);
+    }
+    return pod;
+}
+
+#define RESTARTED(count)                                                                           \
+    "{\"phase\": \"Running\", \"containerStatuses\": [{\"name\": \"pytorch\", \"restartCount\": "  \
+    "" #count ", \"lastState\": {\"terminated\": {\"exitCode\": 3}}}]}"
+
+static const char *const life[] = {
+    "{\"phase\": \"Pending\", \"conditions\": [{\"type\": \"PodScheduled\", \"status\": \"False\","
+    " \"reason\": \"Unschedulable\", \"message\": \"1 GPU wanted, 0 of 1 free\"}]}",
+    "{\"phase\": \"Pending\", \"containerStatuses\": [{\"name\": \"pytorch\", \"state\":"
+    " {\"waiting\": {\"reason\": \"ContainerCreating\"}}}]}",
+    RESTARTED(0),
+    RESTARTED(1),
+    RESTARTED(3),
+    RESTARTED(4),
+};
+
+static void check(bool quiet, const char *expected)
+{
+    struct buf out;
+    buf_init(&out, 1 << 16);
+    json_t *before = NULL;
+    for (size_t i = 0; i < sizeof life / sizeof life[0]; i++) {
+        json_t *after = pod_of(life[i]);
+        progress_pod(before, after, quiet, &out);
+        progress_pod(after, after, quiet, &out); /* no change: nothing to say */
+        json_decref(before);
+        before = after;
+    }
+    json_decref(before);
+    assert_string_equal(buf_str(&out), expected);
+    buf_done(&out);
+}
+
+static void pod_tells_its_life(void **state)
+{
+    (void)state;
+    check(false, "rank 1 waits: 1 GPU wanted, 0 of 1 free (Unschedulable)\n"
+                 "rank 1 started (j-worker-0)\n"
+                 "rank 1 was restarted (exit code 3)\n"
+                 "warning: rank 1 was restarted for the 3rd time (exit code 3)\n"
+                 "warning: rank 1 was restarted for the 4th time (exit code 3)\n");
+}
+
+static void quiet_means_warnings_only(void **state)
+{
+    (void)state;
+    check(true, "warning: rank 1 was restarted for the 3rd time (exit code 3)\n"
+                "warning: rank 1 was restarted for the 4th time (exit code 3)\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pod_tells_its_life),
+        cmocka_unit_test(quiet_means_warnings_only),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,21 @@
+/* Where a training that did not end well can go on: the newest checkpoint that this run saved, of
+ * those that its ranks printed and of those in its volumes.
+ *
+ * Layer: cli; looks at files, a bounded number of them.
+ */
+#pragma once
+
+#include "cli/follow/checkpoint.h"
+#include "cli/follow/followed.h"
+
+struct resume {
+    char path[CHECKPOINT_PATH_BYTES]; /* on this machine; "" when there is none */
+    int64_t saved_unix_ms;
+};
+
+/* `volumes`: as result_volumes has them. */
+void resume_find(const struct followed_job *job, const json_t *pods, const json_t *volumes,
+                 struct resume *ret);
+
+/* Says "newest checkpoint: runs/a/epoch3.pt (12 s before the end)", if there is one. */
+void resume_say(const struct followed_job *job, const struct resume *resume);

@@ -1,0 +1,64 @@
+/* See waiting.h. */
+#include "cli/follow/waiting.h"
+
+#include "base/doc.h"
+#include "cli/follow/hints.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *const status_lists[] = {"status.initContainerStatuses",
+                                           "status.containerStatuses"};
+enum { STATUS_LISTS = 2 };
+
+/* Reasons every pod passes through; they explain nothing. */
+static bool is_usual(const char *reason)
+{
+    return !*reason || strcmp(reason, "ContainerCreating") == 0 ||
+           strcmp(reason, "PodInitializing") == 0;
+}
+
+/* One line, whatever the message holds. */
+static void set_why(struct waiting *w, const char *reason, const char *message)
+{
+    snprintf(w->why, sizeof w->why, "%.1024s%s%.200s%s", *message ? message : reason,
+             *message ? " (" : "", *message ? reason : "", *message ? ")" : "");
+    for (char *at = w->why; (at = strchr(at, '\n'));) {
+        *at = ' ';
+    }
+}
+
+static void take_container(const json_t *pod, const json_t *status, struct waiting *ret)
+{
+    const char *reason = doc_text(status, "state.waiting.reason", "");
+    const char *message = doc_text(status, "state.waiting.message", "");
+    set_why(ret, reason, message);
+    ret->missing = strcmp(reason, "CreateContainerConfigError") == 0;
+    ret->hopeless = ret->missing && strstr(message, ": hostPath /");
+    if (ret->missing) {
+        hint_of_waiting(message, doc_text(pod, "metadata.namespace", "default"), ret->command,
+                        sizeof ret->command);
+    }
+}
+
+void waiting_of(const json_t *pod, struct waiting *ret)
+{
+    size_t i;
+    json_t *each;
+    *ret = (struct waiting){0};
+    json_array_foreach (doc_at(pod, "status.conditions"), i, each) {
+        if (strcmp(doc_text(each, "type", ""), "PodScheduled") == 0 &&
+            strcmp(doc_text(each, "status", ""), "False") == 0) {
+            set_why(ret, doc_text(each, "reason", ""), doc_text(each, "message", ""));
+            return;
+        }
+    }
+    for (int l = 0; l < STATUS_LISTS; l++) {
+        json_array_foreach (doc_at(pod, status_lists[l]), i, each) {
+            if (!is_usual(doc_text(each, "state.waiting.reason", ""))) {
+                take_container(pod, each, ret);
+                return;
+            }
+        }
+    }
+}

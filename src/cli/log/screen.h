@@ -1,0 +1,38 @@
+/* Where logs and notes go: standard output (or error), a terminal or not.
+ *
+ * On a terminal notes stand between the logs, above the progress bars; elsewhere they go to
+ * standard error, and the output holds the logs alone.
+ *
+ * Layer: cli. Ownership: init/done.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "cli/log/logview.h"
+
+#include <muster/err.h>
+#include <stdbool.h>
+
+struct screen {
+    int fd;
+    struct buf out;
+    struct logview view;
+    bool with_notes; /* standard error is the same file: notes must not land within a line */
+    bool hurried;    /* the end was asked for: what nobody reads is not waited for */
+    int write_errno; /* the output is lost: a closed pipe, a full disk; 0: fine */
+};
+
+void screen_init(struct screen *screen, int fd);
+void screen_done(struct screen *screen);
+
+/* The terminal may have been resized. */
+void screen_measure(struct screen *screen);
+
+/* Writes what the view has put out, as far as there is room: the rest with the next call. */
+void screen_flush(struct screen *screen);
+/* The rest, too, however long its reader takes; until a signal comes. */
+void screen_drain(struct screen *screen);
+
+/* "muster: …" */
+void screen_note(struct screen *screen, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));

@@ -1,0 +1,142 @@
+/* See copy.h. */
+#include "cli/pod/copy.h"
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { DEPTH_MAX = 100, CHUNK_BYTES = 8 << 20 };
+
+static int copy_any(const char *from, const char *to, int depth, struct muster_err *err);
+
+static int copy_bytes(int in, int out, const char *from, const char *to, struct muster_err *err)
+{
+    for (;;) {
+        ssize_t count = sendfile(out, in, NULL, CHUNK_BYTES);
+        if (count == 0) {
+            return 0;
+        }
+        if (count < 0 && errno != EINTR) {
+            return muster_fail(err, MUSTER_EIO, "cannot copy %s to %s: %s", from, to,
+                               strerror(errno));
+        }
+    }
+}
+
+static int open_input(const char *from, struct muster_err *err)
+{
+    int fd = open(from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    return fd >= 0 ? fd
+                   : muster_fail(err, errno == ENOENT ? MUSTER_ENOENT : MUSTER_EIO,
+                                 "cannot read %s: %s", from, strerror(errno));
+}
+
+static int copy_file(const char *from, const char *to, const struct stat *info,
+                     struct muster_err *err)
+{
+    muster_auto(close) int in = open_input(from, err);
+    if (in < 0) {
+        return in;
+    }
+    muster_auto(close) int out =
+        open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, info->st_mode & 0777);
+    if (out < 0) {
+        return muster_fail(err, MUSTER_ECREATE, "cannot write %s: %s", to, strerror(errno));
+    }
+    int r = copy_bytes(in, out, from, to, err);
+    if (r < 0) {
+        (void)unlink(to); /* torn, it would look like a whole one */
+        return r;
+    }
+    struct timespec times[2] = {info->st_atim, info->st_mtim};
+    futimens(out, times);
+    return r;
+}
+
+static int copy_link(const char *from, const char *to, struct muster_err *err)
+{
+    char target[PATH_MAX];
+    ssize_t length = readlink(from, target, sizeof target - 1);
+    if (length < 0) {
+        return muster_fail(err, MUSTER_EIO, "cannot read %s: %s", from, strerror(errno));
+    }
+    target[length] = '\0';
+    if (unlink(to) < 0 && errno != ENOENT) {
+        return muster_fail(err, MUSTER_ECREATE, "cannot write %s: %s", to, strerror(errno));
+    }
+    return symlink(target, to) == 0
+               ? 0
+               : muster_fail(err, MUSTER_ECREATE, "cannot write %s: %s", to, strerror(errno));
+}
+
+static int copy_entry(const char *from, const char *to, const char *name, int depth,
+                      struct muster_err *err)
+{
+    muster_auto(free) char *inner_from = file_join(from, name);
+    muster_auto(free) char *inner_to = file_join(to, name);
+    return inner_from && inner_to ? copy_any(inner_from, inner_to, depth + 1, err)
+                                  : err_no_memory(err);
+}
+
+static int copy_folder(const char *from, const char *to, int depth, struct muster_err *err)
+{
+    if (depth > DEPTH_MAX) {
+        return muster_fail(err, MUSTER_ETOOBIG, "%s is nested too deep", from);
+    }
+    int r = file_mkdir(to, 0777, err);
+    DIR *folder = r < 0 ? NULL : opendir(from);
+    if (!folder) {
+        return r < 0 ? r
+                     : muster_fail(err, MUSTER_EIO, "cannot read %s: %s", from, strerror(errno));
+    }
+    for (const struct dirent *e; r == 0 && (e = readdir(folder));) {
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0) {
+            r = copy_entry(from, to, e->d_name, depth, err);
+        }
+    }
+    closedir(folder);
+    return r;
+}
+
+static int copy_any(const char *from, const char *to, int depth, struct muster_err *err)
+{
+    struct stat info;
+    if (lstat(from, &info) < 0) {
+        return muster_fail(err, errno == ENOENT ? MUSTER_ENOENT : MUSTER_EIO, "cannot read %s: %s",
+                           from, strerror(errno));
+    }
+    if (S_ISDIR(info.st_mode)) {
+        return copy_folder(from, to, depth, err);
+    }
+    if (S_ISLNK(info.st_mode)) {
+        return copy_link(from, to, err);
+    }
+    return S_ISREG(info.st_mode) ? copy_file(from, to, &info, err) : 0;
+}
+
+int copy_tree(const char *from, const char *to, struct muster_err *err)
+{
+    return copy_any(from, to, 0, err);
+}
+
+int copy_append(const char *from, const char *to, struct muster_err *err)
+{
+    muster_auto(close) int in = open_input(from, err);
+    if (in < 0) {
+        return in;
+    }
+    muster_auto(close) int out = open(to, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (out < 0 || lseek(out, 0, SEEK_END) < 0) {
+        return muster_fail(err, MUSTER_ECREATE, "cannot write %s: %s", to, strerror(errno));
+    }
+    return copy_bytes(in, out, from, to, err);
+}

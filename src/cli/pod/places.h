@@ -1,0 +1,16 @@
+/* Where the files of a followed job's containers lie: {pod: {container: place (place_get)}}.
+ *
+ * Learnt while the pods are there: they may be cleaned up at the end. Layer: cli.
+ */
+#pragma once
+
+#include "cli/pod/place.h"
+
+/* Asks for the containers of the pod that have started since; true when there were some. */
+bool places_learn(struct cli *cli, const char *namespace, const json_t *pod, json_t *places);
+
+/* Rotation has changed the lists of log files meanwhile. `pods`: name -> pod. */
+void places_refresh(struct cli *cli, const char *namespace, json_t *pods, json_t *places);
+
+/* Borrowed; NULL when it is not known. */
+const json_t *places_of(const json_t *places, const char *pod, const char *container);

@@ -1,0 +1,134 @@
+/* See ranks.h. */
+#include "cli/pod/ranks.h"
+
+#include "base/doc.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LABEL_TYPE "training.kubeflow.org/replica-type"
+#define LABEL_INDEX "training.kubeflow.org/replica-index"
+
+const char *ranks_main_container(const json_t *pod)
+{
+    const json_t *containers = doc_at(pod, "spec.containers");
+    size_t i;
+    json_t *container;
+    json_array_foreach (containers, i, container) {
+        if (strcmp(doc_text(container, "name", ""), "pytorch") == 0) {
+            return "pytorch";
+        }
+    }
+    return doc_text(json_array_get(containers, 0), "name", "");
+}
+
+static const char *find_rank(const json_t *pod)
+{
+    const char *main_name = ranks_main_container(pod);
+    const char *rank = NULL; /* the last one counts, as in the container */
+    size_t i;
+    size_t j;
+    json_t *container;
+    json_t *variable;
+    json_array_foreach (doc_at(pod, "spec.containers"), i, container) {
+        json_array_foreach (doc_at(container, "env"), j, variable) {
+            if (strcmp(doc_text(container, "name", ""), main_name) == 0 &&
+                strcmp(doc_text(variable, "name", ""), "RANK") == 0) {
+                rank = doc_text(variable, "value", NULL);
+            }
+        }
+    }
+    return rank;
+}
+
+static const char *label_of(const json_t *pod, const char *label)
+{
+    return json_string_value(json_object_get(doc_at(pod, "metadata.labels"), label));
+}
+
+void ranks_label(const json_t *pod, char *ret, size_t size)
+{
+    const char *rank = find_rank(pod);
+    const char *type = label_of(pod, LABEL_TYPE);
+    const char *index = label_of(pod, LABEL_INDEX);
+    if (rank) {
+        snprintf(ret, size, "rank %s", rank);
+    } else if (type && index) {
+        snprintf(ret, size, "%s %s", type, index);
+    } else {
+        snprintf(ret, size, "%s", doc_text(pod, "metadata.name", "?"));
+    }
+}
+
+long ranks_number(const json_t *pod)
+{
+    const char *rank = find_rank(pod);
+    return rank ? strtol(rank, NULL, 10) : -1;
+}
+
+/* The rank, or the replica index after all ranks. */
+static long order_of(const json_t *pod)
+{
+    long rank = ranks_number(pod);
+    const char *index = label_of(pod, LABEL_INDEX);
+    if (rank >= 0) {
+        return rank;
+    }
+    return index ? LONG_MAX / 2 + strtol(index, NULL, 10) : LONG_MAX;
+}
+
+/* Pods of one name, as they came after each other. */
+static int by_version(const json_t *a, const json_t *b)
+{
+    long long va = strtoll(doc_text(a, "metadata.resourceVersion", "0"), NULL, 10);
+    long long vb = strtoll(doc_text(b, "metadata.resourceVersion", "0"), NULL, 10);
+    return (va > vb) - (va < vb);
+}
+
+static int by_rank(const void *left, const void *right)
+{
+    const json_t *a = *(json_t *const *)left;
+    const json_t *b = *(json_t *const *)right;
+    long ra = order_of(a);
+    long rb = order_of(b);
+    if (ra != rb) {
+        return ra < rb ? -1 : 1;
+    }
+    int names = strcmp(doc_text(a, "metadata.name", ""), doc_text(b, "metadata.name", ""));
+    return names ? names : by_version(a, b);
+}
+
+json_t *ranks_sort(const json_t *pods)
+{
+    size_t count = json_array_size(pods);
+    json_t *sorted = json_array();
+    json_t **list = calloc(count + 1, sizeof *list);
+    for (size_t i = 0; list && i < count; i++) {
+        list[i] = json_array_get(pods, i);
+    }
+    if (list) {
+        qsort(list, count, sizeof *list, by_rank);
+    }
+    for (size_t i = 0; list && i < count; i++) {
+        json_array_append(sorted, list[i]);
+    }
+    free(list);
+    return sorted;
+}
+
+const json_t *ranks_container_status(const json_t *pod, const char *container)
+{
+    static const char *const lists[] = {"status.containerStatuses", "status.initContainerStatuses"};
+    for (size_t l = 0; l < sizeof lists / sizeof lists[0]; l++) {
+        size_t i;
+        json_t *status;
+        json_array_foreach (doc_at(pod, lists[l]), i, status) {
+            if (strcmp(doc_text(status, "name", ""), container) == 0) {
+                return status;
+            }
+        }
+    }
+    return NULL;
+}

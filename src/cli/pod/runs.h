@@ -1,0 +1,30 @@
+/* Runs of the history, as the controller answers (daemon/history_routes.h).
+ *
+ * Layer: cli. Ownership: new references.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "cli/pod/podset.h"
+#include "cli/pod/target.h"
+
+/* The job's name (NULL: any) and --namespace become part of a request. MUSTER_EINVAL: they are no
+ * names, or the name is of something else. */
+int runs_check(struct cli *cli, const struct target *job);
+
+/* "/muster/v1/history/NS/JOB/RUN"; the caller frees. NULL when out of memory. */
+char *runs_path(const struct cli *cli, const char *job, int64_t run);
+
+/* One run, whole. MUSTER_ENOENT: there is none of that number (any more). */
+int runs_get(struct cli *cli, const char *job, int64_t run, json_t **ret);
+
+/* The pods that WORD, a job or one of its pods, means in a run; each is told as gone. *ret_job is
+ * the job's name, which the caller frees. */
+int runs_find_pods(struct cli *cli, const char *word, int64_t run, struct podset *ret,
+                   char **ret_job);
+
+/* The table of a list: a Table as the API makes them (cli/table.h). */
+json_t *runs_table(const json_t *runs);
+
+/* One run for people: how it ended, its ranks, its events. */
+void runs_describe(const json_t *run, int64_t now_unix_ms, struct buf *out);

@@ -1,0 +1,132 @@
+/* See target.h. */
+#include "cli/pod/target.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { KIND_BYTES = 64, KINDS_MAX = 32 };
+
+static int unknown_kind(struct cli *cli, const char *word)
+{
+    const char *names[KINDS_MAX];
+    for (size_t i = 0; i < kube_resource_count; i++) {
+        names[i] = kube_resources[i].plural;
+    }
+    const char *near = cli_nearest(word, names, kube_resource_count);
+    return muster_fail(&cli->err, MUSTER_EINVAL, "%s: unknown kind '%s'%s%s%s",
+                       cli->args.command->name, word, near ? "; did you mean '" : "",
+                       near ? near : "", near ? "'?" : "");
+}
+
+int target_read(struct cli *cli, const char *word, struct target *ret)
+{
+    const char *slash = strchr(word, '/');
+    if (!slash) {
+        *ret = (struct target){NULL, word};
+        return 0;
+    }
+    char kind[KIND_BYTES];
+    snprintf(kind, sizeof kind, "%.*s", (int)(slash - word), word);
+    const struct kube_resource *resource = kube_resource_find(kind);
+    if (!resource) {
+        return unknown_kind(cli, kind);
+    }
+    *ret = (struct target){resource, slash + 1};
+    return 0;
+}
+
+static int add(struct cli *cli, struct targets *targets, struct target target)
+{
+    if (targets->count == TARGETS_MAX) {
+        return muster_fail(&cli->err, MUSTER_ETOOBIG, "more than %d objects at once", TARGETS_MAX);
+    }
+    targets->list[targets->count++] = target;
+    return 0;
+}
+
+/* "pods,services": all objects of each kind, or with `names` those. */
+static int add_kinds(struct cli *cli, const char *kinds, const char **names, struct targets *ret)
+{
+    int r = 0;
+    for (const char *at = kinds; *at && r == 0; at += strspn(at, ",")) {
+        char kind[KIND_BYTES];
+        size_t length = strcspn(at, ",");
+        snprintf(kind, sizeof kind, "%.*s", (int)length, at);
+        at += length;
+        const struct kube_resource *resource = kube_resource_find(kind);
+        if (!resource) {
+            return unknown_kind(cli, kind);
+        }
+        if (!*names) {
+            r = add(cli, ret, (struct target){resource, NULL});
+        }
+        for (const char **name = names; *name && r == 0; name++) {
+            r = add(cli, ret, (struct target){resource, *name});
+        }
+    }
+    return r;
+}
+
+static bool names_kind(const char *word)
+{
+    char first[KIND_BYTES];
+    snprintf(first, sizeof first, "%.*s", (int)strcspn(word, ","), word);
+    return kube_resource_find(first) != NULL;
+}
+
+int targets_read(struct cli *cli, bool bare_names, struct targets *ret)
+{
+    const char **words = cli->args.operands;
+    ret->count = 0;
+    if (cli->args.operand_count == 0) {
+        return cli_expect_operands(cli, 1, TARGETS_MAX);
+    }
+    bool kinds = !strchr(words[0], '/') && (!bare_names || names_kind(words[0]));
+    if (kinds) {
+        return add_kinds(cli, words[0], words + 1, ret);
+    }
+    int r = 0;
+    for (; *words && r == 0; words++) {
+        struct target target;
+        r = target_read(cli, *words, &target);
+        if (r == 0) {
+            r = add(cli, ret, target);
+        }
+    }
+    return r;
+}
+
+static int look(struct cli *cli, const char *namespace, const char *kind, struct target *target,
+                json_t **ret)
+{
+    struct kube_ref ref = {
+        .resource = kube_resource_find(kind), .namespace = namespace, .name = target->name};
+    int r = kube_get(cli->kube, &ref, ret, &cli->err);
+    if (r == 0) {
+        target->resource = ref.resource;
+    }
+    return r;
+}
+
+int target_find(struct cli *cli, const char *namespace, bool or_pod, struct target *target,
+                json_t **ret)
+{
+    muster_auto(doc) json_t *object = NULL;
+    int r;
+    if (target->resource) {
+        r = look(cli, namespace, target->resource->plural, target, &object);
+    } else {
+        r = look(cli, namespace, "pytorchjobs", target, &object);
+        if (r == MUSTER_ENOENT && or_pod) {
+            r = look(cli, namespace, "pods", target, &object);
+        }
+        if (r == MUSTER_ENOENT) {
+            return muster_fail(&cli->err, r, "there is no job%s '%s' in namespace %s",
+                               or_pod ? " or pod" : "", target->name, namespace);
+        }
+    }
+    if (r == 0 && ret) {
+        *ret = muster_take(object);
+    }
+    return r;
+}

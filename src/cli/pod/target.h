@@ -1,0 +1,30 @@
+/* The objects a command line names: "KIND NAME…", "KIND/NAME…", or bare names.
+ *
+ * Layer: cli. Ownership: borrows argv but for the kinds cut off it.
+ */
+#pragma once
+
+#include "cli/command/cli.h"
+
+enum { TARGETS_MAX = 256 };
+
+struct target {
+    const struct kube_resource *resource; /* NULL: a bare name, kind unknown */
+    const char *name;                     /* NULL: all of the kind */
+};
+
+struct targets {
+    struct target list[TARGETS_MAX];
+    size_t count;
+};
+
+/* bare_names: whether names without a kind are allowed. */
+int targets_read(struct cli *cli, bool bare_names, struct targets *ret);
+
+/* One word "KIND/NAME" or "NAME". */
+int target_read(struct cli *cli, const char *word, struct target *ret);
+
+/* A bare name becomes the job of that name, or where `or_pod` the pod; its object in *ret (may be
+ * NULL). MUSTER_ENOENT says what was looked for. */
+int target_find(struct cli *cli, const char *namespace, bool or_pod, struct target *target,
+                json_t **ret);

@@ -1,0 +1,107 @@
+/* See eventlist.h. */
+#include "cli/show/eventlist.h"
+
+#include "base/age.h"
+#include "base/doc.h"
+#include "base/stamp.h"
+#include "cli/show/table.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COLUMNS = 5, AGE_CELL_BYTES = 128 };
+
+const char *eventlist_time(const json_t *event)
+{
+    static const char *const fields[] = {"lastTimestamp", "eventTime", "firstTimestamp",
+                                         "metadata.creationTimestamp"};
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        const char *text = doc_text(event, fields[i], NULL);
+        if (text && *text) {
+            return text;
+        }
+    }
+    return "";
+}
+
+/* Seconds tie often; the version tells which was written first. */
+static int by_time(const void *left, const void *right)
+{
+    const json_t *a = *(json_t *const *)left;
+    const json_t *b = *(json_t *const *)right;
+    int64_t ta = stamp_read(eventlist_time(a));
+    int64_t tb = stamp_read(eventlist_time(b));
+    if (ta != tb) {
+        return ta < tb ? -1 : 1;
+    }
+    long long va = atoll(doc_text(a, "metadata.resourceVersion", "0"));
+    long long vb = atoll(doc_text(b, "metadata.resourceVersion", "0"));
+    return (va > vb) - (va < vb);
+}
+
+json_t *eventlist_sort(const json_t *items)
+{
+    size_t count = json_array_size(items);
+    json_t *sorted = json_array();
+    json_t **list = calloc(count + 1, sizeof *list);
+    if (!list) {
+        return sorted;
+    }
+    for (size_t i = 0; i < count; i++) {
+        list[i] = json_array_get(items, i);
+    }
+    qsort(list, count, sizeof *list, by_time);
+    for (size_t i = 0; i < count; i++) {
+        json_array_append(sorted, list[i]);
+    }
+    free(list);
+    return sorted;
+}
+
+/* "17m", or "2s (x5 over 1m)" for an event that was counted up. */
+static void age_cell(const json_t *event, int64_t now_unix_ms, char ret[AGE_CELL_BYTES])
+{
+    char last[AGE_BYTES];
+    char first[AGE_BYTES];
+    long long count = (long long)doc_int(event, "count", 1);
+    age_since(eventlist_time(event), now_unix_ms, last);
+    if (count > 1) {
+        age_since(doc_text(event, "firstTimestamp", ""), now_unix_ms, first);
+        snprintf(ret, AGE_CELL_BYTES, "%s (x%lld over %s)", last, count, first);
+    } else {
+        snprintf(ret, AGE_CELL_BYTES, "%s", last);
+    }
+}
+
+static const char *source_of(const json_t *event)
+{
+    const char *component = doc_text(event, "source.component", "");
+    return *component ? component : doc_text(event, "reportingComponent", "");
+}
+
+void eventlist_describe(const json_t *events, int64_t now_unix_ms, struct buf *out)
+{
+    static const char *const head[] = {"Type", "Reason", "Age",  "From", "Message",
+                                       "----", "------", "----", "----", "-------"};
+    size_t rows = json_array_size(events) + 2;
+    const char **cells = calloc(rows * COLUMNS, sizeof *cells);
+    char(*ages)[AGE_CELL_BYTES] = calloc(rows, sizeof *ages);
+    if (cells && ages) {
+        memcpy(cells, head, sizeof head);
+        size_t i;
+        json_t *event;
+        json_array_foreach (events, i, event) {
+            const char **row = cells + (i + 2) * COLUMNS;
+            age_cell(event, now_unix_ms, ages[i]);
+            row[0] = doc_text(event, "type", "Normal");
+            row[1] = doc_text(event, "reason", "");
+            row[2] = ages[i];
+            row[3] = source_of(event);
+            row[4] = doc_text(event, "message", "");
+        }
+        table_print_cells(cells, COLUMNS, rows, "  ", out);
+    }
+    free(cells);
+    free(ages);
+}

@@ -1,0 +1,479 @@
+/* See jsonpath.h: the values of a template's expressions, as client-go's FindResults has them. */
+#include "cli/show/jsonpath_nodes.h"
+
+#include "base/err.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A range in a range in a range, or .. over a large document, may otherwise take for ever. */
+enum { STEPS_MAX = 20 << 20 };
+
+/* Values on the way; each holds one reference. */
+struct values {
+    json_t **list;
+    size_t count;
+    size_t room;
+};
+
+struct evaluation {
+    jsonpath_sink *sink;
+    void *context;
+    const struct jsonpath_node *nodes; /* of the template */
+    size_t count;
+    int begins; /* ranges that this expression opens */
+    int inside; /* ranges that are open */
+    int ends;   /* {end}s that have not closed one yet */
+    size_t last_end;
+    size_t steps;
+    struct muster_err *err;
+};
+
+typedef int eval_fn(struct evaluation *e, const struct values *in, const struct jsonpath_node *node,
+                    struct values *out);
+
+static int eval_list(struct evaluation *e, const struct values *in,
+                     const struct jsonpath_node *node, struct values *out);
+
+static int add(struct evaluation *e, struct values *v, json_t *value)
+{
+    if (++e->steps > STEPS_MAX) {
+        return muster_fail(e->err, MUSTER_ETOOBIG, "jsonpath: it finds too many values");
+    }
+    if (v->count == v->room) {
+        size_t room = v->room ? 2 * v->room : 8;
+        json_t **list = realloc(v->list, room * sizeof *list);
+        if (!list) {
+            return err_no_memory(e->err);
+        }
+        v->list = list;
+        v->room = room;
+    }
+    v->list[v->count++] = json_incref(value);
+    return 0;
+}
+
+static void done(struct values *v)
+{
+    for (size_t i = 0; i < v->count; i++) {
+        json_decref(v->list[i]);
+    }
+    free(v->list);
+    *v = (struct values){0};
+}
+
+static const char *kind_of(const json_t *value)
+{
+    switch (json_typeof(value)) {
+    case JSON_OBJECT: return "an object";
+    case JSON_ARRAY: return "a list";
+    case JSON_STRING: return "text";
+    case JSON_INTEGER:
+    case JSON_REAL: return "a number";
+    case JSON_TRUE:
+    case JSON_FALSE: return "true or false";
+    case JSON_NULL: break;
+    }
+    return "null";
+}
+
+static int eval_text(struct evaluation *e, const struct values *in,
+                     const struct jsonpath_node *node, struct values *out)
+{
+    (void)in;
+    json_t *text = json_string_nocheck(node->text);
+    int r = text ? add(e, out, text) : err_no_memory(e->err);
+    json_decref(text);
+    return r;
+}
+
+static int eval_value(struct evaluation *e, const struct values *in,
+                      const struct jsonpath_node *node, struct values *out)
+{
+    int r = 0;
+    for (size_t i = 0; i < in->count && r == 0; i++) {
+        r = add(e, out, node->value);
+    }
+    return r;
+}
+
+static int eval_field(struct evaluation *e, const struct values *in,
+                      const struct jsonpath_node *node, struct values *out)
+{
+    int r = 0;
+    for (size_t i = 0; i < in->count && r == 0; i++) {
+        json_t *value = json_object_get(in->list[i], node->text);
+        r = value ? add(e, out, value) : 0;
+    }
+    return r;
+}
+
+static int add_children(struct evaluation *e, const json_t *value, struct values *out)
+{
+    int r = 0;
+    size_t i;
+    const char *key;
+    json_t *child;
+    json_object_foreach ((json_t *)(uintptr_t)value, key, child) {
+        r = r < 0 ? r : add(e, out, child);
+    }
+    json_array_foreach (value, i, child) {
+        r = r < 0 ? r : add(e, out, child);
+    }
+    return r;
+}
+
+static int eval_wildcard(struct evaluation *e, const struct values *in,
+                         const struct jsonpath_node *node, struct values *out)
+{
+    (void)node;
+    int r = 0;
+    for (size_t i = 0; i < in->count && r == 0; i++) {
+        r = add_children(e, in->list[i], out);
+    }
+    return r;
+}
+
+/* A value that has children, then what is below it. The document's depth is bounded. */
+static int descend(struct evaluation *e, json_t *value, struct values *out)
+{
+    size_t i;
+    const char *key;
+    json_t *child;
+    if (json_object_size(value) + json_array_size(value) == 0) {
+        return 0;
+    }
+    int r = add(e, out, value);
+    json_object_foreach (value, key, child) {
+        r = r < 0 ? r : descend(e, child, out);
+    }
+    json_array_foreach (value, i, child) {
+        r = r < 0 ? r : descend(e, child, out);
+    }
+    return r;
+}
+
+static int eval_recursive(struct evaluation *e, const struct values *in,
+                          const struct jsonpath_node *node, struct values *out)
+{
+    (void)node;
+    int r = 0;
+    for (size_t i = 0; i < in->count && r == 0; i++) {
+        r = descend(e, in->list[i], out);
+    }
+    return r;
+}
+
+/* --- [from:to:step] --- */
+
+struct slice {
+    int64_t from;
+    int64_t to;
+    int64_t step;
+};
+
+static struct slice resolve(const struct jsonpath_bound *bound, int64_t length)
+{
+    struct slice s = {bound[0].known ? bound[0].value : 0, bound[1].known ? bound[1].value : length,
+                      bound[2].known ? bound[2].value : 1};
+    s.from += s.from < 0 ? length : 0;
+    s.to += s.to < 0 || (s.to == 0 && bound[1].derived) ? length : 0;
+    return s;
+}
+
+static int check_slice(struct evaluation *e, const struct slice *s, int64_t length)
+{
+    int64_t wrong = s->from >= length || s->from < 0 ? s->from
+                    : s->to > length || s->to < 0    ? s->to - 1
+                                                     : -1;
+    if (s->from >= length || s->from < 0 || s->to > length || s->to < 0) {
+        return muster_fail(e->err, MUSTER_EINVAL,
+                           "jsonpath: array index out of bounds: index %lld, length %lld",
+                           (long long)wrong, (long long)length);
+    }
+    if (s->from > s->to) {
+        return muster_fail(e->err, MUSTER_EINVAL,
+                           "jsonpath: starting index %lld is greater than ending index %lld",
+                           (long long)s->from, (long long)s->to);
+    }
+    return s->step > 0 ? 0 : muster_fail(e->err, MUSTER_EINVAL, "jsonpath: step must be > 0");
+}
+
+/* An empty slice of one list ends the whole: client-go's way. */
+static int eval_array(struct evaluation *e, const struct values *in,
+                      const struct jsonpath_node *node, struct values *out)
+{
+    for (size_t i = 0; i < in->count; i++) {
+        const json_t *list = in->list[i];
+        if (json_is_null(list)) {
+            continue;
+        }
+        if (!json_is_array(list)) {
+            return muster_fail(e->err, MUSTER_EINVAL, "jsonpath: [ ] is for lists; this is %s",
+                               kind_of(list));
+        }
+        int64_t length = (int64_t)json_array_size(list);
+        struct slice s = resolve(node->bound, length);
+        if (s.from == s.to) {
+            return 0;
+        }
+        int r = check_slice(e, &s, length);
+        for (int64_t at = s.from; r == 0 && at < s.to; at += s.step) {
+            r = add(e, out, json_array_get(list, (size_t)at));
+        }
+        if (r < 0) {
+            return r;
+        }
+    }
+    return 0;
+}
+
+static int eval_union(struct evaluation *e, const struct values *in,
+                      const struct jsonpath_node *node, struct values *out)
+{
+    int r = 0;
+    for (size_t i = 0; i < node->count && r == 0; i++) {
+        struct values part = {0};
+        r = eval_list(e, in, &node->nodes[i], &part);
+        for (size_t k = 0; k < part.count && r == 0; k++) {
+            r = add(e, out, part.list[k]);
+        }
+        done(&part);
+    }
+    return r;
+}
+
+/* --- filters --- */
+
+/* Below, equal, above: -1, 0, 1; 2: they cannot be compared. */
+static int compare(const json_t *a, const json_t *b)
+{
+    if (json_is_string(a) && json_is_string(b)) {
+        int order = strcmp(json_string_value(a), json_string_value(b));
+        return (order > 0) - (order < 0);
+    }
+    if (json_is_integer(a) && json_is_integer(b)) {
+        json_int_t x = json_integer_value(a);
+        json_int_t y = json_integer_value(b);
+        return (x > y) - (x < y);
+    }
+    if (json_is_real(a) && json_is_real(b)) {
+        double x = json_real_value(a);
+        double y = json_real_value(b);
+        return (x > y) - (x < y);
+    }
+    bool truths = json_is_boolean(a) && json_is_boolean(b);
+    return truths ? json_is_true(a) - json_is_true(b) : 2;
+}
+
+static int judge(struct evaluation *e, const char *sign, const json_t *left, const json_t *right,
+                 bool *ret)
+{
+    static const struct {
+        const char *sign;
+        int orders; /* bits: 1 below, 2 equal, 4 above */
+    } signs[] = {{"==", 2}, {"!=", 5}, {"<", 1}, {"<=", 3}, {">", 4}, {">=", 6}};
+    for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++) {
+        if (strcmp(sign, signs[i].sign) != 0) {
+            continue;
+        }
+        int order = compare(left, right);
+        bool ordered = strchr(sign, '<') || strchr(sign, '>');
+        if (order == 2 || (ordered && json_is_boolean(left))) {
+            return muster_fail(e->err, MUSTER_EINVAL,
+                               "jsonpath: a filter cannot compare %s with %s by %s", kind_of(left),
+                               kind_of(right), sign);
+        }
+        *ret = (signs[i].orders & (1 << (order + 1))) != 0;
+        return 0;
+    }
+    return muster_fail(e->err, MUSTER_EINVAL,
+                       "jsonpath: a filter has no operator %s; ==, !=, <, <=, > and >= are", sign);
+}
+
+static int compare_sides(struct evaluation *e, const struct values *item,
+                         const struct jsonpath_node *node, const struct values *left, bool *ret)
+{
+    struct values right = {0};
+    int r = eval_list(e, item, &node->nodes[1], &right);
+    if (r == 0 && (left->count > 1 || right.count > 1)) {
+        r = muster_fail(e->err, MUSTER_EINVAL,
+                        "jsonpath: a filter can only compare one element at a time");
+    }
+    if (r == 0 && right.count == 1) {
+        r = judge(e, node->text, left->list[0], right.list[0], ret);
+    }
+    done(&right);
+    return r;
+}
+
+static int passes(struct evaluation *e, json_t *element, const struct jsonpath_node *node,
+                  bool *ret)
+{
+    const struct values item = {&element, 1, 1};
+    struct values left = {0};
+    struct muster_err unused;
+    struct evaluation quiet = *e;
+    *ret = false;
+    assert(node->count >= 1);
+    if (!node->text) { /* it exists; an error means that it does not */
+        quiet.err = &unused;
+        int r = eval_list(&quiet, &item, &node->nodes[0], &left);
+        e->steps = quiet.steps;
+        *ret = r == 0 && left.count > 0;
+        done(&left);
+        return 0;
+    }
+    int r = eval_list(e, &item, &node->nodes[0], &left);
+    if (r == 0 && left.count > 0) {
+        r = compare_sides(e, &item, node, &left, ret);
+    }
+    done(&left);
+    return r;
+}
+
+static int eval_filter(struct evaluation *e, const struct values *in,
+                       const struct jsonpath_node *node, struct values *out)
+{
+    for (size_t i = 0; i < in->count; i++) {
+        if (!json_is_array(in->list[i])) {
+            return muster_fail(e->err, MUSTER_EINVAL, "jsonpath: [?( )] filters lists; this is %s",
+                               kind_of(in->list[i]));
+        }
+        size_t k;
+        json_t *element;
+        json_array_foreach (in->list[i], k, element) {
+            bool pass = false;
+            int r = passes(e, element, node, &pass);
+            r = r == 0 && pass ? add(e, out, element) : r;
+            if (r < 0) {
+                return r;
+            }
+        }
+    }
+    return 0;
+}
+
+/* --- ranges --- */
+
+static int eval_range(struct evaluation *e, const struct values *in,
+                      const struct jsonpath_node *node, struct values *out)
+{
+    (void)node;
+    int r = 0;
+    e->begins++;
+    for (size_t i = 0; i < in->count && r == 0; i++) {
+        r = add(e, out, in->list[i]);
+    }
+    return r;
+}
+
+static int eval_end(struct evaluation *e, const struct values *in, const struct jsonpath_node *node,
+                    struct values *out)
+{
+    (void)in;
+    (void)node;
+    (void)out;
+    if (e->inside == 0) {
+        return muster_fail(e->err, MUSTER_EINVAL, "jsonpath: {end} without {range}");
+    }
+    e->ends++;
+    return 0;
+}
+
+static int eval_node(struct evaluation *e, const struct values *in,
+                     const struct jsonpath_node *node, struct values *out)
+{
+    static eval_fn *const functions[] = {
+        [JSONPATH_LIST] = eval_list,
+        [JSONPATH_TEXT] = eval_text,
+        [JSONPATH_FIELD] = eval_field,
+        [JSONPATH_WILDCARD] = eval_wildcard,
+        [JSONPATH_RECURSIVE] = eval_recursive,
+        [JSONPATH_ARRAY] = eval_array,
+        [JSONPATH_FILTER] = eval_filter,
+        [JSONPATH_UNION] = eval_union,
+        [JSONPATH_VALUE] = eval_value,
+        [JSONPATH_RANGE] = eval_range,
+        [JSONPATH_END] = eval_end,
+    };
+    return functions[node->kind](e, in, node, out);
+}
+
+static int eval_list(struct evaluation *e, const struct values *in,
+                     const struct jsonpath_node *node, struct values *out)
+{
+    struct values now = {0};
+    int r = 0;
+    for (size_t i = 0; i < in->count && r == 0; i++) {
+        r = add(e, &now, in->list[i]);
+    }
+    for (size_t i = 0; i < node->count && r == 0; i++) {
+        struct values next = {0};
+        r = eval_node(e, &now, &node->nodes[i], &next);
+        done(&now);
+        now = next;
+    }
+    if (r < 0) {
+        done(&now);
+        return r;
+    }
+    *out = now;
+    return 0;
+}
+
+static int find(struct evaluation *e, size_t from, json_t *value, bool silent);
+
+/* The nodes behind {range} once for each value; for none once in silence, to find its {end}. */
+static int run_range(struct evaluation *e, size_t body, const struct values *over, bool silent)
+{
+    int r = 0;
+    e->begins--;
+    e->inside++;
+    for (size_t i = 0; i < over->count && r == 0; i++) {
+        r = find(e, body, over->list[i], silent);
+    }
+    if (over->count == 0) {
+        r = find(e, body, NULL, true);
+    }
+    e->inside--;
+    return r;
+}
+
+static int find(struct evaluation *e, size_t from, json_t *value, bool silent)
+{
+    const struct values in = {&value, value ? 1 : 0, 1};
+    for (size_t i = from; i < e->count; i++) {
+        struct values found = {0};
+        int r = ++e->steps > STEPS_MAX
+                    ? muster_fail(e->err, MUSTER_ETOOBIG, "jsonpath: it takes too long")
+                    : eval_node(e, &in, &e->nodes[i], &found);
+        bool closed = r == 0 && e->ends > 0 && e->ends <= e->inside;
+        if (closed) {
+            e->ends--;
+            e->last_end = i;
+        } else if (r == 0 && e->begins > 0) {
+            r = run_range(e, i + 1, &found, silent);
+            i = e->last_end > i ? e->last_end : i;
+        } else if (r == 0 && !silent) {
+            r = e->sink(e->context, found.list, found.count);
+        }
+        done(&found);
+        if (r < 0 || closed) {
+            return r;
+        }
+    }
+    return 0;
+}
+
+int jsonpath_find(const struct jsonpath *path, const json_t *doc, jsonpath_sink *sink,
+                  void *context, struct muster_err *err)
+{
+    struct evaluation e = {.sink = sink,
+                           .context = context,
+                           .nodes = path->root.nodes,
+                           .count = path->root.count,
+                           .err = err};
+    return find(&e, 0, (json_t *)(uintptr_t)doc, false);
+}

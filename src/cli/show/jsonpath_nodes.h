@@ -1,0 +1,47 @@
+/* The nodes of a template, for jsonpath_parse.c and jsonpath_eval.c. */
+#pragma once
+
+#include "cli/show/jsonpath.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum jsonpath_kind {
+    JSONPATH_LIST, /* one {…}, or the whole template: nodes one after the other */
+    JSONPATH_TEXT,
+    JSONPATH_FIELD,
+    JSONPATH_WILDCARD,
+    JSONPATH_RECURSIVE,
+    JSONPATH_ARRAY,  /* [from:to:step] */
+    JSONPATH_FILTER, /* [?(left op right)] */
+    JSONPATH_UNION,  /* [a,b]: each child is a list */
+    JSONPATH_VALUE,  /* a number or a truth value */
+    JSONPATH_RANGE,
+    JSONPATH_END,
+};
+
+/* One of the three numbers of a slice. */
+struct jsonpath_bound {
+    bool known;
+    bool derived; /* from + 1, of [from] */
+    int64_t value;
+};
+
+struct jsonpath_node {
+    enum jsonpath_kind kind;
+    char *text; /* TEXT, FIELD; FILTER: the operator, or NULL: exists */
+    json_t *value;
+    struct jsonpath_bound bound[3];
+    struct jsonpath_node *nodes; /* of LIST and UNION; FILTER: left and right */
+    size_t count;
+};
+
+struct jsonpath {
+    struct jsonpath_node root;
+};
+
+/* What is called for the values of each expression and each text; 0 or negative to stop. */
+typedef int jsonpath_sink(void *context, json_t *const *values, size_t count);
+
+int jsonpath_find(const struct jsonpath *path, const json_t *doc, jsonpath_sink *sink,
+                  void *context, struct muster_err *err);

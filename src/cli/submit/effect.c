@@ -1,0 +1,158 @@
+/* See effect.h. */
+#include "cli/submit/effect.h"
+
+#include "base/err.h"
+#include "job/annotations.h"
+
+#include <string.h>
+
+#define GPU_RESOURCE "nvidia.com/gpu"
+#define SPECS "spec.pytorchReplicaSpecs"
+
+static bool has(const struct cli *cli, const char *option)
+{
+    return cli_option_find(cli->args.command, option, strlen(option), 0) != NULL;
+}
+
+static bool given(const struct cli *cli, const char *option)
+{
+    return has(cli, option) && args_flag(&cli->args, option);
+}
+
+int effect_check_dry_run(struct cli *cli)
+{
+    static const char *const at_the_end[] = {"results", "notify", "after-end"};
+    for (size_t i = 0; i < sizeof at_the_end / sizeof at_the_end[0]; i++) {
+        if (given(cli, "dry-run") && given(cli, at_the_end[i])) {
+            return muster_fail(&cli->err, MUSTER_EINVAL,
+                               "run: --dry-run runs nothing, so --%s has no effect: leave one of "
+                               "them out",
+                               at_the_end[i]);
+        }
+    }
+    return 0;
+}
+
+/* ---- Files without a job ---- */
+
+static size_t count_jobs(const struct objects *objects)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < objects->count; i++) {
+        count += objects_is_job(objects->list[i]);
+    }
+    return count;
+}
+
+static int check_jobs(struct cli *cli, const struct objects *objects)
+{
+    static const char *const of_jobs[] = {"env",     "env-file",  "network", "runtime",
+                                          "backend", "share-gpu", "no-gpu",  "all-ranks"};
+    for (size_t i = 0; i < sizeof of_jobs / sizeof of_jobs[0]; i++) {
+        if (given(cli, of_jobs[i]) && count_jobs(objects) == 0) {
+            return muster_fail(&cli->err, MUSTER_EINVAL,
+                               "%s: --%s has no effect: the file contains no PyTorchJob",
+                               cli->args.command->name, of_jobs[i]);
+        }
+    }
+    return 0;
+}
+
+/* ---- GPUs ---- */
+
+static bool is_some(const json_t *quantity)
+{
+    const char *text = json_string_value(quantity);
+    return text ? strcmp(text, "0") != 0 : json_integer_value(quantity) > 0;
+}
+
+static bool requests_gpu(const json_t *container)
+{
+    return is_some(json_object_get(doc_at(container, "resources.limits"), GPU_RESOURCE)) ||
+           is_some(json_object_get(doc_at(container, "resources.requests"), GPU_RESOURCE));
+}
+
+static bool any_requests_gpu(const struct objects *objects)
+{
+    for (size_t i = 0; i < objects->count; i++) {
+        const char *role;
+        json_t *replica;
+        json_object_foreach (doc_at(objects->list[i], SPECS), role, replica) {
+            size_t at;
+            json_t *container;
+            json_array_foreach (doc_at(replica, "template.spec.containers"), at, container) {
+                if (requests_gpu(container)) {
+                    return true;
+                }
+            }
+        }
+    }
+    return false;
+}
+
+/* -n gpu and -n auto count GPUs, and --no-gpu then gives none: an effect on any machine that has
+ * some. */
+static bool counts_gpus(const struct cli *cli)
+{
+    const char *ranks = has(cli, "ranks") ? args_value(&cli->args, "ranks") : NULL;
+    return ranks && (strcmp(ranks, "gpu") == 0 || strcmp(ranks, "auto") == 0);
+}
+
+static bool asks_for_gpus(const struct cli *cli)
+{
+    const char *gpus = has(cli, "gpus") ? args_value(&cli->args, "gpus") : NULL;
+    return gpus && strcmp(gpus, "0") != 0;
+}
+
+static int check_gpus(struct cli *cli, const struct objects *objects)
+{
+    bool none = given(cli, "no-gpu");
+    bool share = given(cli, "share-gpu");
+    if (none && (share || asks_for_gpus(cli))) {
+        return muster_fail(&cli->err, MUSTER_EINVAL, "%s: --%s and --no-gpu exclude each other",
+                           cli->args.command->name, share ? "share-gpu" : "gpus");
+    }
+    const char *option = none ? "no-gpu" : share ? "share-gpu" : NULL;
+    if (!option || counts_gpus(cli) || any_requests_gpu(objects)) {
+        return 0;
+    }
+    return muster_fail(
+        &cli->err, MUSTER_EINVAL,
+        "%s: --%s has no effect: no container requests GPUs (" GPU_RESOURCE "%s), and ranks "
+        "that request none see none",
+        cli->args.command->name, option, has(cli, "gpus") ? "; --gpus N requests them" : "");
+}
+
+/* ---- --after-end ---- */
+
+/* Its Workers may go on after its Master's success. */
+static bool outlives_master(const json_t *job)
+{
+    const json_t *notes = doc_at(job, "metadata.annotations");
+    const char *policy = json_string_value(json_object_get(notes, JOB_NOTE_SUCCESS_POLICY));
+    const char *clean = doc_text(job, "spec.runPolicy.cleanPodPolicy",
+                                 doc_text(job, "spec.cleanPodPolicy", "None"));
+    return (!policy || strcmp(policy, "AllRanks") != 0) && strcmp(clean, "None") == 0 &&
+           doc_at(job, SPECS ".Master") && doc_int(job, SPECS ".Worker.replicas", 1) > 0 &&
+           doc_at(job, SPECS ".Worker");
+}
+
+static int check_after_end(struct cli *cli, const struct objects *objects)
+{
+    bool effect = !given(cli, "after-end");
+    for (size_t i = 0; i < objects->count; i++) {
+        effect = effect || (objects_is_job(objects->list[i]) && outlives_master(objects->list[i]));
+    }
+    return effect ? 0
+                  : muster_fail(&cli->err, MUSTER_EINVAL,
+                                "run: --after-end has no effect: it is about Workers that go on "
+                                "after their Master (cleanPodPolicy None, success policy "
+                                "Default), and the file has no such job");
+}
+
+int effect_check(struct cli *cli, const struct objects *objects)
+{
+    int r = check_jobs(cli, objects);
+    r = r < 0 ? r : check_gpus(cli, objects);
+    return r < 0 ? r : check_after_end(cli, objects);
+}

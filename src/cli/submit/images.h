@@ -1,0 +1,14 @@
+/* --image: what an image runs (IMAGE=COMMAND), or with `run -n` which image the pods have.
+ *
+ * Layer: cli.
+ */
+#pragma once
+
+#include "cli/submit/objects.h"
+
+/* The annotation of every --image IMAGE=COMMAND; no-op without one. MUSTER_EINVAL. */
+int images_annotate(struct cli *cli, json_t *job);
+
+/* MUSTER_EINVAL for an --image that has no effect on these objects: no container has the image, or
+ * each that has it names its own command. */
+int images_check(struct cli *cli, const struct objects *objects);

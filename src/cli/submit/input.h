@@ -1,0 +1,22 @@
+/* Standard input of `muster run` for one rank of its job, whatever that is: a terminal, a pipe, a
+ * file.
+ *
+ * The rank may start later, start again, or not read: what it has not taken waits in the connection
+ * (bounded), then here, then with whoever writes. The end of the input is passed on.
+ *
+ * Layer: cli, on the loop. Ownership: start/stop; run the loop once more after stop.
+ */
+#pragma once
+
+#include "cli/command/cli.h"
+
+struct input;
+
+/* `object`: a PyTorchJob, not created yet. Checks `rank` ("0", "1" …) and says in the job that this
+ * rank's standard input is a client's. */
+int input_annotate(json_t *object, const char *rank, struct muster_err *err);
+
+/* For the job of this name. NULL when out of memory. */
+struct input *input_start(struct cli *cli, const char *namespace, const char *job);
+/* NULL is fine. */
+void input_stop(struct input *input);

@@ -1,0 +1,178 @@
+/* See objects.h. */
+#include "cli/submit/objects.h"
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "cli/submit/environment.h"
+#include "cli/submit/machine.h"
+#include "cli/submit/refusal.h"
+#include "cli/submit/sources.h"
+#include "job/check.h"
+#include "job/file.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FILE_BYTES_MAX = 8 << 20, PROBLEMS_MAX = 200, TEXT_BYTES_MAX = 4 << 20, FILES_MAX = 256 };
+
+static void print_problems(struct job_problems *problems, const char *path, bool quiet)
+{
+    if (problems->count == 0 || (quiet && problems->errors == 0)) {
+        return;
+    }
+    struct buf text;
+    buf_init(&text, TEXT_BYTES_MAX);
+    job_problems_print(problems, strcmp(path, "-") == 0 ? "standard input" : path, &text);
+    fputs(buf_str(&text), stderr);
+    buf_done(&text);
+}
+
+static int keep(struct objects *objects, const struct job_file *file)
+{
+    json_t **list = realloc(objects->list, (objects->count + file->object_count) * sizeof *list);
+    if (!list && file->object_count > 0) {
+        return MUSTER_ENOMEM;
+    }
+    objects->list = list;
+    for (size_t i = 0; i < file->object_count; i++) {
+        list[objects->count++] = json_incref(file->objects[i]);
+    }
+    return 0;
+}
+
+static int read_file(struct cli *cli, const char *path, enum objects_use use,
+                     struct objects *objects, size_t *errors)
+{
+    muster_auto(free) char *text = NULL;
+    size_t bytes = 0;
+    int r = file_read(path, FILE_BYTES_MAX, &text, &bytes, &cli->err);
+    if (r < 0) {
+        return r;
+    }
+    struct job_problems problems;
+    struct job_file file = {0};
+    job_problems_init(&problems, PROBLEMS_MAX);
+    r = job_file_read(text, bytes, &file, &problems, &cli->err);
+    if (r == 0) {
+        if (use != OBJECTS_NAMES) {
+            machine_check(&file, &problems);
+        }
+        print_problems(&problems, path, use != OBJECTS_ALL);
+        *errors += problems.errors;
+        if (problems.errors == 0 && file.object_count == 0) {
+            r = muster_fail(&cli->err, MUSTER_EDATA, "%s contains no objects", path);
+        } else if (keep(objects, &file) < 0 || sources_keep(&cli->sources, path, &file) < 0) {
+            r = err_no_memory(&cli->err);
+        }
+    }
+    job_problems_done(&problems);
+    job_file_done(&file);
+    return r;
+}
+
+bool objects_is_job(const json_t *object)
+{
+    return strcmp(doc_text(object, "kind", ""), "PyTorchJob") == 0;
+}
+
+/* Claims, config maps and secrets come before the jobs that use them; else the files' order. */
+static int order(struct objects *objects)
+{
+    json_t **sorted = calloc(objects->count + 1, sizeof *sorted);
+    if (!sorted) {
+        return MUSTER_ENOMEM;
+    }
+    size_t count = 0;
+    for (int jobs = 0; jobs <= 1; jobs++) {
+        for (size_t i = 0; i < objects->count; i++) {
+            if (objects_is_job(objects->list[i]) == (jobs == 1)) {
+                sorted[count++] = objects->list[i];
+            }
+        }
+    }
+    free(objects->list);
+    objects->list = sorted;
+    return 0;
+}
+
+static int list_files(struct cli *cli, const char *paths[static FILES_MAX], size_t *ret_count)
+{
+    size_t count = 0;
+    size_t at = 0;
+    for (const char *path; (path = args_each(&cli->args, "filename", &at)) && count < FILES_MAX;) {
+        paths[count++] = path;
+    }
+    for (size_t i = 0; i < cli->args.operand_count && count < FILES_MAX; i++) {
+        paths[count++] = cli->args.operands[i];
+    }
+    if (count == 0) {
+        return muster_fail(&cli->err, MUSTER_EINVAL, "%s: name a file: muster %s -f FILE",
+                           cli->args.command->name, cli->args.command->name);
+    }
+    *ret_count = count;
+    return 0;
+}
+
+int objects_read(struct cli *cli, enum objects_use use, struct objects *ret)
+{
+    const char *paths[FILES_MAX];
+    size_t count = 0;
+    size_t errors = 0;
+    struct objects objects = {0};
+    int r = list_files(cli, paths, &count);
+    for (size_t i = 0; i < count && r == 0; i++) {
+        r = read_file(cli, paths[i], use, &objects, &errors);
+    }
+    if (r == 0 && errors > 0) {
+        r = muster_fail(&cli->err, MUSTER_EDATA, "%zu error%s; nothing was created", errors,
+                        errors == 1 ? "" : "s");
+    }
+    if (r == 0 && order(&objects) < 0) {
+        r = err_no_memory(&cli->err);
+    }
+    if (r < 0) {
+        objects_done(&objects);
+        return r;
+    }
+    *ret = objects;
+    return 0;
+}
+
+void objects_done(struct objects *objects)
+{
+    for (size_t i = 0; i < objects->count; i++) {
+        json_decref(objects->list[i]);
+    }
+    free(objects->list);
+    *objects = (struct objects){0};
+}
+
+struct kube_ref objects_ref(const struct cli *cli, const json_t *object)
+{
+    const char *namespace = args_value(&cli->args, "namespace");
+    return (struct kube_ref){
+        .resource = kube_resource_of(object),
+        .namespace = namespace ? namespace : doc_text(object, "metadata.namespace", "default"),
+        .name = doc_text(object, "metadata.name", NULL),
+    };
+}
+
+int objects_create(struct cli *cli, const json_t *object, json_t **ret)
+{
+    struct kube_ref ref = objects_ref(cli, object);
+    if (!ref.resource) {
+        return muster_fail(&cli->err, MUSTER_EINVAL, "the API does not serve kind %s",
+                           doc_text(object, "kind", "?"));
+    }
+    int r = environment_send(cli, object);
+    if (r == 0) {
+        r = kube_create(cli->kube, &ref, object, ret, &cli->err);
+        if (r < 0) {
+            r = refusal_explain(cli, object, r);
+            environment_withdraw(cli, object);
+        }
+    }
+    return r;
+}

@@ -1,0 +1,15 @@
+/* The words behind `muster run`: a job's file, or a command that lacks its -n or its python3?
+ *
+ * Layer: cli; looks at files.
+ */
+#pragma once
+
+#include "cli/command/cli.h"
+
+/* Without -n: MUSTER_EINVAL says how to run a script or program among the operands, which are files
+ * of jobs otherwise. */
+int program_check_files(struct cli *cli);
+
+/* With -n: MUSTER_EINVAL when the command is a Python script that is here and cannot be executed,
+ * or a launcher in whose place muster stands. */
+int program_check_command(struct cli *cli);

@@ -1,0 +1,17 @@
+/* What the API says of an object that it refuses, with the line of the file that the object came
+ * from, and with what this command can do about it.
+ *
+ * Layer: cli.
+ */
+#pragma once
+
+#include "cli/command/cli.h"
+
+/* `code` is what a request about `object` returned. Of an Invalid with causes it prints each as a
+ * problem of the file and sets cli->err anew, or puts them all into cli->err when the object came
+ * from no file. Returns `code`. */
+int refusal_explain(struct cli *cli, const json_t *object, int code);
+
+/* The same for a problem that this command found itself. MUSTER_EDATA. */
+int refusal_at(struct cli *cli, const json_t *object, const char *field, const char *hint,
+               const char *message);

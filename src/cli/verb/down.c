@@ -1,0 +1,87 @@
+/* muster down: the jobs end (or with --keep go on), then the controller leaves. */
+#include "cli/command/verbs.h"
+
+#include "base/file.h"
+#include "base/home.h"
+#include "process/identity.h"
+
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A pidfd is readable once its process has ended, whoever reaps it. */
+static int wait_gone(struct cli *cli, int pidfd, int64_t limit_ms)
+{
+    struct pollfd ended = {.fd = pidfd, .events = POLLIN};
+    int wait_ms = limit_ms > INT_MAX ? INT_MAX : (int)limit_ms;
+    return poll(&ended, 1, wait_ms) > 0
+               ? 0
+               : muster_fail(&cli->err, MUSTER_ETIMEDOUT,
+                             "the controller is still stopping its jobs (see muster events)");
+}
+
+/* Jobs whose controller was killed still run under their supervisors: a new one must end them. */
+static bool jobs_may_run(struct muster_err *err)
+{
+    struct home home = {0};
+    if (home_open(&home, err) < 0) {
+        return false;
+    }
+    muster_auto(free) char *jobs = home_file(&home, "jobs");
+    bool any = jobs && file_exists(jobs);
+    home_done(&home);
+    return any;
+}
+
+/* The controller's pidfd in *ret. */
+static int ask_to_leave(struct cli *cli, bool keep, int *ret, struct muster_err *err)
+{
+    muster_auto(doc) json_t *status = NULL;
+    muster_auto(doc) json_t *body = json_pack("{s:s}", "jobs", keep ? "keep" : "end");
+    int r = kube_call(cli->kube, "GET", "/muster/v1/status", NULL, &status, err);
+    if (r < 0) {
+        return r;
+    }
+    char identity[IDENTITY_BYTES_MAX];
+    if (!identity_of((pid_t)doc_int(status, "pid", 0), identity)) {
+        return muster_fail(err, MUSTER_EPROTO, "the controller did not report its process id");
+    }
+    muster_auto(close) int pidfd = -1;
+    r = identity_open(identity, &pidfd, err);
+    r = r < 0 ? r : kube_call(cli->kube, "POST", "/muster/v1/shutdown", body, NULL, err);
+    if (r == 0) {
+        *ret = pidfd;
+        pidfd = -1;
+    }
+    return r;
+}
+
+int cli_down(struct cli *cli)
+{
+    bool keep = args_flag(&cli->args, "keep");
+    int64_t limit_ms = 0;
+    muster_auto(close) int controller = -1;
+    int r = args_duration(&cli->args, "timeout", &limit_ms, &cli->err);
+    r = r < 0 ? r : cli_expect_operands(cli, 0, 0);
+    if (r < 0) {
+        return r;
+    }
+    bool start = !keep && jobs_may_run(&cli->err);
+    r = cli_connect(cli, start ? KUBE_START : KUBE_RUNNING);
+    if (r == MUSTER_EUNAVAIL && !start) {
+        printf("No controller runs.\n");
+        return 0;
+    }
+    r = r < 0 ? r : ask_to_leave(cli, keep, &controller, &cli->err);
+    if (r < 0) {
+        return r;
+    }
+    kube_close(muster_take(cli->kube)); /* a client that stays would keep it */
+    r = wait_gone(cli, controller, limit_ms);
+    if (r == 0) {
+        printf("The controller has ended%s.\n", keep ? "; running jobs go on" : "");
+    }
+    return r;
+}

@@ -1,0 +1,486 @@
+/* muster run: a job from its file to its last line.
+ *
+ * read and check → lease → create → follow → say how it ended. Until it is followed a signal simply
+ * ends this process, and with its connection the lease and all that hangs on it.
+ */
+#include "cli/command/verbs.h"
+
+#include "base/err.h"
+#include "base/file.h"
+#include "cli/follow/follow.h"
+#include "cli/follow/notify.h"
+#include "cli/follow/result.h"
+#include "cli/follow/results_folder.h"
+#include "cli/pod/waiter.h"
+#include "cli/submit/effect.h"
+#include "cli/submit/environment.h"
+#include "cli/submit/generated.h"
+#include "cli/submit/images.h"
+#include "cli/submit/input.h"
+#include "cli/submit/overrides.h"
+#include "cli/submit/program.h"
+#include "cli/submit/refusal.h"
+#include "cli/submit/rehearse.h"
+#include "cli/submit/restarts.h"
+#include "control/verdict.h"
+#include "job/annotations.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+enum { LEASE_BYTES = 16, LEASE_ID_BYTES = 64 };
+
+struct runner {
+    struct cli *cli;
+    const char *format; /* -o */
+    const char *results;
+    const char *notify;            /* --notify's command */
+    json_t *reports;               /* for it: what became of each job */
+    int64_t after_end_ms;          /* --after-end; -1: not given */
+    char lease_id[LEASE_ID_BYTES]; /* "run-PID-RANDOM": the supervisor watches the PID too */
+    struct kube_lease *lease;
+    struct objects objects;
+    size_t jobs;
+    struct screen screen;
+    struct follow follow;
+    struct input *input; /* of --stdin */
+    bool reported;       /* the JSON object of -o json was printed */
+};
+
+/* The jobs of the files, as this command line changes them. */
+static int read_files(struct runner *r)
+{
+    struct cli *cli = r->cli;
+    struct overrides *overrides = calloc(1, sizeof *overrides);
+    if (!overrides) {
+        return err_no_memory(&cli->err);
+    }
+    int failed = program_check_files(cli);
+    failed = failed < 0 ? failed : overrides_read(cli, overrides);
+    failed = failed < 0
+                 ? failed
+                 : objects_read(cli, args_flag(&cli->args, "quiet") ? OBJECTS_QUIET : OBJECTS_ALL,
+                                &r->objects);
+    failed = failed < 0 ? failed : overrides_apply(cli, overrides, &r->objects);
+    free(overrides);
+    return failed;
+}
+
+static int check_words(struct cli *cli)
+{
+    const struct args *args = &cli->args;
+    bool generated = args_flag(args, "ranks");
+    if (generated && args_flag(args, "filename")) {
+        bool number = strspn(args_value(args, "ranks"), "0123456789") > 0;
+        return number ? muster_fail(&cli->err, MUSTER_EINVAL,
+                                    "run: -f FILE and -n N exclude each other: a file says itself "
+                                    "how many replicas it has")
+                      : generated_explain_ranks(cli);
+    }
+    if (!generated && args->separated) {
+        return muster_fail(&cli->err, MUSTER_EINVAL,
+                           "run: the number of ranks is missing: muster run -n N -- COMMAND");
+    }
+    if (!generated && !args_flag(args, "filename") && args->operand_count == 0) {
+        return muster_fail(
+            &cli->err, MUSTER_EINVAL,
+            "run: no command and no file given: muster run -n N -- COMMAND, on N ranks, or muster "
+            "run -f FILE, a PyTorchJob");
+    }
+    return 0;
+}
+
+static int read_objects(struct runner *r)
+{
+    struct cli *cli = r->cli;
+    int failed = check_words(cli);
+    if (failed == 0) {
+        failed = args_flag(&cli->args, "ranks") ? generated_job(cli, &r->objects) : read_files(r);
+    }
+    for (size_t i = 0; failed == 0 && i < r->objects.count; i++) {
+        r->jobs += objects_is_job(r->objects.list[i]);
+    }
+    if (failed == 0 && r->jobs == 0) {
+        failed = muster_fail(
+            &cli->err, MUSTER_EDATA,
+            "run: the file contains no PyTorchJob (muster create creates other objects)");
+    }
+    return failed < 0 ? failed : images_check(cli, &r->objects);
+}
+
+static int set_deadline(struct cli *cli, json_t *job)
+{
+    int64_t timeout_ms = -1;
+    int r = args_duration(&cli->args, "timeout", &timeout_ms, &cli->err);
+    if (r < 0 || timeout_ms < 0) {
+        return r;
+    }
+    if (timeout_ms == 0) {
+        return muster_fail(&cli->err, MUSTER_EINVAL,
+                           "run: --timeout 0 would end the job at once; without --timeout it has "
+                           "no limit");
+    }
+    return doc_set_int(job, "spec.runPolicy.activeDeadlineSeconds", (timeout_ms + 999) / 1000);
+}
+
+static int set_input(struct runner *r, json_t *job)
+{
+    const char *rank = args_value(&r->cli->args, "stdin");
+    if (rank && r->jobs > 1) {
+        return muster_fail(&r->cli->err, MUSTER_EINVAL, "run: --stdin fits one job; there are %zu",
+                           r->jobs);
+    }
+    size_t at = 0;
+    for (const char *file; rank && (file = args_each(&r->cli->args, "filename", &at));) {
+        if (strcmp(file, "-") == 0) {
+            return muster_fail(&r->cli->err, MUSTER_EINVAL,
+                               "run: standard input is the job file (-f -) or a rank's (--stdin), "
+                               "not both");
+        }
+    }
+    return rank ? input_annotate(job, rank, &r->cli->err) : 0;
+}
+
+/* --name, --namespace, --timeout: what the job itself says otherwise. */
+static int change_object(struct runner *r, json_t *object)
+{
+    struct cli *cli = r->cli;
+    const char *name = args_value(&cli->args, "name");
+    const char *namespace = args_value(&cli->args, "namespace");
+    int failed = 0;
+    if (namespace) {
+        failed = doc_set_text(object, "metadata.namespace", namespace);
+    }
+    if (!objects_is_job(object)) {
+        return failed;
+    }
+    if (name && r->jobs > 1) {
+        return muster_fail(&cli->err, MUSTER_EINVAL, "run: --name fits one job; there are %zu",
+                           r->jobs);
+    }
+    if (name && failed == 0) {
+        failed = doc_set_text(object, "metadata.name", name);
+    }
+    failed = failed < 0 ? failed : objects_set_policy(cli, object);
+    failed = failed < 0 ? failed : set_input(r, object);
+    failed = failed < 0 ? failed : restarts_set(cli, object);
+    return failed < 0 ? failed : set_deadline(cli, object);
+}
+
+/* What the file means elsewhere. */
+static int print_comment(struct runner *r)
+{
+    return args_flag(&r->cli->args, "ranks")
+               ? cli_print(
+                     "# muster.dev/success-policy: AllRanks makes this job succeed when every "
+                     "rank has, with muster.\n# A cluster's operator judges the Master "
+                     "alone.\n",
+                     &r->cli->err)
+               : 0;
+}
+
+static int print_objects(struct runner *r)
+{
+    const char *format = r->format ? r->format : "yaml";
+    int failed = strcmp(format, "yaml") == 0 ? print_comment(r) : 0;
+    for (size_t i = 0; i < r->objects.count && failed == 0; i++) {
+        if (i > 0 && strcmp(format, "yaml") == 0) {
+            failed = cli_print("---\n", &r->cli->err);
+        }
+        failed = failed < 0 ? failed : objects_annotate_options(r->cli, r->objects.list[i]);
+        failed = failed < 0 ? failed : cli_print_doc(r->objects.list[i], format, &r->cli->err);
+    }
+    return failed < 0 ? failed : environment_say_lacking(r->cli);
+}
+
+static int take_lease(struct runner *r)
+{
+    unsigned char bytes[LEASE_BYTES];
+    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes) {
+        return muster_fail(&r->cli->err, MUSTER_EOS, "the system gives no random numbers");
+    }
+    int used = snprintf(r->lease_id, sizeof r->lease_id, "run-%d-", (int)getpid());
+    for (size_t i = 0; i < sizeof bytes; i++) {
+        snprintf(r->lease_id + used + 2 * i, 3, "%02x", bytes[i]);
+    }
+    return kube_lease_start(r->cli->kube, r->lease_id, &r->lease, &r->cli->err);
+}
+
+/* What jobs use stays between runs: what is there already is brought up to date. */
+static int put_support(struct runner *r, const json_t *object)
+{
+    int failed = objects_create(r->cli, object, NULL);
+    if (failed != MUSTER_EEXIST) {
+        return failed;
+    }
+    struct kube_ref ref = objects_ref(r->cli, object);
+    if (strcmp(ref.resource->kind, "PersistentVolumeClaim") == 0) {
+        return 0; /* its spec cannot change */
+    }
+    return refusal_explain(r->cli, object,
+                           kube_patch(r->cli->kube, &ref, object, NULL, &r->cli->err));
+}
+
+/* The job of this name, which must be a finished one; NULL when there is none (any more). */
+static int find_finished(struct runner *r, const struct kube_ref *ref, json_t **ret)
+{
+    int failed = kube_get(r->cli->kube, ref, ret, &r->cli->err);
+    if (failed == 0 && verdict_of(*ret, NULL, false).end == VERDICT_RUNNING) {
+        return muster_fail(&r->cli->err, MUSTER_EEXIST,
+                           "job %s is running already (AlreadyExists); muster delete job %s ends "
+                           "it, --name gives this one another name",
+                           ref->name, ref->name);
+    }
+    return failed == MUSTER_ENOENT ? 0 : failed;
+}
+
+/* Makes room for a job whose name a finished one has. A live one stays. */
+static int remove_finished(struct runner *r, const json_t *object)
+{
+    struct kube_ref ref = objects_ref(r->cli, object);
+    muster_auto(doc) json_t *old = NULL;
+    int failed = find_finished(r, &ref, &old);
+    if (failed == 0 && old) {
+        failed = kube_delete(r->cli->kube, &ref, -1, &r->cli->err);
+    }
+    const char *uid = doc_text(old, "metadata.uid", "");
+    return failed < 0 && failed != MUSTER_ENOENT
+               ? failed
+               : waiter_run(r->cli, &ref, waiter_gone, (void *)(uintptr_t)uid, INT64_MAX);
+}
+
+static int put_job(struct runner *r, json_t *object)
+{
+    json_t *notes = NULL;
+    muster_auto(doc) json_t *created = NULL;
+    int failed = objects_annotate(r->cli, object, NULL);
+    if (failed < 0) {
+        return failed;
+    }
+    notes = json_object_get(json_object_get(object, "metadata"), "annotations");
+    json_object_set_new(notes, JOB_NOTE_LEASE, json_string(r->lease_id));
+    failed = objects_create(r->cli, object, &created);
+    if (failed == MUSTER_EEXIST) {
+        failed = remove_finished(r, object);
+        failed = failed < 0 ? failed : objects_create(r->cli, object, &created);
+    }
+    return failed < 0 ? failed : follow_add(&r->follow, created, r->jobs > 1);
+}
+
+/* Neither a lease nor the end of an older job: those belong to the performance. */
+static int rehearse(void *context, json_t *object)
+{
+    struct runner *r = context;
+    if (!objects_is_job(object)) {
+        return put_support(r, object);
+    }
+    int failed = objects_annotate(r->cli, object, NULL);
+    failed = failed < 0 ? failed : objects_create(r->cli, object, NULL);
+    if (failed != MUSTER_EEXIST) {
+        return failed;
+    }
+    struct kube_ref ref = objects_ref(r->cli, object);
+    muster_auto(doc) json_t *old = NULL;
+    return find_finished(r, &ref, &old);
+}
+
+/* With several jobs each has a folder of its own in it. */
+static char *results_of(const struct runner *r, const char *job)
+{
+    return r->jobs > 1 ? file_join(r->results, job) : strdup(r->results);
+}
+
+/* Found now, not when the training is over. */
+static int check_results(const struct runner *r)
+{
+    int failed = 0;
+    for (size_t i = 0; i < r->objects.count && r->results && failed == 0; i++) {
+        const json_t *object = r->objects.list[i];
+        muster_auto(free) char *folder = results_of(r, doc_text(object, "metadata.name", ""));
+        if (objects_is_job(object)) {
+            failed =
+                folder ? results_folder_check(folder, &r->cli->err) : err_no_memory(&r->cli->err);
+        }
+    }
+    return failed;
+}
+
+static int check_all(struct runner *r)
+{
+    if (r->jobs > FOLLOW_JOBS_MAX) {
+        return muster_fail(&r->cli->err, MUSTER_ETOOBIG,
+                           "run: at most %d jobs at once; there are %zu", FOLLOW_JOBS_MAX, r->jobs);
+    }
+    int failed = rehearse_claims(r->cli, &r->objects);
+    failed = failed < 0 ? failed : rehearse_objects(r->cli, &r->objects, rehearse, r);
+    return failed < 0 ? failed : check_results(r);
+}
+
+static int put_all(struct runner *r)
+{
+    int failed = check_all(r);
+    for (size_t i = 0; i < r->objects.count && failed == 0; i++) {
+        json_t *object = r->objects.list[i];
+        failed = objects_is_job(object) ? put_job(r, object) : put_support(r, object);
+    }
+    return failed;
+}
+
+static int save_results(const struct runner *r, const struct followed_job *job)
+{
+    muster_auto(free) char *folder = results_of(r, job->name);
+    return folder ? result_copy(job, folder, &r->cli->err) : err_no_memory(&r->cli->err);
+}
+
+static int print_json(const struct runner *r, int exit_code)
+{
+    muster_auto(doc) json_t *list = json_array();
+    for (size_t i = 0; i < r->follow.job_count; i++) {
+        json_array_append_new(list, result_doc(&r->follow.jobs[i], r->results));
+    }
+    if (r->jobs == 1) {
+        return cli_print_doc(json_array_get(list, 0), "json", &r->cli->err);
+    }
+    muster_auto(doc) json_t *all = json_pack("{s:i, s:O}", "exitCode", exit_code, "jobs", list);
+    return cli_print_doc(all, "json", &r->cli->err);
+}
+
+/* The worst exit code of all jobs. */
+static int conclude(struct runner *r)
+{
+    int worst = 0;
+    int failed = 0;
+    for (size_t i = 0; i < r->follow.job_count; i++) {
+        const struct followed_job *job = &r->follow.jobs[i];
+        int code = result_exit_code(job);
+        worst = code > worst ? code : worst;
+        if (r->results && failed == 0) {
+            failed = save_results(r, job);
+        }
+        result_say(job, failed == 0 ? r->results : NULL);
+        if (r->notify) {
+            json_array_append_new(r->reports, result_doc(job, r->results));
+        }
+    }
+    if (r->format) {
+        r->reported = true;
+        int unprinted = print_json(r, worst);
+        failed = failed < 0 ? failed : unprinted;
+    }
+    if (r->follow.output_lost && failed == 0 && worst == 0) {
+        failed = muster_fail(&r->cli->err, MUSTER_EIO, "the logs were not written here to the end");
+    }
+    if (failed < 0 && worst != 0) {
+        cli_say("%s", r->cli->err.text); /* the job's own exit code says more */
+        return worst;
+    }
+    return failed < 0 ? failed : worst;
+}
+
+/* Whoever types at a prompt sees it as it is, in its place: no lines that are drawn again. */
+static void start_input(struct runner *r)
+{
+    const struct followed_job *job = &r->follow.jobs[0];
+    if (args_value(&r->cli->args, "stdin")) {
+        r->screen.view.prompts = isatty(STDIN_FILENO);
+        r->screen.view.terminal = r->screen.view.terminal && !r->screen.view.prompts;
+        r->input = input_start(r->cli, job->namespace, job->name);
+    }
+}
+
+static int run_jobs(struct runner *r)
+{
+    int failed = r->cli->kube ? 0 : cli_connect(r->cli, KUBE_START);
+    if (failed == 0) {
+        failed = take_lease(r);
+    }
+    if (failed == 0) {
+        screen_init(&r->screen, r->format ? STDERR_FILENO : STDOUT_FILENO);
+        follow_init(&r->follow, r->cli, &r->screen, args_flag(&r->cli->args, "quiet"));
+        r->follow.after_end_ms = r->after_end_ms;
+        failed = put_all(r);
+        if (failed == 0) {
+            start_input(r);
+            follow_run(&r->follow);
+            input_stop(r->input);
+            failed = conclude(r);
+        }
+        follow_done(&r->follow);
+        screen_done(&r->screen);
+    }
+    kube_lease_stop(r->lease);
+    return failed;
+}
+
+/* With -o json a reader gets its one object also when no job came to be. */
+static void print_failure(const struct runner *r, int failed)
+{
+    muster_auto(doc) json_t *doc =
+        json_pack("{s:n, s:s, s:i, s:s, s:s, s:[], s:[], s:s?}", "name", "state", "Error",
+                  "exitCode", muster_code_exit(failed), "reason", muster_code_name(failed),
+                  "message", r->cli->err.text, "replicas", "badRanks", "results", r->results);
+    cli_print_doc(doc, "json", NULL);
+}
+
+/* Where every rank must end well none runs after the end. */
+static int read_after_end(struct runner *r)
+{
+    struct cli *cli = r->cli;
+    r->after_end_ms = -1;
+    if (args_flag(&cli->args, "after-end") &&
+        (args_flag(&cli->args, "ranks") || args_flag(&cli->args, "all-ranks"))) {
+        return muster_fail(&cli->err, MUSTER_EINVAL,
+                           "run: --after-end bounds Workers that go on after their Master; with %s "
+                           "the job is not over before its last rank (--timeout bounds it whole)",
+                           args_flag(&cli->args, "ranks") ? "-n" : "--all-ranks");
+    }
+    return args_duration(&cli->args, "after-end", &r->after_end_ms, &cli->err);
+}
+
+int cli_run(struct cli *cli)
+{
+    struct runner *r = calloc(1, sizeof *r);
+    if (!r) {
+        return err_no_memory(&cli->err);
+    }
+    r->cli = cli;
+    r->results = args_value(&cli->args, "results");
+    r->notify = args_value(&cli->args, "notify");
+    r->reports = json_array();
+    bool dry_run = args_flag(&cli->args, "dry-run");
+    int failed = args_choice(&cli->args, "output", &r->format, &cli->err);
+    if (failed == 0 && !dry_run && r->format && strcmp(r->format, "yaml") == 0) {
+        failed = muster_fail(&cli->err, MUSTER_EINVAL, "run: -o yaml goes with --dry-run");
+    }
+    if (failed == 0 && r->notify && !*r->notify) {
+        failed = muster_fail(&cli->err, MUSTER_EINVAL, "run: --notify needs a command");
+        r->notify = NULL;
+    }
+    failed = failed < 0 ? failed : read_after_end(r);
+    failed = failed < 0 ? failed : effect_check_dry_run(cli);
+    if (failed == 0) {
+        failed = read_objects(r);
+    }
+    failed = failed < 0 ? failed : environment_check(cli);
+    failed = failed < 0 ? failed : effect_check(cli, &r->objects);
+    for (size_t i = 0; i < r->objects.count && failed == 0; i++) {
+        failed = change_object(r, r->objects.list[i]);
+    }
+    if (failed == 0) {
+        failed = dry_run ? print_objects(r) : run_jobs(r);
+    }
+    if (failed < 0 && r->format && !dry_run && !r->reported) {
+        print_failure(r, failed);
+    }
+    if (r->notify && !dry_run) {
+        const json_t *job = r->objects.count ? r->objects.list[r->objects.count - 1] : NULL;
+        notify_all(cli, r->notify, r->reports, doc_text(job, "metadata.name", ""), failed);
+    }
+    json_decref(r->reports);
+    objects_done(&r->objects);
+    free(r);
+    return failed;
+}

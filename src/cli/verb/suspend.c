@@ -1,0 +1,48 @@
+/* muster suspend and muster resume: the job's runPolicy.suspend. */
+#include "cli/command/verbs.h"
+
+#include "cli/pod/target.h"
+
+#include <stdio.h>
+
+static int set_suspend(struct cli *cli, const char *word, bool suspend)
+{
+    struct target target;
+    int r = target_read(cli, word, &target);
+    if (r == 0) {
+        r = target_find(cli, cli_namespace(cli), false, &target, NULL);
+    }
+    if (r < 0) {
+        return r;
+    }
+    struct kube_ref ref = {target.resource, cli_namespace(cli), target.name, NULL};
+    muster_auto(doc) json_t *patch =
+        json_pack("{s:{s:{s:b}}}", "spec", "runPolicy", "suspend", (int)suspend);
+    r = kube_patch(cli->kube, &ref, patch, NULL, &cli->err);
+    if (r == 0) {
+        printf("pytorchjob.kubeflow.org/%s %s\n", target.name, suspend ? "suspended" : "resumed");
+    }
+    return r;
+}
+
+static int each(struct cli *cli, bool suspend)
+{
+    int r = cli_expect_operands(cli, 1, TARGETS_MAX);
+    if (r == 0) {
+        r = cli_connect(cli, KUBE_START);
+    }
+    for (size_t i = 0; i < cli->args.operand_count && r == 0; i++) {
+        r = set_suspend(cli, cli->args.operands[i], suspend);
+    }
+    return r;
+}
+
+int cli_suspend(struct cli *cli)
+{
+    return each(cli, true);
+}
+
+int cli_resume(struct cli *cli)
+{
+    return each(cli, false);
+}

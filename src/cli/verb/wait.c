@@ -1,0 +1,107 @@
+/* muster wait: until each object is in a condition, or gone. */
+#include "cli/command/verbs.h"
+
+#include "base/clock.h"
+
+#include "cli/pod/target.h"
+#include "cli/pod/waiter.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+enum { TYPE_BYTES = 128 };
+
+struct wanted {
+    bool gone;
+    char type[TYPE_BYTES];
+    char status[16];
+    bool missing; /* the object is not there, so it will never be in the condition */
+};
+
+/* "delete", "condition=Ready", "condition=Ready=False" */
+static int read_wanted(struct cli *cli, struct wanted *ret)
+{
+    const char *text = args_value(&cli->args, "for");
+    if (strcmp(text, "delete") == 0) {
+        *ret = (struct wanted){.gone = true};
+        return 0;
+    }
+    if (strncmp(text, "condition=", 10) != 0 || !text[10]) {
+        return muster_fail(
+            &cli->err, MUSTER_EINVAL,
+            "wait: --for must be condition=TYPE, condition=TYPE=False or delete, not "
+            "'%s'",
+            text);
+    }
+    size_t length = strcspn(text + 10, "=");
+    const char *status = text + 10 + length;
+    snprintf(ret->type, sizeof ret->type, "%.*s", (int)length, text + 10);
+    snprintf(ret->status, sizeof ret->status, "%s", *status ? status + 1 : "True");
+    return 0;
+}
+
+static bool holds(void *context, const json_t *object)
+{
+    struct wanted *wanted = context;
+    if (!object) {
+        wanted->missing = true;
+        return true;
+    }
+    size_t i;
+    json_t *condition;
+    json_array_foreach (doc_at(object, "status.conditions"), i, condition) {
+        if (strcasecmp(doc_text(condition, "type", ""), wanted->type) == 0) {
+            return strcasecmp(doc_text(condition, "status", ""), wanted->status) == 0;
+        }
+    }
+    return false;
+}
+
+static int wait_for(struct cli *cli, struct target *target, struct wanted *wanted, int64_t until_ms)
+{
+    if (!target->resource) {
+        target->resource = kube_resource_find("pytorchjobs");
+    }
+    struct kube_ref ref = {target->resource, cli_namespace(cli), target->name, NULL};
+    int r = wanted->gone ? waiter_run(cli, &ref, waiter_gone, (void *)"", until_ms)
+                         : waiter_run(cli, &ref, holds, wanted, until_ms);
+    if (r == MUSTER_ETIMEDOUT) {
+        return muster_fail(&cli->err, r, "timed out waiting for %s to %s%s", target->name,
+                           wanted->gone ? "go" : "be ", wanted->type);
+    }
+    if (r == 0 && wanted->missing) {
+        return muster_fail(&cli->err, MUSTER_ENOENT, "there is no %s '%s' in namespace %s",
+                           target->resource->singular, target->name, cli_namespace(cli));
+    }
+    if (r == 0) {
+        printf("%s/%s %s\n", target->resource->singular, target->name,
+               wanted->gone ? "deleted" : "condition met");
+    }
+    return r;
+}
+
+int cli_wait(struct cli *cli)
+{
+    struct wanted wanted = {0};
+    struct targets targets;
+    int64_t timeout_ms = 0;
+    int r = read_wanted(cli, &wanted);
+    if (r == 0) {
+        r = args_duration(&cli->args, "timeout", &timeout_ms, &cli->err);
+    }
+    if (r == 0) {
+        r = targets_read(cli, true, &targets);
+    }
+    if (r == 0) {
+        r = cli_connect(cli, KUBE_START);
+    }
+    int64_t until_ms = clock_ms() + timeout_ms;
+    for (size_t i = 0; r == 0 && i < targets.count; i++) {
+        if (!targets.list[i].name) {
+            return muster_fail(&cli->err, MUSTER_EINVAL, "wait: name the object to wait for");
+        }
+        r = wait_for(cli, &targets.list[i], &wanted, until_ms);
+    }
+    return r;
+}
