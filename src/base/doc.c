@@ -2,6 +2,7 @@
 #include "base/doc.h"
 
 #include "base/buf.h"
+#include "base/err.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -116,11 +117,45 @@ static bool deeper_than(const json_t *doc, int depth)
     return false;
 }
 
+/* jansson calls a failed allocation a syntax error, or loses the end of a token and succeeds
+ * (2.14): only its allocator knows. */
+static json_malloc_t real_malloc;
+static _Thread_local bool malloc_failed;
+
+static void *watched_malloc(size_t size)
+{
+    void *memory = real_malloc(size);
+    malloc_failed = malloc_failed || !memory;
+    return memory;
+}
+
+static json_t *load(const char *text, size_t length, size_t flags, json_error_t *ret_error,
+                    bool *ret_starved)
+{
+    json_malloc_t given_malloc;
+    json_free_t given_free;
+    json_get_alloc_funcs(&given_malloc, &given_free);
+    if (given_malloc != watched_malloc) { /* else another thread is at it, too */
+        real_malloc = given_malloc;
+    }
+    malloc_failed = false;
+    json_set_alloc_funcs(watched_malloc, given_free);
+    json_t *doc = json_loadb(text, length, flags, ret_error);
+    json_set_alloc_funcs(real_malloc, given_free);
+    *ret_starved = malloc_failed;
+    return doc;
+}
+
 static int parse(const char *text, size_t length, size_t flags, json_t **ret,
                  struct muster_err *err)
 {
     json_error_t error;
-    json_t *doc = json_loadb(text, length, flags | JSON_DECODE_ANY, &error);
+    bool starved = false;
+    json_t *doc = load(text, length, flags | JSON_DECODE_ANY, &error, &starved);
+    if (starved) {
+        json_decref(doc);
+        return err_no_memory(err);
+    }
     if (!doc) {
         return muster_fail(err, MUSTER_EDATA, "JSON: line %d, column %d: %s", error.line,
                            error.column, error.text);

@@ -37,7 +37,7 @@ int doc_set_int(json_t *doc, const char *path, int64_t value);
 const char **doc_keys(const json_t *object, size_t *ret_count);
 
 /* Text to tree: duplicate keys, depth over 128 and trailing bytes are refused. New reference in
- * *ret. */
+ * *ret. MUSTER_EDATA says where the text is wrong; MUSTER_ENOMEM says nothing about the text. */
 int doc_parse(const char *text, size_t length, json_t **ret, struct muster_err *err);
 
 /* The same, but of a key that is there twice the last one counts, as in Go. */

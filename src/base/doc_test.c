@@ -3,6 +3,8 @@
 #include "base/doc.h"
 #include "base/test.h"
 
+#include <stdlib.h>
+
 static void paths_reach_into_objects_and_arrays(void **state)
 {
     (void)state;
@@ -44,12 +46,58 @@ static void hostile_text_is_refused(void **state)
     assert_null(doc);
 }
 
+static long until_failure; /* allocations; below 0: none fails */
+
+static void *scarce_malloc(size_t size)
+{
+    return until_failure >= 0 && until_failure-- == 0 ? NULL : malloc(size);
+}
+
+/* Whether allocation k was reached. */
+static bool parse_with_failure(const char *text, long k)
+{
+    muster_auto(doc) json_t *doc = NULL;
+    until_failure = k;
+    int r = doc_parse(text, strlen(text), &doc, NULL);
+    bool reached = until_failure < 0;
+    until_failure = -1;
+    muster_auto(free) char *got = doc ? doc_print(doc) : NULL;
+    assert_int_equal(r, reached ? MUSTER_ENOMEM : 0);
+    if (!reached) {
+        assert_string_equal(got, text);
+    }
+    return reached;
+}
+
+/* Nor is text without memory cut: a token is read into a buffer that grows. */
+static void lack_of_memory_is_not_taken_for_damage(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "{\"0123456789abcdef0123456789abcdef0123456789\":\"0123456789abcdef0123456789abcdef\","
+        "\"list\":[1,2.5,123456789012345678,null,true]}";
+    json_malloc_t given_malloc;
+    json_free_t given_free;
+    json_get_alloc_funcs(&given_malloc, &given_free);
+    json_set_alloc_funcs(scarce_malloc, free);
+    long k = 0;
+    while (parse_with_failure(text, k)) {
+        k++;
+    }
+    json_malloc_t malloc_after;
+    json_get_alloc_funcs(&malloc_after, &given_free);
+    assert_ptr_equal(malloc_after, scarce_malloc);
+    json_set_alloc_funcs(given_malloc, free);
+    assert_in_range(k, 10, 1000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(paths_reach_into_objects_and_arrays),
         cmocka_unit_test(setting_makes_the_objects_on_the_way),
         cmocka_unit_test(hostile_text_is_refused),
+        cmocka_unit_test(lack_of_memory_is_not_taken_for_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

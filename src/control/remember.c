@@ -29,16 +29,17 @@ static const char *note_text(const struct job *job, const char *key)
     return json_string_value(json_object_get(notes, key));
 }
 
-/* An annotation a user has damaged counts as empty. */
+/* An annotation that a user has damaged counts as empty. NULL without memory. */
 static json_t *note_object(const struct job *job, const char *key)
 {
     const char *text = note_text(job, key);
     json_t *doc = NULL;
-    if (text && doc_parse(text, strlen(text), &doc, NULL) == 0 && !json_is_object(doc)) {
-        json_decref(doc);
-        doc = NULL;
+    int r = text ? doc_parse(text, strlen(text), &doc, NULL) : 0;
+    if (r == MUSTER_ENOMEM || (doc && json_is_object(doc))) {
+        return doc;
     }
-    return doc ? doc : json_object();
+    json_decref(doc);
+    return json_object();
 }
 
 static int64_t note_number(const struct job *job, const char *key)

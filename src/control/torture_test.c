@@ -93,6 +93,28 @@ static void a_step_with_failed_pods_is_whole_or_refused(void **state)
     }
 }
 
+/* Counts that cannot be read for lack of memory are not taken for none. */
+static void counts_of_earlier_failures_are_whole_or_refused(void **state)
+{
+    (void)state;
+    json_t *job = make_job(true, -1, "OnFailure", "{'backoffLimit': 3}");
+    json_t *notes = doc_at(job, "metadata.annotations");
+    json_object_set_new(notes, JOB_NOTE_FAILURES, json_string("2"));
+    json_object_set_new(notes, JOB_NOTE_COUNTED,
+                        json_string("{\"job\": \"job-1\", \"p\": 1, \"q\": 1}"));
+    json_object_set_new(notes, JOB_NOTE_RESTARTS,
+                        json_string("{\"master-0\": {\"uid\": \"q\", \"count\": 2, \"at\": 9}}"));
+    json_t *pods = parse("[{'metadata': {'name': 'mnist-master-0', 'uid': 'p', 'ownerReferences': "
+                         "[{'controller': true, 'uid': 'job-1'}]}, 'status': {'phase': 'Failed', "
+                         "'containerStatuses': [{'name': 'pytorch', 'restartCount': 0, 'state': "
+                         "{'terminated': {'exitCode': 1, 'finishedAt': "
+                         "'2026-01-01T00:00:00Z'}}}]}}]");
+    const struct control_view view = {.job = job, .pods = pods, .now_unix_ms = 1767225601000};
+    torture(&view);
+    json_decref(pods);
+    json_decref(job);
+}
+
 /* What belongs to which attempt is read without memory. */
 static void a_restart_of_all_ranks_is_whole_or_refused(void **state)
 {
@@ -125,6 +147,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_step_is_whole_or_refused),
         cmocka_unit_test(a_step_with_failed_pods_is_whole_or_refused),
+        cmocka_unit_test(counts_of_earlier_failures_are_whole_or_refused),
         cmocka_unit_test(a_restart_of_all_ranks_is_whole_or_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -177,13 +177,17 @@ static int exec_in(const struct home *home, struct store *store, const struct st
     if (r < 0) {
         return r;
     }
+    muster_auto(doc) json_t *owner = NULL;
+    r = jobs_fetch_owner(store, pod, &owner, err);
+    if (r < 0) {
+        return r;
+    }
     struct transfer *transfer = new_transfer(home, jobs_folder_uid(pod), HANDOVER_EXEC);
     if (!transfer) {
         return err_no_memory(err);
     }
     (void)snprintf(transfer->packet.id, sizeof transfer->packet.id, "%s/%s/",
                    doc_text(pod, "metadata.uid", ""), container);
-    muster_auto(doc) json_t *owner = jobs_fetch_owner(store, pod);
     muster_auto(doc) json_t *words = words_of(pod, owner, container, body);
     r = write_open(words, body, &transfer->open_fd, err);
     if (r < 0) {

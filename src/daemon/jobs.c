@@ -48,17 +48,20 @@ const json_t *jobs_owner(const json_t *object)
     return NULL;
 }
 
-json_t *jobs_fetch_owner(struct store *store, const json_t *object)
+int jobs_fetch_owner(struct store *store, const json_t *object, json_t **ret,
+                     struct muster_err *err)
 {
     const json_t *reference = jobs_owner(object);
     const struct store_key key = {"pytorchjobs", doc_text(object, "metadata.namespace", ""),
                                   doc_text(reference, "name", "")};
     muster_auto(doc) json_t *job = NULL;
-    if (!reference || store_get(store, key, &job, NULL) < 0) {
-        return NULL;
+    int r = reference ? store_get(store, key, &job, err) : MUSTER_ENOENT;
+    if (r < 0 && r != MUSTER_ENOENT) {
+        return r;
     }
     const char *uid = doc_text(job, "metadata.uid", "");
-    return strcmp(uid, doc_text(reference, "uid", "")) == 0 ? muster_take(job) : NULL;
+    *ret = job && strcmp(uid, doc_text(reference, "uid", "")) == 0 ? muster_take(job) : NULL;
+    return 0;
 }
 
 const char *jobs_folder_uid(const json_t *pod)

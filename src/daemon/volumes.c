@@ -53,11 +53,26 @@ static int make_empty_dir(const struct request *q, char **ret_path)
     return made(pod_volume_folder(q), ret_path, q->err);
 }
 
+/* *ret stays NULL when there is none; an error says that it cannot be read. */
+static int find_object(const struct request *q, const char *resource, const char *name,
+                       json_t **ret)
+{
+    struct muster_err why = {0};
+    int r = q->sources->find(q->sources->data, resource, q->namespace, name, ret, &why);
+    return r == 0 || r == MUSTER_ENOENT
+               ? 0
+               : muster_fail(q->err, r, "volume %s: %s \"%s\" cannot be read: %s", q->name,
+                             resource, name, why.text);
+}
+
 static int make_claim(const struct request *q, char **ret_path)
 {
     const char *claim = doc_text(q->source, "claimName", "");
-    muster_auto(doc) json_t *object =
-        q->sources->find(q->sources->data, "persistentvolumeclaims", q->namespace, claim);
+    muster_auto(doc) json_t *object = NULL;
+    int r = find_object(q, "persistentvolumeclaims", claim, &object);
+    if (r < 0) {
+        return r;
+    }
     if (!object) {
         return muster_fail(
             q->err, MUSTER_ENOENT,
@@ -174,15 +189,18 @@ static int write_all(const struct request *q, const json_t *object, const char *
 static int make_files(const struct request *q, const char *resource, const char *kind,
                       const char *name, char **ret_path)
 {
-    muster_auto(doc) json_t *object =
-        q->sources->find(q->sources->data, resource, q->namespace, name);
+    muster_auto(doc) json_t *object = NULL;
+    int r = find_object(q, resource, name, &object);
+    if (r < 0) {
+        return r;
+    }
     if (!object && !doc_bool(q->source, "optional", false)) {
         return muster_fail(q->err, MUSTER_ENOENT,
                            "volume %s: there is no %s \"%s\" in namespace %s", q->name, kind, name,
                            q->namespace);
     }
     char *folder = NULL;
-    int r = made(pod_volume_folder(q), &folder, q->err);
+    r = made(pod_volume_folder(q), &folder, q->err);
     if (r == 0 && object) {
         r = doc_at(q->source, "items") ? write_items(q, object, folder)
                                        : write_all(q, object, folder);

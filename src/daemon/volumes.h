@@ -16,8 +16,9 @@ struct volume_sources {
     const char *home;   /* MUSTER_HOME */
     const char *folder; /* the pod's own folder */
     /* A new reference to an object of the pod's namespace ("configmaps", "secrets",
-     * "persistentvolumeclaims"), or NULL. */
-    json_t *(*find)(void *data, const char *resource, const char *namespace, const char *name);
+     * "persistentvolumeclaims"). MUSTER_ENOENT: there is none; else nobody can tell. */
+    int (*find)(void *data, const char *resource, const char *namespace, const char *name,
+                json_t **ret, struct muster_err *err);
     void *data;
     const json_t *env; /* the container's {"NAME": "value"}, for subPathExpr; may be NULL */
 };

@@ -10,17 +10,24 @@
 #include <sys/stat.h>
 
 /* The cluster of this test: one ConfigMap, one Secret ("aGk=" is "hi"), one claim. */
-static json_t *find(void *data, const char *resource, const char *namespace, const char *name)
+static int find(void *data, const char *resource, const char *namespace, const char *name,
+                json_t **ret, struct muster_err *err)
 {
     (void)data;
     assert_string_equal(namespace, "team");
+    if (strcmp(name, "unreadable") == 0) {
+        return muster_fail(err, MUSTER_EIO, "disk I/O error");
+    }
     if (strcmp(name, "settings") == 0 && strcmp(resource, "configmaps") == 0) {
-        return parse("{\"kind\":\"ConfigMap\",\"data\":{\"a.txt\":\"A\",\"b.txt\":\"B\"}}");
+        *ret = parse("{\"kind\":\"ConfigMap\",\"data\":{\"a.txt\":\"A\",\"b.txt\":\"B\"}}");
+    } else if (strcmp(name, "keys") == 0 && strcmp(resource, "secrets") == 0) {
+        *ret = parse("{\"kind\":\"Secret\",\"data\":{\"token\":\"aGk=\"}}");
+    } else if (strcmp(name, "data") == 0) {
+        *ret = json_object();
+    } else {
+        return muster_fail(err, MUSTER_ENOENT, "%s not found", name);
     }
-    if (strcmp(name, "keys") == 0 && strcmp(resource, "secrets") == 0) {
-        return parse("{\"kind\":\"Secret\",\"data\":{\"token\":\"aGk=\"}}");
-    }
-    return strcmp(name, "data") == 0 ? json_object() : NULL;
+    return 0;
 }
 
 static int mount_with(const char *folder, const char *volume, const char *how, json_t **ret,
@@ -161,6 +168,10 @@ static void what_is_missing_is_named(void **state)
         {"{\"name\":\"v\",\"hostPath\":{\"path\":\"/nonexistent-path\"}}", MUSTER_ENOENT,
          "/nonexistent-path"},
         {"{\"name\":\"v\",\"nfs\":{\"server\":\"s\"}}", MUSTER_EUNSUPPORTED, "on a cluster only"},
+        {"{\"name\":\"v\",\"persistentVolumeClaim\":{\"claimName\":\"unreadable\"}}", MUSTER_EIO,
+         "cannot be read: disk I/O error"},
+        {"{\"name\":\"v\",\"configMap\":{\"name\":\"unreadable\",\"optional\":true}}", MUSTER_EIO,
+         "cannot be read: disk I/O error"},
         {"{\"name\":\"w\",\"emptyDir\":{}}", MUSTER_EDATA, "no such volume"},
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {

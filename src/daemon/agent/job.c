@@ -306,15 +306,19 @@ bool agent_job_is_ending(struct agent *agent, const json_t *pod)
 
 int agent_job_enter(struct agent *agent, struct agent_pod *pod, struct muster_err *err)
 {
-    muster_auto(doc) json_t *owner = jobs_fetch_owner(agent->options.store, pod->object);
+    muster_auto(doc) json_t *owner = NULL;
     const char *uid = jobs_folder_uid(pod->object);
     struct agent_job *job = find(agent, uid);
+    int r = jobs_fetch_owner(agent->options.store, pod->object, &owner, err);
+    if (r < 0) {
+        return r;
+    }
     if (job && job->over) { /* its supervisor ended; a new pod gets a new one */
         assert(job->pod_count == 0);
         agent_job_free(job);
         job = NULL;
     }
-    int r = job ? 0 : make(agent, uid, owner, &job, err);
+    r = job ? 0 : make(agent, uid, owner, &job, err);
     if (r < 0) {
         return r;
     }

@@ -36,11 +36,22 @@ static void start_container(struct agent_pod *pod, const struct pod_effect *effe
     }
 }
 
+/* For what the job only adds to: without it a signal is still sent. New reference or NULL. */
+static json_t *owner_if_readable(const struct agent_pod *pod)
+{
+    json_t *job = NULL;
+    struct muster_err err = {0};
+    if (jobs_fetch_owner(pod->agent->options.store, pod->object, &job, &err) < 0) {
+        log_event(LOG_WARN, "agent.owner", "%s: %s", pod->name, err.text);
+    }
+    return job;
+}
+
 /* What hangs until a deadline is what its user wants to know. */
 static bool is_past_deadline(const struct agent_pod *pod)
 {
     muster_auto(doc) json_t *status = pod_status(pod->machine);
-    muster_auto(doc) json_t *job = jobs_fetch_owner(pod->agent->options.store, pod->object);
+    muster_auto(doc) json_t *job = owner_if_readable(pod);
     return strcmp(doc_text(status, "reason", ""), "DeadlineExceeded") == 0 ||
            jobs_is_past_deadline(job, clock_unix_ms());
 }
@@ -265,7 +276,7 @@ static int64_t asked_at(int64_t now_unix_ms, int64_t grace_s, int64_t deadline_u
 /* Ended by Ctrl-C: its ranks may handle KeyboardInterrupt. */
 static bool begins_with_interrupt(const struct agent_pod *pod)
 {
-    muster_auto(doc) json_t *job = jobs_fetch_owner(pod->agent->options.store, pod->object);
+    muster_auto(doc) json_t *job = owner_if_readable(pod);
     const char *signal =
         job && jobs_note(job, JOB_NOTE_STOP) ? jobs_note(job, JOB_NOTE_STOP_SIGNAL) : NULL;
     return signal && strcmp(signal, "SIGINT") == 0;

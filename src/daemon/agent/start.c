@@ -23,31 +23,34 @@ char *agent_attempt_id(const struct agent_pod *pod, const struct pod_effect *eff
                : id;
 }
 
-static json_t *find_object(void *data, const char *resource, const char *namespace,
-                           const char *name)
+static int find_object(void *data, const char *resource, const char *namespace, const char *name,
+                       json_t **ret, struct muster_err *err)
 {
     const struct agent *agent = data;
-    json_t *object = NULL;
-    (void)store_get(agent->options.store, (struct store_key){resource, namespace, name}, &object,
-                    NULL);
-    return object;
+    return store_get(agent->options.store, (struct store_key){resource, namespace, name}, ret, err);
 }
 
 /* All of one kind in the pod's namespace: {"name": object}. */
-static json_t *by_name(const struct agent_pod *pod, const char *resource)
+static int by_name(const struct agent_pod *pod, const char *resource, json_t **ret,
+                   struct muster_err *err)
 {
     struct store_page page = {0};
     const struct store_query query = {.resource = resource, .namespace = pod->namespace};
-    json_t *map = json_object();
-    if (store_list(pod->agent->options.store, &query, &page, NULL) == 0) {
-        size_t i;
-        json_t *object;
-        json_array_foreach (page.items, i, object) {
-            json_object_set(map, doc_text(object, "metadata.name", ""), object);
-        }
-        store_page_done(&page);
+    int r = store_list(pod->agent->options.store, &query, &page, err);
+    if (r < 0) {
+        return r;
     }
-    return map;
+    muster_auto(doc) json_t *map = json_object();
+    size_t i;
+    json_t *object;
+    json_array_foreach (page.items, i, object) {
+        if (json_object_set(map, doc_text(object, "metadata.name", ""), object) != 0) {
+            r = err_no_memory(err);
+        }
+    }
+    store_page_done(&page);
+    *ret = r == 0 ? muster_take(map) : NULL;
+    return r;
 }
 
 static bool port_taken(void *data, int port)
@@ -85,10 +88,16 @@ static int make_spec(struct agent_pod *pod, const struct pod_effect *effect, jso
                      struct muster_err *err)
 {
     const struct agent_options *options = &pod->agent->options;
-    muster_auto(doc) json_t *config_maps = by_name(pod, "configmaps");
-    muster_auto(doc) json_t *secrets = by_name(pod, "secrets");
-    muster_auto(doc) json_t *owner = jobs_fetch_owner(options->store, pod->object);
+    muster_auto(doc) json_t *config_maps = NULL;
+    muster_auto(doc) json_t *secrets = NULL;
+    muster_auto(doc) json_t *owner = NULL;
     muster_auto(free) char *folder = NULL;
+    int r = by_name(pod, "configmaps", &config_maps, err);
+    r = r < 0 ? r : by_name(pod, "secrets", &secrets, err);
+    r = r < 0 ? r : jobs_fetch_owner(options->store, pod->object, &owner, err);
+    if (r < 0) {
+        return r;
+    }
     if (asprintf(&folder, "%s/pods/%s", pod->job->folder, pod->uid) < 0) {
         folder = NULL;
         return err_no_memory(err);
@@ -107,7 +116,7 @@ static int make_spec(struct agent_pod *pod, const struct pod_effect *effect, jso
         .node_name = options->node_name,
         .environment_file = environment,
     };
-    int r = owner ? job_read(owner, &job, err) : 0;
+    r = owner ? job_read(owner, &job, err) : 0;
     if (r == 0 && owner) {
         r = local_addresses(pod, &job, &launch.addresses, err);
     }
