@@ -219,10 +219,8 @@ void api_handle(void *arg, const struct http_request *request, struct http_reply
     if (request->too_large) {
         muster_fail(&err, MUSTER_ETOOBIG, "the request body is too large: 3 MiB at most");
         api_send_error(reply, &err);
-    } else if (request->no_text) {
-        muster_fail(&err, MUSTER_EINVAL,
-                    "the request's path or query is no text: it holds a NUL "
-                    "byte (%%00) or is no UTF-8");
+    } else if (request->target_fault) {
+        muster_fail(&err, MUSTER_EINVAL, "%s", request->target_fault);
         api_send_error(reply, &err);
     } else if (strncmp(request->path, muster_prefix, strlen(muster_prefix)) == 0) {
         handle_muster(api, request->path + strlen(muster_prefix), request, reply);

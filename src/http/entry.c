@@ -1,8 +1,9 @@
-/* What is decided about a request before its body is read: whether its target is text, and whether
- * who sent it may come in.
+/* What is decided about a request before its body is read: whether its target can be routed, and
+ * whether who sent it may come in.
  *
- * A target that holds a NUL byte (%00) would be cut there by everything that reads it, and one that
- * is no UTF-8 is in no object's name: neither reaches a route.
+ * libmicrohttpd decodes the path before anybody routes it. A target that holds a NUL byte (%00)
+ * would be cut there by everything that reads it, one that is no UTF-8 is in no object's name, and
+ * an encoded slash in the path (%2F) would become a separator: none of them reaches a route.
  *
  * Layer: services. Thread: the loop's. Ownership: nothing is kept.
  */
@@ -13,8 +14,11 @@
 #include <ctype.h>
 #include <string.h>
 
-/* The place of a request whose target is no text, until its exchange begins. */
-static char no_text_place;
+/* A pointer to one of these is the place of a request until its exchange begins. */
+static const char *const target_faults[] = {
+    "the request's path or query is no text: it holds a NUL byte (%00) or is no UTF-8",
+    "the request's path holds an encoded slash (%2F): no name contains one",
+};
 
 static int digit_of(char c)
 {
@@ -34,22 +38,37 @@ static size_t decode(const char *target, char *ret)
     return used;
 }
 
+/* In a query it is data. */
+static bool has_encoded_slash(const char *target)
+{
+    const char *end = strchrnul(target, '?');
+    const char *slash = strcasestr(target, "%2f");
+    return slash && slash < end;
+}
+
 void *entry_look_at(void *server, const char *target, struct MHD_Connection *connection)
 {
     (void)server;
     (void)connection;
     char decoded[CONNECTION_MEMORY_BYTES]; /* no request line is longer */
-    if (strlen(target) >= sizeof decoded) {
-        return &no_text_place;
+    const char *const *fault = NULL;
+    size_t bytes = strlen(target) < sizeof decoded ? decode(target, decoded) : 0;
+    if (bytes == 0 || memchr(decoded, '\0', bytes) || !text_is_utf8(decoded, bytes)) {
+        fault = &target_faults[0];
+    } else if (has_encoded_slash(target)) {
+        fault = &target_faults[1];
     }
-    size_t bytes = decode(target, decoded);
-    bool is_text = !memchr(decoded, '\0', bytes) && text_is_utf8(decoded, bytes);
-    return is_text ? NULL : &no_text_place;
+    return (void *)fault;
 }
 
-bool entry_is_no_text(const void *place)
+const char *entry_target_fault(const void *place)
 {
-    return place == &no_text_place;
+    for (size_t i = 0; i < sizeof target_faults / sizeof target_faults[0]; i++) {
+        if (place == &target_faults[i]) {
+            return target_faults[i];
+        }
+    }
+    return NULL;
 }
 
 /* The time this takes says nothing about where the token differs. */

@@ -328,16 +328,16 @@ enum MHD_Result exchange_serve(void *server, struct MHD_Connection *connection, 
 {
     (void)version;
     struct exchange *x = *place;
-    if (!x || entry_is_no_text(x)) {
-        bool no_text = x;
+    const char *target_fault = entry_target_fault(x);
+    if (!x || target_fault) {
         *place = x = begin(server, connection, path);
         if (x) {
-            x->no_text = no_text;
+            x->target_fault = target_fault;
         }
         return x ? MHD_YES : MHD_NO;
     }
     if (*upload_bytes > 0) {
-        if (!x->stranger && !x->no_text) { /* what nobody will look at is read and forgotten */
+        if (!x->stranger && !x->target_fault) { /* what nobody will look at is read and forgotten */
             buf_add(&x->body, upload, *upload_bytes);
         }
         *upload_bytes = 0;
@@ -371,7 +371,7 @@ void exchange_completed(void *server, struct MHD_Connection *connection, void **
     (void)connection;
     (void)why;
     struct exchange *x = muster_take(*place);
-    if (!x || entry_is_no_text(x)) {
+    if (!x || entry_target_fault(x)) {
         return;
     }
     x->suspended = false; /* libmicrohttpd is done with it: no resume */

@@ -30,8 +30,9 @@ struct http_request {
     const char *body; /* NUL-terminated; "" without one */
     size_t body_bytes;
     bool too_large; /* the body was over its limit and is not here; 413 is to be answered */
-    bool no_text;   /* path or query hold a NUL byte or no UTF-8, and may be cut: 400 is to be
-                       answered */
+    const char
+        *target_fault; /* a sentence: path or query cannot be read as they were meant (NUL
+                          bytes, no UTF-8, %2F in the path): 400 is to be answered; or NULL */
 };
 
 /* NULL when it is not there; the first one when it is there twice. Header names ignore case. */

@@ -91,8 +91,9 @@ static void echo(void *arg, int fd)
 static void answer(void *arg, const struct http_request *request, struct http_reply *reply)
 {
     struct world *w = arg;
-    if (request->no_text) {
-        http_reply_send(reply, 400, "text/plain", "no text", 7);
+    if (request->target_fault) {
+        http_reply_send(reply, 400, "text/plain", request->target_fault,
+                        strlen(request->target_fault));
     } else if (strcmp(request->path, "/stream") == 0) {
         stream(w, reply);
     } else if (strcmp(request->path, "/flood") == 0) {
@@ -265,6 +266,21 @@ static int ask_for_no_text(struct world *w)
     return 0;
 }
 
+/* It would become a separator of the path; in a query it is data. */
+static int ask_for_encoded_slashes(struct world *w)
+{
+    static const char *const targets[] = {"/a%2Fb", "/%2f", "/a/b%2Fstatus?q=x"};
+    int fd = dial(w);
+    for (size_t i = 0; i < sizeof targets / sizeof targets[0]; i++) {
+        char text[128];
+        (void)snprintf(text, sizeof text, "DELETE %s HTTP/1.1\r\nHost: h\r\n\r\n", targets[i]);
+        EXPECT(strstr(converse(fd, text, "contains one"), " 400 "));
+    }
+    const char *got = converse(fd, "GET /a%2?q=%2F HTTP/1.1\r\nHost: h\r\n\r\n", "body=0");
+    EXPECT(strstr(got, "GET /a%2 q=/ body=0"));
+    return 0;
+}
+
 static int send_too_much(struct world *w)
 {
     char text[BODY + 256];
@@ -337,6 +353,7 @@ static void requests_are_answered_on_one_connection(void **state)
     assert_int_equal(info.st_mode & 0777, 0600);
     run_client(&w, ask_twice);
     run_client(&w, ask_for_no_text);
+    run_client(&w, ask_for_encoded_slashes);
     run_client(&w, send_too_much);
     world_done(&w);
 }

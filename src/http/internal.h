@@ -52,9 +52,9 @@ struct exchange {
     char *path;
     struct buf body;
     enum exchange_state state;
-    bool stranger;    /* came without the token: the body is not kept, the handler not called */
-    bool no_text;     /* its target is no text: nor is its body kept */
-    bool in_callback; /* libmicrohttpd is calling us: it goes on by itself */
+    bool stranger; /* came without the token: the body is not kept, the handler not called */
+    const char *target_fault; /* NULL: none; else its body is not kept either */
+    bool in_callback;         /* libmicrohttpd is calling us: it goes on by itself */
     bool suspended;
     bool released; /* the handler has ended it, or was told that the client is gone */
     bool gone;
@@ -81,10 +81,10 @@ void drive_wake(struct http_server *server);
 
 /* ---- entry.c: what is decided before a body is read ---- */
 
-/* libmicrohttpd's URI logger: the place of a request whose target is no text (entry_is_no_text),
- * or NULL. */
+/* libmicrohttpd's URI logger: the place of a request whose target cannot be routed, or NULL. */
 void *entry_look_at(void *server, const char *target, struct MHD_Connection *connection);
-bool entry_is_no_text(const void *place);
+/* What is wrong with that target, as a sentence; NULL: the place is an exchange's, or none. */
+const char *entry_target_fault(const void *place);
 
 /* Does the request carry the server's token, if one is asked for? */
 bool entry_permits(const struct http_server *server, struct MHD_Connection *connection);

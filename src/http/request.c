@@ -69,7 +69,7 @@ void exchange_call(struct exchange *x, const char *method)
         .body = too_large ? "" : buf_str(&x->body),
         .body_bytes = too_large ? 0 : x->body.used,
         .too_large = too_large,
-        .no_text = x->no_text,
+        .target_fault = x->target_fault,
     };
     x->server->handler(x->server->arg, &request, &x->reply);
 }

@@ -51,9 +51,9 @@ struct store_key {
     const char *name;
 };
 
-/* Makes the file when it is missing. MUSTER_ECREATE: cannot be made or written (or the disk is
- * full); MUSTER_EDATA: not a database, damaged, or of a newer muster; the sentence says what to do.
- * `options` may be NULL. */
+/* Makes the file when it is missing; ":memory:" is a store without a file. MUSTER_ECREATE: cannot
+ * be made or written (or the disk is full); MUSTER_EDATA: not a database, damaged, or of a newer
+ * muster; the sentence says what to do. `options` may be NULL. */
 int store_open(const char *path, const struct store_options *options, struct store **ret,
                struct muster_err *err);
 struct store *store_close(struct store *store);

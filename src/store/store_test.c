@@ -255,6 +255,23 @@ static void only_its_owner_reads_it(void **state)
     fixture_done(&f);
 }
 
+static void a_store_in_memory_leaves_no_file(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    muster_auto(free) char *before = getcwd(NULL, 0);
+    assert_int_equal(chdir(f.folder), 0);
+    struct store *store = NULL;
+    assert_int_equal(store_open(":memory:", NULL, &store, &f.err), 0);
+    muster_auto(doc) json_t *object = parse(OBJECT("a", ""));
+    assert_int_equal(store_create(store, "pods", object, NULL, &f.err), 0);
+    store_close(store);
+    assert_false(file_exists(":memory:"));
+    assert_int_equal(chdir(before), 0);
+    fixture_done(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -269,6 +286,7 @@ int main(void)
         cmocka_unit_test(old_events_make_room),
         cmocka_unit_test(an_object_too_large_is_refused_whole),
         cmocka_unit_test(only_its_owner_reads_it),
+        cmocka_unit_test(a_store_in_memory_leaves_no_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,6 +28,16 @@ def test_a_target_that_is_no_text_names_no_object(api, method, target):
     assert api.call('GET', CONFIG_MAPS + '/kept')[0] == 200
 
 
+def test_an_encoded_slash_separates_nothing(api):
+    """"/configmaps/kept%2Fx" was routed as the subresource x of kept."""
+    assert api.call('POST', CONFIG_MAPS, config_map('kept'))[0] == 201
+    for target in (CONFIG_MAPS + '%2Fkept', PODS + '/a%2flog', '/muster/v1/namespaces/default%2Fpods'):
+        status, answer = api.call('DELETE', target)
+        assert (status, answer['reason']) == (400, 'BadRequest'), answer
+        assert '%2F' in answer['message']
+    assert api.call('GET', CONFIG_MAPS + '/kept')[0] == 200
+
+
 def test_text_cut_within_a_character_is_quoted_all_the_same(api):
     """The message quotes 40 bytes of it, and the 40th is half of a character."""
     status, answer = api.call('GET', CONFIG_MAPS + '?limit=' + 'x' * 39 + '%C3%A4%C3%A4')
