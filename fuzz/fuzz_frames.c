@@ -3,7 +3,7 @@
  *
  * The first byte says in how large pieces the rest comes: it must not matter. */
 #include "cli/log/frames.h"
-#include "process/frame.h"
+#include "process/wire/frame.h"
 #include "promise.h"
 
 enum { MOST = 1 << 16 };

@@ -3,8 +3,8 @@
  * Beside crashes and leaks it holds two promises: what yaml_print writes reads back as the same
  * document, and an object that was found free of errors can be read into struct job. */
 #include "base/buf.h"
-#include "job/check.h"
-#include "job/file.h"
+#include "job/check/check.h"
+#include "job/file/file.h"
 #include "job/job.h"
 #include "promise.h"
 

@@ -7,10 +7,10 @@
 #include "base/doc.h"
 #include "base/file.h"
 #include "base/variables.h"
-#include "process/log.h"
-#include "process/log_format.h"
-#include "process/record.h"
-#include "process/spec.h"
+#include "process/log/format.h"
+#include "process/log/log.h"
+#include "process/wire/record.h"
+#include "process/wire/spec.h"
 #include "promise.h"
 
 #include <fcntl.h>

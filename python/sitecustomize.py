@@ -22,7 +22,7 @@ def _install():
     redirect.install()
 
 
-_STACKS_SIGNAL = 47  # src/process/python_stacks.h
+_STACKS_SIGNAL = 47  # src/process/stack/python.h
 
 
 def _wait_to_be_asked():

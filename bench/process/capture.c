@@ -7,7 +7,7 @@
 #include "base/doc.h"
 #include "base/file.h"
 #include "process/process.h"
-#include "process/supervisor.h"
+#include "process/supervisor/supervisor.h"
 
 #include <poll.h>
 #include <signal.h>

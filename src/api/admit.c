@@ -10,7 +10,7 @@
 #include "api/fields.h"
 #include "base/doc.h"
 #include "base/err.h"
-#include "job/check.h"
+#include "job/check/check.h"
 
 #include <stdio.h>
 #include <string.h>

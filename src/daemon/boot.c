@@ -5,7 +5,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "daemon/leases.h"
+#include "daemon/object/leases.h"
 
 #include <string.h>
 

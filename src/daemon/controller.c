@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "control/control.h"
 #include "daemon/effects.h"
-#include "daemon/jobs.h"
+#include "daemon/object/jobs.h"
 
 #include <string.h>
 #include <uthash.h>

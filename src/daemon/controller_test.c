@@ -6,7 +6,7 @@
 #include "base/test.h"
 #include "base/test_folder.h"
 #include "daemon/controller.h"
-#include "daemon/leases.h"
+#include "daemon/object/leases.h"
 
 enum { TURNS_MAX = 2000 };
 

@@ -17,11 +17,11 @@
 #include "daemon/agent/agent.h"
 #include "daemon/boot.h"
 #include "daemon/controller.h"
-#include "daemon/environments.h"
-#include "daemon/leases.h"
-#include "daemon/node.h"
-#include "daemon/routes.h"
-#include "daemon/sweep.h"
+#include "daemon/history/sweep.h"
+#include "daemon/machine/node.h"
+#include "daemon/object/environments.h"
+#include "daemon/object/leases.h"
+#include "daemon/route/routes.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,8 +4,8 @@
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/err.h"
-#include "daemon/events.h"
-#include "daemon/jobs.h"
+#include "daemon/object/events.h"
+#include "daemon/object/jobs.h"
 
 #include <assert.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "base/test.h"
 #include "job/annotations.h"
-#include "job/file.h"
+#include "job/file/file.h"
 #include "job/schema.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
 
 #include "base/doc.h"
 #include "base/test.h"
-#include "job/file.h"
+#include "job/file/file.h"
 
 #define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
 

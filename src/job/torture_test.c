@@ -2,7 +2,7 @@
  * (under ASan) nothing lost. */
 #include "base/file.h"
 #include "base/test.h"
-#include "job/file.h"
+#include "job/file/file.h"
 #include "job/generate.h"
 #include "job/job.h"
 

@@ -4,7 +4,7 @@
 #include "cli/dispatch.h"
 #include "daemon/daemon.h"
 #include "perf/perf.h"
-#include "process/supervisor.h"
+#include "process/supervisor/supervisor.h"
 
 #include <fcntl.h>
 #include <stdbool.h>

@@ -13,10 +13,10 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/stamp.h"
-#include "process/channel.h"
-#include "process/listener.h"
-#include "process/record.h"
 #include "process/supervisor_start.h"
+#include "process/wire/channel.h"
+#include "process/wire/listener.h"
+#include "process/wire/record.h"
 
 #include <assert.h>
 #include <stdlib.h>

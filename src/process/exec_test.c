@@ -4,8 +4,8 @@
 
 #include "base/cleanup.h"
 #include "base/test.h"
-#include "process/frame.h"
-#include "process/handover.h"
+#include "process/supervisor/handover.h"
+#include "process/wire/frame.h"
 
 #include <signal.h>
 #include <stdio.h>

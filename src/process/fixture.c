@@ -6,8 +6,8 @@
 #include "base/file.h"
 #include "base/test.h"
 #include "base/test_folder.h"
-#include "process/log.h"
-#include "process/supervisor.h"
+#include "process/log/log.h"
+#include "process/supervisor/supervisor.h"
 
 #include <dirent.h>
 #include <grp.h>

@@ -5,8 +5,8 @@
  */
 #pragma once
 
-#include "process/identity.h"
 #include "process/process.h"
+#include "process/wire/identity.h"
 
 #include <stdbool.h>
 #include <unistd.h>

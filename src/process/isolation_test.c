@@ -1,14 +1,15 @@
 /* What a container sees of the machine, and what it may use of it: mounts, network, process
  * numbers, limits. Where the machine permits something not, the refusal is what is tested. */
 #include "process/fixture.h"
+#include "process/wire/identity.h"
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/file.h"
 #include "base/test.h"
-#include "process/record.h"
-#include "process/spec.h"
+#include "process/wire/record.h"
+#include "process/wire/spec.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -291,11 +292,11 @@ static void a_leased_job_ends_with_its_runner(void **state)
         (void)execlp("sleep", "sleep", "1000", (char *)NULL);
         _exit(127);
     }
-    t.runner = process_identity(runner);
+    t.runner = identity_text(runner);
     test_job_open(&t);
     test_job_start(&t, "p/c/0", "{'argv': ['sleep', '1000'], 'cwd': '/'}");
     test_job_await(&t, "started p/c/0");
-    char *supervisor = process_identity(test_supervisor_pid(&t, "p/c/0"));
+    char *supervisor = identity_text(test_supervisor_pid(&t, "p/c/0"));
     test_job_close(&t);
     assert_int_equal(kill(runner, SIGKILL), 0);
     assert_int_equal(waitpid(runner, NULL, 0), runner);

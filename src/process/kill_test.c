@@ -7,6 +7,7 @@
  * are forked from it. The seed is printed; `process_kill_test rounds N seed S` runs a round again.
  */
 #include "process/fixture.h"
+#include "process/wire/identity.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -15,7 +16,7 @@
 #include "base/test.h"
 #include "base/test_folder.h"
 #include "base/test_wait.h"
-#include "process/record.h"
+#include "process/wire/record.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -280,7 +281,7 @@ static void play(unsigned number)
     test_folder_make(round.folder);
     (void)chance(&round, 2);
     round.runner = start_runner();
-    round.runner_identity = process_identity(round.runner);
+    round.runner_identity = identity_text(round.runner);
     round.controller = start_controller(&round);
     for (uint32_t blows = 1 + chance(&round, 4); blows > 0; blows--) {
         test_let_pass((int)chance(&round, DELAY_MS_MAX));

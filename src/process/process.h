@@ -24,7 +24,7 @@ struct process_job;
 struct process_job_options {
     const char *folder;      /* JOBDIR; made when missing */
     const char *runner;      /* identity of the `muster run` that leases the job, NULL: none
-                                (process_identity) */
+                                (identity_text) */
     bool private_network;    /* a network namespace for all ranks of the job, with a loopback of its
                                 own */
     const char *program;     /* the muster binary; NULL: this one */
@@ -96,7 +96,3 @@ int process_job_end(struct process_job *job, int64_t grace_ms, struct muster_err
 /* Lets go: the supervisor and its processes go on. Run the loop once more after this. NULL is fine.
  */
 void process_job_close(struct process_job *job);
-
-/* "PID-STARTTIME-BOOTID" of a process, by which it is known again; the caller frees. NULL when
- * there is no such process. */
-char *process_identity(int64_t pid);

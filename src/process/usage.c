@@ -4,10 +4,10 @@
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/err.h"
-#include "process/cgroup.h"
-#include "process/identity.h"
-#include "process/log.h"
-#include "process/record.h"
+#include "process/log/log.h"
+#include "process/machine/cgroup.h"
+#include "process/wire/identity.h"
+#include "process/wire/record.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "process/descendants.h"
+#include "process/machine/descendants.h"
 
 #include <muster/err.h>
 #include <stdint.h>

@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "base/stamp.h"
 #include "cli/show/bytes.h"
-#include "process/log.h"
+#include "process/log/log.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "cli/command/cli.h"
-#include "process/frame.h"
+#include "process/wire/frame.h"
 
 #include <errno.h>
 #include <poll.h>

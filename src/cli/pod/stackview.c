@@ -3,7 +3,7 @@
 
 #include "base/doc.h"
 #include "cli/pod/ranks.h"
-#include "process/report_text.h"
+#include "process/stack/report_text.h"
 
 #include <stdio.h>
 #include <string.h>

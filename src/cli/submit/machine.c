@@ -2,7 +2,7 @@
 #include "cli/submit/machine.h"
 
 #include "base/doc.h"
-#include "process/host_path.h"
+#include "process/machine/host_path.h"
 
 #include <stdio.h>
 

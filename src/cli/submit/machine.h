@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "job/file.h"
+#include "job/file/file.h"
 
 /* Adds an error, with its line, for each hostPath of a job that its pods could not mount. */
 void machine_check(const struct job_file *file, struct job_problems *problems);

@@ -8,8 +8,8 @@
 #include "cli/submit/machine.h"
 #include "cli/submit/refusal.h"
 #include "cli/submit/sources.h"
-#include "job/check.h"
-#include "job/file.h"
+#include "job/check/check.h"
+#include "job/file/file.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "job/file.h"
+#include "job/file/file.h"
 
 struct sources;
 

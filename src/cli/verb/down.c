@@ -3,7 +3,7 @@
 
 #include "base/file.h"
 #include "base/home.h"
-#include "process/identity.h"
+#include "process/wire/identity.h"
 
 #include <limits.h>
 #include <poll.h>

@@ -3,7 +3,7 @@
 
 #include "base/buf.h"
 #include "base/file.h"
-#include "job/file.h"
+#include "job/file/file.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 #include "cli/pod/rank_pod.h"
 #include "cli/pod/ranks.h"
 #include "cli/pod/stackview.h"
-#include "process/collectives.h"
+#include "process/stack/collectives.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 #pragma once
 
 #include "base/home.h"
-#include "daemon/gpus.h"
+#include "daemon/machine/gpus.h"
 #include "http/http.h"
 #include "store/store.h"
 

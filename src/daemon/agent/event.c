@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "daemon/events.h"
+#include "daemon/object/events.h"
 
 void agent_event(struct agent *agent, const json_t *about, bool warning, const char *reason,
                  const char *message)

@@ -11,7 +11,7 @@
 #pragma once
 
 #include "daemon/agent/agent.h"
-#include "daemon/placement.h"
+#include "daemon/machine/placement.h"
 #include "pod/pod.h"
 #include "process/process.h"
 

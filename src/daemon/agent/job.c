@@ -8,11 +8,12 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "daemon/environments.h"
-#include "daemon/jobs.h"
-#include "daemon/podman.h"
+#include "daemon/machine/podman.h"
+#include "daemon/object/environments.h"
+#include "daemon/object/jobs.h"
 #include "job/annotations.h"
 #include "job/job.h"
+#include "process/wire/identity.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -223,7 +224,7 @@ static char *runner_of(const json_t *owner)
 {
     const char *lease = jobs_note(owner, JOB_NOTE_LEASE);
     int pid = 0;
-    return lease && sscanf(lease, "run-%d-", &pid) == 1 && pid > 0 ? process_identity(pid) : NULL;
+    return lease && sscanf(lease, "run-%d-", &pid) == 1 && pid > 0 ? identity_text(pid) : NULL;
 }
 
 static int open_process(struct agent_job *job, const json_t *owner, struct muster_err *err)

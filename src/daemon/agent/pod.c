@@ -8,10 +8,10 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/stamp.h"
-#include "daemon/admission.h"
-#include "daemon/jobs.h"
-#include "daemon/podman.h"
-#include "daemon/remains.h"
+#include "daemon/history/remains.h"
+#include "daemon/machine/admission.h"
+#include "daemon/machine/podman.h"
+#include "daemon/object/jobs.h"
 #include "job/annotations.h"
 
 #include <assert.h>

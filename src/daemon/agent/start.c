@@ -5,9 +5,9 @@
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/err.h"
-#include "daemon/environments.h"
-#include "daemon/jobs.h"
-#include "daemon/launch.h"
+#include "daemon/machine/launch.h"
+#include "daemon/object/environments.h"
+#include "daemon/object/jobs.h"
 #include "job/annotations.h"
 #include "job/job.h"
 

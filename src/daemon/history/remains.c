@@ -1,0 +1,97 @@
+/* See remains.h. */
+#include "daemon/history/remains.h"
+
+#include "base/cleanup.h"
+#include "base/doc.h"
+#include "base/err.h"
+#include "base/file.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { POD_BYTES_MAX = 4 << 20, PODS_MAX = 10000 };
+
+int remains_keep(const char *job_folder, const json_t *pod, const json_t *status,
+                 struct muster_err *err)
+{
+    muster_auto(doc) json_t *last = json_copy((json_t *)pod);
+    muster_auto(free) char *folder = file_join(job_folder, "pods");
+    muster_auto(free) char *path = NULL;
+    if (!last || !folder || json_object_set(last, "status", (json_t *)status) < 0 ||
+        asprintf(&path, "%s/%s.json", folder, doc_text(pod, "metadata.uid", "")) < 0) {
+        path = NULL;
+        return err_no_memory(err);
+    }
+    muster_auto(free) char *text = doc_print(last);
+    int r = text ? file_mkdir(folder, 0700, err) : err_no_memory(err);
+    return r < 0 ? r : file_write(path, text, strlen(text), 0600, err);
+}
+
+static void read_one(const char *folder, const char *name, json_t *pods)
+{
+    muster_auto(free) char *path = file_join(folder, name);
+    muster_auto(free) char *text = NULL;
+    size_t bytes = 0;
+    json_t *pod = NULL;
+    if (path && file_read(path, POD_BYTES_MAX, &text, &bytes, NULL) == 0 &&
+        doc_parse(text, bytes, &pod, NULL) == 0) {
+        json_array_append_new(pods, pod);
+    }
+}
+
+static bool is_json(const char *name)
+{
+    size_t length = strlen(name);
+    return *name != '.' && length > 5 && strcmp(name + length - 5, ".json") == 0;
+}
+
+/* By resourceVersion: creationTimestamps have whole seconds. */
+static int by_age(const void *left, const void *right)
+{
+    const json_t *a = *(json_t *const *)left;
+    const json_t *b = *(json_t *const *)right;
+    long long va = strtoll(doc_text(a, "metadata.resourceVersion", "0"), NULL, 10);
+    long long vb = strtoll(doc_text(b, "metadata.resourceVersion", "0"), NULL, 10);
+    return (va > vb) - (va < vb);
+}
+
+static json_t *sorted(const json_t *pods)
+{
+    size_t count = json_array_size(pods);
+    json_t *result = json_array();
+    json_t **list = calloc(count + 1, sizeof *list);
+    for (size_t i = 0; list && i < count; i++) {
+        list[i] = json_array_get(pods, i);
+    }
+    if (list) {
+        qsort(list, count, sizeof *list, by_age);
+    }
+    for (size_t i = 0; list && i < count; i++) {
+        json_array_append(result, list[i]);
+    }
+    free(list);
+    return result;
+}
+
+json_t *remains_list(const struct home *home, const char *job_uid)
+{
+    muster_auto(free) char *folder = NULL;
+    muster_auto(doc) json_t *pods = json_array();
+    if (asprintf(&folder, "%s/jobs/%s/pods", home->path, job_uid) < 0) {
+        folder = NULL;
+        return muster_take(pods);
+    }
+    DIR *entries = opendir(folder);
+    for (struct dirent *e = entries ? readdir(entries) : NULL;
+         e && json_array_size(pods) < PODS_MAX; e = readdir(entries)) {
+        if (is_json(e->d_name)) {
+            read_one(folder, e->d_name, pods);
+        }
+    }
+    if (entries) {
+        closedir(entries);
+    }
+    return sorted(pods);
+}

@@ -1,0 +1,450 @@
+/* See sweep.h. */
+#include "daemon/history/sweep.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/doc.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "daemon/history/archive.h"
+#include "daemon/history/place.h"
+#include "daemon/history/prune.h"
+#include "daemon/history/retire.h"
+#include "daemon/object/jobs.h"
+#include "job/annotations.h"
+#include "job/job.h"
+
+#include <assert.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#define MARK "/deleted"
+
+enum { LEASE_BYTES_MAX = 256, RETRY_MS = 10000 };
+
+/* The work of the thread: first a folder's archive, then its removal. */
+struct work {
+    uv_work_t request;
+    struct sweep *sweep;
+    char *uid;                 /* NULL: only the history's limits are looked after */
+    char *folder;              /* jobs/UID */
+    struct archive_task *task; /* NULL: nothing of it is kept */
+    int r;
+    struct muster_err err;
+};
+
+struct sweep {
+    uv_loop_t *loop;
+    struct store *store;
+    const struct home *home;
+    const struct leases *leases;
+    struct history_limits limits;
+    struct store_watch *watch;
+    json_t *doomed; /* uid -> {"lease", "namespace", "name", "run"}; lease: of the `muster run` that
+                       may still read, or ""; run 0: nothing is kept */
+    struct work *work; /* under way, or NULL */
+    int64_t jobs_max;  /* finished ones of `muster run` */
+    bool jobs_came;    /* since they were counted last */
+    bool closing;
+};
+
+static char *path_of(const struct sweep *sweep, const char *uid, const char *name)
+{
+    char *path = NULL;
+    assert(*uid && *uid != '.' && !strchr(uid, '/'));
+    return asprintf(&path, "%s/jobs/%s%s", sweep->home->path, uid, name) < 0 ? NULL : path;
+}
+
+/* ---- Which folders ---- */
+
+/* The next controller may have to finish this one's work. A folder without the mark stays: that of
+ * a job whose store was moved away, too. */
+static void mark(const struct sweep *sweep, const char *uid, const char *lease)
+{
+    muster_auto(free) char *path = path_of(sweep, uid, MARK);
+    muster_auto(close) int fd = path ? open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600) : -1;
+    if (fd >= 0 && write(fd, lease, strlen(lease)) < 0) {
+        log_event(LOG_WARN, "sweep", "cannot write %s: %s", path, strerror(errno));
+    }
+}
+
+static void doom(struct sweep *sweep, const char *uid, const char *lease)
+{
+    muster_auto(doc) json_t *record = archive_pending(sweep->home, uid);
+    const json_t *job = doc_at(record, "job");
+    json_object_set_new(sweep->doomed, uid,
+                        json_pack("{s:s, s:s, s:s, s:I}", "lease", lease, "namespace",
+                                  doc_text(job, "metadata.namespace", ""), "name",
+                                  doc_text(job, "metadata.name", ""), "run",
+                                  (json_int_t)(record ? doc_int(record, "run", 1) : 0)));
+}
+
+/* A pod of no job has a folder of its own (jobs_folder_uid). */
+static void on_change(void *arg, const struct store_change *change)
+{
+    struct sweep *sweep = arg;
+    bool job = strcmp(change->key.resource, "pytorchjobs") == 0;
+    bool pod = strcmp(change->key.resource, "pods") == 0;
+    if (job && change->kind == STORE_ADDED && jobs_note(change->object, JOB_NOTE_LEASE)) {
+        sweep->jobs_came = true;
+    }
+    if (change->kind == STORE_DELETED && (job || (pod && !jobs_owner(change->object)))) {
+        const char *uid = doc_text(change->object, "metadata.uid", "");
+        const char *lease = jobs_note(change->object, JOB_NOTE_LEASE);
+        mark(sweep, uid, lease ? lease : "");
+        doom(sweep, uid, lease ? lease : "");
+    }
+}
+
+int64_t sweep_next_run(const struct sweep *sweep, const char *namespace, const char *name)
+{
+    int64_t last = history_last(sweep->home, namespace, name);
+    const char *uid;
+    json_t *entry;
+    json_object_foreach (sweep->doomed, uid, entry) {
+        int64_t run = doc_int(entry, "run", 0);
+        bool same = strcmp(doc_text(entry, "namespace", ""), namespace) == 0 &&
+                    strcmp(doc_text(entry, "name", ""), name) == 0;
+        last = same && run > last ? run : last;
+    }
+    return last + 1;
+}
+
+bool sweep_keeps(const struct sweep *sweep)
+{
+    return sweep->limits.runs_per_name > 0 && sweep->limits.bytes > 0;
+}
+
+/* On a full disk, too, a job can be deleted: that may be what makes room. */
+static void on_delete(void *arg, const char *resource, const json_t *object)
+{
+    struct sweep *sweep = arg;
+    struct muster_err err = {0};
+    if (strcmp(resource, "pytorchjobs") != 0 || !job_is_finished(object) || !sweep_keeps(sweep)) {
+        return;
+    }
+    const char *name = doc_text(object, "metadata.name", "");
+    int64_t run = sweep_next_run(sweep, doc_text(object, "metadata.namespace", ""), name);
+    if (archive_record(sweep->home, sweep->store, object, run, &err) < 0) {
+        log_event(LOG_WARN, "history.record", "job %s is deleted and not kept: %s", name, err.text);
+    }
+}
+
+/* Whether the job of a record is in the store still. */
+static bool job_is_there(const struct sweep *sweep, const json_t *record)
+{
+    const json_t *job = doc_at(record, "job");
+    const struct store_key key = {"pytorchjobs", doc_text(job, "metadata.namespace", ""),
+                                  doc_text(job, "metadata.name", "")};
+    muster_auto(doc) json_t *now = NULL;
+    int r = store_get(sweep->store, key, &now, NULL);
+    return r == 0
+               ? strcmp(doc_text(now, "metadata.uid", ""), doc_text(job, "metadata.uid", "?")) == 0
+               : r != MUSTER_ENOENT; /* who cannot tell changes nothing */
+}
+
+/* Deleted by a controller that was killed before it could mark the folder, or recorded for a
+ * deletion that did not happen. */
+static void find_unmarked(struct sweep *sweep, const char *uid)
+{
+    muster_auto(doc) json_t *record = archive_pending(sweep->home, uid);
+    struct muster_err err = {0};
+    if (record && !job_is_there(sweep, record)) {
+        const char *lease = jobs_note(doc_at(record, "job"), JOB_NOTE_LEASE);
+        mark(sweep, uid, lease ? lease : "");
+        doom(sweep, uid, lease ? lease : "");
+    } else if (record && archive_forget(sweep->home, uid, &err) < 0) {
+        log_event(LOG_WARN, "history.forget", "%s", err.text);
+    }
+}
+
+static void find_one(struct sweep *sweep, const char *uid)
+{
+    muster_auto(free) char *path = path_of(sweep, uid, MARK);
+    muster_auto(free) char *lease = NULL;
+    struct muster_err err = {0};
+    if (!path || file_read(path, LEASE_BYTES_MAX, &lease, NULL, NULL) < 0) {
+        find_unmarked(sweep, uid);
+        return;
+    }
+    if (archive_finish(sweep->home, uid, &err) < 0) {
+        log_event(LOG_WARN, "history.finish", "%s", err.text);
+        return; /* its folder stays until a controller can */
+    }
+    doom(sweep, uid, lease);
+}
+
+static void find_left_over(struct sweep *sweep)
+{
+    muster_auto(free) char *folder = home_file(sweep->home, "jobs");
+    DIR *entries = folder ? opendir(folder) : NULL;
+    for (struct dirent *e = entries ? readdir(entries) : NULL; e; e = readdir(entries)) {
+        if (*e->d_name != '.') {
+            find_one(sweep, e->d_name);
+        }
+    }
+    if (entries) {
+        closedir(entries);
+    }
+}
+
+json_t *sweep_pending(const struct sweep *sweep, const char *namespace, const char *name)
+{
+    muster_auto(doc) json_t *list = json_array();
+    const char *uid;
+    json_t *entry;
+    json_object_foreach (sweep->doomed, uid, entry) {
+        bool wanted = doc_int(entry, "run", 0) > 0 &&
+                      (!namespace || strcmp(doc_text(entry, "namespace", ""), namespace) == 0) &&
+                      (!name || strcmp(doc_text(entry, "name", ""), name) == 0);
+        json_t *record = wanted ? archive_pending(sweep->home, uid) : NULL;
+        if (record) {
+            json_array_append_new(list, record);
+        }
+    }
+    return muster_take(list);
+}
+
+/* ---- The thread ---- */
+
+static void done(uv_work_t *request, int status);
+
+/* The others go on meanwhile. */
+static void retry_later(const struct work *work)
+{
+    json_t *entry = work->uid ? json_object_get(work->sweep->doomed, work->uid) : NULL;
+    log_event(LOG_WARN, "history.archive", "%s: %s; tried again in %d s",
+              doc_text(entry, "name", "?"), work->err.text, RETRY_MS / 1000);
+    if (entry) {
+        (void)doc_set_int(entry, "retryMs", clock_ms() + RETRY_MS);
+    }
+}
+
+static void start(struct work *work, uv_work_cb step)
+{
+    work->request.data = work;
+    work->sweep->work = work;
+    int r = uv_queue_work(work->sweep->loop, &work->request, step, done);
+    assert(r == 0);
+    (void)r;
+}
+
+static void prepare(uv_work_t *request)
+{
+    struct work *work = request->data;
+    work->r = archive_prepare(work->task, work->sweep->limits.bytes / 2, &work->err);
+}
+
+static void remove_folder(uv_work_t *request)
+{
+    struct work *work = request->data;
+    const struct sweep *sweep = work->sweep;
+    history_empty_trash(sweep->home);
+    work->r =
+        work->folder ? history_throw_away(sweep->home, work->folder, work->uid, &work->err) : 0;
+    int r = history_prune(sweep->home, &sweep->limits, &work->err);
+    work->r = work->r < 0 ? work->r : r;
+}
+
+static void free_sweep(struct sweep *sweep)
+{
+    json_decref(sweep->doomed);
+    free(sweep);
+}
+
+static void free_work(struct work *work)
+{
+    struct sweep *sweep = work->sweep;
+    sweep->work = NULL;
+    archive_task_free(work->task);
+    free(work->uid);
+    free(work->folder);
+    free(work);
+    if (sweep->closing) {
+        free_sweep(sweep);
+    }
+}
+
+/* What happened is in the history now. */
+static void remove_events(struct sweep *sweep, const char *uid)
+{
+    struct muster_err err = {0};
+    if (archive_remove_events(sweep->store, uid, &err) < 0) {
+        log_event(LOG_WARN, "history.events", "%s", err.text);
+    }
+}
+
+/* The archive is made (or there is none): on with the renames, and then the rest of the folder. */
+static void go_on(struct work *work)
+{
+    struct sweep *sweep = work->sweep;
+    if (work->r == 0 && work->task) {
+        work->r = archive_publish(work->task, &work->err);
+    }
+    if (work->r < 0) {
+        retry_later(work);
+        free_work(work);
+        return;
+    }
+    remove_events(sweep, work->uid);
+    archive_task_free(work->task);
+    work->task = NULL;
+    start(work, remove_folder);
+}
+
+static void done(uv_work_t *request, int status)
+{
+    struct work *work = request->data;
+    struct sweep *sweep = work->sweep;
+    (void)status;
+    if (sweep->closing) {
+        free_work(work);
+        return;
+    }
+    if (work->task) {
+        go_on(work);
+        return;
+    }
+    if (work->r < 0) {
+        log_event(LOG_WARN, "sweep", "%s", work->err.text);
+    }
+    if (work->uid) {
+        json_object_del(sweep->doomed, work->uid);
+    }
+    free_work(work);
+    sweep_look(sweep);
+}
+
+/* ---- Looking ---- */
+
+static bool has_pods(const struct sweep *sweep, const char *uid)
+{
+    const struct store_query pods = {.resource = "pods", .owner_uid = uid, .limit = 1};
+    struct store_page page;
+    if (store_list(sweep->store, &pods, &page, NULL) < 0) {
+        return true; /* who cannot tell waits */
+    }
+    bool some = json_array_size(page.items) > 0;
+    store_page_done(&page);
+    return some;
+}
+
+/* Supervisor and monitors hold the folder's lock as long as they live. */
+static bool in_use(const struct sweep *sweep, const char *uid)
+{
+    muster_auto(free) char *path = path_of(sweep, uid, "/lock");
+    muster_auto(close) int fd = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
+    return fd >= 0 ? flock(fd, LOCK_EX | LOCK_NB) < 0 : errno != ENOENT;
+}
+
+static void begin(struct sweep *sweep, const char *uid)
+{
+    struct work *work = calloc(1, sizeof *work);
+    if (!work) {
+        return;
+    }
+    work->sweep = sweep;
+    work->uid = strdup(uid);
+    work->folder = path_of(sweep, uid, "");
+    work->task = archive_task_new(sweep->home, sweep->store, uid, &work->err);
+    if (!work->uid || !work->folder || work->err.code < 0) {
+        retry_later(work);
+        free_work(work);
+        return;
+    }
+    start(work, work->task ? prepare : remove_folder);
+}
+
+static void retire(struct sweep *sweep)
+{
+    struct muster_err err = {0};
+    sweep->jobs_came = false;
+    if (retire_jobs(sweep->store, sweep->leases, sweep->jobs_max, &err) < 0) {
+        log_event(LOG_WARN, "history.retire", "%s", err.text);
+    }
+}
+
+void sweep_look(struct sweep *sweep)
+{
+    if (sweep->jobs_came && sweep_keeps(sweep)) {
+        retire(sweep);
+    }
+    if (sweep->work) {
+        return;
+    }
+    const char *uid;
+    json_t *entry;
+    json_object_foreach (sweep->doomed, uid, entry) {
+        if (clock_ms() >= doc_int(entry, "retryMs", 0) &&
+            !leases_is_open(sweep->leases, doc_text(entry, "lease", "")) && !has_pods(sweep, uid) &&
+            !in_use(sweep, uid)) {
+            begin(sweep, uid);
+            return;
+        }
+    }
+}
+
+/* ---- Life ---- */
+
+/* The limits may be others than the last controller's, and it may have been killed at it. */
+static void look_after_limits(struct sweep *sweep)
+{
+    struct work *work = calloc(1, sizeof *work);
+    if (work) {
+        work->sweep = sweep;
+        start(work, remove_folder);
+    }
+}
+
+int sweep_new(uv_loop_t *loop, struct store *store, const struct home *home,
+              const struct leases *leases, struct sweep **ret, struct muster_err *err)
+{
+    struct sweep *sweep = calloc(1, sizeof *sweep);
+    json_t *doomed = json_object();
+    if (!sweep || !doomed) {
+        free(sweep);
+        json_decref(doomed);
+        return err_no_memory(err);
+    }
+    *sweep = (struct sweep){.loop = loop,
+                            .store = store,
+                            .home = home,
+                            .leases = leases,
+                            .limits = history_limits_read(),
+                            .doomed = doomed,
+                            .jobs_max = retire_limit(),
+                            .jobs_came = true};
+    const struct store_watch_options everything = {.after_version = STORE_FROM_NOW};
+    int r = store_watch(store, &everything, on_change, sweep, &sweep->watch, err);
+    if (r < 0) {
+        sweep_free(sweep);
+        return r;
+    }
+    store_on_delete(store, on_delete, sweep);
+    find_left_over(sweep);
+    look_after_limits(sweep);
+    *ret = sweep;
+    return 0;
+}
+
+struct sweep *sweep_free(struct sweep *sweep)
+{
+    if (sweep) {
+        if (sweep->watch) {
+            store_on_delete(sweep->store, NULL, NULL);
+            store_unwatch(sweep->watch);
+        }
+        sweep->closing = true;
+        if (!sweep->work) {
+            free_sweep(sweep);
+        }
+    }
+    return NULL;
+}

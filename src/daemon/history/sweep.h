@@ -1,0 +1,33 @@
+/* What becomes of the folders of deleted jobs: jobs/UID goes when its job, its pods and its
+ * processes are gone and no `muster run` still reads there. Of a finished job a run of the history
+ * is made first (archive.h), within the history's limits (history_prune.h).
+ *
+ * Layer: program (daemon). Thread: the loop's; what takes long is done in a thread, one folder at a
+ * time.
+ */
+#pragma once
+
+#include "base/home.h"
+#include "daemon/object/leases.h"
+
+struct sweep;
+
+/* Goes on with what earlier controllers began. From then on each finished job that is deleted is
+ * recorded (store_on_delete). */
+int sweep_new(uv_loop_t *loop, struct store *store, const struct home *home,
+              const struct leases *leases, struct sweep **ret, struct muster_err *err);
+/* Run the loop once more after this, and close the store after that. */
+struct sweep *sweep_free(struct sweep *sweep);
+
+/* Does what can be done now; to be called now and then. */
+void sweep_look(struct sweep *sweep);
+
+/* The number of the run that a job of this name is now, or would be. */
+int64_t sweep_next_run(const struct sweep *sweep, const char *namespace, const char *name);
+
+/* Deleted jobs that are not in the history yet: [{"run", "job", "pods"}]; new reference. Namespace
+ * and name may be NULL: any. */
+json_t *sweep_pending(const struct sweep *sweep, const char *namespace, const char *name);
+
+/* A history that keeps nothing (MUSTER_HISTORY_RUNS=0) is none. */
+bool sweep_keeps(const struct sweep *sweep);

@@ -1,0 +1,34 @@
+/* From a pod's container to what the supervisor executes: words, environment, folder, mounts,
+ * limits.
+ *
+ * The environment is built in this order, later winning: what the submitter's shell had
+ * (daemon/environments.h), the container's own with the addresses made local, what the submitter
+ * asked for by name, and what a launcher sets (job/submit.h: the operator's variables, then
+ * CUDA_VISIBLE_DEVICES and MUSTER_*). Values of the shell and by name stay in their file, which the
+ * supervisor reads: here a name that is given there is only taken out of the container's.
+ *
+ * Layer: program (daemon). Ownership: everything borrowed but what is returned.
+ */
+#pragma once
+
+#include "daemon/machine/address.h"
+#include "daemon/machine/volumes.h"
+#include "pod/pod.h"
+
+struct launch {
+    json_t *job;                  /* the PyTorchJob object; NULL for a pod without one */
+    const json_t *pod;            /* the Pod object */
+    const json_t *container;      /* of its spec */
+    const char *gpus;             /* CUDA_VISIBLE_DEVICES; NULL: none were asked for */
+    bool hide_gpus;               /* the machine has some, this pod asked for none */
+    struct address_map addresses; /* addresses.job NULL: nothing to make local */
+    struct volume_sources volumes;
+    const json_t *config_maps; /* name → object, for envFrom and valueFrom */
+    const json_t *secrets;
+    const char *node_name;
+    const char *environment_file; /* NULL: the job has none (it came by kubectl) */
+};
+
+/* The spec that process_job_start takes; new reference. MUSTER_ENOENT: something that may still
+ * come is missing. */
+int launch_spec(const struct launch *launch, json_t **ret, struct muster_err *err);

@@ -1,0 +1,20 @@
+/* The Node object that stands for this machine.
+ *
+ * Layer: program (daemon).
+ */
+#pragma once
+
+#include "daemon/machine/gpus.h"
+#include "store/store.h"
+
+enum { NODE_NAME_BYTES = 64 };
+
+/* The host's name as a DNS label. */
+void node_name(char ret_name[NODE_NAME_BYTES]);
+
+/* Writes the node's object, capacity included, over what was there. */
+int node_register(struct store *store, const struct gpus *gpus, struct muster_err *err);
+
+/* Bytes of memory and thousandths of a core of this machine. */
+int64_t node_memory_bytes(void);
+int64_t node_cpu_milli(void);

@@ -1,0 +1,293 @@
+/* See environments.h. */
+#include "daemon/object/environments.h"
+
+#include "base/cleanup.h"
+#include "base/doc.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "daemon/object/jobs.h"
+#include "job/annotations.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { ID_DIGITS = 32, UNCLAIMED_MS = 60000, CLEAN_MS = 20000 };
+
+struct environments {
+    uv_loop_t *loop;
+    struct store *store;
+    struct store_watch *watch;
+    int folder_fd;
+    json_t *unclaimed; /* ID → when it came, by the loop's clock */
+    uv_timer_t soon;   /* a job or pod changed */
+    uv_timer_t clean;
+};
+
+bool environments_id_valid(const char *id)
+{
+    return strlen(id) == ID_DIGITS && strspn(id, "0123456789abcdef") == ID_DIGITS;
+}
+
+static const char *id_of(const json_t *job)
+{
+    const char *id = jobs_note(job, JOB_NOTE_ENVIRONMENT);
+    return id && environments_id_valid(id) ? id : NULL;
+}
+
+/* ---- Who needs which ---- */
+
+static bool has_ended(const json_t *pod)
+{
+    const char *phase = doc_text(pod, "status.phase", "");
+    return strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0;
+}
+
+static bool runs(const struct environments *e, const char *job_uid)
+{
+    const struct store_query query = {.resource = "pods", .owner_uid = job_uid};
+    struct store_page page = {0};
+    bool some = false;
+    if (store_list(e->store, &query, &page, NULL) < 0) {
+        return true; /* who cannot tell keeps */
+    }
+    size_t i;
+    json_t *pod;
+    json_array_foreach (page.items, i, pod) {
+        some = some || !has_ended(pod);
+    }
+    store_page_done(&page);
+    return some;
+}
+
+/* {ID: true} of all that are needed; NULL when the store cannot tell. New reference. */
+static json_t *needed(const struct environments *e)
+{
+    const struct store_query query = {.resource = "pytorchjobs"};
+    struct store_page page = {0};
+    json_t *ids = json_object();
+    if (!ids || store_list(e->store, &query, &page, NULL) < 0) {
+        json_decref(ids);
+        return NULL;
+    }
+    size_t i;
+    json_t *job;
+    json_array_foreach (page.items, i, job) {
+        const char *id = id_of(job);
+        if (id && (!jobs_is_finished(job) || runs(e, doc_text(job, "metadata.uid", "")))) {
+            json_object_set_new(ids, id, json_true());
+        }
+    }
+    store_page_done(&page);
+    return ids;
+}
+
+static bool may_be_claimed(const struct environments *e, const char *name)
+{
+    const json_t *since = json_object_get(e->unclaimed, name);
+    return since && (int64_t)uv_now(e->loop) - json_integer_value(since) < UNCLAIMED_MS;
+}
+
+static void clean(struct environments *e)
+{
+    muster_auto(doc) json_t *ids = needed(e);
+    int fd = ids ? openat(e->folder_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    DIR *entries = fd < 0 ? NULL : fdopendir(fd);
+    for (struct dirent *d = entries ? readdir(entries) : NULL; d; d = readdir(entries)) {
+        if (json_object_get(ids, d->d_name)) {
+            json_object_del(e->unclaimed, d->d_name);
+        } else if (strcmp(d->d_name, ".") != 0 && strcmp(d->d_name, "..") != 0 &&
+                   !may_be_claimed(e, d->d_name)) {
+            json_object_del(e->unclaimed, d->d_name);
+            (void)unlinkat(e->folder_fd, d->d_name, 0);
+        }
+    }
+    if (entries) {
+        closedir(entries);
+    }
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    clean(timer->data);
+}
+
+/* Only a job or pod that is over, or gone, can leave an environment behind. */
+static void on_change(void *arg, const struct store_change *change)
+{
+    struct environments *e = arg;
+    bool over = change->kind == STORE_DELETED;
+    if (strcmp(change->key.resource, "pytorchjobs") == 0) {
+        over = over || jobs_is_finished(change->object);
+    } else if (strcmp(change->key.resource, "pods") == 0) {
+        over = over || has_ended(change->object);
+    } else {
+        return;
+    }
+    if (over) {
+        uv_timer_start(&e->soon, on_timer, 0, 0);
+    }
+}
+
+/* ---- Life ---- */
+
+static int open_folder(const struct home *home, int *ret_fd, struct muster_err *err)
+{
+    muster_auto(free) char *path = home_file(home, "environments");
+    struct stat info;
+    int r = path ? file_mkdir(path, 0700, err) : err_no_memory(err);
+    if (r < 0) {
+        return r;
+    }
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) {
+        return file_fail(err, MUSTER_ECREATE, "open", path);
+    }
+    if (fstat(fd, &info) < 0 || info.st_uid != geteuid()) {
+        close(fd);
+        return muster_fail(err, MUSTER_ECREATE, "%s belongs to somebody else", path);
+    }
+    *ret_fd = fd;
+    return 0;
+}
+
+int environments_new(uv_loop_t *loop, struct store *store, const struct home *home,
+                     struct environments **ret, struct muster_err *err)
+{
+    struct environments *e = calloc(1, sizeof *e);
+    json_t *unclaimed = json_object();
+    int fd = -1;
+    int r = e && unclaimed ? open_folder(home, &fd, err) : err_no_memory(err);
+    if (r < 0) {
+        free(e);
+        json_decref(unclaimed);
+        return r;
+    }
+    *e = (struct environments){
+        .loop = loop, .store = store, .folder_fd = fd, .unclaimed = unclaimed};
+    uv_timer_init(loop, &e->soon);
+    uv_timer_init(loop, &e->clean);
+    e->soon.data = e->clean.data = e;
+    uv_timer_start(&e->clean, on_timer, CLEAN_MS, CLEAN_MS);
+    uv_unref((uv_handle_t *)&e->clean);
+    const struct store_watch_options everything = {.after_version = STORE_FROM_NOW};
+    r = store_watch(store, &everything, on_change, e, &e->watch, err);
+    if (r < 0) {
+        environments_free(e);
+        return r;
+    }
+    clean(e);
+    *ret = e;
+    return 0;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct environments *e = handle->data;
+    close(e->folder_fd);
+    json_decref(e->unclaimed);
+    free(e);
+}
+
+/* libuv closes in the order of asking. */
+void environments_free(struct environments *e)
+{
+    if (e) {
+        if (e->watch) {
+            store_unwatch(e->watch);
+        }
+        clean(e);
+        uv_close((uv_handle_t *)&e->soon, NULL);
+        uv_close((uv_handle_t *)&e->clean, on_closed);
+    }
+}
+
+/* ---- Files ---- */
+
+static int write_all(int fd, const char *bytes, size_t count)
+{
+    while (count > 0) {
+        ssize_t n = write(fd, bytes, count);
+        if (n < 0 && errno != EINTR) {
+            return -1;
+        }
+        bytes += n > 0 ? n : 0;
+        count -= n > 0 ? (size_t)n : 0;
+    }
+    return fsync(fd);
+}
+
+/* Whole under its name, or not there. */
+static int write_file(const struct environments *e, const char *id, const char *bytes, size_t count,
+                      struct muster_err *err)
+{
+    char draft[ID_DIGITS + 8];
+    (void)snprintf(draft, sizeof draft, ".%s", id);
+    (void)unlinkat(e->folder_fd, draft, 0);
+    muster_auto(close) int fd =
+        openat(e->folder_fd, draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd >= 0 && write_all(fd, bytes, count) == 0 &&
+        renameat(e->folder_fd, draft, e->folder_fd, id) == 0) {
+        return 0;
+    }
+    bool full = errno == ENOSPC || errno == EDQUOT;
+    int r = muster_fail(err, MUSTER_ECREATE, "cannot keep the job's environment: %s",
+                        full ? "the disk is full; free some space and try again" : strerror(errno));
+    (void)unlinkat(e->folder_fd, draft, 0);
+    return r;
+}
+
+int environments_put(struct environments *e, const char *id, const char *bytes, size_t count,
+                     struct muster_err *err)
+{
+    struct variables v = {0};
+    if (!environments_id_valid(id)) {
+        return muster_fail(err, MUSTER_EINVAL, "an environment is named by %d hexadecimal digits",
+                           ID_DIGITS);
+    }
+    int r = variables_parse(bytes, count, &v, err);
+    variables_done(&v);
+    r = r < 0 ? r : write_file(e, id, bytes, count, err);
+    if (r == 0) {
+        json_object_set_new(e->unclaimed, id, json_integer((json_int_t)uv_now(e->loop)));
+    }
+    return r;
+}
+
+void environments_withdraw(struct environments *e, const char *id)
+{
+    json_object_del(e->unclaimed, id);
+    clean(e);
+}
+
+char *environments_path(const struct home *home, const json_t *job)
+{
+    const char *id = id_of(job);
+    char *path = NULL;
+    return id && asprintf(&path, "%s/environments/%s", home->path, id) >= 0 ? path : NULL;
+}
+
+bool environments_has(const struct home *home, const json_t *job)
+{
+    muster_auto(free) char *path = environments_path(home, job);
+    return path && file_exists(path);
+}
+
+char *environments_value(const struct home *home, const json_t *job, const char *name)
+{
+    muster_auto(free) char *path = environments_path(home, job);
+    struct variables v = {0};
+    if (!path || variables_read(path, &v, NULL) < 0) {
+        return NULL;
+    }
+    const char *value = variables_value(v.given, name);
+    value = value ? value : variables_value(v.shell, name);
+    char *copy = value ? strdup(value) : NULL;
+    variables_done(&v);
+    return copy;
+}

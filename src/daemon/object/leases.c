@@ -1,0 +1,208 @@
+/* See leases.h. */
+#include "daemon/object/leases.h"
+
+#include "base/cleanup.h"
+#include "base/doc.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "daemon/object/jobs.h"
+#include "job/annotations.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <uthash.h>
+
+enum { ORPHAN_GRACE_S = 1 };
+
+struct lease {
+    char *id;
+    size_t connections;
+    UT_hash_handle hh;
+};
+
+struct leases {
+    struct store *store;
+    struct lease *open;
+    uv_timer_t reconnect; /* runs once, after the start */
+};
+
+static struct lease *find(const struct leases *leases, const char *id)
+{
+    struct lease *lease = NULL;
+    HASH_FIND_STR(leases->open, id, lease);
+    return lease;
+}
+
+bool leases_is_open(const struct leases *leases, const char *id)
+{
+    return find(leases, id) != NULL;
+}
+
+void leases_opened(struct leases *leases, const char *id)
+{
+    struct lease *lease = find(leases, id);
+    if (!lease) {
+        lease = calloc(1, sizeof *lease);
+        char *copy = strdup(id);
+        if (!lease || !copy) {
+            free(lease);
+            free(copy);
+            return;
+        }
+        lease->id = copy;
+        HASH_ADD_KEYPTR(hh, leases->open, lease->id, strlen(lease->id), lease);
+    }
+    lease->connections++;
+}
+
+/* A finished job may have left ranks running (cleanPodPolicy None): they go, too. */
+static void delete_live_pods(struct store *store, const json_t *job, int64_t grace_s)
+{
+    const struct store_delete_options options = {.grace_s = grace_s};
+    struct store_page page = {0};
+    const struct store_query query = {.resource = "pods",
+                                      .namespace = doc_text(job, "metadata.namespace", ""),
+                                      .owner_uid = doc_text(job, "metadata.uid", "")};
+    if (store_list(store, &query, &page, NULL) < 0) {
+        return;
+    }
+    size_t i;
+    json_t *pod;
+    json_array_foreach (page.items, i, pod) {
+        const char *phase = doc_text(pod, "status.phase", "");
+        if (strcmp(phase, "Succeeded") != 0 && strcmp(phase, "Failed") != 0) {
+            const struct store_key key = {"pods", query.namespace,
+                                          doc_text(pod, "metadata.name", "")};
+            (void)store_delete(store, key, &options, NULL, NULL); /* gone already is as good */
+        }
+    }
+    store_page_done(&page);
+}
+
+int leases_stop_job(struct store *store, const json_t *job, const char *why, struct muster_err *err)
+{
+    if (jobs_is_finished(job)) {
+        delete_live_pods(store, job, STORE_GRACE_DEFAULT);
+        return 0;
+    }
+    if (jobs_note(job, JOB_NOTE_STOP)) {
+        return 0;
+    }
+    muster_auto(doc) json_t *note = json_pack("{s:s}", JOB_NOTE_STOP, why);
+    muster_auto(doc) json_t *changed = note ? jobs_annotated(job, note) : NULL;
+    if (!changed) {
+        return err_no_memory(err);
+    }
+    json_object_del(doc_at(changed, "metadata"),
+                    "resourceVersion"); /* whatever else changed, it stops */
+    return store_update(store, "pytorchjobs", changed, STORE_BUT_STATUS, NULL, err);
+}
+
+/* Nobody waits for its ranks any more: they get a second to end, whatever their grace period says.
+ */
+static void end_job(struct store *store, const json_t *job, const char *why)
+{
+    struct muster_err err = {0};
+    if (leases_stop_job(store, job, why, &err) < 0) {
+        log_event(LOG_ERROR, "lease.stop", "%s: %s", doc_text(job, "metadata.name", "?"), err.text);
+    }
+    delete_live_pods(store, job, ORPHAN_GRACE_S);
+}
+
+/* Which leases are over. */
+typedef bool (*over_fn)(const struct leases *leases, const char *lease, const char *id);
+
+static bool is_that(const struct leases *leases, const char *lease, const char *id)
+{
+    (void)leases;
+    return strcmp(lease, id) == 0;
+}
+
+static bool nobody_holds(const struct leases *leases, const char *lease, const char *id)
+{
+    (void)id;
+    return !leases_is_open(leases, lease);
+}
+
+/* "run-PID-…": a number that no process has. One that is used again is waited for like a holder. */
+static bool holder_is_dead(const struct leases *leases, const char *lease, const char *id)
+{
+    (void)leases;
+    (void)id;
+    int pid = 0;
+    return sscanf(lease, "run-%d-", &pid) == 1 && pid > 0 && kill(pid, 0) < 0 && errno == ESRCH;
+}
+
+static void end_jobs(struct leases *leases, over_fn is_over, const char *id, const char *why)
+{
+    struct store_page page = {0};
+    struct muster_err err = {0};
+    const struct store_query query = {.resource = "pytorchjobs"};
+    if (store_list(leases->store, &query, &page, &err) < 0) {
+        log_event(LOG_ERROR, "lease.list", "%s", err.text);
+        return;
+    }
+    size_t i;
+    json_t *job;
+    json_array_foreach (page.items, i, job) {
+        const char *held = jobs_note(job, JOB_NOTE_LEASE);
+        if (held && is_over(leases, held, id)) {
+            end_job(leases->store, job, why);
+        }
+    }
+    store_page_done(&page);
+}
+
+void leases_closed(struct leases *leases, const char *id)
+{
+    struct lease *lease = find(leases, id);
+    if (!lease || --lease->connections > 0) {
+        return;
+    }
+    end_jobs(leases, is_that, id, "the muster run that started it went away");
+    HASH_DEL(leases->open, lease);
+    free(lease->id);
+    free(lease);
+}
+
+static void on_reconnect_over(uv_timer_t *timer)
+{
+    end_jobs(timer->data, nobody_holds, NULL, "the muster run that started it did not come back");
+}
+
+int leases_new(uv_loop_t *loop, struct store *store, struct leases **ret, struct muster_err *err)
+{
+    struct leases *leases = calloc(1, sizeof *leases);
+    if (!leases) {
+        return err_no_memory(err);
+    }
+    leases->store = store;
+    leases->reconnect.data = leases;
+    uv_timer_init(loop, &leases->reconnect);
+    uv_timer_start(&leases->reconnect, on_reconnect_over, LEASES_RECONNECT_MS, 0);
+    end_jobs(leases, holder_is_dead, NULL, "the muster run that started it is gone");
+    *ret = leases;
+    return 0;
+}
+
+static void free_self(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+struct leases *leases_free(struct leases *leases)
+{
+    if (!leases) {
+        return NULL;
+    }
+    struct lease *lease, *next;
+    HASH_ITER (hh, leases->open, lease, next) {
+        HASH_DEL(leases->open, lease);
+        free(lease->id);
+        free(lease);
+    }
+    uv_close((uv_handle_t *)&leases->reconnect, free_self);
+    return NULL;
+}

@@ -1,0 +1,28 @@
+/* /muster/v1/history…: the runs that are kept, and those that jobs are now.
+ *
+ *     GET    history?namespace=NS&job=JOB&limit=N   {"runs": [summary, newest first]}
+ *     GET    history/NS/JOB/RUN                     {"summary","job","pods","events"}
+ *     GET    history/NS/JOB/RUN/pods/POD/log?…      as the API's log; uid=UID chooses among pods
+ * that had the name one after the other DELETE history?namespace=NS&job=JOB&run=RUN   {"removed":
+ * N}; a job's own run stays
+ *
+ * A summary is history_summary.h's, with "current": whether it is of a job that is there.
+ * Parameters may be left out: any.
+ *
+ * Layer: program (daemon). Thread: the loop's.
+ */
+#pragma once
+
+#include "daemon/history/sweep.h"
+#include "http/http.h"
+
+struct history_routes {
+    uv_loop_t *loop;
+    const struct home *home;
+    struct store *store;
+    const struct sweep *sweep;
+};
+
+/* `rest` is what follows "history": "" or "/NS/JOB/RUN…". Completes the reply. */
+void history_routes_handle(const struct history_routes *routes, const char *rest,
+                           const struct http_request *request, struct http_reply *reply);

@@ -1,0 +1,344 @@
+/* See routes.h. */
+#include "daemon/route/routes.h"
+
+#include "base/cleanup.h"
+#include "base/doc.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "daemon/machine/admission.h"
+#include "daemon/object/jobs.h"
+#include "daemon/route/exec.h"
+#include "daemon/route/history.h"
+#include "daemon/route/logs.h"
+#include "daemon/route/pod.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+enum { SPACE_BYTES_MIN = 8 << 20 };
+
+struct routes {
+    struct routes_options options;
+    const char *server;
+    struct muster_err server_error; /* why there is none */
+    char *keep_path;                /* the file whose presence says "keep" */
+    bool keep;
+    enum routes_leaving leaving;
+};
+
+/* One route of ours; `rest` is what follows the route's prefix. */
+typedef void (*route_fn)(struct routes *routes, const char *rest,
+                         const struct http_request *request, struct http_reply *reply);
+
+static size_t count_live_jobs(struct routes *routes)
+{
+    struct store_page page = {0};
+    const struct store_query query = {.resource = "pytorchjobs"};
+    if (store_list(routes->options.store, &query, &page, NULL) < 0) {
+        return 0;
+    }
+    size_t i, live = 0;
+    json_t *job;
+    json_array_foreach (page.items, i, job) {
+        live += !jobs_is_finished(job);
+    }
+    store_page_done(&page);
+    return live;
+}
+
+static void get_status(struct routes *routes, const char *rest, const struct http_request *request,
+                       struct http_reply *reply)
+{
+    (void)rest;
+    (void)request;
+    muster_auto(free) char *program = realpath("/proc/self/exe", NULL);
+    api_send_json(reply, 200,
+                  json_pack("{s:i, s:s, s:s, s:I, s:b, s:s, s:s, s:s, s:I}", "pid", (int)getpid(),
+                            "version", MUSTER_VERSION, "home", routes->options.home->path, "jobs",
+                            (json_int_t)count_live_jobs(routes), "keep", (int)routes->keep,
+                            "server", routes->server ? routes->server : "", "serverError",
+                            routes->server_error.text, "loadedFrom", program ? program : "", "gpus",
+                            (json_int_t)routes->options.gpus->count));
+}
+
+static int parse_body(const struct http_request *request, json_t **ret, struct http_reply *reply)
+{
+    struct muster_err err = {0};
+    int r = doc_parse(request->body, request->body_bytes, ret, &err);
+    if (r < 0) {
+        api_send_error(reply, &err);
+    }
+    return r;
+}
+
+static void post_keep(struct routes *routes, const char *rest, const struct http_request *request,
+                      struct http_reply *reply)
+{
+    muster_auto(doc) json_t *body = NULL;
+    if (parse_body(request, &body, reply) < 0) {
+        return;
+    }
+    struct muster_err err = {0};
+    routes->keep = doc_bool(body, "keep", true);
+    if (!routes->keep) {
+        (void)unlink(routes->keep_path);
+    } else if (file_write(routes->keep_path, "", 0, 0600, &err) < 0) {
+        api_send_error(reply, &err);
+        return;
+    }
+    get_status(routes, rest, request, reply);
+}
+
+static void end_all_jobs(struct routes *routes)
+{
+    struct store_page page = {0};
+    const struct store_query query = {.resource = "pytorchjobs"};
+    if (store_list(routes->options.store, &query, &page, NULL) < 0) {
+        return;
+    }
+    size_t i;
+    json_t *job;
+    json_array_foreach (page.items, i, job) {
+        (void)leases_stop_job(routes->options.store, job, "muster down was given", NULL);
+    }
+    store_page_done(&page);
+}
+
+/* Pods of no job (kubectl run) end as they do when they are deleted. */
+static void end_lone_pods(struct routes *routes)
+{
+    struct store_page page = {0};
+    const struct store_query query = {.resource = "pods"};
+    if (store_list(routes->options.store, &query, &page, NULL) < 0) {
+        return;
+    }
+    size_t i;
+    json_t *pod;
+    json_array_foreach (page.items, i, pod) {
+        struct store_key key = {"pods", doc_text(pod, "metadata.namespace", ""),
+                                doc_text(pod, "metadata.name", "")};
+        if (json_array_size(doc_at(pod, "metadata.ownerReferences")) == 0) {
+            (void)store_delete(routes->options.store, key, NULL, NULL, NULL);
+        }
+    }
+    store_page_done(&page);
+}
+
+static void post_shutdown(struct routes *routes, const char *rest,
+                          const struct http_request *request, struct http_reply *reply)
+{
+    muster_auto(doc) json_t *body = NULL;
+    if (parse_body(request, &body, reply) < 0) {
+        return;
+    }
+    (void)unlink(routes->keep_path);
+    routes->keep = false;
+    if (strcmp(doc_text(body, "jobs", "end"), "keep") == 0) {
+        routes->leaving = ROUTES_LEAVE_NOW;
+    } else {
+        routes->leaving = ROUTES_LEAVE_WHEN_DONE;
+        end_all_jobs(routes);
+        end_lone_pods(routes);
+    }
+    get_status(routes, rest, request, reply);
+}
+
+static void put_environment(struct routes *routes, const char *id,
+                            const struct http_request *request, struct http_reply *reply)
+{
+    struct muster_err err = {0};
+    if (environments_put(routes->options.environments, id, request->body, request->body_bytes,
+                         &err) < 0) {
+        api_send_error(reply, &err);
+    } else {
+        api_send_json(reply, 200, json_object());
+    }
+}
+
+static void delete_environment(struct routes *routes, const char *id,
+                               const struct http_request *request, struct http_reply *reply)
+{
+    (void)request;
+    environments_withdraw(routes->options.environments, id);
+    api_send_json(reply, 200, json_object());
+}
+
+static void get_pods(struct routes *routes, const char *rest, const struct http_request *request,
+                     struct http_reply *reply)
+{
+    const struct pod_routes pods = {routes->options.loop, routes->options.home,
+                                    routes->options.store, routes->options.agent};
+    pod_routes_handle(&pods, rest, request, reply);
+}
+
+static void post_exec(struct routes *routes, const char *rest, const struct http_request *request,
+                      struct http_reply *reply)
+{
+    exec_routes_handle(routes->options.home, routes->options.store, rest, request, reply);
+}
+
+static void on_history(struct routes *routes, const char *rest, const struct http_request *request,
+                       struct http_reply *reply)
+{
+    const struct history_routes history = {routes->options.loop, routes->options.home,
+                                           routes->options.store, routes->options.sweep};
+    muster_auto(free) char *path = NULL;
+    /* The route without "/" has nothing after it; the other one's is cut off. */
+    if (asprintf(&path, "%s%s", *rest ? "/" : "", rest) < 0) {
+        struct muster_err err = {0};
+        err_no_memory(&err);
+        path = NULL;
+        api_send_error(reply, &err);
+        return;
+    }
+    history_routes_handle(&history, path, request, reply);
+}
+
+static const struct route {
+    const char *method;
+    const char *prefix;
+    route_fn handle;
+} routes_table[] = {
+    {"GET", "status", get_status},
+    {"POST", "keep", post_keep},
+    {"POST", "shutdown", post_shutdown},
+    {"GET", "namespaces/", get_pods},
+    {"POST", "namespaces/", post_exec},
+    {"PUT", "environments/", put_environment},
+    {"DELETE", "environments/", delete_environment},
+    {"GET", "history", on_history},
+    {"DELETE", "history", on_history},
+    {"GET", "history/", on_history},
+};
+
+/* "status" must match whole, "namespaces/" as a prefix. */
+static bool matches(const struct route *route, const char *rest)
+{
+    size_t length = strlen(route->prefix);
+    bool open = route->prefix[length - 1] == '/';
+    return strncmp(rest, route->prefix, length) == 0 && (open || rest[length] == '\0');
+}
+
+static void on_muster(void *arg, const char *rest, const struct http_request *request,
+                      struct http_reply *reply)
+{
+    struct muster_err err = {0};
+    muster_fail(&err, MUSTER_ENOENT, "there is no /muster/v1/%s", rest);
+    for (size_t i = 0; i < sizeof routes_table / sizeof routes_table[0]; i++) {
+        const struct route *route = &routes_table[i];
+        if (!matches(route, rest)) {
+            continue;
+        }
+        if (strcmp(route->method, request->method) == 0) {
+            route->handle(arg, rest + strlen(route->prefix), request, reply);
+            return;
+        }
+        muster_fail(&err, MUSTER_EMETHOD, "/muster/v1/%s takes %s", rest, route->method);
+    }
+    api_send_error(reply, &err);
+}
+
+static void on_lease_opened(void *arg, const char *id)
+{
+    struct routes *routes = arg;
+    leases_opened(routes->options.leases, id);
+}
+
+static void on_lease_closed(void *arg, const char *id)
+{
+    struct routes *routes = arg;
+    leases_closed(routes->options.leases, id);
+}
+
+static void on_pod_log(void *arg, const struct api_log_query *query, const json_t *pod,
+                       struct http_reply *reply)
+{
+    struct routes *routes = arg;
+    logs_stream(routes->options.loop, routes->options.home, query, pod, reply);
+}
+
+/* On a disk that is as good as full an object could still be written, but not what becomes of it.
+ */
+static int check_space(const char *home, struct muster_err *err)
+{
+    struct statvfs disk;
+    if (statvfs(home, &disk) < 0) {
+        return muster_fail(err, MUSTER_ECREATE, "cannot look at %s: %s", home, strerror(errno));
+    }
+    uint64_t left_bytes = (uint64_t)disk.f_bavail * disk.f_frsize;
+    return left_bytes >= SPACE_BYTES_MIN
+               ? 0
+               : muster_fail(err, MUSTER_ECREATE,
+                             "the disk of %s is full (%llu KiB left): free some space, or set "
+                             "MUSTER_HOME to a folder elsewhere",
+                             home, (unsigned long long)left_bytes >> 10);
+}
+
+static int on_admit(void *arg, const char *resource, const json_t *object,
+                    struct job_problems *problems, struct muster_err *err)
+{
+    struct routes *routes = arg;
+    if (routes->leaving != ROUTES_STAY && strcmp(resource, "pytorchjobs") == 0) {
+        return muster_fail(err, MUSTER_EAGAIN, "the controller is shutting down; try again");
+    }
+    int r = check_space(routes->options.home->path, err);
+    if (r < 0) {
+        return r;
+    }
+    const struct admission admission = {routes->options.gpus, routes->options.leases,
+                                        routes->options.home};
+    admission_check(&admission, resource, object, problems);
+    return 0;
+}
+
+int routes_new(const struct routes_options *options, struct routes **ret,
+               struct api_hooks *ret_hooks, struct muster_err *err)
+{
+    struct routes *routes = calloc(1, sizeof *routes);
+    char *keep_path = home_file(options->home, "keep");
+    if (!routes || !keep_path) {
+        free(routes);
+        free(keep_path);
+        return err_no_memory(err);
+    }
+    routes->options = *options;
+    routes->keep_path = keep_path;
+    routes->keep = file_exists(keep_path);
+    *ret = routes;
+    *ret_hooks = (struct api_hooks){.arg = routes,
+                                    .pod_log = on_pod_log,
+                                    .lease_opened = on_lease_opened,
+                                    .lease_closed = on_lease_closed,
+                                    .muster = on_muster,
+                                    .admit = on_admit};
+    return 0;
+}
+
+struct routes *routes_free(struct routes *routes)
+{
+    if (routes) {
+        free(routes->keep_path);
+        free(routes);
+    }
+    return NULL;
+}
+
+void routes_serve_at(struct routes *routes, const char *server, const struct muster_err *why_not)
+{
+    assert(server || why_not->code < 0);
+    routes->server = server;
+    routes->server_error = *why_not;
+}
+
+bool routes_keep(const struct routes *routes)
+{
+    return routes->keep;
+}
+
+enum routes_leaving routes_leaving(const struct routes *routes)
+{
+    return routes->leaving;
+}

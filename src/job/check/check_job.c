@@ -1,0 +1,294 @@
+/* What the schema cannot say about a PyTorchJob: fields that must fit each other. Upstream's
+ * webhook (training-operator v1.9.4, pkg/webhooks/pytorch) lets most of this pass. */
+#include "base/doc.h"
+#include "base/duration.h"
+#include "base/words.h"
+#include "job/annotations.h"
+#include "job/check/context.h"
+#include "job/job.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { POD_NAME_BYTES_MAX = 63, LAST_MAX = 99999 };
+
+static int64_t count_of(const json_t *specs, const char *role)
+{
+    return doc_int(json_object_get(specs, role), "replicas", 1);
+}
+
+/* --- metadata --- */
+
+/* Pods and their services are called <job>-<role>-<index>, and a service's name is a DNS label. */
+size_t check_job_name_max(const json_t *job, char *ret_suffix, size_t suffix_bytes)
+{
+    const json_t *specs = doc_at(job, "spec.pytorchReplicaSpecs");
+    bool workers = json_object_get(specs, "Worker") != NULL;
+    long long last = workers ? count_of(specs, "Worker") - 1 : 0;
+    last = last < 0 ? 0 : last > LAST_MAX ? LAST_MAX : last;
+    snprintf(ret_suffix, suffix_bytes, "-%s-%lld", workers ? "worker" : "master", last);
+    return POD_NAME_BYTES_MAX - strlen(ret_suffix);
+}
+
+static void check_words(struct check *c, const json_t *object, const char *annotation)
+{
+    const char *text =
+        json_string_value(json_object_get(doc_at(object, "metadata.annotations"), annotation));
+    struct muster_err err = {0};
+    char **words = NULL;
+    if (!text) {
+        return;
+    }
+    size_t mark = check_enter(c, "metadata");
+    check_enter(c, "annotations");
+    if (words_split(text, &words, &err) != 0) {
+        check_say(c, JOB_ERROR, annotation, NULL, "%s", err.text);
+    } else if (!words[0]) {
+        check_say(c, JOB_ERROR, annotation, NULL, "must name a command");
+    }
+    check_leave(c, mark);
+    words_free(words);
+}
+
+/* other: NULL when there is only one. */
+static void check_annotation_choice(struct check *c, const json_t *object, const char *annotation,
+                                    const char *one, const char *other, const char *hint)
+{
+    const char *text =
+        json_string_value(json_object_get(doc_at(object, "metadata.annotations"), annotation));
+    if (text && strcmp(text, one) != 0 && (!other || strcmp(text, other) != 0)) {
+        size_t mark = check_enter(c, "metadata");
+        check_enter(c, "annotations");
+        check_say(c, JOB_ERROR, annotation, hint, "must be %s%s%s", one, other ? " or " : "",
+                  other ? other : "");
+        check_leave(c, mark);
+    }
+}
+
+/* What restarts a rank by itself leaves nothing to restart together. */
+static void check_restart_policies(struct check *c, const json_t *specs)
+{
+    const char *role;
+    json_t *replica;
+    json_object_foreach ((json_t *)(uintptr_t)specs, role, replica) {
+        const char *policy = doc_text(replica, "restartPolicy", "OnFailure");
+        if (strcmp(policy, "OnFailure") == 0 || strcmp(policy, "Always") == 0) {
+            size_t mark = check_enter(c, "spec");
+            check_enter(c, "pytorchReplicaSpecs");
+            check_enter(c, role);
+            check_say(c, JOB_ERROR, "restartPolicy", "restartPolicy: Never",
+                      "with annotation " JOB_NOTE_MAX_RESTARTS
+                      " all ranks are restarted together; %s restarts each alone",
+                      policy);
+            check_leave(c, mark);
+        }
+    }
+}
+
+static void check_max_restarts(struct check *c, const json_t *object)
+{
+    const json_t *notes = doc_at(object, "metadata.annotations");
+    const char *text = json_string_value(json_object_get(notes, JOB_NOTE_MAX_RESTARTS));
+    if (!text) {
+        return;
+    }
+    if (!*text || strlen(text) > 5 || strspn(text, "0123456789") != strlen(text)) {
+        size_t mark = check_enter(c, "metadata");
+        check_enter(c, "annotations");
+        check_say(c, JOB_ERROR, JOB_NOTE_MAX_RESTARTS, NULL, "must be a number from 0 to 99999");
+        check_leave(c, mark);
+        return;
+    }
+    check_restart_policies(c, doc_at(object, "spec.pytorchReplicaSpecs"));
+}
+
+static void check_duration(struct check *c, const json_t *object, const char *annotation)
+{
+    const char *text =
+        json_string_value(json_object_get(doc_at(object, "metadata.annotations"), annotation));
+    int64_t ms;
+    if (text && duration_read(text, &ms) < 0) {
+        size_t mark = check_enter(c, "metadata");
+        check_enter(c, "annotations");
+        check_say(c, JOB_ERROR, annotation, NULL, "must be a duration such as 60s or 10m");
+        check_leave(c, mark);
+    }
+}
+
+/* --- replicas --- */
+
+/* A negative number was said already. */
+static void check_counts(struct check *c, const json_t *specs)
+{
+    const json_t *master = json_object_get(specs, "Master");
+    const json_t *worker = json_object_get(specs, "Worker");
+    if (json_object_size(specs) == 0) {
+        check_say(c, JOB_ERROR, NULL, NULL, "must have a Master, Workers or both");
+    }
+    if (json_is_object(master) && count_of(specs, "Master") >= 0 &&
+        count_of(specs, "Master") != 1) {
+        size_t mark = check_enter(c, "Master");
+        check_say(c, JOB_ERROR, "replicas", "set Worker.replicas for more ranks", "must be 1");
+        check_leave(c, mark);
+    } else if (json_is_object(master) && !doc_at(master, "replicas")) {
+        check_say(
+            c, JOB_WARNING, "Master", "add replicas: 1",
+            "has no replicas; it is 1 here, but the training-operator of a cluster refuses the job");
+    }
+    if (json_is_object(worker) && count_of(specs, "Worker") == 0) {
+        size_t mark = check_enter(c, "Worker");
+        check_say(c, JOB_ERROR, "replicas", "leave Worker out for a job of one rank",
+                  "must be at least 1");
+        check_leave(c, mark);
+    }
+}
+
+static void check_replicas(struct check *c, const json_t *specs)
+{
+    size_t top = check_enter(c, "spec");
+    check_enter(c, "pytorchReplicaSpecs");
+    check_counts(c, specs);
+    for (enum job_role role = 0; role < JOB_ROLE_COUNT; role++) {
+        const json_t *replica = json_object_get(specs, job_role_name(role));
+        size_t mark = check_enter(c, job_role_name(role));
+        if (json_is_object(replica)) {
+            check_pod_template(c, replica);
+        }
+        check_leave(c, mark);
+    }
+    check_leave(c, top);
+}
+
+/* --- policies --- */
+
+static void check_bounds(struct check *c, const json_t *policy, int64_t workers)
+{
+    int64_t min = doc_int(policy, "minReplicas", doc_int(policy, "maxReplicas", workers));
+    int64_t max = doc_int(policy, "maxReplicas", min);
+    if (min > max) {
+        check_say(c, JOB_ERROR, "minReplicas", "swap the two values",
+                  "%lld is more than maxReplicas, %lld", (long long)min, (long long)max);
+    } else if (workers < min || workers > max) {
+        check_say(c, JOB_WARNING, NULL, NULL,
+                  "Worker.replicas is %lld, outside minReplicas to maxReplicas, %lld to %lld",
+                  (long long)workers, (long long)min, (long long)max);
+    }
+}
+
+static bool known_backend(const char *name)
+{
+    static const char *const names[] = {"c10d", "etcd", "etcd-v2", "static"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(name, names[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void check_rendezvous(struct check *c, const json_t *policy)
+{
+    const char *backend = doc_text(policy, "rdzvBackend", "c10d");
+    const json_t *conf = doc_at(policy, "rdzvConf");
+    if (!known_backend(backend)) {
+        check_say(c, JOB_WARNING, "rdzvBackend", "use c10d, which needs no server",
+                  "unknown backend; torchrun supports c10d, etcd, etcd-v2 and static");
+    } else if (strncmp(backend, "etcd", 4) == 0 && !doc_at(policy, "rdzvHost")) {
+        check_say(c, JOB_WARNING, "rdzvBackend", "set rdzvHost, or use c10d",
+                  "%s needs a server, and rdzvHost is not set", backend);
+    }
+    if (json_is_array(conf) && json_array_size(conf) == 0) {
+        check_say(c, JOB_WARNING, "rdzvConf", "remove it",
+                  "is an empty list, on which the training-operator of a cluster crashes");
+    }
+}
+
+static void check_elastic(struct check *c, const json_t *spec)
+{
+    const json_t *policy = doc_at(spec, "elasticPolicy");
+    const json_t *specs = doc_at(spec, "pytorchReplicaSpecs");
+    if (!json_is_object(policy)) {
+        return;
+    }
+    size_t mark = check_enter(c, "spec");
+    check_enter(c, "elasticPolicy");
+    if (json_is_object(specs) && !json_object_get(specs, "Worker")) {
+        check_say(c, JOB_ERROR, NULL, "add spec.pytorchReplicaSpecs.Worker",
+                  "needs Workers, and the job has none");
+    } else {
+        check_bounds(c, policy, count_of(specs, "Worker"));
+    }
+    check_rendezvous(c, policy);
+    if (doc_at(policy, "nProcPerNode")) {
+        bool both = doc_at(spec, "nprocPerNode") != NULL;
+        check_say(c, both ? JOB_ERROR : JOB_WARNING, "nProcPerNode", "use spec.nprocPerNode only",
+                  both ? "must not be used with spec.nprocPerNode" : "is deprecated");
+    }
+    check_leave(c, mark);
+}
+
+static void check_run_policy(struct check *c, const json_t *spec)
+{
+    const json_t *policy = doc_at(spec, "runPolicy");
+    size_t mark = check_enter(c, "spec");
+    check_enter(c, "runPolicy");
+    if (strcmp(doc_text(policy, "managedBy", ""), "kueue.x-k8s.io/multikueue") == 0) {
+        check_say(c, JOB_WARNING, "managedBy", "remove it to run the job here",
+                  "assigns this job to another controller; muster does not start it");
+    }
+    check_leave(c, mark);
+}
+
+static void check_annotations(struct check *c, const json_t *annotations)
+{
+    static const char *const known[] = {JOB_NOTES};
+    const char *key;
+    json_t *value;
+    size_t mark = check_enter(c, "metadata");
+    check_enter(c, "annotations");
+    json_object_foreach ((json_t *)annotations, key, value) {
+        bool ours = strncmp(key, JOB_NOTE_PREFIX, strlen(JOB_NOTE_PREFIX)) == 0;
+        for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+            ours = ours && strcmp(key, known[i]) != 0;
+        }
+        if (ours) {
+            check_say(c, JOB_WARNING, key, "see docs/annotations.md", "unknown annotation");
+        }
+    }
+    check_leave(c, mark);
+}
+
+static const char *annotation_of(const json_t *annotations, const char *name)
+{
+    const char *text = json_string_value(json_object_get(annotations, name));
+    return text ? text : "";
+}
+
+void check_job_spec(struct check *c, const json_t *object)
+{
+    const json_t *spec = doc_at(object, "spec");
+    const json_t *specs = doc_at(spec, "pytorchReplicaSpecs");
+    const json_t *notes = doc_at(object, "metadata.annotations");
+    c->entrypoint_known = json_object_get(notes, JOB_NOTE_COMMAND) ||
+                          json_object_get(notes, JOB_NOTE_IMAGES) ||
+                          strcmp(annotation_of(notes, JOB_NOTE_RUNTIME), "podman") == 0;
+    check_annotations(c, notes);
+    check_words(c, object, JOB_NOTE_COMMAND);
+    check_annotation_choice(c, object, JOB_NOTE_NETWORK, "host", "private", NULL);
+    check_annotation_choice(c, object, JOB_NOTE_RUNTIME, "process", "podman", NULL);
+    check_annotation_choice(c, object, JOB_NOTE_GPU, "share", "none", NULL);
+    check_annotation_choice(c, object, JOB_NOTE_BACKEND, "muster", NULL, NULL);
+    check_annotation_choice(
+        c, object, JOB_NOTE_SUCCESS_POLICY, "AllRanks", "Default",
+        "AllRanks: every rank must succeed; Default: the Master decides, as on a cluster");
+    check_max_restarts(c, object);
+    check_duration(c, object, JOB_NOTE_STALL);
+    if (!json_is_object(spec)) {
+        return;
+    }
+    check_run_policy(c, spec);
+    check_elastic(c, spec);
+    if (json_is_object(specs)) {
+        check_replicas(c, specs);
+    }
+}

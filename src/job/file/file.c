@@ -1,0 +1,277 @@
+/* See file.h. */
+#include "job/file/file.h"
+
+#include "base/cleanup.h"
+#include "base/doc.h"
+#include "job/check/context.h"
+#include "job/check/references.h"
+#include "job/file/indent.h"
+#include "job/file/layout.h"
+#include "job/paste.h"
+
+#include <assert.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LISTS_MAX = 100 }; /* deeper than yaml_limits_default lets lists be nested */
+
+static bool has_null(const json_t *value)
+{
+    size_t index;
+    const char *key;
+    json_t *child;
+    bool found = json_is_null(value);
+    json_array_foreach (value, index, child) {
+        found = found || has_null(child);
+    }
+    json_object_foreach ((json_t *)value, key, child) {
+        found = found || has_null(child);
+    }
+    return found;
+}
+
+/* Misplaced fields leave a syntax error or a key without a value; other files are not looked at. */
+static bool may_be_misplaced(const struct yaml_stream *stream)
+{
+    bool may = false;
+    for (size_t i = 0; i < stream->fault_count; i++) {
+        may = may || stream->faults[i].fatal;
+    }
+    for (size_t i = 0; i < stream->document_count; i++) {
+        may = may || has_null(stream->documents[i].doc);
+    }
+    return may;
+}
+
+/* Is there a problem in these lines already? */
+static bool said(const struct job_problems *problems, int first_line, int last_line)
+{
+    for (size_t i = 0; i < problems->count; i++) {
+        int line = problems->list[i].line;
+        if (first_line <= line && line <= last_line) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A syntax error that the indentation, or something pasted, explains is not said again in YAML's
+ * words. */
+static void add_faults(const struct yaml_stream *stream, enum paste_verdict pasted,
+                       struct job_problems *problems)
+{
+    size_t known = problems->count;
+    for (size_t i = 0; i < stream->fault_count; i++) {
+        const struct yaml_fault *fault = &stream->faults[i];
+        struct job_problems before = {.list = problems->list, .count = known};
+        int first = pasted == PASTE_CLEAN || !fault->fatal ? fault->place.line : 1;
+        if (!said(&before, first, fault->place.line)) {
+            job_problem_place(problems, JOB_ERROR, fault->place, fault->path, fault->hint, "%s",
+                              fault->message);
+        }
+    }
+}
+
+/* ---- What follows from a fault that was said ---- */
+
+struct consequences {
+    const struct yaml_stream *stream;
+    const struct job_problems *said; /* the first `count` of them were said before */
+    size_t count;
+};
+
+/* The fault's own field, or one in it. */
+static bool is_below(const char *path, const char *of)
+{
+    size_t length = strlen(of);
+    return length > 0 && strncmp(path, of, length) == 0 &&
+           (path[length] == '\0' || path[length] == '.' || path[length] == '[');
+}
+
+/* What was read of a broken text below its mistake is not what was meant, nor is a key in front of
+ * it empty; and of a field that cannot be read nothing else need be said. */
+static bool follows(const struct job_problem *problem, void *arg)
+{
+    const struct consequences *c = arg;
+    for (size_t i = 0; i < c->stream->fault_count; i++) {
+        const struct yaml_fault *fault = &c->stream->faults[i];
+        bool cut_off = problem->line == fault->place.line - 1 &&
+                       strncmp(problem->message, "has no value", strlen("has no value")) == 0;
+        if (fault->fatal ? problem->line >= fault->place.line || cut_off
+                         : fault->path && problem->line == fault->place.line &&
+                               is_below(problem->path, fault->path)) {
+            return true;
+        }
+    }
+    struct job_problems before = {.list = c->said->list, .count = c->count};
+    return said(&before, problem->line, problem->line);
+}
+
+/* The last line before the next document. */
+static int last_line(const struct yaml_stream *stream, size_t document)
+{
+    if (document + 1 == stream->document_count) {
+        return INT_MAX;
+    }
+    return yaml_place_of(&stream->documents[document + 1], "").line - 1;
+}
+
+/* ---- The objects of the documents ---- */
+
+struct reader {
+    struct job_file *file;
+    struct job_problems *problems;
+    size_t room;
+};
+
+static int add_object(struct reader *r, const struct yaml_document *source)
+{
+    struct job_file *file = r->file;
+    if (file->object_count == r->room) {
+        size_t room = r->room ? r->room * 2 : 16;
+        json_t **objects = reallocarray(file->objects, room, sizeof(json_t *));
+        file->objects = objects ? objects : file->objects;
+        struct yaml_document *sources = reallocarray(file->sources, room, sizeof *sources);
+        file->sources = sources ? sources : file->sources;
+        if (!objects || !sources) {
+            return MUSTER_ENOMEM;
+        }
+        r->room = room;
+    }
+    file->sources[file->object_count] = *source;
+    file->objects[file->object_count++] = source->doc;
+    return 0;
+}
+
+/* As kubectl prints several objects: kind List, or PyTorchJobList. */
+static bool is_list(const json_t *object)
+{
+    const char *kind = doc_text(object, "kind", "");
+    size_t length = strlen(kind);
+    return length >= 4 && strcmp(kind + length - 4, "List") == 0;
+}
+
+static void check_list(struct reader *r, const struct yaml_document *source)
+{
+    if (!json_is_array(json_object_get(source->doc, "items"))) {
+        job_problem_place(r->problems, JOB_ERROR, yaml_place_of(source, "items"), "items", NULL,
+                          "must be a list of objects");
+    }
+}
+
+static int read_object(struct reader *r, const struct yaml_document *source, bool partial,
+                       int depth)
+{
+    assert(depth > 0); /* yaml_limits_default.depth_max */
+    if (!is_list(source->doc)) {
+        int rc = job_upgrade(source->doc, source, r->problems);
+        struct check c;
+        check_init(&c, source, r->problems);
+        c.partial = partial;
+        check_object(&c, source->doc);
+        check_done(&c);
+        return rc < 0 ? rc : add_object(r, source);
+    }
+    json_t *items = json_object_get(source->doc, "items");
+    int rc = 0;
+    check_list(r, source);
+    size_t i;
+    json_t *item;
+    json_array_foreach (items, i, item) {
+        char path[32];
+        (void)snprintf(path, sizeof path, "items[%zu]", i);
+        const struct yaml_document part = yaml_part(source, item, path);
+        bool last = i + 1 == json_array_size(items);
+        rc = rc < 0 ? rc : read_object(r, &part, partial && last, depth - 1);
+    }
+    return rc;
+}
+
+/* The problems from `marked` to `misplaced` say which fields are misplaced: what their documents
+ * hold is not looked at. */
+static int read_objects(struct job_file *file, size_t marked, size_t misplaced,
+                        struct job_problems *problems)
+{
+    const struct yaml_stream *stream = &file->stream;
+    bool broken = stream->fault_count > 0 && stream->faults[stream->fault_count - 1].fatal;
+    struct job_problems before = {.count = misplaced - marked};
+    struct reader reader = {.file = file, .problems = problems};
+    for (size_t i = 0; i < stream->document_count; i++) {
+        const struct yaml_document *document = &stream->documents[i];
+        before.list = problems->list ? problems->list + marked : NULL;
+        if (!document->doc) {
+            continue;
+        }
+        bool explained = said(&before, yaml_place_of(document, "").line, last_line(stream, i));
+        bool partial = broken && i + 1 == stream->document_count;
+        int rc = explained ? add_object(&reader, document)
+                           : read_object(&reader, document, partial, LISTS_MAX);
+        if (rc < 0) {
+            return rc;
+        }
+    }
+    job_references_unique(file->objects, file->sources, file->object_count, problems);
+    if (problems->errors == 0 && problems->advice) {
+        job_references_check(file->objects, file->sources, file->object_count, problems);
+    }
+    return 0;
+}
+
+/* Else its first fault says so, and no character in it means anything. */
+static bool is_utf8(const char *text, size_t bytes)
+{
+    muster_auto(doc) json_t *whole = json_stringn(text, bytes);
+    return whole != NULL;
+}
+
+/* The problems from index `marked` on say where fields are misplaced, those before what was pasted.
+ */
+static int check_documents(struct job_file *file, enum paste_verdict pasted, size_t marked,
+                           struct job_problems *problems)
+{
+    size_t misplaced = problems->count;
+    add_faults(&file->stream, pasted, problems);
+    size_t faults = problems->count;
+    int rc = read_objects(file, marked, misplaced, problems);
+    struct consequences consequences = {&file->stream, problems, marked};
+    job_problems_drop(problems, faults, follows, &consequences);
+    return rc;
+}
+
+int job_file_read(const char *text, size_t bytes, struct job_file *ret,
+                  struct job_problems *problems, struct muster_err *err)
+{
+    struct job_file file = {0};
+    int rc = yaml_load(text, bytes, &yaml_limits_default, &file.stream, err);
+    if (rc != 0) {
+        return rc;
+    }
+    enum paste_verdict pasted =
+        is_utf8(text, bytes) ? paste_check(text, bytes, problems) : PASTE_CLEAN;
+    size_t marked = problems->count;
+    if (pasted == PASTE_CLEAN && may_be_misplaced(&file.stream)) {
+        job_indent_check(text, bytes, problems);
+    }
+    if (pasted != PASTE_FOREIGN) {
+        rc = check_documents(&file, pasted, marked, problems);
+    }
+    if (rc != 0) {
+        job_file_done(&file);
+        return muster_fail(err, rc, "out of memory");
+    }
+    if (file.object_count == 0 && problems->errors == 0) {
+        job_problem_add(problems, JOB_ERROR, NULL, NULL, "there is nothing in this file");
+    }
+    *ret = file;
+    return 0;
+}
+
+void job_file_done(struct job_file *file)
+{
+    free(file->objects); /* what they point to belongs to the stream */
+    free(file->sources);
+    yaml_done(&file->stream);
+    *file = (struct job_file){0};
+}

@@ -1,0 +1,392 @@
+/* See cgroup.h. Version 1 keeps one tree per controller; version 2 has one tree, and a controller
+ * serves only groups whose parent delegates it and holds no process itself. */
+#include "process/machine/cgroup.h"
+
+#include "base/cleanup.h"
+#include "base/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { FILE_BYTES_MAX = 16384, PERIOD_US = 100000, REACHED_PARTS = 64 };
+
+static const char *const controllers[CGROUP_KINDS] = {"memory", "cpu"};
+static const char *const limit_v1[CGROUP_KINDS] = {"memory.limit_in_bytes", "cpu.cfs_quota_us"};
+static const char *const limit_v2[CGROUP_KINDS] = {"memory.max", "cpu.max"};
+
+/* ---- Small files ---- */
+
+static bool put(const char *folder, const char *name, const char *text)
+{
+    muster_auto(free) char *path = file_join(folder, name);
+    muster_auto(close) int fd = path ? open(path, O_WRONLY | O_CLOEXEC) : -1;
+    return fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+}
+
+static char *get(const char *folder, const char *name)
+{
+    muster_auto(free) char *path = file_join(folder, name);
+    char *text = NULL;
+    return path && file_read(path, FILE_BYTES_MAX, &text, NULL, NULL) == 0 ? text : NULL;
+}
+
+static bool has(const char *folder, const char *name)
+{
+    muster_auto(free) char *path = file_join(folder, name);
+    return path && file_exists(path);
+}
+
+static bool may_write(const char *folder, const char *name)
+{
+    muster_auto(free) char *path = file_join(folder, name);
+    return path && access(path, W_OK) == 0;
+}
+
+/* The number after `key` in "key number" lines; otherwise -1. An empty key is a file of one number.
+ */
+static int64_t get_number(const char *folder, const char *name, const char *key)
+{
+    muster_auto(free) char *text = get(folder, name);
+    size_t length = strlen(key);
+    for (const char *line = text; line && *line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        int64_t value;
+        bool this_one = strncmp(line, key, length) == 0 && (length == 0 || line[length] == ' ');
+        if (this_one && sscanf(line + length, "%" SCNd64, &value) == 1) {
+            return value;
+        }
+    }
+    return -1;
+}
+
+/* ---- Where the job's group goes ---- */
+
+/* The path of `controller` ("" is version 2) in the text of /proc/self/cgroup: lines
+ * "ID:CONTROLLERS:PATH". The caller frees. */
+static char *own_path(const char *own, const char *controller)
+{
+    for (const char *line = own; line && *line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        const char *list = strchr(line, ':');
+        const char *path = list ? strchr(list + 1, ':') : NULL;
+        size_t length = strlen(controller);
+        if (path && (size_t)(path - list - 1) == length &&
+            memcmp(list + 1, controller, length) == 0) {
+            return strndup(path + 1, strcspn(path + 1, "\n"));
+        }
+    }
+    return NULL;
+}
+
+/* A group that was there stays: in version 2 it may serve another controller. */
+static bool make_group(const char *parent, const char *name, const char *limit, char **ret)
+{
+    char *folder = file_join(parent, name);
+    bool made = folder && mkdir(folder, 0755) == 0;
+    if ((made || (folder && errno == EEXIST)) && may_write(folder, limit)) {
+        *ret = folder;
+        return true;
+    }
+    if (made) {
+        (void)rmdir(folder);
+    }
+    free(folder);
+    return false;
+}
+
+static bool place_v1(struct cgroup_job *job, enum cgroup_kind kind, const char *root,
+                     const char *own, const char *name)
+{
+    muster_auto(free) char *path = own_path(own, controllers[kind]);
+    muster_auto(free) char *parent = NULL;
+    if (!path || asprintf(&parent, "%s/%s%s", root, controllers[kind], path) < 0) {
+        parent = NULL;
+        return false;
+    }
+    return make_group(parent, name, limit_v1[kind], &job->folder[kind]);
+}
+
+static void delegate(const char *folder, enum cgroup_kind kind)
+{
+    char text[16];
+    (void)snprintf(text, sizeof text, "+%s", controllers[kind]);
+    (void)put(folder, "cgroup.subtree_control", text);
+}
+
+/* A group has the controllers that every group above it hands down. Those that are not ours refuse
+ * to be asked; they may hand down what is needed without it. */
+static void delegate_down_to(const char *root, const char *folder, enum cgroup_kind kind)
+{
+    muster_auto(free) char *path = strdup(folder);
+    for (char *end = path ? path + strlen(root) : NULL; end; end += 1 + strcspn(end + 1, "/")) {
+        char next = *end;
+        *end = '\0';
+        delegate(path, kind);
+        if (next == '\0') {
+            return;
+        }
+        *end = next;
+    }
+}
+
+/* The group in which the job's is made: ours where it is the root, which alone may hold processes
+ * and hand controllers down, else the one above. NULL: that one is out of sight, as in a container.
+ * The kernel has a cgroup.type everywhere but in the root. The caller frees. */
+static char *parent_v2(const char *root, const char *own)
+{
+    muster_auto(free) char *path = own_path(own, "");
+    bool at_top = path && strcmp(path, "/") == 0;
+    char *parent = NULL;
+    if (!path || asprintf(&parent, "%s%s", root, at_top ? "" : path) < 0) {
+        return NULL;
+    }
+    if (!has(parent, "cgroup.type")) {
+        return parent;
+    }
+    if (at_top) {
+        free(parent);
+        return NULL;
+    }
+    *strrchr(parent, '/') = '\0';
+    return parent;
+}
+
+static bool place_v2(struct cgroup_job *job, enum cgroup_kind kind, const char *root,
+                     const char *own, const char *name)
+{
+    muster_auto(free) char *parent = parent_v2(root, own);
+    if (!parent) {
+        return false;
+    }
+    delegate_down_to(root, parent, kind);
+    if (!make_group(parent, name, limit_v2[kind], &job->folder[kind])) {
+        return false;
+    }
+    delegate(job->folder[kind], kind);
+    job->v2[kind] = true;
+    return true;
+}
+
+/* Hybrid machines mount version 2 at ROOT/unified. */
+static const char *v2_root(const char *root, char **ret_unified)
+{
+    *ret_unified = file_join(root, "unified");
+    return has(root, "cgroup.procs") || !*ret_unified ? root : *ret_unified;
+}
+
+/* ---- Public ---- */
+
+static void remove_children(const char *folder)
+{
+    DIR *entries = opendir(folder);
+    for (struct dirent *e = entries ? readdir(entries) : NULL; e; e = readdir(entries)) {
+        if (e->d_type == DT_DIR && e->d_name[0] != '.') {
+            (void)unlinkat(dirfd(entries), e->d_name, AT_REMOVEDIR);
+        }
+    }
+    if (entries) {
+        closedir(entries);
+    }
+}
+
+void cgroup_job_init(struct cgroup_job *job, const char *root, const char *own, const char *name)
+{
+    muster_auto(free) char *unified = NULL;
+    const char *root2 = v2_root(root, &unified);
+    *job = (struct cgroup_job){0};
+    for (enum cgroup_kind kind = 0; kind < CGROUP_KINDS; kind++) {
+        if (place_v1(job, kind, root, own, name) || place_v2(job, kind, root2, own, name)) {
+            remove_children(job->folder[kind]);
+            continue;
+        }
+        const char *hint = geteuid() != 0 && has(root2, "cgroup.procs")
+                               ? "; with systemd, systemd-run --user --scope starts muster where "
+                                 "one can"
+                               : "";
+        (void)snprintf(job->why_not, sizeof job->why_not,
+                       "no control group with %s can be made under %s%s", controllers[kind], root,
+                       hint);
+    }
+}
+
+void cgroup_job_done(struct cgroup_job *job)
+{
+    for (enum cgroup_kind kind = 0; kind < CGROUP_KINDS; kind++) {
+        if (job->folder[kind]) {
+            remove_children(job->folder[kind]);
+            (void)rmdir(job->folder[kind]);
+        }
+        free(job->folder[kind]);
+    }
+    *job = (struct cgroup_job){0};
+}
+
+static bool limit(const char *folder, bool v2, enum cgroup_kind kind, int64_t value)
+{
+    char text[64];
+    if (kind == CGROUP_MEMORY) {
+        (void)snprintf(text, sizeof text, "%" PRId64, value);
+        bool done = put(folder, v2 ? "memory.max" : "memory.limit_in_bytes", text);
+        /* Without this a process over its limit swaps instead of being killed. Not every kernel
+         * counts swap. */
+        (void)put(folder, v2 ? "memory.swap.max" : "memory.memsw.limit_in_bytes", v2 ? "0" : text);
+        return done;
+    }
+    int64_t quota_us = value * PERIOD_US / 1000;
+    quota_us = quota_us < 1000 ? 1000 : quota_us; /* the kernel's least */
+    (void)snprintf(text, sizeof text, v2 ? "%" PRId64 " %d" : "%" PRId64, quota_us, PERIOD_US);
+    if (!v2) {
+        char period[16];
+        (void)snprintf(period, sizeof period, "%d", PERIOD_US);
+        (void)put(folder, "cpu.cfs_period_us", period);
+    }
+    return put(folder, v2 ? "cpu.max" : "cpu.cfs_quota_us", text);
+}
+
+static int say_not_enforced(const bool failed[CGROUP_KINDS], const char *why,
+                            struct muster_err *err)
+{
+    if (failed[CGROUP_MEMORY] && failed[CGROUP_CPU]) {
+        return muster_fail(err, MUSTER_EUNSUPPORTED,
+                           "the memory and cpu limits are not enforced: %s", why);
+    }
+    return muster_fail(err, MUSTER_EUNSUPPORTED, "the %s limit is not enforced: %s",
+                       controllers[failed[CGROUP_MEMORY] ? CGROUP_MEMORY : CGROUP_CPU], why);
+}
+
+int cgroup_init(struct cgroup *group, const struct cgroup_job *job, const char *name,
+                const struct cgroup_limits *limits, struct muster_err *err)
+{
+    const int64_t wanted[CGROUP_KINDS] = {limits->memory_bytes, limits->cpu_millis};
+    bool failed[CGROUP_KINDS] = {false};
+    const char *why = NULL;
+    *group = (struct cgroup){0};
+    for (enum cgroup_kind kind = 0; kind < CGROUP_KINDS; kind++) {
+        bool v2 = job->v2[kind];
+        if (wanted[kind] == 0) {
+            continue;
+        }
+        bool made = job->folder[kind] &&
+                    make_group(job->folder[kind], name, v2 ? limit_v2[kind] : limit_v1[kind],
+                               &group->folder[kind]);
+        group->v2[kind] = v2;
+        if (!made || !limit(group->folder[kind], v2, kind, wanted[kind])) {
+            failed[kind] = true;
+            why = made ? "the kernel refuses the value" : job->why_not;
+        }
+    }
+    return why ? say_not_enforced(failed, why, err) : 0;
+}
+
+void cgroup_done(struct cgroup *group)
+{
+    for (enum cgroup_kind kind = 0; kind < CGROUP_KINDS; kind++) {
+        if (group->folder[kind]) {
+            (void)rmdir(group->folder[kind]); /* one that is still busy goes with the job's */
+        }
+        free(group->folder[kind]);
+    }
+    *group = (struct cgroup){0};
+}
+
+void cgroup_entrances(const struct cgroup *group, int ret_fds[CGROUP_KINDS])
+{
+    for (enum cgroup_kind kind = 0; kind < CGROUP_KINDS; kind++) {
+        muster_auto(free) char *path =
+            group->folder[kind] ? file_join(group->folder[kind], "cgroup.procs") : NULL;
+        ret_fds[kind] = path ? open(path, O_WRONLY | O_CLOEXEC) : -1;
+    }
+}
+
+int64_t cgroup_machine_kills(void)
+{
+    int64_t kills = get_number("/proc", "vmstat", "oom_kill");
+    return kills > 0 ? kills : 0;
+}
+
+int64_t cgroup_oom_kills(const struct cgroup *group)
+{
+    const char *folder = group->folder[CGROUP_MEMORY];
+    if (!folder) {
+        return 0;
+    }
+    int64_t kills = get_number(
+        folder, group->v2[CGROUP_MEMORY] ? "memory.events" : "memory.oom_control", "oom_kill");
+    return kills > 0 ? kills : 0;
+}
+
+int64_t cgroup_peak_bytes(const struct cgroup *group)
+{
+    const char *folder = group->folder[CGROUP_MEMORY];
+    if (!folder) {
+        return 0;
+    }
+    int64_t peak = get_number(
+        folder, group->v2[CGROUP_MEMORY] ? "memory.peak" : "memory.max_usage_in_bytes", "");
+    return peak > 0 ? peak : 0;
+}
+
+bool cgroup_limit_reached(const struct cgroup *group)
+{
+    const char *folder = group->folder[CGROUP_MEMORY];
+    if (!folder) {
+        return false;
+    }
+    if (group->v2[CGROUP_MEMORY]) {
+        return get_number(folder, "memory.events", "oom") > 0;
+    }
+    /* failcnt counts files that were put out, too: how near it came is the better sign. */
+    int64_t bound = get_number(folder, limit_v1[CGROUP_MEMORY], "");
+    return bound > 0 && cgroup_peak_bytes(group) >= bound - bound / REACHED_PARTS;
+}
+
+/* …/muster-HASH/POD.CONTAINER.ATTEMPT */
+static bool is_container(const char *path)
+{
+    const char *last = path ? strrchr(path, '/') : NULL;
+    const char *job = last && last > path ? memrchr(path, '/', (size_t)(last - path)) : NULL;
+    return job && strncmp(job, "/muster-", strlen("/muster-")) == 0;
+}
+
+static int64_t at_least_0(int64_t value)
+{
+    return value > 0 ? value : 0;
+}
+
+static bool read_memory(const char *folder, bool v2, struct cgroup_memory *ret)
+{
+    int64_t used = get_number(folder, v2 ? "memory.current" : "memory.usage_in_bytes", "");
+    int64_t idle = get_number(folder, "memory.stat", v2 ? "inactive_file" : "total_inactive_file");
+    *ret = (struct cgroup_memory){
+        .used_bytes = at_least_0(used - at_least_0(idle)),
+        .peak_bytes =
+            at_least_0(get_number(folder, v2 ? "memory.peak" : "memory.max_usage_in_bytes", "")),
+        .limit_bytes = at_least_0(
+            get_number(folder, v2 ? limit_v2[CGROUP_MEMORY] : limit_v1[CGROUP_MEMORY], "")),
+    };
+    return used >= 0;
+}
+
+bool cgroup_read_memory(const char *root, const char *own, struct cgroup_memory *ret)
+{
+    muster_auto(free) char *unified = NULL;
+    muster_auto(free) char *path1 = own_path(own, controllers[CGROUP_MEMORY]);
+    muster_auto(free) char *path2 = own_path(own, "");
+    muster_auto(free) char *folder = NULL;
+    bool v1 = is_container(path1);
+    if (!v1 && !is_container(path2)) {
+        return false;
+    }
+    int n = v1 ? asprintf(&folder, "%s/%s%s", root, controllers[CGROUP_MEMORY], path1)
+               : asprintf(&folder, "%s%s", v2_root(root, &unified), path2);
+    if (n < 0) {
+        folder = NULL;
+        return false;
+    }
+    return read_memory(folder, !v1, ret);
+}

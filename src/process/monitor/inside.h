@@ -1,0 +1,27 @@
+/* What a container's monitor has in the container besides its main process: exec sessions, and the
+ * relay that feeds its standard input.
+ *
+ * Layer: services; private to the monitor. Thread: its only one.
+ */
+#pragma once
+
+#include "process/monitor/monitor.h"
+
+#include <stddef.h>
+
+enum { INSIDE_SESSIONS_MAX = 64 };
+
+struct inside {
+    const struct monitor_plan *plan;
+    bool own_proc;
+    pid_t sessions[INSIDE_SESSIONS_MAX];
+    size_t session_count;
+    int input_fd; /* where the main process's standard input is written; -1: closed, or not asked */
+    pid_t feeder; /* who writes there; 0: nobody yet */
+};
+
+/* Takes the descriptors that came with the request. */
+void inside_take(struct inside *inside, const struct monitor_request *request, const int *fds,
+                 size_t count);
+/* A child of the monitor ended. */
+void inside_reaped(struct inside *inside, pid_t pid);

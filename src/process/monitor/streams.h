@@ -1,0 +1,24 @@
+/* The standard streams of an exec session's command: pipes, or a terminal of its own.
+ *
+ * Layer: services; private to the session. Thread: any. Ownership: the session's process.
+ */
+#pragma once
+
+#include "process/wire/spec.h"
+
+enum { STREAMS_OUTPUTS = 2 };
+
+/* The session's ends; none of them blocks. */
+struct streams {
+    bool tty;
+    int input_fd;                   /* -1: closed, or there is none */
+    int output_fd[STREAMS_OUTPUTS]; /* standard output (of a terminal: all) and error; -1: ended */
+};
+
+/* As `open` (session.h) asks. ret_command: the command's ends; with a terminal one for all three.
+ * False with errno. */
+bool streams_open(struct streams *streams, const struct process_spec *spec, const json_t *open,
+                  int ret_command[3]);
+/* {"rows", "columns"}; anything else is no size. */
+void streams_resize(const struct streams *streams, const json_t *size);
+void streams_close_input(struct streams *streams);

@@ -1,0 +1,219 @@
+/* See collectives.h. */
+#include "process/stack/collectives.h"
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/doc.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MEMBERS_MAX = 4096, TEXT_BYTES_MAX = 4096 };
+
+/* One process in one communicator. */
+struct member {
+    const char *group, *call, *where, *state;
+    long rank;         /* of the job, else of the communicator */
+    long attempt_rank; /* -1: it has none */
+    long long number, size;
+    bool inside;
+};
+
+struct members {
+    struct member *list;
+    size_t count;
+};
+
+/* ---- Who is where ---- */
+
+/* One process of a job's rank is that rank; torchrun starts several in one. */
+static bool is_rank(const json_t *attempt)
+{
+    size_t i, count = 0;
+    json_t *process;
+    json_array_foreach (json_object_get(attempt, "processes"), i, process) {
+        count += json_object_get(process, "calls") != NULL;
+    }
+    return count == 1 && doc_int(attempt, "rank", -1) >= 0;
+}
+
+static void add_process(struct members *members, const json_t *attempt, const json_t *process)
+{
+    size_t i;
+    json_t *call;
+    long attempt_rank = (long)doc_int(attempt, "rank", -1);
+    json_array_foreach (json_object_get(process, "calls"), i, call) {
+        if (members->count < MEMBERS_MAX) {
+            members->list[members->count++] = (struct member){
+                .group = doc_text(call, "group", ""),
+                .call = doc_text(call, "call", ""),
+                .where = doc_text(process, "where", ""),
+                .state = doc_text(process, "state", ""),
+                .rank = is_rank(attempt) ? attempt_rank : (long)doc_int(call, "rank", 0),
+                .attempt_rank = attempt_rank,
+                .number = (long long)doc_int(call, "number", 0),
+                .size = (long long)doc_int(call, "size", 0),
+                .inside = doc_bool(call, "inside", false),
+            };
+        }
+    }
+}
+
+static int by_rank(const void *a, const void *b)
+{
+    const struct member *left = a, *right = b;
+    return (left->rank > right->rank) - (left->rank < right->rank);
+}
+
+static bool read_members(const json_t *report, struct members *ret)
+{
+    size_t i, k;
+    json_t *attempt, *process;
+    *ret = (struct members){.list = calloc(MEMBERS_MAX, sizeof *ret->list)};
+    if (!ret->list) {
+        return false;
+    }
+    json_array_foreach (report, i, attempt) {
+        json_array_foreach (json_object_get(attempt, "processes"), k, process) {
+            add_process(ret, attempt, process);
+        }
+    }
+    qsort(ret->list, ret->count, sizeof *ret->list, by_rank);
+    return true;
+}
+
+/* The member furthest on of those that are inside a call of the group; NULL: none is. */
+static const struct member *find_front(const struct members *members, const char *group)
+{
+    const struct member *front = NULL;
+    for (size_t i = 0; i < members->count; i++) {
+        const struct member *m = &members->list[i];
+        bool fits = m->inside && strcmp(m->group, group) == 0;
+        front = fits && (!front || m->number > front->number) ? m : front;
+    }
+    return front;
+}
+
+/* ---- Saying it ---- */
+
+static bool waits(const struct member *m, const struct member *front)
+{
+    return m->inside && m->number == front->number;
+}
+
+static bool is_missing(const struct member *m, const struct member *front)
+{
+    return m->number < front->number;
+}
+
+static bool in_group(const struct member *m, const struct member *front)
+{
+    return strcmp(m->group, front->group) == 0;
+}
+
+static void put_waiting(struct buf *out, const struct members *members, const struct member *front)
+{
+    long long count = 0;
+    for (size_t i = 0; i < members->count; i++) {
+        count += in_group(&members->list[i], front) && waits(&members->list[i], front);
+    }
+    if (count == front->size) {
+        buf_text(out, "all ranks are in it");
+        return;
+    }
+    const char *before = count > 1 ? "ranks " : "rank ";
+    for (size_t i = 0; i < members->count; i++) {
+        const struct member *m = &members->list[i];
+        if (in_group(m, front) && waits(m, front)) {
+            buf_format(out, "%s%ld", before, m->rank);
+            before = ", ";
+        }
+    }
+    buf_text(out, count > 1 ? " wait" : " waits");
+}
+
+static void put_missing(struct buf *out, const struct member *m)
+{
+    buf_format(out, "; rank %ld is missing: in ", m->rank);
+    if (!*m->call) {
+        buf_text(out, "no call yet");
+    } else if (m->inside) {
+        buf_format(out, "call %lld, %s", m->number, m->call);
+    } else {
+        buf_format(out, "no call since call %lld, %s", m->number, m->call);
+    }
+    buf_format(out, ", %s%s%s", m->state, *m->where ? " at " : "", m->where);
+}
+
+static void describe_group(struct buf *out, const struct members *members,
+                           const struct member *front)
+{
+    long long seen = 0;
+    buf_format(out, "%s (call %lld): ", front->call, front->number);
+    put_waiting(out, members, front);
+    for (size_t i = 0; i < members->count; i++) {
+        const struct member *m = &members->list[i];
+        seen += in_group(m, front);
+        if (in_group(m, front) && is_missing(m, front)) {
+            put_missing(out, m);
+        }
+    }
+    if (seen < front->size) {
+        buf_format(out, "; %lld of its %lld ranks have no process here", front->size - seen,
+                   front->size);
+    }
+}
+
+/* Each communicator once: at its first member. */
+static bool is_first(const struct members *members, size_t at)
+{
+    for (size_t i = 0; i < at; i++) {
+        if (in_group(&members->list[i], &members->list[at])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+json_t *collectives_describe(const json_t *report)
+{
+    struct members members;
+    json_t *lines = json_array();
+    if (!read_members(report, &members)) {
+        return lines;
+    }
+    for (size_t i = 0; i < members.count; i++) {
+        const struct member *front = find_front(&members, members.list[i].group);
+        if (front && is_first(&members, i)) {
+            struct buf out;
+            buf_init(&out, TEXT_BYTES_MAX);
+            describe_group(&out, &members, front);
+            json_array_append_new(lines, json_string(buf_str(&out)));
+            buf_done(&out);
+        }
+    }
+    free(members.list);
+    return lines;
+}
+
+char *collectives_of_rank(const json_t *report, long rank)
+{
+    struct members members;
+    char *text = NULL;
+    if (!read_members(report, &members)) {
+        return NULL;
+    }
+    for (size_t i = 0; i < members.count && !text; i++) {
+        const struct member *m = &members.list[i];
+        const struct member *front = find_front(&members, m->group);
+        if (m->attempt_rank == rank && m->inside && front) {
+            struct buf out;
+            buf_init(&out, TEXT_BYTES_MAX);
+            describe_group(&out, &members, front);
+            text = buf_steal(&out);
+        }
+    }
+    free(members.list);
+    return text;
+}

@@ -1,0 +1,390 @@
+/* See attempt.h. */
+#include "process/supervisor/attempt_internal.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "process/machine/descendants.h"
+#include "process/monitor/environment.h"
+#include "process/monitor/hosts.h"
+#include "process/monitor/session.h"
+#include "process/wire/passing.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+enum {
+    PIPE_BYTES = 1 << 20, /* fewer wake-ups of a busy log; less where the user's share is used up */
+    PUMP_BYTES = 4 << 20, /* of one log at a time */
+    DRAIN_ROUNDS_MAX = 64, /* when someone outside the container still holds the pipe */
+};
+
+/* ---- How it ended ---- */
+
+static void stop_watching(struct attempt *attempt)
+{
+    uv_poll_stop(&attempt->log_poll);
+    uv_poll_stop(&attempt->control_poll);
+}
+
+void attempt_drain(struct attempt *attempt)
+{
+    for (int i = 0; i < DRAIN_ROUNDS_MAX; i++) {
+        if (log_writer_pump(&attempt->log, attempt->log_fd, PUMP_BYTES, clock_unix_ms()) !=
+            LOG_PUMP_MOVED) {
+            return;
+        }
+    }
+}
+
+/* A monitor that went without a word was killed, and took the container with it. */
+static void be_over(struct attempt *attempt)
+{
+    assert(attempt->open_handles == 2 && "it was started whole");
+    if (!attempt->ended) {
+        attempt->end = (struct monitor_message){.code = 128 + SIGKILL, .signal = SIGKILL};
+        (void)snprintf(attempt->end.text, sizeof attempt->end.text,
+                       "the container's monitor was killed");
+        descendants_sweep(attempt->mark);
+    }
+    stop_watching(attempt);
+    attempt_drain(attempt);
+    attempt_record_end(attempt);
+    attempt->place->on_over(attempt->place->data, attempt);
+}
+
+/* ---- What the monitor says ---- */
+
+/* The kernel translates the sender's pid into our namespace. */
+static void note_identity(struct attempt *attempt, struct msghdr *header)
+{
+    struct cmsghdr *c = CMSG_FIRSTHDR(header);
+    struct ucred sender;
+    if (c && c->cmsg_type == SCM_CREDENTIALS) {
+        memcpy(&sender, CMSG_DATA(c), sizeof sender);
+        (void)identity_of(sender.pid, attempt->identity);
+    }
+}
+
+static void take_message(struct attempt *attempt, const struct monitor_message *message)
+{
+    switch (message->kind) {
+    case MONITOR_HELLO: return;
+    case MONITOR_RUNNING: attempt_record_running(attempt); return;
+    case MONITOR_NOTE: attempt_note(attempt, message->text); return;
+    case MONITOR_FAILED:
+    case MONITOR_EXITED:
+        attempt->failed = message->kind == MONITOR_FAILED;
+        attempt->ended = true;
+        attempt->end = *message;
+        attempt->end.text[sizeof message->text - 1] = '\0';
+        return;
+    }
+    assert(!"unreachable");
+}
+
+/* 1: a message, 0: nothing now, -1: the monitor is gone. */
+static int read_message(struct attempt *attempt)
+{
+    struct monitor_message message;
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(struct ucred))];
+    struct iovec bytes = {&message, sizeof message};
+    struct msghdr header = {.msg_iov = &bytes,
+                            .msg_iovlen = 1,
+                            .msg_control = control,
+                            .msg_controllen = sizeof control};
+    ssize_t n = recvmsg(attempt->control_fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+        return 0;
+    }
+    if (n != (ssize_t)sizeof message) {
+        return -1;
+    }
+    if (message.kind == MONITOR_HELLO) {
+        note_identity(attempt, &header);
+    }
+    take_message(attempt, &message);
+    return 1;
+}
+
+static void on_control(uv_poll_t *poll, int status, int events)
+{
+    struct attempt *attempt = poll->data;
+    (void)status;
+    (void)events;
+    int r;
+    while ((r = read_message(attempt)) > 0) {
+    }
+    if (r < 0) {
+        be_over(attempt);
+    }
+}
+
+static void on_log(uv_poll_t *poll, int status, int events)
+{
+    struct attempt *attempt = poll->data;
+    (void)status;
+    (void)events;
+    if (log_writer_pump(&attempt->log, attempt->log_fd, PUMP_BYTES, clock_unix_ms()) ==
+        LOG_PUMP_CLOSED) {
+        uv_poll_stop(poll); /* a container may close its output and go on */
+    }
+}
+
+/* ---- Starting ---- */
+
+char *attempt_mark(const char *attempt_folder)
+{
+    char *mark = NULL;
+    return asprintf(&mark, "MUSTER_ATTEMPT=%s", attempt_folder) < 0 ? NULL : mark;
+}
+
+static struct attempt *new_attempt(const struct attempt_place *place, const char *id)
+{
+    struct attempt *attempt = calloc(1, sizeof *attempt);
+    if (!attempt) {
+        return NULL;
+    }
+    attempt->place = place;
+    attempt->log_fd = attempt->control_fd = -1;
+    attempt->id = strdup(id);
+    attempt->folder = record_folder(place->job_folder, id);
+    attempt->mark = attempt->folder ? attempt_mark(attempt->folder) : NULL;
+    if (!attempt->id || !attempt->folder || !attempt->mark) {
+        attempt_free(attempt);
+        return NULL;
+    }
+    return attempt;
+}
+
+static int open_log(struct attempt *attempt, int *ret_write_fd, struct muster_err *err)
+{
+    int ends[2];
+    int r = log_writer_init(&attempt->log, attempt->folder, attempt->spec.log_segment_bytes,
+                            attempt->spec.log_segments, clock_unix_ms(), err);
+    if (r < 0) {
+        return r;
+    }
+    attempt->has_log = true;
+    if (pipe2(ends, O_CLOEXEC) < 0) {
+        return muster_fail(err, MUSTER_EOS, "cannot make a pipe: %s", strerror(errno));
+    }
+    (void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
+    (void)fcntl(ends[0], F_SETPIPE_SZ, PIPE_BYTES);
+    attempt->log_fd = ends[0];
+    *ret_write_fd = ends[1];
+    return 0;
+}
+
+/* "POD.CONTAINER.ATTEMPT" and a suffix. */
+static int make_cgroup(const struct attempt *attempt, const char *suffix, struct cgroup *ret,
+                       struct muster_err *err)
+{
+    const struct cgroup_limits limits = {attempt->spec.memory_bytes, attempt->spec.cpu_millis};
+    muster_auto(free) char *name = NULL;
+    if (asprintf(&name, "%s%s", attempt->id, suffix) < 0) {
+        name = NULL;
+        return err_no_memory(err);
+    }
+    for (char *slash = name; (slash = strchr(slash, '/'));) {
+        *slash = '.';
+    }
+    return cgroup_init(ret, attempt->place->cgroups, name, &limits, err);
+}
+
+static int watch(struct attempt *attempt, uv_poll_t *poll, int fd, uv_poll_cb on_ready,
+                 struct muster_err *err)
+{
+    int r = uv_poll_init(attempt->place->loop, poll, fd);
+    if (r == 0) {
+        poll->data = attempt;
+        attempt->open_handles++;
+        r = uv_poll_start(poll, UV_READABLE, on_ready);
+    }
+    return r < 0 ? muster_fail(err, MUSTER_EOS, "cannot watch a descriptor: %s", uv_strerror(r))
+                 : 0;
+}
+
+static bool covers_hosts(const struct process_spec *spec)
+{
+    for (size_t i = 0; i < spec->mount_count; i++) {
+        const char *path = spec->mounts[i].mount_path;
+        if (strcmp(path, "/etc") == 0 || strcmp(path, "/etc/hosts") == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Who brings a file of their own keeps it. */
+static void give_hosts(struct attempt *attempt)
+{
+    struct muster_err err = {0};
+    if (!attempt->place->namespaces || covers_hosts(&attempt->spec)) {
+        return;
+    }
+    if (hosts_write(attempt->folder, attempt->spec.pod_name, &attempt->hosts, &err) < 0) {
+        attempt_note(attempt, err.text);
+        return;
+    }
+    const struct process_mount mount = {
+        .name = "hosts", .host_path = attempt->hosts, .mount_path = "/etc/hosts", .sub_path = ""};
+    process_spec_mount(&attempt->spec, &mount);
+}
+
+static int start_monitor(struct attempt *attempt, struct muster_err *err)
+{
+    muster_auto(close) int log_write_fd = -1;
+    int r = open_log(attempt, &log_write_fd, err);
+    if (r < 0) {
+        return r;
+    }
+    if (make_cgroup(attempt, "", &attempt->cgroup, err) < 0) {
+        attempt_note(attempt, err->text);
+    }
+    give_hosts(attempt);
+    attempt->machine_kills = cgroup_machine_kills();
+    struct monitor_plan plan = {.spec = &attempt->spec,
+                                .staging = attempt->place->staging,
+                                .mark = attempt->mark,
+                                .namespaces = attempt->place->namespaces,
+                                .log_fd = log_write_fd,
+                                .keep_fd = attempt->place->lock_fd};
+    cgroup_entrances(&attempt->cgroup, plan.entrances);
+    r = monitor_start(&plan, &attempt->monitor, &attempt->control_fd, err);
+    for (int kind = 0; kind < CGROUP_KINDS; kind++) {
+        if (plan.entrances[kind] >= 0) {
+            close(plan.entrances[kind]);
+        }
+    }
+    r = r < 0 ? r : watch(attempt, &attempt->log_poll, attempt->log_fd, on_log, err);
+    return r < 0 ? r : watch(attempt, &attempt->control_poll, attempt->control_fd, on_control, err);
+}
+
+int attempt_start(const struct attempt_place *place, const char *id, const json_t *spec,
+                  struct attempt **ret, struct muster_err *err)
+{
+    assert(err && record_id_valid(id));
+    struct attempt *attempt = new_attempt(place, id);
+    if (!attempt) {
+        return err_no_memory(err);
+    }
+    int r = attempt_record_start(attempt, spec, err);
+    bool recorded = r == 0;
+    r = r < 0 ? r : process_spec_read((json_t *)spec, &attempt->spec, err);
+    r = r < 0 ? r : environment_load(&attempt->spec, err);
+    stall_init(&attempt->stall, attempt->spec.stall_ms);
+    r = r < 0 ? r : start_monitor(attempt, err);
+    if (r < 0) {
+        if (recorded) {
+            attempt->failed = true;
+            attempt->end.code = 128;
+            (void)snprintf(attempt->end.text, sizeof attempt->end.text, "%s", err->text);
+            attempt_record_end(attempt);
+        }
+        attempt_free(attempt);
+        *ret = NULL;
+        return recorded ? 0 : r;
+    }
+    *ret = attempt;
+    return 0;
+}
+
+const char *attempt_id(const struct attempt *attempt)
+{
+    return attempt->id;
+}
+
+/* A monitor that is gone is about to be noticed. */
+void attempt_signal(struct attempt *attempt, int number)
+{
+    const struct monitor_request request = {.number = number};
+    attempt->killed = attempt->killed || number == SIGKILL;
+    (void)passing_send(attempt->control_fd, &request, sizeof request, NULL, 0);
+}
+
+void attempt_exec(struct attempt *attempt, int socket_fd, int open_fd)
+{
+    struct monitor_request request = {.number = MONITOR_EXEC};
+    int fds[PASSING_FDS_MAX] = {socket_fd, open_fd};
+    int entrances[CGROUP_KINDS];
+    size_t count = 2;
+    if (!attempt->has_exec_cgroup) {
+        /* What cannot be limited was said about the container. */
+        (void)make_cgroup(attempt, ".exec", &attempt->exec_cgroup, NULL);
+        attempt->has_exec_cgroup = true;
+    }
+    cgroup_entrances(&attempt->exec_cgroup, entrances);
+    for (int kind = 0; kind < CGROUP_KINDS; kind++) {
+        request.entrance[kind] = entrances[kind] >= 0;
+        if (entrances[kind] >= 0) {
+            fds[count++] = entrances[kind];
+        }
+    }
+    if (passing_send(attempt->control_fd, &request, sizeof request, fds, count) < 0) {
+        session_refuse(socket_fd, SESSION_GONE, "the rank has ended");
+    }
+    passing_close(entrances, CGROUP_KINDS);
+}
+
+void attempt_stdin(struct attempt *attempt, int socket_fd)
+{
+    const struct monitor_request request = {.number = MONITOR_STDIN};
+    if (attempt->spec.input) {
+        (void)passing_send(attempt->control_fd, &request, sizeof request, &socket_fd, 1);
+    }
+}
+
+/* ---- Freeing ---- */
+
+static void free_now(struct attempt *attempt)
+{
+    if (attempt->log_fd >= 0) {
+        close(attempt->log_fd);
+    }
+    if (attempt->control_fd >= 0) {
+        close(attempt->control_fd);
+    }
+    if (attempt->has_log) {
+        log_writer_done(&attempt->log);
+    }
+    cgroup_done(&attempt->cgroup);
+    cgroup_done(&attempt->exec_cgroup);
+    process_spec_done(&attempt->spec);
+    json_decref(attempt->started);
+    free(attempt->hosts);
+    free(attempt->mark);
+    free(attempt->folder);
+    free(attempt->id);
+    free(attempt);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct attempt *attempt = handle->data;
+    assert(attempt->open_handles > 0);
+    if (--attempt->open_handles == 0) {
+        free_now(attempt);
+    }
+}
+
+void attempt_free(struct attempt *attempt)
+{
+    if (!attempt) {
+        return;
+    }
+    uv_handle_t *handles[] = {(uv_handle_t *)&attempt->log_poll,
+                              (uv_handle_t *)&attempt->control_poll};
+    if (attempt->open_handles == 0) {
+        free_now(attempt);
+        return;
+    }
+    for (int i = 0, count = attempt->open_handles; i < count; i++) {
+        uv_close(handles[i], on_closed);
+    }
+}

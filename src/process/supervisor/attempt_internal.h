@@ -1,0 +1,57 @@
+/* What the files of an attempt share. attempt.c: its life. attempt_record.c: what is written down
+ * about it, and told. attempt_look.c: what is asked about it.
+ *
+ * Layer: services; private to them.
+ */
+#pragma once
+
+#include "process/log/write.h"
+#include "process/monitor/monitor.h"
+#include "process/supervisor/attempt.h"
+#include "process/wire/identity.h"
+
+struct attempt {
+    const struct attempt_place *place;
+    char *id;
+    char *folder;
+    char *mark;
+    char *hosts; /* the pod's /etc/hosts; NULL: the machine's */
+    struct process_spec spec;
+    struct cgroup cgroup;
+    struct cgroup exec_cgroup; /* of further commands; made with the first */
+    bool has_exec_cgroup;
+    struct log_writer log;
+    struct stall stall;
+    bool has_log;
+    int log_fd;     /* the pipe's reading end */
+    int control_fd; /* the monitor's socket */
+    pid_t monitor;
+    uv_poll_t log_poll;
+    uv_poll_t control_poll;
+    int open_handles;
+    json_t *started; /* the record */
+    char identity[IDENTITY_BYTES_MAX];
+    int64_t started_unix_ms;
+    int64_t machine_kills; /* for want of memory, before it began (cgroup_machine_kills) */
+    bool explained;        /* its log says what it was in */
+    bool killed;           /* we sent SIGKILL */
+    bool failed;           /* never ran */
+    bool ended;            /* `end` says how */
+    struct monitor_message end;
+};
+
+/* ---- attempt.c ---- */
+
+/* Moves what the container has written until now into the log. */
+void attempt_drain(struct attempt *attempt);
+
+/* ---- attempt_record.c ---- */
+
+/* Makes the folder, with what was asked for and that it begins. MUSTER_EEXIST: it did before. */
+int attempt_record_start(struct attempt *attempt, const json_t *spec, struct muster_err *err);
+/* It runs since now. */
+void attempt_record_running(struct attempt *attempt);
+/* It ended as attempt->end and ->failed say. */
+void attempt_record_end(struct attempt *attempt);
+/* Something is not as asked. */
+void attempt_note(const struct attempt *attempt, const char *text);

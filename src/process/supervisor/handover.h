@@ -1,0 +1,37 @@
+/* JOB/handover.sock: the connection of a client, as an open descriptor, from the controller to the
+ * job's supervisor. From then on the two talk without the controller, at their own pace.
+ *
+ * Layer: services. Thread: the loop's. Ownership: open/close; handover_send leaves the caller's
+ * descriptors open.
+ */
+#pragma once
+
+#include "process/wire/passing.h"
+#include "process/wire/record.h"
+
+#include <muster/err.h>
+#include <uv.h>
+
+enum handover_kind {
+    HANDOVER_EXEC,  /* a session's socket, and a file with what to run (session.h) */
+    HANDOVER_STDIN, /* the standard input of the attempts whose spec says "stdin" */
+};
+
+struct handover_packet {
+    enum handover_kind kind;
+    char id[RECORD_ID_BYTES_MAX]; /* "POD/CONTAINER/": the attempt that runs; "" for the job */
+};
+
+struct handover;
+
+/* The descriptors are the hook's. */
+typedef void (*handover_hook)(void *data, const struct handover_packet *packet, const int *fds,
+                              size_t count);
+
+int handover_open(uv_loop_t *loop, const char *job_folder, handover_hook hook, void *data,
+                  struct handover **ret, struct muster_err *err);
+void handover_close(struct handover *handover);
+
+/* MUSTER_EUNAVAIL: no supervisor is there (any more), or too much is waiting for it. */
+int handover_send(const char *job_folder, const struct handover_packet *packet, const int *fds,
+                  size_t count, struct muster_err *err);

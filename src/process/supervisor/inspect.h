@@ -1,0 +1,25 @@
+/* Looking into a job's running attempts, for its supervisor.
+ *
+ * Layer: services; private to the supervisor. Thread: the loop's.
+ */
+#pragma once
+
+#include "process/supervisor/attempt.h"
+
+#include <jansson.h>
+#include <uv.h>
+
+struct inspect {
+    uv_loop_t *loop;
+    struct attempt **attempts;
+    const size_t *count;
+    void (*tell)(void *data, const json_t *event);
+    void *data;
+};
+
+/* {"op":"stacks","ticket":N,"id":"POD/" or "","sampleMs":200} is answered by
+ * {"event":"stacks","ticket":N,"attempts":[…]} (process/stacks.h). */
+void inspect_stacks(const struct inspect *inspect, const json_t *message);
+/* {"op":"explain","id":…,"signal":N}: what these attempts are in is written into their logs, once
+ * for each, within a second; then they get the signal, if there is one. */
+void inspect_explain(const struct inspect *inspect, const json_t *message);

@@ -1,0 +1,24 @@
+/* Looks every few seconds whether a job's attempts have stalled (process/stall.h), and tells of
+ * each that has, once, what it is in: {"event":"stalled","id":…,"text":"rank 1 has …"}.
+ *
+ * A look is one pass over /proc, and the descriptors of the job's own processes. Those that stall
+ * are asked for their stacks, once; nobody else is sent a signal.
+ *
+ * Layer: services; private to the supervisor. Thread: the loop's. Ownership: start/stop.
+ */
+#pragma once
+
+#include "process/supervisor/inspect.h"
+
+struct stalls {
+    const struct inspect *inspect;
+    uv_timer_t timer;
+    struct stacks *taking;
+    struct stalls_verdict *verdicts; /* of the look that is being explained */
+    size_t verdict_count;
+};
+
+void stalls_start(struct stalls *stalls, const struct inspect *inspect);
+/* There are other attempts than before. */
+void stalls_update(struct stalls *stalls);
+void stalls_stop(struct stalls *stalls);

@@ -1,0 +1,80 @@
+/* See identity.h. */
+#include "process/wire/identity.h"
+
+#include "base/cleanup.h"
+#include "base/file.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+enum { STAT_BYTES_MAX = 4096, STAT_FIELDS_TO_START = 19 };
+
+/* The state letter and field 22 (starttime) of /proc/PID/stat. The name in parentheses may hold
+ * anything, so fields are counted from the last ')'. */
+static bool read_stat(pid_t pid, char *ret_state, uint64_t *ret_ticks)
+{
+    char path[64];
+    (void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    muster_auto(free) char *text = NULL;
+    if (file_read(path, STAT_BYTES_MAX, &text, NULL, NULL) < 0) {
+        return false;
+    }
+    const char *at = strrchr(text, ')');
+    if (!at || sscanf(at, ") %c", ret_state) != 1) {
+        return false;
+    }
+    for (int field = 0; field <= STAT_FIELDS_TO_START && at; field++) {
+        at = strchr(at + 1, ' ');
+    }
+    return at && sscanf(at, "%" SCNu64, ret_ticks) == 1;
+}
+
+void identity_boot(char ret[IDENTITY_BYTES_MAX])
+{
+    muster_auto(free) char *text = NULL;
+    ret[0] = '\0';
+    if (file_read("/proc/sys/kernel/random/boot_id", IDENTITY_BYTES_MAX, &text, NULL, NULL) == 0) {
+        text[strcspn(text, "\n")] = '\0';
+        (void)snprintf(ret, IDENTITY_BYTES_MAX, "%s", text);
+    }
+}
+
+bool identity_of(pid_t pid, char ret[IDENTITY_BYTES_MAX])
+{
+    char boot[IDENTITY_BYTES_MAX];
+    char state;
+    uint64_t ticks;
+    if (!read_stat(pid, &state, &ticks) || state == 'Z' || state == 'X') {
+        return false;
+    }
+    identity_boot(boot);
+    (void)snprintf(ret, IDENTITY_BYTES_MAX, "%d-%" PRIu64 "-%.40s", (int)pid, ticks, boot);
+    return true;
+}
+
+/* The pidfd is taken first: what the number means can not change between the look and the use. */
+int identity_open(const char *identity, int *ret_fd, struct muster_err *err)
+{
+    int pid;
+    char now[IDENTITY_BYTES_MAX];
+    if (sscanf(identity, "%d-", &pid) != 1 || pid <= 0) {
+        return muster_fail(err, MUSTER_EDATA, "\"%s\" is not a process identity", identity);
+    }
+    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (fd < 0 || !identity_of(pid, now) || strcmp(now, identity) != 0) {
+        if (fd >= 0) {
+            close(fd);
+        }
+        return muster_fail(err, MUSTER_ENOENT, "process %s has ended", identity);
+    }
+    *ret_fd = fd;
+    return 0;
+}
+
+char *identity_text(int64_t pid)
+{
+    char text[IDENTITY_BYTES_MAX];
+    return identity_of((pid_t)pid, text) ? strdup(text) : NULL;
+}
