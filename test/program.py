@@ -17,19 +17,37 @@ import pytest
 SOURCE = pathlib.Path(__file__).resolve().parent.parent
 BUILD = pathlib.Path(os.environ.get('MUSTER_BUILD', SOURCE / 'build')).resolve()
 LIMIT_S = 120  # ends what hangs, and nothing else: a loaded machine may take its time
+TEST_LIMIT_S, HEAVY_LIMIT_S = 900, 3600
 TURN_S = 0.02
+
+
+@pytest.fixture(autouse=True)
+def limited(request):
+    """A test that hangs where nothing else has a limit (a pipe that is read) fails."""
+    limit_s = HEAVY_LIMIT_S if request.node.get_closest_marker('heavy') else TEST_LIMIT_S
+    before = signal.signal(signal.SIGALRM, lambda *_: pytest.fail(f'the test was not over within {limit_s} s'))
+    signal.setitimer(signal.ITIMER_REAL, limit_s)
+    yield
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def turns(limit_s=LIMIT_S):
+    """Turns in which a test may look whether something has happened, until the limit. Nothing else in a test sleeps."""
+    until = time.monotonic() + limit_s
+    yield
+    while time.monotonic() < until:
+        time.sleep(TURN_S)
+        yield
 
 
 def wait_for(condition, what, limit_s=LIMIT_S):
     """Returns the first true value of condition(); fails after limit_s, saying what did not happen."""
-    until = time.monotonic() + limit_s
-    while True:
+    for _ in turns(limit_s):
         value = condition()
         if value:
             return value
-        if time.monotonic() > until:
-            pytest.fail(f'{what}: did not happen within {limit_s} s')
-        time.sleep(TURN_S)
+    return pytest.fail(f'{what}: did not happen within {limit_s} s')
 
 
 def without_ranks(env):
@@ -137,10 +155,10 @@ class Muster:
                 process.send_signal(signal.SIGKILL)
             process.communicate()
         down = self.run('down', code=None)
-        until = time.monotonic() + LIMIT_S
-        while self.processes() and time.monotonic() < until:
-            time.sleep(TURN_S)
-        left = self.processes()
+        for _ in turns():
+            left = self.processes()
+            if not left:
+                break
         for pid, _ in left:
             os.kill(pid, signal.SIGKILL)
         log = self.log()

@@ -1,6 +1,7 @@
 """Fixtures: a muster for one test, or for a module whose tests look at the same job."""
 import pytest
 
+from program import limited  # noqa: F401 (pytest takes the fixture from here)
 from seed import new_muster
 
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from program import BUILD, LIMIT_S, SOURCE, Muster, wait_for  # noqa: F401 (the tests take them from here)
+from program import BUILD, LIMIT_S, SOURCE, Muster, limited, wait_for  # noqa: F401 (the tests take them from here)
 
 
 def job(name, command, workers=0, restart='Never', master=True, env=None, volumes=None, mounts=None, run_policy=None,
@@ -63,7 +63,7 @@ class Api:
 
     def call(self, method, target, body=None, kind='application/json'):
         """Status and document of the answer."""
-        connection = http.client.HTTPConnection('localhost', timeout=30)
+        connection = http.client.HTTPConnection('localhost', timeout=LIMIT_S)
         connection.sock = socket.socket(socket.AF_UNIX)
         connection.sock.connect(self.path)
         headers = {'Content-Type': kind} if body is not None else {}

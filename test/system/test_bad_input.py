@@ -6,7 +6,7 @@ import socket
 import subprocess
 
 import pytest
-from conftest import job, shell
+from conftest import LIMIT_S, job, shell
 
 CLAIM = {'apiVersion': 'v1', 'kind': 'PersistentVolumeClaim', 'metadata': {'name': 'kept'},
          'spec': {'accessModes': ['ReadWriteMany'], 'resources': {'requests': {'storage': '1Gi'}}}}
@@ -215,7 +215,7 @@ def test_an_unwritable_state_folder_is_said_in_one_line(muster):
     path = muster.write('job.yaml', job('train', shell('true')))
     for words in (['get', 'jobs'], ['run', '-f', str(path)], ['up'], ['version', '-o', 'json'], ['lint', str(path)]):
         done = subprocess.run([binary, *words], cwd='/', env=muster.env, user=65534, group=65534, extra_groups=[],
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LIMIT_S, check=False)
         if words[0] in ('version', 'lint'):
             assert done.returncode == 0, done
         else:

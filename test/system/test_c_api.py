@@ -5,7 +5,7 @@ import socket
 import subprocess
 
 import pytest
-from conftest import BUILD, SOURCE
+from conftest import BUILD, LIMIT_S, SOURCE
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def start(program, port, **env):
 
 def test_the_example_of_the_page(program, port):
     ranks = [start(program, port, RANK=str(r), WORLD_SIZE='2') for r in range(2)]
-    said = [rank.communicate(timeout=60)[0] for rank in ranks]
+    said = [rank.communicate(timeout=LIMIT_S)[0] for rank in ranks]
     assert [rank.returncode for rank in ranks] == [0, 0]
     assert '2 ranks' in said[0] and 'the average of element 10 is 10.5' in said[0] and said[1] == ''
 
@@ -54,7 +54,7 @@ def test_two_mpiruns_do_not_mix(program, port):
         with pytest.raises(subprocess.TimeoutExpired):
             first.wait(timeout=0.5)  # the stranger asks fifty times a second
         second = rank('one', 1)
-        assert (first.wait(timeout=60), second.wait(timeout=60)) == (0, 0)
+        assert (first.wait(timeout=LIMIT_S), second.wait(timeout=LIMIT_S)) == (0, 0)
         assert stranger.poll() is None
     finally:
         stranger.kill()

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from program import SOURCE
+from program import LIMIT_S, SOURCE
 
 COUNTED = SOURCE / 'tools/counted'
 PYTEST = '''import pytest
@@ -26,7 +26,7 @@ set_tests_properties(does_nothing PROPERTIES SKIP_RETURN_CODE 77)
 
 
 def counted(*words, code=0):
-    done = subprocess.run([COUNTED, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60, check=False)
+    done = subprocess.run([COUNTED, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=LIMIT_S, check=False)
     assert done.returncode == code, done.stdout
     return done.stdout.splitlines()
 

@@ -5,7 +5,7 @@ import re
 import signal
 
 import pytest
-from conftest import job, shell, wait_for
+from conftest import LIMIT_S, job, shell, wait_for
 
 TELL = 'echo "$MUSTER_JOB_NAME|$MUSTER_JOB_STATE|$MUSTER_JOB_EXIT_CODE|$MUSTER_JOB_MESSAGE" >> told'
 
@@ -56,7 +56,7 @@ def test_other_ways_to_say_where_it_is(muster):
 
 def test_a_volume_is_looked_at(muster):
     script = 'mkdir -p /kept/a/b; echo x > /kept/a/b/last.safetensors; ln -s /etc /kept/a/etc; exit 3'
-    done = muster.run('run', '-n', '2', '--claim', 'kept:/kept', '--', 'sh', '-c', f'[ $RANK = 1 ] || sleep 60; {script}', code=3)
+    done = muster.run('run', '-n', '2', '--claim', 'kept:/kept', '--', 'sh', '-c', f'[ $RANK = 1 ] || sleep 1000; {script}', code=3)
     assert newest(done)[0].endswith('volumes/default/kept/a/b/last.safetensors')
     # a path that was printed is one in the container
     done = muster.run('run', '-n', '1', '--claim', 'kept:/kept', '--', 'sh', '-c', 'echo y > /kept/n.pth; echo /kept/n.pth; exit 3', code=3)
@@ -64,10 +64,10 @@ def test_a_volume_is_looked_at(muster):
 
 
 def test_an_interrupted_run_says_it_too(muster):
-    process = muster.start('run', '-n', '1', '--', 'sh', '-c', 'echo x > a.pt; echo a.pt; touch up; sleep 60')
+    process = muster.start('run', '-n', '1', '--', 'sh', '-c', 'echo x > a.pt; echo a.pt; touch up; sleep 1000')
     wait_for((muster.work / 'up').exists, 'the rank starts')
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=LIMIT_S)
     assert process.returncode == 130 and 'newest checkpoint: a.pt (' in err
 
 
@@ -75,7 +75,7 @@ def test_an_interrupted_run_says_it_too(muster):
 
 def test_how_it_went_is_told(muster):
     muster.run('run', '-n', '2', '--name', 'good', '--notify', TELL, '--', 'true')
-    muster.run('run', '-n', '2', '--name', 'bad', '--notify', TELL, '--', 'sh', '-c', '[ $RANK = 1 ] && exit 3; sleep 60', code=3)
+    muster.run('run', '-n', '2', '--name', 'bad', '--notify', TELL, '--', 'sh', '-c', '[ $RANK = 1 ] && exit 3; sleep 1000', code=3)
     good, bad = told(muster)
     assert good.startswith('good|Succeeded|0|')
     assert bad == 'bad|Failed|3|bad-worker-0 (rank 1) exited with code 3'
@@ -98,10 +98,10 @@ def test_a_run_that_came_to_no_job_is_told(muster):
 
 
 def test_after_ctrl_c_too(muster):
-    process = muster.start('run', '-n', '1', '--name', 'long', '--notify', TELL, '--', 'sh', '-c', 'touch up; sleep 60')
+    process = muster.start('run', '-n', '1', '--name', 'long', '--notify', TELL, '--', 'sh', '-c', 'touch up; sleep 1000')
     wait_for((muster.work / 'up').exists, 'the rank starts')
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=30)
+    process.communicate(timeout=LIMIT_S)
     assert process.returncode == 130 and told(muster)[0].startswith('long|Failed|130|')
 
 

@@ -13,9 +13,8 @@ import ssl
 import subprocess
 
 import pytest
-from conftest import Muster, job, shell, wait_for
+from conftest import LIMIT_S, Muster, job, shell, wait_for
 
-LIMIT_S = 30
 SLEEP = shell('exec sleep 600')
 
 pytestmark = pytest.mark.skipif(not shutil.which('kubectl'), reason='kubectl is not installed')
@@ -72,7 +71,7 @@ def test_a_job_from_create_to_delete(cluster):
         assert 'pytorchjob.kubeflow.org/life created' in cluster.create(job('life', shell(steps), workers=1))
         wait_for(lambda: cluster.phase('life-master-0') != 'Pending', 'the start of the master')
         assert cluster.kubectl('logs', '-f', 'life-master-0') == 'step 1\nstep 2\nstep 3\n'
-        cluster.kubectl('wait', '--for=condition=Succeeded', 'pytorchjob/life', '--timeout=20s')
+        cluster.kubectl('wait', '--for=condition=Succeeded', 'pytorchjob/life', f'--timeout={LIMIT_S}s')
         seen = ''
         while 'Completed' not in seen:
             line = watch.stdout.readline()

@@ -7,7 +7,7 @@ import signal
 import subprocess
 
 import pytest
-from conftest import job, python, shell, wait_for
+from conftest import LIMIT_S, job, python, shell, wait_for
 
 SEGMENTS_BYTES = 5 * (10 << 20)
 
@@ -19,7 +19,7 @@ def sha(data):
 def output_of(muster, *words):
     """Standard output as bytes, standard error as text."""
     done = subprocess.run([muster.binary, *words], cwd=muster.work, env=muster.env, stdin=subprocess.DEVNULL, capture_output=True,
-                          timeout=60, check=False)
+                          timeout=LIMIT_S, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout, done.stderr.decode()
 
@@ -83,7 +83,7 @@ def test_bytes_are_exact_over_a_kill_of_the_controller(muster):
         wait_for(lambda: (muster.work / 'got').stat().st_size == 2000000, 'half is printed')
         kill_controller(muster)
         (muster.work / 'go').touch()
-        assert follow.wait(timeout=30) == 0, follow.stderr.read()
+        assert follow.wait(timeout=LIMIT_S) == 0, follow.stderr.read()
     assert sha((muster.work / 'got').read_bytes()) == sha(data)
 
 
@@ -96,7 +96,7 @@ def test_a_merged_log_goes_on_over_a_kill_of_the_controller(muster):
         wait_for(lambda: len((muster.work / 'got').read_text().splitlines()) == 600, 'half is printed')
         kill_controller(muster)
         (muster.work / 'go').touch()
-        assert follow.wait(timeout=30) == 0, follow.stderr.read()
+        assert follow.wait(timeout=LIMIT_S) == 0, follow.stderr.read()
     lines = (muster.work / 'got').read_text().splitlines()
     for rank in range(3):
         assert [line for line in lines if line.startswith(f'[rank {rank}]')] == [f'[rank {rank}] {rank} {i}' for i in range(1, 202)]
@@ -140,7 +140,7 @@ def test_a_big_log_and_a_silent_rank_are_merged_with_bounded_memory(muster):
     script = 'if [ $RANK = 0 ]; then yes "a line of a rank that has much to say" | head -c 40000000; else echo only; fi'
     muster.run('run', '-q', '-f', muster.write('job.yaml', job('big', shell(script), workers=2)), limit_s=120)
     time = subprocess.run(['sh', '-c', f'ulimit -v 400000; exec {muster.binary} logs big | tail -c 1000000 | wc -c'], cwd=muster.work,
-                          env=muster.env, capture_output=True, text=True, timeout=60, check=True)
+                          env=muster.env, capture_output=True, text=True, timeout=LIMIT_S, check=True)
     assert time.stdout.strip() == '1000000' and time.stderr == ''
 
 
@@ -171,7 +171,7 @@ def test_a_partial_line_is_seen_before_it_ends(muster, words):
     prefix = b'' if 'dots-master-0' in words else b'[rank 0] '
     assert read_until(process.stdout, b'.....') == prefix + b'.....'
     (muster.work / 'go').touch()
-    assert process.communicate(timeout=30)[0] == 'done\n'
+    assert process.communicate(timeout=LIMIT_S)[0] == 'done\n'
     assert process.returncode == 0
 
 
@@ -186,7 +186,7 @@ def test_a_partial_line_that_another_rank_interrupts_is_marked(muster):
     (muster.work / 'seen').touch()
     assert read_until(process.stdout, b'another\n').decode() == '\u2026\n[rank 1] another\n'
     (muster.work / 'go').touch()
-    assert process.communicate(timeout=30)[0] == '[rank 0] \u2026done\n'
+    assert process.communicate(timeout=LIMIT_S)[0] == '[rank 0] \u2026done\n'
 
 
 def test_breaks_of_long_lines_are_marked(muster):

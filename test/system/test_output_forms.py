@@ -4,7 +4,7 @@ import shutil
 import subprocess
 
 import pytest
-from conftest import SOURCE, job, shell
+from conftest import LIMIT_S, SOURCE, job, shell
 
 TABLE = json.loads((SOURCE / 'test/data/jsonpath.json').read_text())
 needs_kubectl = pytest.mark.skipif(not shutil.which('kubectl'), reason='kubectl is not installed')
@@ -29,7 +29,7 @@ COLUMNS = [
 
 
 def finished(muster):
-    muster.write('job.yaml', job('forms', shell('[ $RANK = 0 ] || exit 3; sleep 60'), workers=1))
+    muster.write('job.yaml', job('forms', shell('[ $RANK = 0 ] || exit 3; sleep 1000'), workers=1))
     muster.run('run', '-f', 'job.yaml', code=3)
 
 
@@ -40,7 +40,7 @@ class Cluster:
         self.config.write_text(muster.run('kubeconfig').stdout)
 
     def kubectl(self, *words):
-        return subprocess.run(['kubectl', '--kubeconfig', self.config, *words], capture_output=True, text=True, timeout=60, check=False)
+        return subprocess.run(['kubectl', '--kubeconfig', self.config, *words], capture_output=True, text=True, timeout=LIMIT_S, check=False)
 
     def compare(self, *words):
         theirs = self.kubectl(*words)
@@ -56,7 +56,7 @@ def test_the_table_is_kubectls(muster):
     path.write_text(json.dumps(TABLE['document']))
     for template, expected in TABLE['cases'][::4]:
         done = subprocess.run(['kubectl', 'annotate', '--local', '--overwrite', '-f', path, 'k=v', '-o', f'jsonpath={template}'],
-                              capture_output=True, text=True, timeout=60, check=False)
+                              capture_output=True, text=True, timeout=LIMIT_S, check=False)
         assert (None if done.returncode else done.stdout) == expected, template
 
 

@@ -16,7 +16,7 @@ import tarfile
 import tempfile
 
 import pytest
-from conftest import Muster, job, wait_for
+from conftest import LIMIT_S, Muster, job, wait_for
 
 pytestmark = pytest.mark.heavy  # .ci/suite-podman; half a minute
 USER = 'muster-podman-test'
@@ -59,7 +59,7 @@ class Engine:
                 os.chown(folder / name, entry.pw_uid, entry.pw_gid)
 
     def podman(self, *words, code=0):
-        done = subprocess.run(['podman', *words], env=self.env, cwd='/', capture_output=True, text=True, timeout=60, check=False,
+        done = subprocess.run(['podman', *words], env=self.env, cwd='/', capture_output=True, text=True, timeout=LIMIT_S, check=False,
                               **self.who)
         assert code is None or done.returncode == code, f'podman {words}: {done.stdout}{done.stderr}'
         return done
@@ -192,7 +192,7 @@ def test_a_killed_runner_leaves_no_container(engine, muster):
     script = f'setsid sleep {long} & touch /data/up-$RANK; sleep {long}'
     path = muster.write('job.yaml', claim('data'), container_job(engine, 'killed', script, workers=1))
     runner = muster.start('run', '-f', path, '--runtime', 'podman')
-    wait_for(lambda: data(muster, 'up-0').exists() and data(muster, 'up-1').exists(), 'both ranks run', 60)
+    wait_for(lambda: data(muster, 'up-0').exists() and data(muster, 'up-1').exists(), 'both ranks run')
     os.kill(runner.pid, signal.SIGKILL)
     wait_for(lambda: not sleepers(long), 'no process of a container is left')
     wait_for(lambda: not engine.containers(), 'podman lists no container')
@@ -202,7 +202,7 @@ def test_a_deleted_job_gets_its_grace(engine, muster):
     script = 'trap "echo asked >/data/asked; exit 0" TERM; touch /data/up; while :; do sleep 0.1; done'
     muster.run('create', '-f', muster.write('job.yaml', claim('data'), container_job(
         engine, 'polite', script, annotations={'muster.dev/runtime': 'podman'})))
-    wait_for(lambda: data(muster, 'up').exists(), 'it runs', 60)
+    wait_for(lambda: data(muster, 'up').exists(), 'it runs')
     muster.run('delete', 'job', 'polite')
     wait_for(lambda: not muster.get('pods'), 'the pod is gone')
     assert data(muster, 'asked').exists(), [p.read_text() for p in muster.home.glob('jobs/*/containers/*/*/0/exit.json')]

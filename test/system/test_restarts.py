@@ -5,7 +5,7 @@ import signal
 import sys
 
 import pytest
-from conftest import job, shell, wait_for
+from conftest import LIMIT_S, job, shell, wait_for
 
 FAILS_ONCE = 'echo try $TORCHELASTIC_RESTART_COUNT; [ $RANK = 1 ] && exit $((1 - TORCHELASTIC_RESTART_COUNT)); {}'
 
@@ -19,7 +19,7 @@ def restarts(muster):
 
 
 def test_all_ranks_begin_anew(muster):
-    done = run(muster, '--max-restarts', '3', '--', 'sh', '-c', FAILS_ONCE.format('[ $TORCHELASTIC_RESTART_COUNT = 1 ] || sleep 60'))
+    done = run(muster, '--max-restarts', '3', '--', 'sh', '-c', FAILS_ONCE.format('[ $TORCHELASTIC_RESTART_COUNT = 1 ] || sleep 1000'))
     assert sorted(done.stdout.splitlines()) == [f'[rank {r}] try {n}' for r in range(3) for n in range(2)]
     assert 'muster: restart 1 of 3: tries-worker-0 (rank 1) exited with code 1\n' in done.stderr
     assert 'job tries succeeded' in done.stderr
@@ -35,7 +35,7 @@ def test_a_rank_that_had_succeeded_begins_anew(muster):
 
 
 def test_at_most_so_many_and_both_errors_are_said(muster):
-    script = 'c=$MUSTER_RESTART_COUNT; [ $RANK = $((2 - (c > 0))) ] && { echo bad $c; exit $((c + 3)); }; sleep 60'
+    script = 'c=$MUSTER_RESTART_COUNT; [ $RANK = $((2 - (c > 0))) ] && { echo bad $c; exit $((c + 3)); }; sleep 1000'
     done = run(muster, '--max-restarts=2', '-o', 'json', '--', 'sh', '-c', script, code=5)
     assert 'restart 2 of 2: ' in done.stderr and 'restart 3' not in done.stderr
     last = done.stderr.splitlines()[-1]
@@ -50,31 +50,31 @@ def test_at_most_so_many_and_both_errors_are_said(muster):
 
 def test_none_is_the_default_and_zero(muster):
     for words in ([], ['--max-restarts', '0']):
-        done = run(muster, *words, '--', 'sh', '-c', '[ $RANK = 1 ] && exit 3; sleep 60', code=3)
+        done = run(muster, *words, '--', 'sh', '-c', '[ $RANK = 1 ] && exit 3; sleep 1000', code=3)
         assert 'restart 1' not in done.stderr
 
 
 def test_a_signal_ends_it_between_two_tries(muster):
-    script = 'touch up; [ $RANK = 1 ] && exit 3; trap "" TERM; sleep 60'
+    script = 'touch up; [ $RANK = 1 ] && exit 3; trap "" TERM; sleep 1000'
     process = muster.start('run', '-n', '2', '--name', 'tries', '--max-restarts', '99999', '--', 'sh', '-c', script)
     wait_for(lambda: (muster.work / 'up').exists() and restarts(muster) > 0, 'it restarts')
     process.send_signal(signal.SIGINT)
     process.send_signal(signal.SIGTERM)
-    wait_for(lambda: process.poll() is not None or process.send_signal(signal.SIGTERM), 'the run ends', 40)
+    wait_for(lambda: process.poll() is not None or process.send_signal(signal.SIGTERM), 'the run ends')
     assert process.wait() in (130, 143)
-    wait_for(lambda: not [p for p in muster.processes() if 'sleep 60' in p[1]], 'no rank is left')
+    wait_for(lambda: not [p for p in muster.processes() if 'sleep 1000' in p[1]], 'no rank is left')
 
 
 def test_the_controller_is_killed_while_it_restarts(muster):
     script = '[ $TORCHELASTIC_RESTART_COUNT = 0 ] || exit 0; touch up.$RANK; until [ -e go ]; do sleep 0.02; done; ' \
-        '[ $RANK != 0 ] && exit 3; trap "sleep 1; exit 0" TERM; sleep 60 & wait'
+        '[ $RANK != 0 ] && exit 3; trap "sleep 1; exit 0" TERM; sleep 1000 & wait'
     process = muster.start('run', '-n', '3', '--name', 'tries', '--max-restarts', '3', '--', 'sh', '-c', script)
     wait_for(lambda: all((muster.work / f'up.{r}').exists() for r in range(3)), 'the ranks start')
     pid = muster.status()
     (muster.work / 'go').touch()
     wait_for(lambda: restarts(muster) == 1, 'the restart is counted')
     os.kill(pid, signal.SIGKILL)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=LIMIT_S)
     assert process.returncode == 0, err
     assert restarts(muster) == 1
 

@@ -7,7 +7,7 @@ import subprocess
 import time
 
 import pytest
-from conftest import job, python, shell, wait_for
+from conftest import LIMIT_S, job, python, shell, wait_for
 
 
 def test_success_prefixes_each_rank(muster):
@@ -48,21 +48,19 @@ def test_dry_run_prints_a_job_that_runs(muster):
 
 @pytest.mark.parametrize('script, code, why', [
     ('echo bad weights; exit 3', 3, 'exited with code 3: "bad weights"'),
-    ('sh -c "kill -SEGV \\$PPID"; sleep 10', 139, 'signal 11'),
+    ('sh -c "kill -SEGV \\$PPID"; sleep 1000', 139, 'signal 11'),
     ('exec no-such-program', 127, 'code 127'),
 ])
 def test_failure_gives_its_exit_code_and_says_why(muster, script, code, why):
-    path = muster.write('job.yaml', job('bad', shell('exec sleep 100'), workers=1, worker_command=shell(script)))
+    path = muster.write('job.yaml', job('bad', shell('exec sleep 1000'), workers=1, worker_command=shell(script)))
     done = muster.run('run', '-f', path, code=code)
     last = [line for line in done.stderr.splitlines() if 'job bad failed' in line]
     assert len(last) == 1 and why in last[0] and 'bad-worker-0 (rank 1)' in last[0], done.stderr
 
 
 def test_deadline_is_124(muster):
-    path = muster.write('job.yaml', job('slow', shell('exec sleep 100')))
-    start = time.monotonic()
+    path = muster.write('job.yaml', job('slow', shell('exec sleep 1000')))
     done = muster.run('run', '-f', path, '--timeout', '1s', code=124)
-    assert time.monotonic() - start < 10
     assert 'active longer than specified deadline' in done.stderr
 
 
@@ -79,7 +77,7 @@ def test_signal_ends_the_job_in_order(muster, number, code):
     script = 'trap "echo bye; exit 0" INT TERM; touch up; while :; do sleep 0.05; done'
     process = started(muster, '-f', muster.write('job.yaml', job('long', shell(script))))
     process.send_signal(number)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=LIMIT_S)
     assert process.returncode == code, err
     assert '[rank 0] bye' in out
     assert muster.condition('long') == 'Failed'
@@ -99,7 +97,7 @@ def test_nohup_keeps_the_job_when_the_terminal_closes(muster):
     process = started(muster, '-f', muster.write('job.yaml', job('long', shell(UNTIL_GO))), hangup=signal.SIG_IGN)
     process.send_signal(signal.SIGHUP)
     (muster.work / 'go').touch()
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=LIMIT_S)
     assert process.returncode == 0, err
     assert '[rank 0] last' in out
 
@@ -118,7 +116,7 @@ def test_a_full_disk_under_the_output_does_not_end_the_job(muster):
 @pytest.mark.parametrize('closed, code', [('<&-', 0), ('2>&-', 0), ('>&-', 74)])
 def test_a_closed_descriptor_is_no_place_for_a_socket(muster, closed, code):
     done = subprocess.run(['sh', '-c', f'exec {muster.binary} run -n 1 -- sh -c "echo hi; touch up" {closed}'],
-                          cwd=muster.work, env=muster.env, capture_output=True, text=True, timeout=30, check=False)
+                          cwd=muster.work, env=muster.env, capture_output=True, text=True, timeout=LIMIT_S, check=False)
     assert done.returncode == code, done.stderr
     assert done.stdout == ('' if closed == '>&-' else '[rank 0] hi\n')
     assert (muster.work / 'up').exists()
@@ -130,18 +128,18 @@ def test_interrupt_is_heard_while_nobody_reads(muster):
     wait_for(lambda: (muster.work / 'said').exists(), 'more is said than a pipe holds')
     process.send_signal(signal.SIGINT)
     muster.wait_condition('paged', 'Failed', limit_s=10)
-    assert process.wait(timeout=10) == 130
+    assert process.wait(timeout=LIMIT_S) == 130
 
 
 def test_a_late_reader_gets_everything(muster):
     process = muster.start('run', '-n', '1', '--name', 'late', '--', 'seq', '1', '300000')
     muster.wait_condition('late', 'Succeeded')
-    assert process.communicate(timeout=30)[0].splitlines() == [f'[rank 0] {n}' for n in range(1, 300001)]
+    assert process.communicate(timeout=LIMIT_S)[0].splitlines() == [f'[rank 0] {n}' for n in range(1, 300001)]
 
 
 def test_many_ranks_under_a_low_limit_of_open_files(muster):
     script = f"ulimit -Sn 64; exec {muster.binary} run -q -n 24 -- sh -c 'ulimit -Sn'"
-    done = subprocess.run(['sh', '-c', script], cwd=muster.work, env=muster.env, capture_output=True, text=True, timeout=60,
+    done = subprocess.run(['sh', '-c', script], cwd=muster.work, env=muster.env, capture_output=True, text=True, timeout=LIMIT_S,
                           check=False)
     assert done.returncode == 0, done.stderr
     assert sorted(done.stdout.splitlines()) == sorted(f'[rank {r}] 64' for r in range(24))
@@ -149,7 +147,9 @@ def test_many_ranks_under_a_low_limit_of_open_files(muster):
 
 def test_second_interrupt_kills_at_once(muster):
     script = 'trap "" INT TERM; touch up; while :; do sleep 0.05; done'
-    process = started(muster, '-f', muster.write('job.yaml', job('stubborn', shell(script))))
+    stubborn = job('stubborn', shell(script))
+    stubborn['spec']['pytorchReplicaSpecs']['Master']['template']['spec']['terminationGracePeriodSeconds'] = 5 * LIMIT_S
+    process = started(muster, '-f', muster.write('job.yaml', stubborn))
     process.send_signal(signal.SIGINT)
     wait_for(lambda: 'again' in process.stderr.readline(), 'it says that it ends')
     # Two within a tenth of a second are one (timeout(1)).
@@ -169,7 +169,7 @@ def test_killed_runner_ends_its_job(muster):
 
 
 def test_json_is_the_only_output(muster):
-    path = muster.write('job.yaml', job('report', shell('exec sleep 100'), workers=1,
+    path = muster.write('job.yaml', job('report', shell('exec sleep 1000'), workers=1,
                                          worker_command=shell('echo log; exit 1')))
     done = muster.run('run', '-f', path, '-o', 'json', code=1)
     doc = json.loads(done.stdout)
@@ -196,10 +196,10 @@ def test_finished_job_is_replaced_a_live_one_is_not(muster):
     first = muster.get('job', 'twice')['metadata']['uid']
     muster.run('run', '-f', path)
     assert muster.get('job', 'twice')['metadata']['uid'] != first
-    started(muster, '-f', muster.write('long.yaml', job('twice', shell('touch up; exec sleep 100'))))
+    started(muster, '-f', muster.write('long.yaml', job('twice', shell('touch up; exec sleep 1000'))))
     done = muster.run('run', '-f', path, code=73)
     assert 'AlreadyExists' in done.stderr
-    assert muster.condition('twice') == 'Running'
+    muster.wait_condition('twice', 'Running')
 
 
 def test_wrong_file_creates_nothing(muster):
@@ -255,10 +255,12 @@ def test_progress_bar_is_a_line_a_second(muster):
               'for i in range(40):\n'
               '    sys.stdout.write(f"\\r{i}%"); sys.stdout.flush(); time.sleep(0.03)\n'
               'print("\\r100%")\n')
+    start = time.monotonic()
     done = muster.run('run', '-f', muster.write('job.yaml', job('bar', python(script))))
+    seconds = time.monotonic() - start
     lines = done.stdout.splitlines()
     assert lines[-1] == '[rank 0] 100%'
-    assert 2 <= len(lines) <= 6, lines
+    assert 2 <= len(lines) <= seconds + 2, lines
 
 
 def test_environment_is_the_allowed_one(muster):
@@ -299,7 +301,7 @@ def test_closed_output_ends_the_run(muster):
     run.stdout.close()
     run.stdout = open(os.devnull, encoding='utf-8')
     assert head.stdout == '[rank 0] y\n'
-    assert run.wait(timeout=30) != 0
+    assert run.wait(timeout=LIMIT_S) != 0
 
 
 @pytest.mark.parametrize('words, code, message', [

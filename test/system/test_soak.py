@@ -20,7 +20,7 @@ def play(muster, batch):
     names = [f's{batch}-{i}' for i in range(BATCH)]
     muster.run('create', '-f', muster.write('jobs.yaml', *(job(name, shell('echo hello')) for name in names)))
     wait_for(lambda: sum(j['status'].get('conditions', [{}])[-1].get('type') == 'Succeeded' for j in muster.get('jobs')) == BATCH,
-             'every job of the batch ends', 60)
+             'every job of the batch ends')
     muster.run('delete', 'job', *names)
     wait_for(lambda: not muster.get('pods') and not muster.get('jobs'), 'they are gone')
 

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 
 import pytest
 from conftest import job, shell
@@ -458,18 +457,16 @@ def test_waiting_in_a_collective_is_a_stall(muster, hang):
 def test_at_a_deadline_the_stacks_are_in_the_log(muster, how):
     (muster.work / 'hang.py').write_text('import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n'
                                          'print("no newline", end="", flush=True)\ntime.sleep(1000)\n')
-    begun = time.monotonic()
     if how == '--timeout':
-        done = muster.run('run', '-n', 1, '--name', 'late', '--timeout', '2s', '--', 'python3', 'hang.py', code=124)
+        done = muster.run('run', '-n', 1, '--name', 'late', '--timeout', '5s', '--', 'python3', 'hang.py', code=124)
         assert 'what this rank was in: sleeping at hang.py:4 in <module>' in done.stdout, 'also on the screen'
-        assert time.monotonic() - begun < 10
     else:
         late = job('late', ['python3', 'hang.py'])
         replica = late['spec']['pytorchReplicaSpecs']['Master']['template']['spec']
         if how == 'the pod':
-            replica['activeDeadlineSeconds'] = 2
+            replica['activeDeadlineSeconds'] = 5
         else:
-            late['spec']['runPolicy'] = {'activeDeadlineSeconds': 2, 'cleanPodPolicy': 'All'}
+            late['spec']['runPolicy'] = {'activeDeadlineSeconds': 5, 'cleanPodPolicy': 'All'}
         replica['terminationGracePeriodSeconds'] = 1
         muster.run('create', '-f', muster.write('job.yaml', late))
         wait_for(lambda: 'the deadline is over' in logs(muster, 'late'), 'the log has it')

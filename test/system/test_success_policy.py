@@ -2,7 +2,7 @@
 judges; and that each rank that ended badly is named, wherever the job is looked at."""
 import json
 
-from conftest import job, shell, wait_for
+from conftest import LIMIT_S, job, shell, wait_for
 
 RANK_FAILS = 'exit $((RANK*3))'
 LATE_FAILURE = '[ $RANK = 0 ] || { while [ ! -e over ]; do sleep 0.1; done; exit 3; }'
@@ -30,7 +30,7 @@ def test_every_rank_of_a_command_must_succeed(muster):
 def test_a_rank_that_fails_after_rank_0_fails_the_run(muster):
     running = muster.start('run', '-n', '2', '--name', 'late', '-o', 'json', '--results', 'kept', '--', 'sh', '-c', LATE_FAILURE)
     release_when_master_is_done(muster, 'late')
-    out, err = running.communicate(timeout=60)
+    out, err = running.communicate(timeout=LIMIT_S)
     assert running.returncode == 3, err
     report = json.loads(out)
     assert (report['state'], report['exitCode']) == ('Failed', 3)
@@ -64,7 +64,7 @@ def test_of_a_file_the_master_decides_and_the_others_are_named(muster):
     path = muster.write('job.yaml', job('alone', shell(LATE_FAILURE), workers=2))
     running = muster.start('run', '-f', path, '-o', 'json')
     release_when_master_is_done(muster, 'alone')
-    out, err = running.communicate(timeout=60)
+    out, err = running.communicate(timeout=LIMIT_S)
     assert running.returncode == 0, err
     line = last_line(err, 'alone')
     assert 'alone succeeded' in line
@@ -78,7 +78,7 @@ def test_of_a_file_the_master_decides_and_the_others_are_named(muster):
 
 
 def test_ranks_that_the_policy_stops_are_named(muster):
-    path = muster.write('job.yaml', job('trim', shell('sleep 1'), workers=1, worker_command=shell('exec sleep 1000'),
+    path = muster.write('job.yaml', job('trim', shell('until [ -e up ]; do sleep 0.05; done'), workers=1, worker_command=shell('touch up; exec sleep 1000'),
                                         run_policy={'cleanPodPolicy': 'Running'}))
     done = muster.run('run', '-f', path, '-o', 'json')
     assert 'trim-worker-0 (rank 1) was stopped' in last_line(done.stderr, 'trim')

@@ -1,10 +1,9 @@
 """What `run` says of a job in trouble: restarts without end, ports that are taken, things that are not there."""
 import json
 import signal
-import time
 
 import pytest
-from conftest import job, python, shell
+from conftest import LIMIT_S, job, python, shell
 
 
 def host_path(path, kind=None):
@@ -66,9 +65,7 @@ def test_a_host_path_that_went_away_ends_the_run(muster):
     training = job('gone', shell('true'), volumes=host_path(folder), mounts=MOUNT)
     spec = training['spec']['pytorchReplicaSpecs']['Master']['template']['spec']
     spec['initContainers'] = [{'name': 'clean', 'image': 'test', 'command': shell(f'rmdir {folder}')}]
-    start = time.monotonic()
     done = muster.run('run', '-f', muster.write('job.yaml', training), code=1)
-    assert time.monotonic() - start < 40
     assert f'warning: rank 0 waits: volume data: hostPath {folder} does not exist on this machine' in done.stderr
     last = done.stderr.splitlines()[-1]
     assert 'job gone failed' in last and f'hostPath {folder} does not exist' in last, done.stderr
@@ -93,16 +90,14 @@ def test_what_a_pod_waits_for_is_said_with_the_command_that_makes_it(muster, vol
         objects.insert(0, {'apiVersion': 'v1', 'kind': 'ConfigMap', 'metadata': {'name': 'settings'}, 'data': data})
     run = muster.start('run', '-q', '-f', muster.write('job.yaml', *objects))
     said = []
-    start = time.monotonic()
     for line in run.stderr:
         said.append(line)
         if 'this makes it' in line:
             break
-    assert time.monotonic() - start < 10
     assert 'warning: rank 0 waits: ' in said[-2] and missing in said[-2], said
     assert command in said[-1], said
     run.send_signal(signal.SIGINT)
-    run.communicate(timeout=30)
+    run.communicate(timeout=LIMIT_S)
     assert run.returncode == 130
 
 
@@ -121,7 +116,7 @@ def test_a_storm_of_restarts_is_explained_and_its_first_error_kept(muster):
     assert said[-2].endswith(': "no data in train.csv"\n'), said
     assert 'spec.runPolicy.backoffLimit' in said[-1]
     run.send_signal(signal.SIGINT)
-    err = run.communicate(timeout=30)[1]
+    err = run.communicate(timeout=LIMIT_S)[1]
     last = err.splitlines()[-1]
     assert 'interrupted (Ctrl-C); first failure: storm-worker-0 (rank 1)' in last and '"no data in train.csv"' in last, err
 
@@ -129,14 +124,14 @@ def test_a_storm_of_restarts_is_explained_and_its_first_error_kept(muster):
 def test_the_first_error_is_in_the_verdict_of_a_bounded_storm(muster):
     training = job('bounded', shell('exec sleep 1000'), workers=1, restart='ExitCode', worker_command=shell(STORM),
                    run_policy={'backoffLimit': 2})
-    done = muster.run('run', '-f', muster.write('job.yaml', training), code=140, limit_s=90)
+    done = muster.run('run', '-f', muster.write('job.yaml', training), code=140)
     last = done.stderr.splitlines()[-1]
     assert 'job bounded failed' in last and '"no data in train.csv"' in last, done.stderr
     assert 'nothing bounds' not in done.stderr
 
 
 def test_a_first_failure_is_not_said_twice(muster):
-    training = job('late', shell('exit 9'), restart='OnFailure', run_policy={'activeDeadlineSeconds': 2})
+    training = job('late', shell('exit 9'), restart='OnFailure', run_policy={'activeDeadlineSeconds': 5})
     done = muster.run('run', '-f', muster.write('job.yaml', training), code=124)
     last = done.stderr.splitlines()[-1]
     assert last.lower().count('first failure') == 1 and 'exited with code 9' in last, done.stderr

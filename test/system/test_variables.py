@@ -8,7 +8,7 @@ import stat
 import subprocess
 
 import pytest
-from conftest import job, wait_for
+from conftest import LIMIT_S, job, wait_for
 
 CANARY = 'c4n4ry-5up3r-53cr3t'
 DIGEST = hashlib.sha256(CANARY.encode()).hexdigest()
@@ -107,9 +107,10 @@ def test_values_lie_in_one_file_and_then_nowhere(muster, way):
     said = [muster.run('get', 'job,pods,events', '-o', 'yaml').stdout, muster.run('describe', 'secret').stdout,
             muster.run('describe', pods[0]['metadata']['name']).stdout, muster.run('events', 'secret').stdout]
     (muster.work / 'go').touch()
-    out, err = running.communicate(timeout=30)
+    out, err = running.communicate(timeout=LIMIT_S)
     assert running.returncode == 0, err
-    assert not holders(muster.home) and not holders(muster.work / 'out')
+    wait_for(lambda: not holders(muster.home), 'the values are gone')
+    assert not holders(muster.work / 'out')
     said += [out, err, muster.run('get', 'job', '-o', 'yaml').stdout, muster.run('describe', 'secret').stdout,
              muster.run('logs', 'secret').stdout]
     assert not any(CANARY in text for text in said)
@@ -238,7 +239,7 @@ def test_bytes_and_odd_names_survive(muster):
     odd = {b'ODD': b'\xff\xfe \xc3(', b'BASH_FUNC_x%%': b'() {  :\n}', b'a.b-c': b'1', b'LINES2': b'a\nb'}
     env = {**{os.fsencode(k): os.fsencode(v) for k, v in muster.env.items()}, **odd}
     done = subprocess.run([muster.binary, 'run', '-n', '2', '--', 'python3', '-c', script], cwd=muster.work, env=env,
-                          capture_output=True, text=True, timeout=60, check=True)
+                          capture_output=True, text=True, timeout=LIMIT_S, check=True)
     assert sorted(done.stdout.splitlines()) == [f'[rank {r}] {list(odd.values())}' for r in (0, 1)]
 
 

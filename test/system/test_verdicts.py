@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import SOURCE, job
+from conftest import LIMIT_S, SOURCE, job
 
 DATA = SOURCE / 'test/data'
 CASES = json.loads((DATA / 'verdicts.json').read_text())
@@ -111,7 +111,7 @@ def torchrun(case, folder):
                                cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                                start_new_session=True)
     try:
-        process.communicate(timeout=60)
+        process.communicate(timeout=LIMIT_S)
         return process.returncode
     finally:
         try:

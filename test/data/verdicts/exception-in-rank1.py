@@ -3,5 +3,5 @@ import os
 import time
 
 if os.environ['RANK'] == '0':
-    time.sleep(100)
+    time.sleep(1000)
 raise KeyError('no such column')

@@ -4,4 +4,4 @@ import time
 
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
-time.sleep(100)
+time.sleep(1000)

@@ -4,6 +4,6 @@ import signal
 import time
 
 if os.environ['RANK'] == '0':
-    time.sleep(100)
+    time.sleep(1000)
 os.kill(os.getpid(), signal.SIGINT)
-time.sleep(100)
+time.sleep(1000)

@@ -1,3 +1,3 @@
 # Rank 1 is killed from outside.
-[ "$RANK" = 0 ] && exec sleep 100
+[ "$RANK" = 0 ] && exec sleep 1000
 kill -KILL $$

@@ -3,7 +3,7 @@ import os
 import time
 
 if os.environ['RANK'] == '0':
-    time.sleep(100)
+    time.sleep(1000)
 blocks = []
 while True:
     blocks.append(bytearray(8 << 20))

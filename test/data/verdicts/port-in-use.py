@@ -10,7 +10,7 @@ if os.environ['RANK'] == '0':
     with open('port.new', 'w') as file:
         file.write(str(listener.getsockname()[1]))
     os.rename('port.new', 'port')
-    time.sleep(100)
+    time.sleep(1000)
 while not os.path.exists('port'):
     time.sleep(0.02)
 listener.bind(('127.0.0.1', int(open('port').read())))
