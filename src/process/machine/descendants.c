@@ -218,17 +218,19 @@ static void kill_if_marked(void *data, pid_t pid)
     }
 }
 
-void descendants_sweep(const char *mark)
+int descendants_sweep_once(const char *mark)
 {
     size_t length = strlen(mark);
     assert(strchr(mark, '=') && "an empty or short mark would fit strangers");
     bool prefix = mark[length - 1] == '/';
-    for (int i = 0; i < SWEEPS_MAX; i++) {
-        struct hunt hunt = {mark, prefix ? length : length + 1, 0};
-        each_process(kill_if_marked, &hunt);
-        if (hunt.count == 0) {
-            return;
-        }
+    struct hunt hunt = {mark, prefix ? length : length + 1, 0};
+    each_process(kill_if_marked, &hunt);
+    return hunt.count;
+}
+
+void descendants_sweep(const char *mark)
+{
+    for (int i = 0; i < SWEEPS_MAX && descendants_sweep_once(mark) > 0; i++) {
         (void)poll(NULL, 0, SWEEP_MS);
     }
 }

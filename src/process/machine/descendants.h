@@ -36,7 +36,9 @@ size_t descendants_read(pid_t pid, const char *name, char *into, size_t room);
 int descendants_kill(pid_t root, int number);
 
 /* Sends SIGKILL to every process whose environment holds `mark` as a whole entry ("NAME=value"),
- * or, when it ends with '/', as the beginning of one; looks again until none is found, so that who
- * forks meanwhile is found too. Gives up after some seconds. Processes that cleared their
- * environment are missed. */
+ * or, when it ends with '/', as the beginning of one. Returns how many there were; who forks
+ * meanwhile is found by looking again until there is none. Processes that cleared their environment
+ * are missed. */
+int descendants_sweep_once(const char *mark);
+/* Looks until none is found, and gives up after some seconds: not for a loop. */
 void descendants_sweep(const char *mark);

@@ -4,7 +4,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "process/machine/descendants.h"
 #include "process/monitor/environment.h"
 #include "process/monitor/hosts.h"
 #include "process/monitor/session.h"
@@ -26,12 +25,6 @@ enum {
 
 /* ---- How it ended ---- */
 
-static void stop_watching(struct attempt *attempt)
-{
-    uv_poll_stop(&attempt->log_poll);
-    uv_poll_stop(&attempt->control_poll);
-}
-
 void attempt_drain(struct attempt *attempt)
 {
     for (int i = 0; i < DRAIN_ROUNDS_MAX; i++) {
@@ -42,20 +35,28 @@ void attempt_drain(struct attempt *attempt)
     }
 }
 
-/* A monitor that went without a word was killed, and took the container with it. */
+/* Nothing of it runs any more. */
 static void be_over(struct attempt *attempt)
 {
-    assert(attempt->open_handles == 2 && "it was started whole");
-    if (!attempt->ended) {
-        attempt->end = (struct monitor_message){.code = 128 + SIGKILL, .signal = SIGKILL};
-        (void)snprintf(attempt->end.text, sizeof attempt->end.text,
-                       "the container's monitor was killed");
-        descendants_sweep(attempt->mark);
-    }
-    stop_watching(attempt);
+    uv_poll_stop(&attempt->log_poll);
     attempt_drain(attempt);
     attempt_record_end(attempt);
     attempt->place->on_over(attempt->place->data, attempt);
+}
+
+/* A monitor that went without a word was killed, and took the container with it. */
+static void lose_monitor(struct attempt *attempt)
+{
+    assert(attempt->open_handles == 2 && "it was started whole");
+    uv_poll_stop(&attempt->control_poll);
+    if (attempt->ended) {
+        be_over(attempt);
+        return;
+    }
+    attempt->end = (struct monitor_message){.code = 128 + SIGKILL, .signal = SIGKILL};
+    (void)snprintf(attempt->end.text, sizeof attempt->end.text,
+                   "the container's monitor was killed");
+    attempt_hunt(attempt, be_over);
 }
 
 /* ---- What the monitor says ---- */
@@ -121,7 +122,7 @@ static void on_control(uv_poll_t *poll, int status, int events)
     while ((r = read_message(attempt)) > 0) {
     }
     if (r < 0) {
-        be_over(attempt);
+        lose_monitor(attempt);
     }
 }
 
@@ -378,8 +379,8 @@ void attempt_free(struct attempt *attempt)
     if (!attempt) {
         return;
     }
-    uv_handle_t *handles[] = {(uv_handle_t *)&attempt->log_poll,
-                              (uv_handle_t *)&attempt->control_poll};
+    uv_handle_t *handles[] = {(uv_handle_t *)&attempt->log_poll, /* in the order of their making */
+                              (uv_handle_t *)&attempt->control_poll, (uv_handle_t *)&attempt->hunt};
     if (attempt->open_handles == 0) {
         free_now(attempt);
         return;

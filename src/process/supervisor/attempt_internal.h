@@ -1,5 +1,6 @@
 /* What the files of an attempt share. attempt.c: its life. attempt_record.c: what is written down
- * about it, and told. attempt_look.c: what is asked about it.
+ * about it, and told. attempt_look.c: what is asked about it. attempt_hunt.c: what its killed
+ * monitor has left.
  *
  * Layer: services; private to them.
  */
@@ -28,6 +29,9 @@ struct attempt {
     pid_t monitor;
     uv_poll_t log_poll;
     uv_poll_t control_poll;
+    uv_timer_t hunt; /* attempt_hunt.c */
+    int hunt_rounds;
+    void (*on_hunted)(struct attempt *attempt);
     int open_handles;
     json_t *started; /* the record */
     char identity[IDENTITY_BYTES_MAX];
@@ -44,6 +48,12 @@ struct attempt {
 
 /* Moves what the container has written until now into the log. */
 void attempt_drain(struct attempt *attempt);
+
+/* ---- attempt_hunt.c ---- */
+
+/* Kills what its monitor, which was killed, has left; on_hunted is called once nothing is, perhaps
+ * at once, or when that takes longer than some seconds. */
+void attempt_hunt(struct attempt *attempt, void (*on_hunted)(struct attempt *attempt));
 
 /* ---- attempt_record.c ---- */
 
