@@ -20,9 +20,9 @@ X86 = platform.machine() in ('x86_64', 'AMD64')
 
 def sources():
     """libmuster's and the extension's, without tests and without kernels of other machines."""
-    found = glob.glob('src/comm/*.c') + glob.glob('src/schedule/*.c') + glob.glob('python/muster/native/*.c')
-    kept = [name for name in found if not name.endswith('_test.c') and (X86 or not re.search(r'_avx\w*\.c$', name))]
-    return ['src/base/err.c', *sorted(kept)]
+    folders = ('src/core', 'src/schedule', 'src/comm', 'python/muster/native')
+    found = [name for folder in folders for name in glob.glob(f'{folder}/**/*.c', recursive=True)]
+    return sorted(name for name in found if not name.endswith('_test.c') and (X86 or not re.search(r'_avx\w*\.c$', name)))
 
 
 class Build(build_ext):

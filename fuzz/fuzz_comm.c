@@ -3,10 +3,10 @@
  *
  * The first byte says which. The others change, by exclusive or, bytes that are right: no input at
  * all is what a good peer sends. Only this process is talked to. */
-#include "comm/arrivals.h"
-#include "comm/endpoint.h"
-#include "comm/link.h"
-#include "comm/region.h"
+#include "comm/endpoint/arrivals.h"
+#include "comm/endpoint/endpoint.h"
+#include "comm/region/region.h"
+#include "comm/tcp/link.h"
 #include "promise.h"
 
 #include <muster/comm.h>

@@ -1,8 +1,8 @@
 /* Printing what was measured, for people and as JSON. Layer: program. */
 #include "perf/perf.h"
 
-#include "comm/processor.h"
-#include "comm/types.h"
+#include "comm/state/types.h"
+#include "comm/system/processor.h"
 #include "schedule/choose.h"
 
 #include <jansson.h>

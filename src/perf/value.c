@@ -1,7 +1,7 @@
 /* Elements of any type as numbers. Layer: program; see value.h. */
 #include "perf/value.h"
 
-#include "comm/half.h"
+#include "comm/reduce/half.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -4,7 +4,7 @@
 #include "world.h"
 
 #include "base/test.h"
-#include "comm/state.h"
+#include "comm/state/state.h"
 
 #include <dirent.h>
 #include <pthread.h>

@@ -3,7 +3,7 @@
 #include "world.h"
 
 #include "base/test.h"
-#include "comm/link.h"
+#include "comm/tcp/link.h"
 
 #include <errno.h>
 #include <stdatomic.h>

@@ -2,7 +2,7 @@
 #include "process/stack/flights.h"
 
 #include "base/cleanup.h"
-#include "base/flight.h"
+#include "core/flight.h"
 #include "process/machine/descendants.h"
 
 #include <dirent.h>

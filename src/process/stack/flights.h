@@ -1,4 +1,4 @@
-/* What collectives the processes of a job are in, by the flight records (base/flight.h) that
+/* What collectives the processes of a job are in, by the flight records (core/flight.h) that
  * libmuster keeps in memory that is open in each of them. Nothing is asked of the process: stopped
  * ones and programs in C tell it as well.
  *

@@ -1,0 +1,322 @@
+/* Runs a schedule within a team of ranks: publish on boards and links, wait for all, copy or fold.
+ *
+ * A rank that has published round j has consumed round j - 2; so who has seen everybody's round j -
+ * 1 may overwrite the slot of round j - 4. Every rank therefore waits for every other in each
+ * round, also for those that send it nothing, which makes success mean that all have entered.
+ *
+ * Layer: comm. Memory: the task's. Thread: the holder of the lane.
+ */
+#include "comm/algorithm/exchange.h"
+
+#include "comm/health/failure.h"
+#include "comm/shm/line.h"
+#include "comm/state/bell.h"
+#include "comm/state/logbook.h"
+#include "comm/state/types.h"
+#include "comm/tcp/link.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum { CLAIM_FROM_BYTES = 512 };
+
+static int exchange_step(struct muster_comm *comm, struct task *task, struct muster_err *err);
+
+void exchange_init(struct exchange *x, const struct team *team, enum schedule_pattern pattern,
+                   size_t count, size_t unit, size_t capacity)
+{
+    assert(team->size > 0);
+    x->plan = (struct schedule_exchange){
+        .pattern = pattern,
+        .rank = team->index,
+        .size = team->size,
+        .unit = unit,
+        .count = count,
+        .capacity = capacity,
+    };
+    x->team = team;
+    x->begun = false;
+    x->published = 0;
+    x->consumed = 0;
+    x->fold = NULL;
+}
+
+static void set_up(struct muster_comm *comm, struct task *task, enum schedule_pattern pattern,
+                   size_t count, size_t unit)
+{
+    size_t capacity = task->lane == LANE_SIDE ? SIDE_BYTES : comm->capacity;
+    exchange_init(&task->exchange, &comm->everyone, pattern, count, unit, capacity);
+    task->linked = &comm->everyone;
+}
+
+void exchange_start(struct muster_comm *comm, struct task *task, enum schedule_pattern pattern)
+{
+    const struct muster_call *call = &task->call;
+    struct exchange *x = &task->exchange;
+    set_up(comm, task, pattern, call->count, task->unit);
+    x->plan.root = call->peer;
+    x->plan.in_counts = call->in_counts;
+    x->plan.out_counts = call->out_counts;
+    schedule_plan(&x->plan);
+    x->in = call->kind == MUSTER_BROADCAST ? call->out : call->in;
+    x->out = call->out;
+    if (types_reduces(call->kind)) {
+        x->fold = reduce_find(call->type, call->op);
+    }
+    x->divisor = call->op == MUSTER_AVG ? comm->size : 1;
+    task->step = exchange_step;
+}
+
+/* Every rank's task->words into lane->words: the first stage of calls that must agree first. */
+static void exchange_words(struct muster_comm *comm, struct task *task)
+{
+    struct exchange *x = &task->exchange;
+    set_up(comm, task, SCHEDULE_ALL_GATHER, COMM_WORDS, sizeof(uint64_t));
+    schedule_plan(&x->plan);
+    x->in = (const char *)task->words;
+    x->out = (char *)comm->lanes[task->lane].words;
+}
+
+enum { ROUNDS_WORD, SENDS_WORD, RECEIVES_WORD };
+
+static uint64_t pair_digest(int from, int to, size_t count)
+{
+    uint64_t mix = ((uint64_t)from << 32 | (uint64_t)to) * 0x9e3779b97f4a7c15u ^ count;
+    mix = (mix ^ mix >> 29) * 0xbf58476d1ce4e5b9u;
+    return mix ^ mix >> 32;
+}
+
+/* What this rank means to send and to receive. Over all ranks both sums are equal when each pair
+ * means the same; else they are not, but for one case in 2^64. */
+static void tell_counts(const struct muster_comm *comm, const struct muster_call *call,
+                        uint64_t *words)
+{
+    words[SENDS_WORD] = words[RECEIVES_WORD] = 0;
+    for (int r = 0; r < comm->size; r++) {
+        words[SENDS_WORD] += pair_digest(comm->rank, r, call->in_counts[r]);
+        words[RECEIVES_WORD] += pair_digest(r, comm->rank, call->out_counts[r]);
+    }
+}
+
+/* How many rounds an all-to-all with counts takes depends on all of them, which no rank knows. */
+static int uneven_step(struct muster_comm *comm, struct task *task, struct muster_err *err)
+{
+    int rc = exchange_step(comm, task, err);
+    if (rc <= 0) {
+        return rc;
+    }
+    uint64_t most = 0, sends = 0, receives = 0;
+    for (int r = 0; r < comm->size; r++) {
+        const uint64_t *words = &comm->lanes[task->lane].words[r * COMM_WORDS];
+        most = words[ROUNDS_WORD] > most ? words[ROUNDS_WORD] : most;
+        sends += words[SENDS_WORD];
+        receives += words[RECEIVES_WORD];
+    }
+    if (sends != receives) {
+        return muster_fail(err, MUSTER_EMISMATCH,
+                           "all_to_all with counts: what some rank sends is not what another "
+                           "expects of it (in_counts[r] here must be out_counts[here] at r)");
+    }
+    exchange_start(comm, task, SCHEDULE_ALL_TO_ALL);
+    task->exchange.plan.rounds = most;
+    return exchange_step(comm, task, err);
+}
+
+void exchange_start_uneven(struct muster_comm *comm, struct task *task)
+{
+    exchange_start(comm, task, SCHEDULE_ALL_TO_ALL);
+    task->words[ROUNDS_WORD] = task->exchange.plan.rounds;
+    tell_counts(comm, &task->call, task->words);
+    exchange_words(comm, task);
+    task->step = uneven_step;
+}
+
+static struct board *board_of(struct muster_comm *comm, const struct task *task,
+                              const struct exchange *x, int index, size_t round)
+{
+    size_t slot = (x->base + round) % BOARD_SLOTS;
+    int local = comm->peers[x->team->ranks[index]].local;
+    return segment_board(&comm->segment, local, task->lane, slot);
+}
+
+static uint64_t flag_of(const struct task *task, const struct exchange *x, size_t round)
+{
+    return segment_flag(x->base + (uint32_t)round + 1, task->signature);
+}
+
+static bool is_here(const struct muster_comm *comm, const struct exchange *x, int index)
+{
+    return comm->peers[x->team->ranks[index]].local >= 0;
+}
+
+static void write_board(struct muster_comm *comm, struct task *task, struct exchange *x,
+                        size_t round, struct schedule_round how, const char *source)
+{
+    const struct schedule_exchange *plan = &x->plan;
+    struct board *board = board_of(comm, task, x, plan->rank, round);
+    assert(round <= x->consumed + 1); /* or a slot in use would be overwritten */
+    if (how.shared) {
+        struct schedule_piece p = schedule_shared(plan, round);
+        if (p.bytes > 0) {
+            memcpy(board_blob(board, p.bytes), source + p.offset, p.bytes);
+        }
+    }
+    for (int to = 0; to < plan->size && !how.shared; to++) {
+        struct schedule_piece p = schedule_send(plan, round, to);
+        if (to != plan->rank && p.bytes > 0 && is_here(comm, x, to)) {
+            memcpy(board->data + (size_t)to * schedule_stripe(plan), source + p.offset, p.bytes);
+        }
+    }
+    atomic_store_explicit(&board->flag, flag_of(task, x, round), memory_order_release);
+    bell_wake_locals(comm);
+}
+
+static void publish(struct muster_comm *comm, struct task *task, struct exchange *x, size_t round)
+{
+    struct schedule_round how = schedule_round(&x->plan, round);
+    const char *source = how.from_out ? x->out : x->in;
+    if (x->team->boards) {
+        write_board(comm, task, x, round, how, source);
+    }
+    if (x->team->links) {
+        link_publish(comm, task, x, round, source);
+    }
+}
+
+/* 1: all have published this round. */
+static int arrived(struct muster_comm *comm, struct task *task, struct exchange *x, size_t round,
+                   struct muster_err *err)
+{
+    uint64_t want = flag_of(task, x, round);
+    for (int from = 0; x->team->boards && from < x->plan.size; from++) {
+        if (from == x->plan.rank || !is_here(comm, x, from)) {
+            continue;
+        }
+        struct board *board = board_of(comm, task, x, from, round);
+        uint64_t flag = atomic_load_explicit(&board->flag, memory_order_acquire);
+        if (flag != want) {
+            task->waiting = x->team->ranks[from];
+            bool other_call = flag >> 32 == want >> 32;
+            return other_call ? failure_mismatch(comm, task, task->waiting, err) : 0;
+        }
+    }
+    int rc = x->team->links ? link_arrived(comm, task, x, round, err) : 1;
+    return rc == MUSTER_EMISMATCH ? failure_mismatch(comm, task, task->waiting, err) : rc;
+}
+
+/* Where a peer's piece of this round lies; NULL: in its place already. */
+static char *source_of(struct muster_comm *comm, struct task *task, struct exchange *x,
+                       size_t round, struct schedule_round how, int from)
+{
+    if (from == x->plan.rank) {
+        return (char *)(how.from_out ? x->out : x->in) +
+               schedule_send(&x->plan, round, from).offset;
+    }
+    if (!is_here(comm, x, from)) {
+        return link_piece(comm, task, x, round, from);
+    }
+    struct board *board = board_of(comm, task, x, from, round);
+    return how.shared ? board_blob(board, schedule_receive(&x->plan, round, from).bytes)
+                      : board->data + (size_t)x->plan.rank * schedule_stripe(&x->plan);
+}
+
+/* Whether to do as line_claim says with what came from there. */
+static bool claims(const struct muster_comm *comm, const struct exchange *x,
+                   struct schedule_round how, int from, size_t bytes)
+{
+    bool only_reader = !how.shared || comm->local_size == 2;
+    return bytes >= CLAIM_FROM_BYTES && is_here(comm, x, from) && from != x->plan.rank &&
+           only_reader && !comm->intel;
+}
+
+static void copy_round(struct muster_comm *comm, struct task *task, struct exchange *x,
+                       size_t round, struct schedule_round how)
+{
+    for (int from = 0; from < x->plan.size; from++) {
+        struct schedule_piece p = schedule_receive(&x->plan, round, from);
+        if (p.bytes == 0) {
+            continue;
+        }
+        char *source = source_of(comm, task, x, round, how, from);
+        char *to = x->out + p.offset;
+        if (source && source != to) {
+            line_take(to, source, p.bytes, claims(comm, x, how, from, p.bytes));
+        }
+    }
+}
+
+static void fold_round(struct muster_comm *comm, struct task *task, struct exchange *x,
+                       size_t round, struct schedule_round how)
+{
+    struct schedule_piece p = schedule_receive(&x->plan, round, x->plan.rank);
+    if (p.bytes == 0) {
+        return;
+    }
+    const void *sources[COMM_MAX_RANKS];
+    for (int from = 0; from < x->plan.size; from++) {
+        sources[from] = source_of(comm, task, x, round, how, from);
+    }
+    x->fold(x->out + p.offset, sources, x->plan.size, p.bytes / x->plan.unit, x->divisor);
+    for (int from = 0; from < x->plan.size; from++) {
+        if (claims(comm, x, how, from, p.bytes)) {
+            line_claim((void *)(uintptr_t)sources[from], p.bytes);
+        }
+    }
+}
+
+static void consume(struct muster_comm *comm, struct task *task, struct exchange *x, size_t round)
+{
+    struct schedule_round how = schedule_round(&x->plan, round);
+    switch (how.action) {
+    case SCHEDULE_NOTHING: break;
+    case SCHEDULE_COPY: copy_round(comm, task, x, round, how); break;
+    case SCHEDULE_FOLD: fold_round(comm, task, x, round, how); break;
+    }
+}
+
+static void begin(struct muster_comm *comm, struct task *task, struct exchange *x)
+{
+    x->begun = true;
+    x->base = comm->lanes[task->lane].round;
+    x->link_base = task->link_rounds;
+    if (!task->begun) {
+        logbook_begin(comm, task);
+    }
+}
+
+/* Rounds are counted on boards through all calls, for the slots' sake, and on links within a call:
+ * not all ranks of a host have links in it. */
+static void end(struct muster_comm *comm, struct task *task, const struct exchange *x)
+{
+    uint32_t rounds = (uint32_t)x->plan.rounds;
+    comm->lanes[task->lane].round += x->team->boards ? rounds : 0;
+    task->link_rounds += x->team->links ? rounds : 0;
+}
+
+int exchange_advance(struct muster_comm *comm, struct task *task, struct exchange *x,
+                     struct muster_err *err)
+{
+    if (!x->begun) {
+        begin(comm, task, x);
+    }
+    while (x->consumed < x->plan.rounds) {
+        while (x->published < x->plan.rounds &&
+               x->consumed >= schedule_needs(&x->plan, x->published)) {
+            publish(comm, task, x, x->published++);
+        }
+        assert(x->consumed < x->published && x->published <= x->plan.rounds);
+        int rc = arrived(comm, task, x, x->consumed, err);
+        if (rc <= 0) {
+            return rc;
+        }
+        consume(comm, task, x, x->consumed++);
+        task->moved = true;
+    }
+    end(comm, task, x);
+    return 1;
+}
+
+static int exchange_step(struct muster_comm *comm, struct task *task, struct muster_err *err)
+{
+    return exchange_advance(comm, task, &task->exchange, err);
+}

@@ -1,0 +1,11 @@
+/* Tasks that run several exchanges, by way of the hosts. Layer: comm; see hierarchy.c. */
+#pragma once
+
+#include "comm/state/state.h"
+
+/* MUSTER_ENOMEM, or 0. After the teams. */
+int hierarchy_init(struct muster_comm *comm);
+void hierarchy_free(struct muster_comm *comm);
+/* This call goes by way of the hosts. */
+bool hierarchy_fits(const struct muster_comm *comm, const struct task *task);
+void hierarchy_start(struct muster_comm *comm, struct task *task, enum schedule_pattern pattern);

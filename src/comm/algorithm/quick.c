@@ -1,0 +1,55 @@
+/* What the quick ways do but once. Layer: comm; see quick.h. */
+#include "comm/algorithm/quick.h"
+
+#include <sched.h>
+
+enum { YIELDS = 8 };
+
+static struct muster_call known_call(const struct muster_comm *comm, const void *in, void *out)
+{
+    return (struct muster_call){.kind = MUSTER_ALL_REDUCE,
+                                .type = comm->known.type,
+                                .op = comm->known.op,
+                                .in = in,
+                                .out = out,
+                                .count = comm->known.count};
+}
+
+int quick_refuse(struct muster_comm *comm, const void *in, void *out, struct muster_err *err)
+{
+    struct muster_call call = known_call(comm, in, out);
+    comm->known.run = NULL;
+    return muster_run(comm, &call, err);
+}
+
+void quick_task(struct muster_comm *comm, const void *in, void *out, struct quick quick,
+                struct task *ret)
+{
+    ret->call = known_call(comm, in, out);
+    ret->number = quick.number;
+    ret->signature = quick.signature;
+    ret->lane = LANE_MAIN;
+    ret->unit = muster_type_bytes(comm->known.type);
+    ret->waiting = comm->rank == 0 ? 1 : 0;
+    ret->begun = true; /* recorded */
+    ret->moved = false;
+    ret->link_rounds = 0;
+    ret->linked = NULL;
+}
+
+/* A few turns only: a yield may take milliseconds, and nobody looks for deaths meanwhile. */
+bool quick_wait_crowded(struct muster_comm *comm, struct quick quick)
+{
+    uint64_t want = segment_flag(quick.round + 1, quick.signature);
+    int yields = YIELDS;
+    for (int r = 0; r < comm->size; r++) {
+        const struct board *board = quick_board(comm, r, quick.round);
+        while (atomic_load_explicit(&board->flag, memory_order_acquire) != want) {
+            if (--yields < 0) {
+                return false;
+            }
+            sched_yield();
+        }
+    }
+    return true;
+}

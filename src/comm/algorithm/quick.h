@@ -1,0 +1,98 @@
+/* Quick ways of the commonest call: an all-reduce on one host, blocking, with nothing else under
+ * way. The same words, boards and bits as exchange.c, without a task; when the peers are not there
+ * soon, a task is made of what has been done and goes on.
+ *
+ * What is done before a rank publishes, and what after the last peer has, is time that adds up;
+ * what lies between is free. So a call like the one before it is not checked again, and all that
+ * both ways share is inline.
+ *
+ * Layer: comm. Memory: none. Thread: the caller's.
+ */
+#pragma once
+
+#include <assert.h>
+
+#include "comm/shm/line.h"
+#include "comm/state/bell.h"
+#include "comm/state/logbook.h"
+
+/* The round that a quick call is in; by value, so that it stays in registers. */
+struct quick {
+    uint64_t number;
+    uint32_t signature;
+    uint32_t round;
+};
+
+/* The known call by the long way, which says why the quick one did not take it. */
+int quick_refuse(struct muster_comm *comm, const void *in, void *out, struct muster_err *err);
+
+/* The known call as a task that has published its first round: the way sets the rest. */
+void quick_task(struct muster_comm *comm, const void *in, void *out, struct quick quick,
+                struct task *ret);
+
+static inline struct board *quick_board(struct muster_comm *comm, int rank, uint32_t round)
+{
+    return segment_board(&comm->segment, rank, LANE_MAIN, round % BOARD_SLOTS);
+}
+
+/* False: something else is under way, or nothing is possible any more. */
+static inline bool quick_enter(struct muster_comm *comm, struct quick *ret)
+{
+    struct lane *lanes = comm->lanes;
+    assert(comm->all_local);
+    atomic_store_explicit(&comm->in_call, 1, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst); /* with the membarrier of progress_drain */
+    int hindered = atomic_load_explicit(&comm->closed, memory_order_relaxed) |
+                   atomic_load_explicit(&lanes[LANE_MAIN].in_flight, memory_order_acquire) |
+                   atomic_load_explicit(&lanes[LANE_SIDE].in_flight, memory_order_acquire);
+    if (hindered || comm->process != life_process()) {
+        atomic_store_explicit(&comm->in_call, 0, memory_order_release);
+        return false;
+    }
+    ret->number = atomic_load_explicit(&comm->started, memory_order_relaxed) + 1;
+    ret->signature = logbook_sign(ret->number, comm->known.digest);
+    ret->round = lanes[LANE_MAIN].round;
+    atomic_store_explicit(&comm->started, ret->number, memory_order_relaxed);
+    logbook_write(comm, ret->number, comm->known.shape, comm->known.count);
+    return true;
+}
+
+static inline void quick_publish(struct muster_comm *comm, struct quick quick, struct board *mine)
+{
+    atomic_store_explicit(&mine->flag, segment_flag(quick.round + 1, quick.signature),
+                          memory_order_release);
+    bell_wake_locals(comm);
+}
+
+/* Waits a little for all others' boards of this round; false: some are not there yet, or do
+ * something else. */
+bool quick_wait_crowded(struct muster_comm *comm, struct quick quick);
+enum { QUICK_SPINS = 2000 };
+static inline bool quick_wait(struct muster_comm *comm, struct quick quick)
+{
+    uint64_t want = segment_flag(quick.round + 1, quick.signature);
+    int spins = QUICK_SPINS;
+    if (comm->crowded) {
+        return quick_wait_crowded(comm, quick);
+    }
+    for (int r = 0; r < comm->size; r++) {
+        const struct board *board = quick_board(comm, r, quick.round);
+        while (r != comm->rank &&
+               atomic_load_explicit(&board->flag, memory_order_acquire) != want) {
+            if (--spins < 0) {
+                return false;
+            }
+            line_pause();
+        }
+    }
+    return true;
+}
+
+/* next_round: the boards' first that this call did not use. */
+static inline void quick_leave(struct muster_comm *comm, struct quick quick, uint32_t next_round)
+{
+    comm->lanes[LANE_MAIN].round = next_round;
+    atomic_store_explicit(&comm->completed, quick.number, memory_order_relaxed);
+    logbook_end(comm, quick.number);
+    atomic_store_explicit(&comm->in_call, 0, memory_order_release);
+}

@@ -1,0 +1,119 @@
+/* Memory that the ranks of a host share: muster_comm_alloc and muster_comm_release. Both are
+ * collective, so that an allocation has the same place in every rank's list.
+ *
+ * Layer: comm. Memory: extensions of the segment; they end with the communicator. Thread: the one
+ * that makes calls.
+ */
+#include "comm/health/failure.h"
+#include "comm/health/settle.h"
+
+/* The first free place; the number of allocations when there is none. */
+static int find_place(const struct muster_comm *comm)
+{
+    int place = 0;
+    while (place < comm->num_allocations && comm->allocations[place].parts.base) {
+        place++;
+    }
+    return place;
+}
+
+static void remember(struct muster_comm *comm, int place, const struct allocation *allocation)
+{
+    pthread_mutex_lock(&comm->allocating);
+    comm->allocations[place] = *allocation;
+    comm->num_allocations += place == comm->num_allocations;
+    comm->live_allocations++;
+    pthread_mutex_unlock(&comm->allocating);
+    comm->known.run = NULL;
+}
+
+static void forget(struct muster_comm *comm, struct allocation *allocation)
+{
+    pthread_mutex_lock(&comm->allocating);
+    segment_retract(&comm->segment, &allocation->parts);
+    comm->live_allocations--;
+    pthread_mutex_unlock(&comm->allocating);
+    comm->known.run = NULL;
+}
+
+/* Nobody may still read our part, nor another thread of ours be at it. */
+static int part_with(struct muster_comm *comm, struct allocation *allocation,
+                     struct muster_err *err)
+{
+    int rc = 0;
+    if (atomic_load(&comm->closed)) {
+        settle_wait(comm);
+    } else if ((rc = muster_barrier(comm, err)) == 0) {
+        segment_give_back(&comm->segment, &allocation->parts, comm->local_rank);
+    }
+    forget(comm, allocation);
+    return rc;
+}
+
+int muster_comm_release(struct muster_comm *comm, void *memory, struct muster_err *err)
+{
+    int rc = comm_check_own(comm, err);
+    for (int i = 0; i < comm->num_allocations && rc == 0; i++) {
+        struct allocation *allocation = &comm->allocations[i];
+        if (allocation->parts.base && allocation_start(allocation, comm->local_rank) == memory) {
+            return part_with(comm, allocation, err);
+        }
+    }
+    return rc < 0 ? rc : muster_fail(err, MUSTER_EINVAL, "this memory is not of muster_comm_alloc");
+}
+
+static int check_room(const struct muster_comm *comm, size_t size_bytes, int place,
+                      struct muster_err *err)
+{
+    if (place == COMM_MAX_ALLOCATIONS) {
+        return muster_fail(err, MUSTER_ETOOBIG, "a communicator has at most %d allocations",
+                           COMM_MAX_ALLOCATIONS);
+    }
+    if (size_bytes > (size_t)PTRDIFF_MAX / (size_t)comm->size - 2 * (size_t)SEGMENT_PAGE) {
+        return muster_fail(err, MUSTER_EINVAL, "%zu bytes are more than memory can hold",
+                           size_bytes);
+    }
+    return 0;
+}
+
+/* All or none, and nobody uses it before it is everywhere. Of other sizes the parts would lie over
+ * each other. */
+static int agree(struct muster_comm *comm, size_t size_bytes, bool good, struct muster_err *err)
+{
+    int64_t mine[] = {good, (int64_t)size_bytes, -(int64_t)size_bytes}, least[] = {0, 0, 0};
+    int rc = muster_all_reduce(comm, mine, least, 3, MUSTER_I64, MUSTER_MIN, err);
+    if (rc == 0 && least[1] != -least[2]) {
+        failure_close(comm, MUSTER_EMISMATCH);
+        return muster_fail(err, MUSTER_EMISMATCH,
+                           "rank %d allocates %zu bytes, but the ranks' sizes are %lld to %lld",
+                           comm->rank, size_bytes, (long long)least[1], -(long long)least[2]);
+    }
+    return rc == 0 && good && !least[0]
+               ? muster_fail(err, MUSTER_ENOMEM, "another rank has no memory")
+               : rc;
+}
+
+int muster_comm_alloc(struct muster_comm *comm, size_t size_bytes, void **ret,
+                      struct muster_err *err)
+{
+    int place = find_place(comm), rc = comm_check_own(comm, err);
+    rc = rc < 0 ? rc : check_room(comm, size_bytes, place, err);
+    if (rc < 0) {
+        return rc;
+    }
+    size_t pages = size_bytes / SEGMENT_PAGE + 2; /* one for the skew */
+    struct allocation allocation = {.size_bytes = size_bytes};
+    rc = segment_extend(&comm->segment, pages * SEGMENT_PAGE, comm->local_rank, &allocation.parts,
+                        err);
+    int agreed = agree(comm, size_bytes, rc == 0, err);
+    if (rc == 0 && agreed == 0) {
+        remember(comm, place, &allocation);
+        *ret = allocation_start(&allocation, comm->local_rank);
+        return 0;
+    }
+    if (rc == 0) {
+        segment_give_back(&comm->segment, &allocation.parts, comm->local_rank);
+        segment_retract(&comm->segment, &allocation.parts);
+    }
+    return agreed < 0 ? agreed : rc;
+}

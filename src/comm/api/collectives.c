@@ -1,0 +1,200 @@
+/* The blocking functions of muster/comm.h: each is a call as data. It runs on the caller's thread,
+ * at once when nothing is under way that it would have to follow, else as a started call that is
+ * waited for.
+ *
+ * Layer: comm. Memory: the caller's stack. Thread: the caller's.
+ */
+#include "comm/api/call.h"
+#include "comm/api/known.h"
+#include "comm/health/failure.h"
+#include "comm/progress/progress.h"
+#include "comm/state/types.h"
+
+#include <stddef.h>
+
+/* Nothing is under way that this call would have to follow. */
+static bool is_idle(struct muster_comm *comm, const struct muster_call *call)
+{
+    if (call->kind == MUSTER_SEND || call->kind == MUSTER_RECV) {
+        return atomic_load_explicit(&comm->lanes[LANE_MESSAGES].in_flight, memory_order_acquire) ==
+               0;
+    }
+    return atomic_load_explicit(&comm->lanes[LANE_MAIN].in_flight, memory_order_acquire) == 0 &&
+           atomic_load_explicit(&comm->lanes[LANE_SIDE].in_flight, memory_order_acquire) == 0;
+}
+
+static int run_queued(struct muster_comm *comm, const struct muster_call *call,
+                      struct muster_message *ret, struct muster_err *err)
+{
+    struct muster_request *request;
+    int rc = muster_start(comm, call, &request, err);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = muster_request_wait(request, -1, err);
+    if (rc == MUSTER_EINTERRUPTED) {
+        failure_close(comm, rc);
+        progress_drain(comm);
+    }
+    if (rc == 0 && ret) {
+        muster_request_message(request, ret);
+    }
+    muster_request_free(request);
+    return rc;
+}
+
+static int run_call(struct muster_comm *comm, const struct muster_call *call,
+                    struct muster_message *ret, struct muster_err *err)
+{
+    if (!is_idle(comm, call)) {
+        return run_queued(comm, call, ret, err);
+    }
+    int rc = known_learn(comm, call, err);
+    if (rc > 0) {
+        return comm->known.run(comm, call->in, call->out, err);
+    }
+    struct task task;
+    rc = rc < 0 ? rc : call_prepare(comm, call, &task, err);
+    rc = rc < 0 ? rc : progress_run(comm, &task, err);
+    if (rc == 0 && ret) {
+        *ret = task.transfer.message;
+    }
+    return rc;
+}
+
+int muster_run(struct muster_comm *comm, const struct muster_call *call, struct muster_err *err)
+{
+    struct muster_call own = types_own_fields(call);
+    return run_call(comm, &own, NULL, err);
+}
+
+static __attribute__((noinline)) int all_reduce(struct muster_comm *comm, const void *in, void *out,
+                                                size_t count, enum muster_type type,
+                                                enum muster_op op, struct muster_err *err)
+{
+    struct muster_call call = {
+        .kind = MUSTER_ALL_REDUCE, .type = type, .op = op, .in = in, .out = out, .count = count};
+    return muster_run(comm, &call, err);
+}
+
+int muster_all_reduce(struct muster_comm *comm, const void *in, void *out, size_t count,
+                      enum muster_type type, enum muster_op op, struct muster_err *err)
+{
+    if (known_fits(comm, in, out, count, type, op)) {
+        return comm->known.run(comm, in, out, err);
+    }
+    return all_reduce(comm, in, out, count, type, op, err);
+}
+
+int muster_reduce(struct muster_comm *comm, const void *in, void *out, size_t count,
+                  enum muster_type type, enum muster_op op, int root, struct muster_err *err)
+{
+    struct muster_call call = {.kind = MUSTER_REDUCE,
+                               .type = type,
+                               .op = op,
+                               .peer = root,
+                               .in = in,
+                               .out = out,
+                               .count = count};
+    return muster_run(comm, &call, err);
+}
+
+int muster_reduce_scatter(struct muster_comm *comm, const void *in, void *out, size_t count,
+                          enum muster_type type, enum muster_op op, struct muster_err *err)
+{
+    struct muster_call call = {.kind = MUSTER_REDUCE_SCATTER,
+                               .type = type,
+                               .op = op,
+                               .in = in,
+                               .out = out,
+                               .count = count};
+    return muster_run(comm, &call, err);
+}
+
+int muster_all_gather(struct muster_comm *comm, const void *in, void *out, size_t count,
+                      enum muster_type type, struct muster_err *err)
+{
+    struct muster_call call = {
+        .kind = MUSTER_ALL_GATHER, .type = type, .in = in, .out = out, .count = count};
+    return muster_run(comm, &call, err);
+}
+
+int muster_all_gatherv(struct muster_comm *comm, const void *in, void *out, const size_t *counts,
+                       enum muster_type type, struct muster_err *err)
+{
+    if (!counts) {
+        return muster_fail(err, MUSTER_EINVAL, "all_gatherv: counts is NULL");
+    }
+    struct muster_call call = {
+        .kind = MUSTER_ALL_GATHER, .type = type, .in = in, .out = out, .out_counts = counts};
+    return muster_run(comm, &call, err);
+}
+
+int muster_broadcast(struct muster_comm *comm, void *buffer, size_t count, enum muster_type type,
+                     int root, struct muster_err *err)
+{
+    struct muster_call call = {
+        .kind = MUSTER_BROADCAST, .type = type, .peer = root, .out = buffer, .count = count};
+    return muster_run(comm, &call, err);
+}
+
+int muster_gather(struct muster_comm *comm, const void *in, void *out, size_t count,
+                  enum muster_type type, int root, struct muster_err *err)
+{
+    struct muster_call call = {
+        .kind = MUSTER_GATHER, .type = type, .peer = root, .in = in, .out = out, .count = count};
+    return muster_run(comm, &call, err);
+}
+
+int muster_scatter(struct muster_comm *comm, const void *in, void *out, size_t count,
+                   enum muster_type type, int root, struct muster_err *err)
+{
+    struct muster_call call = {
+        .kind = MUSTER_SCATTER, .type = type, .peer = root, .in = in, .out = out, .count = count};
+    return muster_run(comm, &call, err);
+}
+
+int muster_all_to_all(struct muster_comm *comm, const void *in, void *out, size_t count,
+                      enum muster_type type, struct muster_err *err)
+{
+    struct muster_call call = {
+        .kind = MUSTER_ALL_TO_ALL, .type = type, .in = in, .out = out, .count = count};
+    return muster_run(comm, &call, err);
+}
+
+int muster_all_to_allv(struct muster_comm *comm, const void *in, const size_t *in_counts, void *out,
+                       const size_t *out_counts, enum muster_type type, struct muster_err *err)
+{
+    if (!in_counts || !out_counts) {
+        return muster_fail(err, MUSTER_EINVAL, "all_to_allv: in_counts or out_counts is NULL");
+    }
+    struct muster_call call = {.kind = MUSTER_ALL_TO_ALL,
+                               .type = type,
+                               .in = in,
+                               .out = out,
+                               .in_counts = in_counts,
+                               .out_counts = out_counts};
+    return muster_run(comm, &call, err);
+}
+
+int muster_barrier(struct muster_comm *comm, struct muster_err *err)
+{
+    struct muster_call call = {.kind = MUSTER_BARRIER};
+    return muster_run(comm, &call, err);
+}
+
+int muster_send(struct muster_comm *comm, const void *in, size_t count, enum muster_type type,
+                int to, int tag, struct muster_err *err)
+{
+    struct muster_call call = {
+        .kind = MUSTER_SEND, .type = type, .peer = to, .tag = tag, .in = in, .count = count};
+    return muster_run(comm, &call, err);
+}
+
+int muster_recv(struct muster_comm *comm, void *out, size_t count, enum muster_type type, int from,
+                int tag, struct muster_message *ret, struct muster_err *err)
+{
+    struct muster_call call = {
+        .kind = MUSTER_RECV, .type = type, .peer = from, .tag = tag, .out = out, .count = count};
+    return run_call(comm, &call, ret, err);
+}

@@ -1,0 +1,43 @@
+/* Which calls the quick ways take (quick.h), and by which of them. Layer: comm. */
+#include "comm/api/known.h"
+
+#include "comm/algorithm/direct.h"
+#include "comm/algorithm/small.h"
+#include "comm/algorithm/swap.h"
+#include "comm/api/call.h"
+#include "comm/state/logbook.h"
+
+int known_learn(struct muster_comm *comm, const struct muster_call *call, struct muster_err *err)
+{
+    if (call->kind != MUSTER_ALL_REDUCE || !comm->all_local || comm->size == 1 ||
+        comm->fenced) { /* the quick ways have no fence */
+        return 0;
+    }
+    int rc = call_check(comm, call, err);
+    size_t bytes = call->count * muster_type_bytes(call->type);
+    if (rc < 0 || bytes == 0) {
+        return rc;
+    }
+    struct schedule_choice choice = call_choose(comm, bytes, comm->live_allocations > 0);
+    if (choice.algorithm == SCHEDULE_RING) {
+        return 0;
+    }
+    struct known_call known = {.type = call->type, .op = call->op, .count = call->count};
+    uint64_t count;
+    logbook_common(comm, call, &known.shape, &count);
+    known.bytes = bytes;
+    known.digest = logbook_digest(comm->generation, known.shape, count);
+    known.fold = reduce_find(call->type, call->op);
+    known.divisor = call->op == MUSTER_AVG ? comm->size : 1;
+    if (choice.algorithm == SCHEDULE_DIRECT) {
+        direct_prepare(comm, call, call_go_private, &known.direct);
+        known.run = direct_run;
+    } else if (choice.algorithm == SCHEDULE_SWAP) {
+        swap_prepare(comm, call, choice.block_bytes, &known.swap);
+        known.run = swap_run;
+    } else {
+        known.run = small_run;
+    }
+    comm->known = known;
+    return 1;
+}

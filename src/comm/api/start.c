@@ -1,0 +1,128 @@
+/* Started calls: muster_start, and waiting for their end.
+ *
+ * Layer: comm. Memory: request.h. Thread: any.
+ */
+#include "comm/api/call.h"
+#include "comm/health/failure.h"
+#include "comm/progress/background.h"
+#include "comm/progress/lane.h"
+#include "comm/progress/progress.h"
+#include "comm/progress/request.h"
+#include "comm/progress/wait.h"
+#include "comm/state/types.h"
+#include "comm/system/deadline.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+enum { INLINE_BYTES = 16 * 1024 };
+
+static struct muster_request *request_new(struct muster_comm *comm, const struct muster_call *call,
+                                          struct muster_err *err)
+{
+    struct muster_request *request = calloc(1, sizeof *request);
+    if (!request) {
+        muster_fail(err, MUSTER_ENOMEM, "no memory for a request");
+        return NULL;
+    }
+    request->comm = comm;
+    request->err.rank = -1;
+    atomic_init(&request->refs, 2);
+    pthread_mutex_init(&request->mutex, NULL);
+    if (call_prepare(comm, call, &request->task, err) < 0) {
+        atomic_store(&request->refs, 1);
+        request_unref(request);
+        return NULL;
+    }
+    return request;
+}
+
+/* Messages have a limit of their own: what would end them may be a message yet to be started. */
+static int check_room(struct muster_comm *comm, const struct muster_call *call,
+                      struct muster_err *err)
+{
+    bool message = call->kind == MUSTER_SEND || call->kind == MUSTER_RECV;
+    int messages = atomic_load(&comm->lanes[LANE_MESSAGES].in_flight);
+    int others = lane_in_flight(comm) - messages;
+    if (message && messages >= MUSTER_MAX_MESSAGES) {
+        return muster_fail(err, MUSTER_EAGAIN, "%d messages are under way: wait for some",
+                           MUSTER_MAX_MESSAGES);
+    }
+    if (!message && others >= MUSTER_MAX_IN_FLIGHT) {
+        return muster_fail(err, MUSTER_EAGAIN, "%d calls are under way: wait for some",
+                           MUSTER_MAX_IN_FLIGHT);
+    }
+    return 0;
+}
+
+int muster_start(struct muster_comm *comm, const struct muster_call *call,
+                 struct muster_request **ret, struct muster_err *err)
+{
+    int room = check_room(comm, call, err);
+    if (room < 0) {
+        return room;
+    }
+    struct muster_err reason = {0};
+    struct muster_call own = types_own_fields(call);
+    struct muster_request *request = request_new(comm, &own, &reason);
+    if (!request) {
+        if (err) {
+            *err = reason;
+        }
+        return reason.code;
+    }
+    struct lane *lane = &comm->lanes[request->task.lane];
+    lane_append(lane, request);
+    *ret = request;
+    /* Small calls leave at once; large ones must not hold up the caller. */
+    if (own.count * request->task.unit <= INLINE_BYTES) {
+        (void)lane_try(comm, lane, false);
+    }
+    if (atomic_load_explicit(&request->state, memory_order_acquire) == REQUEST_PENDING) {
+        int rc = background_add(comm, err);
+        if (rc < 0) {
+            failure_close(comm, rc);
+            progress_drain(comm);
+        }
+    }
+    return 0;
+}
+
+/* Waits as a helper of the lane: steps it, instead of waiting for the progress thread to. */
+static int help(struct muster_request *request, int64_t timeout_ms, struct muster_err *err)
+{
+    struct muster_comm *comm = request->comm;
+    struct lane *lane = &comm->lanes[request->task.lane];
+    struct waiter waiter = {0};
+    int64_t end_ns = timeout_ms < 0 ? INT64_MAX : deadline_after_ms(timeout_ms);
+    int rc = 0;
+    atomic_fetch_add(&lane->helpers, 1);
+    while (rc == 0) {
+        (void)lane_try(comm, lane, wait_is_slow(&waiter, comm));
+        if (atomic_load_explicit(&request->state, memory_order_acquire) != REQUEST_PENDING) {
+            break;
+        }
+        rc = wait_turn(&waiter, comm, NULL, err);
+        if (rc == 0 && wait_is_slow(&waiter, comm) && deadline_now_ns() >= end_ns) {
+            rc = muster_fail(err, MUSTER_ETIMEDOUT, "still under way after %lld ms",
+                             (long long)timeout_ms);
+        }
+    }
+    wait_end(&waiter, comm);
+    atomic_fetch_sub(&lane->helpers, 1);
+    background_wake();
+    return rc;
+}
+
+int muster_request_wait(struct muster_request *request, int64_t timeout_ms, struct muster_err *err)
+{
+    if (atomic_load_explicit(&request->state, memory_order_acquire) == REQUEST_PENDING) {
+        int rc = comm_check_own(request->comm, err);
+        rc = rc < 0 ? rc : help(request, timeout_ms, err);
+        if (rc < 0) {
+            return rc;
+        }
+    }
+    int state = muster_request_test(request, err);
+    return state < 0 ? state : 0;
+}

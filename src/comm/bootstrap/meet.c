@@ -1,0 +1,133 @@
+/* How ranks that know only their number find each other: through a store, or at rank 0's port
+ * (meet_port.c). What they exchange is the list of members; form.c does the rest.
+ *
+ * Layer: comm. Memory: the caller's. Thread: the caller's.
+ */
+#include "comm/bootstrap/meet.h"
+
+#include "comm/bootstrap/form.h"
+#include "comm/endpoint/endpoint.h"
+#include "comm/system/deadline.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static int meet_in_store(struct meeting *m, struct muster_err *err)
+{
+    const struct muster_comm_options *o = m->options;
+    const struct muster_store *store = o->store;
+    for (int turn = 0; turn < o->size; turn++) {
+        char key[160];
+        int r = (o->rank + turn) % o->size; /* our own first */
+        (void)snprintf(key, sizeof key, "muster/%.64s/%llu/%d", m->name,
+                       (unsigned long long)o->generation, r);
+        size_t bytes = 0;
+        int rc = turn == 0 ? store->set(store->context, key, &m->members[r], sizeof m->members[r])
+                           : store->get(store->context, key, &m->members[r], sizeof m->members[r],
+                                        &bytes, (m->deadline_ns - deadline_now_ns()) / 1000000);
+        if (rc < 0) {
+            return muster_fail(err, rc, "the store has nothing from rank %d: %s", r,
+                               muster_code_text(rc));
+        }
+        if (turn > 0 && bytes != sizeof m->members[r]) {
+            return muster_fail(err, MUSTER_EPROTO, "the store has %zu bytes under %s", bytes, key);
+        }
+    }
+    return 0;
+}
+
+static int check_options(const struct muster_comm_options *o, struct muster_err *err)
+{
+    if (o->struct_size != sizeof *o) {
+        return muster_fail(err, MUSTER_EINVAL, "start from muster_comm_options_default");
+    }
+    if (o->size < 1 || o->size > COMM_MAX_RANKS || o->rank < 0 || o->rank >= o->size) {
+        return muster_fail(err, MUSTER_EINVAL, "rank %d of %d: a world has 1 to %d ranks", o->rank,
+                           o->size, COMM_MAX_RANKS);
+    }
+    if (o->size > 1 && !o->store && (!o->host || o->port < 1 || o->port > 65535)) {
+        return muster_fail(err, MUSTER_EINVAL, "ranks meet at a host and port, or in a store");
+    }
+    return 0;
+}
+
+int muster_comm_create(const struct muster_comm_options *options, struct muster_comm **ret,
+                       struct muster_err *err)
+{
+    int rc = check_options(options, err);
+    if (rc < 0) {
+        return rc;
+    }
+    struct muster_endpoint *endpoint;
+    rc = endpoint_open(NULL, options->host, options->transport, &endpoint, err);
+    if (rc < 0) {
+        return rc;
+    }
+    struct meeting m = {.options = options,
+                        .name = options->name ? options->name : "world",
+                        .deadline_ns = deadline_after_ms(options->timeout_ms),
+                        .members = calloc((size_t)options->size, sizeof *m.members)};
+    if (!m.members) {
+        muster_endpoint_close(endpoint);
+        return muster_fail(err, MUSTER_ENOMEM, "no memory for %d members", options->size);
+    }
+    muster_endpoint_member(endpoint, &m.members[options->rank]);
+    if (options->size > 1) {
+        rc = options->store ? meet_in_store(&m, err) : meet_at_port(&m, err);
+    }
+    if (rc == 0) {
+        rc = form_comm(endpoint, m.members, options->size, options->rank, options->generation,
+                       m.deadline_ns, options, NULL, ret, err);
+    }
+    free(m.members);
+    muster_endpoint_close(endpoint);
+    return rc;
+}
+
+/* The name of the first of these variables that is set. */
+static const char *first_set(const char *const *names)
+{
+    for (; *names; names++) {
+        const char *value = getenv(*names);
+        if (value && *value) {
+            return *names;
+        }
+    }
+    return NULL;
+}
+
+static const char *first_of(const char *const *names)
+{
+    const char *name = first_set(names);
+    return name ? getenv(name) : NULL;
+}
+
+static int read_number(const char *const *names, int fallback, int *ret, struct muster_err *err)
+{
+    const char *text = first_of(names);
+    char *end;
+    long value = text ? strtol(text, &end, 10) : fallback;
+    if (text && (*end || value < 0 || value > 65535)) {
+        return muster_fail(err, MUSTER_ECONFIG, "%s is %s, which is no rank, size or port",
+                           first_set(names), text);
+    }
+    *ret = (int)value;
+    return 0;
+}
+
+int muster_comm_from_env(struct muster_comm **ret, struct muster_err *err)
+{
+    static const char *const rank[] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", NULL};
+    static const char *const size[] = {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", NULL};
+    static const char *const port[] = {"MASTER_PORT", NULL};
+    static const char *const address[] = {"MASTER_ADDR", NULL};
+    static const char *const job[] = {"PMIX_NAMESPACE", "PMI_JOBID", NULL};
+    struct muster_comm_options o;
+    muster_comm_options_default(&o);
+    int rc = read_number(rank, 0, &o.rank, err);
+    rc = rc < 0 ? rc : read_number(size, 1, &o.size, err);
+    rc = rc < 0 ? rc : read_number(port, 29500, &o.port, err);
+    o.host = first_of(address) ? first_of(address) : "127.0.0.1";
+    o.name = first_of(job); /* two mpiruns at once must not mix, even if they use one port */
+    return rc < 0 ? rc : muster_comm_create(&o, ret, err);
+}

@@ -1,0 +1,144 @@
+/* A communicator divided by colour: its members tell each other where they are, and form anew.
+ *
+ * Layer: comm. Memory: freed before returning. Thread: the caller's.
+ */
+#include "comm/bootstrap/form.h"
+#include "comm/endpoint/endpoint.h"
+#include "comm/health/failure.h"
+#include "comm/state/peers.h"
+#include "comm/system/deadline.h"
+
+#include <stdlib.h>
+
+struct split {
+    int32_t color;
+    int32_t key;
+    int32_t rank;
+    int32_t zero;
+    struct muster_member member;
+};
+
+static int by_key(const void *left, const void *right)
+{
+    const struct split *a = left, *b = right;
+    return a->key != b->key    ? (a->key < b->key ? -1 : 1)
+           : a->rank < b->rank ? -1
+                               : a->rank > b->rank;
+}
+
+/* What splitting needs, and the members of our colour. */
+struct splitting {
+    struct muster_comm *comm;
+    int32_t color;
+    struct muster_comm_options options;
+    struct muster_endpoint *endpoint;
+    struct split *all;
+    struct muster_member *members;
+    int *ranks; /* of the members, in comm */
+    int num;
+    int index; /* of this rank among them */
+};
+
+/* Those of our colour, in order. */
+static void choose_members(struct splitting *s)
+{
+    int size = s->comm->size;
+    qsort(s->all, (size_t)size, sizeof *s->all, by_key);
+    for (int i = 0; i < size; i++) {
+        if (s->all[i].color == s->color) {
+            s->index = s->all[i].rank == s->comm->rank ? s->num : s->index;
+            s->ranks[s->num] = s->all[i].rank;
+            s->members[s->num++] = s->all[i].member;
+        }
+    }
+}
+
+/* Who could not go on has closed the communicator that is split; nobody frees it in good order
+ * before all of a colour have come. */
+static int check_members(void *context, struct muster_err *err)
+{
+    const struct splitting *s = context;
+    for (int i = 0; i < s->num; i++) {
+        int rank = s->ranks[i];
+        enum muster_peer_state state = peers_state(s->comm, rank);
+        if (state != MUSTER_PEER_ALIVE) {
+            bool closed = state == MUSTER_PEER_CLOSED;
+            int code = closed ? MUSTER_EABORTED : MUSTER_EPEERDEAD;
+            muster_fail(err, code, "rank %d %s while a communicator was split", rank,
+                        closed ? "gave up" : "died");
+            if (err) {
+                err->rank = rank;
+            }
+            return code;
+        }
+    }
+    return 0;
+}
+
+static int prepare(struct splitting *s, struct muster_err *err)
+{
+    size_t size = (size_t)s->comm->size;
+    int rc = endpoint_open(NULL, NULL, NULL, &s->endpoint, err);
+    if (rc < 0) {
+        return rc;
+    }
+    s->all = calloc(size, sizeof *s->all);
+    s->members = calloc(size, sizeof *s->members);
+    s->ranks = calloc(size, sizeof *s->ranks);
+    return s->all && s->members && s->ranks
+               ? 0
+               : muster_fail(err, MUSTER_ENOMEM, "no memory for %zu members", size);
+}
+
+static int form_part(struct splitting *s, int key, struct muster_comm **ret, struct muster_err *err)
+{
+    struct split ours = {.color = s->color, .key = key, .rank = s->comm->rank};
+    muster_endpoint_member(s->endpoint, &ours.member);
+    int rc = muster_all_gather(s->comm, &ours, s->all, sizeof ours, MUSTER_U8, err);
+    if (rc < 0) {
+        return rc;
+    }
+    if (s->color < 0) {
+        *ret = NULL;
+        return 0;
+    }
+    choose_members(s);
+    struct form_watch watch = {check_members, s};
+    return form_comm(s->endpoint, s->members, s->num, s->index, s->comm->generation,
+                     deadline_after_ms(s->options.timeout_ms), &s->options, &watch, ret, err);
+}
+
+/* Of this rank alone: the others must not wait for it. */
+static bool is_local(int rc)
+{
+    return rc == MUSTER_ENOMEM || rc == MUSTER_EOS;
+}
+
+int muster_comm_split(struct muster_comm *comm, int color, int key, struct muster_comm **ret,
+                      struct muster_err *err)
+{
+    int own = comm_check_own(comm, err);
+    if (own < 0) {
+        return own; /* and close nothing: a child does not have the segment */
+    }
+    struct splitting s = {.comm = comm, .color = color};
+    muster_comm_options_default(&s.options);
+    s.options.timeout_ms = atomic_load(&comm->timeout_ms);
+    s.options.silence_ms = comm->silence_ms;
+    s.options.interrupted = comm->interrupted;
+    s.options.interrupted_context = comm->interrupted_context;
+    int rc = prepare(&s, err);
+    if (rc < 0) {
+        failure_close(comm, rc);
+    } else {
+        rc = form_part(&s, key, ret, err);
+        if (is_local(rc)) {
+            failure_close(comm, rc);
+        }
+    }
+    free(s.all);
+    free(s.members);
+    free(s.ranks);
+    muster_endpoint_close(s.endpoint);
+    return rc;
+}

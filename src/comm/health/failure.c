@@ -1,0 +1,307 @@
+/* When waiting makes no sense any more: a peer is dead, silent or closed, does something else, or
+ * takes too long; and what to say then.
+ *
+ * Suspicion is silence for `silence_ms`, counted in beats of our own heartbeat thread, so that a
+ * pause of the whole machine is no silence. What counts as a death is in peers.c.
+ *
+ * Layer: comm. Thread: any.
+ */
+#include "comm/health/failure.h"
+
+#include "comm/health/doing.h"
+#include "comm/health/settle.h"
+#include "comm/state/bell.h"
+#include "comm/state/logbook.h"
+#include "comm/state/peers.h"
+#include "comm/tcp/link.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool concerns(const struct task *task, int rank)
+{
+    bool message = task->call.kind == MUSTER_SEND || task->call.kind == MUSTER_RECV;
+    return !message || task->call.peer == rank || task->call.peer == MUSTER_ANY_SOURCE;
+}
+
+/* Messages have no number: 0. */
+static void name_call(uint64_t shape, uint64_t count, uint64_t number, char *ret, size_t size_bytes)
+{
+    char call[128];
+    flight_name(shape, count, call, sizeof call);
+    if (number == 0) {
+        (void)snprintf(ret, size_bytes, "%s", call);
+    } else {
+        (void)snprintf(ret, size_bytes, "%s (call %llu)", call,
+                       (unsigned long long)comm_user_number(number));
+    }
+}
+
+static void name_task(const struct muster_comm *comm, const struct task *task, char *ret,
+                      size_t size_bytes)
+{
+    uint64_t shape, count;
+    logbook_common(comm, &task->call, &shape, &count);
+    name_call(shape, count, task->number, ret, size_bytes);
+}
+
+static int fail_about(struct muster_comm *comm, const struct task *task, int rank,
+                      enum muster_peer_state state, struct muster_err *err)
+{
+    char name[192];
+    name_task(comm, task, name, sizeof name);
+    int code = MUSTER_EPEERDEAD;
+    if (state == MUSTER_PEER_DEAD) {
+        muster_fail(err, code, "rank %d died: %s cannot complete", rank, name);
+    } else if (state == MUSTER_PEER_SUSPECTED) {
+        bool local = comm->peers[rank].local >= 0;
+        bool ended = local && peers_kill(comm, rank);
+        muster_fail(err, code,
+                    "rank %d gave no sign of life for %lld ms and was expelled%s: %s "
+                    "cannot complete",
+                    rank, (long long)comm->silence_ms, ended ? " (its process was killed)" : "",
+                    name);
+    } else {
+        code = MUSTER_EABORTED;
+        muster_fail(err, code, "rank %d closed the communicator: %s cannot complete", rank, name);
+    }
+    if (err) {
+        err->rank = rank;
+    }
+    return code;
+}
+
+/* Ranks of this host that closed may know of a death elsewhere that our sockets tell later. */
+static void ask_closed(struct muster_comm *comm)
+{
+    for (int l = 0; l < comm->local_size; l++) {
+        const struct control *c = segment_control(&comm->segment, l);
+        if (atomic_load_explicit(&c->closed, memory_order_acquire)) {
+            peers_believe(comm, atomic_load_explicit(&c->culprit, memory_order_relaxed));
+        }
+    }
+}
+
+/* 1: the record of this call at `rank` was read. */
+static int read_record(const struct muster_comm *comm, int rank, int lane, uint64_t number,
+                       uint64_t *ret_shape, uint64_t *ret_count)
+{
+    if (number == 0) {
+        return 0; /* a message: those have none */
+    }
+    if (comm->peers[rank].local < 0) {
+        return link_record(comm, rank, lane, number, ret_shape, ret_count);
+    }
+    return flight_read(&peers_control(comm, rank)->flight, number, ret_shape, ret_count);
+}
+
+/* What a rank calls instead. Where the lanes' order differs, it may not have come to this call. */
+static void name_theirs(struct muster_comm *comm, const struct task *task, int rank, char *ret,
+                        size_t size_bytes)
+{
+    uint64_t shape = 0, count = 0;
+    bool ended;
+    if (read_record(comm, rank, task->lane, task->number, &shape, &count)) {
+        flight_name(shape, count, ret, size_bytes);
+        return;
+    }
+    uint64_t number = comm->peers[rank].local < 0
+                          ? link_lane_call(comm, rank, task->lane, &shape, &count)
+                          : doing_last_call(comm, rank, &shape, &count, &ended);
+    if (number == 0) {
+        (void)snprintf(ret, size_bytes, "something else");
+    } else {
+        name_call(shape, count, number, ret, size_bytes);
+    }
+}
+
+int failure_mismatch(struct muster_comm *comm, const struct task *task, int rank,
+                     struct muster_err *err)
+{
+    char ours[192], theirs[192];
+    name_task(comm, task, ours, sizeof ours);
+    name_theirs(comm, task, rank, theirs, sizeof theirs);
+    muster_fail(err, MUSTER_EMISMATCH, "rank %d calls %s where rank %d calls %s", comm->rank, ours,
+                rank, theirs);
+    if (err) {
+        err->rank = rank;
+    }
+    return MUSTER_EMISMATCH;
+}
+
+static int check_records(struct muster_comm *comm, const struct task *task, struct muster_err *err)
+{
+    if (task->call.kind == MUSTER_SEND || task->call.kind == MUSTER_RECV) {
+        return 0;
+    }
+    for (int r = 0; r < comm->size; r++) {
+        uint64_t shape, count, my_shape, my_count;
+        if (r != comm->rank && read_record(comm, r, task->lane, task->number, &shape, &count) &&
+            read_record(comm, comm->rank, task->lane, task->number, &my_shape, &my_count) &&
+            (shape != my_shape || count != my_count)) {
+            return failure_mismatch(comm, task, r, err);
+        }
+    }
+    return 0;
+}
+
+/* For those who receive, who has left is there until all that it sent has been read. */
+static enum muster_peer_state state_for(const struct muster_comm *comm, const struct task *task,
+                                        int rank)
+{
+    enum muster_peer_state state = peers_state(comm, rank);
+    bool brings = state == MUSTER_PEER_CLOSED && task->call.kind != MUSTER_SEND &&
+                  link_still_brings(comm, rank, task->lane);
+    return brings ? MUSTER_PEER_ALIVE : state;
+}
+
+/* That rank is gone and has not entered this call, or sent nothing of it. */
+static bool is_lacking(const struct muster_comm *comm, const struct task *task, int rank)
+{
+    if (rank == comm->rank || peers_state(comm, rank) == MUSTER_PEER_ALIVE) {
+        return false;
+    }
+    return comm->peers[rank].local < 0 ? link_is_dry(comm, rank, task->lane, task->number)
+                                       : !logbook_has(peers_control(comm, rank), task->number);
+}
+
+/* No collective ends without all ranks, whoever it is waiting for. Of those on other hosts only the
+ * ones whose frames come here are known for certain. */
+static bool lacks_one(const struct muster_comm *comm, const struct task *task)
+{
+    bool lacks = false;
+    for (int i = 0; i < comm->here.size && task->number > 0 && !lacks; i++) {
+        lacks = is_lacking(comm, task, comm->here.ranks[i]);
+    }
+    for (int i = 0; task->linked && i < task->linked->size && !lacks; i++) {
+        lacks = is_lacking(comm, task, task->linked->ranks[i]);
+    }
+    return lacks;
+}
+
+bool failure_is_gone(const struct muster_comm *comm, const struct task *task)
+{
+    if (task->waiting != MUSTER_ANY_SOURCE) {
+        bool gone = task->waiting != comm->rank &&
+                    state_for(comm, task, task->waiting) != MUSTER_PEER_ALIVE;
+        return gone || lacks_one(comm, task);
+    }
+    /* Whoever has closed in good order sends no more; the others may. */
+    int closed = 0, lost = 0;
+    for (int r = 0; r < comm->size; r++) {
+        enum muster_peer_state state =
+            r == comm->rank ? MUSTER_PEER_ALIVE : state_for(comm, task, r);
+        closed += state == MUSTER_PEER_CLOSED;
+        lost += state == MUSTER_PEER_DEAD || state == MUSTER_PEER_SUSPECTED;
+    }
+    return lost > 0 || (closed > 0 && closed == comm->size - 1);
+}
+
+int failure_check(struct muster_comm *comm, const struct task *task, struct muster_err *err)
+{
+    int closed = atomic_load_explicit(&comm->closed, memory_order_acquire);
+    if (closed) {
+        return muster_fail(err, MUSTER_EABORTED, "this communicator was closed: %s",
+                           muster_code_text(closed));
+    }
+    if (!failure_is_gone(comm, task)) {
+        return check_records(comm, task, err);
+    }
+    /* A death explains the closing of others: it comes first. */
+    ask_closed(comm);
+    static const enum muster_peer_state order[] = {MUSTER_PEER_DEAD, MUSTER_PEER_SUSPECTED,
+                                                   MUSTER_PEER_CLOSED};
+    for (size_t o = 0; o < sizeof order / sizeof order[0]; o++) {
+        for (int r = 0; r < comm->size; r++) {
+            if (r != comm->rank && concerns(task, r) && peers_state(comm, r) == order[o]) {
+                return fail_about(comm, task, r, order[o], err);
+            }
+        }
+    }
+    return 0;
+}
+
+/* Who has not entered this call, and what they do instead. The first of them; -1: all have. */
+static int list_missing(struct muster_comm *comm, const struct task *task, char *ret, size_t size)
+{
+    int first = -1;
+    size_t used = 0;
+    for (int r = 0; r < comm->size && used < size - 1; r++) {
+        uint64_t shape = 0, count = 0;
+        if (r == comm->rank || !concerns(task, r) ||
+            read_record(comm, r, task->lane, task->number, &shape, &count)) {
+            continue;
+        }
+        char in[200];
+        uint64_t last = doing_describe(comm, r, in, sizeof in);
+        if (last >= task->number && task->number > 0) {
+            continue; /* a rank on another host, with which we do not exchange in this call */
+        }
+        int n = snprintf(ret + used, size - used, "%srank %d %s", first < 0 ? "" : "; ", r, in);
+        used += n > 0 ? (size_t)n : 0;
+        first = first < 0 ? r : first;
+    }
+    return first;
+}
+
+int failure_timeout(struct muster_comm *comm, const struct task *task, int64_t waited_ms,
+                    struct muster_err *err)
+{
+    bool message = task->number == 0;
+    char name[192], missing[256];
+    (void)snprintf(missing, sizeof missing, message ? "nothing came" : "all ranks have entered it");
+    int first = list_missing(comm, task, missing, sizeof missing);
+    name_task(comm, task, name, sizeof name);
+    muster_fail(err, MUSTER_ETIMEDOUT, "%s timed out after %lld ms on rank %d: %s", name,
+                (long long)waited_ms, comm->rank, missing);
+    if (err) {
+        err->rank = first;
+    }
+    return MUSTER_ETIMEDOUT;
+}
+
+void failure_notice(struct muster_comm *comm, const struct task *task, int64_t waited_ms)
+{
+    char name[192], missing[256];
+    if (list_missing(comm, task, missing, sizeof missing) >= 0) {
+        name_task(comm, task, name, sizeof name);
+        (void)fprintf(stderr, "muster: rank %d has waited for %lld s in %s: %s\n", comm->rank,
+                      (long long)waited_ms / 1000, name, missing);
+    }
+}
+
+void failure_close(struct muster_comm *comm, int code)
+{
+    int open = 0;
+    if (!atomic_compare_exchange_strong(&comm->closed, &open, code)) {
+        settle_wait(comm);
+        return;
+    }
+    int culprit = peers_culprit(comm);
+    atomic_store(&comm->control->culprit, culprit);
+    atomic_store(&comm->control->closed, 1);
+    atomic_store(&comm->control->flight.closed, 1);
+    for (int l = 0; l < comm->local_size; l++) {
+        bell_ring(segment_control(&comm->segment, l));
+    }
+    link_say_closed(comm, culprit);
+    settle(comm);
+}
+
+void failure_beat(void *context)
+{
+    struct muster_comm *comm = context;
+    atomic_fetch_add_explicit(&comm->control->life.beats, 1, memory_order_relaxed);
+    for (int l = 0; l < comm->local_size && comm->silence_ms > 0; l++) {
+        struct peer *peer = &comm->peers[comm->locals[l]];
+        uint32_t beats = atomic_load_explicit(&segment_control(&comm->segment, l)->life.beats,
+                                              memory_order_relaxed);
+        peer->heard = peer->heard || beats != 0;
+        peer->silent_beats = peer->heard && beats == peer->beats ? peer->silent_beats + 1 : 0;
+        peer->beats = beats;
+        if (l != comm->local_rank && peer->silent_beats * LIFE_BEAT_MS >= comm->silence_ms) {
+            atomic_store_explicit(&peer->state, MUSTER_PEER_SUSPECTED, memory_order_release);
+        }
+    }
+    link_beat(comm);
+}

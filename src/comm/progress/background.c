@@ -1,0 +1,230 @@
+/* The progress thread: one per process, from the first started call on. It steps the lanes that no
+ * user's thread steps, and sleeps on the doorbells of the communicators that have work, or for
+ * good.
+ *
+ * Layer: comm. Memory: none; it pins the communicators that it uses. Thread: as said.
+ */
+#include "comm/progress/background.h"
+
+#include "comm/progress/lane.h"
+#include "comm/progress/wait.h"
+#include "comm/shm/futex.h"
+#include "comm/shm/line.h"
+#include "comm/tcp/link.h"
+
+#include <assert.h>
+#include <signal.h>
+#include <string.h>
+
+enum { BACKGROUND_SPINS = 64 };
+
+static struct {
+    pthread_mutex_t mutex; /* guards process, active, and pins of all communicators */
+    pthread_cond_t work;
+    pthread_cond_t released;
+    uint32_t process; /* in which the thread runs */
+    struct muster_comm *active;
+    _Atomic bool asleep;
+    _Atomic uint32_t bell; /* rung when there is something new */
+} background = {.mutex = PTHREAD_MUTEX_INITIALIZER,
+                .work = PTHREAD_COND_INITIALIZER,
+                .released = PTHREAD_COND_INITIALIZER};
+
+/* The list begins after this one, and ends with it. */
+static void rotate(struct muster_comm *new_last)
+{
+    struct muster_comm *first = background.active, *old_last = new_last;
+    while (old_last->next_active) {
+        old_last = old_last->next_active;
+    }
+    background.active = new_last->next_active;
+    old_last->next_active = first;
+    new_last->next_active = NULL;
+}
+
+/* Waits for work, and pins the communicators that have it; when they are too many, others each
+ * time. */
+static int take_active(struct muster_comm **ret)
+{
+    int num = 0;
+    pthread_mutex_lock(&background.mutex);
+    while (!background.active) {
+        pthread_cond_wait(&background.work, &background.mutex);
+    }
+    for (struct muster_comm *c = background.active; c && num < FUTEX_MAX_WORDS - 1;
+         c = c->next_active) {
+        c->pins++;
+        ret[num++] = c;
+    }
+    assert(num > 0);
+    if (ret[num - 1]->next_active) {
+        rotate(ret[num - 1]);
+    }
+    pthread_mutex_unlock(&background.mutex);
+    return num;
+}
+
+static void give_back(struct muster_comm *const *comms, int num)
+{
+    pthread_mutex_lock(&background.mutex);
+    for (int i = 0; i < num; i++) {
+        assert(comms[i]->pins > 0);
+        comms[i]->pins--;
+    }
+    for (struct muster_comm **at = &background.active; *at;) {
+        struct muster_comm *comm = *at;
+        if (lane_in_flight(comm) > 0) {
+            at = &comm->next_active;
+        } else {
+            comm->active = false;
+            *at = comm->next_active;
+        }
+    }
+    pthread_cond_broadcast(&background.released);
+    pthread_mutex_unlock(&background.mutex);
+}
+
+/* A lane that a user's thread steps while it waits is left to it. */
+static int step_all(struct muster_comm *const *comms, int num, bool check)
+{
+    int ended = 0;
+    for (int i = 0; i < num; i++) {
+        for (int l = 0; l < LANES; l++) {
+            struct lane *lane = &comms[i]->lanes[l];
+            if (atomic_load(&lane->helpers) == 0) {
+                ended += lane_try(comms[i], lane, check);
+            }
+        }
+    }
+    return ended;
+}
+
+static void sleep_on_bells(struct muster_comm *const *comms, int num, uint32_t seen)
+{
+    _Atomic uint32_t *words[FUTEX_MAX_WORDS] = {&background.bell};
+    uint32_t values[FUTEX_MAX_WORDS] = {seen};
+    struct muster_comm *remote[FUTEX_MAX_WORDS];
+    int num_remote = 0;
+    for (int i = 0; i < num; i++) {
+        words[i + 1] = &comms[i]->control->bell;
+        values[i + 1] = atomic_load(words[i + 1]);
+        atomic_fetch_add(&comms[i]->control->sleepers, 1);
+        if (!comms[i]->all_local) {
+            remote[num_remote++] = comms[i];
+        }
+    }
+    atomic_store(&background.asleep, true);
+    if (step_all(comms, num, true) == 0) {
+        if (num_remote > 0) {
+            link_wait(remote, num_remote, 1); /* bells ring no socket */
+        } else {
+            futex_wait_any(words, values, num + 1, WAIT_SLICE_MS);
+        }
+    }
+    atomic_store(&background.asleep, false);
+    for (int i = 0; i < num; i++) {
+        atomic_fetch_sub(&comms[i]->control->sleepers, 1);
+    }
+}
+
+static void *run(void *unused)
+{
+    (void)unused;
+    struct muster_comm *comms[FUTEX_MAX_WORDS];
+    for (;;) {
+        int num = take_active(comms);
+        uint32_t seen = atomic_load(&background.bell);
+        for (int idle = 0; idle <= BACKGROUND_SPINS && step_all(comms, num, false) == 0; idle++) {
+            if (idle == BACKGROUND_SPINS) {
+                sleep_on_bells(comms, num, seen);
+            }
+            line_pause();
+        }
+        give_back(comms, num);
+    }
+    return NULL;
+}
+
+static void lock_before_fork(void)
+{
+    pthread_mutex_lock(&background.mutex);
+}
+
+static void unlock_after_fork(void)
+{
+    pthread_mutex_unlock(&background.mutex);
+}
+
+/* The parent's progress thread may have been waiting: a condition that remembers it would lose
+ * ours. */
+static void reset_in_child(void)
+{
+    pthread_cond_init(&background.work, NULL);
+    pthread_cond_init(&background.released, NULL);
+    background.active = NULL;
+    atomic_store(&background.asleep, false);
+    pthread_mutex_unlock(&background.mutex);
+}
+
+static void register_fork(void)
+{
+    (void)pthread_atfork(lock_before_fork, unlock_after_fork, reset_in_child);
+}
+
+static int start_thread(struct muster_err *err)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&once, register_fork);
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_t thread;
+    int rc = pthread_create(&thread, NULL, run, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (rc != 0) {
+        return muster_fail(err, MUSTER_EOS, "cannot start the progress thread: %s", strerror(rc));
+    }
+    pthread_detach(thread);
+    background.process = life_process();
+    return 0;
+}
+
+void background_wake(void)
+{
+    atomic_fetch_add(&background.bell, 1);
+    if (atomic_load(&background.asleep)) {
+        futex_wake_all(&background.bell);
+    }
+}
+
+int background_add(struct muster_comm *comm, struct muster_err *err)
+{
+    pthread_mutex_lock(&background.mutex);
+    int rc = background.process == life_process() ? 0 : start_thread(err);
+    if (rc == 0 && !comm->active) {
+        comm->active = true;
+        comm->next_active = background.active;
+        background.active = comm;
+        pthread_cond_signal(&background.work);
+    }
+    pthread_mutex_unlock(&background.mutex);
+    if (rc == 0) {
+        background_wake();
+    }
+    return rc;
+}
+
+void background_forget(struct muster_comm *comm)
+{
+    pthread_mutex_lock(&background.mutex);
+    for (struct muster_comm **at = &background.active; *at; at = &(*at)->next_active) {
+        if (*at == comm) {
+            *at = comm->next_active;
+            break;
+        }
+    }
+    while (comm->pins > 0) {
+        pthread_cond_wait(&background.released, &background.mutex);
+    }
+    pthread_mutex_unlock(&background.mutex);
+}

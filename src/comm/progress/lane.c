@@ -1,0 +1,161 @@
+/* Stepping the requests of a lane: only by the thread that holds it, which is whoever came first. A
+ * call's end is noted here, whoever ran it.
+ *
+ * Layer: comm. Memory: requests (request.h). Thread: any; the lane's mutex says whose turn it is.
+ */
+#include "comm/progress/lane.h"
+
+#include "comm/health/failure.h"
+#include "comm/progress/request.h"
+#include "comm/progress/wait.h"
+#include "comm/state/bell.h"
+#include "comm/state/logbook.h"
+#include "comm/state/types.h"
+
+#include <assert.h>
+
+struct muster_request *lane_first(struct lane *lane)
+{
+    pthread_mutex_lock(&lane->queue);
+    struct muster_request *first = lane->first;
+    pthread_mutex_unlock(&lane->queue);
+    return first;
+}
+
+static struct muster_request *after(struct lane *lane, const struct muster_request *request)
+{
+    pthread_mutex_lock(&lane->queue);
+    struct muster_request *next = request->next;
+    pthread_mutex_unlock(&lane->queue);
+    return next;
+}
+
+void lane_append(struct lane *lane, struct muster_request *request)
+{
+    pthread_mutex_lock(&lane->queue);
+    if (lane->last) {
+        lane->last->next = request;
+    } else {
+        lane->first = request;
+    }
+    lane->last = request;
+    atomic_fetch_add(&lane->in_flight, 1);
+    pthread_mutex_unlock(&lane->queue);
+}
+
+static void take_out(struct lane *lane, struct muster_request *request)
+{
+    pthread_mutex_lock(&lane->queue);
+    struct muster_request *before = NULL;
+    for (struct muster_request *r = lane->first; r != request; r = r->next) {
+        before = r;
+        assert(r->next && "it is in its lane");
+    }
+    if (before) {
+        before->next = request->next;
+    } else {
+        lane->first = request->next;
+    }
+    if (lane->last == request) {
+        lane->last = before;
+    }
+    atomic_fetch_sub(&lane->in_flight, 1);
+    pthread_mutex_unlock(&lane->queue);
+}
+
+void lane_note_end(struct muster_comm *comm, const struct task *task, int rc)
+{
+    assert(rc != 0 && "it ended");
+    if (rc > 0) {
+        if (task->lane != LANE_MESSAGES) {
+            atomic_store_explicit(&comm->completed, task->number, memory_order_release);
+            logbook_end(comm, task->number);
+        }
+        return;
+    }
+    bool usable = rc == MUSTER_ETOOBIG && task->call.kind == MUSTER_RECV;
+    if (!usable) {
+        if (task->begun && types_is_in_place(&task->call, comm->rank, comm->size)) {
+            atomic_store(&comm->input_touched, true);
+        }
+        failure_close(comm, rc);
+    }
+}
+
+/* By the holder of the lane. */
+void lane_finish(struct muster_comm *comm, struct lane *lane, struct muster_request *request,
+                 int rc)
+{
+    assert(atomic_load(&request->state) == REQUEST_PENDING && "it ends once");
+    lane_note_end(comm, &request->task, rc);
+    take_out(lane, request);
+    pthread_mutex_lock(&request->mutex);
+    atomic_store_explicit(&request->state, rc > 0 ? REQUEST_DONE : rc, memory_order_release);
+    void (*notify)(void *, int) = request->notify;
+    pthread_mutex_unlock(&request->mutex);
+    if (notify) {
+        notify(request->notify_context, rc > 0 ? 0 : rc);
+    }
+    bell_wake(comm->control);
+    request_unref(request);
+}
+
+/* The peer that the task waits for is gone, but what it had sent before counts: a step more. 0:
+ * after it the task waits for someone else. */
+int lane_last_step(struct muster_comm *comm, struct task *task, int failure)
+{
+    bool peers = failure == MUSTER_EPEERDEAD || failure == MUSTER_EABORTED;
+    if (!peers || atomic_load(&comm->closed)) {
+        return failure;
+    }
+    int rc = task->step(comm, task, NULL);
+    return rc > 0 ? 1 : rc == 0 && !failure_is_gone(comm, task) ? 0 : failure;
+}
+
+static int step_request(struct muster_comm *comm, struct muster_request *request, bool check)
+{
+    struct task *task = &request->task;
+    if (atomic_load_explicit(&comm->closed, memory_order_acquire)) {
+        return failure_check(comm, task, &request->err);
+    }
+    int rc = task->step(comm, task, &request->err);
+    if (rc == 0 && check) {
+        rc = wait_check(&request->waiter, comm, task, false, &request->err);
+        rc = rc < 0 ? lane_last_step(comm, task, rc) : 0;
+    }
+    return rc;
+}
+
+/* Steps a lane, if nobody else does: its first requests until one must wait, or, where order does
+ * not matter, all. The number that ended. */
+int lane_try(struct muster_comm *comm, struct lane *lane, bool check)
+{
+    if (atomic_load_explicit(&lane->in_flight, memory_order_acquire) == 0 ||
+        pthread_mutex_trylock(&lane->running) != 0) {
+        return 0;
+    }
+    int ended = 0;
+    for (struct muster_request *r = lane_first(lane), *next; r; r = next) {
+        next = after(lane, r);
+        int rc = step_request(comm, r, check);
+        if (rc != 0) {
+            lane_finish(comm, lane, r, rc);
+            /* What was started meanwhile must not wait for the next turn. */
+            next = next ? next : lane_first(lane);
+            ended++;
+        } else if (lane->index != LANE_MESSAGES) {
+            break;
+        }
+    }
+    pthread_mutex_unlock(&lane->running);
+    return ended;
+}
+
+int lane_in_flight(struct muster_comm *comm)
+{
+    int sum = 0;
+    for (int l = 0; l < LANES; l++) {
+        sum += atomic_load_explicit(&comm->lanes[l].in_flight, memory_order_acquire);
+    }
+    return sum;
+}

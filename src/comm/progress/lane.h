@@ -1,0 +1,19 @@
+/* Lanes: queues of started calls, and who steps them. Layer: comm; see lane.c. */
+#pragma once
+
+#include "comm/state/state.h"
+
+struct muster_request *lane_first(struct lane *lane);
+void lane_append(struct lane *lane, struct muster_request *request);
+/* Steps a lane, if nobody else does; with the slow checks of a wait if asked. The number that
+ * ended. */
+int lane_try(struct muster_comm *comm, struct lane *lane, bool check);
+/* Ends a request with 1 or its error; by the lane's holder. */
+void lane_finish(struct muster_comm *comm, struct lane *lane, struct muster_request *request,
+                 int rc);
+/* A task ended, with 1 or its error: the communicator counts, or closes. */
+void lane_note_end(struct muster_comm *comm, const struct task *task, int rc);
+/* After a failed wait: 1 if what had come before completes the task, 0 if it waits for someone else
+ * now. */
+int lane_last_step(struct muster_comm *comm, struct task *task, int failure);
+int lane_in_flight(struct muster_comm *comm);

@@ -1,0 +1,80 @@
+/* A task on the thread that calls, and how a closed communicator gets rid of all of them.
+ *
+ * Layer: comm. Memory: the caller's stack. Thread: the caller's.
+ */
+#include "comm/progress/progress.h"
+
+#include "comm/health/failure.h"
+#include "comm/progress/inside.h"
+#include "comm/progress/lane.h"
+#include "comm/progress/request.h"
+#include "comm/progress/wait.h"
+#include "comm/state/bell.h"
+
+#include <linux/membarrier.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static int run_here(struct muster_comm *comm, struct task *task, struct muster_err *err)
+{
+    struct waiter waiter = {0};
+    int rc;
+    while ((rc = task->step(comm, task, err)) == 0) {
+        rc = task->moved ? wait_moved(&waiter, comm, task, err)
+                         : wait_turn(&waiter, comm, task, err);
+        task->moved = false;
+        rc = rc < 0 ? lane_last_step(comm, task, rc) : 0;
+        if (rc != 0) {
+            break;
+        }
+    }
+    wait_end(&waiter, comm);
+    return rc;
+}
+
+bool progress_has_membarrier(void)
+{
+    return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+}
+
+int progress_run(struct muster_comm *comm, struct task *task, struct muster_err *err)
+{
+    atomic_store_explicit(&comm->in_call, 1, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst); /* with the membarrier of progress_drain */
+    if (comm->fenced) {
+        atomic_thread_fence(memory_order_seq_cst);
+    }
+    int rc = MUSTER_EABORTED;
+    if (atomic_load_explicit(&comm->closed, memory_order_relaxed) == 0) {
+        rc = run_here(comm, task, err);
+        lane_note_end(comm, task, rc);
+    } else {
+        muster_fail(err, rc, "this communicator was closed");
+    }
+    atomic_store_explicit(&comm->in_call, 0, memory_order_release);
+    return rc < 0 ? rc : 0;
+}
+
+void progress_drain(struct muster_comm *comm)
+{
+    /* Orders our store of `closed` against the plain store of `in_call` on the thread that calls;
+     * where there is no such call that thread does, with the fence here. */
+    if (comm->fenced || syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) < 0) {
+        atomic_thread_fence(memory_order_seq_cst);
+    }
+    while (!inside_is(comm, INSIDE_CALL) &&
+           atomic_load_explicit(&comm->in_call, memory_order_acquire)) {
+        bell_ring(comm->control);
+        sched_yield();
+    }
+    for (int l = 0; l < LANES; l++) {
+        struct lane *lane = &comm->lanes[l];
+        pthread_mutex_lock(&lane->running);
+        struct muster_request *request;
+        while ((request = lane_first(lane))) {
+            lane_finish(comm, lane, request, failure_check(comm, &request->task, &request->err));
+        }
+        pthread_mutex_unlock(&lane->running);
+    }
+}

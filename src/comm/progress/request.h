@@ -1,0 +1,24 @@
+/* A call that was started. Layer: comm.
+ *
+ * Memory: two owners, the user and its lane; the last to let go frees it.
+ */
+#pragma once
+
+#include "comm/progress/wait.h"
+
+enum { REQUEST_PENDING = 0, REQUEST_DONE = 1 }; /* else the error's code */
+
+struct muster_request {
+    struct task task;
+    struct muster_comm *comm; /* valid while pending */
+    struct muster_request *next;
+    struct waiter waiter; /* of the progress thread: how long it has waited */
+    _Atomic int refs;
+    _Atomic int state;
+    struct muster_err err;
+    pthread_mutex_t mutex; /* guards what follows, and the change of state */
+    void (*notify)(void *context, int code);
+    void *notify_context;
+};
+
+void request_unref(struct muster_request *request);

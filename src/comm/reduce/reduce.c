@@ -1,0 +1,71 @@
+/* Choosing a fold kernel, and folding into several places. Layer: comm; see reduce.h. */
+#include "comm/reduce/reduce.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+enum { TILE_BYTES = 2048 };
+
+enum level { PLAIN, AVX2, AVX512 };
+
+static enum level detect(void)
+{
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq")) {
+        return AVX512;
+    }
+    if (__builtin_cpu_supports("avx2")) {
+        return AVX2;
+    }
+#endif
+    return PLAIN;
+}
+
+static enum level find_level(void)
+{
+    static _Atomic int known = -1;
+    int level = atomic_load_explicit(&known, memory_order_relaxed);
+    if (level < 0) {
+        level = (int)detect();
+        atomic_store_explicit(&known, level, memory_order_relaxed);
+    }
+    return (enum level)level;
+}
+
+const char *reduce_level(void)
+{
+    static const char *const names[] = {[PLAIN] = "plain", [AVX2] = "avx2", [AVX512] = "avx512"};
+    return names[find_level()];
+}
+
+struct reduce_ways reduce_find_ways(enum muster_type type, enum muster_op op)
+{
+#if defined(__x86_64__)
+    switch (find_level()) {
+    case AVX512: return reduce_avx512(type, op);
+    case AVX2: return reduce_avx2(type, op);
+    case PLAIN: break;
+    }
+#endif
+    return reduce_plain(type, op);
+}
+
+void reduce_into(reduce_fn fn, void *const *outs, int num_outs, const void *const *sources, int n,
+                 size_t count, size_t unit, int divisor)
+{
+    size_t step = num_outs > 1 ? TILE_BYTES / unit : count;
+    const void *at[REDUCE_MAX_SOURCES];
+    for (size_t start = 0; start < count; start += step) {
+        size_t length = count - start < step ? count - start : step;
+        for (int s = 0; s < n; s++) {
+            at[s] = (const char *)sources[s] + start * unit;
+        }
+        char *first = (char *)outs[0] + start * unit;
+        fn(first, at, n, length, divisor);
+        for (int o = 1; o < num_outs; o++) {
+            memcpy((char *)outs[o] + start * unit, first, length * unit);
+        }
+    }
+}

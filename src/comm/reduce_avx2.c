@@ -1,3 +1,0 @@
-/* The fold kernels for avx2. Layer: comm; compiled with that instruction set (CMakeLists.txt). */
-#define REDUCE_TABLE reduce_avx2
-#include "comm/reduce_kernels.h"

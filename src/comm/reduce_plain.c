@@ -1,3 +1,0 @@
-/* The fold kernels for any processor. Layer: comm. */
-#define REDUCE_TABLE reduce_plain
-#include "comm/reduce_kernels.h"

@@ -1,0 +1,301 @@
+/* The owner's side of a region: a thread that answers readers, piece by piece. It waits for none of
+ * them: one that takes its piece slowly may be waiting for another owner.
+ *
+ * The memory may change while a piece is sent. That is not prevented but found out: the owner hides
+ * the region before it writes, and the reader asks for the stamp again at the end. It counts how
+ * often the region was shown, for the same version may be shown again.
+ *
+ * Layer: comm. Memory: struct muster_region. Thread: its own; the stamp is under the mutex.
+ */
+#include "comm/region/region.h"
+
+#include "comm/system/deadline.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+    MAX_READERS = 64,
+    FULL_MS = 100, /* until a descriptor is looked for again when there was none */
+};
+
+struct reader {
+    int fd;
+    int64_t moved_ns; /* when it last took or said something */
+    struct region_ask ask;
+    size_t ask_bytes;
+    bool answering;
+    struct region_answer answer;
+    size_t sent; /* of it, and of what it announces */
+};
+
+struct muster_region {
+    const char *memory;
+    size_t bytes;
+    struct muster_endpoint *endpoint;
+    pid_t owner; /* the process in which the thread runs */
+    struct fork_watch fork;
+    pthread_t thread;
+    int stop_fd; /* readable: the thread ends */
+    struct reader readers[MAX_READERS];
+    int num_readers;
+    pthread_mutex_t mutex; /* guards what follows */
+    bool readable;
+    uint64_t shown; /* how often */
+    uint64_t generation;
+    uint64_t version;
+};
+
+uint64_t region_checksum(const char *data, size_t bytes)
+{
+    uint64_t lanes[4] = {1, 2, 3, 4};
+    size_t at = 0;
+    for (; at + sizeof lanes <= bytes; at += sizeof lanes) {
+        uint64_t words[4];
+        memcpy(words, data + at, sizeof words);
+        for (int l = 0; l < 4; l++) {
+            lanes[l] = (lanes[l] ^ words[l]) * 0x9e3779b97f4a7c15u;
+            lanes[l] ^= lanes[l] >> 32;
+        }
+    }
+    for (; at < bytes; at++) {
+        lanes[0] = (lanes[0] ^ (unsigned char)data[at]) * 0x100000001b3u;
+    }
+    return lanes[0] ^ lanes[1] * 3 ^ lanes[2] * 5 ^ lanes[3] * 7 ^ bytes;
+}
+
+static struct region_answer stamp(struct muster_region *region)
+{
+    pthread_mutex_lock(&region->mutex);
+    struct region_answer answer = {.magic = REGION_MAGIC,
+                                   .shown = region->readable ? region->shown : 0,
+                                   .generation = region->generation,
+                                   .version = region->version};
+    pthread_mutex_unlock(&region->mutex);
+    return answer;
+}
+
+/* False: this is no question. */
+static bool prepare(struct muster_region *region, struct reader *reader)
+{
+    const struct region_ask *ask = &reader->ask;
+    struct region_answer *answer = &reader->answer;
+    if (ask->magic != REGION_MAGIC || ask->bytes > REGION_PIECE_BYTES ||
+        ask->offset > region->bytes || ask->bytes > region->bytes - ask->offset) {
+        return false;
+    }
+    *answer = stamp(region);
+    answer->bytes = answer->shown ? ask->bytes : 0;
+    answer->checksum = region_checksum(region->memory + ask->offset, (size_t)answer->bytes);
+    reader->answering = true;
+    reader->sent = 0;
+    return true;
+}
+
+static bool would_block(void)
+{
+    return errno == EAGAIN || errno == EINTR;
+}
+
+/* As much as goes now: the others have their turn. False: the reader is to be hung up on. */
+static bool answer(const struct muster_region *region, struct reader *reader)
+{
+    size_t head = sizeof reader->answer, all = head + (size_t)reader->answer.bytes;
+    const char *memory = region->memory + reader->ask.offset;
+    while (reader->sent < all) {
+        bool is_head = reader->sent < head;
+        const char *from =
+            is_head ? (const char *)&reader->answer + reader->sent : memory + (reader->sent - head);
+        ssize_t n = send(reader->fd, from, (is_head ? head : all) - reader->sent, MSG_NOSIGNAL);
+        if (n < 0) {
+            return would_block();
+        }
+        reader->sent += (size_t)n;
+        reader->moved_ns = deadline_now_ns();
+    }
+    reader->answering = false;
+    reader->ask_bytes = 0;
+    return true;
+}
+
+static bool hear(struct muster_region *region, struct reader *reader)
+{
+    ssize_t n = recv(reader->fd, (char *)&reader->ask + reader->ask_bytes,
+                     sizeof reader->ask - reader->ask_bytes, 0);
+    if (n <= 0) {
+        return n < 0 && would_block();
+    }
+    reader->moved_ns = deadline_now_ns();
+    reader->ask_bytes += (size_t)n;
+    return reader->ask_bytes < sizeof reader->ask || prepare(region, reader);
+}
+
+/* False: the reader is to be hung up on. */
+static bool serve(struct muster_region *region, struct reader *reader)
+{
+    bool good = reader->answering || hear(region, reader);
+    return good && (!reader->answering || answer(region, reader));
+}
+
+/* Taken out first: a child that is forked at this instant must not close the number's next owner.
+ */
+static void hang_up(struct muster_region *region, int i)
+{
+    int fd = region->readers[i].fd;
+    region->readers[i] = region->readers[--region->num_readers];
+    close(fd);
+}
+
+/* For a newcomer the one goes that was idle longest, if that is long. */
+static void make_room(struct muster_region *region)
+{
+    int idle = 0;
+    for (int i = 1; i < region->num_readers; i++) {
+        idle = region->readers[i].moved_ns < region->readers[idle].moved_ns ? i : idle;
+    }
+    if (region->num_readers == MAX_READERS &&
+        deadline_now_ns() - region->readers[idle].moved_ns > REGION_STALL_MS * INT64_C(1000000)) {
+        hang_up(region, idle);
+    }
+}
+
+/* False: someone is at the door, and there is no descriptor for it. */
+static bool welcome(struct muster_region *region)
+{
+    struct hello hello;
+    int fd = arrivals_next(&region->endpoint->arrivals, 0, REGION_DIGEST, 0, &hello, NULL);
+    if (fd >= 0) {
+        make_room(region);
+    }
+    if (fd >= 0 && region->num_readers < MAX_READERS) {
+        region->readers[region->num_readers] =
+            (struct reader){.fd = fd, .moved_ns = deadline_now_ns()};
+        atomic_thread_fence(memory_order_release); /* as in hang_up: it counts when it is there */
+        region->num_readers++;
+    } else if (fd >= 0) {
+        close(fd);
+    }
+    return fd != MUSTER_EOS;
+}
+
+static void *run(void *context)
+{
+    struct muster_region *region = context;
+    for (bool full = false;;) {
+        struct pollfd fds[MAX_READERS + 2] = {
+            {.fd = region->stop_fd, .events = POLLIN},
+            {.fd = full ? -1 : region->endpoint->arrivals.epoll_fd, .events = POLLIN}};
+        int num = region->num_readers;
+        for (int i = 0; i < num; i++) {
+            short events = region->readers[i].answering ? POLLOUT : POLLIN;
+            fds[2 + i] = (struct pollfd){.fd = region->readers[i].fd, .events = events};
+        }
+        (void)poll(fds, (nfds_t)num + 2, full ? FULL_MS : -1);
+        if (fds[0].revents) {
+            return NULL;
+        }
+        for (int i = num - 1; i >= 0; i--) {
+            if (fds[2 + i].revents && !serve(region, &region->readers[i])) {
+                hang_up(region, i);
+            }
+        }
+        full = fds[1].revents && !welcome(region);
+    }
+}
+
+static int start(struct muster_region *region, struct muster_err *err)
+{
+    region->stop_fd = eventfd(0, EFD_CLOEXEC);
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int rc = region->stop_fd < 0 ? errno : pthread_create(&region->thread, NULL, run, region);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return rc == 0 ? 0 : muster_fail(err, MUSTER_EOS, "cannot serve a region: %s", strerror(rc));
+}
+
+/* A reader whose owner dies must not wait for the child. */
+static void close_own(void *context)
+{
+    struct muster_region *region = context;
+    for (int i = 0; i < region->num_readers; i++) {
+        close(region->readers[i].fd);
+    }
+    region->num_readers = 0;
+    fork_close(&region->stop_fd);
+}
+
+static void release(struct muster_region *region)
+{
+    fork_forget(&region->fork);
+    close_own(region);
+    muster_endpoint_close(region->endpoint);
+    pthread_mutex_destroy(&region->mutex);
+    free(region);
+}
+
+int muster_region_open(const char *host, const void *memory, size_t size_bytes,
+                       struct muster_region **ret, struct muster_err *err)
+{
+    struct muster_region *region = calloc(1, sizeof *region);
+    if (!region) {
+        return muster_fail(err, MUSTER_ENOMEM, "no memory for a region");
+    }
+    region->memory = memory;
+    region->bytes = size_bytes;
+    region->stop_fd = -1;
+    region->owner = getpid();
+    region->fork = (struct fork_watch){.forked = close_own, .context = region};
+    fork_remember(&region->fork);
+    pthread_mutex_init(&region->mutex, NULL);
+    int rc = muster_endpoint_open(host, &region->endpoint, err);
+    rc = rc < 0 ? rc : start(region, err);
+    if (rc < 0) {
+        release(region);
+        return rc;
+    }
+    *ret = region;
+    return 0;
+}
+
+void muster_region_set(struct muster_region *region, uint64_t generation, uint64_t version)
+{
+    pthread_mutex_lock(&region->mutex);
+    bool same = region->readable && region->generation == generation && region->version == version;
+    region->shown += !same;
+    region->readable = true;
+    region->generation = generation;
+    region->version = version;
+    pthread_mutex_unlock(&region->mutex);
+}
+
+void muster_region_hide(struct muster_region *region)
+{
+    pthread_mutex_lock(&region->mutex);
+    region->readable = false;
+    pthread_mutex_unlock(&region->mutex);
+}
+
+void muster_region_member(const struct muster_region *region, struct muster_member *ret)
+{
+    muster_endpoint_member(region->endpoint, ret);
+}
+
+void muster_region_close(struct muster_region *region)
+{
+    if (!region || region->owner != getpid()) {
+        return; /* in a forked child nothing here is ours */
+    }
+    uint64_t one = 1;
+    (void)!write(region->stop_fd, &one, sizeof one);
+    pthread_join(region->thread, NULL);
+    release(region);
+}

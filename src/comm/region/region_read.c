@@ -1,0 +1,187 @@
+/* The reader's side of a region: pieces from all owners by turns, one under way at each; then every
+ * owner's stamp once more.
+ *
+ * Layer: comm. Memory: the caller's. Thread: the caller's.
+ */
+#include "comm/region/region.h"
+#include "comm/state/state.h"
+#include "comm/system/deadline.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+struct source {
+    int fd;
+    size_t offset; /* of the piece under way */
+    size_t bytes;
+    bool asked;
+    uint64_t shown; /* the owner's count when it first answered; 0: it has not */
+};
+
+struct reading {
+    struct source *sources;
+    int num;
+    uint64_t generation;
+    uint64_t version;
+    char *to;
+    size_t bytes;
+    int64_t deadline_ns;
+};
+
+static int lost(int index, struct muster_err *err)
+{
+    muster_fail(err, MUSTER_EPEERDEAD, "owner %d of the region is gone", index);
+    if (err) {
+        err->rank = index;
+    }
+    return MUSTER_EPEERDEAD;
+}
+
+static int receive(const struct reading *r, int index, void *to, size_t bytes,
+                   struct muster_err *err)
+{
+    int fd = r->sources[index].fd;
+    for (size_t done = 0; done < bytes;) {
+        ssize_t n = recv(fd, (char *)to + done, bytes - done, 0);
+        if (n > 0) {
+            done += (size_t)n;
+            continue;
+        }
+        if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+            return lost(index, err);
+        }
+        int64_t left_ms = (r->deadline_ns - deadline_now_ns()) / 1000000;
+        struct pollfd p = {.fd = fd, .events = POLLIN};
+        if (left_ms <= 0) {
+            return muster_fail(err, MUSTER_ETIMEDOUT, "owner %d did not send its state in time",
+                               index);
+        }
+        (void)poll(&p, 1, left_ms > 1000 ? 1000 : (int)left_ms);
+    }
+    return 0;
+}
+
+static int ask(const struct reading *r, int index, size_t offset, size_t bytes,
+               struct muster_err *err)
+{
+    struct source *s = &r->sources[index];
+    struct region_ask ask = {.magic = REGION_MAGIC, .offset = offset, .bytes = bytes};
+    if (send(s->fd, &ask, sizeof ask, MSG_NOSIGNAL) != (ssize_t)sizeof ask) {
+        return lost(index, err);
+    }
+    s->offset = offset;
+    s->bytes = bytes;
+    s->asked = true;
+    return 0;
+}
+
+static int take(const struct reading *r, int index, struct muster_err *err)
+{
+    struct source *s = &r->sources[index];
+    struct region_answer answer;
+    s->asked = false;
+    int rc = receive(r, index, &answer, sizeof answer, err);
+    if (rc < 0) {
+        return rc;
+    }
+    if (answer.magic != REGION_MAGIC || (answer.bytes != s->bytes && answer.shown)) {
+        return muster_fail(err, MUSTER_EPROTO, "owner %d answers something else", index);
+    }
+    bool again = s->shown && answer.shown != s->shown;
+    s->shown = answer.shown;
+    if (!answer.shown || again || answer.generation != r->generation ||
+        answer.version != r->version) {
+        return muster_fail(err, MUSTER_ECONFLICT, "owner %d has moved on from version %llu", index,
+                           (unsigned long long)r->version);
+    }
+    rc = receive(r, index, r->to + s->offset, s->bytes, err);
+    if (rc == 0 && region_checksum(r->to + s->offset, s->bytes) != answer.checksum) {
+        return muster_fail(err, MUSTER_ECONFLICT, "owner %d changed its state while it was read",
+                           index);
+    }
+    return rc;
+}
+
+static int read_pieces(const struct reading *r, struct muster_err *err)
+{
+    size_t next = 0;
+    int rc = 0, under_way = 0;
+    do {
+        for (int i = 0; rc == 0 && i < r->num; i++) {
+            if (r->sources[i].asked) {
+                rc = take(r, i, err);
+                under_way--;
+            }
+            if (rc == 0 && next < r->bytes) {
+                size_t left = r->bytes - next;
+                size_t bytes = left < REGION_PIECE_BYTES ? left : REGION_PIECE_BYTES;
+                rc = ask(r, i, next, bytes, err);
+                next += bytes;
+                under_way++;
+            }
+        }
+    } while (rc == 0 && under_way > 0);
+    return rc;
+}
+
+static int confirm(const struct reading *r, struct muster_err *err)
+{
+    int rc = 0;
+    for (int i = 0; rc == 0 && i < r->num; i++) {
+        rc = ask(r, i, 0, 0, err);
+        rc = rc < 0 ? rc : take(r, i, err);
+    }
+    return rc;
+}
+
+static int connect_all(const struct reading *r, const struct muster_member *owners,
+                       struct muster_err *err)
+{
+    struct hello hello = {.magic = HELLO_MAGIC, .digest = REGION_DIGEST};
+    for (int i = 0; i < r->num; i++) {
+        if (!endpoint_member_ok(&owners[i])) {
+            return muster_fail(err, MUSTER_EDATA, "owner %d is not of this version of muster", i);
+        }
+        struct member owner = endpoint_member(&owners[i]);
+        int fd = endpoint_connect(&owner, false, &hello, r->deadline_ns, err);
+        if (fd < 0) {
+            return fd == MUSTER_EOS ? fd : lost(i, err);
+        }
+        r->sources[i].fd = fd;
+    }
+    return 0;
+}
+
+int muster_region_read(const struct muster_member *owners, int num_owners, uint64_t generation,
+                       uint64_t version, void *to, size_t size_bytes, int64_t deadline_ms,
+                       struct muster_err *err)
+{
+    if (num_owners < 1 || num_owners > COMM_MAX_RANKS || (size_bytes > 0 && !to)) {
+        return muster_fail(err, MUSTER_EINVAL, "a region is read from 1 to %d owners",
+                           COMM_MAX_RANKS);
+    }
+    struct source sources[COMM_MAX_RANKS];
+    for (int i = 0; i < num_owners; i++) {
+        sources[i] = (struct source){.fd = -1};
+    }
+    struct reading r = {.sources = sources,
+                        .num = num_owners,
+                        .generation = generation,
+                        .version = version,
+                        .to = to,
+                        .bytes = size_bytes,
+                        .deadline_ns = deadline_after_ms(deadline_ms)};
+    int rc = connect_all(&r, owners, err);
+    rc = rc < 0 ? rc : read_pieces(&r, err);
+    rc = rc < 0 ? rc : confirm(&r, err);
+    for (int i = 0; i < num_owners; i++) {
+        if (sources[i].fd >= 0) {
+            close(sources[i].fd);
+        }
+    }
+    return rc;
+}

@@ -1,0 +1,378 @@
+/* A region is read whole, of one version, or not at all. */
+#include "comm/region/region.h"
+
+#include "base/test.h"
+#include "base/test_wait.h"
+
+#include <muster/comm.h>
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { BYTES = 5000001, OWNERS = 3 };
+
+struct owners {
+    char *state[OWNERS];
+    struct muster_region *regions[OWNERS];
+    struct muster_member members[OWNERS];
+    char *read;
+};
+
+static int set_up(void **ret)
+{
+    struct owners *o = calloc(1, sizeof *o);
+    o->read = malloc(BYTES);
+    for (int i = 0; i < OWNERS; i++) {
+        struct muster_err err = {0};
+        o->state[i] = malloc(BYTES);
+        for (int b = 0; b < BYTES; b++) {
+            o->state[i][b] = (char)(b * 7 + b / 251);
+        }
+        assert_int_equal(muster_region_open("127.0.0.1", o->state[i], BYTES, &o->regions[i], &err),
+                         0);
+        muster_region_member(o->regions[i], &o->members[i]);
+        muster_region_set(o->regions[i], 4, 17);
+    }
+    *ret = o;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct owners *o = *state;
+    for (int i = 0; i < OWNERS; i++) {
+        muster_region_close(o->regions[i]);
+        free(o->state[i]);
+    }
+    free(o->read);
+    free(o);
+    return 0;
+}
+
+static int read_all(struct owners *o, uint64_t version, struct muster_err *err)
+{
+    return muster_region_read(o->members, OWNERS, 4, version, o->read, BYTES, 10000, err);
+}
+
+static void pieces_come_from_all_owners(void **state)
+{
+    struct owners *o = *state;
+    struct muster_err err = {0};
+    assert_int_equal(read_all(o, 17, &err), 0);
+    assert_memory_equal(o->read, o->state[0], BYTES);
+    assert_int_equal(muster_region_read(o->members, 1, 4, 17, o->read, 10, INT64_MAX, &err), 0);
+}
+
+static void another_version_is_a_conflict(void **state)
+{
+    struct owners *o = *state;
+    struct muster_err err = {0};
+    assert_int_equal(read_all(o, 18, &err), MUSTER_ECONFLICT);
+    muster_region_set(o->regions[1], 4, 18);
+    assert_int_equal(read_all(o, 17, &err), MUSTER_ECONFLICT);
+    muster_region_set(o->regions[1], 4, 17);
+    muster_region_hide(o->regions[2]);
+    assert_int_equal(read_all(o, 17, &err), MUSTER_ECONFLICT);
+    assert_non_null(strstr(err.text, "owner 2"));
+}
+
+static void a_closed_owner_is_named(void **state)
+{
+    struct owners *o = *state;
+    struct muster_err err = {0};
+    muster_region_close(o->regions[1]);
+    o->regions[1] = NULL;
+    assert_int_equal(read_all(o, 17, &err), MUSTER_EPEERDEAD);
+    assert_int_equal(err.rank, 1);
+}
+
+static void a_process_outside_reads(void **state)
+{
+    struct owners *o = *state;
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct muster_err err = {0};
+        int rc = read_all(o, 17, &err);
+        _exit(rc < 0 || memcmp(o->read, o->state[0], BYTES) != 0);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
+/* That this process has no descriptor left says nothing of the owners. */
+static void without_descriptors_no_owner_is_blamed(void **state)
+{
+    struct owners *o = *state;
+    struct muster_err err = {0};
+    struct rlimit before, none;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none = before;
+    none.rlim_cur = 0;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    int rc = read_all(o, 17, &err);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(rc, MUSTER_EOS);
+    assert_non_null(strstr(err.text, "ulimit"));
+}
+
+/* As at the end of a forked program that tidies up: its parent's region is not its own. */
+static void a_forked_child_closes_nothing(void **state)
+{
+    struct owners *o = *state;
+    struct muster_err err = {0};
+    pid_t pid = fork();
+    if (pid == 0) {
+        alarm(10);
+        muster_region_close(o->regions[0]);
+        _exit(0);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    assert_int_equal(read_all(o, 17, &err), 0);
+}
+
+/* ---- readers that wait ---- */
+
+static int connect_as_reader(const struct muster_member *owner)
+{
+    struct hello hello = {.magic = HELLO_MAGIC, .digest = REGION_DIGEST};
+    struct member member = endpoint_member(owner);
+    struct muster_err err = {0};
+    int fd = endpoint_connect(&member, false, &hello, INT64_MAX, &err);
+    assert_true(fd >= 0);
+    assert_int_equal(fcntl(fd, F_SETFL, 0), 0); /* to wait */
+    return fd;
+}
+
+static void receive_all(int fd, void *to, size_t bytes)
+{
+    for (size_t done = 0; done < bytes;) {
+        ssize_t n = recv(fd, (char *)to + done, bytes - done, 0);
+        assert_true(n > 0);
+        done += (size_t)n;
+    }
+}
+
+/* It asks for more than sockets hold and takes nothing, as one does that waits for another owner:
+ * neither do others wait for it, nor is it hung up on. */
+static void a_reader_that_waits_holds_nobody_up(void **state)
+{
+    enum { ASKS = 24 };
+    struct owners *o = *state;
+    struct muster_err err = {0};
+    struct region_ask ask = {.magic = REGION_MAGIC, .bytes = REGION_PIECE_BYTES};
+    int fd = connect_as_reader(&o->members[0]);
+    for (int i = 0; i < ASKS; i++) {
+        assert_int_equal(send(fd, &ask, sizeof ask, 0), sizeof ask);
+    }
+    assert_int_equal(read_all(o, 17, &err), 0);
+    for (int i = 0; i < ASKS; i++) {
+        struct region_answer answer;
+        receive_all(fd, &answer, sizeof answer);
+        assert_int_equal(answer.bytes, REGION_PIECE_BYTES);
+        receive_all(fd, o->read, REGION_PIECE_BYTES);
+    }
+    close(fd);
+}
+
+enum { TWO_PIECES = 2 * REGION_PIECE_BYTES };
+
+struct reading {
+    struct muster_member owners[2];
+    char *to;
+    int rc;
+    struct muster_err err;
+};
+
+static void *read_two_pieces(void *context)
+{
+    struct reading *r = context;
+    r->rc = muster_region_read(r->owners, 2, 4, 17, r->to, TWO_PIECES, 10000, &r->err);
+    return NULL;
+}
+
+__attribute__((no_sanitize("thread"))) static void wait_until_written(const volatile char *at)
+{
+    for (int64_t end = 0; !*at;) {
+        assert_true(test_turn(&end));
+    }
+}
+
+/* We are the second owner, and answer only when the first one's piece has been read, and its memory
+ * then been written and shown as the same version again. */
+static void the_same_version_again_is_another(void **state)
+{
+    struct owners *o = *state;
+    struct muster_err err = {0};
+    struct muster_endpoint *second;
+    struct reading reading = {.owners = {o->members[0]}, .to = calloc(1, TWO_PIECES)};
+    assert_int_equal(muster_endpoint_open("127.0.0.1", &second, &err), 0);
+    muster_endpoint_member(second, &reading.owners[1]);
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, read_two_pieces, &reading), 0);
+    struct hello hello;
+    int fd = MUSTER_EAGAIN;
+    while (fd == MUSTER_EAGAIN) {
+        fd = arrivals_next(&second->arrivals, 0, REGION_DIGEST, 1000, &hello, &err);
+    }
+    assert_true(fd >= 0);
+    wait_until_written(&reading.to[REGION_PIECE_BYTES - 1]);
+    muster_region_hide(o->regions[0]);
+    muster_region_set(o->regions[0], 4, 17);
+    struct region_answer answer = {.magic = REGION_MAGIC,
+                                   .shown = 1,
+                                   .generation = 4,
+                                   .version = 17,
+                                   .bytes = REGION_PIECE_BYTES,
+                                   .checksum = region_checksum(o->state[0], REGION_PIECE_BYTES)};
+    assert_int_equal(fcntl(fd, F_SETFL, 0), 0);
+    assert_int_equal(send(fd, &answer, sizeof answer, 0), sizeof answer);
+    assert_int_equal(send(fd, o->state[0], REGION_PIECE_BYTES, 0), REGION_PIECE_BYTES);
+    answer.bytes = 0; /* the question at the end */
+    answer.checksum = region_checksum(o->state[0], 0);
+    assert_int_equal(send(fd, &answer, sizeof answer, MSG_NOSIGNAL), sizeof answer);
+    pthread_join(thread, NULL);
+    assert_int_equal(reading.rc, MUSTER_ECONFLICT);
+    assert_non_null(strstr(reading.err.text, "owner 0"));
+    close(fd);
+    muster_endpoint_close(second);
+    free(reading.to);
+}
+
+/* ---- an owner that dies ---- */
+
+/* Says which member it is, and when it is told so has a child and says which. */
+static void own_and_have_a_child(int from, int to)
+{
+    static char memory[100], byte;
+    struct muster_region *region;
+    struct muster_member member;
+    (void)alarm(20);
+    if (muster_region_open("127.0.0.1", memory, sizeof memory, &region, NULL) < 0) {
+        _exit(1);
+    }
+    muster_region_set(region, 4, 17);
+    muster_region_member(region, &member);
+    pid_t child = write(to, &member, sizeof member) > 0 && read(from, &byte, 1) == 1 ? fork() : -1;
+    if (child > 0) {
+        (void)!write(to, &child, sizeof child);
+    }
+    (void)pause();
+    _exit(0);
+}
+
+/* As with workers that load data: what a child inherits must not look like its parent's life. */
+static void a_dead_owner_is_named_though_its_child_lives(void **state)
+{
+    (void)state;
+    struct muster_err err = {0};
+    struct muster_member member;
+    struct timeval patience = {3, 0};
+    char byte = 0;
+    int down[2], up[2];
+    pid_t child, owner;
+    assert_true(pipe(down) == 0 && pipe(up) == 0);
+    if ((owner = fork()) == 0) {
+        own_and_have_a_child(down[0], up[1]);
+    }
+    assert_int_equal(read(up[0], &member, sizeof member), sizeof member);
+    int fd = connect_as_reader(&member);
+    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience), 0);
+    assert_int_equal(muster_region_read(&member, 1, 4, 17, &byte, 1, 10000, &err), 0);
+    assert_int_equal(write(down[1], &byte, 1), 1);
+    assert_int_equal(read(up[0], &child, sizeof child), sizeof child);
+    assert_int_equal(kill(owner, SIGKILL), 0);
+    assert_int_equal(waitpid(owner, NULL, 0), owner);
+    assert_int_equal(recv(fd, &byte, 1, 0), 0);
+    assert_int_equal(muster_region_read(&member, 1, 4, 17, &byte, 1, 3000, &err), MUSTER_EPEERDEAD);
+    assert_int_equal(kill(child, SIGKILL), 0);
+    close(fd);
+    for (int i = 0; i < 2; i++) {
+        close(down[i]);
+        close(up[i]);
+    }
+}
+
+/* ---- owners that train while they are read ---- */
+
+enum { READS = 40 };
+
+struct training {
+    struct owners *owners;
+    _Atomic uint64_t version;
+    _Atomic int over;
+};
+
+/* Readers under way may see it happen, and must not believe it: no race to complain of. */
+__attribute__((no_sanitize("thread"))) static void overwrite(volatile char *memory, char value)
+{
+    for (int b = 0; b < BYTES; b++) {
+        memory[b] = value;
+    }
+}
+
+/* Every version fills the memory with its own byte, and stays a little while; longer and longer, so
+ * that at last a slow machine reads one whole. */
+static void *train(void *context)
+{
+    struct training *t = context;
+    for (uint64_t version = 18; !atomic_load(&t->over); version++) {
+        for (int i = 0; i < OWNERS; i++) {
+            muster_region_hide(t->owners->regions[i]);
+            overwrite(t->owners->state[i], (char)version);
+            muster_region_set(t->owners->regions[i], 4, version);
+        }
+        atomic_store(&t->version, version);
+        test_let_pass((int64_t)(version % 8 * (20 + version / 4)));
+    }
+    return NULL;
+}
+
+static void a_read_is_of_one_version(void **state)
+{
+    struct owners *o = *state;
+    struct training t = {.owners = o};
+    pthread_t thread;
+    int good = 0;
+    assert_int_equal(pthread_create(&thread, NULL, train, &t), 0);
+    for (int turn = 0; turn < READS || good == 0; turn++) {
+        struct muster_err err = {0};
+        uint64_t version = atomic_load(&t.version);
+        int rc = read_all(o, version, &err);
+        assert_true(rc == 0 || rc == MUSTER_ECONFLICT);
+        if (rc == 0) { /* each byte is like the one before it */
+            assert_true(o->read[0] == (char)version);
+            assert_memory_equal(o->read + 1, o->read, BYTES - 1);
+            good++;
+        }
+    }
+    atomic_store(&t.over, 1);
+    pthread_join(thread, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(pieces_come_from_all_owners, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(another_version_is_a_conflict, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_closed_owner_is_named, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_process_outside_reads, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(without_descriptors_no_owner_is_blamed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_forked_child_closes_nothing, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_reader_that_waits_holds_nobody_up, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_same_version_again_is_another, set_up, tear_down),
+        cmocka_unit_test(a_dead_owner_is_named_though_its_child_lives),
+        cmocka_unit_test_setup_teardown(a_read_is_of_one_version, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

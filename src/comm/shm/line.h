@@ -1,0 +1,63 @@
+/* Cache lines that change hands between two cores. Layer: comm. */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "comm/shm/segment.h"
+
+/* Between two looks at a line that another core is to write. */
+static inline void line_pause(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+/* Makes the lines of a slot that we have just read ours, by writing back a word of each: its owner
+ * then overwrites it at full speed, where taking back a shared line costs 8 ns (measured, AMD Zen;
+ * not for Intel: processor.h). The caller must be the slot's only reader. */
+static inline void line_claim(void *start, size_t bytes)
+{
+    for (size_t at = 0; at < bytes; at += SEGMENT_LINE) {
+        _Atomic uint64_t *word = (_Atomic uint64_t *)(void *)((char *)start + at);
+        atomic_store_explicit(word, atomic_load_explicit(word, memory_order_relaxed),
+                              memory_order_relaxed);
+    }
+}
+
+/* Sends what we have just written to the cache that all cores share, where the reader fetches it
+ * from sooner; for a writer that has nothing else to do, as a line takes 10 ns (measured, Intel:
+ * 512 B 0.75 and 0.63 us). Where there is no such instruction it does nothing. */
+static inline void line_demote(const void *start, size_t bytes)
+{
+#if defined(__x86_64__)
+    for (size_t at = 0; at < bytes; at += SEGMENT_LINE) {
+        __asm__ volatile("cldemote %0" : : "m"(((const char *)start)[at]));
+    }
+#else
+    (void)start;
+    (void)bytes;
+#endif
+}
+
+/* Copies out of a slot, and claims its lines if that is to be done. */
+static inline void line_take(void *to, void *from, size_t bytes, bool claims)
+{
+    if (!claims) {
+        __builtin_memcpy(to, from, bytes);
+        return;
+    }
+    size_t whole = bytes / SEGMENT_LINE * SEGMENT_LINE;
+    for (size_t at = 0; at < whole; at += SEGMENT_LINE) {
+        char *line = (char *)from + at;
+        __builtin_memcpy((char *)to + at, line, SEGMENT_LINE);
+        line_claim(line, 1);
+    }
+    __builtin_memcpy((char *)to + whole, (char *)from + whole, bytes - whole);
+    line_claim((char *)from + whole, bytes - whole);
+}

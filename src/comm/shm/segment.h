@@ -1,0 +1,175 @@
+/* The shared memory of the ranks of one communicator on one host: an anonymous file (memfd), so
+ * that it ends with its last process.
+ *
+ *     control page of each rank | boards | rings | streams | memory of muster_comm_alloc …
+ *
+ * Every word has one writer, but for the doorbells. A rank is named here by its index on the host.
+ *
+ * Layer: comm. Memory: struct segment owns the mapping and the descriptor. Thread: any; the words
+ * are atomic, the data between them belongs to whom the words say.
+ */
+#pragma once
+
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <linux/futex.h>
+
+#include <muster/err.h>
+
+#include "core/flight.h"
+
+enum {
+    SEGMENT_LINE = 64,
+    SEGMENT_PAGE = 4096,
+    LANE_MAIN = 0, /* calls in order */
+    LANE_SIDE = 1, /* small all-gathers, which overtake */
+    BOARD_LANES = 2,
+    LANE_MESSAGES = 2, /* sends and receives, each on its own */
+    LANES = 3,
+    BOARD_SLOTS = 4, /* a rank publishes at most one round ahead: see schedule/exchange.h */
+    BOARD_BYTES = 128 * 1024,
+    SIDE_BYTES = 4096,
+    RING_SLOTS = 2, /* more would drive the user's data out of the second cache */
+    RING_BYTES = 64 * 1024,
+    STREAM_BYTES = 64 * 1024,
+    CPU_WORDS = 16, /* 1024 processors */
+};
+
+/* The kernel writes FUTEX_OWNER_DIED into `owner` when the thread with that id ends, however it
+ * ends (see life.h). node is that thread's robust list entry. */
+struct life_word {
+    struct robust_list node;
+    _Atomic uint32_t owner;
+    _Atomic uint32_t beats;
+};
+
+struct control {
+    alignas(SEGMENT_LINE) struct life_word life;
+    alignas(SEGMENT_LINE) _Atomic uint32_t bell; /* futex; anyone rings */
+    _Atomic uint32_t sleepers;
+    _Atomic uint32_t closed;                        /* 1: freed or aborted */
+    _Atomic int32_t culprit;                        /* before closed: peers_culprit() */
+    alignas(SEGMENT_LINE) _Atomic uint32_t writing; /* 1: into the memory of others: settle.c */
+    alignas(SEGMENT_LINE) _Atomic int32_t pid;      /* 0 until the rank has mapped the segment */
+    _Atomic uint64_t processors[CPU_WORDS];         /* on which it may run; before pid … */
+    _Atomic uint32_t intel;                         /* … as is this: 1: they are Intel's */
+    struct flight flight;                           /* what it has called */
+};
+
+/* One slot of a board. flag = round number << 32 | signature, written after the data. What all read
+ * and is small lies beside the flag: one line to fetch instead of two, one after the other. */
+struct board {
+    alignas(SEGMENT_LINE) _Atomic uint64_t flag;
+    char little[SEGMENT_LINE - sizeof(uint64_t)];
+    char data[];
+};
+
+static inline uint64_t segment_flag(uint32_t round, uint32_t signature)
+{
+    return (uint64_t)round << 32 | signature;
+}
+
+/* The boards of a rank: BOARD_SLOTS for each lane, one lane after the other. */
+enum {
+    BOARD_STRIDE = sizeof(struct board) + BOARD_BYTES,
+    SIDE_STRIDE = sizeof(struct board) + SIDE_BYTES,
+    BOARDS_BYTES = (BOARD_SLOTS * (BOARD_STRIDE + SIDE_STRIDE) + SEGMENT_PAGE - 1) / SEGMENT_PAGE *
+                   SEGMENT_PAGE,
+};
+
+/* Where a blob for all lies. */
+static inline char *board_blob(struct board *board, size_t bytes)
+{
+    return bytes <= sizeof board->little ? board->little : board->data;
+}
+
+/* One slot of a ring (all-reduce through a lane that both sides write): the contributor fills it,
+ * the owner of the part answers in place. The data starts as far from a line as it does in the
+ * contributor's buffer: no access on the way straddles two lines, unless the ranks' buffers differ
+ * in this (measured, AMD Zen 3: a quarter of the time). */
+struct ring_slot {
+    alignas(SEGMENT_LINE) _Atomic uint64_t asked;
+    uint32_t phase; /* where in its line the data starts; written before asked */
+    alignas(SEGMENT_LINE) _Atomic uint64_t answered;
+    alignas(SEGMENT_LINE) char data[SEGMENT_LINE + RING_BYTES];
+};
+
+static inline uint32_t segment_phase(const void *buffer)
+{
+    return (uint32_t)((uintptr_t)buffer % SEGMENT_LINE / sizeof(uint64_t) * sizeof(uint64_t));
+}
+
+/* Elements before the first that starts a line. */
+static inline size_t segment_to_line(const char *buffer, size_t unit, size_t count)
+{
+    size_t elements = -(uintptr_t)buffer % SEGMENT_LINE / unit;
+    return elements < count ? elements : count;
+}
+
+static inline char *ring_slot_data(struct ring_slot *slot)
+{
+    return slot->data + slot->phase % SEGMENT_LINE;
+}
+
+/* A byte stream from one rank to another. */
+struct stream_ring {
+    alignas(SEGMENT_LINE) _Atomic uint64_t written;
+    alignas(SEGMENT_LINE) _Atomic uint64_t read;
+    alignas(SEGMENT_LINE) char data[STREAM_BYTES];
+};
+
+struct segment {
+    int fd;
+    int size; /* ranks */
+    char *base;
+    char *boards;
+    size_t bytes;      /* mapped at base */
+    size_t file_bytes; /* with the memory of muster_comm_alloc */
+};
+
+/* A new file for `size` ranks, mapped here. */
+int segment_create(int size, struct segment *ret, struct muster_err *err);
+/* Maps a file that another rank created; takes over fd, also on failure. MUSTER_EPROTO: the file is
+ * not one that segment_create of this version made for `size` ranks. */
+int segment_open(int fd, int size, struct segment *ret, struct muster_err *err);
+/* fd < 0: nothing to end. */
+void segment_close(struct segment *segment);
+/* In a forked child, which does not have the mapping. */
+void segment_hang_up(struct segment *segment);
+
+/* Memory at the end of the file, a part for each rank. */
+struct segment_extension {
+    char *base; /* the part of rank 0, the others follow; NULL: none */
+    size_t part_bytes;
+    size_t offset; /* in the file */
+};
+
+/* Every rank does the same in the same order. part_bytes: whole pages. */
+int segment_extend(struct segment *segment, size_t part_bytes, int my_index,
+                   struct segment_extension *ret, struct muster_err *err);
+void segment_retract(const struct segment *segment, struct segment_extension *extension);
+/* The memory of this rank's part goes back to the system: when nobody uses it any more. */
+void segment_give_back(const struct segment *segment, const struct segment_extension *extension,
+                       int my_index);
+
+struct ring_slot *segment_ring(const struct segment *segment, int owner, int contributor,
+                               size_t slot);
+struct stream_ring *segment_stream(const struct segment *segment, int from, int to);
+
+static inline struct control *segment_control(const struct segment *segment, int rank)
+{
+    return (struct control *)(void *)(segment->base + (size_t)rank * SEGMENT_PAGE);
+}
+
+/* Inline: the quick ways of a call take some tens of nanoseconds. */
+static inline struct board *segment_board(const struct segment *segment, int rank, int lane,
+                                          size_t slot)
+{
+    size_t start = lane == LANE_MAIN ? 0 : BOARD_SLOTS * BOARD_STRIDE;
+    size_t stride = lane == LANE_MAIN ? BOARD_STRIDE : SIDE_STRIDE;
+    return (struct board *)(void *)(segment->boards + (size_t)rank * BOARDS_BYTES + start +
+                                    slot * stride);
+}

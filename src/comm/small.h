@@ -1,7 +1,0 @@
-/* All-reduce of the smallest vectors on one host. Layer: comm; see small.c. */
-#pragma once
-
-#include "comm/state.h"
-
-/* A quick way: quick.h. */
-int small_run(struct muster_comm *comm, const void *in, void *out, struct muster_err *err);

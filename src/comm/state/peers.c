@@ -1,0 +1,83 @@
+/* What is known of the other ranks: alive, dead, suspected, closed.
+ *
+ * Proof of death is the kernel's word in the segment, or the end of a link. Suspicion is silence,
+ * which failure.c counts. A suspected process on this host is killed before the error returns:
+ * stopped and continued later it would go on writing into memory that it shares with us (settle.c
+ * has the case that it cannot be).
+ *
+ * Layer: comm. Thread: any; the states are written by the heartbeat thread and read by all.
+ */
+#include "comm/state/peers.h"
+
+#include "comm/system/deadline.h"
+
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { KILL_WAIT_MS = 200 };
+
+enum muster_peer_state peers_state(const struct muster_comm *comm, int rank)
+{
+    const struct peer *peer = &comm->peers[rank];
+    if (rank == comm->rank) {
+        return atomic_load(&comm->closed) ? MUSTER_PEER_CLOSED : MUSTER_PEER_ALIVE;
+    }
+    if (peer->local >= 0) {
+        const struct control *c = peers_control(comm, rank);
+        if (atomic_load_explicit(&c->closed, memory_order_acquire)) {
+            return MUSTER_PEER_CLOSED;
+        }
+        if (life_is_dead(&c->life)) {
+            return MUSTER_PEER_DEAD;
+        }
+    }
+    return (enum muster_peer_state)atomic_load_explicit(&peer->state, memory_order_acquire);
+}
+
+bool peers_kill(struct muster_comm *comm, int rank)
+{
+    struct control *c = peers_control(comm, rank);
+    pid_t pid = atomic_load(&c->pid);
+    int fd = comm->peers[rank].killable ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+    if (fd < 0) {
+        return false;
+    }
+    /* Not dead after the descriptor is open: the number cannot have been given to another process.
+     */
+    if (!life_is_dead(&c->life) && pid != getpid()) {
+        (void)syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0);
+    }
+    close(fd);
+    int64_t end = deadline_now_ns() + KILL_WAIT_MS * INT64_C(1000000);
+    while (pid != getpid() && !life_is_dead(&c->life) && deadline_now_ns() < end) {
+        struct timespec nap = {0, 100000};
+        (void)nanosleep(&nap, NULL);
+    }
+    return life_is_dead(&c->life);
+}
+
+int peers_culprit(const struct muster_comm *comm)
+{
+    int suspected = 0;
+    for (int r = 0; r < comm->size; r++) {
+        enum muster_peer_state state = r == comm->rank ? MUSTER_PEER_ALIVE : peers_state(comm, r);
+        if (state == MUSTER_PEER_DEAD) {
+            return r + 1;
+        }
+        suspected = state == MUSTER_PEER_SUSPECTED ? -(r + 1) : suspected;
+    }
+    return suspected;
+}
+
+void peers_believe(struct muster_comm *comm, int culprit)
+{
+    int rank = (culprit < 0 ? -culprit : culprit) - 1;
+    if (rank >= 0 && rank < comm->size && comm->peers[rank].local < 0) {
+        int alive = MUSTER_PEER_ALIVE;
+        (void)atomic_compare_exchange_strong(&comm->peers[rank].state, &alive,
+                                             culprit < 0 ? MUSTER_PEER_SUSPECTED
+                                                         : MUSTER_PEER_DEAD);
+    }
+}

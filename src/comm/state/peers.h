@@ -1,0 +1,20 @@
+/* What is known of the other ranks: alive, dead, suspected, closed. Layer: comm; see peers.c. */
+#pragma once
+
+#include "comm/state/state.h"
+
+/* Of a rank of this host. */
+static inline struct control *peers_control(const struct muster_comm *comm, int rank)
+{
+    return segment_control(&comm->segment, comm->peers[rank].local);
+}
+
+/* A suspected rank of this host. True once the kernel has confirmed its death: from then on it
+ * writes nothing. */
+bool peers_kill(struct muster_comm *comm, int rank);
+/* Of which rank's end we know, as a word for others: 1 + a rank that is proven dead, else the
+ * negative of 1 + one that is suspected; 0: none. */
+int peers_culprit(const struct muster_comm *comm);
+/* Another rank's word about a third, unless it is of this host: of those we know better. */
+void peers_believe(struct muster_comm *comm, int culprit);
+enum muster_peer_state peers_state(const struct muster_comm *comm, int rank);

@@ -1,0 +1,127 @@
+/* The end of the links of a communicator: the last word of this rank, and what it sent before,
+ * arrive though its sockets are closed.
+ *
+ * A socket that is closed with something unread, or to which something comes afterwards, resets its
+ * connection, and what had not been acknowledged is lost. Therefore who leaves throws away what
+ * comes until the peer's kernel has acknowledged, which takes a round trip whatever the peer
+ * computes, or the peer has left, too. It waits for nobody who is gone.
+ *
+ * - The last word is waited for until a peer that has not got it suspects us: later, the end of the
+ *   life socket proves nothing to it.
+ * - Messages may have to wait for a reader who computes for long: soon they are left to the kernel.
+ *   Who has the last word sends nothing more that would reset the connection.
+ * - Lanes of collectives lose nothing that counts: who sends there has entered a later call, and
+ *   so has read what was sent in those that this rank completed.
+ *
+ * Layer: comm; see link.h. Memory: none. Thread: the caller's.
+ */
+#include "comm/state/peers.h"
+#include "comm/system/deadline.h"
+#include "comm/tcp/link.h"
+
+#include <errno.h>
+#include <linux/sockios.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    MESSAGES_MS = 200,
+    UNSUSPECTED_MS = 2000, /* where silence is no reason to suspect, or late */
+    FIRST_NAP_NS = 20 * 1000,
+    LONGEST_NAP_NS = 1000 * 1000,
+};
+
+static bool has_arrived(const struct channel *c)
+{
+    int unacknowledged = 0;
+    return c->fd < 0 || c->broken || ioctl(c->fd, SIOCOUTQ, &unacknowledged) < 0 ||
+           unacknowledged == 0;
+}
+
+/* Before: the end itself has to be acknowledged, too, and is in no hurry. */
+static void end_lanes(struct link *link, bool in_order)
+{
+    for (int lane = 0; lane < LANES; lane++) {
+        struct channel *c = &link->channels[lane];
+        if (lane == LANE_MESSAGES && in_order && !has_arrived(c)) {
+            (void)shutdown(c->fd, SHUT_WR);
+        } else {
+            fork_close(&c->fd);
+        }
+    }
+}
+
+static void drain(struct channel *c)
+{
+    char waste[16 * 1024];
+    ssize_t n = recv(c->fd, waste, sizeof waste, MSG_DONTWAIT);
+    c->broken = n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
+}
+
+/* What that rank's kernel has not acknowledged: adds its channels to fds, and returns their new
+ * number. */
+static int find_rest(struct muster_comm *comm, int rank, bool messages, struct pollfd *fds, int num)
+{
+    struct channel *lane = &comm->peers[rank].link->channels[LANE_MESSAGES];
+    const struct channel *life = &comm->peers[rank].link->channels[LINK_LIFE];
+    bool knows = has_arrived(life);
+    if (!knows) {
+        link_listen(comm, rank);
+        fds[num++] = (struct pollfd){.fd = life->fd, .events = POLLIN};
+    }
+    if ((messages || !knows) && !has_arrived(lane)) {
+        drain(lane);
+        fds[num++] = (struct pollfd){.fd = lane->fd, .events = POLLIN};
+    }
+    return num;
+}
+
+static bool is_there(const struct muster_comm *comm, int rank)
+{
+    enum muster_peer_state state = peers_state(comm, rank);
+    return state == MUSTER_PEER_ALIVE || state == MUSTER_PEER_CLOSED;
+}
+
+static int64_t word_limit_ns(const struct muster_comm *comm)
+{
+    int64_t suspected_ms = comm->silence_ms + 2 * LIFE_BEAT_MS;
+    bool soon = comm->silence_ms > 0 && suspected_ms < UNSUSPECTED_MS;
+    return (soon ? suspected_ms : UNSUSPECTED_MS) * INT64_C(1000000);
+}
+
+static void wait_for_kernels(struct muster_comm *comm)
+{
+    struct pollfd fds[COMM_MAX_RANKS * 2];
+    struct timespec nap = {0, FIRST_NAP_NS};
+    int64_t start = deadline_now_ns(), limit = word_limit_ns(comm);
+    for (int64_t waited = 0; waited < limit; waited = deadline_now_ns() - start) {
+        int num = 0;
+        for (int r = 0; r < comm->size; r++) {
+            if (comm->peers[r].link && is_there(comm, r)) {
+                num = find_rest(comm, r, waited < MESSAGES_MS * INT64_C(1000000), fds, num);
+            }
+        }
+        if (num == 0) {
+            return;
+        }
+        if (ppoll(fds, (nfds_t)num, &nap, NULL) == 0) {
+            nap.tv_nsec = nap.tv_nsec < LONGEST_NAP_NS ? 2 * nap.tv_nsec : LONGEST_NAP_NS;
+        }
+    }
+}
+
+void link_leave(struct muster_comm *comm)
+{
+    if (atomic_load(&comm->last_word) == 0) {
+        link_say_closed(comm, 0); /* it was never whole: the others must not take it for dead */
+    }
+    for (int r = 0; r < comm->size; r++) {
+        if (comm->peers[r].link) {
+            end_lanes(comm->peers[r].link, comm->leaves);
+        }
+    }
+    wait_for_kernels(comm);
+}

@@ -1,8 +1,0 @@
-/* The teams of a communicator; see team.c. Layer: comm. */
-#pragma once
-
-#include "comm/state.h"
-
-/* After the peers are placed; lowest[r] is the lowest rank on r's host. False: no memory. */
-bool team_init(struct muster_comm *comm, const int *lowest);
-void team_done(struct muster_comm *comm);
