@@ -30,6 +30,44 @@ def test_a_missing_host_path_is_an_error_before_anything_is_created(muster, verb
     assert not (muster.home / 'store.db').exists()
 
 
+def with_main(made, **fields):
+    """The job, with these fields in each replica's container."""
+    for replica in made['spec']['pytorchReplicaSpecs'].values():
+        replica['template']['spec']['containers'][0].update(fields)
+    return made
+
+
+# What run refuses, or fails on at once, is a warning of lint: another machine may have it.
+@pytest.mark.parametrize('training, says', [
+    (job('lost', shell('true'), volumes=host_path('/no/such'), mounts=MOUNT),
+     'volumes[0].hostPath.path: /no/such does not exist on this machine: muster run refuses the job here (type: DirectoryOrCreate'),
+    (with_main(job('gpus', shell('true'), workers=2), resources={'limits': {'nvidia.com/gpu': 1}}),
+     'the job needs 3 GPUs (nvidia.com/gpu), this machine has 2: muster run refuses the job here (muster run --share-gpu puts'),
+    (job('ended', shell('true'), annotations={'muster.dev/stop': 'x'}), 'it would end the job at once: muster refuses the job (remove it)'),
+    (with_main(job('folder', shell('true')), workingDir='/no/such'), 'workingDir: /no/such does not exist on this machine (muster run'),
+])
+def test_lint_warns_of_what_run_refuses_on_this_machine(muster, training, says):
+    path = muster.write('job.yaml', training)
+    done = muster.run('lint', path, env={'MUSTER_GPUS': '0,1'})
+    line = done.stdout.splitlines()[-1]
+    assert ': warning: ' in line and says in line and not line.startswith(f'{path}:0:'), done.stdout
+    assert done.stderr == '0 errors, 1 warning\n'
+    assert muster.run('run', '-f', path, '--timeout', '5s', env={'MUSTER_GPUS': '0,1'}, code=None).returncode != 0
+
+
+@pytest.mark.parametrize('training', [
+    with_main(job('folder', shell('true'), volumes=host_path('/tmp'), mounts=MOUNT), workingDir='/data'),
+    with_main(job('folder', shell('true'), volumes=host_path('/tmp'), mounts=MOUNT), workingDir='/data/under/it'),
+    job('shared', shell('true'), annotations={'muster.dev/gpu': 'share'}),
+    with_main(job('none', shell('true'), workers=2, annotations={'muster.dev/gpu': 'none'}), resources={'limits': {'nvidia.com/gpu': 9}}),
+    with_main(job('shared', shell('true'), workers=2, annotations={'muster.dev/gpu': 'share'}), resources={'limits': {'nvidia.com/gpu': '1'}}),
+    with_main(job('image', shell('true'), annotations={'muster.dev/runtime': 'podman'}), workingDir='/in/the/image'),
+])
+def test_lint_does_not_warn_of_what_is_there(muster, training):
+    path = muster.write('job.yaml', training)
+    assert 'warning' not in muster.run('lint', path, env={'MUSTER_GPUS': '0,1'}).stdout
+
+
 def test_a_host_path_of_another_type_is_an_error(muster):
     (muster.work / 'file').write_text('x')
     training = job('odd', shell('true'), volumes=host_path(muster.work / 'file', 'Directory'), mounts=MOUNT)

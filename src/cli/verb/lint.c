@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/file.h"
+#include "cli/submit/machine.h"
 #include "job/file/file.h"
 
 #include <stdio.h>
@@ -53,6 +54,9 @@ static int check(struct linter *l, const char *path, const char *text, size_t by
     problems.advice = true;
     problems.verbose = args_flag(&l->cli->args, "verbose");
     int r = job_file_read(text, bytes, &file, &problems, &l->cli->err);
+    if (r == 0) {
+        machine_lint(&file, &problems);
+    }
     for (size_t i = 0; i < problems.count; i++) {
         l->warnings += problems.list[i].severity == JOB_WARNING;
     }

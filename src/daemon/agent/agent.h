@@ -9,8 +9,8 @@
 #pragma once
 
 #include "base/home.h"
-#include "daemon/machine/gpus.h"
 #include "http/http.h"
+#include "process/machine/gpus.h"
 #include "store/store.h"
 
 #include <uv.h>

@@ -6,9 +6,9 @@
 #pragma once
 
 #include "base/home.h"
-#include "daemon/machine/gpus.h"
 #include "daemon/object/leases.h"
 #include "job/problem.h"
+#include "process/machine/gpus.h"
 
 struct admission {
     const struct gpus *gpus;

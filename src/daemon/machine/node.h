@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "daemon/machine/gpus.h"
+#include "process/machine/gpus.h"
 #include "store/store.h"
 
 enum { NODE_NAME_BYTES = 64 };

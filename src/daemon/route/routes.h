@@ -16,9 +16,9 @@
 #include "base/home.h"
 #include "daemon/agent/agent.h"
 #include "daemon/history/sweep.h"
-#include "daemon/machine/gpus.h"
 #include "daemon/object/environments.h"
 #include "daemon/object/leases.h"
+#include "process/machine/gpus.h"
 
 struct routes;
 

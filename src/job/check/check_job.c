@@ -264,6 +264,20 @@ static const char *annotation_of(const json_t *annotations, const char *name)
     return text ? text : "";
 }
 
+/* It comes with a job that was exported after it had been ended; lint alone knows that no job is to
+ * be ended by this file. */
+static void check_stop(struct check *c, const json_t *annotations)
+{
+    if (c->problems->advice && json_object_get(annotations, JOB_NOTE_STOP)) {
+        size_t mark = check_enter(c, "metadata");
+        size_t inner = check_enter(c, "annotations");
+        check_say(c, JOB_WARNING, JOB_NOTE_STOP, "remove it",
+                  "it would end the job at once: muster refuses the job");
+        check_leave(c, inner);
+        check_leave(c, mark);
+    }
+}
+
 void check_job_spec(struct check *c, const json_t *object)
 {
     const json_t *spec = doc_at(object, "spec");
@@ -273,6 +287,7 @@ void check_job_spec(struct check *c, const json_t *object)
                           json_object_get(notes, JOB_NOTE_IMAGES) ||
                           strcmp(annotation_of(notes, JOB_NOTE_RUNTIME), "podman") == 0;
     check_annotations(c, notes);
+    check_stop(c, notes);
     check_words(c, object, JOB_NOTE_COMMAND);
     check_annotation_choice(c, object, JOB_NOTE_NETWORK, "host", "private", NULL);
     check_annotation_choice(c, object, JOB_NOTE_RUNTIME, "process", "podman", NULL);

@@ -228,9 +228,11 @@ static void check_command(struct check *c, const json_t *container)
 {
     if (c->problems->advice && !c->entrypoint_known && !doc_at(container, "command") &&
         *doc_text(container, "image", "")) {
-        check_say(c, JOB_NOTE, "image",
-                  "muster run --image 'IMAGE=COMMAND', or annotation " JOB_NOTE_COMMAND,
-                  "the container has no command, and muster cannot read the image's entrypoint");
+        check_say(
+            c, JOB_NOTE, "image",
+            "muster run --image 'IMAGE=COMMAND', or annotation " JOB_NOTE_COMMAND,
+            "the container has no command, and muster cannot read the image's entrypoint: the "
+            "job is refused without one");
     }
 }
 

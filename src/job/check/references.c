@@ -38,8 +38,11 @@ static void look(struct search *s, const json_t *reference, const char *field, c
     json_t *key = json_sprintf("%s/%s", kind, name);
     if (key && !json_object_get(s->told, json_string_value(key))) {
         json_object_set_new(s->told, json_string_value(key), json_true());
-        check_say(s->check, JOB_NOTE, field, NULL,
-                  "%s %.60s is not in this file; pods wait until it is created", kind, name);
+        bool claim = strcmp(kind, "PersistentVolumeClaim") == 0;
+        check_say(s->check, JOB_NOTE, field, NULL, "%s %.60s is not in this file; %s", kind, name,
+                  claim
+                      ? "muster run refuses the job until it is created, pods of muster create wait"
+                      : "pods wait until it is created");
     }
     json_decref(key);
 }

@@ -1,5 +1,5 @@
 /* See gpus.h. */
-#include "daemon/machine/gpus.h"
+#include "process/machine/gpus.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"

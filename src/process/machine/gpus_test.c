@@ -2,7 +2,7 @@
 #include "base/file.h"
 #include "base/test.h"
 #include "base/test_folder.h"
-#include "daemon/machine/gpus.h"
+#include "process/machine/gpus.h"
 
 static void each_pod_gets_its_own(void **state)
 {

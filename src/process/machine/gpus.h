@@ -1,6 +1,6 @@
 /* The GPUs of this machine and which pod holds which.
  *
- * Layer: program (daemon). Ownership: the caller's struct, nothing to free. One thread.
+ * Layer: process. Ownership: the caller's struct, nothing to free. One thread.
  */
 #pragma once
 
