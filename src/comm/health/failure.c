@@ -115,12 +115,11 @@ static void name_theirs(struct muster_comm *comm, const struct task *task, int r
     }
 }
 
-int failure_mismatch(struct muster_comm *comm, const struct task *task, int rank,
-                     struct muster_err *err)
+static int fail_mismatch(const struct muster_comm *comm, const struct task *task, int rank,
+                         const char *theirs, struct muster_err *err)
 {
-    char ours[192], theirs[192];
+    char ours[192];
     name_task(comm, task, ours, sizeof ours);
-    name_theirs(comm, task, rank, theirs, sizeof theirs);
     muster_fail(err, MUSTER_EMISMATCH, "rank %d calls %s where rank %d calls %s", comm->rank, ours,
                 rank, theirs);
     if (err) {
@@ -129,6 +128,15 @@ int failure_mismatch(struct muster_comm *comm, const struct task *task, int rank
     return MUSTER_EMISMATCH;
 }
 
+int failure_mismatch(struct muster_comm *comm, const struct task *task, int rank,
+                     struct muster_err *err)
+{
+    char theirs[192];
+    name_theirs(comm, task, rank, theirs, sizeof theirs);
+    return fail_mismatch(comm, task, rank, theirs, err);
+}
+
+/* A record is read once and then named: the thread of another lane may take it off its socket. */
 static int check_records(struct muster_comm *comm, const struct task *task, struct muster_err *err)
 {
     if (task->call.kind == MUSTER_SEND || task->call.kind == MUSTER_RECV) {
@@ -139,7 +147,9 @@ static int check_records(struct muster_comm *comm, const struct task *task, stru
         if (r != comm->rank && read_record(comm, r, task->lane, task->number, &shape, &count) &&
             read_record(comm, comm->rank, task->lane, task->number, &my_shape, &my_count) &&
             (shape != my_shape || count != my_count)) {
-            return failure_mismatch(comm, task, r, err);
+            char theirs[192];
+            flight_name(shape, count, theirs, sizeof theirs);
+            return fail_mismatch(comm, task, r, theirs, err);
         }
     }
     return 0;
