@@ -14,7 +14,8 @@
 
 enum { MOST = 100000, ALIKE = 3, LOOK_MS = 20 };
 
-/* Who has looked at what is still on a socket is held up: its lane's thread may take it meanwhile. */
+/* Who has looked at what is still on a socket is held up: its lane's thread may take it meanwhile.
+ */
 static bool looks_are_slow;
 
 ssize_t __real_recv(int fd, void *buffer, size_t size, int flags);

@@ -15,7 +15,14 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_RANKS = 64, RANK_TIMEOUT_S = 100, KEY_BYTES = 128, VALUE_BYTES = 256, MAX_KEYS = 4096 };
+enum {
+    MAX_RANKS = 64,
+    RANK_TIMEOUT_S = 250,
+    CALL_TIMEOUT_MS = 60000,
+    KEY_BYTES = 128,
+    VALUE_BYTES = 256,
+    MAX_KEYS = 4096
+};
 
 struct entry {
     char key[KEY_BYTES];
@@ -125,7 +132,7 @@ static int be_rank(struct start *start)
     o.store = &store;
     char group[16];
     o.transport = transport_of(start, group, sizeof group);
-    o.timeout_ms = start->world->timeout_ms ? start->world->timeout_ms : 20000;
+    o.timeout_ms = start->world->timeout_ms ? start->world->timeout_ms : CALL_TIMEOUT_MS;
     o.silence_ms = start->world->silence_ms ? start->world->silence_ms : o.silence_ms;
     if (start->world->enter && start->world->enter(start->rank, start->context) != 0) {
         return 1;

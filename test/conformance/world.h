@@ -17,7 +17,7 @@ struct world {
     enum world_kind kind;
     int size;
     const char *transport;
-    int64_t timeout_ms; /* 0: 20 s */
+    int64_t timeout_ms; /* 0: 60 s */
     int64_t silence_ms; /* 0: the default */
     /* In a rank's process, before it meets the others; not 0: it fails. May be NULL. */
     int (*enter)(int rank, void *context);
