@@ -294,13 +294,35 @@ void cgroup_done(struct cgroup *group)
     *group = (struct cgroup){0};
 }
 
-void cgroup_entrances(const struct cgroup *group, int ret_fds[CGROUP_KINDS])
+/* In version 2 a process may be moved only by who may write to the parent of both groups, too, and
+ * not into or out of a threaded one. */
+static int cannot_enter(enum cgroup_kind kind, int why, struct muster_err *err)
 {
-    for (enum cgroup_kind kind = 0; kind < CGROUP_KINDS; kind++) {
-        muster_auto(free) char *path =
-            group->folder[kind] ? file_join(group->folder[kind], "cgroup.procs") : NULL;
-        ret_fds[kind] = path ? open(path, O_WRONLY | O_CLOEXEC) : -1;
+    bool not_permitted = why == EACCES || why == EPERM || why == EROFS || why == EOPNOTSUPP;
+    return muster_fail(err, not_permitted ? MUSTER_EUNSUPPORTED : MUSTER_EOS,
+                       "the %s limit is not enforced: its control group cannot be entered: %s",
+                       controllers[kind], strerror(why));
+}
+
+int cgroup_entrance(const struct cgroup *group, enum cgroup_kind kind, int *ret_fd,
+                    struct muster_err *err)
+{
+    *ret_fd = -1;
+    if (!group->folder[kind]) {
+        return 0;
     }
+    muster_auto(free) char *path = file_join(group->folder[kind], "cgroup.procs");
+    int fd = path ? open(path, O_WRONLY | O_CLOEXEC) : -1;
+    if (fd < 0) {
+        return cannot_enter(kind, path ? errno : ENOMEM, err);
+    }
+    *ret_fd = fd;
+    return 0;
+}
+
+int cgroup_enter(enum cgroup_kind kind, int entrance_fd, struct muster_err *err)
+{
+    return entrance_fd < 0 || write(entrance_fd, "0", 1) == 1 ? 0 : cannot_enter(kind, errno, err);
 }
 
 int64_t cgroup_machine_kills(void)

@@ -45,9 +45,16 @@ int cgroup_init(struct cgroup *group, const struct cgroup_job *job, const char *
 /* Removes the group, which holds no process any more. */
 void cgroup_done(struct cgroup *group);
 
-/* Descriptors into which a process writes "0" to enter; -1 where there is no group. The caller
- * closes. */
-void cgroup_entrances(const struct cgroup *group, int ret_fds[CGROUP_KINDS]);
+/* A limit holds for no one outside its group, so that neither of these may be ignored. Both give
+ * MUSTER_EUNSUPPORTED where this machine does not permit it, and say that the limit is not
+ * enforced; MUSTER_EOS where it does and it failed all the same. */
+
+/* A descriptor by which a process enters one of the groups; -1: there is none. The caller closes.
+ */
+int cgroup_entrance(const struct cgroup *group, enum cgroup_kind kind, int *ret_fd,
+                    struct muster_err *err);
+/* Puts the calling process into the group of an entrance; into none by -1. */
+int cgroup_enter(enum cgroup_kind kind, int entrance_fd, struct muster_err *err);
 
 /* How many processes the kernel has killed for want of memory since the machine started: on all of
  * it, and of a group. */

@@ -6,6 +6,7 @@
 #include "process/machine/cgroup.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 static void make(const char *root, const char *name, const char *content)
 {
@@ -101,6 +102,34 @@ static void what_is_not_permitted_is_said(void **state)
     cgroup_job_done(&job);
 }
 
+static void a_group_that_cannot_be_entered_is_said(void **state)
+{
+    const char *root = *state;
+    struct cgroup_job job;
+    struct cgroup group;
+    struct muster_err err = {0};
+    int fd;
+    make(root, "memory/me/muster-1/memory.limit_in_bytes", "");
+    make(root, "memory/me/muster-1/p/memory.limit_in_bytes", "");
+    cgroup_job_init(&job, root, "4:memory:/me\n", "muster-1");
+    assert_int_equal(
+        cgroup_init(&group, &job, "p", &(struct cgroup_limits){.memory_bytes = 1 << 20}, &err), 0);
+    assert_int_equal(cgroup_entrance(&group, CGROUP_MEMORY, &fd, &err), MUSTER_EOS);
+    assert_int_equal(fd, -1);
+    assert_non_null(
+        strstr(err.text, "the memory limit is not enforced: its control group cannot "));
+    assert_int_equal(cgroup_entrance(&group, CGROUP_CPU, &fd, &err), 0); /* none is wanted */
+    assert_int_equal(fd, -1);
+    assert_int_equal(cgroup_enter(CGROUP_CPU, fd, &err), 0);
+    make(root, "memory/me/muster-1/p/cgroup.procs", "");
+    assert_int_equal(cgroup_entrance(&group, CGROUP_MEMORY, &fd, &err), 0);
+    assert_int_equal(cgroup_enter(CGROUP_MEMORY, fd, &err), 0);
+    close(fd);
+    assert_holds(root, "memory/me/muster-1/p/cgroup.procs", "0");
+    cgroup_done(&group);
+    cgroup_job_done(&job);
+}
+
 static void what_a_group_uses_is_read_in_both_versions(void **state)
 {
     const char *root = *state;
@@ -138,6 +167,8 @@ int main(void)
                                         test_folder_tear_down),
         cmocka_unit_test_setup_teardown(what_a_group_uses_is_read_in_both_versions,
                                         test_folder_set_up, test_folder_tear_down),
+        cmocka_unit_test_setup_teardown(a_group_that_cannot_be_entered_is_said, test_folder_set_up,
+                                        test_folder_tear_down),
         cmocka_unit_test_setup_teardown(what_is_not_permitted_is_said, test_folder_set_up,
                                         test_folder_tear_down),
     };

@@ -54,13 +54,28 @@ static void restore_signals(void)
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static void enter_groups(const int entrances[CGROUP_KINDS])
+static void tell_note(int control_fd, const char *text)
 {
-    for (int kind = 0; kind < CGROUP_KINDS; kind++) {
-        if (entrances[kind] >= 0) {
-            (void)!write(entrances[kind], "0", 1);
+    struct monitor_message message = {.kind = MONITOR_NOTE};
+    (void)snprintf(message.text, sizeof message.text, "%s", text);
+    (void)send(control_fd, &message, sizeof message, MSG_NOSIGNAL);
+}
+
+/* What the machine does not permit is told, and the container runs without; control_fd -1: it was
+ * told before. */
+static bool enter_groups(const int entrances[CGROUP_KINDS], int control_fd, struct failure *failure)
+{
+    for (enum cgroup_kind kind = 0; kind < CGROUP_KINDS; kind++) {
+        int r = cgroup_enter(kind, entrances[kind], &failure->err);
+        if (r < 0 && r != MUSTER_EUNSUPPORTED) {
+            failure->code = NOT_SET_UP;
+            return false;
+        }
+        if (r < 0 && control_fd >= 0) {
+            tell_note(control_fd, failure->err.text);
         }
     }
+    return true;
 }
 
 static bool become_user(const struct process_spec *spec, struct failure *failure)
@@ -247,11 +262,11 @@ __attribute__((noreturn)) void execute(const struct monitor_plan *plan, int inpu
     int empty = input_fd < 0 ? open("/dev/null", O_RDONLY | O_CLOEXEC) : -1;
     const int streams[3] = {input_fd < 0 ? empty : input_fd, plan->log_fd, plan->log_fd};
     begin(spec);
-    enter_groups(plan->entrances);
     if (!env) {
         fail(&failure, NOT_SET_UP, "out of memory");
-    } else if (say_hello(control_fd) && set_streams(streams, &failure) &&
-               become_user(spec, &failure) && enter_folder(spec, &failure)) {
+    } else if (say_hello(control_fd) && enter_groups(plan->entrances, control_fd, &failure) &&
+               set_streams(streams, &failure) && become_user(spec, &failure) &&
+               enter_folder(spec, &failure)) {
         /* After the change of user, which clears it. The monitor's end is the container's. */
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         execute_command(spec->argv, env, &failure);
@@ -268,11 +283,10 @@ void execute_inside(const struct execute_inside *how)
     (void)snprintf(term, sizeof term, "TERM=%s", how->term ? how->term : "");
     char **env = with_mark(how->spec->env, how->mark, how->term ? term : NULL);
     begin(how->spec);
-    enter_groups(how->entrances);
     if (!env) {
         fail(&failure, NOT_SET_UP, "out of memory");
-    } else if (set_streams(how->streams, &failure) && become_user(how->spec, &failure) &&
-               enter_folder(how->spec, &failure)) {
+    } else if (enter_groups(how->entrances, -1, &failure) && set_streams(how->streams, &failure) &&
+               become_user(how->spec, &failure) && enter_folder(how->spec, &failure)) {
         if (how->term) {
             (void)ioctl(STDIN_FILENO, TIOCSCTTY, 0);
         }

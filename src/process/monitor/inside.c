@@ -9,7 +9,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 
-enum { NOT_SET_UP = 128, FEED_BYTES = 32 << 10 };
+enum { FEED_BYTES = 32 << 10 };
 
 /* fds: the client's socket, the document, then the entrances that there are. */
 static void start_session(struct inside *inside, const struct monitor_request *request,
@@ -19,7 +19,7 @@ static void start_session(struct inside *inside, const struct monitor_request *r
         return;
     }
     if (inside->session_count == INSIDE_SESSIONS_MAX) {
-        session_refuse(fds[0], NOT_SET_UP, "too many commands run in this rank already");
+        session_refuse(fds[0], SESSION_NOT_SET_UP, "too many commands run in this rank already");
         return;
     }
     struct session_plan plan = {.spec = inside->plan->spec,
@@ -36,7 +36,7 @@ static void start_session(struct inside *inside, const struct monitor_request *r
         session_run(&plan);
     }
     if (pid < 0) {
-        session_refuse(fds[0], NOT_SET_UP, "no more processes can be started");
+        session_refuse(fds[0], SESSION_NOT_SET_UP, "no more processes can be started");
     } else {
         inside->sessions[inside->session_count++] = pid;
     }

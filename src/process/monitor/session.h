@@ -24,7 +24,8 @@
 
 enum {
     SESSION_OPEN_BYTES_MAX = 4 << 20,
-    SESSION_GONE = 137, /* the code of a command whose container is not there (any more) */
+    SESSION_NOT_SET_UP = 128, /* the code of a command that could not be started */
+    SESSION_GONE = 137,       /* the code of a command whose container is not there (any more) */
 };
 
 struct session_plan {

@@ -182,22 +182,6 @@ static int open_log(struct attempt *attempt, int *ret_write_fd, struct muster_er
     return 0;
 }
 
-/* "POD.CONTAINER.ATTEMPT" and a suffix. */
-static int make_cgroup(const struct attempt *attempt, const char *suffix, struct cgroup *ret,
-                       struct muster_err *err)
-{
-    const struct cgroup_limits limits = {attempt->spec.memory_bytes, attempt->spec.cpu_millis};
-    muster_auto(free) char *name = NULL;
-    if (asprintf(&name, "%s%s", attempt->id, suffix) < 0) {
-        name = NULL;
-        return err_no_memory(err);
-    }
-    for (char *slash = name; (slash = strchr(slash, '/'));) {
-        *slash = '.';
-    }
-    return cgroup_init(ret, attempt->place->cgroups, name, &limits, err);
-}
-
 static int watch(struct attempt *attempt, uv_poll_t *poll, int fd, uv_poll_cb on_ready,
                  struct muster_err *err)
 {
@@ -245,9 +229,7 @@ static int start_monitor(struct attempt *attempt, struct muster_err *err)
     if (r < 0) {
         return r;
     }
-    if (make_cgroup(attempt, "", &attempt->cgroup, err) < 0) {
-        attempt_note(attempt, err->text);
-    }
+    attempt_limits_make(attempt);
     give_hosts(attempt);
     attempt->machine_kills = cgroup_machine_kills();
     struct monitor_plan plan = {.spec = &attempt->spec,
@@ -256,13 +238,12 @@ static int start_monitor(struct attempt *attempt, struct muster_err *err)
                                 .namespaces = attempt->place->namespaces,
                                 .log_fd = log_write_fd,
                                 .keep_fd = attempt->place->lock_fd};
-    cgroup_entrances(&attempt->cgroup, plan.entrances);
-    r = monitor_start(&plan, &attempt->monitor, &attempt->control_fd, err);
-    for (int kind = 0; kind < CGROUP_KINDS; kind++) {
-        if (plan.entrances[kind] >= 0) {
-            close(plan.entrances[kind]);
-        }
+    r = attempt_limits_open(attempt, plan.entrances, err);
+    if (r < 0) {
+        return r;
     }
+    r = monitor_start(&plan, &attempt->monitor, &attempt->control_fd, err);
+    passing_close(plan.entrances, CGROUP_KINDS);
     r = r < 0 ? r : watch(attempt, &attempt->log_poll, attempt->log_fd, on_log, err);
     return r < 0 ? r : watch(attempt, &attempt->control_poll, attempt->control_fd, on_control, err);
 }
@@ -314,13 +295,12 @@ void attempt_exec(struct attempt *attempt, int socket_fd, int open_fd)
     struct monitor_request request = {.number = MONITOR_EXEC};
     int fds[PASSING_FDS_MAX] = {socket_fd, open_fd};
     int entrances[CGROUP_KINDS];
+    struct muster_err err = {0};
     size_t count = 2;
-    if (!attempt->has_exec_cgroup) {
-        /* What cannot be limited was said about the container. */
-        (void)make_cgroup(attempt, ".exec", &attempt->exec_cgroup, NULL);
-        attempt->has_exec_cgroup = true;
+    if (attempt_limits_open_exec(attempt, entrances, &err) < 0) {
+        session_refuse(socket_fd, SESSION_NOT_SET_UP, err.text);
+        return;
     }
-    cgroup_entrances(&attempt->exec_cgroup, entrances);
     for (int kind = 0; kind < CGROUP_KINDS; kind++) {
         request.entrance[kind] = entrances[kind] >= 0;
         if (entrances[kind] >= 0) {

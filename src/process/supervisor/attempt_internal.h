@@ -1,6 +1,6 @@
-/* What the files of an attempt share. attempt.c: its life. attempt_record.c: what is written down
- * about it, and told. attempt_look.c: what is asked about it. attempt_hunt.c: what its killed
- * monitor has left.
+/* What the files of an attempt share. attempt.c: its life. attempt_limits.c: its control groups.
+ * attempt_record.c: what is written down about it, and told. attempt_look.c: what is asked about
+ * it. attempt_hunt.c: what its killed monitor has left.
  *
  * Layer: services; private to them.
  */
@@ -54,6 +54,18 @@ void attempt_drain(struct attempt *attempt);
 /* Kills what its monitor, which was killed, has left; on_hunted is called once nothing is, perhaps
  * at once, or when that takes longer than some seconds. */
 void attempt_hunt(struct attempt *attempt, void (*on_hunted)(struct attempt *attempt));
+
+/* ---- attempt_limits.c ---- */
+
+/* What limits cannot be had here is noted. */
+void attempt_limits_make(struct attempt *attempt);
+/* How the container's process, or a further command's, enters its control groups; the caller closes
+ * them. An error: the limits would not hold. */
+int attempt_limits_open(const struct attempt *attempt, int ret_fds[CGROUP_KINDS],
+                        struct muster_err *err);
+/* The control groups of further commands are made with the first; they have the same limits. */
+int attempt_limits_open_exec(struct attempt *attempt, int ret_fds[CGROUP_KINDS],
+                             struct muster_err *err);
 
 /* ---- attempt_record.c ---- */
 
