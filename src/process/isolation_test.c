@@ -129,9 +129,12 @@ static void a_link_in_a_volume_leads_nowhere_else(void **state)
         return;
     }
     test_job_await(t, "exited p/c2/0 code=0");
-    test_job_await(t, "start_failed p/c0/0 code=128 StartError: volume v: cannot open absolute");
-    test_job_await(t, "start_failed p/c1/0 code=128 StartError: volume v: cannot open up");
-    test_job_await(t, "start_failed p/c3/0 code=128 StartError: volume v: cannot open up/new");
+    test_job_await(
+        t, "start_failed p/c0/0 code=128 StartError: volume v: subPath absolute cannot be opened");
+    test_job_await(
+        t, "start_failed p/c1/0 code=128 StartError: volume v: subPath up cannot be opened");
+    test_job_await(
+        t, "start_failed p/c3/0 code=128 StartError: volume v: subPath up/new cannot be opened");
     muster_auto(free) char *made = file_join(other, "new");
     assert_false(file_exists(made));
     muster_auto(free) char *log = test_job_log(t, "p/c2");

@@ -34,7 +34,8 @@ static void take_container(const json_t *pod, const json_t *status, struct waiti
     const char *message = doc_text(status, "state.waiting.message", "");
     set_why(ret, reason, message);
     ret->missing = strcmp(reason, "CreateContainerConfigError") == 0;
-    ret->hopeless = ret->missing && strstr(message, ": hostPath /");
+    ret->hopeless =
+        ret->missing && (strstr(message, ": hostPath /") || strstr(message, ": subPath "));
     if (ret->missing) {
         hint_of_waiting(message, doc_text(pod, "metadata.namespace", "default"), ret->command,
                         sizeof ret->command);

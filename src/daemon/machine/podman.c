@@ -4,9 +4,11 @@
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/err.h"
+#include "base/file.h"
 #include "base/variables.h"
 #include "base/words.h"
 #include "job/submit.h"
+#include "process/monitor/sub_path.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -98,16 +100,42 @@ static int add_env(const struct podman_container *c, json_t *outer, json_t *word
     return r;
 }
 
-static void add_mounts(const struct podman_container *c, json_t *words)
+/* What is mounted; the caller frees. podman would follow a symlink that a container left in the
+ * volume, so it is given the path that a subPath has when the volume is taken for the root. */
+static int source_of(const json_t *mount, char **ret, struct muster_err *err)
+{
+    const struct process_mount volume = {.name = doc_text(mount, "name", ""),
+                                         .host_path = doc_text(mount, "hostPath", ""),
+                                         .sub_path = doc_text(mount, "subPath", "")};
+    muster_auto(close) int fd = -1;
+    char link[64];
+    if (!volume.sub_path[0]) {
+        *ret = strdup(volume.host_path);
+        return *ret ? 0 : err_no_memory(err);
+    }
+    int r = sub_path_open(&volume, &fd, err);
+    if (r < 0) {
+        return r;
+    }
+    (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    *ret = realpath(link, NULL);
+    return *ret ? 0 : file_fail(err, MUSTER_EOS, "find the subPath of", volume.host_path);
+}
+
+static int add_mounts(const struct podman_container *c, json_t *words, struct muster_err *err)
 {
     size_t i;
     json_t *mount;
     json_array_foreach (c->mounts, i, mount) {
-        const char *sub_path = doc_text(mount, "subPath", "");
-        add(words, json_sprintf("--volume=%s%s%s:%s%s", doc_text(mount, "hostPath", ""),
-                                *sub_path ? "/" : "", sub_path, doc_text(mount, "mountPath", ""),
+        muster_auto(free) char *source = NULL;
+        int r = source_of(mount, &source, err);
+        if (r < 0) {
+            return r;
+        }
+        add(words, json_sprintf("--volume=%s:%s%s", source, doc_text(mount, "mountPath", ""),
                                 doc_bool(mount, "readOnly", false) ? ":ro" : ""));
     }
+    return 0;
 }
 
 static void add_limits(const struct podman_container *c, json_t *words)
@@ -158,8 +186,9 @@ int podman_words(const struct podman_container *c, json_t *outer, json_t **ret,
                  struct muster_err *err)
 {
     muster_auto(doc) json_t *words =
-        json_pack("[s, s, s, s, s, s]", "podman", "run", "--rm", "--replace", "--network=host",
-                  c->host_ipc ? "--ipc=host" : "--volume=/dev/shm:/dev/shm");
+        json_pack("[s, s, s, s, s, s, s]", "podman", "run", "--rm", "--replace", "--network=host",
+                  c->host_ipc ? "--ipc=host" : "--volume=/dev/shm:/dev/shm",
+                  "--log-driver=passthrough"); /* one pipe for both outputs, and no second log */
     if (!words) {
         return err_no_memory(err);
     }
@@ -176,7 +205,7 @@ int podman_words(const struct podman_container *c, json_t *outer, json_t **ret,
         add(words, json_sprintf("--workdir=%s", folder));
     }
     int r = add_env(c, outer, words, err);
-    add_mounts(c, words);
+    r = r < 0 ? r : add_mounts(c, words, err);
     add_limits(c, words);
     r = r < 0 ? r : add_flags(c, words, err);
     if (r < 0) {
@@ -225,13 +254,25 @@ static void on_removed(uv_process_t *process, int64_t status, int signal)
     uv_close((uv_handle_t *)process, on_closed);
 }
 
-/* The first try may only find out that the container is dead ("timed out waiting for file
- * /run/libpod/exits/…": its conmon, which would write that, was killed as well), and fails. */
+/* podman keeps numbers of processes, of conmon and of exec sessions, as they are in the namespace
+ * where it ran, and kills by them: here they may be a stranger's. As root it therefore looks from a
+ * PID namespace of its own, where the numbers that are given out begin above them. */
+static const char remove_script[] =
+    "remove() {\n"
+    "    for try in 1 2 3; do podman rm --force --ignore \"$1\" && return; done\n"
+    "}\n"
+    "alone() {\n"
+    "    echo 30000 >/proc/sys/kernel/ns_last_pid\n"
+    "    remove \"$1\"\n"
+    "}\n"
+    "if [ \"$1\" = alone ]; then alone \"$2\"; exit; fi\n"
+    "apart='unshare --pid --fork --mount-proc'\n"
+    "if [ \"$(id -u)\" = 0 ] && $apart true; then exec $apart sh -c \"$0\" \"$0\" alone \"$1\"; fi\n"
+    "remove \"$1\"";
+
 void podman_remove(uv_loop_t *loop, const char *name)
 {
-    static const char script[] =
-        "for try in 1 2 3; do podman rm --force --ignore \"$0\" && exit; done";
-    char *words[] = {"sh", "-c", (char *)script, (char *)name, NULL};
+    char *words[] = {"sh", "-c", (char *)remove_script, (char *)remove_script, (char *)name, NULL};
     const uv_process_options_t options = {
         .file = words[0], .args = words, .exit_cb = on_removed, .flags = UV_PROCESS_DETACHED};
     uv_process_t *process = calloc(1, sizeof *process);

@@ -18,8 +18,8 @@ static void everything_becomes_a_flag(void **state)
     char *given[] = {"API_KEY=secret", "HOME=/root", "RANK=7", NULL};
     muster_auto(doc) json_t *command = parse("[\"python\",\"t.py\"]");
     muster_auto(doc) json_t *args = parse("[\"--x\"]");
-    muster_auto(doc) json_t *mounts = parse(
-        "[{\"hostPath\":\"/v\",\"mountPath\":\"/data\",\"readOnly\":true,\"subPath\":\"a\"}]");
+    muster_auto(doc) json_t *mounts =
+        parse("[{\"hostPath\":\"/v\",\"mountPath\":\"/data\",\"readOnly\":true}]");
     muster_auto(doc) json_t *limits = parse("{\"memoryBytes\":1048576,\"cpuMillis\":1500}");
     const struct podman_container c = {.container = container,
                                        .env = env,
@@ -38,10 +38,10 @@ static void everything_becomes_a_flag(void **state)
     muster_auto(free) char *text = doc_print(words);
     assert_string_equal(
         text,
-        "[\"podman\",\"run\",\"--rm\",\"--replace\",\"--network=host\",\"--ipc=host\","
+        "[\"podman\",\"run\",\"--rm\",\"--replace\",\"--network=host\",\"--ipc=host\",\"--log-driver=passthrough\","
         "\"--name=muster-1\",\"--pull=always\",\"--authfile=/a.json\",\"--workdir=/w\",\"--env=RANK\","
         "\"--env=PATH=/in\",\"--env=API_KEY\",\"--env=HOME=/root\",\"--env=WANDB_MODE\","
-        "\"--volume=/v/a:/data:ro\",\"--memory=1048576b\",\"--cpus=1.500\","
+        "\"--volume=/v:/data:ro\",\"--memory=1048576b\",\"--cpus=1.500\","
         "\"--ulimit\",\"nofile=1:1\",\"--entrypoint=python\",\"team/mnist\",\"t.py\",\"--x\"]");
     assert_string_equal(doc_text(outer, "RANK", ""), "1");
     assert_null(doc_at(outer, "PATH"));
@@ -65,7 +65,7 @@ static void without_a_command_the_image_decides(void **state)
         muster_auto(doc) json_t *words = NULL;
         muster_auto(doc) json_t *outer = json_object();
         assert_int_equal(podman_words(&c, outer, &words, NULL), 0);
-        assert_string_equal(json_string_value(json_array_get(words, 7)), table[i].pull);
+        assert_string_equal(json_string_value(json_array_get(words, 8)), table[i].pull);
         assert_string_equal(json_string_value(json_array_get(words, json_array_size(words) - 1)),
                             doc_text(container, "image", ""));
     }

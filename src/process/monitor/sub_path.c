@@ -55,7 +55,7 @@ int sub_path_open(const struct process_mount *mount, int *ret_fd, struct muster_
 {
     char path[PATH_MAX];
     if (strlen(mount->sub_path) >= sizeof path) {
-        return muster_fail(err, MUSTER_ENOENT, "volume %s: its subPath is too long", mount->name);
+        return muster_fail(err, MUSTER_ENOENT, "volume %s: subPath is too long", mount->name);
     }
     memcpy(path, mount->sub_path, strlen(mount->sub_path) + 1);
     int root = open(mount->host_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -65,8 +65,8 @@ int sub_path_open(const struct process_mount *mount, int *ret_fd, struct muster_
         close(root);
     }
     if (fd < 0) {
-        return muster_fail(err, MUSTER_ENOENT, "volume %s: cannot open %s in %s: %s", mount->name,
-                           mount->sub_path, mount->host_path, strerror(saved));
+        return muster_fail(err, MUSTER_ENOENT, "volume %s: subPath %s cannot be opened in %s: %s",
+                           mount->name, mount->sub_path, mount->host_path, strerror(saved));
     }
     *ret_fd = fd;
     return 0;
