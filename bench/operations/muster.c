@@ -112,7 +112,8 @@ static void *symbol(void *handle, const char *name)
     return found;
 }
 
-struct runner muster_runner(const char *path, const char *name, int rank, int size)
+struct runner muster_runner(const char *path, const char *name, const char *port, int rank,
+                            int size)
 {
     void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
     struct library *l = calloc(1, sizeof *l);
@@ -133,9 +134,8 @@ struct runner muster_runner(const char *path, const char *name, int rank, int si
     set_default(&options);
     options.rank = rank;
     options.size = size;
-    options.host = getenv("MASTER_ADDR");
-    options.port = (int)strtol(getenv("MASTER_PORT"), NULL, 10);
-    options.name = name;
+    options.host = "127.0.0.1";
+    options.port = (int)strtol(port, NULL, 10);
     check(create(&options, &l->comm, &err), &err);
     return (struct runner){name, l, run, close_library};
 }

@@ -2,12 +2,13 @@
  * turns in the same processes: virtual cores migrate and other programs run, so that only what was
  * measured within the same milliseconds can be compared.
  *
- * Usage: mpirun -np N operations SECONDS FROM_BYTES TO_BYTES NAME,… LIBMUSTER [OTHER_LIBMUSTER]
- * Prints one JSON object for each operation and size: of each runner the median over slices of the
- * mean time of a call, and its 10th and 90th percentile, in microseconds; and of each but the first
- * the median of its time divided by the first's in the same turn, and the ratio of the 10th
- * percentiles, which says more where other programs take the processors away. NAME,…: operations,
- * or "all". Bytes are those of the whole operation: all ranks' blocks where there are blocks.
+ * Usage: mpirun -np N operations SECONDS FROM_BYTES TO_BYTES NAME,… LIBMUSTER PORT [OTHER_LIBMUSTER
+ * PORT] Prints one JSON object for each operation and size: of each runner the median over slices
+ * of the mean time of a call, and its 10th and 90th percentile, in microseconds; and of each but
+ * the first the median of its time divided by the first's in the same turn, and the ratio of the
+ * 10th percentiles, which says more where other programs take the processors away. NAME,…:
+ * operations, or "all". Bytes are those of the whole operation: all ranks' blocks where there are
+ * blocks.
  */
 #include "operations.h"
 
@@ -192,7 +193,7 @@ static bool is_named(const char *list, const char *name)
     return strcmp(list, "all") == 0;
 }
 
-static void set_up(struct bench *b, size_t most, int num_libraries, char **libraries)
+static void set_up(struct bench *b, size_t most, int num, char **libraries)
 {
     MPI_Comm_rank(MPI_COMM_WORLD, &b->rank);
     MPI_Comm_size(MPI_COMM_WORLD, &b->size);
@@ -205,11 +206,10 @@ static void set_up(struct bench *b, size_t most, int num_libraries, char **libra
     if (!b->arguments.in || !b->arguments.out) {
         die("no memory for buffers");
     }
-    static const char *const builds[MAX_RUNNERS - 1] = {"muster", "other"};
-    b->runners[b->num++] = muster_runner(libraries[0], builds[0], b->rank, b->size);
+    b->runners[b->num++] = muster_runner(libraries[0], "muster", libraries[1], b->rank, b->size);
     b->runners[b->num++] = mpi_runner();
-    if (num_libraries > 1) {
-        b->runners[b->num++] = muster_runner(libraries[1], builds[1], b->rank, b->size);
+    if (num > 2) {
+        b->runners[b->num++] = muster_runner(libraries[2], "other", libraries[3], b->rank, b->size);
     }
 }
 
@@ -217,8 +217,8 @@ int main(int argc, char **argv)
 {
     static struct bench b;
     MPI_Init(&argc, &argv);
-    if (argc < 6) {
-        die("usage: operations SECONDS FROM_BYTES TO_BYTES NAME,… LIBMUSTER [OTHER_LIBMUSTER]");
+    if (argc != 7 && argc != 9) {
+        die("usage: operations SECONDS FROM_BYTES TO_BYTES NAME,… LIBMUSTER PORT [OTHER_LIBMUSTER PORT]");
     }
     double seconds = strtod(argv[1], NULL);
     size_t from = strtoull(argv[2], NULL, 10), to = strtoull(argv[3], NULL, 10);

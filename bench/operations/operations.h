@@ -41,9 +41,10 @@ struct runner {
     void (*close)(void *state);
 };
 
-/* Loads that libmuster.so and forms a communicator by it, named `name` among those of other builds;
- * the memory of muster_comm_alloc is not used. */
-struct runner muster_runner(const char *path, const char *name, int rank, int size);
+/* Loads that libmuster.so and forms a communicator by it, over a port that no other build uses; the
+ * memory of muster_comm_alloc is not used. */
+struct runner muster_runner(const char *path, const char *name, const char *port, int rank,
+                            int size);
 struct runner mpi_runner(void);
 
 /* Ends all ranks. */

@@ -177,6 +177,7 @@ static void call_number(struct muster_comm *comm, const struct muster_call *call
     ret->call = *call;
     ret->waiting = call->peer;
     ret->begun = false;
+    ret->queued = false;
     ret->moved = false;
     ret->link_rounds = 0;
     ret->linked = NULL;

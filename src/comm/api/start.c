@@ -34,6 +34,7 @@ static struct muster_request *request_new(struct muster_comm *comm, const struct
         request_unref(request);
         return NULL;
     }
+    request->task.queued = true;
     return request;
 }
 
@@ -98,11 +99,11 @@ static int help(struct muster_request *request, int64_t timeout_ms, struct muste
     int rc = 0;
     atomic_fetch_add(&lane->helpers, 1);
     while (rc == 0) {
-        (void)lane_try(comm, lane, wait_is_slow(&waiter, comm));
+        bool moved = lane_try(comm, lane, wait_is_slow(&waiter, comm));
         if (atomic_load_explicit(&request->state, memory_order_acquire) != REQUEST_PENDING) {
             break;
         }
-        rc = wait_turn(&waiter, comm, NULL, err);
+        rc = moved ? wait_moved(&waiter, comm, NULL, err) : wait_turn(&waiter, comm, NULL, err);
         if (rc == 0 && wait_is_slow(&waiter, comm) && deadline_now_ns() >= end_ns) {
             rc = muster_fail(err, MUSTER_ETIMEDOUT, "still under way after %lld ms",
                              (long long)timeout_ms);

@@ -84,19 +84,19 @@ static void give_back(struct muster_comm *const *comms, int num)
     pthread_mutex_unlock(&background.mutex);
 }
 
-/* A lane that a user's thread steps while it waits is left to it. */
-static int step_all(struct muster_comm *const *comms, int num, bool check)
+/* A lane that a user's thread steps while it waits is left to it. True: something moved. */
+static bool step_all(struct muster_comm *const *comms, int num, bool check)
 {
-    int ended = 0;
+    bool moved = false;
     for (int i = 0; i < num; i++) {
         for (int l = 0; l < LANES; l++) {
             struct lane *lane = &comms[i]->lanes[l];
             if (atomic_load(&lane->helpers) == 0) {
-                ended += lane_try(comms[i], lane, check);
+                moved |= lane_try(comms[i], lane, check);
             }
         }
     }
-    return ended;
+    return moved;
 }
 
 static void sleep_on_bells(struct muster_comm *const *comms, int num, uint32_t seen)
@@ -114,7 +114,7 @@ static void sleep_on_bells(struct muster_comm *const *comms, int num, uint32_t s
         }
     }
     atomic_store(&background.asleep, true);
-    if (step_all(comms, num, true) == 0) {
+    if (!step_all(comms, num, true)) {
         if (num_remote > 0) {
             link_wait(remote, num_remote, 1); /* bells ring no socket */
         } else {
@@ -134,7 +134,7 @@ static void *run(void *unused)
     for (;;) {
         int num = take_active(comms);
         uint32_t seen = atomic_load(&background.bell);
-        for (int idle = 0; idle <= BACKGROUND_SPINS && step_all(comms, num, false) == 0; idle++) {
+        for (int idle = 0; idle <= BACKGROUND_SPINS && !step_all(comms, num, false); idle++) {
             if (idle == BACKGROUND_SPINS) {
                 sleep_on_bells(comms, num, seen);
             }

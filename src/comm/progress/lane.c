@@ -6,6 +6,7 @@
 #include "comm/progress/lane.h"
 
 #include "comm/health/failure.h"
+#include "comm/messages/message.h"
 #include "comm/progress/request.h"
 #include "comm/progress/wait.h"
 #include "comm/state/bell.h"
@@ -108,6 +109,9 @@ int lane_last_step(struct muster_comm *comm, struct task *task, int failure)
     if (!peers || atomic_load(&comm->closed)) {
         return failure;
     }
+    if (task->lane == LANE_MESSAGES) {
+        (void)message_read(comm);
+    }
     int rc = task->step(comm, task, NULL);
     return rc > 0 ? 1 : rc == 0 && !failure_is_gone(comm, task) ? 0 : failure;
 }
@@ -126,29 +130,43 @@ static int step_request(struct muster_comm *comm, struct muster_request *request
     return rc;
 }
 
-/* Steps a lane, if nobody else does: its first requests until one must wait, or, where order does
- * not matter, all. The number that ended. */
-int lane_try(struct muster_comm *comm, struct lane *lane, bool check)
+/* The first requests until one must wait, or, where order does not matter, all. True: one moved or
+ * ended. */
+static bool step_requests(struct muster_comm *comm, struct lane *lane, bool check)
 {
-    if (atomic_load_explicit(&lane->in_flight, memory_order_acquire) == 0 ||
-        pthread_mutex_trylock(&lane->running) != 0) {
-        return 0;
-    }
-    int ended = 0;
+    bool moved = false;
     for (struct muster_request *r = lane_first(lane), *next; r; r = next) {
         next = after(lane, r);
         int rc = step_request(comm, r, check);
+        moved |= rc != 0 || r->task.moved;
+        r->task.moved = false;
         if (rc != 0) {
             lane_finish(comm, lane, r, rc);
             /* What was started meanwhile must not wait for the next turn. */
             next = next ? next : lane_first(lane);
-            ended++;
         } else if (lane->index != LANE_MESSAGES) {
             break;
         }
     }
+    return moved;
+}
+
+bool lane_try(struct muster_comm *comm, struct lane *lane, bool check)
+{
+    if (atomic_load_explicit(&lane->in_flight, memory_order_acquire) == 0 ||
+        pthread_mutex_trylock(&lane->running) != 0) {
+        return false;
+    }
+    bool moved = step_requests(comm, lane, check);
+    /* While a request is in the lane no other thread reads messages. */
+    bool reads = lane->index == LANE_MESSAGES && lane_first(lane) &&
+                 atomic_load_explicit(&comm->closed, memory_order_acquire) == 0;
+    if (reads && message_read(comm)) {
+        moved = true;
+        (void)step_requests(comm, lane, false);
+    }
     pthread_mutex_unlock(&lane->running);
-    return ended;
+    return moved;
 }
 
 int lane_in_flight(struct muster_comm *comm)

@@ -5,9 +5,9 @@
 
 struct muster_request *lane_first(struct lane *lane);
 void lane_append(struct lane *lane, struct muster_request *request);
-/* Steps a lane, if nobody else does; with the slow checks of a wait if asked. The number that
- * ended. */
-int lane_try(struct muster_comm *comm, struct lane *lane, bool check);
+/* Steps a lane, if nobody else does; with the slow checks of a wait if asked. True: something moved
+ * or ended, so that more may soon. */
+bool lane_try(struct muster_comm *comm, struct lane *lane, bool check);
 /* Ends a request with 1 or its error; by the lane's holder. */
 void lane_finish(struct muster_comm *comm, struct lane *lane, struct muster_request *request,
                  int rc);

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 /* In the last word of the first page, where every version looks for it: changed with the layout. */
-static const uint64_t format = UINT64_C(0x6d7573746572) << 16 | 3;
+static const uint64_t format = UINT64_C(0x6d7573746572) << 16 | 4;
 
 static _Atomic uint64_t *format_of(const struct segment *s)
 {

@@ -208,9 +208,7 @@ struct ring {
 
 /* A send or a receive. */
 struct transfer {
-    size_t bytes; /* of the message */
-    size_t done;
-    bool header_done;
+    size_t done; /* sent, with the header */
     bool ended;
     bool too_big;
     struct muster_message message;
@@ -226,6 +224,7 @@ struct task {
     int (*step)(struct muster_comm *comm, struct task *task, struct muster_err *err);
     int waiting; /* for this rank, when a step returned 0; MUSTER_ANY_SOURCE: for any */
     bool begun;
+    bool queued;               /* in a lane, whose holder reads messages for all in it */
     bool moved;                /* something was done since this was last cleared */
     uint32_t link_rounds;      /* that this call took so far, on links */
     const struct team *linked; /* whose frames it needs; NULL: nobody's */

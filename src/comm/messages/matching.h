@@ -1,0 +1,47 @@
+/* Which message goes to which receive. A message goes to the first posted receive that it fits; one
+ * that nobody has asked for yet waits in memory, in the unexpected-message queue, so that it does
+ * not bar the way for those behind it. One receive gets the first message that fits it.
+ *
+ * Layer: comm; pure. Memory: the queue's messages; tasks are the caller's. Thread: the holder of
+ * the messages' lane.
+ */
+#pragma once
+
+#include "comm/state/state.h"
+
+enum { UNEXPECTED_LIMIT_BYTES = 256 * 1024 * 1024 };
+
+struct unexpected {
+    struct unexpected *next;
+    struct muster_message message;
+    char data[];
+};
+
+struct matching {
+    struct task *posted;
+    struct task *last_posted;
+    struct unexpected *unexpected; /* complete, in order of arrival */
+    struct unexpected *last_unexpected;
+    size_t unexpected_bytes; /* with those that are still coming */
+};
+
+bool matching_fits(const struct task *receive, int from, int tag);
+/* Bytes that this receive's buffer holds. */
+size_t matching_room(const struct task *receive);
+
+void matching_post(struct matching *m, struct task *receive);
+/* The first posted receive for it, which is posted no more; it notes the message. NULL: none. */
+struct task *matching_take_posted(struct matching *m, const struct muster_message *message);
+
+/* Room for a message that nobody has posted a receive for. NULL: not now. */
+struct unexpected *matching_make_room(struct matching *m, const struct muster_message *message);
+void matching_free_room(struct matching *m, struct unexpected *unexpected);
+/* It is complete. */
+void matching_queue(struct matching *m, struct unexpected *unexpected);
+/* The first in the queue for this receive, which ends by it. */
+bool matching_take_unexpected(struct matching *m, struct task *receive);
+/* Copies the first bytes of a message into the receive it is for, as far as that has room. */
+void matching_deliver(struct task *receive, const struct unexpected *unexpected, size_t bytes);
+
+/* Frees the queue. */
+void matching_done(struct matching *m);

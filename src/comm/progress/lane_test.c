@@ -1,0 +1,134 @@
+/* Lanes, in a world of one: who steps what, in which order, and how often streams are looked at. */
+#include "comm/progress/lane.h"
+
+#include "base/test.h"
+#include "comm/api/call.h"
+#include "comm/progress/request.h"
+#include "comm/shm/line_ring.h"
+
+#include <stdlib.h>
+
+enum { RECEIVES = 50 };
+
+static struct muster_comm *comm;
+static int looks; /* at a stream */
+
+size_t __real_line_ring_get(struct stream_ring *ring, struct line_ring_end *end, void *to,
+                            size_t bytes, bool claims);
+size_t __wrap_line_ring_get(struct stream_ring *ring, struct line_ring_end *end, void *to,
+                            size_t bytes, bool claims);
+
+size_t __wrap_line_ring_get(struct stream_ring *ring, struct line_ring_end *end, void *to,
+                            size_t bytes, bool claims)
+{
+    looks++;
+    return __real_line_ring_get(ring, end, to, bytes, claims);
+}
+
+static int make_comm(void **state)
+{
+    (void)state;
+    struct muster_comm_options alone;
+    muster_comm_options_default(&alone);
+    return muster_comm_create(&alone, &comm, NULL);
+}
+
+static int free_comm(void **state)
+{
+    (void)state;
+    muster_comm_free(comm);
+    return 0;
+}
+
+static struct lane *messages(void)
+{
+    return &comm->lanes[LANE_MESSAGES];
+}
+
+/* As muster_start, but for the progress thread, which would step it, too. */
+static struct muster_request *append(enum muster_collective kind, int tag, int32_t *value)
+{
+    struct muster_call call = {
+        .kind = kind, .type = MUSTER_I32, .tag = tag, .in = value, .out = value, .count = 1};
+    struct muster_request *request = calloc(1, sizeof *request);
+    request->comm = comm;
+    atomic_init(&request->refs, 2);
+    pthread_mutex_init(&request->mutex, NULL);
+    assert_int_equal(call_prepare(comm, &call, &request->task, NULL), 0);
+    request->task.queued = true;
+    lane_append(messages(), request);
+    return request;
+}
+
+static void all_receives_look_once(void **state)
+{
+    (void)state;
+    static int32_t values[RECEIVES];
+    struct muster_request *requests[RECEIVES];
+    for (int i = 0; i < RECEIVES; i++) {
+        requests[i] = append(MUSTER_RECV, i, &values[i]);
+    }
+    looks = 0;
+    assert_false(lane_try(comm, messages(), false));
+    assert_int_equal(looks, 1);
+    assert_int_equal(lane_in_flight(comm), RECEIVES);
+    muster_comm_abort(comm);
+    assert_int_equal(lane_in_flight(comm), 0);
+    for (int i = 0; i < RECEIVES; i++) {
+        assert_int_equal(muster_request_test(requests[i], NULL), MUSTER_EABORTED);
+        muster_request_free(requests[i]);
+    }
+}
+
+/* In any order, also from the middle of the lane. */
+static void messages_end_as_they_come(void **state)
+{
+    (void)state;
+    int32_t got[3] = {0}, sent[3] = {10, 11, 12};
+    struct muster_request *receives[3], *sends[3];
+    for (int i = 0; i < 3; i++) {
+        receives[i] = append(MUSTER_RECV, i, &got[i]);
+    }
+    assert_false(lane_try(comm, messages(), false));
+    static const int order[3] = {1, 2, 0};
+    for (int i = 0; i < 3; i++) {
+        int tag = order[i];
+        sends[tag] = append(MUSTER_SEND, tag, &sent[tag]);
+        assert_true(lane_try(comm, messages(), false));
+        assert_int_equal(muster_request_test(sends[tag], NULL), 1);
+        assert_int_equal(muster_request_test(receives[tag], NULL), 1);
+        assert_int_equal(got[tag], sent[tag]);
+        assert_int_equal(lane_in_flight(comm), 2 - i);
+    }
+    assert_null(lane_first(messages()));
+    assert_false(lane_try(comm, messages(), false));
+    for (int i = 0; i < 3; i++) {
+        muster_request_free(sends[i]);
+        muster_request_free(receives[i]);
+    }
+}
+
+/* Who holds the lane steps it; nobody waits for that. */
+static void a_lane_has_one_holder(void **state)
+{
+    (void)state;
+    int32_t value = 7;
+    struct muster_request *send = append(MUSTER_SEND, 0, &value);
+    pthread_mutex_lock(&messages()->running);
+    assert_false(lane_try(comm, messages(), false));
+    assert_int_equal(muster_request_test(send, NULL), 0);
+    pthread_mutex_unlock(&messages()->running);
+    assert_true(lane_try(comm, messages(), false));
+    assert_int_equal(muster_request_test(send, NULL), 1);
+    muster_request_free(send);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(all_receives_look_once, make_comm, free_comm),
+        cmocka_unit_test_setup_teardown(messages_end_as_they_come, make_comm, free_comm),
+        cmocka_unit_test_setup_teardown(a_lane_has_one_holder, make_comm, free_comm),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
