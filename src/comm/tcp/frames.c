@@ -23,7 +23,7 @@ static uint64_t flag_of(const struct task *task, const struct exchange *x, size_
 
 static void lose(struct muster_comm *comm, struct channel *c, int rank, int error)
 {
-    c->broken = true;
+    ending_channel(&c->state, CHANNEL_ENDED);
     link_lost(comm, rank, error);
 }
 
@@ -65,7 +65,7 @@ static bool send_first(struct task *task, struct channel *c)
 static void flush(struct muster_comm *comm, struct task *task, struct channel *c, int rank)
 {
     assert(c->num <= LINK_PENDING);
-    while (c->num > 0 && !c->broken) {
+    while (c->num > 0 && !channel_has_ended(c)) {
         if (!send_first(task, c)) {
             if (errno != EAGAIN && errno != EINTR) {
                 lose(comm, c, rank, errno);
@@ -173,7 +173,7 @@ static int receive(struct muster_comm *comm, struct task *task, const struct exc
     assert(c->received <= head + bytes);
     while (c->received < head + bytes) {
         bool is_known = c->received >= head;
-        if (c->broken || !read_some(comm, task, rank, place, bytes)) {
+        if (channel_has_ended(c) || !read_some(comm, task, rank, place, bytes)) {
             link_ask(comm, rank);
             return 0;
         }
@@ -202,13 +202,13 @@ int link_arrived(struct muster_comm *comm, struct task *task, struct exchange *x
          * each other for ever. What was published ahead may still be on its way. */
         struct channel *c = channel_of(comm, task, rank);
         flush(comm, task, c, rank);
-        bool sent = !c->broken && c->num <= x->published - (round + 1);
+        bool sent = !channel_has_ended(c) && c->num <= x->published - (round + 1);
         int rc = receive(comm, task, x, round, from, err);
         if (rc < 0) {
             return rc;
         }
         if (rc == 0 || !sent) { /* of several, one of whom nothing more will come */
-            task->waiting = all || c->broken ? rank : task->waiting;
+            task->waiting = all || channel_has_ended(c) ? rank : task->waiting;
             all = 0;
         }
     }
@@ -248,7 +248,7 @@ bool link_is_dry(const struct muster_comm *comm, int rank, int lane, uint64_t nu
     if (c->received > 0 || c->call >= number) {
         return false;
     }
-    ssize_t n = c->broken ? 0 : recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    ssize_t n = channel_has_ended(c) ? 0 : recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
     return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
 }
 

@@ -37,7 +37,7 @@ enum {
 static bool has_arrived(const struct channel *c)
 {
     int unacknowledged = 0;
-    return c->fd < 0 || c->broken || ioctl(c->fd, SIOCOUTQ, &unacknowledged) < 0 ||
+    return c->fd < 0 || channel_has_ended(c) || ioctl(c->fd, SIOCOUTQ, &unacknowledged) < 0 ||
            unacknowledged == 0;
 }
 
@@ -58,7 +58,9 @@ static void drain(struct channel *c)
 {
     char waste[16 * 1024];
     ssize_t n = recv(c->fd, waste, sizeof waste, MSG_DONTWAIT);
-    c->broken = n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
+    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
+        ending_channel(&c->state, CHANNEL_ENDED);
+    }
 }
 
 /* What that rank's kernel has not acknowledged: adds its channels to fds, and returns their new

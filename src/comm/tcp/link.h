@@ -12,6 +12,7 @@
 #pragma once
 
 #include "comm/state/state.h"
+#include "comm/tcp/ending.h"
 
 enum {
     LINK_PIECE_BYTES = 240 * 1024, /* to each peer in a round, where that is our choice */
@@ -26,7 +27,7 @@ struct frame_header {
     uint64_t generation;
     uint64_t flag; /* round of the call, and signature: segment_flag() */
     uint64_t number;
-    uint64_t shape; /* of a beat also whether it is over: link.c */
+    uint64_t shape; /* of a beat also whether it is over: heartbeat.c */
     uint64_t count;
 };
 
@@ -38,8 +39,7 @@ struct outgoing {
 
 struct channel {
     int fd;
-    _Atomic bool broken; /* its end was read; written by whoever reads, others look at it */
-    _Atomic bool shut;   /* nothing can be written any more: what has come can still be read */
+    _Atomic int state; /* enum channel_state */
     struct outgoing pending[LINK_PENDING];
     unsigned first; /* pending: first … first + num - 1, modulo LINK_PENDING */
     unsigned num;
@@ -69,14 +69,32 @@ struct link {
     struct life_frame incoming;
     size_t incoming_bytes;
     struct life_frame last; /* complete */
-    bool full;              /* the other side has not read for long: nothing more is sent */
-    _Atomic bool left;  /* it freed the communicator in good order: what it sent still comes … */
-    _Atomic bool dried; /* … but has not for silence_ms */
+    _Atomic int state;      /* enum link_state */
     _Atomic uint32_t reads; /* that brought something, on any channel */
     uint32_t reads_before;
 };
 
-/* ---- link.c: sockets and life ---- */
+static inline bool channel_has_ended(const struct channel *c)
+{
+    return atomic_load(&c->state) == CHANNEL_ENDED;
+}
+/* What is written now may arrive. */
+static inline bool channel_is_open(const struct channel *c)
+{
+    return atomic_load(&c->state) == CHANNEL_OPEN;
+}
+
+/* Something cannot be written to it any more, or read from it. */
+static inline bool link_has_lost_lane(const struct link *link)
+{
+    bool lost = false;
+    for (int lane = 0; lane < LANES; lane++) {
+        lost = lost || !channel_is_open(&link->channels[lane]);
+    }
+    return lost;
+}
+
+/* ---- link.c: sockets ---- */
 
 /* Bytes of a round between hosts, of the main lane. */
 static inline size_t link_capacity(const struct muster_comm *comm)
@@ -98,14 +116,17 @@ void link_leave(struct muster_comm *comm);
 
 /* Sleeps until a socket of one of them can move, at most timeout_ms. */
 void link_wait(struct muster_comm *const *comms, int num_comms, int timeout_ms);
-/* The last word to the others: whether this rank leaves in good order, and peers_culprit(). */
-void link_say_closed(struct muster_comm *comm, int culprit);
-/* That rank has left, but not everything that it sent on this lane has been read. */
-bool link_still_brings(const struct muster_comm *comm, int rank, int lane);
 static inline void link_note_read(struct link *link)
 {
     (void)atomic_fetch_add_explicit(&link->reads, 1, memory_order_relaxed);
 }
+
+/* ---- heartbeat.c: life ---- */
+
+/* The last word to the others: whether this rank leaves in good order, and peers_culprit(). */
+void link_say_closed(struct muster_comm *comm, int culprit);
+/* That rank has left, but not everything that it sent on this lane has been read. */
+bool link_still_brings(const struct muster_comm *comm, int rank, int lane);
 /* On the heartbeat thread. */
 void link_beat(struct muster_comm *comm);
 /* Reads what that rank's life socket has; link_ask: if its lanes have ended and it is not known

@@ -12,13 +12,13 @@ static bool is_full_or_empty(ssize_t n)
 int64_t link_stream_write(struct muster_comm *comm, int to, const void *data, size_t bytes)
 {
     struct channel *c = &comm->peers[to].link->channels[LANE_MESSAGES];
-    if (c->broken || c->shut || atomic_load(&comm->peers[to].link->left)) {
+    if (!channel_is_open(c) || atomic_load(&comm->peers[to].link->state) != LINK_SPEAKS) {
         return 0; /* failure_check says what happened, to those that wait for this rank */
     }
     ssize_t n = send(c->fd, data, bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
     atomic_store_explicit(&c->wants_write, n < (ssize_t)bytes, memory_order_relaxed);
     if (n < 0 && !is_full_or_empty(n)) {
-        c->shut = true;
+        ending_channel(&c->state, CHANNEL_SHUT);
         link_lost(comm, to, errno);
     }
     return n < 0 ? 0 : n;
@@ -27,10 +27,10 @@ int64_t link_stream_write(struct muster_comm *comm, int to, const void *data, si
 int64_t link_stream_read(struct muster_comm *comm, int from, void *data, size_t bytes)
 {
     struct channel *c = &comm->peers[from].link->channels[LANE_MESSAGES];
-    if (c->broken) {
+    if (channel_has_ended(c)) {
         link_ask(comm, from);
     }
-    if (c->broken || bytes == 0) {
+    if (channel_has_ended(c) || bytes == 0) {
         return 0;
     }
     ssize_t n = recv(c->fd, data, bytes, MSG_DONTWAIT);
@@ -38,7 +38,7 @@ int64_t link_stream_read(struct muster_comm *comm, int from, void *data, size_t 
     if (n > 0) {
         link_note_read(comm->peers[from].link);
     } else if (!is_full_or_empty(n)) {
-        c->broken = true;
+        ending_channel(&c->state, CHANNEL_ENDED);
         link_lost(comm, from, n < 0 ? errno : 0);
     }
     return n < 0 ? 0 : n;

@@ -1,0 +1,32 @@
+/* How a channel and a link come to their end: each has one state, which only goes forward, as the
+ * tables in ending.c say; anything else is a mistake of ours, and asserted.
+ *
+ * Layer: comm. Memory: the link's. Thread: a channel's state is written by whoever holds its lane
+ * (of the life channel, its mutex), a link's by whoever holds that mutex; all may read.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+enum channel_state {
+    CHANNEL_OPEN,
+    CHANNEL_SHUT,  /* nothing can be written any more: what has come can still be read */
+    CHANNEL_ENDED, /* its end was read, or it failed */
+    CHANNEL_STATES,
+};
+
+/* Of the other side, as long as its kernel is there. */
+enum link_state {
+    LINK_SPEAKS,
+    LINK_LEFT,  /* it freed the communicator in good order: what it sent still comes … */
+    LINK_DRIED, /* … but has not for silence_ms, or it was silent for so long before */
+    LINK_STATES,
+};
+
+bool ending_channel_may(enum channel_state from, enum channel_state to);
+bool ending_link_may(enum link_state from, enum link_state to);
+
+/* From one state into another; into the one that it has already: nothing. */
+void ending_channel(_Atomic int *state, enum channel_state to);
+void ending_link(_Atomic int *state, enum link_state to);
