@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { SCHEMA_VERSION = 1, BUSY_MS = 2000, TEXT_BYTES = 128 };
+enum { BUSY_MS = 2000, TEXT_BYTES = 128 };
 
 /* labels and owners are indexes of what is inside `object`. WITHOUT ROWID: the key is all there is.
  */
@@ -31,7 +31,27 @@ static const char schema[] =
     "CREATE INDEX owners_by_id ON owners(id);"
     "CREATE TABLE changes(version INTEGER PRIMARY KEY, kind INTEGER NOT NULL, resource TEXT NOT NULL,"
     " namespace TEXT NOT NULL, name TEXT NOT NULL, object TEXT NOT NULL, before TEXT);"
-    "PRAGMA user_version = 1;";
+    "PRAGMA user_version = 3;";
+
+/* What makes one layout of the next older one, so that a store of any earlier muster opens; text
+ * that was released never changes. */
+static const struct migration {
+    const char *text;
+    bool alone; /* cannot be part of a transaction */
+} migrations[] = {
+    /* 1 to 2: the log of changes had the values of secrets. */
+    {"UPDATE changes SET object = json_remove(object, '$.data', '$.stringData',"
+     " '$.metadata.annotations.\"kubectl.kubernetes.io/last-applied-configuration\"'),"
+     " before = json_remove(before, '$.data', '$.stringData',"
+     " '$.metadata.annotations.\"kubectl.kubernetes.io/last-applied-configuration\"')"
+     " WHERE resource = 'secrets'",
+     false},
+    /* 2 to 3: what was deleted before was not overwritten: it goes with the free pages. */
+    {"VACUUM", true},
+};
+
+enum { LAYOUT = 1 + sizeof migrations / sizeof migrations[0] };
+_Static_assert(LAYOUT == 3, "as the schema says");
 
 /* One controller per file: the exclusive lock says so, and spares the shared-memory file. */
 static const char settings[] = "PRAGMA locking_mode = EXCLUSIVE;"
@@ -39,6 +59,7 @@ static const char settings[] = "PRAGMA locking_mode = EXCLUSIVE;"
                                "PRAGMA synchronous = NORMAL;"
                                "PRAGMA journal_size_limit = 16777216;"
                                "PRAGMA temp_store = MEMORY;"
+                               "PRAGMA secure_delete = ON;"
                                "PRAGMA foreign_keys = OFF;";
 
 static const char *const texts[] = {
@@ -123,29 +144,78 @@ static int examine(struct store *store, struct muster_err *err)
                                       : damaged(store, last_line ? last_line + 1 : verdict, err);
 }
 
+static int ask_number(struct store *store, const char *text, long *ret, struct muster_err *err)
+{
+    char value[TEXT_BYTES];
+    int r = ask_text(store, text, value, err);
+    *ret = r < 0 ? 0 : strtol(value, NULL, 10);
+    return r;
+}
+
+static int execute_all(struct store *store, const char *first, const char *second,
+                       struct muster_err *err)
+{
+    int r = execute(store, "BEGIN IMMEDIATE", err);
+    r = r < 0 ? r : execute(store, first, err);
+    r = r < 0 ? r : execute(store, second, err);
+    r = r < 0 ? r : execute(store, "COMMIT", err);
+    if (r < 0 && !sqlite3_get_autocommit(store->db)) {
+        (void)sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
+    }
+    return r;
+}
+
 static int make_schema(struct store *store, struct muster_err *err)
 {
-    char version[TEXT_BYTES];
-    int r = ask_text(store, "PRAGMA user_version", version, err);
-    if (r < 0) {
-        return r;
+    long tables;
+    int r = ask_number(store, "SELECT count(*) FROM sqlite_master", &tables, err);
+    if (r == 0 && tables > 0) {
+        r = muster_fail(err, MUSTER_EDATA,
+                        "%s is a database of another program: move it away, or use another "
+                        "MUSTER_HOME",
+                        store->path);
     }
-    long found = strtol(version, NULL, 10);
-    if (found > SCHEMA_VERSION) {
+    return r < 0 ? r : execute_all(store, schema, "", err);
+}
+
+/* One layout after the other, each whole or not at all. */
+static int migrate(struct store *store, long found, struct muster_err *err)
+{
+    for (long layout = found; layout < LAYOUT; layout++) {
+        const struct migration *m = &migrations[layout - 1];
+        char now[TEXT_BYTES];
+        (void)snprintf(now, sizeof now, "PRAGMA user_version = %ld", layout + 1);
+        int r = m->alone ? execute(store, m->text, err) : execute_all(store, m->text, now, err);
+        r = r < 0 || !m->alone ? r : execute(store, now, err);
+        if (r < 0) {
+            return muster_wrap(err, "making layout %ld of layout %ld", layout + 1, layout);
+        }
+    }
+    return 0;
+}
+
+static int open_layout(struct store *store, struct muster_err *err)
+{
+    long found;
+    int r = ask_number(store, "PRAGMA user_version", &found, err);
+    if (r < 0 || found == 0) {
+        return r < 0 ? r : make_schema(store, err);
+    }
+    if (found < 0 || found > LAYOUT) {
         return muster_fail(
             err, MUSTER_EDATA,
             "the store %s was made by a newer muster (layout %ld, this one knows %d): "
             "use that one, or another MUSTER_HOME",
-            store->path, found, SCHEMA_VERSION);
+            store->path, found, LAYOUT);
     }
-    if (found == SCHEMA_VERSION) {
-        return examine(store, err);
-    }
-    r = execute(store, "BEGIN IMMEDIATE", err);
-    if (r == 0 && (r = execute(store, schema, err)) == 0) {
-        r = execute(store, "COMMIT", err);
-    }
-    return r;
+    r = examine(store, err);
+    return r < 0 ? r : migrate(store, found, err);
+}
+
+void database_wipe(struct store *store)
+{
+    store->wipe_due = sqlite3_wal_checkpoint_v2(store->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL,
+                                                NULL) != SQLITE_OK;
 }
 
 static int prepare(struct store *store, struct muster_err *err)
@@ -186,8 +256,11 @@ int database_open(struct store *store, struct muster_err *err)
     }
     sqlite3_busy_timeout(store->db, BUSY_MS);
     int r = execute(store, settings, err);
-    if (r == 0 && (r = make_schema(store, err)) == 0) {
+    if (r == 0 && (r = open_layout(store, err)) == 0) {
         r = prepare(store, err);
+    }
+    if (r == 0) {
+        database_wipe(store); /* after what a killed controller did not come to */
     }
     return r;
 }

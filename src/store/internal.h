@@ -46,6 +46,7 @@ struct store {
     bool in_transaction; /* between store_begin and its end */
     bool writing;        /* between write_begin and write_end */
     bool telling;
+    bool wipe_due; /* the file may hold values of secrets that are gone: database_wipe */
     struct pending *pending;
     size_t pending_room;
     struct store_watch *watches;
@@ -57,6 +58,11 @@ struct store {
 
 int database_open(struct store *store, struct muster_err *err);
 void database_close(struct store *store);
+
+/* Values of secrets that were deleted or written over leave the file: they lie in pages of the WAL,
+ * and in the database until those are copied over its own. When that cannot be done now (a watch is
+ * being replayed, the disk is full) wipe_due stays. */
+void database_wipe(struct store *store);
 
 /* Turns SQLite's last error into ours, with the file's name and what to do. */
 int database_fail(const struct store *store, int rc, struct muster_err *err);
@@ -86,6 +92,11 @@ int object_merge(const json_t *before, const json_t *object, enum store_part par
 int object_set_version(json_t *object, int64_t version);
 int object_set_deadline(json_t *object, int64_t now_unix_ms, int64_t grace_s);
 bool object_same(const json_t *a, const json_t *b);
+
+/* Its values lie in the file only as long as it does: not in the log of changes. */
+bool object_is_secret(const char *resource);
+/* Its text without them. The caller frees; NULL when out of memory. */
+char *object_print_public(const json_t *object);
 
 /* False when no label or field selector can tell them apart. */
 bool object_visibly_differs(const json_t *a, const json_t *b);

@@ -193,6 +193,37 @@ int object_set_deadline(json_t *object, int64_t now_unix_ms, int64_t grace_s)
     return r < 0 ? r : doc_set_int(object, "metadata.deletionGracePeriodSeconds", grace_s);
 }
 
+bool object_is_secret(const char *resource)
+{
+    return strcmp(resource, "secrets") == 0;
+}
+
+/* kubectl apply keeps the whole object in an annotation. */
+static int drop_last_applied(json_t *object)
+{
+    muster_auto(doc) json_t *metadata = json_copy(doc_at(object, "metadata"));
+    muster_auto(doc) json_t *annotations = json_copy(doc_at(metadata, "annotations"));
+    if (!annotations) {
+        return doc_at(object, "metadata.annotations") ? MUSTER_ENOMEM : 0;
+    }
+    (void)json_object_del(annotations, "kubectl.kubernetes.io/last-applied-configuration");
+    return json_object_set(metadata, "annotations", annotations) == 0 &&
+                   json_object_set(object, "metadata", metadata) == 0
+               ? 0
+               : MUSTER_ENOMEM;
+}
+
+char *object_print_public(const json_t *object)
+{
+    muster_auto(doc) json_t *copy = json_copy((json_t *)object);
+    if (!copy || drop_last_applied(copy) < 0) {
+        return NULL;
+    }
+    (void)json_object_del(copy, "data");
+    (void)json_object_del(copy, "stringData");
+    return doc_print(copy);
+}
+
 bool object_same(const json_t *a, const json_t *b)
 {
     return a == b || (a && b && json_equal(a, b));

@@ -9,6 +9,12 @@
  * a power cut may take the last commits with it, but then no process of theirs is left either, and
  * resourceVersions leap at the first start after a boot, so that none is given twice.
  *
+ * Secrets: the values of an object of resource "secrets" lie in the file (its WAL included) only as
+ * long as the object has them: when the call that deletes or changes it returns they are
+ * overwritten (or, where the disk refuses that, at a later write, the end or the next start). The
+ * log of changes has none: who watches late is told of a secret's last version, and of its end
+ * without values.
+ *
  * Layer: services. Thread: one. Ownership: objects handed out are new references to shared trees:
  * read them, copy (json_deep_copy) before changing. After a failed call nothing has changed; inside
  * a transaction a failed call leaves the earlier ones to be committed or rolled back.

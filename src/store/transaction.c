@@ -37,6 +37,9 @@ static int commit(struct store *store, struct muster_err *err)
         undo_to(store, &store->at_begin);
         return r;
     }
+    if (store->wipe_due) {
+        database_wipe(store);
+    }
     change_tell(store);
     return 0;
 }

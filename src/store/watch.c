@@ -72,11 +72,10 @@ static int prune(struct store *store, struct muster_err *err)
     return 0;
 }
 
-int change_add(struct store *store, enum store_change_kind kind, const char *resource,
-               json_t *object, const char *text, json_t *before, const char *before_text,
-               struct muster_err *err)
+static int add_change(struct store *store, enum store_change_kind kind, const char *resource,
+                      json_t *object, const char *text, json_t *before, const char *before_text,
+                      struct muster_err *err)
 {
-    assert(store->writing && (kind == STORE_ADDED) == !before);
     struct store_key key = object_key(resource, object);
     int r = sql_run(store, SQL_CHANGE_ADD, err, "iittttt", store->now.version, (int64_t)kind,
                     resource, key.namespace, key.name, text, before_text);
@@ -88,6 +87,23 @@ int change_add(struct store *store, enum store_change_kind kind, const char *res
     struct pending change = {kind, store->now.version, (char *)resource, object, before};
     r = queue(store, &change, err);
     return r < 0 ? r : prune(store, err);
+}
+
+int change_add(struct store *store, enum store_change_kind kind, const char *resource,
+               json_t *object, const char *text, json_t *before, const char *before_text,
+               struct muster_err *err)
+{
+    assert(store->writing && (kind == STORE_ADDED) == !before);
+    if (!object_is_secret(resource)) {
+        return add_change(store, kind, resource, object, text, before, before_text, err);
+    }
+    muster_auto(free) char *public_text = object_print_public(object);
+    muster_auto(free) char *public_before = before_text ? object_print_public(before) : NULL;
+    if (!public_text || (before_text && !public_before)) {
+        return err_no_memory(err);
+    }
+    store->wipe_due |= kind != STORE_ADDED;
+    return add_change(store, kind, resource, object, public_text, before, public_before, err);
 }
 
 void change_drop(struct store *store, size_t keep)
@@ -159,6 +175,21 @@ static int parse(const char *text, json_t **ret, struct muster_err *err)
                 : muster_fail(err, MUSTER_EDATA, "the store holds a change that is not valid JSON");
 }
 
+/* The log has no values of secrets. *ret stays NULL for a version that is not the object's last: a
+ * later change follows in the log. */
+static int fetch_version(struct store *store, const struct store_change *change, json_t **ret,
+                         struct muster_err *err)
+{
+    muster_auto(doc) json_t *current = NULL;
+    int r = store_get(store, change->key, &current, err);
+    if (r < 0) {
+        return r == MUSTER_ENOENT ? 0 : r;
+    }
+    int64_t version = strtoll(doc_text(current, "metadata.resourceVersion", ""), NULL, 10);
+    *ret = version == change->version ? muster_take(current) : NULL;
+    return 0;
+}
+
 static int replay_one(struct store_watch *watch, sqlite3_stmt *row, struct muster_err *err)
 {
     muster_auto(doc) json_t *object = NULL;
@@ -175,6 +206,13 @@ static int replay_one(struct store_watch *watch, sqlite3_stmt *row, struct muste
     const char *resource = (const char *)sqlite3_column_text(row, 2);
     struct store_change change = {kind, sqlite3_column_int64(row, 0), object_key(resource, object),
                                   object, kind == STORE_ADDED ? NULL : (before ? before : object)};
+    bool whole = kind == STORE_DELETED || !object_is_secret(resource);
+    muster_auto(doc) json_t *current = NULL;
+    r = whole ? 0 : fetch_version(watch->store, &change, &current, err);
+    if (r < 0 || (!whole && !current)) {
+        return r;
+    }
+    change.object = whole ? object : current;
     watch->fn(watch->arg, &change);
     return 0;
 }
