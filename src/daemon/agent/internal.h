@@ -1,16 +1,27 @@
-/* What the agent's files share. agent.c: which pods there are, and who is to be looked at again.
- * job.c: one job's supervisor and placement. pod.c: one pod's machine, its effects and
- * its status. Below them start.c: what one container's start needs; stacks.c: what its
- * processes are in; event.c: what users are told.
+/* What the agent's files share. From below:
  *
- * The first three call each other: what the supervisor tells a job is for a pod, a pod's end may be
- * its job's, and what either sets free makes the agent look at others again.
+ *     note.c     what users are told about a pod
+ *     state.c    who is looked after (pure)
+ *     step.c     what is decided (pure; step.h has the states, events and effects)
+ *     queue.c    the events that wait
+ *     job.c      one job's supervisor and placement; what it says is posted
+ *     start.c    what one container's start needs
+ *     pod.c      one pod: its machine, what that asks for, its status
+ *     place.c    its GPUs
+ *     over.c     its end: what is left of it, its object, its folder
+ *     stacks.c   what a job's processes are in, for a request
+ *     looks.c    what the store has, as events
+ *     agent.c    hands events to the step, and carries its effects out
+ *
+ * Nothing calls upwards: what a file has to tell those above it, it posts.
  *
  * Layer: program (daemon), private to the agent.
  */
 #pragma once
 
 #include "daemon/agent/agent.h"
+#include "daemon/agent/queue.h"
+#include "daemon/machine/disk.h"
 #include "daemon/machine/placement.h"
 #include "pod/pod.h"
 #include "process/process.h"
@@ -21,19 +32,18 @@
 /* One job that has pods here: its supervisor lives as long as one of them may run. */
 struct agent_job {
     struct agent *agent;
+    int64_t number; /* of the step's */
     char *uid;
     char *folder; /* jobs/UID */
     struct process_job *process;
     struct placement placement;
-    size_t pod_count;
     bool share_gpus;
     bool no_gpus;
     char *visible_gpus; /* CUDA_VISIBLE_DEVICES of the shell it was submitted in; NULL: not set */
     bool in_podman;
     bool explained; /* past its deadline: the logs say what its ranks were in */
-    bool ready;     /* the records of what ran before were replayed: pods may be scheduled */
-    bool ending;    /* no pod was left; the supervisor is on its way out */
-    bool over;      /* the supervisor is gone */
+    bool over;      /* the supervisor is gone: that is posted */
+    char *why;      /* it was lost */
     UT_hash_handle hh;
 };
 
@@ -41,19 +51,11 @@ struct agent_job {
 struct agent_pod {
     struct agent *agent;
     struct agent_job *job;
+    int64_t number;                     /* of the step's */
     json_t *object;                     /* as it was first seen: its spec never changes */
     const char *uid, *namespace, *name; /* in object */
     struct pod *machine;
     uv_timer_t timer;
-    bool adopted; /* the machine knows what ran before */
-    bool scheduled;
-    bool deleting;
-    int64_t grace_s;   /* of the last deletion that was told; a shorter one may follow */
-    bool gone;         /* the machine said POD_GONE */
-    bool held_back;    /* an event has said that its GPUs are busy */
-    bool owes_status;  /* the store did not take it (a full disk): agent_pod_settle */
-    bool owes_removal; /* of the object */
-    int depth;         /* of agent_pod_feed */
     UT_hash_handle hh;
 };
 
@@ -61,53 +63,40 @@ struct agent {
     struct agent_options options;
     struct store_watch *watch;
     struct store_watch *job_watch;
-    struct agent_job *jobs;           /* by uid */
-    struct agent_pod *pods;           /* by uid */
-    json_t *changed;                  /* set of pod keys "namespace/name" to look at */
-    uv_idle_t idle;                   /* runs while the set holds something */
-    uv_timer_t retry;                 /* runs while the store owes us a write */
+    struct agent_state state;
+    struct agent_queue queue;
+    struct agent_job *jobs;           /* by number */
+    struct agent_pod *pods;           /* by number */
+    uv_timer_t retry;                 /* runs while something is to be tried again */
+    struct disk *records;             /* what is left of pods is written */
+    struct disk *removals;            /* folders are removed */
     struct agent_question *questions; /* stacks.c: by ticket */
     int64_t last_ticket;
 };
 
-/* ---- agent.c ---- */
+/* Of a write to the store: done, or not to be done any more. A full disk is neither. */
+static inline bool agent_is_settled(int r)
+{
+    return r == 0 || r == MUSTER_ENOENT || r == MUSTER_ECONFLICT;
+}
 
-/* Looks at every pod of the store. */
-int agent_look_at_all(struct agent *agent, struct muster_err *err);
-/* At those of a job; job_uid may be NULL (out of memory): at all, later. */
-void agent_look_at_pods_of(struct agent *agent, const char *job_uid);
-/* Looks at every pod again that waits for a GPU. */
-void agent_retry_waiting(struct agent *agent);
-/* Does again, a little later, what failed: starts, writes. */
-void agent_retry_soon(struct agent *agent);
+/* ---- note.c ---- */
 
-/* ---- event.c ---- */
-
-void agent_event(struct agent *agent, const json_t *about, bool warning, const char *reason,
-                 const char *message);
+void agent_note(struct agent *agent, const json_t *about, bool warning, const char *reason,
+                const char *message);
 
 /* ---- job.c ---- */
 
-/* Puts the pod into its job, which is made, and its supervisor started or adopted, at the first
- * one. When the records of what ran before were replayed the pod is told POD_ADOPTED and scheduled.
- */
-int agent_job_enter(struct agent *agent, struct agent_pod *pod, struct muster_err *err);
-/* The job's last supervisor is still leaving, or its pods are: a new pod waits until they have. */
-bool agent_job_is_ending(struct agent *agent, const json_t *pod);
+/* The job of that number, for a pod of it, which is made, and its supervisor started or adopted, at
+ * the first one. */
+int agent_job_open(struct agent *agent, int64_t number, const json_t *pod, struct agent_job **ret,
+                   struct muster_err *err);
+/* Asks its supervisor to end. */
+void agent_job_end(struct agent_job *job);
+void agent_job_free(struct agent_job *job);
+struct agent_job *agent_job_of(const struct agent *agent, int64_t number);
 /* At its deadline, before anything is killed, what its ranks are in goes into their logs. */
 void agent_job_changed(struct agent *agent, const json_t *owner);
-/* The pod is done with: without pods the supervisor ends. */
-void agent_job_leave(struct agent_job *job);
-void agent_job_free(struct agent_job *job);
-
-/* ---- stacks.c ---- */
-
-/* What the supervisor says to one of the questions; others are ignored. */
-void agent_stacks_answer(struct agent *agent, int64_t ticket, const json_t *attempts);
-/* The job's supervisor is gone: nothing of it runs. */
-void agent_stacks_forget(const struct agent_job *job);
-/* Nobody is answered any more. */
-void agent_stacks_done(struct agent *agent);
 
 /* ---- start.c ---- */
 
@@ -118,14 +107,62 @@ char *agent_attempt_id(const struct agent_pod *pod, const struct pod_effect *eff
 
 /* ---- pod.c ---- */
 
-int agent_pod_start(struct agent *agent, json_t *object, struct muster_err *err);
-void agent_pod_schedule(struct agent_pod *pod);
-/* May be told again, with less grace. deadline_unix_ms, to the second, is when the grace ends that
- * the deletion began with; STAMP_NONE: it begins now. */
-void agent_pod_delete(struct agent_pod *pod, int64_t grace_s, int64_t deadline_unix_ms);
+/* Binds it to this node, and makes its machine. */
+int agent_pod_new(struct agent *agent, int64_t number, const json_t *object, struct agent_pod **ret,
+                  struct muster_err *err);
+/* Run the loop once more after this. */
 void agent_pod_free(struct agent_pod *pod);
+struct agent_pod *agent_pod_of(const struct agent *agent, int64_t number);
+/* Carries out what its machine asks for, and posts AGENT_FED. The event's time is set. */
 void agent_pod_feed(struct agent_pod *pod, const struct pod_event *event);
-/* Writes what the store did not take before; true when it has. May be the end of the pod. */
-bool agent_pod_settle(struct agent_pod *pod);
-/* Whether the pod is still tracked: being fed an event may be the end of it. */
-bool agent_pod_alive(const struct agent *agent, const struct agent_pod *pod);
+/* May be fed again, with less grace. deadline_unix_ms, to the second, is when the grace ends that
+ * the deletion began with; STAMP_NONE: it begins now. */
+void agent_pod_feed_delete(struct agent_pod *pod, int64_t grace_s, int64_t deadline_unix_ms);
+/* Writes its status; posts AGENT_WROTE. */
+void agent_pod_write(struct agent_pod *pod);
+
+/* ---- place.c ---- */
+
+/* Takes the GPUs it wants, if it has none yet; posts AGENT_PLACED or AGENT_NOT_PLACED. */
+void agent_place(struct agent_pod *pod);
+/* Posts AGENT_GPUS_FREED when it had any. */
+void agent_give_back(struct agent_pod *pod);
+/* What is still held in the name of a job without pods: of one that ended, or went, when a
+ * controller before us died. */
+void agent_give_back_rest(struct agent_job *job);
+
+/* ---- over.c ---- */
+
+/* Writes down what is left of it; posts AGENT_KEPT. */
+void agent_pod_keep(struct agent_pod *pod);
+/* Removes its object; posts AGENT_REMOVED. */
+void agent_pod_remove(struct agent_pod *pod);
+/* Nothing of it runs any more. What its emptyDirs held goes with it; its logs stay with the job. */
+void agent_pod_let_go(struct agent_pod *pod);
+
+/* ---- stacks.c ---- */
+
+/* What the supervisor says to one of the questions; others are ignored. */
+void agent_stacks_answer(struct agent *agent, int64_t ticket, const json_t *attempts);
+/* The job's supervisor is gone: nothing of it runs. */
+void agent_stacks_forget(const struct agent_job *job);
+/* Nobody is answered any more. */
+void agent_stacks_done(struct agent *agent);
+
+/* ---- looks.c ---- */
+
+/* Posts a look at a pod. */
+void agent_look_at_pod(struct agent *agent, const char *namespace, const char *name);
+/* At every pod of the store that may be of interest. */
+int agent_look_at_all(struct agent *agent, struct muster_err *err);
+/* At those of a job. */
+void agent_look_at_pods_of(struct agent *agent, const char *job_uid);
+/* At every pod of the store, and at those looked after whose object may be gone. */
+void agent_look_again(struct agent *agent);
+/* Reads what the store has into item->object and item->event; false: it cannot tell, and is asked
+ * again. */
+bool agent_look(struct agent *agent, struct agent_item *item);
+/* Removes the object of a look: nothing runs for it. */
+void agent_discard(struct agent *agent, const struct agent_item *item);
+/* Posts AGENT_RETRY, a little later. */
+void agent_retry_soon(struct agent *agent);

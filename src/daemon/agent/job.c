@@ -20,13 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct agent_job *find(const struct agent *agent, const char *uid)
-{
-    struct agent_job *job = NULL;
-    HASH_FIND_STR(agent->jobs, uid, job);
-    return job;
-}
-
 /* ---- What the supervisor says ---- */
 
 /* For what is about the whole job. */
@@ -49,11 +42,10 @@ static bool find_attempt(struct agent_job *job, const char *id, struct agent_pod
     if (sscanf(id, "%63[^/]/%63[^/]/%d", uid, container, &attempt) != 3) {
         return false;
     }
-    struct agent_pod *pod = NULL;
-    HASH_FIND_STR(job->agent->pods, uid, pod);
-    for (size_t i = 0; pod && i < pod_container_count(pod->machine); i++) {
+    struct agent *agent = job->agent;
+    struct agent_pod *pod = agent_pod_of(agent, agent_state_find(&agent->state, uid));
+    for (size_t i = 0; pod && pod->job == job && i < pod_container_count(pod->machine); i++) {
         if (strcmp(pod_container_name(pod->machine, i), container) == 0) {
-            ret_event->now_unix_ms = clock_unix_ms();
             ret_event->container = i;
             ret_event->attempt = attempt;
             *ret_pod = pod;
@@ -63,22 +55,22 @@ static bool find_attempt(struct agent_job *job, const char *id, struct agent_pod
     return false;
 }
 
-static void feed(struct agent_job *job, const char *id, struct pod_event event)
+static void post(struct agent_job *job, const char *id, struct pod_event event)
 {
     struct agent_pod *pod;
     if (find_attempt(job, id, &pod, &event)) {
-        agent_pod_feed(pod, &event);
+        agent_post_news(&job->agent->queue, pod->number, &event);
     }
 }
 
 static void on_started(void *data, const char *id, int64_t at_unix_ms)
 {
-    feed(data, id, (struct pod_event){.kind = POD_STARTED, .at_unix_ms = at_unix_ms});
+    post(data, id, (struct pod_event){.kind = POD_STARTED, .at_unix_ms = at_unix_ms});
 }
 
 static void on_exited(void *data, const char *id, const struct process_exit *exit)
 {
-    feed(data, id,
+    post(data, id,
          (struct pod_event){.kind = POD_EXITED,
                             .code = exit->code,
                             .oom = exit->oom,
@@ -90,32 +82,19 @@ static void on_exited(void *data, const char *id, const struct process_exit *exi
 static void on_start_failed(void *data, const char *id, int code, const char *reason,
                             const char *message)
 {
-    struct agent_pod *pod;
-    struct pod_event event = {
-        .kind = POD_START_FAILED, .code = code, .reason = reason, .message = message};
-    if (find_attempt(data, id, &pod, &event)) {
-        agent_event(pod->agent, pod->object, true, "Failed", message);
-        agent_pod_feed(pod, &event);
-    }
+    post(data, id,
+         (struct pod_event){
+             .kind = POD_START_FAILED, .code = code, .reason = reason, .message = message});
 }
 
+/* Decides nothing: its user is told at once. */
 static void on_note(void *data, const char *id, const char *text)
 {
     struct agent_job *job = data;
     struct agent_pod *pod = NULL;
     struct pod_event unused;
     if (id ? find_attempt(job, id, &pod, &unused) : (pod = first_pod(job)) != NULL) {
-        agent_event(pod->agent, pod->object, true, "IsolationDegraded", text);
-    }
-}
-
-void agent_job_changed(struct agent *agent, const json_t *owner)
-{
-    struct agent_job *job = find(agent, doc_text(owner, "metadata.uid", ""));
-    if (job && !job->explained && job_is_finished(owner) &&
-        jobs_is_past_deadline(owner, clock_unix_ms())) {
-        job->explained = true;
-        (void)process_job_explain(job->process, "", 0, NULL);
+        agent_note(pod->agent, pod->object, true, "IsolationDegraded", text);
     }
 }
 
@@ -124,7 +103,7 @@ static void on_stalled(void *data, const char *id, const char *text)
     struct agent_pod *pod = NULL;
     struct pod_event unused;
     if (find_attempt(data, id, &pod, &unused)) {
-        agent_event(pod->agent, pod->object, true, "RankStalled", text);
+        agent_note(pod->agent, pod->object, true, "RankStalled", text);
     }
 }
 
@@ -134,47 +113,15 @@ static void on_stacks(void *data, int64_t ticket, const json_t *attempts)
     agent_stacks_answer(job->agent, ticket, attempts);
 }
 
-/* Tells every pod of the job the same; a pod may leave, and the job with it, while being told. */
-static void tell_all(struct agent_job *job, void (*tell)(struct agent_pod *pod, const char *why),
-                     const char *why)
+static void post_state(struct agent_job *job, enum agent_event_kind kind)
 {
-    struct agent *agent = job->agent;
-    struct agent_pod *pod, *next;
-    job->pod_count++; /* keeps the job until all are told */
-    HASH_ITER (hh, agent->pods, pod, next) {
-        if (pod->job == job) {
-            tell(pod, why);
-        }
-    }
-    agent_job_leave(job);
-}
-
-static void tell_ready(struct agent_pod *pod, const char *why)
-{
-    (void)why;
-    const struct pod_event adopted = {.kind = POD_ADOPTED, .now_unix_ms = clock_unix_ms()};
-    pod->adopted = true;
-    agent_pod_feed(pod, &adopted);
-    if (agent_pod_alive(pod->agent, pod)) {
-        agent_pod_schedule(pod);
-    }
+    const struct agent_event event = {.kind = kind, .job = job->number};
+    agent_post(&job->agent->queue, &event);
 }
 
 static void on_ready(void *data)
 {
-    struct agent_job *job = data;
-    job->ready = true;
-    tell_all(job, tell_ready, NULL);
-}
-
-static void tell_lost(struct agent_pod *pod, const char *why)
-{
-    const struct pod_event lost = {.kind = POD_LOST,
-                                   .now_unix_ms = clock_unix_ms(),
-                                   .reason = "SupervisorLost",
-                                   .message = why};
-    agent_event(pod->agent, pod->object, true, "SupervisorLost", why);
-    agent_pod_feed(pod, &lost);
+    post_state(data, AGENT_SUPERVISOR_READY);
 }
 
 static void on_lost(void *data, const char *why)
@@ -182,17 +129,9 @@ static void on_lost(void *data, const char *why)
     struct agent_job *job = data;
     log_event(LOG_WARN, "agent.lost", "%s: %s", job->uid, why);
     job->over = true;
+    job->why = strdup(why);
     agent_stacks_forget(job);
-    tell_all(job, tell_lost, why);
-}
-
-/* A new pod of it may have waited for that (agent_job_is_ending). */
-static void forget(struct agent_job *job)
-{
-    struct agent *agent = job->agent;
-    muster_auto(free) char *uid = strdup(job->uid);
-    agent_job_free(job);
-    agent_look_at_pods_of(agent, uid);
+    post_state(job, AGENT_SUPERVISOR_LOST);
 }
 
 static void on_ended(void *data)
@@ -200,9 +139,7 @@ static void on_ended(void *data)
     struct agent_job *job = data;
     job->over = true;
     agent_stacks_forget(job);
-    if (job->pod_count == 0) {
-        forget(job);
-    }
+    post_state(job, AGENT_SUPERVISOR_ENDED);
 }
 
 static const struct process_events events = {
@@ -216,6 +153,19 @@ static const struct process_events events = {
     .lost = on_lost,
     .ended = on_ended,
 };
+
+void agent_job_changed(struct agent *agent, const json_t *owner)
+{
+    struct agent_job *job = agent->jobs;
+    while (job && strcmp(job->uid, doc_text(owner, "metadata.uid", "")) != 0) {
+        job = job->hh.next;
+    }
+    if (job && !job->explained && job_is_finished(owner) &&
+        jobs_is_past_deadline(owner, clock_unix_ms())) {
+        job->explained = true;
+        (void)process_job_explain(job->process, "", 0, NULL);
+    }
+}
 
 /* ---- Life ---- */
 
@@ -292,60 +242,43 @@ static int make(struct agent *agent, const char *uid, const json_t *owner, struc
         free(job);
         return r;
     }
-    HASH_ADD_KEYPTR(hh, agent->jobs, job->uid, strlen(job->uid), job);
     *ret = job;
     return 0;
 }
 
-/* Of one whose supervisor is gone, pods may be left that the store (a full disk) does not know to
- * be over. */
-bool agent_job_is_ending(struct agent *agent, const json_t *pod)
+struct agent_job *agent_job_of(const struct agent *agent, int64_t number)
 {
-    const struct agent_job *job = find(agent, jobs_folder_uid(pod));
-    return job && (job->over ? job->pod_count > 0 : job->ending);
+    struct agent_job *job = NULL;
+    HASH_FIND(hh, agent->jobs, &number, sizeof number, job);
+    return job;
 }
 
-int agent_job_enter(struct agent *agent, struct agent_pod *pod, struct muster_err *err)
+int agent_job_open(struct agent *agent, int64_t number, const json_t *pod, struct agent_job **ret,
+                   struct muster_err *err)
 {
     muster_auto(doc) json_t *owner = NULL;
-    const char *uid = jobs_folder_uid(pod->object);
-    struct agent_job *job = find(agent, uid);
-    int r = jobs_fetch_owner(agent->options.store, pod->object, &owner, err);
-    if (r < 0) {
-        return r;
+    struct agent_job *job = agent_job_of(agent, number);
+    int r = jobs_fetch_owner(agent->options.store, pod, &owner, err);
+    if (r == 0 && !job) {
+        r = make(agent, jobs_folder_uid(pod), owner, &job, err);
+        if (r == 0) {
+            job->number = number;
+            HASH_ADD(hh, agent->jobs, number, sizeof job->number, job);
+        }
     }
-    if (job && job->over) { /* its supervisor ended; a new pod gets a new one */
-        assert(job->pod_count == 0);
-        agent_job_free(job);
-        job = NULL;
+    if (r == 0) {
+        *ret = job;
     }
-    r = job ? 0 : make(agent, uid, owner, &job, err);
-    if (r < 0) {
-        return r;
-    }
-    assert(!job->ending && "agent_job_is_ending was asked");
-    pod->job = job;
-    job->pod_count++;
-    if (job->ready) {
-        tell_ready(pod, NULL);
-    }
-    return 0;
+    return r;
 }
 
-void agent_job_leave(struct agent_job *job)
+/* One that cannot be asked is gone. */
+void agent_job_end(struct agent_job *job)
 {
     struct muster_err err = {0};
-    assert(job->pod_count > 0);
-    /* A pod may have left before the supervisor was ready, which is then told to nobody. */
-    if (--job->pod_count > 0 || (job->ending && !job->over)) {
-        return;
-    }
-    job->ending = true;
-    if (job->over) {
-        forget(job);
-    } else if (process_job_end(job->process, 0, &err) < 0) {
+    if (process_job_end(job->process, 0, &err) < 0) {
         log_event(LOG_WARN, "agent.end", "%s: %s", job->uid, err.text);
-        agent_job_free(job);
+        post_state(job, AGENT_SUPERVISOR_ENDED);
     }
 }
 
@@ -358,5 +291,6 @@ void agent_job_free(struct agent_job *job)
     free(job->uid);
     free(job->folder);
     free(job->visible_gpus);
+    free(job->why);
     free(job);
 }

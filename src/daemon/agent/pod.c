@@ -1,16 +1,12 @@
-/* One pod: feeds its machine, carries the effects out, writes its status. See internal.h. */
+/* One pod: feeds its machine, carries out what that asks for, writes its status. See internal.h. */
 #include "daemon/agent/internal.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/doc.h"
 #include "base/err.h"
-#include "base/file.h"
 #include "base/log.h"
 #include "base/stamp.h"
-#include "daemon/history/remains.h"
-#include "daemon/machine/admission.h"
-#include "daemon/machine/podman.h"
 #include "daemon/object/jobs.h"
 #include "job/annotations.h"
 
@@ -18,21 +14,19 @@
 #include <signal.h>
 #include <string.h>
 
-/* ---- Effects ---- */
+/* ---- What its machine asks for ---- */
 
-/* A failure is fed to the pod's machine at once. */
+/* That its supervisor is gone is about to be told. */
 static void start_container(struct agent_pod *pod, const struct pod_effect *effect)
 {
     struct muster_err err = {0};
-    if (agent_start_container(pod, effect, &err) < 0) {
+    if (!pod->job->over && agent_start_container(pod, effect, &err) < 0) {
         const struct pod_event failed = {.kind = POD_START_FAILED,
-                                         .now_unix_ms = clock_unix_ms(),
                                          .container = effect->container,
                                          .attempt = effect->attempt,
                                          .reason = "CreateContainerConfigError",
                                          .message = err.text};
-        agent_event(pod->agent, pod->object, true, "Failed", err.text);
-        agent_pod_feed(pod, &failed);
+        agent_post_news(&pod->agent->queue, pod->number, &failed);
     }
 }
 
@@ -64,7 +58,7 @@ static void signal_container(struct agent_pod *pod, const struct pod_effect *eff
         char text[160];
         snprintf(text, sizeof text, "Stopping container %s",
                  pod_container_name(pod->machine, effect->container));
-        agent_event(pod->agent, pod->object, false, "Killing", text);
+        agent_note(pod->agent, pod->object, false, "Killing", text);
     }
     int r = !id ? 0
             : is_past_deadline(pod)
@@ -73,12 +67,6 @@ static void signal_container(struct agent_pod *pod, const struct pod_effect *eff
     if (r < 0) {
         log_event(LOG_WARN, "agent.signal", "%s: %s", id, err.text);
     }
-}
-
-/* Done, or not to be done any more; a full disk is neither. */
-static bool is_settled(int r)
-{
-    return r == 0 || r == MUSTER_ENOENT || r == MUSTER_ECONFLICT;
 }
 
 static bool write_status(struct agent_pod *pod)
@@ -91,17 +79,17 @@ static bool write_status(struct agent_pod *pod)
     int r = object ? store_update(pod->agent->options.store, "pods", object, STORE_STATUS_ONLY,
                                   NULL, &err)
                    : err_no_memory(&err);
-    if (!is_settled(r)) {
+    if (!agent_is_settled(r)) {
         log_event(LOG_ERROR, "agent.status", "%s: %s", pod->name, err.text);
     }
-    return is_settled(r);
+    return agent_is_settled(r);
 }
 
 static void on_timer(uv_timer_t *timer)
 {
-    struct agent_pod *pod = timer->data;
-    const struct pod_event tick = {.kind = POD_TICK, .now_unix_ms = clock_unix_ms()};
-    agent_pod_feed(pod, &tick);
+    const struct agent_pod *pod = timer->data;
+    const struct pod_event tick = {.kind = POD_TICK};
+    agent_post_news(&pod->agent->queue, pod->number, &tick);
 }
 
 static void wake_at(struct agent_pod *pod, int64_t at_unix_ms)
@@ -111,157 +99,41 @@ static void wake_at(struct agent_pod *pod, int64_t at_unix_ms)
     uv_timer_start(&pod->timer, on_timer, delay > 0 ? (uint64_t)delay : 0, 0);
 }
 
-static void give_back_gpus(struct agent_pod *pod)
+static enum agent_status status_after(struct agent_pod *pod)
 {
-    const char *ids = placement_gpus(&pod->job->placement, pod->uid);
-    if (ids) {
-        gpus_give_back(pod->agent->options.gpus, ids);
-        (void)placement_set_gpus(&pod->job->placement, pod->uid, NULL, NULL);
-        agent_retry_waiting(pod->agent);
-    }
+    return write_status(pod) ? AGENT_STATUS_TAKEN : AGENT_STATUS_OWED;
 }
 
-static void forget_containers(const struct agent_pod *pod)
-{
-    for (size_t i = 0; i < pod_container_count(pod->machine); i++) {
-        char name[PODMAN_NAME_BYTES];
-        podman_name(pod->uid, pod_container_name(pod->machine, i), name);
-        podman_remove(pod->agent->options.loop, name);
-    }
-}
-
-/* Finished or gone: nothing of it runs any more. What its emptyDirs held goes with it; its logs
- * stay with the job. */
-static void let_go(struct agent_pod *pod)
-{
-    struct agent_job *job = pod->job;
-    muster_auto(free) char *folder = NULL;
-    if (asprintf(&folder, "%s/pods/%s", job->folder, pod->uid) >= 0) {
-        (void)file_remove(folder, NULL);
-    }
-    if (job->in_podman) {
-        forget_containers(pod);
-    }
-    give_back_gpus(pod);
-    agent_pod_free(pod);
-    agent_job_leave(job);
-}
-
-/* Whose the logs in the job's folder are is known after the pod was deleted, too. */
-static void keep_remains(const struct agent_pod *pod)
-{
-    struct muster_err err = {0};
-    muster_auto(doc) json_t *status = pod_status(pod->machine);
-    if (remains_keep(pod->job->folder, pod->object, status, &err) < 0) {
-        log_event(LOG_WARN, "agent.remains", "%s: %s", pod->name, err.text);
-    }
-}
-
-static bool remove_object(struct agent_pod *pod)
-{
-    const struct store_key key = {"pods", pod->namespace, pod->name};
-    const struct store_delete_options now = {.uid = pod->uid};
-    struct muster_err err = {0};
-    int r = store_delete(pod->agent->options.store, key, &now, NULL, &err);
-    if (!is_settled(r)) {
-        log_event(LOG_ERROR, "agent.remove", "%s: %s", pod->name, err.text);
-    }
-    return is_settled(r);
-}
-
-static void carry_out(struct agent_pod *pod, const struct pod_effect *effect)
+static void carry_out(struct agent_pod *pod, const struct pod_effect *effect,
+                      struct agent_event *answer)
 {
     switch (effect->kind) {
     case POD_START: start_container(pod, effect); return;
     case POD_SIGNAL: signal_container(pod, effect); return;
-    case POD_STATUS: pod->owes_status = !write_status(pod); return;
+    case POD_STATUS: answer->status = status_after(pod); return;
     case POD_WAKE_AT: wake_at(pod, effect->at_unix_ms); return;
-    case POD_GONE:
-        keep_remains(pod);
-        pod->owes_removal = !remove_object(pod);
-        return;
+    case POD_GONE: answer->gone = true; return;
     }
     assert(!"unreachable");
 }
 
-/* A pod that is over stays until the store knows it: nobody else would tell it. */
-static void look_whether_over(struct agent_pod *pod)
-{
-    bool finished = pod_is_finished(pod->machine) && !pod->deleting;
-    if (pod->owes_status || pod->owes_removal) {
-        agent_retry_soon(pod->agent);
-    } else if (pod->gone || finished) {
-        if (!pod->gone) {
-            keep_remains(pod);
-        }
-        let_go(pod);
-    }
-}
+/* ---- Feeding ---- */
 
-bool agent_pod_settle(struct agent_pod *pod)
-{
-    pod->owes_status = pod->owes_status && !write_status(pod);
-    pod->owes_removal = pod->owes_removal && !remove_object(pod);
-    bool settled = !pod->owes_status && !pod->owes_removal;
-    look_whether_over(pod);
-    return settled;
-}
-
-/* A start that fails feeds the machine again from within, so the last one out looks whether the pod
- * is over. */
 void agent_pod_feed(struct agent_pod *pod, const struct pod_event *event)
 {
+    struct pod_event now = *event;
     struct pod_effects effects;
-    assert(pod->job && pod->job->pod_count > 0);
-    pod->depth++;
-    pod_step(pod->machine, event, &effects);
+    struct agent_event answer = {.kind = AGENT_FED, .pod = pod->number};
+    now.now_unix_ms = clock_unix_ms();
+    if (event->kind == POD_START_FAILED) {
+        agent_note(pod->agent, pod->object, true, "Failed", event->message);
+    }
+    pod_step(pod->machine, &now, &effects);
     for (size_t i = 0; i < effects.count; i++) {
-        pod->gone = pod->gone || effects.list[i].kind == POD_GONE;
-        carry_out(pod, &effects.list[i]);
+        carry_out(pod, &effects.list[i], &answer);
     }
-    if (--pod->depth == 0) {
-        look_whether_over(pod);
-    }
-}
-
-bool agent_pod_alive(const struct agent *agent, const struct agent_pod *pod)
-{
-    for (const struct agent_pod *at = agent->pods; at; at = at->hh.next) {
-        if (at == pod) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* ---- Life ---- */
-
-void agent_pod_schedule(struct agent_pod *pod)
-{
-    if (pod->deleting) {
-        return;
-    }
-    struct gpus *gpus = pod->agent->options.gpus;
-    int64_t wanted = pod->job->no_gpus ? 0 : admission_gpus_wanted(doc_at(pod->object, "spec"));
-    struct muster_err err = {0};
-    char ids[GPUS_MAX * GPUS_ID_BYTES];
-    int r = 0;
-    if (wanted > 0 && !placement_gpus(&pod->job->placement, pod->uid)) {
-        bool pool[GPUS_MAX];
-        (void)gpus_pool(gpus, pod->job->visible_gpus, pool);
-        r = gpus_take(gpus, (size_t)wanted, pod->job->share_gpus, pool, ids, sizeof ids, &err);
-        r = r < 0 ? r : placement_set_gpus(&pod->job->placement, pod->uid, ids, &err);
-    }
-    if (r < 0) {
-        if (!pod->held_back) {
-            pod->held_back = true;
-            agent_event(pod->agent, pod->object, true, "FailedScheduling", err.text);
-        }
-        return;
-    }
-    pod->scheduled = true;
-    const struct pod_event scheduled = {.kind = POD_SCHEDULED, .now_unix_ms = clock_unix_ms()};
-    agent_pod_feed(pod, &scheduled);
+    answer.finished = pod_is_finished(pod->machine);
+    agent_post(&pod->agent->queue, &answer);
 }
 
 /* When the deletion was asked for. The deadline's fraction of a second was cut off: a second more
@@ -282,22 +154,24 @@ static bool begins_with_interrupt(const struct agent_pod *pod)
     return signal && strcmp(signal, "SIGINT") == 0;
 }
 
-void agent_pod_delete(struct agent_pod *pod, int64_t grace_s, int64_t deadline_unix_ms)
+void agent_pod_feed_delete(struct agent_pod *pod, int64_t grace_s, int64_t deadline_unix_ms)
 {
-    assert(grace_s >= 0);
-    if (pod->deleting && grace_s >= pod->grace_s) {
-        return; /* told before */
-    }
-    pod->deleting = true;
-    pod->grace_s = grace_s;
-    int64_t now = clock_unix_ms();
     const struct pod_event deleted = {.kind = POD_DELETE,
-                                      .now_unix_ms = now,
-                                      .at_unix_ms = asked_at(now, grace_s, deadline_unix_ms),
+                                      .at_unix_ms =
+                                          asked_at(clock_unix_ms(), grace_s, deadline_unix_ms),
                                       .grace_s = grace_s,
                                       .interrupt = begins_with_interrupt(pod)};
     agent_pod_feed(pod, &deleted);
 }
+
+void agent_pod_write(struct agent_pod *pod)
+{
+    const struct agent_event answer = {
+        .kind = AGENT_WROTE, .pod = pod->number, .status = status_after(pod)};
+    agent_post(&pod->agent->queue, &answer);
+}
+
+/* ---- Life ---- */
 
 static void free_self(uv_handle_t *handle)
 {
@@ -313,7 +187,15 @@ void agent_pod_free(struct agent_pod *pod)
     uv_close((uv_handle_t *)&pod->timer, free_self);
 }
 
-static struct agent_pod *new_pod(struct agent *agent, json_t *object, struct muster_err *err)
+struct agent_pod *agent_pod_of(const struct agent *agent, int64_t number)
+{
+    struct agent_pod *pod = NULL;
+    HASH_FIND(hh, agent->pods, &number, sizeof number, pod);
+    return pod;
+}
+
+static struct agent_pod *new_pod(struct agent *agent, int64_t number, json_t *object,
+                                 struct muster_err *err)
 {
     const struct pod_place place = {agent->options.node_name, "127.0.0.1", "127.0.0.1"};
     struct pod *machine = pod_new(object, &place, err);
@@ -323,6 +205,7 @@ static struct agent_pod *new_pod(struct agent *agent, json_t *object, struct mus
         return NULL;
     }
     pod->agent = agent;
+    pod->number = number;
     pod->machine = machine;
     pod->object = json_incref(object);
     pod->uid = doc_text(object, "metadata.uid", "");
@@ -330,7 +213,7 @@ static struct agent_pod *new_pod(struct agent *agent, json_t *object, struct mus
     pod->name = doc_text(object, "metadata.name", "");
     pod->timer.data = pod;
     uv_timer_init(agent->options.loop, &pod->timer);
-    HASH_ADD_KEYPTR(hh, agent->pods, pod->uid, strlen(pod->uid), pod);
+    HASH_ADD(hh, agent->pods, number, sizeof pod->number, pod);
     return pod;
 }
 
@@ -351,20 +234,15 @@ static json_t *bind_to_node(struct agent *agent, const json_t *object, struct mu
                : bound;
 }
 
-int agent_pod_start(struct agent *agent, json_t *object, struct muster_err *err)
+int agent_pod_new(struct agent *agent, int64_t number, const json_t *object, struct agent_pod **ret,
+                  struct muster_err *err)
 {
-    if (agent_job_is_ending(agent, object)) {
-        return 0; /* it is looked at again when the supervisor has left */
-    }
     struct muster_err why = {.code = MUSTER_ENOMEM, .text = "out of memory"};
     muster_auto(doc) json_t *bound = bind_to_node(agent, object, &why);
-    struct agent_pod *pod = bound ? new_pod(agent, bound, &why) : NULL;
+    struct agent_pod *pod = bound ? new_pod(agent, number, bound, &why) : NULL;
     if (!pod) {
         return muster_fail(err, why.code, "%s", why.text);
     }
-    int r = agent_job_enter(agent, pod, err);
-    if (r < 0) {
-        agent_pod_free(pod);
-    }
-    return r;
+    *ret = pod;
+    return 0;
 }

@@ -9,6 +9,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { SAMPLE_MS = 200, ANSWER_MS_MAX = 5000, QUESTIONS_MAX = 256 };
 
@@ -91,9 +92,11 @@ static int ask(struct agent *agent, struct agent_job *job, struct http_reply *re
 void agent_stacks(struct agent *agent, const char *job_uid, struct http_reply *reply)
 {
     struct muster_err err = {0};
-    struct agent_job *job = NULL;
-    HASH_FIND_STR(agent->jobs, job_uid, job);
-    if (!job || job->over || job->ending) {
+    struct agent_job *job = agent->jobs;
+    while (job && strcmp(job->uid, job_uid) != 0) {
+        job = job->hh.next;
+    }
+    if (!job || job->over || !agent_state_job_runs(&agent->state, job->number)) {
         api_send_json(reply, 200, json_pack("{s:[]}", "attempts")); /* nothing of it runs */
     } else if (ask(agent, job, reply, &err) < 0) {
         api_send_error(reply, &err);

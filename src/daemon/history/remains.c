@@ -13,20 +13,36 @@
 
 enum { POD_BYTES_MAX = 4 << 20, PODS_MAX = 10000 };
 
-int remains_keep(const char *job_folder, const json_t *pod, const json_t *status,
-                 struct muster_err *err)
+int remains_init(struct remains *ret, const char *job_folder, const json_t *pod,
+                 const json_t *status, struct muster_err *err)
 {
     muster_auto(doc) json_t *last = json_copy((json_t *)pod);
-    muster_auto(free) char *folder = file_join(job_folder, "pods");
-    muster_auto(free) char *path = NULL;
-    if (!last || !folder || json_object_set(last, "status", (json_t *)status) < 0 ||
-        asprintf(&path, "%s/%s.json", folder, doc_text(pod, "metadata.uid", "")) < 0) {
-        path = NULL;
+    struct remains r = {.folder = file_join(job_folder, "pods")};
+    bool whole = last && r.folder && json_object_set(last, "status", (json_t *)status) == 0;
+    if (whole && asprintf(&r.path, "%s/%s.json", r.folder, doc_text(pod, "metadata.uid", "")) < 0) {
+        r.path = NULL;
+    }
+    r.text = whole && r.path ? doc_print(last) : NULL;
+    if (!r.text) {
+        remains_done(&r);
         return err_no_memory(err);
     }
-    muster_auto(free) char *text = doc_print(last);
-    int r = text ? file_mkdir(folder, 0700, err) : err_no_memory(err);
-    return r < 0 ? r : file_write(path, text, strlen(text), 0600, err);
+    *ret = r;
+    return 0;
+}
+
+int remains_write(const struct remains *remains, struct muster_err *err)
+{
+    int r = file_mkdir(remains->folder, 0700, err);
+    return r < 0 ? r : file_write(remains->path, remains->text, strlen(remains->text), 0600, err);
+}
+
+void remains_done(struct remains *remains)
+{
+    free(remains->folder);
+    free(remains->path);
+    free(remains->text);
+    *remains = (struct remains){0};
 }
 
 static void read_one(const char *folder, const char *name, json_t *pods)

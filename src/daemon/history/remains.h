@@ -12,9 +12,16 @@
 #include <jansson.h>
 #include <muster/err.h>
 
-/* Before the pod's object goes. `status` is its last one. */
-int remains_keep(const char *job_folder, const json_t *pod, const json_t *status,
-                 struct muster_err *err);
+struct remains {
+    char *folder, *path, *text;
+};
+
+/* What is to be written before the pod's object goes. `status` is its last one. */
+int remains_init(struct remains *ret, const char *job_folder, const json_t *pod,
+                 const json_t *status, struct muster_err *err);
+/* Writes it, and syncs it. Thread: any. */
+int remains_write(const struct remains *remains, struct muster_err *err);
+void remains_done(struct remains *remains);
 
 /* Every pod of the job that was kept, oldest first: a new array, empty when there is none. */
 json_t *remains_list(const struct home *home, const char *job_uid);

@@ -5,8 +5,8 @@
 #include "base/log.h"
 #include "daemon/object/events.h"
 
-void agent_event(struct agent *agent, const json_t *about, bool warning, const char *reason,
-                 const char *message)
+void agent_note(struct agent *agent, const json_t *about, bool warning, const char *reason,
+                const char *message)
 {
     const struct event_note note = {.about = about,
                                     .component = "muster-agent",

@@ -1,0 +1,54 @@
+/* A pod's GPUs. See internal.h. */
+#include "daemon/agent/internal.h"
+
+#include "base/doc.h"
+#include "daemon/machine/admission.h"
+
+static int take(struct agent_pod *pod, int64_t wanted, struct muster_err *err)
+{
+    struct gpus *gpus = pod->agent->options.gpus;
+    char ids[GPUS_MAX * GPUS_ID_BYTES];
+    bool pool[GPUS_MAX];
+    (void)gpus_pool(gpus, pod->job->visible_gpus, pool);
+    int r = gpus_take(gpus, (size_t)wanted, pod->job->share_gpus, pool, ids, sizeof ids, err);
+    return r < 0 ? r : placement_set_gpus(&pod->job->placement, pod->uid, ids, err);
+}
+
+void agent_place(struct agent_pod *pod)
+{
+    struct muster_err err = {0};
+    int64_t wanted = pod->job->no_gpus ? 0 : admission_gpus_wanted(doc_at(pod->object, "spec"));
+    bool has = placement_gpus(&pod->job->placement, pod->uid) != NULL;
+    int r = wanted > 0 && !has ? take(pod, wanted, &err) : 0;
+    const struct agent_event answer = {.kind = r < 0 ? AGENT_NOT_PLACED : AGENT_PLACED,
+                                       .pod = pod->number};
+    agent_post_text(&pod->agent->queue, &answer, r < 0 ? err.text : NULL);
+}
+
+void agent_give_back(struct agent_pod *pod)
+{
+    const struct agent_event freed = {.kind = AGENT_GPUS_FREED};
+    const char *ids = placement_gpus(&pod->job->placement, pod->uid);
+    if (ids) {
+        gpus_give_back(pod->agent->options.gpus, ids);
+        (void)placement_set_gpus(&pod->job->placement, pod->uid, NULL, NULL);
+        agent_post(&pod->agent->queue, &freed);
+    }
+}
+
+void agent_give_back_rest(struct agent_job *job)
+{
+    const struct agent_event freed = {.kind = AGENT_GPUS_FREED};
+    const char *pod_uid;
+    json_t *ids;
+    void *next;
+    bool any = false;
+    json_object_foreach_safe (json_object_get(job->placement.doc, "gpus"), next, pod_uid, ids) {
+        gpus_give_back(job->agent->options.gpus, json_string_value(ids));
+        (void)placement_set_gpus(&job->placement, pod_uid, NULL, NULL);
+        any = true;
+    }
+    if (any) {
+        agent_post(&job->agent->queue, &freed);
+    }
+}

@@ -1,0 +1,83 @@
+/* The agent's state as its step sees it: pods and jobs by uid, and the effects of the step at hand.
+ *
+ * Layer: program (daemon), private to step.c and state.c; pure.
+ */
+#pragma once
+
+#include "daemon/agent/step.h"
+
+#include <uthash.h>
+
+enum agent_pod_state {
+    AGENT_POD_ADMITTING,
+    AGENT_POD_ADOPTING,
+    AGENT_POD_ADOPTED,
+    AGENT_POD_PLACING,
+    AGENT_POD_WAITING,
+    AGENT_POD_PLACED,
+    AGENT_POD_KEEPING,
+    AGENT_POD_REMOVING,
+    AGENT_POD_STATES,
+};
+
+enum agent_job_state {
+    AGENT_JOB_OPENING,
+    AGENT_JOB_STARTING,
+    AGENT_JOB_READY,
+    AGENT_JOB_ENDING,
+    AGENT_JOB_OVER,
+    AGENT_JOB_STATES,
+};
+
+struct step_job {
+    int64_t number;
+    char *uid;
+    enum agent_job_state state;
+    size_t pods;
+    UT_hash_handle hh;
+};
+
+struct step_pod {
+    int64_t number;
+    char *uid;
+    char *key;
+    struct step_job *job;
+    enum agent_pod_state state;
+    bool deleting;
+    int64_t grace_s; /* of the deletion that was told last; a shorter one may follow */
+    int64_t deadline_unix_ms;
+    bool finished;
+    bool gone;
+    bool owes_status;
+    bool owes_removal;
+    bool told_waits;
+    UT_hash_handle hh;
+};
+
+/* ---- States ---- */
+
+/* Asserts that the table of states (step.h) has this way. */
+void step_become(struct step_pod *pod, enum agent_pod_state next);
+bool step_is_over(const struct step_pod *pod);
+/* The supervisor is on its way out, or gone: no pod enters. */
+bool step_is_leaving(const struct step_job *job);
+
+/* ---- Who is looked after ---- */
+
+/* By number; NULL: forgotten, or never known. */
+struct step_pod *step_pod_of(const struct agent_state *state, int64_t number);
+struct step_job *step_job_of(const struct agent_state *state, int64_t number);
+/* A new pod, in its job, which is made at its first one. NULL: no memory, it is tried again. */
+struct step_pod *step_take_in(struct agent_state *state, const struct agent_seen *seen);
+/* Without pods its job's supervisor is ended. */
+void step_forget_pod(struct agent_state *state, struct step_pod *pod);
+/* It has no pods, and its supervisor is gone. */
+void step_close_job(struct agent_state *state, struct step_job *job);
+
+/* ---- Effects ---- */
+
+void step_emit(struct agent_state *state, struct agent_effect effect);
+void step_emit_of(struct agent_state *state, enum agent_effect_kind kind,
+                  const struct step_pod *pod);
+void step_feed(struct agent_state *state, const struct step_pod *pod, enum agent_food food);
+void step_retry_soon(struct agent_state *state);

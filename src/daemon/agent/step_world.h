@@ -1,0 +1,134 @@
+/* A make-believe machine around the agent's step: a store whose writes fail now and then,
+ * supervisors that are killed, processes that end or cannot start, a controller that dies. Pods
+ * have their real machines (pod/pod.h). What the real agent posts is posted here in the same order.
+ *
+ * Tests only.
+ */
+#pragma once
+
+#include "daemon/agent/step.h"
+#include "pod/pod.h"
+
+#include <jansson.h>
+
+enum {
+    WORLD_NAMES = 6,
+    WORLD_JOBS = 3,
+    WORLD_GPUS = 2,
+    WORLD_HOLDERS = WORLD_GPUS + WORLD_NAMES,
+    WORLD_EVENTS = 4096,
+    WORLD_RECORDS = 64
+};
+
+/* An object of the store; at most one of a name. */
+struct world_object {
+    bool there;
+    char key[16], uid[16], job[16];
+    json_t *status; /* NULL: never written */
+    bool deleting;
+    int64_t grace_s;
+    int64_t deadline_unix_ms;
+    bool placed; /* its job's placement says that it has a GPU */
+};
+
+enum world_run { RUN_ASKED, RUN_RUNNING, RUN_ENDED, RUN_FAILED };
+
+/* An attempt of a container, as its supervisor has recorded it. */
+struct world_record {
+    char uid[16];
+    int attempt;
+    enum world_run run;
+    int code;
+};
+
+struct world_supervisor {
+    bool alive;
+    bool connected; /* to the controller that lives */
+    bool told_ready;
+    bool ending;
+    bool untold_loss; /* killed while nobody listened */
+    int64_t number;   /* of its job, to the controller */
+    struct world_record records[WORLD_RECORDS];
+    size_t count;
+};
+
+/* A pod that the agent looks after. */
+struct world_pod {
+    int64_t number; /* 0: none here */
+    char uid[16];
+    size_t name, job;
+    struct pod *machine;
+    int64_t wake_unix_ms; /* 0: no timer */
+    bool keeping;
+    bool wants_gpu, has_gpu;
+};
+
+struct world_event {
+    struct agent_event event;
+    char key[16]; /* a look, if not "" */
+    struct pod_event news;
+};
+
+struct world {
+    uint64_t random;
+    int64_t now_unix_ms;
+    struct world_object objects[WORLD_NAMES];
+    struct world_supervisor supervisors[WORLD_JOBS];
+    struct world_pod pods[4 * WORLD_NAMES];
+    struct world_event queue[WORLD_EVENTS];
+    size_t first, count;
+    struct agent_state agent;
+    bool agent_there;
+    bool shows; /* each event and its effects are printed */
+    int uids;
+    bool store_fails, starts_fail, admits_fail;
+    bool retry_armed;
+    char held[WORLD_HOLDERS][16];  /* uids of who has a GPU, by earlier controllers, too */
+    size_t held_by[WORLD_HOLDERS]; /* of which job */
+    size_t starts;                 /* for the record: how much happened */
+    size_t finished;
+    const char *broken; /* the first promise that was */
+};
+
+uint32_t world_chance(struct world *w, uint32_t below);
+/* Notes the first that is not kept. */
+void world_promise(struct world *w, bool kept, const char *what);
+
+void world_post(struct world *w, struct agent_event event);
+void world_post_look(struct world *w, const char *key);
+
+/* NULL: no such is looked after, which breaks a promise. */
+struct world_pod *world_pod_of(struct world *w, int64_t number);
+/* The store's object of it; NULL: gone, or another's by now. */
+struct world_object *world_object_of(struct world *w, const struct world_pod *pod);
+/* Succeeded or Failed. */
+bool world_is_over(const struct world_object *object);
+void world_hold(struct world *w, const char *uid, size_t job);
+bool world_holds(const struct world *w, const char *uid);
+/* Makes its machine, and reaches its supervisor. That may fail of one that was not bound before:
+ * its binding is a write. */
+void world_admit(struct world *w, const struct agent_effect *e, const struct agent_event *event);
+/* Feeds its machine, and carries out what that asks for. */
+void world_feed(struct world *w, struct world_pod *pod, struct pod_event event);
+enum agent_status world_write_status(struct world *w, const struct world_pod *pod);
+
+/* The one that the controller knows by this number; NULL: none. */
+struct world_supervisor *world_supervisor_of(struct world *w, int64_t number);
+/* Whether an attempt of that pod (NULL: any) has not ended. */
+bool world_runs(const struct world_supervisor *s, const char *uid);
+/* One of its attempts comes to its next state: it starts, or ends with the code. */
+void world_go_on(struct world *w, struct world_supervisor *s, int code);
+/* With all its processes, as SIGKILL does. */
+void world_kill(struct world *w, struct world_supervisor *s);
+/* What it has to say to a controller that is new to it. */
+void world_hello(struct world *w, struct world_supervisor *s);
+/* It has ended, if it was asked to. */
+void world_end(struct world *w, struct world_supervisor *s);
+
+/* Takes the object out of the store. */
+void world_remove(struct world *w, struct world_object *object);
+/* Posts a look at every name. */
+void world_look_again(struct world *w);
+/* Hands the first event of the queue to the step, carries its effects out, and checks its promises.
+ */
+void world_handle(struct world *w);

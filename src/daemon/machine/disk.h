@@ -1,0 +1,28 @@
+/* Slow work on the disk (a recursive removal, a write that is synced) off the loop: done by a
+ * thread of libuv's pool, one task of a queue after the other.
+ *
+ * The queue is bounded: what does not fit any more is done at once, by the caller.
+ *
+ * Layer: program (daemon). Thread: the loop's; `work` runs in another.
+ */
+#pragma once
+
+#include <muster/err.h>
+#include <stddef.h>
+#include <uv.h>
+
+struct disk;
+
+struct disk_task {
+    void (*work)(void *data); /* in another thread, or in the caller's */
+    void (*done)(void *data); /* then, in the loop's; NULL: nobody asks. Not after disk_free */
+    void (*drop)(void *data); /* then; frees it */
+    void *data;
+};
+
+int disk_new(uv_loop_t *loop, size_t tasks_max, struct disk **ret, struct muster_err *err);
+/* What waits is still done, and only dropped then: run the loop until it has nothing to do. NULL is
+ * fine. */
+struct disk *disk_free(struct disk *disk);
+
+void disk_do(struct disk *disk, const struct disk_task *task);
