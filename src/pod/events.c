@@ -172,9 +172,12 @@ static void take_exited(struct pod *pod, struct container *c, const struct pod_e
     end_attempt(c, event, event->code, event->oom ? "OOMKilled" : reason, event->message);
 }
 
+/* A supervisor that is asked while it starts one tells of it as started: from then on it runs until
+ * it is told to have failed. */
 static void take_start_failed(struct pod *pod, struct container *c, const struct pod_event *event)
 {
-    if (!reach(c, event->attempt) || c->state == CONTAINER_RUNNING) {
+    bool runs = c->state == CONTAINER_RUNNING && event->attempt == c->attempt;
+    if (!reach(c, event->attempt) || (runs && event->code == 0)) {
         return;
     }
     schedule(pod, when(event));

@@ -310,6 +310,23 @@ static void the_deadline_of_a_pod_ends_it_once_all_processes_have(void **state)
     close_scene(&s);
 }
 
+/* A supervisor that was asked by a new controller while it started one has told of it as started.
+ */
+static void one_that_failed_to_start_after_all_has_ended(void **state)
+{
+    (void)state;
+    struct scene s;
+    open_scene(&s, "{" ONE ", 'restartPolicy': 'Never'}");
+    feed(&s, 0, SCHEDULED);
+    feed(&s, 1, STARTED(0, 0));
+    feed(&s, 2, (struct pod_event){.kind = POD_START_FAILED, .message = "ours: too late"});
+    assert_status(&s, "phase", "Running");
+    feed(&s, 3, (struct pod_event){.kind = POD_START_FAILED, .code = 127, .reason = "StartError"});
+    assert_status(&s, "phase", "Failed");
+    assert_status(&s, "containerStatuses.0.state.terminated.exitCode", "127");
+    close_scene(&s);
+}
+
 static void what_cannot_start_is_tried_again_or_has_failed(void **state)
 {
     (void)state;
@@ -388,6 +405,7 @@ int main(void)
         cmocka_unit_test(a_pod_without_a_place_just_goes),
         cmocka_unit_test(the_deadline_of_a_pod_ends_it_once_all_processes_have),
         cmocka_unit_test(what_cannot_start_is_tried_again_or_has_failed),
+        cmocka_unit_test(one_that_failed_to_start_after_all_has_ended),
         cmocka_unit_test(the_quality_of_service_follows_from_the_resources),
         cmocka_unit_test(a_pod_without_containers_is_refused),
     };
