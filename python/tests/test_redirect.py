@@ -35,7 +35,7 @@ def test_another_value_of_the_variable_is_ignored_aloud(python, ranks):
 
 def ended_well(processes):
     for rank, process in enumerate(processes):
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=120)
         assert process.returncode == 0, err
         got = json.loads(out)
         assert (got['backend'], got['sum'], got['rank']) == ('muster', 3, rank)

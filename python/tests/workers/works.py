@@ -9,11 +9,15 @@ import torch.distributed as dist
 from collectives import SIZE, TOTAL, equal, main, mine
 
 
-def until_completed(work):
-    limit = time.monotonic() + 60
-    while not work.is_completed():
-        assert time.monotonic() < limit, 'never completed'
+def until(condition, what):
+    limit = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < limit, what
         time.sleep(0.001)
+
+
+def until_completed(work):
+    until(work.is_completed, 'never completed')
 
 
 def case_a_completed_result_is_in_its_tensors():
@@ -29,10 +33,7 @@ def case_a_completed_result_is_in_its_tensors():
 def case_a_result_arrives_though_nobody_waits():
     parts = [torch.zeros(3) for _ in range(SIZE)]
     dist.all_gather(parts, mine(3), async_op=True)
-    limit = time.monotonic() + 60
-    while not all(part[-1] for part in parts):
-        assert time.monotonic() < limit, parts
-        time.sleep(0.001)
+    until(lambda: all(part[-1] for part in parts), parts)
 
 
 def case_an_ended_call_keeps_no_tensor_alive():
@@ -58,10 +59,7 @@ def case_an_ended_call_keeps_no_tensor_alive():
 
 def until_gone(references):
     """The completion thread may hold the last of them for a moment."""
-    limit = time.monotonic() + 10
-    while any(reference() is not None for reference in references):
-        assert time.monotonic() < limit, 'kept alive'
-        time.sleep(0.001)
+    until(lambda: all(reference() is None for reference in references), 'kept alive')
 
 
 def case_an_asynchronous_call_is_a_work():
