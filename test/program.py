@@ -6,6 +6,7 @@ test may be left (their environment or working directory tells).
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -48,6 +49,19 @@ def wait_for(condition, what, limit_s=LIMIT_S):
         if value:
             return value
     return pytest.fail(f'{what}: did not happen within {limit_s} s')
+
+
+ENDING = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
+
+
+def listens(process):
+    """Whether `muster run` hears signals: before it follows its job they simply end it. One that has ended hears nothing more."""
+    try:
+        status = pathlib.Path(f'/proc/{process.pid}/status').read_text()
+    except OSError:
+        return True
+    caught, ignored = (int(re.search(rf'^{name}:\s*(\w+)', status, re.M)[1], 16) for name in ('SigCgt', 'SigIgn'))
+    return process.poll() is not None or all((caught | ignored) >> (number - 1) & 1 for number in ENDING)
 
 
 def without_ranks(env):

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from program import BUILD, LIMIT_S, SOURCE, Muster, limited, wait_for  # noqa: F401 (the tests take them from here)
+from program import BUILD, LIMIT_S, SOURCE, Muster, limited, listens, wait_for  # noqa: F401 (the tests take them from here)
 
 
 def job(name, command, workers=0, restart='Never', master=True, env=None, volumes=None, mounts=None, run_policy=None,

@@ -6,7 +6,7 @@ import subprocess
 import time
 
 import pytest
-from conftest import LIMIT_S, job, python, shell, wait_for
+from conftest import LIMIT_S, job, listens, python, shell, wait_for
 
 CODES = [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 FOREVER = 'while :; do sleep 0.05; done'
@@ -27,6 +27,7 @@ def started(muster, wanted, *words):
     """A run of that job in the background, one of whose ranks has written the file `up`."""
     process = muster.start('run', '-f', muster.write('job.yaml', wanted), *words)
     wait_for(lambda: (muster.work / 'up').exists() or process.poll() is not None, 'the rank starts')
+    wait_for(lambda: listens(process), 'the run follows its job')
     assert process.poll() is None, process.communicate()
     return process
 
@@ -205,6 +206,7 @@ def test_timeout_1_sends_its_signal_twice_and_means_one(muster):
                                env=muster.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     muster.started.append(process)
     wait_for(lambda: (muster.work / 'up').exists(), 'the script runs')
+    wait_for(lambda: 'rank 0 started' in process.stderr.readline(), 'the run follows its job')
     process.send_signal(signal.SIGALRM)
     wait_for(lambda: (muster.work / 'heard').exists(), 'the script handles SIGTERM')
     (muster.work / 'go').touch()
@@ -230,6 +232,7 @@ def test_the_pods_of_an_older_job_of_that_name_are_not_waited_for(muster):
     path = muster.write('job.yaml', job('late', shell(FOREVER), workers=1, worker_command=shell(FOREVER)))
     process = muster.start('run', '-f', path)
     wait_for(lambda: 'started (late-master-0)' in process.stderr.readline(), 'its successor has begun')
+    wait_for(lambda: listens(process), 'the run follows its job')
     process.send_signal(signal.SIGINT)
     assert ended(process)[0] == 130
     muster.run('delete', 'pod', 'late-worker-0', '--grace-period', '0', code=None)

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from conftest import job, shell, wait_for
+from conftest import job, listens, shell, wait_for
 
 
 def claim(name='kept'):
@@ -282,6 +282,7 @@ def test_a_controller_killed_at_any_moment_keeps_each_run_once(muster):
 def test_a_stopped_run_has_no_exit_code_of_its_own(muster):
     process = muster.start('run', '-n', '1', '--name', 'train', '--', 'sh', '-c', 'touch ran; exec sleep 1000')
     wait_for((muster.work / 'ran').exists, 'it runs')
+    wait_for(lambda: listens(process), 'the run follows its job')
     process.send_signal(signal.SIGINT)
     process.communicate()
     assert runs(muster, 'train')[0][:3] == (1, 'Failed', None)

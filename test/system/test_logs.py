@@ -138,7 +138,7 @@ def test_ranks_are_merged_by_time(muster, words):
 
 def test_a_big_log_and_a_silent_rank_are_merged_with_bounded_memory(muster):
     script = 'if [ $RANK = 0 ]; then yes "a line of a rank that has much to say" | head -c 40000000; else echo only; fi'
-    muster.run('run', '-q', '-f', muster.write('job.yaml', job('big', shell(script), workers=2)), limit_s=120)
+    muster.run('run', '-q', '-f', muster.write('job.yaml', job('big', shell(script), workers=2)))
     time = subprocess.run(['sh', '-c', f'ulimit -v 400000; exec {muster.binary} logs big | tail -c 1000000 | wc -c'], cwd=muster.work,
                           env=muster.env, capture_output=True, text=True, timeout=LIMIT_S, check=True)
     assert time.stdout.strip() == '1000000' and time.stderr == ''

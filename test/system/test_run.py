@@ -7,7 +7,7 @@ import subprocess
 import time
 
 import pytest
-from conftest import LIMIT_S, job, python, shell, wait_for
+from conftest import LIMIT_S, job, listens, python, shell, wait_for
 
 
 def test_success_prefixes_each_rank(muster):
@@ -68,6 +68,7 @@ def started(muster, *words, **options):
     """A run in the background whose rank 0 has written the file `up`."""
     process = muster.start('run', *words, **options)
     wait_for(lambda: (muster.work / 'up').exists() or process.poll() is not None, 'the rank starts')
+    wait_for(lambda: listens(process), 'the run follows its job')
     assert process.poll() is None, process.communicate()
     return process
 
@@ -127,7 +128,7 @@ def test_interrupt_is_heard_while_nobody_reads(muster):
     process = started(muster, '-f', muster.write('job.yaml', job('paged', script)))
     wait_for(lambda: (muster.work / 'said').exists(), 'more is said than a pipe holds')
     process.send_signal(signal.SIGINT)
-    muster.wait_condition('paged', 'Failed', limit_s=10)
+    muster.wait_condition('paged', 'Failed')
     assert process.wait(timeout=LIMIT_S) == 130
 
 
@@ -153,7 +154,7 @@ def test_second_interrupt_kills_at_once(muster):
     process.send_signal(signal.SIGINT)
     wait_for(lambda: 'again' in process.stderr.readline(), 'it says that it ends')
     # Two within a tenth of a second are one (timeout(1)).
-    wait_for(lambda: process.poll() is not None or process.send_signal(signal.SIGINT), 'it ends at once', limit_s=5)
+    wait_for(lambda: process.poll() is not None or process.send_signal(signal.SIGINT), 'it ends at once')
     assert process.returncode == 130
 
 
@@ -163,7 +164,7 @@ def test_killed_runner_ends_its_job(muster):
     muster.run('up')
     process.send_signal(signal.SIGKILL)
     process.communicate()
-    muster.wait_condition('orphan', 'Failed', limit_s=5)
+    muster.wait_condition('orphan', 'Failed')
     reason = [c for c in muster.get('job', 'orphan')['status']['conditions'] if c['type'] == 'Failed'][0]['reason']
     assert reason == 'PyTorchJobStopped'
 

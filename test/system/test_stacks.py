@@ -8,7 +8,7 @@ import textwrap
 
 import pytest
 from conftest import job, shell
-from program import BUILD, SOURCE, wait_for
+from program import BUILD, SOURCE, listens, wait_for
 
 
 @pytest.fixture
@@ -19,6 +19,7 @@ def hang(muster):
         process = muster.start('run', '-q', '-n', ranks, '--name', name, *options, '--', *command,
                                *([] if words else ['hang.py']), *words)
         wait_for(lambda: process.poll() is not None or logs(muster, name).count('up') >= ranks, 'every rank hangs')
+        wait_for(lambda: listens(process), 'the run follows its job')
         assert process.poll() is None, process.communicate()
         return process
     return start
