@@ -94,7 +94,7 @@ def test_a_run_that_came_to_no_job_is_told(muster):
     assert told(muster)[0].startswith('none|Error|64|')
     muster.run('run', '-f', 'missing.yaml', '--notify', TELL, code=66)
     assert told(muster)[1].startswith('|Error|66|')
-    muster.run('run', '-f', 'job.yaml', '--dry-run', '--notify', TELL)
+    assert '--notify has no effect' in muster.run('run', '-f', 'job.yaml', '--dry-run', '--notify', TELL, code=64).stderr
     assert len(told(muster)) == 2
 
 
