@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/doc.h"
+#include "base/quantity.h"
 #include "base/stamp.h"
 #include "base/text.h"
 #include "base/words.h"
@@ -57,7 +58,7 @@ static void try_stamp(const char *text)
 
 static void try_quantity(const char *text)
 {
-    promise(pod_quantity_milli(text) >= -1, "a quantity is not negative", text);
+    promise(quantity_milli(text) >= -1, "a quantity is not negative", text);
 }
 
 static void try_selector(const char *text)

@@ -1,10 +1,17 @@
 /* Base64 (RFC 4648), as Secrets and kubeconfigs hold bytes.
  *
- * Layer: services, pure.
+ * Layer: services. Pure.
  */
 #pragma once
 
 #include "base/buf.h"
 
+#include <muster/err.h>
+#include <stddef.h>
+
 /* Appends; look at buf_failed. */
 void base64_encode(const void *bytes, size_t count, struct buf *out);
+
+/* The caller frees *ret_bytes, which is NUL-terminated beyond *ret_count. MUSTER_EDATA: it is not
+ * base64. */
+int base64_decode(const char *text, char **ret_bytes, size_t *ret_count, struct muster_err *err);

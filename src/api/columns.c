@@ -243,16 +243,9 @@ const struct column columns_namespace[] = {
 static void cell_node_status(const json_t *node, int64_t now_unix_ms, struct buf *out)
 {
     (void)now_unix_ms;
-    size_t i;
-    json_t *condition;
-    json_array_foreach (doc_at(node, "status.conditions"), i, condition) {
-        if (strcmp(doc_text(condition, "type", ""), "Ready") == 0) {
-            bool ready = strcmp(doc_text(condition, "status", ""), "True") == 0;
-            buf_text(out, ready ? "Ready" : "NotReady");
-            return;
-        }
-    }
-    buf_text(out, "Unknown");
+    const json_t *ready = doc_find(doc_at(node, "status.conditions"), "type", "Ready");
+    bool is_true = strcmp(doc_text(ready, "status", ""), "True") == 0;
+    buf_text(out, !ready ? "Unknown" : is_true ? "Ready" : "NotReady");
 }
 
 static void cell_node_roles(const json_t *node, int64_t now_unix_ms, struct buf *out)
@@ -265,15 +258,8 @@ static void cell_node_roles(const json_t *node, int64_t now_unix_ms, struct buf 
 static void cell_node_ip(const json_t *node, int64_t now_unix_ms, struct buf *out)
 {
     (void)now_unix_ms;
-    size_t i;
-    json_t *address;
-    json_array_foreach (doc_at(node, "status.addresses"), i, address) {
-        if (strcmp(doc_text(address, "type", ""), "InternalIP") == 0) {
-            buf_text(out, doc_text(address, "address", ""));
-            return;
-        }
-    }
-    buf_text(out, "<none>");
+    const json_t *address = doc_find(doc_at(node, "status.addresses"), "type", "InternalIP");
+    buf_text(out, doc_text(address, "address", address ? "" : "<none>"));
 }
 
 const struct column columns_node[] = {

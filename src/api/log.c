@@ -18,16 +18,8 @@ static const char *const lists[] = {"spec.containers", "spec.initContainers"};
 
 static bool has_container(const json_t *pod, const char *name)
 {
-    size_t i;
-    json_t *container;
-    for (size_t l = 0; l < sizeof lists / sizeof lists[0]; l++) {
-        json_array_foreach (doc_at(pod, lists[l]), i, container) {
-            if (strcmp(doc_text(container, "name", ""), name) == 0) {
-                return true;
-            }
-        }
-    }
-    return false;
+    return doc_find(doc_at(pod, "spec.containers"), "name", name) ||
+           doc_find(doc_at(pod, "spec.initContainers"), "name", name);
 }
 
 static void print_names(const json_t *containers, struct buf *out)

@@ -61,6 +61,19 @@ bool doc_bool(const json_t *doc, const char *path, bool otherwise)
     return json_is_boolean(value) ? json_is_true(value) : otherwise;
 }
 
+json_t *doc_find(const json_t *list, const char *path, const char *text)
+{
+    size_t i;
+    json_t *each;
+    json_array_foreach (list, i, each) {
+        const char *found = doc_text(each, path, NULL);
+        if (found && strcmp(found, text) == 0) {
+            return each;
+        }
+    }
+    return NULL;
+}
+
 int doc_set(json_t *doc, const char *path, json_t *value)
 {
     assert(json_is_object(doc));

@@ -26,6 +26,10 @@ const char *doc_text(const json_t *doc, const char *path, const char *otherwise)
 int64_t doc_int(const json_t *doc, const char *path, int64_t otherwise);
 bool doc_bool(const json_t *doc, const char *path, bool otherwise);
 
+/* The first element of an array whose text at `path` is `text`; borrowed, NULL when there is none.
+ */
+json_t *doc_find(const json_t *list, const char *path, const char *text);
+
 /* Sets a value, making the objects on the way; takes `value`. Returns MUSTER_ENOMEM when it cannot.
  */
 int doc_set(json_t *doc, const char *path, json_t *value);

@@ -2,6 +2,7 @@
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/test.h"
+#include "base/test_doc.h"
 
 #include <stdlib.h>
 
@@ -91,6 +92,18 @@ static void lack_of_memory_is_not_taken_for_damage(void **state)
     assert_in_range(k, 10, 1000);
 }
 
+static void the_first_element_with_a_text_is_found(void **state)
+{
+    (void)state;
+    muster_auto(doc) json_t *list =
+        parse("[1, {'m': {'name': 7}}, {'m': {'name': 'a'}, 'n': 1}, {'m': {'name': 'a'}}]");
+    assert_ptr_equal(doc_find(list, "m.name", "a"), json_array_get(list, 2));
+    assert_null(doc_find(list, "m.name", "b"));
+    assert_null(doc_find(list, "m.name", ""));
+    assert_null(doc_find(NULL, "m.name", "a"));
+    assert_null(doc_find(json_array_get(list, 2), "m.name", "a"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -98,6 +111,7 @@ int main(void)
         cmocka_unit_test(setting_makes_the_objects_on_the_way),
         cmocka_unit_test(hostile_text_is_refused),
         cmocka_unit_test(lack_of_memory_is_not_taken_for_damage),
+        cmocka_unit_test(the_first_element_with_a_text_is_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

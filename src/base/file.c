@@ -68,7 +68,7 @@ int file_read(const char *path, size_t max_bytes, char **ret_text, size_t *ret_b
     return 0;
 }
 
-static int write_all(int fd, const void *bytes, size_t count)
+int file_write_all(int fd, const void *bytes, size_t count)
 {
     for (const char *at = bytes; count > 0;) {
         ssize_t n = write(fd, at, count);
@@ -109,8 +109,9 @@ int file_write(const char *path, const void *bytes, size_t count, mode_t mode,
     if (fd < 0) {
         return file_fail(err, MUSTER_ECREATE, "create", temporary);
     }
-    int r =
-        write_all(fd, bytes, count) < 0 ? file_fail(err, MUSTER_ECREATE, "write", temporary) : 0;
+    int r = file_write_all(fd, bytes, count) < 0
+                ? file_fail(err, MUSTER_ECREATE, "write", temporary)
+                : 0;
     if (close(fd) < 0 && r == 0) {
         r = file_fail(err, MUSTER_ECREATE, "write", temporary);
     }

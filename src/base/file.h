@@ -20,6 +20,9 @@ int file_read(const char *path, size_t max_bytes, char **ret_text, size_t *ret_b
 int file_write(const char *path, const void *bytes, size_t count, mode_t mode,
                struct muster_err *err);
 
+/* All of it, then fsync. -1 with errno when it is not all on the disk. */
+int file_write_all(int fd, const void *bytes, size_t count);
+
 /* mkdir -p. */
 int file_mkdir(const char *path, mode_t mode, struct muster_err *err);
 

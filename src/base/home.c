@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "base/hash.h"
 
 #include <errno.h>
 #include <pwd.h>
@@ -66,15 +67,6 @@ static char *choose(bool *ret_homeless)
     return !user_home ? NULL : file_join(user_home, ".local/state/muster");
 }
 
-static uint64_t fnv1a(const char *text)
-{
-    uint64_t hash = 14695981039346656037U;
-    for (; *text; text++) {
-        hash = (hash ^ (unsigned char)*text) * 1099511628211U;
-    }
-    return hash;
-}
-
 static int place_socket(struct home *home, struct muster_err *err)
 {
     char *path = home_file(home, "api.sock");
@@ -82,7 +74,7 @@ static int place_socket(struct home *home, struct muster_err *err)
         free(path);
         muster_auto(free) char *folder = NULL;
         if (asprintf(&folder, "/tmp/muster-%u-%016llx", (unsigned)getuid(),
-                     (unsigned long long)fnv1a(home->path)) < 0) {
+                     (unsigned long long)hash_text(HASH_START, home->path)) < 0) {
             folder = NULL;
             return err_no_memory(err);
         }

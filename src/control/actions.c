@@ -209,14 +209,7 @@ static void delete_surplus(struct actor *a)
 
 static bool has_claim(const struct actor *a, const char *name)
 {
-    size_t index;
-    json_t *claim;
-    json_array_foreach (a->o->view->claims, index, claim) {
-        if (strcmp(doc_text(claim, "metadata.name", ""), name) == 0) {
-            return true;
-        }
-    }
-    return false;
+    return doc_find(a->o->view->claims, "metadata.name", name) != NULL;
 }
 
 static void create_claims(struct actor *a, enum job_role role, int index, const char *pod_name)

@@ -11,18 +11,6 @@
 
 typedef const char *promise_fn(const struct control_view *view, const struct control_effects *fx);
 
-static bool named(const json_t *objects, const char *name)
-{
-    size_t index;
-    json_t *each;
-    json_array_foreach (objects, index, each) {
-        if (strcmp(doc_text(each, "metadata.name", ""), name) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static size_t count_of(const struct control_effects *fx, enum control_effect_kind kind)
 {
     size_t count = 0;
@@ -74,7 +62,8 @@ static const char *deletes_what_is_there(const struct control_view *view,
         if (e->kind == CONTROL_DELETE_POD && !own_pod_named(view, e->name)) {
             return "deletes a pod that is not the job's";
         }
-        if (e->kind == CONTROL_DELETE_SERVICE && !named(view->services, e->name)) {
+        if (e->kind == CONTROL_DELETE_SERVICE &&
+            !doc_find(view->services, "metadata.name", e->name)) {
             return "deletes a service that is not there";
         }
     }

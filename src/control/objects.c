@@ -115,14 +115,7 @@ static json_t *copy_or_object(struct build *b, const json_t *value)
 
 static bool has_port(const json_t *container)
 {
-    size_t index;
-    json_t *port;
-    json_array_foreach (doc_at(container, "ports"), index, port) {
-        if (strcmp(doc_text(port, "name", ""), PORT_NAME) == 0) {
-            return true;
-        }
-    }
-    return false;
+    return doc_find(doc_at(container, "ports"), "name", PORT_NAME) != NULL;
 }
 
 static void add_default_port(struct build *b, json_t *container)

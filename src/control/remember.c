@@ -1,6 +1,7 @@
 /* See remember.h. */
 #include "control/remember.h"
 
+#include "base/backoff.h"
 #include "base/build.h"
 #include "base/doc.h"
 #include "control/failure.h"
@@ -14,14 +15,7 @@
 /* The key of JOB_NOTE_COUNTED that is no pod: whose counts these are. */
 #define OWNER "job"
 
-enum {
-    ENTRIES_SPARE = 64,
-    /* The kubelet's crash loop back-off: the first restart comes at once, then 10 s doubled up to
-     * 300 s; a replica that ran for 600 s starts again from the beginning. */
-    DELAY_FIRST_MS = 10000,
-    DELAY_MAX_MS = 300000,
-    QUIET_MS = 600000,
-};
+enum { ENTRIES_SPARE = 64 };
 
 static const char *note_text(const struct job *job, const char *key)
 {
@@ -85,23 +79,13 @@ static int64_t sane(const json_t *entry, const char *field)
     return 0 <= value && value < INT64_MAX / 4 ? value : 0;
 }
 
-static int64_t delay_ms(int64_t restarts)
-{
-    if (restarts <= 1) {
-        return 0;
-    }
-    int64_t doublings = restarts - 2 < 5 ? restarts - 2 : 5;
-    int64_t delay = (int64_t)DELAY_FIRST_MS << doublings;
-    return delay < DELAY_MAX_MS ? delay : DELAY_MAX_MS;
-}
-
 int64_t control_not_before(const struct control_memory *memory, enum job_role role, int index)
 {
     assert(role < JOB_ROLE_COUNT && index >= 0);
     char slot[32];
     const json_t *entry = json_object_get(memory->restarts, slot_name(role, index, slot));
     int64_t at = sane(entry, "at");
-    return at ? at + delay_ms(sane(entry, "count")) : 0;
+    return at ? at + backoff_ms(sane(entry, "count")) : 0;
 }
 
 static int64_t failed_at(const struct control_member *pod, int64_t now)
@@ -122,7 +106,7 @@ static bool note_restart(struct build *b, struct control_memory *m,
         return false;
     }
     int64_t at = failed_at(pod, now);
-    bool quiet = at - sane(old, "at") > QUIET_MS;
+    bool quiet = at - sane(old, "at") > BACKOFF_RESET_MS;
     int64_t count = quiet ? 1 : sane(old, "count") + 1;
     build_set(b, m->restarts, slot,
               json_pack("{s:s, s:I, s:I}", "uid", pod->uid, "count", (json_int_t)count, "at",

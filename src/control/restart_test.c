@@ -43,14 +43,7 @@ static struct control_attempt attempt_of(const struct scene *s)
 
 static const char *variable(const json_t *pod, const char *name)
 {
-    size_t i;
-    json_t *each;
-    json_array_foreach (doc_at(pod, "spec.containers.0.env"), i, each) {
-        if (strcmp(doc_text(each, "name", ""), name) == 0) {
-            return doc_text(each, "value", "");
-        }
-    }
-    return NULL;
+    return doc_text(doc_find(doc_at(pod, "spec.containers.0.env"), "name", name), "value", NULL);
 }
 
 static void all_ranks_end_when_one_fails(void **state)

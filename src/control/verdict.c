@@ -4,23 +4,11 @@
 
 #include "base/doc.h"
 #include "control/control.h"
+#include "job/job.h"
 
 #include <string.h>
 
 enum { EXIT_FAILED = 1 };
-
-static const json_t *condition_of(const json_t *job, const char *type)
-{
-    size_t i;
-    json_t *condition;
-    json_array_foreach (doc_at(job, "status.conditions"), i, condition) {
-        if (strcmp(doc_text(condition, "type", ""), type) == 0 &&
-            strcmp(doc_text(condition, "status", ""), "True") == 0) {
-            return condition;
-        }
-    }
-    return NULL;
-}
 
 /* The newest condition that holds. */
 static const json_t *last_condition(const json_t *job)
@@ -61,8 +49,8 @@ static void judge_failure(struct verdict *v, const json_t *job, const json_t *po
 
 struct verdict verdict_of(const json_t *job, const json_t *pods, bool deleted)
 {
-    const json_t *failed = condition_of(job, "Failed");
-    const json_t *condition = failed ? failed : condition_of(job, "Succeeded");
+    const json_t *failed = job_condition(job, "Failed");
+    const json_t *condition = failed ? failed : job_condition(job, "Succeeded");
     const json_t *shown = condition ? condition : last_condition(job);
     struct verdict v = {
         .end = VERDICT_RUNNING,

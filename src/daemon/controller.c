@@ -93,14 +93,8 @@ static const char *job_of(const struct store_change *change)
     if (strcmp(change->key.resource, "pytorchjobs") == 0) {
         return change->key.name;
     }
-    size_t i;
-    json_t *owner;
-    json_array_foreach (doc_at(change->object, "metadata.ownerReferences"), i, owner) {
-        if (strcmp(doc_text(owner, "kind", ""), "PyTorchJob") == 0) {
-            return doc_text(owner, "name", NULL);
-        }
-    }
-    return NULL;
+    const json_t *owners = doc_at(change->object, "metadata.ownerReferences");
+    return doc_text(doc_find(owners, "kind", "PyTorchJob"), "name", NULL);
 }
 
 static void on_change(void *arg, const struct store_change *change)

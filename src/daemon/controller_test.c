@@ -105,14 +105,8 @@ static void set_phases(struct world *w, const char *phase)
 static bool has_condition(struct world *w, const char *type)
 {
     muster_auto(doc) json_t *job = get_job(w);
-    size_t i;
-    json_t *condition;
-    json_array_foreach (doc_at(job, "status.conditions"), i, condition) {
-        if (strcmp(doc_text(condition, "type", ""), type) == 0) {
-            return strcmp(doc_text(condition, "status", ""), "True") == 0;
-        }
-    }
-    return false;
+    const json_t *condition = doc_find(doc_at(job, "status.conditions"), "type", type);
+    return strcmp(doc_text(condition, "status", ""), "True") == 0;
 }
 
 static void a_job_becomes_pods_and_ends_with_them(void **state)

@@ -106,27 +106,15 @@ static int read_word(struct reader *r, const json_t *doc, const char *path,
 const json_t *job_main_container(const struct job_replica *replica)
 {
     const json_t *containers = doc_at(replica->template, "spec.containers");
-    size_t index;
-    json_t *container;
-    json_array_foreach (containers, index, container) {
-        if (strcmp(doc_text(container, "name", ""), "pytorch") == 0) {
-            return container;
-        }
-    }
-    return json_array_get(containers, 0);
+    const json_t *pytorch = doc_find(containers, "name", "pytorch");
+    return pytorch ? pytorch : json_array_get(containers, 0);
 }
 
 static int32_t read_port(struct reader *r, const struct job_replica *replica)
 {
     const json_t *ports = doc_at(job_main_container(replica), "ports");
-    size_t index;
-    json_t *port;
-    json_array_foreach (ports, index, port) {
-        if (strcmp(doc_text(port, "name", ""), "pytorchjob-port") == 0) {
-            return read_int32(r, port, "containerPort", JOB_DEFAULT_PORT);
-        }
-    }
-    return JOB_DEFAULT_PORT;
+    const json_t *port = doc_find(ports, "name", "pytorchjob-port");
+    return port ? read_int32(r, port, "containerPort", JOB_DEFAULT_PORT) : JOB_DEFAULT_PORT;
 }
 
 static void read_replica(struct reader *r, const json_t *spec, struct job_replica *ret)
@@ -282,16 +270,13 @@ const char *job_restart_policy_name(enum job_restart_policy policy)
     return restart_names[policy];
 }
 
+const json_t *job_condition(const json_t *object, const char *type)
+{
+    const json_t *found = doc_find(doc_at(object, "status.conditions"), "type", type);
+    return strcmp(doc_text(found, "status", ""), "True") == 0 ? found : NULL;
+}
+
 bool job_is_finished(const json_t *object)
 {
-    size_t i;
-    json_t *condition;
-    json_array_foreach (doc_at(object, "status.conditions"), i, condition) {
-        const char *type = doc_text(condition, "type", "");
-        bool final = strcmp(type, "Succeeded") == 0 || strcmp(type, "Failed") == 0;
-        if (final && strcmp(doc_text(condition, "status", ""), "True") == 0) {
-            return true;
-        }
-    }
-    return false;
+    return job_condition(object, "Succeeded") || job_condition(object, "Failed");
 }

@@ -71,6 +71,9 @@ struct job {
 int job_read(json_t *object, struct job *ret, struct muster_err *err);
 void job_done(struct job *job);
 
+/* The condition of that type when it is True; borrowed, NULL otherwise. */
+const json_t *job_condition(const json_t *object, const char *type);
+
 /* Succeeded or Failed is True in the stored object. */
 bool job_is_finished(const json_t *object);
 

@@ -4,6 +4,7 @@
 #include "base/build.h"
 #include "base/doc.h"
 #include "base/err.h"
+#include "base/quantity.h"
 #include "job/text.h"
 
 #include <stdio.h>
@@ -23,7 +24,7 @@ static int check_quantity(const char *option, const char *text, const char *form
                           struct muster_err *err)
 {
     double quantity;
-    bool good = !text || (job_quantity(text, &quantity) && quantity > 0);
+    bool good = !text || (quantity_read(text, &quantity) && quantity > 0);
     return good ? 0 : refuse(err, option, text, form);
 }
 
@@ -87,23 +88,11 @@ static void set_resources(struct build *b, json_t *container, const struct job_o
 
 /* --- claims --- */
 
-static const json_t *find_text(const json_t *list, const char *key, const char *value)
-{
-    size_t i;
-    json_t *item;
-    json_array_foreach (list, i, item) {
-        if (strcmp(doc_text(item, key, ""), value) == 0) {
-            return item;
-        }
-    }
-    return NULL;
-}
-
 /* "claim", "claim-2" …: the first that no volume of the pod has. */
 static void free_volume_name(const json_t *volumes, char ret[VOLUME_NAME_BYTES])
 {
     snprintf(ret, VOLUME_NAME_BYTES, "claim");
-    for (int i = 2; find_text(volumes, "name", ret); i++) {
+    for (int i = 2; doc_find(volumes, "name", ret); i++) {
         snprintf(ret, VOLUME_NAME_BYTES, "claim-%d", i);
     }
 }
@@ -113,7 +102,7 @@ static int add_claim(struct build *b, json_t *pod, json_t *container, const stru
 {
     json_t *volumes = build_array_at(b, pod, "volumes");
     json_t *mounts = build_array_at(b, container, "volumeMounts");
-    const json_t *taken = find_text(mounts, "mountPath", claim->path);
+    const json_t *taken = doc_find(mounts, "mountPath", claim->path);
     if (taken) {
         return muster_fail(err, MUSTER_EINVAL,
                            "--claim %s:%s: volume %s is mounted there already; choose another path",
@@ -137,7 +126,7 @@ static int override_replica(json_t *replica, const struct job_override *o, struc
     struct build b = {0};
     json_t *pod = doc_at(replica, "template.spec");
     json_t *containers = doc_at(pod, "containers");
-    json_t *container = (json_t *)(uintptr_t)find_text(containers, "name", "pytorch");
+    json_t *container = (json_t *)(uintptr_t)doc_find(containers, "name", "pytorch");
     if (!container) {
         return 0; /* the check has said so */
     }

@@ -1,4 +1,4 @@
-/* What names, paths and quantities may look like.
+/* What names and paths may look like.
  *
  * Layer: pure. Static texts only.
  */
@@ -14,6 +14,3 @@ const char *job_text_fault(enum schema_form form, const char *text);
  * there is none. */
 void job_text_mend(enum schema_form form, const char *text, size_t max, char *ret,
                    size_t ret_bytes);
-
-/* "500m", "1Gi", "2e3" as a number; false when it is no quantity. */
-bool job_quantity(const char *text, double *ret);

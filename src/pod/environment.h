@@ -37,6 +37,3 @@ int pod_command(const json_t *container, const json_t *entrypoint, const json_t 
 
 /* $(NAME) from env; $$ is one $; an unknown name stays as it is written. */
 void pod_expand(const char *text, const json_t *env, struct buf *out);
-
-/* "500m", "1Gi", "2e3" in thousandths; -1 when it is no quantity or does not fit. */
-int64_t pod_quantity_milli(const char *text);

@@ -206,46 +206,6 @@ static void a_command_replaces_the_entrypoint(void **state)
     check_command("{'name': 'pytorch', 'image': 'mnist', 'args': ['x']}", NULL, NULL);
 }
 
-static void quantities(void **state)
-{
-    (void)state;
-    const struct {
-        const char *text;
-        int64_t milli;
-    } table[] = {
-        {"1", 1000},
-        {"0", 0},
-        {"500m", 500},
-        {"1.5", 1500},
-        {".5", 500},
-        {"1k", 1000000},
-        {"1Ki", 1024000},
-        {"128Mi", 134217728000},
-        {"2e3", 2000000},
-        {"1E-3", 1},
-        {"1u", 1},
-        {"100n", 1},
-        {"0.0001", 1},
-        {"+2", 2000},
-        {"1e99", -1},
-        {"0e99", 0},
-        {"", -1},
-        {"m", -1},
-        {"1x", -1},
-        {"-1", -1},
-        {"1.2.3", -1},
-        {"9999999999Ti", -1},
-        {"1e", -1},
-        {"1e-99", 1},
-        {"99999999999999999999", -1},
-    };
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
-        if (pod_quantity_milli(table[i].text) != table[i].milli) {
-            fail_msg("%s: %lld", table[i].text, (long long)pod_quantity_milli(table[i].text));
-        }
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -256,7 +216,6 @@ int main(void)
         cmocka_unit_test(resources_in_units_of_the_divisor),
         cmocka_unit_test(what_is_missing_is_named),
         cmocka_unit_test(a_command_replaces_the_entrypoint),
-        cmocka_unit_test(quantities),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
 /* Events taken in: what is known of a pod changes, and nothing is decided. See pod.h. */
+#include "base/backoff.h"
 #include "base/text.h"
 #include "pod/machine.h"
 
@@ -6,11 +7,6 @@
 #include <string.h>
 
 enum {
-    /* The kubelet's back-off: the first restart comes at once, then 10 s doubled up to 300 s; who
-     * ran for 600 s starts again from the beginning. */
-    BACKOFF_FIRST_MS = 10000,
-    BACKOFF_MAX_MS = 300000,
-    BACKOFF_RESET_MS = 600000,
     EXIT_KILLED = 137,
 };
 
@@ -33,15 +29,6 @@ static const struct {
     [POD_ADOPTED] = {take_adopted, false},
     [POD_LOST] = {take_lost, false},
 };
-
-int64_t pod_backoff_ms(int crashes)
-{
-    if (crashes <= 1) {
-        return 0;
-    }
-    int64_t delay = (int64_t)BACKOFF_FIRST_MS << (crashes - 2 < 5 ? crashes - 2 : 5);
-    return delay < BACKOFF_MAX_MS ? delay : BACKOFF_MAX_MS;
-}
 
 static int64_t sooner(int64_t a, int64_t b)
 {
@@ -188,7 +175,7 @@ static void take_start_failed(struct pod *pod, struct container *c, const struct
     }
     c->state = CONTAINER_WAITING;
     c->start_retries += c->start_retries < INT32_MAX;
-    c->not_before_unix_ms = event->now_unix_ms + pod_backoff_ms(c->start_retries + 1);
+    c->not_before_unix_ms = event->now_unix_ms + backoff_ms(c->start_retries + 1);
     text_copy(c->reason, sizeof c->reason, event->reason);
     text_copy(c->message, sizeof c->message, event->message);
 }

@@ -110,9 +110,6 @@ void pod_take(struct pod *pod, const struct pod_event *event);
  * that. */
 void pod_end(struct pod *pod, int64_t at_unix_ms, int64_t grace_ms, bool interrupt);
 
-/* How long to wait after so many crashes in a row. */
-int64_t pod_backoff_ms(int crashes);
-
 /* ---- recall.c ---- */
 
 /* What a former agent's status said, so that the records can be laid over it. */

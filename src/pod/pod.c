@@ -1,5 +1,6 @@
 /* What a kubelet decides for one pod, as a machine. An event is taken in (events.c), then the pod
  * is moved on: what to do follows from what is known. See pod.h. */
+#include "base/backoff.h"
 #include "base/doc.h"
 #include "base/text.h"
 #include "pod/machine.h"
@@ -120,7 +121,7 @@ static void settle(struct pod *pod, struct container *c)
         c->last = c->end;
         c->crashed = true;
         c->state = CONTAINER_WAITING;
-        c->not_before_unix_ms = c->end.finished_unix_ms + pod_backoff_ms(c->crashes);
+        c->not_before_unix_ms = c->end.finished_unix_ms + backoff_ms(c->crashes);
     }
 }
 

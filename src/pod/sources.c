@@ -2,6 +2,7 @@
 #include "pod/sources.h"
 
 #include "base/doc.h"
+#include "base/quantity.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -167,14 +168,8 @@ static int from_field(const struct source_scope *scope, const json_t *selector, 
 
 static const json_t *container_named(const struct source_scope *scope, const char *name)
 {
-    size_t index;
-    json_t *each;
-    json_array_foreach (doc_at(scope->pod, "spec.containers"), index, each) {
-        if (strcmp(doc_text(each, "name", ""), name) == 0) {
-            return each;
-        }
-    }
-    return scope->container;
+    const json_t *found = doc_find(doc_at(scope->pod, "spec.containers"), "name", name);
+    return found ? found : scope->container;
 }
 
 /* A quantity may be written as a number. */
@@ -185,7 +180,7 @@ static int64_t quantity_at(const json_t *list, const char *name)
         json_int_t whole = json_integer_value(value);
         return 0 <= whole && whole < INT64_MAX / 1000 ? whole * 1000 : -1;
     }
-    return json_is_string(value) ? pod_quantity_milli(json_string_value(value)) : -1;
+    return json_is_string(value) ? quantity_milli(json_string_value(value)) : -1;
 }
 
 static int64_t node_milli(const struct pod_sources *s, const char *name)

@@ -138,14 +138,7 @@ static void say_head(const struct followed_job *j, const struct verdict *v, cons
 
 static bool is_volume(const json_t *pod, const char *name, const char *kind)
 {
-    size_t i;
-    json_t *volume;
-    json_array_foreach (doc_at(pod, "spec.volumes"), i, volume) {
-        if (strcmp(doc_text(volume, "name", ""), name) == 0) {
-            return json_object_get(volume, kind) != NULL;
-        }
-    }
-    return false;
+    return json_object_get(doc_find(doc_at(pod, "spec.volumes"), "name", name), kind) != NULL;
 }
 
 static void add_volumes(const json_t *pod, const json_t *place, json_t *seen, json_t *list)

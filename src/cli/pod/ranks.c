@@ -14,14 +14,8 @@
 const char *ranks_main_container(const json_t *pod)
 {
     const json_t *containers = doc_at(pod, "spec.containers");
-    size_t i;
-    json_t *container;
-    json_array_foreach (containers, i, container) {
-        if (strcmp(doc_text(container, "name", ""), "pytorch") == 0) {
-            return "pytorch";
-        }
-    }
-    return doc_text(json_array_get(containers, 0), "name", "");
+    const json_t *pytorch = doc_find(containers, "name", "pytorch");
+    return doc_text(pytorch ? pytorch : json_array_get(containers, 0), "name", "");
 }
 
 static const char *find_rank(const json_t *pod)
@@ -120,15 +114,7 @@ json_t *ranks_sort(const json_t *pods)
 
 const json_t *ranks_container_status(const json_t *pod, const char *container)
 {
-    static const char *const lists[] = {"status.containerStatuses", "status.initContainerStatuses"};
-    for (size_t l = 0; l < sizeof lists / sizeof lists[0]; l++) {
-        size_t i;
-        json_t *status;
-        json_array_foreach (doc_at(pod, lists[l]), i, status) {
-            if (strcmp(doc_text(status, "name", ""), container) == 0) {
-                return status;
-            }
-        }
-    }
-    return NULL;
+    const json_t *status = doc_find(doc_at(pod, "status.containerStatuses"), "name", container);
+    return status ? status
+                  : doc_find(doc_at(pod, "status.initContainerStatuses"), "name", container);
 }

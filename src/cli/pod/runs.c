@@ -185,22 +185,10 @@ json_t *runs_table(const json_t *runs)
 
 /* ---- One run ---- */
 
-static const json_t *object_of(const json_t *pods, const char *uid)
-{
-    size_t i;
-    json_t *pod;
-    json_array_foreach (pods, i, pod) {
-        if (strcmp(doc_text(pod, "metadata.uid", ""), uid) == 0) {
-            return pod;
-        }
-    }
-    return NULL;
-}
-
 static json_t *rank_row(const json_t *replica, const json_t *pods)
 {
     char rank[CELL_BYTES] = "-";
-    const json_t *pod = object_of(pods, doc_text(replica, "uid", ""));
+    const json_t *pod = doc_find(pods, "metadata.uid", doc_text(replica, "uid", ""));
     long number = pod ? ranks_number(pod) : -1;
     if (number >= 0) {
         snprintf(rank, sizeof rank, "%ld", number);

@@ -173,18 +173,6 @@ static void put_mounts(struct columns *c, const json_t *mounts)
     }
 }
 
-static const json_t *status_of(const json_t *statuses, const char *name)
-{
-    size_t i;
-    json_t *status;
-    json_array_foreach (statuses, i, status) {
-        if (strcmp(doc_text(status, "name", ""), name) == 0) {
-            return status;
-        }
-    }
-    return NULL;
-}
-
 static void put_containers(struct columns *c, const char *label, const json_t *containers,
                            const json_t *statuses)
 {
@@ -200,7 +188,7 @@ static void put_containers(struct columns *c, const char *label, const json_t *c
         columns_line(c, 2, "Image", doc_text(container, "image", ""));
         put_words(c, "Command", doc_at(container, "command"));
         put_words(c, "Args", doc_at(container, "args"));
-        put_status(c, status_of(statuses, name));
+        put_status(c, doc_find(statuses, "name", name));
         put_quantities(c, "Limits", doc_at(container, "resources.limits"));
         put_quantities(c, "Requests", doc_at(container, "resources.requests"));
         put_environment(c, doc_at(container, "env"));

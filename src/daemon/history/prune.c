@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/quantity.h"
 #include "base/stamp.h"
 #include "daemon/history/place.h"
 #include "job/text.h"
@@ -30,7 +31,7 @@ int64_t history_setting(const char *variable, int64_t fallback)
     if (!text || !*text) {
         return fallback;
     }
-    if (!job_quantity(text, &value) || value < 0 || value > 1e15) {
+    if (!quantity_read(text, &value) || value < 0 || value > 1e15) {
         log_event(LOG_WARN, "history.limits",
                   "%s=%.80s is no quantity (20, 512Mi): %" PRId64 " is taken", variable, text,
                   fallback);

@@ -13,14 +13,8 @@ enum { TEXT_BYTES_MAX = 4096 };
 
 static const json_t *main_container(const json_t *containers, const char *name_path)
 {
-    size_t i;
-    json_t *container;
-    json_array_foreach (containers, i, container) {
-        if (strcmp(doc_text(container, name_path, ""), "pytorch") == 0) {
-            return container;
-        }
-    }
-    return json_array_get(containers, 0);
+    const json_t *pytorch = doc_find(containers, name_path, "pytorch");
+    return pytorch ? pytorch : json_array_get(containers, 0);
 }
 
 static json_t *replica(const json_t *pod)

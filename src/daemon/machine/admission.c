@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/doc.h"
+#include "base/quantity.h"
 #include "daemon/machine/image.h"
 #include "daemon/object/environments.h"
 #include "daemon/object/jobs.h"
@@ -25,7 +26,7 @@ static int64_t gpus_of(const json_t *container)
             return json_integer_value(wanted);
         }
         if (json_is_string(wanted)) {
-            int64_t milli = pod_quantity_milli(json_string_value(wanted));
+            int64_t milli = quantity_milli(json_string_value(wanted));
             return milli > 0 ? milli / 1000 : 0;
         }
     }

@@ -1,17 +1,18 @@
 /* See launch.h. */
 #include "daemon/machine/launch.h"
 
+#include "api/base64.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/duration.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "base/quantity.h"
 #include "base/variables.h"
 #include "daemon/machine/image.h"
 #include "daemon/machine/node.h"
 #include "daemon/machine/podman.h"
-#include "daemon/machine/secret.h"
 #include "daemon/object/jobs.h"
 #include "job/annotations.h"
 #include "job/submit.h"
@@ -157,7 +158,7 @@ static json_t *limits(const json_t *container)
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         const json_t *value =
             json_object_get(doc_at(container, "resources.limits"), table[i].resource);
-        int64_t milli = json_is_string(value)    ? pod_quantity_milli(json_string_value(value))
+        int64_t milli = json_is_string(value)    ? quantity_milli(json_string_value(value))
                         : json_is_integer(value) ? 1000 * (int64_t)json_integer_value(value)
                                                  : -1;
         if (milli > 0) {
@@ -216,7 +217,7 @@ static int pull_secrets(const struct launch *l, char **ret, struct muster_err *e
         return 0;
     }
     int r = file_mkdir(l->volumes.folder, 0700, err);
-    r = r < 0 ? r : secret_decode(text, &bytes, &count, err);
+    r = r < 0 ? r : base64_decode(text, &bytes, &count, err);
     path = file_join(l->volumes.folder, "auth.json");
     r = r < 0 || path ? r : err_no_memory(err);
     r = r < 0 ? r : file_write(path, bytes, count, 0600, err);

@@ -2,11 +2,11 @@
  * checked here. */
 #include "daemon/machine/volumes.h"
 
+#include "api/base64.h"
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/err.h"
 #include "base/file.h"
-#include "daemon/machine/secret.h"
 #include "job/text.h"
 #include "pod/environment.h"
 #include "process/machine/host_path.h"
@@ -133,7 +133,7 @@ static int write_encoded(const struct request *q, const char *folder, const char
 {
     muster_auto(free) char *bytes = NULL;
     size_t count = 0;
-    int r = secret_decode(text, &bytes, &count, q->err);
+    int r = base64_decode(text, &bytes, &count, q->err);
     if (r < 0) {
         return q->err ? muster_wrap(q->err, "volume %s: the value of %s", q->name, file) : r;
     }
@@ -255,18 +255,6 @@ static int make_volume(const struct volume_sources *sources, const json_t *pod,
         q.name);
 }
 
-static const json_t *find_volume(const json_t *pod, const char *name)
-{
-    size_t i;
-    json_t *volume;
-    json_array_foreach (doc_at(pod, "spec.volumes"), i, volume) {
-        if (strcmp(doc_text(volume, "name", ""), name) == 0) {
-            return volume;
-        }
-    }
-    return NULL;
-}
-
 /* subPath, or subPathExpr with the container's variables; *ret stays NULL without one. */
 static int read_sub_path(const struct volume_sources *sources, const json_t *mount, char **ret,
                          struct muster_err *err)
@@ -301,7 +289,7 @@ static int mount_one(const struct volume_sources *sources, const json_t *pod, co
                      json_t *mounts, struct muster_err *err)
 {
     const char *name = doc_text(mount, "name", "");
-    const json_t *volume = find_volume(pod, name);
+    const json_t *volume = doc_find(doc_at(pod, "spec.volumes"), "name", name);
     if (!volume) {
         return muster_fail(err, MUSTER_EDATA, "volumeMount %s: spec.volumes has no such volume",
                            name);

@@ -209,19 +209,6 @@ void environments_free(struct environments *e)
 
 /* ---- Files ---- */
 
-static int write_all(int fd, const char *bytes, size_t count)
-{
-    while (count > 0) {
-        ssize_t n = write(fd, bytes, count);
-        if (n < 0 && errno != EINTR) {
-            return -1;
-        }
-        bytes += n > 0 ? n : 0;
-        count -= n > 0 ? (size_t)n : 0;
-    }
-    return fsync(fd);
-}
-
 /* Whole under its name, or not there. */
 static int write_file(const struct environments *e, const char *id, const char *bytes, size_t count,
                       struct muster_err *err)
@@ -231,7 +218,7 @@ static int write_file(const struct environments *e, const char *id, const char *
     (void)unlinkat(e->folder_fd, draft, 0);
     muster_auto(close) int fd =
         openat(e->folder_fd, draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd >= 0 && write_all(fd, bytes, count) == 0 &&
+    if (fd >= 0 && file_write_all(fd, bytes, count) == 0 &&
         renameat(e->folder_fd, draft, e->folder_fd, id) == 0) {
         return 0;
     }

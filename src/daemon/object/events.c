@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/err.h"
+#include "base/hash.h"
 #include "base/stamp.h"
 #include "daemon/object/jobs.h"
 #include "job/annotations.h"
@@ -14,15 +15,12 @@
 
 static uint64_t mix(uint64_t hash, const char *text)
 {
-    for (; *text; text++) {
-        hash = (hash ^ (unsigned char)*text) * 1099511628211U;
-    }
-    return (hash ^ 0xff) * 1099511628211U; /* "ab","c" is not "a","bc" */
+    return hash_bytes(hash_text(hash, text), "\xff", 1); /* "ab","c" is not "a","bc" */
 }
 
 static char *name_of(const struct event_note *note)
 {
-    uint64_t hash = 14695981039346656037U;
+    uint64_t hash = HASH_START;
     hash = mix(hash, doc_text(note->about, "metadata.uid", ""));
     hash = mix(hash, note->component);
     hash = mix(hash, note->warning ? "Warning" : "Normal");

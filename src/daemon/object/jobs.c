@@ -14,24 +14,11 @@ bool jobs_is_finished(const json_t *job)
     return !control_manages(job) || job_is_finished(job);
 }
 
-static bool has_succeeded(const json_t *job)
-{
-    size_t i;
-    json_t *condition;
-    json_array_foreach (doc_at(job, "status.conditions"), i, condition) {
-        if (strcmp(doc_text(condition, "type", ""), "Succeeded") == 0 &&
-            strcmp(doc_text(condition, "status", ""), "True") == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 bool jobs_is_past_deadline(const json_t *job, int64_t now_unix_ms)
 {
     const char *started = job ? jobs_note(job, JOB_NOTE_STARTED) : NULL;
     int64_t deadline_s = doc_int(job, "spec.runPolicy.activeDeadlineSeconds", -1);
-    return started && deadline_s >= 0 && !has_succeeded(job) &&
+    return started && deadline_s >= 0 && !job_condition(job, "Succeeded") &&
            now_unix_ms >= strtoll(started, NULL, 10) + deadline_s * 1000;
 }
 

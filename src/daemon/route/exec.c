@@ -84,32 +84,17 @@ static int switch_over(struct transfer *transfer, const char *protocol, struct h
 
 static bool is_running(const json_t *pod, const char *container)
 {
-    static const char *const lists[] = {"status.containerStatuses", "status.initContainerStatuses"};
-    for (size_t k = 0; k < sizeof lists / sizeof lists[0]; k++) {
-        size_t i;
-        json_t *status;
-        json_array_foreach (doc_at(pod, lists[k]), i, status) {
-            if (strcmp(doc_text(status, "name", ""), container) == 0) {
-                return doc_at(status, "state.running") != NULL;
-            }
-        }
+    const json_t *status = doc_find(doc_at(pod, "status.containerStatuses"), "name", container);
+    if (!status) {
+        status = doc_find(doc_at(pod, "status.initContainerStatuses"), "name", container);
     }
-    return false;
+    return doc_at(status, "state.running") != NULL;
 }
 
 static bool has_container(const json_t *pod, const char *name)
 {
-    static const char *const lists[] = {"spec.containers", "spec.initContainers"};
-    for (size_t k = 0; k < sizeof lists / sizeof lists[0]; k++) {
-        size_t i;
-        json_t *container;
-        json_array_foreach (doc_at(pod, lists[k]), i, container) {
-            if (strcmp(doc_text(container, "name", ""), name) == 0) {
-                return true;
-            }
-        }
-    }
-    return false;
+    return doc_find(doc_at(pod, "spec.containers"), "name", name) ||
+           doc_find(doc_at(pod, "spec.initContainers"), "name", name);
 }
 
 static int check_container(const json_t *pod, const char *container, struct muster_err *err)

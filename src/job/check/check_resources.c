@@ -1,6 +1,7 @@
 /* What the schema cannot say about a container's resources: their names, and amounts that exclude
  * each other. */
 #include "base/doc.h"
+#include "base/quantity.h"
 #include "job/check/context.h"
 #include "job/text.h"
 
@@ -13,7 +14,7 @@ static bool quantity_of(const json_t *value, double *ret)
 {
     *ret = json_number_value(value);
     return json_is_number(value) ||
-           (json_is_string(value) && job_quantity(json_string_value(value), ret));
+           (json_is_string(value) && quantity_read(json_string_value(value), ret));
 }
 
 /* --- names --- */

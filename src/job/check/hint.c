@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/quantity.h"
 #include "base/words.h"
 #include "job/text.h"
 
@@ -152,7 +153,7 @@ bool hint_quantity(const char *text, char *ret, size_t ret_bytes)
         return false;
     }
     snprintf(better, sizeof better, "%.*s%s", (int)digits, text, suffix);
-    if (!job_quantity(better, &number)) {
+    if (!quantity_read(better, &number)) {
         return false;
     }
     snprintf(ret, ret_bytes, "did you mean %s?", better);

@@ -4,6 +4,7 @@
 #include "job/paste.h"
 #include "job/text.h"
 
+#include "base/quantity.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -213,7 +214,7 @@ static void walk_quantity(struct check *c, const json_t *value)
         check_say(c, JOB_WARNING, NULL, "give it a value, or remove the line",
                   "has no value; it is ignored");
     } else if (json_is_string(value)) {
-        if (!job_quantity(json_string_value(value), &number)) {
+        if (!quantity_read(json_string_value(value), &number)) {
             char hint[HINT_BYTES_MAX];
             bool known = hint_quantity(json_string_value(value), hint, sizeof hint);
             wrong_type(c, value, form, known ? hint : NULL);

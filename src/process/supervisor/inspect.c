@@ -104,14 +104,7 @@ static void write_log(struct attempt *attempt, const json_t *report, const json_
 
 static const json_t *find(const json_t *report, const char *id)
 {
-    size_t i;
-    json_t *own;
-    json_array_foreach (report, i, own) {
-        if (strcmp(doc_text(own, "id", ""), id) == 0) {
-            return own;
-        }
-    }
-    return NULL;
+    return doc_find(report, "id", id);
 }
 
 static void conclude(const struct request *request, const json_t *report)

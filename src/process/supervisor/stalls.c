@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/doc.h"
+#include "base/hash.h"
 #include "process/machine/descendants.h"
 #include "process/stack/collectives.h"
 #include "process/stack/flights.h"
@@ -34,19 +35,16 @@ struct stalls_verdict {
 
 /* ---- Samples ---- */
 
-/* FNV-1a of group and number; 0: inside none. */
+/* A hash of group and number; 0: inside none. */
 static uint64_t call_of(pid_t pid)
 {
     muster_auto(doc) json_t *calls = flights_read(pid);
     size_t i;
     json_t *call;
     json_array_foreach (calls, i, call) {
-        uint64_t hash = 14695981039346656037U ^ (uint64_t)doc_int(call, "number", 0);
-        for (const char *at = doc_text(call, "group", ""); *at; at++) {
-            hash = (hash ^ (unsigned char)*at) * 1099511628211U;
-        }
         if (doc_bool(call, "inside", false)) {
-            return hash | 1;
+            uint64_t start = HASH_START ^ (uint64_t)doc_int(call, "number", 0);
+            return hash_text(start, doc_text(call, "group", "")) | 1;
         }
     }
     return 0;

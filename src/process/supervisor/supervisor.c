@@ -5,6 +5,7 @@
 #include "base/descriptors.h"
 #include "base/doc.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "process/supervisor/guard.h"
 #include "process/supervisor/recover.h"
@@ -99,14 +100,11 @@ static int take_lock(const char *folder, int *ret_fd, struct muster_err *err)
     return muster_fail(err, MUSTER_EEXIST, "another supervisor uses %s", folder);
 }
 
-/* A name that the next supervisor of this job finds again (FNV-1a of its folder). */
+/* A name that the next supervisor of this job finds again (a hash of its folder). */
 static void group_name(const char *folder, char ret[40])
 {
-    uint64_t hash = 14695981039346656037U;
-    for (const char *at = folder; *at; at++) {
-        hash = (hash ^ (unsigned char)*at) * 1099511628211U;
-    }
-    (void)snprintf(ret, 40, "muster-%016llx", (unsigned long long)hash);
+    unsigned long long hash = hash_text(HASH_START, folder);
+    (void)snprintf(ret, 40, "muster-%016llx", hash);
 }
 
 static void init_cgroups(struct cgroup_job *cgroups, const struct arguments *arguments)

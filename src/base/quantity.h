@@ -1,0 +1,14 @@
+/* Quantities of the Kubernetes API: "500m", "1.5", "1Gi", "2e3".
+ *
+ * Layer: base. Pure.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* As a number; false when it is no quantity. */
+bool quantity_read(const char *text, double *ret);
+
+/* In thousandths, rounded up; -1 when it is no quantity, is negative or does not fit. */
+int64_t quantity_milli(const char *text);
