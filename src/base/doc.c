@@ -2,6 +2,7 @@
 #include "base/doc.h"
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/err.h"
 
 #include <assert.h>
@@ -72,6 +73,39 @@ json_t *doc_find(const json_t *list, const char *path, const char *text)
         }
     }
     return NULL;
+}
+
+static int compare_elements(const void *left, const void *right, void *compare)
+{
+    int (**by)(const json_t *a, const json_t *b) = compare;
+    return (*by)(*(const json_t *const *)left, *(const json_t *const *)right);
+}
+
+json_t *doc_sorted(const json_t *list, int (*compare)(const json_t *a, const json_t *b))
+{
+    size_t count = json_array_size(list);
+    muster_auto(doc) json_t *sorted = json_array();
+    muster_auto(free) json_t **elements = calloc(count + 1, sizeof *elements);
+    if (!sorted || !elements) {
+        return NULL;
+    }
+    for (size_t i = 0; i < count; i++) {
+        elements[i] = json_array_get(list, i);
+    }
+    qsort_r(elements, count, sizeof *elements, compare_elements, &compare);
+    for (size_t i = 0; i < count; i++) {
+        if (json_array_append(sorted, elements[i]) < 0) {
+            return NULL;
+        }
+    }
+    return muster_take(sorted);
+}
+
+int doc_compare_versions(const json_t *a, const json_t *b)
+{
+    long long va = strtoll(doc_text(a, "metadata.resourceVersion", "0"), NULL, 10);
+    long long vb = strtoll(doc_text(b, "metadata.resourceVersion", "0"), NULL, 10);
+    return (va > vb) - (va < vb);
 }
 
 int doc_set(json_t *doc, const char *path, json_t *value)

@@ -104,6 +104,33 @@ static void the_first_element_with_a_text_is_found(void **state)
     assert_null(doc_find(json_array_get(list, 2), "m.name", "a"));
 }
 
+static int by_n(const json_t *a, const json_t *b)
+{
+    return (int)(doc_int(a, "n", 0) - doc_int(b, "n", 0));
+}
+
+static void a_sorted_array_is_another_one(void **state)
+{
+    (void)state;
+    muster_auto(doc) json_t *list = parse("[{'n': 3}, {'n': 1}, {'n': 2}]");
+    muster_auto(doc) json_t *sorted = doc_sorted(list, by_n);
+    muster_auto(doc) json_t *expected = parse("[{'n': 1}, {'n': 2}, {'n': 3}]");
+    assert_true(json_equal(sorted, expected));
+    assert_int_equal(doc_int(list, "0.n", 0), 3);
+    muster_auto(doc) json_t *none = doc_sorted(NULL, by_n);
+    assert_int_equal(json_array_size(none), 0);
+}
+
+static void versions_are_compared_as_numbers(void **state)
+{
+    (void)state;
+    muster_auto(doc) json_t *older = parse("{'metadata': {'resourceVersion': '9'}}");
+    muster_auto(doc) json_t *newer = parse("{'metadata': {'resourceVersion': '10'}}");
+    assert_true(doc_compare_versions(older, newer) < 0);
+    assert_true(doc_compare_versions(newer, older) > 0);
+    assert_int_equal(doc_compare_versions(newer, newer), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -112,6 +139,8 @@ int main(void)
         cmocka_unit_test(hostile_text_is_refused),
         cmocka_unit_test(lack_of_memory_is_not_taken_for_damage),
         cmocka_unit_test(the_first_element_with_a_text_is_found),
+        cmocka_unit_test(a_sorted_array_is_another_one),
+        cmocka_unit_test(versions_are_compared_as_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -74,42 +74,20 @@ static long order_of(const json_t *pod)
 }
 
 /* Pods of one name, as they came after each other. */
-static int by_version(const json_t *a, const json_t *b)
+static int by_rank(const json_t *a, const json_t *b)
 {
-    long long va = strtoll(doc_text(a, "metadata.resourceVersion", "0"), NULL, 10);
-    long long vb = strtoll(doc_text(b, "metadata.resourceVersion", "0"), NULL, 10);
-    return (va > vb) - (va < vb);
-}
-
-static int by_rank(const void *left, const void *right)
-{
-    const json_t *a = *(json_t *const *)left;
-    const json_t *b = *(json_t *const *)right;
     long ra = order_of(a);
     long rb = order_of(b);
     if (ra != rb) {
         return ra < rb ? -1 : 1;
     }
     int names = strcmp(doc_text(a, "metadata.name", ""), doc_text(b, "metadata.name", ""));
-    return names ? names : by_version(a, b);
+    return names ? names : doc_compare_versions(a, b);
 }
 
 json_t *ranks_sort(const json_t *pods)
 {
-    size_t count = json_array_size(pods);
-    json_t *sorted = json_array();
-    json_t **list = calloc(count + 1, sizeof *list);
-    for (size_t i = 0; list && i < count; i++) {
-        list[i] = json_array_get(pods, i);
-    }
-    if (list) {
-        qsort(list, count, sizeof *list, by_rank);
-    }
-    for (size_t i = 0; list && i < count; i++) {
-        json_array_append(sorted, list[i]);
-    }
-    free(list);
-    return sorted;
+    return doc_sorted(pods, by_rank);
 }
 
 const json_t *ranks_container_status(const json_t *pod, const char *container)

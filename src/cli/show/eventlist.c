@@ -26,37 +26,19 @@ const char *eventlist_time(const json_t *event)
 }
 
 /* Seconds tie often; the version tells which was written first. */
-static int by_time(const void *left, const void *right)
+static int by_time(const json_t *a, const json_t *b)
 {
-    const json_t *a = *(json_t *const *)left;
-    const json_t *b = *(json_t *const *)right;
     int64_t ta = stamp_read(eventlist_time(a));
     int64_t tb = stamp_read(eventlist_time(b));
     if (ta != tb) {
         return ta < tb ? -1 : 1;
     }
-    long long va = atoll(doc_text(a, "metadata.resourceVersion", "0"));
-    long long vb = atoll(doc_text(b, "metadata.resourceVersion", "0"));
-    return (va > vb) - (va < vb);
+    return doc_compare_versions(a, b);
 }
 
 json_t *eventlist_sort(const json_t *items)
 {
-    size_t count = json_array_size(items);
-    json_t *sorted = json_array();
-    json_t **list = calloc(count + 1, sizeof *list);
-    if (!list) {
-        return sorted;
-    }
-    for (size_t i = 0; i < count; i++) {
-        list[i] = json_array_get(items, i);
-    }
-    qsort(list, count, sizeof *list, by_time);
-    for (size_t i = 0; i < count; i++) {
-        json_array_append(sorted, list[i]);
-    }
-    free(list);
-    return sorted;
+    return doc_sorted(items, by_time);
 }
 
 /* "17m", or "2s (x5 over 1m)" for an event that was counted up. */

@@ -63,34 +63,6 @@ static bool is_json(const char *name)
     return *name != '.' && length > 5 && strcmp(name + length - 5, ".json") == 0;
 }
 
-/* By resourceVersion: creationTimestamps have whole seconds. */
-static int by_age(const void *left, const void *right)
-{
-    const json_t *a = *(json_t *const *)left;
-    const json_t *b = *(json_t *const *)right;
-    long long va = strtoll(doc_text(a, "metadata.resourceVersion", "0"), NULL, 10);
-    long long vb = strtoll(doc_text(b, "metadata.resourceVersion", "0"), NULL, 10);
-    return (va > vb) - (va < vb);
-}
-
-static json_t *sorted(const json_t *pods)
-{
-    size_t count = json_array_size(pods);
-    json_t *result = json_array();
-    json_t **list = calloc(count + 1, sizeof *list);
-    for (size_t i = 0; list && i < count; i++) {
-        list[i] = json_array_get(pods, i);
-    }
-    if (list) {
-        qsort(list, count, sizeof *list, by_age);
-    }
-    for (size_t i = 0; list && i < count; i++) {
-        json_array_append(result, list[i]);
-    }
-    free(list);
-    return result;
-}
-
 json_t *remains_list(const struct home *home, const char *job_uid)
 {
     muster_auto(free) char *folder = NULL;
@@ -109,5 +81,5 @@ json_t *remains_list(const struct home *home, const char *job_uid)
     if (entries) {
         closedir(entries);
     }
-    return sorted(pods);
+    return doc_sorted(pods, doc_compare_versions); /* creationTimestamps have whole seconds */
 }

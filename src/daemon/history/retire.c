@@ -31,9 +31,7 @@ static int by_end(const void *left, const void *right)
     const json_t *b = *(json_t *const *)right;
     int order =
         strcmp(doc_text(b, "status.completionTime", ""), doc_text(a, "status.completionTime", ""));
-    long long va = atoll(doc_text(a, "metadata.resourceVersion", "0"));
-    long long vb = atoll(doc_text(b, "metadata.resourceVersion", "0"));
-    return order ? order : (va < vb) - (va > vb);
+    return order ? order : doc_compare_versions(b, a);
 }
 
 static int delete_job(struct store *store, const json_t *job, struct muster_err *err)

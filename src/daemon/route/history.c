@@ -129,32 +129,22 @@ static int add_current(const struct history_routes *routes, const char *namespac
 /* ---- The list ---- */
 
 /* By their beginning; one that has not begun is the newest. */
-static int newest_first(const void *left, const void *right)
+static int newest_first(const json_t *a, const json_t *b)
 {
-    const json_t *a = *(json_t *const *)left;
-    const json_t *b = *(json_t *const *)right;
     int order = strcmp(doc_text(b, "started", "9999"), doc_text(a, "started", "9999"));
     int64_t ra = doc_int(a, "run", 0), rb = doc_int(b, "run", 0);
     order = order ? order : (ra < rb) - (ra > rb);
     return order ? order : strcmp(doc_text(a, "name", ""), doc_text(b, "name", ""));
 }
 
-static json_t *sorted(const json_t *runs, int64_t limit)
+/* 0: all of them. New reference. */
+static json_t *newest(const json_t *runs, int64_t limit)
 {
-    size_t count = json_array_size(runs);
-    json_t *result = json_array();
-    json_t **list = calloc(count + 1, sizeof *list);
-    for (size_t i = 0; list && i < count; i++) {
-        list[i] = json_array_get(runs, i);
+    json_t *sorted = doc_sorted(runs, newest_first);
+    while (limit > 0 && (int64_t)json_array_size(sorted) > limit) {
+        json_array_remove(sorted, json_array_size(sorted) - 1);
     }
-    if (list) {
-        qsort(list, count, sizeof *list, newest_first);
-    }
-    for (size_t i = 0; list && i < count && (limit == 0 || (int64_t)i < limit); i++) {
-        json_array_append(result, list[i]);
-    }
-    free(list);
-    return result;
+    return sorted;
 }
 
 /* A number of the query; absent: 0. */
@@ -201,7 +191,7 @@ static int send_list(const struct history_routes *routes, const struct http_requ
     }
     add_pending(routes, namespace, name, runs);
     history_each(routes->home, namespace, name, add_archived, runs);
-    api_send_json(reply, 200, json_pack("{s:o}", "runs", sorted(runs, limit)));
+    api_send_json(reply, 200, json_pack("{s:o}", "runs", newest(runs, limit)));
     return 0;
 }
 
