@@ -369,9 +369,9 @@ static int form_all(struct forming *f, struct muster_err *err)
 {
     int rc = check_transport(f, err);
     rc = rc < 0 ? rc : link_init(f->comm, err);
-    rc = rc < 0 ? rc : message_init(f->comm, err);
     rc = rc < 0 ? rc : connect_lower(f, err);
     rc = rc < 0 ? rc : join_host(f, err);
+    rc = rc < 0 ? rc : message_init(f->comm, err);
     rc = rc < 0 ? rc : accept_higher(f, err);
     rc = rc < 0 ? rc : come_alive(f, err);
     return rc < 0 ? rc : meet(f, err);

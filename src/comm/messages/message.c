@@ -32,11 +32,16 @@ struct inbound {
     struct unexpected *unexpected; /* … or where it waits for one */
 };
 
+_Static_assert((int)sizeof(struct header) == (int)LINE_RING_HEADER_BYTES, "it is a ring's header");
+
 /* To and from one rank. */
 struct stream {
-    struct inbound inbound;
-    struct line_ring_end in; /* on this host */
+    struct stream_ring *in_ring; /* NULL: it is on another host */
+    struct stream_ring *out_ring;
+    struct control *control; /* its */
+    struct line_ring_end in;
     struct line_ring_end out;
+    struct inbound inbound;
     struct task *sending; /* the send whose bytes go now */
 };
 
@@ -52,7 +57,16 @@ int message_init(struct muster_comm *comm, struct muster_err *err)
         comm->messages = m;
         m->streams = calloc((size_t)comm->size, sizeof *m->streams);
     }
-    return m && m->streams ? 0 : muster_fail(err, MUSTER_ENOMEM, "no memory for messages");
+    if (!m || !m->streams) {
+        return muster_fail(err, MUSTER_ENOMEM, "no memory for messages");
+    }
+    for (int l = 0; l < comm->local_size; l++) {
+        struct stream *s = &m->streams[comm->locals[l]];
+        s->in_ring = segment_stream(&comm->segment, l, comm->local_rank);
+        s->out_ring = segment_stream(&comm->segment, comm->local_rank, l);
+        s->control = segment_control(&comm->segment, l);
+    }
+    return 0;
 }
 
 void message_free(struct muster_comm *comm)
@@ -71,28 +85,18 @@ void message_free(struct muster_comm *comm)
 
 /* ---- reading ---- */
 
-/* As many bytes as have come. */
+/* As many bytes of a message as have come. */
 static size_t stream_read(struct muster_comm *comm, int from, void *data, size_t bytes)
 {
-    int local = comm->peers[from].local;
-    if (local < 0) {
+    struct stream *s = &comm->messages->streams[from];
+    if (!s->in_ring) {
         return (size_t)link_stream_read(comm, from, data, bytes);
     }
-    struct stream_ring *ring = segment_stream(&comm->segment, local, comm->local_rank);
-    size_t n = line_ring_get(ring, &comm->messages->streams[from].in, data, bytes, !comm->intel);
+    size_t n = line_ring_get(s->in_ring, &s->in, data, bytes, !comm->intel);
     if (n > 0) {
-        bell_wake(segment_control(&comm->segment, local)); /* it may wait for room */
+        bell_wake(s->control); /* it may wait for room */
     }
     return n;
-}
-
-static void stream_skip(struct muster_comm *comm, int from)
-{
-    int local = comm->peers[from].local;
-    if (local >= 0) {
-        struct stream_ring *ring = segment_stream(&comm->segment, local, comm->local_rank);
-        line_ring_skip(ring, &comm->messages->streams[from].in);
-    }
 }
 
 static struct muster_message message_of(const struct inbound *in, int from)
@@ -109,13 +113,18 @@ static bool give_place(struct matching *m, struct inbound *in, int from)
     return in->to || in->unexpected;
 }
 
-static void finish_inbound(struct matching *m, struct inbound *in)
+static void finish_inbound(struct messages *m, struct stream *s)
 {
+    struct inbound *in = &s->inbound;
     assert(in->done == in->header.bytes && !in->unexpected != !in->to);
+    if (s->in_ring) {
+        line_ring_finish(s->in_ring, &s->in);
+        bell_wake(s->control);
+    }
     if (in->to) {
         in->to->transfer.ended = true;
     } else {
-        matching_queue(m, in->unexpected);
+        matching_queue(&m->matching, in->unexpected);
     }
     *in = (struct inbound){0};
 }
@@ -137,19 +146,28 @@ static size_t next_place(struct inbound *in, char *waste, size_t waste_bytes, ch
     return left < waste_bytes ? left : waste_bytes;
 }
 
-static size_t read_header(struct muster_comm *comm, struct inbound *in, int from)
+/* The bytes of the header that came. */
+static size_t read_header(struct muster_comm *comm, struct stream *s, int from)
 {
-    size_t n = stream_read(comm, from, (char *)&in->header + in->header_bytes,
-                           sizeof in->header - in->header_bytes);
-    in->header_bytes += n;
-    if (in->header_bytes == sizeof in->header) {
-        stream_skip(comm, from);
+    struct inbound *in = &s->inbound;
+    size_t left = sizeof in->header - in->header_bytes, n;
+    if (left == 0) {
+        return 0;
     }
+    if (s->in_ring) {
+        n = line_ring_take_header(s->in_ring, &s->in, &in->header) ? left : 0;
+    } else {
+        n = (size_t)link_stream_read(comm, from, (char *)&in->header + in->header_bytes, left);
+    }
+    in->header_bytes += n;
     return n;
 }
 
 static size_t read_data(struct muster_comm *comm, struct inbound *in, int from)
 {
+    if (in->done == in->header.bytes) {
+        return 0;
+    }
     char waste[4096], *place;
     size_t bytes = next_place(in, waste, sizeof waste, &place);
     size_t n = stream_read(comm, from, place, bytes);
@@ -158,25 +176,25 @@ static size_t read_data(struct muster_comm *comm, struct inbound *in, int from)
 }
 
 /* Reads what has come from one rank, as far as it has a place. The bytes read. */
-static size_t read_stream(struct muster_comm *comm, int from)
+static size_t read_stream(struct muster_comm *comm, struct stream *s, int from)
 {
     struct messages *m = comm->messages;
-    struct inbound *in = &m->streams[from].inbound;
+    struct inbound *in = &s->inbound;
     size_t sum = 0, n = 1;
     while (n > 0 && sum < STEP_BYTES) {
-        n = in->header_bytes < sizeof in->header ? read_header(comm, in, from) : 0;
-        if (in->header_bytes == sizeof in->header) {
-            if (!in->to && !in->unexpected && !give_place(&m->matching, in, from)) {
-                return sum + n;
-            }
-            n += in->done < in->header.bytes ? read_data(comm, in, from) : 0;
-            if (in->done == in->header.bytes) {
-                stream_skip(comm, from);
-                finish_inbound(&m->matching, in);
-                n++;
-            }
-        }
+        n = read_header(comm, s, from);
         sum += n;
+        if (in->header_bytes < sizeof in->header ||
+            (!in->to && !in->unexpected && !give_place(&m->matching, in, from))) {
+            break;
+        }
+        size_t data = read_data(comm, in, from);
+        sum += data;
+        n += data;
+        if (in->done == in->header.bytes) {
+            finish_inbound(m, s);
+            n++;
+        }
     }
     return sum;
 }
@@ -185,7 +203,7 @@ bool message_read(struct muster_comm *comm)
 {
     size_t sum = 0;
     for (int r = 0; r < comm->size; r++) {
-        sum += read_stream(comm, r);
+        sum += read_stream(comm, &comm->messages->streams[r], r);
     }
     return sum > 0;
 }
@@ -232,25 +250,22 @@ static int receive_step(struct muster_comm *comm, struct task *task, struct must
 }
 
 /* The header and the first of the data are published together: one look finds both. */
-static void write_here(struct muster_comm *comm, struct task *task, const struct header *header)
+static void write_here(struct stream *s, struct task *task, const struct header *header)
 {
     struct transfer *t = &task->transfer;
-    int local = comm->peers[task->call.peer].local;
-    struct stream_ring *ring = segment_stream(&comm->segment, comm->local_rank, local);
-    struct line_ring_end *end = &comm->messages->streams[task->call.peer].out;
-    size_t before = t->done, total = sizeof *header + (size_t)header->bytes, n = 1;
-    if (t->done == 0) {
-        t->done = line_ring_put(ring, end, header, sizeof *header);
-        line_ring_end_line(end);
+    size_t before = t->done, total = sizeof *header + (size_t)header->bytes;
+    if (t->done == 0 && line_ring_begin(s->out_ring, &s->out, header)) {
+        t->done = sizeof *header;
     }
-    while (n > 0 && t->done > 0 && t->done - before < STEP_BYTES) {
+    while (t->done > 0 && t->done - before < STEP_BYTES) {
         const char *data = (const char *)task->call.in + (t->done - sizeof *header);
-        n = t->done < total ? line_ring_put(ring, end, data, total - t->done) : 0;
-        t->done += n;
-        if (n > 0 || before == 0) {
-            line_ring_publish(ring, end);
-            bell_wake(segment_control(&comm->segment, local));
+        size_t n = t->done < total ? line_ring_put(s->out_ring, &s->out, data, total - t->done) : 0;
+        if (n == 0 && !s->out.begun) {
+            break;
         }
+        t->done += n;
+        line_ring_publish(s->out_ring, &s->out, t->done == total);
+        bell_wake(s->control);
     }
 }
 
@@ -271,22 +286,22 @@ static int send_step(struct muster_comm *comm, struct task *task, struct muster_
 {
     (void)err;
     struct transfer *t = &task->transfer;
-    struct task **sending = &comm->messages->streams[task->call.peer].sending;
+    struct stream *s = &comm->messages->streams[task->call.peer];
     task->begun = true;
-    if (*sending && *sending != task) {
+    if (s->sending && s->sending != task) {
         return 0;
     }
-    *sending = task;
+    s->sending = task;
     struct header header = {.bytes = matching_room(task), .tag = task->call.tag};
     size_t before = t->done;
-    if (comm->peers[task->call.peer].local >= 0) {
-        write_here(comm, task, &header);
+    if (s->out_ring) {
+        write_here(s, task, &header);
     } else {
         write_there(comm, task, &header);
     }
     task->moved |= t->done > before;
     if (t->done == sizeof header + (size_t)header.bytes) {
-        *sending = NULL;
+        s->sending = NULL;
         return 1;
     }
     if (!task->queued) { /* the peer may be waiting for room, too */

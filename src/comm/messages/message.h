@@ -3,6 +3,7 @@
 
 #include "comm/state/state.h"
 
+/* Once the host's memory is there. */
 int message_init(struct muster_comm *comm, struct muster_err *err);
 void message_start(struct task *task);
 /* Reads what has come from all ranks; its lane's holder calls it, or a task that is in no lane.

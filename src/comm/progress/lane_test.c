@@ -13,16 +13,13 @@ enum { RECEIVES = 50 };
 static struct muster_comm *comm;
 static int looks; /* at a stream */
 
-size_t __real_line_ring_get(struct stream_ring *ring, struct line_ring_end *end, void *to,
-                            size_t bytes, bool claims);
-size_t __wrap_line_ring_get(struct stream_ring *ring, struct line_ring_end *end, void *to,
-                            size_t bytes, bool claims);
+bool __real_line_ring_take_header(struct stream_ring *ring, struct line_ring_end *end, void *ret);
+bool __wrap_line_ring_take_header(struct stream_ring *ring, struct line_ring_end *end, void *ret);
 
-size_t __wrap_line_ring_get(struct stream_ring *ring, struct line_ring_end *end, void *to,
-                            size_t bytes, bool claims)
+bool __wrap_line_ring_take_header(struct stream_ring *ring, struct line_ring_end *end, void *ret)
 {
     looks++;
-    return __real_line_ring_get(ring, end, to, bytes, claims);
+    return __real_line_ring_take_header(ring, end, ret);
 }
 
 static int make_comm(void **state)

@@ -1,4 +1,4 @@
-/* Streams of lines. Layer: comm; see line_ring.h. */
+/* Messages in lines. Layer: comm; see line_ring.h. */
 #include "comm/shm/line_ring.h"
 
 #include "comm/shm/line.h"
@@ -10,6 +10,13 @@ _Static_assert(STREAM_BYTES % LINE_RING_BLOCK_BYTES == 0 &&
                    LINE_RING_BLOCK_BYTES % SEGMENT_LINE == 0,
                "blocks are whole lines, and the ring whole blocks");
 
+/* The line of a header. */
+struct header_line {
+    _Atomic uint64_t stamp; /* the place of this line in the stream, from 1 */
+    uint64_t published;     /* bytes of data with it */
+    char header[LINE_RING_HEADER_BYTES];
+};
+
 static size_t smaller(size_t a, size_t b)
 {
     return a < b ? a : b;
@@ -18,6 +25,11 @@ static size_t smaller(size_t a, size_t b)
 static uint64_t end_of_line(uint64_t at)
 {
     return (at + SEGMENT_LINE - 1) / SEGMENT_LINE * SEGMENT_LINE;
+}
+
+static struct header_line *line_at(struct stream_ring *ring, uint64_t at)
+{
+    return (struct header_line *)(void *)(ring->data + at % STREAM_BYTES);
 }
 
 /* Bytes from here on that lie in one piece. */
@@ -33,11 +45,12 @@ static void copy(void *to, const void *from, size_t bytes)
     memcpy(to, from, bytes);
 }
 
-/* Whole lines that the writer knows to be free. */
+/* Whole lines that the writer knows to be free, but for the one that is cleared after a message. */
 static size_t known_room(const struct line_ring_end *end)
 {
-    assert(end->other <= end->at && end->at - end->other <= STREAM_BYTES);
-    return (STREAM_BYTES - (size_t)(end->at - end->other)) / SEGMENT_LINE * SEGMENT_LINE;
+    size_t used = (size_t)(end->at - end->other);
+    assert(end->other <= end->at && used <= STREAM_BYTES - SEGMENT_LINE);
+    return (STREAM_BYTES - SEGMENT_LINE - used) / SEGMENT_LINE * SEGMENT_LINE;
 }
 
 static size_t room(struct stream_ring *ring, struct line_ring_end *end, size_t wanted)
@@ -46,6 +59,19 @@ static size_t room(struct stream_ring *ring, struct line_ring_end *end, size_t w
         end->other = atomic_load_explicit(&ring->read, memory_order_acquire);
     }
     return known_room(end);
+}
+
+bool line_ring_begin(struct stream_ring *ring, struct line_ring_end *end, const void *header)
+{
+    assert(end->at % SEGMENT_LINE == 0 && !end->begun);
+    if (room(ring, end, SEGMENT_LINE) == 0) {
+        return false;
+    }
+    memcpy(line_at(ring, end->at)->header, header, LINE_RING_HEADER_BYTES);
+    end->begun = true;
+    end->header = end->at;
+    end->at += SEGMENT_LINE;
+    return true;
 }
 
 size_t line_ring_put(struct stream_ring *ring, struct line_ring_end *end, const void *data,
@@ -59,23 +85,44 @@ size_t line_ring_put(struct stream_ring *ring, struct line_ring_end *end, const 
     return taken;
 }
 
-void line_ring_end_line(struct line_ring_end *end)
+void line_ring_publish(struct stream_ring *ring, struct line_ring_end *end, bool last)
 {
     end->at = end_of_line(end->at);
+    if (last) {
+        atomic_store_explicit(&line_at(ring, end->at)->stamp, 0, memory_order_relaxed);
+    }
+    if (end->begun) {
+        struct header_line *line = line_at(ring, end->header);
+        line->published = end->at - end->header - SEGMENT_LINE;
+        atomic_store_explicit(&line->stamp, end->header + 1, memory_order_release);
+        end->begun = false;
+    } else {
+        atomic_store_explicit(&ring->written, end->at, memory_order_release);
+    }
 }
 
-void line_ring_publish(struct stream_ring *ring, struct line_ring_end *end)
+bool line_ring_take_header(struct stream_ring *ring, struct line_ring_end *end, void *ret_header)
 {
-    line_ring_end_line(end);
-    atomic_store_explicit(&ring->written, end->at, memory_order_release);
+    assert(end->at % SEGMENT_LINE == 0);
+    const struct header_line *line = line_at(ring, end->at);
+    if (atomic_load_explicit(&line->stamp, memory_order_acquire) != end->at + 1) {
+        return false;
+    }
+    memcpy(ret_header, line->header, LINE_RING_HEADER_BYTES);
+    assert(line->published < STREAM_BYTES);
+    end->at += SEGMENT_LINE;
+    end->other = end->at + line->published;
+    return true;
 }
 
 size_t line_ring_get(struct stream_ring *ring, struct line_ring_end *end, void *to, size_t bytes,
                      bool claims)
 {
     if (end->other == end->at) {
-        end->other = atomic_load_explicit(&ring->written, memory_order_acquire);
-        assert(end->other >= end->at && end->other - end->at <= STREAM_BYTES);
+        uint64_t written = atomic_load_explicit(&ring->written, memory_order_acquire);
+        /* It is not written with the first of a message. */
+        end->other = written > end->at ? written : end->at;
+        assert(end->other - end->at <= STREAM_BYTES);
     }
     size_t taken = smaller(smaller(bytes, LINE_RING_BLOCK_BYTES), straight(end->at));
     taken = smaller(taken, (size_t)(end->other - end->at));
@@ -88,12 +135,8 @@ size_t line_ring_get(struct stream_ring *ring, struct line_ring_end *end, void *
     return taken;
 }
 
-void line_ring_skip(struct stream_ring *ring, struct line_ring_end *end)
+void line_ring_finish(struct stream_ring *ring, struct line_ring_end *end)
 {
-    uint64_t at = end_of_line(end->at);
-    if (at != end->at) {
-        assert(at <= end->other);
-        end->at = at;
-        atomic_store_explicit(&ring->read, at, memory_order_release);
-    }
+    end->at = end_of_line(end->at);
+    atomic_store_explicit(&ring->read, end->at, memory_order_release);
 }

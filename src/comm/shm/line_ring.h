@@ -1,7 +1,11 @@
-/* A stream of bytes from one rank to another through shared memory, in lines: what is published
- * ends with a line, so that neither side ever writes into a line that the other may touch. Each
- * side has an end of its own, which remembers what it last saw of the other's place: looking costs
- * a line that has to come from the other core.
+/* Messages from one rank to another through shared memory, in lines: a header's line, then the data
+ * from the next line on. Neither side ever writes into a line that the other may touch. Each side
+ * has an end of its own, which remembers what it last saw of the other's place: looking costs a
+ * line that has to come from the other core.
+ *
+ * What is published first of a message is published in its header, by a stamp that no other message
+ * has: the reader waits for the very line that it needs, and a short message takes no other flag.
+ * The line after a message is cleared of any stamp before the message's end is published.
  *
  * Layer: comm; pure. Memory: the caller's. Thread: one at each end.
  */
@@ -19,21 +23,27 @@ enum {
 };
 
 struct line_ring_end {
-    uint64_t at;    /* bytes written, or read, since the beginning */
-    uint64_t other; /* as far as the other end is known to be */
+    uint64_t at;     /* bytes written, or read, since the beginning */
+    uint64_t other;  /* as far as the other end is known to be */
+    uint64_t header; /* of a writer: where that of the message is that was begun … */
+    bool begun;      /* … and is not published yet */
 };
 
+enum { LINE_RING_HEADER_BYTES = 16 };
+
+/* Begins a message: takes the header. False: there is no room. */
+bool line_ring_begin(struct stream_ring *ring, struct line_ring_end *end, const void *header);
 /* Copies in as much as there is room for, at most a block, without publishing it. The bytes taken:
  * all, or whole lines. */
 size_t line_ring_put(struct stream_ring *ring, struct line_ring_end *end, const void *data,
                      size_t bytes);
-/* Ends the line: what is put next begins another. */
-void line_ring_end_line(struct line_ring_end *end);
-/* Ends the line and publishes what was put. */
-void line_ring_publish(struct stream_ring *ring, struct line_ring_end *end);
+/* Publishes what was put. last: the message ends here. */
+void line_ring_publish(struct stream_ring *ring, struct line_ring_end *end, bool last);
 
-/* Copies out as much as has come, at most a block. claims: line.h. */
+/* The header of the next message. False: none has come. */
+bool line_ring_take_header(struct stream_ring *ring, struct line_ring_end *end, void *ret_header);
+/* Copies out as much as has come of a message, at most a block. claims: line.h. */
 size_t line_ring_get(struct stream_ring *ring, struct line_ring_end *end, void *to, size_t bytes,
                      bool claims);
-/* Passes over what the writer's end of the line left. */
-void line_ring_skip(struct stream_ring *ring, struct line_ring_end *end);
+/* All of the message was read: its lines are the writer's again. */
+void line_ring_finish(struct stream_ring *ring, struct line_ring_end *end);

@@ -41,62 +41,101 @@ static bool is_filled(const char *data, size_t start, size_t bytes)
     return true;
 }
 
+static const char header[LINE_RING_HEADER_BYTES + 1] = "sixteen bytes ..";
+
 static void nothing_comes_before_it_is_published(void **state)
 {
     (void)state;
-    char put[100], got[100] = {0};
+    char put[100], got[100] = {0}, read[LINE_RING_HEADER_BYTES];
     fill(put, 0, sizeof put);
-    assert_int_equal(line_ring_put(&ring, &out, put, 16), 16);
-    line_ring_end_line(&out);
+    assert_true(line_ring_begin(&ring, &out, header));
     assert_int_equal(line_ring_put(&ring, &out, put, sizeof put), sizeof put);
-    assert_int_equal(line_ring_get(&ring, &in, got, 16, true), 0);
-    line_ring_publish(&ring, &out);
-    assert_int_equal(line_ring_get(&ring, &in, got, 16, true), 16);
-    line_ring_skip(&ring, &in);
+    assert_false(line_ring_take_header(&ring, &in, read));
+    line_ring_publish(&ring, &out, true);
+    assert_int_equal(ring.written, 0); /* the header says it */
+    assert_true(line_ring_take_header(&ring, &in, read));
+    assert_memory_equal(read, header, sizeof read);
     assert_int_equal(line_ring_get(&ring, &in, got, sizeof got, true), sizeof got);
     assert_true(is_filled(got, 0, sizeof got));
-    line_ring_skip(&ring, &in);
+    line_ring_finish(&ring, &in);
     assert_int_equal(in.at, out.at);
     assert_int_equal(in.at % SEGMENT_LINE, 0);
+    assert_false(line_ring_take_header(&ring, &in, read));
 }
 
+static void a_message_without_data(void **state)
+{
+    (void)state;
+    char read[LINE_RING_HEADER_BYTES];
+    for (int i = 0; i < 3 * STREAM_BYTES / SEGMENT_LINE; i++) {
+        assert_true(line_ring_begin(&ring, &out, header));
+        line_ring_publish(&ring, &out, true);
+        assert_true(line_ring_take_header(&ring, &in, read));
+        line_ring_finish(&ring, &in);
+    }
+    assert_false(line_ring_take_header(&ring, &in, read));
+}
+
+/* What lies where a header will be, from before, is no header: every word of it looks like one. */
+static void old_data_is_no_header(void **state)
+{
+    (void)state;
+    static uint64_t data[STREAM_BYTES / sizeof(uint64_t)];
+    char read[LINE_RING_HEADER_BYTES], byte;
+    for (size_t lines = 1; lines < 4; lines++) {
+        begin(NULL);
+        size_t bytes = STREAM_BYTES - (lines + 2) * SEGMENT_LINE;
+        /* In each line the stamp of the same line, once round. */
+        for (size_t i = 0; i < bytes / sizeof *data; i++) {
+            data[i] = STREAM_BYTES + (i / 8 + 1) * SEGMENT_LINE + 1;
+        }
+        assert_true(line_ring_begin(&ring, &out, header));
+        for (size_t done = 0; done < bytes;) {
+            done += line_ring_put(&ring, &out, (char *)data + done, bytes - done);
+        }
+        line_ring_publish(&ring, &out, true);
+        assert_true(line_ring_take_header(&ring, &in, read));
+        for (size_t done = 0; done < bytes;) {
+            done += line_ring_get(&ring, &in, (char *)data + done, bytes - done, true);
+        }
+        line_ring_finish(&ring, &in);
+        for (size_t i = 0; i < STREAM_BYTES / SEGMENT_LINE; i++) {
+            assert_false(line_ring_take_header(&ring, &in, read));
+            assert_true(line_ring_begin(&ring, &out, header));
+            assert_int_equal(line_ring_put(&ring, &out, "x", 1), 1);
+            line_ring_publish(&ring, &out, true);
+            assert_true(line_ring_take_header(&ring, &in, read));
+            assert_int_equal(line_ring_get(&ring, &in, &byte, 1, true), 1);
+            line_ring_finish(&ring, &in);
+        }
+    }
+}
+
+/* But for a line, which is cleared after a message. */
 static void a_full_ring_takes_no_more(void **state)
 {
     (void)state;
     static char block[LINE_RING_BLOCK_BYTES];
-    size_t sum = 0, n;
+    char read[LINE_RING_HEADER_BYTES];
+    size_t sum = SEGMENT_LINE, n;
+    assert_true(line_ring_begin(&ring, &out, header));
     while ((n = line_ring_put(&ring, &out, block, sizeof block)) > 0) {
-        line_ring_publish(&ring, &out);
+        line_ring_publish(&ring, &out, false);
         sum += n;
     }
-    assert_int_equal(sum, STREAM_BYTES);
+    assert_int_equal(sum, STREAM_BYTES - SEGMENT_LINE);
+    assert_true(line_ring_take_header(&ring, &in, read));
+    assert_int_equal(line_ring_get(&ring, &in, block, SEGMENT_LINE, true), SEGMENT_LINE);
+    /* The header's line is room again, too. */
+    assert_int_equal(line_ring_put(&ring, &out, block, sizeof block), SEGMENT_LINE);
+    assert_int_equal(line_ring_put(&ring, &out, block, sizeof block), SEGMENT_LINE);
+    line_ring_publish(&ring, &out, false);
+    /* Part of a line that was read is no room yet; the writer that has looked looks again. */
     assert_int_equal(line_ring_put(&ring, &out, block, 1), 0);
-    /* Part of a line that was read is no room yet, a line is. */
     assert_int_equal(line_ring_get(&ring, &in, block, 10, true), 10);
     assert_int_equal(line_ring_put(&ring, &out, block, 1), 0);
-    line_ring_skip(&ring, &in);
+    assert_int_equal(line_ring_get(&ring, &in, block, SEGMENT_LINE - 10, true), SEGMENT_LINE - 10);
     assert_int_equal(line_ring_put(&ring, &out, block, 1), 1);
-    line_ring_publish(&ring, &out);
-    assert_int_equal(line_ring_get(&ring, &in, block, 10 + SEGMENT_LINE, true), 10 + SEGMENT_LINE);
-    line_ring_skip(&ring, &in);
-    assert_int_equal(line_ring_put(&ring, &out, block, sizeof block), 2 * SEGMENT_LINE);
-}
-
-/* Neither side writes into a line that the other may be writing: a claim that comes late would put
- * back what was there before. */
-static void only_lines_that_were_published_are_claimed(void **state)
-{
-    (void)state;
-    char byte = 'x', got;
-    assert_int_equal(line_ring_put(&ring, &out, &byte, 1), 1);
-    line_ring_publish(&ring, &out);
-    assert_int_equal(ring.written, SEGMENT_LINE);
-    assert_int_equal(line_ring_get(&ring, &in, &got, 1, true), 1);
-    assert_int_equal(got, 'x');
-    assert_true(ring.read <
-                SEGMENT_LINE); /* the writer may not have the line before it is skipped */
-    line_ring_skip(&ring, &in);
-    assert_int_equal(ring.read, SEGMENT_LINE);
 }
 
 enum { STREAM = 3000000 };
@@ -114,10 +153,13 @@ static void *write_all(void *unused)
     for (size_t message = 0, sent = 0; sent < STREAM; message++) {
         size_t bytes = length_of(message);
         fill(data, sent, bytes);
+        while (!line_ring_begin(&ring, &out, header)) {
+            (void)sched_yield();
+        }
         for (size_t done = 0, n; done < bytes; done += n) {
             n = line_ring_put(&ring, &out, data + done, bytes - done);
-            if (n > 0) {
-                line_ring_publish(&ring, &out);
+            if (n > 0 || out.begun) {
+                line_ring_publish(&ring, &out, done + n == bytes);
             } else {
                 (void)sched_yield();
             }
@@ -131,10 +173,15 @@ static void two_threads_pass_all_bytes(void **state)
 {
     (void)state;
     static char data[3 * LINE_RING_BLOCK_BYTES + 1];
+    char read[LINE_RING_HEADER_BYTES];
     pthread_t writer;
     assert_int_equal(pthread_create(&writer, NULL, write_all, NULL), 0);
     for (size_t message = 0, come = 0; come < STREAM; message++) {
         size_t bytes = length_of(message);
+        while (!line_ring_take_header(&ring, &in, read)) {
+            (void)sched_yield();
+        }
+        assert_memory_equal(read, header, sizeof read);
         for (size_t done = 0, n; done < bytes; done += n) {
             /* Not always as much as there is. */
             size_t wanted = message % 3 ? bytes - done : (bytes - done + 1) / 2;
@@ -143,7 +190,7 @@ static void two_threads_pass_all_bytes(void **state)
                 (void)sched_yield();
             }
         }
-        line_ring_skip(&ring, &in);
+        line_ring_finish(&ring, &in);
         assert_true(is_filled(data, come, bytes));
         come += bytes;
     }
@@ -156,7 +203,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(nothing_comes_before_it_is_published, begin),
         cmocka_unit_test_setup(a_full_ring_takes_no_more, begin),
-        cmocka_unit_test_setup(only_lines_that_were_published_are_claimed, begin),
+        cmocka_unit_test_setup(a_message_without_data, begin),
+        cmocka_unit_test_setup(old_data_is_no_header, begin),
         cmocka_unit_test_setup(two_threads_pass_all_bytes, begin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
