@@ -32,7 +32,9 @@
  *
  * Threads. One thread at a time starts calls on a communicator; abort, state queries, and test and
  * wait of a request may come from any thread at any time. Free only when no other thread is inside.
- * The progress thread (one per process) runs non-blocking calls, and sleeps when there are none.
+ * The progress thread (one per process) runs non-blocking calls that nobody waits for, and sleeps
+ * when there are none; where calls were mostly waited for as soon as they were started, a call that
+ * is not may begin a millisecond late.
  * After fork() a child must not use the parent's communicators: calls return MUSTER_EINVAL.
  *
  * Cost. Per communicator: one shared segment on each host (about half a MiB for each of its ranks

@@ -77,7 +77,7 @@ int muster_start(struct muster_comm *comm, const struct muster_call *call,
     *ret = request;
     /* Small calls leave at once; large ones must not hold up the caller. */
     if (own.count * request->task.unit <= INLINE_BYTES) {
-        (void)lane_try(comm, lane, false);
+        lane_begin(comm, request);
     }
     if (atomic_load_explicit(&request->state, memory_order_acquire) == REQUEST_PENDING) {
         int rc = background_add(comm, err);
@@ -89,17 +89,16 @@ int muster_start(struct muster_comm *comm, const struct muster_call *call,
     return 0;
 }
 
-/* Waits as a helper of the lane: steps it, instead of waiting for the progress thread to. */
+/* Waits as a helper: steps the lanes, instead of waiting for the progress thread to. */
 static int help(struct muster_request *request, int64_t timeout_ms, struct muster_err *err)
 {
     struct muster_comm *comm = request->comm;
-    struct lane *lane = &comm->lanes[request->task.lane];
     struct waiter waiter = {0};
     int64_t end_ns = timeout_ms < 0 ? INT64_MAX : deadline_after_ms(timeout_ms);
     int rc = 0;
-    atomic_fetch_add(&lane->helpers, 1);
+    atomic_fetch_add(&comm->helpers, 1);
     while (rc == 0) {
-        bool moved = lane_try(comm, lane, wait_is_slow(&waiter, comm));
+        bool moved = lane_try_all(comm, wait_is_slow(&waiter, comm));
         if (atomic_load_explicit(&request->state, memory_order_acquire) != REQUEST_PENDING) {
             break;
         }
@@ -110,8 +109,7 @@ static int help(struct muster_request *request, int64_t timeout_ms, struct muste
         }
     }
     wait_end(&waiter, comm);
-    atomic_fetch_sub(&lane->helpers, 1);
-    background_wake();
+    background_helped(comm, rc == 0);
     return rc;
 }
 

@@ -1,6 +1,10 @@
-/* The progress thread: one per process, from the first started call on. It steps the lanes that no
- * user's thread steps, and sleeps on the doorbells of the communicators that have work, or for
- * good.
+/* The progress thread: one per process, from the first started call on. It steps the lanes of the
+ * communicators whose calls no user's thread waits for, and sleeps on their doorbells, or for good.
+ *
+ * A thread that is woken for a call whose starter waits for it at once costs more than a short
+ * call, and takes a processor from another rank. Where that was so of the last calls it is not
+ * woken for the next: it naps, looks after each nap whether a call was left alone, and is woken
+ * again from then on.
  *
  * Layer: comm. Memory: none; it pins the communicators that it uses. Thread: as said.
  */
@@ -16,7 +20,12 @@
 #include <signal.h>
 #include <string.h>
 
-enum { BACKGROUND_SPINS = 64 };
+enum {
+    BACKGROUND_SPINS = 64,
+    HELPED_ENOUGH = 16, /* calls in a row that their starter ended … */
+    NAP_MS = 1,         /* … let it nap: so late it may be … */
+    MAX_NAPS = 100,     /* … and so many times, when nothing is started */
+};
 
 static struct {
     pthread_mutex_t mutex; /* guards process, active, and pins of all communicators */
@@ -29,6 +38,19 @@ static struct {
 } background = {.mutex = PTHREAD_MUTEX_INITIALIZER,
                 .work = PTHREAD_COND_INITIALIZER,
                 .released = PTHREAD_COND_INITIALIZER};
+
+/* Who starts its calls waits for them at once. */
+static bool is_helped(struct muster_comm *comm)
+{
+    return comm->all_local &&
+           atomic_load_explicit(&comm->helped, memory_order_relaxed) >= HELPED_ENOUGH;
+}
+
+/* Calls are under way, and no thread waits for one. */
+static bool has_work(struct muster_comm *comm)
+{
+    return lane_in_flight(comm) > 0 && atomic_load(&comm->helpers) == 0;
+}
 
 /* The list begins after this one, and ends with it. */
 static void rotate(struct muster_comm *new_last)
@@ -74,6 +96,9 @@ static void give_back(struct muster_comm *const *comms, int num)
     for (struct muster_comm **at = &background.active; *at;) {
         struct muster_comm *comm = *at;
         if (lane_in_flight(comm) > 0) {
+            comm->naps = 0;
+            at = &comm->next_active;
+        } else if (is_helped(comm) && comm->naps++ < MAX_NAPS) {
             at = &comm->next_active;
         } else {
             comm->active = false;
@@ -84,16 +109,14 @@ static void give_back(struct muster_comm *const *comms, int num)
     pthread_mutex_unlock(&background.mutex);
 }
 
-/* A lane that a user's thread steps while it waits is left to it. True: something moved. */
+/* True: something moved. */
 static bool step_all(struct muster_comm *const *comms, int num, bool check)
 {
     bool moved = false;
     for (int i = 0; i < num; i++) {
-        for (int l = 0; l < LANES; l++) {
-            struct lane *lane = &comms[i]->lanes[l];
-            if (atomic_load(&lane->helpers) == 0) {
-                moved |= lane_try(comms[i], lane, check);
-            }
+        if (has_work(comms[i]) && lane_try_all(comms[i], check)) {
+            atomic_store_explicit(&comms[i]->helped, 0, memory_order_relaxed);
+            moved = true;
         }
     }
     return moved;
@@ -103,14 +126,18 @@ static void sleep_on_bells(struct muster_comm *const *comms, int num, uint32_t s
 {
     _Atomic uint32_t *words[FUTEX_MAX_WORDS] = {&background.bell};
     uint32_t values[FUTEX_MAX_WORDS] = {seen};
-    struct muster_comm *remote[FUTEX_MAX_WORDS];
-    int num_remote = 0;
+    struct muster_comm *listed[FUTEX_MAX_WORDS], *remote[FUTEX_MAX_WORDS];
+    int num_words = 1, num_remote = 0;
     for (int i = 0; i < num; i++) {
-        words[i + 1] = &comms[i]->control->bell;
-        values[i + 1] = atomic_load(words[i + 1]);
-        atomic_fetch_add(&comms[i]->control->sleepers, 1);
-        if (!comms[i]->all_local) {
-            remote[num_remote++] = comms[i];
+        if (has_work(comms[i])) { /* bells of others would only cost their ringers a call each */
+            listed[num_words - 1] = comms[i];
+            words[num_words] = &comms[i]->control->bell;
+            values[num_words] = atomic_load(words[num_words]);
+            atomic_fetch_add(&comms[i]->control->sleepers, 1);
+            num_words++;
+            if (!comms[i]->all_local) {
+                remote[num_remote++] = comms[i];
+            }
         }
     }
     atomic_store(&background.asleep, true);
@@ -118,12 +145,12 @@ static void sleep_on_bells(struct muster_comm *const *comms, int num, uint32_t s
         if (num_remote > 0) {
             link_wait(remote, num_remote, 1); /* bells ring no socket */
         } else {
-            futex_wait_any(words, values, num + 1, WAIT_SLICE_MS);
+            futex_wait_any(words, values, num_words, num_words > 1 ? WAIT_SLICE_MS : NAP_MS);
         }
     }
     atomic_store(&background.asleep, false);
-    for (int i = 0; i < num; i++) {
-        atomic_fetch_sub(&comms[i]->control->sleepers, 1);
+    for (int i = 0; i < num_words - 1; i++) {
+        atomic_fetch_sub(&listed[i]->control->sleepers, 1);
     }
 }
 
@@ -189,7 +216,7 @@ static int start_thread(struct muster_err *err)
     return 0;
 }
 
-void background_wake(void)
+static void wake(void)
 {
     atomic_fetch_add(&background.bell, 1);
     if (atomic_load(&background.asleep)) {
@@ -197,10 +224,22 @@ void background_wake(void)
     }
 }
 
+void background_helped(struct muster_comm *comm, bool ended)
+{
+    if (ended && atomic_load_explicit(&comm->helped, memory_order_relaxed) < HELPED_ENOUGH) {
+        atomic_fetch_add_explicit(&comm->helped, 1, memory_order_relaxed);
+    }
+    atomic_fetch_sub(&comm->helpers, 1);
+    if (lane_in_flight(comm) > 0 && !is_helped(comm)) {
+        wake();
+    }
+}
+
 int background_add(struct muster_comm *comm, struct muster_err *err)
 {
     pthread_mutex_lock(&background.mutex);
     int rc = background.process == life_process() ? 0 : start_thread(err);
+    bool naps = rc == 0 && comm->active && is_helped(comm);
     if (rc == 0 && !comm->active) {
         comm->active = true;
         comm->next_active = background.active;
@@ -208,8 +247,8 @@ int background_add(struct muster_comm *comm, struct muster_err *err)
         pthread_cond_signal(&background.work);
     }
     pthread_mutex_unlock(&background.mutex);
-    if (rc == 0) {
-        background_wake();
+    if (rc == 0 && !naps) {
+        wake();
     }
     return rc;
 }
@@ -224,6 +263,7 @@ void background_forget(struct muster_comm *comm)
         }
     }
     while (comm->pins > 0) {
+        wake();
         pthread_cond_wait(&background.released, &background.mutex);
     }
     pthread_mutex_unlock(&background.mutex);

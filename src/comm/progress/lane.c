@@ -15,30 +15,22 @@
 
 #include <assert.h>
 
+/* Only the lane's holder takes requests out; they are appended at any time. */
 struct muster_request *lane_first(struct lane *lane)
 {
-    pthread_mutex_lock(&lane->queue);
-    struct muster_request *first = lane->first;
-    pthread_mutex_unlock(&lane->queue);
-    return first;
+    return atomic_load_explicit(&lane->first, memory_order_acquire);
 }
 
-static struct muster_request *after(struct lane *lane, const struct muster_request *request)
+static struct muster_request *after(const struct muster_request *request)
 {
-    pthread_mutex_lock(&lane->queue);
-    struct muster_request *next = request->next;
-    pthread_mutex_unlock(&lane->queue);
-    return next;
+    return atomic_load_explicit(&request->next, memory_order_acquire);
 }
 
 void lane_append(struct lane *lane, struct muster_request *request)
 {
     pthread_mutex_lock(&lane->queue);
-    if (lane->last) {
-        lane->last->next = request;
-    } else {
-        lane->first = request;
-    }
+    atomic_store_explicit(lane->last ? &lane->last->next : &lane->first, request,
+                          memory_order_release);
     lane->last = request;
     atomic_fetch_add(&lane->in_flight, 1);
     pthread_mutex_unlock(&lane->queue);
@@ -48,15 +40,12 @@ static void take_out(struct lane *lane, struct muster_request *request)
 {
     pthread_mutex_lock(&lane->queue);
     struct muster_request *before = NULL;
-    for (struct muster_request *r = lane->first; r != request; r = r->next) {
+    for (struct muster_request *r = lane_first(lane); r != request; r = after(r)) {
         before = r;
-        assert(r->next && "it is in its lane");
+        assert(after(r) && "it is in its lane");
     }
-    if (before) {
-        before->next = request->next;
-    } else {
-        lane->first = request->next;
-    }
+    atomic_store_explicit(before ? &before->next : &lane->first, after(request),
+                          memory_order_release);
     if (lane->last == request) {
         lane->last = before;
     }
@@ -136,7 +125,7 @@ static bool step_requests(struct muster_comm *comm, struct lane *lane, bool chec
 {
     bool moved = false;
     for (struct muster_request *r = lane_first(lane), *next; r; r = next) {
-        next = after(lane, r);
+        next = after(r);
         int rc = step_request(comm, r, check);
         moved |= rc != 0 || r->task.moved;
         r->task.moved = false;
@@ -167,6 +156,30 @@ bool lane_try(struct muster_comm *comm, struct lane *lane, bool check)
     }
     pthread_mutex_unlock(&lane->running);
     return moved;
+}
+
+bool lane_try_all(struct muster_comm *comm, bool check)
+{
+    bool moved = false;
+    for (int l = 0; l < LANES; l++) {
+        moved |= lane_try(comm, &comm->lanes[l], check);
+    }
+    return moved;
+}
+
+void lane_begin(struct muster_comm *comm, struct muster_request *request)
+{
+    struct lane *lane = &comm->lanes[request->task.lane];
+    if (lane->index != LANE_MESSAGES) {
+        (void)lane_try(comm, lane, false);
+    } else if (pthread_mutex_trylock(&lane->running) == 0) {
+        bool pending = atomic_load_explicit(&request->state, memory_order_acquire) == 0;
+        int rc = pending ? step_request(comm, request, false) : 0;
+        if (rc != 0) {
+            lane_finish(comm, lane, request, rc);
+        }
+        pthread_mutex_unlock(&lane->running);
+    }
 }
 
 int lane_in_flight(struct muster_comm *comm)

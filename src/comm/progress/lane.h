@@ -16,4 +16,9 @@ void lane_note_end(struct muster_comm *comm, const struct task *task, int rc);
 /* After a failed wait: 1 if what had come before completes the task, 0 if it waits for someone else
  * now. */
 int lane_last_step(struct muster_comm *comm, struct task *task, int failure);
+/* All lanes, as lane_try. */
+bool lane_try_all(struct muster_comm *comm, bool check);
+/* The first step of a request that was just appended, if nobody else steps its lane: of a message
+ * only its own, for in a window of many each would otherwise step all before it. */
+void lane_begin(struct muster_comm *comm, struct muster_request *request);
 int lane_in_flight(struct muster_comm *comm);

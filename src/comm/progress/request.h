@@ -11,7 +11,7 @@ enum { REQUEST_PENDING = 0, REQUEST_DONE = 1 }; /* else the error's code */
 struct muster_request {
     struct task task;
     struct muster_comm *comm; /* valid while pending */
-    struct muster_request *next;
+    struct muster_request *_Atomic next;
     struct waiter waiter; /* of the progress thread: how long it has waited */
     _Atomic int refs;
     _Atomic int state;

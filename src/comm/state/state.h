@@ -48,12 +48,11 @@ struct lane {
     uint32_t round;     /* rounds that calls before this one took, equal on all ranks */
     uint32_t ring_turn; /* as round, for ring.c or swap.c: the slots are one's or the other's */
     pthread_mutex_t running; /* held by the thread that steps the first request */
-    pthread_mutex_t queue;   /* guards first and last */
-    struct muster_request *first;
+    pthread_mutex_t queue;   /* held to change the list */
+    struct muster_request *_Atomic first;
     struct muster_request *last;
     _Atomic int in_flight;
-    _Atomic int helpers; /* threads in muster_request_wait, which step the lane themselves */
-    uint64_t *words;     /* COMM_WORDS from each rank: what stages tell each other */
+    uint64_t *words;             /* COMM_WORDS from each rank: what stages tell each other */
     struct hierarchy *hierarchy; /* hierarchy.c; NULL: one host, or each rank has its own */
 };
 
@@ -175,9 +174,12 @@ struct muster_comm {
     struct allocation *allocations; /* at the same places on all ranks */
     int num_allocations;            /* with released ones, whose places are taken again */
     int live_allocations;
-    struct messages *messages;       /* message.c */
-    struct muster_comm *next_active; /* progress.c */
+    struct messages *messages; /* message.c */
+    _Atomic int helpers; /* threads in muster_request_wait, which step the lanes themselves … */
+    _Atomic int helped;  /* … and calls in a row that such a thread ended: background.c */
+    struct muster_comm *next_active; /* background.c */
     bool active;
+    int naps; /* of the progress thread, since there was work */
     int pins; /* the progress thread uses it */
     char description[160];
 };
