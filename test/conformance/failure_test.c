@@ -123,6 +123,71 @@ static int dies_before_its_child(struct muster_comm *comm, void *context)
     return 0;
 }
 
+/* What ends rank 1 in the midst of a message, that it sends or that is sent to it. */
+struct blow {
+    int signal;
+    bool sender;
+};
+
+enum { MIDST_BYTES = 64 << 20, MIDST_MS = 20 };
+
+/* More than fits between two ranks, and none receives it: some of it is under way. */
+static int send_a_part(struct muster_comm *comm, int to, struct muster_request **ret)
+{
+    struct muster_err err = {0};
+    struct muster_call send = {.kind = MUSTER_SEND,
+                               .type = MUSTER_U8,
+                               .peer = to,
+                               .in = calloc(1, MIDST_BYTES),
+                               .count = MIDST_BYTES};
+    WORLD_CHECK(muster_start(comm, &send, ret, &err) == 0, "%s", err.text);
+    int rc = muster_request_wait(*ret, MIDST_MS, &err);
+    WORLD_CHECK(rc == MUSTER_ETIMEDOUT, "%d %s", rc, err.text);
+    return 0;
+}
+
+static int is_struck(struct muster_comm *comm, const struct blow *blow)
+{
+    struct muster_request *request;
+    if (blow->sender) {
+        WORLD_CHECK(send_a_part(comm, 0, &request) == 0, "no part was sent");
+        atomic_store(learnt, true);
+    }
+    for (int64_t end = 0; !atomic_load(learnt);) {
+        WORLD_CHECK(test_turn(&end), "rank 0 has sent nothing");
+    }
+    (void)raise(blow->signal);
+    return blow->signal == SIGKILL; /* a stopped rank may be continued */
+}
+
+static int ends_in_a_message(struct muster_comm *comm, void *context)
+{
+    const struct blow *blow = context;
+    struct muster_err err = {0};
+    if (muster_comm_rank(comm) == 1) {
+        return is_struck(comm, blow);
+    }
+    int rc;
+    if (blow->sender) {
+        for (int64_t end = 0; !atomic_load(learnt);) {
+            WORLD_CHECK(test_turn(&end), "rank 1 has sent nothing");
+        }
+        rc = muster_recv(comm, malloc(MIDST_BYTES), MIDST_BYTES, MUSTER_U8, 1, 0, NULL, &err);
+    } else {
+        struct muster_request *request;
+        WORLD_CHECK(send_a_part(comm, 1, &request) == 0, "no part was sent");
+        atomic_store(learnt, true);
+        rc = muster_request_wait(request, -1, &err);
+    }
+    WORLD_CHECK(rc == MUSTER_EPEERDEAD && err.rank == 1, "%d %s", rc, err.text);
+    enum muster_peer_state want =
+        blow->signal == SIGKILL ? MUSTER_PEER_DEAD : MUSTER_PEER_SUSPECTED;
+    enum muster_peer_state state = state_of(comm, 1);
+    bool killed = blow->signal == SIGSTOP && state == MUSTER_PEER_DEAD; /* by rank 0 */
+    WORLD_CHECK(state == want || killed, "state %d", (int)state);
+    return 0;
+}
+
 static int times_out(struct muster_comm *comm, void *context)
 {
     (void)context;
@@ -353,6 +418,23 @@ static void a_parent_dies(void **state)
     assert_int_equal(world_run(&w, dies_before_its_child, NULL), 0);
 }
 
+static void in_the_midst_of_a_message(void **state)
+{
+    static const struct blow blows[] = {
+        {SIGKILL, true}, {SIGKILL, false}, {SIGSTOP, true}, {SIGSTOP, false}};
+    for (size_t i = 0; i < sizeof blows / sizeof blows[0]; i++) {
+        bool kill = blows[i].signal == SIGKILL;
+        struct world w = {.kind = WORLD_PROCESSES,
+                          .size = 2,
+                          .transport = *state,
+                          .silence_ms = kill ? NEVER_MS : 0,
+                          .killed = kill ? WORLD_RANK(1) : 0,
+                          .may_be_killed = WORLD_RANK(1)};
+        atomic_store(learnt, false);
+        assert_int_equal(world_run(&w, ends_in_a_message, (void *)(uintptr_t)&blows[i]), 0);
+    }
+}
+
 static void absent_peer(void **state)
 {
     struct world w = {.kind = WORLD_PROCESSES, .size = 2, .transport = *state, .timeout_ms = 300};
@@ -385,6 +467,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_prestate(killed_peer, transport),
         cmocka_unit_test_prestate(stopped_peer, transport),
         cmocka_unit_test_prestate(a_parent_dies, transport),
+        cmocka_unit_test_prestate(in_the_midst_of_a_message, transport),
         cmocka_unit_test_prestate(absent_peer, transport),
         cmocka_unit_test_prestate(abort_from_another_thread, transport),
         cmocka_unit_test_prestate(gift_of_one_who_left, transport),
