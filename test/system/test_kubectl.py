@@ -98,6 +98,30 @@ def test_a_job_from_create_to_delete(cluster):
     wait_for(lambda: not cluster.pods_of('life'), 'the end of the pods')
 
 
+def all_ranks(cluster, name, script):
+    """A job whose verdict is of all its ranks, as `muster run -n` makes them."""
+    made = cluster.muster.run('run', '-n', 2, '--name', name, '--dry-run', '-o', 'json', '--', *shell(script)).stdout
+    cluster.kubectl('create', '-f', '-', text=made)
+
+
+def test_wait_says_of_all_ranks_whether_they_ended_well(cluster):
+    all_ranks(cluster, 'good', 'exit 0')
+    cluster.kubectl('wait', '--for=condition=Succeeded', 'pytorchjob/good', f'--timeout={LIMIT_S}s')
+    all_ranks(cluster, 'bad', 'exit $((RANK*3))')
+    cluster.kubectl('wait', '--for=condition=Failed', 'pytorchjob/bad', f'--timeout={LIMIT_S}s')
+    assert 'timed out' in cluster.try_kubectl('wait', '--for=condition=Succeeded', 'pytorchjob/bad', '--timeout=0s').stderr
+    assert 'bad    Failed' in cluster.kubectl('get', 'pytorchjobs')
+    statuses = cluster.get('pytorchjob', 'bad')['status']['replicaStatuses']
+    assert (statuses['Master'].get('succeeded'), statuses['Worker'].get('failed')) == (1, 1)
+
+
+def test_kubectl_sees_how_muster_run_ended(cluster):
+    done = cluster.muster.run('run', '-n', 2, '--name', 'seen', '--', *shell('exit $((RANK*3))'), code=3)
+    assert 'seen-worker-0 (rank 1) exited with code 3' in done.stdout + done.stderr
+    cluster.kubectl('wait', '--for=condition=Failed', 'pytorchjob/seen', f'--timeout={LIMIT_S}s')
+    assert cluster.try_kubectl('wait', '--for=condition=Succeeded', 'pytorchjob/seen', '--timeout=0s').returncode == 1
+
+
 def test_deleting_a_running_job_ends_its_processes(cluster):
     cluster.create(job('cut', SLEEP, workers=1))
     wait_for(lambda: cluster.phase('cut-master-0') == 'Running', 'the start')
