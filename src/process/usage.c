@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "process/log/log.h"
 #include "process/machine/cgroup.h"
+#include "process/machine/container.h"
 #include "process/wire/identity.h"
 #include "process/wire/record.h"
 
@@ -27,7 +28,7 @@ void usage_table_done(struct usage_table *table)
 }
 
 /* The main process of the newest attempt; 0 when it does not run. */
-static pid_t main_process(const char *container_folder)
+static pid_t main_process(const char *container_folder, bool *ret_contained)
 {
     char now[IDENTITY_BYTES_MAX];
     int newest = 0;
@@ -39,6 +40,8 @@ static pid_t main_process(const char *container_folder)
         return 0;
     }
     muster_auto(doc) json_t *started = record_read(folder, "started.json");
+    muster_auto(doc) json_t *spec = record_read(folder, "spec.json");
+    *ret_contained = doc_bool(spec, "contained", false);
     const char *identity = doc_text(started, "process", "");
     bool lives = sscanf(identity, "%d-", &pid) == 1 && pid > 0 && identity_of(pid, now) &&
                  strcmp(now, identity) == 0;
@@ -80,13 +83,15 @@ static bool is_counted(const struct usage *usage, pid_t pid)
     return false;
 }
 
-/* Parents stand before their children. */
-static void count_processes(const struct usage_table *table, pid_t monitor, struct usage *usage)
+/* Parents stand before their children. first: of a container; 0: all below the monitor count. */
+static void count_processes(const struct usage_table *table, pid_t monitor, pid_t first,
+                            struct usage *usage)
 {
     uint64_t ticks = 0;
     for (size_t i = 0; i < table->count && usage->process_count < USAGE_PROCESSES_MAX; i++) {
         const struct descendant *d = &table->list[i];
-        bool own = d->parent == monitor ? !is_visitor(d->pid) : is_counted(usage, d->parent);
+        bool is_first = first ? d->pid == first : d->parent == monitor && !is_visitor(d->pid);
+        bool own = is_first || is_counted(usage, d->parent);
         if (own) {
             usage->processes[usage->process_count++] = d->pid;
             ticks += d->cpu_ticks;
@@ -138,14 +143,16 @@ static void read_memory(struct usage *usage, pid_t main)
 int usage_read(const struct usage_table *table, const char *container_folder, struct usage *ret,
                struct muster_err *err)
 {
-    pid_t main = main_process(container_folder);
+    bool contained = false;
+    pid_t main = main_process(container_folder, &contained);
     const struct descendant *process = main > 0 ? find(table, main) : NULL;
     if (!process) {
         return muster_fail(err, MUSTER_ENOENT, "%s: nothing runs there", container_folder);
     }
     ret->process_count = 0;
     ret->memory_bytes = ret->peak_bytes = ret->limit_bytes = 0;
-    count_processes(table, process->parent, ret);
-    read_memory(ret, main);
+    pid_t first = contained ? container_find(table->list, table->count, process->parent) : 0;
+    count_processes(table, process->parent, first, ret);
+    read_memory(ret, first ? first : main);
     return 0;
 }

@@ -109,8 +109,8 @@ def test_wait_says_of_all_ranks_whether_they_ended_well(cluster):
     cluster.kubectl('wait', '--for=condition=Succeeded', 'pytorchjob/good', f'--timeout={LIMIT_S}s')
     all_ranks(cluster, 'bad', 'exit $((RANK*3))')
     cluster.kubectl('wait', '--for=condition=Failed', 'pytorchjob/bad', f'--timeout={LIMIT_S}s')
-    assert 'timed out' in cluster.try_kubectl('wait', '--for=condition=Succeeded', 'pytorchjob/bad', '--timeout=0s').stderr
-    assert 'bad    Failed' in cluster.kubectl('get', 'pytorchjobs')
+    assert 'condition not met' in cluster.try_kubectl('wait', '--for=condition=Succeeded', 'pytorchjob/bad', '--timeout=0s').stderr
+    assert 'Failed' in cluster.kubectl('get', 'pytorchjob', 'bad').split()
     statuses = cluster.get('pytorchjob', 'bad')['status']['replicaStatuses']
     assert (statuses['Master'].get('succeeded'), statuses['Worker'].get('failed')) == (1, 1)
 

@@ -173,3 +173,89 @@ def test_sub_path_follows_no_symlink_out_of_its_volume(engine, muster):
     assert 'volume v: subPath link cannot be opened in ' in done.stderr and not list(outside.iterdir())
     run(muster, with_sub_path(engine, 'c', 'touch /data/written', f'up{outside}'))
     assert not list(outside.iterdir())
+
+
+# ---- stacks and stalls ----
+
+
+def with_usr(made):
+    """This machine's /usr in each container, so that /usr/bin/python3 runs there."""
+    for replica in made['spec']['pytorchReplicaSpecs'].values():
+        spec = replica['template']['spec']
+        container = spec['containers'][0]
+        spec['volumes'] = [*spec['volumes'], {'name': 'usr', 'hostPath': {'path': '/usr'}}]
+        container['volumeMounts'] = [*container['volumeMounts'], {'name': 'usr', 'mountPath': '/usr', 'readOnly': True}]
+    return made
+
+
+SLEEPER = 'touch /data/up-$RANK; exec /usr/bin/python3 {} -c "import time; time.sleep(1000)"'
+
+
+def stacks(muster, word='a'):
+    ranks = json.loads(muster.run('stacks', word, '-o', 'json').stdout)['ranks']
+    return {rank['rank']: rank for rank in ranks}
+
+
+@pytest.mark.parametrize('options', ['', '-I'])
+def test_stacks_say_what_a_container_runs_and_harm_nobody(engine, muster, options):
+    """Neither Python without our handler nor sh is sent a signal whose default action kills."""
+    made = with_usr(container_job(engine, 'a', f'if [ $RANK = 0 ]; then {SLEEPER.format(options)}; fi; touch /data/up-1; sleep 1000 & wait',
+                                  workers=1))
+    process = start(muster, made)
+    python = wait_for(lambda: [p for p in stacks(muster)[0]['processes'] if 'python3' in p['command']], 'python runs')[0]
+    assert python['parent'] == 0 and python['state'] == 'sleeping'
+    assert python['why'] == "it runs in a container, where no Python has muster's handler: no stacks"
+    commands = [p['command'].split()[0] for p in stacks(muster)[1]['processes']]
+    assert commands == ['sh', 'sleep']  # neither podman nor conmon
+    shown = muster.run('stacks', 'a').stdout
+    assert 'rank 0 (a-master-0): sleeping' in shown and 'it runs in a container' in shown
+    assert process.poll() is None and muster.condition('a') == 'Running'
+    assert {p['pid'] for p in stacks(muster)[0]['processes']} == {python['pid']}
+
+
+def test_a_silent_rank_in_a_container_is_said(engine, muster):
+    script = 'touch /data/up-$RANK; [ $RANK = 0 ] && while :; do echo on; sleep 0.2; done; exec sleep 1000'
+    process = start(muster, container_job(engine, 'a', script, workers=1), '--stall', '1s')
+    line = ''
+    while 'has printed nothing' not in line:
+        line = process.stderr.readline()
+        assert line, 'it ended'
+    assert 'rank 1 has printed nothing and used no processor time for 1 s: sleeping' in line
+    (event,) = [e for e in muster.get('events') if e['reason'] == 'RankStalled']
+    assert event['involvedObject']['name'] == 'a-worker-0'
+
+
+# ---- memory ----
+
+
+EAT = '/usr/bin/python3 -c "b = bytearray({0} << 20)\nfor i in range(0, len(b), 4096): b[i] = 1\n{1}"'
+HOLD = 'open(\'/data/up-\' + __import__(\'os\').environ[\'RANK\'], \'w\')\n__import__(\'time\').sleep(1000)'
+
+
+def test_top_counts_what_is_in_the_container(engine, muster):
+    start(muster, with_usr(container_job(engine, 'a', f'exec {EAT.format(150, HOLD)}')))
+    (rank,) = json.loads(muster.run('top', 'a', '-o', 'json').stdout)['ranks']
+    assert rank['state'] == 'Running' and rank['processes'] == 1 and rank['cpuPercent'] < 50
+    assert 150 << 20 < rank['memoryBytes'] <= rank['peakMemoryBytes'] < 220 << 20, rank
+    assert rank['memoryLimitBytes'] is None
+
+
+def test_peak_memory_is_that_of_the_container(engine, muster):
+    path = muster.write('job.yaml', claim('data'), with_usr(container_job(engine, 'a', EAT.format(300, '__import__(\'time\').sleep(1)'))))
+    doc = json.loads(muster.run('run', '-f', path, '--runtime', 'podman', '-o', 'json').stdout)
+    assert 300 << 20 < doc['replicas'][0]['peakMemoryBytes'] < 380 << 20
+    assert 'Peak Memory:' in muster.run('describe', 'pod', 'a-master-0').stdout
+
+
+def test_out_of_memory_names_the_limit(engine, muster):
+    made = with_usr(container_job(engine, 'a', f'exec {EAT.format(300, "")}'))
+    containers_of(made)[0]['resources'] = {'limits': {'memory': '96Mi'}}
+    path = muster.write('job.yaml', claim('data'), made)
+    unlimited = engine.who and not pathlib.Path('/sys/fs/cgroup/cgroup.controllers').exists()  # version 1 is root's alone
+    done = muster.run('run', '-f', path, '--runtime', 'podman', '-o', 'json', code=0 if unlimited else 137)
+    if unlimited:
+        assert 'Resource limits are not supported and ignored' in muster.run('logs', 'a').stdout
+        return
+    (rank,) = json.loads(done.stdout)['replicas']
+    assert rank['reason'] == 'OOMKilled' and 90 << 20 < rank['peakMemoryBytes'] <= 96 << 20
+    assert 'ran out of memory and was killed (exit code 137): 96 MiB limit of resources.limits.memory (peak 96 MiB)' in done.stderr

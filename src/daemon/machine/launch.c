@@ -251,7 +251,6 @@ static int process_spec_parts(const struct launch *l, const json_t *env, const j
         json_object_set(spec, "argv", words);
         json_object_set_new(spec, "env", over_own(l, env));
         json_object_set_new(spec, "limits", limits(l->container));
-        json_object_set_new(spec, "stallMs", json_integer(stall_ms(l)));
         put_user(l, spec);
     }
     return r;
@@ -293,6 +292,7 @@ static int podman_spec_parts(const struct launch *l, const struct variables *fro
         json_object_set(spec, "argv", words);
         json_object_set(spec, "env", outer);
         json_object_set_new(spec, "mounts", json_array());
+        json_object_set_new(spec, "contained", json_true());
     }
     return r;
 }
@@ -334,6 +334,7 @@ static int spec_of(const struct launch *l, const struct variables *from_file, js
         return err_no_memory(err);
     }
     put_stdin(l, env, spec);
+    json_object_set_new(spec, "stallMs", json_integer(stall_ms(l)));
     r = in_podman ? podman_spec_parts(l, from_file, env, words_env, spec, err)
                   : process_spec_parts(l, env, words_env, spec, err);
     if (r == 0) {

@@ -15,6 +15,8 @@
 
 enum { FILE_BYTES_MAX = 16384, PERIOD_US = 100000, REACHED_PARTS = 64 };
 
+#define NO_LIMIT (INT64_C(1) << 60) /* version 1 has a number for none */
+
 static const char *const controllers[CGROUP_KINDS] = {"memory", "cpu"};
 static const char *const limit_v1[CGROUP_KINDS] = {"memory.limit_in_bytes", "cpu.cfs_quota_us"};
 static const char *const limit_v2[CGROUP_KINDS] = {"memory.max", "cpu.max"};
@@ -331,15 +333,16 @@ int64_t cgroup_machine_kills(void)
     return kills > 0 ? kills : 0;
 }
 
+static int64_t oom_kills(const char *folder, bool v2)
+{
+    int64_t kills = get_number(folder, v2 ? "memory.events" : "memory.oom_control", "oom_kill");
+    return kills > 0 ? kills : 0;
+}
+
 int64_t cgroup_oom_kills(const struct cgroup *group)
 {
     const char *folder = group->folder[CGROUP_MEMORY];
-    if (!folder) {
-        return 0;
-    }
-    int64_t kills = get_number(
-        folder, group->v2[CGROUP_MEMORY] ? "memory.events" : "memory.oom_control", "oom_kill");
-    return kills > 0 ? kills : 0;
+    return folder ? oom_kills(folder, group->v2[CGROUP_MEMORY]) : 0;
 }
 
 int64_t cgroup_peak_bytes(const struct cgroup *group)
@@ -353,23 +356,31 @@ int64_t cgroup_peak_bytes(const struct cgroup *group)
     return peak > 0 ? peak : 0;
 }
 
-bool cgroup_limit_reached(const struct cgroup *group)
+static bool limit_reached(const char *folder, bool v2, int64_t peak_bytes)
 {
-    const char *folder = group->folder[CGROUP_MEMORY];
-    if (!folder) {
-        return false;
-    }
-    if (group->v2[CGROUP_MEMORY]) {
+    if (v2) {
         return get_number(folder, "memory.events", "oom") > 0;
     }
     /* failcnt counts files that were put out, too: how near it came is the better sign. */
     int64_t bound = get_number(folder, limit_v1[CGROUP_MEMORY], "");
-    return bound > 0 && cgroup_peak_bytes(group) >= bound - bound / REACHED_PARTS;
+    return bound > 0 && peak_bytes >= bound - bound / REACHED_PARTS;
 }
 
-/* …/muster-HASH/POD.CONTAINER.ATTEMPT */
-static bool is_container(const char *path)
+bool cgroup_limit_reached(const struct cgroup *group)
 {
+    const char *folder = group->folder[CGROUP_MEMORY];
+    return folder && limit_reached(folder, group->v2[CGROUP_MEMORY], cgroup_peak_bytes(group));
+}
+
+/* …/muster-HASH/POD.CONTAINER.ATTEMPT, or podman's: …/libpod-ID, cut behind that where more
+ * follows. */
+static bool is_container(char *path)
+{
+    char *podmans = path ? strstr(path, "/libpod-") : NULL;
+    if (podmans && strncmp(podmans, "/libpod-conmon", strlen("/libpod-conmon")) != 0) {
+        podmans[1 + strcspn(podmans + 1, "/")] = '\0';
+        return true;
+    }
     const char *last = path ? strrchr(path, '/') : NULL;
     const char *job = last && last > path ? memrchr(path, '/', (size_t)(last - path)) : NULL;
     return job && strncmp(job, "/muster-", strlen("/muster-")) == 0;
@@ -390,7 +401,10 @@ static bool read_memory(const char *folder, bool v2, struct cgroup_memory *ret)
             at_least_0(get_number(folder, v2 ? "memory.peak" : "memory.max_usage_in_bytes", "")),
         .limit_bytes = at_least_0(
             get_number(folder, v2 ? limit_v2[CGROUP_MEMORY] : limit_v1[CGROUP_MEMORY], "")),
+        .kills = oom_kills(folder, v2),
     };
+    ret->limit_bytes = ret->limit_bytes < NO_LIMIT ? ret->limit_bytes : 0;
+    ret->limit_reached = limit_reached(folder, v2, ret->peak_bytes);
     return used >= 0;
 }
 

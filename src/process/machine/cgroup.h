@@ -70,8 +70,10 @@ struct cgroup_memory {
     int64_t used_bytes;  /* without files in the cache that nobody uses */
     int64_t peak_bytes;  /* 0: not known */
     int64_t limit_bytes; /* 0: none */
+    bool limit_reached;  /* as cgroup_limit_reached */
+    int64_t kills;       /* as cgroup_oom_kills */
 };
 
 /* Of the process that `own`, the text of its /proc/PID/cgroup, is of. False: it is in no
- * container's group. */
+ * container's group, ours or podman's, or that is gone. */
 bool cgroup_read_memory(const char *root, const char *own, struct cgroup_memory *ret);

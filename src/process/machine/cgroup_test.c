@@ -151,6 +151,18 @@ static void what_a_group_uses_is_read_in_both_versions(void **state)
     assert_int_equal(m.used_bytes, 900);
     assert_int_equal(m.peak_bytes, 0); /* an older kernel does not tell */
     assert_int_equal(m.limit_bytes, 0);
+    /* podman's, also with what systemd and crun put below and beside it */
+    make(root, "system.slice/libpod-1.scope/memory.current", "50\n");
+    make(root, "system.slice/libpod-1.scope/memory.peak", "90\n");
+    make(root, "system.slice/libpod-1.scope/memory.max", "90\n");
+    make(root, "system.slice/libpod-1.scope/memory.events", "oom 1\noom_kill 2\n");
+    assert_true(cgroup_read_memory(root, "0::/system.slice/libpod-1.scope/container\n", &m));
+    assert_true(m.peak_bytes == 90 && m.limit_bytes == 90 && m.limit_reached && m.kills == 2);
+    make(root, "memory/libpod_parent/libpod-2/memory.usage_in_bytes", "50\n");
+    make(root, "memory/libpod_parent/libpod-2/memory.limit_in_bytes", "9223372036854771712\n");
+    assert_true(cgroup_read_memory(root, "4:memory:/libpod_parent/libpod-2\n", &m));
+    assert_true(m.limit_bytes == 0 && !m.limit_reached && m.kills == 0);
+    assert_false(cgroup_read_memory(root, "0::/system.slice/libpod-conmon-1.scope\n", &m));
     /* Somebody else's groups, and none. */
     assert_false(cgroup_read_memory(root, "4:memory:/me\n0::/\n", &m));
     assert_false(cgroup_read_memory(root, "4:memory:/muster-1\n", &m));

@@ -6,7 +6,7 @@
 #include "base/doc.h"
 #include "base/err.h"
 #include "base/text.h"
-#include "process/machine/descendants.h"
+#include "process/machine/container.h"
 #include "process/stack/flights.h"
 #include "process/stack/python.h"
 #include "process/stack/text.h"
@@ -38,6 +38,7 @@ struct group {
     pid_t main_pid;
     long rank;
     bool quiet;
+    bool contained;
     struct descendant *before; /* at the sample's beginning */
     size_t before_count;
     struct member *members;
@@ -95,6 +96,10 @@ static void list_members(struct group *group, int64_t elapsed_ms)
 {
     muster_auto(free) struct descendant *list = NULL;
     size_t count = descendants_list(group->root, &list);
+    if (group->contained) {
+        group->main_pid = container_find(list, count, group->root);
+        count = container_keep(list, count, group->main_pid);
+    }
     count = count < PROCESSES_MAX ? count : PROCESSES_MAX;
     put_first(list, count, group->main_pid);
     group->members = calloc(count + 1, sizeof *group->members);
@@ -121,6 +126,15 @@ static bool is_being_asked(pid_t root)
     return false;
 }
 
+/* The image's Python has our handler only if the image brings it along. */
+static void explain_contained(const struct group *group, struct member *member)
+{
+    if (group->contained && member->why.code == MUSTER_EUNSUPPORTED) {
+        muster_fail(&member->why, MUSTER_EUNSUPPORTED,
+                    "it runs in a container, where no Python has muster's handler: no stacks");
+    }
+}
+
 static void ask_next(struct group *group)
 {
     if (is_being_asked(group->root)) {
@@ -132,6 +146,7 @@ static void ask_next(struct group *group)
             group->asked = true;
             group->asked_ms = clock_ms();
         } else {
+            explain_contained(group, member);
             group->at++;
         }
     }
@@ -193,7 +208,8 @@ static json_t *command_of(pid_t pid)
 
 static json_t *report_member(const struct group *group, const struct member *member)
 {
-    bool is_main = member->now.parent == group->root;
+    bool is_main = member->now.parent == group->root ||
+                   (group->contained && member->now.pid == group->main_pid);
     json_t *doc = json_pack("{s:i, s:i, s:s, s:o}", "pid", (int)member->now.pid, "parent",
                             is_main ? 0 : (int)member->now.parent, "state",
                             state_name(member->now.state), "command", command_of(member->now.pid));
@@ -310,6 +326,7 @@ static bool add_groups(struct stacks *stacks, const struct stacks_root *roots, s
         group->main_pid = roots[i].main_pid;
         group->rank = roots[i].rank;
         group->quiet = roots[i].quiet;
+        group->contained = roots[i].contained;
         if (stacks->options.sample_ms > 0) {
             group->before_count = descendants_list(group->root, &group->before);
         }

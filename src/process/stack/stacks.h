@@ -29,6 +29,7 @@ struct stacks;
 struct stacks_root {
     const char *id; /* copied */
     long rank;      /* -1: it has none */
+    bool contained; /* it runs podman: only what is in its container counts */
     bool quiet;     /* what it tells without being asked is enough */
     pid_t pid;      /* of the attempt's monitor: its processes are below it */
     pid_t main_pid; /* stands first; 0: not known */

@@ -72,11 +72,19 @@ static void note_identity(struct attempt *attempt, struct msghdr *header)
     }
 }
 
+static void be_running(struct attempt *attempt)
+{
+    attempt_record_running(attempt);
+    if (attempt->spec.contained) {
+        attempt->container = container_watch_start(attempt->place->loop, attempt->monitor);
+    }
+}
+
 static void take_message(struct attempt *attempt, const struct monitor_message *message)
 {
     switch (message->kind) {
     case MONITOR_HELLO: return;
-    case MONITOR_RUNNING: attempt_record_running(attempt); return;
+    case MONITOR_RUNNING: be_running(attempt); return;
     case MONITOR_NOTE: attempt_note(attempt, message->text); return;
     case MONITOR_FAILED:
     case MONITOR_EXITED:
@@ -336,6 +344,7 @@ static void free_now(struct attempt *attempt)
     }
     cgroup_done(&attempt->cgroup);
     cgroup_done(&attempt->exec_cgroup);
+    container_watch_stop(attempt->container);
     process_spec_done(&attempt->spec);
     json_decref(attempt->started);
     free(attempt->hosts);

@@ -9,6 +9,7 @@
 #include "process/log/write.h"
 #include "process/monitor/monitor.h"
 #include "process/supervisor/attempt.h"
+#include "process/supervisor/container_watch.h"
 #include "process/wire/identity.h"
 
 struct attempt {
@@ -23,6 +24,7 @@ struct attempt {
     bool has_exec_cgroup;
     struct log_writer log;
     struct stall stall;
+    struct container_watch *container; /* NULL: the processes are its own */
     bool has_log;
     int log_fd;     /* the pipe's reading end */
     int control_fd; /* the monitor's socket */

@@ -40,6 +40,7 @@ struct stacks_root attempt_stacks_root(const struct attempt *attempt)
 {
     return (struct stacks_root){.id = attempt->id,
                                 .rank = rank_of(attempt),
+                                .contained = attempt->spec.contained,
                                 .pid = attempt->monitor,
                                 .main_pid = (pid_t)strtol(attempt->identity, NULL, 10)};
 }

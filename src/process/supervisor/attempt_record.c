@@ -78,19 +78,35 @@ static const char *reason_of(const struct attempt *attempt, bool oom)
     return attempt->end.code == 0 ? "Completed" : "Error";
 }
 
+/* What it used at most. A container that was over too soon to be seen used nobody knows how much:
+ * the monitor knows podman's own memory. */
+static struct cgroup_memory memory_of(const struct attempt *attempt)
+{
+    struct cgroup_memory memory = {0};
+    if (attempt->spec.contained) {
+        (void)container_watch_read(attempt->container, &memory);
+        return memory;
+    }
+    memory.peak_bytes = cgroup_peak_bytes(&attempt->cgroup);
+    memory.peak_bytes = memory.peak_bytes > 0 ? memory.peak_bytes : attempt->end.peak_bytes;
+    memory.limit_bytes = attempt->spec.memory_bytes;
+    memory.limit_reached = cgroup_limit_reached(&attempt->cgroup);
+    memory.kills = cgroup_oom_kills(&attempt->cgroup);
+    return memory;
+}
+
 static json_t *end_record(const struct attempt *attempt)
 {
     const struct monitor_message *end = &attempt->end;
-    int64_t peak = cgroup_peak_bytes(&attempt->cgroup);
-    peak = peak > 0 ? peak : end->peak_bytes;
+    struct cgroup_memory memory = memory_of(attempt);
     const struct end_facts facts = {
         .code = end->code,
         .signal = end->signal,
         .killed_by_us = attempt->killed,
-        .limit_bytes = attempt->spec.memory_bytes,
-        .limit_reached = cgroup_limit_reached(&attempt->cgroup),
-        .peak_bytes = peak,
-        .group_kills = cgroup_oom_kills(&attempt->cgroup),
+        .limit_bytes = memory.limit_bytes,
+        .limit_reached = memory.limit_reached,
+        .peak_bytes = memory.peak_bytes,
+        .group_kills = memory.kills,
         .machine_kills = cgroup_machine_kills() - attempt->machine_kills,
         .shm_bytes = end->shm_bytes,
         .shm_free_bytes = end->shm_free_bytes,
@@ -106,7 +122,7 @@ static json_t *end_record(const struct attempt *attempt)
     build_set(&b, doc, "oom", json_boolean(oom));
     build_int(&b, doc, "startedAt", attempt->started_unix_ms);
     build_int(&b, doc, "at", clock_unix_ms());
-    build_int(&b, doc, "peakMemoryBytes", peak);
+    build_int(&b, doc, "peakMemoryBytes", memory.peak_bytes);
     build_int(&b, doc, "logBytesLost", (json_int_t)attempt->log.lost_bytes);
     build_text(&b, doc, "reason", reason_of(attempt, oom));
     build_text(&b, doc, "message", end->text[0] ? end->text : cause);

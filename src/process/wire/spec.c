@@ -149,6 +149,7 @@ static int read_all(struct process_spec *spec, struct muster_err *err)
     spec->cwd = doc_text(doc, "cwd", "/");
     spec->pod_name = doc_text(doc, "podName", "");
     spec->input = doc_bool(doc, "stdin", false);
+    spec->contained = doc_bool(doc, "contained", false);
     if (spec->cwd[0] != '/') {
         return muster_fail(err, MUSTER_EDATA, "cwd: %s is not absolute", spec->cwd);
     }

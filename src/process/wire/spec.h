@@ -13,6 +13,7 @@
  *      "stallMs": 60000,                          after which a stall is said; 0: never
  *      "podName": "mnist-worker-0",               a name that resolves to this machine
  *      "runAsUser": 1000, "runAsGroup": 1000, "umask": 18,
+ *      "contained": true,                         the words are podman's: see machine/container.h
  *      "stdin": true}                             what a client writes is its standard input
  *
  * Everything but argv and cwd may be missing.
@@ -62,8 +63,9 @@ struct process_spec {
     int64_t stall_ms; /* silent and idle for so long is said; 0: never */
     int64_t user;     /* -1: as the supervisor */
     int64_t group;
-    int64_t umask; /* -1: 022 */
-    bool input;    /* its standard input is a client's; else it is empty */
+    int64_t umask;  /* -1: 022 */
+    bool contained; /* it runs podman, and the container is below that */
+    bool input;     /* its standard input is a client's; else it is empty */
 };
 
 /* Takes a reference to `doc`. MUSTER_EDATA names the field that is wrong. */
