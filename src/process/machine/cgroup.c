@@ -1,6 +1,6 @@
 /* See cgroup.h. Version 1 keeps one tree per controller; version 2 has one tree, and a controller
  * serves only groups whose parent delegates it and holds no process itself. */
-#include "process/machine/cgroup.h"
+#include "process/machine/cgroup_internal.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"
@@ -13,9 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FILE_BYTES_MAX = 16384, PERIOD_US = 100000, REACHED_PARTS = 64 };
-
-#define NO_LIMIT (INT64_C(1) << 60) /* version 1 has a number for none */
+enum { PERIOD_US = 100000 };
 
 static const char *const controllers[CGROUP_KINDS] = {"memory", "cpu"};
 static const char *const limit_v1[CGROUP_KINDS] = {"memory.limit_in_bytes", "cpu.cfs_quota_us"};
@@ -30,13 +28,6 @@ static bool put(const char *folder, const char *name, const char *text)
     return fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
 }
 
-static char *get(const char *folder, const char *name)
-{
-    muster_auto(free) char *path = file_join(folder, name);
-    char *text = NULL;
-    return path && file_read(path, FILE_BYTES_MAX, &text, NULL, NULL) == 0 ? text : NULL;
-}
-
 static bool has(const char *folder, const char *name)
 {
     muster_auto(free) char *path = file_join(folder, name);
@@ -49,28 +40,9 @@ static bool may_write(const char *folder, const char *name)
     return path && access(path, W_OK) == 0;
 }
 
-/* The number after `key` in "key number" lines; otherwise -1. An empty key is a file of one number.
- */
-static int64_t get_number(const char *folder, const char *name, const char *key)
-{
-    muster_auto(free) char *text = get(folder, name);
-    size_t length = strlen(key);
-    for (const char *line = text; line && *line; line = strchr(line, '\n')) {
-        line += *line == '\n';
-        int64_t value;
-        bool this_one = strncmp(line, key, length) == 0 && (length == 0 || line[length] == ' ');
-        if (this_one && sscanf(line + length, "%" SCNd64, &value) == 1) {
-            return value;
-        }
-    }
-    return -1;
-}
-
 /* ---- Where the job's group goes ---- */
 
-/* The path of `controller` ("" is version 2) in the text of /proc/self/cgroup: lines
- * "ID:CONTROLLERS:PATH". The caller frees. */
-static char *own_path(const char *own, const char *controller)
+char *cgroup_own_path(const char *own, const char *controller)
 {
     for (const char *line = own; line && *line; line = strchr(line, '\n')) {
         line += *line == '\n';
@@ -104,7 +76,7 @@ static bool make_group(const char *parent, const char *name, const char *limit, 
 static bool place_v1(struct cgroup_job *job, enum cgroup_kind kind, const char *root,
                      const char *own, const char *name)
 {
-    muster_auto(free) char *path = own_path(own, controllers[kind]);
+    muster_auto(free) char *path = cgroup_own_path(own, controllers[kind]);
     muster_auto(free) char *parent = NULL;
     if (!path || asprintf(&parent, "%s/%s%s", root, controllers[kind], path) < 0) {
         parent = NULL;
@@ -141,7 +113,7 @@ static void delegate_down_to(const char *root, const char *folder, enum cgroup_k
  * The kernel has a cgroup.type everywhere but in the root. The caller frees. */
 static char *parent_v2(const char *root, const char *own)
 {
-    muster_auto(free) char *path = own_path(own, "");
+    muster_auto(free) char *path = cgroup_own_path(own, "");
     bool at_top = path && strcmp(path, "/") == 0;
     char *parent = NULL;
     if (!path || asprintf(&parent, "%s%s", root, at_top ? "" : path) < 0) {
@@ -174,8 +146,7 @@ static bool place_v2(struct cgroup_job *job, enum cgroup_kind kind, const char *
     return true;
 }
 
-/* Hybrid machines mount version 2 at ROOT/unified. */
-static const char *v2_root(const char *root, char **ret_unified)
+const char *cgroup_v2_root(const char *root, char **ret_unified)
 {
     *ret_unified = file_join(root, "unified");
     return has(root, "cgroup.procs") || !*ret_unified ? root : *ret_unified;
@@ -199,7 +170,7 @@ static void remove_children(const char *folder)
 void cgroup_job_init(struct cgroup_job *job, const char *root, const char *own, const char *name)
 {
     muster_auto(free) char *unified = NULL;
-    const char *root2 = v2_root(root, &unified);
+    const char *root2 = cgroup_v2_root(root, &unified);
     *job = (struct cgroup_job){0};
     for (enum cgroup_kind kind = 0; kind < CGROUP_KINDS; kind++) {
         if (place_v1(job, kind, root, own, name) || place_v2(job, kind, root2, own, name)) {
@@ -325,104 +296,4 @@ int cgroup_entrance(const struct cgroup *group, enum cgroup_kind kind, int *ret_
 int cgroup_enter(enum cgroup_kind kind, int entrance_fd, struct muster_err *err)
 {
     return entrance_fd < 0 || write(entrance_fd, "0", 1) == 1 ? 0 : cannot_enter(kind, errno, err);
-}
-
-int64_t cgroup_machine_kills(void)
-{
-    int64_t kills = get_number("/proc", "vmstat", "oom_kill");
-    return kills > 0 ? kills : 0;
-}
-
-static int64_t oom_kills(const char *folder, bool v2)
-{
-    int64_t kills = get_number(folder, v2 ? "memory.events" : "memory.oom_control", "oom_kill");
-    return kills > 0 ? kills : 0;
-}
-
-int64_t cgroup_oom_kills(const struct cgroup *group)
-{
-    const char *folder = group->folder[CGROUP_MEMORY];
-    return folder ? oom_kills(folder, group->v2[CGROUP_MEMORY]) : 0;
-}
-
-int64_t cgroup_peak_bytes(const struct cgroup *group)
-{
-    const char *folder = group->folder[CGROUP_MEMORY];
-    if (!folder) {
-        return 0;
-    }
-    int64_t peak = get_number(
-        folder, group->v2[CGROUP_MEMORY] ? "memory.peak" : "memory.max_usage_in_bytes", "");
-    return peak > 0 ? peak : 0;
-}
-
-static bool limit_reached(const char *folder, bool v2, int64_t peak_bytes)
-{
-    if (v2) {
-        return get_number(folder, "memory.events", "oom") > 0;
-    }
-    /* failcnt counts files that were put out, too: how near it came is the better sign. */
-    int64_t bound = get_number(folder, limit_v1[CGROUP_MEMORY], "");
-    return bound > 0 && peak_bytes >= bound - bound / REACHED_PARTS;
-}
-
-bool cgroup_limit_reached(const struct cgroup *group)
-{
-    const char *folder = group->folder[CGROUP_MEMORY];
-    return folder && limit_reached(folder, group->v2[CGROUP_MEMORY], cgroup_peak_bytes(group));
-}
-
-/* …/muster-HASH/POD.CONTAINER.ATTEMPT, or podman's: …/libpod-ID, cut behind that where more
- * follows. */
-static bool is_container(char *path)
-{
-    char *podmans = path ? strstr(path, "/libpod-") : NULL;
-    if (podmans && strncmp(podmans, "/libpod-conmon", strlen("/libpod-conmon")) != 0) {
-        podmans[1 + strcspn(podmans + 1, "/")] = '\0';
-        return true;
-    }
-    const char *last = path ? strrchr(path, '/') : NULL;
-    const char *job = last && last > path ? memrchr(path, '/', (size_t)(last - path)) : NULL;
-    return job && strncmp(job, "/muster-", strlen("/muster-")) == 0;
-}
-
-static int64_t at_least_0(int64_t value)
-{
-    return value > 0 ? value : 0;
-}
-
-static bool read_memory(const char *folder, bool v2, struct cgroup_memory *ret)
-{
-    int64_t used = get_number(folder, v2 ? "memory.current" : "memory.usage_in_bytes", "");
-    int64_t idle = get_number(folder, "memory.stat", v2 ? "inactive_file" : "total_inactive_file");
-    *ret = (struct cgroup_memory){
-        .used_bytes = at_least_0(used - at_least_0(idle)),
-        .peak_bytes =
-            at_least_0(get_number(folder, v2 ? "memory.peak" : "memory.max_usage_in_bytes", "")),
-        .limit_bytes = at_least_0(
-            get_number(folder, v2 ? limit_v2[CGROUP_MEMORY] : limit_v1[CGROUP_MEMORY], "")),
-        .kills = oom_kills(folder, v2),
-    };
-    ret->limit_bytes = ret->limit_bytes < NO_LIMIT ? ret->limit_bytes : 0;
-    ret->limit_reached = limit_reached(folder, v2, ret->peak_bytes);
-    return used >= 0;
-}
-
-bool cgroup_read_memory(const char *root, const char *own, struct cgroup_memory *ret)
-{
-    muster_auto(free) char *unified = NULL;
-    muster_auto(free) char *path1 = own_path(own, controllers[CGROUP_MEMORY]);
-    muster_auto(free) char *path2 = own_path(own, "");
-    muster_auto(free) char *folder = NULL;
-    bool v1 = is_container(path1);
-    if (!v1 && !is_container(path2)) {
-        return false;
-    }
-    int n = v1 ? asprintf(&folder, "%s/%s%s", root, controllers[CGROUP_MEMORY], path1)
-               : asprintf(&folder, "%s%s", v2_root(root, &unified), path2);
-    if (n < 0) {
-        folder = NULL;
-        return false;
-    }
-    return read_memory(folder, !v1, ret);
 }
