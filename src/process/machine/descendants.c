@@ -5,12 +5,15 @@
 
 #include <assert.h>
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 struct entry {
     struct descendant process;
@@ -121,6 +124,35 @@ bool descendants_visible(void)
     return strtol(self, NULL, 10) == (long)getpid();
 }
 
+/* A pidfd of what has this number now; -1: there is nothing; -2: this kernel has none, or no
+ * descriptor is left. */
+static int open_process(pid_t pid)
+{
+    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    return fd >= 0 || errno == ESRCH || errno == EINVAL ? fd : -2;
+}
+
+/* By number only where there is no pidfd. */
+static bool send_to(int fd, pid_t pid, int number)
+{
+    return fd >= 0 ? syscall(SYS_pidfd_send_signal, fd, number, NULL, 0) == 0
+                   : kill(pid, number) == 0;
+}
+
+/* The pidfd is taken first: what it means does not change between the look and the signal. */
+bool descendants_signal(const struct descendant *process, int number)
+{
+    struct descendant now;
+    int fd = open_process(process->pid);
+    bool same =
+        fd != -1 && read_process(process->pid, &now) && now.start_ticks == process->start_ticks;
+    bool sent = same && send_to(fd, process->pid, number);
+    if (fd >= 0) {
+        close(fd);
+    }
+    return sent;
+}
+
 int descendants_kill(pid_t root, int number)
 {
     struct table table = {0};
@@ -129,7 +161,7 @@ int descendants_kill(pid_t root, int number)
     int count = 0;
     for (size_t i = 0; i < table.count; i++) {
         if (table.list[i].below) {
-            (void)kill(table.list[i].process.pid, number);
+            (void)descendants_signal(&table.list[i].process, number);
             count++;
         }
     }
@@ -212,9 +244,13 @@ static bool is_marked(const struct hunt *hunt, pid_t pid)
 static void kill_if_marked(void *data, pid_t pid)
 {
     struct hunt *hunt = data;
-    if (pid != getpid() && is_marked(hunt, pid)) {
-        (void)kill(pid, SIGKILL);
+    int fd = pid == getpid() ? -1 : open_process(pid);
+    if (fd != -1 && is_marked(hunt, pid)) {
+        (void)send_to(fd, pid, SIGKILL);
         hunt->count++;
+    }
+    if (fd >= 0) {
+        close(fd);
     }
 }
 

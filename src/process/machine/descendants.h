@@ -32,6 +32,10 @@ size_t descendants_list(pid_t root, struct descendant **ret);
 /* Reads up to `room` bytes of /proc/PID/NAME, without a NUL; 0 when it is gone. */
 size_t descendants_read(pid_t pid, const char *name, char *into, size_t room);
 
+/* Sends the signal to this process and to no other that has its number by now (pidfd_open(2); where
+ * the kernel has none, by number right after the look). False: it is gone. */
+bool descendants_signal(const struct descendant *process, int number);
+
 /* Sends the signal to every descendant of root, not to root. Returns how many there were. */
 int descendants_kill(pid_t root, int number);
 
