@@ -60,12 +60,14 @@ void drive_start(struct http_server *server)
     const union MHD_DaemonInfo *info =
         MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD);
     uv_timer_init(server->loop, &server->timer);
+    uv_timer_init(server->loop, &server->check);
+    server->check.data = server;
     int r = uv_poll_init(server->loop, &server->poll, info->epoll_fd);
     assert(r == 0 && "an epoll descriptor can be polled");
     (void)r;
     server->timer.data = server;
     server->poll.data = server;
-    server->open_handles = 2;
+    server->open_handles = 3;
     uv_poll_start(&server->poll, UV_READABLE, on_poll);
 }
 
@@ -83,4 +85,5 @@ void drive_stop(struct http_server *server, void (*on_stopped)(struct http_serve
     uv_poll_stop(&server->poll);
     uv_close((uv_handle_t *)&server->poll, on_closed);
     uv_close((uv_handle_t *)&server->timer, on_closed);
+    uv_close((uv_handle_t *)&server->check, on_closed);
 }

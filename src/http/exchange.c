@@ -287,6 +287,7 @@ static struct exchange *begin(struct http_server *server, struct MHD_Connection 
     x->connection = connection;
     x->path = copy;
     x->stranger = !entry_permits(server, connection);
+    visits_expect(connection, server->limits.body_timeout_ms);
     buf_init(&x->body, server->limits.body_bytes_max);
     /* Twice: what was sent is dropped late, in one go. */
     buf_init(&x->queue, server->limits.queue_bytes_max * 2);
@@ -301,6 +302,7 @@ static struct exchange *begin(struct http_server *server, struct MHD_Connection 
 static void handle(struct exchange *x, const char *method)
 {
     x->state = EXCHANGE_HANDLING;
+    visits_expect(x->connection, 0);
     if (x->stranger) {
         entry_refuse(x);
     } else {
@@ -367,12 +369,14 @@ static void unlink_exchange(struct exchange *x)
 void exchange_completed(void *server, struct MHD_Connection *connection, void **place,
                         enum MHD_RequestTerminationCode why)
 {
-    (void)server;
-    (void)connection;
     (void)why;
     struct exchange *x = muster_take(*place);
     if (!x || entry_target_fault(x)) {
         return;
+    }
+    if (x->status != MHD_HTTP_SWITCHING_PROTOCOLS) { /* that one's socket is another's by now */
+        const struct http_limits *limits = &((struct http_server *)server)->limits;
+        visits_expect(connection, limits->idle_timeout_s * 1000 + limits->head_timeout_ms);
     }
     x->suspended = false; /* libmicrohttpd is done with it: no resume */
     exchange_abandon(x);

@@ -112,9 +112,15 @@ static inline int http_reply_upgrade(struct http_reply *reply, const char *proto
 struct http_server;
 
 struct http_limits {
-    unsigned connections_max; /* default 512 */
+    unsigned connections_max; /* default 512. Over TCP an eighth for one user, or for one address
+                                 where the user is not known, and half for all but the owner */
+    unsigned owner_uid;       /* who may have all of them; 0: the effective user */
     size_t body_bytes_max;    /* default 3 MiB, as a Kubernetes API server */
     size_t queue_bytes_max;   /* per stream, default 4 MiB */
+    unsigned head_timeout_ms; /* from the connection's start, or a request's end to the end of the
+                                 next one's, which besides may wait idle_timeout_s: TLS handshake
+                                 and headers; default 20 s */
+    unsigned body_timeout_ms; /* from the headers to the end of the body; default 60 s */
     unsigned idle_timeout_s;  /* a connection without progress; streams that wait are not meant;
                                  default 120 */
 };

@@ -13,6 +13,7 @@
 #include <arpa/inet.h>
 #include <gnutls/gnutls.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -205,8 +206,20 @@ static void run_client(struct world *w, int (*client)(struct world *))
         }                                                                                          \
     } while (0)
 
+static int dial_port(int port)
+{
+    const struct sockaddr_in address = {.sin_family = AF_INET,
+                                        .sin_port = htons((uint16_t)port),
+                                        .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    return connect(fd, (const struct sockaddr *)&address, sizeof address) == 0 ? fd : -1;
+}
+
 static int dial(const struct world *w)
 {
+    if (http_server_port(w->server) != 0) {
+        return dial_port(http_server_port(w->server));
+    }
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     memcpy(address.sun_path, w->socket_path, strlen(w->socket_path));
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -310,6 +323,84 @@ static int come_when_it_is_full(struct world *w)
     return 0;
 }
 
+enum { PLACES = 16, SHARE = PLACES / 8, SLOW_MS = 200 };
+
+/* True when the server closes the connection before it has said anything. */
+static bool is_turned_away(int fd)
+{
+    char byte;
+    return recv(fd, &byte, 1, 0) <= 0;
+}
+
+/* Not the owner: the first so many are served, the next one is turned away, and gets in when one
+ * has left. */
+static int stay_within_the_share(struct world *w)
+{
+    static const char ask[] = "GET /x HTTP/1.1\r\nHost: h\r\n\r\n";
+    int inside[SHARE];
+    for (int i = 0; i < SHARE; i++) {
+        inside[i] = dial(w);
+        EXPECT(strstr(converse(inside[i], ask, "body=0"), "200 OK"));
+    }
+    EXPECT(is_turned_away(dial(w)));
+    close(inside[0]);
+    for (;;) { /* until the server has noticed */
+        int fd = dial(w);
+        (void)send(fd, ask, sizeof ask - 1, MSG_NOSIGNAL);
+        bool refused = is_turned_away(fd);
+        close(fd);
+        if (!refused) {
+            return 0;
+        }
+    }
+}
+
+static int take_every_place(struct world *w)
+{
+    static const char ask[] = "GET /x HTTP/1.1\r\nHost: h\r\n\r\n";
+    for (int i = 0; i < PLACES; i++) {
+        EXPECT(strstr(converse(dial(w), ask, "body=0"), "200 OK"));
+    }
+    return 0;
+}
+
+/* A byte at a time, for as long as the server takes it: each one is progress. */
+static int send_slowly(int fd, const char *beginning)
+{
+    EXPECT(send(fd, beginning, strlen(beginning), MSG_NOSIGNAL) == (ssize_t)strlen(beginning));
+    struct pollfd end = {.fd = fd, .events = POLLIN};
+    while (poll(&end, 1, SLOW_MS / 10) == 0) {
+        (void)send(fd, "a", 1, MSG_NOSIGNAL);
+    }
+    return 0;
+}
+
+static int send_a_head_slowly(struct world *w)
+{
+    return send_slowly(dial(w), "GET /x HTTP/1.1\r\nX-Long: ");
+}
+
+static int send_a_body_slowly(struct world *w)
+{
+    return send_slowly(dial(w), "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 4000\r\n\r\n");
+}
+
+static int send_nothing(struct world *w)
+{
+    return is_turned_away(dial(w)) ? 0 : 1;
+}
+
+/* Longer than any limit: they are of what the client sends, not of what it waits for. */
+static int wait_for_an_answer(struct world *w)
+{
+    int fd = dial(w);
+    static const char ask[] = "GET /hold HTTP/1.1\r\nHost: h\r\n\r\n";
+    EXPECT(send(fd, ask, sizeof ask - 1, MSG_NOSIGNAL) == (ssize_t)sizeof ask - 1);
+    struct pollfd end = {.fd = fd, .events = POLLIN};
+    EXPECT(poll(&end, 1, 5 * SLOW_MS) == 0);
+    return 0;
+}
+
 /* The headers come at once, before a first byte of the body. */
 static int open_and_leave(struct world *w)
 {
@@ -366,6 +457,39 @@ static void who_comes_when_it_is_full_gets_in_when_others_leave(void **state)
     serve(&w, (struct http_options){.socket_path = w.socket_path, .limits.connections_max = FEW});
     run_client(&w, come_when_it_is_full);
     world_done(&w);
+}
+
+static void one_user_gets_a_share_and_the_owner_all(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w);
+    serve(&w, (struct http_options){.limits.connections_max = PLACES,
+                                    .limits.owner_uid = geteuid() + 1});
+    run_client(&w, stay_within_the_share);
+    world_done(&w);
+    world_init(&w);
+    serve(&w, (struct http_options){.limits.connections_max = PLACES});
+    run_client(&w, take_every_place);
+    world_done(&w);
+}
+
+static void what_a_client_sends_has_a_time_limit(void **state)
+{
+    (void)state;
+    struct world w;
+    const struct http_limits limits = {.head_timeout_ms = SLOW_MS, .body_timeout_ms = SLOW_MS};
+    for (int tcp = 0; tcp < 2; tcp++) {
+        world_init(&w);
+        serve(&w,
+              (struct http_options){.socket_path = tcp ? NULL : w.socket_path, .limits = limits});
+        run_client(&w, send_nothing);
+        run_client(&w, send_a_head_slowly);
+        run_client(&w, send_a_body_slowly);
+        run_client(&w, wait_for_an_answer);
+        run_client(&w, ask_twice);
+        world_done(&w);
+    }
 }
 
 static bool all_left(const struct world *w)
@@ -572,6 +696,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(requests_are_answered_on_one_connection),
         cmocka_unit_test(who_comes_when_it_is_full_gets_in_when_others_leave),
+        cmocka_unit_test(one_user_gets_a_share_and_the_owner_all),
+        cmocka_unit_test(what_a_client_sends_has_a_time_limit),
         cmocka_unit_test(clients_that_leave_are_noticed_and_forgotten),
         cmocka_unit_test(a_flood_waits_for_its_reader),
         cmocka_unit_test(stopping_the_server_ends_what_is_open),

@@ -34,6 +34,10 @@ struct http_server {
     http_handler handler;
     void *arg;
     struct exchange *exchanges;
+    struct visit *visits;     /* connections */
+    struct visitor *visitors; /* whose they are */
+    struct visitor *arriving; /* between admission and its connection's start */
+    uv_timer_t check;         /* of the visits' time limits; runs while there are any */
 };
 
 enum exchange_state {
@@ -89,6 +93,16 @@ const char *entry_target_fault(const void *place);
 /* Does the request carry the server's token, if one is asked for? */
 bool entry_permits(const struct http_server *server, struct MHD_Connection *connection);
 void entry_refuse(struct exchange *x);
+
+/* ---- visits.c: a share of the connections for each user, and time limits ---- */
+
+/* libmicrohttpd's callbacks: may it come in, and it came or went. */
+enum MHD_Result visits_admit(void *server, const struct sockaddr *address, socklen_t length);
+void visits_notice(void *server, struct MHD_Connection *connection, void **place,
+                   enum MHD_ConnectionNotificationCode what);
+/* What the client is to send must be there in so many ms; 0: as long as it takes. */
+void visits_expect(struct MHD_Connection *connection, unsigned within_ms);
+void visits_done(struct http_server *server);
 
 /* ---- exchange.c and request.c ---- */
 

@@ -21,6 +21,8 @@ enum {
     BODY_BYTES_MAX = 3 << 20,
     QUEUE_BYTES_MAX = 4 << 20,
     IDLE_TIMEOUT_S = 120,
+    HEAD_TIMEOUT_MS = 20000,
+    BODY_TIMEOUT_MS = 60000,
     BACKLOG = 511,
 };
 
@@ -81,6 +83,7 @@ static int port_of(int fd)
 
 static void free_server(struct http_server *server)
 {
+    visits_done(server);
     free(server->socket_path);
     free(server->token);
     free(server->refused_type);
@@ -95,6 +98,9 @@ static struct http_limits with_defaults(struct http_limits l)
     l.connections_max = l.connections_max ? l.connections_max : CONNECTIONS_MAX;
     l.body_bytes_max = l.body_bytes_max ? l.body_bytes_max : BODY_BYTES_MAX;
     l.queue_bytes_max = l.queue_bytes_max ? l.queue_bytes_max : QUEUE_BYTES_MAX;
+    l.head_timeout_ms = l.head_timeout_ms ? l.head_timeout_ms : HEAD_TIMEOUT_MS;
+    l.body_timeout_ms = l.body_timeout_ms ? l.body_timeout_ms : BODY_TIMEOUT_MS;
+    l.owner_uid = l.owner_uid ? l.owner_uid : geteuid();
     l.idle_timeout_s = l.idle_timeout_s ? l.idle_timeout_s : IDLE_TIMEOUT_S;
     return l;
 }
@@ -143,13 +149,13 @@ static struct MHD_Daemon *start_daemon(struct http_server *server,
     } else {
         tls[0].option = MHD_OPTION_END;
     }
-    return MHD_start_daemon(flags, 0, NULL, NULL, exchange_serve, server, MHD_OPTION_LISTEN_SOCKET,
-                            fd, MHD_OPTION_NOTIFY_COMPLETED, exchange_completed, server,
-                            MHD_OPTION_URI_LOG_CALLBACK, entry_look_at, server,
-                            MHD_OPTION_CONNECTION_LIMIT, server->limits.connections_max,
-                            MHD_OPTION_CONNECTION_TIMEOUT, server->limits.idle_timeout_s,
-                            MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY_BYTES,
-                            MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
+    return MHD_start_daemon(
+        flags, 0, visits_admit, server, exchange_serve, server, MHD_OPTION_LISTEN_SOCKET, fd,
+        MHD_OPTION_NOTIFY_COMPLETED, exchange_completed, server, MHD_OPTION_NOTIFY_CONNECTION,
+        visits_notice, server, MHD_OPTION_URI_LOG_CALLBACK, entry_look_at, server,
+        MHD_OPTION_CONNECTION_LIMIT, server->limits.connections_max, MHD_OPTION_CONNECTION_TIMEOUT,
+        server->limits.idle_timeout_s, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)CONNECTION_MEMORY_BYTES, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
 }
 
 int http_server_start(uv_loop_t *loop, const struct http_options *options, http_handler handler,
