@@ -52,6 +52,6 @@ setup(
     options={'bdist_wheel': {'py_limited_api': 'cp310'}},
     ext_modules=[Extension(
         'muster._muster', sources(), include_dirs=['include', 'src'], py_limited_api=True,
-        define_macros=[('_GNU_SOURCE', None), ('MUSTER_VERSION', f'"{VERSION}"')],
+        define_macros=[('_GNU_SOURCE', None)],
         extra_compile_args=['-std=gnu17', '-O2', '-fvisibility=hidden', '-fno-strict-aliasing'],
         extra_link_args=['-pthread', '-Wl,-z,nodelete'])])

@@ -79,7 +79,7 @@ static void start(void)
 {
     const struct store_options options = {
         .objects_max = OBJECTS_MAX, .changes_max = 50, .grace_s = api_grace_s, .fill = api_fill};
-    struct muster_err err;
+    struct muster_err err = MUSTER_ERR_INIT;
     uv_loop_init(&loop);
     int r = store_open(":memory:", &options, &store, &err);
     assert(r == 0);

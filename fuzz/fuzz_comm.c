@@ -47,7 +47,7 @@ static char state[STATE_BYTES];
 
 static void start(void)
 {
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     (void)setenv("MUSTER_TRANSPORT", "tcp", 1);
     for (int i = 0; i < 2; i++) {
         promise(muster_endpoint_open("127.0.0.1", &endpoints[i], &err) == 0, "endpoints", err.text);
@@ -66,7 +66,7 @@ static void start(void)
 static void try_member(struct noise n)
 {
     struct muster_member list[2] = {members[0], members[1]};
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     struct muster_comm *comm = NULL;
     disturb(&n, &list[1], sizeof list[1]);
     if (endpoint_member_ok(&list[1])) {
@@ -150,7 +150,7 @@ static void read_answers(int fd)
 static void try_asks(struct noise n)
 {
     struct muster_member self;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     struct hello hello = {.magic = HELLO_MAGIC, .digest = REGION_DIGEST};
     muster_region_member(region, &self);
     struct member owner = endpoint_member(&self);
@@ -207,7 +207,7 @@ static void try_answers(struct noise n)
 {
     pthread_t owner;
     char got[STATE_BYTES];
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     bool good = n.size == 0;
     promise(pthread_create(&owner, NULL, answer, &n) == 0, "a thread", "");
     int rc = muster_region_read(&members[1], 1, 4, 17, got, sizeof got, TIMEOUT_MS, &err);
@@ -269,9 +269,8 @@ static void *be_rank(void *context)
 {
     struct rank *r = context;
     struct muster_comm *comm;
-    struct muster_err err = {0};
-    struct muster_comm_options o;
-    muster_comm_options_default(&o);
+    struct muster_err err = MUSTER_ERR_INIT;
+    struct muster_comm_options o = MUSTER_COMM_OPTIONS_INIT;
     o.timeout_ms = TIMEOUT_MS;
     int rc = muster_comm_form(endpoints[r->rank], members, 2, r->rank, r->generation,
                               LIMIT_S * 1000, &o, &comm, &err);

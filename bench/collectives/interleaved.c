@@ -366,7 +366,7 @@ static void start_gloo(struct bench *b)
 
 static void set_up(struct bench *b, size_t most)
 {
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     struct muster_comm *world;
     void *memory;
     if (muster_comm_from_env(&world, &err) < 0 ||

@@ -96,7 +96,7 @@ static struct meeting {
 
 static int form_again_and_again(int rank, int ranks, long trials)
 {
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     struct muster_endpoint *endpoint;
     if (muster_endpoint_open("127.0.0.1", &endpoint, &err) < 0) {
         return 1;

@@ -54,7 +54,7 @@ static bool is_measured(const struct bench *b, int way)
 
 static void call(struct bench *b, int way, size_t count)
 {
-    struct muster_err err;
+    struct muster_err err = MUSTER_ERR_INIT;
     if (way == STREAM) {
         if (stream_swap(b->stream, (char *)b->data, b->received, count * sizeof *b->data) < 0) {
             die("the stream broke");
@@ -160,7 +160,7 @@ static void measure(struct bench *b, size_t bytes, double seconds)
 
 static void set_up(struct bench *b, const char *congestion, size_t most)
 {
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     struct muster_comm *world;
     (void)setenv("MUSTER_TCP_CONGESTION", "system", 1);
     if (muster_comm_from_env(&world, &err) < 0) {

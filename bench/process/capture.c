@@ -146,7 +146,7 @@ static int capture(const char *self, const char *megabytes, const char *rate, st
     static const struct process_events events = {
         .exited = on_exited, .lost = on_lost, .ended = on_ended};
     struct process_job_options options = {.folder = c->folder};
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     uv_loop_t loop;
     (void)uv_loop_init(&loop);
     muster_auto(doc) json_t *spec = json_pack("{s:[s, s, s, s], s:{}, s:s}", "argv", self, "write",

@@ -9,7 +9,7 @@ enum { COUNT = 1000 };
 
 int main(void)
 {
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     struct muster_comm *comm;
     if (muster_comm_from_env(&comm, &err) < 0) {
         (void)fprintf(stderr, "no communicator: %s\n", err.text);

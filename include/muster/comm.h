@@ -1,7 +1,7 @@
 /* Communicators: collectives and messages between the ranks of a parallel program.
  *
  *     struct muster_comm *comm;
- *     struct muster_err err = {0};
+ *     struct muster_err err = MUSTER_ERR_INIT;
  *     if (muster_comm_from_env(&comm, &err) < 0) { … err.text says why … }
  *     muster_all_reduce(comm, gradient, gradient, n, MUSTER_F32, MUSTER_SUM, &err);
  *     muster_comm_free(comm);
@@ -36,6 +36,14 @@
  * when there are none; where calls were mostly waited for as soon as they were started, a call that
  * is not may begin a millisecond late.
  * After fork() a child must not use the parent's communicators: calls return MUSTER_EINVAL.
+ *
+ * Debuggers. A debugger stops all threads of a rank, and with them its sign of life, which is due
+ * every 50 ms: without an exemption the first breakpoint would end the rank by SIGKILL after
+ * silence_ms (0.9 s). The others therefore look, before they call a rank silent, whether it is
+ * being traced (TracerPid in /proc): if so it counts as alive, for as long as the tracer stays.
+ * That is seen on the same host and in the same PID namespace. Where it cannot be seen (ranks in
+ * other containers or on other hosts, a process that is stopped without a tracer), set silence_ms =
+ * 0 on all ranks while you debug; timeout_ms still bounds each wait.
  *
  * Cost. Per communicator: one shared segment on each host (about half a MiB for each of its ranks
  * and as much for each pair of them, touched when used) and its descriptor; five connected sockets
@@ -85,6 +93,9 @@ enum muster_op {
 
 enum { MUSTER_ANY_SOURCE = -1, MUSTER_ANY_TAG = -1 };
 
+/* Of a communicator. */
+enum { MUSTER_MAX_RANKS = 256 };
+
 /* 1, 2, 4 or 8; 0 for a value that is no type. */
 MUSTER_API size_t muster_type_bytes(enum muster_type type);
 MUSTER_API const char *muster_type_name(enum muster_type type);
@@ -98,39 +109,52 @@ MUSTER_API const char *muster_op_name(enum muster_op op);
  * negative code. Keys are not removed: name and generation together serve a store once, for who
  * meets under them again finds the members of then. */
 struct muster_store {
+    size_t struct_size; /* set by MUSTER_STORE_INIT */
     void *context;
     int (*set)(void *context, const char *key, const void *value, size_t size_bytes);
     int (*get)(void *context, const char *key, void *value, size_t capacity_bytes, size_t *ret_size,
                int64_t timeout_ms);
 };
+/* clang-format off */
+#define MUSTER_STORE_INIT {sizeof(struct muster_store), NULL, NULL, NULL}
+/* clang-format on */
 
-/* Start from muster_comm_options_default. */
+/* Start from MUSTER_COMM_OPTIONS_INIT. What is set here wins over the environment. */
 struct muster_comm_options {
-    size_t struct_size; /* as muster_comm_options_default sets it; create refuses another */
+    size_t struct_size; /* set by MUSTER_COMM_OPTIONS_INIT */
     int rank;
-    int size;           /* at most 256 */
+    int size;           /* at most MUSTER_MAX_RANKS */
     int64_t timeout_ms; /* of every wait for a live peer; default 30 minutes, as torch has it. 0 or
-                           less: waits for nobody; at most 10^12. After a minute (MUSTER_NOTICE_MS)
-                           stderr says for whom a call waits */
-    int64_t silence_ms; /* a peer whose process gives no sign of life so long is suspected and
-                           expelled; default 900; 0: never */
+                           less: waits for nobody; at most 10^12 */
+    int64_t silence_ms; /* heartbeat timeout, default 900; 0: none, whoever is silent is waited for.
+                           A rank that gives no sign of life for so long is expelled, and ON THE
+                           SAME HOST ITS PROCESS IS KILLED (SIGKILL): its memory is shared, and if
+                           it went on later it would write into it. SIGSTOP (Ctrl-Z), a frozen
+                           control group and a suspended virtual machine are enough. A rank to
+                           which a debugger is attached counts as alive (see "Debuggers" above) */
     const char *host;   /* rank 0 listens there and the others connect … */
     int port;
     const struct muster_store *store; /* … or, when not NULL, they meet here instead */
     const char *name; /* tells groups that meet in one store or port apart; NULL: "world". A store
                          sees its first 64 bytes */
-    const char *
-        transport; /* "auto" (or NULL), "shm", "tcp", "group:NAME"; MUSTER_TRANSPORT wins over it */
-    uint64_t generation; /* any number; equal on all ranks */
+    const char *transport; /* "auto", "shm", "tcp", "group:NAME"; NULL: as MUSTER_TRANSPORT says,
+                              "auto" without it. A split takes it over */
+    uint64_t generation;   /* any number; equal on all ranks */
     /* Polled by the thread of a blocking call while it waits, at least 10 times a second; not while
      * a new communicator connects to a host that does not answer, for up to a minute. Non-zero
      * ends the wait with MUSTER_EINTERRUPTED. Calls go on waiting after a signal: a handler sets a
      * flag that is asked for here, and never leaves a call by longjmp. */
     int (*interrupted)(void *context);
     void *interrupted_context;
+    int64_t notice_ms; /* after so long a line on stderr says for whom a call waits. 0 (default): as
+                          MUSTER_NOTICE_MS says, and nothing is printed without it; < 0: nothing.
+                          The library prints nothing else */
 };
-
-MUSTER_API void muster_comm_options_default(struct muster_comm_options *ret);
+/* clang-format off */
+#define MUSTER_COMM_OPTIONS_INIT                                                                   \
+    {sizeof(struct muster_comm_options), 0, 1, 30 * 60 * 1000, 900, NULL, 0, NULL, NULL, NULL, 0,  \
+     NULL, NULL, 0}
+/* clang-format on */
 
 /* Collective over `size` processes. Waits until all have come, at most timeout_ms. MUSTER_EUNAVAIL:
  * rank 0's port is taken, or a host did not let itself be connected to for a minute. */
@@ -143,8 +167,7 @@ MUSTER_API int muster_comm_create(const struct muster_comm_options *options,
 MUSTER_API int muster_comm_from_env(struct muster_comm **ret, struct muster_err *err);
 
 /* Collective: ranks with the same colour form a communicator, ordered by (key, old rank). A
- * negative colour takes no part and gets *ret = NULL. Timeouts and interrupted are comm's; the
- * transport is that of MUSTER_TRANSPORT, not of comm's options. */
+ * negative colour takes no part and gets *ret = NULL. Its options are comm's. */
 MUSTER_API int muster_comm_split(struct muster_comm *comm, int color, int key,
                                  struct muster_comm **ret, struct muster_err *err);
 
@@ -235,10 +258,15 @@ MUSTER_API int muster_send(struct muster_comm *comm, const void *in, size_t coun
                            enum muster_type type, int to, int tag, struct muster_err *err);
 
 struct muster_message {
+    size_t struct_size; /* set by MUSTER_MESSAGE_INIT */
     int source;
     int tag;
     size_t size_bytes;
 };
+/* clang-format off */
+#define MUSTER_MESSAGE_INIT {sizeof(struct muster_message), -1, -1, 0}
+/* clang-format on */
+
 /* A message longer than count is MUSTER_ETOOBIG, and leaves the communicator usable; a shorter one
  * is fine. ret (may be NULL) says who sent it. */
 MUSTER_API int muster_recv(struct muster_comm *comm, void *out, size_t count, enum muster_type type,
@@ -263,6 +291,7 @@ enum muster_collective {
 /* Any of the calls above as data; fields that a call does not have are ignored. The arrays must
  * stay until the call ends. */
 struct muster_call {
+    size_t struct_size; /* set by MUSTER_CALL_INIT */
     enum muster_collective kind;
     enum muster_type type;
     enum muster_op op;
@@ -274,6 +303,12 @@ struct muster_call {
     const size_t *in_counts;
     const size_t *out_counts;
 };
+/* A barrier, until more is set. */
+/* clang-format off */
+#define MUSTER_CALL_INIT                                                                           \
+    {sizeof(struct muster_call), MUSTER_BARRIER, MUSTER_U8, MUSTER_SUM, 0, 0, NULL, NULL, 0, NULL, \
+     NULL}
+/* clang-format on */
 
 /* Runs a call to its end, as the function of its name does. */
 MUSTER_API int muster_run(struct muster_comm *comm, const struct muster_call *call,
@@ -295,8 +330,8 @@ MUSTER_API int muster_request_test(struct muster_request *request, struct muster
 MUSTER_API int muster_request_wait(struct muster_request *request, int64_t timeout_ms,
                                    struct muster_err *err);
 /* Of a finished receive. */
-MUSTER_API void muster_request_message(const struct muster_request *request,
-                                       struct muster_message *ret);
+MUSTER_API int muster_request_message(const struct muster_request *request,
+                                      struct muster_message *ret, struct muster_err *err);
 /* Called once when the call has ended, on whichever thread of this process ends it (at once, on the
  * calling thread, if it has already). It must not block or call into the communicator. A second
  * notify takes the place of the first. */
@@ -325,6 +360,7 @@ enum muster_peer_state {
 };
 
 struct muster_comm_state {
+    size_t struct_size; /* set by MUSTER_COMM_STATE_INIT */
     uint64_t generation;
     uint64_t started;    /* collectives that this rank has started, also those that alloc, release,
                             split and all_reduce_parts consist of … */
@@ -334,10 +370,15 @@ struct muster_comm_state {
     int input_untouched; /* of the calls that failed: none was in place and had begun, so that every
                             input is as the caller gave it */
 };
-/* Answered at any time, from any thread, also while another computes or waits. ret_peers may be
- * NULL, or has room for comm's size. In a forked child it is closed by MUSTER_EINVAL. */
-MUSTER_API void muster_comm_query(struct muster_comm *comm, struct muster_comm_state *ret,
-                                  enum muster_peer_state *ret_peers);
+/* clang-format off */
+#define MUSTER_COMM_STATE_INIT {sizeof(struct muster_comm_state), 0, 0, 0, 0, 0}
+/* clang-format on */
+
+/* Answered at any time, from any thread, also while another computes or waits. ret and ret_peers
+ * may be NULL; ret_peers has room for comm's size. In a forked child it is closed by MUSTER_EINVAL.
+ */
+MUSTER_API int muster_comm_query(const struct muster_comm *comm, struct muster_comm_state *ret,
+                                 enum muster_peer_state *ret_peers, struct muster_err *err);
 MUSTER_API const char *muster_peer_state_name(enum muster_peer_state state);
 
 /* ---- elastic: communicators from an explicit list ---- */
@@ -363,15 +404,16 @@ MUSTER_API void muster_endpoint_close(struct muster_endpoint *endpoint);
 
 /* A communicator of exactly these members, in this order; all of them call it with the same list
  * and generation, in any mixture with other communicators' calls. Needs no store. One thread at a
- * time uses an endpoint. options: timeout_ms, silence_ms, interrupted and of transport "shm" are
- * used; NULL: defaults. MUSTER_EDATA: bytes that are no member; MUSTER_EINVAL: one is there twice,
- * or not this endpoint; MUSTER_EUNAVAIL: a member is gone or gave up, or its host did not let
- * itself be connected to for a minute; MUSTER_EOS: among others, no descriptor is left here;
+ * time uses an endpoint. timeout_ms is how long they have to come, and options->timeout_ms how long
+ * later waits take. options: timeout_ms, silence_ms, interrupted, notice_ms and of transport "shm"
+ * are used; NULL: defaults. MUSTER_EDATA: bytes that are no member; MUSTER_EINVAL: one is there
+ * twice, or not this endpoint; MUSTER_EUNAVAIL: a member is gone or gave up, or its host did not
+ * let itself be connected to for a minute; MUSTER_EOS: among others, no descriptor is left here;
  * MUSTER_ETIMEDOUT: err->rank did not come, or died before it did; MUSTER_EPEERDEAD,
  * MUSTER_EABORTED: it came, but then died or gave up. */
 MUSTER_API int muster_comm_form(struct muster_endpoint *endpoint,
                                 const struct muster_member *members, int size, int my_index,
-                                uint64_t generation, int64_t deadline_ms,
+                                uint64_t generation, int64_t timeout_ms,
                                 const struct muster_comm_options *options, struct muster_comm **ret,
                                 struct muster_err *err);
 
@@ -402,7 +444,7 @@ MUSTER_API void muster_region_close(struct muster_region *region);
  * here; MUSTER_ETIMEDOUT. After an error the contents of `to` are undefined. */
 MUSTER_API int muster_region_read(const struct muster_member *owners, int num_owners,
                                   uint64_t generation, uint64_t version, void *to,
-                                  size_t size_bytes, int64_t deadline_ms, struct muster_err *err);
+                                  size_t size_bytes, int64_t timeout_ms, struct muster_err *err);
 
 #ifdef __cplusplus
 }

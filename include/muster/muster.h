@@ -3,3 +3,4 @@
 
 #include <muster/comm.h>
 #include <muster/err.h>
+#include <muster/version.h>

@@ -128,7 +128,7 @@ def test_the_package_alone_loads_nothing():
 def test_every_error_of_the_table_can_be_caught_by_name(python):
     """Of those that are more than a RuntimeError; KeyboardInterrupt stays Python's own."""
     table = (HERE.parent.parent / 'include/muster/err.def').read_text()
-    names = set(re.findall(r'^X\(.*, (\w+Error),', table, re.M)) - {'RuntimeError'}
+    names = set(re.findall(r'^MUSTER_ERROR\(.*, *(\w+Error),', table, re.M)) - {'RuntimeError'}
     assert {'BlockingIOError', 'FileNotFoundError', 'ConnectionError'} < names
     program = ('import builtins, sys, muster\n'
                'for name in sys.argv[1:]:\n'

@@ -205,7 +205,7 @@ static void handle_muster(struct api *api, const char *rest, const struct http_r
     } else if (api->hooks.muster) {
         api->hooks.muster(api->hooks.arg, rest, request, reply);
     } else {
-        struct muster_err err;
+        struct muster_err err = MUSTER_ERR_INIT;
         muster_fail(&err, MUSTER_ENOENT, "the server could not find the requested resource");
         api_send_error(reply, &err);
     }
@@ -215,7 +215,7 @@ void api_handle(void *arg, const struct http_request *request, struct http_reply
 {
     struct api *api = arg;
     struct route route;
-    struct muster_err err;
+    struct muster_err err = MUSTER_ERR_INIT;
     if (request->too_large) {
         muster_fail(&err, MUSTER_ETOOBIG, "the request body is too large: 3 MiB at most");
         api_send_error(reply, &err);

@@ -19,7 +19,7 @@ static void port_and_certificate_stay(void **state)
     (void)state;
     struct fixture f;
     struct api_endpoint *endpoint = NULL;
-    struct muster_err tls_err;
+    struct muster_err tls_err = MUSTER_ERR_INIT;
     fixture_init(&f, NULL);
     char *text = NULL;
     assert_int_equal(api_kubeconfig(f.folder, NULL, &text, &f.err), MUSTER_EUNAVAIL);
@@ -49,7 +49,7 @@ static void a_taken_port_leaves_the_socket(void **state)
     struct fixture f;
     struct api_endpoint *endpoint = NULL;
     struct http_server *other = NULL;
-    struct muster_err tls_err;
+    struct muster_err tls_err = MUSTER_ERR_INIT;
     fixture_init(&f, NULL);
     const struct http_options any = {.port = 0};
     assert_int_equal(http_server_start(&f.loop, &any, api_handle, f.api, &other, &f.err), 0);

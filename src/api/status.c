@@ -13,34 +13,39 @@
 
 enum { MESSAGE_BYTES_MAX = 16384, QUALIFIED_BYTES = 128 };
 
-static const struct row {
+/* What a client is told for each code of ours; any other is a fault of the server. */
+static const struct answer {
     int code;
+    int http_status;
     const char *reason;
-} reasons[] = {
-    {MUSTER_EINVAL, "BadRequest"},
-    {MUSTER_EDATA, "Invalid"},
-    {MUSTER_ENOENT, "NotFound"},
-    {MUSTER_EEXIST, "AlreadyExists"},
-    {MUSTER_ECONFLICT, "Conflict"},
-    {MUSTER_EPERM, "Forbidden"},
-    {MUSTER_EUNAUTH, "Unauthorized"},
-    {MUSTER_EGONE, "Expired"},
-    {MUSTER_EMETHOD, "MethodNotAllowed"},
-    {MUSTER_EUNSUPPORTED, "UnsupportedMediaType"},
-    {MUSTER_ETOOBIG, "RequestEntityTooLarge"},
-    {MUSTER_EAGAIN, "TooManyRequests"},
-    {MUSTER_EUNAVAIL, "ServiceUnavailable"},
-    {MUSTER_ETIMEDOUT, "Timeout"},
+} answers[] = {
+    {MUSTER_EINVAL, 400, "BadRequest"},
+    {MUSTER_EDATA, 422, "Invalid"},
+    {MUSTER_ENOENT, 404, "NotFound"},
+    {MUSTER_EEXIST, 409, "AlreadyExists"},
+    {MUSTER_ECONFLICT, 409, "Conflict"},
+    {MUSTER_EPERM, 403, "Forbidden"},
+    {MUSTER_EUNAUTH, 401, "Unauthorized"},
+    {MUSTER_EGONE, 410, "Expired"},
+    {MUSTER_EMETHOD, 405, "MethodNotAllowed"},
+    {MUSTER_EUNSUPPORTED, 415, "UnsupportedMediaType"},
+    {MUSTER_ETOOBIG, 413, "RequestEntityTooLarge"},
+    {MUSTER_EAGAIN, 429, "TooManyRequests"},
+    {MUSTER_EUNAVAIL, 503, "ServiceUnavailable"},
+    {MUSTER_ETIMEDOUT, 504, "Timeout"},
+    {MUSTER_EPROTO, 400, "InternalError"},
+    {MUSTER_ENOHOST, 502, "InternalError"},
+    {MUSTER_ECREATE, 507, "InternalError"},
 };
 
-static const char *reason_of(int code)
+static struct answer answer_to(int code)
 {
-    for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++) {
-        if (reasons[i].code == code) {
-            return reasons[i].reason;
+    for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
+        if (answers[i].code == code) {
+            return answers[i];
         }
     }
-    return "InternalError";
+    return (struct answer){code, 500, "InternalError"};
 }
 
 static json_t *status_new(struct build *b, const char *word)
@@ -196,7 +201,8 @@ static json_t *make_status(const struct api_call *call, const struct muster_err 
     struct buf message;
     buf_init(&message, MESSAGE_BYTES_MAX);
     word(call, err, &message);
-    json_t *status = status_of(muster_code_http(err->code), reason_of(err->code),
+    struct answer answer = answer_to(err->code);
+    json_t *status = status_of(answer.http_status, answer.reason,
                                buf_failed(&message) ? err->text : buf_str(&message));
     buf_done(&message);
     struct build b = {.failed = !status};
@@ -211,7 +217,7 @@ static json_t *make_status(const struct api_call *call, const struct muster_err 
 
 void status_send(struct api_call *call, const struct muster_err *err)
 {
-    api_send_json(call->reply, muster_code_http(err->code), make_status(call, err));
+    api_send_json(call->reply, answer_to(err->code).http_status, make_status(call, err));
 }
 
 /* ---- for all ---- */
@@ -230,6 +236,7 @@ void api_send_json(struct http_reply *reply, int status, json_t *doc)
 
 void api_send_error(struct http_reply *reply, const struct muster_err *err)
 {
-    int http = muster_code_http(err->code);
-    api_send_json(reply, http, status_of(http, reason_of(err->code), err->text));
+    struct answer answer = answer_to(err->code);
+    api_send_json(reply, answer.http_status,
+                  status_of(answer.http_status, answer.reason, err->text));
 }

@@ -108,7 +108,7 @@ int cli_main(int argc, char **argv)
 {
     signal(SIGPIPE, SIG_IGN);
     int status = run_words(argc, argv);
-    struct muster_err err;
+    struct muster_err err = MUSTER_ERR_INIT;
     if (status == 0 && cli_print("", &err) < 0) { /* what printf left in its buffer */
         cli_say("%s", err.text);
         status = muster_code_exit(err.code);

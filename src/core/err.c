@@ -11,18 +11,17 @@
 
 static const struct row {
     int code;
-    int http;
     int exit;
     const char *name;
     const char *python;
     const char *text;
 } rows[] = {
-#define X(name, code, http, exit, python, text) {code, http, exit, #name, #python, text},
+#define MUSTER_ERROR(name, code, exit, python, text) {code, exit, #name, #python, text},
 #include <muster/err.def>
-#undef X
+#undef MUSTER_ERROR
 };
 
-static const struct row unknown = {0, 500, 70, "EUNKNOWN", "RuntimeError", "unknown error"};
+static const struct row unknown = {0, 70, "EUNKNOWN", "RuntimeError", "unknown error"};
 
 static const struct row *find(int code)
 {
@@ -34,13 +33,23 @@ static const struct row *find(int code)
     return &unknown;
 }
 
+/* Bytes that text has in the caller's struct, which may be of a program that is older or newer. */
+static size_t text_room(const struct muster_err *err)
+{
+    size_t before = offsetof(struct muster_err, text);
+    if (err->struct_size == 0 || err->struct_size >= before + sizeof err->text) {
+        return sizeof err->text;
+    }
+    return err->struct_size > before ? err->struct_size - before : 0;
+}
+
 int muster_vfail(struct muster_err *err, int code, const char *format, va_list args)
 {
     assert(code < 0);
     if (err) {
         err->code = code;
         err->rank = -1;
-        (void)vsnprintf(err->text, sizeof err->text, format, args);
+        (void)vsnprintf(err->text, text_room(err), format, args);
     }
     return code;
 }
@@ -61,13 +70,15 @@ int muster_wrap(struct muster_err *err, const char *format, ...)
     }
     assert(err->code < 0);
     char inner[MUSTER_ERR_TEXT_BYTES];
-    memcpy(inner, err->text, sizeof inner);
+    size_t room = text_room(err);
+    memcpy(inner, err->text, room);
+    inner[room > 0 ? room - 1 : 0] = '\0';
     va_list args;
     va_start(args, format);
-    int n = vsnprintf(err->text, sizeof err->text, format, args);
+    int n = vsnprintf(err->text, room, format, args);
     va_end(args);
-    if (n >= 0 && (size_t)n < sizeof err->text) {
-        (void)snprintf(err->text + n, sizeof err->text - (size_t)n, ": %s", inner);
+    if (n >= 0 && (size_t)n < room) {
+        (void)snprintf(err->text + n, room - (size_t)n, ": %s", inner);
     }
     return err->code;
 }
@@ -80,11 +91,6 @@ const char *muster_code_name(int code)
 const char *muster_code_text(int code)
 {
     return find(code)->text;
-}
-
-int muster_code_http(int code)
-{
-    return find(code)->http;
 }
 
 int muster_code_exit(int code)

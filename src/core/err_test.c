@@ -4,9 +4,9 @@
 #include <muster/err.h>
 
 static const int codes[] = {
-#define X(name, code, http, exit, python, text) code,
+#define MUSTER_ERROR(name, code, exit, python, text) code,
 #include <muster/err.def>
-#undef X
+#undef MUSTER_ERROR
 };
 
 static void codes_are_negative_and_unique(void **state)
@@ -27,7 +27,6 @@ static void exit_codes_are_sysexits(void **state)
         if (codes[i] != MUSTER_EINTERRUPTED) { /* Ctrl-C: 128 + SIGINT, as a shell says it */
             assert_in_range(muster_code_exit(codes[i]), 64, 78);
         }
-        assert_in_range(muster_code_http(codes[i]), 400, 599);
     }
     assert_string_equal(muster_code_text(-9999), "unknown error");
 }
@@ -54,6 +53,26 @@ static void long_sentences_are_cut(void **state)
     assert_int_equal(strlen(err.text), MUSTER_ERR_TEXT_BYTES - 1);
 }
 
+/* A program's struct of another size: its text has the room that struct_size says. */
+static void text_keeps_to_the_struct_size(void **state)
+{
+    (void)state;
+    size_t before = offsetof(struct muster_err, text);
+    struct muster_err err = MUSTER_ERR_INIT;
+    memset(err.text, '#', sizeof err.text);
+    err.struct_size = before + 8;
+    muster_fail(&err, MUSTER_EIO, "a sentence that is too long");
+    assert_string_equal(err.text, "a sente");
+    muster_wrap(&err, "so");
+    assert_string_equal(err.text, "so: a s");
+    assert_int_equal(err.text[8], '#');
+    err.struct_size = before;
+    muster_fail(&err, MUSTER_EDATA, "nothing");
+    muster_wrap(&err, "nothing");
+    assert_string_equal(err.text, "so: a s");
+    assert_int_equal(err.code, MUSTER_EDATA);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -61,6 +80,7 @@ int main(void)
         cmocka_unit_test(exit_codes_are_sysexits),
         cmocka_unit_test(context_goes_before_the_sentence),
         cmocka_unit_test(long_sentences_are_cut),
+        cmocka_unit_test(text_keeps_to_the_struct_size),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,17 +3,23 @@
 
 #include <string.h>
 
-/* The first code of the table that answers with this HTTP status. */
+/* Our code for what a Kubernetes API says by this HTTP status. */
 static int code_of(long http_status)
 {
-    static const int codes[][2] = {
-#define X(name, code, http, exit, python, text) {http, code},
-#include <muster/err.def>
-#undef X
+    static const struct {
+        int http_status;
+        int code;
+    } codes[] = {
+        {400, MUSTER_EINVAL},  {401, MUSTER_EUNAUTH},  {403, MUSTER_EPERM},
+        {404, MUSTER_ENOENT},  {405, MUSTER_EMETHOD},  {409, MUSTER_EEXIST},
+        {410, MUSTER_EGONE},   {413, MUSTER_ETOOBIG},  {415, MUSTER_EUNSUPPORTED},
+        {422, MUSTER_EDATA},   {429, MUSTER_EAGAIN},   {500, MUSTER_EINTERNAL},
+        {502, MUSTER_ENOHOST}, {503, MUSTER_EUNAVAIL}, {504, MUSTER_ETIMEDOUT},
+        {507, MUSTER_ECREATE},
     };
     for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
-        if (codes[i][0] == http_status) {
-            return codes[i][1];
+        if (codes[i].http_status == http_status) {
+            return codes[i].code;
         }
     }
     return http_status >= 500 ? MUSTER_EINTERNAL : MUSTER_EINVAL;

@@ -119,7 +119,7 @@ static int run_as_rank(struct perf_options *o, struct perf_result *ret, char *de
 static int measure(struct perf_options *o)
 {
     static struct perf_result results[PERF_MAX_SIZES];
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     char description[160] = "";
     bool prints = true;
     int num = getenv("WORLD_SIZE")

@@ -44,7 +44,8 @@ static char *output_of(const struct bench *b)
 
 static int call_once(struct bench *b, size_t count, struct muster_err *err)
 {
-    struct muster_call call = {.kind = b->options->kind,
+    struct muster_call call = {.struct_size = sizeof(struct muster_call),
+                               .kind = b->options->kind,
                                .type = b->options->type,
                                .op = b->options->op,
                                .in = b->in,

@@ -61,7 +61,7 @@ static int form(const struct perf_options *options, struct table *table, int ran
 static int be_rank(const struct perf_options *options, struct table *table, int rank)
 {
     struct muster_comm *comm;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     struct perf_result results[PERF_MAX_SIZES];
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (options->pin) {

@@ -37,7 +37,7 @@ static void run(enum fault what, int code, const char *text)
 {
     struct perf_options options = {.kind = MUSTER_BARRIER, .ranks = RANKS, .seconds = 0.01};
     struct perf_result results[PERF_MAX_SIZES];
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     char description[160];
     fault = what;
     atomic_store(calls, 0);

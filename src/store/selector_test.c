@@ -63,7 +63,7 @@ static void label_selectors_fit_as_the_table_says(void **state)
 static void field_selectors_compare_paths(void **state)
 {
     (void)state;
-    struct muster_err err;
+    struct muster_err err = MUSTER_ERR_INIT;
     struct selector selector;
     muster_auto(doc) json_t *object =
         json_pack("{s:{s:s}, s:{s:s}}", "metadata", "name", "a", "status", "phase", "Running");
@@ -112,7 +112,7 @@ static void the_sieve_holds_back_only_what_cannot_match(void **state)
 static void a_selector_is_bounded(void **state)
 {
     (void)state;
-    struct muster_err err;
+    struct muster_err err = MUSTER_ERR_INIT;
     struct selector selector;
     char text[SELECTOR_TEXT_BYTES_MAX + 2];
     memset(text, 'a', sizeof text - 1);

@@ -91,10 +91,11 @@ static void fill(enum muster_type type, void *buffer, size_t count, int rank)
 static int reduce_all_ways(struct muster_comm *comm, void *in, void *out, size_t count,
                            enum muster_type type, enum muster_op op)
 {
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     int rank = muster_comm_rank(comm), size = muster_comm_size(comm);
     size_t part = count / (size_t)size;
-    struct muster_call call = {MUSTER_ALL_REDUCE, type, op, 0, 0, in, out, count, NULL, NULL};
+    struct muster_call call = {sizeof call, MUSTER_ALL_REDUCE, type, op, 0, 0, in, out, count, NULL,
+                               NULL};
     struct muster_request *request;
     fill(type, in, count, rank);
     WORLD_CHECK(muster_all_reduce(comm, in, out, count, type, op, &err) == 0, "%s", err.text);
@@ -141,7 +142,7 @@ static int every_memory(struct muster_comm *comm, void *context)
 {
     (void)context;
     enum { BYTES = 150001 * 8 + 64 };
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     void *in = malloc(BYTES), *out = malloc(BYTES), *shared_in, *shared_out;
     void *moved = (char *)in + 8 * muster_comm_rank(comm);
     int failed = every_size(comm, in, out) || every_size(comm, in, in) ||

@@ -55,7 +55,7 @@ static void fill(struct buffers *b, enum muster_type type, uint64_t seed, int ra
 static int check_all_reduce(struct muster_comm *comm, struct buffers *b, enum muster_type type,
                             enum muster_op op, size_t count, bool in_place)
 {
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     int rank = muster_comm_rank(comm), size = muster_comm_size(comm);
     uint64_t seed = count * 31 + (uint64_t)op;
     fill(b, type, seed, rank, count);
@@ -80,7 +80,7 @@ static int check_all_reduce(struct muster_comm *comm, struct buffers *b, enum mu
 static int check_reduce_scatter(struct muster_comm *comm, struct buffers *b, enum muster_type type,
                                 enum muster_op op, size_t count)
 {
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     int rank = muster_comm_rank(comm), size = muster_comm_size(comm);
     fill(b, type, 5, rank, count * (size_t)size);
     int rc = muster_reduce_scatter(comm, b->in, b->out, count, type, op, &err);
@@ -96,7 +96,7 @@ static int check_reduce_scatter(struct muster_comm *comm, struct buffers *b, enu
 static int check_reduce(struct muster_comm *comm, struct buffers *b, enum muster_type type,
                         enum muster_op op, size_t count)
 {
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     int rank = muster_comm_rank(comm), size = muster_comm_size(comm), root = (int)op % size;
     fill(b, type, 6, rank, count);
     int rc = muster_reduce(comm, b->in, b->in, count, type, op, root, &err);
@@ -126,7 +126,7 @@ static int check_reductions(struct muster_comm *comm, struct buffers *b, enum mu
 static int check_broadcast(struct muster_comm *comm, struct buffers *b, enum muster_type type,
                            size_t count)
 {
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     int root = muster_comm_size(comm) / 2;
     fill(b, type, 7, muster_comm_rank(comm), count);
     int rc = muster_broadcast(comm, b->in, count, type, root, &err);
@@ -141,7 +141,7 @@ static int check_broadcast(struct muster_comm *comm, struct buffers *b, enum mus
 static int check_gathers(struct muster_comm *comm, struct buffers *b, enum muster_type type,
                          size_t count)
 {
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     int rank = muster_comm_rank(comm), size = muster_comm_size(comm);
     for (int all = 0; all < 2; all++) {
         fill(b, type, 8, rank, count * (size_t)size);
@@ -160,7 +160,7 @@ static int check_gathers(struct muster_comm *comm, struct buffers *b, enum muste
 static int check_uneven(struct muster_comm *comm, struct buffers *b, enum muster_type type,
                         size_t count)
 {
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     int rank = muster_comm_rank(comm), size = muster_comm_size(comm);
     size_t counts[64], start = 0;
     for (int r = 0; r < size; r++) {
@@ -182,7 +182,7 @@ static int check_uneven(struct muster_comm *comm, struct buffers *b, enum muster
 static int check_scatter(struct muster_comm *comm, struct buffers *b, enum muster_type type,
                          size_t count)
 {
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     int rank = muster_comm_rank(comm), size = muster_comm_size(comm);
     fill(b, type, 10, rank, count * (size_t)size);
     int rc = muster_scatter(comm, b->in, b->out, count, type, size - 1, &err);
@@ -204,7 +204,7 @@ static size_t exchanged(int from, int to, size_t count)
 static int check_all_to_all(struct muster_comm *comm, struct buffers *b, enum muster_type type,
                             size_t count)
 {
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     int rank = muster_comm_rank(comm), size = muster_comm_size(comm);
     size_t in[64], out[64], start = 0;
     for (int r = 0; r < size; r++) {

@@ -21,7 +21,7 @@ static atomic_bool *learnt; /* of the death, by the survivor */
 static int dies_while_others_reduce(struct muster_comm *comm, void *context)
 {
     (void)context;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     int rank = muster_comm_rank(comm), size = muster_comm_size(comm);
     float *data = calloc(100000, sizeof *data);
     for (int i = 0; rank != size - 1 || i < 50; i++) {
@@ -29,8 +29,8 @@ static int dies_while_others_reduce(struct muster_comm *comm, void *context)
             muster_all_reduce(comm, data, data, i % 2 ? 100000 : 2, MUSTER_F32, MUSTER_SUM, &err);
         if (rc < 0) {
             enum muster_peer_state states[64];
-            struct muster_comm_state state;
-            muster_comm_query(comm, &state, states);
+            struct muster_comm_state state = MUSTER_COMM_STATE_INIT;
+            muster_comm_query(comm, &state, states, NULL);
             WORLD_CHECK(rc == MUSTER_EPEERDEAD || rc == MUSTER_EABORTED, "%s", err.text);
             WORLD_CHECK(states[size - 1] == MUSTER_PEER_DEAD, "state %d", (int)states[size - 1]);
             WORLD_CHECK(state.completed >= 49 && state.closed == rc, "completed %llu",
@@ -48,7 +48,7 @@ static int dies_while_others_reduce(struct muster_comm *comm, void *context)
 static int stops_and_is_expelled(struct muster_comm *comm, void *context)
 {
     (void)context;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     int rank = muster_comm_rank(comm);
     if (rank == 1) {
         (void)raise(SIGSTOP);
@@ -66,8 +66,8 @@ static int stops_and_is_expelled(struct muster_comm *comm, void *context)
 static enum muster_peer_state state_of(struct muster_comm *comm, int rank)
 {
     enum muster_peer_state peers[64];
-    struct muster_comm_state state;
-    muster_comm_query(comm, &state, peers);
+    struct muster_comm_state state = MUSTER_COMM_STATE_INIT;
+    muster_comm_query(comm, &state, peers, NULL);
     return peers[rank];
 }
 
@@ -82,7 +82,7 @@ static int waits_until_it_has_given_up(struct muster_comm *comm, int rank)
 static int receive_times_out(struct muster_comm *comm, void *context)
 {
     (void)context;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     char byte;
     if (muster_comm_rank(comm) == 1) {
         return waits_until_it_has_given_up(comm, 0);
@@ -96,7 +96,7 @@ static int receive_times_out(struct muster_comm *comm, void *context)
 static int sends_itself_nothing(struct muster_comm *comm, void *context)
 {
     (void)context;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     char byte;
     int rc = muster_recv(comm, &byte, 1, MUSTER_U8, 0, 5, NULL, &err);
     WORLD_CHECK(rc == MUSTER_ETIMEDOUT && strstr(err.text, "nothing came"), "%d %s", rc, err.text);
@@ -107,7 +107,7 @@ static int sends_itself_nothing(struct muster_comm *comm, void *context)
 static int dies_before_its_child(struct muster_comm *comm, void *context)
 {
     (void)context;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     if (muster_comm_rank(comm) == 1) {
         if (fork() == 0) {
             for (int64_t end = 0; !atomic_load(learnt) && test_turn(&end);) {
@@ -191,7 +191,7 @@ static int ends_in_a_message(struct muster_comm *comm, void *context)
 static int times_out(struct muster_comm *comm, void *context)
 {
     (void)context;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     if (muster_comm_rank(comm) == 1) {
         return waits_until_it_has_given_up(comm, 0);
     }
@@ -203,9 +203,9 @@ static int times_out(struct muster_comm *comm, void *context)
 
 static void *abort_soon(void *comm)
 {
-    struct muster_comm_state state;
+    struct muster_comm_state state = MUSTER_COMM_STATE_INIT;
     do {
-        muster_comm_query(comm, &state, NULL);
+        muster_comm_query(comm, &state, NULL, NULL);
     } while (state.started == 0);
     muster_comm_abort(comm);
     return NULL;
@@ -214,7 +214,7 @@ static void *abort_soon(void *comm)
 static int aborts_from_another_thread(struct muster_comm *comm, void *context)
 {
     (void)context;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     pthread_t thread;
     if (muster_comm_rank(comm) == 0) {
         pthread_create(&thread, NULL, abort_soon, comm);
@@ -234,7 +234,7 @@ static int leaves_a_gift(struct muster_comm *comm, void *context)
 {
     (void)context;
     static float gift[GIFT];
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     int rank = muster_comm_rank(comm);
     gift[GIFT - 1] = rank == 1 ? 7 : 0;
     int rc = muster_send(comm, gift, rank == 1 ? GIFT : 25, MUSTER_F32, 1 - rank, 0, &err);
@@ -263,8 +263,7 @@ static void a_call_can_be_interrupted(void **state)
     (void)state;
     /* A world of two of which the second never comes: even meeting ends. */
     int asked = 0;
-    struct muster_comm_options o;
-    muster_comm_options_default(&o);
+    struct muster_comm_options o = MUSTER_COMM_OPTIONS_INIT;
     o.size = 2;
     o.rank = 1;
     o.host = "127.0.0.1";
@@ -272,7 +271,7 @@ static void a_call_can_be_interrupted(void **state)
     o.interrupted = interrupted_now;
     o.interrupted_context = &asked;
     struct muster_comm *comm;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     assert_int_equal(muster_comm_create(&o, &comm, &err), MUSTER_EINTERRUPTED);
 }
 
@@ -304,7 +303,7 @@ enum { CYCLES = 500 };
 static void cycles_leak_nothing(void **state)
 {
     (void)state;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     int descriptors = 0, mappings = 0;
     for (int i = 0; i < CYCLES; i++) {
         struct muster_endpoint *endpoint;
@@ -342,7 +341,7 @@ static void *form_one(void *context)
 {
     struct former *f = context;
     struct muster_comm *comm;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     f->result = muster_comm_form(f->endpoint, f->members, f->size, f->index, f->generation,
                                  TEST_LIMIT_MS, NULL, &comm, &err);
     if (f->result == 0) {
@@ -363,7 +362,7 @@ static void survivors_form_anew(void **state)
     enum { MOST = 6 };
     struct muster_endpoint *endpoints[MOST];
     struct muster_member members[MOST];
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     for (int r = 0; r < MOST; r++) {
         assert_int_equal(muster_endpoint_open("127.0.0.1", &endpoints[r], &err), 0);
         muster_endpoint_member(endpoints[r], &members[r]);

@@ -48,7 +48,7 @@ void __wrap_free(void *memory)
 static int frees_while_somebody_forks(struct muster_comm *comm, void *context)
 {
     (void)context;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     struct muster_comm *part;
     int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     WORLD_CHECK(muster_comm_split(comm, 0, 0, &part, &err) == 0, "%s", err.text);

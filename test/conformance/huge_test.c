@@ -55,7 +55,7 @@ static int check(const char *what, const uint8_t *buffer, size_t count, int seed
 
 static int reductions(struct muster_comm *comm, uint8_t *b, int rank)
 {
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     size_t half = huge / 2;
     fill(b, huge, rank);
     int rc = muster_all_reduce(comm, b, b, huge, MUSTER_U8, MUSTER_SUM, &err);
@@ -71,7 +71,7 @@ static int reductions(struct muster_comm *comm, uint8_t *b, int rank)
 
 static int copies(struct muster_comm *comm, uint8_t *b, int rank)
 {
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     size_t half = huge / 2;
     uint8_t *mine = b + (size_t)rank * half;
     fill(mine, half, 4 + rank);

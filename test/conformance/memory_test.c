@@ -43,7 +43,7 @@ static int gives_back_what_it_releases(struct muster_comm *comm, void *context)
 {
     enum { LARGE = 32 << 20, TURNS = 4, SMALL_TURNS = 1100 };
     (void)context;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     size_t before = shared_bytes();
     for (int turn = 0; turn < TURNS + SMALL_TURNS; turn++) {
         size_t bytes = turn < TURNS ? LARGE : 64;
@@ -70,9 +70,9 @@ static void released_memory_goes_back(void **state)
 static void *abort_after_some(void *context)
 {
     struct muster_comm *comm = context;
-    struct muster_comm_state state;
+    struct muster_comm_state state = MUSTER_COMM_STATE_INIT;
     do {
-        muster_comm_query(comm, &state, NULL);
+        muster_comm_query(comm, &state, NULL, NULL);
     } while (state.completed < 20);
     muster_comm_abort(comm);
     return NULL;
@@ -82,7 +82,7 @@ static void *abort_after_some(void *context)
 static int allocates_until_an_abort(struct muster_comm *comm, void *context)
 {
     (void)context;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     pthread_t thread;
     bool aborts = muster_comm_rank(comm) == 0;
     int rc = aborts ? pthread_create(&thread, NULL, abort_after_some, comm) : 0;
@@ -111,13 +111,13 @@ static void memory_comes_and_goes_until_an_abort(void **state)
 
 static int child_is_refused(struct muster_comm *comm, void *memory, struct muster_request *request)
 {
-    struct muster_err err = {0};
-    struct muster_comm_state state;
+    struct muster_err err = MUSTER_ERR_INIT;
+    struct muster_comm_state state = MUSTER_COMM_STATE_INIT;
     enum muster_peer_state peers[64];
     float value = 1;
     void *more = NULL;
     WORLD_CHECK(shared_bytes() == 0, "a child holds %zu bytes of the segment", shared_bytes());
-    muster_comm_query(comm, &state, peers);
+    muster_comm_query(comm, &state, peers, NULL);
     WORLD_CHECK(state.closed == MUSTER_EINVAL, "a child's communicator is %d", state.closed);
     int rc = muster_all_reduce(comm, &value, &value, 1, MUSTER_F32, MUSTER_SUM, &err);
     WORLD_CHECK(rc == MUSTER_EINVAL, "all-reduce in a child: %d", rc);
@@ -146,12 +146,15 @@ static int child_is_refused(struct muster_comm *comm, void *memory, struct muste
 static int forks_in_a_call(struct muster_comm *comm, void *context)
 {
     (void)context;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     int rank = muster_comm_rank(comm);
     char word = 'x';
     float data[100] = {1};
     void *memory = NULL;
-    struct muster_call call = {.kind = MUSTER_ALL_REDUCE, .type = MUSTER_F32, .count = 100};
+    struct muster_call call = {.struct_size = sizeof(struct muster_call),
+                               .kind = MUSTER_ALL_REDUCE,
+                               .type = MUSTER_F32,
+                               .count = 100};
     struct muster_request *request = NULL;
     call.in = call.out = data;
     WORLD_CHECK(muster_comm_alloc(comm, 4096, &memory, &err) == 0, "%s", err.text);
@@ -188,8 +191,8 @@ static void a_forked_child_has_none(void **state)
 static int aborts_under_a_stopped_writer(struct muster_comm *comm, void *context)
 {
     (void)context;
-    struct muster_err err = {0};
-    struct muster_comm_state state;
+    struct muster_err err = MUSTER_ERR_INIT;
+    struct muster_comm_state state = MUSTER_COMM_STATE_INIT;
     enum muster_peer_state peers[64];
     void *memory = NULL;
     WORLD_CHECK(muster_comm_alloc(comm, 4096, &memory, &err) == 0, "%s", err.text);
@@ -200,7 +203,7 @@ static int aborts_under_a_stopped_writer(struct muster_comm *comm, void *context
         return 0;
     }
     do {
-        muster_comm_query(comm, &state, peers);
+        muster_comm_query(comm, &state, peers, NULL);
     } while (peers[1] == MUSTER_PEER_ALIVE);
     muster_comm_abort(comm);
     return 0;
@@ -224,10 +227,11 @@ static int leaves_other_fields_alone(struct muster_comm *comm, void *context)
                                                    MUSTER_REDUCE_SCATTER, MUSTER_BROADCAST,
                                                    MUSTER_SCATTER,        MUSTER_GATHER};
     const size_t *wild = (const size_t *)(uintptr_t)16;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     float in[20] = {1}, out[20];
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        struct muster_call call = {.kind = kinds[i],
+        struct muster_call call = {.struct_size = sizeof(struct muster_call),
+                                   .kind = kinds[i],
                                    .type = MUSTER_F32,
                                    .in = in,
                                    .out = out,
@@ -248,10 +252,11 @@ static int leaves_the_count_alone(struct muster_comm *comm, void *context)
     static const enum muster_collective kinds[] = {MUSTER_BARRIER, MUSTER_ALL_GATHER,
                                                    MUSTER_ALL_TO_ALL};
     static const size_t counts[] = {1, 1};
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     float in[2] = {1, 1}, out[2];
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        struct muster_call call = {.kind = kinds[i],
+        struct muster_call call = {.struct_size = sizeof(struct muster_call),
+                                   .kind = kinds[i],
                                    .type = MUSTER_F32,
                                    .op = (enum muster_op)77,
                                    .peer = 77,
@@ -277,7 +282,7 @@ static int refuses_nonsense(struct muster_comm *comm, void *context)
 {
     (void)context;
     static const size_t good[] = {1, 1}, wrapped[] = {SIZE_MAX, 2};
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     char in[4] = {0}, out[4];
     int codes[] = {
         muster_all_reduce(comm, in, out, SIZE_MAX, MUSTER_BOOL, MUSTER_SUM, &err),
@@ -291,7 +296,11 @@ static int refuses_nonsense(struct muster_comm *comm, void *context)
     for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
         WORLD_CHECK(codes[i] == MUSTER_EINVAL, "nonsense %zu: %d", i, codes[i]);
     }
-    struct muster_call half = {.kind = MUSTER_ALL_TO_ALL, .in = in, .out = out, .in_counts = good};
+    struct muster_call half = {.struct_size = sizeof(struct muster_call),
+                               .kind = MUSTER_ALL_TO_ALL,
+                               .in = in,
+                               .out = out,
+                               .in_counts = good};
     WORLD_CHECK(muster_run(comm, &half, &err) == MUSTER_EINVAL, "half the counts of an all-to-all");
     WORLD_CHECK(muster_barrier(comm, &err) == 0, "it stays open: %s", err.text);
     return 0;
@@ -325,17 +334,21 @@ static const struct failing {
 static int aborts_its_calls(struct muster_comm *comm, void *context)
 {
     const struct failing *f = context;
-    struct muster_err err = {0};
-    struct muster_comm_state state;
+    struct muster_err err = MUSTER_ERR_INIT;
+    struct muster_comm_state state = MUSTER_COMM_STATE_INIT;
     enum muster_peer_state peers[64] = {MUSTER_PEER_ALIVE};
     while (muster_comm_rank(comm) == 0 && peers[1] == MUSTER_PEER_ALIVE) {
-        muster_comm_query(comm, &state, peers);
+        muster_comm_query(comm, &state, peers, NULL);
     }
     if (muster_comm_rank(comm) == 0) {
         return 0;
     }
     static float buffer[4 * COUNT];
-    struct muster_call call = {.kind = f->kind, .type = MUSTER_F32, .count = COUNT, .in = buffer};
+    struct muster_call call = {.struct_size = sizeof(struct muster_call),
+                               .kind = f->kind,
+                               .type = MUSTER_F32,
+                               .count = COUNT,
+                               .in = buffer};
     struct muster_request *requests[2] = {NULL};
     call.out = buffer + f->out_at;
     WORLD_CHECK(muster_start(comm, &call, &requests[0], &err) == 0, "%s", err.text);
@@ -343,7 +356,7 @@ static int aborts_its_calls(struct muster_comm *comm, void *context)
     int rc = f->next_at < 0 ? 0 : muster_start(comm, &call, &requests[1], &err);
     WORLD_CHECK(rc == 0, "%s", err.text);
     muster_comm_abort(comm);
-    muster_comm_query(comm, &state, NULL);
+    muster_comm_query(comm, &state, NULL, NULL);
     WORLD_CHECK(state.closed == MUSTER_EABORTED, "closed by %d", state.closed);
     WORLD_CHECK(state.input_untouched == f->untouched, "%s: untouched %d", f->what,
                 state.input_untouched);

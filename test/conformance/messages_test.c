@@ -13,7 +13,7 @@ enum { LARGE = 300000, COMMUNICATORS = 70, MOST_RANKS = 4 };
 static int order_and_tags(struct muster_comm *comm, void *context)
 {
     (void)context;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     int rank = muster_comm_rank(comm), size = muster_comm_size(comm);
     int next = (rank + 1) % size, before = (rank + size - 1) % size;
     for (int32_t i = 0; i < 100; i++) {
@@ -25,7 +25,7 @@ static int order_and_tags(struct muster_comm *comm, void *context)
     for (int32_t tag = 1; tag >= 0; tag--) {
         for (int32_t i = tag; i < 100; i += 2) {
             int32_t value = 0;
-            struct muster_message message;
+            struct muster_message message = MUSTER_MESSAGE_INIT;
             int rc = muster_recv(comm, &value, 1, MUSTER_I32, before, tag, &message, &err);
             WORLD_CHECK(rc == 0, "%s", err.text);
             WORLD_CHECK(value == before * 1000 + i, "tag %d: %d, not %d", tag, value,
@@ -40,7 +40,7 @@ static int order_and_tags(struct muster_comm *comm, void *context)
 static int any_source(struct muster_comm *comm, void *context)
 {
     (void)context;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     int rank = muster_comm_rank(comm), size = muster_comm_size(comm);
     if (rank > 0) {
         int64_t value = rank;
@@ -51,7 +51,7 @@ static int any_source(struct muster_comm *comm, void *context)
     int64_t sum = 0;
     for (int i = 1; i < size; i++) {
         int64_t value = 0;
-        struct muster_message m;
+        struct muster_message m = MUSTER_MESSAGE_INIT;
         int rc =
             muster_recv(comm, &value, 1, MUSTER_I64, MUSTER_ANY_SOURCE, MUSTER_ANY_TAG, &m, &err);
         WORLD_CHECK(rc == 0 && m.source == value && m.tag == m.source + 7, "%s", err.text);
@@ -65,19 +65,21 @@ static int any_source(struct muster_comm *comm, void *context)
 static int large_both_ways(struct muster_comm *comm, void *context)
 {
     (void)context;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     int rank = muster_comm_rank(comm), size = muster_comm_size(comm);
     int32_t *out = malloc(LARGE * sizeof *out), *in = malloc(LARGE * sizeof *in);
     for (int i = 0; i < LARGE; i++) {
         out[i] = rank + i;
     }
-    struct muster_call send = {.kind = MUSTER_SEND,
+    struct muster_call send = {.struct_size = sizeof(struct muster_call),
+                               .kind = MUSTER_SEND,
                                .type = MUSTER_I32,
                                .peer = (rank + 1) % size,
                                .tag = 3,
                                .in = out,
                                .count = LARGE};
-    struct muster_call receive = {.kind = MUSTER_RECV,
+    struct muster_call receive = {.struct_size = sizeof(struct muster_call),
+                                  .kind = MUSTER_RECV,
                                   .type = MUSTER_I32,
                                   .peer = (rank + size - 1) % size,
                                   .tag = 3,
@@ -101,7 +103,7 @@ static int large_both_ways(struct muster_comm *comm, void *context)
 static int too_long_a_message(struct muster_comm *comm, void *context)
 {
     (void)context;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     int rank = muster_comm_rank(comm);
     char data[100] = {0};
     if (rank == 0) {
@@ -119,7 +121,7 @@ enum { STARTED = 60 };
 static int many_started_calls(struct muster_comm *comm, void *context)
 {
     (void)context;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     struct muster_request *requests[STARTED];
     static const size_t counts[3] = {1, 3000, 200000};
     float *buffers[STARTED];
@@ -130,7 +132,8 @@ static int many_started_calls(struct muster_comm *comm, void *context)
         for (size_t k = 0; k < count; k++) {
             buffers[i][k] = (float)(i + muster_comm_rank(comm));
         }
-        struct muster_call call = {.kind = MUSTER_ALL_REDUCE,
+        struct muster_call call = {.struct_size = sizeof(struct muster_call),
+                                   .kind = MUSTER_ALL_REDUCE,
                                    .type = MUSTER_F32,
                                    .op = MUSTER_SUM,
                                    .in = buffers[i],
@@ -163,11 +166,15 @@ static int a_gather_overtakes(struct muster_comm *comm, void *context)
     (void)context;
     enum { QUEUED = 1000, COUNT = 8 << 20 };
     static struct muster_request *requests[MOST_RANKS][QUEUED];
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     int rank = muster_comm_rank(comm), size = muster_comm_size(comm);
     float *in = calloc(COUNT, sizeof *in), *out = malloc(COUNT * sizeof *out);
-    struct muster_call reduction = {
-        .kind = MUSTER_ALL_REDUCE, .type = MUSTER_F32, .in = in, .out = out, .count = COUNT};
+    struct muster_call reduction = {.struct_size = sizeof(struct muster_call),
+                                    .kind = MUSTER_ALL_REDUCE,
+                                    .type = MUSTER_F32,
+                                    .in = in,
+                                    .out = out,
+                                    .count = COUNT};
     for (int i = 0; i < QUEUED; i++) {
         int rc = muster_start(comm, &reduction, &requests[rank][i], &err);
         WORLD_CHECK(rc == 0, "%s", err.text);
@@ -193,10 +200,11 @@ static int a_gather_overtakes(struct muster_comm *comm, void *context)
 static int left_to_the_progress_thread(struct muster_comm *comm, void *context)
 {
     (void)context;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     static const size_t count = 100000;
     float *buffer = calloc(count, sizeof *buffer);
-    struct muster_call call = {.kind = MUSTER_ALL_REDUCE,
+    struct muster_call call = {.struct_size = sizeof(struct muster_call),
+                               .kind = MUSTER_ALL_REDUCE,
                                .type = MUSTER_F32,
                                .op = MUSTER_SUM,
                                .in = buffer,
@@ -218,7 +226,7 @@ static int left_to_the_progress_thread(struct muster_comm *comm, void *context)
 static int split_in_two(struct muster_comm *comm, void *context)
 {
     (void)context;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     int rank = muster_comm_rank(comm), size = muster_comm_size(comm);
     struct muster_comm *half;
     WORLD_CHECK(muster_comm_split(comm, rank % 2, -rank, &half, &err) == 0, "%s", err.text);
@@ -241,13 +249,17 @@ static int split_in_two(struct muster_comm *comm, void *context)
 static int the_longest_timeout(struct muster_comm *comm, void *context)
 {
     (void)context;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     struct muster_comm *pair;
     struct muster_request *request;
     int32_t value = 0;
     int rank = muster_comm_rank(comm);
-    struct muster_call receive = {
-        .kind = MUSTER_RECV, .type = MUSTER_I32, .peer = 1, .out = &value, .count = 1};
+    struct muster_call receive = {.struct_size = sizeof(struct muster_call),
+                                  .kind = MUSTER_RECV,
+                                  .type = MUSTER_I32,
+                                  .peer = 1,
+                                  .out = &value,
+                                  .count = 1};
     muster_comm_set_timeout(comm, INT64_MAX);
     WORLD_CHECK(muster_comm_split(comm, rank / 2, 0, &pair, &err) == 0, "%s", err.text);
     if (rank == 0) {
@@ -268,12 +280,16 @@ static int the_longest_timeout(struct muster_comm *comm, void *context)
 /* Rank 0 waits for a message in each of many communicators: what comes in the first is seen. */
 static int receive_in_all(struct muster_comm *comm, struct muster_comm **many)
 {
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     struct muster_request *requests[COMMUNICATORS];
     int32_t values[COMMUNICATORS];
     for (int i = 0; i < COMMUNICATORS; i++) {
-        struct muster_call receive = {
-            .kind = MUSTER_RECV, .type = MUSTER_I32, .peer = 1, .out = &values[i], .count = 1};
+        struct muster_call receive = {.struct_size = sizeof(struct muster_call),
+                                      .kind = MUSTER_RECV,
+                                      .type = MUSTER_I32,
+                                      .peer = 1,
+                                      .out = &values[i],
+                                      .count = 1};
         WORLD_CHECK(muster_start(many[i], &receive, &requests[i], &err) == 0, "%s", err.text);
     }
     WORLD_CHECK(muster_barrier(comm, &err) == 0, "%s", err.text);
@@ -292,7 +308,7 @@ static int receive_in_all(struct muster_comm *comm, struct muster_comm **many)
 
 static int send_in_all(struct muster_comm *comm, struct muster_comm **many)
 {
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     WORLD_CHECK(muster_barrier(comm, &err) == 0, "%s", err.text);
     for (int32_t i = 0; i < COMMUNICATORS; i++) {
         WORLD_CHECK(muster_send(many[i], &i, 1, MUSTER_I32, 0, 0, &err) == 0, "%s", err.text);
@@ -304,7 +320,7 @@ static int send_in_all(struct muster_comm *comm, struct muster_comm **many)
 static int many_communicators(struct muster_comm *comm, void *context)
 {
     (void)context;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     struct muster_comm *many[COMMUNICATORS];
     for (int i = 0; i < COMMUNICATORS; i++) {
         WORLD_CHECK(muster_comm_split(comm, 0, 0, &many[i], &err) == 0, "%s", err.text);
@@ -321,7 +337,7 @@ static int allocated_memory(struct muster_comm *comm, void *context)
 {
     (void)context;
     enum { COUNT = 50000 };
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     int rank = muster_comm_rank(comm), size = muster_comm_size(comm);
     void *memory;
     WORLD_CHECK(muster_comm_alloc(comm, 3 * COUNT * sizeof(double), &memory, &err) == 0, "%s",
@@ -355,7 +371,7 @@ static int parts_do_not_depend_on_the_world(struct muster_comm *comm, void *cont
 {
     (void)context;
     enum { TOTAL = 13, COUNT = 5000 };
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     size_t rank = (size_t)muster_comm_rank(comm), size = (size_t)muster_comm_size(comm);
     size_t first = TOTAL * rank / size, num = TOTAL * (rank + 1) / size - first;
     float *parts = malloc((num + 1) * COUNT * sizeof *parts), *out = malloc(COUNT * sizeof *out);

@@ -172,7 +172,8 @@ static void say(int rank, int code, const struct muster_err *err)
 
 static struct muster_call call_of(const struct side *side, float *in, float *out)
 {
-    return (struct muster_call){.kind = side->kind,
+    return (struct muster_call){.struct_size = sizeof(struct muster_call),
+                                .kind = side->kind,
                                 .type = side->type,
                                 .op = side->op,
                                 .peer = side->root,
@@ -185,7 +186,7 @@ static struct muster_call call_of(const struct side *side, float *in, float *out
 
 static int call_alike(struct muster_comm *comm, float *in, float *out)
 {
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     for (int i = 0; i < ALIKE; i++) {
         int rc = muster_all_reduce(comm, in, out, 7, MUSTER_F32, MUSTER_SUM, &err);
         WORLD_CHECK(rc == 0, "%s", err.text);
@@ -197,7 +198,7 @@ static int call_alike(struct muster_comm *comm, float *in, float *out)
 static int call_in_turn(struct muster_comm *comm, const struct difference *d, float *in, float *out)
 {
     int rank = muster_comm_rank(comm), rc = 0;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     for (int i = 0; i < 2 && rc == 0; i++) {
         const struct side *side = (rank == 1) == (i == 0) ? &d->other : &d->one;
         struct muster_call call = call_of(side, in, out);
@@ -217,7 +218,7 @@ static int call_blocking(struct muster_comm *comm, void *context)
 static int call_in_shared_memory(struct muster_comm *comm, void *context)
 {
     void *in, *out;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     int rc = muster_comm_alloc(comm, MOST * sizeof(float), &in, &err);
     rc = rc < 0 ? rc : muster_comm_alloc(comm, 3 * MOST * sizeof(float), &out, &err);
     WORLD_CHECK(rc == 0, "%s", err.text);
@@ -237,13 +238,13 @@ static int call_started(struct muster_comm *comm, void *context)
     int rank = muster_comm_rank(comm);
     struct muster_request *requests[2] = {NULL, NULL};
     for (int i = 0; i < 2; i++) {
-        struct muster_err err = {0};
+        struct muster_err err = MUSTER_ERR_INIT;
         struct muster_call call =
             call_of((rank == 1) == (i == 0) ? &d->other : &d->one, in, out[i]);
         say(rank, muster_start(comm, &call, &requests[i], &err), &err);
     }
     for (int i = 0; i < 2 && requests[i]; i++) {
-        struct muster_err err = {0};
+        struct muster_err err = MUSTER_ERR_INIT;
         say(rank, muster_request_wait(requests[i], -1, &err), &err);
         muster_request_free(requests[i]);
     }
@@ -269,7 +270,7 @@ static int sum_parts_differently(struct muster_comm *comm, void *context)
     const struct parts_call *call = muster_comm_rank(comm) == 1 ? context : &parts_calls[0];
     static uint16_t parts[8], out[8];
     size_t rank = (size_t)muster_comm_rank(comm);
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     int rc = muster_all_reduce_parts(comm, parts, rank, 1, call->total, out, call->count,
                                      call->type, call->op, &err);
     say((int)rank, rc, &err);
@@ -283,7 +284,7 @@ static int counts_do_not_fit(struct muster_comm *comm, void *context)
     static const size_t in_counts[2][2] = {{0, 2}, {1, 0}}, out_counts[2][2] = {{0, 1}, {1, 0}};
     int rank = muster_comm_rank(comm);
     float in[2] = {1, 2}, out[2] = {0, 0};
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     int rc = muster_all_to_allv(comm, in, in_counts[rank], out, out_counts[rank], MUSTER_F32, &err);
     WORLD_CHECK(rc == MUSTER_EMISMATCH || rc == MUSTER_EABORTED, "%d %s", rc, err.text);
     WORLD_CHECK(rc == MUSTER_EABORTED || strstr(err.text, "in_counts"), "%s", err.text);

@@ -43,8 +43,12 @@ static int receives_on_all(struct muster_comm *const *comms, struct muster_err *
     struct muster_request *requests[COMMS];
     char words[COMMS];
     for (int i = 0; i < COMMS; i++) {
-        struct muster_call call = {
-            .kind = MUSTER_RECV, .type = MUSTER_U8, .out = &words[i], .count = 1, .peer = 1};
+        struct muster_call call = {.struct_size = sizeof(struct muster_call),
+                                   .kind = MUSTER_RECV,
+                                   .type = MUSTER_U8,
+                                   .out = &words[i],
+                                   .count = 1,
+                                   .peer = 1};
         WORLD_CHECK(muster_start(comms[i], &call, &requests[i], err) == 0, "%s", err->text);
     }
     for (int turn = 0; turn < LIMIT && atomic_load(&most) < COMMS; turn++) {
@@ -73,7 +77,7 @@ static int answers_on_all(struct muster_comm *const *comms, struct muster_err *e
 static int has_several(struct muster_comm *comm, void *context)
 {
     (void)context;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     struct muster_comm *comms[COMMS];
     is_ours = true;
     for (int i = 0; i < COMMS; i++) {

@@ -51,7 +51,7 @@ ssize_t __wrap_recvmsg(int fd, struct msghdr *message, int flags)
 static int reduces_different_counts(struct muster_comm *comm, void *context)
 {
     (void)context;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     float data[CALLS * 100];
     for (size_t count = 100; count <= CALLS * 100; count += 100) {
         for (size_t i = 0; i < count; i++) {

@@ -124,9 +124,8 @@ static const char *transport_of(const struct start *start, char *ret_group, size
 
 static int be_rank(struct start *start)
 {
-    struct muster_store store = {start->store, store_set, store_get};
-    struct muster_comm_options o;
-    muster_comm_options_default(&o);
+    struct muster_store store = {sizeof store, start->store, store_set, store_get};
+    struct muster_comm_options o = MUSTER_COMM_OPTIONS_INIT;
     o.rank = start->rank;
     o.size = start->world->size;
     o.store = &store;
@@ -138,7 +137,7 @@ static int be_rank(struct start *start)
         return 1;
     }
     struct muster_comm *comm;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     if (muster_comm_create(&o, &comm, &err) < 0) {
         (void)fprintf(stderr, "rank %d: no communicator: %s\n", start->rank, err.text);
         return 1;

@@ -140,7 +140,7 @@ static atomic_bool *learnt; /* rank 0 has */
 static int dies_while_another_is_late(struct muster_comm *comm, void *context)
 {
     const struct absence *absence = context;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     int rank = muster_comm_rank(comm);
     if (rank == absence->dead) {
         (void)raise(SIGKILL);

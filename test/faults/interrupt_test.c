@@ -79,7 +79,7 @@ static int send_much(struct muster_comm *comm)
 
 static int wait_for_request(struct muster_comm *comm)
 {
-    struct muster_call call = {.kind = MUSTER_BARRIER};
+    struct muster_call call = {.struct_size = sizeof(struct muster_call), .kind = MUSTER_BARRIER};
     struct muster_request *request;
     int rc = muster_start(comm, &call, &request, NULL);
     return rc < 0 ? rc : muster_request_wait(request, -1, NULL);
@@ -99,8 +99,12 @@ static int sum_parts(struct muster_comm *comm)
 /* As any blocking call, behind a started one. */
 static int sum_parts_queued(struct muster_comm *comm)
 {
-    struct muster_call call = {
-        .kind = MUSTER_ALL_GATHER, .type = MUSTER_F32, .in = data, .out = more, .count = 1};
+    struct muster_call call = {.struct_size = sizeof(struct muster_call),
+                               .kind = MUSTER_ALL_GATHER,
+                               .type = MUSTER_F32,
+                               .in = data,
+                               .out = more,
+                               .count = 1};
     struct muster_request *request;
     int rc = muster_start(comm, &call, &request, NULL);
     return rc < 0 ? rc : sum_parts(comm);
@@ -132,8 +136,7 @@ static const struct blocking {
 
 static int form(struct muster_endpoint *endpoint, int rank, struct muster_comm **ret)
 {
-    struct muster_comm_options options;
-    muster_comm_options_default(&options);
+    struct muster_comm_options options = MUSTER_COMM_OPTIONS_INIT;
     options.interrupted = ask;
     return muster_comm_form(endpoint, shared->members, 2, rank, 1, INT64_C(1000) * LIMIT_S,
                             &options, ret, NULL);

@@ -101,7 +101,7 @@ static int run_ranks(int (*fn)(int rank, struct muster_endpoint *endpoint), cons
 
 static int sum_once(struct muster_comm *comm)
 {
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     int32_t sum = 1;
     int rc = muster_all_reduce(comm, &sum, &sum, 1, MUSTER_I32, MUSTER_SUM, &err);
     WORLD_CHECK(rc == 0 && sum == muster_comm_size(comm), "%d %s", rc, err.text);
@@ -113,7 +113,7 @@ static int form_and_abort(int rank, struct muster_endpoint *endpoint)
     struct inventory before = {0}, after;
     for (int i = 0; i < CYCLES; i++) {
         struct muster_comm *comm;
-        struct muster_err err = {0};
+        struct muster_err err = MUSTER_ERR_INIT;
         void *memory;
         int rc = muster_comm_form(endpoint, shared->members, RANKS, rank, (uint64_t)i, 20000, NULL,
                                   &comm, &err);
@@ -154,7 +154,7 @@ static int use_many(int rank, struct muster_endpoint *endpoint)
     struct muster_comm *comms[MANY];
     struct muster_request *requests[MANY];
     static float in[MANY][5000], out[MANY][5000];
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     for (int i = 0; i < MANY; i++) {
         int rc = muster_comm_form(endpoint, shared->members, RANKS, rank, (uint64_t)i, 20000, NULL,
                                   &comms[i], &err);
@@ -162,7 +162,8 @@ static int use_many(int rank, struct muster_endpoint *endpoint)
     }
     for (int i = 0; i < MANY; i++) {
         in[i][4999] = (float)i;
-        struct muster_call call = {.kind = MUSTER_ALL_REDUCE,
+        struct muster_call call = {.struct_size = sizeof(struct muster_call),
+                                   .kind = MUSTER_ALL_REDUCE,
                                    .type = MUSTER_F32,
                                    .in = in[i],
                                    .out = out[i],
@@ -194,7 +195,7 @@ static int form_lists(int rank, struct muster_endpoint *endpoint)
                                            {3, 2, 1, 0, -1}, {2, -1},    {0, 1, 2, 3, -1}};
     for (size_t l = 0; l < sizeof lists / sizeof lists[0]; l++) {
         struct muster_member members[RANKS];
-        struct muster_err err = {0};
+        struct muster_err err = MUSTER_ERR_INIT;
         int size = 0, index = -1;
         for (; lists[l][size] >= 0; size++) {
             members[size] = shared->members[lists[l][size]];
@@ -226,7 +227,7 @@ static void any_list_of_members(void **state)
 static int meet_a_stranger(int rank, struct muster_endpoint *endpoint)
 {
     struct muster_endpoint *again = NULL;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     struct muster_comm *comm;
     if (rank == RANKS - 1) {
         muster_endpoint_close(endpoint);
@@ -249,7 +250,7 @@ static int meet_a_stranger(int rank, struct muster_endpoint *endpoint)
 static void a_member_is_in_the_list_once(void **state)
 {
     (void)state;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     struct muster_endpoint *endpoint;
     struct muster_member members[2];
     struct muster_comm *comm;
@@ -278,13 +279,13 @@ struct aborter {
 static void *abort_later(void *context)
 {
     struct aborter *a = context;
-    struct muster_comm_state state;
+    struct muster_comm_state state = MUSTER_COMM_STATE_INIT;
     do {
         (void)sched_yield();
-        muster_comm_query(a->comm, &state, NULL);
+        muster_comm_query(a->comm, &state, NULL, NULL);
     } while (state.completed < a->after);
     muster_comm_abort(a->comm);
-    muster_comm_query(a->comm, &state, NULL);
+    muster_comm_query(a->comm, &state, NULL, NULL);
     a->at_abort = state.completed;
     return NULL;
 }
@@ -293,7 +294,7 @@ static int abort_in_the_middle(int rank, struct muster_endpoint *endpoint)
 {
     for (int i = 0; i < 20; i++) {
         struct aborter a = {.after = (uint64_t)i * 3};
-        struct muster_err err = {0};
+        struct muster_err err = MUSTER_ERR_INIT;
         static float data[30000];
         int rc = muster_comm_form(endpoint, shared->members, RANKS, rank, (uint64_t)i, 20000, NULL,
                                   &a.comm, &err);
@@ -341,7 +342,7 @@ struct summing {
 static void *sum_parts(void *context)
 {
     struct summing *s = context;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     do {
         s->rc = muster_all_reduce_parts(s->comm, s->in, 0, 1, 1, s->out, ELEMENTS, MUSTER_F16,
                                         MUSTER_SUM, &err);
@@ -351,9 +352,9 @@ static void *sum_parts(void *context)
 
 static void abort_after(struct muster_comm *comm, uint64_t calls)
 {
-    struct muster_comm_state state;
+    struct muster_comm_state state = MUSTER_COMM_STATE_INIT;
     do {
-        muster_comm_query(comm, &state, NULL);
+        muster_comm_query(comm, &state, NULL, NULL);
     } while (state.completed < calls);
     muster_comm_abort(comm);
 }
@@ -363,11 +364,10 @@ static void after_an_abort_no_sum_of_parts_goes_on(void **state)
 {
     (void)state;
     static uint16_t in[ELEMENTS], out[ELEMENTS];
-    struct muster_comm_options alone;
-    muster_comm_options_default(&alone);
+    struct muster_comm_options alone = MUSTER_COMM_OPTIONS_INIT;
     for (int turn = 0; turn < PARTS_TURNS; turn++) {
         struct muster_comm *comm;
-        struct muster_err err = {0};
+        struct muster_err err = MUSTER_ERR_INIT;
         assert_int_equal(muster_comm_create(&alone, &comm, &err), 0);
         struct summing s = {.comm = comm, .in = in, .out = out};
         pthread_t thread;

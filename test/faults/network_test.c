@@ -129,7 +129,7 @@ static int take_what_it_left(struct muster_comm *comm, void *context)
 {
     bool message = context != NULL;
     static float gift[GIFT];
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     int rank = muster_comm_rank(comm);
     while (!atomic_load(&shared->slow)) {
         (void)sched_yield();
@@ -170,7 +170,7 @@ enum { FAREWELLS = 8 };
 static int part_in_a_storm(struct muster_comm *comm, void *context)
 {
     struct muster_comm *comms[FAREWELLS];
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     (void)context;
     int rank = muster_comm_rank(comm);
     for (int i = 0; i < FAREWELLS; i++) {
@@ -179,10 +179,10 @@ static int part_in_a_storm(struct muster_comm *comm, void *context)
     WORLD_CHECK(muster_barrier(comm, &err) == 0 && network_lose(0.3), "%s", err.text);
     for (int i = 0; i < FAREWELLS; i++) {
         enum muster_peer_state peers[2] = {MUSTER_PEER_ALIVE, MUSTER_PEER_CLOSED};
-        struct muster_comm_state state;
+        struct muster_comm_state state = MUSTER_COMM_STATE_INIT;
         int rc = rank == 0 ? muster_barrier(comms[i], &err) : MUSTER_EABORTED;
         if (rank == 0) {
-            muster_comm_query(comms[i], &state, peers);
+            muster_comm_query(comms[i], &state, peers, NULL);
         } else if (i % 2) {
             muster_comm_abort(comms[i]);
         }

@@ -33,7 +33,7 @@ static void read_said(char *ret, size_t size)
 static int comes_late(struct muster_comm *comm, void *context)
 {
     (void)context;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     char said[1000] = "";
     float one = 1;
     int rc = muster_all_reduce(comm, &one, &one, 1, MUSTER_F32, MUSTER_SUM, &err);

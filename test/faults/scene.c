@@ -82,8 +82,8 @@ static void learn(struct muster_comm *comm, const struct scene *scene, int code,
     struct scene_note *note = &shared->notes[muster_comm_rank(comm)];
     note->after_ns = now_ns() - atomic_load(&shared->fault_ns);
     enum muster_peer_state peers[SCENE_MAX_RANKS];
-    struct muster_comm_state state;
-    muster_comm_query(comm, &state, peers);
+    struct muster_comm_state state = MUSTER_COMM_STATE_INIT;
+    muster_comm_query(comm, &state, peers, NULL);
     note->victim = peers[scene->size - 1];
     note->about = err->rank;
     (void)snprintf(note->text, sizeof note->text, "%s", err->text);
@@ -108,7 +108,7 @@ static int reduce_without_end(struct muster_comm *comm, void *context)
     const struct scene *scene = context;
     int rank = muster_comm_rank(comm), rc = 0;
     struct scene_note *note = &shared->notes[rank];
-    struct muster_err err = {.rank = -1};
+    struct muster_err err = MUSTER_ERR_INIT;
     void *in = NULL, *out = NULL;
     size_t bytes = scene->count * sizeof(float);
     if (scene->direct) {

@@ -89,7 +89,7 @@ static int parse_both_counts(PyObject *in, PyObject *out, int world_size, struct
 int native_call_parse(PyObject *const *args, Py_ssize_t num_args, int world_size,
                       struct native_call *ret)
 {
-    *ret = (struct native_call){0};
+    *ret = (struct native_call){.call = MUSTER_CALL_INIT};
     if (num_args != NUM_SCALARS && num_args != NUM_ALL) {
         PyErr_SetString(PyExc_TypeError, "arguments: kind, type, op, peer, tag, in, out, count"
                                          "[, in_counts, out_counts]");

@@ -114,22 +114,23 @@ static PyObject *wrap(PyTypeObject *type, struct muster_comm *comm)
 
 static PyObject *create(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"set", "get", "rank", "size", "timeout_ms", "name", "transport", NULL};
-    struct muster_comm_options options;
-    muster_comm_options_default(&options);
+    static char *names[] = {"set",  "get",       "rank",      "size", "timeout_ms",
+                            "name", "transport", "notice_ms", NULL};
+    struct muster_comm_options options = MUSTER_COMM_OPTIONS_INIT;
     struct store store;
-    long long timeout_ms;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOiiLs|z", names, &store.set, &store.get,
+    long long timeout_ms, notice_ms = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOiiLs|zL", names, &store.set, &store.get,
                                      &options.rank, &options.size, &timeout_ms, &options.name,
-                                     &options.transport)) {
+                                     &options.transport, &notice_ms)) {
         return NULL;
     }
-    struct muster_store callbacks = {&store, store_set, store_get};
+    struct muster_store callbacks = {sizeof callbacks, &store, store_set, store_get};
     options.timeout_ms = timeout_ms;
+    options.notice_ms = notice_ms;
     options.store = &callbacks;
     options.interrupted = native_interrupted;
     struct muster_comm *comm = NULL;
-    struct muster_err err = {.rank = -1};
+    struct muster_err err = MUSTER_ERR_INIT;
     int rc;
     Py_BEGIN_ALLOW_THREADS;
     rc = muster_comm_create(&options, &comm, &err);
@@ -227,7 +228,7 @@ static int run_message(struct native_comm *self, const struct muster_call *call,
     }
     Py_END_ALLOW_THREADS;
     if (rc == 0) {
-        muster_request_message(request, ret);
+        (void)muster_request_message(request, ret, NULL);
     }
     muster_request_free(request);
     return rc;
@@ -244,8 +245,8 @@ static PyObject *run(PyObject *object, PyObject *const *args, Py_ssize_t num_arg
         native_comm_leave(self);
         return NULL;
     }
-    struct muster_message message = {-1, -1, 0};
-    struct muster_err err = {.rank = -1};
+    struct muster_message message = MUSTER_MESSAGE_INIT;
+    struct muster_err err = MUSTER_ERR_INIT;
     int rc = is_message(&call.call) ? run_message(self, &call.call, &message, &err)
                                     : run_collective(self, &call.call, &err);
     native_call_done(&call);
@@ -351,8 +352,9 @@ static PyMethodDef methods[] = {
 };
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc, "Comm(set, get, rank, size, timeout_ms, name, transport=None): waits until all "
-                "ranks have come; set(key, bytes) and get(key, timeout_ms) reach a shared store."},
+    {Py_tp_doc,
+     "Comm(set, get, rank, size, timeout_ms, name, transport=None, notice_ms=0): waits "
+     "until all ranks have come; set(key, bytes) and get(key, timeout_ms) reach a shared store."},
     {Py_tp_new, create},
     {Py_tp_dealloc, dealloc},
     {Py_tp_methods, methods},

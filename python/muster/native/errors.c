@@ -10,9 +10,9 @@
 #include <string.h>
 
 static const int codes[] = {
-#define X(name, code, http, exit, python, text) (code),
+#define MUSTER_ERROR(name, code, exit, python, text) (code),
 #include <muster/err.def>
-#undef X
+#undef MUSTER_ERROR
 };
 
 static PyObject *find_class(const struct native_state *state, const char *name)

@@ -100,7 +100,7 @@ static int add_constants(PyObject *module)
             return -1;
         }
     }
-    return PyModule_AddStringConstant(module, "VERSION", MUSTER_VERSION);
+    return PyModule_AddStringConstant(module, "VERSION", MUSTER_VERSION_STRING);
 }
 
 static PyTypeObject *add_type(PyObject *module, PyType_Spec *spec, const char *name)

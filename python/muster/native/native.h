@@ -15,7 +15,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-#include <muster/comm.h>
+#include <muster/muster.h>
 
 enum { NATIVE_MAX_CLASSES = 16 };
 

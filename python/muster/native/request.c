@@ -257,7 +257,7 @@ PyObject *native_request_start(struct native_state *state, struct native_comm *c
     self->owner = owner;
     PyObject_GC_Track((PyObject *)self);
     drop_quiet(state->queue);
-    struct muster_err err = {.rank = -1};
+    struct muster_err err = MUSTER_ERR_INIT;
     if (start_with_room(comm, &call->call, &self->request, &err) < 0) {
         self->request = NULL;
         Py_DECREF((PyObject *)self);
@@ -296,7 +296,7 @@ static PyObject *test(PyObject *object, PyObject *unused)
 {
     (void)unused;
     struct native_request *self = (struct native_request *)object;
-    struct muster_err err = {.rank = -1};
+    struct muster_err err = MUSTER_ERR_INIT;
     int rc = muster_request_test(self->request, &err);
     return rc < 0 ? native_raise(native_state_of(object), &err) : PyBool_FromLong(rc);
 }
@@ -329,7 +329,7 @@ static PyObject *wait_for(PyObject *object, PyObject *timeout_ms)
     if (limit_ms == -1 && PyErr_Occurred()) {
         return NULL;
     }
-    struct muster_err err = {.rank = -1};
+    struct muster_err err = MUSTER_ERR_INIT;
     bool inside = native_comm_try_enter(self->comm); /* who closes it now leaves freeing to us */
     int rc = wait_sliced(self, limit_ms, &err);
     if (inside) {
@@ -356,8 +356,8 @@ static PyObject *notify(PyObject *object, PyObject *unused)
 static PyObject *let_go(PyObject *object, PyObject *unused)
 {
     (void)unused;
-    struct muster_message got = {-1, -1, 0};
-    muster_request_message(((struct native_request *)object)->request, &got);
+    struct muster_message got = MUSTER_MESSAGE_INIT;
+    (void)muster_request_message(((struct native_request *)object)->request, &got, NULL);
     clear(object);
     return PyLong_FromLong(got.source);
 }

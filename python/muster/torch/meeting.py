@@ -6,6 +6,7 @@ from datetime import timedelta
 from muster import _muster
 
 
+NOTICE_MS = 60_000      # a call that waits so long says on stderr for whom; MUSTER_NOTICE_MS says otherwise
 _LONGEST_MS = 2**31 - 1  # 24 days; timedelta.max would overflow below us
 
 
@@ -39,7 +40,8 @@ def make_comm(store, rank, size, timeout):
         store.wait([key], timedelta(milliseconds=max(1, timeout_ms)))
         return bytes(store.get(key))
 
-    return _muster.Comm(set_value, get_value, rank, size, max(1, milliseconds(timeout)), name), name
+    notice_ms = 0 if 'MUSTER_NOTICE_MS' in os.environ else NOTICE_MS
+    return _muster.Comm(set_value, get_value, rank, size, max(1, milliseconds(timeout)), name, None, notice_ms), name
 
 
 def monitored_barrier(store, prefix, rank, size, timeout, wait_all_ranks):

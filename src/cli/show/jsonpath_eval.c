@@ -313,7 +313,7 @@ static int passes(struct evaluation *e, json_t *element, const struct jsonpath_n
 {
     const struct values item = {&element, 1, 1};
     struct values left = {0};
-    struct muster_err unused;
+    struct muster_err unused = MUSTER_ERR_INIT;
     struct evaluation quiet = *e;
     *ret = false;
     assert(node->count >= 1);

@@ -51,7 +51,7 @@ static void templates_give_what_kubectl_gives(void **state)
         const char *template = json_string_value(json_array_get(row, 0));
         const char *expected = json_string_value(json_array_get(row, 1));
         struct buf out;
-        struct muster_err err;
+        struct muster_err err = MUSTER_ERR_INIT;
         buf_init(&out, OUTPUT_BYTES_MAX);
         int r = print(template, doc, &out, &err);
         if ((r < 0) != !expected || (expected && strcmp(buf_str(&out), expected) != 0)) {
@@ -94,7 +94,7 @@ static void mistakes_are_named_at_their_place(void **state)
     json_t *doc = parse("{'l': [{'x': 5}, {'x': 6}], 't': 'text'}");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct buf out;
-        struct muster_err err;
+        struct muster_err err = MUSTER_ERR_INIT;
         buf_init(&out, OUTPUT_BYTES_MAX);
         assert_true(print(cases[i].template, doc, &out, &err) < 0);
         if (!strstr(err.text, cases[i].says)) {
@@ -111,7 +111,7 @@ static void what_is_too_much_is_refused(void **state)
     (void)state;
     struct buf template;
     struct buf out;
-    struct muster_err err;
+    struct muster_err err = MUSTER_ERR_INIT;
     json_t *doc = parse("{'l': [1, 2, 3, 4, 5, 6, 7, 8]}");
     buf_init(&template, 1 << 20);
     buf_init(&out, OUTPUT_BYTES_MAX);

@@ -7,7 +7,8 @@ enum { YIELDS = 8 };
 
 static struct muster_call known_call(const struct muster_comm *comm, const void *in, void *out)
 {
-    return (struct muster_call){.kind = MUSTER_ALL_REDUCE,
+    return (struct muster_call){.struct_size = sizeof(struct muster_call),
+                                .kind = MUSTER_ALL_REDUCE,
                                 .type = comm->known.type,
                                 .op = comm->known.op,
                                 .in = in,

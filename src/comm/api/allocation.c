@@ -6,6 +6,7 @@
  */
 #include "comm/health/failure.h"
 #include "comm/health/settle.h"
+#include "comm/system/sized.h"
 
 /* The first free place; the number of allocations when there is none. */
 static int find_place(const struct muster_comm *comm)
@@ -52,7 +53,8 @@ static int part_with(struct muster_comm *comm, struct allocation *allocation,
 
 int muster_comm_release(struct muster_comm *comm, void *memory, struct muster_err *err)
 {
-    int rc = comm_check_own(comm, err);
+    int rc = sized_check_err(err);
+    rc = rc < 0 ? rc : comm_check_own(comm, err);
     for (int i = 0; i < comm->num_allocations && rc == 0; i++) {
         struct allocation *allocation = &comm->allocations[i];
         if (allocation->parts.base && allocation_start(allocation, comm->local_rank) == memory) {
@@ -96,7 +98,8 @@ static int agree(struct muster_comm *comm, size_t size_bytes, bool good, struct 
 int muster_comm_alloc(struct muster_comm *comm, size_t size_bytes, void **ret,
                       struct muster_err *err)
 {
-    int place = find_place(comm), rc = comm_check_own(comm, err);
+    int place = find_place(comm), rc = sized_check_err(err);
+    rc = rc < 0 ? rc : comm_check_own(comm, err);
     rc = rc < 0 ? rc : check_room(comm, size_bytes, place, err);
     if (rc < 0) {
         return rc;

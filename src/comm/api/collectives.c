@@ -9,6 +9,7 @@
 #include "comm/health/failure.h"
 #include "comm/progress/progress.h"
 #include "comm/state/types.h"
+#include "comm/system/sized.h"
 
 #include <stddef.h>
 
@@ -37,7 +38,7 @@ static int run_queued(struct muster_comm *comm, const struct muster_call *call,
         progress_drain(comm);
     }
     if (rc == 0 && ret) {
-        muster_request_message(request, ret);
+        rc = muster_request_message(request, ret, err);
     }
     muster_request_free(request);
     return rc;
@@ -57,14 +58,27 @@ static int run_call(struct muster_comm *comm, const struct muster_call *call,
     rc = rc < 0 ? rc : call_prepare(comm, call, &task, err);
     rc = rc < 0 ? rc : progress_run(comm, &task, err);
     if (rc == 0 && ret) {
-        *ret = task.transfer.message;
+        sized_write(&sized_message, ret, &task.transfer.message);
     }
     return rc;
 }
 
+/* A call of the functions below: of the fields only its own are set. */
+static int run(struct muster_comm *comm, const struct muster_call *call, struct muster_err *err)
+{
+    int rc = sized_check_err(err);
+    return rc < 0 ? rc : run_call(comm, call, NULL, err);
+}
+
 int muster_run(struct muster_comm *comm, const struct muster_call *call, struct muster_err *err)
 {
-    struct muster_call own = types_own_fields(call);
+    struct muster_call given = MUSTER_CALL_INIT;
+    int rc = sized_check_err(err);
+    rc = rc < 0 ? rc : sized_read(&sized_call, &given, call, err);
+    if (rc < 0) {
+        return rc;
+    }
+    struct muster_call own = types_own_fields(&given);
     return run_call(comm, &own, NULL, err);
 }
 
@@ -72,9 +86,14 @@ static __attribute__((noinline)) int all_reduce(struct muster_comm *comm, const 
                                                 size_t count, enum muster_type type,
                                                 enum muster_op op, struct muster_err *err)
 {
-    struct muster_call call = {
-        .kind = MUSTER_ALL_REDUCE, .type = type, .op = op, .in = in, .out = out, .count = count};
-    return muster_run(comm, &call, err);
+    struct muster_call call = {.struct_size = sizeof(struct muster_call),
+                               .kind = MUSTER_ALL_REDUCE,
+                               .type = type,
+                               .op = op,
+                               .in = in,
+                               .out = out,
+                               .count = count};
+    return run(comm, &call, err);
 }
 
 int muster_all_reduce(struct muster_comm *comm, const void *in, void *out, size_t count,
@@ -89,34 +108,40 @@ int muster_all_reduce(struct muster_comm *comm, const void *in, void *out, size_
 int muster_reduce(struct muster_comm *comm, const void *in, void *out, size_t count,
                   enum muster_type type, enum muster_op op, int root, struct muster_err *err)
 {
-    struct muster_call call = {.kind = MUSTER_REDUCE,
+    struct muster_call call = {.struct_size = sizeof(struct muster_call),
+                               .kind = MUSTER_REDUCE,
                                .type = type,
                                .op = op,
                                .peer = root,
                                .in = in,
                                .out = out,
                                .count = count};
-    return muster_run(comm, &call, err);
+    return run(comm, &call, err);
 }
 
 int muster_reduce_scatter(struct muster_comm *comm, const void *in, void *out, size_t count,
                           enum muster_type type, enum muster_op op, struct muster_err *err)
 {
-    struct muster_call call = {.kind = MUSTER_REDUCE_SCATTER,
+    struct muster_call call = {.struct_size = sizeof(struct muster_call),
+                               .kind = MUSTER_REDUCE_SCATTER,
                                .type = type,
                                .op = op,
                                .in = in,
                                .out = out,
                                .count = count};
-    return muster_run(comm, &call, err);
+    return run(comm, &call, err);
 }
 
 int muster_all_gather(struct muster_comm *comm, const void *in, void *out, size_t count,
                       enum muster_type type, struct muster_err *err)
 {
-    struct muster_call call = {
-        .kind = MUSTER_ALL_GATHER, .type = type, .in = in, .out = out, .count = count};
-    return muster_run(comm, &call, err);
+    struct muster_call call = {.struct_size = sizeof(struct muster_call),
+                               .kind = MUSTER_ALL_GATHER,
+                               .type = type,
+                               .in = in,
+                               .out = out,
+                               .count = count};
+    return run(comm, &call, err);
 }
 
 int muster_all_gatherv(struct muster_comm *comm, const void *in, void *out, const size_t *counts,
@@ -125,41 +150,63 @@ int muster_all_gatherv(struct muster_comm *comm, const void *in, void *out, cons
     if (!counts) {
         return muster_fail(err, MUSTER_EINVAL, "all_gatherv: counts is NULL");
     }
-    struct muster_call call = {
-        .kind = MUSTER_ALL_GATHER, .type = type, .in = in, .out = out, .out_counts = counts};
-    return muster_run(comm, &call, err);
+    struct muster_call call = {.struct_size = sizeof(struct muster_call),
+                               .kind = MUSTER_ALL_GATHER,
+                               .type = type,
+                               .in = in,
+                               .out = out,
+                               .out_counts = counts};
+    return run(comm, &call, err);
 }
 
 int muster_broadcast(struct muster_comm *comm, void *buffer, size_t count, enum muster_type type,
                      int root, struct muster_err *err)
 {
-    struct muster_call call = {
-        .kind = MUSTER_BROADCAST, .type = type, .peer = root, .out = buffer, .count = count};
-    return muster_run(comm, &call, err);
+    struct muster_call call = {.struct_size = sizeof(struct muster_call),
+                               .kind = MUSTER_BROADCAST,
+                               .type = type,
+                               .peer = root,
+                               .out = buffer,
+                               .count = count};
+    return run(comm, &call, err);
 }
 
 int muster_gather(struct muster_comm *comm, const void *in, void *out, size_t count,
                   enum muster_type type, int root, struct muster_err *err)
 {
-    struct muster_call call = {
-        .kind = MUSTER_GATHER, .type = type, .peer = root, .in = in, .out = out, .count = count};
-    return muster_run(comm, &call, err);
+    struct muster_call call = {.struct_size = sizeof(struct muster_call),
+                               .kind = MUSTER_GATHER,
+                               .type = type,
+                               .peer = root,
+                               .in = in,
+                               .out = out,
+                               .count = count};
+    return run(comm, &call, err);
 }
 
 int muster_scatter(struct muster_comm *comm, const void *in, void *out, size_t count,
                    enum muster_type type, int root, struct muster_err *err)
 {
-    struct muster_call call = {
-        .kind = MUSTER_SCATTER, .type = type, .peer = root, .in = in, .out = out, .count = count};
-    return muster_run(comm, &call, err);
+    struct muster_call call = {.struct_size = sizeof(struct muster_call),
+                               .kind = MUSTER_SCATTER,
+                               .type = type,
+                               .peer = root,
+                               .in = in,
+                               .out = out,
+                               .count = count};
+    return run(comm, &call, err);
 }
 
 int muster_all_to_all(struct muster_comm *comm, const void *in, void *out, size_t count,
                       enum muster_type type, struct muster_err *err)
 {
-    struct muster_call call = {
-        .kind = MUSTER_ALL_TO_ALL, .type = type, .in = in, .out = out, .count = count};
-    return muster_run(comm, &call, err);
+    struct muster_call call = {.struct_size = sizeof(struct muster_call),
+                               .kind = MUSTER_ALL_TO_ALL,
+                               .type = type,
+                               .in = in,
+                               .out = out,
+                               .count = count};
+    return run(comm, &call, err);
 }
 
 int muster_all_to_allv(struct muster_comm *comm, const void *in, const size_t *in_counts, void *out,
@@ -168,33 +215,46 @@ int muster_all_to_allv(struct muster_comm *comm, const void *in, const size_t *i
     if (!in_counts || !out_counts) {
         return muster_fail(err, MUSTER_EINVAL, "all_to_allv: in_counts or out_counts is NULL");
     }
-    struct muster_call call = {.kind = MUSTER_ALL_TO_ALL,
+    struct muster_call call = {.struct_size = sizeof(struct muster_call),
+                               .kind = MUSTER_ALL_TO_ALL,
                                .type = type,
                                .in = in,
                                .out = out,
                                .in_counts = in_counts,
                                .out_counts = out_counts};
-    return muster_run(comm, &call, err);
+    return run(comm, &call, err);
 }
 
 int muster_barrier(struct muster_comm *comm, struct muster_err *err)
 {
-    struct muster_call call = {.kind = MUSTER_BARRIER};
-    return muster_run(comm, &call, err);
+    struct muster_call call = {.struct_size = sizeof(struct muster_call), .kind = MUSTER_BARRIER};
+    return run(comm, &call, err);
 }
 
 int muster_send(struct muster_comm *comm, const void *in, size_t count, enum muster_type type,
                 int to, int tag, struct muster_err *err)
 {
-    struct muster_call call = {
-        .kind = MUSTER_SEND, .type = type, .peer = to, .tag = tag, .in = in, .count = count};
-    return muster_run(comm, &call, err);
+    struct muster_call call = {.struct_size = sizeof(struct muster_call),
+                               .kind = MUSTER_SEND,
+                               .type = type,
+                               .peer = to,
+                               .tag = tag,
+                               .in = in,
+                               .count = count};
+    return run(comm, &call, err);
 }
 
 int muster_recv(struct muster_comm *comm, void *out, size_t count, enum muster_type type, int from,
                 int tag, struct muster_message *ret, struct muster_err *err)
 {
-    struct muster_call call = {
-        .kind = MUSTER_RECV, .type = type, .peer = from, .tag = tag, .out = out, .count = count};
-    return run_call(comm, &call, ret, err);
+    struct muster_call call = {.struct_size = sizeof(struct muster_call),
+                               .kind = MUSTER_RECV,
+                               .type = type,
+                               .peer = from,
+                               .tag = tag,
+                               .out = out,
+                               .count = count};
+    int rc = sized_check_err(err);
+    rc = rc == 0 && ret ? sized_check(&sized_message, ret, err) : rc;
+    return rc < 0 ? rc : run_call(comm, &call, ret, err);
 }

@@ -12,21 +12,12 @@
 #include "comm/state/peers.h"
 #include "comm/state/team.h"
 #include "comm/tcp/link.h"
+#include "comm/system/sized.h"
 
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-enum { NOTICE_MS = 60 * 1000 };
-
-void muster_comm_options_default(struct muster_comm_options *ret)
-{
-    *ret = (struct muster_comm_options){.struct_size = sizeof *ret,
-                                        .size = 1,
-                                        .timeout_ms = INT64_C(30) * 60 * 1000,
-                                        .silence_ms = 900};
-}
 
 static bool init_lanes(struct muster_comm *comm)
 {
@@ -69,12 +60,14 @@ static size_t find_capacity(const int *hosts, int size)
     return size > 1 ? (size_t)size * LINK_PIECE_BYTES : BOARD_BYTES;
 }
 
-static int64_t find_notice_ms(void)
+/* 0: never. Nobody is told anything who has not asked, by the option or by the environment. */
+static int64_t find_notice_ms(const struct muster_comm_options *options)
 {
     const char *value = getenv("MUSTER_NOTICE_MS");
     char *end = NULL;
-    long long ms = value ? strtoll(value, &end, 10) : NOTICE_MS;
-    return end == value || (end && *end) || ms < 0 ? NOTICE_MS : ms;
+    long long ms = value ? strtoll(value, &end, 10) : 0;
+    ms = options->notice_ms != 0 ? options->notice_ms : end && *end ? 0 : ms;
+    return ms < 0 ? 0 : ms;
 }
 
 /* A child has neither our peers nor our memory. */
@@ -101,7 +94,9 @@ struct muster_comm *comm_new(int rank, int size, const int *hosts,
     comm->peers = calloc((size_t)size, sizeof *comm->peers);
     comm->locals = calloc((size_t)size, sizeof *comm->locals);
     comm->allocations = calloc(COMM_MAX_ALLOCATIONS, sizeof *comm->allocations);
-    if (!comm->peers || !comm->locals || !comm->allocations || !init_lanes(comm)) {
+    comm->transport = options->transport ? strdup(options->transport) : NULL;
+    if (!comm->peers || !comm->locals || !comm->allocations ||
+        (options->transport && !comm->transport) || !init_lanes(comm)) {
         muster_comm_free(comm);
         return NULL;
     }
@@ -113,7 +108,7 @@ struct muster_comm *comm_new(int rank, int size, const int *hosts,
     }
     atomic_store(&comm->timeout_ms, options->timeout_ms);
     comm->silence_ms = options->silence_ms;
-    comm->notice_ms = find_notice_ms();
+    comm->notice_ms = find_notice_ms(options);
     comm->interrupted = options->interrupted;
     comm->interrupted_context = options->interrupted_context;
     comm->fork = (struct fork_watch){.forked = hang_up_in_child, .context = comm};
@@ -146,19 +141,29 @@ const char *muster_comm_describe(const struct muster_comm *comm)
     return comm->description;
 }
 
-void muster_comm_query(struct muster_comm *comm, struct muster_comm_state *ret,
-                       enum muster_peer_state *ret_peers)
+int muster_comm_query(const struct muster_comm *comm, struct muster_comm_state *ret,
+                      enum muster_peer_state *ret_peers, struct muster_err *err)
 {
-    *ret = (struct muster_comm_state){.generation = comm->generation,
-                                      .started = comm_user_number(atomic_load(&comm->started)),
-                                      .completed = comm_user_number(atomic_load(&comm->completed)),
-                                      .closed = atomic_load(&comm->closed),
-                                      .input_untouched = !atomic_load(&comm->input_touched)};
+    int rc = sized_check_err(err);
+    rc = rc == 0 && ret ? sized_check(&sized_state, ret, err) : rc;
+    if (rc < 0) {
+        return rc;
+    }
     bool ours = comm->process == life_process();
-    ret->closed = ours ? ret->closed : MUSTER_EINVAL;
+    struct muster_comm_state state = {
+        .generation = comm->generation,
+        .started = comm_user_number(atomic_load(&comm->started)),
+        .completed = comm_user_number(atomic_load(&comm->completed)),
+        .closed = ours ? atomic_load(&comm->closed) : MUSTER_EINVAL,
+        .input_untouched = !atomic_load(&comm->input_touched),
+    };
+    if (ret) {
+        sized_write(&sized_state, ret, &state);
+    }
     for (int r = 0; ret_peers && r < comm->size; r++) {
         ret_peers[r] = ours ? peers_state(comm, r) : MUSTER_PEER_CLOSED;
     }
+    return 0;
 }
 
 void muster_comm_abort(struct muster_comm *comm)
@@ -215,6 +220,7 @@ void muster_comm_free(struct muster_comm *comm)
     hierarchy_free(comm);
     team_done(comm);
     free(comm->allocations);
+    free(comm->transport);
     free(comm->locals);
     free(comm->peers);
     free(comm);

@@ -11,6 +11,7 @@
 #include "comm/health/failure.h"
 #include "comm/progress/inside.h"
 #include "comm/reduce/half.h"
+#include "comm/system/sized.h"
 #include "schedule/tree.h"
 
 #include <stdlib.h>
@@ -270,7 +271,8 @@ int muster_all_reduce_parts(struct muster_comm *comm, const void *parts, size_t 
                             size_t num_parts, size_t total_parts, void *out, size_t count,
                             enum muster_type type, enum muster_op op, struct muster_err *err)
 {
-    int rc = comm_check_own(comm, err);
+    int rc = sized_check_err(err);
+    rc = rc < 0 ? rc : comm_check_own(comm, err);
     rc = rc < 0 ? rc : check(parts, num_parts, total_parts, out, count, type, op, err);
     if (rc < 0) {
         return rc;

@@ -11,6 +11,7 @@
 #include "comm/progress/wait.h"
 #include "comm/state/types.h"
 #include "comm/system/deadline.h"
+#include "comm/system/sized.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -26,7 +27,7 @@ static struct muster_request *request_new(struct muster_comm *comm, const struct
         return NULL;
     }
     request->comm = comm;
-    request->err.rank = -1;
+    request->err = (struct muster_err)MUSTER_ERR_INIT;
     atomic_init(&request->refs, 2);
     pthread_mutex_init(&request->mutex, NULL);
     if (call_prepare(comm, call, &request->task, err) < 0) {
@@ -59,17 +60,18 @@ static int check_room(struct muster_comm *comm, const struct muster_call *call,
 int muster_start(struct muster_comm *comm, const struct muster_call *call,
                  struct muster_request **ret, struct muster_err *err)
 {
-    int room = check_room(comm, call, err);
-    if (room < 0) {
-        return room;
+    struct muster_call given = MUSTER_CALL_INIT;
+    int rc = sized_check_err(err);
+    rc = rc < 0 ? rc : sized_read(&sized_call, &given, call, err);
+    rc = rc < 0 ? rc : check_room(comm, &given, err);
+    if (rc < 0) {
+        return rc;
     }
-    struct muster_err reason = {0};
-    struct muster_call own = types_own_fields(call);
+    struct muster_err reason = MUSTER_ERR_INIT;
+    struct muster_call own = types_own_fields(&given);
     struct muster_request *request = request_new(comm, &own, &reason);
     if (!request) {
-        if (err) {
-            *err = reason;
-        }
+        sized_copy_err(err, &reason);
         return reason.code;
     }
     struct lane *lane = &comm->lanes[request->task.lane];
@@ -80,7 +82,7 @@ int muster_start(struct muster_comm *comm, const struct muster_call *call,
         lane_begin(comm, request);
     }
     if (atomic_load_explicit(&request->state, memory_order_acquire) == REQUEST_PENDING) {
-        int rc = background_add(comm, err);
+        rc = background_add(comm, err);
         if (rc < 0) {
             failure_close(comm, rc);
             progress_drain(comm);
@@ -116,7 +118,8 @@ static int help(struct muster_request *request, int64_t timeout_ms, struct muste
 int muster_request_wait(struct muster_request *request, int64_t timeout_ms, struct muster_err *err)
 {
     if (atomic_load_explicit(&request->state, memory_order_acquire) == REQUEST_PENDING) {
-        int rc = comm_check_own(request->comm, err);
+        int rc = sized_check_err(err);
+        rc = rc < 0 ? rc : comm_check_own(request->comm, err);
         rc = rc < 0 ? rc : help(request, timeout_ms, err);
         if (rc < 0) {
             return rc;

@@ -18,6 +18,7 @@
 #include "comm/system/deadline.h"
 #include "comm/system/processor.h"
 #include "comm/tcp/link.h"
+#include "comm/system/sized.h"
 
 #include <poll.h>
 #include <sched.h>
@@ -344,8 +345,8 @@ static int accept_higher(struct forming *f, struct muster_err *err)
 
 static int check_transport(const struct forming *f, struct muster_err *err)
 {
-    const char *forced = getenv("MUSTER_TRANSPORT");
-    const char *transport = forced ? forced : f->options->transport;
+    const char *asked = f->options->transport;
+    const char *transport = asked ? asked : getenv("MUSTER_TRANSPORT");
     if (transport && strcmp(transport, "shm") == 0 && !f->comm->all_local) {
         return muster_fail(err, MUSTER_EUNSUPPORTED,
                            "transport shm, but not all ranks can share memory: use auto");
@@ -439,12 +440,14 @@ int form_comm(struct muster_endpoint *endpoint, const struct muster_member *memb
 }
 
 int muster_comm_form(struct muster_endpoint *endpoint, const struct muster_member *members,
-                     int size, int my_index, uint64_t generation, int64_t deadline_ms,
+                     int size, int my_index, uint64_t generation, int64_t timeout_ms,
                      const struct muster_comm_options *options, struct muster_comm **ret,
                      struct muster_err *err)
 {
-    struct muster_comm_options defaults;
-    muster_comm_options_default(&defaults);
-    return form_comm(endpoint, members, size, my_index, generation, deadline_after_ms(deadline_ms),
-                     options ? options : &defaults, NULL, ret, err);
+    struct muster_comm_options own = MUSTER_COMM_OPTIONS_INIT;
+    int rc = sized_check_err(err);
+    rc = rc == 0 && options ? sized_read(&sized_options, &own, options, err) : rc;
+    return rc < 0 ? rc
+                  : form_comm(endpoint, members, size, my_index, generation,
+                              deadline_after_ms(timeout_ms), &own, NULL, ret, err);
 }

@@ -69,7 +69,7 @@ static void a_stranger_gets_nothing(bool local, uid_t user)
 {
     struct muster_member members[2];
     struct muster_comm *comm;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     struct muster_endpoint *endpoint = open_two(members);
     pid_t child = fork();
     if (child == 0) {
@@ -108,7 +108,7 @@ static void another_user_s_memory_is_not_taken(void **state)
     struct muster_member members[2];
     struct muster_endpoint *second;
     struct muster_comm *comm;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     int told[2];
     if (geteuid() != 0) {
         skip(); /* it takes two users */
@@ -154,7 +154,7 @@ static int open_copy(int fd, int size, struct muster_err *err)
 static void a_segment_of_another_size_is_refused(void **state)
 {
     (void)state;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     struct segment two;
     assert_int_equal(segment_create(2, &two, &err), 0);
     assert_int_equal(open_copy(dup(two.fd), 2, &err), 0);
@@ -178,7 +178,7 @@ static int memory_of(size_t bytes, int seals)
 static void what_is_no_segment_of_this_version_is_refused(void **state)
 {
     (void)state;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     struct segment two;
     assert_int_equal(segment_create(2, &two, &err), 0);
     assert_int_equal(open_copy(memory_of(two.bytes, F_SEAL_SHRINK), 2, &err), MUSTER_EPROTO);

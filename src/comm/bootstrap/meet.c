@@ -8,6 +8,7 @@
 #include "comm/bootstrap/form.h"
 #include "comm/endpoint/endpoint.h"
 #include "comm/system/deadline.h"
+#include "comm/system/sized.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,12 +39,12 @@ static int meet_in_store(struct meeting *m, struct muster_err *err)
 
 static int check_options(const struct muster_comm_options *o, struct muster_err *err)
 {
-    if (o->struct_size != sizeof *o) {
-        return muster_fail(err, MUSTER_EINVAL, "start from muster_comm_options_default");
-    }
     if (o->size < 1 || o->size > COMM_MAX_RANKS || o->rank < 0 || o->rank >= o->size) {
         return muster_fail(err, MUSTER_EINVAL, "rank %d of %d: a world has 1 to %d ranks", o->rank,
                            o->size, COMM_MAX_RANKS);
+    }
+    if (o->store && (!o->store->set || !o->store->get)) {
+        return muster_fail(err, MUSTER_EINVAL, "the store needs both set and get");
     }
     if (o->size > 1 && !o->store && (!o->host || o->port < 1 || o->port > 65535)) {
         return muster_fail(err, MUSTER_EINVAL, "ranks meet at a host and port, or in a store");
@@ -51,15 +52,11 @@ static int check_options(const struct muster_comm_options *o, struct muster_err 
     return 0;
 }
 
-int muster_comm_create(const struct muster_comm_options *options, struct muster_comm **ret,
-                       struct muster_err *err)
+static int create(const struct muster_comm_options *options, struct muster_comm **ret,
+                  struct muster_err *err)
 {
-    int rc = check_options(options, err);
-    if (rc < 0) {
-        return rc;
-    }
     struct muster_endpoint *endpoint;
-    rc = endpoint_open(NULL, options->host, options->transport, &endpoint, err);
+    int rc = endpoint_open(NULL, options->host, options->transport, &endpoint, err);
     if (rc < 0) {
         return rc;
     }
@@ -82,6 +79,21 @@ int muster_comm_create(const struct muster_comm_options *options, struct muster_
     free(m.members);
     muster_endpoint_close(endpoint);
     return rc;
+}
+
+int muster_comm_create(const struct muster_comm_options *options, struct muster_comm **ret,
+                       struct muster_err *err)
+{
+    struct muster_comm_options own = MUSTER_COMM_OPTIONS_INIT;
+    struct muster_store store = MUSTER_STORE_INIT;
+    int rc = sized_check_err(err);
+    rc = rc < 0 ? rc : sized_read(&sized_options, &own, options, err);
+    if (rc == 0 && own.store) {
+        rc = sized_read(&sized_store, &store, own.store, err);
+        own.store = &store;
+    }
+    rc = rc < 0 ? rc : check_options(&own, err);
+    return rc < 0 ? rc : create(&own, ret, err);
 }
 
 /* The name of the first of these variables that is set. */
@@ -122,9 +134,9 @@ int muster_comm_from_env(struct muster_comm **ret, struct muster_err *err)
     static const char *const port[] = {"MASTER_PORT", NULL};
     static const char *const address[] = {"MASTER_ADDR", NULL};
     static const char *const job[] = {"PMIX_NAMESPACE", "PMI_JOBID", NULL};
-    struct muster_comm_options o;
-    muster_comm_options_default(&o);
-    int rc = read_number(rank, 0, &o.rank, err);
+    struct muster_comm_options o = MUSTER_COMM_OPTIONS_INIT;
+    int rc = sized_check_err(err);
+    rc = rc < 0 ? rc : read_number(rank, 0, &o.rank, err);
     rc = rc < 0 ? rc : read_number(size, 1, &o.size, err);
     rc = rc < 0 ? rc : read_number(port, 29500, &o.port, err);
     o.host = first_of(address) ? first_of(address) : "127.0.0.1";

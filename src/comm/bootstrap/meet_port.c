@@ -110,7 +110,7 @@ static int visit(struct meeting *m, struct muster_err *err)
 {
     char what[MUSTER_ERR_TEXT_BYTES + 64];
     for (;;) {
-        struct muster_err reason = {0};
+        struct muster_err reason = MUSTER_ERR_INIT;
         struct muster_member self = m->members[m->options->rank];
         int rc = visit_once(m, &reason);
         if (rc == 0) {

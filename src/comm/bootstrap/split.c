@@ -7,6 +7,7 @@
 #include "comm/health/failure.h"
 #include "comm/state/peers.h"
 #include "comm/system/deadline.h"
+#include "comm/system/sized.h"
 
 #include <stdlib.h>
 
@@ -78,7 +79,7 @@ static int check_members(void *context, struct muster_err *err)
 static int prepare(struct splitting *s, struct muster_err *err)
 {
     size_t size = (size_t)s->comm->size;
-    int rc = endpoint_open(NULL, NULL, NULL, &s->endpoint, err);
+    int rc = endpoint_open(NULL, NULL, s->options.transport, &s->endpoint, err);
     if (rc < 0) {
         return rc;
     }
@@ -117,12 +118,14 @@ static bool is_local(int rc)
 int muster_comm_split(struct muster_comm *comm, int color, int key, struct muster_comm **ret,
                       struct muster_err *err)
 {
-    int own = comm_check_own(comm, err);
+    int own = sized_check_err(err);
+    own = own < 0 ? own : comm_check_own(comm, err);
     if (own < 0) {
         return own; /* and close nothing: a child does not have the segment */
     }
-    struct splitting s = {.comm = comm, .color = color};
-    muster_comm_options_default(&s.options);
+    struct splitting s = {.comm = comm, .color = color, .options = MUSTER_COMM_OPTIONS_INIT};
+    s.options.transport = comm->transport;
+    s.options.notice_ms = comm->notice_ms > 0 ? comm->notice_ms : -1;
     s.options.timeout_ms = atomic_load(&comm->timeout_ms);
     s.options.silence_ms = comm->silence_ms;
     s.options.interrupted = comm->interrupted;

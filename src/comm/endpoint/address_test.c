@@ -120,7 +120,7 @@ static void count_down(int number)
 static void signals_do_not_put_off_a_deadline(void **state)
 {
     (void)state;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     struct muster_endpoint *leader, *follower;
     struct muster_member members[2];
     struct muster_comm *comm;
@@ -151,7 +151,7 @@ static int has_had_enough(void *context)
 static void the_user_ends_connecting(void **state)
 {
     (void)state;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     struct muster_endpoint *lower, *higher;
     struct muster_member members[2];
     struct muster_comm *comm;
@@ -161,8 +161,7 @@ static void the_user_ends_connecting(void **state)
     muster_endpoint_member(lower, &members[0]);
     muster_endpoint_member(higher, &members[1]);
     (void)fill_queue(lower->tcp_fd, queued);
-    struct muster_comm_options options;
-    muster_comm_options_default(&options);
+    struct muster_comm_options options = MUSTER_COMM_OPTIONS_INIT;
     options.interrupted = has_had_enough;
     options.interrupted_context = &yes;
     assert_int_equal(muster_comm_form(higher, members, 2, 1, 1, INT64_MAX, &options, &comm, &err),
@@ -232,8 +231,8 @@ static void visit_as_strangers(int port, int *ret_fds)
 
 static void start_rank(struct rank *ret, int rank, const char *host, int port, int patience)
 {
-    *ret = (struct rank){.result = -1, .patience = patience};
-    muster_comm_options_default(&ret->options);
+    *ret = (struct rank){.result = -1, .patience = patience, .err = MUSTER_ERR_INIT};
+    ret->options = (struct muster_comm_options)MUSTER_COMM_OPTIONS_INIT;
     ret->options.rank = rank;
     ret->options.size = WORLD;
     ret->options.host = host;
@@ -310,7 +309,7 @@ static void who_left_the_port_may_come_again(void **state)
 static void what_the_environment_says_wrongly_is_named(void **state)
 {
     (void)state;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     struct muster_comm *comm;
     assert_int_equal(setenv("RANK", "", 1) | setenv("OMPI_COMM_WORLD_RANK", "second", 1), 0);
     assert_int_equal(muster_comm_from_env(&comm, &err), MUSTER_ECONFIG);
@@ -321,7 +320,7 @@ static void what_the_environment_says_wrongly_is_named(void **state)
 static void endpoints_at_ipv6(void **state)
 {
     (void)state;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     struct muster_endpoint *endpoint;
     struct muster_member bytes;
     assert_int_equal(muster_endpoint_open("::1", &endpoint, &err), 0);

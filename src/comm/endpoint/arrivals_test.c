@@ -17,7 +17,7 @@
 
 static struct member open_endpoint(struct muster_endpoint **ret)
 {
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     struct muster_member bytes;
     assert_int_equal(muster_endpoint_open("127.0.0.1", ret, &err), 0);
     muster_endpoint_member(*ret, &bytes);
@@ -37,7 +37,7 @@ static int connect_silently(const struct member *member)
 static void strangers_are_not_waited_for(void **state)
 {
     (void)state;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     struct muster_endpoint *endpoint;
     struct member member = open_endpoint(&endpoint);
     struct hello sent = {.magic = HELLO_MAGIC, .generation = 7, .digest = 8}, got;
@@ -70,7 +70,7 @@ static bool is_readable(int fd)
 static void two_that_speak_at_once_are_both_found(void **state)
 {
     (void)state;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     struct muster_endpoint *endpoint;
     struct member member = open_endpoint(&endpoint);
     struct hello sent = {.magic = HELLO_MAGIC, .generation = 7, .digest = 8}, got;
@@ -100,7 +100,7 @@ static void two_that_speak_at_once_are_both_found(void **state)
 static void who_left_rings_no_more(void **state)
 {
     (void)state;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     struct muster_endpoint *endpoint;
     struct member member = open_endpoint(&endpoint);
     struct arrivals *arrivals = &endpoint->arrivals;
@@ -122,7 +122,7 @@ static void who_left_rings_no_more(void **state)
 static void arrivals_are_bounded(void **state)
 {
     (void)state;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     struct muster_endpoint *endpoint;
     struct member member = open_endpoint(&endpoint);
     struct hello sent = {.magic = HELLO_MAGIC, .generation = 7, .digest = 8}, got;
@@ -144,7 +144,7 @@ static void arrivals_are_bounded(void **state)
 static void no_descriptor_is_left_for_what_was_passed(void **state)
 {
     (void)state;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     int pair[2];
     struct rlimit before, none;
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
@@ -165,7 +165,7 @@ static void no_descriptor_is_left_for_what_was_passed(void **state)
 static void a_forked_child_listens_to_nobody(void **state)
 {
     (void)state;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     struct muster_endpoint *endpoint;
     struct muster_member bytes;
     struct muster_comm *comm;

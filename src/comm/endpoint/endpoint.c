@@ -4,6 +4,7 @@
 #include "comm/endpoint/address.h"
 #include "comm/endpoint/hash.h"
 #include "comm/system/deadline.h"
+#include "comm/system/sized.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -169,8 +170,7 @@ static void close_sockets(void *context)
 int endpoint_open(const char *host, const char *towards, const char *transport,
                   struct muster_endpoint **ret, struct muster_err *err)
 {
-    const char *forced = getenv("MUSTER_TRANSPORT");
-    transport = forced ? forced : transport;
+    transport = transport ? transport : getenv("MUSTER_TRANSPORT");
     if (transport && strcmp(transport, "auto") != 0 && strcmp(transport, "tcp") != 0 &&
         strcmp(transport, "shm") != 0 &&
         strncmp(transport, group_prefix, strlen(group_prefix)) != 0) {
@@ -196,7 +196,8 @@ int endpoint_open(const char *host, const char *towards, const char *transport,
 
 int muster_endpoint_open(const char *host, struct muster_endpoint **ret, struct muster_err *err)
 {
-    return endpoint_open(host, NULL, NULL, ret, err);
+    int rc = sized_check_err(err);
+    return rc < 0 ? rc : endpoint_open(host, NULL, NULL, ret, err);
 }
 
 void muster_endpoint_member(const struct muster_endpoint *endpoint, struct muster_member *ret)

@@ -33,7 +33,8 @@ struct muster_endpoint {
     struct fork_watch fork; /* in a child nothing is open */
 };
 
-/* towards: a host that others use to meet, by which our address is found; may be NULL. */
+/* towards: a host that others use to meet, by which our address is found; may be NULL. transport:
+ * NULL: as the environment says. */
 int endpoint_open(const char *host, const char *towards, const char *transport,
                   struct muster_endpoint **ret, struct muster_err *err);
 

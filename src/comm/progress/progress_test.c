@@ -22,7 +22,7 @@ static int form_and_abort(int code)
     if (rc != 0) {
         return rc;
     }
-    muster_comm_options_default(&alone);
+    alone = (struct muster_comm_options)MUSTER_COMM_OPTIONS_INIT;
     if (muster_comm_create(&alone, &comm, NULL) < 0 ||
         muster_all_reduce(comm, &one, &one, 1, MUSTER_F32, MUSTER_SUM, NULL) < 0) {
         return BROKEN;

@@ -2,6 +2,8 @@
  * request.h. Thread: any. */
 #include "comm/progress/request.h"
 
+#include "comm/system/sized.h"
+
 #include <assert.h>
 #include <stdlib.h>
 
@@ -17,19 +19,29 @@ void request_unref(struct muster_request *request)
 
 int muster_request_test(struct muster_request *request, struct muster_err *err)
 {
+    int rc = sized_check_err(err);
+    if (rc < 0) {
+        return rc;
+    }
     int state = atomic_load_explicit(&request->state, memory_order_acquire);
     if (state == REQUEST_PENDING) {
         return comm_check_own(request->comm, err);
     }
-    if (state < 0 && err) {
-        *err = request->err;
+    if (state < 0) {
+        sized_copy_err(err, &request->err);
     }
     return state;
 }
 
-void muster_request_message(const struct muster_request *request, struct muster_message *ret)
+int muster_request_message(const struct muster_request *request, struct muster_message *ret,
+                           struct muster_err *err)
 {
-    *ret = request->task.transfer.message;
+    int rc = sized_check_err(err);
+    rc = rc < 0 ? rc : sized_check(&sized_message, ret, err);
+    if (rc == 0) {
+        sized_write(&sized_message, ret, &request->task.transfer.message);
+    }
+    return rc;
 }
 
 void muster_request_notify(struct muster_request *request, void (*done)(void *, int), void *context)

@@ -10,6 +10,7 @@
 #include "comm/region/region.h"
 
 #include "comm/system/deadline.h"
+#include "comm/system/sized.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -245,6 +246,10 @@ static void release(struct muster_region *region)
 int muster_region_open(const char *host, const void *memory, size_t size_bytes,
                        struct muster_region **ret, struct muster_err *err)
 {
+    int sized = sized_check_err(err);
+    if (sized < 0) {
+        return sized;
+    }
     struct muster_region *region = calloc(1, sizeof *region);
     if (!region) {
         return muster_fail(err, MUSTER_ENOMEM, "no memory for a region");

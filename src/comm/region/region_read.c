@@ -6,6 +6,7 @@
 #include "comm/region/region.h"
 #include "comm/state/state.h"
 #include "comm/system/deadline.h"
+#include "comm/system/sized.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -157,9 +158,13 @@ static int connect_all(const struct reading *r, const struct muster_member *owne
 }
 
 int muster_region_read(const struct muster_member *owners, int num_owners, uint64_t generation,
-                       uint64_t version, void *to, size_t size_bytes, int64_t deadline_ms,
+                       uint64_t version, void *to, size_t size_bytes, int64_t timeout_ms,
                        struct muster_err *err)
 {
+    int rc = sized_check_err(err);
+    if (rc < 0) {
+        return rc;
+    }
     if (num_owners < 1 || num_owners > COMM_MAX_RANKS || (size_bytes > 0 && !to)) {
         return muster_fail(err, MUSTER_EINVAL, "a region is read from 1 to %d owners",
                            COMM_MAX_RANKS);
@@ -174,8 +179,8 @@ int muster_region_read(const struct muster_member *owners, int num_owners, uint6
                         .version = version,
                         .to = to,
                         .bytes = size_bytes,
-                        .deadline_ns = deadline_after_ms(deadline_ms)};
-    int rc = connect_all(&r, owners, err);
+                        .deadline_ns = deadline_after_ms(timeout_ms)};
+    rc = connect_all(&r, owners, err);
     rc = rc < 0 ? rc : read_pieces(&r, err);
     rc = rc < 0 ? rc : confirm(&r, err);
     for (int i = 0; i < num_owners; i++) {

@@ -31,7 +31,7 @@ static int set_up(void **ret)
     struct owners *o = calloc(1, sizeof *o);
     o->read = malloc(BYTES);
     for (int i = 0; i < OWNERS; i++) {
-        struct muster_err err = {0};
+        struct muster_err err = MUSTER_ERR_INIT;
         o->state[i] = malloc(BYTES);
         for (int b = 0; b < BYTES; b++) {
             o->state[i][b] = (char)(b * 7 + b / 251);
@@ -65,7 +65,7 @@ static int read_all(struct owners *o, uint64_t version, struct muster_err *err)
 static void pieces_come_from_all_owners(void **state)
 {
     struct owners *o = *state;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     assert_int_equal(read_all(o, 17, &err), 0);
     assert_memory_equal(o->read, o->state[0], BYTES);
     assert_int_equal(muster_region_read(o->members, 1, 4, 17, o->read, 10, INT64_MAX, &err), 0);
@@ -74,7 +74,7 @@ static void pieces_come_from_all_owners(void **state)
 static void another_version_is_a_conflict(void **state)
 {
     struct owners *o = *state;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     assert_int_equal(read_all(o, 18, &err), MUSTER_ECONFLICT);
     muster_region_set(o->regions[1], 4, 18);
     assert_int_equal(read_all(o, 17, &err), MUSTER_ECONFLICT);
@@ -87,7 +87,7 @@ static void another_version_is_a_conflict(void **state)
 static void a_closed_owner_is_named(void **state)
 {
     struct owners *o = *state;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     muster_region_close(o->regions[1]);
     o->regions[1] = NULL;
     assert_int_equal(read_all(o, 17, &err), MUSTER_EPEERDEAD);
@@ -99,7 +99,7 @@ static void a_process_outside_reads(void **state)
     struct owners *o = *state;
     pid_t pid = fork();
     if (pid == 0) {
-        struct muster_err err = {0};
+        struct muster_err err = MUSTER_ERR_INIT;
         int rc = read_all(o, 17, &err);
         _exit(rc < 0 || memcmp(o->read, o->state[0], BYTES) != 0);
     }
@@ -112,7 +112,7 @@ static void a_process_outside_reads(void **state)
 static void without_descriptors_no_owner_is_blamed(void **state)
 {
     struct owners *o = *state;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     struct rlimit before, none;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
     none = before;
@@ -128,7 +128,7 @@ static void without_descriptors_no_owner_is_blamed(void **state)
 static void a_forked_child_closes_nothing(void **state)
 {
     struct owners *o = *state;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     pid_t pid = fork();
     if (pid == 0) {
         alarm(10);
@@ -147,7 +147,7 @@ static int connect_as_reader(const struct muster_member *owner)
 {
     struct hello hello = {.magic = HELLO_MAGIC, .digest = REGION_DIGEST};
     struct member member = endpoint_member(owner);
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     int fd = endpoint_connect(&member, false, &hello, INT64_MAX, &err);
     assert_true(fd >= 0);
     assert_int_equal(fcntl(fd, F_SETFL, 0), 0); /* to wait */
@@ -169,7 +169,7 @@ static void a_reader_that_waits_holds_nobody_up(void **state)
 {
     enum { ASKS = 24 };
     struct owners *o = *state;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     struct region_ask ask = {.magic = REGION_MAGIC, .bytes = REGION_PIECE_BYTES};
     int fd = connect_as_reader(&o->members[0]);
     for (int i = 0; i < ASKS; i++) {
@@ -213,9 +213,10 @@ __attribute__((no_sanitize("thread"))) static void wait_until_written(const vola
 static void the_same_version_again_is_another(void **state)
 {
     struct owners *o = *state;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     struct muster_endpoint *second;
-    struct reading reading = {.owners = {o->members[0]}, .to = calloc(1, TWO_PIECES)};
+    struct reading reading = {
+        .owners = {o->members[0]}, .to = calloc(1, TWO_PIECES), .err = MUSTER_ERR_INIT};
     assert_int_equal(muster_endpoint_open("127.0.0.1", &second, &err), 0);
     muster_endpoint_member(second, &reading.owners[1]);
     pthread_t thread;
@@ -275,7 +276,7 @@ static void own_and_have_a_child(int from, int to)
 static void a_dead_owner_is_named_though_its_child_lives(void **state)
 {
     (void)state;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     struct muster_member member;
     struct timeval patience = {3, 0};
     char byte = 0;
@@ -346,7 +347,7 @@ static void a_read_is_of_one_version(void **state)
     int good = 0;
     assert_int_equal(pthread_create(&thread, NULL, train, &t), 0);
     for (int turn = 0; turn < READS || good == 0; turn++) {
-        struct muster_err err = {0};
+        struct muster_err err = MUSTER_ERR_INIT;
         uint64_t version = atomic_load(&t.version);
         int rc = read_all(o, version, &err);
         assert_true(rc == 0 || rc == MUSTER_ECONFLICT);

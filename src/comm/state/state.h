@@ -17,7 +17,8 @@
 #include "schedule/exchange.h"
 #include "schedule/hierarchy.h"
 
-enum { COMM_MAX_RANKS = REDUCE_MAX_SOURCES, COMM_WORDS = 4 };
+enum { COMM_MAX_RANKS = MUSTER_MAX_RANKS, COMM_WORDS = 4 };
+_Static_assert((int)COMM_MAX_RANKS <= (int)REDUCE_MAX_SOURCES, "all ranks can be folded");
 
 struct link;
 struct task;
@@ -135,7 +136,8 @@ struct muster_comm {
 
     int local_rank;
     int local_size;
-    int *locals; /* local index -> rank */
+    int *locals;     /* local index -> rank */
+    char *transport; /* what the options said; NULL: as MUSTER_TRANSPORT says */
     bool all_local;
     size_t capacity; /* bytes that a rank publishes in a round of the main lane */
     struct team everyone;

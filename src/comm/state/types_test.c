@@ -54,7 +54,8 @@ static void a_call_has_only_its_own_fields(void **state)
     static const size_t counts[] = {1, 2};
     for (int kind = 0; kind <= MUSTER_RECV; kind++) {
         for (int given = 0; given < 4; given++) {
-            struct muster_call call = {.kind = (enum muster_collective)kind,
+            struct muster_call call = {.struct_size = sizeof(struct muster_call),
+                                       .kind = (enum muster_collective)kind,
                                        .count = 7,
                                        .in_counts = given & 1 ? counts : NULL,
                                        .out_counts = given & 2 ? counts : NULL};
@@ -118,8 +119,12 @@ static void overlap_is_seen_to_the_element(void **state)
         assert_true(overlaps(calls[i].call, 1 - calls[i].out));
         assert_false(overlaps(calls[i].call, -calls[i].out));
     }
-    assert_true(overlaps((struct muster_call){.kind = MUSTER_BROADCAST, .count = COUNT}, 20));
-    const struct muster_call nothing = {.kind = MUSTER_ALL_REDUCE, .type = MUSTER_F32};
+    assert_true(overlaps((struct muster_call){.struct_size = sizeof(struct muster_call),
+                                              .kind = MUSTER_BROADCAST,
+                                              .count = COUNT},
+                         20));
+    const struct muster_call nothing = {
+        .struct_size = sizeof(struct muster_call), .kind = MUSTER_ALL_REDUCE, .type = MUSTER_F32};
     assert_false(types_is_in_place(&nothing, RANK, SIZE));
 }
 

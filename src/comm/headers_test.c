@@ -1,0 +1,27 @@
+/* Compiled as C and as C++ by headers_test: the public headers need no other, warn of nothing, and
+ * leave the program's macros alone. */
+#define X(name) name##_of_the_program
+
+#include <muster/muster.h>
+
+static int X(value) = 1;
+
+static const struct muster_err err = MUSTER_ERR_INIT;
+static const struct muster_store store = MUSTER_STORE_INIT;
+static const struct muster_comm_options options = MUSTER_COMM_OPTIONS_INIT;
+static const struct muster_message message = MUSTER_MESSAGE_INIT;
+static const struct muster_call call = MUSTER_CALL_INIT;
+static const struct muster_comm_state state = MUSTER_COMM_STATE_INIT;
+
+#if MUSTER_VERSION_NUMBER < 100
+#error "the version can be compared by the preprocessor"
+#endif
+
+static const int limits[] = {MUSTER_MAX_RANKS, MUSTER_MAX_IN_FLIGHT, MUSTER_EINVAL};
+
+int main(void)
+{
+    return (int)(err.struct_size + store.struct_size + options.struct_size + message.struct_size +
+                 call.struct_size + state.struct_size) +
+           limits[0] + value_of_the_program;
+}

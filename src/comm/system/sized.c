@@ -1,0 +1,90 @@
+/* Structs whose size the caller says. Layer: comm; see sized.h. */
+#include "comm/system/sized.h"
+
+#include <muster/comm.h>
+#include <muster/version.h>
+
+#include <assert.h>
+#include <string.h>
+
+enum { SIZE_LIMIT = 4096 }; /* no struct grows to this: such a size was never set */
+
+const struct sized_kind sized_options = SIZED_KIND(muster_comm_options, MUSTER_COMM_OPTIONS_INIT),
+                        sized_store = SIZED_KIND(muster_store, MUSTER_STORE_INIT),
+                        sized_call = SIZED_KIND(muster_call, MUSTER_CALL_INIT),
+                        sized_message = SIZED_KIND(muster_message, MUSTER_MESSAGE_INIT),
+                        sized_state = SIZED_KIND(muster_comm_state, MUSTER_COMM_STATE_INIT);
+
+/* The first field of each of these structs. */
+static size_t size_of(const void *theirs)
+{
+    size_t bytes;
+    memcpy(&bytes, theirs, sizeof bytes);
+    return bytes;
+}
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+int sized_check(const struct sized_kind *kind, const void *theirs, struct muster_err *err)
+{
+    if (!theirs) {
+        return muster_fail(err, MUSTER_EINVAL, "struct %s is NULL", kind->name);
+    }
+    size_t bytes = size_of(theirs);
+    if (bytes < sizeof bytes || bytes > SIZE_LIMIT) {
+        return muster_fail(err, MUSTER_EINVAL,
+                           "struct_size of struct %s is %zu: initialize it with %s", kind->name,
+                           bytes, kind->initializer);
+    }
+    return 0;
+}
+
+int sized_read(const struct sized_kind *kind, void *own, const void *theirs, struct muster_err *err)
+{
+    int rc = sized_check(kind, theirs, err);
+    if (rc < 0) {
+        return rc;
+    }
+    const char *bytes = theirs;
+    size_t size = size_of(theirs);
+    for (size_t i = kind->bytes; i < size; i++) {
+        if (bytes[i] != 0) {
+            return muster_fail(err, MUSTER_EUNSUPPORTED,
+                               "struct %s sets a field that libmuster %s does not know: the "
+                               "program was compiled with a newer muster",
+                               kind->name, MUSTER_VERSION_STRING);
+        }
+    }
+    memcpy(own, theirs, smaller(size, kind->bytes));
+    memcpy(own, &kind->bytes, sizeof kind->bytes);
+    return 0;
+}
+
+void sized_write(const struct sized_kind *kind, void *theirs, const void *own)
+{
+    size_t size = size_of(theirs), head = sizeof size;
+    assert(size >= head && size <= SIZE_LIMIT);
+    memset((char *)theirs + head, 0, size - head);
+    memcpy((char *)theirs + head, (const char *)own + head, smaller(size, kind->bytes) - head);
+}
+
+int sized_refuse_err(struct muster_err *err)
+{
+    size_t bytes = err->struct_size;
+    if (bytes != 0) { /* too small for anything that could be said */
+        return MUSTER_EINVAL;
+    }
+    return muster_fail(err, MUSTER_EINVAL,
+                       "struct_size of struct muster_err is 0: initialize it with MUSTER_ERR_INIT");
+}
+
+void sized_copy_err(struct muster_err *err, const struct muster_err *failure)
+{
+    muster_fail(err, failure->code, "%s", failure->text);
+    if (err) {
+        err->rank = failure->rank;
+    }
+}

@@ -1,0 +1,44 @@
+/* Structs of the public API whose size the caller says (include/muster/err.h, "Sized structs").
+ * Only what struct_size covers is read or written.
+ *
+ * Layer: comm; pure. Memory: the caller's. Thread: any.
+ */
+#pragma once
+
+#include <stddef.h>
+
+#include <muster/err.h>
+
+/* What a caller's struct is called, and its initialiser, for messages. */
+struct sized_kind {
+    size_t bytes; /* as this library knows it */
+    const char *name;
+    const char *initializer;
+};
+
+#define SIZED_KIND(type, initializer)                                                              \
+    {                                                                                              \
+        sizeof(struct type), #type, #initializer                                                   \
+    }
+
+extern const struct sized_kind sized_options, sized_store, sized_call, sized_message, sized_state;
+
+/* Copies what the caller's struct has over *own, which holds the defaults. MUSTER_EINVAL: theirs is
+ * NULL or was not initialised; MUSTER_EUNSUPPORTED: it sets fields that this library lacks. */
+int sized_read(const struct sized_kind *kind, void *own, const void *theirs,
+               struct muster_err *err);
+
+/* Whether a result can be written to theirs later. */
+int sized_check(const struct sized_kind *kind, const void *theirs, struct muster_err *err);
+/* Writes a result; what only the caller's struct has becomes zero. theirs has been checked. */
+void sized_write(const struct sized_kind *kind, void *theirs, const void *own);
+
+int sized_refuse_err(struct muster_err *err);
+/* For each public function, first: err is NULL, or was initialised. */
+static inline int sized_check_err(struct muster_err *err)
+{
+    return !err || err->struct_size >= offsetof(struct muster_err, text) ? 0
+                                                                         : sized_refuse_err(err);
+}
+/* Copies a failure to err, unless that is NULL. */
+void sized_copy_err(struct muster_err *err, const struct muster_err *failure);
