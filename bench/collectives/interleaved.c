@@ -158,7 +158,7 @@ static void take_half(struct bench *b, size_t count)
 
 static void call(struct bench *b, enum way way, size_t count)
 {
-    struct muster_err err = {.text = "failed"};
+    struct muster_err err = {.struct_size = sizeof err, .text = "failed"};
     float *data = b->buffers[way];
     int rc = 0;
     switch (way) {
