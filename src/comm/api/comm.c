@@ -11,8 +11,8 @@
 #include "comm/progress/progress.h"
 #include "comm/state/peers.h"
 #include "comm/state/team.h"
-#include "comm/tcp/link.h"
 #include "comm/system/sized.h"
+#include "comm/tcp/link.h"
 
 #include <sched.h>
 #include <stdlib.h>

@@ -17,8 +17,8 @@
 #include "comm/state/bell.h"
 #include "comm/system/deadline.h"
 #include "comm/system/processor.h"
-#include "comm/tcp/link.h"
 #include "comm/system/sized.h"
+#include "comm/tcp/link.h"
 
 #include <poll.h>
 #include <sched.h>
