@@ -1,17 +1,23 @@
 """What torch.distributed itself must learn, by wrapping a few of its functions.
 
+From the import of torch on, the two functions that make groups, `init_process_group` and `new_group`:
+
 - MUSTER_BACKEND=muster: a script that says "gloo", or nothing, uses muster.
 - Backend "mpi", where this torch was built without MPI (PyPI's and Debian's always are), is served by muster (mpirun.py).
+
+While a group of backend muster exists (`wrap_collectives`), and at no other time:
+
 - ``monitored_barrier`` on torch 1.13, which knows gloo only.
 - ``split_group`` on torch 2.x: a rank that is in no part of the split.
 - ``async_op`` on torch 2.x: a Work that comes back through C++ has no is_completed, result or source; the group's own
   has, and is returned instead.
 
-Everything else passes through untouched, gloo and nccl above all. `install` arranges for the wrapping without importing
-torch; `patch` does it to a torch that is there.
+A program that has no such group runs torch's own functions, with gloo and nccl above all. `install` arranges for the
+wrapping without importing torch; `patch` does it to a torch that is there.
 """
 import os
 import sys
+import types
 
 _TARGET = 'torch.distributed.distributed_c10d'
 
@@ -57,29 +63,54 @@ def _wrapping(original):
 
 
 def patch(c10d=None):
-    """Wraps the functions, once, wherever torch has already copied their names to."""
+    """Wraps the functions that make groups, once, wherever torch has already copied their names to."""
     c10d = c10d or sys.modules.get(_TARGET)
     if c10d is None or hasattr(c10d, '_muster_patched'):
         return
     c10d._muster_patched = True
-    wrappers = {'init_process_group': _init_process_group, 'new_group': _new_group}
+    makers = {'init_process_group': _init_process_group, 'new_group': _new_group}
+    _exchange({getattr(c10d, name): make(c10d, getattr(c10d, name)) for name, make in makers.items()})
+
+
+_wrapped = {}  # torch's function -> ours, while a group of muster exists
+
+
+def wrap_collectives():
+    """For the first group of muster in this process."""
+    if _wrapped:
+        return
+    c10d = sys.modules[_TARGET]
     if hasattr(c10d.ProcessGroup, '_register_backend'):
-        wrappers.update((name, _handing) for name in _ASYNC if hasattr(c10d, name))
-        if hasattr(c10d, 'split_group'):
-            wrappers['split_group'] = _split_group
+        makers = {name: _handing for name in _ASYNC}
+        makers['split_group'] = _split_group
     else:
-        wrappers['monitored_barrier'] = _monitored_barrier
-    for name, make in wrappers.items():
-        _replace(c10d, name, make(c10d, getattr(c10d, name)))
+        makers = {'monitored_barrier': _monitored_barrier}
+    for name, make in makers.items():
+        original = getattr(c10d, name, None)
+        if original is not None:
+            _wrapped[original] = make(c10d, original)
+    _exchange(_wrapped)
 
 
-def _replace(c10d, name, wrapper):
-    original = getattr(c10d, name)
-    setattr(c10d, name, wrapper)
-    for other in ('torch.distributed', 'torch.distributed.device_mesh'):
-        module = sys.modules.get(other)
-        if module is not None and getattr(module, name, None) is original:
-            setattr(module, name, wrapper)
+def unwrap_collectives():
+    """After the last one."""
+    _exchange({wrapper: original for original, wrapper in _wrapped.items()})
+    _wrapped.clear()
+
+
+def _exchange(functions):
+    """Puts the value of each in the place of its key, in torch.distributed and in the modules of the program, which may
+    have copied the names before (from torch.distributed import all_reduce)."""
+    for module in list(sys.modules.values()):
+        if not isinstance(module, types.ModuleType) or not _may_change(module.__name__):
+            continue
+        for name, value in list(vars(module).items()):
+            if isinstance(value, types.FunctionType) and value in functions:
+                setattr(module, name, functions[value])
+
+
+def _may_change(name):
+    return name in (_TARGET, 'torch.distributed', 'torch.distributed.device_mesh') or not name.startswith('torch.')
 
 
 # -- which backend ---------------------------------------------------------------------------------------------------

@@ -83,3 +83,15 @@ def test_choice_of_backend(monkeypatch):
         assert chosen(backend, mpi_available=False) == expected
     assert chosen('mpi', mpi_available=True) == 'mpi'
     assert chosen(None, mpi_available=False, cuda_available=True) == 'cpu:muster,cuda:nccl'
+
+
+MAKERS = ['init_process_group', 'new_group']  # where MUSTER_BACKEND and backend "mpi" are answered
+
+
+def test_torch_keeps_its_functions_unless_a_group_is_ours(python, outputs):
+    """Not one collective of torch is wrapped for a program that uses gloo or NCCL."""
+    for got in outputs(python, 'originals.py', 2):
+        assert got['imported'] == got['gloo'] == got['ended'] == MAKERS
+        assert got['completed'] and got['sum'] == 4
+        assert set(got['muster']) > set(MAKERS)
+        assert got['restored']

@@ -8,6 +8,7 @@ from datetime import timedelta
 import torch.distributed as dist
 from torch._C import _distributed_c10d
 
+from muster import redirect
 from muster.handing import NotAMember
 from muster.torch import checks, meeting
 from muster.torch.collectives import Collectives
@@ -36,6 +37,7 @@ class Group(Collectives, _BASE):
         self._moved = 0     # those of them that were no barrier
         self._monitored = 0
         self._checks = checks.attach(self)
+        redirect.wrap_collectives()
         _live.add(self)  # C++ holds a Backend without its Python half: it lives until shutdown
 
     def name(self):
@@ -98,6 +100,8 @@ class Group(Collectives, _BASE):
         self._checks = None
         self._comm.close()
         _live.discard(self)
+        if not _live:
+            redirect.unwrap_collectives()
 
 
 def _close_all():
