@@ -298,6 +298,18 @@ void failure_close(struct muster_comm *comm, int code)
     settle(comm);
 }
 
+/* A rank of this host that was silent. One that a debugger holds is asked about again after as long
+ * a silence. */
+static void suspect(struct muster_comm *comm, int rank)
+{
+    if (peers_is_traced(comm, rank)) {
+        comm->peers[rank].silent_beats = 0;
+    } else {
+        atomic_store_explicit(&comm->peers[rank].state, MUSTER_PEER_SUSPECTED,
+                              memory_order_release);
+    }
+}
+
 void failure_beat(void *context)
 {
     struct muster_comm *comm = context;
@@ -310,7 +322,7 @@ void failure_beat(void *context)
         peer->silent_beats = peer->heard && beats == peer->beats ? peer->silent_beats + 1 : 0;
         peer->beats = beats;
         if (l != comm->local_rank && peer->silent_beats * LIFE_BEAT_MS >= comm->silence_ms) {
-            atomic_store_explicit(&peer->state, MUSTER_PEER_SUSPECTED, memory_order_release);
+            suspect(comm, comm->locals[l]);
         }
     }
     link_beat(comm);

@@ -11,7 +11,10 @@
 
 #include "comm/system/deadline.h"
 
+#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -56,6 +59,21 @@ bool peers_kill(struct muster_comm *comm, int rank)
         (void)nanosleep(&nap, NULL);
     }
     return life_is_dead(&c->life);
+}
+
+bool peers_is_traced(const struct muster_comm *comm, int rank)
+{
+    char path[40], text[1024];
+    uint32_t owner = atomic_load(&peers_control(comm, rank)->life.owner);
+    (void)snprintf(path, sizeof path, "/proc/%u/status", owner & FUTEX_TID_MASK);
+    int fd = comm->peers[rank].killable ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
+    if (fd >= 0) {
+        close(fd);
+    }
+    text[n > 0 ? n : 0] = '\0';
+    const char *tracer = strstr(text, "\nTracerPid:\t");
+    return tracer && tracer[strlen("\nTracerPid:\t")] != '0';
 }
 
 int peers_culprit(const struct muster_comm *comm)

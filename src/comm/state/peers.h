@@ -12,6 +12,9 @@ static inline struct control *peers_control(const struct muster_comm *comm, int 
 /* A suspected rank of this host. True once the kernel has confirmed its death: from then on it
  * writes nothing. */
 bool peers_kill(struct muster_comm *comm, int rank);
+/* A debugger has hold of that rank's heartbeat thread: that it is silent says nothing. Of a rank of
+ * this host whose process ids mean the same here; of any other false. Reads /proc. */
+bool peers_is_traced(const struct muster_comm *comm, int rank);
 /* Of which rank's end we know, as a word for others: 1 + a rank that is proven dead, else the
  * negative of 1 + one that is suspected; 0: none. */
 int peers_culprit(const struct muster_comm *comm);
