@@ -35,13 +35,15 @@ static void check(int rc, const struct muster_err *err)
 
 static void there_and_back(const struct library *l, const struct arguments *a)
 {
-    struct muster_err err = {0};
-    struct muster_call send = {.kind = MUSTER_SEND,
+    struct muster_err err = MUSTER_ERR_INIT;
+    struct muster_call send = {.struct_size = sizeof(struct muster_call),
+                               .kind = MUSTER_SEND,
                                .type = MUSTER_F32,
                                .peer = a->neighbour,
                                .in = a->in,
                                .count = a->count};
-    struct muster_call receive = {.kind = MUSTER_RECV,
+    struct muster_call receive = {.struct_size = sizeof(struct muster_call),
+                                  .kind = MUSTER_RECV,
                                   .type = MUSTER_F32,
                                   .peer = a->neighbour,
                                   .out = a->out,
@@ -53,12 +55,13 @@ static void there_and_back(const struct library *l, const struct arguments *a)
 
 static void window(const struct library *l, const struct arguments *a)
 {
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     struct muster_request *requests[2 * MAX_WINDOW];
     for (int i = 0; i < 2 * a->window; i++) {
         bool receives = i < a->window;
         size_t at = (size_t)(i % a->window) * a->count;
-        struct muster_call call = {.kind = receives ? MUSTER_RECV : MUSTER_SEND,
+        struct muster_call call = {.struct_size = sizeof(struct muster_call),
+                                   .kind = receives ? MUSTER_RECV : MUSTER_SEND,
                                    .type = MUSTER_F32,
                                    .peer = a->neighbour,
                                    .in = a->in + at,
@@ -75,8 +78,9 @@ static void window(const struct library *l, const struct arguments *a)
 static void run(void *state, const struct arguments *a)
 {
     const struct library *l = state;
-    struct muster_err err = {0};
-    struct muster_call call = {.kind = kinds[a->operation],
+    struct muster_err err = MUSTER_ERR_INIT;
+    struct muster_call call = {.struct_size = sizeof(struct muster_call),
+                               .kind = kinds[a->operation],
                                .type = MUSTER_F32,
                                .op = MUSTER_SUM,
                                .in = a->in,
@@ -126,12 +130,9 @@ struct runner muster_runner(const char *path, const char *name, const char *port
     *(void **)&l->free_request = symbol(handle, "muster_request_free");
     *(void **)&l->free_comm = symbol(handle, "muster_comm_free");
     int (*create)(const struct muster_comm_options *, struct muster_comm **, struct muster_err *);
-    void (*set_default)(struct muster_comm_options *);
     *(void **)&create = symbol(handle, "muster_comm_create");
-    *(void **)&set_default = symbol(handle, "muster_comm_options_default");
-    struct muster_comm_options options;
-    struct muster_err err = {0};
-    set_default(&options);
+    struct muster_comm_options options = MUSTER_COMM_OPTIONS_INIT;
+    struct muster_err err = MUSTER_ERR_INIT;
     options.rank = rank;
     options.size = size;
     options.host = "127.0.0.1";

@@ -38,6 +38,7 @@ class Group(Collectives, _BASE):
         self._monitored = 0
         self._checks = checks.attach(self)
         redirect.wrap_collectives()
+        weakref.finalize(self, _unwrap_if_last).atexit = False  # torch 1.13 does not call shutdown, but forgets it
         _live.add(self)  # C++ holds a Backend without its Python half: it lives until shutdown
 
     def name(self):
@@ -100,8 +101,12 @@ class Group(Collectives, _BASE):
         self._checks = None
         self._comm.close()
         _live.discard(self)
-        if not _live:
-            redirect.unwrap_collectives()
+        _unwrap_if_last()
+
+
+def _unwrap_if_last():
+    if not list(_live):
+        redirect.unwrap_collectives()
 
 
 def _close_all():
