@@ -55,18 +55,26 @@ static size_t split_piece_bytes(const struct schedule_exchange *x)
     return smaller(schedule_stripe(x), packets * PACKET_BYTES);
 }
 
+static bool folds(enum schedule_pattern pattern)
+{
+    return pattern == SCHEDULE_ALL_REDUCE || pattern == SCHEDULE_ALL_REDUCE_SPLIT ||
+           pattern == SCHEDULE_REDUCE || pattern == SCHEDULE_REDUCE_SCATTER;
+}
+
 /* The largest piece. */
 static size_t piece_bytes(const struct schedule_exchange *x)
 {
-    if (is_shared(x->pattern)) {
-        return x->capacity;
-    }
-    return x->pattern == SCHEDULE_ALL_REDUCE_SPLIT ? split_piece_bytes(x) : schedule_stripe(x);
+    bool split = x->pattern == SCHEDULE_ALL_REDUCE_SPLIT;
+    size_t bytes = is_shared(x->pattern) ? x->capacity
+                   : split               ? split_piece_bytes(x)
+                                         : schedule_stripe(x);
+    return x->fold_bytes > 0 && folds(x->pattern) ? smaller(bytes, x->fold_bytes) : bytes;
 }
 
 void schedule_plan(struct schedule_exchange *x)
 {
     assert(x->size > 0 && x->capacity / (size_t)x->size >= x->unit);
+    assert(x->fold_bytes == 0 || x->fold_bytes >= x->unit);
     x->piece = piece_bytes(x) / x->unit;
     size_t most = x->count;
     if (x->pattern == SCHEDULE_BARRIER) {

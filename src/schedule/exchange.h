@@ -38,9 +38,11 @@ struct schedule_exchange {
     const size_t *out_counts; /* NULL: count from each peer */
     const size_t *in_starts;  /* NULL: blocks lie one after the other */
     const size_t *out_starts;
-    size_t capacity; /* bytes that a rank may publish in a round */
-    size_t rounds;   /* set by schedule_plan */
-    size_t piece;    /* elements of the largest piece; set by schedule_plan */
+    size_t capacity;   /* bytes that a rank may publish in a round */
+    size_t fold_bytes; /* of a piece that is folded, at most: the room that its receiver has for one
+                          of each peer; equal on all ranks; 0: as capacity says */
+    size_t rounds;     /* set by schedule_plan */
+    size_t piece;      /* elements of the largest piece; set by schedule_plan */
 };
 
 /* Elements of the caller's buffers, in bytes. */

@@ -54,7 +54,7 @@ static void attach(struct debugger *d, pid_t pid)
         DIR *tasks = opendir(path);
         assert_non_null(tasks);
         for (struct dirent *task; (task = readdir(tasks));) {
-            pid_t thread = (pid_t)atoi(task->d_name);
+            pid_t thread = (pid_t)strtol(task->d_name, NULL, 10);
             if (thread > 0 && !holds(d, thread)) {
                 attach_thread(d, thread);
             }

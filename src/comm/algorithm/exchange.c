@@ -33,6 +33,7 @@ void exchange_init(struct exchange *x, const struct team *team, enum schedule_pa
         .unit = unit,
         .count = count,
         .capacity = capacity,
+        .fold_bytes = team->links ? LINK_PIECE_BYTES : 0,
     };
     x->team = team;
     x->begun = false;

@@ -152,9 +152,11 @@ static int check_header(struct muster_comm *comm, struct task *task, const struc
 static char *place_of(struct muster_comm *comm, struct task *task, const struct exchange *x,
                       size_t round, int from)
 {
+    struct schedule_piece piece = schedule_receive(&x->plan, round, from);
     if (schedule_round(&x->plan, round).action == SCHEDULE_COPY) {
-        return x->out + schedule_receive(&x->plan, round, from).offset;
+        return x->out + piece.offset;
     }
+    assert(piece.bytes <= link_scratch_bytes(task->lane));
     return channel_of(comm, task, x->team->ranks[from])->scratch;
 }
 

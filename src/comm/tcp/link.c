@@ -41,7 +41,7 @@ int link_init(struct muster_comm *comm, struct muster_err *err)
         peer->link = link_new();
         for (int lane = 0; peer->link && lane < BOARD_LANES; lane++) {
             struct channel *c = &peer->link->channels[lane];
-            c->scratch = malloc(lane == LANE_SIDE ? SIDE_BYTES : link_capacity(comm));
+            c->scratch = malloc(link_scratch_bytes(lane));
             if (!c->scratch) {
                 return muster_fail(err, MUSTER_ENOMEM, "no memory for a link");
             }

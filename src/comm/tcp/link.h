@@ -47,7 +47,7 @@ struct channel {
     size_t received;            /* of it and its piece */
     uint64_t call;              /* the last one of which a round was read */
     uint32_t rounds;            /* of it, read */
-    char *scratch;              /* pieces to be folded */
+    char *scratch;              /* a piece to be folded: link_scratch_bytes() */
     _Atomic bool wants_read;    /* someone waits for what is to come */
     _Atomic bool wants_write;
 };
@@ -101,6 +101,12 @@ static inline size_t link_capacity(const struct muster_comm *comm)
 {
     size_t wire = (size_t)comm->hosts->hosts * LINK_PIECE_BYTES;
     return wire > comm->capacity ? wire : comm->capacity;
+}
+
+/* One piece of each peer, however many there are: schedule_exchange's fold_bytes. */
+static inline size_t link_scratch_bytes(int lane)
+{
+    return lane == LANE_SIDE ? SIDE_BYTES : LINK_PIECE_BYTES;
 }
 
 /* While forming: room for the links, sockets as they come (taken over, also on failure), then a
