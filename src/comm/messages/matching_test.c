@@ -16,7 +16,7 @@ static struct task receive(int from, int tag, char *out, size_t bytes)
 
 static struct muster_message message(int from, int tag, size_t bytes)
 {
-    return (struct muster_message){from, tag, bytes};
+    return (struct muster_message){.source = from, .tag = tag, .size_bytes = bytes};
 }
 
 static void queue(struct matching *m, int from, int tag, const char *text)

@@ -101,7 +101,8 @@ static size_t stream_read(struct muster_comm *comm, int from, void *data, size_t
 
 static struct muster_message message_of(const struct inbound *in, int from)
 {
-    return (struct muster_message){.source = from, .tag = in->header.tag, .size_bytes = (size_t)in->header.bytes};
+    return (struct muster_message){
+        .source = from, .tag = in->header.tag, .size_bytes = (size_t)in->header.bytes};
 }
 
 /* False: there is no room for it now. */

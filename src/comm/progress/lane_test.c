@@ -25,8 +25,7 @@ bool __wrap_line_ring_take_header(struct stream_ring *ring, struct line_ring_end
 static int make_comm(void **state)
 {
     (void)state;
-    struct muster_comm_options alone;
-    muster_comm_options_default(&alone);
+    struct muster_comm_options alone = MUSTER_COMM_OPTIONS_INIT;
     return muster_comm_create(&alone, &comm, NULL);
 }
 
@@ -45,8 +44,13 @@ static struct lane *messages(void)
 /* As muster_start, but for the progress thread, which would step it, too. */
 static struct muster_request *append(enum muster_collective kind, int tag, int32_t *value)
 {
-    struct muster_call call = {
-        .kind = kind, .type = MUSTER_I32, .tag = tag, .in = value, .out = value, .count = 1};
+    struct muster_call call = {.struct_size = sizeof(struct muster_call),
+                               .kind = kind,
+                               .type = MUSTER_I32,
+                               .tag = tag,
+                               .in = value,
+                               .out = value,
+                               .count = 1};
     struct muster_request *request = calloc(1, sizeof *request);
     request->comm = comm;
     atomic_init(&request->refs, 2);
