@@ -39,11 +39,11 @@
  *
  * Debuggers. A debugger stops all threads of a rank, and with them its sign of life, which is due
  * every 50 ms: without an exemption the first breakpoint would end the rank by SIGKILL after
- * silence_ms (0.9 s). The others therefore look, before they call a rank silent, whether it is
- * being traced (TracerPid in /proc): if so it counts as alive, for as long as the tracer stays.
- * That is seen on the same host and in the same PID namespace. Where it cannot be seen (ranks in
- * other containers or on other hosts, a process that is stopped without a tracer), set silence_ms =
- * 0 on all ranks while you debug; timeout_ms still bounds each wait.
+ * heartbeat_timeout_ms (0.9 s). The others therefore look, before they call a rank silent, whether
+ * it is being traced (TracerPid in /proc): if so it counts as alive, for as long as the tracer
+ * stays. That is seen on the same host and in the same PID namespace. Where it cannot be seen
+ * (ranks in other containers or on other hosts, a process that is stopped without a tracer), set
+ * heartbeat_timeout_ms = 0 on all ranks while you debug; timeout_ms still bounds each wait.
  *
  * Cost. Per communicator: one shared segment on each host (about half a MiB for each of its ranks
  * and as much for each pair of them, touched when used) and its descriptor; five connected sockets
@@ -126,13 +126,13 @@ struct muster_comm_options {
     int size;           /* at most MUSTER_MAX_RANKS */
     int64_t timeout_ms; /* of every wait for a live peer; default 30 minutes, as torch has it. 0 or
                            less: waits for nobody; at most 10^12 */
-    int64_t silence_ms; /* heartbeat timeout, default 900; 0: none, whoever is silent is waited for.
-                           A rank that gives no sign of life for so long is expelled, and ON THE
-                           SAME HOST ITS PROCESS IS KILLED (SIGKILL): its memory is shared, and if
-                           it went on later it would write into it. SIGSTOP (Ctrl-Z), a frozen
-                           control group and a suspended virtual machine are enough. A rank to
-                           which a debugger is attached counts as alive (see "Debuggers" above) */
-    const char *host;   /* rank 0 listens there and the others connect … */
+    /* Default 900. A rank that gives no sign of life for so long is expelled, and ON THE SAME HOST
+     * ITS PROCESS IS KILLED (SIGKILL): its memory is shared, and if it went on later it would write
+     * into it. SIGSTOP (Ctrl-Z), a frozen control group and a suspended virtual machine are enough.
+     * A rank to which a debugger is attached counts as alive (see "Debuggers" above). 0: nobody is
+     * expelled for silence, however long it lasts. */
+    int64_t heartbeat_timeout_ms;
+    const char *host; /* rank 0 listens there and the others connect … */
     int port;
     const struct muster_store *store; /* … or, when not NULL, they meet here instead */
     const char *name; /* tells groups that meet in one store or port apart; NULL: "world". A store
@@ -174,7 +174,7 @@ MUSTER_API int muster_comm_split(struct muster_comm *comm, int color, int key,
 /* Ends the communicator and its memory. NULL is fine. Not collective: what this rank has sent still
  * arrives, whatever it left unread; a peer that waits for more of it gets MUSTER_EABORTED and sees
  * it as MUSTER_PEER_CLOSED. Waits until the hosts of its peers have got its last word: a round
- * trip, or, on a network that loses it, at most silence_ms + 100 ms. */
+ * trip, or, on a network that loses it, at most heartbeat_timeout_ms + 100 ms. */
 MUSTER_API void muster_comm_free(struct muster_comm *comm);
 
 MUSTER_API int muster_comm_rank(const struct muster_comm *comm);
@@ -355,7 +355,7 @@ MUSTER_API void muster_comm_abort(struct muster_comm *comm);
 enum muster_peer_state {
     MUSTER_PEER_ALIVE,
     MUSTER_PEER_DEAD,      /* proven: the kernel said so */
-    MUSTER_PEER_SUSPECTED, /* silent past silence_ms, or its link is lost */
+    MUSTER_PEER_SUSPECTED, /* silent past heartbeat_timeout_ms, or its link is lost */
     MUSTER_PEER_CLOSED,    /* it freed or aborted this communicator */
 };
 
@@ -405,11 +405,11 @@ MUSTER_API void muster_endpoint_close(struct muster_endpoint *endpoint);
 /* A communicator of exactly these members, in this order; all of them call it with the same list
  * and generation, in any mixture with other communicators' calls. Needs no store. One thread at a
  * time uses an endpoint. timeout_ms is how long they have to come, and options->timeout_ms how long
- * later waits take. options: timeout_ms, silence_ms, interrupted, notice_ms and of transport "shm"
- * are used; NULL: defaults. MUSTER_EDATA: bytes that are no member; MUSTER_EINVAL: one is there
- * twice, or not this endpoint; MUSTER_EUNAVAIL: a member is gone or gave up, or its host did not
- * let itself be connected to for a minute; MUSTER_EOS: among others, no descriptor is left here;
- * MUSTER_ETIMEDOUT: err->rank did not come, or died before it did; MUSTER_EPEERDEAD,
+ * later waits take. options: timeout_ms, heartbeat_timeout_ms, interrupted, notice_ms and of
+ * transport "shm" are used; NULL: defaults. MUSTER_EDATA: bytes that are no member; MUSTER_EINVAL:
+ * one is there twice, or not this endpoint; MUSTER_EUNAVAIL: a member is gone or gave up, or its
+ * host did not let itself be connected to for a minute; MUSTER_EOS: among others, no descriptor is
+ * left here; MUSTER_ETIMEDOUT: err->rank did not come, or died before it did; MUSTER_EPEERDEAD,
  * MUSTER_EABORTED: it came, but then died or gave up. */
 MUSTER_API int muster_comm_form(struct muster_endpoint *endpoint,
                                 const struct muster_member *members, int size, int my_index,

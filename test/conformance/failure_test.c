@@ -391,7 +391,7 @@ static void killed_peer(void **state)
         struct world w = {.kind = WORLD_PROCESSES,
                           .size = size,
                           .transport = *state,
-                          .silence_ms = NEVER_MS,
+                          .heartbeat_timeout_ms = NEVER_MS,
                           .killed = WORLD_RANK(size - 1)};
         assert_int_equal(world_run(&w, dies_while_others_reduce, NULL), 0);
     }
@@ -411,7 +411,7 @@ static void a_parent_dies(void **state)
     struct world w = {.kind = WORLD_PROCESSES,
                       .size = 2,
                       .transport = *state,
-                      .silence_ms = NEVER_MS,
+                      .heartbeat_timeout_ms = NEVER_MS,
                       .killed = WORLD_RANK(1)};
     atomic_store(learnt, false);
     assert_int_equal(world_run(&w, dies_before_its_child, NULL), 0);
@@ -426,7 +426,7 @@ static void in_the_midst_of_a_message(void **state)
         struct world w = {.kind = WORLD_PROCESSES,
                           .size = 2,
                           .transport = *state,
-                          .silence_ms = kill ? NEVER_MS : 0,
+                          .heartbeat_timeout_ms = kill ? NEVER_MS : 0,
                           .killed = kill ? WORLD_RANK(1) : 0,
                           .may_be_killed = WORLD_RANK(1)};
         atomic_store(learnt, false);

@@ -132,7 +132,8 @@ static int be_rank(struct start *start)
     char group[16];
     o.transport = transport_of(start, group, sizeof group);
     o.timeout_ms = start->world->timeout_ms ? start->world->timeout_ms : CALL_TIMEOUT_MS;
-    o.silence_ms = start->world->silence_ms ? start->world->silence_ms : o.silence_ms;
+    o.heartbeat_timeout_ms = start->world->heartbeat_timeout_ms ? start->world->heartbeat_timeout_ms
+                                                                : o.heartbeat_timeout_ms;
     if (start->world->enter && start->world->enter(start->rank, start->context) != 0) {
         return 1;
     }

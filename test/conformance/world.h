@@ -17,8 +17,8 @@ struct world {
     enum world_kind kind;
     int size;
     const char *transport;
-    int64_t timeout_ms; /* 0: 60 s */
-    int64_t silence_ms; /* 0: the default */
+    int64_t timeout_ms;           /* 0: 60 s */
+    int64_t heartbeat_timeout_ms; /* 0: the default */
     /* In a rank's process, before it meets the others; not 0: it fails. May be NULL. */
     int (*enter)(int rank, void *context);
     /* In this process, while the ranks run; pids in rank order. May be NULL. */

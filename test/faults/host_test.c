@@ -80,7 +80,7 @@ static void stop_and_continue(bool process_spaces, bool direct)
     struct scene scene = {.size = 3,
                           .count = 300000,
                           .fault = SCENE_STOP,
-                          .silence_ms = 300,
+                          .heartbeat_timeout_ms = 300,
                           .process_spaces = process_spaces,
                           .direct = direct};
     for (int i = 0; i < 3; i++) {

@@ -37,7 +37,7 @@ static void a_killed_rank_is_named(void **state)
 static void suspected(enum scene_fault fault)
 {
     struct scene scene = {
-        .size = 3, .networks = true, .count = 1000, .fault = fault, .silence_ms = 500};
+        .size = 3, .networks = true, .count = 1000, .fault = fault, .heartbeat_timeout_ms = 500};
     assert_int_equal(scene_run(&scene), 0);
     assert_true(scene_is_consistent(&scene));
     for (int r = 0; r < 2; r++) {

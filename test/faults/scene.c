@@ -236,7 +236,7 @@ int scene_run(const struct scene *scene)
     struct world world = {.kind = WORLD_PROCESSES,
                           .size = scene->size,
                           .transport = scene->transport,
-                          .silence_ms = scene->silence_ms,
+                          .heartbeat_timeout_ms = scene->heartbeat_timeout_ms,
                           .timeout_ms = scene->call_timeout_s * 1000,
                           .enter = enter,
                           .meanwhile = meanwhile,

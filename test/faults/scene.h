@@ -40,14 +40,14 @@ struct scene {
     size_t count;          /* f32, each time */
     size_t memory_bytes;   /* that the last rank touches first */
     enum scene_fault fault;
-    int64_t for_ms;         /* runs that long before the fault */
-    int load;               /* processes that do nothing but run, once all ranks do */
-    int64_t pause_ms;       /* the last rank is stopped and continued so long, again and again */
-    const char *rate;       /* of the network to each rank, for tc(8); with latency */
-    const char *latency;    /* of the queue before it */
-    double loss;            /* of what arrives at each rank */
-    int64_t silence_ms;     /* 0: the default */
-    int64_t call_timeout_s; /* 0: 20 */
+    int64_t for_ms;      /* runs that long before the fault */
+    int load;            /* processes that do nothing but run, once all ranks do */
+    int64_t pause_ms;    /* the last rank is stopped and continued so long, again and again */
+    const char *rate;    /* of the network to each rank, for tc(8); with latency */
+    const char *latency; /* of the queue before it */
+    double loss;         /* of what arrives at each rank */
+    int64_t heartbeat_timeout_ms; /* 0: the default */
+    int64_t call_timeout_s;       /* 0: 20 */
 };
 
 /* 0: every rank but the victim ended by itself, with 0. The notes are valid until the next scene.

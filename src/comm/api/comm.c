@@ -107,7 +107,7 @@ struct muster_comm *comm_new(int rank, int size, const int *hosts,
         return NULL;
     }
     atomic_store(&comm->timeout_ms, options->timeout_ms);
-    comm->silence_ms = options->silence_ms;
+    comm->heartbeat_timeout_ms = options->heartbeat_timeout_ms;
     comm->notice_ms = find_notice_ms(options);
     comm->interrupted = options->interrupted;
     comm->interrupted_context = options->interrupted_context;

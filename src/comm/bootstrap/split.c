@@ -127,7 +127,7 @@ int muster_comm_split(struct muster_comm *comm, int color, int key, struct muste
     s.options.transport = comm->transport;
     s.options.notice_ms = comm->notice_ms > 0 ? comm->notice_ms : -1;
     s.options.timeout_ms = atomic_load(&comm->timeout_ms);
-    s.options.silence_ms = comm->silence_ms;
+    s.options.heartbeat_timeout_ms = comm->heartbeat_timeout_ms;
     s.options.interrupted = comm->interrupted;
     s.options.interrupted_context = comm->interrupted_context;
     int rc = prepare(&s, err);

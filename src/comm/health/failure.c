@@ -1,8 +1,8 @@
 /* When waiting makes no sense any more: a peer is dead, silent or closed, does something else, or
  * takes too long; and what to say then.
  *
- * Suspicion is silence for `silence_ms`, counted in beats of our own heartbeat thread, so that a
- * pause of the whole machine is no silence. What counts as a death is in peers.c.
+ * Suspicion is silence for `heartbeat_timeout_ms`, counted in beats of our own heartbeat thread, so
+ * that a pause of the whole machine is no silence. What counts as a death is in peers.c.
  *
  * Layer: comm. Thread: any.
  */
@@ -59,8 +59,8 @@ static int fail_about(struct muster_comm *comm, const struct task *task, int ran
         muster_fail(err, code,
                     "rank %d gave no sign of life for %lld ms and was expelled%s: %s "
                     "cannot complete",
-                    rank, (long long)comm->silence_ms, ended ? " (its process was killed)" : "",
-                    name);
+                    rank, (long long)comm->heartbeat_timeout_ms,
+                    ended ? " (its process was killed)" : "", name);
     } else {
         code = MUSTER_EABORTED;
         muster_fail(err, code, "rank %d closed the communicator: %s cannot complete", rank, name);
@@ -314,14 +314,15 @@ void failure_beat(void *context)
 {
     struct muster_comm *comm = context;
     atomic_fetch_add_explicit(&comm->control->life.beats, 1, memory_order_relaxed);
-    for (int l = 0; l < comm->local_size && comm->silence_ms > 0; l++) {
+    for (int l = 0; l < comm->local_size && comm->heartbeat_timeout_ms > 0; l++) {
         struct peer *peer = &comm->peers[comm->locals[l]];
         uint32_t beats = atomic_load_explicit(&segment_control(&comm->segment, l)->life.beats,
                                               memory_order_relaxed);
         peer->heard = peer->heard || beats != 0;
         peer->silent_beats = peer->heard && beats == peer->beats ? peer->silent_beats + 1 : 0;
         peer->beats = beats;
-        if (l != comm->local_rank && peer->silent_beats * LIFE_BEAT_MS >= comm->silence_ms) {
+        if (l != comm->local_rank &&
+            peer->silent_beats * LIFE_BEAT_MS >= comm->heartbeat_timeout_ms) {
             suspect(comm, comm->locals[l]);
         }
     }

@@ -62,7 +62,7 @@ static bool wait_for_writer(struct muster_comm *comm, int local)
     int rank = comm->locals[local];
     int64_t end = deadline_now_ns() + UNSUSPECTED_MS * INT64_C(1000000);
     while (is_writing(comm, local)) {
-        bool patient = comm->silence_ms > 0 || deadline_now_ns() < end;
+        bool patient = comm->heartbeat_timeout_ms > 0 || deadline_now_ns() < end;
         /* Silent, whether or not it has closed, too: its state in all says that first. */
         if (!patient || atomic_load(&comm->peers[rank].state) == MUSTER_PEER_SUSPECTED) {
             return peers_kill(comm, rank);

@@ -167,7 +167,7 @@ struct muster_comm {
     _Atomic bool input_touched; /* of a call that failed */
     int64_t notice_ms;          /* after which a call that waits says for whom; 0: never */
     _Atomic int64_t timeout_ms;
-    int64_t silence_ms;
+    int64_t heartbeat_timeout_ms;
     int (*interrupted)(void *context);
     void *interrupted_context;
 

@@ -53,11 +53,11 @@ static void smaller_options_have_the_defaults_beyond_their_end(void **state)
 {
     const struct muster_comm_options whole = MUSTER_COMM_OPTIONS_INIT;
     struct muster_err err = MUSTER_ERR_INIT;
-    struct muster_comm_options own = {.silence_ms = 17};
-    size_t bytes = offsetof(struct muster_comm_options, silence_ms);
+    struct muster_comm_options own = {.heartbeat_timeout_ms = 17};
+    size_t bytes = offsetof(struct muster_comm_options, heartbeat_timeout_ms);
     struct muster_comm_options *old = cut(*state, &whole, bytes);
     assert_int_equal(sized_read(&sized_options, &own, old, &err), 0);
-    assert_int_equal(own.silence_ms, 17);
+    assert_int_equal(own.heartbeat_timeout_ms, 17);
     assert_int_equal(own.timeout_ms, whole.timeout_ms);
     assert_int_equal(own.struct_size, sizeof own);
 

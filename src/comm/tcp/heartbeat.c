@@ -222,7 +222,8 @@ void link_beat(struct muster_comm *comm)
         read_life(comm, peer);
         read_beats(comm, peer);
         note_reads(peer);
-        if (comm->silence_ms > 0 && peer->silent_beats * LIFE_BEAT_MS >= comm->silence_ms) {
+        if (comm->heartbeat_timeout_ms > 0 &&
+            peer->silent_beats * LIFE_BEAT_MS >= comm->heartbeat_timeout_ms) {
             set_state(peer, MUSTER_PEER_SUSPECTED);
             ending_link(&peer->link->state, LINK_DRIED);
         }

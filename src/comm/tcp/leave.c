@@ -89,8 +89,8 @@ static bool is_there(const struct muster_comm *comm, int rank)
 
 static int64_t word_limit_ns(const struct muster_comm *comm)
 {
-    int64_t suspected_ms = comm->silence_ms + 2 * LIFE_BEAT_MS;
-    bool soon = comm->silence_ms > 0 && suspected_ms < UNSUSPECTED_MS;
+    int64_t suspected_ms = comm->heartbeat_timeout_ms + 2 * LIFE_BEAT_MS;
+    bool soon = comm->heartbeat_timeout_ms > 0 && suspected_ms < UNSUSPECTED_MS;
     return (soon ? suspected_ms : UNSUSPECTED_MS) * INT64_C(1000000);
 }
 
