@@ -134,7 +134,7 @@ enum { MIDST_BYTES = 64 << 20, MIDST_MS = 20 };
 /* More than fits between two ranks, and none receives it: some of it is under way. */
 static int send_a_part(struct muster_comm *comm, int to, struct muster_request **ret)
 {
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     struct muster_call send = {.kind = MUSTER_SEND,
                                .type = MUSTER_U8,
                                .peer = to,
@@ -163,7 +163,7 @@ static int is_struck(struct muster_comm *comm, const struct blow *blow)
 static int ends_in_a_message(struct muster_comm *comm, void *context)
 {
     const struct blow *blow = context;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     if (muster_comm_rank(comm) == 1) {
         return is_struck(comm, blow);
     }
