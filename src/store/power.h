@@ -1,0 +1,27 @@
+/* A disk for the store's tests that loses power: a VFS of SQLite in memory.
+ *
+ * What was written and not synced may be on the disk or not, in any order, each sector for itself;
+ * a file that was made may be missing, one that was removed may be back. Files live until
+ * power_reset.
+ *
+ * Tests only. One thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+/* Registers it as SQLite's default; power_uninstall takes it out again. */
+void power_install(void);
+void power_uninstall(void);
+
+/* No files; power is on. What follows depends on the seed alone. `synced` is called after each sync
+ * that succeeded before power fails. */
+void power_reset(unsigned seed, void (*synced)(void *data), void *data);
+
+/* Power fails at the n-th write, sync, truncation or removal from now on: that one and all later
+ * calls fail. 0: never. */
+void power_fail_at(long n);
+bool power_is_off(void);
+
+/* What is on the disk now is what there is; power is on. */
+void power_on(void);
