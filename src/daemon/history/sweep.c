@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "daemon/history/archive.h"
+#include "daemon/history/doomed.h"
 #include "daemon/history/place.h"
 #include "daemon/history/prune.h"
 #include "daemon/history/retire.h"
@@ -16,7 +17,6 @@
 #include "job/job.h"
 
 #include <assert.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -25,9 +25,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#define MARK "/deleted"
-
-enum { LEASE_BYTES_MAX = 256, RETRY_MS = 10000 };
+enum { RETRY_MS = 10000 };
 
 /* The work of the thread: first a folder's archive, then its removal. */
 struct work {
@@ -47,44 +45,14 @@ struct sweep {
     const struct leases *leases;
     struct history_limits limits;
     struct store_watch *watch;
-    json_t *doomed; /* uid -> {"lease", "namespace", "name", "run"}; lease: of the `muster run` that
-                       may still read, or ""; run 0: nothing is kept */
+    struct doomed doomed;
     struct work *work; /* under way, or NULL */
     int64_t jobs_max;  /* finished ones of `muster run` */
     bool jobs_came;    /* since they were counted last */
     bool closing;
 };
 
-static char *path_of(const struct sweep *sweep, const char *uid, const char *name)
-{
-    char *path = NULL;
-    assert(*uid && *uid != '.' && !strchr(uid, '/'));
-    return asprintf(&path, "%s/jobs/%s%s", sweep->home->path, uid, name) < 0 ? NULL : path;
-}
-
 /* ---- Which folders ---- */
-
-/* The next controller may have to finish this one's work. A folder without the mark stays: that of
- * a job whose store was moved away, too. */
-static void mark(const struct sweep *sweep, const char *uid, const char *lease)
-{
-    muster_auto(free) char *path = path_of(sweep, uid, MARK);
-    muster_auto(close) int fd = path ? open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600) : -1;
-    if (fd >= 0 && write(fd, lease, strlen(lease)) < 0) {
-        log_event(LOG_WARN, "sweep", "cannot write %s: %s", path, strerror(errno));
-    }
-}
-
-static void doom(struct sweep *sweep, const char *uid, const char *lease)
-{
-    muster_auto(doc) json_t *record = archive_pending(sweep->home, uid);
-    const json_t *job = doc_at(record, "job");
-    json_object_set_new(sweep->doomed, uid,
-                        json_pack("{s:s, s:s, s:s, s:I}", "lease", lease, "namespace",
-                                  doc_text(job, "metadata.namespace", ""), "name",
-                                  doc_text(job, "metadata.name", ""), "run",
-                                  (json_int_t)(record ? doc_int(record, "run", 1) : 0)));
-}
 
 /* A pod of no job has a folder of its own (jobs_folder_uid). */
 static void on_change(void *arg, const struct store_change *change)
@@ -98,23 +66,18 @@ static void on_change(void *arg, const struct store_change *change)
     if (change->kind == STORE_DELETED && (job || (pod && !jobs_owner(change->object)))) {
         const char *uid = doc_text(change->object, "metadata.uid", "");
         const char *lease = jobs_note(change->object, JOB_NOTE_LEASE);
-        mark(sweep, uid, lease ? lease : "");
-        doom(sweep, uid, lease ? lease : "");
+        doomed_add(&sweep->doomed, uid, lease ? lease : "");
     }
 }
 
 int64_t sweep_next_run(const struct sweep *sweep, const char *namespace, const char *name)
 {
-    int64_t last = history_last(sweep->home, namespace, name);
-    const char *uid;
-    json_t *entry;
-    json_object_foreach (sweep->doomed, uid, entry) {
-        int64_t run = doc_int(entry, "run", 0);
-        bool same = strcmp(doc_text(entry, "namespace", ""), namespace) == 0 &&
-                    strcmp(doc_text(entry, "name", ""), name) == 0;
-        last = same && run > last ? run : last;
-    }
-    return last + 1;
+    return doomed_next_run(&sweep->doomed, namespace, name);
+}
+
+json_t *sweep_pending(const struct sweep *sweep, const char *namespace, const char *name)
+{
+    return doomed_pending(&sweep->doomed, namespace, name);
 }
 
 bool sweep_keeps(const struct sweep *sweep)
@@ -137,81 +100,6 @@ static void on_delete(void *arg, const char *resource, const json_t *object)
     }
 }
 
-/* Whether the job of a record is in the store still. */
-static bool job_is_there(const struct sweep *sweep, const json_t *record)
-{
-    const json_t *job = doc_at(record, "job");
-    const struct store_key key = {"pytorchjobs", doc_text(job, "metadata.namespace", ""),
-                                  doc_text(job, "metadata.name", "")};
-    muster_auto(doc) json_t *now = NULL;
-    int r = store_get(sweep->store, key, &now, NULL);
-    return r == 0
-               ? strcmp(doc_text(now, "metadata.uid", ""), doc_text(job, "metadata.uid", "?")) == 0
-               : r != MUSTER_ENOENT; /* who cannot tell changes nothing */
-}
-
-/* Deleted by a controller that was killed before it could mark the folder, or recorded for a
- * deletion that did not happen. */
-static void find_unmarked(struct sweep *sweep, const char *uid)
-{
-    muster_auto(doc) json_t *record = archive_pending(sweep->home, uid);
-    struct muster_err err = {0};
-    if (record && !job_is_there(sweep, record)) {
-        const char *lease = jobs_note(doc_at(record, "job"), JOB_NOTE_LEASE);
-        mark(sweep, uid, lease ? lease : "");
-        doom(sweep, uid, lease ? lease : "");
-    } else if (record && archive_forget(sweep->home, uid, &err) < 0) {
-        log_event(LOG_WARN, "history.forget", "%s", err.text);
-    }
-}
-
-static void find_one(struct sweep *sweep, const char *uid)
-{
-    muster_auto(free) char *path = path_of(sweep, uid, MARK);
-    muster_auto(free) char *lease = NULL;
-    struct muster_err err = {0};
-    if (!path || file_read(path, LEASE_BYTES_MAX, &lease, NULL, NULL) < 0) {
-        find_unmarked(sweep, uid);
-        return;
-    }
-    if (archive_finish(sweep->home, uid, &err) < 0) {
-        log_event(LOG_WARN, "history.finish", "%s", err.text);
-        return; /* its folder stays until a controller can */
-    }
-    doom(sweep, uid, lease);
-}
-
-static void find_left_over(struct sweep *sweep)
-{
-    muster_auto(free) char *folder = home_file(sweep->home, "jobs");
-    DIR *entries = folder ? opendir(folder) : NULL;
-    for (struct dirent *e = entries ? readdir(entries) : NULL; e; e = readdir(entries)) {
-        if (*e->d_name != '.') {
-            find_one(sweep, e->d_name);
-        }
-    }
-    if (entries) {
-        closedir(entries);
-    }
-}
-
-json_t *sweep_pending(const struct sweep *sweep, const char *namespace, const char *name)
-{
-    muster_auto(doc) json_t *list = json_array();
-    const char *uid;
-    json_t *entry;
-    json_object_foreach (sweep->doomed, uid, entry) {
-        bool wanted = doc_int(entry, "run", 0) > 0 &&
-                      (!namespace || strcmp(doc_text(entry, "namespace", ""), namespace) == 0) &&
-                      (!name || strcmp(doc_text(entry, "name", ""), name) == 0);
-        json_t *record = wanted ? archive_pending(sweep->home, uid) : NULL;
-        if (record) {
-            json_array_append_new(list, record);
-        }
-    }
-    return muster_take(list);
-}
-
 /* ---- The thread ---- */
 
 static void done(uv_work_t *request, int status);
@@ -219,7 +107,7 @@ static void done(uv_work_t *request, int status);
 /* The others go on meanwhile. */
 static void retry_later(const struct work *work)
 {
-    json_t *entry = work->uid ? json_object_get(work->sweep->doomed, work->uid) : NULL;
+    json_t *entry = work->uid ? json_object_get(work->sweep->doomed.uids, work->uid) : NULL;
     log_event(LOG_WARN, "history.archive", "%s: %s; tried again in %d s",
               doc_text(entry, "name", "?"), work->err.text, RETRY_MS / 1000);
     if (entry) {
@@ -255,7 +143,7 @@ static void remove_folder(uv_work_t *request)
 
 static void free_sweep(struct sweep *sweep)
 {
-    json_decref(sweep->doomed);
+    json_decref(sweep->doomed.uids);
     free(sweep);
 }
 
@@ -316,7 +204,7 @@ static void done(uv_work_t *request, int status)
         log_event(LOG_WARN, "sweep", "%s", work->err.text);
     }
     if (work->uid) {
-        json_object_del(sweep->doomed, work->uid);
+        json_object_del(sweep->doomed.uids, work->uid);
     }
     free_work(work);
     sweep_look(sweep);
@@ -339,7 +227,7 @@ static bool has_pods(const struct sweep *sweep, const char *uid)
 /* Supervisor and monitors hold the folder's lock as long as they live. */
 static bool in_use(const struct sweep *sweep, const char *uid)
 {
-    muster_auto(free) char *path = path_of(sweep, uid, "/lock");
+    muster_auto(free) char *path = doomed_path(&sweep->doomed, uid, "/lock");
     muster_auto(close) int fd = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
     return fd >= 0 ? flock(fd, LOCK_EX | LOCK_NB) < 0 : errno != ENOENT;
 }
@@ -352,7 +240,7 @@ static void begin(struct sweep *sweep, const char *uid)
     }
     work->sweep = sweep;
     work->uid = strdup(uid);
-    work->folder = path_of(sweep, uid, "");
+    work->folder = doomed_path(&sweep->doomed, uid, "");
     work->task = archive_task_new(sweep->home, sweep->store, uid, &work->err);
     if (!work->uid || !work->folder || work->err.code < 0) {
         retry_later(work);
@@ -381,7 +269,7 @@ void sweep_look(struct sweep *sweep)
     }
     const char *uid;
     json_t *entry;
-    json_object_foreach (sweep->doomed, uid, entry) {
+    json_object_foreach (sweep->doomed.uids, uid, entry) {
         if (clock_ms() >= doc_int(entry, "retryMs", 0) &&
             !leases_is_open(sweep->leases, doc_text(entry, "lease", "")) && !has_pods(sweep, uid) &&
             !in_use(sweep, uid)) {
@@ -418,7 +306,7 @@ int sweep_new(uv_loop_t *loop, struct store *store, const struct home *home,
                             .home = home,
                             .leases = leases,
                             .limits = history_limits_read(),
-                            .doomed = doomed,
+                            .doomed = {home, store, doomed},
                             .jobs_max = retire_limit(),
                             .jobs_came = true};
     const struct store_watch_options everything = {.after_version = STORE_FROM_NOW};
@@ -428,7 +316,7 @@ int sweep_new(uv_loop_t *loop, struct store *store, const struct home *home,
         return r;
     }
     store_on_delete(store, on_delete, sweep);
-    find_left_over(sweep);
+    doomed_find(&sweep->doomed);
     look_after_limits(sweep);
     *ret = sweep;
     return 0;
