@@ -68,7 +68,7 @@ int file_read(const char *path, size_t max_bytes, char **ret_text, size_t *ret_b
     return 0;
 }
 
-int file_write_all(int fd, const void *bytes, size_t count)
+static int write_bytes(int fd, const void *bytes, size_t count)
 {
     for (const char *at = bytes; count > 0;) {
         ssize_t n = write(fd, at, count);
@@ -80,7 +80,12 @@ int file_write_all(int fd, const void *bytes, size_t count)
             count -= (size_t)n;
         }
     }
-    return fsync(fd);
+    return 0;
+}
+
+int file_write_all(int fd, const void *bytes, size_t count)
+{
+    return write_bytes(fd, bytes, count) < 0 ? -1 : fsync(fd);
 }
 
 static void sync_folder_of(const char *path)
@@ -97,8 +102,8 @@ static void sync_folder_of(const char *path)
     }
 }
 
-int file_write(const char *path, const void *bytes, size_t count, mode_t mode,
-               struct muster_err *err)
+static int replace(const char *path, const void *bytes, size_t count, mode_t mode, bool sync,
+                   struct muster_err *err)
 {
     muster_auto(free) char *temporary = NULL;
     if (asprintf(&temporary, "%s.new.%d", path, (int)getpid()) < 0) {
@@ -109,9 +114,8 @@ int file_write(const char *path, const void *bytes, size_t count, mode_t mode,
     if (fd < 0) {
         return file_fail(err, MUSTER_ECREATE, "create", temporary);
     }
-    int r = file_write_all(fd, bytes, count) < 0
-                ? file_fail(err, MUSTER_ECREATE, "write", temporary)
-                : 0;
+    bool written = (sync ? file_write_all : write_bytes)(fd, bytes, count) == 0;
+    int r = written ? 0 : file_fail(err, MUSTER_ECREATE, "write", temporary);
     if (close(fd) < 0 && r == 0) {
         r = file_fail(err, MUSTER_ECREATE, "write", temporary);
     }
@@ -122,8 +126,21 @@ int file_write(const char *path, const void *bytes, size_t count, mode_t mode,
         (void)unlink(temporary);
         return r;
     }
-    sync_folder_of(path);
+    if (sync) {
+        sync_folder_of(path);
+    }
     return 0;
+}
+
+int file_write(const char *path, const void *bytes, size_t count, mode_t mode,
+               struct muster_err *err)
+{
+    return replace(path, bytes, count, mode, true, err);
+}
+
+int file_put(const char *path, const void *bytes, size_t count, mode_t mode, struct muster_err *err)
+{
+    return replace(path, bytes, count, mode, false, err);
 }
 
 int file_mkdir(const char *path, mode_t mode, struct muster_err *err)

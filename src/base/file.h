@@ -19,6 +19,10 @@ int file_read(const char *path, size_t max_bytes, char **ret_text, size_t *ret_b
  * fsync of the folder. */
 int file_write(const char *path, const void *bytes, size_t count, mode_t mode,
                struct muster_err *err);
+/* The same, but not synced: readers see the old or the new one, and a power cut may leave an empty
+ * one. For what nobody needs once the machine has stopped; never waits for the disk. */
+int file_put(const char *path, const void *bytes, size_t count, mode_t mode,
+             struct muster_err *err);
 
 /* All of it, then fsync. -1 with errno when it is not all on the disk. */
 int file_write_all(int fd, const void *bytes, size_t count);

@@ -220,7 +220,7 @@ static int pull_secrets(const struct launch *l, char **ret, struct muster_err *e
     r = r < 0 ? r : base64_decode(text, &bytes, &count, err);
     path = file_join(l->volumes.folder, "auth.json");
     r = r < 0 || path ? r : err_no_memory(err);
-    r = r < 0 ? r : file_write(path, bytes, count, 0600, err);
+    r = r < 0 ? r : file_put(path, bytes, count, 0600, err);
     if (r == 0) {
         *ret = muster_take(path);
     }

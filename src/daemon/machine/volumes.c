@@ -125,7 +125,7 @@ static int write_key(const struct request *q, const char *folder, const char *fi
                            file);
     }
     muster_auto(free) char *path = file_join(folder, file);
-    return path ? file_write(path, bytes, count, mode_of(q, file), q->err) : err_no_memory(q->err);
+    return path ? file_put(path, bytes, count, mode_of(q, file), q->err) : err_no_memory(q->err);
 }
 
 static int write_encoded(const struct request *q, const char *folder, const char *file,
