@@ -161,7 +161,6 @@ static bool is_quiet(const struct world *w)
 static void settle(struct world *w)
 {
     w->store_fails = w->starts_fail = w->admits_fail = false;
-    world_look_again(w); /* a store that fails tells no looks, either: RETRY's are as good */
     for (int turn = 0; turn < TURNS_MAX && !is_quiet(w) && !w->broken; turn++) {
         struct world_supervisor *s = &w->supervisors[world_chance(w, WORLD_JOBS)];
         world_go_on(w, s, 0);

@@ -81,13 +81,18 @@ static void let_go(struct world *w, struct world_pod *pod)
     *pod = (struct world_pod){0};
 }
 
-void world_look_again(struct world *w)
+static void look_from(struct world *w, size_t first, size_t step)
 {
-    for (size_t i = 0; i < WORLD_NAMES; i++) {
+    for (size_t i = first; i < WORLD_NAMES; i += step) {
         char key[16];
         (void)snprintf(key, sizeof key, "d/%zu", i);
         world_post_look(w, key);
     }
+}
+
+void world_look_again(struct world *w)
+{
+    look_from(w, 0, 1);
 }
 
 static void end_job(struct world *w, int64_t number)
@@ -113,8 +118,8 @@ static void close_job(struct world *w, int64_t number)
     }
     if (s) {
         s->connected = false;
+        look_from(w, (size_t)(s - w->supervisors), WORLD_JOBS);
     }
-    world_look_again(w);
 }
 
 static void discard(struct world *w, const char *key)
