@@ -19,7 +19,10 @@ def restarts(muster):
 
 
 def test_all_ranks_begin_anew(muster):
-    done = run(muster, '--max-restarts', '3', '--', 'sh', '-c', FAILS_ONCE.format('[ $TORCHELASTIC_RESTART_COUNT = 1 ] || sleep 1000'))
+    # Rank 1 fails when the others have said their line.
+    script = 'n=$TORCHELASTIC_RESTART_COUNT; echo try $n; touch said.$n.$RANK; [ $n = 1 ] && exit 0; [ $RANK = 1 ] || exec sleep 1000; ' \
+        'until [ -e said.0.0 ] && [ -e said.0.2 ]; do sleep 0.02; done; exit 1'
+    done = run(muster, '--max-restarts', '3', '--', 'sh', '-c', script)
     assert sorted(done.stdout.splitlines()) == [f'[rank {r}] try {n}' for r in range(3) for n in range(2)]
     assert 'muster: restart 1 of 3: tries-worker-0 (rank 1) exited with code 1\n' in done.stderr
     assert 'job tries succeeded' in done.stderr

@@ -1,0 +1,97 @@
+/* Two ranks of one host in this process, whose tasks a test steps by hand: what one has done before
+ * the other comes is the test's choice. Tests only. */
+#pragma once
+
+#include "base/test.h"
+#include "comm/state/logbook.h"
+#include "comm/state/state.h"
+
+#include <pthread.h>
+
+enum { PAIR_TURNS = 10000, PAIR_SHARED_BYTES = 64 * 1024 };
+
+struct pair_rank {
+    struct muster_endpoint *endpoint;
+    const struct muster_member *members;
+    int rank;
+    struct muster_comm *comm;
+    void *shared; /* memory that both see; NULL: none was asked for */
+    bool shares;
+    int rc;
+};
+
+struct pair {
+    struct muster_member members[2];
+    struct pair_rank ranks[2];
+};
+
+static inline void *pair_form(void *context)
+{
+    struct pair_rank *r = context;
+    struct muster_err err = {0};
+    r->rc = muster_comm_form(r->endpoint, r->members, 2, r->rank, 1, 60000, NULL, &r->comm, &err);
+    if (r->rc == 0 && r->shares) {
+        r->rc = muster_comm_alloc(r->comm, PAIR_SHARED_BYTES, &r->shared, &err);
+    }
+    return NULL;
+}
+
+static inline void pair_open(struct pair *pair, bool shares)
+{
+    pthread_t threads[2];
+    memset(pair, 0, sizeof *pair);
+    for (int r = 0; r < 2; r++) {
+        struct muster_err err = {0};
+        pair->ranks[r] = (struct pair_rank){.members = pair->members, .rank = r, .shares = shares};
+        assert_int_equal(muster_endpoint_open("127.0.0.1", &pair->ranks[r].endpoint, &err), 0);
+        muster_endpoint_member(pair->ranks[r].endpoint, &pair->members[r]);
+    }
+    for (int r = 0; r < 2; r++) {
+        assert_int_equal(pthread_create(&threads[r], NULL, pair_form, &pair->ranks[r]), 0);
+    }
+    for (int r = 0; r < 2; r++) {
+        assert_int_equal(pthread_join(threads[r], NULL), 0);
+        assert_int_equal(pair->ranks[r].rc, 0);
+        assert_true(pair->ranks[r].comm->all_local);
+    }
+}
+
+static inline void pair_close(struct pair *pair)
+{
+    for (int r = 0; r < 2; r++) {
+        muster_comm_abort(pair->ranks[r].comm); /* the tasks were nobody's calls */
+    }
+    for (int r = 0; r < 2; r++) {
+        muster_comm_free(pair->ranks[r].comm);
+        muster_endpoint_close(pair->ranks[r].endpoint);
+    }
+}
+
+/* An all-reduce as a numbered task of the main lane; its way is yet to be chosen. */
+static inline void pair_task(struct muster_comm *comm, const struct muster_call *call,
+                             struct task *ret)
+{
+    uint64_t shape, count;
+    *ret = (struct task){.call = *call,
+                         .lane = LANE_MAIN,
+                         .unit = muster_type_bytes(call->type),
+                         .number = atomic_fetch_add(&comm->started, 1) + 1};
+    logbook_common(comm, call, &shape, &count);
+    ret->signature = logbook_sign(ret->number, logbook_digest(comm->generation, shape, count));
+}
+
+/* In turns until both have ended. */
+static inline void pair_run(struct pair *pair, struct task *tasks)
+{
+    bool ended[2] = {false, false};
+    for (int turn = 0; turn < PAIR_TURNS && !(ended[0] && ended[1]); turn++) {
+        int r = turn % 2;
+        struct muster_err err = {0};
+        int rc = ended[r] ? 1 : tasks[r].step(pair->ranks[r].comm, &tasks[r], &err);
+        if (rc < 0) {
+            fail_msg("rank %d: %d %s", r, rc, err.text);
+        }
+        ended[r] = rc == 1;
+    }
+    assert_true(ended[0] && ended[1]);
+}
