@@ -43,6 +43,25 @@ static void the_oldest_that_is_not_over_is_pending(void **state)
     assert_false(flight_has_ended(&flight, 202));
 }
 
+/* 64 calls on, another record lies in its place; and while it is written none does. */
+static void a_record_that_is_another_calls_is_not_read(void **state)
+{
+    (void)state;
+    struct flight flight = {0};
+    uint64_t shape = 9, count = 9;
+    assert_int_equal(flight_read(&flight, 5, &shape, &count), 0);
+    enter(&flight, 5, MUSTER_BARRIER, 1);
+    assert_int_equal(flight_read(&flight, 5, &shape, &count), 1);
+    enter(&flight, 5 + FLIGHT_CALLS, MUSTER_ALL_GATHER, 2);
+    assert_int_equal(flight_read(&flight, 5, &shape, &count), 0);
+    assert_int_equal(count, 1);
+    assert_int_equal(flight_read(&flight, 5 + FLIGHT_CALLS, &shape, &count), 1);
+    assert_int_equal(count, 2);
+    flight.calls[5].number = 0;
+    assert_int_equal(flight_read(&flight, 5 + FLIGHT_CALLS, &shape, &count), 0);
+    assert_int_equal(flight_newest(&flight, &shape, &count), 0);
+}
+
 static void names(void **state)
 {
     (void)state;
@@ -71,6 +90,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_oldest_that_is_not_over_is_pending),
+        cmocka_unit_test(a_record_that_is_another_calls_is_not_read),
         cmocka_unit_test(names),
         cmocka_unit_test(unknown_numbers_have_no_name),
     };
