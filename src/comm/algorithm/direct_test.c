@@ -3,7 +3,7 @@
  * lie, and a long private buffer goes another way on both ranks. */
 #include "comm/algorithm/direct.h"
 
-#include "comm/algorithm/pair.h"
+#include "comm/algorithm/pair_test.h"
 #include "comm/algorithm/quick.h"
 
 enum { COUNT = 1000, LONG = 6000 /* more than is staged */, GUARD = -77, CANARY = 0x5a };
@@ -56,7 +56,8 @@ static void begin(struct pair *pair, struct task *tasks, const struct place *pla
             places[r].out[i] = GUARD;
             places[r].in[i] = input(r, i);
         }
-        const struct muster_call call = {.kind = MUSTER_ALL_REDUCE,
+        const struct muster_call call = {.struct_size = sizeof(struct muster_call),
+                                         .kind = MUSTER_ALL_REDUCE,
                                          .type = MUSTER_F32,
                                          .op = op,
                                          .in = places[r].in,

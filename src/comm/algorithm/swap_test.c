@@ -2,7 +2,7 @@
  * folded in rank order into its own place, and slots are used again in the same order. */
 #include "comm/algorithm/swap.h"
 
-#include "comm/algorithm/pair.h"
+#include "comm/algorithm/pair_test.h"
 
 enum { MOST = 3000, BLOCK_BYTES = 256, GUARD = -77 };
 
@@ -30,7 +30,8 @@ static void begin(struct pair *pair, struct task *tasks, size_t count, enum must
 {
     fill(count);
     for (int r = 0; r < 2; r++) {
-        const struct muster_call call = {.kind = MUSTER_ALL_REDUCE,
+        const struct muster_call call = {.struct_size = sizeof(struct muster_call),
+                                         .kind = MUSTER_ALL_REDUCE,
                                          .type = MUSTER_F32,
                                          .op = op,
                                          .in = in[r],
@@ -125,10 +126,11 @@ static void who_calls_something_else_is_found_out(void **state)
     static const size_t skip[] = {0, 0};
     struct pair pair;
     struct task tasks[2];
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     pair_open(&pair, false);
     begin(&pair, tasks, 1000, MUSTER_SUM, skip);
-    const struct muster_call other = {.kind = MUSTER_ALL_REDUCE,
+    const struct muster_call other = {.struct_size = sizeof(struct muster_call),
+                                      .kind = MUSTER_ALL_REDUCE,
                                       .type = MUSTER_F32,
                                       .op = MUSTER_MAX,
                                       .in = in[1],

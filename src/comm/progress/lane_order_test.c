@@ -45,10 +45,11 @@ static struct muster_request *request(int n, int lane)
     numbers[n] = n;
     r->comm = comm;
     r->refs = 2; /* ours and the lane's */
-    r->task = (struct task){.call = {.kind = MUSTER_BARRIER, .tag = n},
-                            .lane = lane,
-                            .number = (uint64_t)n + 1,
-                            .step = step};
+    r->task = (struct task){
+        .call = {.struct_size = sizeof(struct muster_call), .kind = MUSTER_BARRIER, .tag = n},
+        .lane = lane,
+        .number = (uint64_t)n + 1,
+        .step = step};
     r->notify = tell;
     r->notify_context = &numbers[n];
     pthread_mutex_init(&r->mutex, NULL);
@@ -58,10 +59,9 @@ static struct muster_request *request(int n, int lane)
 
 static int start(void **state)
 {
-    struct muster_comm_options alone;
+    struct muster_comm_options alone = MUSTER_COMM_OPTIONS_INIT;
     (void)state;
     memset(all, 0, sizeof all);
-    muster_comm_options_default(&alone);
     return muster_comm_create(&alone, &comm, NULL);
 }
 
@@ -151,7 +151,7 @@ static void a_lane_that_somebody_holds_is_left_alone(void **state)
 static void an_error_closes_the_communicator_for_all(void **state)
 {
     (void)state;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     struct lane *lane = fill(LANE_MAIN, 2);
     all[0].result = MUSTER_EMISMATCH;
     all[1].result = 1;

@@ -28,7 +28,7 @@ struct pair {
 static inline void *pair_form(void *context)
 {
     struct pair_rank *r = context;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     r->rc = muster_comm_form(r->endpoint, r->members, 2, r->rank, 1, 60000, NULL, &r->comm, &err);
     if (r->rc == 0 && r->shares) {
         r->rc = muster_comm_alloc(r->comm, PAIR_SHARED_BYTES, &r->shared, &err);
@@ -41,7 +41,7 @@ static inline void pair_open(struct pair *pair, bool shares)
     pthread_t threads[2];
     memset(pair, 0, sizeof *pair);
     for (int r = 0; r < 2; r++) {
-        struct muster_err err = {0};
+        struct muster_err err = MUSTER_ERR_INIT;
         pair->ranks[r] = (struct pair_rank){.members = pair->members, .rank = r, .shares = shares};
         assert_int_equal(muster_endpoint_open("127.0.0.1", &pair->ranks[r].endpoint, &err), 0);
         muster_endpoint_member(pair->ranks[r].endpoint, &pair->members[r]);
@@ -86,7 +86,7 @@ static inline void pair_run(struct pair *pair, struct task *tasks)
     bool ended[2] = {false, false};
     for (int turn = 0; turn < PAIR_TURNS && !(ended[0] && ended[1]); turn++) {
         int r = turn % 2;
-        struct muster_err err = {0};
+        struct muster_err err = MUSTER_ERR_INIT;
         int rc = ended[r] ? 1 : tasks[r].step(pair->ranks[r].comm, &tasks[r], &err);
         if (rc < 0) {
             fail_msg("rank %d: %d %s", r, rc, err.text);
