@@ -135,7 +135,8 @@ enum { MIDST_BYTES = 64 << 20, MIDST_MS = 20 };
 static int send_a_part(struct muster_comm *comm, int to, struct muster_request **ret)
 {
     struct muster_err err = MUSTER_ERR_INIT;
-    struct muster_call send = {.kind = MUSTER_SEND,
+    struct muster_call send = {.struct_size = sizeof(struct muster_call),
+                               .kind = MUSTER_SEND,
                                .type = MUSTER_U8,
                                .peer = to,
                                .in = calloc(1, MIDST_BYTES),
