@@ -40,13 +40,13 @@ static inline bool quick_enter(struct muster_comm *comm, struct quick *ret)
 {
     struct lane *lanes = comm->lanes;
     assert(comm->all_local);
-    atomic_store_explicit(&comm->in_call, 1, memory_order_relaxed);
+    use_enter(&comm->use, COMM_IN_CALL);
     atomic_signal_fence(memory_order_seq_cst); /* with the membarrier of progress_drain */
-    int hindered = atomic_load_explicit(&comm->closed, memory_order_relaxed) |
+    int hindered = atomic_load_explicit(&comm->life.word, memory_order_relaxed) |
                    atomic_load_explicit(&lanes[LANE_MAIN].in_flight, memory_order_acquire) |
                    atomic_load_explicit(&lanes[LANE_SIDE].in_flight, memory_order_acquire);
     if (hindered || comm->process != life_process()) {
-        atomic_store_explicit(&comm->in_call, 0, memory_order_release);
+        use_leave(&comm->use, COMM_IN_CALL);
         return false;
     }
     ret->number = atomic_load_explicit(&comm->started, memory_order_relaxed) + 1;
@@ -94,5 +94,5 @@ static inline void quick_leave(struct muster_comm *comm, struct quick quick, uin
     comm->lanes[LANE_MAIN].round = next_round;
     atomic_store_explicit(&comm->completed, quick.number, memory_order_relaxed);
     logbook_end(comm, quick.number);
-    atomic_store_explicit(&comm->in_call, 0, memory_order_release);
+    use_leave(&comm->use, COMM_IN_CALL);
 }

@@ -42,7 +42,7 @@ static int part_with(struct muster_comm *comm, struct allocation *allocation,
                      struct muster_err *err)
 {
     int rc = 0;
-    if (atomic_load(&comm->closed)) {
+    if (phase_code(&comm->life) != 0) {
         settle_wait(comm);
     } else if ((rc = muster_barrier(comm, err)) == 0) {
         segment_give_back(&comm->segment, &allocation->parts, comm->local_rank);

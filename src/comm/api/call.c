@@ -91,7 +91,7 @@ int call_check(const struct muster_comm *comm, const struct muster_call *call,
     if (rc < 0) {
         return rc;
     }
-    int closed = atomic_load_explicit(&comm->closed, memory_order_relaxed);
+    int closed = phase_code(&comm->life);
     if (closed) {
         settle_wait(comm);
         return muster_fail(err, MUSTER_EABORTED, "this communicator was closed: %s",

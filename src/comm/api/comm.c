@@ -14,6 +14,7 @@
 #include "comm/system/sized.h"
 #include "comm/tcp/link.h"
 
+#include <assert.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,6 +89,7 @@ struct muster_comm *comm_new(int rank, int size, const int *hosts,
     comm->rank = rank;
     comm->size = size;
     comm->process = life_process();
+    phase_init(&comm->life);
     comm->fenced = !progress_has_membarrier();
     comm->segment.fd = -1;
     pthread_mutex_init(&comm->allocating, NULL);
@@ -154,7 +156,7 @@ int muster_comm_query(const struct muster_comm *comm, struct muster_comm_state *
         .generation = comm->generation,
         .started = comm_user_number(atomic_load(&comm->started)),
         .completed = comm_user_number(atomic_load(&comm->completed)),
-        .closed = ours ? atomic_load(&comm->closed) : MUSTER_EINVAL,
+        .closed = ours ? phase_code(&comm->life) : MUSTER_EINVAL,
         .input_untouched = !atomic_load(&comm->input_touched),
     };
     if (ret) {
@@ -171,7 +173,7 @@ void muster_comm_abort(struct muster_comm *comm)
     if (comm->process == life_process()) {
         failure_close(comm, MUSTER_EABORTED);
         progress_drain(comm);
-        while (!inside_is(comm, INSIDE_SEVERAL) && atomic_load(&comm->in_several)) {
+        while (!inside_is(comm, INSIDE_SEVERAL) && use_is(&comm->use, COMM_IN_SEVERAL)) {
             (void)sched_yield();
         }
     }
@@ -179,7 +181,7 @@ void muster_comm_abort(struct muster_comm *comm)
 
 static void leave_host(struct muster_comm *comm)
 {
-    if (comm->watch.beat) {
+    if (phase_of(&comm->life) != COMM_FORMING) {
         life_leave(&comm->control->life, &comm->watch);
     }
     for (int i = 0; i < comm->num_allocations; i++) {
@@ -195,12 +197,16 @@ void muster_comm_free(struct muster_comm *comm)
     if (!comm || comm->process != life_process()) {
         return; /* in a forked child nothing here is ours */
     }
-    if (comm->watch.beat) {
-        comm->leaves = lane_in_flight(comm) == 0 && atomic_load(&comm->closed) == 0;
-        failure_close(comm, MUSTER_EABORTED);
+    if (phase_of(&comm->life) != COMM_FORMING) {
+        if (lane_in_flight(comm) == 0) {
+            failure_leave(comm);
+        } else {
+            failure_close(comm, MUSTER_EABORTED);
+        }
         progress_drain(comm);
         background_forget(comm);
     }
+    assert(phase_of(&comm->life) == COMM_FORMING || phase_is_settled(&comm->life));
     if (comm->peers) {
         link_leave(comm);
     }

@@ -291,12 +291,12 @@ int muster_all_reduce_parts(struct muster_comm *comm, const void *parts, size_t 
     struct offer mine = {first_part, num_parts, total_parts, count, (uint64_t)type, (uint64_t)op};
     struct inside place;
     inside_enter(&place, comm, INSIDE_SEVERAL);
-    atomic_store(&comm->in_several, 1);
+    use_enter(&comm->use, COMM_IN_SEVERAL);
     rc = sum_chunks(p, parts, out, &mine, err);
     if (rc == MUSTER_ENOMEM) {
         failure_close(comm, rc); /* the others must not wait for us */
     }
-    atomic_store(&comm->in_several, 0);
+    use_leave(&comm->use, COMM_IN_SEVERAL);
     inside_leave(&place);
     release(p);
     free(p);

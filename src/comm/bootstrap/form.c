@@ -271,9 +271,9 @@ static int come_alive(struct forming *f, struct muster_err *err)
     comm->watch = (struct life_watch){.beat = failure_beat, .context = comm};
     int rc = life_join(&comm->control->life, &comm->watch, err);
     if (rc < 0) {
-        comm->watch.beat = NULL;
         return rc;
     }
+    phase_open(&comm->life);
     if (!comm->all_local) {
         witness_hold();
         comm->witnessed = true;

@@ -209,7 +209,7 @@ bool failure_is_gone(const struct muster_comm *comm, const struct task *task)
 
 int failure_check(struct muster_comm *comm, const struct task *task, struct muster_err *err)
 {
-    int closed = atomic_load_explicit(&comm->closed, memory_order_acquire);
+    int closed = phase_code(&comm->life);
     if (closed) {
         return muster_fail(err, MUSTER_EABORTED, "this communicator was closed: %s",
                            muster_code_text(closed));
@@ -280,10 +280,9 @@ void failure_notice(struct muster_comm *comm, const struct task *task, int64_t w
     }
 }
 
-void failure_close(struct muster_comm *comm, int code)
+static void end(struct muster_comm *comm, enum comm_phase phase, int code)
 {
-    int open = 0;
-    if (!atomic_compare_exchange_strong(&comm->closed, &open, code)) {
+    if (!phase_close(&comm->life, phase, code)) {
         settle_wait(comm);
         return;
     }
@@ -308,6 +307,16 @@ static void suspect(struct muster_comm *comm, int rank)
         atomic_store_explicit(&comm->peers[rank].state, MUSTER_PEER_SUSPECTED,
                               memory_order_release);
     }
+}
+
+void failure_close(struct muster_comm *comm, int code)
+{
+    end(comm, COMM_CLOSING, code);
+}
+
+void failure_leave(struct muster_comm *comm)
+{
+    end(comm, COMM_LEAVING, MUSTER_EABORTED);
 }
 
 void failure_beat(void *context)

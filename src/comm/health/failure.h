@@ -18,5 +18,7 @@ int failure_mismatch(struct muster_comm *comm, const struct task *task, int rank
                      struct muster_err *err);
 /* Closes this rank's side for good; the first code stays. */
 void failure_close(struct muster_comm *comm, int code);
+/* The same, in good order: nothing is under way. */
+void failure_leave(struct muster_comm *comm);
 /* On the heartbeat thread. */
 void failure_beat(void *comm);

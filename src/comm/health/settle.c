@@ -116,12 +116,12 @@ void settle(struct muster_comm *comm)
     if (!alone) {
         make_all_private(comm);
     }
-    atomic_store_explicit(&comm->settled, true, memory_order_release);
+    phase_settle(&comm->life);
 }
 
 void settle_wait(const struct muster_comm *comm)
 {
-    while (!atomic_load_explicit(&comm->settled, memory_order_acquire)) {
+    while (!phase_is_settled(&comm->life)) {
         (void)sched_yield();
     }
 }

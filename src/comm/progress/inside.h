@@ -11,8 +11,8 @@
 struct muster_comm;
 
 enum inside_kind {
-    INSIDE_CALL,    /* that this thread runs itself, and asks now: muster_comm's in_call */
-    INSIDE_SEVERAL, /* that consists of several: in_several */
+    INSIDE_CALL,    /* that this thread runs itself, and asks now: COMM_IN_CALL */
+    INSIDE_SEVERAL, /* that consists of several: COMM_IN_SEVERAL */
 };
 
 struct inside {

@@ -95,7 +95,7 @@ void lane_finish(struct muster_comm *comm, struct lane *lane, struct muster_requ
 int lane_last_step(struct muster_comm *comm, struct task *task, int failure)
 {
     bool peers = failure == MUSTER_EPEERDEAD || failure == MUSTER_EABORTED;
-    if (!peers || atomic_load(&comm->closed)) {
+    if (!peers || phase_code(&comm->life) != 0) {
         return failure;
     }
     if (task->lane == LANE_MESSAGES) {
@@ -108,7 +108,7 @@ int lane_last_step(struct muster_comm *comm, struct task *task, int failure)
 static int step_request(struct muster_comm *comm, struct muster_request *request, bool check)
 {
     struct task *task = &request->task;
-    if (atomic_load_explicit(&comm->closed, memory_order_acquire)) {
+    if (phase_code(&comm->life) != 0) {
         return failure_check(comm, task, &request->err);
     }
     int rc = task->step(comm, task, &request->err);
@@ -148,8 +148,7 @@ bool lane_try(struct muster_comm *comm, struct lane *lane, bool check)
     }
     bool moved = step_requests(comm, lane, check);
     /* While a request is in the lane no other thread reads messages. */
-    bool reads = lane->index == LANE_MESSAGES && lane_first(lane) &&
-                 atomic_load_explicit(&comm->closed, memory_order_acquire) == 0;
+    bool reads = lane->index == LANE_MESSAGES && lane_first(lane) && phase_code(&comm->life) == 0;
     if (reads && message_read(comm)) {
         moved = true;
         (void)step_requests(comm, lane, false);

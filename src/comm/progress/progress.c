@@ -40,31 +40,30 @@ bool progress_has_membarrier(void)
 
 int progress_run(struct muster_comm *comm, struct task *task, struct muster_err *err)
 {
-    atomic_store_explicit(&comm->in_call, 1, memory_order_relaxed);
+    use_enter(&comm->use, COMM_IN_CALL);
     atomic_signal_fence(memory_order_seq_cst); /* with the membarrier of progress_drain */
     if (comm->fenced) {
         atomic_thread_fence(memory_order_seq_cst);
     }
     int rc = MUSTER_EABORTED;
-    if (atomic_load_explicit(&comm->closed, memory_order_relaxed) == 0) {
+    if (atomic_load_explicit(&comm->life.word, memory_order_relaxed) == 0) {
         rc = run_here(comm, task, err);
         lane_note_end(comm, task, rc);
     } else {
         muster_fail(err, rc, "this communicator was closed");
     }
-    atomic_store_explicit(&comm->in_call, 0, memory_order_release);
+    use_leave(&comm->use, COMM_IN_CALL);
     return rc < 0 ? rc : 0;
 }
 
 void progress_drain(struct muster_comm *comm)
 {
-    /* Orders our store of `closed` against the plain store of `in_call` on the thread that calls;
+    /* Orders our store of `life` against the plain store of `use` on the thread that calls;
      * where there is no such call that thread does, with the fence here. */
     if (comm->fenced || syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) < 0) {
         atomic_thread_fence(memory_order_seq_cst);
     }
-    while (!inside_is(comm, INSIDE_CALL) &&
-           atomic_load_explicit(&comm->in_call, memory_order_acquire)) {
+    while (!inside_is(comm, INSIDE_CALL) && use_is(&comm->use, COMM_IN_CALL)) {
         bell_ring(comm->control);
         sched_yield();
     }

@@ -47,12 +47,12 @@ static int ask_user(struct waiter *w, struct muster_comm *comm, const struct tas
         return 0;
     }
     w->polled_ns = now;
-    bool open = atomic_load(&comm->closed) == 0;
+    bool open = phase_code(&comm->life) == 0;
     if (user_has_enough(comm, task)) {
         return muster_fail(err, MUSTER_EINTERRUPTED, "interrupted while waiting for other ranks");
     }
     /* Aborted there: no step of this call may still complete it. */
-    return task && open && atomic_load(&comm->closed)
+    return task && open && phase_code(&comm->life) != 0
                ? muster_fail(err, MUSTER_EABORTED, "this communicator was closed")
                : 0;
 }

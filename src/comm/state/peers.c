@@ -25,7 +25,7 @@ enum muster_peer_state peers_state(const struct muster_comm *comm, int rank)
 {
     const struct peer *peer = &comm->peers[rank];
     if (rank == comm->rank) {
-        return atomic_load(&comm->closed) ? MUSTER_PEER_CLOSED : MUSTER_PEER_ALIVE;
+        return phase_code(&comm->life) != 0 ? MUSTER_PEER_CLOSED : MUSTER_PEER_ALIVE;
     }
     if (peer->local >= 0) {
         const struct control *c = peers_control(comm, rank);

@@ -13,6 +13,7 @@
 #include "comm/reduce/reduce.h"
 #include "comm/shm/life.h"
 #include "comm/shm/segment.h"
+#include "comm/state/phase.h"
 #include "comm/system/fork.h"
 #include "schedule/exchange.h"
 #include "schedule/hierarchy.h"
@@ -156,14 +157,10 @@ struct muster_comm {
     struct known_call known;  /* of the thread that makes calls */
     _Atomic uint64_t started; /* collectives, with the barrier that ended forming */
     _Atomic uint64_t completed;
-    _Atomic int in_call;    /* the user's thread is inside a call that it runs itself … */
-    _Atomic int in_several; /* … or in one that consists of several, also between them */
-    _Atomic int closed;     /* 0 or the code that closed it */
-    bool fenced;            /* no membarrier: each call orders in_call and closed itself */
-    bool leaves;            /* it is freed in good order: nothing is under way */
-    _Atomic uint32_t
-        last_word;        /* heartbeat.c: what the others are told about that; 0: nothing yet */
-    _Atomic bool settled; /* nobody else writes into our memory since it closed */
+    _Atomic int use;            /* enum comm_use: what the user's thread is inside of */
+    struct comm_life life;      /* its phase, and the code that closed it */
+    bool fenced;                /* no membarrier: each call orders use and life itself */
+    _Atomic uint32_t last_word; /* what heartbeat.c tells the others of that; 0: nothing yet */
     _Atomic bool input_touched; /* of a call that failed */
     int64_t notice_ms;          /* after which a call that waits says for whom; 0: never */
     _Atomic int64_t timeout_ms;

@@ -150,7 +150,7 @@ void link_lost(struct muster_comm *comm, int rank, int error)
 
 void link_say_closed(struct muster_comm *comm, int culprit)
 {
-    struct life_frame closed = {.kind = comm->leaves ? LIFE_LEFT : LIFE_CLOSED,
+    struct life_frame closed = {.kind = phase_is_leaving(&comm->life) ? LIFE_LEFT : LIFE_CLOSED,
                                 .culprit = (int16_t)culprit};
     uint32_t word = word_of(closed.kind, culprit);
     atomic_store(&comm->last_word, word);
@@ -211,7 +211,7 @@ void link_beat(struct muster_comm *comm)
         }
         pthread_mutex_lock(&peer->link->life_mutex);
         peer->silent_beats += peer->heard;
-        bool open = atomic_load(&comm->closed) == 0;
+        bool open = phase_code(&comm->life) == 0;
         uint32_t word = atomic_load(&comm->last_word);
         if (open) {
             send_life(peer->link, &beat, 1);

@@ -122,7 +122,7 @@ void link_leave(struct muster_comm *comm)
     }
     for (int r = 0; r < comm->size; r++) {
         if (comm->peers[r].link) {
-            end_lanes(comm->peers[r].link, comm->leaves);
+            end_lanes(comm->peers[r].link, phase_is_leaving(&comm->life));
         }
     }
     wait_for_kernels(comm);

@@ -1,0 +1,90 @@
+/* The life of a communicator: one phase, which only goes forward, as the table in phase.c says, and
+ * with it the code that closed it, in one word. And what the user's thread does with it, by which
+ * an abort knows whom to wait for.
+ *
+ * Layer: comm. Memory: the communicator's. Thread: any; `use` is written by the thread that makes
+ * calls.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+enum comm_phase {
+    COMM_OPEN,    /* calls may be made; the whole word is 0: the quick ways look at nothing else */
+    COMM_FORMING, /* no other rank counts on us yet */
+    COMM_CLOSING, /* failed or aborted; others may still write into our memory … */
+    COMM_CLOSED,  /* … and nobody does any more */
+    COMM_LEAVING, /* the same, but freed in good order: nothing was under way */
+    COMM_LEFT,
+    COMM_PHASES,
+};
+
+struct comm_life {
+    _Atomic int word; /* phase, and the negative of the code above it */
+};
+
+enum { COMM_PHASE_BITS = 3 };
+_Static_assert(COMM_PHASES <= 1 << COMM_PHASE_BITS, "a phase fits");
+
+/* 0, or the code that closed it. */
+static inline int phase_code(const struct comm_life *life)
+{
+    return -(atomic_load_explicit(&life->word, memory_order_acquire) >> COMM_PHASE_BITS);
+}
+
+static inline enum comm_phase phase_of(const struct comm_life *life)
+{
+    int word = atomic_load_explicit(&life->word, memory_order_acquire);
+    return (enum comm_phase)(word & ((1 << COMM_PHASE_BITS) - 1));
+}
+
+/* Nobody else writes into our memory since it closed. */
+static inline bool phase_is_settled(const struct comm_life *life)
+{
+    enum comm_phase phase = phase_of(life);
+    return phase == COMM_CLOSED || phase == COMM_LEFT;
+}
+
+static inline bool phase_is_leaving(const struct comm_life *life)
+{
+    enum comm_phase phase = phase_of(life);
+    return phase == COMM_LEAVING || phase == COMM_LEFT;
+}
+
+bool phase_may(enum comm_phase from, enum comm_phase to);
+void phase_init(struct comm_life *life);
+/* It is formed as far as this rank can do it alone: from here on the others may see us die. */
+void phase_open(struct comm_life *life);
+/* Into COMM_CLOSING or COMM_LEAVING. False: another thread was first, and its code stays. */
+bool phase_close(struct comm_life *life, enum comm_phase to, int code);
+/* By the thread that closed it. */
+void phase_settle(struct comm_life *life);
+
+/* ---- the thread that makes calls ---- */
+
+/* A call of several may run another inside: that one's end leaves it where it was. */
+enum comm_use {
+    COMM_OUTSIDE = 0,
+    COMM_IN_CALL = 1,    /* that it runs itself */
+    COMM_IN_SEVERAL = 2, /* in one that consists of several, between them */
+    COMM_IN_CALL_OF_SEVERAL = COMM_IN_CALL | COMM_IN_SEVERAL,
+};
+
+/* With a fence between this and a look at the phase, as progress_drain says. Again: nothing. */
+static inline void use_enter(_Atomic int *use, enum comm_use what)
+{
+    int before = atomic_load_explicit(use, memory_order_relaxed);
+    atomic_store_explicit(use, before | (int)what, memory_order_relaxed);
+}
+
+static inline void use_leave(_Atomic int *use, enum comm_use what)
+{
+    int before = atomic_load_explicit(use, memory_order_relaxed);
+    atomic_store_explicit(use, before & ~(int)what, memory_order_release);
+}
+
+static inline bool use_is(_Atomic int *use, enum comm_use what)
+{
+    return atomic_load_explicit(use, memory_order_acquire) & (int)what;
+}
