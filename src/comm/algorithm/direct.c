@@ -160,7 +160,7 @@ static int arrived(struct muster_comm *comm, struct task *task, uint32_t round,
 
 static int fold_or_go_private(struct muster_comm *comm, struct task *task, struct muster_err *err)
 {
-    struct direct *d = &task->direct;
+    struct direct *d = &way_of(task)->direct;
     settle_intend(comm);
     int rc = fold_share(comm, d);
     if (rc > 0) {
@@ -179,7 +179,7 @@ static int fold_or_go_private(struct muster_comm *comm, struct task *task, struc
 
 static int direct_step(struct muster_comm *comm, struct task *task, struct muster_err *err)
 {
-    struct direct *d = &task->direct;
+    struct direct *d = &way_of(task)->direct;
     int rc = 1;
     if (d->published == NOTHING) {
         d->round = comm->lanes[LANE_MAIN].round;
@@ -224,7 +224,7 @@ void direct_prepare(const struct muster_comm *comm, const struct muster_call *ca
 
 void direct_start(struct muster_comm *comm, struct task *task, direct_otherwise_fn otherwise)
 {
-    direct_prepare(comm, &task->call, otherwise, &task->direct);
+    direct_prepare(comm, &task->call, otherwise, &way_of(task)->direct);
     task->step = direct_step;
 }
 
@@ -234,7 +234,7 @@ static __attribute__((noinline)) int go_on(struct muster_comm *comm, const struc
     struct task task;
     settle_wrote(comm);
     quick_task(comm, d->in, d->out, quick, &task);
-    task.direct = *d;
+    way_of(&task)->direct = *d;
     task.step = direct_step;
     return progress_run(comm, &task, err);
 }
@@ -245,7 +245,7 @@ int direct_run(struct muster_comm *comm, const void *in, void *out, struct muste
     if (!quick_enter(comm, &quick)) {
         return quick_refuse(comm, in, out, err);
     }
-    struct direct d = comm->known.direct;
+    struct direct d = way_known(comm)->direct;
     d.in = in;
     d.out = out;
     d.signature = quick.signature;

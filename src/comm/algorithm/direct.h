@@ -1,7 +1,7 @@
 /* All-reduce in memory that all ranks see. Layer: comm; see direct.c. */
 #pragma once
 
-#include "comm/state/state.h"
+#include "comm/algorithm/way.h"
 
 /* otherwise: takes the task over where a long buffer turns out to be private. */
 void direct_start(struct muster_comm *comm, struct task *task, direct_otherwise_fn otherwise);

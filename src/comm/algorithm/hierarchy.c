@@ -10,6 +10,7 @@
 #include "comm/algorithm/hierarchy.h"
 
 #include "comm/algorithm/exchange.h"
+#include "comm/algorithm/way.h"
 #include "comm/state/logbook.h"
 #include "comm/state/types.h"
 #include "comm/tcp/link.h"
@@ -177,7 +178,7 @@ static int hierarchy_step(struct muster_comm *comm, struct task *task, struct mu
         h->slot = 0;
         rewind_runner(&h->here);
         rewind_runner(&h->across);
-        h->plan = task->hierarchy;
+        h->plan = way_of(task)->hierarchy;
     }
     while (h->slot < schedule_hierarchy_slots(&h->plan)) {
         int here = run(comm, task, h, &h->here, err);
@@ -195,15 +196,16 @@ static int hierarchy_step(struct muster_comm *comm, struct task *task, struct mu
 void hierarchy_start(struct muster_comm *comm, struct task *task, enum schedule_pattern pattern)
 {
     assert(comm->lanes[task->lane].hierarchy);
-    task->hierarchy = (struct schedule_hierarchy){.hosts = comm->hosts,
-                                                  .pattern = pattern,
-                                                  .rank = comm->rank,
-                                                  .root = task->call.peer,
-                                                  .unit = task->unit,
-                                                  .count = task->call.count,
-                                                  .counts = task->call.out_counts,
-                                                  .part = PART_BYTES / task->unit};
-    schedule_hierarchy_plan(&task->hierarchy);
+    struct schedule_hierarchy *plan = &way_of(task)->hierarchy;
+    *plan = (struct schedule_hierarchy){.hosts = comm->hosts,
+                                        .pattern = pattern,
+                                        .rank = comm->rank,
+                                        .root = task->call.peer,
+                                        .unit = task->unit,
+                                        .count = task->call.count,
+                                        .counts = task->call.out_counts,
+                                        .part = PART_BYTES / task->unit};
+    schedule_hierarchy_plan(plan);
     task->linked = &comm->across;
     task->step = hierarchy_step;
 }

@@ -5,21 +5,22 @@
 
 enum { YIELDS = 8 };
 
-static struct muster_call known_call(const struct muster_comm *comm, const void *in, void *out)
+static struct muster_call known_call(struct muster_comm *comm, const void *in, void *out)
 {
+    const struct known_call *known = way_known(comm);
     return (struct muster_call){.struct_size = sizeof(struct muster_call),
                                 .kind = MUSTER_ALL_REDUCE,
-                                .type = comm->known.type,
-                                .op = comm->known.op,
+                                .type = known->type,
+                                .op = known->op,
                                 .in = in,
                                 .out = out,
-                                .count = comm->known.count};
+                                .count = known->count};
 }
 
 int quick_refuse(struct muster_comm *comm, const void *in, void *out, struct muster_err *err)
 {
     struct muster_call call = known_call(comm, in, out);
-    comm->known.run = NULL;
+    way_known(comm)->run = NULL;
     return muster_run(comm, &call, err);
 }
 
@@ -30,7 +31,7 @@ void quick_task(struct muster_comm *comm, const void *in, void *out, struct quic
     ret->number = quick.number;
     ret->signature = quick.signature;
     ret->lane = LANE_MAIN;
-    ret->unit = muster_type_bytes(comm->known.type);
+    ret->unit = muster_type_bytes(way_known(comm)->type);
     ret->waiting = comm->rank == 0 ? 1 : 0;
     ret->begun = true; /* recorded */
     ret->moved = false;

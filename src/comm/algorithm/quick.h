@@ -12,6 +12,7 @@
 
 #include <assert.h>
 
+#include "comm/algorithm/way.h"
 #include "comm/shm/line.h"
 #include "comm/state/bell.h"
 #include "comm/state/logbook.h"
@@ -50,10 +51,10 @@ static inline bool quick_enter(struct muster_comm *comm, struct quick *ret)
         return false;
     }
     ret->number = atomic_load_explicit(&comm->started, memory_order_relaxed) + 1;
-    ret->signature = logbook_sign(ret->number, comm->known.digest);
+    ret->signature = logbook_sign(ret->number, way_known(comm)->digest);
     ret->round = lanes[LANE_MAIN].round;
     atomic_store_explicit(&comm->started, ret->number, memory_order_relaxed);
-    logbook_write(comm, ret->number, comm->known.shape, comm->known.count);
+    logbook_write(comm, ret->number, way_known(comm)->shape, way_known(comm)->count);
     return true;
 }
 

@@ -13,6 +13,8 @@
  */
 #include "comm/algorithm/ring.h"
 
+#include "comm/algorithm/way.h"
+
 #include "comm/health/failure.h"
 #include "comm/shm/line.h"
 #include "comm/state/bell.h"
@@ -25,21 +27,22 @@
 
 enum { FILL_AHEAD = RING_SLOTS };
 
-static struct ring_slot *slot_of(struct muster_comm *comm, const struct task *task, int owner,
+static struct ring_slot *slot_of(struct muster_comm *comm, struct task *task, int owner,
                                  int contributor, size_t chunk)
 {
-    return segment_ring(&comm->segment, owner, contributor, (task->ring.base + chunk) % RING_SLOTS);
+    return segment_ring(&comm->segment, owner, contributor,
+                        (way_of(task)->ring.base + chunk) % RING_SLOTS);
 }
 
-static uint64_t flag_of(const struct task *task, size_t chunk)
+static uint64_t flag_of(struct task *task, size_t chunk)
 {
-    return segment_flag(task->ring.base + (uint32_t)chunk + 1, task->signature);
+    return segment_flag(way_of(task)->ring.base + (uint32_t)chunk + 1, task->signature);
 }
 
-static struct partition part_of(const struct muster_comm *comm, const struct task *task,
-                                size_t chunk, int rank)
+static struct partition part_of(const struct muster_comm *comm, struct task *task, size_t chunk,
+                                int rank)
 {
-    return partition_part(task->call.count, comm->size, task->ring.block, chunk, rank);
+    return partition_part(task->call.count, comm->size, way_of(task)->ring.block, chunk, rank);
 }
 
 /* 1: the word says so; 0: not yet; negative: it says something else. */
@@ -58,7 +61,7 @@ static int reached(struct muster_comm *comm, struct task *task, _Atomic uint64_t
 static void fill(struct muster_comm *comm, struct task *task, size_t chunk)
 {
     const char *in = task->call.in;
-    assert(chunk < task->ring.taken + RING_SLOTS);
+    assert(chunk < way_of(task)->ring.taken + RING_SLOTS);
     for (int step = 1; step < comm->size; step++) {
         int owner = (comm->rank + step) % comm->size;
         struct partition p = part_of(comm, task, chunk, owner);
@@ -122,7 +125,7 @@ static void fold_all(struct muster_comm *comm, struct task *task, size_t chunk)
         }
     }
     int divisor = task->call.op == MUSTER_AVG ? comm->size : 1;
-    reduce_into(task->exchange.fold, outs, num_outs, sources, comm->size, p.count, task->unit,
+    reduce_into(way_of(task)->ring.fold, outs, num_outs, sources, comm->size, p.count, task->unit,
                 divisor);
 }
 
@@ -171,7 +174,7 @@ static void take(struct muster_comm *comm, struct task *task, size_t chunk)
 /* Each stage goes one chunk forward if it can. 1: something was done. */
 static int fill_next(struct muster_comm *comm, struct task *task)
 {
-    struct ring *r = &task->ring;
+    struct ring *r = &way_of(task)->ring;
     assert(r->taken <= r->folded && r->folded <= r->filled && r->filled <= r->chunks);
     if (r->filled == r->chunks || r->filled >= r->taken + FILL_AHEAD) {
         return 0;
@@ -182,7 +185,7 @@ static int fill_next(struct muster_comm *comm, struct task *task)
 
 static int fold_next(struct muster_comm *comm, struct task *task, struct muster_err *err)
 {
-    struct ring *r = &task->ring;
+    struct ring *r = &way_of(task)->ring;
     int rc = r->folded < r->filled ? may_fold(comm, task, r->folded, err) : 0;
     if (rc > 0) {
         fold(comm, task, r->folded++);
@@ -192,7 +195,7 @@ static int fold_next(struct muster_comm *comm, struct task *task, struct muster_
 
 static int take_next(struct muster_comm *comm, struct task *task, struct muster_err *err)
 {
-    struct ring *r = &task->ring;
+    struct ring *r = &way_of(task)->ring;
     int rc = r->taken < r->folded ? may_take(comm, task, r->taken, err) : 0;
     if (rc > 0) {
         take(comm, task, r->taken++);
@@ -211,7 +214,7 @@ static int advance(struct muster_comm *comm, struct task *task, struct muster_er
 
 static int ring_step(struct muster_comm *comm, struct task *task, struct muster_err *err)
 {
-    struct ring *r = &task->ring;
+    struct ring *r = &way_of(task)->ring;
     struct lane *lane = &comm->lanes[task->lane];
     if (!r->begun) {
         r->begun = true;
@@ -230,12 +233,12 @@ static int ring_step(struct muster_comm *comm, struct task *task, struct muster_
 
 void ring_start(struct muster_comm *comm, struct task *task, size_t block_bytes)
 {
-    struct ring *r = &task->ring;
+    struct ring *r = &way_of(task)->ring;
     _Static_assert((int)RING_BYTES >= (int)SCHEDULE_MAX_BLOCK_BYTES, "a block fits a slot");
     r->block = block_bytes / task->unit;
     r->chunks = partition_chunks(task->call.count, comm->size, r->block);
     r->begun = false;
     r->filled = r->folded = r->taken = 0;
-    task->exchange.fold = reduce_find(task->call.type, task->call.op);
+    way_of(task)->ring.fold = reduce_find(task->call.type, task->call.op);
     task->step = ring_step;
 }

@@ -44,7 +44,7 @@ static __attribute__((noinline)) int go_on(struct muster_comm *comm, const void 
 
 int small_run(struct muster_comm *comm, const void *in, void *out, struct muster_err *err)
 {
-    const struct known_call *known = &comm->known;
+    const struct known_call *known = way_known(comm);
     const void *sources[COMM_MAX_RANKS];
     struct quick quick;
     if (!quick_enter(comm, &quick)) {

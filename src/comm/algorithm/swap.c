@@ -139,7 +139,7 @@ static bool trade_all(struct muster_comm *comm, struct swap *s, int spins)
 
 static int swap_step(struct muster_comm *comm, struct task *task, struct muster_err *err)
 {
-    struct swap *s = &task->swap;
+    struct swap *s = &way_of(task)->swap;
     size_t before = s->taken;
     if (s->filled == 0) {
         s->signature = task->signature;
@@ -177,7 +177,7 @@ void swap_prepare(struct muster_comm *comm, const struct muster_call *call, size
 
 void swap_start(struct muster_comm *comm, struct task *task, size_t block_bytes)
 {
-    swap_prepare(comm, &task->call, block_bytes, &task->swap);
+    swap_prepare(comm, &task->call, block_bytes, &way_of(task)->swap);
     task->step = swap_step;
 }
 
@@ -186,7 +186,7 @@ static __attribute__((noinline)) int go_on(struct muster_comm *comm, const struc
 {
     struct task task;
     quick_task(comm, s->in, s->out, quick, &task);
-    task.swap = *s;
+    way_of(&task)->swap = *s;
     task.step = swap_step;
     return progress_run(comm, &task, err);
 }
@@ -197,7 +197,7 @@ int swap_run(struct muster_comm *comm, const void *in, void *out, struct muster_
     if (!quick_enter(comm, &quick)) {
         return quick_refuse(comm, in, out, err);
     }
-    struct swap s = comm->known.swap;
+    struct swap s = way_known(comm)->swap;
     s.in = in;
     s.out = out;
     s.signature = quick.signature;

@@ -1,7 +1,7 @@
 /* All-reduce of two ranks in private memory. Layer: comm; see swap.c. */
 #pragma once
 
-#include "comm/state/state.h"
+#include "comm/algorithm/way.h"
 
 void swap_start(struct muster_comm *comm, struct task *task, size_t block_bytes);
 /* What can be said of a call before it begins. */

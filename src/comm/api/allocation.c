@@ -4,6 +4,7 @@
  * Layer: comm. Memory: extensions of the segment; they end with the communicator. Thread: the one
  * that makes calls.
  */
+#include "comm/algorithm/way.h"
 #include "comm/health/failure.h"
 #include "comm/health/settle.h"
 #include "comm/system/sized.h"
@@ -25,7 +26,7 @@ static void remember(struct muster_comm *comm, int place, const struct allocatio
     comm->num_allocations += place == comm->num_allocations;
     comm->live_allocations++;
     pthread_mutex_unlock(&comm->allocating);
-    comm->known.run = NULL;
+    way_known(comm)->run = NULL;
 }
 
 static void forget(struct muster_comm *comm, struct allocation *allocation)
@@ -34,7 +35,7 @@ static void forget(struct muster_comm *comm, struct allocation *allocation)
     segment_retract(&comm->segment, &allocation->parts);
     comm->live_allocations--;
     pthread_mutex_unlock(&comm->allocating);
-    comm->known.run = NULL;
+    way_known(comm)->run = NULL;
 }
 
 /* Nobody may still read our part, nor another thread of ours be at it. */

@@ -38,6 +38,6 @@ int known_learn(struct muster_comm *comm, const struct muster_call *call, struct
     } else {
         known.run = small_run;
     }
-    comm->known = known;
+    *way_known(comm) = known;
     return 1;
 }

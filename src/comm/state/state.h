@@ -6,6 +6,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdalign.h>
 #include <stdbool.h>
 
 #include <muster/comm.h>
@@ -75,58 +76,8 @@ static inline char *allocation_start(const struct allocation *allocation, int lo
     return allocation->parts.base + (size_t)local * allocation->parts.part_bytes + skew;
 }
 
-typedef void (*direct_otherwise_fn)(struct muster_comm *comm, struct task *task);
-
-/* All-reduce by shares in memory that all see. */
-struct direct {
-    const char *in;
-    char *out;
-    size_t unit;
-    size_t bytes;
-    size_t share_offset; /* of this rank, in bytes */
-    size_t share_bytes;
-    reduce_twin_fn twin; /* of two ranks, but for an average */
-    reduce_fn fold;
-    int divisor;
-    uint32_t signature;
-    uint32_t round;
-    int published;
-    bool stage_out;
-    direct_otherwise_fn otherwise;
-};
-
-/* All-reduce of two ranks by chunks that change places. */
-struct swap {
-    const char *in;
-    char *out;
-    size_t unit;
-    size_t count;
-    size_t block; /* elements of a chunk */
-    size_t chunks;
-    struct ring_slot *sides[2];
-    struct reduce_ways ways;
-    int divisor;
-    uint32_t signature;
-    uint32_t base; /* turn of the first chunk */
-    size_t filled; /* chunks sent … */
-    size_t taken;  /* … and folded */
-};
-
-/* The last all-reduce that a quick way took (quick.h): the same again needs no second look. */
-struct known_call {
-    enum muster_type type;
-    enum muster_op op;
-    size_t count;
-    size_t bytes;
-    uint64_t shape;
-    uint64_t digest;
-    reduce_fn fold;
-    int divisor;
-    struct direct direct;
-    struct swap swap;
-    /* NULL: no call is known */
-    int (*run)(struct muster_comm *comm, const void *in, void *out, struct muster_err *err);
-};
+/* Room for what the algorithms keep: only their own header knows it (algorithm/way.h). */
+enum { TASK_WAY_BYTES = 512, COMM_QUICK_BYTES = 384 };
 
 struct muster_comm {
     int rank;
@@ -154,7 +105,7 @@ struct muster_comm {
     bool witnessed; /* it holds the witness */
 
     struct lane lanes[LANES];
-    struct known_call known;  /* of the thread that makes calls */
+    alignas(void *) char quick[COMM_QUICK_BYTES]; /* of the thread that makes calls: way_known() */
     _Atomic uint64_t started; /* collectives, with the barrier that ended forming */
     _Atomic uint64_t completed;
     _Atomic int use;            /* enum comm_use: what the user's thread is inside of */
@@ -197,17 +148,6 @@ struct exchange {
     size_t consumed;
 };
 
-/* All-reduce by a ring of blocks through shared slots. */
-struct ring {
-    size_t block; /* elements of a part of a chunk */
-    size_t chunks;
-    bool begun;
-    uint32_t base;
-    size_t filled;
-    size_t folded;
-    size_t taken;
-};
-
 /* A send or a receive. */
 struct transfer {
     size_t done; /* sent, with the header */
@@ -231,10 +171,7 @@ struct task {
     uint32_t link_rounds;      /* that this call took so far, on links */
     const struct team *linked; /* whose frames it needs; NULL: nobody's */
     struct exchange exchange;
-    struct schedule_hierarchy hierarchy;
-    struct ring ring;
-    struct direct direct;
-    struct swap swap;
+    alignas(void *) char way[TASK_WAY_BYTES]; /* way_of() */
     struct transfer transfer;
     uint64_t words[COMM_WORDS]; /* of this rank, to lane->words */
 };
