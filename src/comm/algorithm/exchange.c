@@ -63,6 +63,7 @@ void exchange_start(struct muster_comm *comm, struct task *task, enum schedule_p
     x->out = call->out;
     if (types_reduces(call->kind)) {
         x->fold = reduce_find(call->type, call->op);
+        assert(x->fold && "call_check has looked");
     }
     x->divisor = call->op == MUSTER_AVG ? comm->size : 1;
     task->step = exchange_step;
@@ -253,6 +254,7 @@ static void fold_round(struct muster_comm *comm, struct task *task, struct excha
     if (p.bytes == 0) {
         return;
     }
+    assert(x->fold && x->divisor >= 1 && x->plan.size <= COMM_MAX_RANKS);
     const void *sources[COMM_MAX_RANKS];
     for (int from = 0; from < x->plan.size; from++) {
         sources[from] = source_of(comm, task, x, round, how, from);
@@ -277,6 +279,7 @@ static void consume(struct muster_comm *comm, struct task *task, struct exchange
 
 static void begin(struct muster_comm *comm, struct task *task, struct exchange *x)
 {
+    assert(x->plan.size == x->team->size && x->published == 0 && x->consumed == 0);
     x->begun = true;
     x->base = comm->lanes[task->lane].round;
     x->link_base = task->link_rounds;

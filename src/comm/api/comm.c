@@ -47,6 +47,7 @@ static void place_peers(struct muster_comm *comm, const int *hosts)
             peer->local = comm->local_size++;
         }
     }
+    assert(comm->locals[comm->local_rank] == comm->rank);
     comm->all_local = comm->local_size == comm->size;
 }
 
@@ -82,6 +83,7 @@ static void hang_up_in_child(void *context)
 struct muster_comm *comm_new(int rank, int size, const int *hosts,
                              const struct muster_comm_options *options)
 {
+    assert(size >= 1 && size <= COMM_MAX_RANKS && rank >= 0 && rank < size);
     struct muster_comm *comm = calloc(1, sizeof *comm);
     if (!comm) {
         return NULL;

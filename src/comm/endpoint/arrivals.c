@@ -98,6 +98,7 @@ static int welcome(struct arrivals *a, int listening, struct muster_err *err)
                                  "too many open files: raise the limit (ulimit -n)");
     }
     make_room(a);
+    assert(a->num >= 0 && a->num < ARRIVALS_MAX);
     struct arrival *arrival = &a->of[a->num];
     *arrival = (struct arrival){.fd = fd};
     /* A child forked at this instant closes those that count: not what was in this place before. */

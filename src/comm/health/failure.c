@@ -15,6 +15,7 @@
 #include "comm/state/peers.h"
 #include "comm/tcp/link.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -191,6 +192,8 @@ static bool lacks_one(const struct muster_comm *comm, const struct task *task)
 
 bool failure_is_gone(const struct muster_comm *comm, const struct task *task)
 {
+    assert(task->waiting == MUSTER_ANY_SOURCE ||
+           (task->waiting >= 0 && task->waiting < comm->size));
     if (task->waiting != MUSTER_ANY_SOURCE) {
         bool gone = task->waiting != comm->rank &&
                     state_for(comm, task, task->waiting) != MUSTER_PEER_ALIVE;

@@ -108,6 +108,7 @@ static void make_all_private(struct muster_comm *comm)
 
 void settle(struct muster_comm *comm)
 {
+    assert(phase_code(&comm->life) != 0 && !phase_is_settled(&comm->life));
     bool alone = true, shares = has_allocations(comm);
     atomic_thread_fence(memory_order_seq_cst); /* closed before, writing after */
     for (int l = 0; l < comm->local_size && shares; l++) {

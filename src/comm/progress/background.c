@@ -95,6 +95,7 @@ static void give_back(struct muster_comm *const *comms, int num)
     }
     for (struct muster_comm **at = &background.active; *at;) {
         struct muster_comm *comm = *at;
+        assert(comm->active);
         if (lane_in_flight(comm) > 0) {
             comm->naps = 0;
             at = &comm->next_active;
@@ -150,7 +151,8 @@ static void sleep_on_bells(struct muster_comm *const *comms, int num, uint32_t s
     }
     atomic_store(&background.asleep, false);
     for (int i = 0; i < num_words - 1; i++) {
-        atomic_fetch_sub(&listed[i]->control->sleepers, 1);
+        uint32_t sleepers = atomic_fetch_sub(&listed[i]->control->sleepers, 1);
+        assert(sleepers > 0);
     }
 }
 

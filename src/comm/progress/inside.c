@@ -8,6 +8,7 @@ static _Thread_local struct inside *innermost;
 
 void inside_enter(struct inside *place, const struct muster_comm *comm, enum inside_kind kind)
 {
+    assert(comm && innermost != place);
     *place = (struct inside){comm, kind, innermost};
     innermost = place;
 }

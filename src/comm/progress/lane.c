@@ -28,7 +28,10 @@ static struct muster_request *after(const struct muster_request *request)
 
 void lane_append(struct lane *lane, struct muster_request *request)
 {
+    assert(!request->next && atomic_load(&request->refs) > 0);
+    assert(atomic_load(&request->state) == REQUEST_PENDING);
     pthread_mutex_lock(&lane->queue);
+    assert(!lane->first == !lane->last);
     atomic_store_explicit(lane->last ? &lane->last->next : &lane->first, request,
                           memory_order_release);
     lane->last = request;
@@ -49,13 +52,15 @@ static void take_out(struct lane *lane, struct muster_request *request)
     if (lane->last == request) {
         lane->last = before;
     }
-    atomic_fetch_sub(&lane->in_flight, 1);
+    int in_flight = atomic_fetch_sub(&lane->in_flight, 1);
+    assert(in_flight > 0 && !lane->first == !lane->last);
     pthread_mutex_unlock(&lane->queue);
 }
 
 void lane_note_end(struct muster_comm *comm, const struct task *task, int rc)
 {
     assert(rc != 0 && "it ended");
+    assert(task->lane >= 0 && task->lane < LANES);
     if (rc > 0) {
         if (task->lane != LANE_MESSAGES) {
             atomic_store_explicit(&comm->completed, task->number, memory_order_release);
@@ -77,6 +82,7 @@ void lane_finish(struct muster_comm *comm, struct lane *lane, struct muster_requ
                  int rc)
 {
     assert(atomic_load(&request->state) == REQUEST_PENDING && "it ends once");
+    assert(request->comm == comm && request->task.lane == lane->index);
     lane_note_end(comm, &request->task, rc);
     take_out(lane, request);
     pthread_mutex_lock(&request->mutex);
@@ -94,6 +100,7 @@ void lane_finish(struct muster_comm *comm, struct lane *lane, struct muster_requ
  * after it the task waits for someone else. */
 int lane_last_step(struct muster_comm *comm, struct task *task, int failure)
 {
+    assert(failure <= 0);
     bool peers = failure == MUSTER_EPEERDEAD || failure == MUSTER_EABORTED;
     if (!peers || phase_code(&comm->life) != 0) {
         return failure;

@@ -11,6 +11,7 @@
 #include "comm/progress/wait.h"
 #include "comm/state/bell.h"
 
+#include <assert.h>
 #include <linux/membarrier.h>
 #include <sched.h>
 #include <sys/syscall.h>
@@ -52,12 +53,14 @@ int progress_run(struct muster_comm *comm, struct task *task, struct muster_err 
     } else {
         muster_fail(err, rc, "this communicator was closed");
     }
+    assert(use_is(&comm->use, COMM_IN_CALL));
     use_leave(&comm->use, COMM_IN_CALL);
     return rc < 0 ? rc : 0;
 }
 
 void progress_drain(struct muster_comm *comm)
 {
+    assert(phase_code(&comm->life) != 0);
     /* Orders our store of `life` against the plain store of `use` on the thread that calls;
      * where there is no such call that thread does, with the fence here. */
     if (comm->fenced || syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) < 0) {

@@ -16,6 +16,7 @@
 #include "comm/system/deadline.h"
 #include "comm/tcp/link.h"
 
+#include <assert.h>
 #include <sched.h>
 
 enum {
@@ -156,7 +157,8 @@ int wait_moved(struct waiter *w, struct muster_comm *comm, const struct task *ta
 void wait_end(struct waiter *w, struct muster_comm *comm)
 {
     if (w->sleepy) {
-        atomic_fetch_sub(&comm->control->sleepers, 1);
+        uint32_t sleepers = atomic_fetch_sub(&comm->control->sleepers, 1);
+        assert(sleepers > 0);
         w->sleepy = false;
     }
 }

@@ -3,6 +3,7 @@
 
 #include "comm/system/fork.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -163,6 +164,7 @@ static int populate(char *start, size_t bytes)
 int segment_extend(struct segment *s, size_t part_bytes, int my_index,
                    struct segment_extension *ret, struct muster_err *err)
 {
+    assert(part_bytes > 0 && part_bytes % SEGMENT_PAGE == 0 && my_index < s->size);
     size_t offset = s->file_bytes;
     size_t bytes = part_bytes * (size_t)s->size;
     s->file_bytes += bytes;
@@ -188,6 +190,7 @@ int segment_extend(struct segment *s, size_t part_bytes, int my_index,
 
 void segment_retract(const struct segment *s, struct segment_extension *extension)
 {
+    assert(extension->base);
     munmap(extension->base, extension->part_bytes * (size_t)s->size);
     extension->base = NULL;
 }
@@ -202,6 +205,8 @@ void segment_give_back(const struct segment *s, const struct segment_extension *
 
 struct ring_slot *segment_ring(const struct segment *s, int owner, int contributor, size_t slot)
 {
+    assert(owner >= 0 && owner < s->size && contributor >= 0 && contributor < s->size);
+    assert(owner != contributor && slot < RING_SLOTS);
     size_t pair = (size_t)owner * (size_t)s->size + (size_t)contributor;
     return (struct ring_slot *)(void *)(s->base + rings_start(s->size) + pair * ring_bytes()) +
            slot;
@@ -209,6 +214,7 @@ struct ring_slot *segment_ring(const struct segment *s, int owner, int contribut
 
 struct stream_ring *segment_stream(const struct segment *s, int from, int to)
 {
+    assert(from >= 0 && from < s->size && to >= 0 && to < s->size);
     size_t pair = (size_t)from * (size_t)s->size + (size_t)to;
     return (struct stream_ring *)(void *)(s->base + streams_start(s->size) + pair * stream_bytes());
 }

@@ -1,11 +1,14 @@
 /* What is known of the other ranks: alive, dead, suspected, closed. Layer: comm; see peers.c. */
 #pragma once
 
+#include <assert.h>
+
 #include "comm/state/state.h"
 
 /* Of a rank of this host. */
 static inline struct control *peers_control(const struct muster_comm *comm, int rank)
 {
+    assert(comm->peers[rank].local >= 0);
     return segment_control(&comm->segment, comm->peers[rank].local);
 }
 

@@ -7,6 +7,7 @@
 
 static void add(struct muster_comm *comm, struct team *team, int rank)
 {
+    assert(team->size < comm->size && rank >= 0 && rank < comm->size);
     if (rank == comm->rank) {
         team->index = team->size;
     } else if (comm->peers[rank].local >= 0) {

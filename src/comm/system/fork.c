@@ -1,6 +1,7 @@
 /* Watches that are called in a forked child. Layer: comm; see fork.h. */
 #include "comm/system/fork.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <unistd.h>
@@ -39,6 +40,10 @@ void fork_remember(struct fork_watch *watch)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     (void)pthread_once(&once, prepare);
     pthread_mutex_lock(&list.mutex);
+    assert(watch->forked);
+    for (const struct fork_watch *w = list.watches; w; w = w->next) {
+        assert(w != watch);
+    }
     watch->next = list.watches;
     list.watches = watch;
     pthread_mutex_unlock(&list.mutex);

@@ -33,6 +33,7 @@ static void lose(struct muster_comm *comm, struct channel *c, int rank, int erro
 static int parts_left(struct frame_header *header, const char *data, size_t data_bytes,
                       size_t moved_bytes, struct iovec *ret)
 {
+    assert(moved_bytes <= sizeof *header + data_bytes);
     size_t head = sizeof *header, moved = moved_bytes > head ? moved_bytes - head : 0;
     int num = 0;
     if (moved_bytes < head) {

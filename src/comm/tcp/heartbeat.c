@@ -16,6 +16,7 @@
 #include "comm/tcp/beat.h"
 #include "comm/tcp/link.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <sys/socket.h>
 
@@ -94,6 +95,7 @@ static void read_life(struct muster_comm *comm, struct peer *peer)
     while ((n = recv(link->channels[LINK_LIFE].fd, to + link->incoming_bytes,
                      sizeof link->incoming - link->incoming_bytes, MSG_DONTWAIT)) > 0) {
         link->incoming_bytes += (size_t)n;
+        assert(link->incoming_bytes <= sizeof link->incoming);
         if (link->incoming_bytes == sizeof link->incoming) {
             link->incoming_bytes = 0;
             take_frame(comm, peer);
@@ -153,6 +155,7 @@ void link_say_closed(struct muster_comm *comm, int culprit)
     struct life_frame closed = {.kind = phase_is_leaving(&comm->life) ? LIFE_LEFT : LIFE_CLOSED,
                                 .culprit = (int16_t)culprit};
     uint32_t word = word_of(closed.kind, culprit);
+    assert(word != 0 && atomic_load(&comm->last_word) == 0 && "it is the last");
     atomic_store(&comm->last_word, word);
     for (int r = 0; r < comm->size; r++) {
         struct link *link = comm->peers[r].link;

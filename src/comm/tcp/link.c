@@ -7,6 +7,7 @@
 
 #include "comm/tcp/beat.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -73,6 +74,7 @@ int link_adopt(struct muster_comm *comm, int fd, int rank, int channel, struct m
         return muster_fail(err, MUSTER_EPROTO, "rank %d connected where nothing was expected",
                            rank);
     }
+    assert(fd >= 0);
     tune(fd);
     link->channels[channel].fd = fd;
     if (channel == LINK_LIFE) {
