@@ -157,7 +157,7 @@ static void an_error_closes_the_communicator_for_all(void **state)
     all[1].result = 1;
     assert_int_not_equal(lane_try(comm, lane, false), 0);
     expect_steps((int[]){1, 0}, 2); /* of a closed one nothing is done any more */
-    assert_int_equal(comm->closed, MUSTER_EMISMATCH);
+    assert_int_equal(phase_code(&comm->life), MUSTER_EMISMATCH);
     assert_int_equal(all[0].code, MUSTER_EMISMATCH);
     assert_int_equal(muster_request_test(all[0].request, &err), MUSTER_EMISMATCH);
     assert_string_equal(err.text, "of 0");
