@@ -15,6 +15,7 @@
 #include <muster/err.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 #include <uv.h>
 
 struct kube;
@@ -79,6 +80,10 @@ int kube_patch(struct kube *kube, const struct kube_ref *ref, const json_t *patc
 /* PUT of bytes of any kind to a path of ours. */
 int kube_put_bytes(struct kube *kube, const char *path, const void *bytes, size_t count,
                    struct muster_err *err);
+
+/* Who listens on the socket, whether it answers or hangs; 0: nobody, or not to be seen from here.
+ */
+pid_t kube_controller_pid(const struct kube *kube);
 
 /* From now on a request that is not answered within seconds has failed: somebody waits for the end.
  */

@@ -61,13 +61,17 @@ int kube_prepare(struct kube *kube, CURL *easy, const char *path, struct muster_
     return curl_easy_setopt(easy, CURLOPT_URL, url) == CURLE_OK ? 0 : err_no_memory(err);
 }
 
+static long limit_ms(const struct kube *kube)
+{
+    return kube->hurried ? KUBE_HURRIED_MS : KUBE_REQUEST_MS;
+}
+
 static CURLcode transfer(struct kube *kube, struct exchange *x, struct curl_slist *headers)
 {
     CURL *easy = kube->easy;
     curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, x->method);
     curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
-    curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS,
-                     (long)(kube->hurried ? KUBE_HURRIED_MS : KUBE_REQUEST_MS));
+    curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, limit_ms(kube));
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, collect);
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, x);
     if (x->body) {
@@ -122,9 +126,15 @@ static int exchange(struct kube *kube, struct exchange *x, struct muster_err *er
             return r;
         }
     }
-    int code = result == CURLE_OPERATION_TIMEDOUT ? MUSTER_ETIMEDOUT : MUSTER_EUNAVAIL;
-    return muster_fail(err, code, "no answer from the controller to %s %s: %s", x->method, x->path,
-                       curl_easy_strerror(result));
+    if (result == CURLE_OPERATION_TIMEDOUT) {
+        return muster_fail(err, MUSTER_ETIMEDOUT,
+                           "the controller (process %d) has not answered %s %s for %ld s; if it "
+                           "hangs: muster down --force",
+                           (int)kube_controller_pid(kube), x->method, x->path,
+                           limit_ms(kube) / 1000);
+    }
+    return muster_fail(err, MUSTER_EUNAVAIL, "no answer from the controller to %s %s: %s",
+                       x->method, x->path, curl_easy_strerror(result));
 }
 
 static int understand(struct kube *kube, struct exchange *x, json_t **ret, struct muster_err *err)

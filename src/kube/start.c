@@ -29,12 +29,32 @@ enum { POLL_MS = 5, LOSER_MS = 500, STARTS_MAX = 10, LOG_TAIL_BYTES = 4096 };
 
 enum { LOST = 1 }; /* to another controller, which does not answer */
 
-static bool answers(const struct kube *kube)
+/* -1: nobody listens. */
+static int connect_socket(const struct kube *kube)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     snprintf(address.sun_path, sizeof address.sun_path, "%s", kube->home.socket);
     muster_auto(close) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    return fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0;
+    if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) < 0) {
+        return -1;
+    }
+    int connected = fd;
+    fd = -1;
+    return connected;
+}
+
+static bool answers(const struct kube *kube)
+{
+    muster_auto(close) int fd = connect_socket(kube);
+    return fd >= 0;
+}
+
+pid_t kube_controller_pid(const struct kube *kube)
+{
+    struct ucred peer = {0};
+    socklen_t size = sizeof peer;
+    muster_auto(close) int fd = connect_socket(kube);
+    return fd >= 0 && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 ? peer.pid : 0;
 }
 
 /* In the child: the controller's own session, its log, no descriptor or signal mask of ours. */

@@ -1,6 +1,7 @@
 """How a run ends what still runs: signals in whatever state the job is, ranks that do not listen, --after-end, GPUs after the
 end. The ranks are real processes that record what they are asked."""
 import json
+import os
 import signal
 import subprocess
 import time
@@ -298,3 +299,57 @@ def test_gpus_have_a_grace_after_the_end_which_is_announced(muster):
     assert 'GPUGracePeriod' in muster.run('events', 'late').stdout
     (muster.work / 'go').touch()
     assert ended(process)[0] == 0
+
+
+# ---- a controller that does not answer, or that is replaced in the middle ----
+
+def test_a_rank_gets_each_signal_once_when_the_controller_is_replaced(muster):
+    process = started(muster, with_grace(job('once', shell(RECORDS)), 8))
+    first = muster.status()
+    process.send_signal(signal.SIGINT)
+    wait_for(lambda: asked(muster) == ['INT'], 'SIGINT arrives')
+    os.kill(first, signal.SIGKILL)  # muster run starts another, which ends the pod as the first would have
+    wait_for(lambda: 'TERM' in asked(muster), 'SIGTERM arrives')
+    got, _, err = ended(process)
+    assert got == 130, err
+    assert asked(muster) == ['INT', 'TERM']
+    assert muster.status() != first
+
+
+def test_a_controller_that_hangs_is_said_and_nothing_that_was_not_seen(muster):
+    process = started(muster, job('hung', shell(RECORDS)), '-o', 'json')
+    controller = muster.status()
+    os.kill(controller, signal.SIGSTOP)
+    try:
+        process.send_signal(signal.SIGINT)
+        got, out, err = ended(process)
+        assert got == 130, err
+        assert f'cannot end job hung: the controller (process {controller}) has not answered PATCH' in err
+        assert 'job hung: its end was not seen, its ranks may still run' in err
+        assert 'was killed' not in err and 'was stopped' not in err
+        assert [(r['state'], r['message']) for r in json.loads(out)['badRanks']] == \
+            [('Stopped', 'hung-master-0 (rank 0) was not seen to end')]
+        wait_for(lambda: not [p for p in muster.processes() if 'echo $s' in p[1]], 'its supervisor ends the rank')
+        done = muster.run('down', '--force')
+        assert f'killed the controller (process {controller}), which did not answer' in done.stderr
+        assert 'The controller has ended.' in done.stdout
+    finally:
+        try:
+            os.kill(controller, signal.SIGCONT)
+        except ProcessLookupError:
+            pass
+
+
+def test_down_force_keeps_jobs_where_it_is_told_to(muster):
+    muster.write('job.yaml', job('kept', shell(f'touch up; {FOREVER}')))
+    muster.run('create', 'job.yaml')
+    wait_for((muster.work / 'up').exists, 'the rank starts')
+    os.kill(muster.status(), signal.SIGSTOP)
+    assert 'running jobs go on' in muster.run('down', '--force', '--keep').stdout
+    assert muster.condition('kept') == 'Running'  # by another controller
+
+
+def test_down_force_asks_a_controller_that_answers(muster):
+    muster.run('up')
+    done = muster.run('down', '--force')
+    assert done.stdout == 'The controller has ended.\n' and done.stderr == ''

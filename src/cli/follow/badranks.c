@@ -48,7 +48,7 @@ void badranks_name(const json_t *pod, struct buf *out)
 }
 
 static void describe(const json_t *pod, const char *state, const struct control_failure *failure,
-                     struct buf *out)
+                     bool untold, struct buf *out)
 {
     if (failure->found) {
         control_failure_text(failure, out);
@@ -56,11 +56,12 @@ static void describe(const json_t *pod, const char *state, const struct control_
     }
     badranks_name(pod, out);
     buf_text(out, strcmp(state, "Failed") == 0    ? " failed"
-                  : strcmp(state, "Stopped") == 0 ? " was stopped"
-                                                  : " never ran");
+                  : strcmp(state, "Stopped") != 0 ? " never ran"
+                  : untold                        ? " was not seen to end"
+                                                  : " was stopped");
 }
 
-static json_t *entry_of(const json_t *job, json_t *pod, const char *state)
+static json_t *entry_of(const json_t *job, json_t *pod, const char *state, bool untold)
 {
     struct buf sentence;
     long rank = ranks_number(pod);
@@ -70,7 +71,7 @@ static json_t *entry_of(const json_t *job, json_t *pod, const char *state)
         failure = control_first_failure(job, alone);
     }
     buf_init(&sentence, SENTENCE_BYTES_MAX);
-    describe(pod, state, &failure, &sentence);
+    describe(pod, state, &failure, untold, &sentence);
     json_t *entry = json_pack(
         "{s:s, s:o, s:s, s:o, s:s, s:s}", "name", doc_text(pod, "metadata.name", ""), "rank",
         rank < 0 ? json_null() : json_integer(rank), "state", state, "exitCode", exit_code_of(pod),
@@ -87,7 +88,7 @@ json_t *badranks_list(const json_t *job, const json_t *pods, const struct badran
     json_array_foreach ((json_t *)pods, i, pod) {
         const char *state = badranks_state(pod, seen);
         if (strcmp(state, "Succeeded") != 0) {
-            json_array_append_new(list, entry_of(job, pod, state));
+            json_array_append_new(list, entry_of(job, pod, state, seen->untold));
         }
     }
     return list;

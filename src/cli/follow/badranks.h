@@ -7,11 +7,13 @@
 #include "base/buf.h"
 
 #include <jansson.h>
+#include <stdbool.h>
 
 /* What was seen of pods while they were followed: uids. */
 struct badranks_seen {
     const json_t *stopped; /* asked to end while they had not ended */
     const json_t *late;    /* ended after their job had, and were restarted */
+    bool untold;           /* nobody could be told to end them: how they end was not seen */
 };
 
 /* How a rank stands when its run is over: "Succeeded", "Failed", "Stopped" (it was ended while it

@@ -65,7 +65,7 @@ static void each_rank_is_judged_by_itself(void **state)
         json_t *pods = json_pack("[O]", pod);
         json_t *uids = parse("{'p1': true}");
         const struct badranks_seen seen = {table[i].seen == STOPPED ? uids : NULL,
-                                           table[i].seen == LATE ? uids : NULL};
+                                           table[i].seen == LATE ? uids : NULL, false};
         json_t *list = badranks_list(job, pods, &seen);
         assert_string_equal(badranks_state(pod, &seen), table[i].state);
         assert_int_equal(json_array_size(list), table[i].message ? 1 : 0);

@@ -75,6 +75,7 @@ static void end_job(struct followed_job *j, int signal)
         return;
     }
     bool told = control_manages(j->object) && ask_to_stop(j, reason_of(signal), signal);
+    j->untold_end = !told;
     j->follow->killed = j->follow->killed || !told;
 }
 

@@ -33,6 +33,7 @@ struct followed_job {
     int64_t over_ms;
     int64_t pods_ended_ms; /* 0: some run */
     bool cut_short;        /* ranks ran when a signal asked for the end */
+    bool untold_end;       /* and the controller could not be told */
     bool gpus_told;
     bool stragglers_told;
     bool stragglers_ended;

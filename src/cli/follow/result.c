@@ -67,7 +67,7 @@ static void add_last_line(const struct followed_job *j, const struct verdict *v,
 
 static json_t *bad_ranks(const struct followed_job *j, const json_t *pods)
 {
-    const struct badranks_seen seen = {j->stopped, j->late};
+    const struct badranks_seen seen = {j->stopped, j->late, j->untold_end};
     return badranks_list(j->object, pods, &seen);
 }
 
@@ -109,8 +109,23 @@ static struct trouble_view view_of(const struct followed_job *j)
     return (struct trouble_view){j->object, j->logs};
 }
 
+/* Its supervisor watches this process: what runs is ended once it is gone, and nobody is left who
+ * sees it. */
+static void say_not_seen(const struct followed_job *j)
+{
+    screen_note(j->follow->screen,
+                "job %s: its end was not seen, its ranks may still run: the job's supervisor kills "
+                "them as soon as this command has ended (muster get pods; muster down --force "
+                "ends a controller that hangs, and all jobs)",
+                j->name);
+}
+
 static void say_head(const struct followed_job *j, const struct verdict *v, const json_t *pods)
 {
+    if (v->end == VERDICT_RUNNING && j->untold_end) {
+        say_not_seen(j);
+        return;
+    }
     static const char *const ends[] = {
         [VERDICT_RUNNING] = "was killed",
         [VERDICT_SUCCEEDED] = "succeeded",
@@ -254,7 +269,7 @@ void result_say(const struct followed_job *job, const char *results)
 /* Exit code of the pod's main container: null while it has none. */
 static json_t *replica_doc(const struct followed_job *j, const json_t *pod)
 {
-    const struct badranks_seen seen = {j->stopped, j->late};
+    const struct badranks_seen seen = {j->stopped, j->late, j->untold_end};
     const char *name = doc_text(pod, "metadata.name", "");
     const char *container = ranks_main_container(pod);
     const json_t *status = ranks_container_status(pod, container);

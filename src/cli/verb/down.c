@@ -5,11 +5,17 @@
 #include "base/home.h"
 #include "process/wire/identity.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { KILL_MS = 10000 };
 
 /* A pidfd is readable once its process has ended, whoever reaps it. */
 static int wait_gone(struct cli *cli, int pidfd, int64_t limit_ms)
@@ -58,6 +64,40 @@ static int ask_to_leave(struct cli *cli, bool keep, int *ret, struct muster_err 
     return r;
 }
 
+/* A killed controller loses nothing: the next one reads the store and the supervisors' records. */
+static int kill_controller(struct cli *cli)
+{
+    char identity[IDENTITY_BYTES_MAX];
+    muster_auto(close) int pidfd = -1;
+    pid_t pid = kube_controller_pid(cli->kube);
+    if (pid <= 0 || !identity_of(pid, identity) || identity_open(identity, &pidfd, NULL) < 0) {
+        return 0; /* it has ended meanwhile */
+    }
+    if (syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0) < 0) {
+        return muster_fail(&cli->err, MUSTER_EOS, "cannot kill the controller, process %d: %s",
+                           (int)pid, strerror(errno));
+    }
+    cli_say("killed the controller (process %d), which did not answer", (int)pid);
+    return wait_gone(cli, pidfd, KILL_MS);
+}
+
+/* The controller has gone when it is killed here: *ret stays -1 with --keep. */
+static int force_to_leave(struct cli *cli, bool keep, int *ret)
+{
+    kube_hurry(cli->kube);
+    int r = ask_to_leave(cli, keep, ret, &cli->err);
+    if (r != MUSTER_ETIMEDOUT) {
+        return r;
+    }
+    r = kill_controller(cli);
+    kube_close(muster_take(cli->kube));
+    if (r < 0 || keep) {
+        return r;
+    }
+    r = cli_connect(cli, KUBE_START);
+    return r < 0 ? r : ask_to_leave(cli, keep, ret, &cli->err);
+}
+
 int cli_down(struct cli *cli)
 {
     bool keep = args_flag(&cli->args, "keep");
@@ -74,12 +114,16 @@ int cli_down(struct cli *cli)
         printf("No controller runs.\n");
         return 0;
     }
-    r = r < 0 ? r : ask_to_leave(cli, keep, &controller, &cli->err);
+    if (r == 0 && args_flag(&cli->args, "force")) {
+        r = force_to_leave(cli, keep, &controller);
+    } else if (r == 0) {
+        r = ask_to_leave(cli, keep, &controller, &cli->err);
+    }
     if (r < 0) {
         return r;
     }
     kube_close(muster_take(cli->kube)); /* a client that stays would keep it */
-    r = wait_gone(cli, controller, limit_ms);
+    r = controller < 0 ? 0 : wait_gone(cli, controller, limit_ms);
     if (r == 0) {
         printf("The controller has ended%s.\n", keep ? "; running jobs go on" : "");
     }

@@ -290,10 +290,25 @@ const char *attempt_id(const struct attempt *attempt)
     return attempt->id;
 }
 
+/* A controller that takes over does not know what the one before it has sent. */
+static bool was_sent(struct attempt *attempt, int number)
+{
+    bool unused = false;
+    bool *sent = number == SIGINT    ? &attempt->interrupted
+                 : number == SIGTERM ? &attempt->terminated
+                                     : &unused;
+    bool before = *sent;
+    *sent = true;
+    return before;
+}
+
 /* A monitor that is gone is about to be noticed. */
 void attempt_signal(struct attempt *attempt, int number)
 {
     const struct monitor_request request = {.number = number};
+    if (was_sent(attempt, number)) {
+        return;
+    }
     attempt->killed = attempt->killed || number == SIGKILL;
     (void)passing_send(attempt->control_fd, &request, sizeof request, NULL, 0);
 }

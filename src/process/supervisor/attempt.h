@@ -53,7 +53,7 @@ uint64_t attempt_output_bytes(const struct attempt *attempt);
 void attempt_explain(struct attempt *attempt, const char *lines);
 bool attempt_is_explained(const struct attempt *attempt);
 
-/* To its process group; SIGKILL to all that descends from it. */
+/* To its process group; SIGKILL to all that descends from it. SIGINT and SIGTERM are sent once. */
 void attempt_signal(struct attempt *attempt, int number);
 
 /* A further command in the container, for a client (session.h): its socket and a file with what to

@@ -41,6 +41,8 @@ struct attempt {
     int64_t machine_kills; /* for want of memory, before it began (cgroup_machine_kills) */
     bool explained;        /* its log says what it was in */
     bool killed;           /* we sent SIGKILL */
+    bool interrupted;      /* SIGINT, by whatever controller */
+    bool terminated;       /* SIGTERM */
     bool failed;           /* never ran */
     bool ended;            /* `end` says how */
     struct monitor_message end;
