@@ -4,6 +4,7 @@ import os
 import pathlib
 import re
 import signal
+import struct
 import subprocess
 
 import pytest
@@ -173,6 +174,29 @@ def test_a_partial_line_is_seen_before_it_ends(muster, words):
     (muster.work / 'go').touch()
     assert process.communicate(timeout=LIMIT_S)[0] == 'done\n'
     assert process.returncode == 0
+
+
+STAMPED = ('import sys, time\n'
+           'for i in range(12):\n'
+           '    time.sleep(0.25)\n'
+           '    print(f"{time.time():.3f};", end="", flush=True)\n'
+           'print(flush=True)\n')
+
+
+def test_bytes_without_a_newline_are_in_the_log_when_they_are_written(muster):
+    """By the log's own times against the program's. A loaded machine may delay some; a supervisor that waits for the newline
+    delays all, the first by three seconds."""
+    muster.run('run', '-q', '-f', muster.write('dots.yaml', job('dots', python(STAMPED))))
+    folder = next(muster.home.glob('jobs/*/containers/*/*/0'))
+    text = (folder / '0.log').read_bytes()
+    index = (folder / '0.idx').read_bytes()
+    marks = [struct.unpack('<qQ', index[i:i + 16]) for i in range(0, len(index), 16)]
+    offset, delays_ms = 0, []
+    for word in text.split(b';')[:-1]:
+        came_ms = [ms for ms, at in marks if at <= offset][-1]
+        delays_ms.append(came_ms - float(word) * 1000)
+        offset += len(word) + 1
+    assert len(delays_ms) == 12 and min(delays_ms[:8]) < 1000, delays_ms
 
 
 def test_a_partial_line_that_another_rank_interrupts_is_marked(muster):

@@ -479,6 +479,30 @@ def test_at_a_deadline_the_stacks_are_in_the_log(muster, how):
     wait_for(lambda: not [p for p in muster.processes() if 'hang.py' in p[1]], 'it was killed')
 
 
+def test_what_is_added_at_a_deadline_can_be_told_from_what_the_rank_wrote(muster):
+    """It is recorded which bytes of the log are not the rank's; what it writes after them is."""
+    (muster.work / 'hang.py').write_text("""
+import signal, sys, time
+def last(*_):
+    sys.stdout.write('and last')
+    sys.stdout.flush()
+    sys.exit(3)
+signal.signal(signal.SIGTERM, last)
+sys.stdout.write('no newline')
+sys.stdout.flush()
+time.sleep(1000)
+""")
+    muster.run('run', '-n', 1, '--name', 'late', '--timeout', '5s', '--', 'python3', 'hang.py', code=124)
+    end = wait_for(lambda: next(muster.home.glob('jobs/*/containers/*/*/0/exit.json'), None), 'the rank has ended')
+    wrote = (end.parent / '0.log').read_bytes()
+    added = json.loads(end.read_text())['logAdded']
+    first, rest = added['offset'], added['offset'] + added['bytes']
+    assert wrote[:first] + wrote[rest:] == b'no newlineand last'
+    assert all(line.startswith(b'muster: ') for line in wrote[first:rest].strip().split(b'\n')) and b'hang.py' in wrote[first:rest]
+    muster.run('run', '-n', 1, '--name', 'plain', '--', 'true')
+    assert [1 for p in muster.home.glob('jobs/*/containers/*/*/0/exit.json') if 'logAdded' in p.read_text()] == [1]
+
+
 def test_other_ends_write_nothing_into_the_log(muster, hang):
     process = hang('''
         import time

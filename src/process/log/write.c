@@ -209,8 +209,10 @@ void log_writer_add(struct log_writer *w, const char *text, size_t bytes, int64_
         return;
     }
     mark(w, now_unix_ms);
+    w->added_at = w->base + w->used;
     if (in_line(w)) {
         add(w, "\n", 1);
     }
     add(w, text, bytes);
+    w->added_bytes = w->base + w->used - w->added_at;
 }

@@ -22,6 +22,8 @@ struct log_writer {
     unsigned segments_max;
     bool no_splice;      /* the file system has none: copied instead */
     uint64_t lost_bytes; /* thrown away because the disk did not take them */
+    uint64_t added_at;   /* the newest text of log_writer_add: where in the stream it begins … */
+    uint64_t added_bytes;
 };
 
 enum log_pump { LOG_PUMP_MOVED, LOG_PUMP_EMPTY, LOG_PUMP_CLOSED };
@@ -36,5 +38,6 @@ void log_writer_done(struct log_writer *w);
 enum log_pump log_writer_pump(struct log_writer *w, int pipe_fd, size_t budget,
                               int64_t now_unix_ms);
 
-/* Adds text that no container wrote, on lines of its own; what does not fit is cut off. */
+/* Adds text that no container wrote, on lines of its own; what does not fit is cut off. added_at
+ * and added_bytes say which bytes these are. */
 void log_writer_add(struct log_writer *w, const char *text, size_t bytes, int64_t now_unix_ms);

@@ -124,6 +124,12 @@ static json_t *end_record(const struct attempt *attempt)
     build_int(&b, doc, "at", clock_unix_ms());
     build_int(&b, doc, "peakMemoryBytes", memory.peak_bytes);
     build_int(&b, doc, "logBytesLost", (json_int_t)attempt->log.lost_bytes);
+    if (attempt->log.added_bytes > 0) {
+        json_t *added = build_value(&b, json_object());
+        build_int(&b, added, "offset", (json_int_t)attempt->log.added_at);
+        build_int(&b, added, "bytes", (json_int_t)attempt->log.added_bytes);
+        build_set(&b, doc, "logAdded", added);
+    }
     build_text(&b, doc, "reason", reason_of(attempt, oom));
     build_text(&b, doc, "message", end->text[0] ? end->text : cause);
     return build_end(&b, doc);
