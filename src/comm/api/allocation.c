@@ -62,7 +62,9 @@ int muster_comm_release(struct muster_comm *comm, void *memory, struct muster_er
             return part_with(comm, allocation, err);
         }
     }
-    return rc < 0 ? rc : muster_fail(err, MUSTER_EINVAL, "this memory is not of muster_comm_alloc");
+    return rc < 0 ? rc
+                  : muster_fail(err, MUSTER_EINVAL,
+                                "this memory was not allocated by muster_comm_alloc");
 }
 
 static int check_room(const struct muster_comm *comm, size_t size_bytes, int place,

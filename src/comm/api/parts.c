@@ -117,7 +117,7 @@ static int check_cover(const struct parts *p, struct muster_err *err)
     }
     return next == p->total
                ? 0
-               : muster_fail(err, MUSTER_EINVAL, "all ranks together bring %zu parts of %zu", next,
+               : muster_fail(err, MUSTER_EINVAL, "all ranks together pass %zu parts of %zu", next,
                              p->total);
 }
 
@@ -235,7 +235,8 @@ static int check(const void *parts, size_t num_parts, size_t total, const void *
                  enum muster_type type, enum muster_op op, struct muster_err *err)
 {
     if ((op != MUSTER_SUM && op != MUSTER_AVG) || !muster_type_bytes(type) || type == MUSTER_BOOL) {
-        return muster_fail(err, MUSTER_EINVAL, "parts are summed or averaged, and are numbers");
+        return muster_fail(err, MUSTER_EINVAL,
+                           "parts can be reduced by sum and avg only, and not as bool");
     }
     if (total == 0 || total > INT32_MAX || num_parts > total ||
         (count > 0 && (!out || (!parts && num_parts > 0)))) {

@@ -62,7 +62,7 @@ static void find_hosts(struct forming *f, int size)
 static int late(const struct forming *f, int rank, struct muster_err *err)
 {
     if (deadline_now_ns() >= f->deadline_ns) {
-        muster_fail(err, MUSTER_ETIMEDOUT, "rank %d of %d did not come in time", rank,
+        muster_fail(err, MUSTER_ETIMEDOUT, "rank %d of %d did not connect in time", rank,
                     f->comm->size);
         if (err) {
             err->rank = rank;
@@ -409,7 +409,8 @@ int form_comm(struct muster_endpoint *endpoint, const struct muster_member *memb
     }
     struct member self = endpoint_member(&members[my_index]);
     if (memcmp(self.incarnation, endpoint->self.incarnation, sizeof self.incarnation) != 0) {
-        return muster_fail(err, MUSTER_EINVAL, "member %d is not this endpoint", my_index);
+        return muster_fail(err, MUSTER_EINVAL, "member %d of the list is not this endpoint",
+                           my_index);
     }
     if (endpoint->arrivals.epoll_fd < 0) {
         return muster_fail(err, MUSTER_EINVAL, "this process was forked: open its own endpoint");

@@ -47,7 +47,8 @@ static int check_options(const struct muster_comm_options *o, struct muster_err 
         return muster_fail(err, MUSTER_EINVAL, "the store needs both set and get");
     }
     if (o->size > 1 && !o->store && (!o->host || o->port < 1 || o->port > 65535)) {
-        return muster_fail(err, MUSTER_EINVAL, "ranks meet at a host and port, or in a store");
+        return muster_fail(err, MUSTER_EINVAL,
+                           "the options need a store, or a host and a port from 1 to 65535");
     }
     return 0;
 }
@@ -120,7 +121,7 @@ static int read_number(const char *const *names, int fallback, int *ret, struct 
     char *end;
     long value = text ? strtol(text, &end, 10) : fallback;
     if (text && (*end || value < 0 || value > 65535)) {
-        return muster_fail(err, MUSTER_ECONFIG, "%s is %s, which is no rank, size or port",
+        return muster_fail(err, MUSTER_ECONFIG, "%s is %s, which is not a valid rank, size or port",
                            first_set(names), text);
     }
     *ret = (int)value;

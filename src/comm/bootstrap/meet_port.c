@@ -39,7 +39,8 @@ static int late(const struct meeting *m, const char *what, struct muster_err *er
 {
     const struct muster_comm_options *o = m->options;
     if (o->interrupted && o->interrupted(o->interrupted_context)) {
-        return muster_fail(err, MUSTER_EINTERRUPTED, "interrupted while meeting the other ranks");
+        return muster_fail(err, MUSTER_EINTERRUPTED,
+                           "interrupted while connecting to the other ranks");
     }
     if (deadline_now_ns() < m->deadline_ns) {
         return 0;
@@ -62,7 +63,7 @@ static int move_all(const struct meeting *m, int fd, void *data, size_t bytes, b
             return muster_fail(err, MUSTER_EAGAIN, "the connection ended");
         }
         struct pollfd p = {.fd = fd, .events = out ? POLLOUT : POLLIN};
-        int rc = poll(&p, 1, MEET_SLICE_MS) <= 0 ? late(m, "not all ranks came", err) : 0;
+        int rc = poll(&p, 1, MEET_SLICE_MS) <= 0 ? late(m, "not all ranks have connected", err) : 0;
         if (rc < 0) {
             return rc;
         }
@@ -213,9 +214,9 @@ static int host_visitors(struct meeting *m, struct arrivals *arrivals, int *visi
     }
     for (int r = 1; rc == 0 && r < size; r++) {
         rc = move_all(m, visitors[r], m->members, (size_t)size * sizeof *m->members, true, err);
-        rc = rc == MUSTER_EAGAIN
-                 ? muster_fail(err, MUSTER_EUNAVAIL, "rank %d left while the ranks met", r)
-                 : rc;
+        rc = rc == MUSTER_EAGAIN ? muster_fail(err, MUSTER_EUNAVAIL,
+                                               "rank %d disconnected while the ranks connected", r)
+                                 : rc;
     }
     return rc;
 }

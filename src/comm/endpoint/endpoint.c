@@ -32,7 +32,7 @@ static int find_host(unsigned char *ret, struct muster_err *err)
     }
     struct stat net;
     if (n <= 0 || stat("/proc/self/ns/net", &net) < 0) {
-        return muster_fail(err, MUSTER_EOS, "cannot tell this host from others: /proc is needed");
+        return muster_fail(err, MUSTER_EOS, "cannot identify this host: /proc is needed");
     }
     uint64_t name[2] = {hash_bytes(HASH_START, boot, (size_t)n),
                         hash_bytes(HASH_START ^ net.st_ino, boot, (size_t)n)};
@@ -174,8 +174,8 @@ int endpoint_open(const char *host, const char *towards, const char *transport,
     if (transport && strcmp(transport, "auto") != 0 && strcmp(transport, "tcp") != 0 &&
         strcmp(transport, "shm") != 0 &&
         strncmp(transport, group_prefix, strlen(group_prefix)) != 0) {
-        return muster_fail(err, MUSTER_ECONFIG, "transport %s: it is auto, shm, tcp or group:NAME",
-                           transport);
+        return muster_fail(err, MUSTER_ECONFIG,
+                           "unknown transport %s; use auto, shm, tcp or group:NAME", transport);
     }
     struct muster_endpoint *e = calloc(1, sizeof *e);
     if (!e) {
@@ -286,7 +286,8 @@ int endpoint_pass(int to, int fd, struct muster_err *err)
     c->cmsg_len = CMSG_LEN(sizeof fd);
     memcpy(CMSG_DATA(c), &fd, sizeof fd);
     if (sendmsg(to, &message, MSG_NOSIGNAL) != 1) {
-        return muster_fail(err, MUSTER_EUNAVAIL, "cannot pass shared memory on to a member: %s",
+        return muster_fail(err, MUSTER_EUNAVAIL,
+                           "cannot send the shared memory's descriptor to a member: %s",
                            strerror(errno));
     }
     return 0;
@@ -313,8 +314,9 @@ int endpoint_receive(int from, struct muster_err *err)
     }
     struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&message) : NULL;
     if (!c || c->cmsg_type != SCM_RIGHTS) {
-        return muster_fail(err, MUSTER_EUNAVAIL,
-                           "a member on this host gave up or is of another generation");
+        return muster_fail(
+            err, MUSTER_EUNAVAIL,
+            "a member on this host has given up, or forms another generation of the communicator");
     }
     int fd;
     memcpy(&fd, CMSG_DATA(c), sizeof fd);

@@ -58,7 +58,7 @@ static int fail_about(struct muster_comm *comm, const struct task *task, int ran
         bool local = comm->peers[rank].local >= 0;
         bool ended = local && peers_kill(comm, rank);
         muster_fail(err, code,
-                    "rank %d gave no sign of life for %lld ms and was expelled%s: %s "
+                    "rank %d sent no heartbeat for %lld ms and was evicted%s: %s "
                     "cannot complete",
                     rank, (long long)comm->heartbeat_timeout_ms,
                     ended ? " (its process was killed)" : "", name);

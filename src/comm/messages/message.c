@@ -243,9 +243,10 @@ static int receive_step(struct muster_comm *comm, struct task *task, struct must
         task->moved |= message_read(comm);
     }
     if (t->ended && t->too_big) {
-        return muster_fail(err, MUSTER_ETOOBIG,
-                           "a message of %zu bytes from rank %d came for a buffer of %zu",
-                           t->message.size_bytes, t->message.source, matching_room(task));
+        return muster_fail(
+            err, MUSTER_ETOOBIG,
+            "a message of %zu bytes from rank %d does not fit the receive buffer of %zu bytes",
+            t->message.size_bytes, t->message.source, matching_room(task));
     }
     return t->ended;
 }

@@ -90,7 +90,8 @@ static int take(const struct reading *r, int index, struct muster_err *err)
         return rc;
     }
     if (answer.magic != REGION_MAGIC || (answer.bytes != s->bytes && answer.shown)) {
-        return muster_fail(err, MUSTER_EPROTO, "owner %d answers something else", index);
+        return muster_fail(err, MUSTER_EPROTO,
+                           "owner %d sent an answer that does not fit the request", index);
     }
     bool again = s->shown && answer.shown != s->shown;
     s->shown = answer.shown;

@@ -119,7 +119,8 @@ int segment_open(int fd, int size, struct segment *ret, struct muster_err *err)
     if (!has_size(&s)) {
         close(fd);
         return muster_fail(err, MUSTER_EPROTO,
-                           "what a member passed on is no shared memory for %d ranks", size);
+                           "the descriptor that a member sent is not shared memory for %d ranks",
+                           size);
     }
     int rc = map(&s, err);
     if (rc == 0 && atomic_load(format_of(&s)) != format) {

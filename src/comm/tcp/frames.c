@@ -138,8 +138,8 @@ static int check_header(struct muster_comm *comm, struct task *task, const struc
     int rank = x->team->ranks[from];
     const struct frame_header *h = &channel_of(comm, task, rank)->header;
     if (h->magic != FRAME_MAGIC || h->generation != comm->generation) {
-        return muster_fail(err, MUSTER_EPROTO, "rank %d sent something that is no frame of ours",
-                           rank);
+        return muster_fail(err, MUSTER_EPROTO,
+                           "rank %d sent bytes that are not of libmuster's protocol", rank);
     }
     if (h->flag != flag_of(task, x, round) ||
         h->bytes != schedule_receive(&x->plan, round, from).bytes) {

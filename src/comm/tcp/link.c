@@ -71,7 +71,7 @@ int link_adopt(struct muster_comm *comm, int fd, int rank, int channel, struct m
     struct link *link = rank >= 0 && rank < comm->size ? comm->peers[rank].link : NULL;
     if (!link || channel < 0 || channel >= LINK_CHANNELS || link->channels[channel].fd >= 0) {
         close(fd);
-        return muster_fail(err, MUSTER_EPROTO, "rank %d connected where nothing was expected",
+        return muster_fail(err, MUSTER_EPROTO, "rank %d opened a connection that was not expected",
                            rank);
     }
     assert(fd >= 0);
