@@ -13,7 +13,7 @@
 
 #define GPU_RESOURCE "nvidia.com/gpu"
 
-enum { VOLUME_NAME_BYTES = 32 };
+enum { VOLUME_NAME_BYTES = 32, MEMORY_BYTES_MIN = 1 << 20 };
 
 static int refuse(struct muster_err *err, const char *option, const char *text, const char *fault)
 {
@@ -28,6 +28,16 @@ static int check_quantity(const char *option, const char *text, const char *form
     return good ? 0 : refuse(err, option, text, form);
 }
 
+/* "4" is four bytes: a unit was forgotten. */
+static int check_bytes(const char *text, struct muster_err *err)
+{
+    double bytes;
+    bool few = text && job_quantity(text, &bytes) && bytes < MEMORY_BYTES_MIN;
+    return few ? muster_fail(err, MUSTER_EINVAL,
+                             "--memory \"%.80s\" means %g bytes; write 4Gi or 512Mi", text, bytes)
+               : 0;
+}
+
 static int check_gpus(const char *text, struct muster_err *err)
 {
     bool good = !text || (*text && strlen(text) < 5 && strspn(text, "0123456789") == strlen(text));
@@ -38,6 +48,7 @@ static int check_override(const struct job_override *o, struct muster_err *err)
 {
     int r = check_quantity("--cpu", o->cpu, "a quantity such as 2 or 500m", err);
     r = r < 0 ? r : check_quantity("--memory", o->memory, "a quantity such as 4Gi", err);
+    r = r < 0 ? r : check_bytes(o->memory, err);
     r = r < 0 ? r : check_gpus(o->gpus, err);
     if (r == 0 && o->working_dir && !*o->working_dir) {
         r = refuse(err, "--workdir", "", "a folder");

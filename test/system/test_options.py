@@ -139,6 +139,7 @@ def test_an_image_without_effect_is_an_error(muster, verb, words, says):
 @pytest.mark.parametrize('words, says', [
     (['--cpu', 'many'], 'job file: --cpu "many" must be a quantity such as 2 or 500m'),
     (['--memory', '0'], '--memory "0" must be'),
+    (['--memory', '4'], '--memory "4" means 4 bytes; write 4Gi or 512Mi'),
     (['--gpus', 'two'], '--gpus "two" must be a number'),
     (['--claim', 'kept'], '--claim must be CLAIM:/PATH'),
     (['--claim', 'Kept:/x'], 'the claim\'s name must'),

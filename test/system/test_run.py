@@ -58,6 +58,21 @@ def test_failure_gives_its_exit_code_and_says_why(muster, script, code, why):
     assert len(last) == 1 and why in last[0] and 'bad-worker-0 (rank 1)' in last[0], done.stderr
 
 
+@pytest.mark.parametrize('text, mode, code, why', [
+    ('#!/bin/sh\r\necho hi\r\n', 0o755, 126, 'its first line ends with a carriage return: the file has Windows line ends'),
+    ('#! /no/such -x\necho hi\n', 0o755, 126, 'its interpreter /no/such -x does not exist'),
+    ('echo hi\n', 0o755, 126, 'exec format error (a script begins with #! and its interpreter)'),
+    ('#!/bin/sh\n', 0o644, 126, 'permission denied'),
+    (None, 0o755, 126, 'is a directory'),
+])
+def test_a_program_that_cannot_be_executed_says_why(muster, text, mode, code, why):
+    program = muster.work / 'program'
+    program.mkdir() if text is None else program.write_bytes(text.encode())
+    program.chmod(mode)
+    done = muster.run('run', '-n', '1', '--', './program', code=code)
+    assert f'exec: "./program": {why}' in done.stderr.splitlines()[-1], done.stderr
+
+
 def test_deadline_is_124(muster):
     path = muster.write('job.yaml', job('slow', shell('exec sleep 1000')))
     done = muster.run('run', '-f', path, '--timeout', '1s', code=124)

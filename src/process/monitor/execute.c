@@ -16,8 +16,9 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-enum { NOT_FOUND = 127, NOT_EXECUTABLE = 126, NOT_SET_UP = 128 };
+enum { NOT_FOUND = 127, NOT_EXECUTABLE = 126, NOT_SET_UP = 128, INTERPRETER_BYTES = 256 };
 
 struct failure {
     int code;
@@ -185,6 +186,40 @@ static void tell_too_big(const char *const *argv, char *const *env, struct failu
          arguments >> 10, sysconf(_SC_ARG_MAX) >> 10);
 }
 
+/* The first line of a script that names a program which does not exist; or an ELF file's loader. */
+static void tell_interpreter(const char *file, struct failure *failure)
+{
+    char line[INTERPRETER_BYTES] = "";
+    muster_auto(close) int fd = open(file, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, line, sizeof line - 1) : 0;
+    line[n > 0 ? n : 0] = '\0';
+    line[strcspn(line, "\n")] = '\0';
+    size_t length = strlen(line);
+    if (strncmp(line, "#!", 2) != 0) {
+        fail(failure, NOT_EXECUTABLE,
+             "exec: \"%s\": the loader that this program needs does not exist: it was made for "
+             "another system",
+             file);
+    } else if (line[length - 1] == '\r') {
+        fail(failure, NOT_EXECUTABLE,
+             "exec: \"%s\": its first line ends with a carriage return: the file has Windows line "
+             "ends; sed -i 's/\\r$//' removes them",
+             file);
+    } else {
+        fail(failure, NOT_EXECUTABLE, "exec: \"%s\": its interpreter %s does not exist", file,
+             line + 2 + strspn(line + 2, " "));
+    }
+}
+
+static const char *refusal_of(int why, const struct stat *info)
+{
+    if (S_ISDIR(info->st_mode)) {
+        return "is a directory";
+    }
+    return why == ENOEXEC ? "exec format error (a script begins with #! and its interpreter)"
+                          : "permission denied";
+}
+
 static void execute_command(const char *const *argv, char *const *env, struct failure *failure)
 {
     const char *command = argv[0];
@@ -197,14 +232,14 @@ static void execute_command(const char *const *argv, char *const *env, struct fa
     }
     (void)execve(found, (char *const *)argv, env);
     int why = errno;
-    struct stat info;
-    if (why == ENOENT && stat(found, &info) == 0) {
-        fail(failure, NOT_EXECUTABLE, "exec: \"%s\": its interpreter does not exist", found);
+    struct stat info = {0};
+    int missing = stat(found, &info);
+    if (why == ENOENT && missing == 0) {
+        tell_interpreter(found, failure);
     } else if (why == ENOENT || why == ENOTDIR) {
         fail(failure, NOT_FOUND, "exec: \"%s\": no such file or directory", found);
     } else if (why == EACCES || why == ENOEXEC || why == EISDIR || why == EPERM) {
-        fail(failure, NOT_EXECUTABLE, "exec: \"%s\": %s", found,
-             why == ENOEXEC ? "exec format error" : "permission denied");
+        fail(failure, NOT_EXECUTABLE, "exec: \"%s\": %s", found, refusal_of(why, &info));
     } else if (why == E2BIG) {
         tell_too_big(argv, env, failure);
     } else {

@@ -13,8 +13,11 @@ bool end_cause(const struct end_facts *f, char *ret_text, size_t room)
     memory_text(f->peak_bytes, peak);
     /* Often a child was killed, torchrun's or a shell's, and the main process only says so. */
     bool out_of_memory = f->code != 0 && f->group_kills > 0;
+    /* A limit below what a process needs to begin is not counted as reached. */
+    bool limit_reached =
+        f->limit_reached || (f->limit_bytes > 0 && f->peak_bytes >= f->limit_bytes);
     ret_text[0] = '\0';
-    if (out_of_memory && f->limit_reached) {
+    if (out_of_memory && limit_reached) {
         (void)snprintf(ret_text, room, "%s limit of resources.limits.memory (peak %s)", limit,
                        peak);
     } else if (out_of_memory) {

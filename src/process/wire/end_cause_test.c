@@ -43,6 +43,13 @@ static void each_end_has_its_cause(void **state)
          true,
          "the machine had no memory left (peak 20 MiB, under the 64 MiB limit of "
          "resources.limits.memory)"},
+        {{.code = 137,
+          .signal = SIGKILL,
+          .limit_bytes = MIB / 2,
+          .peak_bytes = 3 * MIB,
+          .group_kills = 1},
+         true,
+         "0.5 MiB limit of resources.limits.memory (peak 3.0 MiB)"},
         {{.code = 137, .signal = SIGKILL, .peak_bytes = 20 * MIB, .machine_kills = 2},
          false,
          "probably the machine, or the container that muster runs in, had no "
