@@ -111,6 +111,23 @@ uint64_t flight_pending(const struct flight *flight, uint64_t *ret_shape, uint64
     return oldest;
 }
 
+uint64_t flight_waiting(const struct flight *flight, bool *ret_receives, int32_t *ret_peer,
+                        int32_t *ret_tag)
+{
+    uint64_t oldest = 0;
+    for (int slot = 0; slot < FLIGHT_MESSAGES; slot++) {
+        const struct flight_message *m = &flight->messages[slot];
+        uint64_t number = atomic_load_explicit(&m->number, memory_order_acquire);
+        if (number > 0 && (oldest == 0 || number < oldest)) {
+            oldest = number;
+            *ret_receives = atomic_load_explicit(&m->receives, memory_order_relaxed) != 0;
+            *ret_peer = atomic_load_explicit(&m->peer, memory_order_relaxed);
+            *ret_tag = atomic_load_explicit(&m->tag, memory_order_relaxed);
+        }
+    }
+    return oldest;
+}
+
 /* ---- Names ---- */
 
 static const char *or_unknown(const char *name)

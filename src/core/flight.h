@@ -22,6 +22,7 @@
 
 enum {
     FLIGHT_CALLS = 64,
+    FLIGHT_MESSAGES = 16,
     FLIGHT_OFFSET = 384,
     FLIGHT_PAGE_BYTES = 4096,
 };
@@ -38,6 +39,15 @@ struct flight_call {
     _Atomic uint64_t ended;
 };
 
+/* A send or receive that waits for the other rank; those that need not wait are not recorded. */
+struct flight_message {
+    _Atomic uint64_t number;   /* from 1, of those that waited; 0: none */
+    _Atomic int32_t peer;      /* -1: any */
+    _Atomic int32_t tag;       /* -1: any */
+    _Atomic uint32_t receives; /* 0: it sends */
+    uint32_t reserved;
+};
+
 struct flight {
     alignas(64) _Atomic uint64_t magic; /* 0 until the rest is there */
     uint64_t group;                     /* which communicator: equal on all its ranks */
@@ -46,7 +56,9 @@ struct flight {
     int32_t local_size;      /* pages */
     int32_t pid;             /* as the process knows itself */
     _Atomic uint32_t closed; /* nothing is called any more */
+    _Atomic uint32_t waited; /* messages so far */
     alignas(64) struct flight_call calls[FLIGHT_CALLS];
+    struct flight_message messages[FLIGHT_MESSAGES]; /* in no order */
 };
 
 /* 1: the record of that call was read. */
@@ -56,6 +68,9 @@ int flight_read(const struct flight *flight, uint64_t number, uint64_t *ret_shap
 uint64_t flight_newest(const struct flight *flight, uint64_t *ret_shape, uint64_t *ret_count);
 /* The same of the oldest that is not over; 0: none is under way. */
 uint64_t flight_pending(const struct flight *flight, uint64_t *ret_shape, uint64_t *ret_count);
+/* Of the message that has waited longest: its number, and whom it waits for; 0: none waits. */
+uint64_t flight_waiting(const struct flight *flight, bool *ret_receives, int32_t *ret_peer,
+                        int32_t *ret_tag);
 bool flight_has_ended(const struct flight *flight, uint64_t number);
 
 /* "all_reduce of 4 f32 by sum" */

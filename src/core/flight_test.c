@@ -62,6 +62,25 @@ static void a_record_that_is_another_calls_is_not_read(void **state)
     assert_int_equal(flight_newest(&flight, &shape, &count), 0);
 }
 
+static void the_message_that_waits_longest_is_named(void **state)
+{
+    (void)state;
+    struct flight flight = {0};
+    bool receives = false;
+    int32_t peer = 0, tag = 0;
+    assert_int_equal(flight_waiting(&flight, &receives, &peer, &tag), 0);
+    flight.messages[0] = (struct flight_message){.number = 9, .peer = 4, .tag = 1};
+    flight.messages[3] = (struct flight_message){.number = 7, .peer = -1, .tag = 5, .receives = 1};
+    assert_int_equal(flight_waiting(&flight, &receives, &peer, &tag), 7);
+    assert_true(receives);
+    assert_int_equal(peer, -1);
+    assert_int_equal(tag, 5);
+    flight.messages[3].number = 0;
+    assert_int_equal(flight_waiting(&flight, &receives, &peer, &tag), 9);
+    assert_false(receives);
+    assert_int_equal(peer, 4);
+}
+
 static void names(void **state)
 {
     (void)state;
@@ -91,6 +110,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_oldest_that_is_not_over_is_pending),
         cmocka_unit_test(a_record_that_is_another_calls_is_not_read),
+        cmocka_unit_test(the_message_that_waits_longest_is_named),
         cmocka_unit_test(names),
         cmocka_unit_test(unknown_numbers_have_no_name),
     };

@@ -452,6 +452,44 @@ def test_waiting_in_a_collective_is_a_stall(muster, hang):
         'since call 1, all_reduce of 4 f32 by sum, ' in line
 
 
+def test_a_rank_that_spins_is_not_idle_and_its_stack_says_where(muster, hang):
+    """As NCCL waits: nothing tells that from computing but the line it stands at."""
+    process = hang('''
+        import os, time
+        def all_reduce():
+            while True:
+                pass
+        print('up', flush=True)
+        if os.environ['RANK'] == '0':
+            all_reduce()
+        time.sleep(1000)
+        ''', 'hang.py', ranks=2, options=('--stall', '2s'))
+    assert 'rank 1 has printed nothing and used no processor time' in warnings(process, 1)[0]
+    assert [e['involvedObject']['name'] for e in muster.get('events') if e['reason'] == 'RankStalled'] == ['hang-worker-0']
+    said = muster.run('stacks', 'hang:0').stdout
+    assert 'rank 0 (hang-master-0): running' in said and 'in all_reduce' in said, said
+
+
+RECEIVES = '''
+    import time, torch, torch.distributed as dist
+    dist.init_process_group('muster')
+    print('up', flush=True)
+    if dist.get_rank() == 0:
+        dist.recv(torch.ones(4), src=1, tag=7)
+    time.sleep(1000)
+    '''
+
+
+@needs_torch
+def test_a_rank_that_waits_for_a_message_is_named_and_whom_it_waits_for(muster, hang):
+    process = hang(RECEIVES, 'hang.py', 'muster', ranks=2, command=(TORCH,), options=('--stall', '1s'))
+    wanted = 'recv from rank 1 with tag 7: rank 0 waits; rank 1 is in no call since call 0, barrier, sleeping at hang.py:'
+    wait_for(lambda: wanted in muster.run('stacks', 'hang').stdout, 'the receive is recorded')
+    wait_for(lambda: [e for e in muster.get('events') if e['reason'] == 'RankStalled' and 'recv from rank 1 with tag 7' in e['message']],
+             'it is said')
+    process.send_signal(signal.SIGKILL)
+
+
 # ---- deadlines -----------------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize('how', ['--timeout', 'activeDeadlineSeconds', 'the pod'])

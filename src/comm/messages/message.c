@@ -11,6 +11,8 @@
 #include "comm/state/bell.h"
 #include "comm/tcp/link.h"
 
+#include "comm/state/logbook.h"
+
 #include <assert.h>
 #include <stdlib.h>
 
@@ -312,8 +314,16 @@ static int send_step(struct muster_comm *comm, struct task *task, struct muster_
     return 0;
 }
 
+static int recorded_step(struct muster_comm *comm, struct task *task, struct muster_err *err)
+{
+    int rc =
+        task->call.kind == MUSTER_SEND ? send_step(comm, task, err) : receive_step(comm, task, err);
+    logbook_message(comm, task, rc == 0);
+    return rc;
+}
+
 void message_start(struct task *task)
 {
     task->transfer = (struct transfer){0};
-    task->step = task->call.kind == MUSTER_SEND ? send_step : receive_step;
+    task->step = recorded_step;
 }

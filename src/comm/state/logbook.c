@@ -59,3 +59,34 @@ void logbook_begin(struct muster_comm *comm, struct task *task)
     logbook_common(comm, &task->call, &shape, &count);
     logbook_write(comm, task->number, shape, count);
 }
+
+/* The holder of the messages' lane writes; more than there is room for are not recorded. */
+static void record_message(struct flight *flight, struct task *task)
+{
+    for (int slot = 0; slot < FLIGHT_MESSAGES; slot++) {
+        struct flight_message *m = &flight->messages[slot];
+        if (atomic_load_explicit(&m->number, memory_order_relaxed) != 0) {
+            continue;
+        }
+        uint32_t number = atomic_load_explicit(&flight->waited, memory_order_relaxed) + 1;
+        atomic_store_explicit(&flight->waited, number, memory_order_relaxed);
+        atomic_store_explicit(&m->peer, task->call.peer, memory_order_relaxed);
+        atomic_store_explicit(&m->tag, task->call.tag, memory_order_relaxed);
+        atomic_store_explicit(&m->receives, task->call.kind != MUSTER_SEND, memory_order_relaxed);
+        atomic_store_explicit(&m->number, number, memory_order_release);
+        task->transfer.recorded = slot + 1;
+        return;
+    }
+}
+
+void logbook_message(struct muster_comm *comm, struct task *task, bool waits)
+{
+    struct flight *flight = &comm->control->flight;
+    if (waits && task->transfer.recorded == 0) {
+        record_message(flight, task);
+    } else if (!waits && task->transfer.recorded > 0) {
+        atomic_store_explicit(&flight->messages[task->transfer.recorded - 1].number, 0,
+                              memory_order_release);
+        task->transfer.recorded = 0;
+    }
+}

@@ -30,6 +30,8 @@ static inline void logbook_end(struct muster_comm *comm, uint64_t number)
     struct flight_call *record = &comm->control->flight.calls[number % FLIGHT_CALLS];
     atomic_store_explicit(&record->ended, number, memory_order_release);
 }
+/* After a step of a message: others can see whom it waits for, until it no longer does. */
+void logbook_message(struct muster_comm *comm, struct task *task, bool waits);
 /* It has entered this call, or a later one whose record has taken its place. */
 static inline bool logbook_has(const struct control *control, uint64_t number)
 {

@@ -155,6 +155,7 @@ struct transfer {
     bool too_big;
     struct muster_message message;
     struct task *next_posted;
+    int recorded; /* 1 + its place in the flight record; 0: it does not wait */
 };
 
 struct task {

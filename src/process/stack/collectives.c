@@ -14,8 +14,10 @@ enum { MEMBERS_MAX = 4096, TEXT_BYTES_MAX = 4096 };
 /* One process in one communicator. */
 struct member {
     const char *group, *call, *where, *state;
-    long rank;         /* of the job, else of the communicator */
-    long attempt_rank; /* -1: it has none */
+    long rank;             /* of the job, else of the communicator */
+    long attempt_rank;     /* -1: it has none */
+    long own;              /* rank in the communicator */
+    const json_t *message; /* that waits longest; NULL: none */
     long long number, size;
     bool inside;
 };
@@ -52,6 +54,8 @@ static void add_process(struct members *members, const json_t *attempt, const js
                 .state = doc_text(process, "state", ""),
                 .rank = is_rank(attempt) ? attempt_rank : (long)doc_int(call, "rank", 0),
                 .attempt_rank = attempt_rank,
+                .own = (long)doc_int(call, "rank", 0),
+                .message = json_object_get(call, "message"),
                 .number = (long long)doc_int(call, "number", 0),
                 .size = (long long)doc_int(call, "size", 0),
                 .inside = doc_bool(call, "inside", false),
@@ -133,10 +137,13 @@ static void put_waiting(struct buf *out, const struct members *members, const st
     buf_text(out, count > 1 ? " wait" : " waits");
 }
 
-static void put_missing(struct buf *out, const struct member *m)
+static void put_message(struct buf *out, const struct member *m, const struct members *members);
+
+static void put_place(struct buf *out, const struct member *m, const struct members *members)
 {
-    buf_format(out, "; rank %ld is missing: in ", m->rank);
-    if (!*m->call) {
+    if (m->message && !m->inside) {
+        put_message(out, m, members);
+    } else if (!*m->call) {
         buf_text(out, "no call yet");
     } else if (m->inside) {
         buf_format(out, "call %lld, %s", m->number, m->call);
@@ -144,6 +151,57 @@ static void put_missing(struct buf *out, const struct member *m)
         buf_format(out, "no call since call %lld, %s", m->number, m->call);
     }
     buf_format(out, ", %s%s%s", m->state, *m->where ? " at " : "", m->where);
+}
+
+static void put_missing(struct buf *out, const struct member *m, const struct members *members)
+{
+    buf_format(out, "; rank %ld is missing: in ", m->rank);
+    put_place(out, m, members);
+}
+
+/* ---- Messages ---- */
+
+/* The other rank of a member's message; NULL: any, or it has no process here. */
+static const struct member *find_peer(const struct members *members, const struct member *m)
+{
+    for (size_t i = 0; i < members->count; i++) {
+        const struct member *peer = &members->list[i];
+        if (in_group(peer, m) && peer->own == doc_int(m->message, "peer", -1)) {
+            return peer;
+        }
+    }
+    return NULL;
+}
+
+/* "recv from rank 1 with tag 3" */
+static void put_message(struct buf *out, const struct member *m, const struct members *members)
+{
+    const struct member *peer = find_peer(members, m);
+    long own = (long)doc_int(m->message, "peer", -1);
+    long tag = (long)doc_int(m->message, "tag", 0);
+    bool receives = doc_bool(m->message, "receives", false);
+    buf_format(out, "%s", receives ? "recv from " : "send to ");
+    if (own < 0) {
+        buf_text(out, "any rank");
+    } else {
+        buf_format(out, "rank %ld", peer ? peer->rank : own);
+    }
+    if (tag > 0) {
+        buf_format(out, " with tag %ld", tag);
+    }
+}
+
+static void describe_message(struct buf *out, const struct members *members, const struct member *m)
+{
+    const struct member *peer = find_peer(members, m);
+    put_message(out, m, members);
+    buf_format(out, ": rank %ld waits", m->rank);
+    if (peer) {
+        buf_format(out, "; rank %ld is in ", peer->rank);
+        put_place(out, peer, members);
+    } else if (doc_int(m->message, "peer", -1) >= 0) {
+        buf_text(out, ", which has no process here");
+    }
 }
 
 static void describe_group(struct buf *out, const struct members *members,
@@ -156,7 +214,7 @@ static void describe_group(struct buf *out, const struct members *members,
         const struct member *m = &members->list[i];
         seen += in_group(m, front);
         if (in_group(m, front) && is_missing(m, front)) {
-            put_missing(out, m);
+            put_missing(out, m, members);
         }
     }
     if (seen < front->size) {
@@ -193,6 +251,15 @@ json_t *collectives_describe(const json_t *report)
             buf_done(&out);
         }
     }
+    for (size_t i = 0; i < members.count; i++) {
+        if (members.list[i].message) {
+            struct buf out;
+            buf_init(&out, TEXT_BYTES_MAX);
+            describe_message(&out, &members, &members.list[i]);
+            json_array_append_new(lines, json_string(buf_str(&out)));
+            buf_done(&out);
+        }
+    }
     free(members.list);
     return lines;
 }
@@ -207,10 +274,14 @@ char *collectives_of_rank(const json_t *report, long rank)
     for (size_t i = 0; i < members.count && !text; i++) {
         const struct member *m = &members.list[i];
         const struct member *front = find_front(&members, m->group);
-        if (m->attempt_rank == rank && m->inside && front) {
+        if (m->attempt_rank == rank && ((m->inside && front) || m->message)) {
             struct buf out;
             buf_init(&out, TEXT_BYTES_MAX);
-            describe_group(&out, &members, front);
+            if (m->inside && front) {
+                describe_group(&out, &members, front);
+            } else {
+                describe_message(&out, &members, m);
+            }
             text = buf_steal(&out);
         }
     }

@@ -47,6 +47,16 @@ static bool read_page(int fd, int pid, struct flight *ret)
     return false;
 }
 
+static json_t *message_of(const struct flight *flight)
+{
+    bool receives = false;
+    int32_t peer = 0, tag = 0;
+    uint64_t number = flight_waiting(flight, &receives, &peer, &tag);
+    return number ? json_pack("{s:I, s:b, s:i, s:i}", "number", (json_int_t)number, "receives",
+                              (int)receives, "peer", (int)peer, "tag", (int)tag)
+                  : NULL;
+}
+
 static json_t *describe(const struct flight *flight)
 {
     uint64_t shape = 0, count = 0;
@@ -58,6 +68,10 @@ static json_t *describe(const struct flight *flight)
     json_t *doc = json_pack("{s:s, s:i, s:i, s:I, s:b}", "group", group, "rank", (int)flight->rank,
                             "size", (int)flight->size, "number",
                             (json_int_t)(number ? number - 1 : 0), "inside", (int)inside);
+    json_t *message = message_of(flight);
+    if (message) {
+        json_object_set_new(doc, "message", message);
+    }
     if (number > 0) {
         flight_name(shape, count, call, sizeof call);
         json_object_set_new(doc, "call", json_string(call));

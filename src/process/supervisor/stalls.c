@@ -35,16 +35,19 @@ struct stalls_verdict {
 
 /* ---- Samples ---- */
 
-/* A hash of group and number; 0: inside none. */
+/* A hash of group and number of the collective, or else of the message, that is waited in; 0: in
+ * none. */
 static uint64_t call_of(pid_t pid)
 {
     muster_auto(doc) json_t *calls = flights_read(pid);
     size_t i;
     json_t *call;
     json_array_foreach (calls, i, call) {
-        if (doc_bool(call, "inside", false)) {
-            uint64_t start = HASH_START ^ (uint64_t)doc_int(call, "number", 0);
-            return hash_text(start, doc_text(call, "group", "")) | 1;
+        bool inside = doc_bool(call, "inside", false);
+        int64_t message = inside ? 0 : doc_int(call, "message.number", 0);
+        uint64_t number = inside ? (uint64_t)doc_int(call, "number", 0) : ~(uint64_t)message;
+        if (inside || message > 0) {
+            return hash_text(HASH_START ^ number, doc_text(call, "group", "")) | 1;
         }
     }
     return 0;
