@@ -85,7 +85,7 @@ static void a_stall_is_told_once(void **state)
                         "stalled p/c/0 rank 3 has printed nothing and used no processor time for 1 "
                         "s: sleeping at <string>:12 in hang");
     test_job_start(t, "p/f/0", "{'argv': ['sleep', '1000'], 'stallMs': 1000}");
-    test_job_await(t, "stalled p/f/0 the container has printed nothing and used no processor time "
+    test_job_await(t, "stalled p/f/0 p/f/0 has printed nothing and used no processor time "
                       "for 1 s: sleeping (sleep 1000)");
     size_t told = 0;
     for (size_t i = 0; i < t->count; i++) {

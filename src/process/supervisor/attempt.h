@@ -51,6 +51,8 @@ uint64_t attempt_output_bytes(const struct attempt *attempt);
 /* Adds lines of ours to the log, after what the container has written until now: what it was in
  * when it was ended. Once. */
 void attempt_explain(struct attempt *attempt, const char *lines);
+/* "mnist-worker-0", of MUSTER_POD; else its id. */
+const char *attempt_pod_name(const struct attempt *attempt);
 bool attempt_is_explained(const struct attempt *attempt);
 
 /* To its process group; SIGKILL to all that descends from it. SIGINT and SIGTERM are sent once. */

@@ -24,6 +24,16 @@ static long rank_of(const struct attempt *attempt)
     return -1;
 }
 
+const char *attempt_pod_name(const struct attempt *attempt)
+{
+    for (char *const *entry = attempt->spec.env; entry && *entry; entry++) {
+        if (strncmp(*entry, "MUSTER_POD=", strlen("MUSTER_POD=")) == 0) {
+            return *entry + strlen("MUSTER_POD=");
+        }
+    }
+    return attempt->id;
+}
+
 pid_t attempt_root(const struct attempt *attempt)
 {
     return attempt->monitor;

@@ -83,7 +83,7 @@ static void put_reason(struct buf *out, const struct stalls_verdict *verdict, co
     muster_auto(free) char *collective = rank < 0 ? NULL : collectives_of_rank(report, rank);
     buf_format(out,
                verdict->verdict == STALL_IN_CALL
-                   ? " has waited in a collective for %lld s: "
+                   ? " has waited in a call for %lld s: "
                    : " has printed nothing and used no processor time for %lld s: ",
                (long long)(verdict->limit_ms + 500) / 1000);
     if (collective) {
@@ -91,6 +91,16 @@ static void put_reason(struct buf *out, const struct stalls_verdict *verdict, co
     } else {
         report_put_state(out, attempt);
     }
+}
+
+static const char *name_of(const struct stalls *stalls, const char *id)
+{
+    for (size_t i = 0; i < *stalls->inspect->count; i++) {
+        if (attempt_fits(stalls->inspect->attempts[i], id)) {
+            return attempt_pod_name(stalls->inspect->attempts[i]);
+        }
+    }
+    return id;
 }
 
 static void tell(const struct stalls *stalls, const struct stalls_verdict *verdict,
@@ -102,7 +112,7 @@ static void tell(const struct stalls *stalls, const struct stalls_verdict *verdi
     if (rank >= 0) {
         buf_format(&text, "rank %ld", rank);
     } else {
-        buf_text(&text, "the container");
+        buf_text(&text, name_of(stalls, verdict->id));
     }
     put_reason(&text, verdict, report, attempt);
     muster_auto(doc) json_t *event =
