@@ -32,7 +32,7 @@ static int check_quantity(const char *option, const char *text, const char *form
 static int check_bytes(const char *text, struct muster_err *err)
 {
     double bytes;
-    bool few = text && job_quantity(text, &bytes) && bytes < MEMORY_BYTES_MIN;
+    bool few = text && quantity_read(text, &bytes) && bytes < MEMORY_BYTES_MIN;
     return few ? muster_fail(err, MUSTER_EINVAL,
                              "--memory \"%.80s\" means %g bytes; write 4Gi or 512Mi", text, bytes)
                : 0;
