@@ -126,11 +126,11 @@ struct muster_comm_options {
     int size;           /* at most MUSTER_MAX_RANKS */
     int64_t timeout_ms; /* of every wait for a live peer; default 30 minutes, as torch has it. 0 or
                            less: waits for nobody; at most 10^12 */
-    /* Default 900. A rank that gives no sign of life for so long is expelled, and ON THE SAME HOST
+    /* Default 900. A rank that sends no heartbeat for so long is evicted, and ON THE SAME HOST
      * ITS PROCESS IS KILLED (SIGKILL): its memory is shared, and if it went on later it would write
      * into it. SIGSTOP (Ctrl-Z), a frozen control group and a suspended virtual machine are enough.
      * A rank to which a debugger is attached counts as alive (see "Debuggers" above). 0: nobody is
-     * expelled for silence, however long it lasts. */
+     * evicted for silence, however long it lasts. */
     int64_t heartbeat_timeout_ms;
     const char *host; /* rank 0 listens there and the others connect … */
     int port;
