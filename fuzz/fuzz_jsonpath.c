@@ -2,7 +2,7 @@
  * template is read as columns, too. */
 #include "base/buf.h"
 #include "base/doc.h"
-#include "cli/show/customcolumns.h"
+#include "cli/show/custom_columns.h"
 #include "cli/show/jsonpath.h"
 #include "promise.h"
 

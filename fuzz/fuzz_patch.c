@@ -5,7 +5,7 @@
 #include "api/merge.h"
 #include "base/cleanup.h"
 #include "base/doc.h"
-#include "cli/submit/lastapplied.h"
+#include "cli/submit/last_applied.h"
 #include "promise.h"
 
 #include <string.h>
@@ -46,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         try_patch(merge_patch, docs[0], docs[1], true);
         try_patch(json_patch, docs[0], docs[1], false);
         try_patch(strategic_patch, docs[0], docs[1], false);
-        json_decref(lastapplied_patch(docs[2], docs[0], docs[1]));
+        json_decref(last_applied_patch(docs[2], docs[0], docs[1]));
     }
     for (size_t i = 0; i < LINES; i++) {
         json_decref(docs[i]);

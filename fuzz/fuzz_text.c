@@ -6,9 +6,9 @@
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/quantity.h"
-#include "base/stamp.h"
+#include "base/shell_words.h"
 #include "base/text.h"
-#include "base/words.h"
+#include "base/timestamp.h"
 #include "pod/environment.h"
 #include "promise.h"
 #include "store/selector.h"
@@ -33,26 +33,27 @@ static char *quote(const char *text)
 static void try_words(const char *text)
 {
     char **words = NULL;
-    if (words_split(text, &words, &(struct muster_err){0}) < 0) {
+    if (shell_split(text, &words, &(struct muster_err){0}) < 0) {
         return;
     }
     for (char **word = words; *word; word++) {
         muster_auto(free) char *quoted = quote(*word);
         char **again = NULL;
-        int r = words_split(quoted, &again, NULL);
+        int r = shell_split(quoted, &again, NULL);
         promise(r == 0 && again[0] && !again[1] && strcmp(again[0], *word) == 0,
                 "a quoted word is read as it was", quoted);
-        words_free(again);
+        shell_free(again);
     }
-    words_free(words);
+    shell_free(words);
 }
 
 static void try_stamp(const char *text)
 {
-    char shown[STAMP_BYTES];
-    int64_t at = stamp_read(text);
-    if (at != STAMP_NONE) {
-        promise(stamp_read(stamp_text(at, shown)) == at, "a time is read as it was written", shown);
+    char shown[TIMESTAMP_BYTES];
+    int64_t at = timestamp_read(text);
+    if (at != TIMESTAMP_NONE) {
+        promise(timestamp_read(timestamp_text(at, shown)) == at, "a time is read as it was written",
+                shown);
     }
 }
 

@@ -9,14 +9,14 @@
 #include "cli/command/commands.h"
 #include "cli/show/describe.h"
 #include "cli/show/table.h"
-#include "cli/submit/envfile.h"
+#include "cli/submit/env_file.h"
 #include "control/verdict.h"
 #include "promise.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORDS_MAX = 32, TEXT_BYTES_MAX = 4 << 20 };
+enum { SHELL_WORDS_MAX = 32, TEXT_BYTES_MAX = 4 << 20 };
 
 static void show(const json_t *doc)
 {
@@ -57,9 +57,9 @@ static void read_options(const struct args *args)
 
 static void parse(char *text)
 {
-    char *words[WORDS_MAX + 1] = {NULL};
+    char *words[SHELL_WORDS_MAX + 1] = {NULL};
     int count = 0;
-    for (char *at = text; at && count < WORDS_MAX; count++) {
+    for (char *at = text; at && count < SHELL_WORDS_MAX; count++) {
         words[count] = strsep(&at, "\n");
     }
     const struct cli_command *command = count > 0 ? cli_command_find(words[0]) : NULL;
@@ -89,7 +89,7 @@ static void read_env_file(const uint8_t *data, size_t size)
     struct muster_err err = {0};
     muster_auto(free) char *text = calloc(1, size + 1);
     memcpy(text, data, size);
-    (void)envfile_read("f.env", text, size, check_variable, NULL, &err);
+    (void)env_file_read("f.env", text, size, check_variable, NULL, &err);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

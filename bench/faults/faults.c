@@ -28,9 +28,9 @@ static int64_t now_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-static const char *argument(int argc, char **argv, int index, const char *otherwise)
+static const char *argument(int argc, char **argv, int index, const char *fallback)
 {
-    return index < argc ? argv[index] : otherwise;
+    return index < argc ? argv[index] : fallback;
 }
 
 static long number(int argc, char **argv, int index)

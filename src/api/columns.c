@@ -7,7 +7,7 @@
 
 #include "base/age.h"
 #include "base/doc.h"
-#include "base/stamp.h"
+#include "base/timestamp.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -34,8 +34,8 @@ json_t *column_cell(const struct column *column, const json_t *object, int64_t n
 
 static void since(const char *stamp, int64_t now_unix_ms, struct buf *out)
 {
-    int64_t then = stamp_read(stamp);
-    if (then == STAMP_NONE) {
+    int64_t then = timestamp_read(stamp);
+    if (then == TIMESTAMP_NONE) {
         buf_text(out, "<unknown>");
     } else {
         char age[AGE_BYTES];

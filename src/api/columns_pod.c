@@ -7,7 +7,7 @@
 
 #include "base/age.h"
 #include "base/doc.h"
-#include "base/stamp.h"
+#include "base/timestamp.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -31,8 +31,8 @@ struct pod_view {
 static void count_restarts(const json_t *status, struct pod_view *view)
 {
     view->restarts += doc_int(status, "restartCount", 0);
-    int64_t ended = stamp_read(doc_text(status, "lastState.terminated.finishedAt", NULL));
-    if (ended != STAMP_NONE && ended > view->last_restart_unix_ms) {
+    int64_t ended = timestamp_read(doc_text(status, "lastState.terminated.finishedAt", NULL));
+    if (ended != TIMESTAMP_NONE && ended > view->last_restart_unix_ms) {
         view->last_restart_unix_ms = ended;
     }
 }

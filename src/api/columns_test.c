@@ -3,9 +3,9 @@
 #include "api/resource.h"
 #include "base/cleanup.h"
 #include "base/doc.h"
-#include "base/stamp.h"
 #include "base/test.h"
 #include "base/test_doc.h"
+#include "base/timestamp.h"
 
 #include <stdio.h>
 
@@ -56,7 +56,7 @@ static void pods_show_what_they_are_at(void **state)
         muster_auto(doc) json_t *pod = parse(rows[i].pod);
         char cells[256] = "";
         for (int c = 1; c <= 3; c++) {
-            muster_auto(doc) json_t *cell = column_cell(&columns_pod[c], pod, stamp_read(now));
+            muster_auto(doc) json_t *cell = column_cell(&columns_pod[c], pod, timestamp_read(now));
             (void)snprintf(cells + strlen(cells), sizeof cells - strlen(cells), "%s%s",
                            c > 1 ? " " : "", json_string_value(cell));
         }

@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/doc.h"
-#include "base/stamp.h"
+#include "base/timestamp.h"
 
 #include <string.h>
 
@@ -76,8 +76,8 @@ static int read_since(const struct http_request *request, int64_t *ret, struct m
         int64_t now = clock_unix_ms();
         *ret = seconds < now / 1000 ? now - seconds * 1000 : 0;
     } else if (time && *time) {
-        int64_t at = stamp_read(time);
-        if (at == STAMP_NONE) {
+        int64_t at = timestamp_read(time);
+        if (at == TIMESTAMP_NONE) {
             return muster_fail(err, MUSTER_EINVAL, "sinceTime must be an RFC 3339 time: %.40s",
                                time);
         }

@@ -1,7 +1,7 @@
 /* See age.h. The steps of age_text are apimachinery's duration.HumanDuration. */
 #include "base/age.h"
 
-#include "base/stamp.h"
+#include "base/timestamp.h"
 
 #include <stdio.h>
 
@@ -45,8 +45,8 @@ const char *age_text(int64_t ms, char ret[AGE_BYTES])
 
 const char *age_since(const char *stamp, int64_t now_unix_ms, char ret[AGE_BYTES])
 {
-    int64_t then = stamp_read(stamp);
-    if (then == STAMP_NONE) {
+    int64_t then = timestamp_read(stamp);
+    if (then == TIMESTAMP_NONE) {
         snprintf(ret, AGE_BYTES, "<unknown>");
         return ret;
     }

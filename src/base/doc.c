@@ -44,22 +44,22 @@ json_t *doc_at(const json_t *doc, const char *path)
     return json_is_null(at) ? NULL : (json_t *)at;
 }
 
-const char *doc_text(const json_t *doc, const char *path, const char *otherwise)
+const char *doc_text(const json_t *doc, const char *path, const char *fallback)
 {
     const json_t *value = doc_at(doc, path);
-    return json_is_string(value) ? json_string_value(value) : otherwise;
+    return json_is_string(value) ? json_string_value(value) : fallback;
 }
 
-int64_t doc_int(const json_t *doc, const char *path, int64_t otherwise)
+int64_t doc_int(const json_t *doc, const char *path, int64_t fallback)
 {
     const json_t *value = doc_at(doc, path);
-    return json_is_integer(value) ? (int64_t)json_integer_value(value) : otherwise;
+    return json_is_integer(value) ? (int64_t)json_integer_value(value) : fallback;
 }
 
-bool doc_bool(const json_t *doc, const char *path, bool otherwise)
+bool doc_bool(const json_t *doc, const char *path, bool fallback)
 {
     const json_t *value = doc_at(doc, path);
-    return json_is_boolean(value) ? json_is_true(value) : otherwise;
+    return json_is_boolean(value) ? json_is_true(value) : fallback;
 }
 
 json_t *doc_find(const json_t *list, const char *path, const char *text)

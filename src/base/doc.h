@@ -22,9 +22,9 @@ static inline void cleanup_doc(json_t **doc)
 json_t *doc_at(const json_t *doc, const char *path);
 
 /* The value, or `otherwise` when it is missing or of another type. */
-const char *doc_text(const json_t *doc, const char *path, const char *otherwise);
-int64_t doc_int(const json_t *doc, const char *path, int64_t otherwise);
-bool doc_bool(const json_t *doc, const char *path, bool otherwise);
+const char *doc_text(const json_t *doc, const char *path, const char *fallback);
+int64_t doc_int(const json_t *doc, const char *path, int64_t fallback);
+bool doc_bool(const json_t *doc, const char *path, bool fallback);
 
 /* The first element of an array whose text at `path` is `text`; borrowed, NULL when there is none.
  */

@@ -2,7 +2,7 @@
 #include "control/actions.h"
 
 #include "base/doc.h"
-#include "base/stamp.h"
+#include "base/timestamp.h"
 #include "control/effects.h"
 #include "control/objects.h"
 #include "control/restart.h"
@@ -123,7 +123,7 @@ static const char *note_of(const struct actor *a, const char *key)
 
 static bool any_holds_gpu(const struct actor *a)
 {
-    const char *mode = note_of(a, JOB_NOTE_GPU);
+    const char *mode = note_of(a, JOB_ANNOTATION_GPU);
     if (mode && strcmp(mode, "none") == 0) {
         return false; /* the requests were lifted */
     }
@@ -159,7 +159,7 @@ static void clean_up(struct actor *a, int64_t ended_unix_ms)
     enum job_clean_policy policy = a->o->job->clean_policy;
     if (policy == JOB_CLEAN_ALL) {
         delete_picked(a, any_pod);
-    } else if (policy == JOB_CLEAN_RUNNING || note_of(a, JOB_NOTE_STOP)) {
+    } else if (policy == JOB_CLEAN_RUNNING || note_of(a, JOB_ANNOTATION_STOP)) {
         delete_picked(a, unfinished);
     } else {
         free_gpus(a, ended_unix_ms);
@@ -171,7 +171,7 @@ static void finish(struct actor *a)
     const struct job *job = a->o->job;
     int64_t now = a->step->now_unix_ms;
     int64_t ended = control_ended_at(a->step);
-    ended = ended == STAMP_NONE || ended > now ? now : ended;
+    ended = ended == TIMESTAMP_NONE || ended > now ? now : ended;
     assert(ended <= now);
     bool expires = job->ttl_s != JOB_UNSET && job->ttl_s < INT32_MAX;
     int64_t expiry = ended + job->ttl_s * 1000;

@@ -28,9 +28,9 @@ struct control_attempt control_attempt_read(const struct job *job)
     if (job->max_restarts == JOB_UNSET) {
         return attempt;
     }
-    attempt.number = read_number(note_of(job->object, JOB_NOTE_JOB_RESTARTS), job->uid);
-    const char *first = note_of(job->object, JOB_NOTE_FIRST_RESTART);
-    const char *last = note_of(job->object, JOB_NOTE_LAST_RESTART);
+    attempt.number = read_number(note_of(job->object, JOB_ANNOTATION_JOB_RESTARTS), job->uid);
+    const char *first = note_of(job->object, JOB_ANNOTATION_FIRST_RESTART);
+    const char *last = note_of(job->object, JOB_ANNOTATION_LAST_RESTART);
     if (attempt.number > 0) {
         attempt.first = first ? first : "";
         attempt.last = last ? last : "";
@@ -40,13 +40,14 @@ struct control_attempt control_attempt_read(const struct job *job)
 
 int64_t control_attempt_of_pod(const json_t *pod)
 {
-    const char *text = note_of(pod, JOB_NOTE_ATTEMPT);
+    const char *text = note_of(pod, JOB_ANNOTATION_ATTEMPT);
     return text ? strtoll(text, NULL, 10) : 0;
 }
 
 json_t *control_attempt_notes(const struct job *job, const struct control_attempt *attempt)
 {
     json_t *number = json_sprintf("%lld %s", (long long)attempt->number, job->uid);
-    return json_pack("{s:o, s:s, s:s}", JOB_NOTE_JOB_RESTARTS, number, JOB_NOTE_FIRST_RESTART,
-                     attempt->first, JOB_NOTE_LAST_RESTART, attempt->last);
+    return json_pack("{s:o, s:s, s:s}", JOB_ANNOTATION_JOB_RESTARTS, number,
+                     JOB_ANNOTATION_FIRST_RESTART, attempt->first, JOB_ANNOTATION_LAST_RESTART,
+                     attempt->last);
 }

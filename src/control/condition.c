@@ -3,7 +3,7 @@
 
 #include "base/build.h"
 #include "base/doc.h"
-#include "base/stamp.h"
+#include "base/timestamp.h"
 
 #include <assert.h>
 #include <string.h>
@@ -83,8 +83,8 @@ int control_set(json_t *status, const struct control_condition *c, int64_t now_u
         return 0;
     }
     struct build b = {0};
-    char now[STAMP_BYTES];
-    stamp_seconds(now_unix_ms, now);
+    char now[TIMESTAMP_BYTES];
+    timestamp_seconds(now_unix_ms, now);
     json_t *list = build_value(&b, json_array());
     size_t index;
     json_t *each;

@@ -132,8 +132,8 @@ static void the_success_policy_decides_whose_end_counts(void **state)
         struct scene s;
         open_scene(&s, make_job(true, 2, "Never", "{}"));
         if (table[i].policy) {
-            json_object_set_new(doc_at(s.job, "metadata.annotations"), JOB_NOTE_SUCCESS_POLICY,
-                                json_string(table[i].policy));
+            json_object_set_new(doc_at(s.job, "metadata.annotations"),
+                                JOB_ANNOTATION_SUCCESS_POLICY, json_string(table[i].policy));
         }
         add_pod(&s, "Master", 0, "Succeeded");
         add_pod(&s, "Worker", 0, "Succeeded");

@@ -2,8 +2,8 @@
 #include "control/failure.h"
 
 #include "base/doc.h"
-#include "base/stamp.h"
 #include "base/text.h"
+#include "base/timestamp.h"
 #include "control/environment.h"
 #include "control/observe.h"
 
@@ -90,7 +90,7 @@ static struct control_failure failure_of(const json_t *pod, const json_t *contai
         .exit_code = code_of(end),
         .reason = doc_text(end, "reason", "Error"),
         .message = doc_text(end, "message", ""),
-        .at_unix_ms = stamp_read(doc_text(end, "finishedAt", NULL)),
+        .at_unix_ms = timestamp_read(doc_text(end, "finishedAt", NULL)),
     };
 }
 

@@ -102,12 +102,12 @@ static void pods_made_anew_wait_longer_each_time(void **state)
     static const int delays[] = {0, 10, 20, 40, 80, 160, 300, 300};
     for (int i = 0; i < 8; i++) {
         char uid[32];
-        char at[STAMP_BYTES];
+        char at[TIMESTAMP_BYTES];
         s.now_s += 5;
         json_t *pod = add_pod(&s, "Master", 0, "Failed");
         snprintf(uid, sizeof uid, "made-%d", i);
         doc_set_text(pod, "metadata.uid", uid);
-        set_ended(pod, 137, "Error", stamp_seconds(EPOCH + s.now_s * 1000, at));
+        set_ended(pod, 137, "Error", timestamp_seconds(EPOCH + s.now_s * 1000, at));
         step(&s);
         assert_int_equal(count(&s, "annotate"), 1);
         step(&s); /* the deletion was lost: it comes again, and nothing else */

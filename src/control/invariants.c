@@ -161,13 +161,13 @@ static const char *nothing_made_when_over(const struct control_view *view,
     return idle && makes ? "makes objects for a job that is over or suspended" : NULL;
 }
 
-static int64_t sum_of(const json_t *entries, const char *field, int64_t otherwise)
+static int64_t sum_of(const json_t *entries, const char *field, int64_t fallback)
 {
     int64_t sum = 0;
     const char *role;
     json_t *entry;
     json_object_foreach ((json_t *)entries, role, entry) {
-        sum += doc_int(entry, field, otherwise);
+        sum += doc_int(entry, field, fallback);
     }
     return sum;
 }
@@ -179,7 +179,7 @@ static const char *succeeds_by_its_policy(const struct control_view *view,
     const json_t *old = doc_at(view->job, "status");
     const json_t *status = status_after(view, fx);
     const char *policy = json_string_value(
-        json_object_get(doc_at(view->job, "metadata.annotations"), JOB_NOTE_SUCCESS_POLICY));
+        json_object_get(doc_at(view->job, "metadata.annotations"), JOB_ANNOTATION_SUCCESS_POLICY));
     if (!policy || strcmp(policy, "AllRanks") != 0 || !control_has(status, "Succeeded") ||
         control_has(old, "Succeeded")) {
         return NULL;
@@ -222,7 +222,7 @@ static const char *restarts_within_bounds(const struct control_view *view,
     job_done(&job);
     for (size_t i = 0; i < fx->count; i++) {
         const json_t *notes = fx->list[i].kind == CONTROL_ANNOTATE ? fx->list[i].object : NULL;
-        const char *text = json_string_value(json_object_get(notes, JOB_NOTE_JOB_RESTARTS));
+        const char *text = json_string_value(json_object_get(notes, JOB_ANNOTATION_JOB_RESTARTS));
         if (text && (strtoll(text, NULL, 10) != before + 1 || before >= most)) {
             return "restarts the job more often than is allowed";
         }

@@ -206,7 +206,7 @@ json_t *control_make_pod(const struct job *job, enum job_role role, int index)
         }
     }
     if (job->max_restarts != JOB_UNSET) {
-        build_set(&b, build_object_at(&b, metadata, "annotations"), JOB_NOTE_ATTEMPT,
+        build_set(&b, build_object_at(&b, metadata, "annotations"), JOB_ANNOTATION_ATTEMPT,
                   json_sprintf("%lld", (long long)control_attempt_read(job).number));
     }
     set_owner(&b, job, pod);

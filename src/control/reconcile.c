@@ -85,10 +85,10 @@ static json_t *notes_due(struct control_step *s)
         s->rc = MUSTER_ENOMEM; /* json_copy leaves out what it has no memory for */
     }
     if (start) {
-        note_now(s, notes, JOB_NOTE_STARTED);
+        note_now(s, notes, JOB_ANNOTATION_STARTED);
     }
     if (end) {
-        note_now(s, notes, JOB_NOTE_ENDED);
+        note_now(s, notes, JOB_ANNOTATION_ENDED);
     }
     if (s->restart && json_object_update(notes, s->restart) < 0) {
         s->rc = MUSTER_ENOMEM;

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The key of JOB_NOTE_COUNTED that is no pod: whose counts these are. */
+/* The key of JOB_ANNOTATION_COUNTED that is no pod: whose counts these are. */
 #define OWNER "job"
 
 enum { ENTRIES_SPARE = 64 };
@@ -53,9 +53,9 @@ static bool is_anothers(const struct job *job, const json_t *counted)
 
 static void read_notes(struct build *b, const struct job *job, struct control_memory *ret)
 {
-    *ret = (struct control_memory){.failures = note_number(job, JOB_NOTE_FAILURES),
-                                   .counted = note_object(job, JOB_NOTE_COUNTED),
-                                   .restarts = note_object(job, JOB_NOTE_RESTARTS),
+    *ret = (struct control_memory){.failures = note_number(job, JOB_ANNOTATION_FAILURES),
+                                   .counted = note_object(job, JOB_ANNOTATION_COUNTED),
+                                   .restarts = note_object(job, JOB_ANNOTATION_RESTARTS),
                                    .fresh = json_array()};
     if (is_anothers(job, ret->counted)) {
         ret->failures = 0;
@@ -180,11 +180,12 @@ static void write_notes(struct build *b, struct control_memory *m, bool counted,
         m->changed = build_value(b, json_object());
     }
     if (counted) {
-        build_set(b, m->changed, JOB_NOTE_FAILURES, json_sprintf("%lld", (long long)m->failures));
-        set_text_of(b, m->changed, JOB_NOTE_COUNTED, m->counted);
+        build_set(b, m->changed, JOB_ANNOTATION_FAILURES,
+                  json_sprintf("%lld", (long long)m->failures));
+        set_text_of(b, m->changed, JOB_ANNOTATION_COUNTED, m->counted);
     }
     if (restarts) {
-        set_text_of(b, m->changed, JOB_NOTE_RESTARTS, m->restarts);
+        set_text_of(b, m->changed, JOB_ANNOTATION_RESTARTS, m->restarts);
     }
 }
 

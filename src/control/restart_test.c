@@ -10,16 +10,16 @@ static void set_note(struct scene *s, const char *key, const char *value)
 
 static void set_restarts(struct scene *s, const char *number, const char *first, const char *last)
 {
-    set_note(s, JOB_NOTE_JOB_RESTARTS, number);
-    set_note(s, JOB_NOTE_FIRST_RESTART, first);
-    set_note(s, JOB_NOTE_LAST_RESTART, last);
+    set_note(s, JOB_ANNOTATION_JOB_RESTARTS, number);
+    set_note(s, JOB_ANNOTATION_FIRST_RESTART, first);
+    set_note(s, JOB_ANNOTATION_LAST_RESTART, last);
 }
 
 static void open_restarting(struct scene *s, const char *restart, const char *max)
 {
     open_scene(s, make_job(true, 2, restart, "{'cleanPodPolicy': 'None'}"));
-    set_note(s, JOB_NOTE_MAX_RESTARTS, max);
-    set_note(s, JOB_NOTE_SUCCESS_POLICY, "AllRanks");
+    set_note(s, JOB_ANNOTATION_MAX_RESTARTS, max);
+    set_note(s, JOB_ANNOTATION_SUCCESS_POLICY, "AllRanks");
     doc_set_text(s->job, "status.startTime", "2026-01-01T00:00:00Z");
     doc_set(s->job, "status.conditions",
             json_pack("[{s:s, s:s, s:s}]", "type", "Running", "status", "True", "reason", "Any"));
@@ -111,7 +111,7 @@ static void none_begins_before_the_last_has_gone(void **state)
     (void)state;
     struct scene s;
     open_restarting(&s, "Never", "3");
-    set_note(&s, JOB_NOTE_MAX_RESTARTS, "3");
+    set_note(&s, JOB_ANNOTATION_MAX_RESTARTS, "3");
     json_t *pod = add_pod(&s, "Worker", 1, "Running");
     doc_set_text(pod, "metadata.deletionTimestamp", "2026-01-01T00:00:00Z");
     set_restarts(&s, "2 job-1", "it", "it");
@@ -180,13 +180,13 @@ static void what_ends_a_job_comes_first(void **state)
         {"{'suspend': true}", NULL, 0, "Running", "PyTorchJobSuspended"},
         {"{'activeDeadlineSeconds': 5}", NULL, 9, "Running", "active longer"},
         {"{'backoffLimit': 0}", NULL, 0, "Running", "backoff limit"},
-        {"{}", JOB_NOTE_STOP, 0, "Running", "PyTorchJobStopped"},
+        {"{}", JOB_ANNOTATION_STOP, 0, "Running", "PyTorchJobStopped"},
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         struct scene s;
         open_restarting(&s, "Never", "3");
         doc_set(s.job, "spec.runPolicy", parse(table[i].policy));
-        set_note(&s, JOB_NOTE_SUCCESS_POLICY, "Default");
+        set_note(&s, JOB_ANNOTATION_SUCCESS_POLICY, "Default");
         if (table[i].note) {
             set_note(&s, table[i].note, "enough");
         }
@@ -209,7 +209,7 @@ static void anothers_number_does_not_count(void **state)
     for (size_t i = 0; i < sizeof notes / sizeof notes[0]; i++) {
         struct scene s;
         open_restarting(&s, "Never", "3");
-        set_note(&s, JOB_NOTE_JOB_RESTARTS, notes[i]);
+        set_note(&s, JOB_ANNOTATION_JOB_RESTARTS, notes[i]);
         assert_int_equal(attempt_of(&s).number, 0);
         step(&s);
         assert_int_equal(count(&s, "create pod"), 3);

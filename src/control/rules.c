@@ -142,7 +142,7 @@ bool control_is_permanent(const struct job *job, const struct control_member *po
 static const char *stop_text(const struct control_step *s)
 {
     const json_t *notes = doc_at(s->o->job->object, "metadata.annotations");
-    return json_string_value(json_object_get(notes, JOB_NOTE_STOP));
+    return json_string_value(json_object_get(notes, JOB_ANNOTATION_STOP));
 }
 
 static bool always(const struct control_step *s)
@@ -347,7 +347,7 @@ static void say_restarted_enough(const struct control_step *s, struct buf *out)
     buf_format(out,
                "PyTorchJob %s is failed because it has been restarted %lld time(s), as often "
                "as %s allows",
-               s->o->job->name, (long long)attempt.number, JOB_NOTE_MAX_RESTARTS);
+               s->o->job->name, (long long)attempt.number, JOB_ANNOTATION_MAX_RESTARTS);
     say_first_failure(s, out);
     if (*attempt.first) {
         buf_format(out, ". Before the first restart: %s", attempt.first);

@@ -4,7 +4,7 @@
  * Tests only. */
 #pragma once
 
-#include "base/stamp.h"
+#include "base/timestamp.h"
 #include "control/fixture.h"
 
 #include <stdio.h>

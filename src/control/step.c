@@ -3,7 +3,7 @@
 
 #include "base/build.h"
 #include "base/doc.h"
-#include "base/stamp.h"
+#include "base/timestamp.h"
 #include "control/condition.h"
 #include "job/annotations.h"
 
@@ -38,8 +38,8 @@ bool control_is_active(enum control_state state)
 static void set_time(struct control_step *s, const char *field)
 {
     struct build b = {0};
-    char now[STAMP_BYTES];
-    build_text(&b, s->status, field, stamp_seconds(s->now_unix_ms, now));
+    char now[TIMESTAMP_BYTES];
+    build_text(&b, s->status, field, timestamp_seconds(s->now_unix_ms, now));
     s->rc = b.failed ? MUSTER_ENOMEM : s->rc;
 }
 
@@ -59,27 +59,27 @@ void control_stop_clock(struct control_step *s)
  * believed as far as it fits: it travels when a job is exported and created again. */
 static int64_t moment(const struct control_step *s, const char *field, const char *note, bool now)
 {
-    int64_t time = stamp_read(doc_text(s->status, field, NULL));
+    int64_t time = timestamp_read(doc_text(s->status, field, NULL));
     const json_t *notes = doc_at(s->o->job->object, "metadata.annotations");
     const char *text = json_string_value(json_object_get(notes, note));
     int64_t exact = now ? s->now_unix_ms : text ? strtoll(text, NULL, 10) : 0;
-    return time != STAMP_NONE && exact >= time && exact - time < 1000 ? exact : time;
+    return time != TIMESTAMP_NONE && exact >= time && exact - time < 1000 ? exact : time;
 }
 
 static int64_t started_at(const struct control_step *s)
 {
-    return moment(s, "startTime", JOB_NOTE_STARTED, s->started);
+    return moment(s, "startTime", JOB_ANNOTATION_STARTED, s->started);
 }
 
 int64_t control_ended_at(const struct control_step *s)
 {
-    return moment(s, "completionTime", JOB_NOTE_ENDED, s->ended);
+    return moment(s, "completionTime", JOB_ANNOTATION_ENDED, s->ended);
 }
 
 int64_t control_deadline(const struct control_step *s)
 {
     int64_t start = started_at(s);
     int64_t limit_s = s->o->job->active_deadline_s;
-    bool bounded = limit_s != JOB_UNSET && start != STAMP_NONE && limit_s < INT32_MAX;
+    bool bounded = limit_s != JOB_UNSET && start != TIMESTAMP_NONE && limit_s < INT32_MAX;
     return bounded ? start + limit_s * 1000 : INT64_MAX;
 }

@@ -45,7 +45,7 @@ bool control_is_active(enum control_state state);
 void control_start_clock(struct control_step *step);
 void control_stop_clock(struct control_step *step);
 
-/* completionTime to the millisecond; STAMP_NONE when it has none. */
+/* completionTime to the millisecond; TIMESTAMP_NONE when it has none. */
 int64_t control_ended_at(const struct control_step *step);
 
 /* When the deadline ends an active job; INT64_MAX for never. */

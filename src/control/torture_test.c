@@ -99,10 +99,10 @@ static void counts_of_earlier_failures_are_whole_or_refused(void **state)
     (void)state;
     json_t *job = make_job(true, -1, "OnFailure", "{'backoffLimit': 3}");
     json_t *notes = doc_at(job, "metadata.annotations");
-    json_object_set_new(notes, JOB_NOTE_FAILURES, json_string("2"));
-    json_object_set_new(notes, JOB_NOTE_COUNTED,
+    json_object_set_new(notes, JOB_ANNOTATION_FAILURES, json_string("2"));
+    json_object_set_new(notes, JOB_ANNOTATION_COUNTED,
                         json_string("{\"job\": \"job-1\", \"p\": 1, \"q\": 1}"));
-    json_object_set_new(notes, JOB_NOTE_RESTARTS,
+    json_object_set_new(notes, JOB_ANNOTATION_RESTARTS,
                         json_string("{\"master-0\": {\"uid\": \"q\", \"count\": 2, \"at\": 9}}"));
     json_t *pods = parse("[{'metadata': {'name': 'mnist-master-0', 'uid': 'p', 'ownerReferences': "
                          "[{'controller': true, 'uid': 'job-1'}]}, 'status': {'phase': 'Failed', "
@@ -123,16 +123,16 @@ static void a_restart_of_all_ranks_is_whole_or_refused(void **state)
     for (size_t i = 0; i < 2; i++) {
         json_t *job = make_job(true, -1, "Never", "{}");
         json_t *notes = doc_at(job, "metadata.annotations");
-        json_object_set_new(notes, JOB_NOTE_MAX_RESTARTS, json_string("3"));
-        json_object_set_new(notes, JOB_NOTE_JOB_RESTARTS, json_string("1 job-1"));
-        json_object_set_new(notes, JOB_NOTE_FIRST_RESTART, json_string("first"));
+        json_object_set_new(notes, JOB_ANNOTATION_MAX_RESTARTS, json_string("3"));
+        json_object_set_new(notes, JOB_ANNOTATION_JOB_RESTARTS, json_string("1 job-1"));
+        json_object_set_new(notes, JOB_ANNOTATION_FIRST_RESTART, json_string("first"));
         json_t *pods =
             parse("[{'metadata': {'name': 'mnist-master-0', 'uid': 'p', 'annotations': {}, "
                   "'ownerReferences': [{'controller': true, 'uid': 'job-1'}]}, 'status': {'phase': "
                   "'Failed', 'containerStatuses': [{'name': 'pytorch', 'restartCount': 0, 'state': "
                   "{'terminated': {'exitCode': 1, 'finishedAt': '2026-01-01T00:00:00Z'}}}]}}]");
         json_object_set_new(doc_at(json_array_get(pods, 0), "metadata.annotations"),
-                            JOB_NOTE_ATTEMPT, json_string(attempts[i]));
+                            JOB_ANNOTATION_ATTEMPT, json_string(attempts[i]));
         const struct control_view view = {.job = job, .pods = pods, .now_unix_ms = 1767225601000};
         torture(&view);
         const struct control_view later = {.job = job, .now_unix_ms = 1767225601000};

@@ -167,7 +167,7 @@ int job_from_command(const struct job_command *options, json_t **ret, struct mus
     json_t *metadata = build_object_at(&b, job, "metadata");
     build_text(&b, metadata, "name", options->name ? options->name : name);
     build_text(&b, metadata, "namespace", options->namespace);
-    build_text(&b, build_object_at(&b, metadata, "annotations"), JOB_NOTE_SUCCESS_POLICY,
+    build_text(&b, build_object_at(&b, metadata, "annotations"), JOB_ANNOTATION_SUCCESS_POLICY,
                "AllRanks");
     json_t *spec = build_object_at(&b, job, "spec");
     if (options->deadline_s) {

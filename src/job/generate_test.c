@@ -26,7 +26,7 @@ static void expect_clean(const char *text)
     job_problems_init(&problems, 10);
     assert_int_equal(job_file_read(text, strlen(text), &file, &problems, NULL), 0);
     for (size_t i = 0; i < problems.count; i++) { /* a claim that is not in the file is a note */
-        assert_int_equal(problems.list[i].severity, JOB_NOTE);
+        assert_int_equal(problems.list[i].severity, JOB_INFO);
     }
     job_problems_done(&problems);
     job_file_done(&file);

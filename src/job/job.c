@@ -30,39 +30,39 @@ static void fail(struct reader *r, const char *path, const char *must)
     }
 }
 
-static int64_t read_int(struct reader *r, const json_t *doc, const char *path, int64_t otherwise)
+static int64_t read_int(struct reader *r, const json_t *doc, const char *path, int64_t fallback)
 {
     const json_t *value = doc_at(doc, path);
     if (!value) {
-        return otherwise;
+        return fallback;
     }
     if (!json_is_integer(value) || json_integer_value(value) < 0) {
         fail(r, path, "must be a number of 0 or more");
-        return otherwise;
+        return fallback;
     }
     return (int64_t)json_integer_value(value);
 }
 
-static int32_t read_int32(struct reader *r, const json_t *doc, const char *path, int32_t otherwise)
+static int32_t read_int32(struct reader *r, const json_t *doc, const char *path, int32_t fallback)
 {
-    int64_t value = read_int(r, doc, path, otherwise);
+    int64_t value = read_int(r, doc, path, fallback);
     if (value > INT32_MAX) {
         fail(r, path, "must fit 32 bits");
-        return otherwise;
+        return fallback;
     }
     return (int32_t)value;
 }
 
 static const char *read_text(struct reader *r, const json_t *doc, const char *path,
-                             const char *otherwise)
+                             const char *fallback)
 {
     const json_t *value = doc_at(doc, path);
     if (!value) {
-        return otherwise;
+        return fallback;
     }
     if (!json_is_string(value)) {
         fail(r, path, "must be text");
-        return otherwise;
+        return fallback;
     }
     return json_string_value(value);
 }
@@ -88,20 +88,20 @@ static const json_t *read_array(struct reader *r, const json_t *doc, const char 
 
 /* The index of the word in `names`, `otherwise` when the field is missing. */
 static int read_word(struct reader *r, const json_t *doc, const char *path,
-                     const char *const *names, int count, int otherwise)
+                     const char *const *names, int count, int fallback)
 {
-    const char *word = read_text(r, doc, path, names[otherwise]);
+    const char *word = read_text(r, doc, path, names[fallback]);
     for (int i = 0; i < count; i++) {
         if (strcmp(word, names[i]) == 0) {
             return i;
         }
     }
     fail(r, path, "has an unknown word");
-    return otherwise;
+    return fallback;
 }
 
-#define read_enum(r, doc, path, names, otherwise)                                                  \
-    read_word(r, doc, path, names, (int)(sizeof(names) / sizeof(names)[0]), otherwise)
+#define read_enum(r, doc, path, names, fallback)                                                   \
+    read_word(r, doc, path, names, (int)(sizeof(names) / sizeof(names)[0]), fallback)
 
 const json_t *job_main_container(const struct job_replica *replica)
 {
@@ -204,7 +204,7 @@ static void read_run_policy(struct reader *r, struct job *job)
 static bool wants_all_ranks(const json_t *object)
 {
     const json_t *notes = doc_at(object, "metadata.annotations");
-    const char *policy = json_string_value(json_object_get(notes, JOB_NOTE_SUCCESS_POLICY));
+    const char *policy = json_string_value(json_object_get(notes, JOB_ANNOTATION_SUCCESS_POLICY));
     return policy && strcmp(policy, "AllRanks") == 0;
 }
 
@@ -212,7 +212,7 @@ static bool wants_all_ranks(const json_t *object)
 static int32_t max_restarts_of(const json_t *object)
 {
     const json_t *notes = doc_at(object, "metadata.annotations");
-    const char *text = json_string_value(json_object_get(notes, JOB_NOTE_MAX_RESTARTS));
+    const char *text = json_string_value(json_object_get(notes, JOB_ANNOTATION_MAX_RESTARTS));
     bool number = text && *text && strlen(text) < 6 && strspn(text, "0123456789") == strlen(text);
     return number ? (int32_t)strtol(text, NULL, 10) : JOB_UNSET;
 }

@@ -9,7 +9,7 @@
 enum { MESSAGE_BYTES_MAX = 2048 };
 
 static const char *const severity_names[] = {
-    [JOB_ERROR] = "error", [JOB_WARNING] = "warning", [JOB_NOTE] = "note"};
+    [JOB_ERROR] = "error", [JOB_WARNING] = "warning", [JOB_INFO] = "note"};
 
 void job_problems_init(struct job_problems *p, size_t max)
 {

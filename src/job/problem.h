@@ -16,7 +16,7 @@
 enum job_severity {
     JOB_ERROR,   /* nothing is created */
     JOB_WARNING, /* runs, but probably not as meant */
-    JOB_NOTE,    /* worth knowing: supported differently here than on a cluster */
+    JOB_INFO,    /* worth knowing: supported differently here than on a cluster */
 };
 
 struct job_problem {

@@ -21,7 +21,7 @@ static void problems_are_printed_in_order_of_place(void **state)
     p.list[0].line = 7, p.list[0].column = 3;
     job_problem_add(&p, JOB_WARNING, "spec.a", NULL, "is odd");
     p.list[1].line = 2, p.list[1].column = 5;
-    job_problem_add(&p, JOB_NOTE, NULL, NULL, "is known");
+    job_problem_add(&p, JOB_INFO, NULL, NULL, "is known");
     assert_int_equal(p.errors, 1);
     expect_print(&p, "job.yaml: note: is known\n"
                      "job.yaml:2:5: warning: spec.a: is odd\n"

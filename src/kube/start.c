@@ -9,8 +9,8 @@
 #include "kube/internal.h"
 
 #include "base/cleanup.h"
-#include "base/descriptors.h"
 #include "base/err.h"
+#include "base/nofile_limit.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -70,7 +70,7 @@ static void become_controller(const struct kube *kube, int log_fd)
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     signal(SIGPIPE, SIG_DFL);
-    descriptors_restore();
+    nofile_limit_restore();
     if (setenv("MUSTER_HOME", kube->home.path, 1) == 0 && chdir("/") == 0) {
         execl("/proc/self/exe", "muster", "daemon", (char *)NULL);
     }

@@ -1,6 +1,6 @@
 /* muster: one binary. What users type is cli_main; perf measures collectives; the hidden verbs are
  * the background controller and the supervisor of each job's processes. */
-#include "base/descriptors.h"
+#include "base/nofile_limit.h"
 #include "cli/dispatch.h"
 #include "daemon/daemon.h"
 #include "perf/perf.h"
@@ -42,7 +42,7 @@ static const struct {
 int main(int argc, char **argv)
 {
     occupy_standard_descriptors();
-    descriptors_raise();
+    nofile_limit_raise();
     for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
         if (argc > 1 && strcmp(argv[1], programs[i].verb) == 0 && !asks_for_help(argc, argv)) {
             return programs[i].run(argc - 1, argv + 1);

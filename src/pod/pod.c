@@ -12,9 +12,9 @@
 
 enum { GRACE_DEFAULT_S = 30 };
 
-static int64_t seconds(const json_t *spec, const char *field, int64_t otherwise)
+static int64_t seconds(const json_t *spec, const char *field, int64_t fallback)
 {
-    int64_t s = doc_int(spec, field, otherwise);
+    int64_t s = doc_int(spec, field, fallback);
     return (s < 0 ? 0 : s > INT32_MAX ? INT32_MAX : s) * 1000;
 }
 

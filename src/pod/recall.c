@@ -1,16 +1,16 @@
 /* A machine built again from the status that a former agent wrote. What the status does not hold
  * (crashes in a row, signals sent) is taken at its most careful value. See pod.h. */
 #include "base/doc.h"
-#include "base/stamp.h"
 #include "base/text.h"
+#include "base/timestamp.h"
 #include "pod/machine.h"
 
 #include <string.h>
 
 static int64_t time_at(const json_t *doc, const char *path)
 {
-    int64_t at = stamp_read(doc_text(doc, path, NULL));
-    return at == STAMP_NONE ? 0 : at;
+    int64_t at = timestamp_read(doc_text(doc, path, NULL));
+    return at == TIMESTAMP_NONE ? 0 : at;
 }
 
 static int small(int64_t value)

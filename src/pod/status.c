@@ -2,7 +2,7 @@
  * rules are the kubelet's. See pod.h. */
 #include "base/build.h"
 #include "base/doc.h"
-#include "base/stamp.h"
+#include "base/timestamp.h"
 #include "pod/machine.h"
 
 #include <string.h>
@@ -61,13 +61,14 @@ static void explain(struct build *b, const struct pod *pod, enum pod_condition c
 
 static json_t *make_condition(struct build *b, const struct pod *pod, enum pod_condition condition)
 {
-    char text[STAMP_BYTES];
+    char text[TIMESTAMP_BYTES];
     json_t *entry = build_value(b, json_object());
     bool value = pod_condition_now(pod, condition);
     build_text(b, entry, "type", condition_names[condition]);
     build_text(b, entry, "status", value ? "True" : "False");
     build_set(b, entry, "lastProbeTime", json_null());
-    build_text(b, entry, "lastTransitionTime", stamp_seconds(pod->turned_unix_ms[condition], text));
+    build_text(b, entry, "lastTransitionTime",
+               timestamp_seconds(pod->turned_unix_ms[condition], text));
     if (!value) {
         explain(b, pod, condition, entry);
     }
@@ -102,13 +103,13 @@ static void put_peak(struct build *b, json_t *entry, int64_t bytes)
 static json_t *make_ended(struct build *b, const struct pod *pod, const struct container *c,
                           const struct container_end *end)
 {
-    char text[STAMP_BYTES];
+    char text[TIMESTAMP_BYTES];
     json_t *entry = build_value(b, json_object());
     build_int(b, entry, "exitCode", end->code);
     build_text(b, entry, "reason", end->reason);
     build_text(b, entry, "message", end->message[0] ? end->message : NULL);
-    build_text(b, entry, "startedAt", stamp_text(end->started_unix_ms, text));
-    build_text(b, entry, "finishedAt", stamp_text(end->finished_unix_ms, text));
+    build_text(b, entry, "startedAt", timestamp_text(end->started_unix_ms, text));
+    build_text(b, entry, "finishedAt", timestamp_text(end->finished_unix_ms, text));
     build_set(b, entry, "containerID", container_id(pod, c, end->attempt));
     put_peak(b, entry, end->peak_memory_bytes);
     return json_pack("{s:o}", "terminated", entry);
@@ -138,10 +139,11 @@ static json_t *make_waiting(struct build *b, const struct pod *pod, const struct
 
 static json_t *make_state(struct build *b, const struct pod *pod, const struct container *c)
 {
-    char text[STAMP_BYTES];
+    char text[TIMESTAMP_BYTES];
     switch (c->state) {
     case CONTAINER_RUNNING:
-        return json_pack("{s:{s:s}}", "running", "startedAt", stamp_text(c->started_unix_ms, text));
+        return json_pack("{s:{s:s}}", "running", "startedAt",
+                         timestamp_text(c->started_unix_ms, text));
     case CONTAINER_TERMINATED: return make_ended(b, pod, c, &c->end);
     case CONTAINER_WAITING:
     case CONTAINER_STARTING: return make_waiting(b, pod, c);
@@ -193,7 +195,7 @@ static void set_addresses(struct build *b, const struct pod *pod, json_t *status
 json_t *pod_status(const struct pod *pod)
 {
     struct build b = {0};
-    char text[STAMP_BYTES];
+    char text[TIMESTAMP_BYTES];
     json_t *status = build_value(&b, json_object());
     build_text(&b, status, "phase", phase_names[pod_phase(pod)]);
     build_set(&b, status, "conditions", make_conditions(&b, pod));
@@ -201,7 +203,7 @@ json_t *pod_status(const struct pod *pod)
     build_text(&b, status, "message", pod->message[0] ? pod->message : NULL);
     if (pod->scheduled) {
         set_addresses(&b, pod, status);
-        build_text(&b, status, "startTime", stamp_text(pod->start_unix_ms, text));
+        build_text(&b, status, "startTime", timestamp_text(pod->start_unix_ms, text));
         set_containers(&b, pod, status);
     }
     build_text(&b, status, "qosClass", pod_qos_class(pod));

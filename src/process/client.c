@@ -12,7 +12,7 @@
 #include "base/doc.h"
 #include "base/err.h"
 #include "base/file.h"
-#include "base/stamp.h"
+#include "base/timestamp.h"
 #include "process/supervisor_start.h"
 #include "process/wire/channel.h"
 #include "process/wire/listener.h"
@@ -90,7 +90,7 @@ static void be_over(struct process_job *job)
 static int64_t time_of(const json_t *event, const char *name)
 {
     int64_t unix_ms = doc_int(event, name, 0);
-    return stamp_fits(unix_ms) ? unix_ms : 0;
+    return timestamp_fits(unix_ms) ? unix_ms : 0;
 }
 
 static void tell_started(const struct process_job *job, const json_t *event)

@@ -3,9 +3,9 @@
 #include "process/supervisor_start.h"
 
 #include "base/cleanup.h"
-#include "base/descriptors.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "base/nofile_limit.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-enum { WORDS_MAX = 16 };
+enum { SHELL_WORDS_MAX = 16 };
 
 static void on_closed(uv_handle_t *handle)
 {
@@ -31,7 +31,7 @@ static void on_exited(uv_process_t *process, int64_t status, int signal)
 
 /* The words of its command line; ends with NULL. */
 static void supervisor_words(const struct process_job_options *o, const char *open_files,
-                             const char *words[WORDS_MAX])
+                             const char *words[SHELL_WORDS_MAX])
 {
     size_t n = 0;
     words[n++] = "muster";
@@ -55,14 +55,14 @@ static void supervisor_words(const struct process_job_options *o, const char *op
             words[n++] = more[i].value;
         }
     }
-    assert(n < WORDS_MAX);
+    assert(n < SHELL_WORDS_MAX);
     words[n] = NULL;
 }
 
 static int spawn(uv_loop_t *loop, const struct process_job_options *options, int connection_fd,
                  struct muster_err *err)
 {
-    const char *words[WORDS_MAX];
+    const char *words[SHELL_WORDS_MAX];
     muster_auto(free) char *log_path = file_join(options->folder, "supervisor.log");
     muster_auto(close) int log_fd =
         log_path ? open(log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600) : -1;
@@ -71,8 +71,8 @@ static int spawn(uv_loop_t *loop, const struct process_job_options *options, int
         return err_no_memory(err);
     }
     char limit[24];
-    (void)snprintf(limit, sizeof limit, "%lu", descriptors_of_user());
-    supervisor_words(options, descriptors_of_user() ? limit : NULL, words);
+    (void)snprintf(limit, sizeof limit, "%lu", nofile_limit_of_user());
+    supervisor_words(options, nofile_limit_of_user() ? limit : NULL, words);
     const uv_stdio_container_t log = {.flags = log_fd >= 0 ? UV_INHERIT_FD : UV_IGNORE,
                                       .data.fd = log_fd};
     uv_stdio_container_t streams[4] = {

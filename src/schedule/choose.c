@@ -5,10 +5,11 @@
 #include <assert.h>
 
 enum {
-    DIRECT_FROM_BYTES = 2048,     /* below, a second round costs more than it saves */
-    FOLD_ALL_TO_BYTES = 8 * 1024, /* above, folding a part costs less, with its second exchange */
-    SWAP_FROM_BYTES = 2048,       /* the same for two ranks */
-    FOLD_ALL_TO_BYTES_FAR = 16 * 1024, /* the same between hosts */
+    ZERO_COPY_FROM_BYTES = 2048, /* below, a second round costs more than it saves */
+    GATHER_REDUCE_TO_BYTES =
+        8 * 1024,               /* above, folding a part costs less, with its second exchange */
+    PAIRWISE_FROM_BYTES = 2048, /* the same for two ranks */
+    GATHER_REDUCE_TO_BYTES_FAR = 16 * 1024, /* the same between hosts */
 };
 
 /* Small blocks begin to flow sooner; large ones cost fewer exchanges, but must stay in the second
@@ -32,32 +33,32 @@ static size_t block_bytes(const struct schedule_world *world, size_t bytes)
 
 struct schedule_choice schedule_choose(const struct schedule_world *world, size_t bytes)
 {
-    if (world->one_host && bytes >= DIRECT_FROM_BYTES && world->has_shared_memory) {
+    if (world->one_host && bytes >= ZERO_COPY_FROM_BYTES && world->has_shared_memory) {
         return (struct schedule_choice){SCHEDULE_DIRECT, 0};
     }
     /* Both fold all: not where they share a processor. */
     bool swaps = world->one_host && world->size == 2 && !world->crowded;
-    if (swaps && bytes >= SWAP_FROM_BYTES) {
+    if (swaps && bytes >= PAIRWISE_FROM_BYTES) {
         return (struct schedule_choice){SCHEDULE_SWAP, block_bytes(world, bytes)};
     }
     if (world->size == 1 ||
-        bytes <= (world->one_host ? FOLD_ALL_TO_BYTES : FOLD_ALL_TO_BYTES_FAR)) {
-        return (struct schedule_choice){SCHEDULE_FOLD_ALL, 0};
+        bytes <= (world->one_host ? GATHER_REDUCE_TO_BYTES : GATHER_REDUCE_TO_BYTES_FAR)) {
+        return (struct schedule_choice){SCHEDULE_GATHER_REDUCE, 0};
     }
     if (!world->one_host) {
-        return (struct schedule_choice){SCHEDULE_SPLIT, 0};
+        return (struct schedule_choice){SCHEDULE_SCATTER_GATHER, 0};
     }
-    return (struct schedule_choice){SCHEDULE_RING, block_bytes(world, bytes)};
+    return (struct schedule_choice){SCHEDULE_OWNER_REDUCE, block_bytes(world, bytes)};
 }
 
 const char *schedule_algorithm_name(enum schedule_algorithm algorithm)
 {
     switch (algorithm) {
-    case SCHEDULE_FOLD_ALL: return "every rank folds all";
+    case SCHEDULE_GATHER_REDUCE: return "every rank folds all";
     case SCHEDULE_SWAP: return "swap of chunks, both fold";
-    case SCHEDULE_RING: return "ring of blocks, answered in place";
+    case SCHEDULE_OWNER_REDUCE: return "ring of blocks, answered in place";
     case SCHEDULE_DIRECT: return "each rank folds a share, in shared memory";
-    case SCHEDULE_SPLIT: return "reduce-scatter and all-gather";
+    case SCHEDULE_SCATTER_GATHER: return "reduce-scatter and all-gather";
     }
     assert(!"unreachable");
     return "";

@@ -8,11 +8,11 @@
 #include <stddef.h>
 
 enum schedule_algorithm {
-    SCHEDULE_FOLD_ALL, /* every rank publishes all and folds all */
-    SCHEDULE_SWAP,     /* two ranks: chunks change places in shared slots, both fold all */
-    SCHEDULE_RING,     /* blocks through shared slots, answered in place */
-    SCHEDULE_DIRECT,   /* each rank folds a share, in memory of muster_comm_alloc or staged */
-    SCHEDULE_SPLIT,    /* reduce-scatter and all-gather, chunk by chunk */
+    SCHEDULE_GATHER_REDUCE,  /* every rank publishes all and folds all */
+    SCHEDULE_SWAP,           /* two ranks: chunks change places in shared slots, both fold all */
+    SCHEDULE_OWNER_REDUCE,   /* blocks through shared slots, answered in place */
+    SCHEDULE_DIRECT,         /* each rank folds a share, in memory of muster_comm_alloc or staged */
+    SCHEDULE_SCATTER_GATHER, /* reduce-scatter and all-gather, chunk by chunk */
 };
 
 /* Up to here private memory can be staged whole. */

@@ -36,7 +36,7 @@ static void two_ranks_swap_unless_they_share_a_processor(void **state)
     struct schedule_world world = {.size = 2, .one_host = true};
     assert_int_equal(schedule_choose(&world, MIB).algorithm, SCHEDULE_SWAP);
     world.crowded = true;
-    assert_int_equal(schedule_choose(&world, MIB).algorithm, SCHEDULE_RING);
+    assert_int_equal(schedule_choose(&world, MIB).algorithm, SCHEDULE_OWNER_REDUCE);
     world.has_shared_memory = true;
     assert_int_equal(schedule_choose(&world, MIB).algorithm, SCHEDULE_DIRECT);
 }

@@ -1,4 +1,4 @@
-/* What the store's tests share: a store in a folder of its own, and short ways to make objects.
+/* What the store's tests share: a store in a folder of its own, and fast paths to make objects.
  *
  * Tests only. */
 #pragma once

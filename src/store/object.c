@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/doc.h"
 #include "base/err.h"
-#include "base/stamp.h"
+#include "base/timestamp.h"
 #include "store/internal.h"
 
 #include <inttypes.h>
@@ -70,11 +70,11 @@ static int make_name(json_t *metadata, struct muster_err *err)
     return doc_set_text(metadata, "name", name);
 }
 
-static int stamp_new(const struct store *store, json_t *object, struct muster_err *err)
+static int timestamp_new(const struct store *store, json_t *object, struct muster_err *err)
 {
     json_t *metadata = json_object_get(object, "metadata");
     char uid[UID_BYTES];
-    char now[STAMP_BYTES];
+    char now[TIMESTAMP_BYTES];
     int r = make_uid(uid, err);
     if (r < 0) {
         return r;
@@ -82,7 +82,7 @@ static int stamp_new(const struct store *store, json_t *object, struct muster_er
     if (!*doc_text(metadata, "name", "") && (r = make_name(metadata, err)) < 0) {
         return r == MUSTER_ENOMEM ? err_no_memory(err) : r;
     }
-    stamp_seconds(store_now_unix_ms(store), now);
+    timestamp_seconds(store_now_unix_ms(store), now);
     bool failed = doc_set_text(metadata, "uid", uid) < 0 ||
                   doc_set_text(metadata, "creationTimestamp", now) < 0 ||
                   (json_object_get(object, "spec") && doc_set_int(metadata, "generation", 1) < 0);
@@ -102,7 +102,7 @@ int object_prepare(const struct store *store, const json_t *object, json_t **ret
     if (!json_is_object(json_object_get(copy, "metadata"))) {
         return muster_fail(err, MUSTER_EINVAL, "metadata: required");
     }
-    int r = stamp_new(store, copy, err);
+    int r = timestamp_new(store, copy, err);
     if (r == 0) {
         *ret = muster_take(copy);
     }
@@ -187,8 +187,8 @@ int object_set_version(json_t *object, int64_t version)
 
 int object_set_deadline(json_t *object, int64_t now_unix_ms, int64_t grace_s)
 {
-    char when[STAMP_BYTES];
-    stamp_seconds(now_unix_ms + grace_s * 1000, when);
+    char when[TIMESTAMP_BYTES];
+    timestamp_seconds(now_unix_ms + grace_s * 1000, when);
     int r = doc_set_text(object, "metadata.deletionTimestamp", when);
     return r < 0 ? r : doc_set_int(object, "metadata.deletionGracePeriodSeconds", grace_s);
 }

@@ -24,9 +24,9 @@ enum {
 /* More than could be written between the last commit on disk and a power cut. */
 static const int64_t version_leap = 1000000;
 
-static size_t or_default(size_t value, size_t otherwise)
+static size_t or_default(size_t value, size_t fallback)
 {
-    return value ? value : otherwise;
+    return value ? value : fallback;
 }
 
 static struct store_options with_defaults(const struct store_options *given)

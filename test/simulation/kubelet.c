@@ -2,8 +2,8 @@
 #include "kubelet.h"
 
 #include "base/doc.h"
-#include "base/stamp.h"
 #include "base/test.h"
+#include "base/timestamp.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -196,10 +196,10 @@ static bool look_at_store(struct sim_kubelet *k, int64_t now)
         } else if (deleted && !slot->delete_told) {
             slot->delete_told = true;
             feed(k, slot,
-                 (struct pod_event){
-                     .kind = POD_DELETE,
-                     .grace_s = -1,
-                     .at_unix_ms = stamp_read(doc_text(object, "metadata.deletionTimestamp", ""))},
+                 (struct pod_event){.kind = POD_DELETE,
+                                    .grace_s = -1,
+                                    .at_unix_ms = timestamp_read(
+                                        doc_text(object, "metadata.deletionTimestamp", ""))},
                  now);
             any = true;
         }

@@ -56,8 +56,8 @@ static json_t *make_job(const json_t *test)
         json_object_set_new(specs, "Worker",
                             make_replica(wanted, "Worker", doc_int(wanted, "workers", 0)));
     }
-    set_note(job, JOB_NOTE_SUCCESS_POLICY, doc_text(wanted, "successPolicy", NULL));
-    set_note(job, JOB_NOTE_MAX_RESTARTS, doc_text(wanted, "maxRestarts", NULL));
+    set_note(job, JOB_ANNOTATION_SUCCESS_POLICY, doc_text(wanted, "successPolicy", NULL));
+    set_note(job, JOB_ANNOTATION_MAX_RESTARTS, doc_text(wanted, "maxRestarts", NULL));
     static const char *const copied[] = {"runPolicy", "elasticPolicy"};
     for (size_t i = 0; i < 2; i++) {
         const json_t *value = json_object_get(wanted, copied[i]);

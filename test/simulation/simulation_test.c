@@ -62,10 +62,10 @@ static json_t *draw_job(struct chaos *c)
     json_t *notes = json_object();
     doc_set(job, "metadata.annotations", notes);
     if (chance(c, 30)) {
-        json_object_set_new(notes, JOB_NOTE_SUCCESS_POLICY, json_string("AllRanks"));
+        json_object_set_new(notes, JOB_ANNOTATION_SUCCESS_POLICY, json_string("AllRanks"));
     }
     if (chance(c, 30)) {
-        json_object_set_new(notes, JOB_NOTE_MAX_RESTARTS, json_sprintf("%u", draw(c, 4)));
+        json_object_set_new(notes, JOB_ANNOTATION_MAX_RESTARTS, json_sprintf("%u", draw(c, 4)));
     }
     if (chance(c, 40)) {
         doc_set_int(job, "spec.runPolicy.backoffLimit", draw(c, 5));
@@ -192,7 +192,7 @@ static int64_t note_number(const struct sim_world *w, const char *key)
 
 static int64_t counted(const struct sim_world *w)
 {
-    return note_number(w, JOB_NOTE_FAILURES);
+    return note_number(w, JOB_ANNOTATION_FAILURES);
 }
 
 static void check(const struct chaos *c, const char *seed)
@@ -202,10 +202,11 @@ static void check(const struct chaos *c, const char *seed)
     if (!broken && counted(w) > w->kubelet.failures) {
         broken = "a failure was counted twice";
     }
-    if (!broken && note_number(w, JOB_NOTE_JOB_RESTARTS) > w->kubelet.failures) {
+    if (!broken && note_number(w, JOB_ANNOTATION_JOB_RESTARTS) > w->kubelet.failures) {
         broken = "a failure restarted the job twice";
     }
-    if (!broken && note_number(w, JOB_NOTE_JOB_RESTARTS) > note_number(w, JOB_NOTE_MAX_RESTARTS)) {
+    if (!broken &&
+        note_number(w, JOB_ANNOTATION_JOB_RESTARTS) > note_number(w, JOB_ANNOTATION_MAX_RESTARTS)) {
         broken = "the job was restarted too often";
     }
     if (broken) {
@@ -272,10 +273,10 @@ static void run_seed(uint64_t seed)
     json_decref(job);
 }
 
-static uint64_t number_of(const char *name, uint64_t otherwise)
+static uint64_t number_of(const char *name, uint64_t fallback)
 {
     const char *text = getenv(name);
-    return text ? strtoull(text, NULL, 10) : otherwise;
+    return text ? strtoull(text, NULL, 10) : fallback;
 }
 
 static void whatever_happens_there_is_one_pod_and_an_end(void **state)

@@ -2,8 +2,8 @@
 #include "store.h"
 
 #include "base/doc.h"
-#include "base/stamp.h"
 #include "base/test.h"
+#include "base/timestamp.h"
 
 void sim_store_init(struct sim_store *s, json_t *job)
 {
@@ -64,10 +64,10 @@ static int create(struct sim_store *s, json_t *list, const json_t *object, int64
         json_array_size(list)) {
         return MUSTER_EEXIST;
     }
-    char text[STAMP_BYTES];
+    char text[TIMESTAMP_BYTES];
     json_t *copy = json_deep_copy(object);
     doc_set(copy, "metadata.uid", json_sprintf("uid-%lld", (long long)++s->uids));
-    doc_set_text(copy, "metadata.creationTimestamp", stamp_seconds(now, text));
+    doc_set_text(copy, "metadata.creationTimestamp", timestamp_seconds(now, text));
     json_array_append_new(list, copy);
     s->version++;
     return 0;
@@ -96,9 +96,9 @@ static int remove_service(struct sim_store *s, const struct control_effect *e)
 
 static void mark_deleted(struct sim_store *s, json_t *pod, int64_t now)
 {
-    char text[STAMP_BYTES];
+    char text[TIMESTAMP_BYTES];
     if (pod && !doc_at(pod, "metadata.deletionTimestamp")) {
-        doc_set_text(pod, "metadata.deletionTimestamp", stamp_text(now, text));
+        doc_set_text(pod, "metadata.deletionTimestamp", timestamp_text(now, text));
         s->version++;
     }
 }

@@ -298,7 +298,7 @@ const char *args_each(const struct args *args, const char *option, size_t *at)
 
 const char *args_value(const struct args *args, const char *option)
 {
-    const char *last = known(args, option)->otherwise;
+    const char *last = known(args, option)->fallback;
     size_t at = 0;
     for (const char *value; (value = args_each(args, option, &at));) {
         last = value;

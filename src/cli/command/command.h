@@ -13,10 +13,10 @@ enum cli_item_kind { CLI_ITEM_END, CLI_ITEM_OPTION, CLI_ITEM_EXAMPLE };
 /* A row under a command: an option or an example. */
 struct cli_item {
     enum cli_item_kind kind;
-    const char *name;      /* the option's long name; the example's command line */
-    char letter;           /* 0: none */
-    const char *argument;  /* NULL: a flag */
-    const char *otherwise; /* the value when not given, or NULL */
+    const char *name;     /* the option's long name; the example's command line */
+    char letter;          /* 0: none */
+    const char *argument; /* NULL: a flag */
+    const char *fallback; /* the value when not given, or NULL */
     const char *help;
 };
 

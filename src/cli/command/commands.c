@@ -14,8 +14,8 @@ const struct cli_command cli_commands[] = {
     {                                                                                              \
 #verb, NULL, operands, completes, summary, detail, (const struct cli_item[])               \
         {
-#define OPTION(name, letter, argument, otherwise, help)                                            \
-    {CLI_ITEM_OPTION, name, letter, argument, otherwise, help},
+#define OPTION(name, letter, argument, fallback, help)                                             \
+    {CLI_ITEM_OPTION, name, letter, argument, fallback, help},
 #define EXAMPLE(line, what) {CLI_ITEM_EXAMPLE, line, 0, NULL, NULL, what},
 #define END                                                                                        \
     {                                                                                              \

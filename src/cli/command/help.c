@@ -72,8 +72,8 @@ static void print_option(FILE *out, const struct cli_item *option)
         fprintf(out, "\n%*s", OPTION_COLUMN, "");
     }
     char help[512];
-    snprintf(help, sizeof help, "%s%s%s%s", option->help, option->otherwise ? " (default: " : "",
-             option->otherwise ? option->otherwise : "", option->otherwise ? ")" : "");
+    snprintf(help, sizeof help, "%s%s%s%s", option->help, option->fallback ? " (default: " : "",
+             option->fallback ? option->fallback : "", option->fallback ? ")" : "");
     print_wrapped(out, help, OPTION_COLUMN);
 }
 

@@ -39,8 +39,8 @@ static void put_option(FILE *out, const struct cli_item *option)
     help_option_text(option, 0, left, sizeof left);
     put_line(out, ".TP\n.B ", left, "\n");
     put(out, option->help);
-    if (option->otherwise) {
-        put_line(out, " (default: ", option->otherwise, ")");
+    if (option->fallback) {
+        put_line(out, " (default: ", option->fallback, ")");
     }
     fputc('\n', out);
 }

@@ -26,7 +26,7 @@ static void put_options(FILE *out, const struct cli_command *command)
         help_option_text(o, 0, left, sizeof left);
         fprintf(out, "| `");
         put_cell(out, left);
-        fprintf(out, "` | %s | ", o->otherwise ? o->otherwise : "");
+        fprintf(out, "` | %s | ", o->fallback ? o->fallback : "");
         put_cell(out, o->help);
         fprintf(out, " |\n");
     }

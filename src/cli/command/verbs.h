@@ -5,7 +5,7 @@
 
 #define COMMAND(verb, operands, completes, summary, detail) int cli_##verb(struct cli *cli);
 #define PROGRAM(verb, operands, completes, summary, detail)
-#define OPTION(name, letter, argument, otherwise, help)
+#define OPTION(name, letter, argument, fallback, help)
 #define EXAMPLE(line, what)
 #define END
 #include "cli/command/commands.def"

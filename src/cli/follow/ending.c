@@ -4,7 +4,7 @@
 #include "base/age.h"
 #include "base/buf.h"
 #include "base/clock.h"
-#include "cli/follow/badranks.h"
+#include "cli/follow/bad_ranks.h"
 #include "control/control.h"
 #include "control/verdict.h"
 #include "job/annotations.h"
@@ -45,8 +45,8 @@ static bool ask_to_stop(struct followed_job *j, const char *why, int signal)
 {
     struct kube_ref ref = {kube_resource_find("pytorchjobs"), j->namespace, j->name, NULL};
     muster_auto(doc) json_t *patch =
-        json_pack("{s:{s:{s:s, s:s*}}}", "metadata", "annotations", JOB_NOTE_STOP, why,
-                  JOB_NOTE_STOP_SIGNAL, signal == SIGINT ? "SIGINT" : NULL);
+        json_pack("{s:{s:{s:s, s:s*}}}", "metadata", "annotations", JOB_ANNOTATION_STOP, why,
+                  JOB_ANNOTATION_STOP_SIGNAL, signal == SIGINT ? "SIGINT" : NULL);
     int r = kube_patch(j->follow->cli->kube, &ref, patch, NULL, &j->follow->cli->err);
     if (r < 0 && r != MUSTER_ENOENT) { /* one that was deleted ends as it is */
         screen_note(j->follow->screen, "cannot end job %s: %s", j->name, j->follow->cli->err.text);
@@ -196,7 +196,7 @@ static void name_running(const struct followed_job *j, struct buf *out)
         bool runs = !follow_pod_ended(j, pod) && !doc_at(pod, "metadata.deletionTimestamp");
         if (runs && named++ < NAMES_MAX) {
             buf_text(out, named > 1 ? ", " : "");
-            badranks_name(pod, out);
+            bad_ranks_name(pod, out);
         }
     }
     if (named > NAMES_MAX) {

@@ -134,7 +134,7 @@ static void pod_changed(void *context, enum kube_change change, const json_t *po
     if (change == KUBE_DELETED) {
         json_object_set_new(j->gone, uid, json_true());
     }
-    podlogs_pod(j->logs, pod, change == KUBE_DELETED);
+    pod_logs_pod(j->logs, pod, change == KUBE_DELETED);
     j->untold = places_learn(j->follow->cli, j->namespace, pod, j->places) || j->untold;
 }
 
@@ -186,7 +186,7 @@ static int start_watches(struct followed_job *j)
     r = r < 0 ? r
               : kube_watch_start(cli->kube, &job, NULL, &(struct kube_watch_events){job_changed, j},
                                  &j->job_watch, &cli->err);
-    return r < 0 ? r : stallnotes_start(&j->stalls, cli, j->follow->screen, j->object);
+    return r < 0 ? r : stall_notes_start(&j->stalls, cli, j->follow->screen, j->object);
 }
 
 int follow_add(struct follow *follow, const json_t *job, bool several)
@@ -210,9 +210,9 @@ int follow_add(struct follow *follow, const json_t *job, bool several)
     if (several && j->name) {
         snprintf(j->group, sizeof j->group, "%s ", j->name);
     }
-    struct podlogs_options options = {
+    struct pod_logs_options options = {
         .all = true, .follow = true, .prefixes = true, .group = j->group};
-    j->logs = podlogs_new(follow->cli, follow->screen, &options);
+    j->logs = pod_logs_new(follow->cli, follow->screen, &options);
     if (!j->object || !j->name || !j->namespace || !j->pods || !j->gone || !j->stopped ||
         !j->places || !j->told || !j->trouble.storm.remade || !j->logs) {
         return err_no_memory(&follow->cli->err);
@@ -244,7 +244,7 @@ static int64_t give_up_ms(const struct followed_job *j)
     if (succeeded) {
         return j->pods_ended_ms + DRAIN_MS;
     }
-    return j->over_ms + (podlogs_settled(j->logs) ? LAST_MS : DRAIN_MS);
+    return j->over_ms + (pod_logs_settled(j->logs) ? LAST_MS : DRAIN_MS);
 }
 
 /* The job's counts say what its pods do, a moment later: what is reported at the end agrees. */
@@ -267,7 +267,7 @@ static bool is_done(struct followed_job *j)
     } else if (!j->pods_ended_ms) {
         j->pods_ended_ms = clock_ms();
     }
-    bool ended = j->pods_ended_ms && podlogs_idle(j->logs) && counts_settled(j);
+    bool ended = j->pods_ended_ms && pod_logs_idle(j->logs) && counts_settled(j);
     return j->over && (ended || clock_ms() > give_up_ms(j));
 }
 
@@ -339,10 +339,10 @@ void follow_done(struct follow *follow)
     }
     for (size_t i = 0; i < follow->job_count; i++) {
         struct followed_job *j = &follow->jobs[i];
-        podlogs_free(j->logs);
+        pod_logs_free(j->logs);
         kube_watch_stop(j->pod_watch);
         kube_watch_stop(j->job_watch);
-        stallnotes_stop(&j->stalls);
+        stall_notes_stop(&j->stalls);
         json_decref(j->object);
         json_decref(j->pods);
         json_decref(j->gone);

@@ -6,9 +6,9 @@
 
 #include "cli/command/cli.h"
 #include "cli/follow/interrupt.h"
-#include "cli/follow/stallnotes.h"
+#include "cli/follow/stall_notes.h"
 #include "cli/follow/trouble.h"
-#include "cli/log/podlogs.h"
+#include "cli/log/pod_logs.h"
 #include "cli/log/screen.h"
 
 enum { FOLLOW_JOBS_MAX = 64 };
@@ -37,11 +37,11 @@ struct followed_job {
     bool gpus_told;
     bool stragglers_told;
     bool stragglers_ended;
-    struct podlogs *logs;
+    struct pod_logs *logs;
     struct trouble trouble; /* failures and restarts, and what it waits for in vain */
     struct kube_watch *job_watch;
     struct kube_watch *pod_watch;
-    struct stallnotes stalls;
+    struct stall_notes stalls;
 };
 
 struct follow {

@@ -4,12 +4,12 @@
 #include "base/age.h"
 #include "base/buf.h"
 #include "base/clock.h"
-#include "cli/follow/badranks.h"
+#include "cli/follow/bad_ranks.h"
 #include "cli/follow/resume.h"
 #include "cli/pod/places.h"
 #include "cli/pod/ranks.h"
 #include "cli/show/bytes.h"
-#include "cli/show/shortpath.h"
+#include "cli/show/short_path.h"
 #include "cli/submit/restarts.h"
 #include "control/verdict.h"
 
@@ -51,7 +51,7 @@ static const char *last_line(const struct followed_job *j, const char *pod, cons
 {
     const char *last = NULL;
     for (size_t i = 0; i < TAIL_LINES; i++) {
-        const char *line = podlogs_last_line(j->logs, pod, container, i);
+        const char *line = pod_logs_last_line(j->logs, pod, container, i);
         last = line ? line : last;
     }
     return last;
@@ -67,8 +67,8 @@ static void add_last_line(const struct followed_job *j, const struct verdict *v,
 
 static json_t *bad_ranks(const struct followed_job *j, const json_t *pods)
 {
-    const struct badranks_seen seen = {j->stopped, j->late, j->untold_end};
-    return badranks_list(j->object, pods, &seen);
+    const struct bad_ranks_seen seen = {j->stopped, j->late, j->untold_end};
+    return bad_ranks_list(j->object, pods, &seen);
 }
 
 /* With the last line of each that failed. */
@@ -98,9 +98,9 @@ static void add_bad_ranks(const struct followed_job *j, const struct verdict *v,
         buf_format(out, ", then SIG%s ended what ran", sigabbrev_np(j->follow->interrupt.signal));
     }
     if (succeeded) {
-        badranks_say(list, NULL, NULL, "; ", out);
+        bad_ranks_say(list, NULL, NULL, "; ", out);
     } else if (v->end == VERDICT_FAILED) {
-        badranks_say(list, "Failed", v->stopped || v->deadline ? NULL : v->pod, "; also ", out);
+        bad_ranks_say(list, "Failed", v->stopped || v->deadline ? NULL : v->pod, "; also ", out);
     }
 }
 
@@ -269,7 +269,7 @@ void result_say(const struct followed_job *job, const char *results)
 /* Exit code of the pod's main container: null while it has none. */
 static json_t *replica_doc(const struct followed_job *j, const json_t *pod)
 {
-    const struct badranks_seen seen = {j->stopped, j->late, j->untold_end};
+    const struct bad_ranks_seen seen = {j->stopped, j->late, j->untold_end};
     const char *name = doc_text(pod, "metadata.name", "");
     const char *container = ranks_main_container(pod);
     const json_t *status = ranks_container_status(pod, container);
@@ -279,7 +279,7 @@ static json_t *replica_doc(const struct followed_job *j, const json_t *pod)
     int64_t peak = doc_int(status, "peakMemoryBytes", 0);
     return json_pack(
         "{s:s, s:o, s:s, s:o, s:s, s:I, s:o, s:s?}", "name", name, "rank",
-        rank < 0 ? json_null() : json_integer(rank), "state", badranks_state(pod, &seen),
+        rank < 0 ? json_null() : json_integer(rank), "state", bad_ranks_state(pod, &seen),
         "exitCode", end ? json_integer(doc_int(end, "exitCode", 0)) : json_null(), "reason",
         doc_text(end, "reason", ""), "restarts", (json_int_t)doc_int(status, "restartCount", 0),
         "peakMemoryBytes", peak > 0 ? json_integer(peak) : json_null(), "logFile",

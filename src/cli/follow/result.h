@@ -14,7 +14,7 @@ int result_exit_code(const struct followed_job *job);
 void result_say(const struct followed_job *job, const char *results);
 
 /* {"name", "namespace", "state", "exitCode", "reason", "message", "durationMs", "replicas":
- * [{"name", "rank", "state", "exitCode", "restarts", "logFile"}], "badRanks": [… (badranks.h)],
+ * [{"name", "rank", "state", "exitCode", "restarts", "logFile"}], "badRanks": [… (bad_ranks.h)],
  * "volumes": […], "results"}; new reference. */
 json_t *result_doc(const struct followed_job *job, const char *results);
 

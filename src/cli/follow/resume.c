@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "cli/pod/places.h"
 #include "cli/pod/ranks.h"
-#include "cli/show/shortpath.h"
+#include "cli/show/short_path.h"
 
 #include <dirent.h>
 #include <fcntl.h>

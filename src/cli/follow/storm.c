@@ -95,7 +95,7 @@ bool storm_is_unbounded(const json_t *job)
 {
     return !doc_at(job, "spec.runPolicy.backoffLimit") &&
            !doc_at(job, "spec.runPolicy.activeDeadlineSeconds") &&
-           !json_object_get(doc_at(job, "metadata.annotations"), JOB_NOTE_MAX_RESTARTS);
+           !json_object_get(doc_at(job, "metadata.annotations"), JOB_ANNOTATION_MAX_RESTARTS);
 }
 
 void storm_print(const struct storm *storm, const char *last_line, struct buf *out)

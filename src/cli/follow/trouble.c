@@ -26,13 +26,13 @@ void trouble_done(struct trouble *trouble)
 static bool on_private_network(const json_t *job)
 {
     const json_t *notes = doc_at(job, "metadata.annotations");
-    const char *network = json_string_value(json_object_get(notes, JOB_NOTE_NETWORK));
+    const char *network = json_string_value(json_object_get(notes, JOB_ANNOTATION_NETWORK));
     return network && strcmp(network, "private") == 0;
 }
 
 static const char *first_line(const struct trouble *t, struct trouble_view view)
 {
-    return podlogs_first_failure(view.logs, t->storm.pod, t->storm.container);
+    return pod_logs_first_failure(view.logs, t->storm.pod, t->storm.container);
 }
 
 static void tell_storm(const struct trouble *t, struct trouble_view view, struct buf *out)
@@ -106,8 +106,8 @@ const char *trouble_hint(struct trouble_view view, const char *pod, const char *
 {
     const char *hint = NULL;
     bool private = on_private_network(view.job);
-    for (size_t i = 0; !hint && pod && i < LOGVIEW_LAST_LINES; i++) {
-        const char *line = podlogs_last_line(view.logs, pod, container, i);
+    for (size_t i = 0; !hint && pod && i < LOG_VIEW_LAST_LINES; i++) {
+        const char *line = pod_logs_last_line(view.logs, pod, container, i);
         hint = line ? hint_of_line(line, private) : NULL;
     }
     return hint;

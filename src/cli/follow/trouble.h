@@ -7,7 +7,7 @@
 
 #include "cli/follow/storm.h"
 #include "cli/follow/waiting.h"
-#include "cli/log/podlogs.h"
+#include "cli/log/pod_logs.h"
 
 struct trouble {
     struct storm storm;
@@ -18,7 +18,7 @@ struct trouble {
 /* The job and its logs as they are now. */
 struct trouble_view {
     const json_t *job;
-    const struct podlogs *logs;
+    const struct pod_logs *logs;
 };
 
 void trouble_init(struct trouble *trouble);

@@ -34,7 +34,7 @@ void screen_init(struct screen *screen, int fd)
     bool terminal = isatty(fd) && term && strcmp(term, "dumb") != 0;
     *screen = (struct screen){.fd = fd, .with_notes = same_file(fd, STDERR_FILENO)};
     buf_init(&screen->out, OUT_BYTES_MAX);
-    logview_init(&screen->view, &screen->out, terminal, terminal && !(no_colour && *no_colour));
+    log_view_init(&screen->view, &screen->out, terminal, terminal && !(no_colour && *no_colour));
     screen_measure(screen);
 }
 
@@ -42,13 +42,13 @@ void screen_measure(struct screen *screen)
 {
     struct winsize size;
     if (screen->view.terminal && ioctl(screen->fd, TIOCGWINSZ, &size) == 0) {
-        logview_resize(&screen->view, size.ws_col, size.ws_row);
+        log_view_resize(&screen->view, size.ws_col, size.ws_row);
     }
 }
 
 void screen_done(struct screen *screen)
 {
-    logview_done(&screen->view);
+    log_view_done(&screen->view);
     buf_done(&screen->out);
 }
 
@@ -104,11 +104,11 @@ void screen_note(struct screen *screen, const char *format, ...)
     vsnprintf(text + used, sizeof text - used, format, args);
     va_end(args);
     if (screen->view.terminal) {
-        logview_note(&screen->view, text);
+        log_view_note(&screen->view, text);
         screen_flush(screen);
     } else {
         if (screen->with_notes) {
-            logview_break(&screen->view);
+            log_view_break(&screen->view);
             screen_flush(screen);
         }
         fprintf(stderr, "%s\n", text);

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "base/buf.h"
-#include "cli/log/logview.h"
+#include "cli/log/log_view.h"
 
 #include <muster/err.h>
 #include <stdbool.h>
@@ -16,7 +16,7 @@
 struct screen {
     int fd;
     struct buf out;
-    struct logview view;
+    struct log_view view;
     bool with_notes; /* standard error is the same file: notes must not land within a line */
     bool hurried;    /* the end was asked for: what nobody reads is not waited for */
     int write_errno; /* the output is lost: a closed pipe, a full disk; 0: fine */

@@ -2,7 +2,7 @@
 #include "cli/pod/rank_pod.h"
 
 #include "base/err.h"
-#include "cli/pod/podset.h"
+#include "cli/pod/pod_set.h"
 #include "cli/pod/ranks.h"
 
 #include <string.h>
@@ -23,7 +23,7 @@ static json_t *pod_of(const json_t *pods, long rank)
     return NULL;
 }
 
-static int choose(struct cli *cli, const struct podset *set, const char *job, long rank,
+static int choose(struct cli *cli, const struct pod_set *set, const char *job, long rank,
                   json_t **ret)
 {
     json_t *pod = pod_of(set->pods, rank);
@@ -35,7 +35,7 @@ static int choose(struct cli *cli, const struct podset *set, const char *job, lo
         return muster_fail(&cli->err, MUSTER_ENOENT, "job %s has no rank %ld; it has %zu", job,
                            rank, count);
     }
-    if (podset_is_gone(set, pod)) {
+    if (pod_set_is_gone(set, pod)) {
         return muster_fail(&cli->err, MUSTER_EGONE, "%s of job %s has ended",
                            doc_text(pod, "metadata.name", ""), job);
     }
@@ -63,12 +63,12 @@ int rank_pod_split(struct cli *cli, const char *word, char **ret_name, long *ret
 
 int rank_pod_find(struct cli *cli, const char *word, json_t **ret)
 {
-    struct podset set = {0};
+    struct pod_set set = {0};
     muster_auto(doc) json_t *job = NULL;
     muster_auto(free) char *name = NULL;
     long rank = -1;
     int r = rank_pod_split(cli, word, &name, &rank);
-    r = r < 0 ? r : podset_find(cli, name, false, &set, &job);
+    r = r < 0 ? r : pod_set_find(cli, name, false, &set, &job);
     if (r < 0) {
         return r;
     }
@@ -82,6 +82,6 @@ int rank_pod_find(struct cli *cli, const char *word, json_t **ret)
                               : rank,
                    ret);
     }
-    podset_done(&set);
+    pod_set_done(&set);
     return r;
 }

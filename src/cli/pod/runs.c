@@ -4,7 +4,7 @@
 #include "base/age.h"
 #include "base/err.h"
 #include "cli/pod/ranks.h"
-#include "cli/show/eventlist.h"
+#include "cli/show/event_list.h"
 #include "cli/show/table.h"
 #include "job/text.h"
 
@@ -97,7 +97,7 @@ static int get_of_word(struct cli *cli, const char *word, int64_t run, char **re
     return 0;
 }
 
-int runs_find_pods(struct cli *cli, const char *word, int64_t run, struct podset *ret,
+int runs_find_pods(struct cli *cli, const char *word, int64_t run, struct pod_set *ret,
                    char **ret_job)
 {
     struct target target;
@@ -124,7 +124,7 @@ int runs_find_pods(struct cli *cli, const char *word, int64_t run, struct podset
         return muster_fail(&cli->err, MUSTER_ENOENT, "run %" PRId64 " of job %s had no pod %s", run,
                            job, target.name);
     }
-    *ret = (struct podset){ranks_sort(pods), muster_take(gone)};
+    *ret = (struct pod_set){ranks_sort(pods), muster_take(gone)};
     *ret_job = muster_take(job);
     return 0;
 }
@@ -246,9 +246,9 @@ void runs_describe(const json_t *run, int64_t now_unix_ms, struct buf *out)
                    "Logs:", dropped);
     }
     describe_ranks(summary, doc_at(run, "pods"), out);
-    muster_auto(doc) json_t *events = eventlist_sort(doc_at(run, "events"));
+    muster_auto(doc) json_t *events = event_list_sort(doc_at(run, "events"));
     if (json_array_size(events) > 0) {
         buf_text(out, "\n");
-        eventlist_describe(events, now_unix_ms, out);
+        event_list_describe(events, now_unix_ms, out);
     }
 }

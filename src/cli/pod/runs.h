@@ -5,7 +5,7 @@
 #pragma once
 
 #include "base/buf.h"
-#include "cli/pod/podset.h"
+#include "cli/pod/pod_set.h"
 #include "cli/pod/target.h"
 
 /* The job's name (NULL: any) and --namespace become part of a request. MUSTER_EINVAL: they are no
@@ -20,7 +20,7 @@ int runs_get(struct cli *cli, const char *job, int64_t run, json_t **ret);
 
 /* The pods that WORD, a job or one of its pods, means in a run; each is told as gone. *ret_job is
  * the job's name, which the caller frees. */
-int runs_find_pods(struct cli *cli, const char *word, int64_t run, struct podset *ret,
+int runs_find_pods(struct cli *cli, const char *word, int64_t run, struct pod_set *ret,
                    char **ret_job);
 
 /* The table of a list: a Table as the API makes them (cli/table.h). */

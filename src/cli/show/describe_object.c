@@ -4,7 +4,7 @@
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "cli/show/describe_parts.h"
-#include "cli/show/eventlist.h"
+#include "cli/show/event_list.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -159,7 +159,7 @@ void describe_events(struct columns *c, const json_t *events, int64_t now_unix_m
         return;
     }
     columns_line(c, 0, "Events", NULL);
-    eventlist_describe(events, now_unix_ms, c->out);
+    event_list_describe(events, now_unix_ms, c->out);
 }
 
 void describe_head(struct columns *c, const json_t *object)

@@ -3,7 +3,7 @@
 
 #include "base/doc.h"
 #include "base/memory_text.h"
-#include "base/stamp.h"
+#include "base/timestamp.h"
 #include "cli/show/bytes.h"
 #include "cli/show/describe_parts.h"
 
@@ -16,8 +16,8 @@ enum { TEXT_BYTES = 4096 };
 /* "2020-05-13T00:02:06Z" -> "Wed, 13 May 2020 00:02:06 +0000" */
 static void put_time(struct columns *c, int level, const char *label, const char *stamp)
 {
-    int64_t unix_ms = stamp_read(stamp);
-    if (unix_ms == STAMP_NONE) {
+    int64_t unix_ms = timestamp_read(stamp);
+    if (unix_ms == TIMESTAMP_NONE) {
         return;
     }
     time_t seconds = (time_t)(unix_ms / 1000);

@@ -1,9 +1,9 @@
 /* describe against golden texts: the seed's sections in the seed's order. */
 #include "cli/show/describe.h"
 
-#include "base/stamp.h"
 #include "base/test.h"
 #include "base/test_doc.h"
+#include "base/timestamp.h"
 #include "base/yaml.h"
 
 static const char azure_job[] =
@@ -98,7 +98,7 @@ static void job_reads_as_in_the_seed(void **state)
     json_t *job = parse_yaml(azure_job);
     json_t *events = parse_yaml(azure_events);
     buf_init(&out, 1 << 20);
-    describe_object(job, events, stamp_read("2020-05-13T00:19:40Z"), &out);
+    describe_object(job, events, timestamp_read("2020-05-13T00:19:40Z"), &out);
     assert_string_equal(buf_str(&out), azure_text);
     buf_done(&out);
     json_decref(job);

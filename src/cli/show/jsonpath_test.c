@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "base/test.h"
 #include "base/test_doc.h"
-#include "cli/show/customcolumns.h"
+#include "cli/show/custom_columns.h"
 
 #include <stdio.h>
 

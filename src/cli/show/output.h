@@ -6,7 +6,7 @@
 #pragma once
 
 #include "cli/command/cli.h"
-#include "cli/show/customcolumns.h"
+#include "cli/show/custom_columns.h"
 #include "cli/show/jsonpath.h"
 
 struct output {

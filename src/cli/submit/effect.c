@@ -129,7 +129,7 @@ static int check_gpus(struct cli *cli, const struct objects *objects)
 static bool outlives_master(const json_t *job)
 {
     const json_t *notes = doc_at(job, "metadata.annotations");
-    const char *policy = json_string_value(json_object_get(notes, JOB_NOTE_SUCCESS_POLICY));
+    const char *policy = json_string_value(json_object_get(notes, JOB_ANNOTATION_SUCCESS_POLICY));
     const char *clean = doc_text(job, "spec.runPolicy.cleanPodPolicy",
                                  doc_text(job, "spec.cleanPodPolicy", "None"));
     return (!policy || strcmp(policy, "AllRanks") != 0) && strcmp(clean, "None") == 0 &&

@@ -5,7 +5,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/variables.h"
-#include "cli/submit/envfile.h"
+#include "cli/submit/env_file.h"
 #include "job/annotations.h"
 #include "job/submit.h"
 
@@ -96,8 +96,8 @@ static int give_file(struct giving *g, const char *path)
     size_t bytes = 0;
     int r = file_read(path, FILE_BYTES_MAX, &text, &bytes, g->err);
     return r < 0 ? muster_wrap(g->err, "--env-file")
-                 : envfile_read(strcmp(path, "-") == 0 ? "standard input" : path, text, bytes, give,
-                                g, g->err);
+                 : env_file_read(strcmp(path, "-") == 0 ? "standard input" : path, text, bytes,
+                                 give, g, g->err);
 }
 
 /* NAME or NAME=VALUE. The value is not repeated in an error: it may be a secret. */
@@ -271,7 +271,7 @@ int environment_say_lacking(struct cli *cli)
 static const char *id_of(const json_t *job)
 {
     return json_string_value(
-        json_object_get(doc_at(job, "metadata.annotations"), JOB_NOTE_ENVIRONMENT));
+        json_object_get(doc_at(job, "metadata.annotations"), JOB_ANNOTATION_ENVIRONMENT));
 }
 
 int environment_annotate(struct cli *cli, json_t *job, const json_t *before)
@@ -282,7 +282,7 @@ int environment_annotate(struct cli *cli, json_t *job, const json_t *before)
     const struct environment *e = NULL;
     int r = environment_gather(cli, &e);
     if (r < 0 || kube_is_dry_run(cli->kube)) {
-        (void)json_object_del(notes, JOB_NOTE_ENVIRONMENT);
+        (void)json_object_del(notes, JOB_ANNOTATION_ENVIRONMENT);
         return r;
     }
     if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes) {
@@ -292,7 +292,8 @@ int environment_annotate(struct cli *cli, json_t *job, const json_t *before)
         (void)snprintf(id + 2 * i, 3, "%02x", bytes[i]);
     }
     const char *kept = id_of(before);
-    return json_object_set_new(notes, JOB_NOTE_ENVIRONMENT, json_string(kept ? kept : id)) == 0
+    return json_object_set_new(notes, JOB_ANNOTATION_ENVIRONMENT, json_string(kept ? kept : id)) ==
+                   0
                ? 0
                : err_no_memory(&cli->err);
 }

@@ -3,7 +3,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/words.h"
+#include "base/shell_words.h"
 #include "job/annotations.h"
 
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static int read_image(struct cli *cli, const char *text, json_t *images)
                            text);
     }
     char **words = NULL;
-    int r = words_split(equals + 1, &words, &cli->err);
+    int r = shell_split(equals + 1, &words, &cli->err);
     if (r < 0) {
         return muster_wrap(&cli->err, "--image %.*s", (int)(equals - text), text);
     }
@@ -37,7 +37,7 @@ static int read_image(struct cli *cli, const char *text, json_t *images)
     for (char **word = words; *word; word++) {
         json_array_append_new(command, json_string(*word));
     }
-    words_free(words);
+    shell_free(words);
     if (json_array_size(command) == 0) {
         json_decref(command);
         return muster_fail(&cli->err, MUSTER_EINVAL, "--image %s names no command", text);
@@ -61,7 +61,7 @@ int images_annotate(struct cli *cli, json_t *job)
         return 0;
     }
     muster_auto(free) char *text = doc_print(images);
-    return objects_note(cli, job, JOB_NOTE_IMAGES, text ? json_string(text) : NULL);
+    return objects_note(cli, job, JOB_ANNOTATION_IMAGES, text ? json_string(text) : NULL);
 }
 
 /* --- which images the containers have --- */

@@ -59,8 +59,9 @@ int input_annotate(json_t *object, const char *rank, struct muster_err *err)
         notes = json_object();
         json_object_set_new(metadata, "annotations", notes);
     }
-    return json_object_set_new(notes, JOB_NOTE_STDIN, json_string(text)) == 0 ? 0
-                                                                              : err_no_memory(err);
+    return json_object_set_new(notes, JOB_ANNOTATION_STDIN, json_string(text)) == 0
+               ? 0
+               : err_no_memory(err);
 }
 
 /* ---- The way of the bytes ---- */

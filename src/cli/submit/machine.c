@@ -128,7 +128,7 @@ static int64_t gpus_of(const json_t *container)
 /* As the controller counts (daemon/admission.h): all pods at once, or one where they share. */
 static int64_t count_wanted(const struct search *s, const char **ret_role)
 {
-    bool share = strcmp(note(s, JOB_NOTE_GPU), "share") == 0;
+    bool share = strcmp(note(s, JOB_ANNOTATION_GPU), "share") == 0;
     int64_t most = 0, all = 0;
     const char *role;
     json_t *replica;
@@ -151,7 +151,7 @@ static void check_gpus(const struct search *s)
     struct gpus gpus;
     const char *role = "";
     int64_t wanted = count_wanted(s, &role);
-    if (wanted == 0 || strcmp(note(s, JOB_NOTE_GPU), "none") == 0) {
+    if (wanted == 0 || strcmp(note(s, JOB_ANNOTATION_GPU), "none") == 0) {
         return;
     }
     gpus_discover(&gpus, "", getenv("MUSTER_GPUS"));
@@ -180,7 +180,7 @@ void machine_lint(const struct job_file *file, struct job_problems *problems)
     for (size_t i = 0; i < file->object_count; i++) {
         const struct search s = {file->objects[i], &file->sources[i], JOB_WARNING, problems};
         check_volumes(&s);
-        if (strcmp(note(&s, JOB_NOTE_RUNTIME), "podman") != 0) {
+        if (strcmp(note(&s, JOB_ANNOTATION_RUNTIME), "podman") != 0) {
             check_folders(&s);
         }
         check_gpus(&s);

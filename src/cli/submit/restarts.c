@@ -35,7 +35,7 @@ int restarts_set(struct cli *cli, json_t *job)
     }
     r = check_policies(cli, job);
     return r < 0 ? r
-                 : objects_note(cli, job, JOB_NOTE_MAX_RESTARTS,
+                 : objects_note(cli, job, JOB_ANNOTATION_MAX_RESTARTS,
                                 json_sprintf("%lld", (long long)most));
 }
 

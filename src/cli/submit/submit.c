@@ -41,7 +41,7 @@ static int note_submitter(struct cli *cli, json_t *job)
         return muster_fail(&cli->err, MUSTER_EDATA,
                            "the name of the working directory is not valid UTF-8");
     }
-    return note_doc(cli, job, JOB_NOTE_SUBMIT, submit);
+    return note_doc(cli, job, JOB_ANNOTATION_SUBMIT, submit);
 }
 
 static bool has(const struct cli *cli, const char *option)
@@ -58,7 +58,7 @@ static int note_backend(struct cli *cli, json_t *job)
                            "own choice, in init_process_group or an argument behind --",
                            backend);
     }
-    return backend ? objects_note(cli, job, JOB_NOTE_BACKEND, json_string(backend)) : 0;
+    return backend ? objects_note(cli, job, JOB_ANNOTATION_BACKEND, json_string(backend)) : 0;
 }
 
 /* The options whose value is the annotation's. */
@@ -67,7 +67,7 @@ static int note_words(struct cli *cli, json_t *job)
     static const struct {
         const char *option;
         const char *annotation;
-    } words[] = {{"network", JOB_NOTE_NETWORK}, {"runtime", JOB_NOTE_RUNTIME}};
+    } words[] = {{"network", JOB_ANNOTATION_NETWORK}, {"runtime", JOB_ANNOTATION_RUNTIME}};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         const char *value = NULL;
         int r = args_choice(&cli->args, words[i].option, &value, &cli->err);
@@ -86,7 +86,7 @@ static int note_stall(struct cli *cli, json_t *job)
     const char *text = args_value(&cli->args, "stall");
     int64_t ms;
     int r = args_duration(&cli->args, "stall", &ms, &cli->err);
-    return r < 0 || !text ? r : objects_note(cli, job, JOB_NOTE_STALL, json_string(text));
+    return r < 0 || !text ? r : objects_note(cli, job, JOB_ANNOTATION_STALL, json_string(text));
 }
 
 static int note_gpu(struct cli *cli, json_t *job)
@@ -94,7 +94,7 @@ static int note_gpu(struct cli *cli, json_t *job)
     bool share = args_flag(&cli->args, "share-gpu");
     bool none = args_flag(&cli->args, "no-gpu");
     return share || none
-               ? objects_note(cli, job, JOB_NOTE_GPU, json_string(share ? "share" : "none"))
+               ? objects_note(cli, job, JOB_ANNOTATION_GPU, json_string(share ? "share" : "none"))
                : 0;
 }
 
@@ -102,7 +102,9 @@ int objects_set_policy(struct cli *cli, json_t *object)
 {
     bool wanted =
         objects_is_job(object) && has(cli, "all-ranks") && args_flag(&cli->args, "all-ranks");
-    return wanted ? objects_note(cli, object, JOB_NOTE_SUCCESS_POLICY, json_string("AllRanks")) : 0;
+    return wanted
+               ? objects_note(cli, object, JOB_ANNOTATION_SUCCESS_POLICY, json_string("AllRanks"))
+               : 0;
 }
 
 int objects_annotate_options(struct cli *cli, json_t *object)

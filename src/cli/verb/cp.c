@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "cli/pod/copy.h"
 #include "cli/pod/place.h"
-#include "cli/pod/podset.h"
+#include "cli/pod/pod_set.h"
 #include "cli/pod/ranks.h"
 
 #include <stdlib.h>
@@ -15,14 +15,14 @@
 /* The pod, or the job's first rank; also when it was cleaned up. */
 static int find_pod(struct cli *cli, const char *word, json_t **ret)
 {
-    struct podset set = {0};
+    struct pod_set set = {0};
     muster_auto(doc) json_t *job = NULL;
-    int r = podset_find(cli, word, false, &set, &job);
+    int r = pod_set_find(cli, word, false, &set, &job);
     if (r < 0) {
         return r;
     }
     json_t *first = json_incref(json_array_get(set.pods, 0));
-    podset_done(&set);
+    pod_set_done(&set);
     if (!first) {
         return muster_fail(&cli->err, MUSTER_ENOENT, "no pod of job %s has started", word);
     }

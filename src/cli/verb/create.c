@@ -6,9 +6,9 @@
 #include "cli/submit/effect.h"
 #include "cli/submit/environment.h"
 #include "cli/submit/images.h"
-#include "cli/submit/lastapplied.h"
+#include "cli/submit/last_applied.h"
+#include "cli/submit/preflight.h"
 #include "cli/submit/refusal.h"
-#include "cli/submit/rehearse.h"
 #include "control/verdict.h"
 
 #include <stdio.h>
@@ -40,7 +40,7 @@ static int print_result(struct creator *c, const json_t *object, const char *ver
 static json_t *applied_last(const json_t *current)
 {
     const char *text = json_string_value(
-        json_object_get(doc_at(current, "metadata.annotations"), LASTAPPLIED_NOTE));
+        json_object_get(doc_at(current, "metadata.annotations"), LAST_APPLIED_ANNOTATION));
     json_t *last = NULL;
     return text && doc_parse(text, strlen(text), &last, NULL) == 0 ? last : NULL;
 }
@@ -52,13 +52,14 @@ static int note_applied(const struct creator *c, json_t *object)
     int r = ref.namespace && strcmp(ref.resource->kind, "Namespace") != 0
                 ? doc_set_text(object, "metadata.namespace", ref.namespace)
                 : 0;
-    muster_auto(free) char *text = r < 0 ? NULL : lastapplied_print(object);
+    muster_auto(free) char *text = r < 0 ? NULL : last_applied_print(object);
     json_t *notes = doc_at(object, "metadata.annotations");
     if (text && !json_is_object(notes)) {
         notes = json_object();
         r = doc_set(object, "metadata.annotations", notes);
     }
-    return text && r == 0 && json_object_set_new(notes, LASTAPPLIED_NOTE, json_string(text)) == 0
+    return text && r == 0 &&
+                   json_object_set_new(notes, LAST_APPLIED_ANNOTATION, json_string(text)) == 0
                ? 0
                : err_no_memory(&c->cli->err);
 }
@@ -92,7 +93,7 @@ static int change(const struct creator *c, json_t *object, json_t **ret, const c
         return r;
     }
     muster_auto(doc) json_t *last = applied_last(before);
-    muster_auto(doc) json_t *patch = lastapplied_patch(last, before, object);
+    muster_auto(doc) json_t *patch = last_applied_patch(last, before, object);
     r = patch ? kube_patch(c->cli->kube, &ref, patch, ret, &c->cli->err)
               : err_no_memory(&c->cli->err);
     r = refusal_explain(c->cli, object, r);
@@ -146,7 +147,7 @@ static int put_all(struct cli *cli, bool apply)
     r = r < 0 ? r : effect_check(cli, &objects);
     if (r == 0 && !c.dry_run) {
         r = cli_connect(cli, KUBE_START);
-        r = r < 0 ? r : rehearse_objects(cli, &objects, rehearse, &c);
+        r = r < 0 ? r : preflight_objects(cli, &objects, rehearse, &c);
     }
     for (size_t i = 0; i < objects.count && r == 0; i++) {
         r = put(&c, objects.list[i]);

@@ -6,7 +6,7 @@
 #include "cli/pod/place.h"
 #include "cli/pod/target.h"
 #include "cli/show/describe.h"
-#include "cli/show/eventlist.h"
+#include "cli/show/event_list.h"
 #include "job/annotations.h"
 
 #include <stdio.h>
@@ -44,7 +44,7 @@ static json_t *events_of(struct cli *cli, const json_t *object)
     if (strcmp(doc_text(object, "kind", ""), "PyTorchJob") == 0) {
         add_stalls(cli, object, events);
     }
-    return eventlist_sort(events);
+    return event_list_sort(events);
 }
 
 /* What the controller knows of the pod's logs, into the statuses of its containers. */

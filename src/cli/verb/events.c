@@ -4,7 +4,7 @@
 #include "base/age.h"
 #include "base/clock.h"
 #include "cli/pod/target.h"
-#include "cli/show/eventlist.h"
+#include "cli/show/event_list.h"
 #include "cli/show/output.h"
 #include "job/annotations.h"
 
@@ -55,7 +55,7 @@ static int print_line(struct printer *p, const json_t *event)
     if (count > 1) {
         snprintf(times, sizeof times, " (x%lld)", count);
     }
-    printf("%-8s %-8s %-24s %s/%s  %s%s\n", age_since(eventlist_time(event), clock_unix_ms(), age),
+    printf("%-8s %-8s %-24s %s/%s  %s%s\n", age_since(event_list_time(event), clock_unix_ms(), age),
            doc_text(event, "type", "Normal"), doc_text(event, "reason", ""),
            doc_text(event, "involvedObject.kind", ""), doc_text(event, "involvedObject.name", ""),
            doc_text(event, "message", ""), times);
@@ -83,7 +83,7 @@ static void changed(void *context, enum kube_change change, const json_t *event)
 
 static int print_all(struct printer *p, const json_t *items)
 {
-    muster_auto(doc) json_t *sorted = eventlist_sort(items);
+    muster_auto(doc) json_t *sorted = event_list_sort(items);
     muster_auto(doc) json_t *chosen = json_array();
     size_t i;
     json_t *event;

@@ -2,8 +2,8 @@
 #include "cli/command/verbs.h"
 
 #include "base/err.h"
-#include "cli/log/podlogs.h"
-#include "cli/pod/podset.h"
+#include "cli/log/pod_logs.h"
+#include "cli/pod/pod_set.h"
 #include "cli/pod/runs.h"
 #include "job/job.h"
 
@@ -19,11 +19,11 @@ enum { PARAMETERS_BYTES = 256, SELECTOR_BYTES = 256 };
 struct reader {
     struct cli *cli;
     struct screen screen;
-    struct podlogs *logs;
+    struct pod_logs *logs;
     char parameters[PARAMETERS_BYTES];
     char selector[SELECTOR_BYTES]; /* of the pods to read; "" for a single pod */
     char fields[SELECTOR_BYTES];   /* the single pod's name */
-    struct podset set;             /* the pods as they are now, those that are gone as well */
+    struct pod_set set;            /* the pods as they are now, those that are gone as well */
     char *run;                     /* with --run: its path at the API */
     json_t *job;                   /* whose end ends --follow, or NULL */
     bool job_over;
@@ -62,8 +62,8 @@ static int choose_by_labels(struct reader *r, bool earlier)
                            "logs: give a job, a pod, -l SELECTOR or --all");
     }
     snprintf(r->selector, sizeof r->selector, "%s", labels ? labels : "");
-    const struct podset_query query = {.labels = labels, .earlier = earlier};
-    return podset_get(cli, cli_namespace(cli), &query, &r->set);
+    const struct pod_set_query query = {.labels = labels, .earlier = earlier};
+    return pod_set_get(cli, cli_namespace(cli), &query, &r->set);
 }
 
 /* Of an earlier run; its pods' prefixes are those they had. */
@@ -101,7 +101,7 @@ static int choose_pods(struct reader *r)
     if (args->operand_count == 0) {
         return choose_by_labels(r, earlier);
     }
-    int failed = podset_find(r->cli, args->operands[0], earlier, &r->set, &r->job);
+    int failed = pod_set_find(r->cli, args->operands[0], earlier, &r->set, &r->job);
     if (failed < 0) {
         return failed;
     }
@@ -120,7 +120,7 @@ static int new_logs(struct reader *r, bool follow)
     const struct args *args = &r->cli->args;
     bool several = !*r->fields || args_flag(args, "all");
     bool timestamps = args_flag(args, "timestamps");
-    struct podlogs_options options = {
+    struct pod_logs_options options = {
         .parameters = *r->parameters ? r->parameters + 1 : NULL,
         .container = args_value(args, "container"),
         .all = args_flag(args, "all"),
@@ -133,7 +133,7 @@ static int new_logs(struct reader *r, bool follow)
         .run = r->run,
         .ends_with_start = *r->fields != '\0',
     };
-    r->logs = podlogs_new(r->cli, &r->screen, &options);
+    r->logs = pod_logs_new(r->cli, &r->screen, &options);
     return r->logs ? 0 : err_no_memory(&r->cli->err);
 }
 
@@ -146,12 +146,12 @@ static int print_now(struct reader *r)
     size_t i;
     json_t *pod;
     json_array_foreach (r->set.pods, i, pod) {
-        podlogs_pod(r->logs, pod, podset_is_gone(&r->set, pod));
+        pod_logs_pod(r->logs, pod, pod_set_is_gone(&r->set, pod));
     }
-    while (!podlogs_idle(r->logs) && !r->screen.write_errno) {
+    while (!pod_logs_idle(r->logs) && !r->screen.write_errno) {
         uv_run(&r->cli->loop, UV_RUN_ONCE);
     }
-    return podlogs_error(r->logs, &r->cli->err);
+    return pod_logs_error(r->logs, &r->cli->err);
 }
 
 /* A job that ended, or a pod that is gone, will say no more. */
@@ -160,7 +160,7 @@ static bool may_say_more(const struct reader *r)
     if (r->job) {
         return !job_is_finished(r->job);
     }
-    return !*r->fields || !podset_is_gone(&r->set, json_array_get(r->set.pods, 0));
+    return !*r->fields || !pod_set_is_gone(&r->set, json_array_get(r->set.pods, 0));
 }
 
 static bool is_over(const json_t *pod)
@@ -175,7 +175,7 @@ static void pod_changed(void *context, enum kube_change change, const json_t *po
     bool gone = change == KUBE_DELETED;
     json_object_set_new(r->pods, doc_text(pod, "metadata.uid", ""),
                         json_boolean(gone || is_over(pod)));
-    podlogs_pod(r->logs, pod, gone);
+    pod_logs_pod(r->logs, pod, gone);
     r->pods_over = true;
     const char *uid;
     json_t *over;
@@ -194,8 +194,8 @@ static void job_changed(void *context, enum kube_change change, const json_t *jo
 static bool is_done(const struct reader *r)
 {
     bool over = r->job ? r->job_over : r->pods_over;
-    return r->screen.write_errno || (over && podlogs_idle(r->logs)) ||
-           (*r->fields && podlogs_read_one(r->logs));
+    return r->screen.write_errno || (over && pod_logs_idle(r->logs)) ||
+           (*r->fields && pod_logs_read_one(r->logs));
 }
 
 static int follow(struct reader *r)
@@ -252,9 +252,9 @@ int cli_logs(struct cli *cli)
         failed = muster_fail(&cli->err, MUSTER_EIO, "cannot write the logs: %s",
                              strerror(r.screen.write_errno));
     }
-    podlogs_free(r.logs);
+    pod_logs_free(r.logs);
     screen_done(&r.screen);
-    podset_done(&r.set);
+    pod_set_done(&r.set);
     free(r.run);
     json_decref(r.job);
     return failed;

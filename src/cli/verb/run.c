@@ -18,9 +18,9 @@
 #include "cli/submit/images.h"
 #include "cli/submit/input.h"
 #include "cli/submit/overrides.h"
+#include "cli/submit/preflight.h"
 #include "cli/submit/program.h"
 #include "cli/submit/refusal.h"
-#include "cli/submit/rehearse.h"
 #include "cli/submit/restarts.h"
 #include "control/verdict.h"
 #include "job/annotations.h"
@@ -261,7 +261,7 @@ static int put_job(struct runner *r, json_t *object)
         return failed;
     }
     notes = json_object_get(json_object_get(object, "metadata"), "annotations");
-    json_object_set_new(notes, JOB_NOTE_LEASE, json_string(r->lease_id));
+    json_object_set_new(notes, JOB_ANNOTATION_LEASE, json_string(r->lease_id));
     failed = objects_create(r->cli, object, &created);
     if (failed == MUSTER_EEXIST) {
         failed = remove_finished(r, object);
@@ -314,8 +314,8 @@ static int check_all(struct runner *r)
         return muster_fail(&r->cli->err, MUSTER_ETOOBIG,
                            "run: at most %d jobs at once; there are %zu", FOLLOW_JOBS_MAX, r->jobs);
     }
-    int failed = rehearse_claims(r->cli, &r->objects);
-    failed = failed < 0 ? failed : rehearse_objects(r->cli, &r->objects, rehearse, r);
+    int failed = preflight_claims(r->cli, &r->objects);
+    failed = failed < 0 ? failed : preflight_objects(r->cli, &r->objects, rehearse, r);
     return failed < 0 ? failed : check_results(r);
 }
 

@@ -3,11 +3,11 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "cli/pod/podset.h"
-#include "cli/pod/pyspy.h"
+#include "cli/pod/pod_set.h"
+#include "cli/pod/py_spy.h"
 #include "cli/pod/rank_pod.h"
 #include "cli/pod/ranks.h"
-#include "cli/pod/stackview.h"
+#include "cli/pod/stack_view.h"
 #include "process/stack/collectives.h"
 
 #include <stdio.h>
@@ -34,15 +34,15 @@ static int get_attempts(struct cli *cli, const json_t *pod, json_t **ret)
     return r;
 }
 
-static int list_ranks(struct cli *cli, const struct podset *set, long rank, json_t *attempts,
+static int list_ranks(struct cli *cli, const struct pod_set *set, long rank, json_t *attempts,
                       json_t *ranks)
 {
     size_t i;
     json_t *pod;
     json_array_foreach (set->pods, i, pod) {
         if (rank < 0 || ranks_number(pod) == rank) {
-            json_t *doc = stackview_rank(pod, attempts);
-            pyspy_add(json_object_get(doc, "processes"));
+            json_t *doc = stack_view_rank(pod, attempts);
+            py_spy_add(json_object_get(doc, "processes"));
             json_array_append_new(ranks, doc);
         }
     }
@@ -65,13 +65,13 @@ static int print(struct cli *cli, const char *format, json_t *ranks, json_t *col
     }
     struct buf out;
     buf_init(&out, TEXT_BYTES_MAX);
-    stackview_print(ranks, collectives, &out);
+    stack_view_print(ranks, collectives, &out);
     int r = cli_print(buf_str(&out), &cli->err);
     buf_done(&out);
     return r;
 }
 
-static int show(struct cli *cli, const struct podset *set, const char *format, long rank)
+static int show(struct cli *cli, const struct pod_set *set, const char *format, long rank)
 {
     muster_auto(doc) json_t *attempts = NULL;
     muster_auto(doc) json_t *ranks = json_array();
@@ -86,15 +86,15 @@ int cli_stacks(struct cli *cli)
 {
     muster_auto(free) char *name = NULL;
     muster_auto(doc) json_t *job = NULL;
-    struct podset set = {0};
+    struct pod_set set = {0};
     const char *format = NULL;
     long rank = -1;
     int r = cli_expect_operands(cli, 1, 1);
     r = r < 0 ? r : args_choice(&cli->args, "output", &format, &cli->err);
     r = r < 0 ? r : rank_pod_split(cli, cli->args.operands[0], &name, &rank);
     r = r < 0 ? r : cli_connect(cli, KUBE_START);
-    r = r < 0 ? r : podset_find(cli, name, false, &set, &job);
+    r = r < 0 ? r : pod_set_find(cli, name, false, &set, &job);
     r = r < 0 ? r : show(cli, &set, format, rank);
-    podset_done(&set);
+    pod_set_done(&set);
     return r;
 }

@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "base/memory_text.h"
 #include "cli/pod/gpu_memory.h"
-#include "cli/pod/podset.h"
+#include "cli/pod/pod_set.h"
 #include "cli/pod/ranks.h"
 #include "cli/show/table.h"
 #include "process/usage.h"
@@ -28,18 +28,18 @@ struct top {
     struct gpu_memory gpus;
 };
 
-static int get_pods(struct top *top, struct podset *ret)
+static int get_pods(struct top *top, struct pod_set *ret)
 {
     muster_auto(doc) json_t *job = NULL;
     if (top->job) {
-        return podset_find(top->cli, top->job, false, ret, &job);
+        return pod_set_find(top->cli, top->job, false, ret, &job);
     }
-    return podset_get(top->cli, cli_namespace(top->cli), &(struct podset_query){0}, ret);
+    return pod_set_get(top->cli, cli_namespace(top->cli), &(struct pod_set_query){0}, ret);
 }
 
-static bool is_running(const struct podset *set, const json_t *pod)
+static bool is_running(const struct pod_set *set, const json_t *pod)
 {
-    return !podset_is_gone(set, pod) && strcmp(doc_text(pod, "status.phase", ""), "Running") == 0;
+    return !pod_set_is_gone(set, pod) && strcmp(doc_text(pod, "status.phase", ""), "Running") == 0;
 }
 
 static char *folder_of(const struct top *top, const json_t *pod)
@@ -86,7 +86,7 @@ static void add_usage(struct top *top, const json_t *pod, const struct usage *us
                                   (json_int_t)now_ms, "peak", (json_int_t)peak));
 }
 
-static json_t *row_of(struct top *top, const struct podset *set, const struct usage_table *table,
+static json_t *row_of(struct top *top, const struct pod_set *set, const struct usage_table *table,
                       const json_t *pod)
 {
     long rank = ranks_number(pod);
@@ -109,7 +109,7 @@ static json_t *row_of(struct top *top, const struct podset *set, const struct us
 /* New reference; *ret_running: how many run. */
 static int look(struct top *top, json_t **ret, size_t *ret_running)
 {
-    struct podset set = {0};
+    struct pod_set set = {0};
     struct usage_table table;
     int r = get_pods(top, &set);
     if (r < 0) {
@@ -128,7 +128,7 @@ static int look(struct top *top, json_t **ret, size_t *ret_running)
         }
     }
     usage_table_done(&table);
-    podset_done(&set);
+    pod_set_done(&set);
     *ret = rows;
     return 0;
 }

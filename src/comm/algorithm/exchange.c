@@ -11,7 +11,7 @@
 #include "comm/health/failure.h"
 #include "comm/shm/line.h"
 #include "comm/state/bell.h"
-#include "comm/state/logbook.h"
+#include "comm/state/call_log.h"
 #include "comm/state/types.h"
 #include "comm/tcp/link.h"
 
@@ -284,7 +284,7 @@ static void begin(struct muster_comm *comm, struct task *task, struct exchange *
     x->base = comm->lanes[task->lane].round;
     x->link_base = task->link_rounds;
     if (!task->begun) {
-        logbook_begin(comm, task);
+        call_log_begin(comm, task);
     }
 }
 

@@ -11,7 +11,7 @@
 
 #include "comm/algorithm/exchange.h"
 #include "comm/algorithm/way.h"
-#include "comm/state/logbook.h"
+#include "comm/state/call_log.h"
 #include "comm/state/types.h"
 #include "comm/tcp/link.h"
 
@@ -174,7 +174,7 @@ static int hierarchy_step(struct muster_comm *comm, struct task *task, struct mu
 {
     struct hierarchy *h = comm->lanes[task->lane].hierarchy;
     if (!task->begun) {
-        logbook_begin(comm, task);
+        call_log_begin(comm, task);
         h->slot = 0;
         rewind_runner(&h->here);
         rewind_runner(&h->across);

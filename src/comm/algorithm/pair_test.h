@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/test.h"
-#include "comm/state/logbook.h"
+#include "comm/state/call_log.h"
 #include "comm/state/state.h"
 
 #include <pthread.h>
@@ -76,8 +76,8 @@ static inline void pair_task(struct muster_comm *comm, const struct muster_call 
                          .lane = LANE_MAIN,
                          .unit = muster_type_bytes(call->type),
                          .number = atomic_fetch_add(&comm->started, 1) + 1};
-    logbook_common(comm, call, &shape, &count);
-    ret->signature = logbook_sign(ret->number, logbook_digest(comm->generation, shape, count));
+    call_log_common(comm, call, &shape, &count);
+    ret->signature = call_log_sign(ret->number, call_log_digest(comm->generation, shape, count));
 }
 
 /* In turns until both have ended. */

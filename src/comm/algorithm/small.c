@@ -1,12 +1,12 @@
 /* The shortest way for the smallest vectors: every rank publishes its own and folds all. Two lines
  * of memory cross between two cores, one each way, and they carry the payload with the flag.
  *
- * Layer: comm; a quick way (quick.h). Memory: none. Thread: the caller's.
+ * Layer: comm; a fast path (fast_path.h). Memory: none. Thread: the caller's.
  */
 #include "comm/algorithm/small.h"
 
 #include "comm/algorithm/exchange.h"
-#include "comm/algorithm/quick.h"
+#include "comm/algorithm/fast_path.h"
 #include "comm/progress/progress.h"
 #include "comm/shm/line.h"
 
@@ -31,10 +31,10 @@ static void put(struct board *board, const char *in, size_t bytes)
 }
 
 static __attribute__((noinline)) int go_on(struct muster_comm *comm, const void *in, void *out,
-                                           struct quick quick, struct muster_err *err)
+                                           struct fast_path quick, struct muster_err *err)
 {
     struct task task;
-    quick_task(comm, in, out, quick, &task);
+    fast_task(comm, in, out, quick, &task);
     exchange_start(comm, &task, SCHEDULE_ALL_REDUCE);
     task.exchange.begun = true;
     task.exchange.base = quick.round;
@@ -44,29 +44,29 @@ static __attribute__((noinline)) int go_on(struct muster_comm *comm, const void 
 
 int small_run(struct muster_comm *comm, const void *in, void *out, struct muster_err *err)
 {
-    const struct known_call *known = way_known(comm);
+    const struct plan *known = way_known(comm);
     const void *sources[COMM_MAX_RANKS];
-    struct quick quick;
-    if (!quick_enter(comm, &quick)) {
-        return quick_refuse(comm, in, out, err);
+    struct fast_path quick;
+    if (!fast_enter(comm, &quick)) {
+        return fast_refuse(comm, in, out, err);
     }
-    struct board *mine = quick_board(comm, comm->rank, quick.round);
+    struct board *mine = fast_board(comm, comm->rank, quick.round);
     put(mine, in, known->bytes);
-    quick_publish(comm, quick, mine);
+    fast_publish(comm, quick, mine);
     if (known->bytes > sizeof mine->little && comm->intel && !comm->crowded) {
         line_demote(mine, sizeof *mine + known->bytes);
     }
     for (int r = 0; r < comm->size; r++) {
-        sources[r] = board_blob(quick_board(comm, r, quick.round), known->bytes);
+        sources[r] = board_blob(fast_board(comm, r, quick.round), known->bytes);
     }
     sources[comm->rank] = in;
-    if (!quick_wait(comm, quick)) {
+    if (!fast_wait(comm, quick)) {
         return go_on(comm, in, out, quick, err);
     }
     known->fold(out, sources, comm->size, known->count, known->divisor);
     if (comm->size == 2 && !comm->intel && known->bytes >= CLAIM_FROM_BYTES) {
-        line_claim(quick_board(comm, 1 - comm->rank, quick.round)->data, known->bytes);
+        line_claim(fast_board(comm, 1 - comm->rank, quick.round)->data, known->bytes);
     }
-    quick_leave(comm, quick, quick.round + 1);
+    fast_leave(comm, quick, quick.round + 1);
     return 0;
 }

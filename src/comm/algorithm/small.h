@@ -3,5 +3,5 @@
 
 #include "comm/state/state.h"
 
-/* A quick way: quick.h. */
+/* A fast path: fast_path.h. */
 int small_run(struct muster_comm *comm, const void *in, void *out, struct muster_err *err);

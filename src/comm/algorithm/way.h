@@ -2,16 +2,16 @@
  * quick one took. To the rest of the library this is room of some size.
  *
  * Layer: comm. Memory: the task's, the communicator's. Thread: the holder of the lane, or the
- * caller's (quick.h).
+ * caller's (fast_path.h).
  */
 #pragma once
 
 #include "comm/state/state.h"
 
-typedef void (*direct_otherwise_fn)(struct muster_comm *comm, struct task *task);
+typedef void (*zero_copy_fallback_fn)(struct muster_comm *comm, struct task *task);
 
 /* All-reduce by shares in memory that all see. */
-struct direct {
+struct zero_copy {
     const char *in;
     char *out;
     size_t unit;
@@ -25,18 +25,18 @@ struct direct {
     uint32_t round;
     int published;
     bool stage_out;
-    direct_otherwise_fn otherwise;
+    zero_copy_fallback_fn fallback;
 };
 
 /* All-reduce of two ranks by chunks that change places. */
-struct swap {
+struct pairwise {
     const char *in;
     char *out;
     size_t unit;
     size_t count;
     size_t block; /* elements of a chunk */
     size_t chunks;
-    struct ring_slot *sides[2];
+    struct owner_slot *sides[2];
     struct reduce_ways ways;
     int divisor;
     uint32_t signature;
@@ -46,7 +46,7 @@ struct swap {
 };
 
 /* All-reduce by a ring of blocks through shared slots. */
-struct ring {
+struct owner_reduce {
     size_t block; /* elements of a part of a chunk */
     size_t chunks;
     reduce_fn fold;
@@ -60,9 +60,9 @@ struct ring {
 /* One way may hand a task on to another, and still look at its own. */
 struct way {
     struct schedule_hierarchy hierarchy;
-    struct ring ring;
-    struct direct direct;
-    struct swap swap;
+    struct owner_reduce ring;
+    struct zero_copy direct;
+    struct pairwise swap;
 };
 _Static_assert(sizeof(struct way) <= TASK_WAY_BYTES, "a task has room for it");
 _Static_assert(alignof(struct way) <= alignof(void *), "and at a place that suits it");
@@ -72,8 +72,8 @@ static inline struct way *way_of(struct task *task)
     return (struct way *)(void *)task->way;
 }
 
-/* The last all-reduce that a quick way took (quick.h): the same again needs no second look. */
-struct known_call {
+/* The last all-reduce that a fast path took (fast_path.h): the same again needs no second look. */
+struct plan {
     enum muster_type type;
     enum muster_op op;
     size_t count;
@@ -82,15 +82,15 @@ struct known_call {
     uint64_t digest;
     reduce_fn fold;
     int divisor;
-    struct direct direct;
-    struct swap swap;
+    struct zero_copy direct;
+    struct pairwise swap;
     /* NULL: no call is known */
     int (*run)(struct muster_comm *comm, const void *in, void *out, struct muster_err *err);
 };
-_Static_assert(sizeof(struct known_call) <= COMM_QUICK_BYTES, "a communicator has room for it");
-_Static_assert(alignof(struct known_call) <= alignof(void *), "and at a place that suits it");
+_Static_assert(sizeof(struct plan) <= COMM_QUICK_BYTES, "a communicator has room for it");
+_Static_assert(alignof(struct plan) <= alignof(void *), "and at a place that suits it");
 
-static inline struct known_call *way_known(struct muster_comm *comm)
+static inline struct plan *way_known(struct muster_comm *comm)
 {
-    return (struct known_call *)(void *)comm->quick;
+    return (struct plan *)(void *)comm->quick;
 }

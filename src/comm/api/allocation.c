@@ -6,7 +6,7 @@
  */
 #include "comm/algorithm/way.h"
 #include "comm/health/failure.h"
-#include "comm/health/settle.h"
+#include "comm/health/quiesce.h"
 #include "comm/system/sized.h"
 
 /* The first free place; the number of allocations when there is none. */
@@ -44,7 +44,7 @@ static int part_with(struct muster_comm *comm, struct allocation *allocation,
 {
     int rc = 0;
     if (phase_code(&comm->life) != 0) {
-        settle_wait(comm);
+        quiesce_wait(comm);
     } else if ((rc = muster_barrier(comm, err)) == 0) {
         segment_give_back(&comm->segment, &allocation->parts, comm->local_rank);
     }

@@ -4,14 +4,14 @@
  */
 #include "comm/api/call.h"
 
-#include "comm/algorithm/direct.h"
 #include "comm/algorithm/exchange.h"
 #include "comm/algorithm/hierarchy.h"
-#include "comm/algorithm/ring.h"
-#include "comm/algorithm/swap.h"
-#include "comm/health/settle.h"
+#include "comm/algorithm/owner_reduce.h"
+#include "comm/algorithm/pairwise.h"
+#include "comm/algorithm/zero_copy.h"
+#include "comm/health/quiesce.h"
 #include "comm/messages/message.h"
-#include "comm/state/logbook.h"
+#include "comm/state/call_log.h"
 #include "comm/state/types.h"
 
 /* Elements of any type that all ranks together may have. */
@@ -93,7 +93,7 @@ int call_check(const struct muster_comm *comm, const struct muster_call *call,
     }
     int closed = phase_code(&comm->life);
     if (closed) {
-        settle_wait(comm);
+        quiesce_wait(comm);
         return muster_fail(err, MUSTER_EABORTED, "this communicator was closed: %s",
                            muster_code_text(closed));
     }
@@ -127,11 +127,11 @@ static void go(struct muster_comm *comm, struct task *task, bool shared_memory)
 {
     struct schedule_choice choice = call_choose(comm, task->call.count * task->unit, shared_memory);
     switch (choice.algorithm) {
-    case SCHEDULE_FOLD_ALL: exchange_start(comm, task, SCHEDULE_ALL_REDUCE); break;
-    case SCHEDULE_RING: ring_start(comm, task, choice.block_bytes); break;
-    case SCHEDULE_SWAP: swap_start(comm, task, choice.block_bytes); break;
-    case SCHEDULE_DIRECT: direct_start(comm, task, call_go_private); break;
-    case SCHEDULE_SPLIT: exchange_start(comm, task, SCHEDULE_ALL_REDUCE_SPLIT); break;
+    case SCHEDULE_GATHER_REDUCE: exchange_start(comm, task, SCHEDULE_ALL_REDUCE); break;
+    case SCHEDULE_OWNER_REDUCE: owner_start(comm, task, choice.block_bytes); break;
+    case SCHEDULE_SWAP: pairwise_start(comm, task, choice.block_bytes); break;
+    case SCHEDULE_DIRECT: zero_copy_start(comm, task, call_go_private); break;
+    case SCHEDULE_SCATTER_GATHER: exchange_start(comm, task, SCHEDULE_ALL_REDUCE_SPLIT); break;
     }
 }
 
@@ -194,8 +194,9 @@ static void call_number(struct muster_comm *comm, const struct muster_call *call
         ret->number = comm->started + 1;
         atomic_store_explicit(&comm->started, ret->number, memory_order_relaxed);
         uint64_t shape, count;
-        logbook_common(comm, call, &shape, &count);
-        ret->signature = logbook_sign(ret->number, logbook_digest(comm->generation, shape, count));
+        call_log_common(comm, call, &shape, &count);
+        ret->signature =
+            call_log_sign(ret->number, call_log_digest(comm->generation, shape, count));
     }
 }
 

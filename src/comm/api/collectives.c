@@ -5,7 +5,7 @@
  * Layer: comm. Memory: the caller's stack. Thread: the caller's.
  */
 #include "comm/api/call.h"
-#include "comm/api/known.h"
+#include "comm/api/plan_cache.h"
 #include "comm/health/failure.h"
 #include "comm/progress/progress.h"
 #include "comm/state/types.h"
@@ -50,7 +50,7 @@ static int run_call(struct muster_comm *comm, const struct muster_call *call,
     if (!is_idle(comm, call)) {
         return run_queued(comm, call, ret, err);
     }
-    int rc = known_learn(comm, call, err);
+    int rc = plan_learn(comm, call, err);
     if (rc > 0) {
         return way_known(comm)->run(comm, call->in, call->out, err);
     }
@@ -99,7 +99,7 @@ static __attribute__((noinline)) int all_reduce(struct muster_comm *comm, const 
 int muster_all_reduce(struct muster_comm *comm, const void *in, void *out, size_t count,
                       enum muster_type type, enum muster_op op, struct muster_err *err)
 {
-    if (known_fits(comm, in, out, count, type, op)) {
+    if (plan_fits(comm, in, out, count, type, op)) {
         return way_known(comm)->run(comm, in, out, err);
     }
     return all_reduce(comm, in, out, count, type, op, err);

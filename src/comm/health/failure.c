@@ -9,9 +9,9 @@
 #include "comm/health/failure.h"
 
 #include "comm/health/doing.h"
-#include "comm/health/settle.h"
+#include "comm/health/quiesce.h"
 #include "comm/state/bell.h"
-#include "comm/state/logbook.h"
+#include "comm/state/call_log.h"
 #include "comm/state/peers.h"
 #include "comm/tcp/link.h"
 
@@ -42,7 +42,7 @@ static void name_task(const struct muster_comm *comm, const struct task *task, c
                       size_t size_bytes)
 {
     uint64_t shape, count;
-    logbook_common(comm, &task->call, &shape, &count);
+    call_log_common(comm, &task->call, &shape, &count);
     name_call(shape, count, task->number, ret, size_bytes);
 }
 
@@ -78,7 +78,7 @@ static void ask_closed(struct muster_comm *comm)
     for (int l = 0; l < comm->local_size; l++) {
         const struct control *c = segment_control(&comm->segment, l);
         if (atomic_load_explicit(&c->closed, memory_order_acquire)) {
-            peers_believe(comm, atomic_load_explicit(&c->culprit, memory_order_relaxed));
+            peers_believe(comm, atomic_load_explicit(&c->failed_rank, memory_order_relaxed));
         }
     }
 }
@@ -173,7 +173,7 @@ static bool is_lacking(const struct muster_comm *comm, const struct task *task, 
         return false;
     }
     return comm->peers[rank].local < 0 ? link_is_dry(comm, rank, task->lane, task->number)
-                                       : !logbook_has(peers_control(comm, rank), task->number);
+                                       : !call_log_has(peers_control(comm, rank), task->number);
 }
 
 /* No collective ends without all ranks, whoever it is waiting for. Of those on other hosts only the
@@ -286,17 +286,17 @@ void failure_notice(struct muster_comm *comm, const struct task *task, int64_t w
 static void end(struct muster_comm *comm, enum comm_phase phase, int code)
 {
     if (!phase_close(&comm->life, phase, code)) {
-        settle_wait(comm);
+        quiesce_wait(comm);
         return;
     }
-    int culprit = peers_culprit(comm);
-    atomic_store(&comm->control->culprit, culprit);
+    int failed_rank = peers_failed_rank(comm);
+    atomic_store(&comm->control->failed_rank, failed_rank);
     atomic_store(&comm->control->closed, 1);
     atomic_store(&comm->control->flight.closed, 1);
     for (int l = 0; l < comm->local_size; l++) {
         bell_ring(segment_control(&comm->segment, l));
     }
-    link_say_closed(comm, culprit);
+    link_say_closed(comm, failed_rank);
     settle(comm);
 }
 

@@ -11,7 +11,7 @@
 #include "comm/state/bell.h"
 #include "comm/tcp/link.h"
 
-#include "comm/state/logbook.h"
+#include "comm/state/call_log.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -318,7 +318,7 @@ static int recorded_step(struct muster_comm *comm, struct task *task, struct mus
 {
     int rc =
         task->call.kind == MUSTER_SEND ? send_step(comm, task, err) : receive_step(comm, task, err);
-    logbook_message(comm, task, rc == 0);
+    call_log_message(comm, task, rc == 0);
     return rc;
 }
 

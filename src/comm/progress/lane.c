@@ -10,7 +10,7 @@
 #include "comm/progress/request.h"
 #include "comm/progress/wait.h"
 #include "comm/state/bell.h"
-#include "comm/state/logbook.h"
+#include "comm/state/call_log.h"
 #include "comm/state/types.h"
 
 #include <assert.h>
@@ -64,7 +64,7 @@ void lane_note_end(struct muster_comm *comm, const struct task *task, int rc)
     if (rc > 0) {
         if (task->lane != LANE_MESSAGES) {
             atomic_store_explicit(&comm->completed, task->number, memory_order_release);
-            logbook_end(comm, task->number);
+            call_log_end(comm, task->number);
         }
         return;
     }

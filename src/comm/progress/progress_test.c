@@ -1,5 +1,5 @@
 /* Where the kernel, or a container's filter of system calls, has no membarrier, every call pays for
- * the order that abort relies on, and none takes a quick way without it. */
+ * the order that abort relies on, and none takes a fast path without it. */
 #include "comm/progress/progress.h"
 
 #include "base/test.h"

@@ -46,7 +46,7 @@ static void copy(void *to, const void *from, size_t bytes)
 }
 
 /* Whole lines that the writer knows to be free, but for the one that is cleared after a message. */
-static size_t known_room(const struct line_ring_end *end)
+static size_t plan_room(const struct line_ring_end *end)
 {
     size_t used = (size_t)(end->at - end->other);
     assert(end->other <= end->at && used <= STREAM_BYTES - SEGMENT_LINE);
@@ -55,10 +55,10 @@ static size_t known_room(const struct line_ring_end *end)
 
 static size_t room(struct stream_ring *ring, struct line_ring_end *end, size_t wanted)
 {
-    if (known_room(end) < wanted) {
+    if (plan_room(end) < wanted) {
         end->other = atomic_load_explicit(&ring->read, memory_order_acquire);
     }
-    return known_room(end);
+    return plan_room(end);
 }
 
 bool line_ring_begin(struct stream_ring *ring, struct line_ring_end *end, const void *header)

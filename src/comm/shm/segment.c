@@ -25,9 +25,9 @@ static size_t whole_pages(size_t bytes)
     return (bytes + SEGMENT_PAGE - 1) / SEGMENT_PAGE * SEGMENT_PAGE;
 }
 
-static size_t ring_bytes(void)
+static size_t owner_bytes(void)
 {
-    return whole_pages(RING_SLOTS * sizeof(struct ring_slot));
+    return whole_pages(OWNER_SLOTS * sizeof(struct owner_slot));
 }
 
 static size_t stream_bytes(void)
@@ -52,7 +52,7 @@ static size_t rings_start(int size)
 
 static size_t streams_start(int size)
 {
-    return rings_start(size) + pairs(size) * ring_bytes();
+    return rings_start(size) + pairs(size) * owner_bytes();
 }
 
 static size_t total_bytes(int size)
@@ -204,12 +204,12 @@ void segment_give_back(const struct segment *s, const struct segment_extension *
                     (off_t)extension->part_bytes);
 }
 
-struct ring_slot *segment_ring(const struct segment *s, int owner, int contributor, size_t slot)
+struct owner_slot *segment_ring(const struct segment *s, int owner, int contributor, size_t slot)
 {
     assert(owner >= 0 && owner < s->size && contributor >= 0 && contributor < s->size);
-    assert(owner != contributor && slot < RING_SLOTS);
+    assert(owner != contributor && slot < OWNER_SLOTS);
     size_t pair = (size_t)owner * (size_t)s->size + (size_t)contributor;
-    return (struct ring_slot *)(void *)(s->base + rings_start(s->size) + pair * ring_bytes()) +
+    return (struct owner_slot *)(void *)(s->base + rings_start(s->size) + pair * owner_bytes()) +
            slot;
 }
 

@@ -32,8 +32,8 @@ enum {
     BOARD_SLOTS = 4, /* a rank publishes at most one round ahead: see schedule/exchange.h */
     BOARD_BYTES = 128 * 1024,
     SIDE_BYTES = 4096,
-    RING_SLOTS = 2, /* more would drive the user's data out of the second cache */
-    RING_BYTES = 64 * 1024,
+    OWNER_SLOTS = 2, /* more would drive the user's data out of the second cache */
+    OWNER_BYTES = 64 * 1024,
     STREAM_BYTES = 64 * 1024,
     CPU_WORDS = 16, /* 1024 processors */
 };
@@ -51,8 +51,8 @@ struct control {
     alignas(SEGMENT_LINE) _Atomic uint32_t bell; /* futex; anyone rings */
     _Atomic uint32_t sleepers;
     _Atomic uint32_t closed;                        /* 1: freed or aborted */
-    _Atomic int32_t culprit;                        /* before closed: peers_culprit() */
-    alignas(SEGMENT_LINE) _Atomic uint32_t writing; /* 1: into the memory of others: settle.c */
+    _Atomic int32_t failed_rank;                    /* before closed: peers_failed_rank() */
+    alignas(SEGMENT_LINE) _Atomic uint32_t writing; /* 1: into the memory of others: quiesce.c */
     alignas(SEGMENT_LINE) _Atomic int32_t pid;      /* 0 until the rank has mapped the segment */
     _Atomic uint64_t processors[CPU_WORDS];         /* on which it may run; before pid … */
     _Atomic uint32_t intel;                         /* … as is this: 1: they are Intel's */
@@ -90,11 +90,11 @@ static inline char *board_blob(struct board *board, size_t bytes)
  * the owner of the part answers in place. The data starts as far from a line as it does in the
  * contributor's buffer: no access on the way straddles two lines, unless the ranks' buffers differ
  * in this (measured, AMD Zen 3: a quarter of the time). */
-struct ring_slot {
+struct owner_slot {
     alignas(SEGMENT_LINE) _Atomic uint64_t asked;
     uint32_t phase; /* where in its line the data starts; written before asked */
     alignas(SEGMENT_LINE) _Atomic uint64_t answered;
-    alignas(SEGMENT_LINE) char data[SEGMENT_LINE + RING_BYTES];
+    alignas(SEGMENT_LINE) char data[SEGMENT_LINE + OWNER_BYTES];
 };
 
 static inline uint32_t segment_phase(const void *buffer)
@@ -109,7 +109,7 @@ static inline size_t segment_to_line(const char *buffer, size_t unit, size_t cou
     return elements < count ? elements : count;
 }
 
-static inline char *ring_slot_data(struct ring_slot *slot)
+static inline char *owner_slot_data(struct owner_slot *slot)
 {
     return slot->data + slot->phase % SEGMENT_LINE;
 }
@@ -155,8 +155,8 @@ void segment_retract(const struct segment *segment, struct segment_extension *ex
 void segment_give_back(const struct segment *segment, const struct segment_extension *extension,
                        int my_index);
 
-struct ring_slot *segment_ring(const struct segment *segment, int owner, int contributor,
-                               size_t slot);
+struct owner_slot *segment_ring(const struct segment *segment, int owner, int contributor,
+                                size_t slot);
 struct stream_ring *segment_stream(const struct segment *segment, int from, int to);
 
 static inline struct control *segment_control(const struct segment *segment, int rank)
@@ -164,7 +164,7 @@ static inline struct control *segment_control(const struct segment *segment, int
     return (struct control *)(void *)(segment->base + (size_t)rank * SEGMENT_PAGE);
 }
 
-/* Inline: the quick ways of a call take some tens of nanoseconds. */
+/* Inline: the fast paths of a call take some tens of nanoseconds. */
 static inline struct board *segment_board(const struct segment *segment, int rank, int lane,
                                           size_t slot)
 {

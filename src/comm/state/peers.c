@@ -2,7 +2,7 @@
  *
  * Proof of death is the kernel's word in the segment, or the end of a link. Suspicion is silence,
  * which failure.c counts. A suspected process on this host is killed before the error returns:
- * stopped and continued later it would go on writing into memory that it shares with us (settle.c
+ * stopped and continued later it would go on writing into memory that it shares with us (quiesce.c
  * has the case that it cannot be).
  *
  * Layer: comm. Thread: any; the states are written by the heartbeat thread and read by all.
@@ -76,7 +76,7 @@ bool peers_is_traced(const struct muster_comm *comm, int rank)
     return tracer && tracer[strlen("\nTracerPid:\t")] != '0';
 }
 
-int peers_culprit(const struct muster_comm *comm)
+int peers_failed_rank(const struct muster_comm *comm)
 {
     int suspected = 0;
     for (int r = 0; r < comm->size; r++) {
@@ -89,13 +89,13 @@ int peers_culprit(const struct muster_comm *comm)
     return suspected;
 }
 
-void peers_believe(struct muster_comm *comm, int culprit)
+void peers_believe(struct muster_comm *comm, int failed_rank)
 {
-    int rank = (culprit < 0 ? -culprit : culprit) - 1;
+    int rank = (failed_rank < 0 ? -failed_rank : failed_rank) - 1;
     if (rank >= 0 && rank < comm->size && comm->peers[rank].local < 0) {
         int alive = MUSTER_PEER_ALIVE;
         (void)atomic_compare_exchange_strong(&comm->peers[rank].state, &alive,
-                                             culprit < 0 ? MUSTER_PEER_SUSPECTED
-                                                         : MUSTER_PEER_DEAD);
+                                             failed_rank < 0 ? MUSTER_PEER_SUSPECTED
+                                                             : MUSTER_PEER_DEAD);
     }
 }

@@ -20,7 +20,7 @@ bool peers_kill(struct muster_comm *comm, int rank);
 bool peers_is_traced(const struct muster_comm *comm, int rank);
 /* Of which rank's end we know, as a word for others: 1 + a rank that is proven dead, else the
  * negative of 1 + one that is suspected; 0: none. */
-int peers_culprit(const struct muster_comm *comm);
+int peers_failed_rank(const struct muster_comm *comm);
 /* Another rank's word about a third, unless it is of this host: of those we know better. */
-void peers_believe(struct muster_comm *comm, int culprit);
+void peers_believe(struct muster_comm *comm, int failed_rank);
 enum muster_peer_state peers_state(const struct muster_comm *comm, int rank);

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 enum comm_phase {
-    COMM_OPEN,    /* calls may be made; the whole word is 0: the quick ways look at nothing else */
+    COMM_OPEN,    /* calls may be made; the whole word is 0: the fast paths look at nothing else */
     COMM_FORMING, /* no other rank counts on us yet */
     COMM_CLOSING, /* failed or aborted; others may still write into our memory … */
     COMM_CLOSED,  /* … and nobody does any more */

@@ -91,7 +91,7 @@ static void close_before_it_is_open(void)
     (void)phase_close(&life, COMM_CLOSING, MUSTER_EABORTED);
 }
 
-static void settle_what_is_open(void)
+static void quiesce_what_is_open(void)
 {
     struct comm_life life;
     phase_init(&life);
@@ -99,7 +99,7 @@ static void settle_what_is_open(void)
     phase_settle(&life);
 }
 
-static void settle_twice(void)
+static void quiesce_twice(void)
 {
     struct comm_life life;
     phase_init(&life);
@@ -129,8 +129,8 @@ static void what_the_table_lacks_is_asserted(void **state)
 {
     (void)state;
     assert_true(is_asserted(close_before_it_is_open));
-    assert_true(is_asserted(settle_what_is_open));
-    assert_true(is_asserted(settle_twice));
+    assert_true(is_asserted(quiesce_what_is_open));
+    assert_true(is_asserted(quiesce_twice));
 }
 
 static void a_call_of_several_ends_within_them(void **state)
@@ -140,7 +140,7 @@ static void a_call_of_several_ends_within_them(void **state)
     use_enter(&use, COMM_IN_SEVERAL);
     use_enter(&use, COMM_IN_CALL);
     assert_int_equal(use, COMM_IN_CALL_OF_SEVERAL);
-    use_enter(&use, COMM_IN_CALL); /* a quick way that goes on as a task */
+    use_enter(&use, COMM_IN_CALL); /* a fast path that goes on as a task */
     use_leave(&use, COMM_IN_CALL);
     assert_int_equal(use, COMM_IN_SEVERAL);
     use_leave(&use, COMM_IN_SEVERAL);

@@ -48,8 +48,9 @@ struct team {
 /* Calls that must run one after the other. */
 struct lane {
     int index;
-    uint32_t round;     /* rounds that calls before this one took, equal on all ranks */
-    uint32_t ring_turn; /* as round, for ring.c or swap.c: the slots are one's or the other's */
+    uint32_t round;      /* rounds that calls before this one took, equal on all ranks */
+    uint32_t owner_turn; /* as round, for owner_reduce.c or pairwise.c: the slots are one's or the
+                            other's */
     pthread_mutex_t running; /* held by the thread that steps the first request */
     pthread_mutex_t queue;   /* held to change the list */
     struct muster_request *_Atomic first;

@@ -1,5 +1,5 @@
 /* Rounds of collectives between hosts. Layer: comm; see link.h. */
-#include "comm/state/logbook.h"
+#include "comm/state/call_log.h"
 #include "comm/tcp/link.h"
 
 #include <assert.h>
@@ -84,7 +84,7 @@ void link_publish(struct muster_comm *comm, struct task *task, struct exchange *
                   const char *source)
 {
     uint64_t shape, count;
-    logbook_common(comm, &task->call, &shape, &count);
+    call_log_common(comm, &task->call, &shape, &count);
     for (int to = 0; to < x->plan.size; to++) {
         int rank = x->team->ranks[to];
         if (!comm->peers[rank].link) {

@@ -11,7 +11,7 @@
  *
  * Layer: comm; see link.h. Thread: the heartbeat's, or any; under life_mutex.
  */
-#include "comm/state/logbook.h"
+#include "comm/state/call_log.h"
 #include "comm/state/peers.h"
 #include "comm/tcp/beat.h"
 #include "comm/tcp/link.h"
@@ -42,9 +42,9 @@ static void hear(struct peer *peer)
     peer->silent_beats = link_has_lost_lane(peer->link) ? peer->silent_beats : 0;
 }
 
-static uint32_t word_of(int kind, int culprit)
+static uint32_t word_of(int kind, int failed_rank)
 {
-    return (uint32_t)kind << 16 | (uint16_t)culprit;
+    return (uint32_t)kind << 16 | (uint16_t)failed_rank;
 }
 
 static void take_word(struct muster_comm *comm, struct peer *peer, uint32_t word)
@@ -65,7 +65,7 @@ static void take_frame(struct muster_comm *comm, struct peer *peer)
     const struct life_frame *f = &link->incoming;
     hear(peer);
     link->last = *f;
-    take_word(comm, peer, word_of(f->kind, f->culprit));
+    take_word(comm, peer, word_of(f->kind, f->failed_rank));
 }
 
 static void read_beats(struct muster_comm *comm, struct peer *peer)
@@ -150,11 +150,11 @@ void link_lost(struct muster_comm *comm, int rank, int error)
     }
 }
 
-void link_say_closed(struct muster_comm *comm, int culprit)
+void link_say_closed(struct muster_comm *comm, int failed_rank)
 {
     struct life_frame closed = {.kind = phase_is_leaving(&comm->life) ? LIFE_LEFT : LIFE_CLOSED,
-                                .culprit = (int16_t)culprit};
-    uint32_t word = word_of(closed.kind, culprit);
+                                .failed_rank = (int16_t)failed_rank};
+    uint32_t word = word_of(closed.kind, failed_rank);
     assert(word != 0 && atomic_load(&comm->last_word) == 0 && "it is the last");
     atomic_store(&comm->last_word, word);
     for (int r = 0; r < comm->size; r++) {

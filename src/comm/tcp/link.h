@@ -55,7 +55,7 @@ struct channel {
 /* What goes over the life socket, 20 times a second and when a communicator is closed. */
 struct life_frame {
     uint16_t kind;
-    int16_t culprit; /* whoever closes says so: peers_culprit() */
+    int16_t failed_rank; /* whoever closes says so: peers_failed_rank() */
     uint32_t zero;
     uint64_t number; /* the last collective that the sender entered; 0: none */
     uint64_t shape;
@@ -129,8 +129,8 @@ static inline void link_note_read(struct link *link)
 
 /* ---- heartbeat.c: life ---- */
 
-/* The last word to the others: whether this rank leaves in good order, and peers_culprit(). */
-void link_say_closed(struct muster_comm *comm, int culprit);
+/* The last word to the others: whether this rank leaves in good order, and peers_failed_rank(). */
+void link_say_closed(struct muster_comm *comm, int failed_rank);
 /* That rank has left, but not everything that it sent on this lane has been read. */
 bool link_still_brings(const struct muster_comm *comm, int rank, int lane);
 /* On the heartbeat thread. */

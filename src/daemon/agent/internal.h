@@ -116,7 +116,7 @@ struct agent_pod *agent_pod_of(const struct agent *agent, int64_t number);
 /* Carries out what its machine asks for, and posts AGENT_FED. The event's time is set. */
 void agent_pod_feed(struct agent_pod *pod, const struct pod_event *event);
 /* May be fed again, with less grace. deadline_unix_ms, to the second, is when the grace ends that
- * the deletion began with; STAMP_NONE: it begins now. */
+ * the deletion began with; TIMESTAMP_NONE: it begins now. */
 void agent_pod_feed_delete(struct agent_pod *pod, int64_t grace_s, int64_t deadline_unix_ms);
 /* Writes its status; posts AGENT_WROTE. */
 void agent_pod_write(struct agent_pod *pod);

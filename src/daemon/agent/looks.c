@@ -4,7 +4,7 @@
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/log.h"
-#include "base/stamp.h"
+#include "base/timestamp.h"
 #include "daemon/object/jobs.h"
 
 #include <stdio.h>
@@ -124,7 +124,7 @@ bool agent_look(struct agent *agent, struct agent_item *item)
         /* Its status was written before anything of it was started (pod/pod.h). */
         seen->may_have_run = doc_at(pod, "status.startTime") != NULL;
         seen->grace_s = doc_int(pod, "metadata.deletionGracePeriodSeconds", own_s);
-        seen->deadline_unix_ms = stamp_read(doc_text(pod, "metadata.deletionTimestamp", NULL));
+        seen->deadline_unix_ms = timestamp_read(doc_text(pod, "metadata.deletionTimestamp", NULL));
     }
     return true;
 }

@@ -6,7 +6,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "daemon/history/remains.h"
+#include "daemon/history/deleted_pods.h"
 #include "daemon/machine/podman.h"
 
 #include <stdio.h>
@@ -19,14 +19,14 @@
 struct keeping {
     struct agent *agent;
     int64_t pod;
-    struct remains remains;
+    struct deleted_pods remains;
     struct muster_err err;
 };
 
 static void write_down(void *data)
 {
     struct keeping *keeping = data;
-    (void)remains_write(&keeping->remains, &keeping->err);
+    (void)deleted_pods_write(&keeping->remains, &keeping->err);
 }
 
 static void post_kept(struct agent *agent, int64_t pod, const struct muster_err *err)
@@ -47,7 +47,7 @@ static void on_written(void *data)
 static void free_keeping(void *data)
 {
     struct keeping *keeping = data;
-    remains_done(&keeping->remains);
+    deleted_pods_done(&keeping->remains);
     free(keeping);
 }
 
@@ -56,8 +56,9 @@ void agent_pod_keep(struct agent_pod *pod)
     struct muster_err err = {0};
     muster_auto(doc) json_t *status = pod_status(pod->machine);
     struct keeping *keeping = calloc(1, sizeof *keeping);
-    int r = keeping ? remains_init(&keeping->remains, pod->job->folder, pod->object, status, &err)
-                    : err_no_memory(&err);
+    int r = keeping
+                ? deleted_pods_init(&keeping->remains, pod->job->folder, pod->object, status, &err)
+                : err_no_memory(&err);
     if (r < 0) {
         free(keeping);
         post_kept(pod->agent, pod->number, &err);

@@ -6,7 +6,7 @@
 #include "base/doc.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "base/stamp.h"
+#include "base/timestamp.h"
 #include "daemon/object/jobs.h"
 #include "job/annotations.h"
 
@@ -141,7 +141,7 @@ void agent_pod_feed(struct agent_pod *pod, const struct pod_event *event)
 static int64_t asked_at(int64_t now_unix_ms, int64_t grace_s, int64_t deadline_unix_ms)
 {
     int64_t at =
-        deadline_unix_ms == STAMP_NONE ? now_unix_ms : deadline_unix_ms + 1000 - grace_s * 1000;
+        deadline_unix_ms == TIMESTAMP_NONE ? now_unix_ms : deadline_unix_ms + 1000 - grace_s * 1000;
     return at < now_unix_ms ? at : now_unix_ms;
 }
 
@@ -149,8 +149,9 @@ static int64_t asked_at(int64_t now_unix_ms, int64_t grace_s, int64_t deadline_u
 static bool begins_with_interrupt(const struct agent_pod *pod)
 {
     muster_auto(doc) json_t *job = owner_if_readable(pod);
-    const char *signal =
-        job && jobs_note(job, JOB_NOTE_STOP) ? jobs_note(job, JOB_NOTE_STOP_SIGNAL) : NULL;
+    const char *signal = job && jobs_note(job, JOB_ANNOTATION_STOP)
+                             ? jobs_note(job, JOB_ANNOTATION_STOP_SIGNAL)
+                             : NULL;
     return signal && strcmp(signal, "SIGINT") == 0;
 }
 

@@ -68,7 +68,7 @@ static bool port_taken(void *data, int port)
 static int local_addresses(struct agent_pod *pod, const struct job *job, struct address_map *ret,
                            struct muster_err *err)
 {
-    const char *network = jobs_note(job->object, JOB_NOTE_NETWORK);
+    const char *network = jobs_note(job->object, JOB_ANNOTATION_NETWORK);
     *ret = (struct address_map){.job = job};
     if (network && strcmp(network, "private") == 0) {
         return 0;

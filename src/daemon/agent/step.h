@@ -74,7 +74,7 @@ struct agent_seen {
     bool deleting;
     bool may_have_run;
     int64_t grace_s;          /* deleting */
-    int64_t deadline_unix_ms; /* deleting: when the grace ends that it began with; STAMP_NONE */
+    int64_t deadline_unix_ms; /* deleting: when the grace ends that it began with; TIMESTAMP_NONE */
 };
 
 /* Pods and jobs have numbers, which are never used again: news of one that was forgotten finds

@@ -3,7 +3,7 @@
 #include "daemon/agent/step_world.h"
 
 #include "base/doc.h"
-#include "base/stamp.h"
+#include "base/timestamp.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -177,7 +177,7 @@ static void look(struct world *w, struct world_event *item)
         item->event.seen.deleting = object->deleting;
         item->event.seen.may_have_run = doc_at(object->status, "startTime") != NULL;
         item->event.seen.grace_s = object->grace_s;
-        item->event.seen.deadline_unix_ms = STAMP_NONE;
+        item->event.seen.deadline_unix_ms = TIMESTAMP_NONE;
     }
 }
 

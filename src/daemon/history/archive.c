@@ -6,8 +6,8 @@
 #include "base/doc.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "daemon/history/deleted_pods.h"
 #include "daemon/history/place.h"
-#include "daemon/history/remains.h"
 #include "daemon/history/summary.h"
 #include "daemon/history/trim.h"
 #include "job/annotations.h"
@@ -119,7 +119,7 @@ static size_t find_uid(const json_t *pods, const char *uid)
 /* What the agent kept of deleted pods is newer than what the job's deletion saw of them. */
 static void merge_remains(const struct home *home, const char *uid, json_t *pods)
 {
-    muster_auto(doc) json_t *kept = remains_list(home, uid);
+    muster_auto(doc) json_t *kept = deleted_pods_list(home, uid);
     size_t i;
     json_t *pod;
     json_array_foreach (kept, i, pod) {

@@ -78,7 +78,7 @@ static void find_unmarked(struct doomed *doomed, const char *uid)
     muster_auto(doc) json_t *record = archive_pending(doomed->home, uid);
     struct muster_err err = {0};
     if (record && !job_is_there(doomed, record)) {
-        const char *lease = jobs_note(doc_at(record, "job"), JOB_NOTE_LEASE);
+        const char *lease = jobs_note(doc_at(record, "job"), JOB_ANNOTATION_LEASE);
         doomed_add(doomed, uid, lease ? lease : "");
     } else if (record && archive_forget(doomed->home, uid, &err) < 0) {
         log_event(LOG_WARN, "history.forget", "%s", err.text);

@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/quantity.h"
-#include "base/stamp.h"
+#include "base/timestamp.h"
 #include "daemon/history/place.h"
 #include "job/text.h"
 
@@ -131,8 +131,8 @@ static void read_item(const char *folder, struct history_item *item)
     if (path && file_read(path, SUMMARY_BYTES_MAX, &text, &bytes, NULL) == 0) {
         (void)doc_parse(text, bytes, &summary, NULL);
     }
-    int64_t finished = stamp_read(doc_text(summary, "finished", NULL));
-    if (finished == STAMP_NONE && stat(folder, &info) == 0) {
+    int64_t finished = timestamp_read(doc_text(summary, "finished", NULL));
+    if (finished == TIMESTAMP_NONE && stat(folder, &info) == 0) {
         finished = (int64_t)info.st_mtim.tv_sec * 1000;
     }
     item->finished_unix_ms = finished;

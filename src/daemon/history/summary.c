@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/doc.h"
-#include "base/stamp.h"
+#include "base/timestamp.h"
 #include "control/verdict.h"
 
 #include <string.h>
@@ -81,7 +81,7 @@ static int set_end(json_t *doc, const json_t *job, const json_t *pods)
     return r;
 }
 
-static json_t *stamp_or_null(const char *text)
+static json_t *timestamp_or_null(const char *text)
 {
     return text && *text ? json_string(text) : json_null();
 }
@@ -90,11 +90,11 @@ static int set_times(json_t *doc, const json_t *job, int64_t now_unix_ms)
 {
     const char *started = doc_text(job, "status.startTime", NULL);
     const char *finished = doc_text(job, "status.completionTime", NULL);
-    int64_t from = stamp_read(started);
-    int64_t to = finished ? stamp_read(finished) : now_unix_ms;
-    bool known = from != STAMP_NONE && to != STAMP_NONE && to >= from;
-    int r = doc_set(doc, "started", stamp_or_null(started));
-    r = r < 0 ? r : doc_set(doc, "finished", stamp_or_null(finished));
+    int64_t from = timestamp_read(started);
+    int64_t to = finished ? timestamp_read(finished) : now_unix_ms;
+    bool known = from != TIMESTAMP_NONE && to != TIMESTAMP_NONE && to >= from;
+    int r = doc_set(doc, "started", timestamp_or_null(started));
+    r = r < 0 ? r : doc_set(doc, "finished", timestamp_or_null(finished));
     return r < 0 ? r : doc_set(doc, "durationMs", known ? json_integer(to - from) : json_null());
 }
 

@@ -60,12 +60,12 @@ static void on_change(void *arg, const struct store_change *change)
     struct sweep *sweep = arg;
     bool job = strcmp(change->key.resource, "pytorchjobs") == 0;
     bool pod = strcmp(change->key.resource, "pods") == 0;
-    if (job && change->kind == STORE_ADDED && jobs_note(change->object, JOB_NOTE_LEASE)) {
+    if (job && change->kind == STORE_ADDED && jobs_note(change->object, JOB_ANNOTATION_LEASE)) {
         sweep->jobs_came = true;
     }
     if (change->kind == STORE_DELETED && (job || (pod && !jobs_owner(change->object)))) {
         const char *uid = doc_text(change->object, "metadata.uid", "");
-        const char *lease = jobs_note(change->object, JOB_NOTE_LEASE);
+        const char *lease = jobs_note(change->object, JOB_ANNOTATION_LEASE);
         doomed_add(&sweep->doomed, uid, lease ? lease : "");
     }
 }

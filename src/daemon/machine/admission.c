@@ -69,7 +69,7 @@ static void gpu_path(const json_t *job, char ret[PATH_BYTES])
  */
 static void check_gpus(const struct admission *a, const json_t *job, struct job_problems *problems)
 {
-    const char *mode = jobs_note(job, JOB_NOTE_GPU);
+    const char *mode = jobs_note(job, JOB_ANNOTATION_GPU);
     if (mode && strcmp(mode, "none") == 0) {
         return;
     }
@@ -116,22 +116,22 @@ void admission_check(const struct admission *a, const char *resource, const json
     if (strcmp(resource, "pytorchjobs") != 0) {
         return;
     }
-    const char *runtime = jobs_note(object, JOB_NOTE_RUNTIME);
-    const char *lease = jobs_note(object, JOB_NOTE_LEASE);
+    const char *runtime = jobs_note(object, JOB_ANNOTATION_RUNTIME);
+    const char *lease = jobs_note(object, JOB_ANNOTATION_LEASE);
     /* It comes with a job that was exported after it had been ended. */
-    if (jobs_note(object, JOB_NOTE_STOP)) {
-        refuse_annotation(problems, JOB_NOTE_STOP, "would end the job at once");
+    if (jobs_note(object, JOB_ANNOTATION_STOP)) {
+        refuse_annotation(problems, JOB_ANNOTATION_STOP, "would end the job at once");
     }
     if (!runtime || strcmp(runtime, "podman") != 0) {
         image_check(object, problems);
     }
-    if (jobs_note(object, JOB_NOTE_ENVIRONMENT) && !environments_has(a->home, object)) {
-        refuse_annotation(problems, JOB_NOTE_ENVIRONMENT,
+    if (jobs_note(object, JOB_ANNOTATION_ENVIRONMENT) && !environments_has(a->home, object)) {
+        refuse_annotation(problems, JOB_ANNOTATION_ENVIRONMENT,
                           "names an environment that went with its job");
     }
     check_gpus(a, object, problems);
     if (lease && !leases_is_open(a->leases, lease)) {
-        refuse_annotation(problems, JOB_NOTE_LEASE,
+        refuse_annotation(problems, JOB_ANNOTATION_LEASE,
                           "names a lease that is not held: the job would end at once");
     }
 }

@@ -3,7 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/doc.h"
-#include "base/words.h"
+#include "base/shell_words.h"
 #include "job/annotations.h"
 
 #include <stdio.h>
@@ -14,7 +14,7 @@ enum { PATH_BYTES = 256 };
 static int words_of(const char *text, json_t **ret, struct muster_err *err)
 {
     char **words = NULL;
-    int r = words_split(text, &words, err);
+    int r = shell_split(text, &words, err);
     if (r < 0) {
         return r;
     }
@@ -22,7 +22,7 @@ static int words_of(const char *text, json_t **ret, struct muster_err *err)
     for (char **w = words; *w; w++) {
         json_array_append_new(array, json_string(*w));
     }
-    words_free(words);
+    shell_free(words);
     *ret = array;
     return 0;
 }
@@ -35,7 +35,7 @@ static const char *note(const json_t *annotations, const char *key)
 /* The words that --image gave for this image; NULL when none did. */
 static json_t *mapped(const json_t *job, const char *image)
 {
-    const char *text = note(doc_at(job, "metadata.annotations"), JOB_NOTE_IMAGES);
+    const char *text = note(doc_at(job, "metadata.annotations"), JOB_ANNOTATION_IMAGES);
     muster_auto(doc) json_t *map = NULL;
     if (!text || doc_parse(text, strlen(text), &map, NULL) < 0) {
         return NULL;
@@ -45,8 +45,8 @@ static json_t *mapped(const json_t *job, const char *image)
 
 static const char *command_note(const json_t *job, const json_t *pod_annotations)
 {
-    const char *text = note(pod_annotations, JOB_NOTE_COMMAND);
-    return text ? text : note(doc_at(job, "metadata.annotations"), JOB_NOTE_COMMAND);
+    const char *text = note(pod_annotations, JOB_ANNOTATION_COMMAND);
+    return text ? text : note(doc_at(job, "metadata.annotations"), JOB_ANNOTATION_COMMAND);
 }
 
 static int nothing_to_run(const json_t *container, struct muster_err *err)
@@ -55,7 +55,7 @@ static int nothing_to_run(const json_t *container, struct muster_err *err)
                        "container %s has no command, and muster cannot read the ENTRYPOINT of "
                        "image %s: add command:, or the annotation %s",
                        doc_text(container, "name", "?"), doc_text(container, "image", "?"),
-                       JOB_NOTE_COMMAND);
+                       JOB_ANNOTATION_COMMAND);
 }
 
 int image_entrypoint(const json_t *job, const json_t *pod_annotations, const json_t *container,
@@ -70,7 +70,7 @@ int image_entrypoint(const json_t *job, const json_t *pod_annotations, const jso
     if (text) {
         int r = words_of(text, &words, err);
         if (r < 0) {
-            return err ? muster_wrap(err, "annotation %s", JOB_NOTE_COMMAND) : r;
+            return err ? muster_wrap(err, "annotation %s", JOB_ANNOTATION_COMMAND) : r;
         }
     }
     if (json_array_size(words) == 0) {

@@ -25,7 +25,7 @@ enum { WORD_BYTES_MAX = 1 << 20, STALL_MS_DEFAULT = 60000 };
 /* Where it was submitted; the controller's own folder at home for a job that came by kubectl. */
 static json_t *submitted(const json_t *job)
 {
-    const char *text = job ? jobs_note(job, JOB_NOTE_SUBMIT) : NULL;
+    const char *text = job ? jobs_note(job, JOB_ANNOTATION_SUBMIT) : NULL;
     json_t *submit = NULL;
     if (text && doc_parse(text, strlen(text), &submit, NULL) == 0) {
         return submit;
@@ -112,8 +112,8 @@ static void put_python_path(json_t *spec)
 
 static void put_ours(const struct launch *l, json_t *env)
 {
-    const char *backend = l->job ? jobs_note(l->job, JOB_NOTE_BACKEND) : NULL;
-    const char *mode = l->job ? jobs_note(l->job, JOB_NOTE_GPU) : NULL;
+    const char *backend = l->job ? jobs_note(l->job, JOB_ANNOTATION_BACKEND) : NULL;
+    const char *mode = l->job ? jobs_note(l->job, JOB_ANNOTATION_GPU) : NULL;
     if (l->gpus || l->hide_gpus || (mode && strcmp(mode, "none") == 0)) {
         json_object_set_new(env, "CUDA_VISIBLE_DEVICES", json_string(l->gpus ? l->gpus : ""));
     }
@@ -184,7 +184,7 @@ static void put_user(const struct launch *l, json_t *spec)
 /* How long a rank may do nothing before that is said. */
 static int64_t stall_ms(const struct launch *l)
 {
-    const char *text = l->job ? jobs_note(l->job, JOB_NOTE_STALL) : NULL;
+    const char *text = l->job ? jobs_note(l->job, JOB_ANNOTATION_STALL) : NULL;
     int64_t ms = STALL_MS_DEFAULT;
     (void)duration_read(text ? text : "", &ms);
     return ms;
@@ -300,7 +300,7 @@ static int podman_spec_parts(const struct launch *l, const struct variables *fro
 /* `muster run --stdin RANK`: what trains in that rank reads what the client writes. */
 static void put_stdin(const struct launch *l, const json_t *env, json_t *spec)
 {
-    const char *wanted = l->job ? jobs_note(l->job, JOB_NOTE_STDIN) : NULL;
+    const char *wanted = l->job ? jobs_note(l->job, JOB_ANNOTATION_STDIN) : NULL;
     const char *rank = json_string_value(json_object_get(env, "RANK"));
     bool trains = strcmp(doc_text(l->container, "name", ""), "pytorch") == 0 ||
                   json_array_size(doc_at(l->pod, "spec.containers")) == 1;
@@ -323,7 +323,7 @@ static int spec_of(const struct launch *l, const struct variables *from_file, js
     if (r < 0) {
         return r;
     }
-    const char *runtime = l->job ? jobs_note(l->job, JOB_NOTE_RUNTIME) : NULL;
+    const char *runtime = l->job ? jobs_note(l->job, JOB_ANNOTATION_RUNTIME) : NULL;
     bool in_podman = runtime && strcmp(runtime, "podman") == 0;
     const char *cwd = doc_text(submit, "cwd", "/");
     muster_auto(doc) json_t *spec = json_pack(

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/doc.h"
 #include "base/err.h"
-#include "base/stamp.h"
+#include "base/timestamp.h"
 
 #include <ctype.h>
 #include <sched.h>
@@ -39,12 +39,12 @@ int64_t node_cpu_milli(void)
 
 static json_t *make(const struct gpus *gpus)
 {
-    char name[NODE_NAME_BYTES], cpu[24], memory[32], gpu[24], stamp[STAMP_BYTES];
+    char name[NODE_NAME_BYTES], cpu[24], memory[32], gpu[24], stamp[TIMESTAMP_BYTES];
     node_name(name);
     snprintf(cpu, sizeof cpu, "%lld", (long long)node_cpu_milli() / 1000);
     snprintf(memory, sizeof memory, "%lldKi", (long long)node_memory_bytes() / 1024);
     snprintf(gpu, sizeof gpu, "%zu", gpus->count);
-    stamp_seconds(clock_unix_ms(), stamp);
+    timestamp_seconds(clock_unix_ms(), stamp);
     json_t *capacity = json_pack("{s:s, s:s, s:s, s:s}", "cpu", cpu, "memory", memory, "pods",
                                  "1000", "nvidia.com/gpu", gpu);
     if (capacity && gpus->count == 0) {

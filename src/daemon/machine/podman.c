@@ -5,8 +5,8 @@
 #include "base/doc.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "base/shell_words.h"
 #include "base/variables.h"
-#include "base/words.h"
 #include "job/submit.h"
 #include "process/monitor/sub_path.h"
 
@@ -154,14 +154,14 @@ static void add_limits(const struct podman_container *c, json_t *words)
 static int add_flags(const struct podman_container *c, json_t *words, struct muster_err *err)
 {
     char **flags = NULL;
-    int r = c->flags ? words_split(c->flags, &flags, err) : 0;
+    int r = c->flags ? shell_split(c->flags, &flags, err) : 0;
     if (r < 0) {
         return muster_wrap(err, "MUSTER_PODMAN_FLAGS");
     }
     for (char **flag = flags; flag && *flag; flag++) {
         add(words, json_string(*flag));
     }
-    words_free(flags);
+    shell_free(flags);
     return 0;
 }
 

@@ -36,7 +36,7 @@ bool environments_id_valid(const char *id)
 
 static const char *id_of(const json_t *job)
 {
-    const char *id = jobs_note(job, JOB_NOTE_ENVIRONMENT);
+    const char *id = jobs_note(job, JOB_ANNOTATION_ENVIRONMENT);
     return id && environments_id_valid(id) ? id : NULL;
 }
 

@@ -6,7 +6,7 @@
 #include "base/doc.h"
 #include "base/err.h"
 #include "base/hash.h"
-#include "base/stamp.h"
+#include "base/timestamp.h"
 #include "daemon/object/jobs.h"
 #include "job/annotations.h"
 
@@ -78,8 +78,8 @@ static int count_again(struct store *store, const json_t *old, const char *stamp
 int event_record(struct store *store, const struct event_note *note, struct muster_err *err)
 {
     muster_auto(free) char *name = name_of(note);
-    char stamp[STAMP_BYTES];
-    stamp_seconds(note->now_unix_ms, stamp);
+    char stamp[TIMESTAMP_BYTES];
+    timestamp_seconds(note->now_unix_ms, stamp);
     if (!name) {
         return err_no_memory(err);
     }

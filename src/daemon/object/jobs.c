@@ -16,7 +16,7 @@ bool jobs_is_finished(const json_t *job)
 
 bool jobs_is_past_deadline(const json_t *job, int64_t now_unix_ms)
 {
-    const char *started = job ? jobs_note(job, JOB_NOTE_STARTED) : NULL;
+    const char *started = job ? jobs_note(job, JOB_ANNOTATION_STARTED) : NULL;
     int64_t deadline_s = doc_int(job, "spec.runPolicy.activeDeadlineSeconds", -1);
     return started && deadline_s >= 0 && !job_condition(job, "Succeeded") &&
            now_unix_ms >= strtoll(started, NULL, 10) + deadline_s * 1000;

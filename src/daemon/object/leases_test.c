@@ -53,8 +53,8 @@ static void add_job(struct world *w, const char *name, const char *lease, bool f
     muster_auto(doc) json_t *job = json_pack(
         "{s:s, s:s, s:{s:s, s:s, s:{s:s*}}, s:{s:{}}, s:{s:[{s:s, s:s}]}}", "apiVersion",
         "kubeflow.org/v1", "kind", "PyTorchJob", "metadata", "name", name, "namespace", "default",
-        "annotations", JOB_NOTE_LEASE, lease, "spec", "pytorchReplicaSpecs", "status", "conditions",
-        "type", finished ? "Succeeded" : "Running", "status", "True");
+        "annotations", JOB_ANNOTATION_LEASE, lease, "spec", "pytorchReplicaSpecs", "status",
+        "conditions", "type", finished ? "Succeeded" : "Running", "status", "True");
     assert_int_equal(store_create(w->store, "pytorchjobs", job, &stored, NULL), 0);
     muster_auto(doc) json_t *pod = json_pack(
         "{s:{s:s, s:s, s:[{s:s, s:s, s:s, s:b}]}, s:{s:s}}", "metadata", "name", name, "namespace",
@@ -74,7 +74,7 @@ static json_t *get(const struct world *w, const char *resource, const char *name
 static void expect(const struct world *w, const char *name, const char *why)
 {
     muster_auto(doc) json_t *job = get(w, "pytorchjobs", name);
-    const char *note = jobs_note(job, JOB_NOTE_STOP);
+    const char *note = jobs_note(job, JOB_ANNOTATION_STOP);
     assert_non_null(job);
     assert_string_equal(note ? note : "", why);
 }
@@ -149,7 +149,7 @@ static void a_dead_holders_job_ends_at_once(void **state)
 static bool is_stopped(const struct world *w, const char *name)
 {
     muster_auto(doc) json_t *job = get(w, "pytorchjobs", name);
-    return jobs_note(job, JOB_NOTE_STOP) != NULL;
+    return jobs_note(job, JOB_ANNOTATION_STOP) != NULL;
 }
 
 static void who_does_not_come_back_is_not_waited_for(void **state)

@@ -8,9 +8,9 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "daemon/history/archive.h"
+#include "daemon/history/deleted_pods.h"
 #include "daemon/history/place.h"
 #include "daemon/history/prune.h"
-#include "daemon/history/remains.h"
 #include "daemon/history/summary.h"
 #include "daemon/route/logs.h"
 #include "daemon/route/pod.h"
@@ -78,7 +78,7 @@ static json_t *pods_of(const struct history_routes *routes, const json_t *job)
         .resource = "pods", .namespace = doc_text(job, "metadata.namespace", ""), .owner_uid = uid};
     struct store_page page = {0};
     json_t *by_name = json_object();
-    muster_auto(doc) json_t *kept = remains_list(routes->home, uid);
+    muster_auto(doc) json_t *kept = deleted_pods_list(routes->home, uid);
     muster_auto(doc) json_t *pods = json_array();
     size_t i;
     json_t *pod;

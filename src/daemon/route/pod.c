@@ -4,7 +4,7 @@
 #include "api/api.h"
 #include "base/cleanup.h"
 #include "base/doc.h"
-#include "daemon/history/remains.h"
+#include "daemon/history/deleted_pods.h"
 #include "daemon/object/jobs.h"
 #include "daemon/route/logs.h"
 
@@ -34,7 +34,8 @@ static bool is_deleted(const struct pod_routes *routes, const json_t *pod)
 
 static void add_gone(const struct pod_routes *routes, const json_t *job, json_t *gone)
 {
-    muster_auto(doc) json_t *kept = remains_list(routes->home, doc_text(job, "metadata.uid", ""));
+    muster_auto(doc) json_t *kept =
+        deleted_pods_list(routes->home, doc_text(job, "metadata.uid", ""));
     size_t i;
     json_t *pod;
     json_array_foreach (kept, i, pod) {

@@ -174,7 +174,7 @@ static void a_shutdown_ends_jobs_and_lone_pods_and_admits_no_job(void **state)
     muster_auto(doc) json_t *job = get(s, "pytorchjobs", "a");
     muster_auto(doc) json_t *alone = get(s, "pods", "alone");
     muster_auto(doc) json_t *owned = get(s, "pods", "owned");
-    assert_string_equal(jobs_note(job, JOB_NOTE_STOP), "muster down was given");
+    assert_string_equal(jobs_note(job, JOB_ANNOTATION_STOP), "muster down was given");
     assert_null(alone);
     assert_non_null(owned);
     assert_int_equal(admit(s, "pytorchjobs", &err), MUSTER_EAGAIN);
@@ -190,7 +190,7 @@ static void a_shutdown_that_keeps_jobs_touches_none(void **state)
     assert_int_equal(call(s, "POST", "shutdown", "{'jobs': 'keep'}", NULL), 200);
     assert_int_equal(routes_leaving(s->routes), ROUTES_LEAVE_NOW);
     muster_auto(doc) json_t *job = get(s, "pytorchjobs", "a");
-    assert_null(jobs_note(job, JOB_NOTE_STOP));
+    assert_null(jobs_note(job, JOB_ANNOTATION_STOP));
 }
 
 static void an_environments_name_is_no_path(void **state)

@@ -2,7 +2,7 @@
  * webhook (training-operator v1.9.4, pkg/webhooks/pytorch) lets most of this pass. */
 #include "base/doc.h"
 #include "base/duration.h"
-#include "base/words.h"
+#include "base/shell_words.h"
 #include "job/annotations.h"
 #include "job/check/context.h"
 #include "job/job.h"
@@ -41,13 +41,13 @@ static void check_words(struct check *c, const json_t *object, const char *annot
     }
     size_t mark = check_enter(c, "metadata");
     check_enter(c, "annotations");
-    if (words_split(text, &words, &err) != 0) {
+    if (shell_split(text, &words, &err) != 0) {
         check_say(c, JOB_ERROR, annotation, NULL, "%s", err.text);
     } else if (!words[0]) {
         check_say(c, JOB_ERROR, annotation, NULL, "must name a command");
     }
     check_leave(c, mark);
-    words_free(words);
+    shell_free(words);
 }
 
 /* other: NULL when there is only one. */
@@ -77,7 +77,7 @@ static void check_restart_policies(struct check *c, const json_t *specs)
             check_enter(c, "pytorchReplicaSpecs");
             check_enter(c, role);
             check_say(c, JOB_ERROR, "restartPolicy", "restartPolicy: Never",
-                      "with annotation " JOB_NOTE_MAX_RESTARTS
+                      "with annotation " JOB_ANNOTATION_MAX_RESTARTS
                       " all ranks are restarted together; %s restarts each alone",
                       policy);
             check_leave(c, mark);
@@ -88,14 +88,15 @@ static void check_restart_policies(struct check *c, const json_t *specs)
 static void check_max_restarts(struct check *c, const json_t *object)
 {
     const json_t *notes = doc_at(object, "metadata.annotations");
-    const char *text = json_string_value(json_object_get(notes, JOB_NOTE_MAX_RESTARTS));
+    const char *text = json_string_value(json_object_get(notes, JOB_ANNOTATION_MAX_RESTARTS));
     if (!text) {
         return;
     }
     if (!*text || strlen(text) > 5 || strspn(text, "0123456789") != strlen(text)) {
         size_t mark = check_enter(c, "metadata");
         check_enter(c, "annotations");
-        check_say(c, JOB_ERROR, JOB_NOTE_MAX_RESTARTS, NULL, "must be a number from 0 to 99999");
+        check_say(c, JOB_ERROR, JOB_ANNOTATION_MAX_RESTARTS, NULL,
+                  "must be a number from 0 to 99999");
         check_leave(c, mark);
         return;
     }
@@ -247,7 +248,7 @@ static void check_annotations(struct check *c, const json_t *annotations)
     size_t mark = check_enter(c, "metadata");
     check_enter(c, "annotations");
     json_object_foreach ((json_t *)annotations, key, value) {
-        bool ours = strncmp(key, JOB_NOTE_PREFIX, strlen(JOB_NOTE_PREFIX)) == 0;
+        bool ours = strncmp(key, JOB_ANNOTATION_PREFIX, strlen(JOB_ANNOTATION_PREFIX)) == 0;
         for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
             ours = ours && strcmp(key, known[i]) != 0;
         }
@@ -268,10 +269,10 @@ static const char *annotation_of(const json_t *annotations, const char *name)
  * be ended by this file. */
 static void check_stop(struct check *c, const json_t *annotations)
 {
-    if (c->problems->advice && json_object_get(annotations, JOB_NOTE_STOP)) {
+    if (c->problems->advice && json_object_get(annotations, JOB_ANNOTATION_STOP)) {
         size_t mark = check_enter(c, "metadata");
         size_t inner = check_enter(c, "annotations");
-        check_say(c, JOB_WARNING, JOB_NOTE_STOP, "remove it",
+        check_say(c, JOB_WARNING, JOB_ANNOTATION_STOP, "remove it",
                   "it would end the job at once: muster refuses the job");
         check_leave(c, inner);
         check_leave(c, mark);
@@ -283,21 +284,21 @@ void check_job_spec(struct check *c, const json_t *object)
     const json_t *spec = doc_at(object, "spec");
     const json_t *specs = doc_at(spec, "pytorchReplicaSpecs");
     const json_t *notes = doc_at(object, "metadata.annotations");
-    c->entrypoint_known = json_object_get(notes, JOB_NOTE_COMMAND) ||
-                          json_object_get(notes, JOB_NOTE_IMAGES) ||
-                          strcmp(annotation_of(notes, JOB_NOTE_RUNTIME), "podman") == 0;
+    c->entrypoint_known = json_object_get(notes, JOB_ANNOTATION_COMMAND) ||
+                          json_object_get(notes, JOB_ANNOTATION_IMAGES) ||
+                          strcmp(annotation_of(notes, JOB_ANNOTATION_RUNTIME), "podman") == 0;
     check_annotations(c, notes);
     check_stop(c, notes);
-    check_words(c, object, JOB_NOTE_COMMAND);
-    check_annotation_choice(c, object, JOB_NOTE_NETWORK, "host", "private", NULL);
-    check_annotation_choice(c, object, JOB_NOTE_RUNTIME, "process", "podman", NULL);
-    check_annotation_choice(c, object, JOB_NOTE_GPU, "share", "none", NULL);
-    check_annotation_choice(c, object, JOB_NOTE_BACKEND, "muster", NULL, NULL);
+    check_words(c, object, JOB_ANNOTATION_COMMAND);
+    check_annotation_choice(c, object, JOB_ANNOTATION_NETWORK, "host", "private", NULL);
+    check_annotation_choice(c, object, JOB_ANNOTATION_RUNTIME, "process", "podman", NULL);
+    check_annotation_choice(c, object, JOB_ANNOTATION_GPU, "share", "none", NULL);
+    check_annotation_choice(c, object, JOB_ANNOTATION_BACKEND, "muster", NULL, NULL);
     check_annotation_choice(
-        c, object, JOB_NOTE_SUCCESS_POLICY, "AllRanks", "Default",
+        c, object, JOB_ANNOTATION_SUCCESS_POLICY, "AllRanks", "Default",
         "AllRanks: every rank must succeed; Default: the Master decides, as on a cluster");
     check_max_restarts(c, object);
-    check_duration(c, object, JOB_NOTE_STALL);
+    check_duration(c, object, JOB_ANNOTATION_STALL);
     if (!json_is_object(spec)) {
         return;
     }

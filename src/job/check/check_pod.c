@@ -229,8 +229,8 @@ static void check_command(struct check *c, const json_t *container)
     if (c->problems->advice && !c->entrypoint_known && !doc_at(container, "command") &&
         *doc_text(container, "image", "")) {
         check_say(
-            c, JOB_NOTE, "image",
-            "muster run --image 'IMAGE=COMMAND', or annotation " JOB_NOTE_COMMAND,
+            c, JOB_INFO, "image",
+            "muster run --image 'IMAGE=COMMAND', or annotation " JOB_ANNOTATION_COMMAND,
             "the container has no command, and muster cannot read the image's entrypoint: the "
             "job is refused without one");
     }
@@ -311,8 +311,8 @@ void check_pod_template(struct check *c, const json_t *replica_spec)
     check_claim_templates(c, replica_spec, volumes);
     bool known = c->entrypoint_known;
     c->entrypoint_known =
-        known ||
-        json_object_get(doc_at(replica_spec, "template.metadata.annotations"), JOB_NOTE_COMMAND);
+        known || json_object_get(doc_at(replica_spec, "template.metadata.annotations"),
+                                 JOB_ANNOTATION_COMMAND);
     const json_t *pod = doc_at(replica_spec, "template.spec");
     size_t top = check_enter(c, "template");
     check_enter(c, "spec");

@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/quantity.h"
-#include "base/words.h"
+#include "base/shell_words.h"
 #include "job/text.h"
 
 #include <ctype.h>
@@ -165,7 +165,7 @@ bool hint_quantity(const char *text, char *ret, size_t ret_bytes)
 bool hint_words(const char *text, char *ret, size_t ret_bytes)
 {
     char **words = NULL;
-    if (words_split(text, &words, NULL) != 0) {
+    if (shell_split(text, &words, NULL) != 0) {
         return false;
     }
     struct buf list;
@@ -179,6 +179,6 @@ bool hint_words(const char *text, char *ret, size_t ret_bytes)
     bool good = !buf_failed(&list) && words[0];
     snprintf(ret, ret_bytes, "write [%s]", buf_str(&list));
     buf_done(&list);
-    words_free(words);
+    shell_free(words);
     return good;
 }

@@ -39,7 +39,7 @@ static void look(struct search *s, const json_t *reference, const char *field, c
     if (key && !json_object_get(s->told, json_string_value(key))) {
         json_object_set_new(s->told, json_string_value(key), json_true());
         bool claim = strcmp(kind, "PersistentVolumeClaim") == 0;
-        check_say(s->check, JOB_NOTE, field, NULL, "%s %.60s is not in this file; %s", kind, name,
+        check_say(s->check, JOB_INFO, field, NULL, "%s %.60s is not in this file; %s", kind, name,
                   claim
                       ? "muster run refuses the job until it is created, pods of muster create wait"
                       : "pods wait until it is created");

@@ -347,7 +347,7 @@ static void say_support(struct check *c, const json_t *value, const struct schem
     } else if (field->support == SCHEMA_WARNED && !asks_for_nothing(value)) {
         check_say(c, JOB_WARNING, NULL, NULL, "has no effect on this machine: %s", field->says);
     } else if (field->support == SCHEMA_SUPPORTED && c->problems->verbose) {
-        check_say(c, JOB_NOTE, NULL, NULL, "%s", field->says);
+        check_say(c, JOB_INFO, NULL, NULL, "%s", field->says);
     }
 }
 

@@ -26,7 +26,7 @@ static int move_fields(struct check *c, json_t *spec)
             check_say(c, JOB_WARNING, moved[i], hint,
                       "is ignored: spec.runPolicy has this field, too");
         } else {
-            check_say(c, JOB_NOTE, moved[i], hint,
+            check_say(c, JOB_INFO, moved[i], hint,
                       "old layout, read as spec.runPolicy.%s; a cluster ignores it", moved[i]);
             json_incref(value);
             if (!policy) {
@@ -48,7 +48,7 @@ static int upgrade(struct check *c, json_t *object)
     const char *version = doc_text(object, "apiVersion", "");
     if (strcmp(version, "kubeflow.org/v1beta1") == 0 ||
         strcmp(version, "kubeflow.org/v1beta2") == 0) {
-        check_say(c, JOB_NOTE, "apiVersion", "write kubeflow.org/v1",
+        check_say(c, JOB_INFO, "apiVersion", "write kubeflow.org/v1",
                   "%s is an old layout, read as kubeflow.org/v1; a cluster refuses it", version);
         int rc = doc_set_text(object, "apiVersion", "kubeflow.org/v1");
         if (rc != 0) {

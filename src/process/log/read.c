@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
-#include "base/stamp.h"
+#include "base/timestamp.h"
 #include "process/log/internal.h"
 
 #include <assert.h>
@@ -270,8 +270,8 @@ static void skip_rest_of_line(struct process_log *log)
 /* The prefix is written whole or not at all. */
 static bool put_stamp(struct process_log *log, char *bytes, size_t room, size_t *used)
 {
-    char stamp[STAMP_BYTES];
-    (void)stamp_text(log_segment_time(&log->segment, log->at), stamp);
+    char stamp[TIMESTAMP_BYTES];
+    (void)timestamp_text(log_segment_time(&log->segment, log->at), stamp);
     size_t length = strlen(stamp);
     if (room - *used < length + 1) {
         return false;

@@ -1,7 +1,7 @@
 /* See log_scan.h. */
 #include "process/log/scan.h"
 
-#include "base/stamp.h"
+#include "base/timestamp.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -46,7 +46,7 @@ static int open_part(const char *folder, unsigned number, const char *kind)
 static bool read_mark(int fd, uint64_t index, struct log_mark *ret)
 {
     return pread(fd, ret, sizeof *ret, (off_t)(index * sizeof *ret)) == (ssize_t)sizeof *ret &&
-           stamp_fits(ret->unix_ms);
+           timestamp_fits(ret->unix_ms);
 }
 
 bool log_segment_open(const char *folder, unsigned number, struct log_segment *ret)

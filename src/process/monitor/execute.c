@@ -2,7 +2,7 @@
 #include "process/monitor/execute.h"
 
 #include "base/cleanup.h"
-#include "base/descriptors.h"
+#include "base/nofile_limit.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -276,7 +276,7 @@ static void begin(const struct process_spec *spec)
 {
     (void)setsid();
     restore_signals();
-    descriptors_restore();
+    nofile_limit_restore();
     (void)umask(spec->umask >= 0 ? (mode_t)spec->umask : 022);
 }
 

@@ -5,7 +5,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/file.h"
-#include "process/monitor/cover.h"
+#include "process/monitor/overlay.h"
 #include "process/monitor/sub_path.h"
 
 #include <assert.h>
@@ -127,7 +127,7 @@ static char *nearest_folder(const char *path)
 
 /* A mountPath of a new name in / needs a new root, before the sources are opened: what was opened
  * in the old root cannot be bound once that is gone. */
-static int cover_root_if_needed(struct view *view, struct muster_err *err)
+static int overlay_root_if_needed(struct view *view, struct muster_err *err)
 {
     for (size_t i = 0; i < view->plan->count; i++) {
         muster_auto(free) char *nearest = nearest_folder(view->plan->mounts[i].mount_path);
@@ -135,7 +135,7 @@ static int cover_root_if_needed(struct view *view, struct muster_err *err)
             return err_no_memory(err);
         }
         if (strcmp(nearest, "/") == 0) {
-            return cover_root(&view->covers, view->plan->staging, err);
+            return overlay_root(&view->covers, view->plan->staging, err);
         }
     }
     return 0;
@@ -148,7 +148,7 @@ static int make_target(struct view *view, const char *target, bool is_folder,
     if (!nearest) {
         return err_no_memory(err);
     }
-    int r = may_make_in(view, nearest) ? 0 : cover_folder(&view->covers, nearest, err);
+    int r = may_make_in(view, nearest) ? 0 : overlay_folder(&view->covers, nearest, err);
     muster_auto(free) char *parent = strdup(target);
     char *slash = parent ? strrchr(parent, '/') : NULL;
     if (slash && slash != parent && r == 0) {
@@ -222,10 +222,10 @@ int mounts_enter(const struct mounts_plan *plan, bool *ret_proc, struct muster_e
     if (unshare(CLONE_NEWNS) < 0) {
         return file_fail(err, MUSTER_EOS, "make a mount namespace for", "the container");
     }
-    int r = cover_detach(plan->staging, err);
+    int r = overlay_detach(plan->staging, err);
     *ret_proc = r == 0 && plan->new_proc &&
                 mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) == 0;
-    r = r < 0 ? r : cover_root_if_needed(&view, err);
+    r = r < 0 ? r : overlay_root_if_needed(&view, err);
     r = r < 0 ? r : open_sources(&view, err);
     r = r < 0 ? r : mount_volumes(&view, err);
     close_sources(&view);

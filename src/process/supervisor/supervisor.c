@@ -2,11 +2,11 @@
 #include "process/supervisor/supervisor.h"
 
 #include "base/cleanup.h"
-#include "base/descriptors.h"
 #include "base/doc.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/nofile_limit.h"
 #include "process/supervisor/guard.h"
 #include "process/supervisor/recover.h"
 #include "process/supervisor/supervision.h"
@@ -56,7 +56,7 @@ static int read_arguments(int argc, char **argv, struct arguments *ret, struct m
             ret->isolation =
                 strcmp(optarg, "subreaper") == 0 ? ISOLATION_SUBREAPER : ISOLATION_AUTO;
             break;
-        case 'o': descriptors_set_user(strtoul(optarg, NULL, 10)); break;
+        case 'o': nofile_limit_set_user(strtoul(optarg, NULL, 10)); break;
         default: return muster_fail(err, MUSTER_EINVAL, "muster supervisor: unknown option");
         }
     }

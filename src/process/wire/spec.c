@@ -120,7 +120,7 @@ static int read_numbers(const json_t *doc, struct process_spec *spec, struct mus
     const struct {
         const char *path;
         int64_t *into;
-        int64_t otherwise, least, most;
+        int64_t fallback, least, most;
     } numbers[] = {
         {"limits.memoryBytes", &spec->memory_bytes, 0, 0, INT64_MAX},
         {"limits.cpuMillis", &spec->cpu_millis, 0, 0, 1 << 30},
@@ -133,7 +133,7 @@ static int read_numbers(const json_t *doc, struct process_spec *spec, struct mus
         {"umask", &spec->umask, -1, -1, 0777},
     };
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        int64_t value = doc_int(doc, numbers[i].path, numbers[i].otherwise);
+        int64_t value = doc_int(doc, numbers[i].path, numbers[i].fallback);
         if (value < numbers[i].least || value > numbers[i].most) {
             return muster_fail(err, MUSTER_EDATA, "%s: %lld is out of range", numbers[i].path,
                                (long long)value);

@@ -1,0 +1,17 @@
+/* How many files a program of ours may have open: many ranks mean many pipes, logs and connections,
+ * and the usual limit of 1024 is for programs that use select(2). What the user runs gets the limit
+ * that the user had.
+ *
+ * Layer: base (not for pure code). Thread: before there are others; restore: after fork, too.
+ */
+#pragma once
+
+/* Remembers the soft limit as the user's and raises it as far as is permitted. */
+void nofile_limit_raise(void);
+
+/* The user's soft limit; 0 when it is not known. Set it where it came another way. */
+unsigned long nofile_limit_of_user(void);
+void nofile_limit_set_user(unsigned long limit);
+
+/* To be called before another program is executed. */
+void nofile_limit_restore(void);

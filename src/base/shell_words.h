@@ -1,0 +1,15 @@
+/* Shell words: how `--image 'IMAGE=COMMAND'` and our command annotation are split.
+ *
+ * White space separates; '…' is literal; "…" knows \" \\ \$ and \`; a backslash outside quotes
+ * takes the next character literally. Nothing is expanded. (POSIX shell, 2.2 Quoting.)
+ *
+ * Layer: base. Ownership: the caller frees with shell_free.
+ */
+#pragma once
+
+#include <muster/err.h>
+
+/* *ret is a NULL-terminated array; empty text gives an empty array. MUSTER_EDATA for an open quote.
+ */
+int shell_split(const char *text, char ***ret, struct muster_err *err);
+char **shell_free(char **words);

@@ -1,0 +1,19 @@
+/* What `run` says of ranks that stall: the events of reason RankStalled of one job, as they come.
+ *
+ * Layer: cli. Thread: the loop's. Ownership: start/stop.
+ */
+#pragma once
+
+#include "cli/command/cli.h"
+#include "cli/log/screen.h"
+
+struct stall_notes {
+    struct screen *screen;
+    char job[256]; /* its name */
+    struct kube_watch *watch;
+    bool hinted;
+};
+
+int stall_notes_start(struct stall_notes *notes, struct cli *cli, struct screen *screen,
+                      const json_t *job);
+void stall_notes_stop(struct stall_notes *notes);

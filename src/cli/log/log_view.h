@@ -1,0 +1,70 @@
+/* Several logs on one output: prefixes, colours, progress bars.
+ *
+ * On a terminal each log that draws a bar, or has begun a line, has one line at the bottom, updated
+ * in place, below the lines of all. Elsewhere a bar's newest state is a line, once a second at
+ * most, and a line that was begun is put out as it is after LOG_VIEW_PARTIAL_MS: what follows
+ * continues it, unless another log has written meanwhile. Where a line is broken, for that or
+ * because it is too long, LOG_VIEW_BREAK stands before and after the break.
+ *
+ * Layer: cli; pure: text goes to a buffer which the caller writes out, time comes in. Ownership:
+ * init/done; streams belong to the view.
+ */
+#pragma once
+
+#include "base/buf.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    LOG_VIEW_LAST_LINES = 5,
+    LOG_VIEW_BAR_MS = 1000,
+    LOG_VIEW_PARTIAL_MS = 500, /* most lines that come in parts stay whole */
+    LOG_VIEW_TERMINAL_PARTIAL_MS = 200,
+    LOG_VIEW_LABEL_BYTES = 128,
+};
+
+#define LOG_VIEW_BREAK "\u2026"
+
+struct log_view_stream;
+
+struct log_view {
+    struct buf *out;
+    bool terminal;
+    bool colour;
+    bool prompts; /* somebody types at one: a line that was begun is put out at once */
+    int columns;  /* of the terminal */
+    int rows;
+    struct log_view_stream *streams;
+    size_t stream_count;
+    size_t bars_drawn;            /* lines of the area at the bottom of the terminal */
+    struct log_view_stream *open; /* not a terminal: whose unfinished line the output ends with */
+};
+
+void log_view_init(struct log_view *view, struct buf *out, bool terminal, bool colour);
+void log_view_done(struct log_view *view);
+
+/* The terminal's size, at the beginning and whenever it may have changed: bars are cut to it, and
+ * those that have no room are not drawn. Sizes too small to be true are not believed. */
+void log_view_resize(struct log_view *view, int columns, int rows);
+
+/* label "" means no prefix. Lives as long as the view. NULL when out of memory. */
+struct log_view_stream *log_view_add(struct log_view *view, const char *label);
+
+/* The time of the line that begins now, shown after its label: up to 31 bytes, copied. */
+void log_view_stamp(struct log_view_stream *stream, const char *stamp);
+void log_view_feed(struct log_view_stream *stream, const char *bytes, size_t count, int64_t now_ms);
+void log_view_end(struct log_view_stream *stream);
+
+/* Call a few times a second: bars that wait for their turn, lines that were begun. */
+void log_view_tick(struct log_view *view, int64_t now_ms);
+
+/* The output is to end with a whole line: something else is about to write there. */
+void log_view_break(struct log_view *view);
+
+/* A line of muster's own between the logs. */
+void log_view_note(struct log_view *view, const char *text);
+
+/* The last lines, oldest first, up to LOG_VIEW_LAST_LINES; NULL past the end. Borrowed. */
+const char *log_view_last_line(const struct log_view_stream *stream, size_t index);

@@ -1,0 +1,69 @@
+/* One container's runs, received and shown. pod_logs.h, for which this is, says which containers
+ * and runs there are.
+ *
+ * Layer: cli, private to podlogs but for the options.
+ */
+#pragma once
+
+#include "cli/command/cli.h"
+#include "cli/log/frames.h"
+#include "cli/log/log_merge.h"
+#include "cli/log/screen.h"
+
+struct pod_logs;
+
+struct pod_logs_options {
+    const char *parameters; /* of the API's log request ("tailLines=3"), or NULL */
+    const char *container;  /* this one; NULL: the main container */
+    bool all;               /* every container, init containers too */
+    bool previous;        /* the run before the newest, be it of the pod that stood there before */
+    bool follow;          /* until the containers have ended, restarts included */
+    bool prefixes;        /* "[rank 1] " before each line */
+    const char *group;    /* stands before the rank in prefixes ("mnist "), or "" */
+    const char *run;      /* of an earlier run: its path at the API (runs.h); else NULL */
+    bool ends_with_start; /* follow: one run of a container is all, restarts are not followed */
+    bool by_time;         /* lines of all in the order of their times, not as they arrive */
+    bool timestamps;      /* before each line; with by_time */
+    bool raw;             /* a single log: its bytes as they are, past the screen's view */
+};
+
+struct container_log {
+    struct pod_logs *logs;
+    char *namespace;
+    char *pod;
+    char *uid;
+    char *job_uid;
+    char *container;
+    int newest;      /* attempt, -1: not started yet */
+    bool ended;      /* the newest attempt has ended */
+    bool gone;       /* the pod was deleted */
+    int reading;     /* attempt being read or read last, -1: none */
+    bool complete;   /* `reading` was read to its end */
+    bool closing;    /* it was received to its end, but not yet shown */
+    uint64_t at;     /* the byte of `reading` that comes next */
+    char *first_end; /* the last line of its first run, when that was read */
+    struct frames frames;
+    struct log_merge_source *source; /* by_time */
+    struct log_view_stream *view;
+    struct kube_stream *stream;
+    struct container_log *next;
+};
+
+struct pod_logs {
+    struct cli *cli;
+    struct screen *screen;
+    struct pod_logs_options options;
+    struct container_log *list;
+    uv_timer_t turn;
+    struct log_merge *merge; /* by_time */
+    struct muster_err err;
+};
+
+/* Opens the stream of what comes next, if anything does and none is open. */
+void podlog_open_if_due(struct container_log *c);
+
+/* Something is still to be received or shown. */
+bool podlog_is_busy(const struct container_log *c);
+
+/* What may be shown by now (by_time), and room for more. */
+void podlog_show_merged(struct pod_logs *logs);

@@ -1,0 +1,40 @@
+/* The logs of the containers of many pods, read as they come and shown on a screen.
+ *
+ * Fed with pods as a watch reports them, it reads every container from its start to its end, each
+ * of its restarts, and goes on where it was when the controller is replaced.
+ *
+ * Layer: cli, on the loop. Ownership: new/free; run the loop once more after free.
+ */
+#pragma once
+
+#include "cli/log/pod_log_read.h"
+
+/* Options are copied, their texts borrowed. NULL when out of memory. */
+struct pod_logs *pod_logs_new(struct cli *cli, struct screen *screen,
+                              const struct pod_logs_options *options);
+void pod_logs_free(struct pod_logs *logs);
+
+/* A pod as it is now; `gone`: it was deleted, what is left of its logs is read (with the status it
+ * had). */
+void pod_logs_pod(struct pod_logs *logs, const json_t *pod, bool gone);
+
+/* Everything that is there to be read has been read. */
+bool pod_logs_idle(const struct pod_logs *logs);
+
+/* The same of the containers whose newest run has ended. */
+bool pod_logs_settled(const struct pod_logs *logs);
+
+/* With ends_with_start: one run of a container was read to its end. */
+bool pod_logs_read_one(const struct pod_logs *logs);
+
+/* Without follow: why a log could not be read; 0 when all were. */
+int pod_logs_error(const struct pod_logs *logs, struct muster_err *err);
+
+/* The last lines of a container, see log_view_last_line. */
+const char *pod_logs_last_line(const struct pod_logs *logs, const char *pod, const char *container,
+                               size_t index);
+
+/* The last line that the container's first run printed, of the first pod of this name; NULL: none,
+ * or it has not been read yet. Borrowed. */
+const char *pod_logs_first_failure(const struct pod_logs *logs, const char *pod,
+                                   const char *container);

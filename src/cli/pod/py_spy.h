@@ -1,0 +1,11 @@
+/* Native frames of Python processes, by py-spy (a program of its own, which may be on PATH).
+ *
+ * Layer: cli. Blocks: a few seconds for each process at most.
+ */
+#pragma once
+
+#include <jansson.h>
+
+/* Adds "native", its text, to each of the processes (process/stacks.h) that runs Python, or
+ * "nativeWhy" it could not. Nothing happens where py-spy is not installed. */
+void py_spy_add(json_t *processes);

@@ -1,0 +1,17 @@
+/* What `apply` needs to take away what a file no longer says: the file's object as it was applied
+ * last, which kubectl and muster keep in the same annotation, so that they may take turns.
+ *
+ * Layer: cli; pure. Results are new references or the caller's to free; NULL: out of memory.
+ */
+#pragma once
+
+#include <jansson.h>
+
+#define LAST_APPLIED_ANNOTATION "kubectl.kubernetes.io/last-applied-configuration"
+
+/* The annotation for an object of a file, byte for byte as kubectl writes it. */
+char *last_applied_print(const json_t *object);
+
+/* The merge patch (RFC 7396) that turns `current` into what `wanted` says: what it gives, and null
+ * for what `last` gave and it does not. Lists are whole values. `last` may be NULL. */
+json_t *last_applied_patch(const json_t *last, const json_t *current, const json_t *wanted);

@@ -1,0 +1,112 @@
+/* See preflight.h. */
+#include "cli/submit/preflight.h"
+
+#include "base/err.h"
+#include "cli/submit/refusal.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { FIELD_BYTES = 256 };
+
+/* In one file the reader has seen to it. */
+static int require_unique(struct cli *cli, const struct objects *objects)
+{
+    muster_auto(doc) json_t *seen = json_object();
+    for (size_t i = 0; i < objects->count; i++) {
+        const struct kube_ref ref = objects_ref(cli, objects->list[i]);
+        muster_auto(free) char *path = ref.resource && ref.name ? kube_path(&ref, NULL) : NULL;
+        if (path && json_object_get(seen, path)) {
+            return muster_fail(&cli->err, MUSTER_EDATA,
+                               "%s %s is in two of the files; nothing was created",
+                               ref.resource->singular, ref.name);
+        }
+        if (path) {
+            json_object_set_new(seen, path, json_true());
+        }
+    }
+    return 0;
+}
+
+int preflight_objects(struct cli *cli, const struct objects *objects, preflight_put *put,
+                      void *context)
+{
+    int r = require_unique(cli, objects);
+    assert(cli->kube);
+    if (r < 0 || objects->count < 2) {
+        return r;
+    }
+    kube_set_dry_run(cli->kube, true);
+    for (size_t i = 0; i < objects->count && r == 0; i++) {
+        muster_auto(doc) json_t *copy = json_deep_copy(objects->list[i]);
+        r = copy ? put(context, copy) : err_no_memory(&cli->err);
+    }
+    kube_set_dry_run(cli->kube, false);
+    return r;
+}
+
+static bool holds(const struct cli *cli, const struct objects *objects,
+                  const struct kube_ref *claim)
+{
+    for (size_t i = 0; i < objects->count; i++) {
+        struct kube_ref ref = objects_ref(cli, objects->list[i]);
+        if (ref.resource == claim->resource && ref.name && strcmp(ref.name, claim->name) == 0 &&
+            strcmp(ref.namespace, claim->namespace) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* field: of the volume. */
+static int require_claim(struct cli *cli, const struct objects *objects, const json_t *job,
+                         const json_t *volume, const char *field)
+{
+    const struct kube_ref claim = {
+        .resource = kube_resource_find("persistentvolumeclaims"),
+        .namespace = objects_ref(cli, job).namespace,
+        .name = doc_text(volume, "persistentVolumeClaim.claimName", NULL),
+    };
+    if (!claim.name || holds(cli, objects, &claim)) {
+        return 0;
+    }
+    int r = kube_get(cli->kube, &claim, NULL, &cli->err);
+    if (r != MUSTER_ENOENT) {
+        return r;
+    }
+    char path[2 * FIELD_BYTES], message[FIELD_BYTES];
+    (void)snprintf(path, sizeof path, "%s.persistentVolumeClaim.claimName", field);
+    (void)snprintf(message, sizeof message, "there is no persistentvolumeclaim \"%.100s\"",
+                   claim.name);
+    return refusal_at(cli, job, path, "add one to the file, before the job", message);
+}
+
+static int require_claims(struct cli *cli, const struct objects *objects, const json_t *job)
+{
+    const char *role;
+    json_t *replica;
+    json_object_foreach (doc_at(job, "spec.pytorchReplicaSpecs"), role, replica) {
+        size_t i;
+        json_t *volume;
+        json_array_foreach (doc_at(replica, "template.spec.volumes"), i, volume) {
+            char field[FIELD_BYTES];
+            (void)snprintf(field, sizeof field,
+                           "spec.pytorchReplicaSpecs.%s.template.spec.volumes[%zu]", role, i);
+            int r = require_claim(cli, objects, job, volume, field);
+            if (r < 0) {
+                return r;
+            }
+        }
+    }
+    return 0;
+}
+
+int preflight_claims(struct cli *cli, const struct objects *objects)
+{
+    int r = 0;
+    for (size_t i = 0; i < objects->count && r == 0; i++) {
+        r = require_claims(cli, objects, objects->list[i]);
+    }
+    return r;
+}

@@ -1,0 +1,20 @@
+/* A file is made whole or not at all: what the API would refuse is found before the first object of
+ * several is made.
+ *
+ * Layer: cli.
+ */
+#pragma once
+
+#include "cli/submit/objects.h"
+
+/* As it will be called in earnest; while it rehearses the client's writes are dry runs, and
+ * `object` is a copy. */
+typedef int preflight_put(void *context, json_t *object);
+
+/* The first error of `put`, with nothing made. One object alone needs no rehearsal. */
+int preflight_objects(struct cli *cli, const struct objects *objects, preflight_put *put,
+                      void *context);
+
+/* MUSTER_EDATA when a job mounts a claim that is neither among `objects` nor on this machine: its
+ * pods would wait for ever. */
+int preflight_claims(struct cli *cli, const struct objects *objects);

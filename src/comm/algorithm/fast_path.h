@@ -1,0 +1,100 @@
+/* Quick ways of the commonest call: an all-reduce on one host, blocking, with nothing else under
+ * way. The same words, boards and bits as exchange.c, without a task; when the peers are not there
+ * soon, a task is made of what has been done and goes on.
+ *
+ * What is done before a rank publishes, and what after the last peer has, is time that adds up;
+ * what lies between is free. So a call like the one before it is not checked again, and all that
+ * both ways share is inline.
+ *
+ * Layer: comm. Memory: none. Thread: the caller's.
+ */
+#pragma once
+
+#include <assert.h>
+
+#include "comm/algorithm/way.h"
+#include "comm/shm/line.h"
+#include "comm/state/bell.h"
+#include "comm/state/call_log.h"
+
+/* The round that a quick call is in; by value, so that it stays in registers. */
+struct fast_path {
+    uint64_t number;
+    uint32_t signature;
+    uint32_t round;
+};
+
+/* The known call by the long way, which says why the quick one did not take it. */
+int fast_refuse(struct muster_comm *comm, const void *in, void *out, struct muster_err *err);
+
+/* The known call as a task that has published its first round: the way sets the rest. */
+void fast_task(struct muster_comm *comm, const void *in, void *out, struct fast_path quick,
+               struct task *ret);
+
+static inline struct board *fast_board(struct muster_comm *comm, int rank, uint32_t round)
+{
+    return segment_board(&comm->segment, rank, LANE_MAIN, round % BOARD_SLOTS);
+}
+
+/* False: something else is under way, or nothing is possible any more. */
+static inline bool fast_enter(struct muster_comm *comm, struct fast_path *ret)
+{
+    struct lane *lanes = comm->lanes;
+    assert(comm->all_local);
+    use_enter(&comm->use, COMM_IN_CALL);
+    atomic_signal_fence(memory_order_seq_cst); /* with the membarrier of progress_drain */
+    int hindered = atomic_load_explicit(&comm->life.word, memory_order_relaxed) |
+                   atomic_load_explicit(&lanes[LANE_MAIN].in_flight, memory_order_acquire) |
+                   atomic_load_explicit(&lanes[LANE_SIDE].in_flight, memory_order_acquire);
+    if (hindered || comm->process != life_process()) {
+        use_leave(&comm->use, COMM_IN_CALL);
+        return false;
+    }
+    ret->number = atomic_load_explicit(&comm->started, memory_order_relaxed) + 1;
+    ret->signature = call_log_sign(ret->number, way_known(comm)->digest);
+    ret->round = lanes[LANE_MAIN].round;
+    atomic_store_explicit(&comm->started, ret->number, memory_order_relaxed);
+    call_log_write(comm, ret->number, way_known(comm)->shape, way_known(comm)->count);
+    return true;
+}
+
+static inline void fast_publish(struct muster_comm *comm, struct fast_path quick,
+                                struct board *mine)
+{
+    atomic_store_explicit(&mine->flag, segment_flag(quick.round + 1, quick.signature),
+                          memory_order_release);
+    bell_wake_locals(comm);
+}
+
+/* Waits a little for all others' boards of this round; false: some are not there yet, or do
+ * something else. */
+bool fast_wait_oversubscribed(struct muster_comm *comm, struct fast_path quick);
+enum { FAST_SPINS = 2000 };
+static inline bool fast_wait(struct muster_comm *comm, struct fast_path quick)
+{
+    uint64_t want = segment_flag(quick.round + 1, quick.signature);
+    int spins = FAST_SPINS;
+    if (comm->crowded) {
+        return fast_wait_oversubscribed(comm, quick);
+    }
+    for (int r = 0; r < comm->size; r++) {
+        const struct board *board = fast_board(comm, r, quick.round);
+        while (r != comm->rank &&
+               atomic_load_explicit(&board->flag, memory_order_acquire) != want) {
+            if (--spins < 0) {
+                return false;
+            }
+            line_pause();
+        }
+    }
+    return true;
+}
+
+/* next_round: the boards' first that this call did not use. */
+static inline void fast_leave(struct muster_comm *comm, struct fast_path quick, uint32_t next_round)
+{
+    comm->lanes[LANE_MAIN].round = next_round;
+    atomic_store_explicit(&comm->completed, quick.number, memory_order_relaxed);
+    call_log_end(comm, quick.number);
+    use_leave(&comm->use, COMM_IN_CALL);
+}

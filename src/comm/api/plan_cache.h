@@ -1,0 +1,17 @@
+/* The call before this one, if a fast path took it: another like it is not checked again. Layer:
+ * comm; see plan_cache.c. */
+#pragma once
+
+#include "comm/algorithm/way.h"
+
+/* A call that way_known() describes, and may be run at once by its run. */
+static inline bool plan_fits(struct muster_comm *comm, const void *in, const void *out,
+                             size_t count, enum muster_type type, enum muster_op op)
+{
+    const struct plan *known = way_known(comm);
+    return known->run && count == known->count && type == known->type && op == known->op && in &&
+           out;
+}
+
+/* 1: checked, and way_known() describes it; 0: no fast path takes it; negative: an error. */
+int plan_learn(struct muster_comm *comm, const struct muster_call *call, struct muster_err *err);

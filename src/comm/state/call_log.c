@@ -1,0 +1,92 @@
+/* What calls are told apart by: kind, type, operation, root and counts, as two words, and a digest
+ * of them that travels with every round. And each rank's records of its last calls, in memory that
+ * the others of its host read, for their error messages.
+ *
+ * Layer: comm. Memory: the segment's. Thread: one writes, any reads.
+ */
+#include "comm/state/call_log.h"
+
+#include "comm/state/types.h"
+
+/* Which block is how long, in 32 bits; never 0. Of an all-to-all each rank knows its own only. */
+static uint64_t counts_digest(const struct muster_comm *comm, const struct muster_call *call)
+{
+    uint64_t mix = 1;
+    for (int r = 0; r < comm->size && call->kind == MUSTER_ALL_GATHER; r++) {
+        mix = (mix ^ call->out_counts[r]) * 0x9e3779b97f4a7c15u;
+        mix ^= mix >> 29;
+    }
+    return (mix & UINT32_MAX) | 1;
+}
+
+static uint64_t shape_of(const struct muster_comm *comm, const struct muster_call *call)
+{
+    uint64_t op = types_reduces(call->kind) ? (uint64_t)call->op : 0;
+    uint64_t type = call->kind == MUSTER_BARRIER ? 0 : (uint64_t)call->type;
+    uint64_t root = types_has_peer(call->kind) ? (uint64_t)call->peer : 0;
+    uint64_t blocks = types_has_counts(call) ? counts_digest(comm, call) : 0;
+    return (uint64_t)call->kind | type << 8 | op << 16 | (root | blocks) << 32;
+}
+
+/* What must be equal on all ranks; the counts of an all-to-all need not. */
+static uint64_t common_count(const struct muster_comm *comm, const struct muster_call *call)
+{
+    if (call->kind == MUSTER_BARRIER || (call->kind == MUSTER_ALL_TO_ALL && call->in_counts)) {
+        return 0;
+    }
+    return call->out_counts ? types_total(call->out_counts, comm->size) : call->count;
+}
+
+void call_log_common(const struct muster_comm *comm, const struct muster_call *call,
+                     uint64_t *ret_shape, uint64_t *ret_count)
+{
+    *ret_shape = shape_of(comm, call);
+    *ret_count = common_count(comm, call);
+}
+
+uint64_t call_log_digest(uint64_t generation, uint64_t shape, uint64_t count)
+{
+    uint64_t mix = (generation + 1) * 0xbf58476d1ce4e5b9u;
+    mix = (mix ^ (mix >> 31) ^ shape ^ 0x9e3779b97f4a7c15u) * 0xff51afd7ed558ccdu;
+    mix = (mix ^ (mix >> 29) ^ count) * 0xc4ceb9fe1a85ec53u;
+    return mix ^ (mix >> 32);
+}
+
+void call_log_begin(struct muster_comm *comm, struct task *task)
+{
+    task->begun = true;
+    uint64_t shape, count;
+    call_log_common(comm, &task->call, &shape, &count);
+    call_log_write(comm, task->number, shape, count);
+}
+
+/* The holder of the messages' lane writes; more than there is room for are not recorded. */
+static void record_message(struct flight *flight, struct task *task)
+{
+    for (int slot = 0; slot < FLIGHT_MESSAGES; slot++) {
+        struct flight_message *m = &flight->messages[slot];
+        if (atomic_load_explicit(&m->number, memory_order_relaxed) != 0) {
+            continue;
+        }
+        uint32_t number = atomic_load_explicit(&flight->waited, memory_order_relaxed) + 1;
+        atomic_store_explicit(&flight->waited, number, memory_order_relaxed);
+        atomic_store_explicit(&m->peer, task->call.peer, memory_order_relaxed);
+        atomic_store_explicit(&m->tag, task->call.tag, memory_order_relaxed);
+        atomic_store_explicit(&m->receives, task->call.kind != MUSTER_SEND, memory_order_relaxed);
+        atomic_store_explicit(&m->number, number, memory_order_release);
+        task->transfer.recorded = slot + 1;
+        return;
+    }
+}
+
+void call_log_message(struct muster_comm *comm, struct task *task, bool waits)
+{
+    struct flight *flight = &comm->control->flight;
+    if (waits && task->transfer.recorded == 0) {
+        record_message(flight, task);
+    } else if (!waits && task->transfer.recorded > 0) {
+        atomic_store_explicit(&flight->messages[task->transfer.recorded - 1].number, 0,
+                              memory_order_release);
+        task->transfer.recorded = 0;
+    }
+}

@@ -1,0 +1,42 @@
+/* What calls are told apart by, and what each rank says of its own. Layer: comm; see call_log.c. */
+#pragma once
+
+#include "comm/state/state.h"
+
+/* What must be equal on all ranks. */
+void call_log_common(const struct muster_comm *comm, const struct muster_call *call,
+                     uint64_t *ret_shape, uint64_t *ret_count);
+/* What makes calls differ, in one word; and that with the call's number, in the half word that
+ * travels with every round and stands in every slot. */
+uint64_t call_log_digest(uint64_t generation, uint64_t shape, uint64_t count);
+static inline uint32_t call_log_sign(uint64_t number, uint64_t digest)
+{
+    return (uint32_t)((number + digest) * 0x9e3779b97f4a7c15u >> 32);
+}
+/* Says what this rank is doing, for the others' error messages; before its first round. */
+static inline void call_log_write(struct muster_comm *comm, uint64_t number, uint64_t shape,
+                                  uint64_t count)
+{
+    struct flight_call *record = &comm->control->flight.calls[number % FLIGHT_CALLS];
+    atomic_store_explicit(&record->number, 0, memory_order_relaxed); /* of an older call */
+    atomic_thread_fence(memory_order_release);
+    atomic_store_explicit(&record->shape, shape, memory_order_relaxed);
+    atomic_store_explicit(&record->count, count, memory_order_relaxed);
+    atomic_store_explicit(&record->number, number, memory_order_release);
+}
+/* This rank has left the call. */
+static inline void call_log_end(struct muster_comm *comm, uint64_t number)
+{
+    struct flight_call *record = &comm->control->flight.calls[number % FLIGHT_CALLS];
+    atomic_store_explicit(&record->ended, number, memory_order_release);
+}
+/* After a step of a message: others can see whom it waits for, until it no longer does. */
+void call_log_message(struct muster_comm *comm, struct task *task, bool waits);
+/* It has entered this call, or a later one whose record has taken its place. */
+static inline bool call_log_has(const struct control *control, uint64_t number)
+{
+    const struct flight_call *record = &control->flight.calls[number % FLIGHT_CALLS];
+    return atomic_load_explicit(&record->number, memory_order_acquire) >= number;
+}
+/* First step of a task on its lane: publishes the call's record. */
+void call_log_begin(struct muster_comm *comm, struct task *task);

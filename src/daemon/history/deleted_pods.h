@@ -1,0 +1,27 @@
+/* What is left of pods that ended: their objects as they were last, in jobs/UID/pods/POD-UID.json.
+ *
+ * Logs and records lie beside them (jobs/UID/containers/POD-UID) and stay as long as the job's
+ * folder, however early its pods are deleted; this tells whose they are.
+ *
+ * Layer: program (daemon). Thread: the loop's.
+ */
+#pragma once
+
+#include "base/home.h"
+
+#include <jansson.h>
+#include <muster/err.h>
+
+struct deleted_pods {
+    char *folder, *path, *text;
+};
+
+/* What is to be written before the pod's object goes. `status` is its last one. */
+int deleted_pods_init(struct deleted_pods *ret, const char *job_folder, const json_t *pod,
+                      const json_t *status, struct muster_err *err);
+/* Writes it, and syncs it. Thread: any. */
+int deleted_pods_write(const struct deleted_pods *remains, struct muster_err *err);
+void deleted_pods_done(struct deleted_pods *remains);
+
+/* Every pod of the job that was kept, oldest first: a new array, empty when there is none. */
+json_t *deleted_pods_list(const struct home *home, const char *job_uid);

@@ -1,0 +1,30 @@
+/* Covers: a tmpfs over a folder that holds what the folder held, so that names can be made there
+ * which the machine never sees; over "/", a new root.
+ *
+ * Layer: services. Thread: a single-threaded process in a mount namespace of its own.
+ */
+#pragma once
+
+#include "process/wire/spec.h"
+
+#include <muster/err.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* One for each mount, and the root. */
+enum { COVERS_MAX = PROCESS_MOUNTS_MAX + PROCESS_OWN_MOUNTS_MAX + 1 };
+
+struct covers {
+    dev_t devices[COVERS_MAX];
+    size_t count;
+};
+
+/* What this process mounts from now on stays here. `staging` is an empty folder. */
+int overlay_detach(const char *staging, struct muster_err *err);
+
+/* MUSTER_ETOOBIG: the folder holds too much. */
+int overlay_folder(struct covers *covers, const char *folder, struct muster_err *err);
+int overlay_root(struct covers *covers, const char *staging, struct muster_err *err);
+
+/* The folder lies in a cover. */
+bool covers_hold(const struct covers *covers, const char *folder);
