@@ -142,8 +142,7 @@ static struct control_failure first_of(const struct control_observed *o, bool te
         const struct control_member *pod = &o->pods[i];
         if (pod->known && pod->terminating == terminating) {
             struct control_failure failure = control_pod_failure(pod->object, dead);
-            bool ranked = o->job->replica[JOB_MASTER].present;
-            failure.rank = ranked ? control_rank(o->job, pod->role, pod->index) : -1;
+            failure.rank = control_rank(o->job, pod->role, pod->index);
             take_earlier(&best, &failure);
         }
     }
@@ -199,11 +198,7 @@ void control_failure_text(const struct control_failure *f, struct buf *out)
     if (*f->container && strcmp(f->container, "pytorch") != 0) {
         buf_format(out, "container %s of ", f->container);
     }
-    buf_text(out, f->pod);
-    if (f->rank >= 0) {
-        buf_format(out, " (rank %d)", f->rank);
-    }
-    buf_text(out, " ");
+    buf_format(out, "%s (rank %d) ", f->pod, f->rank);
     text_of_end(f, out);
     if (*f->message) {
         buf_text(out, ": ");

@@ -55,8 +55,8 @@ static void the_first_failure_is_kept_over_restarts(void **state)
         json_decref(last);
         last = pod;
     }
-    assert_first(&storm, "no data", "j-worker-1 exited with code 3: \"no data\"");
-    assert_first(&storm, NULL, "j-worker-1 exited with code 3");
+    assert_first(&storm, "no data", "j-worker-1 (rank 1) exited with code 3: \"no data\"");
+    assert_first(&storm, NULL, "j-worker-1 (rank 1) exited with code 3");
     json_decref(last);
     storm_done(&storm);
     json_decref(job);
@@ -73,7 +73,7 @@ static void the_earliest_of_several_ranks_is_the_first(void **state)
     storm_init(&storm);
     storm_pod(&storm, job, NULL, late);
     storm_pod(&storm, job, NULL, early);
-    assert_first(&storm, NULL, "j-worker-1 exited with code 7");
+    assert_first(&storm, NULL, "j-worker-1 (rank 1) exited with code 7");
     json_decref(late);
     json_decref(early);
     storm_done(&storm);

@@ -18,6 +18,19 @@ const char *ranks_main_container(const json_t *pod)
     return doc_text(pytorch ? pytorch : json_array_get(containers, 0), "name", "");
 }
 
+static const char *label_of(const json_t *pod, const char *label)
+{
+    return json_string_value(json_object_get(doc_at(pod, "metadata.labels"), label));
+}
+
+/* The operator gives RANK where there is a Master; without one the Workers' indices are the ranks
+ * (of nodes, where torchrun starts several processes in each). */
+static const char *rank_of_worker(const json_t *pod)
+{
+    const char *type = label_of(pod, LABEL_TYPE);
+    return type && strcmp(type, "worker") == 0 ? label_of(pod, LABEL_INDEX) : NULL;
+}
+
 static const char *find_rank(const json_t *pod)
 {
     const char *main_name = ranks_main_container(pod);
@@ -34,12 +47,7 @@ static const char *find_rank(const json_t *pod)
             }
         }
     }
-    return rank;
-}
-
-static const char *label_of(const json_t *pod, const char *label)
-{
-    return json_string_value(json_object_get(doc_at(pod, "metadata.labels"), label));
+    return rank ? rank : rank_of_worker(pod);
 }
 
 void ranks_label(const json_t *pod, char *ret, size_t size)
