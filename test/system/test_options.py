@@ -173,15 +173,18 @@ def test_ranks_counted_by_gpus_may_go_without(muster):
     assert sorted(done.stdout.splitlines()) == ['[rank 0] ', '[rank 1] ']
 
 
+def test_of_an_option_given_again_the_last_value_counts(muster):
+    done = muster.run('run', '--dry-run', '-o', 'yaml', '-n', '2', '--name', 'a', '-o', 'json', '--name', 'b', '--', 'true')
+    assert json.loads(done.stdout)['metadata']['name'] == 'b'
+
+
 ALL = {'runPolicy': {'cleanPodPolicy': 'All'}}
 
 
 @pytest.mark.parametrize('verb, words, says', [
     ('run', ['-n', '2', '--nproc-per-node', '3', '--', 'true'], "run: -n (--nproc-per-node) is given twice: '2' and '3'"),
     ('run', ['-n', '2', '-n', '3', '--', 'true'], "'2' and '3'"),
-    ('run', ['-n', '2', '--name', 'a', '--name', 'b', '--', 'true'], "run: --name is given twice: 'a' and 'b'"),
     ('run', ['-n', '2', '--image', 'a', '--image', 'b', '--', 'true'], "--image is given twice: 'a' and 'b'"),
-    ('create', ['job.yaml', '-o', 'json', '-o', 'yaml'], "create: --output is given twice: 'json' and 'yaml'"),
     ('run', ['-f', 'job.yaml', '--timeout', '0'], '--timeout 0 would end the job at once'),
     ('run', ['-f', 'job.yaml', '--gpus', '0', '--share-gpu'], 'no container requests GPUs (nvidia.com/gpu; --gpus N requests them)'),
     ('run', ['-f', 'alone.yaml', '--after-end', '3s'], '--after-end has no effect'),

@@ -213,27 +213,17 @@ static int read_word(struct reader *r)
     return 0;
 }
 
-/* -n and --nproc-per-node are one option. */
-static int given_twice(const struct reader *r, const struct args_given *first, const char *second)
+/* Of an option that is given again the last value counts, so that a script can add to an alias. The
+ * number of ranks has two spellings, of which each may be meant: two numbers are an error. */
+static int check_ranks(const struct reader *r)
 {
-    const char *name = first->option->name;
-    bool ranks = is_run(r) && strcmp(name, "ranks") == 0;
-    return muster_fail(r->err, MUSTER_EINVAL, "%s: %s%s is given twice: '%s' and '%s'",
-                       r->args.command->name, ranks ? "-n (--nproc-per-node)" : "--",
-                       ranks ? "" : name, first->value, second);
-}
-
-/* Of two values one would be without effect. */
-static int check_repeats(const struct reader *r)
-{
-    for (size_t i = 0; i < r->args.given_count; i++) {
-        const struct args_given *first = &r->args.given[i];
-        if (!first->option->argument || strstr(first->option->help, "may be repeated")) {
-            continue;
-        }
-        const char *last = args_value(&r->args, first->option->name);
-        if (strcmp(first->value, last) != 0) {
-            return given_twice(r, first, last);
+    const char *last = is_run(r) ? args_value(&r->args, "ranks") : NULL;
+    for (size_t i = 0; last && i < r->args.given_count; i++) {
+        const struct args_given *given = &r->args.given[i];
+        if (strcmp(given->option->name, "ranks") == 0 && strcmp(given->value, last) != 0) {
+            return muster_fail(r->err, MUSTER_EINVAL,
+                               "run: -n (--nproc-per-node) is given twice: '%s' and '%s'",
+                               given->value, last);
         }
     }
     return 0;
@@ -261,7 +251,7 @@ int args_parse(const struct cli_command *command, int argc, char **argv, struct 
             return failed;
         }
     }
-    int failed = check_repeats(&r);
+    int failed = check_ranks(&r);
     if (failed < 0) {
         args_done(&r.args);
         return failed;
