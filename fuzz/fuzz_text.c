@@ -8,7 +8,7 @@
 #include "base/quantity.h"
 #include "base/shell_words.h"
 #include "base/text.h"
-#include "base/timestamp.h"
+#include "base/time/timestamp.h"
 #include "pod/environment.h"
 #include "promise.h"
 #include "store/selector.h"

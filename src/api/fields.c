@@ -2,7 +2,7 @@
 #include "api/fields.h"
 
 #include "base/doc.h"
-#include "base/yaml.h"
+#include "base/yaml/yaml.h"
 
 #include <assert.h>
 #include <string.h>

@@ -10,8 +10,8 @@
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/file.h"
-#include "base/test.h"
-#include "base/test_folder.h"
+#include "base/testing/test.h"
+#include "base/testing/test_folder.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,9 +6,9 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/doc.h"
-#include "base/timestamp.h"
+#include "base/time/clock.h"
+#include "base/time/timestamp.h"
 
 #include <string.h>
 

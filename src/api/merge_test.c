@@ -2,8 +2,8 @@
 #include "api/merge.h"
 #include "base/cleanup.h"
 #include "base/doc.h"
-#include "base/test.h"
-#include "base/test_doc.h"
+#include "base/testing/test.h"
+#include "base/testing/test_doc.h"
 
 struct row {
     const char *doc;

@@ -3,7 +3,7 @@
 #include "api/protobuf.h"
 #include "base/cleanup.h"
 #include "base/doc.h"
-#include "base/test.h"
+#include "base/testing/test.h"
 
 #define SECRET                                                                                     \
     "k8s\0"                                                                                        \

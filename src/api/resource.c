@@ -1,7 +1,7 @@
 /* See resource.h. */
 #include "api/resource.h"
 
-#include "api/columns.h"
+#include "api/columns/columns.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,11 +2,11 @@
  *
  * Layer: services. Source: meta.k8s.io/v1 Table.
  */
-#include "api/columns.h"
+#include "api/columns/columns.h"
 #include "api/internal.h"
 
 #include "base/build.h"
-#include "base/clock.h"
+#include "base/time/clock.h"
 
 #include <string.h>
 

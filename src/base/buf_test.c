@@ -1,6 +1,6 @@
 /* The buffer keeps its maximum, and a failed append changes nothing. */
 #include "base/buf.h"
-#include "base/test.h"
+#include "base/testing/test.h"
 
 #include <stdlib.h>
 

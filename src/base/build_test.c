@@ -1,7 +1,7 @@
 /* A document made piece by piece, and a failed piece that spoils the whole. */
 #include "base/build.h"
 #include "base/doc.h"
-#include "base/test.h"
+#include "base/testing/test.h"
 
 static void pieces_become_a_document(void **state)
 {

@@ -1,7 +1,7 @@
 /* Amounts of memory. */
 #include "base/memory_text.h"
 
-#include "base/test.h"
+#include "base/testing/test.h"
 
 static void each_size_has_its_unit(void **state)
 {

@@ -1,6 +1,6 @@
 /* The limit of open files goes up for us and back for what the user runs. */
 #include "base/nofile_limit.h"
-#include "base/test.h"
+#include "base/testing/test.h"
 
 #include <sys/resource.h>
 

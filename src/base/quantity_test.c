@@ -1,7 +1,7 @@
 /* Quantities as numbers and in thousandths. */
 #include "base/quantity.h"
 
-#include "base/test.h"
+#include "base/testing/test.h"
 
 static const struct {
     const char *text;

@@ -1,7 +1,7 @@
 /* Shell words: the table says what a POSIX shell would. */
 #include "base/cleanup.h"
 #include "base/shell_words.h"
-#include "base/test.h"
+#include "base/testing/test.h"
 
 static void splits_as_a_shell_does(void **state)
 {

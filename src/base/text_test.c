@@ -1,5 +1,5 @@
 /* Cuts between characters, never within one. */
-#include "base/test.h"
+#include "base/testing/test.h"
 #include "base/text.h"
 
 static void cuts_between_characters(void **state)

@@ -2,8 +2,8 @@
 #include "base/variables.h"
 
 #include "base/file.h"
-#include "base/test.h"
-#include "base/test_folder.h"
+#include "base/testing/test.h"
+#include "base/testing/test_folder.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

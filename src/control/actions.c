@@ -2,7 +2,7 @@
 #include "control/actions.h"
 
 #include "base/doc.h"
-#include "base/timestamp.h"
+#include "base/time/timestamp.h"
 #include "control/effects.h"
 #include "control/objects.h"
 #include "control/restart.h"

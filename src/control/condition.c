@@ -3,7 +3,7 @@
 
 #include "base/build.h"
 #include "base/doc.h"
-#include "base/timestamp.h"
+#include "base/time/timestamp.h"
 
 #include <assert.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 
 #include "base/doc.h"
 #include "base/text.h"
-#include "base/timestamp.h"
+#include "base/time/timestamp.h"
 #include "control/environment.h"
 #include "control/observe.h"
 

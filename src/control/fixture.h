@@ -7,8 +7,8 @@
 
 #include "base/buf.h"
 #include "base/doc.h"
-#include "base/test.h"
-#include "base/test_doc.h"
+#include "base/testing/test.h"
+#include "base/testing/test_doc.h"
 #include "control/control.h"
 
 /* A job named "mnist" with uid "job-1": `workers` < 0 for no Worker; `policy` is the run policy. */

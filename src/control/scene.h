@@ -4,7 +4,7 @@
  * Tests only. */
 #pragma once
 
-#include "base/timestamp.h"
+#include "base/time/timestamp.h"
 #include "control/fixture.h"
 
 #include <stdio.h>

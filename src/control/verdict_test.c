@@ -2,9 +2,9 @@
  * with. */
 #include "control/verdict.h"
 
-#include "base/test.h"
-#include "base/test_doc.h"
-#include "base/yaml.h"
+#include "base/testing/test.h"
+#include "base/testing/test_doc.h"
+#include "base/yaml/yaml.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* The error table: each row whole, and sentences that never overflow. */
-#include "base/test.h"
+#include "base/testing/test.h"
 
 #include <muster/err.h>
 

@@ -1,7 +1,7 @@
 /* What a reader makes of a flight record. */
 #include "core/flight.h"
 
-#include "base/test.h"
+#include "base/testing/test.h"
 
 #include <string.h>
 

@@ -2,10 +2,10 @@
 #include "daemon/controller.h"
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/doc.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/time/clock.h"
 #include "control/control.h"
 #include "daemon/effects.h"
 #include "daemon/object/jobs.h"

@@ -3,8 +3,8 @@
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/file.h"
-#include "base/test.h"
-#include "base/test_folder.h"
+#include "base/testing/test.h"
+#include "base/testing/test_folder.h"
 #include "daemon/controller.h"
 #include "daemon/object/leases.h"
 

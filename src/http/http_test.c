@@ -5,8 +5,8 @@
  */
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/test.h"
-#include "base/test_folder.h"
+#include "base/testing/test.h"
+#include "base/testing/test_folder.h"
 #include "http/http.h"
 #include "http/identity.h"
 

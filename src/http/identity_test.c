@@ -2,7 +2,7 @@
 #include "http/identity.h"
 
 #include "base/cleanup.h"
-#include "base/test_folder.h"
+#include "base/testing/test_folder.h"
 
 #include <sys/stat.h>
 

@@ -2,7 +2,7 @@
  */
 #include "base/buf.h"
 #include "base/file.h"
-#include "base/test.h"
+#include "base/testing/test.h"
 #include "job/annotations.h"
 #include "job/file/file.h"
 #include "job/schema.h"

@@ -2,7 +2,7 @@
 #include "job/generate.h"
 
 #include "base/doc.h"
-#include "base/test.h"
+#include "base/testing/test.h"
 #include "job/file/file.h"
 
 #define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})

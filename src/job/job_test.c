@@ -2,8 +2,8 @@
 #include "job/job.h"
 
 #include "base/doc.h"
-#include "base/test.h"
-#include "base/test_doc.h"
+#include "base/testing/test.h"
+#include "base/testing/test_doc.h"
 
 #define POD "'template':{'spec':{'containers':[{'name':'pytorch','image':'i'}]}}"
 

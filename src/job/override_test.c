@@ -2,8 +2,8 @@
 #include "job/override.h"
 
 #include "base/doc.h"
-#include "base/test.h"
-#include "base/test_doc.h"
+#include "base/testing/test.h"
+#include "base/testing/test_doc.h"
 
 static const char *const job_text =
     "{'spec': {'pytorchReplicaSpecs': {"

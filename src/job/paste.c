@@ -2,7 +2,7 @@
 #include "job/paste.h"
 
 #include "base/text.h"
-#include "base/yaml_scan.h"
+#include "base/yaml/scan.h"
 
 #include <stdio.h>
 #include <string.h>

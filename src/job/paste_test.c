@@ -1,7 +1,7 @@
 /* What a template looks like; the marks in whole files are in test/data/lint. */
 #include "job/paste.h"
 
-#include "base/test.h"
+#include "base/testing/test.h"
 
 static void templates_are_told_from_text(void **state)
 {

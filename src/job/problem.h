@@ -7,7 +7,7 @@
 #pragma once
 
 #include "base/buf.h"
-#include "base/yaml.h"
+#include "base/yaml/yaml.h"
 
 #include <stdarg.h>
 #include <stdbool.h>

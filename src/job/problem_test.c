@@ -1,7 +1,7 @@
 /* A list of problems: printed by place, bounded, and safe to show whatever the file held. */
 #include "job/problem.h"
 
-#include "base/test.h"
+#include "base/testing/test.h"
 
 static void expect_print(const struct job_problems *p, const char *text)
 {

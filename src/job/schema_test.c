@@ -1,7 +1,7 @@
 /* Guesses at what a misspelt or misplaced field was meant to be. */
 #include "job/schema.h"
 
-#include "base/test.h"
+#include "base/testing/test.h"
 
 static void misspelt_names_find_their_field(void **state)
 {

@@ -3,7 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "base/test.h"
+#include "base/testing/test.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Names, their mending, and quantities. */
 #include "job/text.h"
 
-#include "base/test.h"
+#include "base/testing/test.h"
 
 static void forms_accept_and_refuse(void **state)
 {

@@ -1,7 +1,7 @@
 /* The k-th allocation of a document fails, for every k: an error or a whole result, no crash, and
  * (under ASan) nothing lost. */
 #include "base/file.h"
-#include "base/test.h"
+#include "base/testing/test.h"
 #include "job/file/file.h"
 #include "job/generate.h"
 #include "job/job.h"

@@ -1,7 +1,7 @@
 /* Names, paths and refusals. */
 #include "kube/internal.h"
 
-#include "base/test.h"
+#include "base/testing/test.h"
 
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
 /* The client before a server that misbehaves: connections that break, versions that are too old,
  * answers that are none. */
 #include "base/cleanup.h"
-#include "base/test.h"
-#include "base/test_folder.h"
+#include "base/testing/test.h"
+#include "base/testing/test_folder.h"
 #include "kube/kube.h"
 
 #include <pthread.h>

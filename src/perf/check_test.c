@@ -2,7 +2,7 @@
  * wrong wherever something stands in another's place. */
 #include "perf/perf.h"
 
-#include "base/test.h"
+#include "base/testing/test.h"
 #include "perf/value.h"
 
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  */
 #include "perf/perf.h"
 
-#include "base/test.h"
+#include "base/testing/test.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

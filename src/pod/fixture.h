@@ -5,8 +5,8 @@
 #pragma once
 
 #include "base/doc.h"
-#include "base/test.h"
-#include "base/test_doc.h"
+#include "base/testing/test.h"
+#include "base/testing/test_doc.h"
 #include "pod/pod.h"
 
 /* 2026-01-01T00:00:00Z: times in the tests are seconds after it. */

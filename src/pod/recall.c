@@ -2,7 +2,7 @@
  * (crashes in a row, signals sent) is taken at its most careful value. See pod.h. */
 #include "base/doc.h"
 #include "base/text.h"
-#include "base/timestamp.h"
+#include "base/time/timestamp.h"
 #include "pod/machine.h"
 
 #include <string.h>

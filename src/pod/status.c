@@ -2,7 +2,7 @@
  * rules are the kubelet's. See pod.h. */
 #include "base/build.h"
 #include "base/doc.h"
-#include "base/timestamp.h"
+#include "base/time/timestamp.h"
 #include "pod/machine.h"
 
 #include <string.h>

@@ -12,7 +12,7 @@
 #include "base/doc.h"
 #include "base/err.h"
 #include "base/file.h"
-#include "base/timestamp.h"
+#include "base/time/timestamp.h"
 #include "process/supervisor_start.h"
 #include "process/wire/channel.h"
 #include "process/wire/listener.h"

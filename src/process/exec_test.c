@@ -3,7 +3,7 @@
 #include "process/fixture.h"
 
 #include "base/cleanup.h"
-#include "base/test.h"
+#include "base/testing/test.h"
 #include "process/supervisor/handover.h"
 #include "process/wire/frame.h"
 

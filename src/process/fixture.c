@@ -4,8 +4,8 @@
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/file.h"
-#include "base/test.h"
-#include "base/test_folder.h"
+#include "base/testing/test.h"
+#include "base/testing/test_folder.h"
 #include "process/log/log.h"
 #include "process/supervisor/supervisor.h"
 

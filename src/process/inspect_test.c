@@ -3,7 +3,7 @@
 #include "process/fixture.h"
 
 #include "base/cleanup.h"
-#include "base/test.h"
+#include "base/testing/test.h"
 
 #include <signal.h>
 #include <stdio.h>

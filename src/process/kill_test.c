@@ -10,12 +10,12 @@
 #include "process/wire/identity.h"
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/doc.h"
 #include "base/file.h"
-#include "base/test.h"
-#include "base/test_folder.h"
-#include "base/test_wait.h"
+#include "base/testing/test.h"
+#include "base/testing/test_folder.h"
+#include "base/testing/test_wait.h"
+#include "base/time/clock.h"
 #include "process/wire/record.h"
 
 #include <signal.h>

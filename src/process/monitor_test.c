@@ -6,7 +6,7 @@
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/file.h"
-#include "base/test.h"
+#include "base/testing/test.h"
 #include "process/wire/record.h"
 
 #include <signal.h>

@@ -1,7 +1,7 @@
 /* Which algorithm and which blocks an all-reduce takes, by its world. */
 #include "schedule/choose.h"
 
-#include "base/test.h"
+#include "base/testing/test.h"
 
 enum { KIB = 1024, MIB = 1024 * KIB };
 

@@ -2,7 +2,7 @@
  * "publish at most one round ahead" allows, and compares with the definition of the collective. */
 #include "schedule/exchange.h"
 
-#include "base/test.h"
+#include "base/testing/test.h"
 
 enum { WORLD = 9, SLOTS = 4, CAPACITY = 256, ELEMENTS = 600 };
 

@@ -2,7 +2,7 @@
  * stage, and compares with the definition of the collective. Worlds up to 9, hosts of all sizes. */
 #include "schedule/hierarchy.h"
 
-#include "base/test.h"
+#include "base/testing/test.h"
 
 enum { WORLD = 9, ELEMENTS = 100, PART = 12, CAPACITY = 256 };
 

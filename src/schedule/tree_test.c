@@ -1,7 +1,7 @@
 /* The nodes that cover a span tile it, and are nodes of the one tree. */
 #include "schedule/tree.h"
 
-#include "base/test.h"
+#include "base/testing/test.h"
 
 static void left_is_the_largest_power_of_two_below(void **state)
 {

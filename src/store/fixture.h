@@ -6,9 +6,9 @@
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/file.h"
-#include "base/test.h"
-#include "base/test_doc.h"
-#include "base/test_folder.h"
+#include "base/testing/test.h"
+#include "base/testing/test_doc.h"
+#include "base/testing/test_folder.h"
 #include "store/store.h"
 
 #include <stdio.h>

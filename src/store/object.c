@@ -4,10 +4,10 @@
  * Layer: services, pure but for the clock and getrandom. Ownership: results are new references.
  */
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/doc.h"
 #include "base/err.h"
-#include "base/timestamp.h"
+#include "base/time/clock.h"
+#include "base/time/timestamp.h"
 #include "store/internal.h"
 
 #include <inttypes.h>

@@ -2,7 +2,7 @@
  */
 #include "base/cleanup.h"
 #include "base/doc.h"
-#include "base/test.h"
+#include "base/testing/test.h"
 #include "store/selector.h"
 
 static const struct row {

@@ -3,7 +3,7 @@
  */
 #include "world.h"
 
-#include "base/test.h"
+#include "base/testing/test.h"
 #include "perf/value.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
  * double. */
 #include "world.h"
 
-#include "base/test.h"
+#include "base/testing/test.h"
 #include "perf/value.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
  */
 #include "world.h"
 
-#include "base/test.h"
+#include "base/testing/test.h"
 
 #include <signal.h>
 

@@ -1,8 +1,8 @@
 /* What survivors learn, how soon, and that they can go on: kill -9, SIGSTOP, abort, timeout. */
 #include "world.h"
 
-#include "base/test.h"
-#include "base/test_wait.h"
+#include "base/testing/test.h"
+#include "base/testing/test_wait.h"
 
 #include <dirent.h>
 #include <pthread.h>

@@ -3,7 +3,7 @@
  * freed is somebody else's already. */
 #include "world.h"
 
-#include "base/test.h"
+#include "base/testing/test.h"
 
 #include <fcntl.h>
 #include <malloc.h>

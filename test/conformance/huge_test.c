@@ -1,7 +1,7 @@
 /* Counts over 2 GiB: every byte arrives. Takes 5 GiB of memory. */
 #include "world.h"
 
-#include "base/test.h"
+#include "base/testing/test.h"
 
 #include <stdint.h>
 #include <sys/mman.h>

@@ -3,7 +3,7 @@
  * still what it was. */
 #include "world.h"
 
-#include "base/test.h"
+#include "base/testing/test.h"
 #include "comm/state/state.h"
 
 #include <dirent.h>

@@ -1,8 +1,8 @@
 /* Messages with tags, and calls that are started and waited for, on every transport. */
 #include "world.h"
 
-#include "base/test.h"
-#include "base/test_wait.h"
+#include "base/testing/test.h"
+#include "base/testing/test_wait.h"
 
 #include <pthread.h>
 #include <stdlib.h>

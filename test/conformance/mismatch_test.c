@@ -3,8 +3,8 @@
  * several calls. */
 #include "world.h"
 
-#include "base/test.h"
-#include "base/test_wait.h"
+#include "base/testing/test.h"
+#include "base/testing/test_wait.h"
 
 #include <errno.h>
 #include <stdio.h>

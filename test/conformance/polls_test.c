@@ -2,7 +2,7 @@
  * one of them. */
 #include "world.h"
 
-#include "base/test.h"
+#include "base/testing/test.h"
 
 #include <poll.h>
 #include <stdatomic.h>

@@ -2,7 +2,7 @@
  * that it belongs to: half of it is of the call before. */
 #include "world.h"
 
-#include "base/test.h"
+#include "base/testing/test.h"
 #include "comm/tcp/link.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* A rank that a debugger holds is silent, and is neither suspected nor killed. */
-#include "base/test.h"
-#include "base/test_wait.h"
+#include "base/testing/test.h"
+#include "base/testing/test_wait.h"
 
 #include "conformance/world.h"
 

@@ -1,6 +1,6 @@
 /* One rank has no memory for the k-th thing that a call asks for, for every k: the others learn of
  * it, though that rank lives on. */
-#include "base/test.h"
+#include "base/testing/test.h"
 
 #include <muster/comm.h>
 

@@ -3,8 +3,8 @@
  * for either. */
 #include "scene.h"
 
-#include "base/test.h"
-#include "base/test_wait.h"
+#include "base/testing/test.h"
+#include "base/testing/test_wait.h"
 #include "conformance/world.h"
 
 #include <sched.h>

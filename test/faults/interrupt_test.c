@@ -1,6 +1,6 @@
 /* Ctrl-C ends a C program inside every call that blocks; a program that handles it says so by
  * `interrupted`, and every call returns; there it may abort, too. */
-#include "base/test.h"
+#include "base/testing/test.h"
 
 #include <muster/comm.h>
 

@@ -1,7 +1,7 @@
 /* Communicators come and go in the same processes: nothing is left behind, many live at once, any
  * list of members will do, and a closed one stays closed. */
-#include "base/test.h"
-#include "base/test_wait.h"
+#include "base/testing/test.h"
+#include "base/testing/test_wait.h"
 
 #include "conformance/world.h"
 

@@ -1,6 +1,6 @@
 /* Faults between hosts, each a network namespace: a killed rank is named whatever its memory, a cut
  * cable is a suspicion, and a slow or lossy network is neither. */
-#include "base/test.h"
+#include "base/testing/test.h"
 #include "conformance/world.h"
 #include "network.h"
 #include "scene.h"

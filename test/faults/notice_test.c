@@ -1,6 +1,6 @@
 /* A call that waits for long says for whom, once, and goes on. */
-#include "base/test.h"
-#include "base/test_wait.h"
+#include "base/testing/test.h"
+#include "base/testing/test_wait.h"
 
 #include "conformance/world.h"
 

@@ -2,7 +2,7 @@
  * that all inherit. */
 #include "scene.h"
 
-#include "base/test_wait.h"
+#include "base/testing/test_wait.h"
 #include "conformance/world.h"
 #include "network.h"
 

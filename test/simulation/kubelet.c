@@ -2,8 +2,8 @@
 #include "kubelet.h"
 
 #include "base/doc.h"
-#include "base/test.h"
-#include "base/timestamp.h"
+#include "base/testing/test.h"
+#include "base/time/timestamp.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * ranks do, what users do, and what must come of it. test/data/lifecycle.md tells the format. */
 #include "base/doc.h"
 #include "base/file.h"
-#include "base/test.h"
+#include "base/testing/test.h"
 #include "job/annotations.h"
 #include "world.h"
 

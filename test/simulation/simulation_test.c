@@ -4,7 +4,7 @@
  *
  * A failure prints its seed; MUSTER_SEED=n runs that one alone, MUSTER_SIMULATIONS=n that many. */
 #include "base/doc.h"
-#include "base/test.h"
+#include "base/testing/test.h"
 #include "job/annotations.h"
 #include "world.h"
 

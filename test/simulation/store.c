@@ -2,8 +2,8 @@
 #include "store.h"
 
 #include "base/doc.h"
-#include "base/test.h"
-#include "base/timestamp.h"
+#include "base/testing/test.h"
+#include "base/time/timestamp.h"
 
 void sim_store_init(struct sim_store *s, json_t *job)
 {

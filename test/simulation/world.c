@@ -2,7 +2,7 @@
 #include "world.h"
 
 #include "base/doc.h"
-#include "base/test.h"
+#include "base/testing/test.h"
 
 enum { ROUNDS_MAX = 200 };
 

@@ -1,8 +1,8 @@
 /* See args.h. */
 #include "cli/command/args.h"
 
-#include "base/duration.h"
 #include "base/err.h"
+#include "base/time/duration.h"
 #include "cli/command/torchrun.h"
 
 #include <assert.h>

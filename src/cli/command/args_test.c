@@ -2,7 +2,7 @@
 #include "cli/command/args.h"
 #include "cli/command/commands.h"
 
-#include "base/test.h"
+#include "base/testing/test.h"
 
 static struct args args;
 static struct muster_err err;

@@ -2,7 +2,7 @@
 #include "cli/command/cli.h"
 
 #include "base/err.h"
-#include "base/yaml.h"
+#include "base/yaml/yaml.h"
 
 #include <errno.h>
 #include <signal.h>

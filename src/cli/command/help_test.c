@@ -3,7 +3,7 @@
 #include "cli/command/help.h"
 
 #include "base/file.h"
-#include "base/test.h"
+#include "base/testing/test.h"
 
 #include <stdlib.h>
 

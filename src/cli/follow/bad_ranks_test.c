@@ -2,9 +2,9 @@
 #include "cli/follow/bad_ranks.h"
 
 #include "base/doc.h"
-#include "base/test.h"
-#include "base/test_doc.h"
-#include "base/yaml.h"
+#include "base/testing/test.h"
+#include "base/testing/test_doc.h"
+#include "base/yaml/yaml.h"
 
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* Paths of checkpoints in lines as trainings print them. */
 #include "cli/follow/checkpoint.h"
 
-#include "base/test.h"
+#include "base/testing/test.h"
 
 static void paths_are_found_in_lines(void **state)
 {

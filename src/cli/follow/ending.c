@@ -1,9 +1,9 @@
 /* See ending.h. */
 #include "cli/follow/ending.h"
 
-#include "base/age.h"
 #include "base/buf.h"
-#include "base/clock.h"
+#include "base/time/age.h"
+#include "base/time/clock.h"
 #include "cli/follow/bad_ranks.h"
 #include "control/control.h"
 #include "control/verdict.h"

@@ -2,8 +2,8 @@
 #include "cli/follow/follow.h"
 
 #include "base/buf.h"
-#include "base/clock.h"
 #include "base/err.h"
+#include "base/time/clock.h"
 #include "cli/follow/ending.h"
 #include "cli/follow/progress.h"
 #include "cli/pod/places.h"

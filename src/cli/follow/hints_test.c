@@ -1,7 +1,7 @@
 /* Texts of programs and of the kubelet, and what is advised about them. */
 #include "cli/follow/hints.h"
 
-#include "base/test.h"
+#include "base/testing/test.h"
 
 static void a_port_in_use_is_recognised(void **state)
 {

@@ -1,7 +1,7 @@
 /* Signals in, what is done out. */
 #include "cli/follow/interrupt.h"
 
-#include "base/test.h"
+#include "base/testing/test.h"
 
 #include <signal.h>
 

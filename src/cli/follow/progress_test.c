@@ -2,7 +2,7 @@
 #include "cli/follow/progress.h"
 
 #include "base/doc.h"
-#include "base/test.h"
+#include "base/testing/test.h"
 
 static json_t *pod_of(const char *status)
 {

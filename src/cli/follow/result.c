@@ -1,9 +1,9 @@
 /* See result.h: the last line and the JSON object. */
 #include "cli/follow/result.h"
 
-#include "base/age.h"
 #include "base/buf.h"
-#include "base/clock.h"
+#include "base/time/age.h"
+#include "base/time/clock.h"
 #include "cli/follow/bad_ranks.h"
 #include "cli/follow/resume.h"
 #include "cli/pod/places.h"

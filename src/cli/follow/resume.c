@@ -2,9 +2,9 @@
  * knows already. */
 #include "cli/follow/resume.h"
 
-#include "base/age.h"
-#include "base/clock.h"
 #include "base/file.h"
+#include "base/time/age.h"
+#include "base/time/clock.h"
 #include "cli/pod/places.h"
 #include "cli/pod/ranks.h"
 #include "cli/show/short_path.h"

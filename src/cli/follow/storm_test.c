@@ -1,9 +1,9 @@
 /* The first failure is kept, restarts are counted over pods that were made again. */
 #include "cli/follow/storm.h"
 
-#include "base/test.h"
-#include "base/test_doc.h"
-#include "base/yaml.h"
+#include "base/testing/test.h"
+#include "base/testing/test_doc.h"
+#include "base/yaml/yaml.h"
 
 static const char job_text[] =
     "{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: j, namespace: default, uid: "

@@ -1,8 +1,8 @@
 /* See trouble.h. */
 #include "cli/follow/trouble.h"
 
-#include "base/clock.h"
 #include "base/text.h"
+#include "base/time/clock.h"
 #include "cli/follow/hints.h"
 #include "cli/submit/restarts.h"
 #include "job/annotations.h"

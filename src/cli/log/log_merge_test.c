@@ -2,7 +2,7 @@
 #include "cli/log/log_merge.h"
 
 #include "base/buf.h"
-#include "base/test.h"
+#include "base/testing/test.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Logs of several ranks on one output: lines, progress bars, terminals. */
 #include "cli/log/log_view.h"
 
-#include "base/test.h"
+#include "base/testing/test.h"
 
 #include <stdio.h>
 #include <stdlib.h>

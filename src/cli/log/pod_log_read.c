@@ -6,9 +6,9 @@
  */
 #include "cli/log/pod_log_read.h"
 
-#include "base/clock.h"
 #include "base/err.h"
-#include "base/timestamp.h"
+#include "base/time/clock.h"
+#include "base/time/timestamp.h"
 #include "cli/show/bytes.h"
 #include "process/log/log.h"
 

@@ -1,7 +1,7 @@
 /* See pod_logs.h. */
 #include "cli/log/pod_logs.h"
 
-#include "base/clock.h"
+#include "base/time/clock.h"
 #include "cli/pod/ranks.h"
 
 #include <stdio.h>

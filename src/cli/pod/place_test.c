@@ -2,8 +2,8 @@
 #include "cli/pod/place.h"
 
 #include "base/file.h"
-#include "base/test.h"
-#include "base/test_folder.h"
+#include "base/testing/test.h"
+#include "base/testing/test_folder.h"
 #include "cli/pod/copy.h"
 
 #include <stdlib.h>

@@ -3,8 +3,8 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/doc.h"
+#include "base/time/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>

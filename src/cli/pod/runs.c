@@ -1,8 +1,8 @@
 /* See runs.h. */
 #include "cli/pod/runs.h"
 
-#include "base/age.h"
 #include "base/err.h"
+#include "base/time/age.h"
 #include "cli/pod/ranks.h"
 #include "cli/show/event_list.h"
 #include "cli/show/table.h"

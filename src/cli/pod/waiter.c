@@ -1,7 +1,7 @@
 /* See waiter.h. */
 #include "cli/pod/waiter.h"
 
-#include "base/clock.h"
+#include "base/time/clock.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 
 #include "base/doc.h"
 #include "base/memory_text.h"
-#include "base/timestamp.h"
+#include "base/time/timestamp.h"
 #include "cli/show/bytes.h"
 #include "cli/show/describe_parts.h"
 

@@ -1,10 +1,10 @@
 /* describe against golden texts: the seed's sections in the seed's order. */
 #include "cli/show/describe.h"
 
-#include "base/test.h"
-#include "base/test_doc.h"
-#include "base/timestamp.h"
-#include "base/yaml.h"
+#include "base/testing/test.h"
+#include "base/testing/test_doc.h"
+#include "base/time/timestamp.h"
+#include "base/yaml/yaml.h"
 
 static const char azure_job[] =
     "apiVersion: kubeflow.org/v1\n"

@@ -1,9 +1,9 @@
 /* See event_list.h. */
 #include "cli/show/event_list.h"
 
-#include "base/age.h"
 #include "base/doc.h"
-#include "base/timestamp.h"
+#include "base/time/age.h"
+#include "base/time/timestamp.h"
 #include "cli/show/table.h"
 
 #include <stdio.h>

@@ -4,8 +4,8 @@
 
 #include "base/doc.h"
 #include "base/file.h"
-#include "base/test.h"
-#include "base/test_doc.h"
+#include "base/testing/test.h"
+#include "base/testing/test_doc.h"
 #include "cli/show/custom_columns.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Paths as people write them. */
 #include "cli/show/short_path.h"
 
-#include "base/test.h"
+#include "base/testing/test.h"
 
 static void a_path_is_told_from_here_or_from_home(void **state)
 {

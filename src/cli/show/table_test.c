@@ -1,8 +1,8 @@
 /* Tables as `get` prints them. */
 #include "cli/show/table.h"
 
-#include "base/test.h"
-#include "base/test_doc.h"
+#include "base/testing/test.h"
+#include "base/testing/test_doc.h"
 
 static const char pods[] =
     "{\"columnDefinitions\": [{\"name\": \"Name\"}, {\"name\": \"Restarts\"},"

@@ -2,7 +2,7 @@
 #include "cli/submit/env_file.h"
 
 #include "base/buf.h"
-#include "base/test.h"
+#include "base/testing/test.h"
 
 #include <stdlib.h>
 

@@ -3,8 +3,8 @@
 
 #include "base/cleanup.h"
 #include "base/doc.h"
-#include "base/test.h"
-#include "base/test_doc.h"
+#include "base/testing/test.h"
+#include "base/testing/test_doc.h"
 
 #include <stdlib.h>
 

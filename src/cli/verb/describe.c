@@ -2,7 +2,7 @@
 #include "cli/command/verbs.h"
 
 #include "base/buf.h"
-#include "base/clock.h"
+#include "base/time/clock.h"
 #include "cli/pod/place.h"
 #include "cli/pod/target.h"
 #include "cli/show/describe.h"

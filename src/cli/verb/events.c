@@ -1,8 +1,8 @@
 /* muster events: what happened, oldest first; with -w, what happens. */
 #include "cli/command/verbs.h"
 
-#include "base/age.h"
-#include "base/clock.h"
+#include "base/time/age.h"
+#include "base/time/clock.h"
 #include "cli/pod/target.h"
 #include "cli/show/event_list.h"
 #include "cli/show/output.h"

@@ -2,8 +2,8 @@
 #include "cli/command/verbs.h"
 
 #include "base/buf.h"
-#include "base/clock.h"
 #include "base/err.h"
+#include "base/time/clock.h"
 #include "cli/pod/runs.h"
 #include "cli/pod/target.h"
 #include "cli/show/table.h"

@@ -5,9 +5,9 @@
  */
 #include "cli/command/verbs.h"
 
-#include "base/clock.h"
 #include "base/err.h"
 #include "base/memory_text.h"
+#include "base/time/clock.h"
 #include "cli/pod/gpu_memory.h"
 #include "cli/pod/pod_set.h"
 #include "cli/pod/ranks.h"

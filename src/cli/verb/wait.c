@@ -1,7 +1,7 @@
 /* muster wait: until each object is in a condition, or gone. */
 #include "cli/command/verbs.h"
 
-#include "base/clock.h"
+#include "base/time/clock.h"
 
 #include "cli/pod/target.h"
 #include "cli/pod/waiter.h"

@@ -2,7 +2,7 @@
  * the other comes is the test's choice. Tests only. */
 #pragma once
 
-#include "base/test.h"
+#include "base/testing/test.h"
 #include "comm/state/call_log.h"
 #include "comm/state/state.h"
 

@@ -2,7 +2,7 @@
  * printed. */
 #include "comm/state/state.h"
 
-#include "base/test.h"
+#include "base/testing/test.h"
 
 #include <stdlib.h>
 

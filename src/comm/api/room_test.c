@@ -2,7 +2,7 @@
 #include "comm/api/comm.h"
 #include "comm/tcp/link.h"
 
-#include "base/test.h"
+#include "base/testing/test.h"
 
 #include <stdio.h>
 #include <unistd.h>

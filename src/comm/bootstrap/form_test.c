@@ -1,5 +1,5 @@
 /* Who is let into the shared memory of a host, and what is taken for it. */
-#include "base/test.h"
+#include "base/testing/test.h"
 
 #include "comm/endpoint/address.h"
 #include "comm/endpoint/endpoint.h"

@@ -3,8 +3,8 @@
 #include "comm/endpoint/endpoint.h"
 #include "comm/system/deadline.h"
 
-#include "base/test.h"
-#include "base/test_wait.h"
+#include "base/testing/test.h"
+#include "base/testing/test_wait.h"
 
 #include <muster/comm.h>
 

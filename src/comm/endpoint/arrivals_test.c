@@ -1,7 +1,7 @@
 /* Connections to an endpoint, said and unsaid. */
 #include "comm/endpoint/arrivals.h"
 
-#include "base/test.h"
+#include "base/testing/test.h"
 #include "comm/endpoint/address.h"
 #include "comm/endpoint/endpoint.h"
 

@@ -1,7 +1,7 @@
 /* The witness is there, and nobody notices: no child, no signal, no descriptor, no zombie. */
 #include "comm/health/witness.h"
 
-#include "base/test.h"
+#include "base/testing/test.h"
 #include "comm/shm/life.h"
 
 #include <dirent.h>

@@ -1,7 +1,7 @@
 /* Which message goes to which receive. */
 #include "comm/messages/matching.h"
 
-#include "base/test.h"
+#include "base/testing/test.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
  * taken out wherever it stands, is told once, and lets the next one begin in the same turn. */
 #include "comm/progress/lane.h"
 
-#include "base/test.h"
+#include "base/testing/test.h"
 #include "comm/progress/request.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Lanes, in a world of one: who steps what, in which order, and how often streams are looked at. */
 #include "comm/progress/lane.h"
 
-#include "base/test.h"
+#include "base/testing/test.h"
 #include "comm/api/call.h"
 #include "comm/progress/request.h"
 #include "comm/shm/line_ring.h"

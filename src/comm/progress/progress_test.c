@@ -2,7 +2,7 @@
  * the order that abort relies on, and none takes a fast path without it. */
 #include "comm/progress/progress.h"
 
-#include "base/test.h"
+#include "base/testing/test.h"
 #include "comm/system/refuse.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
  * says. */
 #include "comm/reduce/reduce.h"
 
-#include "base/test.h"
+#include "base/testing/test.h"
 #include "comm/reduce/half.h"
 
 #include <math.h>

@@ -1,8 +1,8 @@
 /* A region is read whole, of one version, or not at all. */
 #include "comm/region/region.h"
 
-#include "base/test.h"
-#include "base/test_wait.h"
+#include "base/testing/test.h"
+#include "base/testing/test_wait.h"
 
 #include <muster/comm.h>
 

@@ -1,7 +1,7 @@
 /* Sleeping where the kernel, or a container's filter of system calls, has no futex_waitv. */
 #include "comm/shm/futex.h"
 
-#include "base/test.h"
+#include "base/testing/test.h"
 #include "comm/system/deadline.h"
 #include "comm/system/refuse.h"
 

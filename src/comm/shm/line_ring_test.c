@@ -1,7 +1,7 @@
 /* Streams of lines: what is published, room, the end of the memory, and two threads. */
 #include "comm/shm/line_ring.h"
 
-#include "base/test.h"
+#include "base/testing/test.h"
 
 #include <pthread.h>
 #include <sched.h>

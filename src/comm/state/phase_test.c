@@ -3,7 +3,7 @@
 
 #include <muster/err.h>
 
-#include "base/test.h"
+#include "base/testing/test.h"
 
 #include <pthread.h>
 #include <sys/resource.h>

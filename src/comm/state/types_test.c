@@ -2,7 +2,7 @@
  * what overlaps. */
 #include "comm/state/types.h"
 
-#include "base/test.h"
+#include "base/testing/test.h"
 
 static void every_value_has_a_name_and_no_other_has(void **state)
 {

@@ -2,7 +2,7 @@
  * begins that may not be touched. */
 #include "comm/system/sized.h"
 
-#include "base/test.h"
+#include "base/testing/test.h"
 
 #include <muster/muster.h>
 #include <stdbool.h>

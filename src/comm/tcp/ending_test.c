@@ -1,7 +1,7 @@
 /* Channels and links end once, and never come back. */
 #include "comm/tcp/ending.h"
 
-#include "base/test.h"
+#include "base/testing/test.h"
 
 #include <signal.h>
 #include <sys/resource.h>

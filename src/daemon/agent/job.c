@@ -3,11 +3,11 @@
 #include "daemon/agent/internal.h"
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/doc.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/time/clock.h"
 #include "daemon/machine/podman.h"
 #include "daemon/object/environments.h"
 #include "daemon/object/jobs.h"

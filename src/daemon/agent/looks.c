@@ -4,7 +4,7 @@
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/log.h"
-#include "base/timestamp.h"
+#include "base/time/timestamp.h"
 #include "daemon/object/jobs.h"
 
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* What the agent tells the user about a pod, as an event. See internal.h. */
 #include "daemon/agent/internal.h"
 
-#include "base/clock.h"
 #include "base/log.h"
+#include "base/time/clock.h"
 #include "daemon/object/events.h"
 
 void agent_note(struct agent *agent, const json_t *about, bool warning, const char *reason,

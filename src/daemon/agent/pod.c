@@ -2,11 +2,11 @@
 #include "daemon/agent/internal.h"
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/doc.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "base/timestamp.h"
+#include "base/time/clock.h"
+#include "base/time/timestamp.h"
 #include "daemon/object/jobs.h"
 #include "job/annotations.h"
 

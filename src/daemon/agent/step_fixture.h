@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/buf.h"
-#include "base/test.h"
+#include "base/testing/test.h"
 #include "daemon/agent/step.h"
 
 static const char *const effect_names[] = {

@@ -8,8 +8,8 @@
  */
 #include "daemon/agent/step_world.h"
 
-#include "base/clock.h"
-#include "base/test.h"
+#include "base/testing/test.h"
+#include "base/time/clock.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #include "daemon/agent/step_world.h"
 
 #include "base/doc.h"
-#include "base/test.h"
+#include "base/testing/test.h"
 #include "base/text.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #include "daemon/agent/step_world.h"
 
 #include "base/doc.h"
-#include "base/timestamp.h"
+#include "base/time/timestamp.h"
 
 #include <stdio.h>
 #include <string.h>

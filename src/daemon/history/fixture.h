@@ -6,10 +6,10 @@
 #pragma once
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/doc.h"
-#include "base/test.h"
-#include "base/test_folder.h"
+#include "base/testing/test.h"
+#include "base/testing/test_folder.h"
+#include "base/time/clock.h"
 #include "daemon/history/place.h"
 #include "daemon/history/sweep.h"
 #include "daemon/object/events.h"

@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/quantity.h"
-#include "base/timestamp.h"
+#include "base/time/timestamp.h"
 #include "daemon/history/place.h"
 #include "job/text.h"
 

@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/doc.h"
-#include "base/timestamp.h"
+#include "base/time/timestamp.h"
 #include "control/verdict.h"
 
 #include <string.h>

@@ -2,11 +2,11 @@
 #include "daemon/history/sweep.h"
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/doc.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/time/clock.h"
 #include "daemon/history/archive.h"
 #include "daemon/history/doomed.h"
 #include "daemon/history/place.h"

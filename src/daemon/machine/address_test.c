@@ -1,5 +1,5 @@
 /* Which values change on this machine, and which stay the cluster's. */
-#include "base/test.h"
+#include "base/testing/test.h"
 #include "daemon/machine/address.h"
 
 #include <stdlib.h>

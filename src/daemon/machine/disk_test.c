@@ -1,5 +1,5 @@
 /* Tasks in their order, in another thread, within their bound; and what is left when it closes. */
-#include "base/test.h"
+#include "base/testing/test.h"
 #include "daemon/machine/disk.h"
 
 #include <pthread.h>

@@ -1,8 +1,8 @@
 /* Where a container's command comes from, and the one error when it comes from nowhere. */
 #include "base/cleanup.h"
 #include "base/doc.h"
-#include "base/test.h"
-#include "base/test_doc.h"
+#include "base/testing/test.h"
+#include "base/testing/test_doc.h"
 #include "daemon/machine/image.h"
 
 static void the_nearest_source_wins(void **state)

@@ -2,10 +2,10 @@
 #include "daemon/machine/node.h"
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/doc.h"
 #include "base/err.h"
-#include "base/timestamp.h"
+#include "base/time/clock.h"
+#include "base/time/timestamp.h"
 
 #include <ctype.h>
 #include <sched.h>

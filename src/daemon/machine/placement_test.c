@@ -1,8 +1,8 @@
 /* A placement survives the controller, and no port is leased twice. */
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "base/test.h"
-#include "base/test_folder.h"
+#include "base/testing/test.h"
+#include "base/testing/test_folder.h"
 #include "daemon/machine/placement.h"
 
 static bool nobody(void *data, int port)

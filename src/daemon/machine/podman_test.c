@@ -1,8 +1,8 @@
 /* The words of `podman run`, for a container with all that matters. */
 #include "base/cleanup.h"
 #include "base/doc.h"
-#include "base/test.h"
-#include "base/test_doc.h"
+#include "base/testing/test.h"
+#include "base/testing/test_doc.h"
 #include "daemon/machine/podman.h"
 
 #include <stdlib.h>

@@ -2,9 +2,9 @@
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/file.h"
-#include "base/test.h"
-#include "base/test_doc.h"
-#include "base/test_folder.h"
+#include "base/testing/test.h"
+#include "base/testing/test_doc.h"
+#include "base/testing/test_folder.h"
 #include "daemon/machine/volumes.h"
 
 #include <sys/stat.h>

@@ -6,7 +6,7 @@
 #include "base/doc.h"
 #include "base/err.h"
 #include "base/hash.h"
-#include "base/timestamp.h"
+#include "base/time/timestamp.h"
 #include "daemon/object/jobs.h"
 #include "job/annotations.h"
 

@@ -1,8 +1,8 @@
 /* Whose pod it is: there is none, it is another's by now, and "the store cannot tell" are told
  * apart. */
 #include "base/cleanup.h"
-#include "base/test.h"
-#include "base/test_doc.h"
+#include "base/testing/test.h"
+#include "base/testing/test_doc.h"
 #include "daemon/object/jobs.h"
 
 static json_t *pod_of(const char *uid)

@@ -1,9 +1,9 @@
 /* A job ends with the last connection of its lease, with its holder's death, or when its holder
  * does not come back to a new controller. */
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/doc.h"
-#include "base/test.h"
+#include "base/testing/test.h"
+#include "base/time/clock.h"
 #include "daemon/object/jobs.h"
 #include "daemon/object/leases.h"
 #include "job/annotations.h"

@@ -3,10 +3,10 @@
 
 #include "api/api.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/doc.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "base/time/clock.h"
 #include "daemon/history/archive.h"
 #include "daemon/history/deleted_pods.h"
 #include "daemon/history/place.h"

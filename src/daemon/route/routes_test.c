@@ -1,6 +1,6 @@
 /* What the daemon adds to the API: which path and method is whose, keeping and leaving. */
 #include "api/fixture.h"
-#include "base/test_doc.h"
+#include "base/testing/test_doc.h"
 #include "daemon/object/jobs.h"
 #include "daemon/route/routes.h"
 #include "job/annotations.h"

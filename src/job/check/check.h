@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "base/yaml.h"
+#include "base/yaml/yaml.h"
 #include "job/problem.h"
 
 /* Any kind we know (PyTorchJob, ConfigMap, Secret, PersistentVolumeClaim, Namespace); another kind

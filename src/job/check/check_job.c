@@ -1,8 +1,8 @@
 /* What the schema cannot say about a PyTorchJob: fields that must fit each other. Upstream's
  * webhook (training-operator v1.9.4, pkg/webhooks/pytorch) lets most of this pass. */
 #include "base/doc.h"
-#include "base/duration.h"
 #include "base/shell_words.h"
+#include "base/time/duration.h"
 #include "job/annotations.h"
 #include "job/check/context.h"
 #include "job/job.h"

@@ -2,8 +2,8 @@
  * test/data/lint are in lint_test.c. */
 #include "job/check/check.h"
 
-#include "base/test.h"
-#include "base/test_doc.h"
+#include "base/testing/test.h"
+#include "base/testing/test_doc.h"
 #include "job/file/file.h"
 
 #define JOB(spec)                                                                                  \

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "base/yaml.h"
+#include "base/yaml/yaml.h"
 #include "job/problem.h"
 #include "job/schema.h"
 

@@ -1,7 +1,7 @@
 /* What a wrong value was probably meant to be. */
 #include "job/check/hint.h"
 
-#include "base/test.h"
+#include "base/testing/test.h"
 
 static void numbers_are_guessed(void **state)
 {

@@ -3,7 +3,7 @@
  * FILE.yaml is compared with FILE.expected beside it; no such file means that lint must be silent.
  * MUSTER_UPDATE=1 writes the expected files anew: read the diff before you commit it. */
 #include "base/file.h"
-#include "base/test.h"
+#include "base/testing/test.h"
 #include "job/file/file.h"
 
 #include <dirent.h>

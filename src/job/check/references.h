@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "base/yaml.h"
+#include "base/yaml/yaml.h"
 #include "job/problem.h"
 
 /* Adds an error for each object whose kind, namespace and name an earlier one has. */

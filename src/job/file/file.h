@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "base/yaml.h"
+#include "base/yaml/yaml.h"
 #include "job/problem.h"
 
 struct job_file {

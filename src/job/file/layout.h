@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "base/yaml.h"
+#include "base/yaml/yaml.h"
 #include "job/problem.h"
 
 /* Changes `object` in place and notes each change; what is no PyTorchJob is left alone. 0, or

@@ -2,7 +2,7 @@
 #include "job/file/line.h"
 
 #include "base/buf.h"
-#include "base/test.h"
+#include "base/testing/test.h"
 
 static void expect_lines(const char *text, const char *expected)
 {

@@ -2,8 +2,8 @@
  * place. */
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "base/test.h"
-#include "base/test_folder.h"
+#include "base/testing/test.h"
+#include "base/testing/test_folder.h"
 #include "process/log/format.h"
 #include "process/log/log.h"
 #include "process/log/write.h"

@@ -3,10 +3,10 @@
 #include "process/log/log.h"
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
-#include "base/timestamp.h"
+#include "base/time/clock.h"
+#include "base/time/timestamp.h"
 #include "process/log/internal.h"
 
 #include <assert.h>

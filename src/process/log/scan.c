@@ -1,7 +1,7 @@
 /* See log_scan.h. */
 #include "process/log/scan.h"
 
-#include "base/timestamp.h"
+#include "base/time/timestamp.h"
 
 #include <dirent.h>
 #include <fcntl.h>

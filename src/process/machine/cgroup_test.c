@@ -1,8 +1,8 @@
 /* Control groups on a made-up root: which files get which values, for both versions. */
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "base/test.h"
-#include "base/test_folder.h"
+#include "base/testing/test.h"
+#include "base/testing/test_folder.h"
 #include "process/machine/cgroup.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Signals reach the process that was looked at, not whatever has its number by then. */
 #include "process/machine/descendants.h"
 
-#include "base/test.h"
+#include "base/testing/test.h"
 
 #include <errno.h>
 #include <linux/filter.h>

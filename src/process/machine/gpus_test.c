@@ -1,7 +1,7 @@
 /* Who gets which GPU, and what is said when there are not enough. */
 #include "base/file.h"
-#include "base/test.h"
-#include "base/test_folder.h"
+#include "base/testing/test.h"
+#include "base/testing/test_folder.h"
 #include "process/machine/gpus.h"
 
 static void each_pod_gets_its_own(void **state)

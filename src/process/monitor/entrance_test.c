@@ -3,8 +3,8 @@
 #include "process/monitor/monitor.h"
 
 #include "base/cleanup.h"
-#include "base/test.h"
-#include "base/test_doc.h"
+#include "base/testing/test.h"
+#include "base/testing/test_doc.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -1,6 +1,6 @@
 /* A pod's hosts file: all that the machine's has, and the names it lacks. */
 #include "base/cleanup.h"
-#include "base/test.h"
+#include "base/testing/test.h"
 #include "process/monitor/hosts.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Where a process is, by the text of its stacks. */
 #include "process/stack/text.h"
 
-#include "base/test.h"
+#include "base/testing/test.h"
 
 #include <stdio.h>
 

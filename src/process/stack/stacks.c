@@ -2,10 +2,10 @@
 #include "process/stack/stacks.h"
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/doc.h"
 #include "base/err.h"
 #include "base/text.h"
+#include "base/time/clock.h"
 #include "process/machine/container.h"
 #include "process/stack/flights.h"
 #include "process/stack/python.h"

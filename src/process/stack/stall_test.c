@@ -1,7 +1,7 @@
 /* Stalls, by samples. */
 #include "process/stack/stall.h"
 
-#include "base/test.h"
+#include "base/testing/test.h"
 
 /* "now output cpu call -> verdict", one after the other, with a limit of 10 s. */
 struct row {

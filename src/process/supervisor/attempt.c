@@ -2,8 +2,8 @@
 #include "process/supervisor/attempt_internal.h"
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/err.h"
+#include "base/time/clock.h"
 #include "process/monitor/environment.h"
 #include "process/monitor/hosts.h"
 #include "process/monitor/session.h"

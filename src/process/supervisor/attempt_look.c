@@ -1,7 +1,7 @@
 /* What is asked about a running attempt from outside. See attempt.h. */
 #include "process/supervisor/attempt_internal.h"
 
-#include "base/clock.h"
+#include "base/time/clock.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,9 +5,9 @@
 
 #include "base/build.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/doc.h"
 #include "base/err.h"
+#include "base/time/clock.h"
 #include "process/wire/end_cause.h"
 
 #include <signal.h>

@@ -3,9 +3,9 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/doc.h"
 #include "base/hash.h"
+#include "base/time/clock.h"
 #include "process/machine/descendants.h"
 #include "process/stack/collectives.h"
 #include "process/stack/flights.h"

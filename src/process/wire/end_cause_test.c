@@ -1,7 +1,7 @@
 /* Which limit of memory was too small. */
 #include "process/wire/end_cause.h"
 
-#include "base/test.h"
+#include "base/testing/test.h"
 
 #include <signal.h>
 

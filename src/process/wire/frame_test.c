@@ -1,7 +1,7 @@
 /* Frames, whole, in pieces, and broken. */
 #include "process/wire/frame.h"
 
-#include "base/test.h"
+#include "base/testing/test.h"
 
 #include <string.h>
 

@@ -4,8 +4,8 @@
  */
 #pragma once
 
-#include "base/yaml.h"
-#include "base/yaml_copy.h"
+#include "base/yaml/copy.h"
+#include "base/yaml/yaml.h"
 
 struct yaml_frame;
 

@@ -1,6 +1,6 @@
 /* Times: known instants, and that text and number say the same. */
-#include "base/test.h"
-#include "base/timestamp.h"
+#include "base/testing/test.h"
+#include "base/time/timestamp.h"
 
 static void known_instants_print(void **state)
 {

@@ -1,11 +1,11 @@
 /* See yaml_tree.h. Containers are attached to their parent as soon as they open, so that a document
  * which ends in a syntax error leaves all that was read before it. */
-#include "base/yaml_tree.h"
+#include "base/yaml/tree.h"
 
 #include "base/cleanup.h"
 #include "base/doc.h"
-#include "base/yaml_place.h"
-#include "base/yaml_scalar.h"
+#include "base/yaml/place.h"
+#include "base/yaml/scalar.h"
 
 #include <assert.h>
 #include <stdarg.h>

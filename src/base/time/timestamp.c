@@ -1,6 +1,6 @@
 /* See timestamp.h. Civil dates by H. Hinnant's algorithms (days from civil, chrono-compatible):
  * years start in March, so that the leap day is the last of its year. */
-#include "base/timestamp.h"
+#include "base/time/timestamp.h"
 
 #include <assert.h>
 #include <ctype.h>

@@ -1,7 +1,7 @@
 /* Ages as kubectl and people have them. */
-#include "base/age.h"
+#include "base/time/age.h"
 
-#include "base/test.h"
+#include "base/testing/test.h"
 
 static void ages_are_as_short_as_kubernetes_writes_them(void **state)
 {

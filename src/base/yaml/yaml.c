@@ -1,12 +1,12 @@
 /* See yaml.h. libfyaml scans the text and gives events; everything that could cost more than the
  * text is long (aliases, depth) is done here, within limits. */
-#include "base/yaml.h"
+#include "base/yaml/yaml.h"
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/yaml_place.h"
-#include "base/yaml_text.h"
-#include "base/yaml_tree.h"
+#include "base/yaml/place.h"
+#include "base/yaml/text.h"
+#include "base/yaml/tree.h"
 
 #include <libfyaml.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "base/yaml.h"
+#include "base/yaml/yaml.h"
 
 enum { YAML_SCAN_OPEN_MAX = 64 };
 

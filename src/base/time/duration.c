@@ -1,5 +1,5 @@
 /* See duration.h. */
-#include "base/duration.h"
+#include "base/time/duration.h"
 
 #include <errno.h>
 #include <muster/err.h>

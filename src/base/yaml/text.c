@@ -1,8 +1,8 @@
 /* See yaml_text.h. */
-#include "base/yaml_text.h"
+#include "base/yaml/text.h"
 
 #include "base/text.h"
-#include "base/yaml_scan.h"
+#include "base/yaml/scan.h"
 
 #include <string.h>
 

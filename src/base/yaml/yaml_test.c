@@ -1,7 +1,7 @@
 /* YAML as people write and break it: what is read, what is said about it, and what is refused. */
 #include "base/doc.h"
-#include "base/test.h"
-#include "base/yaml.h"
+#include "base/testing/test.h"
+#include "base/yaml/yaml.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* See yaml_place.h. A tree in one array: each node knows its parent, first child and next sibling.
  */
-#include "base/yaml_place.h"
+#include "base/yaml/place.h"
 
 #include <assert.h>
 #include <stdio.h>

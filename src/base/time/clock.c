@@ -1,5 +1,5 @@
 /* See clock.h. */
-#include "base/clock.h"
+#include "base/time/clock.h"
 
 #include <time.h>
 

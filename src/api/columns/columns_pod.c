@@ -3,11 +3,11 @@
  *
  * Layer: services, pure.
  */
-#include "api/columns.h"
+#include "api/columns/columns.h"
 
-#include "base/age.h"
 #include "base/doc.h"
-#include "base/timestamp.h"
+#include "base/time/age.h"
+#include "base/time/timestamp.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/file.h"
-#include "base/test.h"
+#include "base/testing/test.h"
 
 #include <stdio.h>
 #include <stdlib.h>

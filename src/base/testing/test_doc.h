@@ -2,8 +2,8 @@
 #pragma once
 
 #include "base/doc.h"
-#include "base/test.h"
-#include "base/yaml.h"
+#include "base/testing/test.h"
+#include "base/yaml/yaml.h"
 
 #include <stdlib.h>
 

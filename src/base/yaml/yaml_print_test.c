@@ -1,8 +1,8 @@
 /* What is printed reads back as the same document. */
 #include "base/doc.h"
-#include "base/test.h"
-#include "base/test_doc.h"
-#include "base/yaml.h"
+#include "base/testing/test.h"
+#include "base/testing/test_doc.h"
+#include "base/yaml/yaml.h"
 
 static void a_job_is_printed_as_kubectl_prints_it(void **state)
 {

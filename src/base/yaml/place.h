@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "base/yaml.h"
+#include "base/yaml/yaml.h"
 
 enum { YAML_NO_PLACE = -1, YAML_ROOT_PLACE = 0 };
 

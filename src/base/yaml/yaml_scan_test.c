@@ -1,7 +1,7 @@
 /* What a person sees in a YAML text: values, quotes, comments, and what was left open. */
-#include "base/yaml_scan.h"
+#include "base/yaml/scan.h"
 
-#include "base/test.h"
+#include "base/testing/test.h"
 
 /* The characters that the scan gives: quoted ones as '"', the first of a value in place of its
  * letter as '^'. */

@@ -1,7 +1,7 @@
 /* Durations as people write them. */
-#include "base/duration.h"
+#include "base/time/duration.h"
 
-#include "base/test.h"
+#include "base/testing/test.h"
 
 #include <muster/err.h>
 

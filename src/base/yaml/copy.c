@@ -1,5 +1,5 @@
 /* See yaml_copy.h. */
-#include "base/yaml_copy.h"
+#include "base/yaml/copy.h"
 
 #include "base/cleanup.h"
 #include "base/doc.h"

@@ -1,7 +1,7 @@
 /* See age.h. The steps of age_text are apimachinery's duration.HumanDuration. */
-#include "base/age.h"
+#include "base/time/age.h"
 
-#include "base/timestamp.h"
+#include "base/time/timestamp.h"
 
 #include <stdio.h>
 

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "base/yaml.h"
+#include "base/yaml/yaml.h"
 
 /* What is wrong with the bytes themselves; NULL when nothing is. Static text. */
 const char *yaml_text_fault(const char *text, size_t bytes, struct yaml_place *ret_place,

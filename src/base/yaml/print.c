@@ -1,8 +1,8 @@
 /* See yaml.h: documents to YAML text, as kubectl -o yaml prints them. What is printed reads back as
  * the same document, in YAML 1.1 and in 1.2. */
 #include "base/buf.h"
-#include "base/yaml.h"
-#include "base/yaml_scalar.h"
+#include "base/yaml/scalar.h"
+#include "base/yaml/yaml.h"
 
 #include <stdlib.h>
 #include <string.h>

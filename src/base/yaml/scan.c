@@ -1,5 +1,5 @@
 /* See yaml_scan.h. */
-#include "base/yaml_scan.h"
+#include "base/yaml/scan.h"
 
 #include <string.h>
 

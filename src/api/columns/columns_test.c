@@ -1,11 +1,11 @@
 /* What `kubectl get` shows: pods in every state, durations, and paths that name a resource. */
-#include "api/columns.h"
+#include "api/columns/columns.h"
 #include "api/resource.h"
 #include "base/cleanup.h"
 #include "base/doc.h"
-#include "base/test.h"
-#include "base/test_doc.h"
-#include "base/timestamp.h"
+#include "base/testing/test.h"
+#include "base/testing/test_doc.h"
+#include "base/time/timestamp.h"
 
 #include <stdio.h>
 
