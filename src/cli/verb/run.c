@@ -13,15 +13,10 @@
 #include "cli/follow/results_folder.h"
 #include "cli/pod/waiter.h"
 #include "cli/submit/effect.h"
-#include "cli/submit/environment.h"
-#include "cli/submit/generated.h"
-#include "cli/submit/images.h"
 #include "cli/submit/input.h"
-#include "cli/submit/overrides.h"
 #include "cli/submit/preflight.h"
-#include "cli/submit/program.h"
 #include "cli/submit/refusal.h"
-#include "cli/submit/restarts.h"
+#include "cli/submit/run_objects.h"
 #include "control/verdict.h"
 #include "job/annotations.h"
 
@@ -49,152 +44,6 @@ struct runner {
     struct input *input; /* of --stdin */
     bool reported;       /* the JSON object of -o json was printed */
 };
-
-/* The jobs of the files, as this command line changes them. */
-static int read_files(struct runner *r)
-{
-    struct cli *cli = r->cli;
-    struct overrides *overrides = calloc(1, sizeof *overrides);
-    if (!overrides) {
-        return err_no_memory(&cli->err);
-    }
-    int failed = program_check_files(cli);
-    failed = failed < 0 ? failed : overrides_read(cli, overrides);
-    failed = failed < 0
-                 ? failed
-                 : objects_read(cli, args_flag(&cli->args, "quiet") ? OBJECTS_QUIET : OBJECTS_ALL,
-                                &r->objects);
-    failed = failed < 0 ? failed : overrides_apply(cli, overrides, &r->objects);
-    free(overrides);
-    return failed;
-}
-
-static int check_words(struct cli *cli)
-{
-    const struct args *args = &cli->args;
-    bool generated = args_flag(args, "ranks");
-    if (generated && args_flag(args, "filename")) {
-        bool number = strspn(args_value(args, "ranks"), "0123456789") > 0;
-        return number ? muster_fail(&cli->err, MUSTER_EINVAL,
-                                    "run: -f FILE and -n N exclude each other: a file says itself "
-                                    "how many replicas it has")
-                      : generated_explain_ranks(cli);
-    }
-    if (!generated && args->separated) {
-        return muster_fail(&cli->err, MUSTER_EINVAL,
-                           "run: the number of ranks is missing: muster run -n N -- COMMAND");
-    }
-    if (!generated && !args_flag(args, "filename") && args->operand_count == 0) {
-        return muster_fail(
-            &cli->err, MUSTER_EINVAL,
-            "run: no command and no file given: muster run -n N -- COMMAND, on N ranks, or muster "
-            "run -f FILE, a PyTorchJob");
-    }
-    return 0;
-}
-
-static int read_objects(struct runner *r)
-{
-    struct cli *cli = r->cli;
-    int failed = check_words(cli);
-    if (failed == 0) {
-        failed = args_flag(&cli->args, "ranks") ? generated_job(cli, &r->objects) : read_files(r);
-    }
-    for (size_t i = 0; failed == 0 && i < r->objects.count; i++) {
-        r->jobs += objects_is_job(r->objects.list[i]);
-    }
-    if (failed == 0 && r->jobs == 0) {
-        failed = muster_fail(
-            &cli->err, MUSTER_EDATA,
-            "run: the file contains no PyTorchJob (muster create creates other objects)");
-    }
-    return failed < 0 ? failed : images_check(cli, &r->objects);
-}
-
-static int set_deadline(struct cli *cli, json_t *job)
-{
-    int64_t timeout_ms = -1;
-    int r = args_duration(&cli->args, "timeout", &timeout_ms, &cli->err);
-    if (r < 0 || timeout_ms < 0) {
-        return r;
-    }
-    if (timeout_ms == 0) {
-        return muster_fail(&cli->err, MUSTER_EINVAL,
-                           "run: --timeout 0 would end the job at once; without --timeout it has "
-                           "no limit");
-    }
-    return doc_set_int(job, "spec.runPolicy.activeDeadlineSeconds", (timeout_ms + 999) / 1000);
-}
-
-static int set_input(struct runner *r, json_t *job)
-{
-    const char *rank = args_value(&r->cli->args, "stdin");
-    if (rank && r->jobs > 1) {
-        return muster_fail(&r->cli->err, MUSTER_EINVAL, "run: --stdin fits one job; there are %zu",
-                           r->jobs);
-    }
-    size_t at = 0;
-    for (const char *file; rank && (file = args_each(&r->cli->args, "filename", &at));) {
-        if (strcmp(file, "-") == 0) {
-            return muster_fail(&r->cli->err, MUSTER_EINVAL,
-                               "run: standard input is the job file (-f -) or a rank's (--stdin), "
-                               "not both");
-        }
-    }
-    return rank ? input_annotate(job, rank, &r->cli->err) : 0;
-}
-
-/* --name, --namespace, --timeout: what the job itself says otherwise. */
-static int change_object(struct runner *r, json_t *object)
-{
-    struct cli *cli = r->cli;
-    const char *name = args_value(&cli->args, "name");
-    const char *namespace = args_value(&cli->args, "namespace");
-    int failed = 0;
-    if (namespace) {
-        failed = doc_set_text(object, "metadata.namespace", namespace);
-    }
-    if (!objects_is_job(object)) {
-        return failed;
-    }
-    if (name && r->jobs > 1) {
-        return muster_fail(&cli->err, MUSTER_EINVAL, "run: --name fits one job; there are %zu",
-                           r->jobs);
-    }
-    if (name && failed == 0) {
-        failed = doc_set_text(object, "metadata.name", name);
-    }
-    failed = failed < 0 ? failed : objects_set_policy(cli, object);
-    failed = failed < 0 ? failed : set_input(r, object);
-    failed = failed < 0 ? failed : restarts_set(cli, object);
-    return failed < 0 ? failed : set_deadline(cli, object);
-}
-
-/* What the file means elsewhere. */
-static int print_comment(struct runner *r)
-{
-    return args_flag(&r->cli->args, "ranks")
-               ? cli_print(
-                     "# muster.dev/success-policy: AllRanks makes this job succeed when every "
-                     "rank has, with muster.\n# A cluster's operator judges the Master "
-                     "alone.\n",
-                     &r->cli->err)
-               : 0;
-}
-
-static int print_objects(struct runner *r)
-{
-    const char *format = r->format ? r->format : "yaml";
-    int failed = strcmp(format, "yaml") == 0 ? print_comment(r) : 0;
-    for (size_t i = 0; i < r->objects.count && failed == 0; i++) {
-        if (i > 0 && strcmp(format, "yaml") == 0) {
-            failed = cli_print("---\n", &r->cli->err);
-        }
-        failed = failed < 0 ? failed : objects_annotate_options(r->cli, r->objects.list[i]);
-        failed = failed < 0 ? failed : cli_print_doc(r->objects.list[i], format, &r->cli->err);
-    }
-    return failed < 0 ? failed : environment_say_lacking(r->cli);
-}
 
 static int take_lease(struct runner *r)
 {
@@ -270,8 +119,8 @@ static int put_job(struct runner *r, json_t *object)
     return failed < 0 ? failed : follow_add(&r->follow, created, r->jobs > 1);
 }
 
-/* Neither a lease nor the end of an older job: those belong to the performance. */
-static int rehearse(void *context, json_t *object)
+/* Neither a lease nor the end of an older job: those come when all is known to be accepted. */
+static int try_object(void *context, json_t *object)
 {
     struct runner *r = context;
     if (!objects_is_job(object)) {
@@ -315,7 +164,7 @@ static int check_all(struct runner *r)
                            "run: at most %d jobs at once; there are %zu", FOLLOW_JOBS_MAX, r->jobs);
     }
     int failed = preflight_claims(r->cli, &r->objects);
-    failed = failed < 0 ? failed : preflight_objects(r->cli, &r->objects, rehearse, r);
+    failed = failed < 0 ? failed : preflight_objects(r->cli, &r->objects, try_object, r);
     return failed < 0 ? failed : check_results(r);
 }
 
@@ -461,16 +310,10 @@ int cli_run(struct cli *cli)
     }
     failed = failed < 0 ? failed : read_after_end(r);
     failed = failed < 0 ? failed : effect_check_dry_run(cli);
+    failed = failed < 0 ? failed : run_objects_read(cli, &r->objects, &r->jobs);
     if (failed == 0) {
-        failed = read_objects(r);
-    }
-    failed = failed < 0 ? failed : environment_check(cli);
-    failed = failed < 0 ? failed : effect_check(cli, &r->objects);
-    for (size_t i = 0; i < r->objects.count && failed == 0; i++) {
-        failed = change_object(r, r->objects.list[i]);
-    }
-    if (failed == 0) {
-        failed = dry_run ? print_objects(r) : run_jobs(r);
+        failed = dry_run ? run_objects_print(cli, &r->objects, r->format ? r->format : "yaml")
+                         : run_jobs(r);
     }
     if (failed < 0 && r->format && !dry_run && !r->reported) {
         print_failure(r, failed);

@@ -1,0 +1,15 @@
+/* What muster run is to submit: the objects of the command line or of its files, read, checked and
+ * changed by its options.
+ *
+ * Layer: cli. Ownership: objects_done.
+ */
+#pragma once
+
+#include "cli/submit/objects.h"
+
+/* *ret holds what was read also when it fails. *ret_jobs: how many of them are jobs. */
+int run_objects_read(struct cli *cli, struct objects *ret, size_t *ret_jobs);
+
+/* --dry-run: on standard output as `format` ("yaml", "json") has them, and as what the file lacks
+ * on standard error. */
+int run_objects_print(struct cli *cli, const struct objects *objects, const char *format);
