@@ -63,21 +63,6 @@ static void done(struct values *v)
     *v = (struct values){0};
 }
 
-static const char *kind_of(const json_t *value)
-{
-    switch (json_typeof(value)) {
-    case JSON_OBJECT: return "an object";
-    case JSON_ARRAY: return "a list";
-    case JSON_STRING: return "text";
-    case JSON_INTEGER:
-    case JSON_REAL: return "a number";
-    case JSON_TRUE:
-    case JSON_FALSE: return "true or false";
-    case JSON_NULL: break;
-    }
-    return "null";
-}
-
 static int eval_text(struct evaluation *e, const struct values *in,
                      const struct jsonpath_node *node, struct values *out)
 {
@@ -211,7 +196,7 @@ static int eval_array(struct evaluation *e, const struct values *in,
         }
         if (!json_is_array(list)) {
             return muster_fail(e->err, MUSTER_EINVAL, "jsonpath: [ ] is for lists; this is %s",
-                               kind_of(list));
+                               jsonpath_kind_of(list));
         }
         int64_t length = (int64_t)json_array_size(list);
         struct slice s = resolve(node->bound, length);
@@ -246,52 +231,6 @@ static int eval_union(struct evaluation *e, const struct values *in,
 
 /* --- filters --- */
 
-/* Below, equal, above: -1, 0, 1; 2: they cannot be compared. */
-static int compare(const json_t *a, const json_t *b)
-{
-    if (json_is_string(a) && json_is_string(b)) {
-        int order = strcmp(json_string_value(a), json_string_value(b));
-        return (order > 0) - (order < 0);
-    }
-    if (json_is_integer(a) && json_is_integer(b)) {
-        json_int_t x = json_integer_value(a);
-        json_int_t y = json_integer_value(b);
-        return (x > y) - (x < y);
-    }
-    if (json_is_real(a) && json_is_real(b)) {
-        double x = json_real_value(a);
-        double y = json_real_value(b);
-        return (x > y) - (x < y);
-    }
-    bool truths = json_is_boolean(a) && json_is_boolean(b);
-    return truths ? json_is_true(a) - json_is_true(b) : 2;
-}
-
-static int judge(struct evaluation *e, const char *sign, const json_t *left, const json_t *right,
-                 bool *ret)
-{
-    static const struct {
-        const char *sign;
-        int orders; /* bits: 1 below, 2 equal, 4 above */
-    } signs[] = {{"==", 2}, {"!=", 5}, {"<", 1}, {"<=", 3}, {">", 4}, {">=", 6}};
-    for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++) {
-        if (strcmp(sign, signs[i].sign) != 0) {
-            continue;
-        }
-        int order = compare(left, right);
-        bool ordered = strchr(sign, '<') || strchr(sign, '>');
-        if (order == 2 || (ordered && json_is_boolean(left))) {
-            return muster_fail(e->err, MUSTER_EINVAL,
-                               "jsonpath: a filter cannot compare %s with %s by %s", kind_of(left),
-                               kind_of(right), sign);
-        }
-        *ret = (signs[i].orders & (1 << (order + 1))) != 0;
-        return 0;
-    }
-    return muster_fail(e->err, MUSTER_EINVAL,
-                       "jsonpath: a filter has no operator %s; ==, !=, <, <=, > and >= are", sign);
-}
-
 static int compare_sides(struct evaluation *e, const struct values *item,
                          const struct jsonpath_node *node, const struct values *left, bool *ret)
 {
@@ -302,7 +241,7 @@ static int compare_sides(struct evaluation *e, const struct values *item,
                         "jsonpath: a filter can only compare one element at a time");
     }
     if (r == 0 && right.count == 1) {
-        r = judge(e, node->text, left->list[0], right.list[0], ret);
+        r = jsonpath_compare(node->text, left->list[0], right.list[0], ret, e->err);
     }
     done(&right);
     return r;
@@ -339,7 +278,7 @@ static int eval_filter(struct evaluation *e, const struct values *in,
     for (size_t i = 0; i < in->count; i++) {
         if (!json_is_array(in->list[i])) {
             return muster_fail(e->err, MUSTER_EINVAL, "jsonpath: [?( )] filters lists; this is %s",
-                               kind_of(in->list[i]));
+                               jsonpath_kind_of(in->list[i]));
         }
         size_t k;
         json_t *element;

@@ -1,4 +1,4 @@
-/* The nodes of a template, for jsonpath_parse.c and jsonpath_eval.c. */
+/* The nodes of a template, for jsonpath_parse.c, jsonpath_eval.c and jsonpath_compare.c. */
 #pragma once
 
 #include "cli/show/jsonpath.h"
@@ -45,3 +45,10 @@ typedef int jsonpath_sink(void *context, json_t *const *values, size_t count);
 
 int jsonpath_find(const struct jsonpath *path, const json_t *doc, jsonpath_sink *sink,
                   void *context, struct muster_err *err);
+
+/* "left SIGN right" of a filter. MUSTER_EINVAL: there is no such sign, or the two have no order. */
+int jsonpath_compare(const char *sign, const json_t *left, const json_t *right, bool *ret,
+                     struct muster_err *err);
+
+/* "an object", "a list" …, for errors. */
+const char *jsonpath_kind_of(const json_t *value);

@@ -1,7 +1,8 @@
 /* See jsonpath.h: a template becomes nodes. */
-#include "cli/show/jsonpath_nodes.h"
+#include "cli/show/jsonpath_parser.h"
 
 #include "base/err.h"
+#include "cli/show/go_escape.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -11,18 +12,9 @@
 
 enum { TEXT_BYTES_MAX = 64 << 10, DEPTH_MAX = 16, NODES_MAX = 4096, NUMBER_BYTES = 64 };
 
-struct parser {
-    const char *start; /* of the whole template: positions count from here */
-    const char *at;
-    const char *end;
-    int depth;
-    size_t nodes;
-    struct muster_err *err;
-};
+static int parse_action(struct jsonpath_parser *p, struct jsonpath_node *list);
 
-static int parse_action(struct parser *p, struct jsonpath_node *list);
-
-static int fault(const struct parser *p, const char *at, const char *what)
+int jsonpath_fault(const struct jsonpath_parser *p, const char *at, const char *what)
 {
     return muster_fail(p->err, MUSTER_EINVAL, "jsonpath: at character %zu: %s",
                        (size_t)(at - p->start) + 1, what);
@@ -46,8 +38,8 @@ void jsonpath_free(struct jsonpath *path)
     }
 }
 
-static struct jsonpath_node *append(struct parser *p, struct jsonpath_node *list,
-                                    enum jsonpath_kind kind)
+struct jsonpath_node *jsonpath_append(struct jsonpath_parser *p, struct jsonpath_node *list,
+                                      enum jsonpath_kind kind)
 {
     struct jsonpath_node *nodes =
         p->nodes < NODES_MAX ? realloc(list->nodes, (list->count + 1) * sizeof *nodes) : NULL;
@@ -61,10 +53,10 @@ static struct jsonpath_node *append(struct parser *p, struct jsonpath_node *list
     return &nodes[list->count++];
 }
 
-static int append_text(struct parser *p, struct jsonpath_node *list, enum jsonpath_kind kind,
-                       const char *text, size_t length)
+static int append_text(struct jsonpath_parser *p, struct jsonpath_node *list,
+                       enum jsonpath_kind kind, const char *text, size_t length)
 {
-    struct jsonpath_node *node = append(p, list, kind);
+    struct jsonpath_node *node = jsonpath_append(p, list, kind);
     if (!node) {
         return MUSTER_ETOOBIG;
     }
@@ -72,13 +64,13 @@ static int append_text(struct parser *p, struct jsonpath_node *list, enum jsonpa
     return node->text ? 0 : err_no_memory(p->err);
 }
 
-static bool starts(const struct parser *p, const char *word)
+static bool starts(const struct jsonpath_parser *p, const char *word)
 {
     size_t length = strlen(word);
     return (size_t)(p->end - p->at) >= length && memcmp(p->at, word, length) == 0;
 }
 
-static bool at_end(const struct parser *p)
+bool jsonpath_at_end(const struct jsonpath_parser *p)
 {
     return p->at >= p->end || *p->at == '\n' || *p->at == '\r';
 }
@@ -95,12 +87,12 @@ static bool starts_name(char c)
 }
 
 /* The text of a part as a template of its own: of filters and unions. */
-static int parse_part(struct parser *p, const char *from, const char *to,
+static int parse_part(struct jsonpath_parser *p, const char *from, const char *to,
                       struct jsonpath_node *list)
 {
-    struct parser part = *p;
+    struct jsonpath_parser part = *p;
     if (++part.depth > DEPTH_MAX) {
-        return fault(p, from, "nested too deep");
+        return jsonpath_fault(p, from, "nested too deep");
     }
     part.at = from;
     part.end = to;
@@ -112,7 +104,7 @@ static int parse_part(struct parser *p, const char *from, const char *to,
 /* --- fields --- */
 
 /* Up to the next terminator that no backslash precedes. */
-static int parse_field(struct parser *p, struct jsonpath_node *list)
+int jsonpath_parse_name(struct jsonpath_parser *p, struct jsonpath_node *list)
 {
     char name[TEXT_BYTES_MAX / 16];
     size_t used = 0;
@@ -120,31 +112,31 @@ static int parse_field(struct parser *p, struct jsonpath_node *list)
     while (p->at < p->end && !ends_word(*p->at)) {
         p->at += *p->at == '\\' && p->at + 1 < p->end;
         if (used == sizeof name - 1) {
-            return fault(p, from, "the name is too long");
+            return jsonpath_fault(p, from, "the name is too long");
         }
         name[used++] = *p->at++;
     }
     bool all = p->at - from == 1 && *from == '*';
     if (all) {
-        return append(p, list, JSONPATH_WILDCARD) ? 0 : MUSTER_ETOOBIG;
+        return jsonpath_append(p, list, JSONPATH_WILDCARD) ? 0 : MUSTER_ETOOBIG;
     }
     return append_text(p, list, JSONPATH_FIELD, name, used);
 }
 
-static int parse_recursive(struct parser *p, struct jsonpath_node *list)
+static int parse_recursive(struct jsonpath_parser *p, struct jsonpath_node *list)
 {
     if (list->count > 0 && list->nodes[list->count - 1].kind == JSONPATH_RECURSIVE) {
-        return fault(p, p->at, "one .. after another");
+        return jsonpath_fault(p, p->at, "one .. after another");
     }
     p->at += strlen("..");
-    if (!append(p, list, JSONPATH_RECURSIVE)) {
+    if (!jsonpath_append(p, list, JSONPATH_RECURSIVE)) {
         return MUSTER_ETOOBIG;
     }
-    return p->at < p->end && starts_name(*p->at) ? parse_field(p, list) : 0;
+    return p->at < p->end && starts_name(*p->at) ? jsonpath_parse_name(p, list) : 0;
 }
 
 /* range, end, true, false */
-static int parse_word(struct parser *p, struct jsonpath_node *list)
+static int parse_word(struct jsonpath_parser *p, struct jsonpath_node *list)
 {
     const char *from = p->at;
     while (p->at < p->end && !ends_word(*p->at)) {
@@ -160,17 +152,17 @@ static int parse_word(struct parser *p, struct jsonpath_node *list)
                  {"false", JSONPATH_VALUE}};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (strlen(words[i].word) == length && memcmp(from, words[i].word, length) == 0) {
-            struct jsonpath_node *node = append(p, list, words[i].kind);
+            struct jsonpath_node *node = jsonpath_append(p, list, words[i].kind);
             if (node && words[i].kind == JSONPATH_VALUE) {
                 node->value = json_boolean(*from == 't');
             }
             return node ? 0 : MUSTER_ETOOBIG;
         }
     }
-    return fault(p, from, "unknown word; a field begins with a dot: {.metadata.name}");
+    return jsonpath_fault(p, from, "unknown word; a field begins with a dot: {.metadata.name}");
 }
 
-static int parse_number(struct parser *p, struct jsonpath_node *list)
+static int parse_number(struct jsonpath_parser *p, struct jsonpath_node *list)
 {
     const char *from = p->at;
     p->at += *p->at == '+' || *p->at == '-';
@@ -180,7 +172,7 @@ static int parse_number(struct parser *p, struct jsonpath_node *list)
     char text[NUMBER_BYTES];
     size_t length = (size_t)(p->at - from);
     if (length >= sizeof text) {
-        return fault(p, from, "the number is too long");
+        return jsonpath_fault(p, from, "the number is too long");
     }
     memcpy(text, from, length);
     text[length] = '\0';
@@ -190,9 +182,9 @@ static int parse_number(struct parser *p, struct jsonpath_node *list)
     bool is_whole = after != text && !*after && !errno;
     double number = strtod(text, &after);
     if (after == text || *after) {
-        return fault(p, from, "this is no number");
+        return jsonpath_fault(p, from, "this is no number");
     }
-    struct jsonpath_node *node = append(p, list, JSONPATH_VALUE);
+    struct jsonpath_node *node = jsonpath_append(p, list, JSONPATH_VALUE);
     if (node) {
         node->value = is_whole ? json_integer(whole) : json_real(number);
     }
@@ -201,91 +193,25 @@ static int parse_number(struct parser *p, struct jsonpath_node *list)
 
 /* --- quoted text --- */
 
-static void add_utf8(struct buf *out, uint32_t c)
-{
-    char bytes[4];
-    size_t n = 0;
-    if (c < 0x80) {
-        bytes[n++] = (char)c;
-    } else if (c < 0x800) {
-        bytes[n++] = (char)(0xC0 | (c >> 6));
-        bytes[n++] = (char)(0x80 | (c & 0x3F));
-    } else if (c < 0x10000) {
-        bytes[n++] = (char)(0xE0 | (c >> 12));
-        bytes[n++] = (char)(0x80 | ((c >> 6) & 0x3F));
-        bytes[n++] = (char)(0x80 | (c & 0x3F));
-    } else {
-        bytes[n++] = (char)(0xF0 | (c >> 18));
-        bytes[n++] = (char)(0x80 | ((c >> 12) & 0x3F));
-        bytes[n++] = (char)(0x80 | ((c >> 6) & 0x3F));
-        bytes[n++] = (char)(0x80 | (c & 0x3F));
-    }
-    buf_add(out, bytes, n);
-}
-
-/* \x41 \u00e9 \101: `digits` of a base behind `at`; -1 when they are none. */
-static int64_t read_code(const char *at, const char *end, int digits, int base)
-{
-    int64_t value = 0;
-    for (int i = 0; i < digits; i++) {
-        char c = at + i < end ? (char)tolower((unsigned char)at[i]) : '\0';
-        int digit = isdigit((unsigned char)c) ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : 99;
-        if (digit >= base) {
-            return -1;
-        }
-        value = value * base + digit;
-    }
-    return value;
-}
-
-/* What follows a backslash, as Go's strconv.Unquote has it; *at is moved behind it. */
-static bool unescape(const char **at, const char *end, char quote, struct buf *out)
-{
-    static const char letters[] = "abfnrtv\\";
-    static const char meant[] = "\a\b\f\n\r\t\v\\";
-    char c = **at;
-    const char *simple = c ? strchr(letters, c) : NULL;
-    if (simple || c == quote) {
-        buf_add(out, simple ? &meant[simple - letters] : &c, 1);
-        (*at)++;
-        return true;
-    }
-    int digits = c == 'x' ? 2 : c == 'u' ? 4 : c == 'U' ? 8 : c >= '0' && c <= '7' ? 3 : 0;
-    bool octal = digits == 3;
-    const char *from = *at + !octal;
-    int64_t code = digits ? read_code(from, end, digits, octal ? 8 : 16) : -1;
-    bool surrogate = code >= 0xD800 && code < 0xE000;
-    if (code < 0 || code > 0x10FFFF || (octal && code > 255) || surrogate) {
-        return false;
-    }
-    if (c == 'u' || c == 'U') {
-        add_utf8(out, (uint32_t)code);
-    } else {
-        buf_add(out, &(char){(char)code}, 1);
-    }
-    *at = from + digits;
-    return true;
-}
-
-static int parse_quote(struct parser *p, struct jsonpath_node *list)
+static int parse_quote(struct jsonpath_parser *p, struct jsonpath_node *list)
 {
     const char *from = p->at;
     char quote = *p->at++;
     struct buf text;
     buf_init(&text, TEXT_BYTES_MAX);
     int r = 0;
-    while (r == 0 && !at_end(p) && *p->at != quote) {
+    while (r == 0 && !jsonpath_at_end(p) && *p->at != quote) {
         if (*p->at != '\\') {
             buf_add(&text, p->at++, 1);
             continue;
         }
         p->at++;
-        if (p->at >= p->end || !unescape(&p->at, p->end, quote, &text)) {
-            r = fault(p, p->at - 1, "no such escape; \\n, \\t, \\\\ and \\\" are");
+        if (p->at >= p->end || !go_unescape(&p->at, p->end, quote, &text)) {
+            r = jsonpath_fault(p, p->at - 1, "no such escape; \\n, \\t, \\\\ and \\\" are");
         }
     }
-    if (r == 0 && at_end(p)) {
-        r = fault(p, from, "the quote is not closed");
+    if (r == 0 && jsonpath_at_end(p)) {
+        r = jsonpath_fault(p, from, "the quote is not closed");
     }
     p->at++;
     r = r < 0 ? r : append_text(p, list, JSONPATH_TEXT, buf_str(&text), text.used);
@@ -293,129 +219,8 @@ static int parse_quote(struct parser *p, struct jsonpath_node *list)
     return r;
 }
 
-/* --- brackets --- */
-
-/* "-3", ":-3" or ":"; *at behind it. */
-static bool read_bound(const char **at, const char *end, bool colon, struct jsonpath_bound *ret)
-{
-    const char *from = *at;
-    *ret = (struct jsonpath_bound){0};
-    if (colon && (from == end || *from != ':')) {
-        return true;
-    }
-    from += colon;
-    const char *to = from + (from < end && *from == '-');
-    while (to < end && isdigit((unsigned char)*to)) {
-        to++;
-    }
-    *at = to;
-    if (to == from) {
-        return true;
-    }
-    char *after;
-    errno = 0;
-    ret->value = strtoll(from, &after, 10);
-    ret->known = true;
-    return after == to && !errno && llabs(ret->value) < INT32_MAX;
-}
-
-static int parse_slice(struct parser *p, const char *from, const char *to,
-                       struct jsonpath_node *list)
-{
-    struct jsonpath_bound bound[3];
-    const char *at = from;
-    if (to - from == 1 && *from == '*') {
-        bound[0] = bound[1] = bound[2] = (struct jsonpath_bound){0};
-        at = to;
-    } else {
-        bool good = read_bound(&at, to, false, &bound[0]);
-        bool has_to = at < to;
-        good = good && read_bound(&at, to, true, &bound[1]) && read_bound(&at, to, true, &bound[2]);
-        if (!good || at != to) {
-            return fault(p, from, "this is no index; [0], [-1], [1:3], [*], ['key'] are");
-        }
-        if (!has_to) {
-            bound[1] = (struct jsonpath_bound){true, true, bound[0].value + 1};
-        }
-    }
-    struct jsonpath_node *node = append(p, list, JSONPATH_ARRAY);
-    if (node) {
-        memcpy(node->bound, bound, sizeof bound);
-    }
-    return node ? 0 : MUSTER_ETOOBIG;
-}
-
-/* ['key'] is .key, with its backslashes. */
-static int parse_key(struct parser *p, const char *from, const char *to, struct jsonpath_node *list)
-{
-    struct parser part = *p;
-    part.at = from;
-    part.end = to;
-    int r = parse_field(&part, list);
-    p->nodes = part.nodes;
-    while (r == 0 && part.at < part.end) {
-        if (*part.at != '.') {
-            return fault(&part, part.at, "write this sign with a backslash");
-        }
-        part.at++;
-        r = parse_field(&part, list);
-        p->nodes = part.nodes;
-    }
-    return r;
-}
-
-static int parse_subscript(struct parser *p, const char *from, const char *to,
-                           struct jsonpath_node *list)
-{
-    size_t length = (size_t)(to - from);
-    bool quoted =
-        length >= 2 && *from == '\'' && to[-1] == '\'' && !memchr(from + 1, '\'', length - 2);
-    return quoted ? parse_key(p, from + 1, to - 1, list) : parse_slice(p, from, to, list);
-}
-
-static int parse_union(struct parser *p, const char *from, const char *to,
-                       struct jsonpath_node *list)
-{
-    struct jsonpath_node *all = append(p, list, JSONPATH_UNION);
-    if (!all) {
-        return MUSTER_ETOOBIG;
-    }
-    struct jsonpath_node made = {.kind = JSONPATH_UNION}; /* `list` may move */
-    int r = 0;
-    while (r == 0 && from <= to) {
-        const char *comma = memchr(from, ',', (size_t)(to - from));
-        const char *stop = comma ? comma : to;
-        const char *last = stop;
-        while (from < last && *from == ' ') {
-            from++;
-        }
-        while (last > from && last[-1] == ' ') {
-            last--;
-        }
-        struct jsonpath_node *part = append(p, &made, JSONPATH_LIST);
-        r = part ? parse_subscript(p, from, last, part) : MUSTER_ETOOBIG;
-        from = stop + 1;
-    }
-    list->nodes[list->count - 1] = made;
-    return r;
-}
-
-static int parse_array(struct parser *p, struct jsonpath_node *list)
-{
-    const char *from = ++p->at;
-    while (!at_end(p) && *p->at != ']') {
-        p->at++;
-    }
-    if (at_end(p)) {
-        return fault(p, from - 1, "the bracket is not closed");
-    }
-    const char *to = p->at++;
-    bool several = memchr(from, ',', (size_t)(to - from)) != NULL;
-    return several ? parse_union(p, from, to, list) : parse_subscript(p, from, to, list);
-}
-
 /* The end of a filter: the first ) outside of quotes. */
-static const char *find_close(const struct parser *p)
+static const char *find_close(const struct jsonpath_parser *p)
 {
     char quote = '\0';
     for (const char *at = p->at; at < p->end && *at != '\n'; at++) {
@@ -430,7 +235,7 @@ static const char *find_close(const struct parser *p)
     return NULL;
 }
 
-static int parse_filter(struct parser *p, struct jsonpath_node *list)
+static int parse_filter(struct jsonpath_parser *p, struct jsonpath_node *list)
 {
     static const char signs[] = "!<>=";
     const char *from = p->at;
@@ -438,7 +243,7 @@ static int parse_filter(struct parser *p, struct jsonpath_node *list)
     const char *left = p->at;
     const char *close = find_close(p);
     if (!close || close + 1 >= p->end || close[1] != ']') {
-        return fault(p, from, "the filter is not closed: [?(@.name==\"x\")]");
+        return jsonpath_fault(p, from, "the filter is not closed: [?(@.name==\"x\")]");
     }
     size_t operand = 0;
     while (left + operand < close && !strchr(signs, left[operand])) {
@@ -451,15 +256,15 @@ static int parse_filter(struct parser *p, struct jsonpath_node *list)
     }
     bool compares = sign > left && right > sign && right < close;
     struct jsonpath_node made = {.kind = JSONPATH_FILTER};
-    struct jsonpath_node *first = append(p, &made, JSONPATH_LIST);
+    struct jsonpath_node *first = jsonpath_append(p, &made, JSONPATH_LIST);
     int r = first ? parse_part(p, left, compares ? sign : close, first) : MUSTER_ETOOBIG;
     if (r == 0 && compares) {
         made.text = strndup(sign, (size_t)(right - sign));
-        struct jsonpath_node *second = append(p, &made, JSONPATH_LIST);
+        struct jsonpath_node *second = jsonpath_append(p, &made, JSONPATH_LIST);
         r = second && made.text ? parse_part(p, right, close, second) : MUSTER_ETOOBIG;
     }
     p->at = close + 2;
-    struct jsonpath_node *node = r == 0 ? append(p, list, JSONPATH_FILTER) : NULL;
+    struct jsonpath_node *node = r == 0 ? jsonpath_append(p, list, JSONPATH_FILTER) : NULL;
     if (!node) {
         free_node(&made);
         return r < 0 ? r : MUSTER_ETOOBIG;
@@ -470,7 +275,7 @@ static int parse_filter(struct parser *p, struct jsonpath_node *list)
 
 /* --- an expression --- */
 
-static int parse_next(struct parser *p, struct jsonpath_node *list)
+static int parse_next(struct jsonpath_parser *p, struct jsonpath_node *list)
 {
     char c = *p->at;
     if (starts(p, "[?(")) {
@@ -484,33 +289,33 @@ static int parse_next(struct parser *p, struct jsonpath_node *list)
         return 0;
     }
     if (c == '[') {
-        return parse_array(p, list);
+        return jsonpath_parse_array(p, list);
     }
     if (c == '"' || c == '\'') {
         return parse_quote(p, list);
     }
     if (c == '.') {
         p->at++;
-        return parse_field(p, list);
+        return jsonpath_parse_name(p, list);
     }
     if (c == '+' || c == '-' || isdigit((unsigned char)c)) {
         return parse_number(p, list);
     }
     return starts_name(c) ? parse_word(p, list)
-                          : fault(p, p->at, "this sign has no meaning in an expression");
+                          : jsonpath_fault(p, p->at, "this sign has no meaning in an expression");
 }
 
-static int parse_action(struct parser *p, struct jsonpath_node *list)
+static int parse_action(struct jsonpath_parser *p, struct jsonpath_node *list)
 {
     int r = 0;
     while (r == 0 && p->at < p->end && *p->at != '}') {
-        r = at_end(p) ? fault(p, p->at, "an expression ends with } in its line")
-                      : parse_next(p, list);
+        r = jsonpath_at_end(p) ? jsonpath_fault(p, p->at, "an expression ends with } in its line")
+                               : parse_next(p, list);
     }
     return r;
 }
 
-static int parse_template(struct parser *p, struct jsonpath_node *root)
+static int parse_template(struct jsonpath_parser *p, struct jsonpath_node *root)
 {
     int r = 0;
     while (r == 0 && p->at < p->end) {
@@ -524,10 +329,10 @@ static int parse_template(struct parser *p, struct jsonpath_node *root)
         struct jsonpath_node made = {.kind = JSONPATH_LIST};
         r = parse_action(p, &made);
         if (r == 0 && p->at >= p->end) {
-            r = fault(p, open, "the { is not closed");
+            r = jsonpath_fault(p, open, "the { is not closed");
         }
         p->at++;
-        struct jsonpath_node *node = r == 0 ? append(p, root, JSONPATH_LIST) : NULL;
+        struct jsonpath_node *node = r == 0 ? jsonpath_append(p, root, JSONPATH_LIST) : NULL;
         if (!node) {
             free_node(&made);
             return r < 0 ? r : MUSTER_ETOOBIG;
@@ -547,7 +352,7 @@ int jsonpath_parse(const char *text, struct jsonpath **ret, struct muster_err *e
     if (!path) {
         return err_no_memory(err);
     }
-    struct parser p = {.start = text, .at = text, .end = text + length, .err = err};
+    struct jsonpath_parser p = {.start = text, .at = text, .end = text + length, .err = err};
     path->root.kind = JSONPATH_LIST;
     int r = parse_template(&p, &path->root);
     if (r < 0) {
