@@ -4,7 +4,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/file.h"
-#include "base/hash.h"
+#include "core/hash.h"
 
 #include <errno.h>
 #include <pwd.h>

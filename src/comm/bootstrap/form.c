@@ -9,7 +9,6 @@
 #include "comm/api/comm.h"
 #include "comm/endpoint/credentials.h"
 #include "comm/endpoint/endpoint.h"
-#include "comm/endpoint/hash.h"
 #include "comm/health/failure.h"
 #include "comm/health/witness.h"
 #include "comm/messages/message.h"
@@ -19,6 +18,7 @@
 #include "comm/system/processor.h"
 #include "comm/system/sized.h"
 #include "comm/tcp/link.h"
+#include "core/hash.h"
 
 #include <poll.h>
 #include <sched.h>

@@ -3,8 +3,8 @@
 
 #include "comm/endpoint/address.h"
 #include "comm/endpoint/endpoint.h"
-#include "comm/endpoint/hash.h"
 #include "comm/shm/segment.h"
+#include "core/hash.h"
 
 #include <muster/comm.h>
 

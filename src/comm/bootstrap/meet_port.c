@@ -6,8 +6,8 @@
 #include "comm/bootstrap/meet.h"
 #include "comm/endpoint/address.h"
 #include "comm/endpoint/arrivals.h"
-#include "comm/endpoint/hash.h"
 #include "comm/system/deadline.h"
+#include "core/hash.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -2,9 +2,9 @@
 #include "comm/endpoint/endpoint.h"
 
 #include "comm/endpoint/address.h"
-#include "comm/endpoint/hash.h"
 #include "comm/system/deadline.h"
 #include "comm/system/sized.h"
+#include "core/hash.h"
 
 #include <errno.h>
 #include <fcntl.h>

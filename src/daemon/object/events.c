@@ -5,8 +5,8 @@
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/err.h"
-#include "base/hash.h"
 #include "base/time/timestamp.h"
+#include "core/hash.h"
 #include "daemon/object/jobs.h"
 #include "job/annotations.h"
 

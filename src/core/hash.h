@@ -1,4 +1,4 @@
-/* FNV-1a of bytes, to tell things apart, not to guard them. Layer: base, libc only. Pure. */
+/* FNV-1a of bytes, to tell things apart, not to guard them. Layer: core. Pure. */
 #pragma once
 
 #include <stddef.h>
