@@ -27,6 +27,12 @@ def test_nothing_said(python, outputs):
         assert (got['backend'], got['sum']) == ('muster', 3)
 
 
+@pytest.mark.parametrize('env', [{}, {'MUSTER_BACKEND': 'muster'}], ids=['gloo', 'muster'])
+def test_it_makes_torch_warn_of_nothing(python, ranks, env):
+    for code, out, err in ranks(python, 'redirect.py', 2, 'gloo', env=env).finish():
+        assert code == 0 and 'Warning' not in err, err
+
+
 def test_another_value_of_the_variable_is_ignored_aloud(python, ranks):
     for code, out, err in ranks(python, 'redirect.py', 2, 'gloo', env={'MUSTER_BACKEND': 'nccl'}).finish():
         assert code == 0 and json.loads(out)['backend'] == 'gloo', err
