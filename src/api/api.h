@@ -1,6 +1,6 @@
 /* The Kubernetes REST shape over the store: resources, verbs, watches, tables, discovery.
  *
- * What it serves is in docs/api.md; the resources are in api/resources.def. Requests and replies
+ * What it serves is in docs/api.md; the resources are in base/resources.def. Requests and replies
  * are http/http.h's, so the router runs without sockets in tests.
  *
  * Layer: services. Thread: the loop's. Ownership: api_new/api_free. Every watch is bounded (bytes

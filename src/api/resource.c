@@ -7,11 +7,12 @@
 #include <string.h>
 
 const struct resource resources[] = {
-#define X(group, plural, singular, kind, short_name, namespaced, subresources, columns, fields)    \
+#define RESOURCE(group, plural, singular, kind, short_name, aliases, namespaced, subresources,     \
+                 columns, fields)                                                                  \
     {group,      plural,       singular,          kind,  short_name,                               \
      namespaced, subresources, columns_##columns, fields},
-#include "api/resources.def"
-#undef X
+#include "base/resources.def"
+#undef RESOURCE
 };
 
 const size_t resource_count = sizeof resources / sizeof resources[0];

@@ -28,6 +28,7 @@ struct kube_resource {
     const char *prefix; /* "/api/v1" */
     const char *api_version;
     const char *aliases; /* separated by spaces */
+    bool namespaced;
 };
 
 extern const struct kube_resource kube_resources[];

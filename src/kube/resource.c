@@ -8,17 +8,25 @@
 enum { PATH_BYTES_MAX = 64 << 10 };
 
 const struct kube_resource kube_resources[] = {
-#define R(plural, singular, kind, prefix, version, aliases)                                        \
-    {plural, singular, kind, prefix, version, aliases},
-#include "kube/resources.def"
-#undef R
+#define IN_GROUP(group, core, prefix) (sizeof(group) == 1 ? core : prefix group "/v1")
+#define RESOURCE(group, plural, singular, kind, short_name, aliases, namespaced, ...)              \
+    {plural,                                                                                       \
+     singular,                                                                                     \
+     kind,                                                                                         \
+     IN_GROUP(group, "/api/v1", "/apis/"),                                                         \
+     IN_GROUP(group, "v1", ""),                                                                    \
+     short_name " " aliases,                                                                       \
+     namespaced},
+#include "base/resources.def"
+#undef RESOURCE
+#undef IN_GROUP
 };
 const size_t kube_resource_count = sizeof kube_resources / sizeof kube_resources[0];
 
 static bool among(const char *words, const char *name)
 {
     size_t length = strlen(name);
-    for (const char *at = words; *at; at += strspn(at, " ")) {
+    for (const char *at = words + strspn(words, " "); *at; at += strspn(at, " ")) {
         size_t word = strcspn(at, " ");
         if (word == length && strncasecmp(at, name, length) == 0) {
             return true;
@@ -106,8 +114,7 @@ char *kube_path(const struct kube_ref *ref, const struct kube_query *query)
     struct buf out;
     buf_init(&out, PATH_BYTES_MAX);
     buf_text(&out, ref->resource->prefix);
-    /* Namespaces themselves lie in none. */
-    if (ref->namespace && strcmp(ref->resource->kind, "Namespace") != 0) {
+    if (ref->namespace && ref->resource->namespaced) {
         buf_text(&out, "/namespaces/");
         add_encoded(&out, ref->namespace);
     }
