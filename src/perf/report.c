@@ -79,7 +79,7 @@ void perf_print(const struct perf_options *o, const struct perf_result *results,
 
 void perf_print_choices(int ranks)
 {
-    static const char *const worlds[] = {"one host", "one host, crowded",
+    static const char *const worlds[] = {"one host", "one host, oversubscribed",
                                          "one host, muster_comm_alloc", "several hosts"};
     (void)printf("all-reduce of %d ranks\n%12s  %-28s %s\n", ranks, "from bytes", "world",
                  "algorithm");

@@ -54,11 +54,11 @@ struct schedule_choice schedule_choose(const struct schedule_world *world, size_
 const char *schedule_algorithm_name(enum schedule_algorithm algorithm)
 {
     switch (algorithm) {
-    case SCHEDULE_GATHER_REDUCE: return "every rank folds all";
-    case SCHEDULE_SWAP: return "swap of chunks, both fold";
-    case SCHEDULE_OWNER_REDUCE: return "ring of blocks, answered in place";
-    case SCHEDULE_DIRECT: return "each rank folds a share, in shared memory";
-    case SCHEDULE_SCATTER_GATHER: return "reduce-scatter and all-gather";
+    case SCHEDULE_GATHER_REDUCE: return "gather-reduce";
+    case SCHEDULE_SWAP: return "pairwise exchange";
+    case SCHEDULE_OWNER_REDUCE: return "owner-reduce";
+    case SCHEDULE_DIRECT: return "zero-copy";
+    case SCHEDULE_SCATTER_GATHER: return "scatter-gather";
     }
     assert(!"unreachable");
     return "";

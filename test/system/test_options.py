@@ -1,4 +1,5 @@
 """Options that are given have an effect, or are an error that says why and what to write instead."""
+import json
 import os
 import re
 

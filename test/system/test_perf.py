@@ -26,7 +26,7 @@ def test_a_table_for_people(muster):
 
 def test_tune_prints_the_choice(muster):
     out = muster.run('perf', 'tune', '-n', 4).stdout
-    assert 'all-reduce of 4 ranks' in out and 'ring of blocks' in out and 'several hosts' in out
+    assert 'all-reduce of 4 ranks' in out and 'owner-reduce' in out and 'several hosts' in out
 
 
 def test_what_is_no_collective_is_refused(muster):
