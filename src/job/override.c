@@ -5,13 +5,12 @@
 #include "base/doc.h"
 #include "base/err.h"
 #include "base/quantity.h"
+#include "job/gpus.h"
 #include "job/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define GPU_RESOURCE "nvidia.com/gpu"
 
 enum { VOLUME_NAME_BYTES = 32, MEMORY_BYTES_MIN = 1 << 20 };
 
@@ -77,8 +76,8 @@ static void set_limit(struct build *b, json_t *container, const char *resource, 
 
 static void remove_gpus(json_t *container)
 {
-    json_object_del(doc_at(container, "resources.limits"), GPU_RESOURCE);
-    json_object_del(doc_at(container, "resources.requests"), GPU_RESOURCE);
+    json_object_del(doc_at(container, "resources.limits"), JOB_GPU_RESOURCE);
+    json_object_del(doc_at(container, "resources.requests"), JOB_GPU_RESOURCE);
 }
 
 static void set_resources(struct build *b, json_t *container, const struct job_override *o)
@@ -91,7 +90,7 @@ static void set_resources(struct build *b, json_t *container, const struct job_o
     }
     long gpus = o->gpus ? strtol(o->gpus, NULL, 10) : 0;
     if (gpus > 0) {
-        set_limit(b, container, GPU_RESOURCE, json_integer(gpus));
+        set_limit(b, container, JOB_GPU_RESOURCE, json_integer(gpus));
     } else if (o->gpus) {
         remove_gpus(container);
     }

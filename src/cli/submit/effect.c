@@ -3,10 +3,10 @@
 
 #include "base/err.h"
 #include "job/annotations.h"
+#include "job/gpus.h"
 
 #include <string.h>
 
-#define GPU_RESOURCE "nvidia.com/gpu"
 #define SPECS "spec.pytorchReplicaSpecs"
 
 static bool has(const struct cli *cli, const char *option)
@@ -60,34 +60,13 @@ static int check_jobs(struct cli *cli, const struct objects *objects)
 
 /* ---- GPUs ---- */
 
-static bool is_some(const json_t *quantity)
-{
-    const char *text = json_string_value(quantity);
-    return text ? strcmp(text, "0") != 0 : json_integer_value(quantity) > 0;
-}
-
-static bool requests_gpu(const json_t *container)
-{
-    return is_some(json_object_get(doc_at(container, "resources.limits"), GPU_RESOURCE)) ||
-           is_some(json_object_get(doc_at(container, "resources.requests"), GPU_RESOURCE));
-}
-
 static bool any_requests_gpu(const struct objects *objects)
 {
+    bool any = false;
     for (size_t i = 0; i < objects->count; i++) {
-        const char *role;
-        json_t *replica;
-        json_object_foreach (doc_at(objects->list[i], SPECS), role, replica) {
-            size_t at;
-            json_t *container;
-            json_array_foreach (doc_at(replica, "template.spec.containers"), at, container) {
-                if (requests_gpu(container)) {
-                    return true;
-                }
-            }
-        }
+        any = any || job_gpus_of(objects->list[i]).most > 0;
     }
-    return false;
+    return any;
 }
 
 /* -n gpu and -n auto count GPUs, and --no-gpu then gives none: an effect on any machine that has
@@ -118,7 +97,7 @@ static int check_gpus(struct cli *cli, const struct objects *objects)
     }
     return muster_fail(
         &cli->err, MUSTER_EINVAL,
-        "%s: --%s has no effect: no container requests GPUs (" GPU_RESOURCE "%s), and ranks "
+        "%s: --%s has no effect: no container requests GPUs (" JOB_GPU_RESOURCE "%s), and ranks "
         "that request none see none",
         cli->args.command->name, option, has(cli, "gpus") ? "; --gpus N requests them" : "");
 }

@@ -4,6 +4,8 @@
 #include "base/doc.h"
 #include "base/file.h"
 #include "job/annotations.h"
+#include "job/gpus.h"
+#include "job/items.h"
 #include "process/machine/gpus.h"
 #include "process/machine/host_path.h"
 
@@ -11,9 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GPU_RESOURCE "nvidia.com/gpu"
-
-enum { PATH_TEXT_BYTES = 256 };
+enum { PATH_TEXT_BYTES = 320 };
 
 struct search {
     const json_t *job;
@@ -31,9 +31,10 @@ static const char *note(const struct search *s, const char *name)
 
 /* ---- Volumes ---- */
 
-static void check_volume(const struct search *s, const json_t *volume, const char *role,
-                         size_t index)
+static int check_volume(void *context, const json_t *volume, const char *role, const char *at)
 {
+    (void)role;
+    const struct search *s = context;
     char path[PATH_TEXT_BYTES];
     const char *hint = NULL;
     const char *folder = doc_text(volume, "hostPath.path", NULL);
@@ -41,26 +42,12 @@ static void check_volume(const struct search *s, const json_t *volume, const cha
     bool absolute = folder && *folder == '/'; /* lint says of the others that they must be */
     const char *fault = absolute ? host_path_fault(folder, type, &hint) : NULL;
     if (fault) {
-        (void)snprintf(path, sizeof path,
-                       "spec.pytorchReplicaSpecs.%s.template.spec.volumes[%zu].hostPath.path", role,
-                       index);
+        (void)snprintf(path, sizeof path, "%s.hostPath.path", at);
         job_problem_place(s->problems, s->severity, yaml_place_of(s->source, path), path, hint,
                           "%s %s%s", folder, fault,
                           s->severity == JOB_ERROR ? "" : ": muster run refuses the job here");
     }
-}
-
-static void check_volumes(const struct search *s)
-{
-    const char *role;
-    json_t *replica;
-    json_object_foreach (doc_at(s->job, "spec.pytorchReplicaSpecs"), role, replica) {
-        size_t i;
-        json_t *volume;
-        json_array_foreach (doc_at(replica, "template.spec.volumes"), i, volume) {
-            check_volume(s, volume, role, i);
-        }
-    }
+    return 0;
 }
 
 /* ---- Working directories ---- */
@@ -81,87 +68,43 @@ static bool is_mounted(const json_t *container, const char *folder)
     return false;
 }
 
-static void check_folder(const struct search *s, const json_t *container, const char *role,
-                         size_t index)
+static int check_folder(void *context, const json_t *container, const char *role, const char *at)
 {
+    (void)role;
+    const struct search *s = context;
     char path[PATH_TEXT_BYTES];
     const char *folder = doc_text(container, "workingDir", "");
     if (*folder != '/' || file_exists(folder) || is_mounted(container, folder)) {
-        return;
+        return 0;
     }
-    (void)snprintf(path, sizeof path,
-                   "spec.pytorchReplicaSpecs.%s.template.spec.containers[%zu].workingDir", role,
-                   index);
+    (void)snprintf(path, sizeof path, "%s.workingDir", at);
     job_problem_place(s->problems, JOB_WARNING, yaml_place_of(s->source, path), path,
                       "muster run --workdir DIR is another",
                       "%.200s does not exist on this machine", folder);
-}
-
-static void check_folders(const struct search *s)
-{
-    const char *role;
-    json_t *replica;
-    json_object_foreach (doc_at(s->job, "spec.pytorchReplicaSpecs"), role, replica) {
-        size_t i;
-        json_t *container;
-        json_array_foreach (doc_at(replica, "template.spec.containers"), i, container) {
-            check_folder(s, container, role, i);
-        }
-    }
+    return 0;
 }
 
 /* ---- GPUs ---- */
 
-static int64_t gpus_of(const json_t *container)
-{
-    static const char *const lists[] = {"resources.limits", "resources.requests"};
-    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
-        const json_t *wanted = json_object_get(doc_at(container, lists[i]), GPU_RESOURCE);
-        if (wanted) {
-            const char *text = json_string_value(wanted);
-            return text ? strtoll(text, NULL, 10) : json_integer_value(wanted);
-        }
-    }
-    return 0;
-}
-
-/* As the controller counts (daemon/admission.h): all pods at once, or one where they share. */
-static int64_t count_wanted(const struct search *s, const char **ret_role)
-{
-    bool share = strcmp(note(s, JOB_ANNOTATION_GPU), "share") == 0;
-    int64_t most = 0, all = 0;
-    const char *role;
-    json_t *replica;
-    json_object_foreach (doc_at(s->job, "spec.pytorchReplicaSpecs"), role, replica) {
-        int64_t each = 0;
-        size_t i;
-        json_t *container;
-        json_array_foreach (doc_at(replica, "template.spec.containers"), i, container) {
-            each += gpus_of(container);
-        }
-        *ret_role = each > most ? role : *ret_role;
-        most = each > most ? each : most;
-        all += each * doc_int(replica, "replicas", 1);
-    }
-    return share ? most : all;
-}
-
+/* As the controller counts (daemon/machine/admission.h): all pods at once, or one where they share.
+ */
 static void check_gpus(const struct search *s)
 {
     struct gpus gpus;
-    const char *role = "";
-    int64_t wanted = count_wanted(s, &role);
+    const struct job_gpus of_job = job_gpus_of(s->job);
+    bool share = strcmp(note(s, JOB_ANNOTATION_GPU), "share") == 0;
+    int64_t wanted = share ? of_job.most : of_job.all;
     if (wanted == 0 || strcmp(note(s, JOB_ANNOTATION_GPU), "none") == 0) {
         return;
     }
     gpus_discover(&gpus, "", getenv("MUSTER_GPUS"));
     if (wanted > (int64_t)gpus.count) {
         char path[PATH_TEXT_BYTES];
-        (void)snprintf(path, sizeof path, "spec.pytorchReplicaSpecs.%s", role);
+        (void)snprintf(path, sizeof path, "spec.pytorchReplicaSpecs.%s", of_job.role);
         job_problem_place(s->problems, JOB_WARNING, yaml_place_of(s->source, path), path,
                           "muster run --share-gpu puts several ranks on one GPU, --no-gpu runs "
                           "without",
-                          "the job needs %lld GPUs (" GPU_RESOURCE "), this machine has %zu: "
+                          "the job needs %lld GPUs (" JOB_GPU_RESOURCE "), this machine has %zu: "
                           "muster run refuses the job here",
                           (long long)wanted, gpus.count);
     }
@@ -170,18 +113,18 @@ static void check_gpus(const struct search *s)
 void machine_check(const struct job_file *file, struct job_problems *problems)
 {
     for (size_t i = 0; i < file->object_count; i++) {
-        const struct search s = {file->objects[i], &file->sources[i], JOB_ERROR, problems};
-        check_volumes(&s);
+        struct search s = {file->objects[i], &file->sources[i], JOB_ERROR, problems};
+        (void)job_each_item(s.job, "volumes", check_volume, &s);
     }
 }
 
 void machine_lint(const struct job_file *file, struct job_problems *problems)
 {
     for (size_t i = 0; i < file->object_count; i++) {
-        const struct search s = {file->objects[i], &file->sources[i], JOB_WARNING, problems};
-        check_volumes(&s);
+        struct search s = {file->objects[i], &file->sources[i], JOB_WARNING, problems};
+        (void)job_each_item(s.job, "volumes", check_volume, &s);
         if (strcmp(note(&s, JOB_ANNOTATION_RUNTIME), "podman") != 0) {
-            check_folders(&s);
+            (void)job_each_item(s.job, "containers", check_folder, &s);
         }
         check_gpus(&s);
     }

@@ -3,6 +3,7 @@
 
 #include "base/err.h"
 #include "cli/submit/refusal.h"
+#include "job/items.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -59,54 +60,41 @@ static bool holds(const struct cli *cli, const struct objects *objects,
     return false;
 }
 
-/* field: of the volume. */
-static int require_claim(struct cli *cli, const struct objects *objects, const json_t *job,
-                         const json_t *volume, const char *field)
+struct claimant {
+    struct cli *cli;
+    const struct objects *objects;
+    const json_t *job;
+};
+
+static int require_claim(void *context, const json_t *volume, const char *role, const char *at)
 {
+    (void)role;
+    const struct claimant *c = context;
     const struct kube_ref claim = {
         .resource = kube_resource_find("persistentvolumeclaims"),
-        .namespace = objects_ref(cli, job).namespace,
+        .namespace = objects_ref(c->cli, c->job).namespace,
         .name = doc_text(volume, "persistentVolumeClaim.claimName", NULL),
     };
-    if (!claim.name || holds(cli, objects, &claim)) {
+    if (!claim.name || holds(c->cli, c->objects, &claim)) {
         return 0;
     }
-    int r = kube_get(cli->kube, &claim, NULL, &cli->err);
+    int r = kube_get(c->cli->kube, &claim, NULL, &c->cli->err);
     if (r != MUSTER_ENOENT) {
         return r;
     }
     char path[2 * FIELD_BYTES], message[FIELD_BYTES];
-    (void)snprintf(path, sizeof path, "%s.persistentVolumeClaim.claimName", field);
+    (void)snprintf(path, sizeof path, "%s.persistentVolumeClaim.claimName", at);
     (void)snprintf(message, sizeof message, "there is no persistentvolumeclaim \"%.100s\"",
                    claim.name);
-    return refusal_at(cli, job, path, "add one to the file, before the job", message);
-}
-
-static int require_claims(struct cli *cli, const struct objects *objects, const json_t *job)
-{
-    const char *role;
-    json_t *replica;
-    json_object_foreach (doc_at(job, "spec.pytorchReplicaSpecs"), role, replica) {
-        size_t i;
-        json_t *volume;
-        json_array_foreach (doc_at(replica, "template.spec.volumes"), i, volume) {
-            char field[FIELD_BYTES];
-            (void)snprintf(field, sizeof field,
-                           "spec.pytorchReplicaSpecs.%s.template.spec.volumes[%zu]", role, i);
-            int r = require_claim(cli, objects, job, volume, field);
-            if (r < 0) {
-                return r;
-            }
-        }
-    }
-    return 0;
+    return refusal_at(c->cli, c->job, path, "add one to the file, before the job", message);
 }
 
 int preflight_claims(struct cli *cli, const struct objects *objects)
 {
     int r = 0;
     for (size_t i = 0; i < objects->count && r == 0; i++) {
-        r = require_claims(cli, objects, objects->list[i]);
+        struct claimant c = {cli, objects, objects->list[i]};
+        r = job_each_item(c.job, "volumes", require_claim, &c);
     }
     return r;
 }

@@ -2,7 +2,7 @@
 #include "daemon/agent/internal.h"
 
 #include "base/doc.h"
-#include "daemon/machine/admission.h"
+#include "job/gpus.h"
 
 static int take(struct agent_pod *pod, int64_t wanted, struct muster_err *err)
 {
@@ -17,7 +17,7 @@ static int take(struct agent_pod *pod, int64_t wanted, struct muster_err *err)
 void agent_place(struct agent_pod *pod)
 {
     struct muster_err err = {0};
-    int64_t wanted = pod->job->no_gpus ? 0 : admission_gpus_wanted(doc_at(pod->object, "spec"));
+    int64_t wanted = pod->job->no_gpus ? 0 : job_gpus_of_pod(doc_at(pod->object, "spec"));
     bool has = placement_gpus(&pod->job->placement, pod->uid) != NULL;
     int r = wanted > 0 && !has ? take(pod, wanted, &err) : 0;
     const struct agent_event answer = {.kind = r < 0 ? AGENT_NOT_PLACED : AGENT_PLACED,

@@ -1,5 +1,5 @@
 /* What this machine must have before a job is created here: the questions that only a running
- * controller can answer. The job itself was checked before (job/check.h).
+ * controller can answer. The job itself was checked before (job/check/check.h).
  *
  * Layer: program (daemon).
  */
@@ -19,6 +19,3 @@ struct admission {
 /* Adds an error for each thing that is missing, with its field. */
 void admission_check(const struct admission *admission, const char *resource, const json_t *object,
                      struct job_problems *problems);
-
-/* GPUs that a pod asks for (nvidia.com/gpu, limits over requests, summed over containers). */
-int64_t admission_gpus_wanted(const json_t *pod_spec);
