@@ -2,13 +2,14 @@
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 
 import pytest
 from conftest import HERE, PACKAGE
+
+from ports import held_port
 
 
 def test_exit_without_destroy(python, ranks):
@@ -18,11 +19,8 @@ def test_exit_without_destroy(python, ranks):
 
 @pytest.fixture
 def port():
-    """A port that the kernel gives to nobody else: a socket that does not listen holds it, and rank 0 may still listen there."""
-    with socket.socket() as holder:
-        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        holder.bind(('', 0))
-        yield holder.getsockname()[1]
+    with held_port() as number:
+        yield number
 
 
 def test_tcp_address_as_meeting_place(python, ranks, port):

@@ -1,11 +1,12 @@
 """The example of docs/c-api.md, built as a user builds it: against an installed libmuster, by pkg-config."""
 import os
 import re
-import socket
 import subprocess
 
 import pytest
 from conftest import BUILD, LIMIT_S, SOURCE
+
+from ports import held_port
 
 
 @pytest.fixture
@@ -23,11 +24,8 @@ def program(tmp_path):
 
 @pytest.fixture
 def port():
-    """A port that the kernel gives to nobody else: a socket that does not listen holds it, and rank 0 may still listen there."""
-    with socket.socket() as holder:
-        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        holder.bind(('', 0))
-        yield holder.getsockname()[1]
+    with held_port() as number:
+        yield number
 
 
 def start(program, port, **env):

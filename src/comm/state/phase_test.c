@@ -4,11 +4,9 @@
 #include <muster/err.h>
 
 #include "base/testing/test.h"
+#include "base/testing/test_assert.h"
 
 #include <pthread.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 static void the_first_code_stays(void **state)
 {
@@ -109,28 +107,12 @@ static void quiesce_twice(void)
     phase_settle(&life);
 }
 
-/* In a child, without a core file and without words. */
-static bool is_asserted(void (*mistake)(void))
-{
-    int status = 0;
-    pid_t child = fork();
-    if (child == 0) {
-        struct rlimit none = {0, 0};
-        (void)setrlimit(RLIMIT_CORE, &none);
-        close(STDERR_FILENO);
-        mistake();
-        _exit(0);
-    }
-    assert_int_equal(waitpid(child, &status, 0), child);
-    return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
-}
-
 static void what_the_table_lacks_is_asserted(void **state)
 {
     (void)state;
-    assert_true(is_asserted(close_before_it_is_open));
-    assert_true(is_asserted(quiesce_what_is_open));
-    assert_true(is_asserted(quiesce_twice));
+    assert_true(test_is_asserted(close_before_it_is_open));
+    assert_true(test_is_asserted(quiesce_what_is_open));
+    assert_true(test_is_asserted(quiesce_twice));
 }
 
 static void a_call_of_several_ends_within_them(void **state)

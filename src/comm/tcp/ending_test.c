@@ -2,11 +2,7 @@
 #include "comm/tcp/ending.h"
 
 #include "base/testing/test.h"
-
-#include <signal.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "base/testing/test_assert.h"
 
 static void states_only_go_forward(void **state)
 {
@@ -50,27 +46,11 @@ static void leave_after_silence(void)
     ending_link(&link, LINK_LEFT);
 }
 
-/* In a child, without a core file and without words. */
-static bool is_asserted(void (*mistake)(void))
-{
-    int status = 0;
-    pid_t child = fork();
-    if (child == 0) {
-        struct rlimit none = {0, 0};
-        (void)setrlimit(RLIMIT_CORE, &none);
-        close(STDERR_FILENO);
-        mistake();
-        _exit(0);
-    }
-    assert_int_equal(waitpid(child, &status, 0), child);
-    return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
-}
-
 static void what_the_tables_lack_is_asserted(void **state)
 {
     (void)state;
-    assert_true(is_asserted(return_from_the_end));
-    assert_true(is_asserted(leave_after_silence));
+    assert_true(test_is_asserted(return_from_the_end));
+    assert_true(test_is_asserted(leave_after_silence));
 }
 
 int main(void)

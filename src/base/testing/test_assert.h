@@ -1,0 +1,26 @@
+/* For tests: what ends the program by an assertion. */
+#pragma once
+
+#include "base/testing/test.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Whether `mistake` ends by an assertion: in a child, without a core file and without words. */
+static inline bool test_is_asserted(void (*mistake)(void))
+{
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0) {
+        struct rlimit none = {0, 0};
+        (void)setrlimit(RLIMIT_CORE, &none);
+        close(STDERR_FILENO);
+        mistake();
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
+}

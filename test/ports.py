@@ -1,0 +1,12 @@
+"""A port for a test whose program must be told one."""
+import contextlib
+import socket
+
+
+@contextlib.contextmanager
+def held_port():
+    """A port that the kernel gives to nobody else: a socket that does not listen holds it, and the program may still listen there."""
+    with socket.socket() as holder:
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        holder.bind(('', 0))
+        yield holder.getsockname()[1]
