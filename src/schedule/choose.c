@@ -34,12 +34,12 @@ static size_t block_bytes(const struct schedule_world *world, size_t bytes)
 struct schedule_choice schedule_choose(const struct schedule_world *world, size_t bytes)
 {
     if (world->one_host && bytes >= ZERO_COPY_FROM_BYTES && world->has_shared_memory) {
-        return (struct schedule_choice){SCHEDULE_DIRECT, 0};
+        return (struct schedule_choice){SCHEDULE_ZERO_COPY, 0};
     }
     /* Both fold all: not where they share a processor. */
     bool swaps = world->one_host && world->size == 2 && !world->crowded;
     if (swaps && bytes >= PAIRWISE_FROM_BYTES) {
-        return (struct schedule_choice){SCHEDULE_SWAP, block_bytes(world, bytes)};
+        return (struct schedule_choice){SCHEDULE_PAIRWISE, block_bytes(world, bytes)};
     }
     if (world->size == 1 ||
         bytes <= (world->one_host ? GATHER_REDUCE_TO_BYTES : GATHER_REDUCE_TO_BYTES_FAR)) {
@@ -55,9 +55,9 @@ const char *schedule_algorithm_name(enum schedule_algorithm algorithm)
 {
     switch (algorithm) {
     case SCHEDULE_GATHER_REDUCE: return "gather-reduce";
-    case SCHEDULE_SWAP: return "pairwise exchange";
+    case SCHEDULE_PAIRWISE: return "pairwise exchange";
     case SCHEDULE_OWNER_REDUCE: return "owner-reduce";
-    case SCHEDULE_DIRECT: return "zero-copy";
+    case SCHEDULE_ZERO_COPY: return "zero-copy";
     case SCHEDULE_SCATTER_GATHER: return "scatter-gather";
     }
     assert(!"unreachable");

@@ -34,11 +34,11 @@ static void two_ranks_swap_unless_they_share_a_processor(void **state)
 {
     (void)state;
     struct schedule_world world = {.size = 2, .one_host = true};
-    assert_int_equal(schedule_choose(&world, MIB).algorithm, SCHEDULE_SWAP);
+    assert_int_equal(schedule_choose(&world, MIB).algorithm, SCHEDULE_PAIRWISE);
     world.crowded = true;
     assert_int_equal(schedule_choose(&world, MIB).algorithm, SCHEDULE_OWNER_REDUCE);
     world.has_shared_memory = true;
-    assert_int_equal(schedule_choose(&world, MIB).algorithm, SCHEDULE_DIRECT);
+    assert_int_equal(schedule_choose(&world, MIB).algorithm, SCHEDULE_ZERO_COPY);
 }
 
 int main(void)

@@ -7,20 +7,20 @@ enum { YIELDS = 8 };
 
 static struct muster_call plan(struct muster_comm *comm, const void *in, void *out)
 {
-    const struct plan *known = way_known(comm);
+    const struct plan *plan = way_plan(comm);
     return (struct muster_call){.struct_size = sizeof(struct muster_call),
                                 .kind = MUSTER_ALL_REDUCE,
-                                .type = known->type,
-                                .op = known->op,
+                                .type = plan->type,
+                                .op = plan->op,
                                 .in = in,
                                 .out = out,
-                                .count = known->count};
+                                .count = plan->count};
 }
 
 int fast_refuse(struct muster_comm *comm, const void *in, void *out, struct muster_err *err)
 {
     struct muster_call call = plan(comm, in, out);
-    way_known(comm)->run = NULL;
+    way_plan(comm)->run = NULL;
     return muster_run(comm, &call, err);
 }
 
@@ -31,7 +31,7 @@ void fast_task(struct muster_comm *comm, const void *in, void *out, struct fast_
     ret->number = quick.number;
     ret->signature = quick.signature;
     ret->lane = LANE_MAIN;
-    ret->unit = muster_type_bytes(way_known(comm)->type);
+    ret->unit = muster_type_bytes(way_plan(comm)->type);
     ret->waiting = comm->rank == 0 ? 1 : 0;
     ret->begun = true; /* recorded */
     ret->moved = false;

@@ -51,10 +51,10 @@ static inline bool fast_enter(struct muster_comm *comm, struct fast_path *ret)
         return false;
     }
     ret->number = atomic_load_explicit(&comm->started, memory_order_relaxed) + 1;
-    ret->signature = call_log_sign(ret->number, way_known(comm)->digest);
+    ret->signature = call_log_sign(ret->number, way_plan(comm)->digest);
     ret->round = lanes[LANE_MAIN].round;
     atomic_store_explicit(&comm->started, ret->number, memory_order_relaxed);
-    call_log_write(comm, ret->number, way_known(comm)->shape, way_known(comm)->count);
+    call_log_write(comm, ret->number, way_plan(comm)->shape, way_plan(comm)->count);
     return true;
 }
 

@@ -31,18 +31,19 @@ static struct owner_slot *slot_of(struct muster_comm *comm, struct task *task, i
                                   int contributor, size_t chunk)
 {
     return segment_ring(&comm->segment, owner, contributor,
-                        (way_of(task)->ring.base + chunk) % OWNER_SLOTS);
+                        (way_of(task)->owner_reduce.base + chunk) % OWNER_SLOTS);
 }
 
 static uint64_t flag_of(struct task *task, size_t chunk)
 {
-    return segment_flag(way_of(task)->ring.base + (uint32_t)chunk + 1, task->signature);
+    return segment_flag(way_of(task)->owner_reduce.base + (uint32_t)chunk + 1, task->signature);
 }
 
 static struct partition part_of(const struct muster_comm *comm, struct task *task, size_t chunk,
                                 int rank)
 {
-    return partition_part(task->call.count, comm->size, way_of(task)->ring.block, chunk, rank);
+    return partition_part(task->call.count, comm->size, way_of(task)->owner_reduce.block, chunk,
+                          rank);
 }
 
 /* 1: the word says so; 0: not yet; negative: it says something else. */
@@ -61,7 +62,7 @@ static int reached(struct muster_comm *comm, struct task *task, _Atomic uint64_t
 static void fill(struct muster_comm *comm, struct task *task, size_t chunk)
 {
     const char *in = task->call.in;
-    assert(chunk < way_of(task)->ring.taken + OWNER_SLOTS);
+    assert(chunk < way_of(task)->owner_reduce.taken + OWNER_SLOTS);
     for (int step = 1; step < comm->size; step++) {
         int owner = (comm->rank + step) % comm->size;
         struct partition p = part_of(comm, task, chunk, owner);
@@ -125,8 +126,8 @@ static void fold_all(struct muster_comm *comm, struct task *task, size_t chunk)
         }
     }
     int divisor = task->call.op == MUSTER_AVG ? comm->size : 1;
-    reduce_into(way_of(task)->ring.fold, outs, num_outs, sources, comm->size, p.count, task->unit,
-                divisor);
+    reduce_into(way_of(task)->owner_reduce.fold, outs, num_outs, sources, comm->size, p.count,
+                task->unit, divisor);
 }
 
 static void fold(struct muster_comm *comm, struct task *task, size_t chunk)
@@ -174,7 +175,7 @@ static void take(struct muster_comm *comm, struct task *task, size_t chunk)
 /* Each stage goes one chunk forward if it can. 1: something was done. */
 static int fill_next(struct muster_comm *comm, struct task *task)
 {
-    struct owner_reduce *r = &way_of(task)->ring;
+    struct owner_reduce *r = &way_of(task)->owner_reduce;
     assert(r->taken <= r->folded && r->folded <= r->filled && r->filled <= r->chunks);
     if (r->filled == r->chunks || r->filled >= r->taken + FILL_AHEAD) {
         return 0;
@@ -185,7 +186,7 @@ static int fill_next(struct muster_comm *comm, struct task *task)
 
 static int fold_next(struct muster_comm *comm, struct task *task, struct muster_err *err)
 {
-    struct owner_reduce *r = &way_of(task)->ring;
+    struct owner_reduce *r = &way_of(task)->owner_reduce;
     int rc = r->folded < r->filled ? may_fold(comm, task, r->folded, err) : 0;
     if (rc > 0) {
         fold(comm, task, r->folded++);
@@ -195,7 +196,7 @@ static int fold_next(struct muster_comm *comm, struct task *task, struct muster_
 
 static int take_next(struct muster_comm *comm, struct task *task, struct muster_err *err)
 {
-    struct owner_reduce *r = &way_of(task)->ring;
+    struct owner_reduce *r = &way_of(task)->owner_reduce;
     int rc = r->taken < r->folded ? may_take(comm, task, r->taken, err) : 0;
     if (rc > 0) {
         take(comm, task, r->taken++);
@@ -214,7 +215,7 @@ static int advance(struct muster_comm *comm, struct task *task, struct muster_er
 
 static int owner_step(struct muster_comm *comm, struct task *task, struct muster_err *err)
 {
-    struct owner_reduce *r = &way_of(task)->ring;
+    struct owner_reduce *r = &way_of(task)->owner_reduce;
     struct lane *lane = &comm->lanes[task->lane];
     if (!r->begun) {
         r->begun = true;
@@ -233,12 +234,12 @@ static int owner_step(struct muster_comm *comm, struct task *task, struct muster
 
 void owner_start(struct muster_comm *comm, struct task *task, size_t block_bytes)
 {
-    struct owner_reduce *r = &way_of(task)->ring;
+    struct owner_reduce *r = &way_of(task)->owner_reduce;
     _Static_assert((int)OWNER_BYTES >= (int)SCHEDULE_MAX_BLOCK_BYTES, "a block fits a slot");
     r->block = block_bytes / task->unit;
     r->chunks = partition_chunks(task->call.count, comm->size, r->block);
     r->begun = false;
     r->filled = r->folded = r->taken = 0;
-    way_of(task)->ring.fold = reduce_find(task->call.type, task->call.op);
+    way_of(task)->owner_reduce.fold = reduce_find(task->call.type, task->call.op);
     task->step = owner_step;
 }

@@ -139,7 +139,7 @@ static bool trade_all(struct muster_comm *comm, struct pairwise *s, int spins)
 
 static int pairwise_step(struct muster_comm *comm, struct task *task, struct muster_err *err)
 {
-    struct pairwise *s = &way_of(task)->swap;
+    struct pairwise *s = &way_of(task)->pairwise;
     size_t before = s->taken;
     if (s->filled == 0) {
         s->signature = task->signature;
@@ -177,7 +177,7 @@ void pairwise_prepare(struct muster_comm *comm, const struct muster_call *call, 
 
 void pairwise_start(struct muster_comm *comm, struct task *task, size_t block_bytes)
 {
-    pairwise_prepare(comm, &task->call, block_bytes, &way_of(task)->swap);
+    pairwise_prepare(comm, &task->call, block_bytes, &way_of(task)->pairwise);
     task->step = pairwise_step;
 }
 
@@ -186,7 +186,7 @@ static __attribute__((noinline)) int go_on(struct muster_comm *comm, const struc
 {
     struct task task;
     fast_task(comm, s->in, s->out, quick, &task);
-    way_of(&task)->swap = *s;
+    way_of(&task)->pairwise = *s;
     task.step = pairwise_step;
     return progress_run(comm, &task, err);
 }
@@ -197,7 +197,7 @@ int pairwise_run(struct muster_comm *comm, const void *in, void *out, struct mus
     if (!fast_enter(comm, &quick)) {
         return fast_refuse(comm, in, out, err);
     }
-    struct pairwise s = way_known(comm)->swap;
+    struct pairwise s = way_plan(comm)->pairwise;
     s.in = in;
     s.out = out;
     s.signature = quick.signature;

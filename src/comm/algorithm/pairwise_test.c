@@ -102,21 +102,21 @@ static void nothing_is_folded_before_the_other_has_come(void **state)
     struct muster_comm *first = pair.ranks[0].comm;
     for (int i = 0; i < 10; i++) {
         assert_int_equal(tasks[0].step(first, &tasks[0], NULL), 0);
-        assert_int_equal(way_of(&tasks[0])->swap.filled, OWNER_SLOTS);
-        assert_int_equal(way_of(&tasks[0])->swap.taken, 0);
+        assert_int_equal(way_of(&tasks[0])->pairwise.filled, OWNER_SLOTS);
+        assert_int_equal(way_of(&tasks[0])->pairwise.taken, 0);
         assert_false(tasks[0].moved);
         assert_int_equal(tasks[0].waiting, 1);
     }
     assert_true(out[0][0] == GUARD);
     /* The other finds both, and goes on by as many as it has sent itself. */
     assert_int_equal(tasks[1].step(pair.ranks[1].comm, &tasks[1], NULL), 0);
-    assert_int_equal(way_of(&tasks[1])->swap.taken, OWNER_SLOTS);
+    assert_int_equal(way_of(&tasks[1])->pairwise.taken, OWNER_SLOTS);
     assert_true(tasks[1].moved);
     pair_run(&pair, tasks);
     check(1000, MUSTER_SUM, skip);
     for (int r = 0; r < 2; r++) {
         assert_int_equal(pair.ranks[r].comm->lanes[LANE_MAIN].owner_turn,
-                         way_of(&tasks[r])->swap.chunks);
+                         way_of(&tasks[r])->pairwise.chunks);
     }
     pair_close(&pair);
 }

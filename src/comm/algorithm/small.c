@@ -44,28 +44,28 @@ static __attribute__((noinline)) int go_on(struct muster_comm *comm, const void 
 
 int small_run(struct muster_comm *comm, const void *in, void *out, struct muster_err *err)
 {
-    const struct plan *known = way_known(comm);
+    const struct plan *plan = way_plan(comm);
     const void *sources[COMM_MAX_RANKS];
     struct fast_path quick;
     if (!fast_enter(comm, &quick)) {
         return fast_refuse(comm, in, out, err);
     }
     struct board *mine = fast_board(comm, comm->rank, quick.round);
-    put(mine, in, known->bytes);
+    put(mine, in, plan->bytes);
     fast_publish(comm, quick, mine);
-    if (known->bytes > sizeof mine->little && comm->intel && !comm->crowded) {
-        line_demote(mine, sizeof *mine + known->bytes);
+    if (plan->bytes > sizeof mine->little && comm->intel && !comm->crowded) {
+        line_demote(mine, sizeof *mine + plan->bytes);
     }
     for (int r = 0; r < comm->size; r++) {
-        sources[r] = board_blob(fast_board(comm, r, quick.round), known->bytes);
+        sources[r] = board_blob(fast_board(comm, r, quick.round), plan->bytes);
     }
     sources[comm->rank] = in;
     if (!fast_wait(comm, quick)) {
         return go_on(comm, in, out, quick, err);
     }
-    known->fold(out, sources, comm->size, known->count, known->divisor);
-    if (comm->size == 2 && !comm->intel && known->bytes >= CLAIM_FROM_BYTES) {
-        line_claim(fast_board(comm, 1 - comm->rank, quick.round)->data, known->bytes);
+    plan->fold(out, sources, comm->size, plan->count, plan->divisor);
+    if (comm->size == 2 && !comm->intel && plan->bytes >= CLAIM_FROM_BYTES) {
+        line_claim(fast_board(comm, 1 - comm->rank, quick.round)->data, plan->bytes);
     }
     fast_leave(comm, quick, quick.round + 1);
     return 0;

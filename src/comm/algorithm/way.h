@@ -60,9 +60,9 @@ struct owner_reduce {
 /* One way may hand a task on to another, and still look at its own. */
 struct way {
     struct schedule_hierarchy hierarchy;
-    struct owner_reduce ring;
-    struct zero_copy direct;
-    struct pairwise swap;
+    struct owner_reduce owner_reduce;
+    struct zero_copy zero_copy;
+    struct pairwise pairwise;
 };
 _Static_assert(sizeof(struct way) <= TASK_WAY_BYTES, "a task has room for it");
 _Static_assert(alignof(struct way) <= alignof(void *), "and at a place that suits it");
@@ -82,15 +82,15 @@ struct plan {
     uint64_t digest;
     reduce_fn fold;
     int divisor;
-    struct zero_copy direct;
-    struct pairwise swap;
-    /* NULL: no call is known */
+    struct zero_copy zero_copy;
+    struct pairwise pairwise;
+    /* NULL: there is no plan */
     int (*run)(struct muster_comm *comm, const void *in, void *out, struct muster_err *err);
 };
-_Static_assert(sizeof(struct plan) <= COMM_QUICK_BYTES, "a communicator has room for it");
+_Static_assert(sizeof(struct plan) <= COMM_PLAN_BYTES, "a communicator has room for it");
 _Static_assert(alignof(struct plan) <= alignof(void *), "and at a place that suits it");
 
-static inline struct plan *way_known(struct muster_comm *comm)
+static inline struct plan *way_plan(struct muster_comm *comm)
 {
-    return (struct plan *)(void *)comm->quick;
+    return (struct plan *)(void *)comm->plan;
 }

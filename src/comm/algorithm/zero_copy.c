@@ -160,7 +160,7 @@ static int arrived(struct muster_comm *comm, struct task *task, uint32_t round,
 
 static int reduce_or_stage(struct muster_comm *comm, struct task *task, struct muster_err *err)
 {
-    struct zero_copy *d = &way_of(task)->direct;
+    struct zero_copy *d = &way_of(task)->zero_copy;
     quiesce_write_begin(comm);
     int rc = fold_share(comm, d);
     if (rc > 0) {
@@ -179,7 +179,7 @@ static int reduce_or_stage(struct muster_comm *comm, struct task *task, struct m
 
 static int zero_copy_step(struct muster_comm *comm, struct task *task, struct muster_err *err)
 {
-    struct zero_copy *d = &way_of(task)->direct;
+    struct zero_copy *d = &way_of(task)->zero_copy;
     int rc = 1;
     if (d->published == NOTHING) {
         d->round = comm->lanes[LANE_MAIN].round;
@@ -224,7 +224,7 @@ void zero_copy_prepare(const struct muster_comm *comm, const struct muster_call 
 
 void zero_copy_start(struct muster_comm *comm, struct task *task, zero_copy_fallback_fn fallback)
 {
-    zero_copy_prepare(comm, &task->call, fallback, &way_of(task)->direct);
+    zero_copy_prepare(comm, &task->call, fallback, &way_of(task)->zero_copy);
     task->step = zero_copy_step;
 }
 
@@ -234,7 +234,7 @@ static __attribute__((noinline)) int go_on(struct muster_comm *comm, const struc
     struct task task;
     quiesce_write_end(comm);
     fast_task(comm, d->in, d->out, quick, &task);
-    way_of(&task)->direct = *d;
+    way_of(&task)->zero_copy = *d;
     task.step = zero_copy_step;
     return progress_run(comm, &task, err);
 }
@@ -245,7 +245,7 @@ int zero_copy_run(struct muster_comm *comm, const void *in, void *out, struct mu
     if (!fast_enter(comm, &quick)) {
         return fast_refuse(comm, in, out, err);
     }
-    struct zero_copy d = way_known(comm)->direct;
+    struct zero_copy d = way_plan(comm)->zero_copy;
     d.in = in;
     d.out = out;
     d.signature = quick.signature;

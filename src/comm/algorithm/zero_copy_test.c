@@ -147,7 +147,7 @@ static void private_memory_is_staged_but_for_the_ranks_share(void **state)
                                        mask & 2 ? private_of(1) : shared_of(&pair, 1)};
         run_all(&pair, tasks, places, COUNT);
         for (int r = 0; r < 2; r++) {
-            const struct zero_copy *d = &way_of(&tasks[r])->direct;
+            const struct zero_copy *d = &way_of(&tasks[r])->zero_copy;
             size_t staged = staged_bytes(&pair, r, COUNT);
             assert_in_range(d->share_bytes, 1, d->bytes - 1);
             if (mask >> r & 1) {
@@ -178,9 +178,9 @@ static void nobody_folds_before_both_have_told(void **state)
     assert_int_equal(tasks[1].step(other, &tasks[1], NULL), 0);
     for (size_t i = 0; i < COUNT; i++) {
         size_t at = i * sizeof(float);
-        bool its =
-            at >= way_of(&tasks[1])->direct.share_offset &&
-            at < way_of(&tasks[1])->direct.share_offset + way_of(&tasks[1])->direct.share_bytes;
+        bool its = at >= way_of(&tasks[1])->zero_copy.share_offset &&
+                   at < way_of(&tasks[1])->zero_copy.share_offset +
+                            way_of(&tasks[1])->zero_copy.share_bytes;
         float wanted = its ? expected(MUSTER_SUM, i) : GUARD;
         assert_true(places[0].out[i] == wanted && places[1].out[i] == wanted);
     }

@@ -26,7 +26,7 @@ static void remember(struct muster_comm *comm, int place, const struct allocatio
     comm->num_allocations += place == comm->num_allocations;
     comm->live_allocations++;
     pthread_mutex_unlock(&comm->allocating);
-    way_known(comm)->run = NULL;
+    way_plan(comm)->run = NULL;
 }
 
 static void forget(struct muster_comm *comm, struct allocation *allocation)
@@ -35,7 +35,7 @@ static void forget(struct muster_comm *comm, struct allocation *allocation)
     segment_retract(&comm->segment, &allocation->parts);
     comm->live_allocations--;
     pthread_mutex_unlock(&comm->allocating);
-    way_known(comm)->run = NULL;
+    way_plan(comm)->run = NULL;
 }
 
 /* Nobody may still read our part, nor another thread of ours be at it. */

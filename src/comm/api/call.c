@@ -129,8 +129,8 @@ static void go(struct muster_comm *comm, struct task *task, bool shared_memory)
     switch (choice.algorithm) {
     case SCHEDULE_GATHER_REDUCE: exchange_start(comm, task, SCHEDULE_ALL_REDUCE); break;
     case SCHEDULE_OWNER_REDUCE: owner_start(comm, task, choice.block_bytes); break;
-    case SCHEDULE_SWAP: pairwise_start(comm, task, choice.block_bytes); break;
-    case SCHEDULE_DIRECT: zero_copy_start(comm, task, call_go_private); break;
+    case SCHEDULE_PAIRWISE: pairwise_start(comm, task, choice.block_bytes); break;
+    case SCHEDULE_ZERO_COPY: zero_copy_start(comm, task, call_go_private); break;
     case SCHEDULE_SCATTER_GATHER: exchange_start(comm, task, SCHEDULE_ALL_REDUCE_SPLIT); break;
     }
 }

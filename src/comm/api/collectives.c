@@ -52,7 +52,7 @@ static int run_call(struct muster_comm *comm, const struct muster_call *call,
     }
     int rc = plan_learn(comm, call, err);
     if (rc > 0) {
-        return way_known(comm)->run(comm, call->in, call->out, err);
+        return way_plan(comm)->run(comm, call->in, call->out, err);
     }
     struct task task;
     rc = rc < 0 ? rc : call_prepare(comm, call, &task, err);
@@ -100,7 +100,7 @@ int muster_all_reduce(struct muster_comm *comm, const void *in, void *out, size_
                       enum muster_type type, enum muster_op op, struct muster_err *err)
 {
     if (plan_fits(comm, in, out, count, type, op)) {
-        return way_known(comm)->run(comm, in, out, err);
+        return way_plan(comm)->run(comm, in, out, err);
     }
     return all_reduce(comm, in, out, count, type, op, err);
 }

@@ -22,22 +22,22 @@ int plan_learn(struct muster_comm *comm, const struct muster_call *call, struct 
     if (choice.algorithm == SCHEDULE_OWNER_REDUCE) {
         return 0;
     }
-    struct plan known = {.type = call->type, .op = call->op, .count = call->count};
+    struct plan plan = {.type = call->type, .op = call->op, .count = call->count};
     uint64_t count;
-    call_log_common(comm, call, &known.shape, &count);
-    known.bytes = bytes;
-    known.digest = call_log_digest(comm->generation, known.shape, count);
-    known.fold = reduce_find(call->type, call->op);
-    known.divisor = call->op == MUSTER_AVG ? comm->size : 1;
-    if (choice.algorithm == SCHEDULE_DIRECT) {
-        zero_copy_prepare(comm, call, call_go_private, &known.direct);
-        known.run = zero_copy_run;
-    } else if (choice.algorithm == SCHEDULE_SWAP) {
-        pairwise_prepare(comm, call, choice.block_bytes, &known.swap);
-        known.run = pairwise_run;
+    call_log_common(comm, call, &plan.shape, &count);
+    plan.bytes = bytes;
+    plan.digest = call_log_digest(comm->generation, plan.shape, count);
+    plan.fold = reduce_find(call->type, call->op);
+    plan.divisor = call->op == MUSTER_AVG ? comm->size : 1;
+    if (choice.algorithm == SCHEDULE_ZERO_COPY) {
+        zero_copy_prepare(comm, call, call_go_private, &plan.zero_copy);
+        plan.run = zero_copy_run;
+    } else if (choice.algorithm == SCHEDULE_PAIRWISE) {
+        pairwise_prepare(comm, call, choice.block_bytes, &plan.pairwise);
+        plan.run = pairwise_run;
     } else {
-        known.run = small_run;
+        plan.run = small_run;
     }
-    *way_known(comm) = known;
+    *way_plan(comm) = plan;
     return 1;
 }

@@ -4,14 +4,13 @@
 
 #include "comm/algorithm/way.h"
 
-/* A call that way_known() describes, and may be run at once by its run. */
+/* A call that way_plan() describes, and may be run at once by its run. */
 static inline bool plan_fits(struct muster_comm *comm, const void *in, const void *out,
                              size_t count, enum muster_type type, enum muster_op op)
 {
-    const struct plan *known = way_known(comm);
-    return known->run && count == known->count && type == known->type && op == known->op && in &&
-           out;
+    const struct plan *plan = way_plan(comm);
+    return plan->run && count == plan->count && type == plan->type && op == plan->op && in && out;
 }
 
-/* 1: checked, and way_known() describes it; 0: no fast path takes it; negative: an error. */
+/* 1: checked, and way_plan() describes it; 0: no fast path takes it; negative: an error. */
 int plan_learn(struct muster_comm *comm, const struct muster_call *call, struct muster_err *err);

@@ -78,7 +78,7 @@ static inline char *allocation_start(const struct allocation *allocation, int lo
 }
 
 /* Room for what the algorithms keep: only their own header knows it (algorithm/way.h). */
-enum { TASK_WAY_BYTES = 512, COMM_QUICK_BYTES = 384 };
+enum { TASK_WAY_BYTES = 512, COMM_PLAN_BYTES = 384 };
 
 struct muster_comm {
     int rank;
@@ -106,7 +106,7 @@ struct muster_comm {
     bool witnessed; /* it holds the witness */
 
     struct lane lanes[LANES];
-    alignas(void *) char quick[COMM_QUICK_BYTES]; /* of the thread that makes calls: way_known() */
+    alignas(void *) char plan[COMM_PLAN_BYTES]; /* of the thread that makes calls: way_plan() */
     _Atomic uint64_t started; /* collectives, with the barrier that ended forming */
     _Atomic uint64_t completed;
     _Atomic int use;            /* enum comm_use: what the user's thread is inside of */
