@@ -1,6 +1,7 @@
 /* What may be stored: metadata, and what is asked of each kind.
  *
- * Everything wrong is said at once, as problems with field paths. Jobs go through job/check.h.
+ * Everything wrong is said at once, as problems with field paths. Jobs go through
+ * job/check/check.h.
  *
  * Layer: services. Source: k8s.io/apimachinery validation.
  */

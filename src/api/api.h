@@ -27,7 +27,7 @@ struct api_log_query {
     int64_t tail_lines;    /* -1: all */
     int64_t since_unix_ms; /* 0: from the beginning (sinceSeconds and sinceTime end here) */
     int64_t limit_bytes;   /* -1: all */
-    bool frames;           /* ours (process/log.h); the routes of Kubernetes give bytes alone */
+    bool frames;           /* ours (process/log/log.h); the routes of Kubernetes give bytes alone */
     bool watermarks;       /* ours */
     int64_t from;          /* ours: bytes to leave out */
 };

@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* Source for launchers: torch.distributed.elastic's agent, Open MPI (PRRTE), MPICH's Hydra, Intel
- * MPI, Slurm, Flux, PALS, JSM. For us: control/environment.c, daemon/launch.c. */
+ * MPI, Slurm, Flux, PALS, JSM. For us: control/environment.c, daemon/machine/launch.c. */
 const struct submit_rule submit_rules[] = {
     {"PATH", SUBMIT_LISTED | SUBMIT_LOCAL},
     {"HOME", SUBMIT_LISTED | SUBMIT_LOCAL},

@@ -71,8 +71,8 @@ int process_job_open(uv_loop_t *loop, const struct process_job_options *options,
                      const struct process_events *events, void *data, struct process_job **ret,
                      struct muster_err *err);
 
-/* spec: see process/spec.h. An id that was started before is not started again: its records are
- * told. */
+/* spec: see process/wire/spec.h. An id that was started before is not started again: its records
+ * are told. */
 int process_job_start(struct process_job *job, const char *id, const json_t *spec,
                       struct muster_err *err);
 
@@ -84,9 +84,9 @@ int process_job_signal(struct process_job *job, const char *id, int signal, stru
 int process_job_explain(struct process_job *job, const char *id, int signal,
                         struct muster_err *err);
 
-/* What the processes of all running attempts are in (process/stacks.h): answered by `stacks` within
- * sample_ms, over which processor time is measured, and a second. A supervisor that was started by
- * an older muster does not answer. */
+/* What the processes of all running attempts are in (process/stack/stacks.h): answered by `stacks`
+ * within sample_ms, over which processor time is measured, and a second. A supervisor that was
+ * started by an older muster does not answer. */
 int process_job_stacks(struct process_job *job, int64_t ticket, int64_t sample_ms,
                        struct muster_err *err);
 

@@ -1,4 +1,4 @@
-/* See yaml_copy.h. */
+/* See copy.h. */
 #include "base/yaml/copy.h"
 
 #include "base/cleanup.h"

@@ -1,4 +1,4 @@
-/* See yaml_place.h. A tree in one array: each node knows its parent, first child and next sibling.
+/* See place.h. A tree in one array: each node knows its parent, first child and next sibling.
  */
 #include "base/yaml/place.h"
 

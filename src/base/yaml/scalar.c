@@ -1,4 +1,4 @@
-/* See yaml_scalar.h. The rules are those of the Go package that kubectl reads YAML with
+/* See scalar.h. The rules are those of the Go package that kubectl reads YAML with
  * (gopkg.in/yaml.v2, resolve.go): underscores in numbers, 012 octal, no sexagesimals, dates stay
  * text. */
 #include "base/yaml/scalar.h"

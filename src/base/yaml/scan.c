@@ -1,4 +1,4 @@
-/* See yaml_scan.h. */
+/* See scan.h. */
 #include "base/yaml/scan.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* See yaml_text.h. */
+/* See text.h. */
 #include "base/yaml/text.h"
 
 #include "base/text.h"

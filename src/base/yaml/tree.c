@@ -1,4 +1,4 @@
-/* See yaml_tree.h. Containers are attached to their parent as soon as they open, so that a document
+/* See tree.h. Containers are attached to their parent as soon as they open, so that a document
  * which ends in a syntax error leaves all that was read before it. */
 #include "base/yaml/tree.h"
 

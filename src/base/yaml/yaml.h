@@ -3,8 +3,8 @@
  *
  * The tree is built from libfyaml's events, so what stands before a syntax error is still known.
  * Scalars are resolved as Kubernetes does (YAML 1.1: yes/no/on/off, 012 octal). Nulls stay JSON
- * nulls: an API server drops them, job/check.h warns. Duplicate keys: the first wins and a fault is
- * recorded. Aliases are expanded here, within a budget.
+ * nulls: an API server drops them, job/check/check.h warns. Duplicate keys: the first wins and a
+ * fault is recorded. Aliases are expanded here, within a budget.
  *
  * Layer: base; pure (no I/O). Ownership: init by yaml_load, freed by yaml_done.
  */

@@ -20,8 +20,8 @@ struct cli {
     struct args args;
     uv_loop_t loop;
     struct kube *kube;               /* NULL until cli_connect */
-    struct environment *environment; /* cli/environment.h; NULL until it was asked for */
-    struct sources *sources;         /* of the files that were read (cli/sources.h), or NULL */
+    struct environment *environment; /* cli/submit/environment.h; NULL until it was asked for */
+    struct sources *sources; /* of the files that were read (cli/submit/sources.h), or NULL */
     struct muster_err err;
 };
 

@@ -1,4 +1,4 @@
-/* The framed form of a log (process/log.h), read as it comes.
+/* The framed form of a log (process/log/log.h), read as it comes.
  *
  * Layer: cli; pure. A zeroed reader is ready; it owns nothing.
  */

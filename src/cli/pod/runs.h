@@ -1,4 +1,4 @@
-/* Runs of the history, as the controller answers (daemon/history_routes.h).
+/* Runs of the history, as the controller answers (daemon/route/history.h).
  *
  * Layer: cli. Ownership: new references.
  */
@@ -23,7 +23,7 @@ int runs_get(struct cli *cli, const char *job, int64_t run, json_t **ret);
 int runs_find_pods(struct cli *cli, const char *word, int64_t run, struct pod_set *ret,
                    char **ret_job);
 
-/* The table of a list: a Table as the API makes them (cli/table.h). */
+/* The table of a list: a Table as the API makes them (cli/show/table.h). */
 json_t *runs_table(const json_t *runs);
 
 /* One run for people: how it ended, its ranks, its events. */

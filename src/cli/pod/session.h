@@ -13,7 +13,7 @@ enum { SESSION_LOST = 137 }; /* the rank ended while the command ran */
 /* The size of the terminal on standard input; false when it is none. */
 bool session_window(int *ret_rows, int *ret_columns);
 
-/* socket_fd speaks process/frame.h. `input`: standard input is the command's; `tty`: the command
- * has a terminal of its own, and this one hands on every key. Returns its exit code; negative: the
- * connection broke the protocol. */
+/* socket_fd speaks process/wire/frame.h. `input`: standard input is the command's; `tty`: the
+ * command has a terminal of its own, and this one hands on every key. Returns its exit code;
+ * negative: the connection broke the protocol. */
 int session_follow(int socket_fd, bool input, bool tty, struct muster_err *err);

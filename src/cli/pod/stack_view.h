@@ -9,9 +9,9 @@
 #include <jansson.h>
 
 /* One pod: {"rank" or absent, "label", "pod", "phase", "state", "cpuPercent", "where",
- * "processes": […]}; `attempts` as process/stacks.h has them. */
+ * "processes": […]}; `attempts` as process/stack/stacks.h has them. */
 json_t *stack_view_rank(const json_t *pod, const json_t *attempts);
 
-/* For people: the collectives that hang (process/collectives.h), then a line for each rank, and
- * below it its processes with their stacks. */
+/* For people: the collectives that hang (process/stack/collectives.h), then a line for each rank,
+ * and below it its processes with their stacks. */
 void stack_view_print(const json_t *ranks, const json_t *collectives, struct buf *out);

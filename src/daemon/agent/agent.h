@@ -31,8 +31,8 @@ int agent_new(const struct agent_options *options, struct agent **ret, struct mu
 /* Lets go: supervisors and their processes go on. Run the loop once more after this. */
 struct agent *agent_free(struct agent *agent);
 
-/* Answers with what the running attempts of a job are in: {"attempts": […]} (process/stacks.h).
- * job_uid: jobs_folder_uid of one of its pods. */
+/* Answers with what the running attempts of a job are in: {"attempts": […]}
+ * (process/stack/stacks.h). job_uid: jobs_folder_uid of one of its pods. */
 void agent_stacks(struct agent *agent, const char *job_uid, struct http_reply *reply);
 
 /* Pods that may still have processes. */

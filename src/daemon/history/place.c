@@ -1,4 +1,4 @@
-/* See history_place.h. The file JOB/last holds the highest number where the run of that number is
+/* See place.h. The file JOB/last holds the highest number where the run of that number is
  * gone. */
 #include "daemon/history/place.h"
 

@@ -3,7 +3,7 @@
  *
  *     job.json      the object as it was last          logs/POD-UID/CONTAINER/ATTEMPT/N.log
  *     pods.json     its pods, deleted ones too         events.json   what happened to it
- *     summary.json  how it ended (history_summary.h)
+ *     summary.json  how it ended (summary.h)
  *
  * Names become paths here and nowhere else in the history: what is no name of Kubernetes is
  * refused (MUSTER_EINVAL).

@@ -1,4 +1,4 @@
-/* See history_prune.h. */
+/* See prune.h. */
 #include "daemon/history/prune.h"
 
 #include "base/cleanup.h"

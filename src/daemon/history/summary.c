@@ -1,4 +1,4 @@
-/* See history_summary.h. */
+/* See summary.h. */
 #include "daemon/history/summary.h"
 
 #include "base/buf.h"

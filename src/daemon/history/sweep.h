@@ -1,6 +1,6 @@
 /* What becomes of the folders of deleted jobs: jobs/UID goes when its job, its pods and its
  * processes are gone and no `muster run` still reads there. Of a finished job a run of the history
- * is made first (archive.h), within the history's limits (history_prune.h).
+ * is made first (archive.h), within the history's limits (prune.h).
  *
  * Layer: program (daemon). Thread: the loop's; what takes long is done in a thread, one folder at a
  * time.

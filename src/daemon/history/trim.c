@@ -1,4 +1,4 @@
-/* See history_trim.h. */
+/* See trim.h. */
 #include "daemon/history/trim.h"
 
 #include "base/cleanup.h"

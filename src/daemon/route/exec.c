@@ -1,4 +1,4 @@
-/* See exec_routes.h. */
+/* See exec.h. */
 #include "daemon/route/exec.h"
 
 #include "api/api.h"

@@ -2,7 +2,7 @@
  * connection (HTTP/1.1 101), without the controller.
  *
  *     pods/NAME/exec       {"command": ["sh"], "container"?, "stdin"?, "tty"?, "rows"?, "columns"?,
- *                          "term"?}; then the frames of process/frame.h
+ *                          "term"?}; then the frames of process/wire/frame.h
  *     jobs/NAME/stdin      then a byte from the supervisor, which says that it listens, and bytes
  *                          from the client: the standard input of the rank that the job's
  *                          annotation names (job/annotations.h)

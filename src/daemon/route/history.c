@@ -1,4 +1,4 @@
-/* See history_routes.h. */
+/* See history.h. */
 #include "daemon/route/history.h"
 
 #include "api/api.h"

@@ -6,7 +6,7 @@
  * that had the name one after the other DELETE history?namespace=NS&job=JOB&run=RUN   {"removed":
  * N}; a job's own run stays
  *
- * A summary is history_summary.h's, with "current": whether it is of a job that is there.
+ * A summary is summary.h's, with "current": whether it is of a job that is there.
  * Parameters may be left out: any.
  *
  * Layer: program (daemon). Thread: the loop's.

@@ -1,4 +1,4 @@
-/* See pod_routes.h. */
+/* See pod.h. */
 #include "daemon/route/pod.h"
 
 #include "api/api.h"

@@ -6,7 +6,7 @@
  *                                          goes on to the pod that had the name before
  *     GET …/pods/NAME/container/C?uid=UID  {"cwd","mounts","logs"}
  *     GET …/pods/NAME/stacks?uid=UID       {"attempts": […]}: what the processes of the pod's job
- * are in (process/stacks.h)
+ * are in (process/stack/stacks.h)
  *
  * Without a uid NAME is the pod that has it now, else the last one that had it.
  *

@@ -3,10 +3,10 @@
  *     GET  /muster/v1/status     {"pid","version","home","jobs","keep","server","serverError"}
  *     POST /muster/v1/keep       {"keep":true}: stays without clients and jobs
  *     POST /muster/v1/shutdown   {"jobs":"end"|"keep"}
- *     PUT, DELETE /muster/v1/environments/ID   see daemon/environments.h
+ *     PUT, DELETE /muster/v1/environments/ID   see daemon/object/environments.h
  *     GET  /muster/v1/leases/ID  held open by `muster run` (answered by api)
- *     GET  /muster/v1/namespaces/NS/pods…   see daemon/pod_routes.h
- *     GET, DELETE /muster/v1/history…       see daemon/history_routes.h
+ *     GET  /muster/v1/namespaces/NS/pods…   see daemon/route/pod.h
+ *     GET, DELETE /muster/v1/history…       see daemon/route/history.h
  *
  * Layer: program (daemon). Thread: the loop's.
  */

@@ -1,4 +1,4 @@
-/* How a container's log lies on disk; the writer (log_write.h) and the reader (log.h) share it.
+/* How a container's log lies on disk; the writer (write.h) and the reader (log.h) share it.
  *
  * The log is one stream of bytes, as the container wrote them: standard output and error are one
  * pipe, so their order is kept. The stream is cut into segments N.log (N counts from 0) of a

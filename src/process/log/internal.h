@@ -1,4 +1,4 @@
-/* A reader's state, shared by log_read.c (places, waits, plain bytes) and log_frames.c (frames).
+/* A reader's state, shared by read.c (places, waits, plain bytes) and frames.c (frames).
  *
  * Layer: services, private to the log's readers.
  */

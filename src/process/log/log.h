@@ -1,7 +1,7 @@
 /* Reading a container's log: no supervisor is needed, and one that writes meanwhile is fine.
  *
  *     N.log   the bytes as the container wrote them, standard output and error in their order
- *     N.idx   when they came: (time, offset) pairs, see process/log_format.h
+ *     N.idx   when they came: (time, offset) pairs, see process/log/format.h
  *
  * A reader gives whole answers in pieces: read until PROCESS_LOG_WAIT (follow only: on_more is
  * called once when there is more) or PROCESS_LOG_END.

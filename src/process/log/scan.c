@@ -1,4 +1,4 @@
-/* See log_scan.h. */
+/* See scan.h. */
 #include "process/log/scan.h"
 
 #include "base/time/timestamp.h"

@@ -1,6 +1,6 @@
 /* Finding a place in a log: its segments, and where `since` and `tail` begin.
  *
- * Layer: services. Ownership: log_segment_close. Thread: any. Format: log_format.h.
+ * Layer: services. Ownership: log_segment_close. Thread: any. Format: format.h.
  */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* See log_write.h. */
+/* See write.h. */
 #include "process/log/write.h"
 
 #include "process/log/format.h"

@@ -1,6 +1,6 @@
 /* The writer of a container's log: from its pipe to bounded files, without looking at the bytes.
  *
- * Layer: services. Thread: one. Ownership: init/done. Format: log_format.h.
+ * Layer: services. Thread: one. Ownership: init/done. Format: format.h.
  */
 #pragma once
 

@@ -7,8 +7,8 @@
 
 #include <jansson.h>
 
-/* report: process/stacks.h. "all_reduce of 4 f32 by sum (call 1042): ranks 0, 2 wait; rank 1 is
- * missing: in no call since call 1041, sleeping at train.py:17 in slow" */
+/* report: process/stack/stacks.h. "all_reduce of 4 f32 by sum (call 1042): ranks 0, 2 wait; rank 1
+ * is missing: in no call since call 1041, sleeping at train.py:17 in slow" */
 json_t *collectives_describe(const json_t *report);
 /* The sentence about a rank that is inside a call, without it: what it waits for; the caller frees.
  * NULL: it is in none. */

@@ -1,4 +1,4 @@
-/* See python_stacks.h. */
+/* See python.h. */
 #include "process/stack/python.h"
 
 #include "base/cleanup.h"

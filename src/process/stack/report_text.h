@@ -1,4 +1,4 @@
-/* What a report (process/stacks.h) says of one process, for people. Layer: services; pure. */
+/* What a report (process/stack/stacks.h) says of one process, for people. Layer: services; pure. */
 #pragma once
 
 #include "base/buf.h"

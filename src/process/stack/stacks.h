@@ -7,7 +7,7 @@
  *     {"id": "POD/CONTAINER/ATTEMPT", "rank": 0, "processes": [
  *        {"pid", "parent", "state": "sleeping", "cpuPercent": 0.0, "command": "python3 train.py",
  *         "stacks": "Thread 0x…" and "where": "train.py:17 in main", or "why": "not a Python …",
- *         "calls": […] of backend muster (process/flights.h)}]}
+ *         "calls": […] of backend muster (process/stack/flights.h)}]}
  *
  * parent is 0 for the container's main process. Numbers are those that the supervisor sees.
  *

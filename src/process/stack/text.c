@@ -1,4 +1,4 @@
-/* See stack_text.h.
+/* See text.h.
  *
  *     Thread 0x00007f0a (most recent call first):        other threads; the main one is the last
  *       File "/usr/lib/python3.11/threading.py", line 320 in wait

@@ -18,7 +18,7 @@ struct inspect {
 };
 
 /* {"op":"stacks","ticket":N,"id":"POD/" or "","sampleMs":200} is answered by
- * {"event":"stacks","ticket":N,"attempts":[…]} (process/stacks.h). */
+ * {"event":"stacks","ticket":N,"attempts":[…]} (process/stack/stacks.h). */
 void inspect_stacks(const struct inspect *inspect, const json_t *message);
 /* {"op":"explain","id":…,"signal":N}: what these attempts are in is written into their logs, once
  * for each, within a second; then they get the signal, if there is one. */

@@ -1,5 +1,5 @@
-/* Looks every few seconds whether a job's attempts have stalled (process/stall.h), and tells of
- * each that has, once, what it is in: {"event":"stalled","id":…,"text":"rank 1 has …"}.
+/* Looks every few seconds whether a job's attempts have stalled (process/stack/stall.h), and tells
+ * of each that has, once, what it is in: {"event":"stalled","id":…,"text":"rank 1 has …"}.
  *
  * A look is one pass over /proc, and the descriptors of the job's own processes. Those that stall
  * are asked for their stacks, once; nobody else is sent a signal.
