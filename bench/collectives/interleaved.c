@@ -51,7 +51,7 @@ struct flag {
 struct bench {
     int rank;
     int size;
-    bool crowded;
+    bool oversubscribed;
     int spins;
     bool gloo;
     struct muster_comm *plain;  /* no memory was allocated: the private way */
@@ -119,7 +119,7 @@ static double probe(struct bench *b)
     if (b->rank > 1) {
         b->turn += TURNS * PROBES;
         (void)usleep(NAP_US);
-    } else if (b->crowded) {
+    } else if (b->oversubscribed) {
         CPU_ZERO(&own);
         CPU_SET(b->rank, &own);
         (void)sched_setaffinity(0, sizeof own, &own);
@@ -140,7 +140,7 @@ static double probe(struct bench *b)
         double ns = (now_us() - start) * 1e3 / PROBES;
         least = ns < least ? ns : least;
     }
-    b->spins = b->crowded ? 0 : SPINS;
+    b->spins = b->oversubscribed ? 0 : SPINS;
     (void)sched_setaffinity(0, sizeof before, &before);
     MPI_Bcast(&least, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
     return least;
@@ -375,8 +375,8 @@ static void set_up(struct bench *b, size_t most)
         muster_comm_alloc(b->shared, most, &memory, &err) < 0) {
         die(err.text);
     }
-    b->crowded = b->size > sysconf(_SC_NPROCESSORS_ONLN);
-    b->spins = b->crowded ? 0 : SPINS;
+    b->oversubscribed = b->size > sysconf(_SC_NPROCESSORS_ONLN);
+    b->spins = b->oversubscribed ? 0 : SPINS;
     share(b, most);
     start_gloo(b);
     b->buffers[DIRECT] = memory;
@@ -394,7 +394,7 @@ int main(int argc, char **argv)
     double seconds = argc > 3 ? strtod(argv[3], NULL) : 0.5;
     set_up(&b, to < 64 ? 64 : to);
     for (size_t bytes = from; bytes <= to; bytes *= bytes == 8 ? 64 : bytes == 512 ? 8 : 4) {
-        bool touched = bytes >= TOUCH_FROM_BYTES && !b.crowded;
+        bool touched = bytes >= TOUCH_FROM_BYTES && !b.oversubscribed;
         measure(&b, bytes, touched, seconds);
         if (touched) {
             measure(&b, bytes, false, seconds / 2);

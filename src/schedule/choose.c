@@ -14,7 +14,7 @@ enum {
 
 /* Small blocks begin to flow sooner; large ones cost fewer exchanges, but must stay in the second
  * cache with what goes on around them. Ranks that share a processor pay a change of context for
- * each block; and there are processors on which a block should have left its writer's first cache
+ * each block; and there are processors on which a block should have left its writer's L1 cache
  * when it is fetched. */
 static size_t block_bytes(const struct schedule_world *world, size_t bytes)
 {
@@ -22,7 +22,7 @@ static size_t block_bytes(const struct schedule_world *world, size_t bytes)
         size_t below_bytes;
         size_t block_bytes;
     } limits[] = {{256 * 1024, 16 * 1024}, {32 * 1024 * 1024, 32 * 1024}};
-    bool longest = world->crowded || world->long_blocks;
+    bool longest = world->oversubscribed || world->long_blocks;
     for (size_t i = 0; !longest && i < sizeof limits / sizeof limits[0]; i++) {
         if (bytes < limits[i].below_bytes) {
             return limits[i].block_bytes;
@@ -37,8 +37,8 @@ struct schedule_choice schedule_choose(const struct schedule_world *world, size_
         return (struct schedule_choice){SCHEDULE_ZERO_COPY, 0};
     }
     /* Both fold all: not where they share a processor. */
-    bool swaps = world->one_host && world->size == 2 && !world->crowded;
-    if (swaps && bytes >= PAIRWISE_FROM_BYTES) {
+    bool pairwise = world->one_host && world->size == 2 && !world->oversubscribed;
+    if (pairwise && bytes >= PAIRWISE_FROM_BYTES) {
         return (struct schedule_choice){SCHEDULE_PAIRWISE, block_bytes(world, bytes)};
     }
     if (world->size == 1 ||

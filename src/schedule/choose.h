@@ -22,7 +22,7 @@ struct schedule_world {
     int size;
     bool one_host;
     bool has_shared_memory; /* muster_comm_alloc was used */
-    bool crowded;           /* a host has more ranks than processors */
+    bool oversubscribed;    /* a host has more ranks than processors */
     bool long_blocks;       /* are worth their filling, as on Intel */
 };
 

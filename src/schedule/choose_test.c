@@ -26,7 +26,7 @@ static void blocks_are_the_longest_where_that_is_better(void **state)
     for (size_t bytes = 16 * KIB; bytes <= 64 * MIB; bytes *= 4) {
         assert_int_equal(block_of(world, bytes), SCHEDULE_MAX_BLOCK_BYTES);
     }
-    world = (struct schedule_world){.size = 4, .one_host = true, .crowded = true};
+    world = (struct schedule_world){.size = 4, .one_host = true, .oversubscribed = true};
     assert_int_equal(block_of(world, 64 * KIB), SCHEDULE_MAX_BLOCK_BYTES);
 }
 
@@ -35,7 +35,7 @@ static void two_ranks_swap_unless_they_share_a_processor(void **state)
     (void)state;
     struct schedule_world world = {.size = 2, .one_host = true};
     assert_int_equal(schedule_choose(&world, MIB).algorithm, SCHEDULE_PAIRWISE);
-    world.crowded = true;
+    world.oversubscribed = true;
     assert_int_equal(schedule_choose(&world, MIB).algorithm, SCHEDULE_OWNER_REDUCE);
     world.has_shared_memory = true;
     assert_int_equal(schedule_choose(&world, MIB).algorithm, SCHEDULE_ZERO_COPY);

@@ -45,7 +45,7 @@ static int dies_while_others_reduce(struct muster_comm *comm, void *context)
     return 1;
 }
 
-static int stops_and_is_expelled(struct muster_comm *comm, void *context)
+static int stops_and_is_evicted(struct muster_comm *comm, void *context)
 {
     (void)context;
     struct muster_err err = MUSTER_ERR_INIT;
@@ -55,7 +55,7 @@ static int stops_and_is_expelled(struct muster_comm *comm, void *context)
         /* On the same host it never comes back. From another host it may pass the barrier that all
          * others had entered, but nothing after it. */
         (void)muster_barrier(comm, &err);
-        WORLD_CHECK(muster_barrier(comm, &err) < 0, "an expelled rank goes on");
+        WORLD_CHECK(muster_barrier(comm, &err) < 0, "an evicted rank goes on");
         return 0;
     }
     int rc = muster_barrier(comm, &err);
@@ -404,7 +404,7 @@ static void stopped_peer(void **state)
                       .size = 3,
                       .transport = *state,
                       .may_be_killed = WORLD_RANK(1)}; /* by those of its host */
-    assert_int_equal(world_run(&w, stops_and_is_expelled, NULL), 0);
+    assert_int_equal(world_run(&w, stops_and_is_evicted, NULL), 0);
 }
 
 static void a_parent_dies(void **state)

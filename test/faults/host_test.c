@@ -1,4 +1,4 @@
-/* Faults on one host: death is proven and named whatever the memory, a stopped rank is expelled and
+/* Faults on one host: death is proven and named whatever the memory, a stopped rank is evicted and
  * harms nobody when it comes back, who is late hides neither, and neither pauses nor load are taken
  * for either. */
 #include "scene.h"

@@ -58,7 +58,7 @@ static void a_cut_cable_is_a_suspicion(void **state)
     suspected(SCENE_CUT);
 }
 
-static void a_stopped_rank_is_expelled(void **state)
+static void a_stopped_rank_is_evicted(void **state)
 {
     (void)state;
     suspected(SCENE_STOP);
@@ -208,7 +208,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_killed_rank_is_named),
         cmocka_unit_test(a_cut_cable_is_a_suspicion),
-        cmocka_unit_test(a_stopped_rank_is_expelled),
+        cmocka_unit_test(a_stopped_rank_is_evicted),
         cmocka_unit_test(a_slow_network_is_no_fault),
         cmocka_unit_test(a_lossy_network_is_no_fault),
         cmocka_unit_test(what_a_rank_sent_arrives_after_it_has_left),

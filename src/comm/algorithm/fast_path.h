@@ -74,7 +74,7 @@ static inline bool fast_wait(struct muster_comm *comm, struct fast_path quick)
 {
     uint64_t want = segment_flag(quick.round + 1, quick.signature);
     int spins = FAST_SPINS;
-    if (comm->crowded) {
+    if (comm->oversubscribed) {
         return fast_wait_oversubscribed(comm, quick);
     }
     for (int r = 0; r < comm->size; r++) {

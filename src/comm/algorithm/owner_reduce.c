@@ -5,7 +5,7 @@
  * claims the lines. Each line thus goes back and forth between two cores and is never shared, which
  * is what makes it fast: the same with separate result slots takes 2 to 5 times as long (measured:
  * AMD Zen 4). Three stages run one chunk apart, over as few slots as that takes, so that they stay
- * in the second cache with the data.
+ * in the L2 cache with the data.
  *
  * Slot k of a pair is filled again when its contributor has taken the answer out: no further words.
  *

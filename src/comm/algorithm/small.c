@@ -53,7 +53,7 @@ int small_run(struct muster_comm *comm, const void *in, void *out, struct muster
     struct board *mine = fast_board(comm, comm->rank, quick.round);
     put(mine, in, plan->bytes);
     fast_publish(comm, quick, mine);
-    if (plan->bytes > sizeof mine->little && comm->intel && !comm->crowded) {
+    if (plan->bytes > sizeof mine->little && comm->intel && !comm->oversubscribed) {
         line_demote(mine, sizeof *mine + plan->bytes);
     }
     for (int r = 0; r < comm->size; r++) {

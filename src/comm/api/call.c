@@ -118,7 +118,7 @@ int call_check(const struct muster_comm *comm, const struct muster_call *call,
 
 struct schedule_choice call_choose(const struct muster_comm *comm, size_t bytes, bool shared_memory)
 {
-    struct schedule_world world = {comm->size, comm->all_local, shared_memory, comm->crowded,
+    struct schedule_world world = {comm->size, comm->all_local, shared_memory, comm->oversubscribed,
                                    comm->intel};
     return schedule_choose(&world, bytes);
 }

@@ -201,7 +201,7 @@ static void tell_processors(struct control *control)
 }
 
 /* More ranks than processors that any of them may run on. */
-static bool is_crowded(const struct muster_comm *comm)
+static bool is_oversubscribed(const struct muster_comm *comm)
 {
     int processors = 0;
     for (int w = 0; w < CPU_WORDS; w++) {
@@ -228,7 +228,7 @@ static void describe(struct muster_comm *comm)
 {
     (void)snprintf(comm->description, sizeof comm->description,
                    "%d rank%s, %d on this host%s, %s%s%s", comm->size, comm->size == 1 ? "" : "s",
-                   comm->local_size, comm->crowded ? " (more than processors)" : "",
+                   comm->local_size, comm->oversubscribed ? " (more than processors)" : "",
                    comm->local_size > 1 ? "shared memory, " : "", comm->all_local ? "" : "TCP, ",
                    reduce_level());
 }
@@ -285,7 +285,7 @@ static int come_alive(struct forming *f, struct muster_err *err)
         bell_ring(segment_control(&comm->segment, l));
     }
     rc = wait_for_locals(f, err);
-    comm->crowded = is_crowded(comm);
+    comm->oversubscribed = is_oversubscribed(comm);
     comm->intel = is_intel(comm);
     describe(comm);
     return rc;

@@ -107,7 +107,7 @@ static void sleep_turn(struct waiter *w, struct muster_comm *comm, const struct 
 
 static unsigned spins_of(const struct muster_comm *comm)
 {
-    return comm->crowded ? 0 : comm->all_local ? SPINS : SPINS_REMOTE;
+    return comm->oversubscribed ? 0 : comm->all_local ? SPINS : SPINS_REMOTE;
 }
 
 /* A yield that takes long gave the processor to strangers: it is better then to look for failures

@@ -43,7 +43,7 @@ static inline reduce_fn reduce_find(enum muster_type type, enum muster_op op)
 const char *reduce_level(void);
 
 /* Folds into each of `outs`, which may be sources (exactly), tile by tile, so that the copies are
- * made while the tile is in the first cache. */
+ * made while the tile is in the L1 cache. */
 void reduce_into(reduce_fn fn, void *const *outs, int num_outs, const void *const *sources, int n,
                  size_t count, size_t unit, int divisor);
 

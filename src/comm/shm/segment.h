@@ -32,7 +32,7 @@ enum {
     BOARD_SLOTS = 4, /* a rank publishes at most one round ahead: see schedule/exchange.h */
     BOARD_BYTES = 128 * 1024,
     SIDE_BYTES = 4096,
-    OWNER_SLOTS = 2, /* more would drive the user's data out of the second cache */
+    OWNER_SLOTS = 2, /* more would drive the user's data out of the L2 cache */
     OWNER_BYTES = 64 * 1024,
     STREAM_BYTES = 64 * 1024,
     CPU_WORDS = 16, /* 1024 processors */

@@ -69,7 +69,7 @@ struct allocation {
 enum { COMM_MAX_ALLOCATIONS = 1024, ALLOCATION_SKEW_LINES = 27 };
 
 /* Where the user's memory of a rank starts. Not at the same offset in its page as another's: AMD's
- * first cache finds a line by a hash of its virtual address, and where two hashes and offsets are
+ * L1 cache finds a line by a hash of its virtual address, and where two hashes and offsets are
  * equal, as they are for half of all mappings, a loop over both takes four times as long. */
 static inline char *allocation_start(const struct allocation *allocation, int local)
 {
@@ -97,8 +97,8 @@ struct muster_comm {
     struct team here;   /* the ranks of this host */
     struct team across; /* this rank and those that lead with it on the other hosts */
     struct schedule_hosts *hosts;
-    bool crowded; /* more ranks than processors: never spin */
-    bool intel;   /* this host's processors: processor.h */
+    bool oversubscribed; /* more ranks than processors: never spin */
+    bool intel;          /* this host's processors: processor.h */
     struct segment segment;
     struct control *control; /* ours */
     struct life_watch watch;

@@ -5,7 +5,7 @@
  *     SUBREAPER       neither is permitted: each container's monitor reaps and kills what descends
  *                     from it; a guard (guard.h) ends what killed monitors leave
  *
- * One PID namespace per job, never per pod: ranks kill by pid who was expelled (`killable` in
+ * One PID namespace per job, never per pod: ranks kill by pid who was evicted (`killable` in
  * src/comm), and may do so only within one.
  *
  * Layer: services. Thread: a single-threaded process, which enters the namespaces itself.
