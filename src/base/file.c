@@ -14,7 +14,9 @@
 
 int file_fail(struct muster_err *err, int code, const char *what, const char *path)
 {
-    return muster_fail(err, code, "cannot %s %s: %s", what, path, strerror(errno));
+    bool full = (errno == ENOSPC || errno == EDQUOT) && code != MUSTER_EOS;
+    return muster_fail(err, code, "cannot %s %s: %s", what, path,
+                       full ? "the disk is full; free some space and try again" : strerror(errno));
 }
 
 static int read_all(int fd, const char *path, struct buf *into, struct muster_err *err)
@@ -112,12 +114,12 @@ static int replace(const char *path, const void *bytes, size_t count, mode_t mod
     }
     int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
     if (fd < 0) {
-        return file_fail(err, MUSTER_ECREATE, "create", temporary);
+        return file_fail(err, MUSTER_ECREATE, "create", path);
     }
     bool written = (sync ? file_write_all : write_bytes)(fd, bytes, count) == 0;
-    int r = written ? 0 : file_fail(err, MUSTER_ECREATE, "write", temporary);
+    int r = written ? 0 : file_fail(err, MUSTER_ECREATE, "write", path);
     if (close(fd) < 0 && r == 0) {
-        r = file_fail(err, MUSTER_ECREATE, "write", temporary);
+        r = file_fail(err, MUSTER_ECREATE, "write", path);
     }
     if (r == 0 && rename(temporary, path) < 0) {
         r = file_fail(err, MUSTER_ECREATE, "replace", path);

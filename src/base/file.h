@@ -35,7 +35,8 @@ int file_remove(const char *path, struct muster_err *err);
 
 bool file_exists(const char *path);
 
-/* "cannot WHAT PATH: what the system said (errno)", as `code`, which is returned. */
+/* "cannot WHAT PATH: what the system said (errno)", as `code`, which is returned. ENOSPC is said to
+ * be a full disk, but with MUSTER_EOS: of mounts and namespaces it is a limit of the kernel's. */
 int file_fail(struct muster_err *err, int code, const char *what, const char *path);
 
 /* "a/b" from "a" and "b"; the caller frees. NULL when out of memory. */

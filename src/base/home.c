@@ -46,25 +46,35 @@ static int choose_in_tmp(char **ret, struct muster_err *err)
     return r;
 }
 
-/* The folder's name as the environment gives it; may be relative. NULL: there is none. */
-static char *choose(bool *ret_homeless)
+/* A home folder that is not there is a mistake, or the mark of a user who is to write nothing. */
+static int choose_in_home(const char *user_home, char **ret, struct muster_err *err)
 {
-    *ret_homeless = false;
-    const char *set = getenv("MUSTER_HOME");
-    if (set && *set) {
-        return strdup(set);
+    struct stat info;
+    if (stat(user_home, &info) < 0 || !S_ISDIR(info.st_mode)) {
+        return muster_fail(err, MUSTER_ECREATE,
+                           "the home folder %s is not there: set HOME, or MUSTER_HOME to a folder "
+                           "of yours",
+                           user_home);
     }
+    *ret = file_join(user_home, ".local/state/muster");
+    return *ret ? 0 : err_no_memory(err);
+}
+
+/* The folder's name as the environment gives it; may be relative. */
+static int choose(char **ret, struct muster_err *err)
+{
+    const char *set = getenv("MUSTER_HOME");
     const char *state = getenv("XDG_STATE_HOME");
-    if (state && *state == '/') {
-        return file_join(state, "muster");
+    if ((set && *set) || (state && *state == '/')) {
+        *ret = set && *set ? strdup(set) : file_join(state, "muster");
+        return *ret ? 0 : err_no_memory(err);
     }
     const char *user_home = getenv("HOME");
     if (!user_home || *user_home != '/') {
         const struct passwd *user = getpwuid(getuid());
         user_home = user ? user->pw_dir : NULL;
     }
-    *ret_homeless = !user_home;
-    return !user_home ? NULL : file_join(user_home, ".local/state/muster");
+    return user_home ? choose_in_home(user_home, ret, err) : choose_in_tmp(ret, err);
 }
 
 static int place_socket(struct home *home, struct muster_err *err)
@@ -94,14 +104,14 @@ static int place_socket(struct home *home, struct muster_err *err)
 
 static int make(struct home *home, struct muster_err *err)
 {
-    bool homeless;
-    muster_auto(free) char *chosen = choose(&homeless);
-    if (!chosen && !homeless) {
-        return err_no_memory(err);
-    }
-    int r = homeless ? choose_in_tmp(&chosen, err) : file_mkdir(chosen, 0700, err);
+    muster_auto(free) char *chosen = NULL;
+    int r = choose(&chosen, err);
     if (r < 0) {
         return r;
+    }
+    struct muster_err why = {0};
+    if ((r = file_mkdir(chosen, 0700, &why)) < 0) {
+        return muster_fail(err, r, "%s; set MUSTER_HOME to a folder of yours", why.text);
     }
     home->path = realpath(chosen, NULL);
     if (!home->path || access(home->path, W_OK) < 0) {

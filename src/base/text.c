@@ -29,6 +29,23 @@ void text_copy(char *to, size_t room, const char *from)
     to[length] = '\0';
 }
 
+bool text_is_any_of(const char *text, const char *const *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(text, words[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool text_ends_with(const char *text, const char *ending)
+{
+    size_t length = strlen(text);
+    size_t end = strlen(ending);
+    return length > end && strcmp(text + length - end, ending) == 0;
+}
+
 size_t text_utf8_length(const unsigned char *at, size_t left)
 {
     static const struct {

@@ -13,6 +13,12 @@ size_t text_cut(const char *text, size_t max);
 /* Copies what fits into `room` bytes, the NUL included; NULL is "". */
 void text_copy(char *to, size_t room, const char *from);
 
+/* It is one of the words. */
+bool text_is_any_of(const char *text, const char *const *words, size_t count);
+
+/* It ends so, and is longer than that. */
+bool text_ends_with(const char *text, const char *ending);
+
 /* Length of the UTF-8 sequence at `at`, of whose bytes `left` (at least one) are there; 0 when it
  * is none (RFC 3629: no surrogates, no overlong forms, nothing past U+10FFFF). */
 size_t text_utf8_length(const unsigned char *at, size_t left);

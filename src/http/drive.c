@@ -22,6 +22,13 @@ static void on_poll(uv_poll_t *poll, int status, int events)
     drive(poll->data);
 }
 
+unsigned http_server_connections(const struct http_server *server)
+{
+    const union MHD_DaemonInfo *info =
+        MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_CURRENT_CONNECTIONS);
+    return info ? info->num_connections : 0;
+}
+
 /* With as many connections as it may have libmicrohttpd stops listening, and when one ends it
  * listens again only in its next run, for which it sets no timeout (0.9.75). */
 static void run(struct http_server *server)

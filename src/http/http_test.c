@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/testing/test.h"
 #include "base/testing/test_folder.h"
+#include "base/testing/test_wait.h"
 #include "http/http.h"
 #include "http/identity.h"
 
@@ -23,7 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { FEW = 2, CLIENTS = 200, CHUNK = 1000, QUEUE = 64 << 10, BODY = 4096, WAIT_MS = 20000 };
+enum { FEW = 2, CLIENTS = 200, CHUNK = 1000, QUEUE = 64 << 10, BODY = 4096 };
 
 struct world {
     char folder[TEST_FOLDER_BYTES];
@@ -160,7 +161,7 @@ static void on_tick(uv_timer_t *timer)
     }
 }
 
-/* Runs the loop until done(w), for WAIT_MS at most. */
+/* Runs the loop until done(w), for test_limit_ms() at most. */
 static void run_until(struct world *w, bool (*done)(const struct world *))
 {
     uv_timer_t tick;
@@ -168,7 +169,7 @@ static void run_until(struct world *w, bool (*done)(const struct world *))
     tick.data = w;
     uv_timer_start(&tick, on_tick, 1, 1);
     uint64_t start = uv_now(&w->loop);
-    while (!done(w) && uv_now(&w->loop) - start < WAIT_MS) {
+    while (!done(w) && uv_now(&w->loop) - start < (uint64_t)test_limit_ms()) {
         uv_run(&w->loop, UV_RUN_ONCE);
     }
     bool fine = done(w);

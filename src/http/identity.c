@@ -83,9 +83,7 @@ static int export_pair(gnutls_x509_crt_t cert, gnutls_x509_privkey_t key, const 
     }
     int r = rc < 0 ? tls_fail(err, "write the TLS certificate", rc)
                    : save(key_path, &key_pem, 0600, err);
-    if (r == 0) {
-        r = save(cert_path, &cert_pem, 0644, err);
-    }
+    r = r < 0 ? r : save(cert_path, &cert_pem, 0644, err);
     gnutls_free(key_pem.data);
     gnutls_free(cert_pem.data);
     return r;
@@ -141,9 +139,8 @@ static int load_pair(const char *folder, struct http_identity *identity, struct 
     if (r == 0 && !(file_exists(key_path) && still_good(cert_path))) {
         r = make_pair(key_path, cert_path, err);
     }
-    if (r == 0 && (r = file_read(key_path, PEM_BYTES_MAX, &identity->key_pem, NULL, err)) == 0) {
-        r = file_read(cert_path, PEM_BYTES_MAX, &identity->cert_pem, NULL, err);
-    }
+    r = r < 0 ? r : file_read(key_path, PEM_BYTES_MAX, &identity->key_pem, NULL, err);
+    r = r < 0 ? r : file_read(cert_path, PEM_BYTES_MAX, &identity->cert_pem, NULL, err);
     return r;
 }
 
@@ -168,7 +165,8 @@ static int load_token(const char *folder, struct http_identity *identity, struct
         return err_no_memory(err);
     }
     int r = file_exists(path) ? 0 : make_token(path, err);
-    if (r < 0 || (r = file_read(path, PEM_BYTES_MAX, &identity->token, NULL, err)) < 0) {
+    r = r < 0 ? r : file_read(path, PEM_BYTES_MAX, &identity->token, NULL, err);
+    if (r < 0) {
         return r;
     }
     identity->token[strcspn(identity->token, "\r\n")] = '\0';
@@ -185,9 +183,7 @@ int http_identity_load(const char *folder, struct http_identity *ret, struct mus
 {
     struct http_identity identity = {0};
     int r = load_pair(folder, &identity, err);
-    if (r == 0) {
-        r = load_token(folder, &identity, err);
-    }
+    r = r < 0 ? r : load_token(folder, &identity, err);
     if (r < 0) {
         http_identity_done(&identity);
         return r;

@@ -192,13 +192,6 @@ int http_server_port(const struct http_server *server)
     return server->port;
 }
 
-unsigned http_server_connections(const struct http_server *server)
-{
-    const union MHD_DaemonInfo *info =
-        MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_CURRENT_CONNECTIONS);
-    return info ? info->num_connections : 0;
-}
-
 void http_server_stop(struct http_server *server)
 {
     if (!server) {

@@ -28,9 +28,7 @@ static int set_up(struct kube *kube, struct muster_err *err)
 {
     kube->easy = curl_easy_init();
     int r = kube->easy ? kube_multi_start(kube, err) : err_no_memory(err);
-    if (r == 0) {
-        r = home_open(&kube->home, err);
-    }
+    r = r < 0 ? r : home_open(&kube->home, err);
     return r < 0 ? r : kube_ensure(kube, err);
 }
 
@@ -67,6 +65,11 @@ const json_t *kube_status(const struct kube *kube)
 void kube_hurry(struct kube *kube)
 {
     kube->hurried = true;
+}
+
+void kube_hurry_when(struct kube *kube, const volatile sig_atomic_t *flag)
+{
+    kube->hurry_when = flag;
 }
 
 void kube_set_dry_run(struct kube *kube, bool on)

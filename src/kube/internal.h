@@ -26,6 +26,7 @@ struct kube {
     json_t *status;
     bool dry_run;
     bool hurried;
+    const volatile sig_atomic_t *hurry_when; /* or NULL */
 };
 
 /* start.c: returns when a controller answers on the socket; starts one where kube->start says so.

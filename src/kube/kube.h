@@ -13,6 +13,7 @@
 #include "base/doc.h"
 
 #include <muster/err.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -89,6 +90,9 @@ pid_t kube_controller_pid(const struct kube *kube);
 /* From now on a request that is not answered within seconds has failed: somebody waits for the end.
  */
 void kube_hurry(struct kube *kube);
+
+/* The same from when *flag is not 0, also for the request that waits then. */
+void kube_hurry_when(struct kube *kube, const volatile sig_atomic_t *flag);
 
 /* While on, creations and patches are dry runs: checked as in earnest, kept nowhere. */
 void kube_set_dry_run(struct kube *kube, bool on);

@@ -102,9 +102,7 @@ int kube_lease_start(struct kube *kube, const char *id, struct kube_lease **ret,
     start_timer(lease, &lease->retry);
     start_timer(lease, &lease->limit);
     int r = hold(lease, err);
-    if (r == 0) {
-        r = wait_held(lease, err);
-    }
+    r = r < 0 ? r : wait_held(lease, err);
     if (r < 0) {
         kube_lease_stop(lease);
         return r;

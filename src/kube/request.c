@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/time/clock.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,8 @@ struct exchange {
     const char *body; /* or NULL */
     size_t body_bytes;
     bool table;
+    const volatile sig_atomic_t *hurry_when;
+    int64_t hurried_ms; /* when it was seen to be set; 0: not yet */
     struct buf reply;
     long http_status;
 };
@@ -66,6 +69,19 @@ static long limit_ms(const struct kube *kube)
     return kube->hurried ? KUBE_HURRIED_MS : KUBE_REQUEST_MS;
 }
 
+/* curl asks once a second at least. */
+static int on_progress(void *context, curl_off_t down_total, curl_off_t down, curl_off_t up_total,
+                       curl_off_t up)
+{
+    (void)down_total, (void)down, (void)up_total, (void)up;
+    struct exchange *x = context;
+    if (!*x->hurry_when) {
+        return 0;
+    }
+    x->hurried_ms = x->hurried_ms ? x->hurried_ms : clock_ms();
+    return clock_ms() - x->hurried_ms > KUBE_HURRIED_MS;
+}
+
 static CURLcode transfer(struct kube *kube, struct exchange *x, struct curl_slist *headers)
 {
     CURL *easy = kube->easy;
@@ -74,6 +90,12 @@ static CURLcode transfer(struct kube *kube, struct exchange *x, struct curl_slis
     curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, limit_ms(kube));
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, collect);
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, x);
+    if (kube->hurry_when) {
+        x->hurry_when = kube->hurry_when;
+        curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
+        curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, on_progress);
+        curl_easy_setopt(easy, CURLOPT_XFERINFODATA, x);
+    }
     if (x->body) {
         curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)x->body_bytes);
         curl_easy_setopt(easy, CURLOPT_POSTFIELDS, x->body);
@@ -126,12 +148,12 @@ static int exchange(struct kube *kube, struct exchange *x, struct muster_err *er
             return r;
         }
     }
-    if (result == CURLE_OPERATION_TIMEDOUT) {
+    if (result == CURLE_OPERATION_TIMEDOUT || result == CURLE_ABORTED_BY_CALLBACK) {
         return muster_fail(err, MUSTER_ETIMEDOUT,
                            "the controller (process %d) has not answered %s %s for %ld s; if it "
                            "hangs: muster down --force",
                            (int)kube_controller_pid(kube), x->method, x->path,
-                           limit_ms(kube) / 1000);
+                           (x->hurried_ms ? KUBE_HURRIED_MS : limit_ms(kube)) / 1000);
     }
     return muster_fail(err, MUSTER_EUNAVAIL, "no answer from the controller to %s %s: %s",
                        x->method, x->path, curl_easy_strerror(result));
@@ -164,9 +186,7 @@ static int ask(struct kube *kube, struct exchange *x, json_t **ret, struct muste
 {
     buf_init(&x->reply, KUBE_REPLY_BYTES_MAX);
     int r = exchange(kube, x, err);
-    if (r == 0) {
-        r = understand(kube, x, ret, err);
-    }
+    r = r < 0 ? r : understand(kube, x, ret, err);
     buf_done(&x->reply);
     return r;
 }

@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/testing/test.h"
 #include "base/testing/test_folder.h"
+#include "base/testing/test_wait.h"
 #include "kube/kube.h"
 
 #include <pthread.h>
@@ -12,7 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { REQUEST_BYTES = 8192, LIMIT_MS = 10000 };
+enum { REQUEST_BYTES = 8192 };
 
 /* What is asked next, and what is answered; NULL: the connection is closed without an answer. */
 struct act {
@@ -196,7 +197,7 @@ static void run_until(struct client *c, const struct seen *seen, size_t count)
     bool late = false;
     uv_timer_t timer = {.data = &late};
     uv_timer_init(&c->loop, &timer);
-    uv_timer_start(&timer, give_up, LIMIT_MS, 0);
+    uv_timer_start(&timer, give_up, (uint64_t)test_limit_ms(), 0);
     while (seen->count < count && !late) {
         uv_run(&c->loop, UV_RUN_ONCE);
     }

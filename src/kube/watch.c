@@ -45,7 +45,7 @@ static void tell(struct kube_watch *w, enum kube_change change, const json_t *ob
     }
 }
 
-static void remember(struct kube_watch *w, enum kube_change change, json_t *object)
+static void update_known(struct kube_watch *w, enum kube_change change, json_t *object)
 {
     char key[600];
     key_of(object, key, sizeof key);
@@ -76,7 +76,7 @@ static void take_listed(struct kube_watch *w, json_t *object)
     }
     enum kube_change change = before ? KUBE_MODIFIED : KUBE_ADDED;
     name_kind(w, object);
-    remember(w, change, object);
+    update_known(w, change, object);
     tell(w, change, object);
 }
 
@@ -156,7 +156,7 @@ static void take_event(struct kube_watch *w, json_t *event)
     for (int i = KUBE_ADDED; i <= KUBE_DELETED; i++) {
         if (strcmp(type, types[i]) == 0) {
             if (!w->query.table) {
-                remember(w, (enum kube_change)i, object);
+                update_known(w, (enum kube_change)i, object);
             }
             tell(w, (enum kube_change)i, object);
         }
@@ -286,9 +286,7 @@ int kube_watch_start(struct kube *kube, const struct kube_ref *ref, const struct
     w->retry.data = w;
     buf_init(&w->line, LINE_BYTES_MAX);
     int r = copy_target(w, ref, query) < 0 ? err_no_memory(err) : list(w, err);
-    if (r == 0) {
-        r = follow(w, err);
-    }
+    r = r < 0 ? r : follow(w, err);
     if (r < 0) {
         kube_watch_stop(w);
         return r;

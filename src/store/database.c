@@ -256,9 +256,8 @@ int database_open(struct store *store, struct muster_err *err)
     }
     sqlite3_busy_timeout(store->db, BUSY_MS);
     int r = execute(store, settings, err);
-    if (r == 0 && (r = open_layout(store, err)) == 0) {
-        r = prepare(store, err);
-    }
+    r = r < 0 ? r : open_layout(store, err);
+    r = r < 0 ? r : prepare(store, err);
     if (r == 0) {
         database_wipe(store); /* after what a killed controller did not come to */
     }

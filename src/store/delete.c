@@ -106,7 +106,8 @@ static int release_dependent(struct store *store, int64_t id, const char *uid,
         return r == MUSTER_ENOENT ? 0 : r; /* deleted on the way, as another's dependent */
     }
     bool shared = false;
-    if ((r = other_owner_lives(store, row.object, uid, &shared, err)) < 0) {
+    r = other_owner_lives(store, row.object, uid, &shared, err);
+    if (r < 0) {
         return r;
     }
     if (shared || dependents == STORE_ORPHAN) {
@@ -155,7 +156,8 @@ static int delete_key(struct store *store, struct store_key key,
 {
     muster_auto(row) struct row row = {0};
     int r = row_load(store, key, &row, err);
-    if (r < 0 || (r = row_check(row.object, options->uid, options->version, err)) < 0) {
+    r = r < 0 ? r : row_check(row.object, options->uid, options->version, err);
+    if (r < 0) {
         return r;
     }
     r = delete_row(store, &row, options, 0, err);

@@ -79,7 +79,8 @@ static int timestamp_new(const struct store *store, json_t *object, struct muste
     if (r < 0) {
         return r;
     }
-    if (!*doc_text(metadata, "name", "") && (r = make_name(metadata, err)) < 0) {
+    r = *doc_text(metadata, "name", "") ? 0 : make_name(metadata, err);
+    if (r < 0) {
         return r == MUSTER_ENOMEM ? err_no_memory(err) : r;
     }
     timestamp_seconds(store_now_unix_ms(store), now);

@@ -184,9 +184,7 @@ int store_list(struct store *store, const struct store_query *query, struct stor
         r = read_place(store, query->next, &from, err);
     }
     page.version = from.version;
-    if (r == 0) {
-        r = fill_page(store, query, &from, &page, err);
-    }
+    r = r < 0 ? r : fill_page(store, query, &from, &page, err);
     free(from.namespace);
     free(from.name);
     if (r < 0) {

@@ -110,13 +110,13 @@ static int reindex(struct store *store, int64_t id, const json_t *before, const 
                    struct muster_err *err)
 {
     int r = 0;
-    if (!same_at(before, object, "metadata.labels") &&
-        (r = sql_run(store, SQL_LABEL_REMOVE, err, "i", id)) == 0) {
-        r = index_labels(store, id, object, err);
+    if (!same_at(before, object, "metadata.labels")) {
+        r = sql_run(store, SQL_LABEL_REMOVE, err, "i", id);
+        r = r < 0 ? r : index_labels(store, id, object, err);
     }
-    if (r == 0 && !same_at(before, object, "metadata.ownerReferences") &&
-        (r = sql_run(store, SQL_OWNER_REMOVE, err, "i", id)) == 0) {
-        r = index_owners(store, id, object, err);
+    if (r == 0 && !same_at(before, object, "metadata.ownerReferences")) {
+        r = sql_run(store, SQL_OWNER_REMOVE, err, "i", id);
+        r = r < 0 ? r : index_owners(store, id, object, err);
     }
     return r;
 }
@@ -148,14 +148,16 @@ int row_insert(struct store *store, const char *resource, json_t *object, struct
     muster_auto(free) char *text = NULL;
     struct store_key key = object_key(resource, object);
     int r = row_print(store, object, &text, err);
-    if (r < 0 ||
-        (r = sql_run(store, SQL_OBJECT_ADD, err, "ttttit", resource, key.namespace, key.name,
-                     doc_text(object, "metadata.uid", ""), store->now.version, text)) < 0) {
+    r = r < 0 ? r
+              : sql_run(store, SQL_OBJECT_ADD, err, "ttttit", resource, key.namespace, key.name,
+                        doc_text(object, "metadata.uid", ""), store->now.version, text);
+    if (r < 0) {
         return r;
     }
     int64_t id = sqlite3_last_insert_rowid(store->db);
-    if ((r = index_labels(store, id, object, err)) < 0 ||
-        (r = index_owners(store, id, object, err)) < 0) {
+    r = index_labels(store, id, object, err);
+    r = r < 0 ? r : index_owners(store, id, object, err);
+    if (r < 0) {
         return r;
     }
     store->now.objects++;
@@ -167,11 +169,13 @@ int row_replace(struct store *store, struct row *row, json_t *object, struct mus
 {
     muster_auto(free) char *text = NULL;
     int r = row_print(store, object, &text, err);
-    if (r < 0 || (r = sql_run(store, SQL_OBJECT_CHANGE, err, "iti", store->now.version, text,
-                              row->id)) < 0) {
+    r = r < 0 ? r
+              : sql_run(store, SQL_OBJECT_CHANGE, err, "iti", store->now.version, text, row->id);
+    if (r < 0) {
         return r;
     }
-    if ((r = reindex(store, row->id, row->object, object, err)) < 0) {
+    r = reindex(store, row->id, row->object, object, err);
+    if (r < 0) {
         return r;
     }
     const char *before_text = object_visibly_differs(row->object, object) ? row->text : NULL;
@@ -184,9 +188,10 @@ int row_remove(struct store *store, struct row *row, struct muster_err *err)
     muster_auto(free) char *text = NULL;
     muster_auto(doc) json_t *last = json_deep_copy(row->object);
     int r = last ? row_print(store, last, &text, err) : err_no_memory(err);
-    if (r < 0 || (r = sql_run(store, SQL_LABEL_REMOVE, err, "i", row->id)) < 0 ||
-        (r = sql_run(store, SQL_OWNER_REMOVE, err, "i", row->id)) < 0 ||
-        (r = sql_run(store, SQL_OBJECT_REMOVE, err, "i", row->id)) < 0) {
+    r = r < 0 ? r : sql_run(store, SQL_LABEL_REMOVE, err, "i", row->id);
+    r = r < 0 ? r : sql_run(store, SQL_OWNER_REMOVE, err, "i", row->id);
+    r = r < 0 ? r : sql_run(store, SQL_OBJECT_REMOVE, err, "i", row->id);
+    if (r < 0) {
         return r;
     }
     assert(store->now.objects > 0);

@@ -22,7 +22,9 @@ static int bound_events(struct store *store, struct muster_err *err)
         }
         int64_t id = sql_int(store, SQL_EVENT_OLDEST, 0);
         sql_end(store, SQL_EVENT_OLDEST);
-        if ((r = row_load_id(store, id, &row, err)) < 0 || (r = row_remove(store, &row, err)) < 0) {
+        r = row_load_id(store, id, &row, err);
+        r = r < 0 ? r : row_remove(store, &row, err);
+        if (r < 0) {
             return r;
         }
     }
@@ -41,7 +43,8 @@ static int refuse_second(struct store *store, struct store_key key, struct muste
 static int insert(struct store *store, const char *resource, json_t *object, struct muster_err *err)
 {
     int r = refuse_second(store, object_key(resource, object), err);
-    if (r < 0 || (r = row_insert(store, resource, object, err)) < 0) {
+    r = r < 0 ? r : row_insert(store, resource, object, err);
+    if (r < 0) {
         return r;
     }
     return bound_events(store, err);
@@ -64,7 +67,9 @@ int store_create(struct store *store, const char *resource, const json_t *object
                            store->now.objects);
     }
     int r = object_prepare(store, object, &copy, err);
-    if (r < 0 || (r = fill(store, resource, copy, err)) < 0 || (r = write_begin(store, err)) < 0) {
+    r = r < 0 ? r : fill(store, resource, copy, err);
+    r = r < 0 ? r : write_begin(store, err);
+    if (r < 0) {
         return r;
     }
     r = write_end(store, insert(store, resource, copy, err), err);
@@ -98,12 +103,15 @@ static int update(struct store *store, const char *resource, const json_t *objec
     muster_auto(row) struct row row = {0};
     muster_auto(doc) json_t *merged = NULL;
     int r = row_load(store, object_key(resource, object), &row, err);
-    if (r < 0 || (r = row_check(row.object, doc_text(object, "metadata.uid", NULL),
-                                doc_text(object, "metadata.resourceVersion", NULL), err)) < 0) {
+    r = r < 0 ? r
+              : row_check(row.object, doc_text(object, "metadata.uid", NULL),
+                          doc_text(object, "metadata.resourceVersion", NULL), err);
+    if (r < 0) {
         return r;
     }
-    if ((r = object_merge(row.object, object, part, &merged, err)) < 0 ||
-        (r = fill(store, resource, merged, err)) < 0) {
+    r = object_merge(row.object, object, part, &merged, err);
+    r = r < 0 ? r : fill(store, resource, merged, err);
+    if (r < 0) {
         return r;
     }
     if (object_same(row.object, merged)) {

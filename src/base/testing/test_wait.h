@@ -1,5 +1,6 @@
-/* How a test waits: for a condition, in short turns and with a limit. Time alone passes only where
- * it is what is tested. Tests only.
+/* How a test waits: for a condition, in short turns and with a limit. The limit ends what hangs and
+ * judges nothing: MUSTER_TEST_PATIENCE=N makes it N times as long, for a machine under load. Time
+ * alone passes only where it is what is tested. Tests only.
  *
  *     for (int64_t end = 0; !atomic_load(&there);) {
  *         assert_true(test_turn(&end));
@@ -10,9 +11,26 @@
 #include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { TEST_LIMIT_MS = 60000, TEST_TURN_MS = 1 };
+
+/* How long a test waits at most for one thing that must come, whatever the machine does beside. */
+static inline int test_limit_ms(void)
+{
+    const char *patience = getenv("MUSTER_TEST_PATIENCE");
+    long times = patience ? strtol(patience, NULL, 10) : 1;
+    return TEST_LIMIT_MS * (int)(times > 1 ? times : 1);
+}
+
+/* Ends a process of a test that hangs. It is later than what its calls have as a limit: an error
+ * of theirs says more. */
+static inline void test_alarm(void)
+{
+    (void)alarm((unsigned)test_limit_ms() / 1000 * 4);
+}
 
 /* Lets a turn pass; false: the limit has. *end is 0 at first. */
 static inline bool test_turn(int64_t *end_ms)
@@ -20,7 +38,7 @@ static inline bool test_turn(int64_t *end_ms)
     struct timespec now;
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
     int64_t now_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-    *end_ms = *end_ms ? *end_ms : now_ms + TEST_LIMIT_MS;
+    *end_ms = *end_ms ? *end_ms : now_ms + test_limit_ms();
     (void)poll(NULL, 0, TEST_TURN_MS);
     return now_ms < *end_ms;
 }

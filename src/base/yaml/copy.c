@@ -42,9 +42,9 @@ int yaml_budget_check_depth(const struct yaml_budget *budget, int levels, struct
 
 int yaml_copy(struct yaml_budget *budget, const json_t *value, json_t **ret, struct muster_err *err)
 {
-    int rc = yaml_budget_spend(budget, err);
-    if (rc != 0) {
-        return rc;
+    int r = yaml_budget_spend(budget, err);
+    if (r != 0) {
+        return r;
     }
     size_t bytes = json_string_length(value);
     if (bytes > budget->text_bytes) {
@@ -64,15 +64,15 @@ int yaml_copy(struct yaml_budget *budget, const json_t *value, json_t **ret, str
     json_t *child;
     json_t *child_copy = NULL;
     json_array_foreach (value, index, child) {
-        rc = yaml_copy(budget, child, &child_copy, err);
-        if (rc != 0 || json_array_append_new(copy, child_copy) != 0) {
-            return rc != 0 ? rc : MUSTER_ENOMEM;
+        r = yaml_copy(budget, child, &child_copy, err);
+        if (r != 0 || json_array_append_new(copy, child_copy) != 0) {
+            return r != 0 ? r : MUSTER_ENOMEM;
         }
     }
     json_object_foreach ((json_t *)value, key, child) {
-        rc = yaml_copy(budget, child, &child_copy, err);
-        if (rc != 0 || json_object_set_new(copy, key, child_copy) != 0) {
-            return rc != 0 ? rc : MUSTER_ENOMEM;
+        r = yaml_copy(budget, child, &child_copy, err);
+        if (r != 0 || json_object_set_new(copy, key, child_copy) != 0) {
+            return r != 0 ? r : MUSTER_ENOMEM;
         }
     }
     *ret = muster_take(copy);

@@ -1,7 +1,7 @@
 /* What a stream of YAML documents may cost, and copies of what its anchors name, paid from that: an
  * alias is cheap to write and may stand for millions of values.
  *
- * Layer: base; pure. Used by yaml.c and tree.c only.
+ * Layer: base; pure. Used by load.c and tree.c only.
  */
 #pragma once
 

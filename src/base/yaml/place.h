@@ -1,6 +1,6 @@
 /* Where each value of a document stands in the text.
  *
- * Layer: base; pure. Used by yaml.c and tree.c only. Ownership: new/free.
+ * Layer: base; pure. Used by load.c and tree.c only. Ownership: new/free.
  */
 #pragma once
 

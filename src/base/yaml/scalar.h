@@ -1,6 +1,6 @@
 /* What a YAML scalar without a tag means.
  *
- * Layer: base; pure. Used by yaml.c and print.c only.
+ * Layer: base; pure. Used by load.c and print.c only.
  */
 #pragma once
 

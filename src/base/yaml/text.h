@@ -1,6 +1,6 @@
 /* Text that no YAML parser should see, and what a syntax error means in the words of the file.
  *
- * Layer: base; pure. Used by yaml.c only.
+ * Layer: base; pure. Used by load.c only.
  */
 #pragma once
 

@@ -175,22 +175,22 @@ static int attach(struct yaml_tree *tree, json_t *value)
     if (json_is_array(frame->value)) {
         return json_array_append_new(frame->value, value) == 0 ? 0 : MUSTER_ENOMEM;
     }
-    int rc = 0;
+    int r = 0;
     if (frame->discarded) {
-        rc = json_array_append_new(tree->discarded, value);
+        r = json_array_append_new(tree->discarded, value);
     } else if (frame->merging) {
         json_decref(frame->merge);
         frame->merge = value;
         frame->merge_place = frame->key_place;
     } else {
-        rc = json_object_set_new(frame->value, frame->key, value);
+        r = json_object_set_new(frame->value, frame->key, value);
     }
     free(muster_take(frame->key));
     frame->has_key = frame->discarded = frame->merging = false;
-    return rc == 0 ? 0 : MUSTER_ENOMEM;
+    return r == 0 ? 0 : MUSTER_ENOMEM;
 }
 
-static int remember(struct yaml_tree *tree, const char *anchor, json_t *value)
+static int keep_anchor(struct yaml_tree *tree, const char *anchor, json_t *value)
 {
     return !anchor || json_object_set(tree->anchors, anchor, value) == 0 ? 0 : MUSTER_ENOMEM;
 }
@@ -199,9 +199,9 @@ int yaml_tree_open(struct yaml_tree *tree, bool mapping, const char *anchor,
                    struct yaml_place place, struct muster_err *err)
 {
     tree->fault = NULL;
-    int rc = yaml_budget_spend(tree->budget, err);
-    if (rc != 0 || (rc = yaml_budget_check_depth(tree->budget, tree->depth + 1, err)) != 0) {
-        return rc;
+    int r = yaml_budget_spend(tree->budget, err);
+    if (r != 0 || (r = yaml_budget_check_depth(tree->budget, tree->depth + 1, err)) != 0) {
+        return r;
     }
     bool as_key = awaits_key(tree);
     if (as_key) {
@@ -209,17 +209,17 @@ int yaml_tree_open(struct yaml_tree *tree, bool mapping, const char *anchor,
     }
     struct yaml_frame frame = {.place = place_next(tree, place)};
     frame.value = mapping ? json_object() : json_array();
-    rc = attach(tree, frame.value);
+    r = attach(tree, frame.value);
     if (as_key) { /* and what this key stands for is left out as well */
         top(tree)->has_key = top(tree)->discarded = true;
     }
-    if (rc == 0 && anchor && !(frame.anchor = strdup(anchor))) {
-        rc = MUSTER_ENOMEM;
+    if (r == 0 && anchor && !(frame.anchor = strdup(anchor))) {
+        r = MUSTER_ENOMEM;
     }
-    if (rc == 0) {
+    if (r == 0) {
         tree->frames[tree->depth++] = frame;
     }
-    return rc;
+    return r;
 }
 
 /* Keys of a merged mapping give way to those that stand in the mapping itself (YAML 1.1 merge). */
@@ -232,9 +232,9 @@ static int merge_one(struct yaml_tree *tree, json_t *into, json_t *from, struct 
             continue;
         }
         json_t *copy = NULL;
-        int rc = yaml_copy(tree->budget, value, &copy, err);
-        if (rc != 0) {
-            return rc;
+        int r = yaml_copy(tree->budget, value, &copy, err);
+        if (r != 0) {
+            return r;
         }
         if (json_object_set_new(into, key, copy) != 0) {
             return MUSTER_ENOMEM;
@@ -265,9 +265,9 @@ static int merge(struct yaml_tree *tree, struct yaml_frame *frame, struct muster
         return 0;
     }
     json_array_foreach (frame->merge, index, from) {
-        int rc = merge_one(tree, frame->value, from, err);
-        if (rc != 0) {
-            return rc;
+        int r = merge_one(tree, frame->value, from, err);
+        if (r != 0) {
+            return r;
         }
     }
     return 0;
@@ -278,12 +278,10 @@ int yaml_tree_close(struct yaml_tree *tree, struct muster_err *err)
     tree->fault = NULL;
     assert(tree->depth > 0);
     struct yaml_frame frame = tree->frames[--tree->depth];
-    int rc = frame.merge ? merge(tree, &frame, err) : 0;
-    if (rc == 0) {
-        rc = remember(tree, frame.anchor, frame.value);
-    }
+    int r = frame.merge ? merge(tree, &frame, err) : 0;
+    r = r < 0 ? r : keep_anchor(tree, frame.anchor, frame.value);
     frame_done(&frame);
-    return rc;
+    return r;
 }
 
 static json_t *scalar_value(struct yaml_tree *tree, const struct yaml_scalar *scalar, int place)
@@ -313,14 +311,14 @@ int yaml_tree_scalar(struct yaml_tree *tree, const struct yaml_scalar *scalar, c
                      struct yaml_place place, struct muster_err *err)
 {
     tree->fault = NULL;
-    int rc = yaml_budget_spend(tree->budget, err);
-    if (rc != 0) {
-        return rc;
+    int r = yaml_budget_spend(tree->budget, err);
+    if (r != 0) {
+        return r;
     }
     if (awaits_key(tree)) {
         muster_auto(doc) json_t *text = json_stringn(scalar->text, scalar->length);
-        rc = text ? remember(tree, anchor, text) : MUSTER_ENOMEM;
-        return rc == 0 ? take_key(tree, scalar, place) : rc;
+        r = text ? keep_anchor(tree, anchor, text) : MUSTER_ENOMEM;
+        return r == 0 ? take_key(tree, scalar, place) : r;
     }
     int where = place_next(tree, place);
     json_t *value = scalar_value(tree, scalar, where);
@@ -329,8 +327,8 @@ int yaml_tree_scalar(struct yaml_tree *tree, const struct yaml_scalar *scalar, c
         value = json_null();
         fault(tree, where, NULL, "text must not hold a NUL byte");
     }
-    rc = value ? remember(tree, anchor, value) : MUSTER_ENOMEM;
-    return attach(tree, value) == 0 ? rc : MUSTER_ENOMEM;
+    r = value ? keep_anchor(tree, anchor, value) : MUSTER_ENOMEM;
+    return attach(tree, value) == 0 ? r : MUSTER_ENOMEM;
 }
 
 /* --- aliases --- */
@@ -357,7 +355,7 @@ int yaml_tree_alias(struct yaml_tree *tree, const char *name, struct yaml_place 
               "the alias *%.40s has no anchor &%.40s above it", name, name);
         return attach(tree, text ? json_incref(text) : NULL);
     }
-    int rc = yaml_budget_check_depth(tree->budget, tree->depth + yaml_height(value), err);
-    rc = rc < 0 ? rc : yaml_copy(tree->budget, value, &copy, err);
-    return rc == 0 ? attach(tree, copy) : rc;
+    int r = yaml_budget_check_depth(tree->budget, tree->depth + yaml_height(value), err);
+    r = r < 0 ? r : yaml_copy(tree->budget, value, &copy, err);
+    return r == 0 ? attach(tree, copy) : r;
 }

@@ -1,6 +1,6 @@
 /* One YAML document as it is built, event by event.
  *
- * Layer: base; pure. Used by yaml.c only. Ownership: init/done.
+ * Layer: base; pure. Used by load.c only. Ownership: init/done.
  */
 #pragma once
 

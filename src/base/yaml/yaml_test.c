@@ -159,10 +159,10 @@ static int load(const char *text, const struct yaml_limits *limits, char *ret_te
 {
     struct yaml_stream stream = {0};
     struct muster_err err = {0};
-    int rc = yaml_load(text, strlen(text), limits, &stream, &err);
+    int r = yaml_load(text, strlen(text), limits, &stream, &err);
     yaml_done(&stream);
     memcpy(ret_text, err.text, sizeof err.text);
-    return rc;
+    return r;
 }
 
 static void limits_hold(void **state)
@@ -187,11 +187,11 @@ static void limits_hold(void **state)
         {"[&x aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa, *x, *x]", "more text"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        int rc = load(cases[i].text, &limits, says);
+        int r = load(cases[i].text, &limits, says);
         bool as_expected =
-            cases[i].says ? rc == MUSTER_ETOOBIG && strstr(says, cases[i].says) : rc == 0;
+            cases[i].says ? r == MUSTER_ETOOBIG && strstr(says, cases[i].says) : r == 0;
         if (!as_expected) {
-            fail_msg("%s: %d %s", cases[i].text, rc, says);
+            fail_msg("%s: %d %s", cases[i].text, r, says);
         }
     }
 }

@@ -59,7 +59,8 @@ static int load_counters(struct store *store, struct muster_err *err)
 {
     muster_auto(free) char *base = NULL;
     int r = meta_get(store, "version", &base, err);
-    if (r < 0 || (r = sql_step(store, SQL_OBJECT_COUNT, err, "")) < 0) {
+    r = r < 0 ? r : sql_step(store, SQL_OBJECT_COUNT, err, "");
+    if (r < 0) {
         return r;
     }
     struct counters *now = &store->now;
@@ -92,10 +93,9 @@ static int leap(struct store *store, const char *boot_id, struct muster_err *err
     if (r < 0) {
         return r;
     }
-    if ((r = sql_run(store, SQL_CHANGE_CLEAR, err, "")) == 0 &&
-        (r = sql_run(store, SQL_META_SET, err, "tt", "version", version)) == 0) {
-        r = sql_run(store, SQL_META_SET, err, "tt", "boot", boot_id);
-    }
+    r = sql_run(store, SQL_CHANGE_CLEAR, err, "");
+    r = r < 0 ? r : sql_run(store, SQL_META_SET, err, "tt", "version", version);
+    r = r < 0 ? r : sql_run(store, SQL_META_SET, err, "tt", "boot", boot_id);
     r = write_end(store, r, err);
     return r < 0 ? r : load_counters(store, err);
 }
@@ -131,9 +131,8 @@ int store_open(const char *path, const struct store_options *options, struct sto
     }
     store->options = with_defaults(options);
     int r = database_open(store, err);
-    if (r == 0 && (r = load_counters(store, err)) == 0) {
-        r = notice_boot(store, err);
-    }
+    r = r < 0 ? r : load_counters(store, err);
+    r = r < 0 ? r : notice_boot(store, err);
     if (r < 0) {
         store_close(store);
         return r;

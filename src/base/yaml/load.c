@@ -76,9 +76,9 @@ static int add_tree_fault(struct loader *loader)
     }
     struct yaml_fault fault = {place, false, (char *)tree->fault, (char *)tree->hint,
                                (char *)buf_str(&path)};
-    int rc = add_fault(&loader->stream, &fault);
+    int r = add_fault(&loader->stream, &fault);
     buf_done(&path);
-    return rc;
+    return r;
 }
 
 /* --- documents --- */
@@ -141,10 +141,10 @@ static int take_scalar(struct loader *loader, struct fy_event *event, struct yam
     struct yaml_scalar scalar = {.text = "", .quoting = YAML_PLAIN};
     enum fy_scalar_style style = token ? fy_token_scalar_style(token) : FYSS_PLAIN;
     struct buf folded;
-    int rc = 0;
+    int r = 0;
     buf_init(&folded, loader->limits->text_bytes_max);
     if (style == FYSS_FOLDED) {
-        rc = read_folded(token, &folded);
+        r = read_folded(token, &folded);
         scalar.text = buf_str(&folded);
         scalar.length = folded.used;
     } else if (token) {
@@ -152,13 +152,13 @@ static int take_scalar(struct loader *loader, struct fy_event *event, struct yam
     }
     scalar.quoting = style == FYSS_PLAIN ? YAML_PLAIN : YAML_QUOTED;
     scalar.tag = token_text(event->scalar.tag);
-    if (rc == 0) {
-        rc = scalar.text ? yaml_tree_scalar(&loader->tree, &scalar,
-                                            token_text(event->scalar.anchor), place, err)
-                         : MUSTER_ENOMEM;
+    if (r == 0) {
+        r = scalar.text ? yaml_tree_scalar(&loader->tree, &scalar, token_text(event->scalar.anchor),
+                                           place, err)
+                        : MUSTER_ENOMEM;
     }
     buf_done(&folded);
-    return rc;
+    return r;
 }
 
 static int take_event(struct loader *loader, struct fy_event *event, struct muster_err *err)
@@ -213,28 +213,28 @@ static int add_syntax_error(struct loader *loader, struct fy_diag *diag, const c
 static int read_events(struct loader *loader, struct fy_parser *parser, struct fy_diag *diag,
                        const char *text, size_t bytes, struct muster_err *err)
 {
-    int rc = fy_parser_set_string(parser, text, bytes) == 0 ? 0 : MUSTER_ENOMEM;
-    while (rc == 0) {
+    int r = fy_parser_set_string(parser, text, bytes) == 0 ? 0 : MUSTER_ENOMEM;
+    while (r == 0) {
         struct fy_event *event = fy_parser_parse(parser);
         if (!event) {
             break;
         }
-        rc = take_event(loader, event, err);
-        if (rc == MUSTER_ETOOBIG) {
-            rc = muster_wrap(err, "line %d", loader->last.line);
+        r = take_event(loader, event, err);
+        if (r == MUSTER_ETOOBIG) {
+            r = muster_wrap(err, "line %d", loader->last.line);
         }
-        if (rc == 0 && loader->in_document && loader->tree.fault) {
-            rc = add_tree_fault(loader);
+        if (r == 0 && loader->in_document && loader->tree.fault) {
+            r = add_tree_fault(loader);
         }
         fy_parser_event_free(parser, event);
     }
-    if (rc == 0 && fy_parser_get_stream_error(parser)) {
-        rc = add_syntax_error(loader, diag, text, bytes);
+    if (r == 0 && fy_parser_get_stream_error(parser)) {
+        r = add_syntax_error(loader, diag, text, bytes);
     }
-    if (rc == 0 && loader->in_document) {
-        rc = close_document(loader);
+    if (r == 0 && loader->in_document) {
+        r = close_document(loader);
     }
-    return rc;
+    return r;
 }
 
 static int parse(struct loader *loader, const char *text, size_t bytes, struct muster_err *err)
@@ -253,12 +253,12 @@ static int parse(struct loader *loader, const char *text, size_t bytes, struct m
         .diag = diag,
     };
     struct fy_parser *parser = fy_parser_create(&cfg);
-    int rc = parser ? read_events(loader, parser, diag, text, bytes, err) : MUSTER_ENOMEM;
+    int r = parser ? read_events(loader, parser, diag, text, bytes, err) : MUSTER_ENOMEM;
     if (parser) {
         fy_parser_destroy(parser);
     }
     fy_diag_destroy(diag);
-    return rc;
+    return r;
 }
 
 int yaml_load(const char *text, size_t bytes, const struct yaml_limits *limits,
@@ -279,13 +279,13 @@ int yaml_load(const char *text, size_t bytes, const struct yaml_limits *limits,
     const char *hint = NULL;
     fault.message = (char *)yaml_text_fault(text, bytes, &fault.place, &hint);
     fault.hint = (char *)hint;
-    int rc = fault.message ? add_fault(&loader.stream, &fault) : parse(&loader, text, bytes, err);
+    int r = fault.message ? add_fault(&loader.stream, &fault) : parse(&loader, text, bytes, err);
     if (loader.in_document) {
         yaml_tree_done(&loader.tree);
     }
-    if (rc != 0) {
+    if (r != 0) {
         yaml_done(&loader.stream);
-        return rc == MUSTER_ENOMEM ? err_no_memory(err) : rc;
+        return r == MUSTER_ENOMEM ? err_no_memory(err) : r;
     }
     *ret = loader.stream;
     return 0;
