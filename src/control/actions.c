@@ -247,7 +247,7 @@ static void create_missing(struct actor *a, enum job_role role)
 {
     int replicas = a->o->job->replica[role].replicas;
     for (int index = 0; index < replicas && !a->fx->full && !a->fx->failed; index++) {
-        int64_t not_before = control_not_before(a->step->memory, role, index);
+        int64_t not_before = control_not_before(a->step->counters, role, index);
         if (control_find_pod(a->o, role, index)) {
             continue;
         }

@@ -2,9 +2,9 @@
  *
  * Level-triggered: a step knows nothing but the view, so it may be repeated, skipped, or run on an
  * old view. The driver (embedded controller or operator) carries effects out in their order and
- * stops at the first that fails; the next step starts from what was reached. What a step must
- * remember (counted failures, restart delays) lies in the job's annotations, and is written before
- * the deed it is about.
+ * stops at the first that fails; the next step starts from what was reached. What must
+ * last from step to step (counted failures, restart delays) lies in the job's annotations, and is
+ * written before the effect that it is about.
  *
  * Layer: pure. Ownership: the view borrows; the effects own what they hold (control_effects_done).
  * Not thread-safe. Source: training-operator v1.9.4; docs/differences.md says where and why not.
@@ -88,7 +88,7 @@ int control_refused(const struct control_effect *effect, const char *sentence,
 /* One line per effect, for golden tests and the debug log. */
 void control_trace(const struct control_effects *effects, struct buf *out);
 
-/* NULL, or which promise the effects break for that view. Tests run it after each step. */
+/* NULL, or which invariant the effects violate for that view. Tests run it after each step. */
 const char *control_check_invariants(const struct control_view *view,
                                      const struct control_effects *effects);
 

@@ -1,4 +1,4 @@
-/* The promises of a step, checked against the view it was made from. See control.h. */
+/* The invariants of a step, checked against the view it was made from. See control.h. */
 #include "base/doc.h"
 #include "control/attempt.h"
 #include "control/condition.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef const char *promise_fn(const struct control_view *view, const struct control_effects *fx);
+typedef const char *invariant_fn(const struct control_view *view, const struct control_effects *fx);
 
 static size_t count_of(const struct control_effects *fx, enum control_effect_kind kind)
 {
@@ -70,7 +70,7 @@ static const char *deletes_what_is_there(const struct control_view *view,
     return NULL;
 }
 
-/* Every prefix must be safe: first what is remembered, then the status, then deletions, then the
+/* Every prefix must be safe: first the counters, then the status, then deletions, then the
  * rest. Events may stand anywhere. */
 static const char *in_safe_order(const struct control_view *view, const struct control_effects *fx)
 {
@@ -233,15 +233,15 @@ static const char *restarts_within_bounds(const struct control_view *view,
 const char *control_check_invariants(const struct control_view *view,
                                      const struct control_effects *fx)
 {
-    static promise_fn *const promises[] = {
+    static invariant_fn *const invariants[] = {
         one_pod_per_index,      deletes_what_is_there,
         in_safe_order,          once_each,
         wakes_in_the_future,    consistent_conditions,
         nothing_made_when_over, succeeds_by_its_policy,
         one_attempt_at_a_time,  restarts_within_bounds,
     };
-    for (size_t i = 0; i < sizeof promises / sizeof promises[0]; i++) {
-        const char *broken = promises[i](view, fx);
+    for (size_t i = 0; i < sizeof invariants / sizeof invariants[0]; i++) {
+        const char *broken = invariants[i](view, fx);
         if (broken) {
             return broken;
         }

@@ -334,20 +334,20 @@ int control_render(json_t *object, const char *role_name, int index, json_t **re
                    json_t **ret_service, json_t **ret_claims, struct muster_err *err)
 {
     struct job job;
-    int rc = job_read(object, &job, err);
-    if (rc != 0) {
-        return rc;
+    int r = job_read(object, &job, err);
+    if (r != 0) {
+        return r;
     }
     enum job_role role = parse_role(&job, role_name);
     json_t *made[3] = {NULL, NULL, NULL};
     if (role == JOB_ROLE_COUNT || index < 0) {
-        rc = muster_fail(err, MUSTER_EINVAL, "%s has no %s replica %d", job.name, role_name, index);
+        r = muster_fail(err, MUSTER_EINVAL, "%s has no %s replica %d", job.name, role_name, index);
     } else {
-        rc = render(&job, role, index, made, err);
+        r = render(&job, role, index, made, err);
     }
     job_done(&job);
-    if (rc != 0) {
-        return rc;
+    if (r != 0) {
+        return r;
     }
     *ret_pod = made[0];
     *ret_service = made[1];

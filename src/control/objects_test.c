@@ -2,6 +2,8 @@
  * (training-operator v1.9.4: TestElasticGenerate, pytorchjob_controller_test.go). */
 #include "control/fixture.h"
 #include "control/objects.h"
+#include "job/annotations.h"
+#include "job/shell_variables.h"
 
 #include <stdio.h>
 
@@ -125,6 +127,40 @@ static void elastic_policies(void **state)
         check_env(r.pod, 0, expected);
         drop(&r, job);
     }
+}
+
+/* What check_pod.c warns of, and -e refuses, is what control_environment sets, no more and no less.
+ */
+static void the_list_of_variables_has_what_the_operator_sets(void **state)
+{
+    (void)state;
+    json_t *job = make_job(true, 2, "OnFailure", "{}");
+    doc_set(job, "spec.elasticPolicy",
+            parse("{'minReplicas': 1, 'maxReplicas': 3, 'rdzvBackend': 'c10d', 'rdzvId': 'id', "
+                  "'rdzvConf': [{'key': 'k', 'value': 'v'}], 'maxRestarts': 3, 'standalone': true, "
+                  "'nProcPerNode': 2}"));
+    doc_set(job, "metadata.annotations", json_pack("{s:s}", JOB_ANNOTATION_MAX_RESTARTS, "3"));
+    struct rendered r = render(job, "Worker", 0);
+    bool set[128] = {false};
+    size_t i;
+    json_t *variable;
+    assert_true(shell_variable_count <= sizeof set);
+    json_array_foreach (doc_at(r.pod, "spec.containers.0.env"), i, variable) {
+        const char *name = doc_text(variable, "name", "?");
+        if (!shell_variable_is(VARIABLE_OPERATOR, name)) {
+            fail_msg("%s is not in job/shell_variables.c", name);
+        }
+        for (size_t k = 0; k < shell_variable_count; k++) {
+            size_t length = strcspn(shell_variables[k].pattern, "*");
+            set[k] = set[k] || strncmp(shell_variables[k].pattern, name, length) == 0;
+        }
+    }
+    for (size_t k = 0; k < shell_variable_count; k++) {
+        if ((shell_variables[k].kinds & VARIABLE_OPERATOR) && !set[k]) {
+            fail_msg("the operator does not set %s", shell_variables[k].pattern);
+        }
+    }
+    drop(&r, job);
 }
 
 static void the_deprecated_nproc_field_stands_in_its_own_place(void **state)
@@ -296,6 +332,7 @@ int main(void)
         cmocka_unit_test(processes_per_pod_multiply_the_world),
         cmocka_unit_test(workers_without_a_master_get_no_master_variables),
         cmocka_unit_test(elastic_policies),
+        cmocka_unit_test(the_list_of_variables_has_what_the_operator_sets),
         cmocka_unit_test(the_deprecated_nproc_field_stands_in_its_own_place),
         cmocka_unit_test(our_variables_come_last_on_every_main_container),
         cmocka_unit_test(labels_of_both_generations),

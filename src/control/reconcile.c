@@ -54,7 +54,7 @@ static void tell_failures(struct control_step *s)
 {
     size_t index;
     json_t *uid;
-    json_array_foreach (s->memory->fresh, index, uid) {
+    json_array_foreach (s->counters->new_failures, index, uid) {
         const struct control_member *pod = find_uid(s->o, json_string_value(uid));
         if (pod) {
             tell_failure(s, pod);
@@ -66,11 +66,11 @@ static void note_now(struct control_step *s, json_t *notes, const char *key)
 {
     json_t *text = json_sprintf("%lld", (long long)s->now_unix_ms);
     if (json_object_set_new(notes, key, text) < 0) {
-        s->rc = MUSTER_ENOMEM;
+        s->r = MUSTER_ENOMEM;
     }
 }
 
-/* What is to be remembered, milliseconds included where something counts them; NULL: nothing. */
+/* The counters to be written, milliseconds included where something counts them; NULL: nothing. */
 static json_t *notes_due(struct control_step *s)
 {
     const struct job *job = s->o->job;
@@ -78,11 +78,11 @@ static json_t *notes_due(struct control_step *s)
     bool start = fraction && s->started && job->active_deadline_s != JOB_UNSET;
     bool end = fraction && s->ended && job->ttl_s != JOB_UNSET;
     if (!start && !end && !s->restart) {
-        return json_incref(s->memory->changed);
+        return json_incref(s->counters->changed);
     }
     json_t *notes = json_object();
-    if (s->memory->changed && json_object_update(notes, s->memory->changed) < 0) {
-        s->rc = MUSTER_ENOMEM; /* json_copy leaves out what it has no memory for */
+    if (s->counters->changed && json_object_update(notes, s->counters->changed) < 0) {
+        s->r = MUSTER_ENOMEM; /* json_copy leaves out what it has no memory for */
     }
     if (start) {
         note_now(s, notes, JOB_ANNOTATION_STARTED);
@@ -91,7 +91,7 @@ static json_t *notes_due(struct control_step *s)
         note_now(s, notes, JOB_ANNOTATION_ENDED);
     }
     if (s->restart && json_object_update(notes, s->restart) < 0) {
-        s->rc = MUSTER_ENOMEM;
+        s->r = MUSTER_ENOMEM;
     }
     return notes;
 }
@@ -110,13 +110,13 @@ static void write_job(struct control_step *s, struct control_effects *fx)
     control_add_all(fx, &s->events);
 }
 
-static int run_step(const struct control_observed *o, const struct control_memory *memory,
+static int run_step(const struct control_observed *o, const struct control_counters *counters,
                     struct control_effects *fx)
 {
     const json_t *old = doc_at(o->job->object, "status");
     struct control_step s = {
         .o = o,
-        .memory = memory,
+        .counters = counters,
         .now_unix_ms = o->view->now_unix_ms,
         .status = json_is_object(old) ? json_deep_copy(old) : json_object(),
     };
@@ -130,30 +130,30 @@ static int run_step(const struct control_observed *o, const struct control_memor
     }
     write_job(&s, fx);
     control_act(&s, state, fx);
-    int rc = s.rc != 0 || fx->failed || s.events.failed ? MUSTER_ENOMEM : 0;
+    int r = s.r != 0 || fx->failed || s.events.failed ? MUSTER_ENOMEM : 0;
     control_effects_done(&s.events);
     json_decref(s.status);
     json_decref(s.restart);
-    return rc;
+    return r;
 }
 
 static int reconcile(const struct job *job, const struct control_view *view,
                      struct control_effects *fx, struct muster_err *err)
 {
     struct control_observed o;
-    struct control_memory memory;
-    int rc = control_observe(job, view, &o, err);
-    if (rc != 0) {
-        return rc;
+    struct control_counters counters;
+    int r = control_observe(job, view, &o, err);
+    if (r != 0) {
+        return r;
     }
-    rc = control_remember(&o, &memory, err);
-    if (rc == 0) {
-        rc = run_step(&o, &memory, fx);
-        control_memory_done(&memory);
+    r = control_count(&o, &counters, err);
+    if (r == 0) {
+        r = run_step(&o, &counters, fx);
+        control_counters_done(&counters);
     }
     control_observed_done(&o);
-    return rc < 0 && (!err || err->code == 0) ? muster_fail(err, rc, "no memory to reconcile a job")
-                                              : rc;
+    return r < 0 && (!err || err->code == 0) ? muster_fail(err, r, "no memory to reconcile a job")
+                                             : r;
 }
 
 int control_reconcile(const struct control_view *view, struct control_effects *ret_effects,
@@ -161,9 +161,9 @@ int control_reconcile(const struct control_view *view, struct control_effects *r
 {
     struct job job;
     struct control_effects fx = {0};
-    int rc = job_read(view->job, &job, err);
-    if (rc != 0) {
-        return rc;
+    int r = job_read(view->job, &job, err);
+    if (r != 0) {
+        return r;
     }
     if (strlen(job.name) > NAME_BYTES_MAX) {
         job_done(&job);
@@ -172,12 +172,12 @@ int control_reconcile(const struct control_view *view, struct control_effects *r
     }
     /* A job that is being deleted takes its pods along (owner references). */
     if (control_manages(view->job) && !doc_at(view->job, "metadata.deletionTimestamp")) {
-        rc = reconcile(&job, view, &fx, err);
+        r = reconcile(&job, view, &fx, err);
     }
     job_done(&job);
-    if (rc != 0) {
+    if (r != 0) {
         control_effects_done(&fx);
-        return rc;
+        return r;
     }
     *ret_effects = fx;
     return 0;

@@ -115,5 +115,5 @@ void control_refresh_status(struct control_step *s, enum control_state before,
     if (finished && !doc_at(s->status, "completionTime")) {
         control_stop_clock(s);
     }
-    s->rc = b.failed && s->rc == 0 ? MUSTER_ENOMEM : s->rc;
+    s->r = b.failed && s->r == 0 ? MUSTER_ENOMEM : s->r;
 }

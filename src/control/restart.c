@@ -82,7 +82,7 @@ void control_restart(struct control_step *s)
     buf_init(&sentence, SENTENCE_BYTES_MAX);
     struct control_attempt attempt = next_attempt(s, &cause);
     s->restart = control_attempt_notes(s->o->job, &attempt);
-    s->rc = s->restart ? s->rc : MUSTER_ENOMEM;
+    s->r = s->restart ? s->r : MUSTER_ENOMEM;
     control_restart_say(s, &sentence);
     control_add_event(&s->events, true, "JobRestarting", "%s", buf_str(&sentence));
     buf_done(&sentence);

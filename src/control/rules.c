@@ -18,21 +18,22 @@
 enum { SENTENCE_BYTES_MAX = 3072, STOP_BYTES_MAX = 1024 };
 
 typedef bool when_fn(const struct control_step *s);
-typedef void say_fn(const struct control_step *s, struct buf *out);
-typedef void also_fn(struct control_step *s);
+typedef void message_fn(const struct control_step *s, struct buf *out);
+typedef void on_enter_fn(struct control_step *s);
 
 static when_fn always, is_stopped, is_suspended, is_resumed, has_succeeded, is_past_backoff,
     is_past_deadline, has_failed_never, has_failed_permanently, is_restarting, is_running;
 static when_fn has_restarted_enough, is_restarting_all;
-static say_fn say_restarted_enough, say_restarting_all;
-static say_fn say_created, say_stopped, say_suspended, say_resumed, say_succeeded, say_backoff,
-    say_deadline, say_failed_never, say_failed_permanently, say_restarting, say_running;
-static also_fn pause_running;
+static message_fn message_restarted_enough, message_restarting_all;
+static message_fn message_created, message_stopped, message_suspended, message_resumed,
+    message_succeeded, message_backoff, message_deadline, message_failed_never,
+    message_failed_permanently, message_restarting, message_running;
+static on_enter_fn pause_running;
 
 #define FROM CONTROL_STATE_BIT
 #define ACTIVE CONTROL_ACTIVE
 
-enum tell { QUIET, NORMAL, WARNING };
+enum event { NO_EVENT, NORMAL, WARNING };
 
 /* The whole life. The first rule that fits is taken, then the table is read again from the top;
  * each rule leaves its own `from`, so this ends. Success is judged before all failures: what has
@@ -41,42 +42,42 @@ static const struct rule {
     unsigned from;
     when_fn *when;
     enum control_state to;
-    const char *type; /* the condition set, to True unless `off` */
-    bool off;
+    const char *type; /* the condition set, to True unless `negate` */
+    bool negate;
     const char *reason;
-    say_fn *say;
-    enum tell tell; /* the event, with the same reason and message */
-    also_fn *also;  /* before the condition is set */
+    message_fn *message;
+    enum event event;      /* the event, with the same reason and message */
+    on_enter_fn *on_enter; /* before the condition is set */
 } rules[] = {
-    {FROM(NEW), always, CONTROL_STATE_CREATED, "Created", false, "PyTorchJobCreated", say_created,
-     QUIET, NULL},
+    {FROM(NEW), always, CONTROL_STATE_CREATED, "Created", false, "PyTorchJobCreated",
+     message_created, NO_EVENT, NULL},
     /* Ended from outside: its pods go, whatever cleanPodPolicy says. */
     {ACTIVE | FROM(SUSPENDED), is_stopped, CONTROL_STATE_FAILED, "Failed", false,
-     "PyTorchJobStopped", say_stopped, WARNING, control_stop_clock},
+     "PyTorchJobStopped", message_stopped, WARNING, control_stop_clock},
     {ACTIVE, is_suspended, CONTROL_STATE_SUSPENDED, "Suspended", false, "PyTorchJobSuspended",
-     say_suspended, NORMAL, pause_running},
+     message_suspended, NORMAL, pause_running},
     /* The deadline counts from the resumption. */
     {FROM(SUSPENDED), is_resumed, CONTROL_STATE_CREATED, "Suspended", true, "PyTorchJobResumed",
-     say_resumed, NORMAL, control_start_clock},
+     message_resumed, NORMAL, control_start_clock},
     {ACTIVE, has_succeeded, CONTROL_STATE_SUCCEEDED, "Succeeded", false, "PyTorchJobSucceeded",
-     say_succeeded, NORMAL, control_stop_clock},
+     message_succeeded, NORMAL, control_stop_clock},
     {ACTIVE, is_past_backoff, CONTROL_STATE_FAILED, "Failed", false, "PyTorchJobFailed",
-     say_backoff, NORMAL, control_stop_clock},
+     message_backoff, NORMAL, control_stop_clock},
     {ACTIVE, is_past_deadline, CONTROL_STATE_FAILED, "Failed", false, "PyTorchJobFailed",
-     say_deadline, NORMAL, control_stop_clock},
+     message_deadline, NORMAL, control_stop_clock},
     /* All ranks together (restart.h); the event of each restart is made there. */
     {ACTIVE, has_restarted_enough, CONTROL_STATE_FAILED, "Failed", false, "PyTorchJobFailed",
-     say_restarted_enough, NORMAL, control_stop_clock},
+     message_restarted_enough, NORMAL, control_stop_clock},
     {FROM(CREATED) | FROM(RUNNING), is_restarting_all, CONTROL_STATE_RESTARTING, "Restarting",
-     false, "PyTorchJobRestarting", say_restarting_all, QUIET, NULL},
+     false, "PyTorchJobRestarting", message_restarting_all, NO_EVENT, NULL},
     {ACTIVE, has_failed_never, CONTROL_STATE_FAILED, "Failed", false, "PyTorchJobFailed",
-     say_failed_never, NORMAL, control_stop_clock},
+     message_failed_never, NORMAL, control_stop_clock},
     {ACTIVE, has_failed_permanently, CONTROL_STATE_FAILED, "Failed", false, "PyTorchJobFailed",
-     say_failed_permanently, WARNING, control_stop_clock},
+     message_failed_permanently, WARNING, control_stop_clock},
     {FROM(CREATED) | FROM(RUNNING), is_restarting, CONTROL_STATE_RESTARTING, "Restarting", false,
-     "PyTorchJobRestarting", say_restarting, WARNING, NULL},
+     "PyTorchJobRestarting", message_restarting, WARNING, NULL},
     {FROM(CREATED) | FROM(RESTARTING), is_running, CONTROL_STATE_RUNNING, "Running", false,
-     "PyTorchJobRunning", say_running, QUIET, NULL},
+     "PyTorchJobRunning", message_running, NO_EVENT, NULL},
 };
 
 static const struct rule *find_rule(const struct control_step *s, enum control_state from)
@@ -91,22 +92,22 @@ static const struct rule *find_rule(const struct control_step *s, enum control_s
 
 static void set_condition(struct control_step *s, const struct control_condition *condition)
 {
-    int rc = control_set(s->status, condition, s->now_unix_ms);
-    s->rc = s->rc == 0 && rc < 0 ? rc : s->rc;
+    int r = control_set(s->status, condition, s->now_unix_ms);
+    s->r = s->r == 0 && r < 0 ? r : s->r;
 }
 
 static void apply(struct control_step *s, const struct rule *rule)
 {
     struct buf sentence;
     buf_init(&sentence, SENTENCE_BYTES_MAX);
-    rule->say(s, &sentence);
-    if (rule->also) {
-        rule->also(s);
+    rule->message(s, &sentence);
+    if (rule->on_enter) {
+        rule->on_enter(s);
     }
-    set_condition(
-        s, &(struct control_condition){rule->type, !rule->off, rule->reason, buf_str(&sentence)});
-    if (rule->tell != QUIET) {
-        control_add_event(&s->events, rule->tell == WARNING, rule->reason, "%s",
+    set_condition(s, &(struct control_condition){rule->type, !rule->negate, rule->reason,
+                                                 buf_str(&sentence)});
+    if (rule->event != NO_EVENT) {
+        control_add_event(&s->events, rule->event == WARNING, rule->reason, "%s",
                           buf_str(&sentence));
     }
     buf_done(&sentence);
@@ -117,7 +118,7 @@ enum control_state control_apply_rules(struct control_step *s)
     enum control_state before = control_state_of(s->status);
     enum control_state state = before;
     const struct rule *rule = find_rule(s, state);
-    for (size_t taken = 0; rule && s->rc == 0; taken++) {
+    for (size_t taken = 0; rule && s->r == 0; taken++) {
         assert(taken < sizeof rules / sizeof rules[0]);
         assert((rule->from & (1u << rule->to)) == 0 && "a rule leaves its own state");
         apply(s, rule);
@@ -192,7 +193,7 @@ static bool has_succeeded(const struct control_step *s)
 static bool is_past_backoff(const struct control_step *s)
 {
     int64_t limit = s->o->job->backoff_limit;
-    return limit != JOB_UNSET && s->memory->failures > limit;
+    return limit != JOB_UNSET && s->counters->failures > limit;
 }
 
 static bool is_past_deadline(const struct control_step *s)
@@ -252,29 +253,29 @@ static bool is_running(const struct control_step *s)
            !control_awaits_earlier(s->o);
 }
 
-static void say_created(const struct control_step *s, struct buf *out)
+static void message_created(const struct control_step *s, struct buf *out)
 {
     buf_format(out, "PyTorchJob %s is created.", s->o->job->name);
 }
 
-static void say_stopped(const struct control_step *s, struct buf *out)
+static void message_stopped(const struct control_step *s, struct buf *out)
 {
     const char *why = stop_text(s);
     buf_format(out, "PyTorchJob %s was stopped: ", s->o->job->name);
     buf_add(out, why, text_cut(why, STOP_BYTES_MAX));
 }
 
-static void say_suspended(const struct control_step *s, struct buf *out)
+static void message_suspended(const struct control_step *s, struct buf *out)
 {
     buf_format(out, "PyTorchJob %s is suspended.", s->o->job->name);
 }
 
-static void say_resumed(const struct control_step *s, struct buf *out)
+static void message_resumed(const struct control_step *s, struct buf *out)
 {
     buf_format(out, "PyTorchJob %s is resumed.", s->o->job->name);
 }
 
-static void say_succeeded(const struct control_step *s, struct buf *out)
+static void message_succeeded(const struct control_step *s, struct buf *out)
 {
     const struct job *job = s->o->job;
     if (job->replica[JOB_MASTER].present) {
@@ -284,7 +285,7 @@ static void say_succeeded(const struct control_step *s, struct buf *out)
     }
 }
 
-static void say_running(const struct control_step *s, struct buf *out)
+static void message_running(const struct control_step *s, struct buf *out)
 {
     const struct job *job = s->o->job;
     if (job->replica[JOB_MASTER].present) {
@@ -295,7 +296,7 @@ static void say_running(const struct control_step *s, struct buf *out)
 }
 
 /* Upstream's sentence stays first, for whoever compares it. */
-static void say_first_failure(const struct control_step *s, struct buf *out)
+static void message_first_failure(const struct control_step *s, struct buf *out)
 {
     struct control_failure failure = control_first_failure_of(s->o->job, s->o->view->pods);
     if (failure.found) {
@@ -305,56 +306,56 @@ static void say_first_failure(const struct control_step *s, struct buf *out)
     }
 }
 
-static void say_backoff(const struct control_step *s, struct buf *out)
+static void message_backoff(const struct control_step *s, struct buf *out)
 {
     buf_format(out, "Job %s has failed because it has reached the specified backoff limit",
                s->o->job->name);
-    say_first_failure(s, out);
+    message_first_failure(s, out);
 }
 
-static void say_deadline(const struct control_step *s, struct buf *out)
+static void message_deadline(const struct control_step *s, struct buf *out)
 {
     buf_format(out, "Job %s has failed because it was active longer than specified deadline",
                s->o->job->name);
-    say_first_failure(s, out);
+    message_first_failure(s, out);
 }
 
-static void say_failed_never(const struct control_step *s, struct buf *out)
+static void message_failed_never(const struct control_step *s, struct buf *out)
 {
     const struct control_member *pod = find_broken(s, true, true);
     buf_format(out, "PyTorchJob %s is failed because %d %s replica(s) failed.", s->o->job->name,
                s->o->count[pod->role].failed, job_role_name(pod->role));
-    say_first_failure(s, out);
+    message_first_failure(s, out);
 }
 
-static void say_failed_permanently(const struct control_step *s, struct buf *out)
+static void message_failed_permanently(const struct control_step *s, struct buf *out)
 {
     const struct control_member *pod = find_broken(s, true, false);
     buf_format(out, "job \"%s\" is failing because \"%s\" replica(s) failed.", s->o->job->name,
                job_role_name(pod->role));
-    say_first_failure(s, out);
+    message_first_failure(s, out);
 }
 
-static void say_restarting_all(const struct control_step *s, struct buf *out)
+static void message_restarting_all(const struct control_step *s, struct buf *out)
 {
     buf_format(out, "job %s is restarting all of its ranks: ", s->o->job->name);
     control_restart_say(s, out);
 }
 
-static void say_restarted_enough(const struct control_step *s, struct buf *out)
+static void message_restarted_enough(const struct control_step *s, struct buf *out)
 {
     const struct control_attempt attempt = control_attempt_read(s->o->job);
     buf_format(out,
                "PyTorchJob %s is failed because it has been restarted %lld time(s), as often "
                "as %s allows",
                s->o->job->name, (long long)attempt.number, JOB_ANNOTATION_MAX_RESTARTS);
-    say_first_failure(s, out);
+    message_first_failure(s, out);
     if (*attempt.first) {
         buf_format(out, ". Before the first restart: %s", attempt.first);
     }
 }
 
-static void say_restarting(const struct control_step *s, struct buf *out)
+static void message_restarting(const struct control_step *s, struct buf *out)
 {
     const struct control_member *pod = find_broken(s, false, false);
     buf_format(out, "job %s is restarting because %s replica(s) failed.", s->o->job->name,
@@ -369,7 +370,7 @@ static void pause_running(struct control_step *s)
         if (control_has(s->status, types[i])) {
             struct buf sentence;
             buf_init(&sentence, SENTENCE_BYTES_MAX);
-            say_suspended(s, &sentence);
+            message_suspended(s, &sentence);
             set_condition(s, &(struct control_condition){types[i], false, "PyTorchJobSuspended",
                                                          buf_str(&sentence)});
             buf_done(&sentence);

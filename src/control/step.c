@@ -40,7 +40,7 @@ static void set_time(struct control_step *s, const char *field)
     struct build b = {0};
     char now[TIMESTAMP_BYTES];
     build_text(&b, s->status, field, timestamp_seconds(s->now_unix_ms, now));
-    s->rc = b.failed ? MUSTER_ENOMEM : s->rc;
+    s->r = b.failed ? MUSTER_ENOMEM : s->r;
 }
 
 void control_start_clock(struct control_step *s)

@@ -6,8 +6,8 @@
  */
 #pragma once
 
+#include "control/counters.h"
 #include "control/observe.h"
-#include "control/remember.h"
 
 /* Read from the conditions: there is no other state. */
 enum control_state {
@@ -28,14 +28,14 @@ enum control_state {
 /* One look at a job, while it is worked out. */
 struct control_step {
     const struct control_observed *o;
-    const struct control_memory *memory;
+    const struct control_counters *counters;
     int64_t now_unix_ms;
     json_t *status;                /* the new one, made from the old */
     struct control_effects events; /* due once the status is written */
     bool started;                  /* startTime is this step's */
     bool ended;                    /* completionTime is */
     json_t *restart;               /* its annotations, where all ranks begin anew; or NULL */
-    int rc;                        /* 0, or MUSTER_ENOMEM */
+    int r;                         /* 0, or MUSTER_ENOMEM */
 };
 
 enum control_state control_state_of(const json_t *status);

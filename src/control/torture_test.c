@@ -30,11 +30,11 @@ static bool step_with_failure(const struct control_view *view, long k, const cha
     struct control_effects fx;
     struct muster_err err = {0};
     countdown = k;
-    int rc = control_reconcile(view, &fx, &err);
+    int r = control_reconcile(view, &fx, &err);
     bool reached = countdown < 0;
     countdown = -1;
-    if (rc != 0) {
-        assert_int_equal(rc, MUSTER_ENOMEM);
+    if (r != 0) {
+        assert_int_equal(r, MUSTER_ENOMEM);
         return reached;
     }
     struct buf got;

@@ -10,7 +10,7 @@
 #define JOB_ANNOTATION_COMMAND "muster.dev/command"
 
 /* On the job, written by the CLI at submit. */
-#define JOB_ANNOTATION_SUBMIT "muster.dev/submit" /* JSON {"cwd":…}: where it was submitted */
+#define JOB_ANNOTATION_SUBMIT "muster.dev/submit" /* JSON {"cwd":…,"umask":N}: the submitter's */
 #define JOB_ANNOTATION_ENVIRONMENT                                                                 \
     "muster.dev/environment"                      /* ID of the values that lie beside the object */
 #define JOB_ANNOTATION_IMAGES "muster.dev/images" /* JSON {"IMAGE":["word",…]}: from --image */

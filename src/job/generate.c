@@ -155,10 +155,10 @@ int job_from_command(const struct job_command *options, json_t **ret, struct mus
     if (!options->name && options->command && options->command[0]) {
         name_of_command(options->command, name);
     }
-    int rc = check_options(options, options->name ? options->name : name, err);
-    rc = rc == 0 ? check_words(options->command, err) : rc;
-    if (rc != 0) {
-        return rc;
+    int r = check_options(options, options->name ? options->name : name, err);
+    r = r == 0 ? check_words(options->command, err) : r;
+    if (r != 0) {
+        return r;
     }
     struct build b = {0};
     json_t *job = build_value(&b, json_object());
@@ -183,10 +183,10 @@ int job_from_command(const struct job_command *options, json_t **ret, struct mus
     if (!job) {
         return err_no_memory(err);
     }
-    rc = job_override(job, &options->override, err);
-    if (rc < 0) {
+    r = job_override(job, &options->override, err);
+    if (r < 0) {
         json_decref(job);
-        return rc;
+        return r;
     }
     *ret = job;
     return 0;

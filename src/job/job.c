@@ -10,7 +10,7 @@
 #include <string.h>
 
 struct reader {
-    int rc; /* 0, or the first failure */
+    int code; /* 0, or the first failure */
     struct muster_err *err;
 };
 
@@ -25,8 +25,8 @@ static const char *const clean_names[] = {
 
 static void fail(struct reader *r, const char *path, const char *must)
 {
-    if (r->rc == 0) {
-        r->rc = muster_fail(r->err, MUSTER_EDATA, "PyTorchJob: %s %s", path, must);
+    if (r->code == 0) {
+        r->code = muster_fail(r->err, MUSTER_EDATA, "PyTorchJob: %s %s", path, must);
     }
 }
 
@@ -232,9 +232,9 @@ int job_read(json_t *object, struct job *ret, struct muster_err *err)
     job.nproc_per_node =
         read_text(&r, object, "spec.nprocPerNode", job.elastic.nproc_per_node ? NULL : "auto");
     json_incref(object);
-    if (r.rc != 0) {
+    if (r.code != 0) {
         job_done(&job);
-        return r.rc;
+        return r.code;
     }
     *ret = job;
     return 0;

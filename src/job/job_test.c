@@ -12,10 +12,10 @@ static struct job read_job(const char *text)
     struct job job = {0};
     struct muster_err err = {0};
     json_t *doc = parse(text);
-    int rc = job_read(doc, &job, &err);
+    int r = job_read(doc, &job, &err);
     json_decref(doc);
     assert_string_equal(err.text, "");
-    assert_int_equal(rc, 0);
+    assert_int_equal(r, 0);
     return job;
 }
 

@@ -37,15 +37,15 @@ static bool read_with_failure(const char *text, size_t bytes, long k)
     job_problems_init(&problems, 100);
     problems.advice = true;
     countdown = k;
-    int rc = job_file_read(text, bytes, &file, &problems, &err);
+    int r = job_file_read(text, bytes, &file, &problems, &err);
     struct job job = {0};
-    if (rc == 0 && problems.errors == 0 && file.object_count > 0 &&
+    if (r == 0 && problems.errors == 0 && file.object_count > 0 &&
         job_read(file.objects[file.object_count - 1], &job, &err) == 0) {
         job_done(&job);
     }
     bool reached = countdown < 0;
     countdown = -1;
-    assert_true(rc == 0 || rc == MUSTER_ENOMEM);
+    assert_true(r == 0 || r == MUSTER_ENOMEM);
     job_problems_done(&problems);
     job_file_done(&file);
     return reached;
@@ -76,16 +76,16 @@ static void a_command_becomes_a_job_or_an_error(void **state)
         .ranks = 2,
         .command = command,
         .override = {.gpus = "1", .claims = &(struct job_claim){"c", "/c"}, .claim_count = 1}};
-    int rc = MUSTER_ENOMEM;
-    for (long k = 0; rc != 0 && k < ALLOCATIONS_MAX; k++) {
+    int r = MUSTER_ENOMEM;
+    for (long k = 0; r != 0 && k < ALLOCATIONS_MAX; k++) {
         json_t *job = NULL;
         countdown = k;
-        rc = job_from_command(&options, &job, NULL);
+        r = job_from_command(&options, &job, NULL);
         countdown = -1;
-        assert_true((rc == 0) == (job != NULL));
+        assert_true((r == 0) == (job != NULL));
         json_decref(job);
     }
-    assert_int_equal(rc, 0);
+    assert_int_equal(r, 0);
 }
 
 int main(void)

@@ -1,6 +1,6 @@
 /* $(NAME) in env, command and args, as the kubelet expands it (k8s.io/kubernetes,
- * third_party/forked/golang/expansion: behaviour, not code). See environment.h. */
-#include "pod/environment.h"
+ * third_party/forked/golang/expansion: behaviour, not code). See resolve_env.h. */
+#include "pod/resolve_env.h"
 
 #include <string.h>
 

@@ -110,10 +110,10 @@ void pod_take(struct pod *pod, const struct pod_event *event);
  * that. */
 void pod_end(struct pod *pod, int64_t at_unix_ms, int64_t grace_ms, bool interrupt);
 
-/* ---- recall.c ---- */
+/* ---- restore.c ---- */
 
 /* What a former agent's status said, so that the records can be laid over it. */
-void pod_recall(struct pod *pod);
+void pod_restore(struct pod *pod);
 
 /* ---- qos.c ---- */
 

@@ -105,7 +105,7 @@ const char *pod_container_name(const struct pod *pod, size_t container);
 /* Succeeded or Failed, and no process left. */
 bool pod_is_finished(const struct pod *pod);
 
-/* NULL, or which promise the machine breaks. Tests run it after each step. */
+/* NULL, or which invariant the machine violates. Tests run it after each step. */
 const char *pod_check_invariants(const struct pod *pod, const struct pod_effects *effects);
 /* One line per effect. */
 void pod_trace(const struct pod_effects *effects, struct buf *out);

@@ -92,9 +92,9 @@ static int from_key(const struct source_scope *scope, const struct store *kind,
         return optional ? 0
                         : muster_fail(err, MUSTER_ENOENT, "%s \"%s\" not found", kind->word, name);
     }
-    int rc = append_key(kind, object, key, out, err);
-    if (rc != 0 || optional) {
-        return rc;
+    int r = append_key(kind, object, key, out, err);
+    if (r != 0 || optional) {
+        return r;
     }
     return muster_fail(err, MUSTER_ENOENT, "couldn't find key %s in %s %s/%s", key,
                        kind->secret ? "Secret" : "ConfigMap",
@@ -255,16 +255,16 @@ static int add_keys(const struct store *kind, const json_t *object, const char *
         }
         struct buf text;
         buf_init(&text, VALUE_BYTES_MAX);
-        int rc = append_key(kind, object, key, &text, err);
-        if (rc >= 0) {
-            rc = json_object_set_new(env, name, json_string(buf_str(&text))) == 0
-                     ? 0
-                     : muster_fail(err, MUSTER_EDATA, "key %s of %s %s is not text", key,
-                                   kind->word, doc_text(object, "metadata.name", ""));
+        int r = append_key(kind, object, key, &text, err);
+        if (r >= 0) {
+            r = json_object_set_new(env, name, json_string(buf_str(&text))) == 0
+                    ? 0
+                    : muster_fail(err, MUSTER_EDATA, "key %s of %s %s is not text", key, kind->word,
+                                  doc_text(object, "metadata.name", ""));
         }
         buf_done(&text);
-        if (rc < 0) {
-            return rc;
+        if (r < 0) {
+            return r;
         }
     }
     return 0;
@@ -284,6 +284,6 @@ int pod_env_from(const struct source_scope *scope, const json_t *source, json_t 
                         : muster_fail(err, MUSTER_ENOENT, "%s \"%s\" not found", kind->word, name);
     }
     const char *prefix = doc_text(source, "prefix", "");
-    int rc = add_keys(kind, object, kind->binary, prefix, env, err);
-    return rc < 0 ? rc : add_keys(kind, object, kind->plain, prefix, env, err);
+    int r = add_keys(kind, object, kind->binary, prefix, env, err);
+    return r < 0 ? r : add_keys(kind, object, kind->plain, prefix, env, err);
 }

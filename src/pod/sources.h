@@ -5,9 +5,21 @@
 #pragma once
 
 #include "base/buf.h"
-#include "pod/environment.h"
 
-#include <stdbool.h>
+#include <jansson.h>
+#include <muster/err.h>
+#include <stdint.h>
+
+/* What of the cluster a pod may take values from. */
+struct pod_sources {
+    const json_t *config_maps; /* object: name → ConfigMap, of the pod's namespace; may be NULL */
+    const json_t *secrets;     /* object: name → Secret (data is base64, stringData plain) */
+    const char *node_name;     /* fieldRef spec.nodeName, status.hostIP, status.podIP */
+    const char *host_ip;
+    const char *pod_ip;
+    int64_t node_cpu_milli; /* resourceFieldRef without a limit */
+    int64_t node_memory_bytes;
+};
 
 struct source_scope {
     const json_t *pod;

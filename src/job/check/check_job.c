@@ -2,6 +2,7 @@
  * webhook (training-operator v1.9.4, pkg/webhooks/pytorch) lets most of this pass. */
 #include "base/doc.h"
 #include "base/shell_words.h"
+#include "base/text.h"
 #include "base/time/duration.h"
 #include "job/annotations.h"
 #include "job/check/context.h"
@@ -179,12 +180,7 @@ static void check_bounds(struct check *c, const json_t *policy, int64_t workers)
 static bool known_backend(const char *name)
 {
     static const char *const names[] = {"c10d", "etcd", "etcd-v2", "static"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strcmp(name, names[i]) == 0) {
-            return true;
-        }
-    }
-    return false;
+    return text_is_any_of(name, names, sizeof names / sizeof names[0]);
 }
 
 static void check_rendezvous(struct check *c, const json_t *policy)
@@ -249,10 +245,7 @@ static void check_annotations(struct check *c, const json_t *annotations)
     check_enter(c, "annotations");
     json_object_foreach ((json_t *)annotations, key, value) {
         bool ours = strncmp(key, JOB_ANNOTATION_PREFIX, strlen(JOB_ANNOTATION_PREFIX)) == 0;
-        for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-            ours = ours && strcmp(key, known[i]) != 0;
-        }
-        if (ours) {
+        if (ours && !text_is_any_of(key, known, sizeof known / sizeof known[0])) {
             check_say(c, JOB_WARNING, key, "see docs/annotations.md", "unknown annotation");
         }
     }

@@ -1,8 +1,10 @@
 /* What the schema cannot say about a replica's pod template: names that must be unique or must
  * refer to something, values that exclude each other. */
 #include "base/doc.h"
+#include "base/text.h"
 #include "job/annotations.h"
 #include "job/check/context.h"
+#include "job/shell_variables.h"
 
 #include <string.h>
 
@@ -32,22 +34,6 @@ static void check_unique(struct check *c, const json_t *list, const char *key,
 
 /* --- environment --- */
 
-static bool set_by_operator(const char *name)
-{
-    static const char *const names[] = {
-        "MASTER_ADDR",      "MASTER_PORT",        "WORLD_SIZE",        "RANK",
-        "PYTHONUNBUFFERED", "PET_MASTER_ADDR",    "PET_MASTER_PORT",   "PET_NODE_RANK",
-        "PET_NNODES",       "PET_NPROC_PER_NODE", "PET_RDZV_ENDPOINT", "PET_RDZV_BACKEND",
-        "PET_RDZV_ID",      "PET_RDZV_CONF",      "PET_STANDALONE",    "PET_MAX_RESTARTS",
-    };
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strcmp(name, names[i]) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Fields of a pod that a variable may hold (Kubernetes, "Downward API"). */
 static bool known_field(const char *path)
 {
@@ -56,13 +42,9 @@ static bool known_field(const char *path)
         "spec.serviceAccountName", "status.hostIP",      "status.hostIPs", "status.podIP",
         "status.podIPs",
     };
-    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
-        if (strcmp(path, paths[i]) == 0) {
-            return true;
-        }
-    }
     return strncmp(path, "metadata.labels['", 17) == 0 ||
-           strncmp(path, "metadata.annotations['", 22) == 0;
+           strncmp(path, "metadata.annotations['", 22) == 0 ||
+           text_is_any_of(path, paths, sizeof paths / sizeof paths[0]);
 }
 
 static void check_field_ref(struct check *c, const json_t *source)
@@ -89,7 +71,7 @@ static void check_variable(struct check *c, const json_t *variable)
 {
     const char *name = name_of(variable);
     const json_t *source = doc_at(variable, "valueFrom");
-    if (set_by_operator(name)) {
+    if (shell_variable_is(VARIABLE_OPERATOR, name)) {
         check_say(c, JOB_WARNING, "name", "remove it",
                   "is overwritten: the operator sets %s itself", name);
     }

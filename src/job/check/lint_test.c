@@ -26,8 +26,8 @@ static char *lint(const char *path, const char *shown)
     job_problems_init(&problems, 100);
     problems.advice = true;
     buf_init(&out, TEXT_BYTES_MAX);
-    int rc = job_file_read(text, bytes, &file, &problems, &err);
-    if (rc != 0) {
+    int r = job_file_read(text, bytes, &file, &problems, &err);
+    if (r != 0) {
         buf_format(&out, "%s: %s\n", shown, err.text);
     }
     job_problems_print(&problems, shown, &out);

@@ -126,11 +126,11 @@ struct reader {
     size_t room;
 };
 
-static int add_object(struct reader *r, const struct yaml_document *source)
+static int add_object(struct reader *reader, const struct yaml_document *source)
 {
-    struct job_file *file = r->file;
-    if (file->object_count == r->room) {
-        size_t room = r->room ? r->room * 2 : 16;
+    struct job_file *file = reader->file;
+    if (file->object_count == reader->room) {
+        size_t room = reader->room ? reader->room * 2 : 16;
         json_t **objects = reallocarray(file->objects, room, sizeof(json_t *));
         file->objects = objects ? objects : file->objects;
         struct yaml_document *sources = reallocarray(file->sources, room, sizeof *sources);
@@ -138,7 +138,7 @@ static int add_object(struct reader *r, const struct yaml_document *source)
         if (!objects || !sources) {
             return MUSTER_ENOMEM;
         }
-        r->room = room;
+        reader->room = room;
     }
     file->sources[file->object_count] = *source;
     file->objects[file->object_count++] = source->doc;
@@ -153,30 +153,30 @@ static bool is_list(const json_t *object)
     return length >= 4 && strcmp(kind + length - 4, "List") == 0;
 }
 
-static void check_list(struct reader *r, const struct yaml_document *source)
+static void check_list(struct reader *reader, const struct yaml_document *source)
 {
     if (!json_is_array(json_object_get(source->doc, "items"))) {
-        job_problem_place(r->problems, JOB_ERROR, yaml_place_of(source, "items"), "items", NULL,
-                          "must be a list of objects");
+        job_problem_place(reader->problems, JOB_ERROR, yaml_place_of(source, "items"), "items",
+                          NULL, "must be a list of objects");
     }
 }
 
-static int read_object(struct reader *r, const struct yaml_document *source, bool partial,
+static int read_object(struct reader *reader, const struct yaml_document *source, bool partial,
                        int depth)
 {
     assert(depth > 0); /* yaml_limits_default.depth_max */
     if (!is_list(source->doc)) {
-        int rc = job_upgrade(source->doc, source, r->problems);
+        int r = job_upgrade(source->doc, source, reader->problems);
         struct check c;
-        check_init(&c, source, r->problems);
+        check_init(&c, source, reader->problems);
         c.partial = partial;
         check_object(&c, source->doc);
         check_done(&c);
-        return rc < 0 ? rc : add_object(r, source);
+        return r < 0 ? r : add_object(reader, source);
     }
     json_t *items = json_object_get(source->doc, "items");
-    int rc = 0;
-    check_list(r, source);
+    int r = 0;
+    check_list(reader, source);
     size_t i;
     json_t *item;
     json_array_foreach (items, i, item) {
@@ -184,9 +184,9 @@ static int read_object(struct reader *r, const struct yaml_document *source, boo
         (void)snprintf(path, sizeof path, "items[%zu]", i);
         const struct yaml_document part = yaml_part(source, item, path);
         bool last = i + 1 == json_array_size(items);
-        rc = rc < 0 ? rc : read_object(r, &part, partial && last, depth - 1);
+        r = r < 0 ? r : read_object(reader, &part, partial && last, depth - 1);
     }
-    return rc;
+    return r;
 }
 
 /* The problems from `marked` to `misplaced` say which fields are misplaced: what their documents
@@ -206,10 +206,10 @@ static int read_objects(struct job_file *file, size_t marked, size_t misplaced,
         }
         bool explained = said(&before, yaml_place_of(document, "").line, last_line(stream, i));
         bool partial = broken && i + 1 == stream->document_count;
-        int rc = explained ? add_object(&reader, document)
-                           : read_object(&reader, document, partial, LISTS_MAX);
-        if (rc < 0) {
-            return rc;
+        int r = explained ? add_object(&reader, document)
+                          : read_object(&reader, document, partial, LISTS_MAX);
+        if (r < 0) {
+            return r;
         }
     }
     job_references_unique(file->objects, file->sources, file->object_count, problems);
@@ -234,19 +234,19 @@ static int check_documents(struct job_file *file, enum paste_verdict pasted, siz
     size_t misplaced = problems->count;
     add_faults(&file->stream, pasted, problems);
     size_t faults = problems->count;
-    int rc = read_objects(file, marked, misplaced, problems);
+    int r = read_objects(file, marked, misplaced, problems);
     struct consequences consequences = {&file->stream, problems, marked};
     job_problems_drop(problems, faults, follows, &consequences);
-    return rc;
+    return r;
 }
 
 int job_file_read(const char *text, size_t bytes, struct job_file *ret,
                   struct job_problems *problems, struct muster_err *err)
 {
     struct job_file file = {0};
-    int rc = yaml_load(text, bytes, &yaml_limits_default, &file.stream, err);
-    if (rc != 0) {
-        return rc;
+    int r = yaml_load(text, bytes, &yaml_limits_default, &file.stream, err);
+    if (r != 0) {
+        return r;
     }
     enum paste_verdict pasted =
         is_utf8(text, bytes) ? paste_check(text, bytes, problems) : PASTE_CLEAN;
@@ -255,11 +255,11 @@ int job_file_read(const char *text, size_t bytes, struct job_file *ret,
         job_indent_check(text, bytes, problems);
     }
     if (pasted != PASTE_FOREIGN) {
-        rc = check_documents(&file, pasted, marked, problems);
+        r = check_documents(&file, pasted, marked, problems);
     }
-    if (rc != 0) {
+    if (r != 0) {
         job_file_done(&file);
-        return muster_fail(err, rc, "out of memory");
+        return muster_fail(err, r, "out of memory");
     }
     if (file.object_count == 0 && problems->errors == 0) {
         job_problem_add(problems, JOB_ERROR, NULL, NULL, "there is nothing in this file");

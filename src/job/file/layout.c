@@ -50,9 +50,9 @@ static int upgrade(struct check *c, json_t *object)
         strcmp(version, "kubeflow.org/v1beta2") == 0) {
         check_say(c, JOB_INFO, "apiVersion", "write kubeflow.org/v1",
                   "%s is an old layout, read as kubeflow.org/v1; a cluster refuses it", version);
-        int rc = doc_set_text(object, "apiVersion", "kubeflow.org/v1");
-        if (rc != 0) {
-            return rc;
+        int r = doc_set_text(object, "apiVersion", "kubeflow.org/v1");
+        if (r != 0) {
+            return r;
         }
     } else if (strncmp(version, "kubeflow.org/v1alpha", strlen("kubeflow.org/v1alpha")) == 0) {
         check_say(c, JOB_ERROR, "apiVersion", "rewrite it as kubeflow.org/v1",
@@ -70,7 +70,7 @@ int job_upgrade(json_t *object, const struct yaml_document *source, struct job_p
     }
     struct check c;
     check_init(&c, source, problems);
-    int rc = upgrade(&c, object);
+    int r = upgrade(&c, object);
     check_done(&c);
-    return rc;
+    return r;
 }

@@ -1,5 +1,5 @@
-/* See environment.h. */
-#include "pod/environment.h"
+/* See resolve_env.h. */
+#include "pod/resolve_env.h"
 
 #include "base/doc.h"
 #include "pod/sources.h"
@@ -41,12 +41,12 @@ static int add_entry(const struct source_scope *scope, const json_t *entry, json
     }
     struct buf text;
     buf_init(&text, VALUE_BYTES_MAX);
-    int rc = resolve(scope, entry, env, &text, err);
-    if (rc > 0) {
-        rc = set(env, name, &text, err);
+    int r = resolve(scope, entry, env, &text, err);
+    if (r > 0) {
+        r = set(env, name, &text, err);
     }
     buf_done(&text);
-    return rc;
+    return r;
 }
 
 static int add_all(const struct source_scope *scope, json_t *env, struct muster_err *err)
@@ -54,15 +54,15 @@ static int add_all(const struct source_scope *scope, json_t *env, struct muster_
     size_t index;
     json_t *each;
     json_array_foreach (doc_at(scope->container, "envFrom"), index, each) {
-        int rc = pod_env_from(scope, each, env, err);
-        if (rc < 0) {
-            return rc;
+        int r = pod_env_from(scope, each, env, err);
+        if (r < 0) {
+            return r;
         }
     }
     json_array_foreach (doc_at(scope->container, "env"), index, each) {
-        int rc = add_entry(scope, each, env, err);
-        if (rc < 0) {
-            return rc;
+        int r = add_entry(scope, each, env, err);
+        if (r < 0) {
+            return r;
         }
     }
     return 0;
@@ -76,10 +76,10 @@ int pod_environment(const json_t *pod, const json_t *container, const struct pod
     if (!env) {
         return muster_fail(err, MUSTER_ENOMEM, "no memory for an environment");
     }
-    int rc = add_all(&scope, env, err);
-    if (rc < 0) {
+    int r = add_all(&scope, env, err);
+    if (r < 0) {
         json_decref(env);
-        return rc;
+        return r;
     }
     *ret_env = env;
     return 0;
@@ -124,13 +124,11 @@ int pod_command(const json_t *container, const json_t *entrypoint, const json_t 
                            doc_text(container, "name", ""), doc_text(container, "image", ""));
     }
     json_t *words = json_array();
-    int rc = own ? add_words(command, env, words, err) : add_words(entrypoint, NULL, words, err);
-    if (rc == 0) {
-        rc = add_words(doc_at(container, "args"), env, words, err);
-    }
-    if (rc < 0) {
+    int r = own ? add_words(command, env, words, err) : add_words(entrypoint, NULL, words, err);
+    r = r < 0 ? r : add_words(doc_at(container, "args"), env, words, err);
+    if (r < 0) {
         json_decref(words);
-        return rc;
+        return r;
     }
     *ret_words = words;
     return 0;

@@ -1,5 +1,5 @@
 /* What of a shell's environment a rank may see. */
-#include "job/submit.h"
+#include "job/shell_variables.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"
@@ -25,7 +25,7 @@ static void strays_stay_out(void **state)
                            "PATHX=1",
                            "LANG=\xff",
                            NULL};
-    json_t *captured = submit_capture(environment);
+    json_t *captured = shell_variables_capture(environment);
     assert_string_equal(json_string_value(json_object_get(captured, "PATH")), "/bin");
     assert_string_equal(json_string_value(json_object_get(captured, "LC_ALL")), "C");
     assert_string_equal(json_string_value(json_object_get(captured, "CONDA_PREFIX")), "/c");
@@ -41,28 +41,29 @@ static void names_are_of_kinds(void **state)
         const char *name;
         unsigned kinds;
     } table[] = {
-        {"PATH", SUBMIT_LISTED | SUBMIT_LOCAL},
-        {"RANK", SUBMIT_LAUNCHER | SUBMIT_OURS},
-        {"LOCAL_RANK", SUBMIT_LAUNCHER},
-        {"OMPI_COMM_WORLD_RANK", SUBMIT_LAUNCHER},
-        {"SLURM_PROCID", SUBMIT_LAUNCHER},
-        {"MUSTER_HOME", SUBMIT_LAUNCHER},
-        {"MUSTER_POD", SUBMIT_LAUNCHER | SUBMIT_OURS},
-        {"PET_RDZV_CONF", SUBMIT_LAUNCHER | SUBMIT_OURS},
-        {"PET_LOG_DIR", SUBMIT_LAUNCHER},
-        {"CUDA_VISIBLE_DEVICES", SUBMIT_LISTED},
-        {"LD_PRELOAD", SUBMIT_LOCAL},
+        {"PATH", VARIABLE_LISTED | VARIABLE_LOCAL},
+        {"RANK", VARIABLE_LAUNCHER | VARIABLE_OURS | VARIABLE_OPERATOR},
+        {"LOCAL_RANK", VARIABLE_LAUNCHER},
+        {"OMPI_COMM_WORLD_RANK", VARIABLE_LAUNCHER},
+        {"SLURM_PROCID", VARIABLE_LAUNCHER},
+        {"MUSTER_HOME", VARIABLE_LAUNCHER},
+        {"MUSTER_POD", VARIABLE_LAUNCHER | VARIABLE_OURS},
+        {"PET_RDZV_CONF", VARIABLE_LAUNCHER | VARIABLE_OURS | VARIABLE_OPERATOR},
+        {"PET_LOG_DIR", VARIABLE_LAUNCHER},
+        {"CUDA_VISIBLE_DEVICES", VARIABLE_LISTED},
+        {"LD_PRELOAD", VARIABLE_LOCAL},
+        {"PYTHONUNBUFFERED", VARIABLE_OPERATOR | VARIABLE_LOCAL},
         {"OMP_NUM_THREADS", 0},
         {"API_KEY", 0},
         {"RANKS", 0},
         {"", 0},
     };
-    static const enum submit_kind kinds[] = {SUBMIT_LISTED, SUBMIT_LAUNCHER, SUBMIT_OURS,
-                                             SUBMIT_LOCAL};
+    static const enum shell_variable_kind kinds[] = {
+        VARIABLE_LISTED, VARIABLE_LAUNCHER, VARIABLE_OURS, VARIABLE_LOCAL, VARIABLE_OPERATOR};
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         unsigned found = 0;
         for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
-            found |= submit_is(kinds[k], table[i].name) ? kinds[k] : 0U;
+            found |= shell_variable_is(kinds[k], table[i].name) ? kinds[k] : 0U;
         }
         assert_int_equal(found, table[i].kinds);
     }
@@ -74,12 +75,12 @@ static void the_page_has_every_name(void **state)
 {
     (void)state;
     static const struct {
-        enum submit_kind kind;
+        enum shell_variable_kind kind;
         const char *begin;
-    } lines[] = {{SUBMIT_LISTED, "\n| the list |"},
-                 {SUBMIT_LAUNCHER, "\n| a launcher's |"},
-                 {SUBMIT_OURS, "\n| muster's |"},
-                 {SUBMIT_LOCAL, "\n| this machine's |"}};
+    } lines[] = {{VARIABLE_LISTED, "\n| the list |"},
+                 {VARIABLE_LAUNCHER, "\n| a launcher's |"},
+                 {VARIABLE_OURS, "\n| muster's |"},
+                 {VARIABLE_LOCAL, "\n| this machine's |"}};
     muster_auto(free) char *page = NULL;
     size_t bytes = 0;
     char path[512];
@@ -90,10 +91,10 @@ static void the_page_has_every_name(void **state)
         const char *begin = strstr(page, lines[k].begin);
         assert_non_null(begin);
         muster_auto(free) char *line = strndup(begin + 1, strcspn(begin + 1, "\n"));
-        for (size_t i = 0; i < submit_rule_count; i++) {
+        for (size_t i = 0; i < shell_variable_count; i++) {
             char quoted[64];
-            (void)snprintf(quoted, sizeof quoted, "`%s`", submit_rules[i].pattern);
-            if ((submit_rules[i].kinds & lines[k].kind) && !strstr(line, quoted)) {
+            (void)snprintf(quoted, sizeof quoted, "`%s`", shell_variables[i].pattern);
+            if ((shell_variables[i].kinds & lines[k].kind) && !strstr(line, quoted)) {
                 fail_msg("docs/environment.md, %s: %s is missing", lines[k].begin + 1, quoted);
             }
         }

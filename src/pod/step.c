@@ -65,7 +65,7 @@ struct pod *pod_new(json_t *object, const struct pod_place *place, struct muster
         return pod_free(pod);
     }
     pod->held = true;
-    pod_recall(pod);
+    pod_restore(pod);
     return pod;
 }
 

@@ -18,7 +18,7 @@ static int small(int64_t value)
     return value < 0 ? 0 : value > INT32_MAX / 2 ? INT32_MAX / 2 : (int)value;
 }
 
-static void recall_end(const json_t *terminated, int attempt, struct container_end *ret)
+static void restore_end(const json_t *terminated, int attempt, struct container_end *ret)
 {
     *ret = (struct container_end){.known = terminated != NULL,
                                   .attempt = attempt,
@@ -31,7 +31,7 @@ static void recall_end(const json_t *terminated, int attempt, struct container_e
 }
 
 /* "CrashLoopBackOff" says that the attempt has ended and the next one waits. */
-static void recall_waiting(struct container *c, const json_t *waiting)
+static void restore_waiting(struct container *c, const json_t *waiting)
 {
     const char *reason = doc_text(waiting, "reason", "");
     c->state = CONTAINER_STARTING;
@@ -44,13 +44,13 @@ static void recall_waiting(struct container *c, const json_t *waiting)
     }
 }
 
-static void recall_container(struct container *c, const json_t *status)
+static void restore_container(struct container *c, const json_t *status)
 {
     c->attempt = small(doc_int(status, "restartCount", 0));
     c->crashes = c->attempt < 32 ? c->attempt : 32;
     c->peak_memory_bytes = doc_int(status, "peakMemoryBytes", 0);
     const json_t *last = doc_at(status, "lastState.terminated");
-    recall_end(last, c->attempt - 1, &c->last);
+    restore_end(last, c->attempt - 1, &c->last);
     const json_t *running = doc_at(status, "state.running");
     const json_t *terminated = doc_at(status, "state.terminated");
     if (running) {
@@ -58,26 +58,26 @@ static void recall_container(struct container *c, const json_t *status)
         c->started_unix_ms = time_at(running, "startedAt");
     } else if (terminated) {
         c->state = CONTAINER_TERMINATED;
-        recall_end(terminated, c->attempt, &c->end);
+        restore_end(terminated, c->attempt, &c->end);
     } else {
-        recall_waiting(c, doc_at(status, "state.waiting"));
+        restore_waiting(c, doc_at(status, "state.waiting"));
     }
 }
 
-static void recall_list(struct pod *pod, const json_t *statuses)
+static void restore_list(struct pod *pod, const json_t *statuses)
 {
     size_t index;
     json_t *status;
     json_array_foreach (statuses, index, status) {
         for (size_t i = 0; i < pod->count; i++) {
             if (strcmp(pod->containers[i].name, doc_text(status, "name", "")) == 0) {
-                recall_container(&pod->containers[i], status);
+                restore_container(&pod->containers[i], status);
             }
         }
     }
 }
 
-static void recall_conditions(struct pod *pod, const json_t *conditions)
+static void restore_conditions(struct pod *pod, const json_t *conditions)
 {
     static const char *const names[] = {[POD_INITIALIZED] = "Initialized",
                                         [POD_READY] = "Ready",
@@ -95,7 +95,7 @@ static void recall_conditions(struct pod *pod, const json_t *conditions)
     }
 }
 
-void pod_recall(struct pod *pod)
+void pod_restore(struct pod *pod)
 {
     const json_t *status = doc_at(pod->object, "status");
     int64_t start = time_at(status, "startTime");
@@ -107,7 +107,7 @@ void pod_recall(struct pod *pod)
     text_copy(pod->reason, sizeof pod->reason, doc_text(status, "reason", ""));
     text_copy(pod->message, sizeof pod->message, doc_text(status, "message", ""));
     pod->ending = pod->reason[0] != '\0';
-    recall_list(pod, doc_at(status, "initContainerStatuses"));
-    recall_list(pod, doc_at(status, "containerStatuses"));
-    recall_conditions(pod, doc_at(status, "conditions"));
+    restore_list(pod, doc_at(status, "initContainerStatuses"));
+    restore_list(pod, doc_at(status, "containerStatuses"));
+    restore_conditions(pod, doc_at(status, "conditions"));
 }

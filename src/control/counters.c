@@ -1,5 +1,5 @@
-/* See remember.h. */
-#include "control/remember.h"
+/* See counters.h. */
+#include "control/counters.h"
 
 #include "base/backoff.h"
 #include "base/build.h"
@@ -36,7 +36,7 @@ static json_t *note_object(const struct job *job, const char *key)
     return json_object();
 }
 
-static int64_t note_number(const struct job *job, const char *key)
+static int64_t annotation_number(const struct job *job, const char *key)
 {
     const char *text = note_text(job, key);
     int64_t value = text ? strtoll(text, NULL, 10) : 0;
@@ -51,18 +51,18 @@ static bool is_anothers(const struct job *job, const json_t *counted)
     return owner && strcmp(owner, job->uid) != 0;
 }
 
-static void read_notes(struct build *b, const struct job *job, struct control_memory *ret)
+static void read_annotations(struct build *b, const struct job *job, struct control_counters *ret)
 {
-    *ret = (struct control_memory){.failures = note_number(job, JOB_ANNOTATION_FAILURES),
-                                   .counted = note_object(job, JOB_ANNOTATION_COUNTED),
-                                   .restarts = note_object(job, JOB_ANNOTATION_RESTARTS),
-                                   .fresh = json_array()};
+    *ret = (struct control_counters){.failures = annotation_number(job, JOB_ANNOTATION_FAILURES),
+                                     .counted = note_object(job, JOB_ANNOTATION_COUNTED),
+                                     .restarts = note_object(job, JOB_ANNOTATION_RESTARTS),
+                                     .new_failures = json_array()};
     if (is_anothers(job, ret->counted)) {
         ret->failures = 0;
         json_object_clear(ret->counted);
         json_object_clear(ret->restarts);
     }
-    b->failed |= !ret->counted || !ret->restarts || !ret->fresh;
+    b->failed |= !ret->counted || !ret->restarts || !ret->new_failures;
     build_text(b, ret->counted, OWNER, job->uid);
 }
 
@@ -79,11 +79,11 @@ static int64_t sane(const json_t *entry, const char *field)
     return 0 <= value && value < INT64_MAX / 4 ? value : 0;
 }
 
-int64_t control_not_before(const struct control_memory *memory, enum job_role role, int index)
+int64_t control_not_before(const struct control_counters *counters, enum job_role role, int index)
 {
     assert(role < JOB_ROLE_COUNT && index >= 0);
     char slot[32];
-    const json_t *entry = json_object_get(memory->restarts, slot_name(role, index, slot));
+    const json_t *entry = json_object_get(counters->restarts, slot_name(role, index, slot));
     int64_t at = sane(entry, "at");
     return at ? at + backoff_ms(sane(entry, "count")) : 0;
 }
@@ -96,8 +96,8 @@ static int64_t failed_at(const struct control_member *pod, int64_t now)
 }
 
 /* A pod that is to be made again is noted once, under its uid. True: noted now. */
-static bool note_restart(struct build *b, struct control_memory *m,
-                         const struct control_member *pod, int64_t now)
+static bool count_restart(struct build *b, struct control_counters *m,
+                          const struct control_member *pod, int64_t now)
 {
     char slot[32];
     slot_name(pod->role, pod->index, slot);
@@ -122,7 +122,7 @@ static bool remakes(const struct control_observed *o, const struct control_membe
 }
 
 /* What we kill ourselves (pods that are terminating) is no failure. */
-static bool count_pod(struct build *b, struct control_memory *m, const struct control_member *pod)
+static bool count_pod(struct build *b, struct control_counters *m, const struct control_member *pod)
 {
     if (!pod->in_range || pod->terminating) {
         return false;
@@ -136,7 +136,7 @@ static bool count_pod(struct build *b, struct control_memory *m, const struct co
     assert(pod->known && m->failures >= 0);
     m->failures += seen - counted;
     build_int(b, m->counted, pod->uid, seen);
-    build_add(b, m->fresh, json_string(pod->uid));
+    build_add(b, m->new_failures, json_string(pod->uid));
     return true;
 }
 
@@ -151,7 +151,7 @@ static bool in_view(const struct control_observed *o, const char *uid)
 }
 
 /* Pods that are gone need not be known any more. Some are kept: an old view may show them again. */
-static void forget_gone(const struct control_observed *o, struct control_memory *m)
+static void forget_gone(const struct control_observed *o, struct control_counters *m)
 {
     size_t most = 2 * o->pod_count + ENTRIES_SPARE;
     const char *uid;
@@ -174,7 +174,8 @@ static void set_text_of(struct build *b, json_t *notes, const char *key, const j
     free(text);
 }
 
-static void write_notes(struct build *b, struct control_memory *m, bool counted, bool restarts)
+static void write_annotations(struct build *b, struct control_counters *m, bool counted,
+                              bool restarts)
 {
     if (counted || restarts) {
         m->changed = build_value(b, json_object());
@@ -189,35 +190,35 @@ static void write_notes(struct build *b, struct control_memory *m, bool counted,
     }
 }
 
-int control_remember(const struct control_observed *o, struct control_memory *ret,
-                     struct muster_err *err)
+int control_count(const struct control_observed *o, struct control_counters *ret,
+                  struct muster_err *err)
 {
     struct build b = {0};
-    struct control_memory m;
-    read_notes(&b, o->job, &m);
+    struct control_counters m;
+    read_annotations(&b, o->job, &m);
     bool counted = false;
     bool restarts = false;
     for (size_t i = 0; i < o->pod_count; i++) {
         counted |= count_pod(&b, &m, &o->pods[i]);
         if (remakes(o, &o->pods[i])) {
-            restarts |= note_restart(&b, &m, &o->pods[i], o->view->now_unix_ms);
+            restarts |= count_restart(&b, &m, &o->pods[i], o->view->now_unix_ms);
         }
     }
     forget_gone(o, &m);
-    write_notes(&b, &m, counted, restarts);
+    write_annotations(&b, &m, counted, restarts);
     if (b.failed) {
-        control_memory_done(&m);
+        control_counters_done(&m);
         return muster_fail(err, MUSTER_ENOMEM, "no memory for a job's counters");
     }
     *ret = m;
     return 0;
 }
 
-void control_memory_done(struct control_memory *m)
+void control_counters_done(struct control_counters *m)
 {
     json_decref(m->changed);
     json_decref(m->counted);
     json_decref(m->restarts);
-    json_decref(m->fresh);
-    *m = (struct control_memory){0};
+    json_decref(m->new_failures);
+    *m = (struct control_counters){0};
 }

@@ -1,6 +1,6 @@
 /* Environment, command and quantities: what a container sees. */
-#include "pod/environment.h"
 #include "pod/fixture.h"
+#include "pod/resolve_env.h"
 
 static json_t *pod_object(void)
 {
@@ -179,14 +179,14 @@ static void check_command(const char *container, const char *entrypoint, const c
     json_t *env = parse("{'RANK': '1', 'WORLD_SIZE': '4'}");
     json_t *words = NULL;
     struct muster_err err = {0};
-    int rc = pod_command(spec, entry, env, &words, &err);
+    int r = pod_command(spec, entry, env, &words, &err);
     if (expected) {
         json_t *wanted = parse(expected);
-        assert_int_equal(rc, 0);
+        assert_int_equal(r, 0);
         assert_true(json_equal(words, wanted));
         json_decref(wanted);
     } else {
-        assert_int_equal(rc, MUSTER_EDATA);
+        assert_int_equal(r, MUSTER_EDATA);
         assert_non_null(strstr(err.text, "entrypoint of image mnist"));
     }
     json_decref(words);

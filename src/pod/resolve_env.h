@@ -6,21 +6,7 @@
  */
 #pragma once
 
-#include "base/buf.h"
-
-#include <jansson.h>
-#include <muster/err.h>
-#include <stdint.h>
-
-struct pod_sources {
-    const json_t *config_maps; /* object: name → ConfigMap, of the pod's namespace; may be NULL */
-    const json_t *secrets;     /* object: name → Secret (data is base64, stringData plain) */
-    const char *node_name;     /* fieldRef spec.nodeName, status.hostIP, status.podIP */
-    const char *host_ip;
-    const char *pod_ip;
-    int64_t node_cpu_milli; /* resourceFieldRef without a limit */
-    int64_t node_memory_bytes;
-};
+#include "pod/sources.h"
 
 /* The environment as an object {"NAME": "value"} in the order of first mention; a later entry of
  * the same name replaces the value. `container` is the container's spec. Errors are worded as the
