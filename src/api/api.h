@@ -29,6 +29,7 @@ struct api_log_query {
     int64_t limit_bytes;   /* -1: all */
     bool frames;           /* ours (process/log/log.h); the routes of Kubernetes give bytes alone */
     bool watermarks;       /* ours */
+    bool as_written;       /* ours */
     int64_t from;          /* ours: bytes to leave out */
 };
 

@@ -56,9 +56,9 @@ int call_selectors(const struct api_call *call, struct call_selectors *ret, stru
 {
     *ret = (struct call_selectors){0};
     int r = selector_parse_labels(http_query(call->request, "labelSelector"), &ret->labels, err);
-    if (r == 0) {
-        r = selector_parse_fields(http_query(call->request, "fieldSelector"), &ret->fields, err);
-    }
+    r = r < 0
+            ? r
+            : selector_parse_fields(http_query(call->request, "fieldSelector"), &ret->fields, err);
     return r < 0 ? r : check_fields(call->route.resource, &ret->fields, err);
 }
 

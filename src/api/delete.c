@@ -98,13 +98,14 @@ int verb_delete(struct api_call *call, struct muster_err *err)
     struct store_delete_options options;
     struct store *store = call->api->store;
     int r = read_options(call, &options, err);
-    if (r < 0 || (r = store_begin(store, err)) < 0) {
+    r = r < 0 ? r : store_begin(store, err);
+    if (r < 0) {
         return r;
     }
-    if ((r = check_namespace_deletion(call, err)) == 0) {
-        r = store_delete(store, call_key(call), &options, &object, err);
-    }
-    if ((r = call_finish(call, r, err)) < 0) {
+    r = check_namespace_deletion(call, err);
+    r = r < 0 ? r : store_delete(store, call_key(call), &options, &object, err);
+    r = call_finish(call, r, err);
+    if (r < 0) {
         return r;
     }
     if (doc_at(object, "metadata.deletionTimestamp")) {
@@ -145,9 +146,8 @@ int verb_delete_all(struct api_call *call, struct muster_err *err)
         return muster_fail(err, MUSTER_EMETHOD, "a collection is deleted one namespace at a time");
     }
     int r = read_options(call, &options, err);
-    if (r == 0 && (r = call_selectors(call, &selectors, err)) == 0) {
-        r = delete_and_send(call, &selectors, &options, err);
-    }
+    r = r < 0 ? r : call_selectors(call, &selectors, err);
+    r = r < 0 ? r : delete_and_send(call, &selectors, &options, err);
     call_selectors_done(&selectors);
     return r;
 }

@@ -28,7 +28,7 @@ struct api_endpoint {
 };
 
 /* The port of HOME/server.json, so that kubeconfigs stay valid; 0 when there is none yet. */
-static int remembered_port(const char *path)
+static int saved_port(const char *path)
 {
     muster_auto(free) char *text = NULL;
     muster_auto(doc) json_t *doc = NULL;
@@ -42,7 +42,7 @@ static int remembered_port(const char *path)
     return port > 0 && port < 65536 ? (int)port : 0;
 }
 
-static int remember(const char *path, const char *server, struct muster_err *err)
+static int save_server(const char *path, const char *server, struct muster_err *err)
 {
     char text[SERVER_BYTES + 32];
     int n = snprintf(text, sizeof text, "{\"server\":\"%s\"}\n", server);
@@ -78,18 +78,16 @@ static int open_tls(struct api_endpoint *endpoint, uv_loop_t *loop, struct api *
     if (!path) {
         return err_no_memory(err);
     }
-    int port = remembered_port(path);
+    int port = saved_port(path);
     int r = http_identity_load(home_path, &identity, err);
-    if (r == 0) {
-        r = listen_tls(loop, api, &identity, port, &endpoint->tls, err);
-    }
+    r = r < 0 ? r : listen_tls(loop, api, &identity, port, &endpoint->tls, err);
     http_identity_done(&identity);
     if (r < 0) {
         return r;
     }
     (void)snprintf(endpoint->server, sizeof endpoint->server, "https://127.0.0.1:%d",
                    http_server_port(endpoint->tls));
-    return port ? 0 : remember(path, endpoint->server, err);
+    return port ? 0 : save_server(path, endpoint->server, err);
 }
 
 int api_endpoint_open(uv_loop_t *loop, struct api *api, const char *home_path,

@@ -32,7 +32,8 @@ static int read_server(const char *home_path, char **ret, struct muster_err *err
     muster_auto(free) char *text = NULL;
     muster_auto(doc) json_t *doc = NULL;
     int r = read_part(home_path, "server.json", &text, err);
-    if (r < 0 || (r = doc_parse(text, strlen(text), &doc, err)) < 0) {
+    r = r < 0 ? r : doc_parse(text, strlen(text), &doc, err);
+    if (r < 0) {
         return r;
     }
     const char *server = doc_text(doc, "server", NULL);
@@ -66,8 +67,9 @@ int api_kubeconfig(const char *home_path, const char *namespace, char **ret, str
     muster_auto(free) char *cert_pem = NULL;
     muster_auto(free) char *token = NULL;
     int r = read_server(home_path, &server, err);
-    if (r < 0 || (r = read_part(home_path, "tls/cert.pem", &cert_pem, err)) < 0 ||
-        (r = read_part(home_path, "token", &token, err)) < 0) {
+    r = r < 0 ? r : read_part(home_path, "tls/cert.pem", &cert_pem, err);
+    r = r < 0 ? r : read_part(home_path, "token", &token, err);
+    if (r < 0) {
         return r;
     }
     struct buf text;

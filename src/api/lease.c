@@ -31,9 +31,7 @@ void lease_open(struct api *api, const char *id, struct http_reply *reply)
     struct lease *lease = calloc(1, sizeof *lease);
     char *copy = strdup(id);
     int r = lease && copy ? 0 : err_no_memory(&err);
-    if (r == 0) {
-        r = live_add(api, &lease->live, reply, &api->lease_count, close_lease, &err);
-    }
+    r = r < 0 ? r : live_add(api, &lease->live, reply, &api->lease_count, close_lease, &err);
     if (r < 0) {
         free(lease);
         free(copy);

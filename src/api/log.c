@@ -98,9 +98,10 @@ int api_log_query_read(const struct http_request *request, const json_t *pod,
         .limit_bytes = -1,
     };
     int r = choose_container(request, pod, &ret->container, err);
-    if (r < 0 || (r = query_number(request, "tailLines", &ret->tail_lines, err)) < 0 ||
-        (r = query_number(request, "limitBytes", &ret->limit_bytes, err)) < 0 ||
-        (r = query_number(request, "attempt", &ret->attempt, err)) < 0) {
+    r = r < 0 ? r : query_number(request, "tailLines", &ret->tail_lines, err);
+    r = r < 0 ? r : query_number(request, "limitBytes", &ret->limit_bytes, err);
+    r = r < 0 ? r : query_number(request, "attempt", &ret->attempt, err);
+    if (r < 0) {
         return r;
     }
     return read_since(request, &ret->since_unix_ms, err);
@@ -112,7 +113,8 @@ int verb_log(struct api_call *call, struct muster_err *err)
     struct api_log_query query;
     const struct api_hooks *hooks = &call->api->hooks;
     int r = store_get(call->api->store, call_key(call), &pod, err);
-    if (r < 0 || (r = api_log_query_read(call->request, pod, &query, err)) < 0) {
+    r = r < 0 ? r : api_log_query_read(call->request, pod, &query, err);
+    if (r < 0) {
         return r;
     }
     if (!hooks->pod_log) {

@@ -52,7 +52,8 @@ static int apply(struct api_call *call, const struct patch_kind *kind, struct mu
     muster_auto(doc) json_t *before = NULL;
     muster_auto(doc) json_t *after = NULL;
     int r = store_get(call->api->store, call_key(call), &before, err);
-    if (r < 0 || (r = kind->apply(before, call->body, &after, err)) < 0) {
+    r = r < 0 ? r : kind->apply(before, call->body, &after, err);
+    if (r < 0) {
         return r;
     }
     return call_store_update(call, before, after, err);

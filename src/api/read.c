@@ -27,9 +27,8 @@ static int list_and_send(struct api_call *call, const struct call_selectors *sel
     struct store_page page = {0};
     int r = query_number(call->request, "limit", &query.limit, err);
     query.limit = query.limit > LIMIT_MAX ? LIMIT_MAX : query.limit;
-    if (r == 0 && (r = store_list(call->api->store, &query, &page, err)) == 0) {
-        r = call_send_page(call, &page, err);
-    }
+    r = r < 0 ? r : store_list(call->api->store, &query, &page, err);
+    r = r < 0 ? r : call_send_page(call, &page, err);
     store_page_done(&page);
     return r;
 }
@@ -41,9 +40,7 @@ int verb_list(struct api_call *call, struct muster_err *err)
     }
     struct call_selectors selectors;
     int r = call_selectors(call, &selectors, err);
-    if (r == 0) {
-        r = list_and_send(call, &selectors, err);
-    }
+    r = r < 0 ? r : list_and_send(call, &selectors, err);
     call_selectors_done(&selectors);
     return r;
 }

@@ -97,9 +97,10 @@ int verb_set_scale(struct api_call *call, struct muster_err *err)
     muster_auto(doc) json_t *after = NULL;
     muster_auto(doc) json_t *stored = NULL;
     int r = store_get(call->api->store, call_key(call), &job, err);
-    if (r < 0 || (r = read_scale(call, job, &scale, err)) < 0 ||
-        (r = scaled_job(call, job, scale, &after, err)) < 0 ||
-        (r = admit(call, job, after, err)) < 0) {
+    r = r < 0 ? r : read_scale(call, job, &scale, err);
+    r = r < 0 ? r : scaled_job(call, job, scale, &after, err);
+    r = r < 0 ? r : admit(call, job, after, err);
+    if (r < 0) {
         return r;
     }
     if (call->dry_run) {

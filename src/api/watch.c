@@ -221,8 +221,9 @@ static int prepare(struct api_call *call, struct watcher *w, int64_t *ret_versio
     w->whole_objects = include && strcmp(include, "Object") == 0;
     w->bookmarks = !w->table && http_query_bool(call->request, "allowWatchBookmarks");
     int r = call_selectors(call, &w->selectors, err);
-    if (r < 0 || (r = query_number(call->request, "timeoutSeconds", &timeout_s, err)) < 0 ||
-        (r = query_number(call->request, "resourceVersion", ret_version, err)) < 0) {
+    r = r < 0 ? r : query_number(call->request, "timeoutSeconds", &timeout_s, err);
+    r = r < 0 ? r : query_number(call->request, "resourceVersion", ret_version, err);
+    if (r < 0) {
         return r;
     }
     if (make_timer(w, timeout_s) < 0) {
@@ -239,8 +240,8 @@ static int stream(struct api_call *call, struct watcher *w, int64_t version, str
     bool initial = version == 0;
     bool mark_end = http_query_bool(call->request, "sendInitialEvents");
     struct store_watch_options options = {w->resource->plural, namespace, version};
-    int r = 0;
-    if (!initial && (r = store_check_version(call->api->store, version, err)) < 0) {
+    int r = initial ? 0 : store_check_version(call->api->store, version, err);
+    if (r < 0) {
         return r;
     }
     if (http_reply_start(call->reply, 200, "application/json") < 0) {
@@ -252,9 +253,7 @@ static int stream(struct api_call *call, struct watcher *w, int64_t version, str
     if (r == 0 && initial && mark_end && w->bookmarks) {
         write_bookmark(w, true);
     }
-    if (r == 0) {
-        r = store_watch(call->api->store, &options, on_change, w, &w->watch, err);
-    }
+    r = r < 0 ? r : store_watch(call->api->store, &options, on_change, w, &w->watch, err);
     if (r < 0 || w->failed) {
         live_end(&w->live); /* the headers are out: all that is left is to stop */
         return 0;
@@ -277,9 +276,7 @@ int verb_watch(struct api_call *call, struct muster_err *err)
         return r;
     }
     r = prepare(call, w, &version, err);
-    if (r == 0) {
-        r = stream(call, w, version, err);
-    }
+    r = r < 0 ? r : stream(call, w, version, err);
     if (r < 0) {
         call->reply->on_gone = NULL;
         live_close(&w->live);

@@ -34,14 +34,12 @@ static int check_identity(struct api_call *call, json_t *object, struct muster_e
                            route->resource->kind);
     }
     int r = require_same("kind", doc_text(object, "kind", ""), route->resource->kind, err);
-    if (r == 0) {
-        r = require_same("apiVersion", doc_text(object, "apiVersion", ""),
-                         resource_api_version(route->resource), err);
-    }
-    if (r == 0) {
-        r = require_same("namespace", doc_text(object, "metadata.namespace", ""), route->namespace,
-                         err);
-    }
+    r = r < 0 ? r
+              : require_same("apiVersion", doc_text(object, "apiVersion", ""),
+                             resource_api_version(route->resource), err);
+    r = r < 0 ? r
+              : require_same("namespace", doc_text(object, "metadata.namespace", ""),
+                             route->namespace, err);
     if (r == 0 && *route->name) {
         r = require_same("name", doc_text(object, "metadata.name", ""), route->name, err);
     }
@@ -104,9 +102,8 @@ static int create_in_store(struct api_call *call, json_t **ret, struct muster_er
         return r;
     }
     r = ensure_namespace(call, err);
-    if (r == 0 && (r = make_room(call, err)) == 0) {
-        r = store_create(store, call->route.resource->plural, call->body, ret, err);
-    }
+    r = r < 0 ? r : make_room(call, err);
+    r = r < 0 ? r : store_create(store, call->route.resource->plural, call->body, ret, err);
     return call_finish(call, r, err);
 }
 
@@ -134,8 +131,10 @@ int verb_create(struct api_call *call, struct muster_err *err)
     }
     (void)snprintf(call->route.name, sizeof call->route.name, "%s",
                    doc_text(call->body, "metadata.name", ""));
-    if ((r = complete_identity(call, call->body, err)) < 0 ||
-        (r = admit(call, NULL, call->body, err)) < 0 || (r = ask_machine(call, err)) < 0) {
+    r = complete_identity(call, call->body, err);
+    r = r < 0 ? r : admit(call, NULL, call->body, err);
+    r = r < 0 ? r : ask_machine(call, err);
+    if (r < 0) {
         return r;
     }
     /* Where status is a subresource, what a client writes there at creation is dropped; pods and
@@ -164,13 +163,10 @@ int call_store_update(struct api_call *call, const json_t *before, json_t *objec
     struct store *store = call->api->store;
     enum store_part part = part_of(call);
     int r = check_identity(call, object, err);
-    if (r < 0 || (r = complete_identity(call, object, err)) < 0) {
-        return r;
-    }
-    if (part != STORE_STATUS_ONLY && (r = admit(call, before, object, err)) < 0) {
-        return r;
-    }
-    if ((r = store_begin(store, err)) < 0) {
+    r = r < 0 ? r : complete_identity(call, object, err);
+    r = r < 0 || part == STORE_STATUS_ONLY ? r : admit(call, before, object, err);
+    r = r < 0 ? r : store_begin(store, err);
+    if (r < 0) {
         return r;
     }
     r = store_update(store, call->route.resource->plural, object, part, &stored, err);
@@ -182,7 +178,8 @@ int verb_update(struct api_call *call, struct muster_err *err)
 {
     muster_auto(doc) json_t *before = NULL;
     int r = check_identity(call, call->body, err);
-    if (r < 0 || (r = store_get(call->api->store, call_key(call), &before, err)) < 0) {
+    r = r < 0 ? r : store_get(call->api->store, call_key(call), &before, err);
+    if (r < 0) {
         return r;
     }
     return call_store_update(call, before, call->body, err);

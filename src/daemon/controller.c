@@ -252,9 +252,7 @@ int controller_new(uv_loop_t *loop, struct store *store, struct controller **ret
     uv_idle_init(loop, &c->idle);
     const struct store_watch_options everything = {.after_version = STORE_FROM_NOW};
     int r = store_watch(store, &everything, on_change, c, &c->watch, err);
-    if (r == 0) {
-        r = queue_all(c, err);
-    }
+    r = r < 0 ? r : queue_all(c, err);
     if (r < 0) {
         controller_free(c);
         return r;

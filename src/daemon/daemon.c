@@ -18,8 +18,8 @@
 #include "daemon/boot.h"
 #include "daemon/controller.h"
 #include "daemon/history/sweep.h"
+#include "daemon/machine/environments.h"
 #include "daemon/machine/node.h"
-#include "daemon/object/environments.h"
 #include "daemon/object/leases.h"
 #include "daemon/route/routes.h"
 
@@ -31,8 +31,9 @@
 #include <sys/file.h>
 
 enum {
-    LOOK_MS = 500,        /* how often it asks whether it is needed */
-    LONELY_MS_MAX = 3000, /* how long it stays without client and job */
+    LOOK_MS = 500,         /* how often it asks whether it is needed */
+    SHUTDOWN_LOOK_MS = 20, /* … whether all has ended, when it is to leave */
+    LONELY_MS_MAX = 3000,  /* how long it stays without client and job */
 };
 
 struct daemon {
@@ -150,6 +151,12 @@ static void on_look(uv_timer_t *timer)
     }
 }
 
+static void on_shutdown(void *data)
+{
+    struct daemon *d = data;
+    uv_timer_start(&d->look, on_look, SHUTDOWN_LOOK_MS, SHUTDOWN_LOOK_MS);
+}
+
 static void on_signal(uv_signal_t *handle, int number)
 {
     struct daemon *d = handle->data;
@@ -200,6 +207,7 @@ static int serve(struct daemon *d, struct muster_err *err)
     r = r < 0 ? r : open_parts(d, err);
     r = r < 0 ? r : open_api(d, err);
     if (r == 0) {
+        routes_on_shutdown(d->routes, on_shutdown, d);
         log_event(LOG_INFO, "daemon.start", "serving %s, pid %d", d->home.path, (int)getpid());
         uv_run(&d->loop, UV_RUN_DEFAULT);
     }

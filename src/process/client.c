@@ -12,7 +12,7 @@
 #include "base/doc.h"
 #include "base/err.h"
 #include "base/file.h"
-#include "base/time/timestamp.h"
+#include "process/events.h"
 #include "process/supervisor_start.h"
 #include "process/wire/channel.h"
 #include "process/wire/listener.h"
@@ -86,64 +86,6 @@ static void be_over(struct process_job *job)
     }
 }
 
-/* Records come from a disk: what is no time counts as unknown. */
-static int64_t time_of(const json_t *event, const char *name)
-{
-    int64_t unix_ms = doc_int(event, name, 0);
-    return timestamp_fits(unix_ms) ? unix_ms : 0;
-}
-
-static void tell_started(const struct process_job *job, const json_t *event)
-{
-    if (job->events.started) {
-        job->events.started(job->data, doc_text(event, "id", ""), time_of(event, "at"));
-    }
-}
-
-/* What the loss at hand ended is told by `lost`; an earlier loss is an exit like any other. */
-static void tell_exited(const struct process_job *job, const json_t *event)
-{
-    if (job->lost && strcmp(doc_text(event, "reason", ""), "Lost") == 0) {
-        return;
-    }
-    const struct process_exit how = {
-        .code = (int)doc_int(event, "code", 0),
-        .signal = (int)doc_int(event, "signal", 0),
-        .oom = doc_bool(event, "oom", false),
-        .started_unix_ms = time_of(event, "startedAt"),
-        .at_unix_ms = time_of(event, "at"),
-        .peak_memory_bytes = doc_int(event, "peakMemoryBytes", 0),
-        .reason = doc_text(event, "reason", ""),
-        .message = doc_text(event, "message", ""),
-    };
-    if (job->events.exited) {
-        job->events.exited(job->data, doc_text(event, "id", ""), &how);
-    }
-}
-
-static void tell_start_failed(const struct process_job *job, const json_t *event)
-{
-    if (job->events.start_failed) {
-        job->events.start_failed(
-            job->data, doc_text(event, "id", ""), (int)doc_int(event, "code", 128),
-            doc_text(event, "reason", "StartError"), doc_text(event, "message", ""));
-    }
-}
-
-static void tell_note(const struct process_job *job, const json_t *event)
-{
-    if (job->events.note) {
-        job->events.note(job->data, doc_text(event, "id", NULL), doc_text(event, "text", ""));
-    }
-}
-
-static void tell_stacks(const struct process_job *job, const json_t *event)
-{
-    if (job->events.stacks) {
-        job->events.stacks(job->data, doc_int(event, "ticket", 0), doc_at(event, "attempts"));
-    }
-}
-
 static void note_loss(struct process_job *job, const char *why)
 {
     job->lost = true;
@@ -204,6 +146,13 @@ static void start_failed(struct process_job *job, const json_t *event)
     }
 }
 
+/* What the loss at hand ended; an earlier loss is an exit like any other. */
+static bool is_told_by_lost(const struct process_job *job, const json_t *event)
+{
+    return job->lost && strcmp(doc_text(event, "event", ""), "exited") == 0 &&
+           strcmp(doc_text(event, "reason", ""), "Lost") == 0;
+}
+
 static void on_message(void *data, const json_t *event)
 {
     struct process_job *job = data;
@@ -211,19 +160,10 @@ static void on_message(void *data, const json_t *event)
     if (strcmp(kind, "note") != 0) {
         json_object_del(job->pending, doc_text(event, "id", ""));
     }
-    if (strcmp(kind, "started") == 0) {
-        tell_started(job, event);
-    } else if (strcmp(kind, "exited") == 0) {
-        tell_exited(job, event);
-    } else if (strcmp(kind, "start_failed") == 0) {
-        tell_start_failed(job, event);
-    } else if (strcmp(kind, "note") == 0) {
-        tell_note(job, event);
-    } else if (strcmp(kind, "stalled") == 0 && job->events.stalled) {
-        job->events.stalled(job->data, doc_text(event, "id", ""), doc_text(event, "text", ""));
-    } else if (strcmp(kind, "stacks") == 0) {
-        tell_stacks(job, event);
-    } else if (strcmp(kind, "lost") == 0) {
+    if (is_told_by_lost(job, event) || events_tell(&job->events, job->data, event)) {
+        return;
+    }
+    if (strcmp(kind, "lost") == 0) {
         note_loss(job, doc_text(event, "why", ""));
     } else if (strcmp(kind, "ready") == 0) {
         be_ready(job);

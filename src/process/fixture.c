@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/testing/test.h"
 #include "base/testing/test_folder.h"
+#include "base/testing/test_wait.h"
 #include "process/log/log.h"
 #include "process/supervisor/supervisor.h"
 
@@ -244,7 +245,7 @@ bool test_wait(struct test_job *t, bool (*condition)(void *data), void *data)
     uv_timer_init(&t->loop, &tick);
     uv_timer_start(&tick, wake, 5, 5);
     uv_update_time(&t->loop);
-    uint64_t until = uv_now(&t->loop) + TEST_WAIT_MS;
+    uint64_t until = uv_now(&t->loop) + (uint64_t)test_limit_ms();
     bool held = condition(data);
     while (!held && uv_now(&t->loop) < until) {
         (void)uv_run(&t->loop, UV_RUN_ONCE);

@@ -21,7 +21,7 @@ static inline bool identity_lives(const char *identity)
     return true;
 }
 
-enum { TEST_EVENTS_MAX = 4096, TEST_WAIT_MS = 30000 };
+enum { TEST_EVENTS_MAX = 4096 };
 
 /* One line per event: "started a/c/0", "exited a/c/0 code=0 oom=0 Completed", "ready", … */
 struct test_job {
@@ -52,8 +52,8 @@ void test_job_close(struct test_job *t);
 /* spec: JSON with ' for " and ` for '. Environment PATH and cwd "/" are added when missing. */
 void test_job_start(struct test_job *t, const char *id, const char *spec);
 
-/* Runs the loop until such a line is there (a prefix of one); fails after TEST_WAIT_MS. Returns the
- * line. */
+/* Runs the loop until such a line is there (a prefix of one); fails after test_limit_ms(). Returns
+ * the line. */
 const char *test_job_await(struct test_job *t, const char *line);
 /* The one of the two that came. */
 const char *test_job_await_either(struct test_job *t, const char *one, const char *other);
@@ -63,7 +63,7 @@ void test_job_forget(struct test_job *t);
 char *test_job_log(struct test_job *t, const char *container);
 /* Until the log begins with the text. */
 void test_job_await_log(struct test_job *t, const char *container, const char *text);
-/* Waits until the condition holds; false after TEST_WAIT_MS. The loop runs meanwhile. */
+/* Waits until the condition holds; false after test_limit_ms(). The loop runs meanwhile. */
 bool test_wait(struct test_job *t, bool (*condition)(void *data), void *data);
 /* The pid of the supervisor, from the ready event's record; 0 when none holds the lock. */
 int test_supervisor_pid(const struct test_job *t, const char *id);

@@ -24,7 +24,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-enum { RANKS = 3, RANK_CODE = 7, LIMIT_MS = 30000, DELAY_MS_MAX = 60 };
+enum { RANKS = 3, RANK_CODE = 7, DELAY_MS_MAX = 60 };
 
 static unsigned rounds = 50;
 static uint64_t seed;
@@ -206,9 +206,9 @@ static int reap_all(void)
     }
 }
 
-static bool all_gone_within(int limit_ms)
+static bool all_gone(void)
 {
-    int64_t until = clock_ms() + limit_ms;
+    int64_t until = clock_ms() + test_limit_ms();
     while (reap_all() > 0) {
         if (clock_ms() > until) {
             return false;
@@ -265,12 +265,12 @@ static void finish(struct round *round)
         adopt_and_end(round);
         hit(round->runner);
     }
-    if (!all_gone_within(LIMIT_MS)) {
+    if (!all_gone()) {
         fail_msg("processes are left over, alone=%d", alone);
     }
     if (alone) {
         adopt_and_end(round); /* what a killed supervisor left unrecorded */
-        assert_true(all_gone_within(LIMIT_MS));
+        assert_true(all_gone());
     }
     check_records(round);
 }

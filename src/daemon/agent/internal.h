@@ -2,16 +2,16 @@
  *
  *     note.c     what users are told about a pod
  *     state.c    who is looked after (pure)
- *     step.c     what is decided (pure; step.h has the states, events and effects)
+ *     step.c     what is decided (pure; step.h has the states, events.h the words)
  *     queue.c    the events that wait
  *     job.c      one job's supervisor and placement; what it says is posted
  *     start.c    what one container's start needs
  *     pod.c      one pod: its machine, what that asks for, its status
- *     place.c    its GPUs
+ *     gpus.c     its GPUs
  *     over.c     its end: what is left of it, its object, its folder
  *     stacks.c   what a job's processes are in, for a request
  *     looks.c    what the store has, as events
- *     agent.c    hands events to the step, and carries its effects out
+ *     dispatch.c hands events to the step, and carries its effects out
  *
  * Nothing calls upwards: what a file has to tell those above it, it posts.
  *
@@ -21,6 +21,7 @@
 
 #include "daemon/agent/agent.h"
 #include "daemon/agent/queue.h"
+#include "daemon/agent/step.h"
 #include "daemon/machine/disk.h"
 #include "daemon/machine/placement.h"
 #include "pod/pod.h"
@@ -121,7 +122,7 @@ void agent_pod_feed_delete(struct agent_pod *pod, int64_t grace_s, int64_t deadl
 /* Writes its status; posts AGENT_WROTE. */
 void agent_pod_write(struct agent_pod *pod);
 
-/* ---- place.c ---- */
+/* ---- gpus.c ---- */
 
 /* Takes the GPUs it wants, if it has none yet; posts AGENT_PLACED or AGENT_NOT_PLACED. */
 void agent_place(struct agent_pod *pod);

@@ -8,8 +8,8 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/time/clock.h"
+#include "daemon/machine/environments.h"
 #include "daemon/machine/podman.h"
-#include "daemon/object/environments.h"
 #include "daemon/object/jobs.h"
 #include "job/annotations.h"
 #include "job/job.h"
@@ -172,14 +172,14 @@ void agent_job_changed(struct agent *agent, const json_t *owner)
 /* "run-PID-…" (job/annotations.h) to the identity of the process that it names; NULL: none. */
 static char *runner_of(const json_t *owner)
 {
-    const char *lease = jobs_note(owner, JOB_ANNOTATION_LEASE);
+    const char *lease = jobs_annotation(owner, JOB_ANNOTATION_LEASE);
     int pid = 0;
     return lease && sscanf(lease, "run-%d-", &pid) == 1 && pid > 0 ? identity_text(pid) : NULL;
 }
 
 static int open_process(struct agent_job *job, const json_t *owner, struct muster_err *err)
 {
-    const char *network = jobs_note(owner, JOB_ANNOTATION_NETWORK);
+    const char *network = jobs_annotation(owner, JOB_ANNOTATION_NETWORK);
     muster_auto(free) char *runner = runner_of(owner);
     const struct process_job_options options = {
         .folder = job->folder,
@@ -202,11 +202,11 @@ static void hold_gpus(struct agent_job *job)
 
 static int fill(struct agent_job *job, const json_t *owner, struct muster_err *err)
 {
-    const char *mode = jobs_note(owner, JOB_ANNOTATION_GPU);
+    const char *mode = jobs_annotation(owner, JOB_ANNOTATION_GPU);
     job->share_gpus = mode && strcmp(mode, "share") == 0;
     job->no_gpus = mode && strcmp(mode, "none") == 0;
     job->visible_gpus = environments_value(job->agent->options.home, owner, "CUDA_VISIBLE_DEVICES");
-    const char *runtime = jobs_note(owner, JOB_ANNOTATION_RUNTIME);
+    const char *runtime = jobs_annotation(owner, JOB_ANNOTATION_RUNTIME);
     /* One that is gone already cannot say. */
     job->in_podman = !owner || (runtime && strcmp(runtime, "podman") == 0);
     if (!job->uid || !job->folder) {

@@ -149,8 +149,8 @@ static int64_t asked_at(int64_t now_unix_ms, int64_t grace_s, int64_t deadline_u
 static bool begins_with_interrupt(const struct agent_pod *pod)
 {
     muster_auto(doc) json_t *job = owner_if_readable(pod);
-    const char *signal = job && jobs_note(job, JOB_ANNOTATION_STOP)
-                             ? jobs_note(job, JOB_ANNOTATION_STOP_SIGNAL)
+    const char *signal = job && jobs_annotation(job, JOB_ANNOTATION_STOP)
+                             ? jobs_annotation(job, JOB_ANNOTATION_STOP_SIGNAL)
                              : NULL;
     return signal && strcmp(signal, "SIGINT") == 0;
 }

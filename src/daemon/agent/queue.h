@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "daemon/agent/step.h"
+#include "daemon/agent/events.h"
 #include "pod/pod.h"
 
 #include <jansson.h>

@@ -5,8 +5,8 @@
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/err.h"
+#include "daemon/machine/environments.h"
 #include "daemon/machine/launch.h"
-#include "daemon/object/environments.h"
 #include "daemon/object/jobs.h"
 #include "job/annotations.h"
 #include "job/job.h"
@@ -68,7 +68,7 @@ static bool port_taken(void *data, int port)
 static int local_addresses(struct agent_pod *pod, const struct job *job, struct address_map *ret,
                            struct muster_err *err)
 {
-    const char *network = jobs_note(job->object, JOB_ANNOTATION_NETWORK);
+    const char *network = jobs_annotation(job->object, JOB_ANNOTATION_NETWORK);
     *ret = (struct address_map){.job = job};
     if (network && strcmp(network, "private") == 0) {
         return 0;

@@ -246,7 +246,7 @@ bool agent_state_job_runs(const struct agent_state *state, int64_t job)
     return found && !step_is_leaving(found);
 }
 
-/* ---- Promises ---- */
+/* ---- Invariants ---- */
 
 #define JOB_BIT(state) (1U << AGENT_JOB_##state)
 

@@ -1,10 +1,11 @@
-/* The agent's state as its step sees it: pods and jobs by uid, and the effects of the step at hand.
+/* Who is looked after: the pods and jobs that the step decides about, and the effects of the step
+ * at hand.
  *
- * Layer: program (daemon), private to step.c and state.c; pure.
+ * Layer: program (daemon), private to the agent; pure. Ownership: agent_state_init/done.
  */
 #pragma once
 
-#include "daemon/agent/step.h"
+#include "daemon/agent/events.h"
 
 #include <uthash.h>
 
@@ -54,7 +55,29 @@ struct step_pod {
     UT_hash_handle hh;
 };
 
-/* ---- States ---- */
+struct agent_state {
+    struct step_pod *pods; /* by uid */
+    struct step_job *jobs; /* by uid */
+    int64_t last_number;
+    int64_t settling; /* the pod whose debt RETRY is paying, 0: none */
+    struct agent_effects effects;
+};
+
+/* False: no memory. */
+bool agent_state_init(struct agent_state *state);
+void agent_state_done(struct agent_state *state);
+
+/* How many pods are looked after. */
+size_t agent_state_pods(const struct agent_state *state);
+/* The number of a pod that is looked after; 0: it is not. */
+int64_t agent_state_find(const struct agent_state *state, const char *pod_uid);
+/* Whether the supervisor may run something: false of a number that is not known. */
+bool agent_state_job_runs(const struct agent_state *state, int64_t job);
+
+/* NULL, or which invariant is violated. Holds between steps; tests ask after each. */
+const char *agent_state_check(const struct agent_state *state);
+
+/* ---- States: for step.c ---- */
 
 /* Asserts that the table of states (step.h) has this way. */
 void step_become(struct step_pod *pod, enum agent_pod_state next);

@@ -1,5 +1,5 @@
 /* See step.h. */
-#include "daemon/agent/state.h"
+#include "daemon/agent/step.h"
 
 #include <assert.h>
 #include <string.h>

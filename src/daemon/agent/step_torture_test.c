@@ -1,6 +1,6 @@
 /* The agent's step against a make-believe machine (step_world.h) in which everything happens in any
  * order: pods are made, deleted, and made again, processes end, starts, admissions and writes fail,
- * supervisors are killed, the controller dies. After each step its promises hold; at the end
+ * supervisors are killed, the controller dies. After each step its invariants hold; at the end
  * nothing fails any more, and nothing may be left over.
  *
  * The seed is printed; `daemon_step_torture_test rounds N seed S` runs one again
@@ -173,14 +173,14 @@ static void settle(struct world *w)
         world_handle(w);
         world_handle(w);
     }
-    world_promise(w, is_quiet(w), "something is left to do for ever");
+    world_require(w, is_quiet(w), "something is left to do for ever");
     for (size_t i = 0; i < WORLD_NAMES; i++) {
         const struct world_object *object = &w->objects[i];
-        world_promise(w, !object->there || world_is_over(object), "a pod never came to its end");
-        world_promise(w, !object->there || !object->deleting, "a deleted object stays");
+        world_require(w, !object->there || world_is_over(object), "a pod never came to its end");
+        world_require(w, !object->there || !object->deleting, "a deleted object stays");
     }
     for (size_t i = 0; i < WORLD_HOLDERS; i++) {
-        world_promise(w, !w->held[i][0], "a GPU is held by nobody");
+        world_require(w, !w->held[i][0], "a GPU is held by nobody");
     }
 }
 

@@ -14,7 +14,7 @@ uint32_t world_chance(struct world *w, uint32_t below)
     return (uint32_t)(w->random >> 33) % below;
 }
 
-void world_promise(struct world *w, bool kept, const char *what)
+void world_require(struct world *w, bool kept, const char *what)
 {
     if (!kept && !w->broken) {
         w->broken = what;
@@ -59,7 +59,7 @@ struct world_pod *world_pod_of(struct world *w, int64_t number)
             return &w->pods[i];
         }
     }
-    world_promise(w, false, "an effect is about a pod that is not looked after");
+    world_require(w, false, "an effect is about a pod that is not looked after");
     return NULL;
 }
 
@@ -122,7 +122,7 @@ static void hear_start(struct world *w, struct world_supervisor *s, const char *
         }
     }
     if (s->count == WORLD_RECORDS) { /* the oldest pod's are forgotten */
-        world_promise(w, s->records[0].run > RUN_RUNNING, "too much runs");
+        world_require(w, s->records[0].run > RUN_RUNNING, "too much runs");
         memmove(s->records, s->records + 1, sizeof s->records[0] * --s->count);
     }
     struct world_record *r = &s->records[s->count++];
@@ -215,7 +215,7 @@ static bool runs_for_an_object(const struct world *w, const struct world_supervi
 void world_end(struct world *w, struct world_supervisor *s)
 {
     if (s->alive && s->ending) {
-        world_promise(w, !runs_for_an_object(w, s),
+        world_require(w, !runs_for_an_object(w, s),
                       "a supervisor ends while a pod of its job runs");
         (void)end_all(s);
         s->alive = s->ending = false;
@@ -250,7 +250,7 @@ enum agent_status world_write_status(struct world *w, const struct world_pod *po
 static void start(struct world *w, const struct world_pod *pod, const struct pod_effect *effect)
 {
     struct world_supervisor *s = &w->supervisors[pod->job];
-    world_promise(w, !pod->wants_gpu || pod->has_gpu, "a container starts without its GPU");
+    world_require(w, !pod->wants_gpu || pod->has_gpu, "a container starts without its GPU");
     if (w->starts_fail && world_chance(w, 3) == 0) {
         post_news(w, pod, (struct pod_event){.kind = POD_START_FAILED, .attempt = effect->attempt});
     } else if (s->alive) { /* else its loss is about to be told */
@@ -360,7 +360,7 @@ static void make_pod(struct world *w, int64_t number, int64_t job, size_t name)
     if (!s->connected) {
         open_job(w, s, name % WORLD_JOBS, job);
     }
-    world_promise(w, s->number == job, "two supervisors of one job");
+    world_require(w, s->number == job, "two supervisors of one job");
     *pod = (struct world_pod){.number = number,
                               .name = name,
                               .job = name % WORLD_JOBS,

@@ -87,17 +87,17 @@ struct world {
     size_t held_by[WORLD_HOLDERS]; /* of which job */
     size_t starts;                 /* for the record: how much happened */
     size_t finished;
-    const char *broken; /* the first promise that was */
+    const char *broken; /* the first invariant that was violated */
 };
 
 uint32_t world_chance(struct world *w, uint32_t below);
 /* Notes the first that is not kept. */
-void world_promise(struct world *w, bool kept, const char *what);
+void world_require(struct world *w, bool kept, const char *what);
 
 void world_post(struct world *w, struct agent_event event);
 void world_post_look(struct world *w, const char *key);
 
-/* NULL: no such is looked after, which breaks a promise. */
+/* NULL: no such is looked after, which violates an invariant. */
 struct world_pod *world_pod_of(struct world *w, int64_t number);
 /* The store's object of it; NULL: gone, or another's by now. */
 struct world_object *world_object_of(struct world *w, const struct world_pod *pod);
@@ -129,6 +129,7 @@ void world_end(struct world *w, struct world_supervisor *s);
 void world_remove(struct world *w, struct world_object *object);
 /* Posts a look at every name. */
 void world_look_again(struct world *w);
-/* Hands the first event of the queue to the step, carries its effects out, and checks its promises.
+/* Hands the first event of the queue to the step, carries its effects out, and checks its
+ * invariants.
  */
 void world_handle(struct world *w);

@@ -73,7 +73,7 @@ static void remove_object(struct world *w, const struct world_pod *pod)
 
 static void let_go(struct world *w, struct world_pod *pod)
 {
-    world_promise(w, !world_runs(&w->supervisors[pod->job], pod->uid),
+    world_require(w, !world_runs(&w->supervisors[pod->job], pod->uid),
                   "a pod is let go while something of it runs");
     w->finished++;
     give_back(w, pod->uid);
@@ -98,7 +98,7 @@ void world_look_again(struct world *w)
 static void end_job(struct world *w, int64_t number)
 {
     struct world_supervisor *s = world_supervisor_of(w, number);
-    world_promise(w, s != NULL, "a supervisor that is not known is ended");
+    world_require(w, s != NULL, "a supervisor that is not known is ended");
     if (s && s->alive) {
         s->ending = true;
     } else if (s) {
@@ -109,7 +109,7 @@ static void end_job(struct world *w, int64_t number)
 static void close_job(struct world *w, int64_t number)
 {
     struct world_supervisor *s = world_supervisor_of(w, number);
-    world_promise(w, s && !s->alive, "a supervisor that lives is let go");
+    world_require(w, s && !s->alive, "a supervisor that lives is let go");
     for (size_t i = 0; s && i < WORLD_HOLDERS; i++) {
         if (w->held[i][0] && w->held_by[i] == (size_t)(s - w->supervisors)) {
             w->held[i][0] = '\0';
@@ -128,7 +128,7 @@ static void discard(struct world *w, const char *key)
     if (w->store_fails) {
         w->retry_armed = true;
     } else if (object->there) {
-        world_promise(w, object->deleting, "an object that nobody deleted is discarded");
+        world_require(w, object->deleting, "an object that nobody deleted is discarded");
         world_remove(w, object);
     }
 }
@@ -211,5 +211,5 @@ void world_handle(struct world *w)
         carry_out(w, &effects->list[i], &item);
     }
     const char *broken = agent_state_check(&w->agent);
-    world_promise(w, !broken, broken);
+    world_require(w, !broken, broken);
 }

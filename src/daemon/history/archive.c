@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "base/time/clock.h"
 #include "daemon/history/deleted_pods.h"
-#include "daemon/history/place.h"
+#include "daemon/history/paths.h"
 #include "daemon/history/summary.h"
 #include "daemon/history/trim.h"
 #include "job/annotations.h"
@@ -49,28 +49,6 @@ static int read_doc(const char *path, size_t max_bytes, json_t **ret)
 
 /* ---- The record ---- */
 
-/* Whole or not at all for a reader after kill -9. Not flushed: the loop is not to wait for the
- * disk, and a power cut takes the deletion with it as well (store.h). */
-static int write_whole(const char *path, const char *text, struct muster_err *err)
-{
-    muster_auto(free) char *fresh = NULL;
-    if (asprintf(&fresh, "%s.new", path) < 0) {
-        fresh = NULL;
-        return err_no_memory(err);
-    }
-    muster_auto(close) int fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    size_t left = strlen(text);
-    while (fd >= 0 && left > 0) {
-        ssize_t count = write(fd, text, left);
-        if (count < 0 && errno != EINTR) {
-            return file_fail(err, MUSTER_ECREATE, "write", fresh);
-        }
-        text += count > 0 ? count : 0;
-        left -= count > 0 ? (size_t)count : 0;
-    }
-    return fd >= 0 && rename(fresh, path) == 0 ? 0 : file_fail(err, MUSTER_ECREATE, "write", path);
-}
-
 static int owned_pods(struct store *store, const json_t *job, json_t **ret, struct muster_err *err)
 {
     struct store_page page = {0};
@@ -100,7 +78,8 @@ int archive_record(const struct home *home, struct store *store, const json_t *j
     muster_auto(doc) json_t *record =
         json_pack("{s:I, s:O, s:O}", "run", (json_int_t)run, "job", job, "pods", pods);
     muster_auto(free) char *text = record ? doc_print(record) : NULL;
-    return text ? write_whole(path, text, err) : err_no_memory(err);
+    /* Not synced: a power cut takes the deletion with it as well (store.h). */
+    return text ? file_put(path, text, strlen(text), 0600, err) : err_no_memory(err);
 }
 
 /* Where the pod of that uid is; the length where it is not. */
@@ -216,7 +195,7 @@ static int fill(struct archive_task *task, const struct home *home, struct store
     if (!task->job || !task->pods || !task->events || !task->summary) {
         return err_no_memory(err);
     }
-    return history_place(home, &run, &task->target, err);
+    return history_path(home, &run, &task->target, err);
 }
 
 struct archive_task *archive_task_new(const struct home *home, struct store *store, const char *uid,
@@ -342,6 +321,6 @@ int archive_finish(const struct home *home, const char *uid, struct muster_err *
     }
     const struct history_run run = {doc_text(summary, "namespace", ""),
                                     doc_text(summary, "name", ""), doc_int(summary, "run", 1)};
-    int r = history_place(home, &run, &target, err);
+    int r = history_path(home, &run, &target, err);
     return r < 0 ? r : publish(folder, target, err);
 }

@@ -9,8 +9,9 @@
 #include "base/doc.h"
 #include "base/testing/test.h"
 #include "base/testing/test_folder.h"
+#include "base/testing/test_wait.h"
 #include "base/time/clock.h"
-#include "daemon/history/place.h"
+#include "daemon/history/paths.h"
 #include "daemon/history/sweep.h"
 #include "daemon/object/events.h"
 
@@ -23,8 +24,6 @@ struct world {
     struct leases *leases;
     struct sweep *sweep;
 };
-
-enum { WORLD_LIMIT_MS = 20000 };
 
 static const char world_log[] = "what it printed\n";
 
@@ -133,7 +132,7 @@ static inline void world_wait_gone(struct world *w, const char *uid)
 {
     char path[128];
     snprintf(path, sizeof path, "jobs/%s", uid);
-    int64_t until_ms = clock_ms() + WORLD_LIMIT_MS;
+    int64_t until_ms = clock_ms() + test_limit_ms();
     while (world_has(w, path)) {
         assert_true(clock_ms() < until_ms);
         sweep_look(w->sweep);
@@ -154,4 +153,23 @@ static inline int world_runs(const struct world *w, const char *name)
     int count = 0;
     history_each(&w->home, "default", name, world_count, &count);
     return count;
+}
+
+/* *state is a world with a folder of its own. */
+static inline int world_set_up(void **state)
+{
+    struct world *w = calloc(1, sizeof *w);
+    test_folder_make(w->folder);
+    world_open(w);
+    *state = w;
+    return 0;
+}
+
+static inline int world_tear_down(void **state)
+{
+    struct world *w = *state;
+    world_close(w);
+    test_folder_remove(w->folder);
+    free(w);
+    return 0;
 }

@@ -7,24 +7,6 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-static int set_up(void **state)
-{
-    struct world *w = calloc(1, sizeof *w);
-    test_folder_make(w->folder);
-    world_open(w);
-    *state = w;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct world *w = *state;
-    world_close(w);
-    test_folder_remove(w->folder);
-    free(w);
-    return 0;
-}
-
 /* ---- Names ---- */
 
 static void what_is_no_name_becomes_no_path(void **state)
@@ -36,8 +18,8 @@ static void what_is_no_name_becomes_no_path(void **state)
         struct muster_err err = {0};
         const struct history_run as_job = {"default", names[i], 1};
         const struct history_run as_namespace = {names[i], "job", 1};
-        assert_int_equal(history_place(&w->home, &as_job, &path, &err), MUSTER_EINVAL);
-        assert_int_equal(history_place(&w->home, &as_namespace, &path, &err), MUSTER_EINVAL);
+        assert_int_equal(history_path(&w->home, &as_job, &path, &err), MUSTER_EINVAL);
+        assert_int_equal(history_path(&w->home, &as_namespace, &path, &err), MUSTER_EINVAL);
         assert_null(path);
     }
 }
@@ -226,13 +208,17 @@ static void ranks_that_were_made_anew_count_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(what_is_no_name_becomes_no_path, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(numbers_grow_and_are_not_used_again, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(numbers_of_names_without_runs_are_bounded, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(an_unfinished_job_is_not_kept, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(events_move_into_the_run, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_oldest_parts_of_a_huge_log_go, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_is_no_name_becomes_no_path, world_set_up,
+                                        world_tear_down),
+        cmocka_unit_test_setup_teardown(numbers_grow_and_are_not_used_again, world_set_up,
+                                        world_tear_down),
+        cmocka_unit_test_setup_teardown(numbers_of_names_without_runs_are_bounded, world_set_up,
+                                        world_tear_down),
+        cmocka_unit_test_setup_teardown(an_unfinished_job_is_not_kept, world_set_up,
+                                        world_tear_down),
+        cmocka_unit_test_setup_teardown(events_move_into_the_run, world_set_up, world_tear_down),
+        cmocka_unit_test_setup_teardown(the_oldest_parts_of_a_huge_log_go, world_set_up,
+                                        world_tear_down),
         cmocka_unit_test(the_oldest_runs_go),
         cmocka_unit_test(a_summary_says_how_it_ended),
         cmocka_unit_test(ranks_that_were_made_anew_count_once),

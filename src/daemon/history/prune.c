@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/quantity.h"
 #include "base/time/timestamp.h"
-#include "daemon/history/place.h"
+#include "daemon/history/paths.h"
 #include "job/text.h"
 
 #include <errno.h>
@@ -198,13 +198,13 @@ static int remove_item(const struct home *home, const struct history_item *item,
     muster_auto(free) char *folder = NULL;
     muster_auto(free) char *name = NULL;
     const struct history_run run = {item->namespace, item->name, item->run};
-    int r = history_place(home, &run, &folder, err);
+    int r = history_path(home, &run, &folder, err);
     if (r == 0 && asprintf(&name, "%s_%s_%" PRId64, item->namespace, item->name, item->run) < 0) {
         name = NULL;
         return err_no_memory(err);
     }
     if (r == 0 && history_last(home, item->namespace, item->name) == item->run) {
-        r = history_remember_last(home, item->namespace, item->name, err);
+        r = history_keep_last(home, item->namespace, item->name, err);
     }
     return r < 0 ? r : history_throw_away(home, folder, name, err);
 }

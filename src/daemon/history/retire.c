@@ -21,7 +21,7 @@ int64_t retire_limit(void)
 
 static bool is_ours(const json_t *job)
 {
-    return jobs_note(job, JOB_ANNOTATION_LEASE) && job_is_finished(job);
+    return jobs_annotation(job, JOB_ANNOTATION_LEASE) && job_is_finished(job);
 }
 
 /* Newest first: by their end, to the second; the version tells those of one second apart. */
@@ -50,7 +50,7 @@ static int delete_older(struct store *store, const struct leases *leases, json_t
     int r = 0;
     qsort(list, count, sizeof *list, by_end);
     for (size_t i = (size_t)limit; i < count && r == 0; i++) {
-        if (!leases_is_open(leases, jobs_note(list[i], JOB_ANNOTATION_LEASE))) {
+        if (!leases_is_open(leases, jobs_annotation(list[i], JOB_ANNOTATION_LEASE))) {
             r = delete_job(store, list[i], err);
         }
     }

@@ -8,9 +8,9 @@
 #include "base/log.h"
 #include "base/time/clock.h"
 #include "daemon/history/archive.h"
-#include "daemon/history/doomed.h"
-#include "daemon/history/place.h"
+#include "daemon/history/paths.h"
 #include "daemon/history/prune.h"
+#include "daemon/history/removal_list.h"
 #include "daemon/history/retire.h"
 #include "daemon/object/jobs.h"
 #include "job/annotations.h"
@@ -45,7 +45,7 @@ struct sweep {
     const struct leases *leases;
     struct history_limits limits;
     struct store_watch *watch;
-    struct doomed doomed;
+    struct removal_list removals;
     struct work *work; /* under way, or NULL */
     int64_t jobs_max;  /* finished ones of `muster run` */
     bool jobs_came;    /* since they were counted last */
@@ -60,24 +60,25 @@ static void on_change(void *arg, const struct store_change *change)
     struct sweep *sweep = arg;
     bool job = strcmp(change->key.resource, "pytorchjobs") == 0;
     bool pod = strcmp(change->key.resource, "pods") == 0;
-    if (job && change->kind == STORE_ADDED && jobs_note(change->object, JOB_ANNOTATION_LEASE)) {
+    if (job && change->kind == STORE_ADDED &&
+        jobs_annotation(change->object, JOB_ANNOTATION_LEASE)) {
         sweep->jobs_came = true;
     }
     if (change->kind == STORE_DELETED && (job || (pod && !jobs_owner(change->object)))) {
         const char *uid = doc_text(change->object, "metadata.uid", "");
-        const char *lease = jobs_note(change->object, JOB_ANNOTATION_LEASE);
-        doomed_add(&sweep->doomed, uid, lease ? lease : "");
+        const char *lease = jobs_annotation(change->object, JOB_ANNOTATION_LEASE);
+        removal_list_add(&sweep->removals, uid, lease ? lease : "");
     }
 }
 
 int64_t sweep_next_run(const struct sweep *sweep, const char *namespace, const char *name)
 {
-    return doomed_next_run(&sweep->doomed, namespace, name);
+    return removal_list_next_run(&sweep->removals, namespace, name);
 }
 
 json_t *sweep_pending(const struct sweep *sweep, const char *namespace, const char *name)
 {
-    return doomed_pending(&sweep->doomed, namespace, name);
+    return removal_list_pending(&sweep->removals, namespace, name);
 }
 
 bool sweep_keeps(const struct sweep *sweep)
@@ -107,7 +108,7 @@ static void done(uv_work_t *request, int status);
 /* The others go on meanwhile. */
 static void retry_later(const struct work *work)
 {
-    json_t *entry = work->uid ? json_object_get(work->sweep->doomed.uids, work->uid) : NULL;
+    json_t *entry = work->uid ? json_object_get(work->sweep->removals.uids, work->uid) : NULL;
     log_event(LOG_WARN, "history.archive", "%s: %s; tried again in %d s",
               doc_text(entry, "name", "?"), work->err.text, RETRY_MS / 1000);
     if (entry) {
@@ -143,7 +144,7 @@ static void remove_folder(uv_work_t *request)
 
 static void free_sweep(struct sweep *sweep)
 {
-    json_decref(sweep->doomed.uids);
+    json_decref(sweep->removals.uids);
     free(sweep);
 }
 
@@ -204,7 +205,7 @@ static void done(uv_work_t *request, int status)
         log_event(LOG_WARN, "sweep", "%s", work->err.text);
     }
     if (work->uid) {
-        json_object_del(sweep->doomed.uids, work->uid);
+        json_object_del(sweep->removals.uids, work->uid);
     }
     free_work(work);
     sweep_look(sweep);
@@ -227,7 +228,7 @@ static bool has_pods(const struct sweep *sweep, const char *uid)
 /* Supervisor and monitors hold the folder's lock as long as they live. */
 static bool in_use(const struct sweep *sweep, const char *uid)
 {
-    muster_auto(free) char *path = doomed_path(&sweep->doomed, uid, "/lock");
+    muster_auto(free) char *path = removal_list_path(&sweep->removals, uid, "/lock");
     muster_auto(close) int fd = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
     return fd >= 0 ? flock(fd, LOCK_EX | LOCK_NB) < 0 : errno != ENOENT;
 }
@@ -240,7 +241,7 @@ static void begin(struct sweep *sweep, const char *uid)
     }
     work->sweep = sweep;
     work->uid = strdup(uid);
-    work->folder = doomed_path(&sweep->doomed, uid, "");
+    work->folder = removal_list_path(&sweep->removals, uid, "");
     work->task = archive_task_new(sweep->home, sweep->store, uid, &work->err);
     if (!work->uid || !work->folder || work->err.code < 0) {
         retry_later(work);
@@ -269,7 +270,7 @@ void sweep_look(struct sweep *sweep)
     }
     const char *uid;
     json_t *entry;
-    json_object_foreach (sweep->doomed.uids, uid, entry) {
+    json_object_foreach (sweep->removals.uids, uid, entry) {
         if (clock_ms() >= doc_int(entry, "retryMs", 0) &&
             !leases_is_open(sweep->leases, doc_text(entry, "lease", "")) && !has_pods(sweep, uid) &&
             !in_use(sweep, uid)) {
@@ -295,10 +296,10 @@ int sweep_new(uv_loop_t *loop, struct store *store, const struct home *home,
               const struct leases *leases, struct sweep **ret, struct muster_err *err)
 {
     struct sweep *sweep = calloc(1, sizeof *sweep);
-    json_t *doomed = json_object();
-    if (!sweep || !doomed) {
+    json_t *uids = json_object();
+    if (!sweep || !uids) {
         free(sweep);
-        json_decref(doomed);
+        json_decref(uids);
         return err_no_memory(err);
     }
     *sweep = (struct sweep){.loop = loop,
@@ -306,7 +307,7 @@ int sweep_new(uv_loop_t *loop, struct store *store, const struct home *home,
                             .home = home,
                             .leases = leases,
                             .limits = history_limits_read(),
-                            .doomed = {home, store, doomed},
+                            .removals = {home, store, uids},
                             .jobs_max = retire_limit(),
                             .jobs_came = true};
     const struct store_watch_options everything = {.after_version = STORE_FROM_NOW};
@@ -316,7 +317,7 @@ int sweep_new(uv_loop_t *loop, struct store *store, const struct home *home,
         return r;
     }
     store_on_delete(store, on_delete, sweep);
-    doomed_find(&sweep->doomed);
+    removal_list_find(&sweep->removals);
     look_after_limits(sweep);
     *ret = sweep;
     return 0;

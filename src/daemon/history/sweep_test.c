@@ -7,24 +7,6 @@
 
 enum { LOOKS = 5 };
 
-static int set_up(void **state)
-{
-    struct world *w = calloc(1, sizeof *w);
-    test_folder_make(w->folder);
-    world_open(w);
-    *state = w;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct world *w = *state;
-    world_close(w);
-    test_folder_remove(w->folder);
-    free(w);
-    return 0;
-}
-
 static bool is_there(const struct world *w, const char *uid)
 {
     char path[128];
@@ -152,7 +134,7 @@ static void one_that_is_being_archived_is_told_as_pending(void **state)
     assert_int_equal(json_array_size(none), 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, world_set_up, world_tear_down)
 
 int main(void)
 {

@@ -3,13 +3,13 @@
 
 #include "base/cleanup.h"
 #include "base/doc.h"
+#include "daemon/machine/environments.h"
 #include "daemon/machine/image.h"
-#include "daemon/object/environments.h"
 #include "daemon/object/jobs.h"
 #include "job/annotations.h"
 #include "job/gpus.h"
 #include "job/items.h"
-#include "pod/environment.h"
+#include "pod/resolve_env.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -34,7 +34,7 @@ static int note_gpu_path(void *context, const json_t *container, const char *rol
  */
 static void check_gpus(const struct admission *a, const json_t *job, struct job_problems *problems)
 {
-    const char *mode = jobs_note(job, JOB_ANNOTATION_GPU);
+    const char *mode = jobs_annotation(job, JOB_ANNOTATION_GPU);
     if (mode && strcmp(mode, "none") == 0) {
         return;
     }
@@ -74,16 +74,16 @@ void admission_check(const struct admission *a, const char *resource, const json
     if (strcmp(resource, "pytorchjobs") != 0) {
         return;
     }
-    const char *runtime = jobs_note(object, JOB_ANNOTATION_RUNTIME);
-    const char *lease = jobs_note(object, JOB_ANNOTATION_LEASE);
+    const char *runtime = jobs_annotation(object, JOB_ANNOTATION_RUNTIME);
+    const char *lease = jobs_annotation(object, JOB_ANNOTATION_LEASE);
     /* It comes with a job that was exported after it had been ended. */
-    if (jobs_note(object, JOB_ANNOTATION_STOP)) {
+    if (jobs_annotation(object, JOB_ANNOTATION_STOP)) {
         refuse_annotation(problems, JOB_ANNOTATION_STOP, "would end the job at once");
     }
     if (!runtime || strcmp(runtime, "podman") != 0) {
         image_check(object, problems);
     }
-    if (jobs_note(object, JOB_ANNOTATION_ENVIRONMENT) && !environments_has(a->home, object)) {
+    if (jobs_annotation(object, JOB_ANNOTATION_ENVIRONMENT) && !environments_has(a->home, object)) {
         refuse_annotation(problems, JOB_ANNOTATION_ENVIRONMENT,
                           "names an environment that went with its job");
     }

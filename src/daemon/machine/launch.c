@@ -15,8 +15,8 @@
 #include "daemon/machine/podman.h"
 #include "daemon/object/jobs.h"
 #include "job/annotations.h"
-#include "job/submit.h"
-#include "pod/environment.h"
+#include "job/shell_variables.h"
+#include "pod/resolve_env.h"
 
 #include <string.h>
 
@@ -25,7 +25,7 @@ enum { WORD_BYTES_MAX = 1 << 20, STALL_MS_DEFAULT = 60000 };
 /* Where it was submitted; the controller's own folder at home for a job that came by kubectl. */
 static json_t *submitted(const json_t *job)
 {
-    const char *text = job ? jobs_note(job, JOB_ANNOTATION_SUBMIT) : NULL;
+    const char *text = job ? jobs_annotation(job, JOB_ANNOTATION_SUBMIT) : NULL;
     json_t *submit = NULL;
     if (text && doc_parse(text, strlen(text), &submit, NULL) == 0) {
         return submit;
@@ -41,7 +41,7 @@ static void give_way(json_t *env, char *const *given)
     for (; given && *given; given++) {
         size_t length = variables_name_length(*given);
         muster_auto(free) char *name = strndup(*given, length);
-        if (name && !submit_is(SUBMIT_OURS, name)) {
+        if (name && !shell_variable_is(VARIABLE_OURS, name)) {
             json_object_del(env, name);
         }
     }
@@ -112,8 +112,8 @@ static void put_python_path(json_t *spec)
 
 static void put_ours(const struct launch *l, json_t *env)
 {
-    const char *backend = l->job ? jobs_note(l->job, JOB_ANNOTATION_BACKEND) : NULL;
-    const char *mode = l->job ? jobs_note(l->job, JOB_ANNOTATION_GPU) : NULL;
+    const char *backend = l->job ? jobs_annotation(l->job, JOB_ANNOTATION_BACKEND) : NULL;
+    const char *mode = l->job ? jobs_annotation(l->job, JOB_ANNOTATION_GPU) : NULL;
     if (l->gpus || l->hide_gpus || (mode && strcmp(mode, "none") == 0)) {
         json_object_set_new(env, "CUDA_VISIBLE_DEVICES", json_string(l->gpus ? l->gpus : ""));
     }
@@ -184,7 +184,7 @@ static void put_user(const struct launch *l, json_t *spec)
 /* How long a rank may do nothing before that is said. */
 static int64_t stall_ms(const struct launch *l)
 {
-    const char *text = l->job ? jobs_note(l->job, JOB_ANNOTATION_STALL) : NULL;
+    const char *text = l->job ? jobs_annotation(l->job, JOB_ANNOTATION_STALL) : NULL;
     int64_t ms = STALL_MS_DEFAULT;
     (void)duration_read(text ? text : "", &ms);
     return ms;
@@ -230,7 +230,7 @@ static int pull_secrets(const struct launch *l, char **ret, struct muster_err *e
 /* `env` (NULL: none) over what the controller of a job without a file has itself. New reference. */
 static json_t *over_own(const struct launch *l, const json_t *env)
 {
-    json_t *all = l->environment_file ? json_object() : submit_capture(environ);
+    json_t *all = l->environment_file ? json_object() : shell_variables_capture(environ);
     if (all && env && json_object_update(all, (json_t *)env) != 0) {
         json_decref(all);
         return NULL;
@@ -300,12 +300,22 @@ static int podman_spec_parts(const struct launch *l, const struct variables *fro
 /* `muster run --stdin RANK`: what trains in that rank reads what the client writes. */
 static void put_stdin(const struct launch *l, const json_t *env, json_t *spec)
 {
-    const char *wanted = l->job ? jobs_note(l->job, JOB_ANNOTATION_STDIN) : NULL;
+    const char *wanted = l->job ? jobs_annotation(l->job, JOB_ANNOTATION_STDIN) : NULL;
     const char *rank = json_string_value(json_object_get(env, "RANK"));
     bool trains = strcmp(doc_text(l->container, "name", ""), "pytorch") == 0 ||
                   json_array_size(doc_at(l->pod, "spec.containers")) == 1;
     if (wanted && rank && trains && strcmp(wanted, rank) == 0) {
         json_object_set_new(spec, "stdin", json_true());
+    }
+}
+
+/* What it writes has the mode that the submitter's own files have. Of a container the image
+ * decides. */
+static void put_umask(const json_t *submit, json_t *spec)
+{
+    int64_t mask = doc_int(submit, "umask", -1);
+    if (mask >= 0 && mask <= 0777) {
+        json_object_set_new(spec, "umask", json_integer(mask));
     }
 }
 
@@ -323,7 +333,7 @@ static int spec_of(const struct launch *l, const struct variables *from_file, js
     if (r < 0) {
         return r;
     }
-    const char *runtime = l->job ? jobs_note(l->job, JOB_ANNOTATION_RUNTIME) : NULL;
+    const char *runtime = l->job ? jobs_annotation(l->job, JOB_ANNOTATION_RUNTIME) : NULL;
     bool in_podman = runtime && strcmp(runtime, "podman") == 0;
     const char *cwd = doc_text(submit, "cwd", "/");
     muster_auto(doc) json_t *spec = json_pack(
@@ -334,6 +344,9 @@ static int spec_of(const struct launch *l, const struct variables *from_file, js
         return err_no_memory(err);
     }
     put_stdin(l, env, spec);
+    if (!in_podman) {
+        put_umask(submit, spec);
+    }
     json_object_set_new(spec, "stallMs", json_integer(stall_ms(l)));
     r = in_podman ? podman_spec_parts(l, from_file, env, words_env, spec, err)
                   : process_spec_parts(l, env, words_env, spec, err);

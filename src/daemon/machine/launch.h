@@ -2,10 +2,11 @@
  * limits.
  *
  * The environment is built in this order, later winning: what the submitter's shell had
- * (daemon/object/environments.h), the container's own with the addresses made local, what the
- * submitter asked for by name, and what a launcher sets (job/submit.h: the operator's variables,
- * then CUDA_VISIBLE_DEVICES and MUSTER_*). Values of the shell and by name stay in their file,
- * which the supervisor reads: here a name that is given there is only taken out of the container's.
+ * (daemon/machine/environments.h), the container's own with the addresses made local, what the
+ * submitter asked for by name, and what a launcher sets (job/shell_variables.h: the operator's
+ * variables, then CUDA_VISIBLE_DEVICES and MUSTER_*). Values of the shell and by name stay in their
+ * file, which the supervisor reads: here a name that is given there is only taken out of the
+ * container's.
  *
  * Layer: program (daemon). Ownership: everything borrowed but what is returned.
  */

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 enum { PORT_FIRST = 20000, PORT_LAST = 32767, FILE_BYTES_MAX = 1 << 20 };
 
@@ -36,6 +37,13 @@ static bool is_text(const json_t *value)
     return json_is_string(value);
 }
 
+/* A power cut may leave an empty file (file_put): then no process of the job is left either. */
+static bool is_there(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && info.st_size > 0;
+}
+
 /* Is it as save writes it? */
 static int check(const json_t *doc, const char *path, struct muster_err *err)
 {
@@ -55,7 +63,7 @@ int placement_open(struct placement *ret, const char *folder, struct muster_err 
     }
     muster_auto(free) char *text = NULL;
     size_t bytes = 0;
-    int r = file_exists(p.path) ? file_read(p.path, FILE_BYTES_MAX, &text, &bytes, err) : 0;
+    int r = is_there(p.path) ? file_read(p.path, FILE_BYTES_MAX, &text, &bytes, err) : 0;
     if (r == 0) {
         r = text ? doc_parse(text, bytes, &p.doc, err) : 0;
         r = r == 0 && text ? check(p.doc, p.path, err) : r;
@@ -84,7 +92,7 @@ static int save(const struct placement *p, struct muster_err *err)
     if (!text) {
         return err_no_memory(err);
     }
-    return file_write(p->path, text, strlen(text), 0600, err);
+    return file_put(p->path, text, strlen(text), 0600, err);
 }
 
 /* A wildcard listener blocks every address, so the wildcard is what is tried. */

@@ -1,7 +1,9 @@
 /* Where a job runs on this machine: the ports that stand for its service ports, and the GPUs of
  * each of its pods.
  *
- * Kept in jobs/UID/placement.json, so that a controller that adopts the job knows them. Ports are
+ * Kept in jobs/UID/placement.json, so that a controller that adopts the job knows them: what is
+ * written is there when a controller is killed. It is not synced, since after a power cut nothing
+ * runs that could be adopted, and the loop does not wait for the disk. Ports are
  * leased below 32768, out of the way of the kernel's own choice for outgoing connections, and never
  * twice among living jobs.
  *

@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "base/shell_words.h"
 #include "base/variables.h"
-#include "job/submit.h"
+#include "job/shell_variables.h"
 #include "process/monitor/sub_path.h"
 
 #include <stdio.h>
@@ -45,7 +45,7 @@ static void add_own(const struct podman_container *c, json_t *outer, json_t *wor
     const char *name;
     json_t *value;
     json_object_foreach ((json_t *)c->env, name, value) {
-        if (submit_is(SUBMIT_LOCAL, name) || json_object_get(outer, name) ||
+        if (shell_variable_is(VARIABLE_LOCAL, name) || json_object_get(outer, name) ||
             variables_value(c->shell, name)) {
             add(words, json_sprintf("--env=%s=%s", name, json_string_value(value)));
         } else {
@@ -62,7 +62,7 @@ static int add_given(const struct podman_container *c, const char *entry, const 
     if (json_object_get(c->env, name)) {
         return 0; /* a launcher's: it won */
     }
-    if (!submit_is(SUBMIT_LOCAL, name)) {
+    if (!shell_variable_is(VARIABLE_LOCAL, name)) {
         add(words, json_sprintf("--env=%s", name));
         return 0;
     }
@@ -91,8 +91,8 @@ static int add_env(const struct podman_container *c, json_t *outer, json_t *word
     }
     for (char *const *entry = c->shell; entry && *entry && r == 0; entry++) {
         muster_auto(free) char *name = strndup(*entry, variables_name_length(*entry));
-        bool passes = name && !submit_is(SUBMIT_LOCAL, name) && !json_object_get(c->env, name) &&
-                      !variables_value(c->given, name);
+        bool passes = name && !shell_variable_is(VARIABLE_LOCAL, name) &&
+                      !json_object_get(c->env, name) && !variables_value(c->given, name);
         if (passes) {
             add(words, json_sprintf("--env=%s", name));
         }

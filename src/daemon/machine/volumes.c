@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "job/text.h"
-#include "pod/environment.h"
+#include "pod/resolve_env.h"
 #include "process/machine/host_path.h"
 
 #include <limits.h>

@@ -16,7 +16,7 @@ bool jobs_is_finished(const json_t *job)
 
 bool jobs_is_past_deadline(const json_t *job, int64_t now_unix_ms)
 {
-    const char *started = job ? jobs_note(job, JOB_ANNOTATION_STARTED) : NULL;
+    const char *started = job ? jobs_annotation(job, JOB_ANNOTATION_STARTED) : NULL;
     int64_t deadline_s = doc_int(job, "spec.runPolicy.activeDeadlineSeconds", -1);
     return started && deadline_s >= 0 && !job_condition(job, "Succeeded") &&
            now_unix_ms >= strtoll(started, NULL, 10) + deadline_s * 1000;
@@ -57,7 +57,7 @@ const char *jobs_folder_uid(const json_t *pod)
     return doc_text(jobs_owner(pod), "uid", own);
 }
 
-const char *jobs_note(const json_t *job, const char *annotation)
+const char *jobs_annotation(const json_t *job, const char *annotation)
 {
     return json_string_value(json_object_get(doc_at(job, "metadata.annotations"), annotation));
 }

@@ -28,7 +28,7 @@ int jobs_fetch_owner(struct store *store, const json_t *object, json_t **ret,
 const char *jobs_folder_uid(const json_t *pod);
 
 /* The annotation's text, or NULL. Borrowed. */
-const char *jobs_note(const json_t *job, const char *annotation);
+const char *jobs_annotation(const json_t *job, const char *annotation);
 
 /* A copy of the job with these annotations ({"key": "value"…}; null removes one). New reference,
  * NULL without memory. */

@@ -87,7 +87,7 @@ int leases_stop_job(struct store *store, const json_t *job, const char *why, str
         delete_live_pods(store, job, STORE_GRACE_DEFAULT);
         return 0;
     }
-    if (jobs_note(job, JOB_ANNOTATION_STOP)) {
+    if (jobs_annotation(job, JOB_ANNOTATION_STOP)) {
         return 0;
     }
     muster_auto(doc) json_t *note = json_pack("{s:s}", JOB_ANNOTATION_STOP, why);
@@ -147,7 +147,7 @@ static void end_jobs(struct leases *leases, over_fn is_over, const char *id, con
     size_t i;
     json_t *job;
     json_array_foreach (page.items, i, job) {
-        const char *held = jobs_note(job, JOB_ANNOTATION_LEASE);
+        const char *held = jobs_annotation(job, JOB_ANNOTATION_LEASE);
         if (held && is_over(leases, held, id)) {
             end_job(leases->store, job, why);
         }

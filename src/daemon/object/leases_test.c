@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/testing/test.h"
+#include "base/testing/test_wait.h"
 #include "base/time/clock.h"
 #include "daemon/object/jobs.h"
 #include "daemon/object/leases.h"
@@ -12,8 +13,6 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-enum { LIMIT_MS = 60000 };
 
 struct world {
     uv_loop_t loop;
@@ -74,7 +73,7 @@ static json_t *get(const struct world *w, const char *resource, const char *name
 static void expect(const struct world *w, const char *name, const char *why)
 {
     muster_auto(doc) json_t *job = get(w, "pytorchjobs", name);
-    const char *note = jobs_note(job, JOB_ANNOTATION_STOP);
+    const char *note = jobs_annotation(job, JOB_ANNOTATION_STOP);
     assert_non_null(job);
     assert_string_equal(note ? note : "", why);
 }
@@ -149,7 +148,7 @@ static void a_dead_holders_job_ends_at_once(void **state)
 static bool is_stopped(const struct world *w, const char *name)
 {
     muster_auto(doc) json_t *job = get(w, "pytorchjobs", name);
-    return jobs_note(job, JOB_ANNOTATION_STOP) != NULL;
+    return jobs_annotation(job, JOB_ANNOTATION_STOP) != NULL;
 }
 
 static void who_does_not_come_back_is_not_waited_for(void **state)
@@ -162,7 +161,7 @@ static void who_does_not_come_back_is_not_waited_for(void **state)
     add_job(w, "away", away, false);
     open_leases(w);
     leases_opened(w->leases, here);
-    for (int64_t until = clock_ms() + LIMIT_MS; !is_stopped(w, "away");) {
+    for (int64_t until = clock_ms() + test_limit_ms(); !is_stopped(w, "away");) {
         assert_true(clock_ms() < until);
         uv_run(&w->loop, UV_RUN_ONCE);
     }

@@ -118,7 +118,7 @@ static int check_container(const json_t *pod, const char *container, struct must
 static json_t *words_of(const json_t *pod, const json_t *owner, const char *container,
                         const json_t *body)
 {
-    const char *runtime = owner ? jobs_note(owner, JOB_ANNOTATION_RUNTIME) : NULL;
+    const char *runtime = owner ? jobs_annotation(owner, JOB_ANNOTATION_RUNTIME) : NULL;
     json_t *command = doc_at(body, "command");
     if (!runtime || strcmp(runtime, "podman") != 0) {
         return json_incref(command);

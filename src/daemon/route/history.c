@@ -9,7 +9,7 @@
 #include "base/time/clock.h"
 #include "daemon/history/archive.h"
 #include "daemon/history/deleted_pods.h"
-#include "daemon/history/place.h"
+#include "daemon/history/paths.h"
 #include "daemon/history/prune.h"
 #include "daemon/history/summary.h"
 #include "daemon/route/logs.h"
@@ -174,7 +174,7 @@ static int read_names(const struct http_request *request, const struct home *hom
     *ret_name = name;
     return name && !namespace
                ? muster_fail(err, MUSTER_EINVAL, "a job is of a namespace: namespace= is missing")
-               : history_place(home, &run, &path, err);
+               : history_path(home, &run, &path, err);
 }
 
 static int send_list(const struct history_routes *routes, const struct http_request *request,
@@ -294,7 +294,7 @@ static int find_run(const struct history_routes *routes, const struct history_ru
                     struct found *ret, struct muster_err *err)
 {
     muster_auto(free) char *folder = NULL;
-    int r = history_place(routes->home, run, &folder, err);
+    int r = history_path(routes->home, run, &folder, err);
     if (r < 0 || find_archived(folder, ret) || find_pending(routes, run, ret) ||
         find_current(routes, run, ret)) {
         return r;

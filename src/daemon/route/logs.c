@@ -117,6 +117,7 @@ void logs_stream_folder(uv_loop_t *loop, const char *folder, const struct api_lo
                                                 .limit_bytes = query->limit_bytes,
                                                 .frames = query->frames,
                                                 .watermarks = query->watermarks,
+                                                .as_written = query->as_written,
                                                 .from = (uint64_t)query->from};
     struct muster_err err = {0};
     int r = folder ? start(loop, &options, reply, &err) : err_no_memory(&err);

@@ -146,6 +146,7 @@ int pod_log_query_read(const struct http_request *request, const json_t *pod,
     const char *from = http_query(request, "from");
     ret->frames = http_query_bool(request, "frames") && !ret->timestamps;
     ret->watermarks = http_query_bool(request, "watermarks");
+    ret->as_written = http_query_bool(request, "asWritten");
     ret->from = from ? strtoll(from, NULL, 10) : 0;
     return ret->from < 0 || (ret->frames && ret->limit_bytes >= 0)
                ? muster_fail(err, MUSTER_EINVAL,

@@ -27,6 +27,8 @@ struct routes {
     char *keep_path;                /* the file whose presence says "keep" */
     bool keep;
     enum routes_leaving leaving;
+    void (*asked_to_leave)(void *data); /* or NULL */
+    void *asked_data;
 };
 
 /* One route of ours; `rest` is what follows the route's prefix. */
@@ -85,7 +87,7 @@ static void post_keep(struct routes *routes, const char *rest, const struct http
     routes->keep = doc_bool(body, "keep", true);
     if (!routes->keep) {
         (void)unlink(routes->keep_path);
-    } else if (file_write(routes->keep_path, "", 0, 0600, &err) < 0) {
+    } else if (file_put(routes->keep_path, "", 0, 0600, &err) < 0) {
         api_send_error(reply, &err);
         return;
     }
@@ -143,18 +145,50 @@ static void post_shutdown(struct routes *routes, const char *rest,
         end_all_jobs(routes);
         end_lone_pods(routes);
     }
+    if (routes->asked_to_leave) {
+        routes->asked_to_leave(routes->asked_data);
+    }
     get_status(routes, rest, request, reply);
+}
+
+/* A client that waits for its environment to be on the disk. */
+struct putting {
+    struct http_reply *reply; /* NULL: it has gone */
+};
+
+static void on_putting_gone(void *arg)
+{
+    ((struct putting *)arg)->reply = NULL;
+}
+
+static void on_put(void *arg, int r, const struct muster_err *err)
+{
+    struct putting *putting = arg;
+    if (putting->reply && r < 0) {
+        api_send_error(putting->reply, err);
+    } else if (putting->reply) {
+        api_send_json(putting->reply, 200, json_object());
+    }
+    free(putting);
 }
 
 static void put_environment(struct routes *routes, const char *id,
                             const struct http_request *request, struct http_reply *reply)
 {
     struct muster_err err = {0};
-    if (environments_put(routes->options.environments, id, request->body, request->body_bytes,
-                         &err) < 0) {
+    struct putting *putting = calloc(1, sizeof *putting);
+    int r = putting ? 0 : err_no_memory(&err);
+    if (r == 0) {
+        putting->reply = reply;
+        reply->arg = putting;
+        reply->on_gone = on_putting_gone;
+        r = environments_put(routes->options.environments, id, request->body, request->body_bytes,
+                             on_put, putting, &err);
+    }
+    if (r < 0) {
+        reply->on_gone = NULL;
+        free(putting);
         api_send_error(reply, &err);
-    } else {
-        api_send_json(reply, 200, json_object());
     }
 }
 
@@ -341,4 +375,10 @@ bool routes_keep(const struct routes *routes)
 enum routes_leaving routes_leaving(const struct routes *routes)
 {
     return routes->leaving;
+}
+
+void routes_on_shutdown(struct routes *routes, void (*asked)(void *data), void *data)
+{
+    routes->asked_to_leave = asked;
+    routes->asked_data = data;
 }

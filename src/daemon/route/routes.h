@@ -3,7 +3,7 @@
  *     GET  /muster/v1/status     {"pid","version","home","jobs","keep","server","serverError"}
  *     POST /muster/v1/keep       {"keep":true}: stays without clients and jobs
  *     POST /muster/v1/shutdown   {"jobs":"end"|"keep"}
- *     PUT, DELETE /muster/v1/environments/ID   see daemon/object/environments.h
+ *     PUT, DELETE /muster/v1/environments/ID   see daemon/machine/environments.h
  *     GET  /muster/v1/leases/ID  held open by `muster run` (answered by api)
  *     GET  /muster/v1/namespaces/NS/pods…   see daemon/route/pod.h
  *     GET, DELETE /muster/v1/history…       see daemon/route/history.h
@@ -16,7 +16,7 @@
 #include "base/home.h"
 #include "daemon/agent/agent.h"
 #include "daemon/history/sweep.h"
-#include "daemon/object/environments.h"
+#include "daemon/machine/environments.h"
 #include "daemon/object/leases.h"
 #include "process/machine/gpus.h"
 
@@ -48,3 +48,6 @@ bool routes_keep(const struct routes *routes);
 
 /* What `muster down` asked for. */
 enum routes_leaving routes_leaving(const struct routes *routes);
+
+/* Is called when it asks, before it is answered. */
+void routes_on_shutdown(struct routes *routes, void (*asked)(void *data), void *data);

@@ -6,6 +6,33 @@
 #include "job/annotations.h"
 #include "job/problem.h"
 
+#include <pthread.h>
+#include <semaphore.h>
+#include <unistd.h>
+
+#define ENVIRONMENT "environments/0123456789abcdef0123456789abcdef"
+
+/* A disk whose fsync takes until it is released. */
+static struct {
+    bool held;
+    pthread_t loop_thread;
+    bool on_loop; /* the loop's thread waited for it */
+    sem_t released;
+} disk;
+
+/* In place of libc's. */
+int fsync(int fd)
+{
+    (void)fd;
+    if (disk.held && pthread_equal(pthread_self(), disk.loop_thread)) {
+        disk.on_loop = true;
+    } else if (disk.held) {
+        while (sem_wait(&disk.released) < 0) {
+        }
+    }
+    return 0;
+}
+
 struct scene {
     struct fixture api; /* its store, loop and folder; no request goes through it */
     struct home home;
@@ -174,23 +201,32 @@ static void a_shutdown_ends_jobs_and_lone_pods_and_admits_no_job(void **state)
     muster_auto(doc) json_t *job = get(s, "pytorchjobs", "a");
     muster_auto(doc) json_t *alone = get(s, "pods", "alone");
     muster_auto(doc) json_t *owned = get(s, "pods", "owned");
-    assert_string_equal(jobs_note(job, JOB_ANNOTATION_STOP), "muster down was given");
+    assert_string_equal(jobs_annotation(job, JOB_ANNOTATION_STOP), "muster down was given");
     assert_null(alone);
     assert_non_null(owned);
     assert_int_equal(admit(s, "pytorchjobs", &err), MUSTER_EAGAIN);
     assert_int_equal(admit(s, "configmaps", &err), 0);
 }
 
+static void count(void *data)
+{
+    ++*(int *)data;
+}
+
 static void a_shutdown_that_keeps_jobs_touches_none(void **state)
 {
     struct scene *s = *state;
+    int asked = 0;
+    routes_on_shutdown(s->routes, count, &asked);
     add(s, "pytorchjobs", STORED_JOB("a", "Running"));
     assert_int_equal(call(s, "POST", "shutdown", "{", NULL), 422);
     assert_int_equal(routes_leaving(s->routes), ROUTES_STAY);
+    assert_int_equal(asked, 0);
     assert_int_equal(call(s, "POST", "shutdown", "{'jobs': 'keep'}", NULL), 200);
+    assert_int_equal(asked, 1);
     assert_int_equal(routes_leaving(s->routes), ROUTES_LEAVE_NOW);
     muster_auto(doc) json_t *job = get(s, "pytorchjobs", "a");
-    assert_null(jobs_note(job, JOB_ANNOTATION_STOP));
+    assert_null(jobs_annotation(job, JOB_ANNOTATION_STOP));
 }
 
 static void an_environments_name_is_no_path(void **state)
@@ -203,6 +239,54 @@ static void an_environments_name_is_no_path(void **state)
         }
     }
     assert_int_equal(call(*state, "DELETE", "environments/nobody", NULL, NULL), 200);
+}
+
+/* A client whose environment waits for the disk, which is held. */
+static void begin_put(struct scene *s, struct fake_reply *reply)
+{
+    static const char list[] = "A=b\0";
+    const struct http_request request = {
+        .method = "PUT", .path = ENVIRONMENT, .body = list, .body_bytes = sizeof list};
+    fake_init(reply);
+    disk.loop_thread = pthread_self();
+    disk.held = true;
+    s->hooks.muster(s->hooks.arg, ENVIRONMENT, &request, &reply->reply);
+}
+
+static void release_disk(struct scene *s)
+{
+    assert_int_equal(sem_post(&disk.released), 0);
+    assert_int_equal(sem_post(&disk.released), 0); /* the file's, and its folder's */
+    uv_run(&s->api.loop, UV_RUN_DEFAULT);
+    disk.held = false;
+}
+
+static void a_slow_fsync_of_an_environment_delays_no_other_request(void **state)
+{
+    struct scene *s = *state;
+    struct fake_reply put;
+    muster_auto(free) char *path = file_join(s->api.folder, ENVIRONMENT);
+    begin_put(s, &put);
+    assert_int_equal(call(s, "GET", "status", NULL, NULL), 200);
+    assert_false(disk.on_loop);
+    assert_false(put.ended);
+    assert_false(file_exists(path));
+    release_disk(s);
+    assert_true(put.ended);
+    assert_int_equal(put.status, 200);
+    assert_true(file_exists(path));
+    fake_done(&put);
+}
+
+static void a_client_that_goes_while_the_disk_is_slow_is_not_answered(void **state)
+{
+    struct scene *s = *state;
+    struct fake_reply put;
+    begin_put(s, &put);
+    put.reply.on_gone(put.reply.arg);
+    release_disk(s);
+    assert_false(put.ended);
+    fake_done(&put);
 }
 
 static void leases_are_passed_on(void **state)
@@ -225,6 +309,8 @@ int main(void)
         TEST(a_shutdown_ends_jobs_and_lone_pods_and_admits_no_job),
         TEST(a_shutdown_that_keeps_jobs_touches_none),
         TEST(an_environments_name_is_no_path),
+        TEST(a_slow_fsync_of_an_environment_delays_no_other_request),
+        TEST(a_client_that_goes_while_the_disk_is_slow_is_not_answered),
         TEST(leases_are_passed_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

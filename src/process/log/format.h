@@ -7,11 +7,16 @@
  * Plain bytes beside an index cost one splice(2) and no look at the data; a format with a time
  * before every line (CRI's) costs a scan and a copy, and people cannot use the files as they are.
  *
+ * What muster itself has added (log_writer_add) stands in the same stream. added.idx holds two
+ * marks: where that begins and where it ends. It is there before the text is.
+ *
  * Layer: services; pure.
  */
 #pragma once
 
 #include <stdint.h>
+
+#define LOG_ADDED "added.idx"
 
 struct log_mark {
     int64_t unix_ms;

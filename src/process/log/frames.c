@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { HEAD_BYTES = 80, WRITER_LATE_MS = 50 /* between a byte's time and its being in the file */ };
+enum { WRITER_LATE_MS = 50 /* between a byte's time and its being in the file */ };
 
 static bool put_text(char *bytes, size_t room, size_t *used, const char *text, int length)
 {
@@ -21,7 +21,7 @@ static bool put_text(char *bytes, size_t room, size_t *used, const char *text, i
 /* The bytes that were skipped after the gap, the rest of a line, are part of it. */
 static bool put_gap(struct process_log *log, char *bytes, size_t room, size_t *used)
 {
-    char head[HEAD_BYTES];
+    char head[LOG_FRAME_HEAD_BYTES];
     int length = snprintf(head, sizeof head, "g %" PRIu64 "\n", log->at - log->gap_from);
     log->gap = !put_text(bytes, room, used, head, length);
     return !log->gap;
@@ -30,16 +30,16 @@ static bool put_gap(struct process_log *log, char *bytes, size_t room, size_t *u
 /* Bytes that came at one time, as far as there is room for them. */
 static bool put_run(struct process_log *log, char *bytes, size_t room, size_t *used)
 {
-    char head[HEAD_BYTES];
+    char head[LOG_FRAME_HEAD_BYTES];
     uint64_t end = 0;
     int64_t unix_ms = log_segment_run(&log->segment, log->at, &end);
     size_t have = log->raw_to - log->raw_from;
     size_t count = end - log->at < have ? (size_t)(end - log->at) : have;
     size_t space = room - *used;
-    if (space <= HEAD_BYTES) {
+    if (space <= LOG_FRAME_HEAD_BYTES) {
         return false;
     }
-    count = count < space - HEAD_BYTES ? count : space - HEAD_BYTES;
+    count = count < space - LOG_FRAME_HEAD_BYTES ? count : space - LOG_FRAME_HEAD_BYTES;
     int length =
         snprintf(head, sizeof head, "d %" PRIu64 " %" PRId64 " %zu\n", log->at, unix_ms, count);
     (void)put_text(bytes, room, used, head, length);
@@ -63,7 +63,7 @@ void log_put_frames(struct process_log *log, char *bytes, size_t room, size_t *u
 void log_put_end(struct process_log *log, bool waits, int64_t asked_unix_ms, char *bytes,
                  size_t room, size_t *used)
 {
-    char head[HEAD_BYTES];
+    char head[LOG_FRAME_HEAD_BYTES];
     if (log->gap && !waits) {
         (void)put_gap(log, bytes, room, used);
     }

@@ -13,12 +13,13 @@ struct process_log {
     struct process_log_options options;
     char *folder; /* of the attempt */
     struct log_segment segment;
-    uint64_t at;       /* position in the stream of the next byte to read from disk */
-    bool gap;          /* bytes from gap_from on were asked for and are gone; not told yet */
-    uint64_t gap_from; /* in the stream */
-    bool skip_line;    /* up to the next newline: the rest of a line whose beginning is gone */
-    bool line_start;   /* the next byte given out begins a line */
-    int64_t remaining; /* of limit_bytes; -1: no limit */
+    uint64_t at;            /* position in the stream of the next byte to read from disk */
+    struct log_range added; /* with as_written; empty until it is known */
+    bool gap;               /* bytes from gap_from on were asked for and are gone; not told yet */
+    uint64_t gap_from;      /* in the stream */
+    bool skip_line;         /* up to the next newline: the rest of a line whose beginning is gone */
+    bool line_start;        /* the next byte given out begins a line */
+    int64_t remaining;      /* of limit_bytes; -1: no limit */
     char *raw;
     size_t raw_from, raw_to;
     uv_fs_event_t watch;

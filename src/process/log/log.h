@@ -29,6 +29,7 @@ struct process_log_options {
     int64_t limit_bytes;   /* -1: all */
     bool frames;           /* see below; without timestamps and limit_bytes */
     bool watermarks;       /* the frame w */
+    bool as_written;       /* without what muster has added */
     uint64_t from;         /* bytes of the log to leave out: to go on where one was */
 };
 
@@ -38,7 +39,7 @@ struct process_log_options {
  *     g COUNT\n                  COUNT bytes that were asked for are gone: rotated away
  *     w UNIX_MS\n                watermark, with follow: all that had come by this time was told
  */
-enum { LOG_FRAME_BYTES_MIN = 128 };
+enum { LOG_FRAME_BYTES_MIN = 128, LOG_FRAME_HEAD_BYTES = 80 /* at most, the NUL included */ };
 
 enum process_log_state {
     PROCESS_LOG_MORE, /* read again */

@@ -419,6 +419,74 @@ static void a_segment_that_cannot_be_opened_is_tried_again(void **state)
     }
 }
 
+static void what_was_added_can_be_left_out(void **state)
+{
+    struct scene *s = *state;
+    begin(s, 0, 1 << 20, 5);
+    say(s, 1000, "one\ntwo");
+    struct process_log_options options = everything(s);
+    options.as_written = true;
+    assert_reads(s, options, "one\ntwo");
+    log_writer_add(&s->writer, "muster: x\nmuster: y\n", 20, 1001);
+    assert_reads(s, everything(s), "one\ntwo\nmuster: x\nmuster: y\n");
+    assert_reads(s, options, "one\ntwo");
+    options.tail_lines = 1;
+    assert_reads(s, options, "two");
+    say(s, 1002, " three\nfour\n");
+    assert_reads(s, options, "four\n");
+    options.tail_lines = 2;
+    assert_reads(s, options, "two three\nfour\n");
+    options.tail_lines = 3;
+    assert_reads(s, options, "one\ntwo three\nfour\n");
+    options.frames = true;
+    options.tail_lines = -1;
+    struct process_log *log = open_log(s, options);
+    char text[256];
+    assert_int_equal(read_now(log, text, LOG_FRAME_BYTES_MIN), PROCESS_LOG_END);
+    assert_string_equal(text, "d 0 1000 7\none\ntwod 28 1002 12\n three\nfour\n");
+    process_log_close(log);
+}
+
+/* Also by a reader that was there before it was added. */
+static void what_is_added_to_a_log_that_is_followed_can_be_left_out(void **state)
+{
+    struct scene *s = *state;
+    char text[256];
+    begin(s, 0, 1 << 20, 5);
+    struct process_log_options options = everything(s);
+    options.as_written = options.follow = true;
+    struct process_log *log = open_log(s, options);
+    say(s, 1000, "one");
+    assert_int_equal(read_now(log, text, sizeof text), PROCESS_LOG_WAIT);
+    assert_string_equal(text, "one");
+    log_writer_add(&s->writer, "muster: x\n", 10, 1001);
+    assert_int_equal(read_now(log, text, sizeof text), PROCESS_LOG_WAIT);
+    assert_string_equal(text, "");
+    say(s, 1002, "two\n");
+    assert_int_equal(read_now(log, text, sizeof text), PROCESS_LOG_WAIT);
+    assert_string_equal(text, "two\n");
+    process_log_close(log);
+}
+
+/* It comes on lines of its own also where the segment that it begins holds nothing else. */
+static void what_is_added_after_a_rotation_can_be_left_out(void **state)
+{
+    struct scene *s = *state;
+    char text[4096];
+    begin(s, 0, 4096, 3);
+    memset(text, 'x', 4090);
+    memcpy(text + 4085, "\nlast", 6);
+    say(s, 1000, text);
+    log_writer_add(&s->writer, "muster: x\n", 10, 1001);
+    assert_int_equal(s->writer.segment, 1);
+    struct process_log_options options = everything(s);
+    options.tail_lines = 2;
+    assert_reads(s, options, "last\nmuster: x\n");
+    options.as_written = true;
+    options.tail_lines = 1;
+    assert_reads(s, options, "last");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -438,6 +506,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(frames_tell_what_was_rotated_away, set_up, tear_down),
         cmocka_unit_test_setup_teardown(watermarks_come_when_all_was_told, set_up, tear_down),
         cmocka_unit_test_setup_teardown(previous_is_the_attempt_before, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_was_added_can_be_left_out, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_is_added_to_a_log_that_is_followed_can_be_left_out,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_is_added_after_a_rotation_can_be_left_out, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(the_newest_attempts_are_told_first, set_up, tear_down),
         cmocka_unit_test_setup_teardown(nothing_started_is_said, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_log_that_cannot_be_written_drains, set_up, tear_down),

@@ -45,6 +45,13 @@ static int choose_attempt(struct process_log *log, struct muster_err *err)
     return 0;
 }
 
+static void look_for_added(struct process_log *log)
+{
+    if (log->options.as_written && log->added.to == 0) {
+        log->added = log_added(log->folder);
+    }
+}
+
 /* What is asked for from here on begins before the oldest byte that is kept. */
 static void look_for_gap(struct process_log *log)
 {
@@ -71,7 +78,7 @@ static void choose_beginning(struct process_log *log)
         log->at = log_find_since(log->folder, o->since_unix_ms, &log->skip_line);
     }
     if (o->tail_lines >= 0) {
-        uint64_t tail = log_find_tail(log->folder, o->tail_lines);
+        uint64_t tail = log_find_tail(log->folder, o->tail_lines, log->added);
         log->skip_line = tail > log->at ? false : log->skip_line;
         log->at = tail > log->at ? tail : log->at;
     }
@@ -111,6 +118,7 @@ int process_log_open(uv_loop_t *loop, const struct process_log_options *options,
         process_log_close(log);
         return r;
     }
+    look_for_added(log);
     choose_beginning(log);
     if (options->follow) {
         init_handles(log, loop);
@@ -301,6 +309,20 @@ static bool put_piece(struct process_log *log, char *bytes, size_t room, size_t 
     return *used < room;
 }
 
+/* Looked for after the bytes were read: the writer marks them before it writes them. */
+static void leave_out_added(struct process_log *log)
+{
+    look_for_added(log);
+    uint64_t end = log->at + log->raw_to;
+    if (log->at < log->added.from) {
+        log->raw_to = end <= log->added.from ? log->raw_to : (size_t)(log->added.from - log->at);
+    } else if (log->at < log->added.to) {
+        uint64_t to = end < log->added.to ? end : log->added.to;
+        log->raw_from = (size_t)(to - log->at);
+        log->at = to;
+    }
+}
+
 static void put_all(struct process_log *log, char *bytes, size_t room, size_t *used)
 {
     if (log->skip_line) {
@@ -340,6 +362,7 @@ int process_log_read(struct process_log *log, char *bytes, size_t room, size_t *
                                strerror(errno));
         }
         empty = n == 0;
+        leave_out_added(log);
     }
     put_all(log, bytes, room, &used);
     if (empty && log->options.frames) {

@@ -155,21 +155,54 @@ uint64_t log_find_since(const char *folder, int64_t unix_ms, bool *ret_skip)
     return end;
 }
 
+struct log_range log_added(const char *folder)
+{
+    struct log_range range = {0};
+    struct log_mark from, to;
+    char path[PATH_MAX];
+    int n = snprintf(path, sizeof path, "%s/%s", folder, LOG_ADDED);
+    int fd = n < (int)sizeof path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    if (fd >= 0 && read_mark(fd, 0, &from) && read_mark(fd, 1, &to) && from.offset <= to.offset) {
+        range = (struct log_range){from.offset, to.offset};
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    return range;
+}
+
+static bool in_range(const struct log_range *range, uint64_t offset)
+{
+    return offset >= range->from && offset < range->to;
+}
+
+/* Where the segment ends, in the stream, if the bytes of `without` are left out. */
+static uint64_t segment_end(const struct log_segment *segment, const struct log_range *without)
+{
+    uint64_t end = segment->base + segment_bytes(segment);
+    if (end == segment->base || !in_range(without, end - 1)) {
+        return end;
+    }
+    return without->from > segment->base ? without->from : segment->base;
+}
+
 /* Looks backwards through one segment for the newline before the wanted lines. *lines counts down.
  * True when found. */
-static bool tail_in_segment(const struct log_segment *segment, bool newest, int64_t *lines,
-                            uint64_t *ret)
+static bool tail_in_segment(const struct log_segment *segment, const struct log_range *without,
+                            bool newest, int64_t *lines, uint64_t *ret)
 {
     char block[BLOCK_BYTES];
     uint64_t size = segment_bytes(segment);
+    uint64_t end = segment_end(segment, without);
     for (uint64_t to = size; to > 0;) {
         uint64_t from = to > BLOCK_BYTES ? to - BLOCK_BYTES : 0;
         ssize_t n = pread(segment->log_fd, block, (size_t)(to - from), (off_t)from);
         for (ssize_t i = n - 1; i >= 0; i--) {
             /* the newline at the very end closes the last line, it opens none */
-            bool last_byte = newest && from + (uint64_t)i + 1 == size;
-            if (block[i] == '\n' && !last_byte && --*lines == 0) {
-                *ret = segment->base + from + (uint64_t)i + 1;
+            uint64_t next = segment->base + from + (uint64_t)i + 1;
+            bool last_byte = newest && next == end;
+            if (block[i] == '\n' && !last_byte && !in_range(without, next - 1) && --*lines == 0) {
+                *ret = next;
                 return true;
             }
         }
@@ -179,7 +212,7 @@ static bool tail_in_segment(const struct log_segment *segment, bool newest, int6
     return false;
 }
 
-uint64_t log_find_tail(const char *folder, int64_t lines)
+uint64_t log_find_tail(const char *folder, int64_t lines, struct log_range without)
 {
     unsigned first, last;
     uint64_t found = 0;
@@ -196,8 +229,8 @@ uint64_t log_find_tail(const char *folder, int64_t lines)
         if (done) {
             found = segment.base + segment_bytes(&segment);
         } else {
-            done = tail_in_segment(&segment, newest, &lines, &found);
-            newest = newest && segment_bytes(&segment) == 0;
+            done = tail_in_segment(&segment, &without, newest, &lines, &found);
+            newest = newest && segment_end(&segment, &without) == segment.base;
         }
         log_segment_close(&segment);
         if (done) {

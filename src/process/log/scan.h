@@ -19,6 +19,12 @@ struct log_segment {
     struct log_mark current;
 };
 
+/* Bytes of the stream: from the first up to, not including, the other. */
+struct log_range {
+    uint64_t from;
+    uint64_t to;
+};
+
 /* The oldest and newest segment in the folder; false when there is none. */
 bool log_segments(const char *folder, unsigned *ret_first, unsigned *ret_last);
 
@@ -36,5 +42,8 @@ int64_t log_segment_run(struct log_segment *segment, uint64_t offset, uint64_t *
  * after the next newline. */
 uint64_t log_find_since(const char *folder, int64_t unix_ms, bool *ret_skip);
 
-/* Where the last `lines` lines begin (0: the end). */
-uint64_t log_find_tail(const char *folder, int64_t lines);
+/* What log_writer_add has added; empty when that is nothing. */
+struct log_range log_added(const char *folder);
+
+/* Where the last `lines` lines begin (0: the end), as they are without the bytes of `without`. */
+uint64_t log_find_tail(const char *folder, int64_t lines, struct log_range without);

@@ -199,9 +199,22 @@ static void add(struct log_writer *w, const char *text, size_t bytes)
     w->used += written > 0 ? (uint64_t)written : 0;
 }
 
+/* For readers that leave out what was added; without it they show it. */
+static void mark_added(const struct log_writer *w, uint64_t bytes, int64_t now_unix_ms)
+{
+    const struct log_mark marks[] = {{now_unix_ms, w->added_at},
+                                     {now_unix_ms, w->added_at + bytes}};
+    int fd = openat(w->folder_fd, LOG_ADDED, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    if (fd >= 0) {
+        (void)!pwrite(fd, marks, sizeof marks, 0);
+        close(fd);
+    }
+}
+
 void log_writer_add(struct log_writer *w, const char *text, size_t bytes, int64_t now_unix_ms)
 {
     reopen_if_closed(w, now_unix_ms);
+    bool begun = w->log_fd >= 0 && in_line(w);
     if (segment_is_full(w) || bytes + 1 > w->segment_bytes_max - w->used) {
         rotate(w, now_unix_ms);
     }
@@ -210,9 +223,11 @@ void log_writer_add(struct log_writer *w, const char *text, size_t bytes, int64_
     }
     mark(w, now_unix_ms);
     w->added_at = w->base + w->used;
-    if (in_line(w)) {
+    mark_added(w, bytes + begun, now_unix_ms);
+    if (begun) {
         add(w, "\n", 1);
     }
     add(w, text, bytes);
     w->added_bytes = w->base + w->used - w->added_at;
+    mark_added(w, w->added_bytes, now_unix_ms);
 }

@@ -1,9 +1,10 @@
 /* See cgroup.h. Version 1 keeps one tree per controller; version 2 has one tree, and a controller
  * serves only groups whose parent delegates it and holds no process itself. */
-#include "process/machine/cgroup_internal.h"
+#include "process/machine/cgroup.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "process/machine/cgroup_path.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -41,21 +42,6 @@ static bool may_write(const char *folder, const char *name)
 }
 
 /* ---- Where the job's group goes ---- */
-
-char *cgroup_own_path(const char *own, const char *controller)
-{
-    for (const char *line = own; line && *line; line = strchr(line, '\n')) {
-        line += *line == '\n';
-        const char *list = strchr(line, ':');
-        const char *path = list ? strchr(list + 1, ':') : NULL;
-        size_t length = strlen(controller);
-        if (path && (size_t)(path - list - 1) == length &&
-            memcmp(list + 1, controller, length) == 0) {
-            return strndup(path + 1, strcspn(path + 1, "\n"));
-        }
-    }
-    return NULL;
-}
 
 /* A group that was there stays: in version 2 it may serve another controller. */
 static bool make_group(const char *parent, const char *name, const char *limit, char **ret)
@@ -144,12 +130,6 @@ static bool place_v2(struct cgroup_job *job, enum cgroup_kind kind, const char *
     delegate(job->folder[kind], kind);
     job->v2[kind] = true;
     return true;
-}
-
-const char *cgroup_v2_root(const char *root, char **ret_unified)
-{
-    *ret_unified = file_join(root, "unified");
-    return has(root, "cgroup.procs") || !*ret_unified ? root : *ret_unified;
 }
 
 /* ---- Public ---- */

@@ -1,8 +1,9 @@
 /* What a control group, or the kernel, tells of memory. See cgroup.h. */
-#include "process/machine/cgroup_internal.h"
+#include "process/machine/cgroup.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "process/machine/cgroup_path.h"
 
 #include <inttypes.h>
 #include <stdio.h>

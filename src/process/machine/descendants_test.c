@@ -2,6 +2,7 @@
 #include "process/machine/descendants.h"
 
 #include "base/testing/test.h"
+#include "base/testing/test_wait.h"
 
 #include <errno.h>
 #include <linux/filter.h>
@@ -39,16 +40,13 @@ static pid_t start_sleeper(void)
     return pid;
 }
 
-enum { HANG_S = 60 };
-
 /* With one system call missing, a process that kills its own child; 0: the child died. */
 static int kill_without(long number, int code)
 {
     pid_t killer = fork();
     if (killer == 0) {
         pid_t sleeper = start_sleeper();
-        (void)alarm(
-            HANG_S); /* ends this process, and with it the sleeper, where nobody killed that */
+        test_alarm(); /* ends this process, and with it the sleeper, where nobody killed that */
         bool sent = forbid(number, code) && descendants_kill(getpid(), SIGKILL) == 1;
         _exit(sent && waitpid(sleeper, NULL, 0) == sleeper ? 0 : 1);
     }

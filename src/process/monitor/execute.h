@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "process/monitor/monitor.h"
+#include "process/monitor/protocol.h"
 
 /* Says hello on control_fd, enters the control groups, changes user, folder and standard streams
  * (input_fd -1: an empty input), and executes. What fails is told on control_fd, as a kubelet words

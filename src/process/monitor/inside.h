@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "process/monitor/monitor.h"
+#include "process/monitor/protocol.h"
 
 #include <stddef.h>
 

@@ -13,8 +13,8 @@ static bool has_worked(const struct stall_sample *since, const struct stall_samp
 {
     int64_t elapsed_ms = now->now_ms - since->now_ms;
     uint64_t allowed_ms = STALL_IDLE_MS + (uint64_t)(elapsed_ms * STALL_IDLE_PERCENT / 100);
-    return now->output_bytes != since->output_bytes || now->cpu_ms < since->cpu_ms ||
-           now->cpu_ms - since->cpu_ms > allowed_ms;
+    return now->runnable || now->output_bytes != since->output_bytes ||
+           now->cpu_ms < since->cpu_ms || now->cpu_ms - since->cpu_ms > allowed_ms;
 }
 
 enum stall_verdict stall_step(struct stall *stall, const struct stall_sample *sample)

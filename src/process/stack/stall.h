@@ -1,6 +1,7 @@
 /* Whether a rank has stalled: samples in, one verdict for each stall out.
  *
- *     SILENT   no output, and next to no processor time of all its processes, for `limit_ms`
+ *     SILENT   no output, and next to no processor time of all its processes, for `limit_ms`; a
+ *              process that waits for a processor is not idle: the machine is overloaded
  *     IN_CALL  inside the same collective of backend muster for `limit_ms`, whatever else it does
  *
  * Layer: services; pure. Time comes in as data, monotonic. Ownership: the caller's struct.
@@ -15,6 +16,7 @@ struct stall_sample {
     uint64_t output_bytes; /* since it started */
     uint64_t cpu_ms;       /* of its processes; less than before when one of them has ended */
     uint64_t call;         /* which call it is inside; 0: none */
+    bool runnable;         /* one of its processes runs, or waits for a processor */
 };
 
 struct stall {

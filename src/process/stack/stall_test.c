@@ -16,7 +16,7 @@ static void expect(int64_t limit_ms, const struct row *rows, size_t count)
     stall_init(&stall, limit_ms);
     for (size_t i = 0; i < count; i++) {
         const struct stall_sample sample = {rows[i].now_s * 1000, rows[i].output, rows[i].cpu_ms,
-                                            rows[i].call};
+                                            rows[i].call, false};
         assert_int_equal(stall_step(&stall, &sample), rows[i].verdict);
     }
 }
@@ -54,6 +54,20 @@ static void beats_are_no_work(void **state)
            {10, 0, 200, 0, STALL_SILENT});
     EXPECT(10000, {0, 0, 0, 0, STALL_NONE}, {5, 0, 100, 0, STALL_NONE}, {10, 0, 300, 0, STALL_NONE},
            {20, 0, 400, 0, STALL_SILENT});
+}
+
+/* On an overloaded machine a rank that computes may get no processor for as long as the limit. */
+static void who_waits_for_a_processor_is_not_idle(void **state)
+{
+    (void)state;
+    struct stall stall;
+    stall_init(&stall, 10000);
+    for (int64_t s = 0; s < 30; s += 5) {
+        const struct stall_sample starved = {.now_ms = s * 1000, .runnable = true};
+        assert_int_equal(stall_step(&stall, &starved), STALL_NONE);
+    }
+    const struct stall_sample asleep = {.now_ms = 35000};
+    assert_int_equal(stall_step(&stall, &asleep), STALL_SILENT);
 }
 
 /* The time of a child that ended and was not waited for is gone from the sum. */
@@ -96,6 +110,7 @@ int main(void)
         cmocka_unit_test(output_ends_it_and_another_is_told_again),
         cmocka_unit_test(work_is_no_stall),
         cmocka_unit_test(beats_are_no_work),
+        cmocka_unit_test(who_waits_for_a_processor_is_not_idle),
         cmocka_unit_test(a_sum_that_falls_is_work),
         cmocka_unit_test(in_one_call_for_long),
         cmocka_unit_test(both_at_once_are_told_once),

@@ -7,6 +7,8 @@
  */
 #include "process/stack/text.h"
 
+#include "base/text.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -65,12 +67,8 @@ static bool is_wrapper(const char *function)
 {
     static const char *const names[] = {"wrapper", "wrapped", "inner", "collective",
                                         "decorate_context"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strcmp(function, names[i]) == 0) {
-            return true;
-        }
-    }
-    return function[0] == '_' || function[0] == '<';
+    return function[0] == '_' || function[0] == '<' ||
+           text_is_any_of(function, names, sizeof names / sizeof names[0]);
 }
 
 static const char *file_name(const char *path)

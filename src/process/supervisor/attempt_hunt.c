@@ -1,6 +1,6 @@
 /* What a killed monitor left is killed between other events: the loop never waits for a process
- * that does not end at once. See attempt_internal.h. */
-#include "process/supervisor/attempt_internal.h"
+ * that does not end at once. See attempt_state.h. */
+#include "process/supervisor/attempt_state.h"
 
 #include "process/machine/descendants.h"
 

@@ -1,10 +1,10 @@
 /* The control groups of an attempt: one for its container, one for the further commands in it. See
- * attempt_internal.h.
+ * attempt_state.h.
  *
  * What this machine does not permit is said in an event, and the container runs without; what it
  * does permit and fails all the same ends the start: a limit never fails in silence.
  */
-#include "process/supervisor/attempt_internal.h"
+#include "process/supervisor/attempt_state.h"
 
 #include "base/cleanup.h"
 #include "base/err.h"

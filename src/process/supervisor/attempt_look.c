@@ -1,5 +1,5 @@
 /* What is asked about a running attempt from outside. See attempt.h. */
-#include "process/supervisor/attempt_internal.h"
+#include "process/supervisor/attempt_state.h"
 
 #include "base/time/clock.h"
 

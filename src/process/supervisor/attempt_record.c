@@ -1,7 +1,7 @@
 /* What is written down about an attempt, and told: both are the same JSON (docs/processes.md). See
- * attempt_internal.h.
+ * attempt_state.h.
  */
-#include "process/supervisor/attempt_internal.h"
+#include "process/supervisor/attempt_state.h"
 
 #include "base/build.h"
 #include "base/cleanup.h"

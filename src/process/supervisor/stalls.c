@@ -67,6 +67,7 @@ static struct stall_sample sample_of(const struct attempt *attempt, const struct
         }
         if (below[i]) {
             ticks += list[i].cpu_ticks;
+            sample.runnable = sample.runnable || list[i].state == 'R';
             sample.call = sample.call ? sample.call : call_of(list[i].pid);
         }
     }

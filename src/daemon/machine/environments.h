@@ -29,9 +29,12 @@ void environments_free(struct environments *environments);
 /* Whether it can be one: 32 hexadecimal digits. */
 bool environments_id_valid(const char *id);
 
-/* Keeps a list under a new or an old ID. */
+/* Keeps a list under a new or an old ID. `then` is called once, from the loop, when it is on the
+ * disk, or with why it is not; the loop does not wait for that. A negative return: it is none, and
+ * `then` is not called. */
+typedef void environments_put_fn(void *arg, int r, const struct muster_err *err);
 int environments_put(struct environments *environments, const char *id, const char *bytes,
-                     size_t count, struct muster_err *err);
+                     size_t count, environments_put_fn *then, void *arg, struct muster_err *err);
 /* Unless a job names it. */
 void environments_withdraw(struct environments *environments, const char *id);
 

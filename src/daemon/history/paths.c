@@ -1,6 +1,6 @@
-/* See place.h. The file JOB/last holds the highest number where the run of that number is
+/* See paths.h. The file JOB/last holds the highest number where the run of that number is
  * gone. */
-#include "daemon/history/place.h"
+#include "daemon/history/paths.h"
 
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -27,8 +27,8 @@ static int check_name(const char *what, enum schema_form form, const char *name,
                  : 0;
 }
 
-int history_place(const struct home *home, const struct history_run *run, char **ret,
-                  struct muster_err *err)
+int history_path(const struct home *home, const struct history_run *run, char **ret,
+                 struct muster_err *err)
 {
     int r = check_name("namespace", SCHEMA_LABEL, run->namespace, err);
     r = r < 0 ? r : check_name("job", SCHEMA_SUBDOMAIN, run->name, err);
@@ -74,7 +74,7 @@ static void each_of_name(const struct home *home, const char *namespace, const c
 {
     muster_auto(free) char *folder = NULL;
     const struct history_run all = {namespace, name, 0};
-    DIR *entries = history_place(home, &all, &folder, NULL) == 0 ? opendir(folder) : NULL;
+    DIR *entries = history_path(home, &all, &folder, NULL) == 0 ? opendir(folder) : NULL;
     for (struct dirent *e; (e = next_entry(entries));) {
         const struct history_run run = {namespace, name, run_number(e->d_name)};
         muster_auto(free) char *path = run.run > 0 ? file_join(folder, e->d_name) : NULL;
@@ -137,7 +137,7 @@ static char *last_path(const struct home *home, const char *namespace, const cha
 {
     const struct history_run all = {namespace, name, 0};
     muster_auto(free) char *folder = NULL;
-    return history_place(home, &all, &folder, NULL) < 0 ? NULL : file_join(folder, LAST);
+    return history_path(home, &all, &folder, NULL) < 0 ? NULL : file_join(folder, LAST);
 }
 
 int64_t history_last(const struct home *home, const char *namespace, const char *name)
@@ -152,8 +152,8 @@ int64_t history_last(const struct home *home, const char *namespace, const char 
     return highest;
 }
 
-int history_remember_last(const struct home *home, const char *namespace, const char *name,
-                          struct muster_err *err)
+int history_keep_last(const struct home *home, const char *namespace, const char *name,
+                      struct muster_err *err)
 {
     muster_auto(free) char *path = last_path(home, namespace, name);
     char text[NUMBER_BYTES];

@@ -183,9 +183,9 @@ static void handle_resource(struct api *api, const struct http_request *request,
     int r = rule ? read_body(&call, &err)
                  : muster_fail(&err, MUSTER_EMETHOD,
                                "the server does not allow this method on the requested resource");
-    if (r == 0 && (r = fields_read(&call, &err)) == 0 && (r = read_dry_run(&call, &err)) == 0) {
-        r = rule->verb(&call, &err);
-    }
+    r = r < 0 ? r : fields_read(&call, &err);
+    r = r < 0 ? r : read_dry_run(&call, &err);
+    r = r < 0 ? r : rule->verb(&call, &err);
     if (r < 0) {
         status_send(&call, &err);
     }

@@ -1,12 +1,12 @@
-/* See doomed.h. */
-#include "daemon/history/doomed.h"
+/* See removal_list.h. */
+#include "daemon/history/removal_list.h"
 
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "daemon/history/archive.h"
-#include "daemon/history/place.h"
+#include "daemon/history/paths.h"
 #include "daemon/object/jobs.h"
 #include "job/annotations.h"
 
@@ -23,49 +23,49 @@
 
 enum { LEASE_BYTES_MAX = 256 };
 
-char *doomed_path(const struct doomed *doomed, const char *uid, const char *name)
+char *removal_list_path(const struct removal_list *list, const char *uid, const char *name)
 {
     char *path = NULL;
     assert(*uid && *uid != '.' && !strchr(uid, '/'));
-    return asprintf(&path, "%s/jobs/%s%s", doomed->home->path, uid, name) < 0 ? NULL : path;
+    return asprintf(&path, "%s/jobs/%s%s", list->home->path, uid, name) < 0 ? NULL : path;
 }
 
 /* The next controller may have to finish this one's work. A folder without the mark stays: that of
  * a job whose store was moved away, too. */
-static void mark(const struct doomed *doomed, const char *uid, const char *lease)
+static void mark(const struct removal_list *list, const char *uid, const char *lease)
 {
-    muster_auto(free) char *path = doomed_path(doomed, uid, MARK);
+    muster_auto(free) char *path = removal_list_path(list, uid, MARK);
     muster_auto(close) int fd = path ? open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600) : -1;
     if (fd >= 0 && write(fd, lease, strlen(lease)) < 0) {
         log_event(LOG_WARN, "sweep", "cannot write %s: %s", path, strerror(errno));
     }
 }
 
-static void add(struct doomed *doomed, const char *uid, const char *lease)
+static void add(struct removal_list *list, const char *uid, const char *lease)
 {
-    muster_auto(doc) json_t *record = archive_pending(doomed->home, uid);
+    muster_auto(doc) json_t *record = archive_pending(list->home, uid);
     const json_t *job = doc_at(record, "job");
-    json_object_set_new(doomed->uids, uid,
+    json_object_set_new(list->uids, uid,
                         json_pack("{s:s, s:s, s:s, s:I}", "lease", lease, "namespace",
                                   doc_text(job, "metadata.namespace", ""), "name",
                                   doc_text(job, "metadata.name", ""), "run",
                                   (json_int_t)(record ? doc_int(record, "run", 1) : 0)));
 }
 
-void doomed_add(struct doomed *doomed, const char *uid, const char *lease)
+void removal_list_add(struct removal_list *list, const char *uid, const char *lease)
 {
-    mark(doomed, uid, lease);
-    add(doomed, uid, lease);
+    mark(list, uid, lease);
+    add(list, uid, lease);
 }
 
 /* Whether the job of a record is in the store still. */
-static bool job_is_there(const struct doomed *doomed, const json_t *record)
+static bool job_is_there(const struct removal_list *list, const json_t *record)
 {
     const json_t *job = doc_at(record, "job");
     const struct store_key key = {"pytorchjobs", doc_text(job, "metadata.namespace", ""),
                                   doc_text(job, "metadata.name", "")};
     muster_auto(doc) json_t *now = NULL;
-    int r = store_get(doomed->store, key, &now, NULL);
+    int r = store_get(list->store, key, &now, NULL);
     return r == 0
                ? strcmp(doc_text(now, "metadata.uid", ""), doc_text(job, "metadata.uid", "?")) == 0
                : r != MUSTER_ENOENT; /* who cannot tell changes nothing */
@@ -73,41 +73,41 @@ static bool job_is_there(const struct doomed *doomed, const json_t *record)
 
 /* Deleted by a controller that was killed before it could mark the folder, or recorded for a
  * deletion that did not happen. */
-static void find_unmarked(struct doomed *doomed, const char *uid)
+static void find_unmarked(struct removal_list *list, const char *uid)
 {
-    muster_auto(doc) json_t *record = archive_pending(doomed->home, uid);
+    muster_auto(doc) json_t *record = archive_pending(list->home, uid);
     struct muster_err err = {0};
-    if (record && !job_is_there(doomed, record)) {
-        const char *lease = jobs_note(doc_at(record, "job"), JOB_ANNOTATION_LEASE);
-        doomed_add(doomed, uid, lease ? lease : "");
-    } else if (record && archive_forget(doomed->home, uid, &err) < 0) {
+    if (record && !job_is_there(list, record)) {
+        const char *lease = jobs_annotation(doc_at(record, "job"), JOB_ANNOTATION_LEASE);
+        removal_list_add(list, uid, lease ? lease : "");
+    } else if (record && archive_forget(list->home, uid, &err) < 0) {
         log_event(LOG_WARN, "history.forget", "%s", err.text);
     }
 }
 
-static void find_one(struct doomed *doomed, const char *uid)
+static void find_one(struct removal_list *list, const char *uid)
 {
-    muster_auto(free) char *path = doomed_path(doomed, uid, MARK);
+    muster_auto(free) char *path = removal_list_path(list, uid, MARK);
     muster_auto(free) char *lease = NULL;
     struct muster_err err = {0};
     if (!path || file_read(path, LEASE_BYTES_MAX, &lease, NULL, NULL) < 0) {
-        find_unmarked(doomed, uid);
+        find_unmarked(list, uid);
         return;
     }
-    if (archive_finish(doomed->home, uid, &err) < 0) {
+    if (archive_finish(list->home, uid, &err) < 0) {
         log_event(LOG_WARN, "history.finish", "%s", err.text);
         return; /* its folder stays until a controller can */
     }
-    add(doomed, uid, lease);
+    add(list, uid, lease);
 }
 
-void doomed_find(struct doomed *doomed)
+void removal_list_find(struct removal_list *list)
 {
-    muster_auto(free) char *folder = home_file(doomed->home, "jobs");
+    muster_auto(free) char *folder = home_file(list->home, "jobs");
     DIR *entries = folder ? opendir(folder) : NULL;
     for (struct dirent *e = entries ? readdir(entries) : NULL; e; e = readdir(entries)) {
         if (*e->d_name != '.') {
-            find_one(doomed, e->d_name);
+            find_one(list, e->d_name);
         }
     }
     if (entries) {
@@ -115,12 +115,13 @@ void doomed_find(struct doomed *doomed)
     }
 }
 
-int64_t doomed_next_run(const struct doomed *doomed, const char *namespace, const char *name)
+int64_t removal_list_next_run(const struct removal_list *list, const char *namespace,
+                              const char *name)
 {
-    int64_t last = history_last(doomed->home, namespace, name);
+    int64_t last = history_last(list->home, namespace, name);
     const char *uid;
     json_t *entry;
-    json_object_foreach (doomed->uids, uid, entry) {
+    json_object_foreach (list->uids, uid, entry) {
         int64_t run = doc_int(entry, "run", 0);
         bool same = strcmp(doc_text(entry, "namespace", ""), namespace) == 0 &&
                     strcmp(doc_text(entry, "name", ""), name) == 0;
@@ -129,19 +130,20 @@ int64_t doomed_next_run(const struct doomed *doomed, const char *namespace, cons
     return last + 1;
 }
 
-json_t *doomed_pending(const struct doomed *doomed, const char *namespace, const char *name)
+json_t *removal_list_pending(const struct removal_list *list, const char *namespace,
+                             const char *name)
 {
-    muster_auto(doc) json_t *list = json_array();
+    muster_auto(doc) json_t *records = json_array();
     const char *uid;
     json_t *entry;
-    json_object_foreach (doomed->uids, uid, entry) {
+    json_object_foreach (list->uids, uid, entry) {
         bool wanted = doc_int(entry, "run", 0) > 0 &&
                       (!namespace || strcmp(doc_text(entry, "namespace", ""), namespace) == 0) &&
                       (!name || strcmp(doc_text(entry, "name", ""), name) == 0);
-        json_t *record = wanted ? archive_pending(doomed->home, uid) : NULL;
+        json_t *record = wanted ? archive_pending(list->home, uid) : NULL;
         if (record) {
-            json_array_append_new(list, record);
+            json_array_append_new(records, record);
         }
     }
-    return muster_take(list);
+    return muster_take(records);
 }

@@ -24,8 +24,8 @@ struct history_run {
 };
 
 /* HOME/history/NAMESPACE/JOB/RUN; with run 0 HOME/history/NAMESPACE/JOB. */
-int history_place(const struct home *home, const struct history_run *run, char **ret,
-                  struct muster_err *err);
+int history_path(const struct home *home, const struct history_run *run, char **ret,
+                 struct muster_err *err);
 
 /* HOME/history/.trash: what is being removed. */
 char *history_trash(const struct home *home);
@@ -40,8 +40,8 @@ void history_each(const struct home *home, const char *namespace, const char *na
 int64_t history_last(const struct home *home, const char *namespace, const char *name);
 
 /* Before the newest run of a name goes: its number is not given again. */
-int history_remember_last(const struct home *home, const char *namespace, const char *name,
-                          struct muster_err *err);
+int history_keep_last(const struct home *home, const char *namespace, const char *name,
+                      struct muster_err *err);
 
 /* Of the names that have no runs any more, the last number of so many is kept; those longest
  * unused begin at 1 again. */

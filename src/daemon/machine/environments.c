@@ -1,10 +1,11 @@
 /* See environments.h. */
-#include "daemon/object/environments.h"
+#include "daemon/machine/environments.h"
 
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "daemon/machine/disk.h"
 #include "daemon/object/jobs.h"
 #include "job/annotations.h"
 
@@ -17,13 +18,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { ID_DIGITS = 32, UNCLAIMED_MS = 60000, CLEAN_MS = 20000 };
+enum { ID_DIGITS = 32, UNCLAIMED_MS = 60000, CLEAN_MS = 20000, WRITES_MAX = 64 };
 
 struct environments {
     uv_loop_t *loop;
     struct store *store;
     struct store_watch *watch;
+    char *folder;
     int folder_fd;
+    struct disk *writes;
     json_t *unclaimed; /* ID → when it came, by the loop's clock */
     uv_timer_t soon;   /* a job or pod changed */
     uv_timer_t clean;
@@ -36,7 +39,7 @@ bool environments_id_valid(const char *id)
 
 static const char *id_of(const json_t *job)
 {
-    const char *id = jobs_note(job, JOB_ANNOTATION_ENVIRONMENT);
+    const char *id = jobs_annotation(job, JOB_ANNOTATION_ENVIRONMENT);
     return id && environments_id_valid(id) ? id : NULL;
 }
 
@@ -87,9 +90,10 @@ static json_t *needed(const struct environments *e)
     return ids;
 }
 
+/* A file, or one through which it is written (ID.new.…). */
 static bool may_be_claimed(const struct environments *e, const char *name)
 {
-    const json_t *since = json_object_get(e->unclaimed, name);
+    const json_t *since = json_object_getn(e->unclaimed, name, strnlen(name, ID_DIGITS));
     return since && (int64_t)uv_now(e->loop) - json_integer_value(since) < UNCLAIMED_MS;
 }
 
@@ -136,11 +140,10 @@ static void on_change(void *arg, const struct store_change *change)
 
 /* ---- Life ---- */
 
-static int open_folder(const struct home *home, int *ret_fd, struct muster_err *err)
+static int open_folder(const char *path, int *ret_fd, struct muster_err *err)
 {
-    muster_auto(free) char *path = home_file(home, "environments");
     struct stat info;
-    int r = path ? file_mkdir(path, 0700, err) : err_no_memory(err);
+    int r = file_mkdir(path, 0700, err);
     if (r < 0) {
         return r;
     }
@@ -161,15 +164,25 @@ int environments_new(uv_loop_t *loop, struct store *store, const struct home *ho
 {
     struct environments *e = calloc(1, sizeof *e);
     json_t *unclaimed = json_object();
+    char *folder = home_file(home, "environments");
+    struct disk *writes = NULL;
     int fd = -1;
-    int r = e && unclaimed ? open_folder(home, &fd, err) : err_no_memory(err);
+    int r =
+        e && unclaimed && folder ? disk_new(loop, WRITES_MAX, &writes, err) : err_no_memory(err);
+    r = r < 0 ? r : open_folder(folder, &fd, err);
     if (r < 0) {
+        disk_free(writes);
+        free(folder);
         free(e);
         json_decref(unclaimed);
         return r;
     }
-    *e = (struct environments){
-        .loop = loop, .store = store, .folder_fd = fd, .unclaimed = unclaimed};
+    *e = (struct environments){.loop = loop,
+                               .store = store,
+                               .folder = folder,
+                               .folder_fd = fd,
+                               .writes = writes,
+                               .unclaimed = unclaimed};
     uv_timer_init(loop, &e->soon);
     uv_timer_init(loop, &e->clean);
     e->soon.data = e->clean.data = e;
@@ -190,6 +203,7 @@ static void on_closed(uv_handle_t *handle)
 {
     struct environments *e = handle->data;
     close(e->folder_fd);
+    free(e->folder);
     json_decref(e->unclaimed);
     free(e);
 }
@@ -201,6 +215,7 @@ void environments_free(struct environments *e)
         if (e->watch) {
             store_unwatch(e->watch);
         }
+        disk_free(e->writes);
         clean(e);
         uv_close((uv_handle_t *)&e->soon, NULL);
         uv_close((uv_handle_t *)&e->clean, on_closed);
@@ -209,28 +224,56 @@ void environments_free(struct environments *e)
 
 /* ---- Files ---- */
 
+/* A list that is being written. */
+struct put {
+    struct environments *environments;
+    char id[ID_DIGITS + 1];
+    char *path;
+    char *bytes;
+    size_t count;
+    int r;
+    struct muster_err err;
+    environments_put_fn *then;
+    void *arg;
+};
+
 /* Whole under its name, or not there. */
-static int write_file(const struct environments *e, const char *id, const char *bytes, size_t count,
-                      struct muster_err *err)
+static void write_list(void *data)
 {
-    char draft[ID_DIGITS + 8];
-    (void)snprintf(draft, sizeof draft, ".%s", id);
-    (void)unlinkat(e->folder_fd, draft, 0);
-    muster_auto(close) int fd =
-        openat(e->folder_fd, draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd >= 0 && file_write_all(fd, bytes, count) == 0 &&
-        renameat(e->folder_fd, draft, e->folder_fd, id) == 0) {
-        return 0;
+    struct put *put = data;
+    put->r = file_write(put->path, put->bytes, put->count, 0600, &put->err);
+    if (put->r < 0) {
+        (void)muster_wrap(&put->err, "cannot keep the job's environment");
     }
-    bool full = errno == ENOSPC || errno == EDQUOT;
-    int r = muster_fail(err, MUSTER_ECREATE, "cannot keep the job's environment: %s",
-                        full ? "the disk is full; free some space and try again" : strerror(errno));
-    (void)unlinkat(e->folder_fd, draft, 0);
-    return r;
 }
 
-int environments_put(struct environments *e, const char *id, const char *bytes, size_t count,
-                     struct muster_err *err)
+static void expect_job(struct environments *e, const char *id)
+{
+    json_object_set_new(e->unclaimed, id, json_integer((json_int_t)uv_now(e->loop)));
+}
+
+static void on_written(void *data)
+{
+    struct put *put = data;
+    expect_job(put->environments, put->id);
+    put->then(put->arg, put->r, &put->err);
+    put->then = NULL;
+}
+
+/* Of one that is dropped at the end of this program nobody was told. */
+static void drop_put(void *data)
+{
+    struct put *put = data;
+    if (put->then) {
+        muster_fail(&put->err, MUSTER_EAGAIN, "the controller is shutting down; try again");
+        put->then(put->arg, MUSTER_EAGAIN, &put->err);
+    }
+    free(put->path);
+    free(put->bytes);
+    free(put);
+}
+
+static int check_list(const char *id, const char *bytes, size_t count, struct muster_err *err)
 {
     struct variables v = {0};
     if (!environments_id_valid(id)) {
@@ -239,11 +282,45 @@ int environments_put(struct environments *e, const char *id, const char *bytes, 
     }
     int r = variables_parse(bytes, count, &v, err);
     variables_done(&v);
-    r = r < 0 ? r : write_file(e, id, bytes, count, err);
-    if (r == 0) {
-        json_object_set_new(e->unclaimed, id, json_integer((json_int_t)uv_now(e->loop)));
-    }
     return r;
+}
+
+static struct put *new_put(struct environments *e, const char *id, const char *bytes, size_t count)
+{
+    struct put *put = calloc(1, sizeof *put);
+    if (!put) {
+        return NULL;
+    }
+    put->environments = e;
+    put->path = file_join(e->folder, id);
+    put->bytes = malloc(count + 1);
+    put->count = count;
+    if (!put->path || !put->bytes) {
+        drop_put(put);
+        return NULL;
+    }
+    memcpy(put->bytes, bytes, count);
+    memcpy(put->id, id, ID_DIGITS);
+    return put;
+}
+
+int environments_put(struct environments *e, const char *id, const char *bytes, size_t count,
+                     environments_put_fn *then, void *arg, struct muster_err *err)
+{
+    int r = check_list(id, bytes, count, err);
+    if (r < 0) {
+        return r;
+    }
+    struct put *put = new_put(e, id, bytes, count);
+    if (!put) {
+        return err_no_memory(err);
+    }
+    put->then = then;
+    put->arg = arg;
+    expect_job(e, id); /* it stays, and what it is written through, too */
+    const struct disk_task task = {write_list, on_written, drop_put, put};
+    disk_do(e->writes, &task);
+    return 0;
 }
 
 void environments_withdraw(struct environments *e, const char *id)

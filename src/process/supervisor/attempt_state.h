@@ -1,6 +1,6 @@
-/* What the files of an attempt share. attempt.c: its life. attempt_limits.c: its control groups.
- * attempt_record.c: what is written down about it, and told. attempt_look.c: what is asked about
- * it. attempt_hunt.c: what its killed monitor has left.
+/* What the files of an attempt share. attempt_life.c: its life. attempt_limits.c: its control
+ * groups. attempt_record.c: what is written down about it, and told. attempt_look.c: what is asked
+ * about it. attempt_hunt.c: what its killed monitor has left.
  *
  * Layer: services; private to them.
  */
@@ -48,7 +48,7 @@ struct attempt {
     struct monitor_message end;
 };
 
-/* ---- attempt.c ---- */
+/* ---- attempt_life.c ---- */
 
 /* Moves what the container has written until now into the log. */
 void attempt_drain(struct attempt *attempt);

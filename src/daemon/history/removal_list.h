@@ -7,7 +7,7 @@
 #include "base/home.h"
 #include "store/store.h"
 
-struct doomed {
+struct removal_list {
     const struct home *home;
     struct store *store;
     json_t *uids; /* uid -> {"lease", "namespace", "name", "run"}; lease: of the `muster run` that
@@ -15,13 +15,15 @@ struct doomed {
 };
 
 /* "HOME/jobs/UID" and `name`; the caller frees. NULL: no memory. */
-char *doomed_path(const struct doomed *doomed, const char *uid, const char *name);
+char *removal_list_path(const struct removal_list *list, const char *uid, const char *name);
 
 /* Marks the folder on disk, too. */
-void doomed_add(struct doomed *doomed, const char *uid, const char *lease);
+void removal_list_add(struct removal_list *list, const char *uid, const char *lease);
 /* What earlier controllers have left. */
-void doomed_find(struct doomed *doomed);
+void removal_list_find(struct removal_list *list);
 
 /* See sweep.h. */
-int64_t doomed_next_run(const struct doomed *doomed, const char *namespace, const char *name);
-json_t *doomed_pending(const struct doomed *doomed, const char *namespace, const char *name);
+int64_t removal_list_next_run(const struct removal_list *list, const char *namespace,
+                              const char *name);
+json_t *removal_list_pending(const struct removal_list *list, const char *namespace,
+                             const char *name);

@@ -1,5 +1,6 @@
-/* See attempt.h. */
-#include "process/supervisor/attempt_internal.h"
+/* The life of an attempt: it starts a monitor, takes what that reports, pumps the log, and is over
+ * when the monitor is gone. See attempt.h. */
+#include "process/supervisor/attempt_state.h"
 
 #include "base/cleanup.h"
 #include "base/err.h"

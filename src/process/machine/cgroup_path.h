@@ -1,10 +1,8 @@
-/* What the files of control groups share: cgroup.c makes groups, cgroup_read.c reads them.
+/* Where a process's control groups are mounted, by the text of /proc/self/cgroup.
  *
- * Layer: services; private to them.
+ * Layer: services; for cgroup.c, which makes groups, and cgroup_read.c, which reads them.
  */
 #pragma once
-
-#include "process/machine/cgroup.h"
 
 /* The path of `controller` ("" is version 2) in the text of /proc/self/cgroup: lines
  * "ID:CONTROLLERS:PATH". The caller frees. */
