@@ -1,6 +1,8 @@
 /* See torchrun.h. */
 #include "cli/command/torchrun.h"
 
+#include "base/text.h"
+
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -71,16 +73,9 @@ const char *torchrun_letter(char letter)
     return NULL;
 }
 
-static bool ends_with(const char *word, const char *ending)
-{
-    size_t length = strlen(word);
-    size_t end = strlen(ending);
-    return length > end && strcmp(word + length - end, ending) == 0;
-}
-
 bool torchrun_is_script(const char *word)
 {
-    return ends_with(word, ".py") || ends_with(word, ".sh");
+    return text_ends_with(word, ".py") || text_ends_with(word, ".sh");
 }
 
 bool torchrun_is_launcher(const char *word)
@@ -89,16 +84,14 @@ bool torchrun_is_launcher(const char *word)
                                         "deepspeed", "bash",    "sh",       "env"};
     const char *slash = strrchr(word, '/');
     const char *name = slash ? slash + 1 : word;
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strcmp(name, names[i]) == 0) {
-            return true;
-        }
-    }
-    return strncmp(name, "python3.", strlen("python3.")) == 0;
+    return strncmp(name, "python3.", strlen("python3.")) == 0 ||
+           text_is_any_of(name, names, sizeof names / sizeof names[0]);
 }
 
 void torchrun_command(const char *word, char *ret, unsigned ret_bytes)
 {
-    const char *program = ends_with(word, ".py") ? "python3 " : ends_with(word, ".sh") ? "sh " : "";
+    const char *program = text_ends_with(word, ".py")   ? "python3 "
+                          : text_ends_with(word, ".sh") ? "sh "
+                                                        : "";
     snprintf(ret, ret_bytes, "%s%s", program, word);
 }

@@ -1,15 +1,10 @@
 /* See checkpoint.h. */
 #include "cli/follow/checkpoint.h"
 
+#include "base/text.h"
+
 #include <ctype.h>
 #include <string.h>
-
-static bool ends_with(const char *name, const char *ending)
-{
-    size_t length = strlen(name);
-    size_t end = strlen(ending);
-    return length > end && strcmp(name + length - end, ending) == 0;
-}
 
 bool checkpoint_is_name(const char *path)
 {
@@ -18,7 +13,7 @@ bool checkpoint_is_name(const char *path)
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
     for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
-        if (ends_with(name, endings[i])) {
+        if (text_ends_with(name, endings[i])) {
             return true;
         }
     }

@@ -4,8 +4,9 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/time/clock.h"
-#include "cli/follow/ending.h"
+#include "cli/follow/after_end.h"
 #include "cli/follow/progress.h"
+#include "cli/follow/stop.h"
 #include "cli/pod/places.h"
 #include "cli/pod/ranks.h"
 #include "cli/submit/restarts.h"
@@ -233,7 +234,7 @@ static bool pods_ended(const struct followed_job *j)
 }
 
 /* How long the rest of a job that is over is waited for. Ranks of a succeeded one go on to their
- * end (cleanPodPolicy None; ending_check says so, and bounds it); what a failed job leaves ends
+ * end (cleanPodPolicy None; after_end_check says so, and bounds it); what a failed job leaves ends
  * with the lease. Who asked for the end by a signal waits for it, and may ask again. */
 static int64_t give_up_ms(const struct followed_job *j)
 {
@@ -287,7 +288,7 @@ static void check_output(struct follow *f)
 {
     int why = f->screen->write_errno;
     if (why == EPIPE && !f->interrupt.signal) {
-        ending_hear(f, SIGPIPE);
+        stop_hear(f, SIGPIPE);
     } else if (why && why != EPIPE && !f->output_lost) {
         f->output_lost = true;
         screen_note(f->screen,
@@ -303,21 +304,21 @@ static void end_hopeless(struct follow *f)
     for (size_t i = 0; i < f->job_count; i++) {
         struct followed_job *j = &f->jobs[i];
         if (!j->over && trouble_is_hopeless(&j->trouble, clock_ms())) {
-            (void)ending_stop(j, j->trouble.hopeless);
+            (void)stop_job(j, j->trouble.hopeless);
         }
     }
 }
 
 void follow_run(struct follow *follow)
 {
-    ending_catch(follow);
+    stop_catch(follow);
     while (!all_done(follow) && !follow->killed) {
         uv_run(&follow->cli->loop, UV_RUN_ONCE);
         tell_when_due(follow, TICK_MS);
         check_output(follow);
         end_hopeless(follow);
         for (size_t i = 0; i < follow->job_count; i++) {
-            ending_check(&follow->jobs[i]);
+            after_end_check(&follow->jobs[i]);
         }
     }
     if (!follow->killed) {
@@ -328,7 +329,7 @@ void follow_run(struct follow *follow)
         struct followed_job *j = &follow->jobs[i];
         places_refresh(follow->cli, j->namespace, j->pods, j->places);
     }
-    ending_release(follow);
+    stop_release(follow);
 }
 
 void follow_done(struct follow *follow)

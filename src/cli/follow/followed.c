@@ -24,3 +24,15 @@ bool follow_pod_ended(const struct followed_job *j, const json_t *pod)
     return strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0 ||
            json_object_get(j->gone, uid) || json_object_get(j->late, uid);
 }
+
+size_t follow_count_running(const struct followed_job *j, bool terminating)
+{
+    size_t count = 0;
+    const char *name;
+    json_t *pod;
+    json_object_foreach (j->pods, name, pod) {
+        count += !follow_pod_ended(j, pod) &&
+                 (terminating || !doc_at(pod, "metadata.deletionTimestamp"));
+    }
+    return count;
+}

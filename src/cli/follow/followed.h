@@ -6,6 +6,7 @@
 
 #include "cli/command/cli.h"
 #include "cli/follow/interrupt.h"
+#include "cli/follow/signals.h"
 #include "cli/follow/stall_notes.h"
 #include "cli/follow/trouble.h"
 #include "cli/log/pod_logs.h"
@@ -51,7 +52,7 @@ struct follow {
     struct followed_job jobs[FOLLOW_JOBS_MAX];
     size_t job_count;
     uv_timer_t tick;
-    uv_signal_t signals[3];
+    uv_signal_t signals[SIGNALS_COUNT];
     int open_signals;
     struct interrupt interrupt;
     bool killed;          /* what runs was killed, or nobody can be told to end it */
@@ -65,3 +66,6 @@ json_t *follow_pods(const struct followed_job *job);
 /* Has the pod ended for good? One that failed after the end of its job and was restarted has: it
  * can join nobody. */
 bool follow_pod_ended(const struct followed_job *job, const json_t *pod);
+
+/* How many pods have not ended, and unless `terminating` have not been told to either. */
+size_t follow_count_running(const struct followed_job *job, bool terminating);

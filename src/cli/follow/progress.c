@@ -2,7 +2,7 @@
 #include "cli/follow/progress.h"
 
 #include "base/doc.h"
-#include "cli/follow/waiting.h"
+#include "cli/follow/pod_waiting.h"
 #include "cli/pod/ranks.h"
 
 #include <stdio.h>
@@ -60,9 +60,9 @@ static void tell_restart(const json_t *before, const json_t *status, const char 
 static void tell_waiting(const json_t *before, const json_t *after, const char *label, bool quiet,
                          struct buf *out)
 {
-    struct waiting now, then;
-    waiting_of(after, &now);
-    waiting_of(before, &then);
+    struct pod_waiting now, then;
+    pod_waiting_of(after, &now);
+    pod_waiting_of(before, &then);
     if (!*now.why || strcmp(now.why, then.why) == 0 || (quiet && !now.missing)) {
         return;
     }

@@ -85,9 +85,7 @@ static int copy_all(const struct followed_job *job, const char *folder, struct m
 {
     muster_auto(doc) json_t *volumes = result_volumes(job);
     int r = write_doc(folder, "status.json", job->object, err);
-    if (r == 0) {
-        r = copy_logs(job, folder, err);
-    }
+    r = r < 0 ? r : copy_logs(job, folder, err);
     size_t i;
     json_t *volume;
     json_array_foreach (volumes, i, volume) {

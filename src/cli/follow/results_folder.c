@@ -185,7 +185,8 @@ int results_folder_begin(const char *path, struct results_folder *ret, struct mu
     if (r < 0) {
         return r;
     }
-    if ((r = file_mkdir(folder.staging, 0777, err)) < 0) {
+    r = file_mkdir(folder.staging, 0777, err);
+    if (r < 0) {
         results_folder_done(&folder);
         return r;
     }

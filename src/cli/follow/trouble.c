@@ -56,8 +56,8 @@ static void tell_storm(const struct trouble *t, struct trouble_view view, struct
 
 static void take_waiting(struct trouble *t, const json_t *pod)
 {
-    struct waiting now;
-    waiting_of(pod, &now);
+    struct pod_waiting now;
+    pod_waiting_of(pod, &now);
     if (now.hopeless && !*t->hopeless) {
         text_copy(t->hopeless, sizeof t->hopeless, now.why);
         t->hopeless_ms = clock_ms();

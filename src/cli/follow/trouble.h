@@ -5,14 +5,14 @@
  */
 #pragma once
 
+#include "cli/follow/pod_waiting.h"
 #include "cli/follow/storm.h"
-#include "cli/follow/waiting.h"
 #include "cli/log/pod_logs.h"
 
 struct trouble {
     struct storm storm;
-    char hopeless[WAITING_TEXT_BYTES]; /* why a pod cannot run on this machine, "": it can */
-    int64_t hopeless_ms;               /* since then; 0: it was acted upon */
+    char hopeless[POD_WAITING_TEXT_BYTES]; /* why a pod cannot run on this machine, "": it can */
+    int64_t hopeless_ms;                   /* since then; 0: it was acted upon */
 };
 
 /* The job and its logs as they are now. */

@@ -32,7 +32,7 @@ static size_t read_head(struct frames *f, const char *bytes, size_t count,
 {
     const char *newline = memchr(bytes, '\n', count);
     size_t length = newline ? (size_t)(newline - bytes) : count;
-    if (f->head_used + length >= FRAMES_HEAD_BYTES) {
+    if (f->head_used + length >= LOG_FRAME_HEAD_BYTES) {
         f->broken = true;
         return count;
     }

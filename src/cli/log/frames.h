@@ -4,14 +4,14 @@
  */
 #pragma once
 
+#include "process/log/log.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum { FRAMES_HEAD_BYTES = 80 };
-
 struct frames {
-    char head[FRAMES_HEAD_BYTES];
+    char head[LOG_FRAME_HEAD_BYTES];
     size_t head_used;
     uint64_t offset; /* of the next byte of the frame */
     int64_t unix_ms;

@@ -168,7 +168,7 @@ static void draw_bars(struct log_view *view)
 }
 
 /* For sentences, which are one line of text. */
-static void remember(struct log_view_stream *s, const char *text, size_t bytes)
+static void keep_for_repeat(struct log_view_stream *s, const char *text, size_t bytes)
 {
     char *kept = s->last[s->last_count++ % LOG_VIEW_LAST_LINES];
     size_t count = bytes < KEPT_LINE_BYTES ? bytes : text_cut(text, KEPT_LINE_BYTES - 1);
@@ -229,7 +229,7 @@ static void on_line(void *context, const char *text, size_t bytes)
     s->bar_waiting = false;
     put_line(s, text, bytes);
     if (bytes > 0) {
-        remember(s, text, bytes);
+        keep_for_repeat(s, text, bytes);
     }
 }
 
@@ -239,7 +239,7 @@ static void on_piece(void *context, const char *text, size_t bytes)
     put_rest(s, text, bytes);
     log_view_break(s->view);
     s->shown = 0;
-    remember(s, text, bytes);
+    keep_for_repeat(s, text, bytes);
 }
 
 static void print_waiting_bar(struct log_view_stream *s, int64_t now_ms)

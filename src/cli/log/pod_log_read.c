@@ -165,6 +165,7 @@ static void read_folder(struct container_log *c, const char *folder)
                                                 .tail_lines = -1,
                                                 .limit_bytes = -1,
                                                 .frames = true,
+                                                .as_written = c->logs->options.as_written,
                                                 .from = c->at};
     enum process_log_state state = PROCESS_LOG_MORE;
     struct process_log *log = NULL;
@@ -257,9 +258,10 @@ static void open_stream(struct container_log *c)
     muster_auto(free) char *path = NULL;
     struct muster_err err = {0};
     int r = !base ? -1
-                  : asprintf(&path, "%s/pods/%s/log?uid=%s&container=%s&frames=true%s%s%s%s%s",
+                  : asprintf(&path, "%s/pods/%s/log?uid=%s&container=%s&frames=true%s%s%s%s%s%s",
                              base, c->pod, c->uid, c->container, o->follow ? "&follow=true" : "",
                              o->follow && c->source ? "&watermarks=true" : "",
+                             o->as_written ? "&asWritten=true" : "",
                              o->previous ? "&previous=true" : "", attempt, from);
     path = r < 0 ? NULL : path;
     r = r < 0 ? err_no_memory(&err)

@@ -24,6 +24,7 @@ struct pod_logs_options {
     bool ends_with_start; /* follow: one run of a container is all, restarts are not followed */
     bool by_time;         /* lines of all in the order of their times, not as they arrive */
     bool timestamps;      /* before each line; with by_time */
+    bool as_written;      /* without what muster has added */
     bool raw;             /* a single log: its bytes as they are, past the screen's view */
 };
 

@@ -1,4 +1,10 @@
-/* See py_spy.h. */
+/* See py_spy.h.
+ *
+ * Python notes its threads' numbers as its own PID namespace counts them, and py-spy takes them for
+ * those of its own /proc: outside of the rank's namespace it reads the registers of other threads,
+ * or of none. So it runs in that namespace, with a /proc of it, and in this machine's file system
+ * otherwise, where it is installed.
+ */
 #include "cli/pod/py_spy.h"
 
 #include "base/buf.h"
@@ -10,10 +16,13 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -54,17 +63,72 @@ static bool runs_python(long long pid)
 struct spy {
     const char *program;
     long long pid;
-    bool native; /* frames of C and C++, too */
+    long long inner_pid; /* in its PID namespace; 0: that is ours */
+    bool native;         /* frames of C and C++, too */
 };
+
+/* The last number of NSpid in its status; 0: the only one, or it has ended. */
+static long long inner_pid(long long pid)
+{
+    char path[64], line[256];
+    (void)snprintf(path, sizeof path, "/proc/%lld/status", pid);
+    FILE *status = fopen(path, "re");
+    long long inner = 0;
+    while (status && fgets(line, sizeof line, status)) {
+        const char *last = strrchr(line, '\t');
+        if (strncmp(line, "NSpid:\t", 7) == 0 && last > line + 6) {
+            inner = strtoll(last + 1, NULL, 10);
+        }
+    }
+    if (status) {
+        (void)fclose(status);
+    }
+    return inner;
+}
+
+/* One namespace of the process becomes ours; of users only where it is another one. */
+static bool enter(long long pid, const char *kind, int type)
+{
+    char path[64];
+    struct stat own, its;
+    (void)snprintf(path, sizeof path, "/proc/%lld/ns/%s", pid, kind);
+    muster_auto(close) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &its) < 0) {
+        return false;
+    }
+    (void)snprintf(path, sizeof path, "/proc/self/ns/%s", kind);
+    return (stat(path, &own) == 0 && own.st_ino == its.st_ino) || setns(fd, type) == 0;
+}
+
+/* The status of what runs in the namespace; returns in that process alone. */
+static void enter_namespace(const struct spy *spy)
+{
+    int status = 0;
+    bool entered = enter(spy->pid, "user", CLONE_NEWUSER) && enter(spy->pid, "pid", CLONE_NEWPID);
+    pid_t child = entered ? fork() : -1;
+    if (child > 0) {
+        _exit(waitpid(child, &status, 0) == child && status == 0 ? 0 : 1);
+    }
+    if (child < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || unshare(CLONE_NEWNS) < 0 ||
+        mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+        mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0) {
+        (void)dprintf(STDERR_FILENO, "Error: cannot enter the rank's PID namespace: %s\n",
+                      strerror(errno));
+        _exit(1);
+    }
+}
 
 __attribute__((noreturn)) static void be_pyspy(const struct spy *spy, int out)
 {
     char number[32];
-    (void)snprintf(number, sizeof number, "%lld", spy->pid);
+    (void)snprintf(number, sizeof number, "%lld", spy->inner_pid ? spy->inner_pid : spy->pid);
     int nothing = open("/dev/null", O_RDONLY);
     (void)dup2(nothing, STDIN_FILENO);
     (void)dup2(out, STDOUT_FILENO);
     (void)dup2(out, STDERR_FILENO);
+    if (spy->inner_pid) {
+        enter_namespace(spy);
+    }
     (void)execl(spy->program, spy->program, "dump", "--pid", number,
                 spy->native ? "--native" : NULL, (char *)NULL);
     (void)dprintf(STDERR_FILENO, "Error: %s: %s\n", spy->program, strerror(errno));
@@ -132,7 +196,8 @@ static void put_failure(json_t *process, const char *text)
  * our own handler has not told them. */
 static void add(const char *program, json_t *process)
 {
-    struct spy spy = {program, (long long)doc_int(process, "pid", 0), true};
+    long long pid = (long long)doc_int(process, "pid", 0);
+    struct spy spy = {program, pid, inner_pid(pid), true};
     struct buf text;
     buf_init(&text, TEXT_BYTES_MAX);
     bool done = dump(&spy, &text);

@@ -89,9 +89,7 @@ int targets_read(struct cli *cli, bool bare_names, struct targets *ret)
     for (; *words && r == 0; words++) {
         struct target target;
         r = target_read(cli, *words, &target);
-        if (r == 0) {
-            r = add(cli, ret, target);
-        }
+        r = r < 0 ? r : add(cli, ret, target);
     }
     return r;
 }

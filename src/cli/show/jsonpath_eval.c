@@ -152,39 +152,6 @@ static int eval_recursive(struct evaluation *e, const struct values *in,
 
 /* --- [from:to:step] --- */
 
-struct slice {
-    int64_t from;
-    int64_t to;
-    int64_t step;
-};
-
-static struct slice resolve(const struct jsonpath_bound *bound, int64_t length)
-{
-    struct slice s = {bound[0].known ? bound[0].value : 0, bound[1].known ? bound[1].value : length,
-                      bound[2].known ? bound[2].value : 1};
-    s.from += s.from < 0 ? length : 0;
-    s.to += s.to < 0 || (s.to == 0 && bound[1].derived) ? length : 0;
-    return s;
-}
-
-static int check_slice(struct evaluation *e, const struct slice *s, int64_t length)
-{
-    int64_t wrong = s->from >= length || s->from < 0 ? s->from
-                    : s->to > length || s->to < 0    ? s->to - 1
-                                                     : -1;
-    if (s->from >= length || s->from < 0 || s->to > length || s->to < 0) {
-        return muster_fail(e->err, MUSTER_EINVAL,
-                           "jsonpath: array index out of bounds: index %lld, length %lld",
-                           (long long)wrong, (long long)length);
-    }
-    if (s->from > s->to) {
-        return muster_fail(e->err, MUSTER_EINVAL,
-                           "jsonpath: starting index %lld is greater than ending index %lld",
-                           (long long)s->from, (long long)s->to);
-    }
-    return s->step > 0 ? 0 : muster_fail(e->err, MUSTER_EINVAL, "jsonpath: step must be > 0");
-}
-
 /* An empty slice of one list ends the whole: client-go's way. */
 static int eval_array(struct evaluation *e, const struct values *in,
                       const struct jsonpath_node *node, struct values *out)
@@ -199,11 +166,11 @@ static int eval_array(struct evaluation *e, const struct values *in,
                                jsonpath_kind_of(list));
         }
         int64_t length = (int64_t)json_array_size(list);
-        struct slice s = resolve(node->bound, length);
+        struct jsonpath_slice s = jsonpath_slice_of(node->bound, length);
         if (s.from == s.to) {
             return 0;
         }
-        int r = check_slice(e, &s, length);
+        int r = jsonpath_slice_check(&s, length, e->err);
         for (int64_t at = s.from; r == 0 && at < s.to; at += s.step) {
             r = add(e, out, json_array_get(list, (size_t)at));
         }

@@ -1,4 +1,5 @@
-/* The nodes of a template, for jsonpath_parse.c, jsonpath_eval.c and jsonpath_compare.c. */
+/* The nodes of a template, between jsonpath_parse.c, which makes them, and jsonpath_eval.c, which
+ * finds their values, and what that needs for slices and comparisons. */
 #pragma once
 
 #include "cli/show/jsonpath.h"
@@ -45,6 +46,16 @@ typedef int jsonpath_sink(void *context, json_t *const *values, size_t count);
 
 int jsonpath_find(const struct jsonpath *path, const json_t *doc, jsonpath_sink *sink,
                   void *context, struct muster_err *err);
+
+/* [from:to:step] of a list: from ≤ at < to, once it was checked. */
+struct jsonpath_slice {
+    int64_t from;
+    int64_t to;
+    int64_t step;
+};
+struct jsonpath_slice jsonpath_slice_of(const struct jsonpath_bound *bound, int64_t length);
+/* MUSTER_EINVAL: it lies outside of the list, or its step does not go on. */
+int jsonpath_slice_check(const struct jsonpath_slice *s, int64_t length, struct muster_err *err);
 
 /* "left SIGN right" of a filter. MUSTER_EINVAL: there is no such sign, or the two have no order. */
 int jsonpath_compare(const char *sign, const json_t *left, const json_t *right, bool *ret,

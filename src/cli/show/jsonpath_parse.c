@@ -10,15 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEXT_BYTES_MAX = 64 << 10, DEPTH_MAX = 16, NODES_MAX = 4096, NUMBER_BYTES = 64 };
+enum { TEXT_BYTES_MAX = 64 << 10, DEPTH_MAX = 16, NUMBER_BYTES = 64 };
 
 static int parse_action(struct jsonpath_parser *p, struct jsonpath_node *list);
-
-int jsonpath_fault(const struct jsonpath_parser *p, const char *at, const char *what)
-{
-    return muster_fail(p->err, MUSTER_EINVAL, "jsonpath: at character %zu: %s",
-                       (size_t)(at - p->start) + 1, what);
-}
 
 static void free_node(struct jsonpath_node *node)
 {
@@ -38,46 +32,10 @@ void jsonpath_free(struct jsonpath *path)
     }
 }
 
-struct jsonpath_node *jsonpath_append(struct jsonpath_parser *p, struct jsonpath_node *list,
-                                      enum jsonpath_kind kind)
-{
-    struct jsonpath_node *nodes =
-        p->nodes < NODES_MAX ? realloc(list->nodes, (list->count + 1) * sizeof *nodes) : NULL;
-    if (!nodes) {
-        muster_fail(p->err, MUSTER_ETOOBIG, "jsonpath: more than %d parts", NODES_MAX);
-        return NULL;
-    }
-    p->nodes++;
-    list->nodes = nodes;
-    nodes[list->count] = (struct jsonpath_node){.kind = kind};
-    return &nodes[list->count++];
-}
-
-static int append_text(struct jsonpath_parser *p, struct jsonpath_node *list,
-                       enum jsonpath_kind kind, const char *text, size_t length)
-{
-    struct jsonpath_node *node = jsonpath_append(p, list, kind);
-    if (!node) {
-        return MUSTER_ETOOBIG;
-    }
-    node->text = strndup(text, length);
-    return node->text ? 0 : err_no_memory(p->err);
-}
-
 static bool starts(const struct jsonpath_parser *p, const char *word)
 {
     size_t length = strlen(word);
     return (size_t)(p->end - p->at) >= length && memcmp(p->at, word, length) == 0;
-}
-
-bool jsonpath_at_end(const struct jsonpath_parser *p)
-{
-    return p->at >= p->end || *p->at == '\n' || *p->at == '\r';
-}
-
-static bool ends_word(char c)
-{
-    return c == '\0' || strchr(".,[]$@{} \t\r\n", c) != NULL;
 }
 
 /* A name may be in any script. */
@@ -103,26 +61,6 @@ static int parse_part(struct jsonpath_parser *p, const char *from, const char *t
 
 /* --- fields --- */
 
-/* Up to the next terminator that no backslash precedes. */
-int jsonpath_parse_name(struct jsonpath_parser *p, struct jsonpath_node *list)
-{
-    char name[TEXT_BYTES_MAX / 16];
-    size_t used = 0;
-    const char *from = p->at;
-    while (p->at < p->end && !ends_word(*p->at)) {
-        p->at += *p->at == '\\' && p->at + 1 < p->end;
-        if (used == sizeof name - 1) {
-            return jsonpath_fault(p, from, "the name is too long");
-        }
-        name[used++] = *p->at++;
-    }
-    bool all = p->at - from == 1 && *from == '*';
-    if (all) {
-        return jsonpath_append(p, list, JSONPATH_WILDCARD) ? 0 : MUSTER_ETOOBIG;
-    }
-    return append_text(p, list, JSONPATH_FIELD, name, used);
-}
-
 static int parse_recursive(struct jsonpath_parser *p, struct jsonpath_node *list)
 {
     if (list->count > 0 && list->nodes[list->count - 1].kind == JSONPATH_RECURSIVE) {
@@ -139,7 +77,7 @@ static int parse_recursive(struct jsonpath_parser *p, struct jsonpath_node *list
 static int parse_word(struct jsonpath_parser *p, struct jsonpath_node *list)
 {
     const char *from = p->at;
-    while (p->at < p->end && !ends_word(*p->at)) {
+    while (p->at < p->end && !jsonpath_ends_word(*p->at)) {
         p->at++;
     }
     size_t length = (size_t)(p->at - from);
@@ -214,7 +152,7 @@ static int parse_quote(struct jsonpath_parser *p, struct jsonpath_node *list)
         r = jsonpath_fault(p, from, "the quote is not closed");
     }
     p->at++;
-    r = r < 0 ? r : append_text(p, list, JSONPATH_TEXT, buf_str(&text), text.used);
+    r = r < 0 ? r : jsonpath_append_text(p, list, JSONPATH_TEXT, buf_str(&text), text.used);
     buf_done(&text);
     return r;
 }
@@ -321,7 +259,7 @@ static int parse_template(struct jsonpath_parser *p, struct jsonpath_node *root)
     while (r == 0 && p->at < p->end) {
         size_t text = strcspn(p->at, "{");
         if (text > 0) {
-            r = append_text(p, root, JSONPATH_TEXT, p->at, text);
+            r = jsonpath_append_text(p, root, JSONPATH_TEXT, p->at, text);
             p->at += text;
             continue;
         }

@@ -1,4 +1,5 @@
-/* The state of the parser of templates, for jsonpath_parse.c and jsonpath_array.c. */
+/* The state of the parser of templates, and what jsonpath_parse.c and jsonpath_array.c both need.
+ */
 #pragma once
 
 #include "cli/show/jsonpath_nodes.h"
@@ -21,11 +22,18 @@ int jsonpath_fault(const struct jsonpath_parser *p, const char *at, const char *
 struct jsonpath_node *jsonpath_append(struct jsonpath_parser *p, struct jsonpath_node *list,
                                       enum jsonpath_kind kind);
 
+/* The same, of a kind that has text. 0, or the error. */
+int jsonpath_append_text(struct jsonpath_parser *p, struct jsonpath_node *list,
+                         enum jsonpath_kind kind, const char *text, size_t length);
+
 /* At the end of the text or of its line. */
 bool jsonpath_at_end(const struct jsonpath_parser *p);
+
+/* A name, a number or a word of the language is over there. */
+bool jsonpath_ends_word(char c);
 
 /* A name behind its point. */
 int jsonpath_parse_name(struct jsonpath_parser *p, struct jsonpath_node *list);
 
-/* What stands in [ ]: an index, a slice, a key, or several of them. */
+/* What stands in [ ]: an index, a slice, a key, or several of them (jsonpath_array.c). */
 int jsonpath_parse_array(struct jsonpath_parser *p, struct jsonpath_node *list);

@@ -7,7 +7,7 @@
 #include "base/variables.h"
 #include "cli/submit/env_file.h"
 #include "job/annotations.h"
-#include "job/submit.h"
+#include "job/shell_variables.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +52,7 @@ struct giving {
 
 static int check_name(const struct giving *g, const char *name)
 {
-    if (submit_is(SUBMIT_OURS, name)) {
+    if (shell_variable_is(VARIABLE_OURS, name)) {
         return muster_fail(g->err, MUSTER_EINVAL,
                            "%s%.80s is set by muster for each rank, and cannot be given", g->what,
                            name);
@@ -147,7 +147,8 @@ static bool passes(const char *entry, bool whole, char *const *given)
     size_t length = variables_name_length(entry);
     muster_auto(free) char *name = strndup(entry, length);
     return length > 0 && name && !variables_value(given, name) &&
-           (whole ? !submit_is(SUBMIT_LAUNCHER, name) : submit_is(SUBMIT_LISTED, name));
+           (whole ? !shell_variable_is(VARIABLE_LAUNCHER, name)
+                  : shell_variable_is(VARIABLE_LISTED, name));
 }
 
 static char **shell_part(bool whole, char *const *given)

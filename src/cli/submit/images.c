@@ -61,7 +61,7 @@ int images_annotate(struct cli *cli, json_t *job)
         return 0;
     }
     muster_auto(free) char *text = doc_print(images);
-    return objects_note(cli, job, JOB_ANNOTATION_IMAGES, text ? json_string(text) : NULL);
+    return objects_set_annotation(cli, job, JOB_ANNOTATION_IMAGES, text ? json_string(text) : NULL);
 }
 
 /* --- which images the containers have --- */

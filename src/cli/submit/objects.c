@@ -176,3 +176,14 @@ int objects_create(struct cli *cli, const json_t *object, json_t **ret)
     }
     return r;
 }
+
+int objects_set_annotation(struct cli *cli, json_t *job, const char *name, json_t *value)
+{
+    json_t *metadata = json_object_get(job, "metadata");
+    json_t *annotations = json_object_get(metadata, "annotations");
+    if (!json_is_object(annotations)) {
+        annotations = json_object();
+        json_object_set_new(metadata, "annotations", annotations);
+    }
+    return json_object_set_new(annotations, name, value) == 0 ? 0 : err_no_memory(&cli->err);
+}

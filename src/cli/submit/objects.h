@@ -28,11 +28,12 @@ struct kube_ref objects_ref(const struct cli *cli, const json_t *object);
 bool objects_is_job(const json_t *object);
 
 /* One annotation; takes `value`. */
-int objects_note(struct cli *cli, json_t *job, const char *name, json_t *value);
+int objects_set_annotation(struct cli *cli, json_t *job, const char *name, json_t *value);
 
-/* Adds what a job needs to run here as it would for its submitter: muster.dev/submit (the folder),
- * muster.dev/environment, and the annotations of --image, --network, … as far as the command has
- * these options. `before`: the object as it is there already, or NULL. No-op for other kinds. */
+/* Adds what a job needs to run here as it would for its submitter: muster.dev/submit (the folder
+ * and the umask), muster.dev/environment, and the annotations of --image, --network, … as far as
+ * the command has these options. `before`: the object as it is there already, or NULL. No-op for
+ * other kinds. */
 int objects_annotate(struct cli *cli, json_t *object, const json_t *before);
 
 /* What --all-ranks says of a job, where the command has it. No-op for other kinds. */

@@ -35,8 +35,8 @@ int restarts_set(struct cli *cli, json_t *job)
     }
     r = check_policies(cli, job);
     return r < 0 ? r
-                 : objects_note(cli, job, JOB_ANNOTATION_MAX_RESTARTS,
-                                json_sprintf("%lld", (long long)most));
+                 : objects_set_annotation(cli, job, JOB_ANNOTATION_MAX_RESTARTS,
+                                          json_sprintf("%lld", (long long)most));
 }
 
 /* 0 where there was none; the texts are the object's. */

@@ -77,8 +77,6 @@ int cli_cp(struct cli *cli)
     muster_auto(free) char *name = strndup(source, (size_t)(colon - source));
     muster_auto(doc) json_t *pod = NULL;
     r = cli_connect(cli, KUBE_START);
-    if (r == 0) {
-        r = find_pod(cli, name, &pod);
-    }
+    r = r < 0 ? r : find_pod(cli, name, &pod);
     return r < 0 ? r : copy_out(cli, pod, colon + 1, cli->args.operands[1]);
 }

@@ -139,9 +139,7 @@ static int put_all(struct cli *cli, bool apply)
     struct creator c = {.cli = cli, .apply = apply, .dry_run = args_flag(&cli->args, "dry-run")};
     struct objects objects = {0};
     int r = output_read(cli, &c.output);
-    if (r == 0) {
-        r = objects_read(cli, OBJECTS_ALL, &objects);
-    }
+    r = r < 0 ? r : objects_read(cli, OBJECTS_ALL, &objects);
     r = r < 0 ? r : environment_check(cli);
     r = r < 0 ? r : images_check(cli, &objects);
     r = r < 0 ? r : effect_check(cli, &objects);

@@ -26,15 +26,11 @@ static int delete_one(const struct deleter *d, const struct kube_ref *ref)
 {
     muster_auto(doc) json_t *object = NULL;
     int r = kube_get(d->cli->kube, ref, &object, &d->cli->err);
-    if (r == 0) {
-        r = kube_delete(d->cli->kube, ref, d->grace_s, &d->cli->err);
-    }
+    r = r < 0 ? r : kube_delete(d->cli->kube, ref, d->grace_s, &d->cli->err);
     if (r == MUSTER_ENOENT && d->ignore_missing) {
         return 0;
     }
-    if (r == 0) {
-        r = wait_gone(d, ref, object);
-    }
+    r = r < 0 ? r : wait_gone(d, ref, object);
     if (r == 0) {
         char name[600];
         cli_object_name(object, name, sizeof name);
@@ -50,7 +46,7 @@ static int delete_all(const struct deleter *d, const struct target *target)
     const char *labels = args_value(&d->cli->args, "selector");
     if (!labels && !args_flag(&d->cli->args, "all")) {
         return muster_fail(&d->cli->err, MUSTER_EINVAL,
-                           "delete: give the name of a %s, --all, or -l SELECTOR",
+                           "delete: which %s? give names, --all, or -l SELECTOR",
                            target->resource->plural);
     }
     struct kube_ref ref = {target->resource, cli_namespace(d->cli), NULL, NULL};
@@ -103,9 +99,7 @@ int cli_delete(struct cli *cli)
                         .wait = !args_flag(&cli->args, "no-wait"),
                         .ignore_missing = args_flag(&cli->args, "ignore-not-found")};
     int r = args_number(&cli->args, "grace-period", 0, INT_MAX, &d.grace_s, &cli->err);
-    if (r == 0) {
-        r = cli_connect(cli, KUBE_START);
-    }
+    r = r < 0 ? r : cli_connect(cli, KUBE_START);
     if (r < 0) {
         return r;
     }

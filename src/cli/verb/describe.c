@@ -103,9 +103,7 @@ int cli_describe(struct cli *cli)
 {
     struct targets targets;
     int r = targets_read(cli, true, &targets);
-    if (r == 0) {
-        r = cli_connect(cli, KUBE_START);
-    }
+    r = r < 0 ? r : cli_connect(cli, KUBE_START);
     for (size_t i = 0; r == 0 && i < targets.count; i++) {
         struct target *target = &targets.list[i];
         if (i > 0) {
@@ -117,9 +115,7 @@ int cli_describe(struct cli *cli)
         }
         muster_auto(doc) json_t *object = NULL;
         r = target_find(cli, cli_namespace(cli), true, target, &object);
-        if (r == 0) {
-            r = print_object(cli, object);
-        }
+        r = r < 0 ? r : print_object(cli, object);
     }
     return r;
 }

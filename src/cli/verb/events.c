@@ -16,6 +16,7 @@ struct printer {
     struct cli *cli;
     const char *name; /* only about objects of this name, or of the job of this name */
     char *uid;        /* of the job or pod that has it now: not about those that had it before */
+    bool missing;     /* nothing has the name now */
     struct output output;
     json_t *first; /* with --watch: what the first list holds, until it is printed */
     int failed;    /* of --watch: what could not be printed */
@@ -92,6 +93,9 @@ static int print_all(struct printer *p, const json_t *items)
             json_array_append(chosen, event);
         }
     }
+    if (p->missing && json_array_size(chosen) == 0) {
+        return MUSTER_ENOENT; /* as target_find said it */
+    }
     if (p->output.word) {
         muster_auto(doc) json_t *list =
             json_pack("{s:s, s:s, s:O}", "apiVersion", "v1", "kind", "List", "items", chosen);
@@ -122,9 +126,7 @@ static int watch(struct printer *p, const struct kube_ref *ref)
     p->first = first;
     int r = kube_watch_start(p->cli->kube, ref, NULL, &events, &watch, &p->cli->err);
     p->first = NULL;
-    if (r == 0) {
-        r = print_all(p, first);
-    }
+    r = r < 0 ? r : print_all(p, first);
     free(p->uid); /* what comes now is about whoever has the name by then */
     p->uid = NULL;
     if (r == 0) {
@@ -145,6 +147,7 @@ static int find_object(struct printer *p, struct target *target)
     int r = target_find(p->cli, cli_namespace(p->cli), true, target, &object);
     const char *uid = doc_text(object, "metadata.uid", NULL);
     p->uid = uid ? strdup(uid) : NULL;
+    p->missing = r == MUSTER_ENOENT && !args_flag(&p->cli->args, "watch");
     return r == MUSTER_ENOENT ? 0 : r;
 }
 
@@ -153,19 +156,13 @@ int cli_events(struct cli *cli)
     struct printer p = {.cli = cli};
     struct target target = {0};
     int r = output_read(cli, &p.output);
-    if (r == 0) {
-        r = cli_expect_operands(cli, 0, 1);
-    }
+    r = r < 0 ? r : cli_expect_operands(cli, 0, 1);
     if (r == 0 && cli->args.operand_count) {
         r = target_read(cli, cli->args.operands[0], &target);
         p.name = target.name;
     }
-    if (r == 0) {
-        r = cli_connect(cli, KUBE_START);
-    }
-    if (r == 0) {
-        r = find_object(&p, &target);
-    }
+    r = r < 0 ? r : cli_connect(cli, KUBE_START);
+    r = r < 0 ? r : find_object(&p, &target);
     if (r == 0) {
         struct kube_ref ref = {kube_resource_find("events"), cli_namespace(cli), NULL, NULL};
         r = args_flag(&cli->args, "watch") ? watch(&p, &ref) : print_once(&p, &ref);

@@ -166,7 +166,9 @@ static int watch(struct getter *g, const struct targets *targets)
     struct kube_ref ref = ref_of(g, &targets->list[0]);
     struct kube_watch *w = NULL;
     struct kube_watch_events events = {changed, g};
-    int r = kube_watch_start(g->cli->kube, &ref, &g->query, &events, &w, &g->cli->err);
+    muster_auto(doc) json_t *object = NULL;
+    int r = ref.name ? kube_get(g->cli->kube, &ref, &object, &g->cli->err) : 0;
+    r = r < 0 ? r : kube_watch_start(g->cli->kube, &ref, &g->query, &events, &w, &g->cli->err);
     if (r == 0) {
         uv_run(&g->cli->loop, UV_RUN_DEFAULT);
         kube_watch_stop(w);

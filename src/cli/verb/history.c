@@ -49,7 +49,7 @@ static int print_list(const struct chosen *c, const json_t *answer)
         return cli_print_doc(answer, c->format, &c->cli->err);
     }
     if (json_array_size(runs) == 0) {
-        fprintf(stderr, c->job ? "Job %s has had no runs.\n" : "No runs.\n", c->job);
+        fprintf(stderr, "No runs.\n");
     }
     struct table how = {
         .headers = true, .wide = c->format != NULL, .namespace = !cli_namespace(c->cli)};
@@ -60,12 +60,28 @@ static int print_list(const struct chosen *c, const json_t *answer)
     return print_text(&text, &c->cli->err);
 }
 
+/* A job or run that is named must be there. */
+static int get_list(const struct chosen *c, const char *path, json_t **ret)
+{
+    int r = kube_call(c->cli->kube, "GET", path, NULL, ret, &c->cli->err);
+    if (r < 0 || !c->job || json_array_size(doc_at(*ret, "runs")) > 0) {
+        return r;
+    }
+    if (c->run > 0) {
+        return muster_fail(&c->cli->err, MUSTER_ENOENT,
+                           "there is no run %" PRId64 " of job %s (any more)", c->run, c->job);
+    }
+    return muster_fail(&c->cli->err, MUSTER_ENOENT,
+                       "there is no job '%s' in namespace %s, and no run of one", c->job,
+                       cli_namespace(c->cli));
+}
+
 static int list(const struct chosen *c)
 {
     char path[PATH_BYTES];
     muster_auto(doc) json_t *answer = NULL;
     int r = list_path(c, path);
-    r = r < 0 ? r : kube_call(c->cli->kube, "GET", path, NULL, &answer, &c->cli->err);
+    r = r < 0 ? r : get_list(c, path, &answer);
     return r < 0 ? r : print_list(c, answer);
 }
 
@@ -85,8 +101,10 @@ static int show(const struct chosen *c)
 static int prune(const struct chosen *c)
 {
     char path[PATH_BYTES];
+    muster_auto(doc) json_t *runs = NULL;
     muster_auto(doc) json_t *answer = NULL;
     int r = list_path(c, path);
+    r = r < 0 ? r : get_list(c, path, &runs);
     r = r < 0 ? r : kube_call(c->cli->kube, "DELETE", path, NULL, &answer, &c->cli->err);
     if (r == 0) {
         printf("%lld runs removed\n", (long long)doc_int(answer, "removed", 0));

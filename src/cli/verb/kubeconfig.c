@@ -14,17 +14,14 @@ int cli_kubeconfig(struct cli *cli)
     muster_auto(free) char *text = NULL;
     const char *path = args_value(&cli->args, "write");
     int r = cli_expect_operands(cli, 0, 0);
-    if (r == 0) {
-        r = up_keep(cli, &status);
-    }
+    r = r < 0 ? r : up_keep(cli, &status);
     if (r == 0 && !*doc_text(status, "server", "")) {
         r = muster_fail(&cli->err, MUSTER_EUNAVAIL, "%s",
                         doc_text(status, "serverError", "kubectl cannot be served"));
     }
-    if (r == 0) {
-        r = api_kubeconfig(kube_home(cli->kube), args_value(&cli->args, "namespace"), &text,
-                           &cli->err);
-    }
+    r = r < 0 ? r
+              : api_kubeconfig(kube_home(cli->kube), args_value(&cli->args, "namespace"), &text,
+                               &cli->err);
     if (r < 0) {
         return r;
     }

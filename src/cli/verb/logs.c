@@ -130,6 +130,7 @@ static int new_logs(struct reader *r, bool follow)
         .raw = !several,
         .by_time = several || timestamps,
         .timestamps = timestamps,
+        .as_written = args_flag(args, "as-written"),
         .run = r->run,
         .ends_with_start = *r->fields != '\0',
     };

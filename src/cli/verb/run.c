@@ -1,16 +1,18 @@
 /* muster run: a job from its file to its last line.
  *
- * read and check → lease → create → follow → say how it ended. Until it is followed a signal simply
- * ends this process, and with its connection the lease and all that hangs on it.
+ * read and check → lease → create → follow → say how it ended. What a signal does before a job is
+ * followed: follow/signals.h.
  */
 #include "cli/command/verbs.h"
 
 #include "base/err.h"
 #include "base/file.h"
+#include "base/time/clock.h"
 #include "cli/follow/follow.h"
 #include "cli/follow/notify.h"
 #include "cli/follow/result.h"
 #include "cli/follow/results_folder.h"
+#include "cli/follow/signals.h"
 #include "cli/pod/waiter.h"
 #include "cli/submit/effect.h"
 #include "cli/submit/input.h"
@@ -26,7 +28,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-enum { LEASE_BYTES = 16, LEASE_ID_BYTES = 64 };
+enum { LEASE_BYTES = 16, LEASE_ID_BYTES = 64, SIGNALS_MS = 250 };
 
 struct runner {
     struct cli *cli;
@@ -86,6 +88,17 @@ static int find_finished(struct runner *r, const struct kube_ref *ref, json_t **
     return failed == MUSTER_ENOENT ? 0 : failed;
 }
 
+/* Unless a signal asks for the end meanwhile: MUSTER_EINTERRUPTED. */
+static int wait_gone(struct runner *r, const struct kube_ref *ref, const char *uid)
+{
+    int failed = MUSTER_ETIMEDOUT;
+    while (failed == MUSTER_ETIMEDOUT && !signals_held) {
+        failed =
+            waiter_run(r->cli, ref, waiter_gone, (void *)(uintptr_t)uid, clock_ms() + SIGNALS_MS);
+    }
+    return failed == MUSTER_ETIMEDOUT ? MUSTER_EINTERRUPTED : failed;
+}
+
 /* Makes room for a job whose name a finished one has. A live one stays. */
 static int remove_finished(struct runner *r, const json_t *object)
 {
@@ -96,9 +109,18 @@ static int remove_finished(struct runner *r, const json_t *object)
         failed = kube_delete(r->cli->kube, &ref, -1, &r->cli->err);
     }
     const char *uid = doc_text(old, "metadata.uid", "");
-    return failed < 0 && failed != MUSTER_ENOENT
-               ? failed
-               : waiter_run(r->cli, &ref, waiter_gone, (void *)(uintptr_t)uid, INT64_MAX);
+    return failed < 0 && failed != MUSTER_ENOENT ? failed : wait_gone(r, &ref, uid);
+}
+
+/* A signal is held as soon as the job may be there. */
+static int create_job(struct runner *r, const json_t *object, json_t **ret)
+{
+    signals_hold(true);
+    int failed = objects_create(r->cli, object, ret);
+    if (failed < 0) {
+        signals_hold(r->follow.job_count > 0);
+    }
+    return failed;
 }
 
 static int put_job(struct runner *r, json_t *object)
@@ -111,10 +133,10 @@ static int put_job(struct runner *r, json_t *object)
     }
     notes = json_object_get(json_object_get(object, "metadata"), "annotations");
     json_object_set_new(notes, JOB_ANNOTATION_LEASE, json_string(r->lease_id));
-    failed = objects_create(r->cli, object, &created);
+    failed = create_job(r, object, &created);
     if (failed == MUSTER_EEXIST) {
         failed = remove_finished(r, object);
-        failed = failed < 0 ? failed : objects_create(r->cli, object, &created);
+        failed = failed < 0 ? failed : create_job(r, object, &created);
     }
     return failed < 0 ? failed : follow_add(&r->follow, created, r->jobs > 1);
 }
@@ -171,11 +193,11 @@ static int check_all(struct runner *r)
 static int put_all(struct runner *r)
 {
     int failed = check_all(r);
-    for (size_t i = 0; i < r->objects.count && failed == 0; i++) {
+    for (size_t i = 0; i < r->objects.count && failed == 0 && !signals_held; i++) {
         json_t *object = r->objects.list[i];
         failed = objects_is_job(object) ? put_job(r, object) : put_support(r, object);
     }
-    return failed;
+    return failed == MUSTER_EINTERRUPTED ? 0 : failed;
 }
 
 static int save_results(const struct runner *r, const struct followed_job *job)
@@ -244,6 +266,7 @@ static int run_jobs(struct runner *r)
 {
     int failed = r->cli->kube ? 0 : cli_connect(r->cli, KUBE_START);
     if (failed == 0) {
+        kube_hurry_when(r->cli->kube, &signals_held);
         failed = take_lease(r);
     }
     if (failed == 0) {
@@ -265,12 +288,20 @@ static int run_jobs(struct runner *r)
 }
 
 /* With -o json a reader gets its one object also when no job came to be. */
+static json_t *describe_failure(int exit_code, const char *reason, const char *message)
+{
+    return json_pack("{s:n, s:s, s:i, s:s, s:s, s:[], s:[], s:n}", "name", "state", "Error",
+                     "exitCode", exit_code, "reason", reason, "message", message, "replicas",
+                     "badRanks", "results");
+}
+
 static void print_failure(const struct runner *r, int failed)
 {
     muster_auto(doc) json_t *doc =
-        json_pack("{s:n, s:s, s:i, s:s, s:s, s:[], s:[], s:s?}", "name", "state", "Error",
-                  "exitCode", muster_code_exit(failed), "reason", muster_code_name(failed),
-                  "message", r->cli->err.text, "replicas", "badRanks", "results", r->results);
+        describe_failure(muster_code_exit(failed), muster_code_name(failed), r->cli->err.text);
+    if (r->results) {
+        json_object_set_new(doc, "results", json_string(r->results));
+    }
     cli_print_doc(doc, "json", NULL);
 }
 
@@ -310,6 +341,9 @@ int cli_run(struct cli *cli)
     }
     failed = failed < 0 ? failed : read_after_end(r);
     failed = failed < 0 ? failed : effect_check_dry_run(cli);
+    if (failed == 0 && !dry_run) {
+        signals_catch(r->format ? describe_failure : NULL);
+    }
     failed = failed < 0 ? failed : run_objects_read(cli, &r->objects, &r->jobs);
     if (failed == 0) {
         failed = dry_run ? run_objects_print(cli, &r->objects, r->format ? r->format : "yaml")

@@ -15,18 +15,10 @@ int cli_scale(struct cli *cli)
         r = muster_fail(&cli->err, MUSTER_EINVAL,
                         "scale: the number of workers is required: --replicas=N");
     }
-    if (r == 0) {
-        r = cli_expect_operands(cli, 1, 1);
-    }
-    if (r == 0) {
-        r = target_read(cli, cli->args.operands[0], &target);
-    }
-    if (r == 0) {
-        r = cli_connect(cli, KUBE_START);
-    }
-    if (r == 0) {
-        r = target_find(cli, cli_namespace(cli), false, &target, NULL);
-    }
+    r = r < 0 ? r : cli_expect_operands(cli, 1, 1);
+    r = r < 0 ? r : target_read(cli, cli->args.operands[0], &target);
+    r = r < 0 ? r : cli_connect(cli, KUBE_START);
+    r = r < 0 ? r : target_find(cli, cli_namespace(cli), false, &target, NULL);
     if (r < 0) {
         return r;
     }

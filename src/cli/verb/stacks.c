@@ -52,8 +52,9 @@ static int list_ranks(struct cli *cli, const struct pod_set *set, long rank, jso
     return rank < 0 ? muster_fail(&cli->err, MUSTER_ENOENT, "stacks: %s has no pods",
                                   cli->args.operands[0])
                     : muster_fail(&cli->err, MUSTER_ENOENT,
-                                  "stacks: there is no rank %ld; the job has %zu pods", rank,
-                                  json_array_size(set->pods));
+                                  "stacks: there is no rank %ld; the job has %zu pod%s", rank,
+                                  json_array_size(set->pods),
+                                  json_array_size(set->pods) == 1 ? "" : "s");
 }
 
 static int print(struct cli *cli, const char *format, json_t *ranks, json_t *collectives)

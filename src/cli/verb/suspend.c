@@ -9,9 +9,7 @@ static int set_suspend(struct cli *cli, const char *word, bool suspend)
 {
     struct target target;
     int r = target_read(cli, word, &target);
-    if (r == 0) {
-        r = target_find(cli, cli_namespace(cli), false, &target, NULL);
-    }
+    r = r < 0 ? r : target_find(cli, cli_namespace(cli), false, &target, NULL);
     if (r < 0) {
         return r;
     }
@@ -28,9 +26,7 @@ static int set_suspend(struct cli *cli, const char *word, bool suspend)
 static int each(struct cli *cli, bool suspend)
 {
     int r = cli_expect_operands(cli, 1, TARGETS_MAX);
-    if (r == 0) {
-        r = cli_connect(cli, KUBE_START);
-    }
+    r = r < 0 ? r : cli_connect(cli, KUBE_START);
     for (size_t i = 0; i < cli->args.operand_count && r == 0; i++) {
         r = set_suspend(cli, cli->args.operands[i], suspend);
     }

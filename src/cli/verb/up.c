@@ -9,9 +9,7 @@ int up_keep(struct cli *cli, json_t **ret_status)
 {
     int r = cli_connect(cli, KUBE_START);
     muster_auto(doc) json_t *body = json_pack("{s:b}", "keep", 1);
-    if (r == 0) {
-        r = kube_call(cli->kube, "POST", "/muster/v1/keep", body, NULL, &cli->err);
-    }
+    r = r < 0 ? r : kube_call(cli->kube, "POST", "/muster/v1/keep", body, NULL, &cli->err);
     return r < 0 ? r
                  : kube_call(cli->kube, "GET", "/muster/v1/status", NULL, ret_status, &cli->err);
 }
@@ -21,12 +19,8 @@ int cli_up(struct cli *cli)
     const char *format = NULL;
     muster_auto(doc) json_t *status = NULL;
     int r = args_choice(&cli->args, "output", &format, &cli->err);
-    if (r == 0) {
-        r = cli_expect_operands(cli, 0, 0);
-    }
-    if (r == 0) {
-        r = up_keep(cli, &status);
-    }
+    r = r < 0 ? r : cli_expect_operands(cli, 0, 0);
+    r = r < 0 ? r : up_keep(cli, &status);
     if (r < 0) {
         return r;
     }

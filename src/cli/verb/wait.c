@@ -87,15 +87,9 @@ int cli_wait(struct cli *cli)
     struct targets targets;
     int64_t timeout_ms = 0;
     int r = read_wanted(cli, &wanted);
-    if (r == 0) {
-        r = args_duration(&cli->args, "timeout", &timeout_ms, &cli->err);
-    }
-    if (r == 0) {
-        r = targets_read(cli, true, &targets);
-    }
-    if (r == 0) {
-        r = cli_connect(cli, KUBE_START);
-    }
+    r = r < 0 ? r : args_duration(&cli->args, "timeout", &timeout_ms, &cli->err);
+    r = r < 0 ? r : targets_read(cli, true, &targets);
+    r = r < 0 ? r : cli_connect(cli, KUBE_START);
     int64_t until_ms = clock_ms() + timeout_ms;
     for (size_t i = 0; r == 0 && i < targets.count; i++) {
         if (!targets.list[i].name) {

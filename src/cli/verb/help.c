@@ -1,6 +1,6 @@
 /* muster help [COMMAND]; the hidden forms make the man page, the completion and docs/cli.md. */
-#include "cli/command/commands.h"
 #include "cli/command/help.h"
+#include "cli/command/commands.h"
 #include "cli/command/verbs.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* See waiting.h. */
-#include "cli/follow/waiting.h"
+/* See pod_waiting.h. */
+#include "cli/follow/pod_waiting.h"
 
 #include "base/doc.h"
 #include "cli/follow/hints.h"
@@ -19,7 +19,7 @@ static bool is_usual(const char *reason)
 }
 
 /* One line, whatever the message holds. */
-static void set_why(struct waiting *w, const char *reason, const char *message)
+static void set_why(struct pod_waiting *w, const char *reason, const char *message)
 {
     snprintf(w->why, sizeof w->why, "%.1024s%s%.200s%s", *message ? message : reason,
              *message ? " (" : "", *message ? reason : "", *message ? ")" : "");
@@ -28,7 +28,7 @@ static void set_why(struct waiting *w, const char *reason, const char *message)
     }
 }
 
-static void take_container(const json_t *pod, const json_t *status, struct waiting *ret)
+static void take_container(const json_t *pod, const json_t *status, struct pod_waiting *ret)
 {
     const char *reason = doc_text(status, "state.waiting.reason", "");
     const char *message = doc_text(status, "state.waiting.message", "");
@@ -42,11 +42,11 @@ static void take_container(const json_t *pod, const json_t *status, struct waiti
     }
 }
 
-void waiting_of(const json_t *pod, struct waiting *ret)
+void pod_waiting_of(const json_t *pod, struct pod_waiting *ret)
 {
     size_t i;
     json_t *each;
-    *ret = (struct waiting){0};
+    *ret = (struct pod_waiting){0};
     json_array_foreach (doc_at(pod, "status.conditions"), i, each) {
         if (strcmp(doc_text(each, "type", ""), "PodScheduled") == 0 &&
             strcmp(doc_text(each, "status", ""), "False") == 0) {

@@ -10,38 +10,36 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-int objects_note(struct cli *cli, json_t *job, const char *name, json_t *value)
-{
-    json_t *metadata = json_object_get(job, "metadata");
-    json_t *notes = json_object_get(metadata, "annotations");
-    if (!json_is_object(notes)) {
-        notes = json_object();
-        json_object_set_new(metadata, "annotations", notes);
-    }
-    return json_object_set_new(notes, name, value) == 0 ? 0 : err_no_memory(&cli->err);
-}
-
-static int note_doc(struct cli *cli, json_t *job, const char *name, const json_t *value)
+static int annotate_doc(struct cli *cli, json_t *job, const char *name, const json_t *value)
 {
     muster_auto(free) char *text = doc_print(value);
-    return objects_note(cli, job, name, text ? json_string(text) : NULL);
+    return objects_set_annotation(cli, job, name, text ? json_string(text) : NULL);
 }
 
-static int note_submitter(struct cli *cli, json_t *job)
+/* It can only be read by setting it. */
+static int own_umask(void)
+{
+    mode_t mask = umask(0);
+    (void)umask(mask);
+    return (int)mask;
+}
+
+static int annotate_submitter(struct cli *cli, json_t *job)
 {
     muster_auto(free) char *cwd = getcwd(NULL, 0);
     if (!cwd) {
         return muster_fail(&cli->err, MUSTER_EOS, "cannot determine the working directory: %s",
                            strerror(errno));
     }
-    muster_auto(doc) json_t *submit = json_pack("{s:s}", "cwd", cwd);
+    muster_auto(doc) json_t *submit = json_pack("{s:s, s:i}", "cwd", cwd, "umask", own_umask());
     if (!submit) {
         return muster_fail(&cli->err, MUSTER_EDATA,
                            "the name of the working directory is not valid UTF-8");
     }
-    return note_doc(cli, job, JOB_ANNOTATION_SUBMIT, submit);
+    return annotate_doc(cli, job, JOB_ANNOTATION_SUBMIT, submit);
 }
 
 static bool has(const struct cli *cli, const char *option)
@@ -49,7 +47,7 @@ static bool has(const struct cli *cli, const char *option)
     return cli_option_find(cli->args.command, option, strlen(option), 0) != NULL;
 }
 
-static int note_backend(struct cli *cli, json_t *job)
+static int annotate_backend(struct cli *cli, json_t *job)
 {
     const char *backend = args_value(&cli->args, "backend");
     if (backend && strcmp(backend, "muster") != 0) {
@@ -58,11 +56,12 @@ static int note_backend(struct cli *cli, json_t *job)
                            "own choice, in init_process_group or an argument behind --",
                            backend);
     }
-    return backend ? objects_note(cli, job, JOB_ANNOTATION_BACKEND, json_string(backend)) : 0;
+    return backend ? objects_set_annotation(cli, job, JOB_ANNOTATION_BACKEND, json_string(backend))
+                   : 0;
 }
 
 /* The options whose value is the annotation's. */
-static int note_words(struct cli *cli, json_t *job)
+static int annotate_words(struct cli *cli, json_t *job)
 {
     static const struct {
         const char *option;
@@ -72,39 +71,41 @@ static int note_words(struct cli *cli, json_t *job)
         const char *value = NULL;
         int r = args_choice(&cli->args, words[i].option, &value, &cli->err);
         if (r == 0 && value) {
-            r = objects_note(cli, job, words[i].annotation, json_string(value));
+            r = objects_set_annotation(cli, job, words[i].annotation, json_string(value));
         }
         if (r < 0) {
             return r;
         }
     }
-    return note_backend(cli, job);
+    return annotate_backend(cli, job);
 }
 
-static int note_stall(struct cli *cli, json_t *job)
+static int annotate_stall(struct cli *cli, json_t *job)
 {
     const char *text = args_value(&cli->args, "stall");
     int64_t ms;
     int r = args_duration(&cli->args, "stall", &ms, &cli->err);
-    return r < 0 || !text ? r : objects_note(cli, job, JOB_ANNOTATION_STALL, json_string(text));
+    return r < 0 || !text
+               ? r
+               : objects_set_annotation(cli, job, JOB_ANNOTATION_STALL, json_string(text));
 }
 
-static int note_gpu(struct cli *cli, json_t *job)
+static int annotate_gpu(struct cli *cli, json_t *job)
 {
     bool share = args_flag(&cli->args, "share-gpu");
     bool none = args_flag(&cli->args, "no-gpu");
-    return share || none
-               ? objects_note(cli, job, JOB_ANNOTATION_GPU, json_string(share ? "share" : "none"))
-               : 0;
+    return share || none ? objects_set_annotation(cli, job, JOB_ANNOTATION_GPU,
+                                                  json_string(share ? "share" : "none"))
+                         : 0;
 }
 
 int objects_set_policy(struct cli *cli, json_t *object)
 {
     bool wanted =
         objects_is_job(object) && has(cli, "all-ranks") && args_flag(&cli->args, "all-ranks");
-    return wanted
-               ? objects_note(cli, object, JOB_ANNOTATION_SUCCESS_POLICY, json_string("AllRanks"))
-               : 0;
+    return wanted ? objects_set_annotation(cli, object, JOB_ANNOTATION_SUCCESS_POLICY,
+                                           json_string("AllRanks"))
+                  : 0;
 }
 
 int objects_annotate_options(struct cli *cli, json_t *object)
@@ -114,13 +115,13 @@ int objects_annotate_options(struct cli *cli, json_t *object)
     }
     int r = images_annotate(cli, object);
     if (r == 0 && has(cli, "network")) {
-        r = note_words(cli, object);
+        r = annotate_words(cli, object);
     }
     if (r == 0 && has(cli, "stall")) {
-        r = note_stall(cli, object);
+        r = annotate_stall(cli, object);
     }
     if (r == 0 && has(cli, "share-gpu")) {
-        r = note_gpu(cli, object);
+        r = annotate_gpu(cli, object);
     }
     return r < 0 ? r : objects_set_policy(cli, object);
 }
@@ -130,7 +131,7 @@ int objects_annotate(struct cli *cli, json_t *object, const json_t *before)
     if (!objects_is_job(object)) {
         return 0;
     }
-    int r = note_submitter(cli, object);
+    int r = annotate_submitter(cli, object);
     r = r < 0 ? r : environment_annotate(cli, object, before);
     return r < 0 ? r : objects_annotate_options(cli, object);
 }

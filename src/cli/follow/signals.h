@@ -1,0 +1,33 @@
+/* The signals that end a run, until its jobs are followed (stop.h is about what comes then).
+ *
+ * Before a job is asked for there is nothing to end: a signal says so and ends this process. While
+ * one is asked for the first signal is held, for the job may be there; the second one ends this
+ * process, and with its lease the controller ends the job.
+ *
+ * Layer: cli. The state is the process's: handlers have no other.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <signal.h>
+#include <stdbool.h>
+
+enum { SIGNALS_COUNT = 3 };
+extern const int signals_ending[SIGNALS_COUNT];
+
+/* Not SIGHUP under nohup(1), whose programs are to outlive the terminal. */
+bool signals_is_heard(int number);
+
+/* "SIGINT (Ctrl-C)". */
+const char *signals_name(int number);
+
+/* From now on. What `describe` makes (a new reference) is printed on standard output, too; NULL:
+ * nothing is. */
+typedef json_t *signals_describe(int exit_code, const char *reason, const char *message);
+void signals_catch(signals_describe *describe);
+
+/* Whether they are held; one that was held before ends this process when they are not any more. */
+void signals_hold(bool on);
+
+/* The one that was held, 0: none. Set by a handler. */
+extern volatile sig_atomic_t signals_held;

@@ -1,0 +1,156 @@
+/* See stop.h. */
+#include "cli/follow/stop.h"
+
+#include "base/time/clock.h"
+#include "cli/follow/signals.h"
+#include "control/control.h"
+#include "job/annotations.h"
+
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { GRACE_DEFAULT_S = 30, SIGNAL_BASE = 128 };
+
+/* ---- Asking ---- */
+
+/* Ends the job as the lease's closing would, but with our word why. False: it cannot be told (a
+ * full disk); then nobody will say when it has ended either. */
+static bool ask_to_stop(struct followed_job *j, const char *why, int signal)
+{
+    struct kube_ref ref = {kube_resource_find("pytorchjobs"), j->namespace, j->name, NULL};
+    muster_auto(doc) json_t *patch =
+        json_pack("{s:{s:{s:s, s:s*}}}", "metadata", "annotations", JOB_ANNOTATION_STOP, why,
+                  JOB_ANNOTATION_STOP_SIGNAL, signal == SIGINT ? "SIGINT" : NULL);
+    int r = kube_patch(j->follow->cli->kube, &ref, patch, NULL, &j->follow->cli->err);
+    if (r < 0 && r != MUSTER_ENOENT) { /* one that was deleted ends as it is */
+        screen_note(j->follow->screen, "cannot end job %s: %s", j->name, j->follow->cli->err.text);
+        return false;
+    }
+    return true;
+}
+
+bool stop_job(struct followed_job *j, const char *why)
+{
+    return ask_to_stop(j, why, SIGTERM);
+}
+
+static const char *reason_of(int signal)
+{
+    return signal == SIGINT    ? "interrupted (Ctrl-C)"
+           : signal == SIGPIPE ? "the output of its muster run was closed"
+                               : "its muster run was ended";
+}
+
+/* Whatever state it is in: its Master may have ended, and Workers run on. */
+static void end_job(struct followed_job *j, int signal)
+{
+    j->cut_short = follow_count_running(j, true) > 0;
+    if ((j->over && !j->cut_short) || j->deleted) {
+        return;
+    }
+    bool told = control_manages(j->object) && ask_to_stop(j, reason_of(signal), signal);
+    j->untold_end = !told;
+    j->follow->killed = j->follow->killed || !told;
+}
+
+static void kill_pods(struct followed_job *j)
+{
+    const char *name;
+    json_t *pod;
+    json_object_foreach (j->pods, name, pod) {
+        struct kube_ref ref = {kube_resource_find("pods"), j->namespace, name, NULL};
+        if (!follow_pod_ended(j, pod)) {
+            kube_delete(j->follow->cli->kube, &ref, 0, NULL);
+        }
+    }
+}
+
+/* The longest grace period of what runs. */
+static int64_t grace_s(const struct follow *f)
+{
+    int64_t longest = 0;
+    for (size_t i = 0; i < f->job_count; i++) {
+        const char *name;
+        json_t *pod;
+        json_object_foreach (f->jobs[i].pods, name, pod) {
+            int64_t own = doc_int(pod, "spec.terminationGracePeriodSeconds", GRACE_DEFAULT_S);
+            bool runs = !follow_pod_ended(&f->jobs[i], pod);
+            longest = runs && own > longest ? own : longest;
+        }
+    }
+    return longest;
+}
+
+static void say_ending(const struct follow *f, int signal)
+{
+    const char *again = signal == SIGINT ? "Ctrl-C" : signal == SIGTERM ? "SIGTERM" : "SIGHUP";
+    int64_t grace = grace_s(f);
+    if (signal != SIGPIPE && grace > 0) {
+        screen_note(f->screen,
+                    "ending what runs, within its grace period of %lld s (%s again: kill "
+                    "at once)",
+                    (long long)grace, again);
+    } else if (signal != SIGPIPE) {
+        screen_note(f->screen, "ending (%s again: kill at once)", again);
+    }
+}
+
+void stop_hear(struct follow *f, int signal)
+{
+    enum interrupt_deed deed = interrupt_hear(&f->interrupt, signal, clock_ms());
+    if (deed == INTERRUPT_NOTHING) {
+        return;
+    }
+    kube_hurry(f->cli->kube);
+    if (deed == INTERRUPT_END) {
+        f->screen->hurried = true;
+        say_ending(f, signal);
+    }
+    for (size_t i = 0; i < f->job_count; i++) {
+        if (deed == INTERRUPT_END) {
+            end_job(&f->jobs[i], signal);
+        } else {
+            kill_pods(&f->jobs[i]);
+        }
+    }
+    f->killed = f->killed || deed == INTERRUPT_KILL;
+}
+
+/* ---- Signals ---- */
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+    stop_hear(handle->data, number);
+}
+
+void stop_catch(struct follow *f)
+{
+    for (size_t i = 0; i < SIGNALS_COUNT; i++) {
+        int number = signals_ending[i];
+        if (signals_is_heard(number)) {
+            uv_signal_t *handle = &f->signals[f->open_signals++];
+            uv_signal_init(&f->cli->loop, handle);
+            handle->data = f;
+            uv_signal_start(handle, on_signal, number);
+        }
+    }
+    if (signals_held) {
+        stop_hear(f, signals_held);
+    }
+}
+
+static void exit_now(int number)
+{
+    _exit(SIGNAL_BASE + number);
+}
+
+void stop_release(struct follow *f)
+{
+    const struct sigaction leave = {.sa_handler = exit_now};
+    for (int i = 0; i < f->open_signals; i++) {
+        int number = f->signals[i].signum;
+        uv_signal_stop(&f->signals[i]);
+        (void)sigaction(number, &leave, NULL);
+    }
+}
