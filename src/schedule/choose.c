@@ -1,5 +1,5 @@
 /* The choice of algorithms. The limits are measured (bench/collectives/run), and `muster perf tune`
- * prints them. Layer: pure. */
+ * prints them; those that differ by processor are in tuning.c. Layer: pure. */
 #include "schedule/choose.h"
 
 #include <assert.h>
@@ -12,23 +12,18 @@ enum {
     GATHER_REDUCE_TO_BYTES_FAR = 16 * 1024, /* the same between hosts */
 };
 
-/* Small blocks begin to flow sooner; large ones cost fewer exchanges, but must stay in the second
- * cache with what goes on around them. Ranks that share a processor pay a change of context for
- * each block; and there are processors on which a block should have left its writer's L1 cache
- * when it is fetched. */
+/* Ranks that share a processor pay a change of context for each block. */
 static size_t block_bytes(const struct schedule_world *world, size_t bytes)
 {
-    static const struct {
-        size_t below_bytes;
-        size_t block_bytes;
-    } limits[] = {{256 * 1024, 16 * 1024}, {32 * 1024 * 1024, 32 * 1024}};
-    bool longest = world->oversubscribed || world->long_blocks;
-    for (size_t i = 0; !longest && i < sizeof limits / sizeof limits[0]; i++) {
-        if (bytes < limits[i].below_bytes) {
-            return limits[i].block_bytes;
-        }
+    if (world->oversubscribed) {
+        return SCHEDULE_MAX_BLOCK_BYTES;
     }
-    return SCHEDULE_MAX_BLOCK_BYTES;
+    int i = 0;
+    while (bytes >= world->tuning->blocks[i].below_bytes) {
+        i++;
+        assert(i < SCHEDULE_BLOCK_SIZES);
+    }
+    return world->tuning->blocks[i].block_bytes;
 }
 
 struct schedule_choice schedule_choose(const struct schedule_world *world, size_t bytes)

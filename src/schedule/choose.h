@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "schedule/tuning.h"
+
 enum schedule_algorithm {
     SCHEDULE_GATHER_REDUCE,  /* every rank publishes all and folds all */
     SCHEDULE_PAIRWISE,       /* two ranks: chunks change places in shared slots, both fold all */
@@ -23,15 +25,13 @@ struct schedule_world {
     bool one_host;
     bool has_shared_memory; /* muster_comm_alloc was used */
     bool oversubscribed;    /* a host has more ranks than processors */
-    bool long_blocks;       /* are worth their filling, as on Intel */
+    const struct schedule_tuning *tuning;
 };
 
 struct schedule_choice {
     enum schedule_algorithm algorithm;
-    size_t block_bytes; /* of a chunk: swap and ring */
+    size_t block_bytes; /* of a chunk: pairwise exchange and owner-reduce */
 };
-
-enum { SCHEDULE_MAX_BLOCK_BYTES = 64 * 1024 };
 
 struct schedule_choice schedule_choose(const struct schedule_world *world, size_t bytes);
 const char *schedule_algorithm_name(enum schedule_algorithm algorithm);

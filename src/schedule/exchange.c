@@ -1,6 +1,7 @@
 /* The patterns of collectives. Layer: pure; see exchange.h. */
 #include "schedule/exchange.h"
 
+#include "core/size.h"
 #include "schedule/partition.h"
 
 #include <assert.h>
@@ -10,11 +11,6 @@
 enum { SPLIT_PIECES = 128, PACKET_BYTES = 60 * 1024, SPLIT_MOST_PACKETS = 2 };
 
 static const struct schedule_piece no_piece = {0, 0};
-
-static size_t smaller(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
 
 static size_t divide_up(size_t a, size_t b)
 {
@@ -51,8 +47,8 @@ size_t schedule_stripe(const struct schedule_exchange *x)
 static size_t split_piece_bytes(const struct schedule_exchange *x)
 {
     size_t packets = x->count * x->unit / SPLIT_PIECES / PACKET_BYTES;
-    packets = packets < 1 ? 1 : smaller(packets, SPLIT_MOST_PACKETS);
-    return smaller(schedule_stripe(x), packets * PACKET_BYTES);
+    packets = packets < 1 ? 1 : size_min(packets, SPLIT_MOST_PACKETS);
+    return size_min(schedule_stripe(x), packets * PACKET_BYTES);
 }
 
 static bool folds(enum schedule_pattern pattern)
@@ -68,7 +64,7 @@ static size_t piece_bytes(const struct schedule_exchange *x)
     size_t bytes = is_shared(x->pattern) ? x->capacity
                    : split               ? split_piece_bytes(x)
                                          : schedule_stripe(x);
-    return x->fold_bytes > 0 && folds(x->pattern) ? smaller(bytes, x->fold_bytes) : bytes;
+    return x->fold_bytes > 0 && folds(x->pattern) ? size_min(bytes, x->fold_bytes) : bytes;
 }
 
 void schedule_plan(struct schedule_exchange *x)
@@ -150,8 +146,8 @@ struct schedule_round schedule_round(const struct schedule_exchange *x, size_t r
 static struct schedule_piece piece_of(const struct schedule_exchange *x, size_t start, size_t count,
                                       size_t round)
 {
-    size_t first = smaller(round * x->piece, count);
-    size_t length = smaller(x->piece, count - first);
+    size_t first = size_min(round * x->piece, count);
+    size_t length = size_min(x->piece, count - first);
     return (struct schedule_piece){(start + first) * x->unit, length * x->unit};
 }
 

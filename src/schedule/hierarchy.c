@@ -1,6 +1,7 @@
 /* Which exchanges a collective between hosts is made of. Layer: pure; see hierarchy.h. */
 #include "schedule/hierarchy.h"
 
+#include "core/size.h"
 #include "schedule/partition.h"
 
 #include <assert.h>
@@ -8,11 +9,6 @@
 
 /* Up to here all leaders fold everything in one round; above they divide the work. */
 enum { ACROSS_AT_ONCE_BYTES = 16 * 1024, CHUNKS_IN_FLIGHT = 3 };
-
-static size_t smaller(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
 
 static size_t divide_up(size_t a, size_t b)
 {
@@ -207,9 +203,9 @@ static struct range block_of(const struct schedule_hierarchy *h, size_t chunk, i
     if (rank < 0) {
         return (struct range){0, 0};
     }
-    size_t part = block_part(h), first = smaller(piece * part, block_count(h, rank));
+    size_t part = block_part(h), first = size_min(piece * part, block_count(h, rank));
     return (struct range){block_start(h, rank) + first,
-                          smaller(part, block_count(h, rank) - first)};
+                          size_min(part, block_count(h, rank) - first)};
 }
 
 static bool gather_up(const struct schedule_hierarchy *h, size_t chunk, int k,
@@ -224,9 +220,9 @@ static bool gather_up(const struct schedule_hierarchy *h, size_t chunk, int k,
     ret->blocks = true;
     for (int i = 0; i < schedule_host_ranks(h->hosts, host); i++) {
         int rank = schedule_host_rank(h->hosts, host, i);
-        size_t first = smaller(piece * part, block_count(h, rank));
+        size_t first = size_min(piece * part, block_count(h, rank));
         ret->starts[i] = block_start(h, rank) + first;
-        ret->counts[i] = smaller(part, block_count(h, rank) - first);
+        ret->counts[i] = size_min(part, block_count(h, rank) - first);
     }
     size_t own = ret->starts[mine] - block_start(h, h->rank);
     ret->from = (struct schedule_place){SCHEDULE_IN, own};
@@ -328,7 +324,7 @@ static void scatter_down(const struct schedule_hierarchy *h, size_t chunk,
         ret->out_counts[mine % leaders] = block_of(h, chunk, here, mine % leaders).count;
     }
     ret->from = work_of(h, chunk, (size_t)here * block_part(h));
-    ret->to = out_at(smaller(chunk / turns(h->hosts) * block_part(h), h->count));
+    ret->to = out_at(size_min(chunk / turns(h->hosts) * block_part(h), h->count));
 }
 
 /* This leader and those of its team have nothing of a small chunk; that all have entered is told by
@@ -337,6 +333,11 @@ static bool is_idle(const struct schedule_hierarchy *h, size_t chunk)
 {
     int mine = h->hosts->index_of[h->rank];
     return mine > 0 && !has_blocks(h) && part_of(h, chunk, mine).count == 0;
+}
+
+bool schedule_hierarchy_crosses(const struct schedule_hierarchy *h)
+{
+    return h->hosts->index_of[h->rank] < h->hosts->leaders && !is_idle(h, 0);
 }
 
 bool schedule_hierarchy_stage(const struct schedule_hierarchy *h, enum schedule_phase phase,

@@ -50,10 +50,10 @@ struct schedule_stage {
     int root;     /* in the team */
     size_t count; /* of elements, unless counts is used */
     bool blocks;  /* counts and starts say what goes to (or comes from) each of the team */
-    size_t counts[SCHEDULE_MAX_TEAM];
-    size_t starts[SCHEDULE_MAX_TEAM];
-    size_t out_counts[SCHEDULE_MAX_TEAM]; /* of an all-to-all, which has both */
-    size_t out_starts[SCHEDULE_MAX_TEAM];
+    size_t counts[MUSTER_MAX_RANKS];
+    size_t starts[MUSTER_MAX_RANKS];
+    size_t out_counts[MUSTER_MAX_RANKS]; /* of an all-to-all, which has both */
+    size_t out_starts[MUSTER_MAX_RANKS];
     struct schedule_place from;
     struct schedule_place to;
     bool last_fold; /* the result is complete: an average is divided here */
@@ -65,3 +65,6 @@ size_t schedule_hierarchy_work(const struct schedule_hierarchy *h);
  * all of the team. Only leaders have stages across. */
 bool schedule_hierarchy_stage(const struct schedule_hierarchy *h, enum schedule_phase phase,
                               size_t chunk, int k, struct schedule_stage *ret);
+
+/* Whether this rank has any stage across. Then it has one of the first chunk. */
+bool schedule_hierarchy_crosses(const struct schedule_hierarchy *h);

@@ -5,7 +5,7 @@
 
 void schedule_hosts_init(struct schedule_hosts *h, const int *lowest, int size)
 {
-    assert(size > 0 && size <= SCHEDULE_MAX_TEAM);
+    assert(size > 0 && size <= MUSTER_MAX_RANKS);
     int next = 0;
     h->size = size;
     h->hosts = 0;

@@ -3,17 +3,17 @@
 
 #include <stdbool.h>
 
-enum { SCHEDULE_MAX_TEAM = 256 };
+#include <muster/comm.h>
 
 /* Who is where. Hosts are numbered in the order of their lowest ranks. */
 struct schedule_hosts {
     int size; /* ranks */
     int hosts;
-    int leaders;                      /* on each host */
-    int host_of[SCHEDULE_MAX_TEAM];   /* rank -> host */
-    int index_of[SCHEDULE_MAX_TEAM];  /* rank -> index on its host */
-    int ranks[SCHEDULE_MAX_TEAM];     /* host after host */
-    int first[SCHEDULE_MAX_TEAM + 1]; /* host -> its first rank in `ranks` */
+    int leaders;                     /* on each host */
+    int host_of[MUSTER_MAX_RANKS];   /* rank -> host */
+    int index_of[MUSTER_MAX_RANKS];  /* rank -> index on its host */
+    int ranks[MUSTER_MAX_RANKS];     /* host after host */
+    int first[MUSTER_MAX_RANKS + 1]; /* host -> its first rank in `ranks` */
 };
 
 /* From the lowest rank on each rank's host. */

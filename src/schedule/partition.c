@@ -1,10 +1,7 @@
 /* Dividing a vector into chunks and parts. Layer: pure. */
 #include "schedule/partition.h"
 
-static size_t smaller(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
+#include "core/size.h"
 
 size_t partition_chunks(size_t count, int size, size_t part)
 {
@@ -21,8 +18,8 @@ struct partition partition_part(size_t count, int size, size_t part, size_t chun
     }
     size_t length = count - start;
     size_t per = (length + (size_t)size - 1) / (size_t)size;
-    per = smaller(part, (per + PARTITION_GRAIN - 1) / PARTITION_GRAIN * PARTITION_GRAIN);
-    size_t first = smaller((size_t)rank * per, length);
-    size_t end = rank == size - 1 ? length : smaller(first + per, length);
+    per = size_min(part, (per + PARTITION_GRAIN - 1) / PARTITION_GRAIN * PARTITION_GRAIN);
+    size_t first = size_min((size_t)rank * per, length);
+    size_t end = rank == size - 1 ? length : size_min(first + per, length);
     return (struct partition){start + first, end - first};
 }

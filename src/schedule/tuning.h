@@ -1,0 +1,42 @@
+/* What differs by processor, as a table: a row for each class, chosen once when a communicator is
+ * formed (comm/system/processor.h). All rows give the same bits; they differ in speed only.
+ *
+ * What passes between two cores is cache lines that one writes and the other reads. On AMD a core
+ * that reads such a line leaves it shared, and its owner pays for taking it back: readers claim
+ * what they have read, and short blocks keep all in the L2 cache. On Intel claiming costs more than
+ * it saves, and a line that still lies in the other core's L1 cache takes twice as long as one in
+ * its L2 cache: long blocks have left it when their turn comes.
+ *
+ * Layer: pure.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum schedule_processor {
+    SCHEDULE_GENERIC, /* nobody has measured it, or the ranks of a host differ */
+    SCHEDULE_AMD,
+    SCHEDULE_INTEL,
+    SCHEDULE_PROCESSORS,
+};
+
+enum { SCHEDULE_BLOCK_SIZES = 3, SCHEDULE_MAX_BLOCK_BYTES = 64 * 1024 };
+
+struct schedule_tuning {
+    const char *name;
+    const char *measured; /* on which processor, and what the row is worth there */
+    bool claims;          /* a reader writes a word of each line back: line_claim */
+    bool demotes;         /* who has published and can only wait moves its lines to the cache that
+                             all cores share: line_demote */
+    size_t twin_below_bytes; /* zero-copy of two ranks writes both outputs in one pass */
+    struct {
+        size_t below_bytes;
+        size_t block_bytes;
+    } blocks[SCHEDULE_BLOCK_SIZES]; /* of a vector below so many bytes; the last has no limit */
+};
+
+extern const struct schedule_tuning schedule_tunings[SCHEDULE_PROCESSORS];
+
+/* The class of that name; negative: there is none. */
+int schedule_processor_find(const char *name);
