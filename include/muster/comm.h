@@ -41,9 +41,12 @@
  * every 50 ms: without an exemption the first breakpoint would end the rank by SIGKILL after
  * heartbeat_timeout_ms (0.9 s). The others therefore look, before they call a rank silent, whether
  * it is being traced (TracerPid in /proc): if so it counts as alive, for as long as the tracer
- * stays. That is seen on the same host and in the same PID namespace. Where it cannot be seen
- * (ranks in other containers or on other hosts, a process that is stopped without a tracer), set
- * heartbeat_timeout_ms = 0 on all ranks while you debug; timeout_ms still bounds each wait.
+ * stays. That is seen on the same host and in the same PID namespace. To ranks on other hosts a
+ * rank that is being traced says so with each sign of life, so that they know it when a breakpoint
+ * stops it. Not seen are a debugger that attaches from another PID namespace of the host, for ranks
+ * on other hosts one that stops the rank as it attaches (gdb -p), and a process that is stopped
+ * without a tracer: set heartbeat_timeout_ms = 0 on all ranks while you debug so; timeout_ms still
+ * bounds each wait.
  *
  * Cost. Per communicator: one shared segment on each host (about half a MiB for each of its ranks
  * and as much for each pair of them, touched when used) and its descriptor; five connected sockets
@@ -317,7 +320,8 @@ MUSTER_API int muster_run(struct muster_comm *comm, const struct muster_call *ca
 /* Starts a call; at most MUSTER_MAX_IN_FLIGHT collectives and MUSTER_MAX_MESSAGES messages of a
  * communicator may be under way (MUSTER_EAGAIN).
  * Small all-gathers (up to 4 KiB a rank) overtake large calls; other collectives run in order, and
- * messages beside them. */
+ * messages beside them. A small send for which there is room has ended when this returns; such
+ * sends may share one request, which is freed once for each like any other. */
 enum { MUSTER_MAX_IN_FLIGHT = 1024, MUSTER_MAX_MESSAGES = 16384 };
 MUSTER_API int muster_start(struct muster_comm *comm, const struct muster_call *call,
                             struct muster_request **ret, struct muster_err *err);
@@ -399,6 +403,10 @@ MUSTER_API int muster_endpoint_open(const char *host, struct muster_endpoint **r
                                     struct muster_err *err);
 MUSTER_API void muster_endpoint_member(const struct muster_endpoint *endpoint,
                                        struct muster_member *ret);
+/* From any thread: muster_comm_form of this generation or a lower one ends with MUSTER_EABORTED,
+ * within 0.1 s where it is under way, at once where it begins later. That of a higher generation is
+ * not touched, so that nothing is lost when a newer list comes while this is called. */
+MUSTER_API void muster_endpoint_cancel(struct muster_endpoint *endpoint, uint64_t generation);
 /* NULL is fine. The communicators that were formed with it stay. */
 MUSTER_API void muster_endpoint_close(struct muster_endpoint *endpoint);
 
@@ -407,10 +415,11 @@ MUSTER_API void muster_endpoint_close(struct muster_endpoint *endpoint);
  * time uses an endpoint. timeout_ms is how long they have to come, and options->timeout_ms how long
  * later waits take. options: timeout_ms, heartbeat_timeout_ms, interrupted, notice_ms and of
  * transport "shm" are used; NULL: defaults. MUSTER_EDATA: bytes that are no member; MUSTER_EINVAL:
- * one is there twice, or not this endpoint; MUSTER_EUNAVAIL: a member is gone or gave up, or its
- * host did not let itself be connected to for a minute; MUSTER_EOS: among others, no descriptor is
- * left here; MUSTER_ETIMEDOUT: err->rank did not come, or died before it did; MUSTER_EPEERDEAD,
- * MUSTER_EABORTED: it came, but then died or gave up. */
+ * one is there twice, or not this endpoint; MUSTER_EUNAVAIL: err->rank is gone (its process has
+ * ended or closed its endpoint; known within milliseconds, also while others are waited for), or it
+ * gave up, or its host cannot be connected to; MUSTER_EOS: among others, no descriptor is left
+ * here; MUSTER_ETIMEDOUT: err->rank did not come; MUSTER_EPEERDEAD, MUSTER_EABORTED: it came, but
+ * then died or gave up, or (err->rank is -1) muster_endpoint_cancel was called. */
 MUSTER_API int muster_comm_form(struct muster_endpoint *endpoint,
                                 const struct muster_member *members, int size, int my_index,
                                 uint64_t generation, int64_t timeout_ms,

@@ -104,16 +104,16 @@ static int run_as_rank(struct perf_options *o, struct perf_result *ret, char *de
                        size_t bytes, bool *ret_prints, struct muster_err *err)
 {
     struct muster_comm *comm;
-    int rc = muster_comm_from_env(&comm, err);
-    if (rc < 0) {
-        return rc;
+    int r = muster_comm_from_env(&comm, err);
+    if (r < 0) {
+        return r;
     }
     o->ranks = muster_comm_size(comm);
     *ret_prints = muster_comm_rank(comm) == 0;
     (void)snprintf(description, bytes, "%s", muster_comm_describe(comm));
-    rc = perf_measure(comm, o, ret, err);
+    r = perf_measure(comm, o, ret, err);
     muster_comm_free(comm);
-    return rc;
+    return r;
 }
 
 static int measure(struct perf_options *o)
@@ -139,6 +139,16 @@ static int measure(struct perf_options *o)
     return wrong ? muster_code_exit(MUSTER_EINTERNAL) : 0;
 }
 
+static int tune(const struct perf_options *o)
+{
+    struct muster_err err = MUSTER_ERR_INIT;
+    int r = perf_print_tuning(o->ranks, &err);
+    if (r < 0) {
+        (void)fprintf(stderr, "muster perf: %s\n", err.text);
+    }
+    return r < 0 ? muster_code_exit(r) : 0;
+}
+
 int perf_main(int argc, char **argv)
 {
     struct perf_options o = {.type = MUSTER_F32,
@@ -158,8 +168,7 @@ int perf_main(int argc, char **argv)
     }
     const char *what = optind < argc ? argv[optind] : "nothing given";
     if (strcmp(what, "tune") == 0) {
-        perf_print_choices(o.ranks);
-        return 0;
+        return tune(&o);
     }
     return read_kind(what, &o.kind) ? measure(&o) : complain("unknown collective", what);
 }

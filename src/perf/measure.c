@@ -65,9 +65,9 @@ static int sample(struct bench *b, size_t bytes, double *ret_us, struct muster_e
     }
     double start = now_us();
     for (int i = 0; i < batch; i++) {
-        int rc = call_once(b, count, err);
-        if (rc < 0) {
-            return rc;
+        int r = call_once(b, count, err);
+        if (r < 0) {
+            return r;
         }
     }
     *ret_us = (now_us() - start) / batch;
@@ -89,17 +89,17 @@ static int take_samples(struct bench *b, size_t bytes, int *ret_num, struct must
 {
     double warm, end = now_us() + b->options->seconds * 1e6;
     int32_t enough = 0;
-    int num = 0, rc = sample(b, bytes, &warm, err);
-    while (rc == 0 && !enough) {
-        for (int i = 0; i < ROUND_CALLS && rc == 0 && num < MAX_SAMPLES; i++) {
-            rc = sample(b, bytes, &b->samples[num], err);
+    int num = 0, r = sample(b, bytes, &warm, err);
+    while (r == 0 && !enough) {
+        for (int i = 0; i < ROUND_CALLS && r == 0 && num < MAX_SAMPLES; i++) {
+            r = sample(b, bytes, &b->samples[num], err);
             num++;
         }
         enough = now_us() >= end || num >= MAX_SAMPLES;
-        rc = rc < 0 ? rc : muster_broadcast(b->comm, &enough, 1, MUSTER_I32, 0, err);
+        r = r < 0 ? r : muster_broadcast(b->comm, &enough, 1, MUSTER_I32, 0, err);
     }
     *ret_num = num;
-    return rc;
+    return r;
 }
 
 /* Elements of a buffer in which every rank has a block. */
@@ -118,12 +118,12 @@ static int count_wrong(struct bench *b, size_t bytes, size_t *ret, struct muster
     int rank = muster_comm_rank(b->comm);
     perf_fill(b->options, rank, elements_of(b, count), b->in);
     memset(b->out, UNTOUCHED, bytes);
-    int rc = call_once(b, count, err);
-    int64_t wrong = rc < 0 ? 0 : (int64_t)perf_count_wrong(b->options, rank, count, output_of(b));
+    int r = call_once(b, count, err);
+    int64_t wrong = r < 0 ? 0 : (int64_t)perf_count_wrong(b->options, rank, count, output_of(b));
     memset(b->in, 0, bytes);
-    rc = rc < 0 ? rc : muster_all_reduce(b->comm, &wrong, &wrong, 1, MUSTER_I64, MUSTER_SUM, err);
+    r = r < 0 ? r : muster_all_reduce(b->comm, &wrong, &wrong, 1, MUSTER_I64, MUSTER_SUM, err);
     *ret = (size_t)wrong;
-    return rc;
+    return r;
 }
 
 static int measure_size(struct bench *b, size_t bytes, struct perf_result *ret,
@@ -131,10 +131,10 @@ static int measure_size(struct bench *b, size_t bytes, struct perf_result *ret,
 {
     int num = 0;
     size_t wrong = 0;
-    int rc = count_wrong(b, bytes, &wrong, err);
-    rc = rc < 0 ? rc : take_samples(b, bytes, &num, err);
-    if (rc < 0) {
-        return rc;
+    int r = count_wrong(b, bytes, &wrong, err);
+    r = r < 0 ? r : take_samples(b, bytes, &num, err);
+    if (r < 0) {
+        return r;
     }
     qsort(b->samples, (size_t)num, sizeof *b->samples, by_value);
     *ret = (struct perf_result){.bytes = bytes,
@@ -154,9 +154,9 @@ static int get_buffers(struct bench *b, struct muster_err *err)
     b->out = calloc(1, bytes);
     if (b->options->direct) {
         void *memory;
-        int rc = muster_comm_alloc(b->comm, bytes, &memory, err);
-        b->in = rc < 0 ? NULL : memory;
-        return rc;
+        int r = muster_comm_alloc(b->comm, bytes, &memory, err);
+        b->in = r < 0 ? NULL : memory;
+        return r;
     }
     b->in = calloc(1, bytes);
     return b->samples && b->out && b->in
@@ -171,17 +171,17 @@ int perf_measure(struct muster_comm *comm, const struct perf_options *options,
                       .options = options,
                       .size = muster_comm_size(comm),
                       .unit = muster_type_bytes(options->type)};
-    int num = 0, rc = get_buffers(&b, err);
+    int num = 0, r = get_buffers(&b, err);
     for (size_t bytes = options->least_bytes;
-         rc == 0 && bytes <= options->most_bytes && num < PERF_MAX_SIZES;
+         r == 0 && bytes <= options->most_bytes && num < PERF_MAX_SIZES;
          bytes = bytes ? bytes * 2 : 8) {
-        rc = measure_size(&b, bytes, &ret[num], err);
-        num += rc == 0;
+        r = measure_size(&b, bytes, &ret[num], err);
+        num += r == 0;
     }
     if (!options->direct) {
         free(b.in);
     }
     free(b.out);
     free(b.samples);
-    return rc < 0 ? rc : num;
+    return r < 0 ? r : num;
 }

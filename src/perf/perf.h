@@ -56,4 +56,5 @@ int perf_run_ranks(const struct perf_options *options, struct perf_result *ret,
 
 void perf_print(const struct perf_options *options, const struct perf_result *results, int num,
                 const char *description);
-void perf_print_choices(int ranks);
+/* Which algorithm is taken from which size on, and the table of tunings. 0, or MUSTER_ECONFIG. */
+int perf_print_tuning(int ranks, struct muster_err *err);

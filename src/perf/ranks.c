@@ -41,21 +41,21 @@ static int form(const struct perf_options *options, struct table *table, int ran
                 struct muster_comm **ret, struct muster_err *err)
 {
     struct muster_endpoint *endpoint;
-    int rc = muster_endpoint_open("127.0.0.1", &endpoint, err);
-    if (rc < 0) {
-        return rc;
+    int r = muster_endpoint_open("127.0.0.1", &endpoint, err);
+    if (r < 0) {
+        return r;
     }
     muster_endpoint_member(endpoint, &table->members[rank]);
     atomic_fetch_add(&table->present, 1);
     while (atomic_load(&table->present) < options->ranks && !atomic_load(&table->lost)) {
         sched_yield();
     }
-    rc = atomic_load(&table->present) < options->ranks
-             ? muster_fail(err, MUSTER_EUNAVAIL, "another rank ended before all had come")
-             : muster_comm_form(endpoint, table->members, options->ranks, rank, 1, FORM_TIMEOUT_MS,
-                                NULL, ret, err);
+    r = atomic_load(&table->present) < options->ranks
+            ? muster_fail(err, MUSTER_EUNAVAIL, "another rank ended before all had come")
+            : muster_comm_form(endpoint, table->members, options->ranks, rank, 1, FORM_TIMEOUT_MS,
+                               NULL, ret, err);
     muster_endpoint_close(endpoint);
-    return rc;
+    return r;
 }
 
 static int be_rank(const struct perf_options *options, struct table *table, int rank)
@@ -88,10 +88,10 @@ static bool wait_for_ranks(int ranks, pid_t *pids, struct table *table)
 {
     bool failed = false;
     for (int left = ranks; left > 0;) {
-        for (int r = 0; r < ranks; r++) {
+        for (int i = 0; i < ranks; i++) {
             int status = -1;
             /* Done: 0; could not be forked: -1. */
-            pid_t ended = pids[r] > 0 ? waitpid(pids[r], &status, WNOHANG) : pids[r];
+            pid_t ended = pids[i] > 0 ? waitpid(pids[i], &status, WNOHANG) : pids[i];
             if (ended == 0) {
                 continue;
             }
@@ -99,7 +99,7 @@ static bool wait_for_ranks(int ranks, pid_t *pids, struct table *table)
                 failed = true;
                 atomic_store(&table->lost, true);
             }
-            pids[r] = 0;
+            pids[i] = 0;
             left--;
         }
         siginfo_t any;
@@ -122,10 +122,10 @@ int perf_run_ranks(const struct perf_options *options, struct perf_result *ret,
         (void)setenv("MUSTER_TRANSPORT", options->transport, 1);
     }
     pid_t pids[PERF_MAX_RANKS];
-    for (int r = 0; r < options->ranks; r++) {
-        pids[r] = fork();
-        if (pids[r] == 0) {
-            _exit(be_rank(options, table, r));
+    for (int i = 0; i < options->ranks; i++) {
+        pids[i] = fork();
+        if (pids[i] == 0) {
+            _exit(be_rank(options, table, i));
         }
     }
     bool failed = wait_for_ranks(options->ranks, pids, table);

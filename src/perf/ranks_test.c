@@ -3,6 +3,7 @@
 #include "perf/perf.h"
 
 #include "base/testing/test.h"
+#include "base/testing/test_wait.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { RANKS = 3, LIMIT_S = 20 };
+enum { RANKS = 3 };
 enum fault { REFUSED, DIED };
 
 int __real_muster_endpoint_open(const char *host, struct muster_endpoint **ret,
@@ -41,7 +42,7 @@ static void run(enum fault what, int code, const char *text)
     char description[160];
     fault = what;
     atomic_store(calls, 0);
-    (void)alarm(LIMIT_S);
+    test_alarm();
     assert_int_equal(perf_run_ranks(&options, results, description, sizeof description, &err),
                      code);
     (void)alarm(0);

@@ -6,6 +6,7 @@
 #include "schedule/choose.h"
 
 #include <jansson.h>
+#include <stdint.h>
 #include <stdio.h>
 
 /* The share of the data that must cross the bus, as nccl-tests define it. */
@@ -77,31 +78,81 @@ void perf_print(const struct perf_options *o, const struct perf_result *results,
     }
 }
 
-void perf_print_choices(int ranks)
+/* A size as people write it. */
+static const char *short_size(size_t bytes, char ret[32])
+{
+    bool mib = bytes % (1 << 20) == 0;
+    (void)snprintf(ret, 32, "%zu %s", bytes >> (mib ? 20 : 10), mib ? "MiB" : "KiB");
+    return ret;
+}
+
+static void print_blocks(const struct schedule_tuning *row)
+{
+    char block[32], below[32];
+    (void)printf("  blocks of");
+    for (int i = 0; i < SCHEDULE_BLOCK_SIZES; i++) {
+        (void)printf(" %s", short_size(row->blocks[i].block_bytes, block));
+        if (row->blocks[i].below_bytes == SIZE_MAX) {
+            break;
+        }
+        (void)printf(" below %s,", short_size(row->blocks[i].below_bytes, below));
+    }
+}
+
+static void print_tunings(enum schedule_processor here)
+{
+    (void)printf("\nprocessors (MUSTER_TUNING=NAME takes another row)\n");
+    for (int p = 0; p < SCHEDULE_PROCESSORS; p++) {
+        const struct schedule_tuning *row = &schedule_tunings[p];
+        char below[32];
+        (void)printf("%c %-8s", p == (int)here ? '*' : ' ', row->name);
+        print_blocks(row);
+        (void)printf(
+            "\n            readers claim lines: %s, writers demote lines: %s, zero-copy of 2 "
+            "ranks writes both outputs at once: %s%s\n            measured: %s\n",
+            row->claims ? "yes" : "no", row->demotes ? "yes" : "no",
+            row->twin_below_bytes == SIZE_MAX ? "always" : "below ",
+            row->twin_below_bytes == SIZE_MAX ? "" : short_size(row->twin_below_bytes, below),
+            row->measured);
+    }
+}
+
+static void print_choices(const struct schedule_world *world, const char *name)
+{
+    struct schedule_choice last = {0};
+    for (size_t bytes = 1; bytes <= (size_t)1 << 30; bytes *= 2) {
+        /* the limits lie at powers of two, or one above */
+        for (size_t b = bytes; b <= bytes + 1; b++) {
+            struct schedule_choice c = schedule_choose(world, b);
+            if (b > 1 && c.algorithm == last.algorithm && c.block_bytes == last.block_bytes) {
+                continue;
+            }
+            char block[48] = "";
+            if (c.block_bytes) {
+                (void)snprintf(block, sizeof block, ", blocks of %zu KiB", c.block_bytes / 1024);
+            }
+            (void)printf("%12zu  %-28s %s%s\n", b, name, schedule_algorithm_name(c.algorithm),
+                         block);
+            last = c;
+        }
+    }
+}
+
+int perf_print_tuning(int ranks, struct muster_err *err)
 {
     static const char *const worlds[] = {"one host", "one host, oversubscribed",
                                          "one host, muster_comm_alloc", "several hosts"};
+    enum schedule_processor here;
+    int r = processor_find(&here, err);
+    if (r < 0) {
+        return r;
+    }
     (void)printf("all-reduce of %d ranks\n%12s  %-28s %s\n", ranks, "from bytes", "world",
                  "algorithm");
     for (int w = 0; w < 4; w++) {
-        struct schedule_world world = {ranks, w < 3, w == 2, w == 1, processor_is_intel()};
-        struct schedule_choice last = {0};
-        for (size_t bytes = 1; bytes <= (size_t)1 << 30; bytes *= 2) {
-            /* the limits lie at powers of two, or one above */
-            for (size_t b = bytes; b <= bytes + 1; b++) {
-                struct schedule_choice c = schedule_choose(&world, b);
-                if (b > 1 && c.algorithm == last.algorithm && c.block_bytes == last.block_bytes) {
-                    continue;
-                }
-                char block[48] = "";
-                if (c.block_bytes) {
-                    (void)snprintf(block, sizeof block, ", blocks of %zu KiB",
-                                   c.block_bytes / 1024);
-                }
-                (void)printf("%12zu  %-28s %s%s\n", b, worlds[w],
-                             schedule_algorithm_name(c.algorithm), block);
-                last = c;
-            }
-        }
+        struct schedule_world world = {ranks, w < 3, w == 2, w == 1, &schedule_tunings[here]};
+        print_choices(&world, worlds[w]);
     }
+    print_tunings(here);
+    return 0;
 }

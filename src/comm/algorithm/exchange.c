@@ -12,13 +12,10 @@
 #include "comm/shm/line.h"
 #include "comm/state/bell.h"
 #include "comm/state/call_log.h"
-#include "comm/state/types.h"
 #include "comm/tcp/link.h"
 
 #include <assert.h>
 #include <string.h>
-
-enum { CLAIM_FROM_BYTES = 512 };
 
 static int exchange_step(struct muster_comm *comm, struct task *task, struct muster_err *err);
 
@@ -37,8 +34,7 @@ void exchange_init(struct exchange *x, const struct team *team, enum schedule_pa
     };
     x->team = team;
     x->begun = false;
-    x->published = 0;
-    x->consumed = 0;
+    x->at = (struct schedule_rounds){0};
     x->fold = NULL;
 }
 
@@ -52,20 +48,17 @@ static void set_up(struct muster_comm *comm, struct task *task, enum schedule_pa
 
 void exchange_start(struct muster_comm *comm, struct task *task, enum schedule_pattern pattern)
 {
-    const struct muster_call *call = &task->call;
+    const struct prepared *call = &task->call;
     struct exchange *x = &task->exchange;
-    set_up(comm, task, pattern, call->count, task->unit);
+    set_up(comm, task, pattern, call->count, call->unit);
     x->plan.root = call->peer;
     x->plan.in_counts = call->in_counts;
     x->plan.out_counts = call->out_counts;
     schedule_plan(&x->plan);
     x->in = call->kind == MUSTER_BROADCAST ? call->out : call->in;
     x->out = call->out;
-    if (types_reduces(call->kind)) {
-        x->fold = reduce_find(call->type, call->op);
-        assert(x->fold && "call_check has looked");
-    }
-    x->divisor = call->op == MUSTER_AVG ? comm->size : 1;
+    x->fold = call->ways.fold;
+    x->divisor = call->divisor;
     task->step = exchange_step;
 }
 
@@ -90,7 +83,7 @@ static uint64_t pair_digest(int from, int to, size_t count)
 
 /* What this rank means to send and to receive. Over all ranks both sums are equal when each pair
  * means the same; else they are not, but for one case in 2^64. */
-static void tell_counts(const struct muster_comm *comm, const struct muster_call *call,
+static void tell_counts(const struct muster_comm *comm, const struct prepared *call,
                         uint64_t *words)
 {
     words[SENDS_WORD] = words[RECEIVES_WORD] = 0;
@@ -156,7 +149,7 @@ static void write_board(struct muster_comm *comm, struct task *task, struct exch
 {
     const struct schedule_exchange *plan = &x->plan;
     struct board *board = board_of(comm, task, x, plan->rank, round);
-    assert(round <= x->consumed + 1); /* or a slot in use would be overwritten */
+    assert(round <= x->at.consumed + 1); /* or a slot in use would be overwritten */
     if (how.shared) {
         struct schedule_piece p = schedule_shared(plan, round);
         if (p.bytes > 0) {
@@ -227,8 +220,8 @@ static bool claims(const struct muster_comm *comm, const struct exchange *x,
                    struct schedule_round how, int from, size_t bytes)
 {
     bool only_reader = !how.shared || comm->local_size == 2;
-    return bytes >= CLAIM_FROM_BYTES && is_here(comm, x, from) && from != x->plan.rank &&
-           only_reader && !comm->intel;
+    return bytes >= LINE_CLAIM_FROM_BYTES && is_here(comm, x, from) && from != x->plan.rank &&
+           only_reader && comm->tuning->claims;
 }
 
 static void copy_round(struct muster_comm *comm, struct task *task, struct exchange *x,
@@ -279,8 +272,9 @@ static void consume(struct muster_comm *comm, struct task *task, struct exchange
 
 static void begin(struct muster_comm *comm, struct task *task, struct exchange *x)
 {
-    assert(x->plan.size == x->team->size && x->published == 0 && x->consumed == 0);
+    assert(x->plan.size == x->team->size && x->at.published == 0 && x->at.consumed == 0);
     x->begun = true;
+    x->at.rounds = x->plan.rounds;
     x->base = comm->lanes[task->lane].round;
     x->link_base = task->link_rounds;
     if (!task->begun) {
@@ -303,21 +297,22 @@ int exchange_advance(struct muster_comm *comm, struct task *task, struct exchang
     if (!x->begun) {
         begin(comm, task, x);
     }
-    while (x->consumed < x->plan.rounds) {
-        while (x->published < x->plan.rounds &&
-               x->consumed >= schedule_needs(&x->plan, x->published)) {
-            publish(comm, task, x, x->published++);
+    for (;;) {
+        int rc;
+        assert(x->at.consumed <= x->at.published && x->at.published <= x->at.rounds);
+        switch (schedule_next(&x->at, schedule_needs(&x->plan, x->at.published))) {
+        case SCHEDULE_PUBLISH: publish(comm, task, x, x->at.published++); break;
+        case SCHEDULE_CONSUME:
+            rc = arrived(comm, task, x, x->at.consumed, err);
+            if (rc <= 0) {
+                return rc;
+            }
+            consume(comm, task, x, x->at.consumed++);
+            task->moved = true;
+            break;
+        case SCHEDULE_DONE: end(comm, task, x); return 1;
         }
-        assert(x->consumed < x->published && x->published <= x->plan.rounds);
-        int rc = arrived(comm, task, x, x->consumed, err);
-        if (rc <= 0) {
-            return rc;
-        }
-        consume(comm, task, x, x->consumed++);
-        task->moved = true;
     }
-    end(comm, task, x);
-    return 1;
 }
 
 static int exchange_step(struct muster_comm *comm, struct task *task, struct muster_err *err)

@@ -1,25 +1,22 @@
 /* What the fast paths do but once. Layer: comm; see fast_path.h. */
 #include "comm/algorithm/fast_path.h"
 
+#include "comm/health/failure.h"
+
 #include <sched.h>
 
 enum { YIELDS = 8 };
 
-static struct muster_call plan(struct muster_comm *comm, const void *in, void *out)
-{
-    const struct plan *plan = way_plan(comm);
-    return (struct muster_call){.struct_size = sizeof(struct muster_call),
-                                .kind = MUSTER_ALL_REDUCE,
-                                .type = plan->type,
-                                .op = plan->op,
-                                .in = in,
-                                .out = out,
-                                .count = plan->count};
-}
-
 int fast_refuse(struct muster_comm *comm, const void *in, void *out, struct muster_err *err)
 {
-    struct muster_call call = plan(comm, in, out);
+    const struct prepared *known = &way_plan(comm)->call;
+    struct muster_call call = {.struct_size = sizeof(struct muster_call),
+                               .kind = known->kind,
+                               .type = known->type,
+                               .op = known->op,
+                               .in = in,
+                               .out = out,
+                               .count = known->count};
     way_plan(comm)->run = NULL;
     return muster_run(comm, &call, err);
 }
@@ -27,11 +24,13 @@ int fast_refuse(struct muster_comm *comm, const void *in, void *out, struct must
 void fast_task(struct muster_comm *comm, const void *in, void *out, struct fast_path quick,
                struct task *ret)
 {
-    ret->call = plan(comm, in, out);
+    assert(use_is(&comm->use, COMM_IN_CALL) && quick.number == comm->started);
+    ret->call = way_plan(comm)->call;
+    ret->call.in = in;
+    ret->call.out = out;
     ret->number = quick.number;
     ret->signature = quick.signature;
     ret->lane = LANE_MAIN;
-    ret->unit = muster_type_bytes(way_plan(comm)->type);
     ret->waiting = comm->rank == 0 ? 1 : 0;
     ret->begun = true; /* recorded */
     ret->moved = false;
@@ -40,12 +39,12 @@ void fast_task(struct muster_comm *comm, const void *in, void *out, struct fast_
 }
 
 /* A few turns only: a yield may take milliseconds, and nobody looks for deaths meanwhile. */
-bool fast_wait_oversubscribed(struct muster_comm *comm, struct fast_path quick)
+bool fast_wait_oversubscribed(struct muster_comm *comm, uint32_t round, uint32_t signature)
 {
-    uint64_t want = segment_flag(quick.round + 1, quick.signature);
+    uint64_t want = segment_flag(round + 1, signature);
     int yields = YIELDS;
     for (int r = 0; r < comm->size; r++) {
-        const struct board *board = fast_board(comm, r, quick.round);
+        const struct board *board = fast_board(comm, r, round);
         while (atomic_load_explicit(&board->flag, memory_order_acquire) != want) {
             if (--yields < 0) {
                 return false;
@@ -54,4 +53,19 @@ bool fast_wait_oversubscribed(struct muster_comm *comm, struct fast_path quick)
         }
     }
     return true;
+}
+
+int fast_missing(struct muster_comm *comm, struct task *task, uint32_t round,
+                 struct muster_err *err)
+{
+    uint64_t want = segment_flag(round + 1, task->signature);
+    for (int r = 0; r < comm->size; r++) {
+        uint64_t flag =
+            atomic_load_explicit(&fast_board(comm, r, round)->flag, memory_order_acquire);
+        if (r != comm->rank && flag != want) {
+            task->waiting = r;
+            return flag >> 32 == want >> 32 ? failure_mismatch(comm, task, r, err) : 0;
+        }
+    }
+    return 0; /* they have come since */
 }

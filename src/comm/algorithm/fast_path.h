@@ -1,6 +1,6 @@
 /* Quick ways of the commonest call: an all-reduce on one host, blocking, with nothing else under
- * way. The same words, boards and bits as exchange.c, without a task; when the peers are not there
- * soon, a task is made of what has been done and goes on.
+ * way. The same words, boards and bits as a task's; when the peers are not there soon, a task is
+ * made of what has been done and goes on.
  *
  * What is done before a rank publishes, and what after the last peer has, is time that adds up;
  * what lies between is free. So a call like the one before it is not checked again, and all that
@@ -46,7 +46,7 @@ static inline bool fast_enter(struct muster_comm *comm, struct fast_path *ret)
     int hindered = atomic_load_explicit(&comm->life.word, memory_order_relaxed) |
                    atomic_load_explicit(&lanes[LANE_MAIN].in_flight, memory_order_acquire) |
                    atomic_load_explicit(&lanes[LANE_SIDE].in_flight, memory_order_acquire);
-    if (hindered || comm->process != life_process()) {
+    if (hindered || comm->process != heartbeat_process()) {
         use_leave(&comm->use, COMM_IN_CALL);
         return false;
     }
@@ -54,31 +54,30 @@ static inline bool fast_enter(struct muster_comm *comm, struct fast_path *ret)
     ret->signature = call_log_sign(ret->number, way_plan(comm)->digest);
     ret->round = lanes[LANE_MAIN].round;
     atomic_store_explicit(&comm->started, ret->number, memory_order_relaxed);
-    call_log_write(comm, ret->number, way_plan(comm)->shape, way_plan(comm)->count);
+    call_log_write(comm, ret->number, way_plan(comm)->call.shape, way_plan(comm)->call.total);
     return true;
 }
 
-static inline void fast_publish(struct muster_comm *comm, struct fast_path quick,
+static inline void fast_publish(struct muster_comm *comm, uint32_t round, uint32_t signature,
                                 struct board *mine)
 {
-    atomic_store_explicit(&mine->flag, segment_flag(quick.round + 1, quick.signature),
-                          memory_order_release);
+    atomic_store_explicit(&mine->flag, segment_flag(round + 1, signature), memory_order_release);
     bell_wake_locals(comm);
 }
 
 /* Waits a little for all others' boards of this round; false: some are not there yet, or do
  * something else. */
-bool fast_wait_oversubscribed(struct muster_comm *comm, struct fast_path quick);
+bool fast_wait_oversubscribed(struct muster_comm *comm, uint32_t round, uint32_t signature);
 enum { FAST_SPINS = 2000 };
-static inline bool fast_wait(struct muster_comm *comm, struct fast_path quick)
+static inline bool fast_wait(struct muster_comm *comm, uint32_t round, uint32_t signature,
+                             int spins)
 {
-    uint64_t want = segment_flag(quick.round + 1, quick.signature);
-    int spins = FAST_SPINS;
-    if (comm->oversubscribed) {
-        return fast_wait_oversubscribed(comm, quick);
+    uint64_t want = segment_flag(round + 1, signature);
+    if (spins > 0 && comm->oversubscribed) {
+        return fast_wait_oversubscribed(comm, round, signature);
     }
     for (int r = 0; r < comm->size; r++) {
-        const struct board *board = fast_board(comm, r, quick.round);
+        const struct board *board = fast_board(comm, r, round);
         while (r != comm->rank &&
                atomic_load_explicit(&board->flag, memory_order_acquire) != want) {
             if (--spins < 0) {
@@ -89,6 +88,11 @@ static inline bool fast_wait(struct muster_comm *comm, struct fast_path quick)
     }
     return true;
 }
+
+/* After fast_wait said false: whom the task waits for, and 0; or negative: that rank does something
+ * else. */
+int fast_missing(struct muster_comm *comm, struct task *task, uint32_t round,
+                 struct muster_err *err);
 
 /* next_round: the boards' first that this call did not use. */
 static inline void fast_leave(struct muster_comm *comm, struct fast_path quick, uint32_t next_round)

@@ -12,7 +12,6 @@
 #include "comm/algorithm/exchange.h"
 #include "comm/algorithm/way.h"
 #include "comm/state/call_log.h"
-#include "comm/state/types.h"
 #include "comm/tcp/link.h"
 
 #include <assert.h>
@@ -81,13 +80,13 @@ void hierarchy_free(struct muster_comm *comm)
 
 bool hierarchy_fits(const struct muster_comm *comm, const struct task *task)
 {
-    const struct muster_call *call = &task->call;
+    const struct prepared *call = &task->call;
     if (task->lane == LANE_MESSAGES || !comm->lanes[task->lane].hierarchy) {
         return false;
     }
     bool halves = call->type == MUSTER_F16 || call->type == MUSTER_BF16;
     return call->kind == MUSTER_BARRIER || call->kind == MUSTER_BROADCAST ||
-           call->kind == MUSTER_ALL_GATHER || (types_reduces(call->kind) && !halves);
+           call->kind == MUSTER_ALL_GATHER || (prepared_reduces(call) && !halves);
 }
 
 /* ---- a stage ---- */
@@ -95,30 +94,29 @@ bool hierarchy_fits(const struct muster_comm *comm, const struct task *task)
 static char *address_of(const struct hierarchy *h, const struct task *task,
                         struct schedule_place place)
 {
-    const struct muster_call *call = &task->call;
+    const struct prepared *call = &task->call;
     bool reads_out = call->kind == MUSTER_BROADCAST;
     const char *base = place.buffer == SCHEDULE_WORK               ? h->work
                        : place.buffer == SCHEDULE_IN && !reads_out ? call->in
                                                                    : call->out;
-    return base ? (char *)(uintptr_t)base + place.start * task->unit : NULL;
+    return base ? (char *)(uintptr_t)base + place.start * task->call.unit : NULL;
 }
 
-static void set_fold(const struct muster_comm *comm, const struct task *task, bool last,
-                     struct exchange *x)
+static void set_fold(const struct task *task, bool last, struct exchange *x)
 {
-    const struct muster_call *call = &task->call;
-    if (types_reduces(call->kind)) {
+    const struct prepared *call = &task->call;
+    if (prepared_reduces(call)) {
         bool divides = last && call->op == MUSTER_AVG;
         enum muster_op op = call->op == MUSTER_AVG && !last ? MUSTER_SUM : call->op;
         x->fold = reduce_find(call->type, op);
-        x->divisor = divides ? comm->size : 1;
+        x->divisor = divides ? call->divisor : 1;
     }
 }
 
 /* The next stage of the phase; false: there is none. */
-static bool load(struct muster_comm *comm, struct task *task, struct hierarchy *h,
-                 struct runner *runner)
+static bool load(struct task *task, struct hierarchy *h, struct runner *runner)
 {
+    assert(!runner->loaded && runner->phase < runner->num_phases);
     enum schedule_phase phase = runner->phases[runner->phase];
     struct schedule_stage *stage = &runner->stage;
     struct exchange *x = &runner->exchange;
@@ -127,7 +125,7 @@ static bool load(struct muster_comm *comm, struct task *task, struct hierarchy *
         return false;
     }
     bool both = stage->pattern == SCHEDULE_ALL_TO_ALL;
-    exchange_init(x, runner->team, stage->pattern, stage->count, task->unit, runner->capacity);
+    exchange_init(x, runner->team, stage->pattern, stage->count, task->call.unit, runner->capacity);
     x->plan.root = stage->root;
     if (stage->blocks) {
         x->plan.in_counts = stage->counts;
@@ -138,7 +136,7 @@ static bool load(struct muster_comm *comm, struct task *task, struct hierarchy *
     schedule_plan(&x->plan);
     x->in = address_of(h, task, stage->from);
     x->out = address_of(h, task, stage->to);
-    set_fold(comm, task, stage->last_fold, x);
+    set_fold(task, stage->last_fold, x);
     return true;
 }
 
@@ -147,7 +145,7 @@ static int run(struct muster_comm *comm, struct task *task, struct hierarchy *h,
                struct runner *runner, struct muster_err *err)
 {
     while (runner->phase < runner->num_phases) {
-        if (!runner->loaded && !load(comm, task, h, runner)) {
+        if (!runner->loaded && !load(task, h, runner)) {
             runner->phase++;
             runner->k = 0;
             continue;
@@ -201,11 +199,11 @@ void hierarchy_start(struct muster_comm *comm, struct task *task, enum schedule_
                                         .pattern = pattern,
                                         .rank = comm->rank,
                                         .root = task->call.peer,
-                                        .unit = task->unit,
+                                        .unit = task->call.unit,
                                         .count = task->call.count,
                                         .counts = task->call.out_counts,
-                                        .part = PART_BYTES / task->unit};
+                                        .part = PART_BYTES / task->call.unit};
     schedule_hierarchy_plan(plan);
-    task->linked = &comm->across;
+    task->linked = schedule_hierarchy_crosses(plan) ? &comm->across : NULL;
     task->step = hierarchy_step;
 }

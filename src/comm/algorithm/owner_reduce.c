@@ -67,9 +67,9 @@ static void fill(struct muster_comm *comm, struct task *task, size_t chunk)
         int owner = (comm->rank + step) % comm->size;
         struct partition p = part_of(comm, task, chunk, owner);
         struct owner_slot *slot = slot_of(comm, task, owner, comm->rank, chunk);
-        const char *part = in + p.first * task->unit;
+        const char *part = in + p.first * task->call.unit;
         slot->phase = segment_phase(part);
-        memcpy(owner_slot_data(slot), part, p.count * task->unit);
+        memcpy(owner_slot_data(slot), part, p.count * task->call.unit);
         atomic_store_explicit(&slot->asked, flag_of(task, chunk), memory_order_release);
         bell_wake(segment_control(&comm->segment, owner));
     }
@@ -95,14 +95,14 @@ static int may_fold(struct muster_comm *comm, struct task *task, size_t chunk,
 static void fold_pair(struct muster_comm *comm, struct task *task, size_t chunk)
 {
     struct partition p = part_of(comm, task, chunk, comm->rank);
-    assert(p.count * task->unit <= OWNER_BYTES);
-    reduce_twin_fn twin = reduce_find_ways(task->call.type, task->call.op).twin;
-    size_t offset = p.first * task->unit;
+    assert(p.count * task->call.unit <= OWNER_BYTES);
+    reduce_twin_fn twin = task->call.ways.twin;
+    size_t offset = p.first * task->call.unit;
     char *data = owner_slot_data(slot_of(comm, task, comm->rank, 1 - comm->rank, chunk));
     char *out = (char *)task->call.out + offset;
     const char *in = (const char *)task->call.in + offset;
     const char *left = comm->rank == 0 ? in : data, *right = comm->rank == 0 ? data : in;
-    size_t head = segment_to_line(out, task->unit, p.count), skip = head * task->unit;
+    size_t head = segment_to_line(out, task->call.unit, p.count), skip = head * task->call.unit;
     twin(out, data, left, right, head);
     twin(out + skip, data + skip, left + skip, right + skip, p.count - head);
 }
@@ -110,8 +110,8 @@ static void fold_pair(struct muster_comm *comm, struct task *task, size_t chunk)
 static void fold_all(struct muster_comm *comm, struct task *task, size_t chunk)
 {
     struct partition p = part_of(comm, task, chunk, comm->rank);
-    assert(p.count * task->unit <= OWNER_BYTES);
-    size_t offset = p.first * task->unit;
+    assert(p.count * task->call.unit <= OWNER_BYTES);
+    size_t offset = p.first * task->call.unit;
     const void *sources[COMM_MAX_RANKS];
     void *outs[COMM_MAX_RANKS];
     int num_outs = 0;
@@ -125,14 +125,13 @@ static void fold_all(struct muster_comm *comm, struct task *task, size_t chunk)
             outs[num_outs++] = data;
         }
     }
-    int divisor = task->call.op == MUSTER_AVG ? comm->size : 1;
-    reduce_into(way_of(task)->owner_reduce.fold, outs, num_outs, sources, comm->size, p.count,
-                task->unit, divisor);
+    reduce_into(task->call.ways.fold, outs, num_outs, sources, comm->size, p.count, task->call.unit,
+                task->call.divisor);
 }
 
 static void fold(struct muster_comm *comm, struct task *task, size_t chunk)
 {
-    if (comm->size == 2 && task->call.op != MUSTER_AVG) {
+    if (comm->size == 2 && task->call.divisor == 1) {
         fold_pair(comm, task, chunk);
     } else {
         fold_all(comm, task, chunk);
@@ -166,9 +165,9 @@ static void take(struct muster_comm *comm, struct task *task, size_t chunk)
     for (int step = 1; step < comm->size; step++) {
         int owner = (comm->rank + step) % comm->size;
         struct partition p = part_of(comm, task, chunk, owner);
-        char *out = (char *)task->call.out + p.first * task->unit;
+        char *out = (char *)task->call.out + p.first * task->call.unit;
         char *data = owner_slot_data(slot_of(comm, task, owner, comm->rank, chunk));
-        line_take(out, data, p.count * task->unit, !comm->intel);
+        line_take(out, data, p.count * task->call.unit, comm->tuning->claims);
     }
 }
 
@@ -236,10 +235,9 @@ void owner_start(struct muster_comm *comm, struct task *task, size_t block_bytes
 {
     struct owner_reduce *r = &way_of(task)->owner_reduce;
     _Static_assert((int)OWNER_BYTES >= (int)SCHEDULE_MAX_BLOCK_BYTES, "a block fits a slot");
-    r->block = block_bytes / task->unit;
+    r->block = block_bytes / task->call.unit;
     r->chunks = partition_chunks(task->call.count, comm->size, r->block);
     r->begun = false;
     r->filled = r->folded = r->taken = 0;
-    way_of(task)->owner_reduce.fold = reduce_find(task->call.type, task->call.op);
     task->step = owner_step;
 }

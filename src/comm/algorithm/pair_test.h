@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/testing/test.h"
+#include "comm/api/prepare.h"
 #include "comm/state/call_log.h"
 #include "comm/state/state.h"
 
@@ -71,13 +72,10 @@ static inline void pair_close(struct pair *pair)
 static inline void pair_task(struct muster_comm *comm, const struct muster_call *call,
                              struct task *ret)
 {
-    uint64_t shape, count;
-    *ret = (struct task){.call = *call,
-                         .lane = LANE_MAIN,
-                         .unit = muster_type_bytes(call->type),
-                         .number = atomic_fetch_add(&comm->started, 1) + 1};
-    call_log_common(comm, call, &shape, &count);
-    ret->signature = call_log_sign(ret->number, call_log_digest(comm->generation, shape, count));
+    *ret = (struct task){.lane = LANE_MAIN, .number = atomic_fetch_add(&comm->started, 1) + 1};
+    assert_int_equal(prepare_call(comm, call, &ret->call, NULL), 0);
+    ret->signature = call_log_sign(
+        ret->number, call_log_digest(comm->generation, ret->call.shape, ret->call.total));
 }
 
 /* In turns until both have ended. */

@@ -12,6 +12,7 @@
 #include "comm/algorithm/pairwise.h"
 
 #include "comm/algorithm/fast_path.h"
+#include "comm/algorithm/rounds.h"
 #include "comm/health/failure.h"
 #include "comm/progress/progress.h"
 #include "comm/shm/line.h"
@@ -52,22 +53,22 @@ static void fill(struct owner_slot *slot, const char *part, size_t bytes)
     memcpy(owner_slot_data(slot), part, bytes);
 }
 
-static void publish(struct muster_comm *comm, const struct pairwise *s, struct owner_slot *slot,
-                    size_t chunk)
+static void say_filled(struct muster_comm *comm, const struct pairwise *s, struct owner_slot *slot,
+                       size_t chunk)
 {
     atomic_store_explicit(&slot->asked, flag_of(s, chunk), memory_order_release);
     bell_wake(segment_control(&comm->segment, 1 - comm->rank));
 }
 
-static void fill_first(struct muster_comm *comm, struct pairwise *s)
+/* Of the first chunks only: later ones are sent in trade. */
+ROUNDS_INLINE void publish(struct muster_comm *comm, void *own, size_t chunk)
 {
-    while (s->filled < s->chunks && s->filled < OWNER_SLOTS) {
-        size_t chunk = s->filled++;
-        struct owner_slot *slot = slot_of(s, chunk, comm->rank);
-        struct partition part = part_of(s, chunk);
-        fill(slot, s->in + part.first * s->unit, part.count * s->unit);
-        publish(comm, s, slot, chunk);
-    }
+    const struct pairwise *s = own;
+    struct owner_slot *slot = slot_of(s, chunk, comm->rank);
+    struct partition part = part_of(s, chunk);
+    assert(chunk < OWNER_SLOTS);
+    fill(slot, s->in + part.first * s->unit, part.count * s->unit);
+    say_filled(comm, s, slot, chunk);
 }
 
 /* One pass, line by line. */
@@ -93,9 +94,9 @@ static void trade(struct muster_comm *comm, struct pairwise *s, size_t chunk)
 {
     struct owner_slot *slot = slot_of(s, chunk, 1 - comm->rank);
     struct partition part = part_of(s, chunk), later = {part.first, 0};
-    if (s->filled < s->chunks) {
-        assert(s->filled == chunk + OWNER_SLOTS);
-        later = part_of(s, s->filled);
+    if (s->at.published < s->at.rounds) {
+        assert(s->at.published == chunk + OWNER_SLOTS);
+        later = part_of(s, s->at.published);
     }
     const char *own = s->in + part.first * s->unit, *next = s->in + later.first * s->unit;
     char *out = s->out + part.first * s->unit, *data = owner_slot_data(slot);
@@ -109,70 +110,76 @@ static void trade(struct muster_comm *comm, struct pairwise *s, size_t chunk)
         fold(s, comm->rank, out + skip, data + skip, own + skip, part.count - later.count);
     }
     if (later.count > 0) {
-        publish(comm, s, slot, s->filled++);
+        say_filled(comm, s, slot, s->at.published++);
     }
 }
 
-/* The word that says whether the next chunk has come. */
-static uint64_t look(struct muster_comm *comm, const struct pairwise *s)
+ROUNDS_INLINE bool wait(struct muster_comm *comm, void *own, size_t chunk, int spins)
 {
-    struct owner_slot *slot = slot_of(s, s->taken, 1 - comm->rank);
-    return atomic_load_explicit(&slot->asked, memory_order_acquire);
-}
-
-/* True: done; false: the other has not come within so many looks. */
-static bool trade_all(struct muster_comm *comm, struct pairwise *s, int spins)
-{
-    while (s->taken < s->chunks) {
-        for (int left = spins; look(comm, s) != flag_of(s, s->taken); left--) {
-            if (left == 0) {
-                return false;
-            }
-            line_pause();
+    const struct pairwise *s = own;
+    const struct owner_slot *slot = slot_of(s, chunk, 1 - comm->rank);
+    uint64_t want = flag_of(s, chunk);
+    while (atomic_load_explicit(&slot->asked, memory_order_acquire) != want) {
+        if (--spins < 0) {
+            return false;
         }
-        trade(comm, s, s->taken++);
+        line_pause();
     }
-    assert(s->filled == s->chunks);
-    comm->lanes[LANE_MAIN].owner_turn = s->base + (uint32_t)s->chunks;
     return true;
+}
+
+ROUNDS_INLINE int consume(struct muster_comm *comm, void *own, size_t chunk)
+{
+    trade(comm, own, chunk);
+    return 1;
+}
+
+static const struct rounds_way way = {
+    .slots = OWNER_SLOTS, .publish = publish, .wait = wait, .consume = consume};
+
+static void end(struct muster_comm *comm, const struct pairwise *s)
+{
+    assert(s->at.published == s->at.rounds);
+    comm->lanes[LANE_MAIN].owner_turn = s->base + (uint32_t)s->at.rounds;
 }
 
 static int pairwise_step(struct muster_comm *comm, struct task *task, struct muster_err *err)
 {
     struct pairwise *s = &way_of(task)->pairwise;
-    size_t before = s->taken;
-    if (s->filled == 0) {
+    size_t before = s->at.consumed;
+    if (s->at.published == 0) { /* it may have begun in another way */
         s->signature = task->signature;
         s->base = comm->lanes[LANE_MAIN].owner_turn;
         call_log_begin(comm, task);
-        fill_first(comm, s);
     }
-    if (trade_all(comm, s, 0)) {
+    if (rounds_run(comm, &way, s, &s->at, 0) == ROUNDS_DONE) {
+        end(comm, s);
         return 1;
     }
-    task->moved |= s->taken > before;
+    task->moved |= s->at.consumed > before;
     task->waiting = 1 - comm->rank;
-    uint64_t flag = look(comm, s), want = flag_of(s, s->taken);
+    const struct owner_slot *slot = slot_of(s, s->at.consumed, task->waiting);
+    uint64_t flag = atomic_load_explicit(&slot->asked, memory_order_acquire);
+    uint64_t want = flag_of(s, s->at.consumed);
     bool other_call = flag != want && flag >> 32 == want >> 32;
     return other_call ? failure_mismatch(comm, task, task->waiting, err) : 0;
 }
 
-void pairwise_prepare(struct muster_comm *comm, const struct muster_call *call, size_t block_bytes,
+void pairwise_prepare(struct muster_comm *comm, const struct prepared *call, size_t block_bytes,
                       struct pairwise *ret)
 {
     assert(comm->size == 2 && comm->all_local && call->count > 0);
-    size_t unit = muster_type_bytes(call->type);
     *ret = (struct pairwise){.in = call->in,
                              .out = call->out,
-                             .unit = unit,
+                             .unit = call->unit,
                              .count = call->count,
-                             .block = block_bytes / unit,
-                             .ways = reduce_find_ways(call->type, call->op),
-                             .divisor = call->op == MUSTER_AVG ? comm->size : 1};
+                             .block = block_bytes / call->unit,
+                             .ways = call->ways,
+                             .divisor = call->divisor};
     for (int side = 0; side < 2; side++) {
         ret->sides[side] = segment_ring(&comm->segment, side, 1 - side, 0);
     }
-    ret->chunks = partition_chunks(ret->count, 1, ret->block);
+    ret->at.rounds = partition_chunks(ret->count, 1, ret->block);
 }
 
 void pairwise_start(struct muster_comm *comm, struct task *task, size_t block_bytes)
@@ -202,10 +209,11 @@ int pairwise_run(struct muster_comm *comm, const void *in, void *out, struct mus
     s.out = out;
     s.signature = quick.signature;
     s.base = comm->lanes[LANE_MAIN].owner_turn;
-    fill_first(comm, &s);
-    if (!trade_all(comm, &s, s.chunks <= FAST_CHUNKS ? FAST_SPINS : 0)) {
+    int spins = s.at.rounds <= FAST_CHUNKS ? FAST_SPINS : 0;
+    if (rounds_run(comm, &way, &s, &s.at, spins) != ROUNDS_DONE) {
         return go_on(comm, &s, quick, err);
     }
+    end(comm, &s);
     fast_leave(comm, quick, quick.round);
     return 0;
 }

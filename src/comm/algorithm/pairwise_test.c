@@ -102,21 +102,40 @@ static void nothing_is_folded_before_the_other_has_come(void **state)
     struct muster_comm *first = pair.ranks[0].comm;
     for (int i = 0; i < 10; i++) {
         assert_int_equal(tasks[0].step(first, &tasks[0], NULL), 0);
-        assert_int_equal(way_of(&tasks[0])->pairwise.filled, OWNER_SLOTS);
-        assert_int_equal(way_of(&tasks[0])->pairwise.taken, 0);
+        assert_int_equal(way_of(&tasks[0])->pairwise.at.published, OWNER_SLOTS);
+        assert_int_equal(way_of(&tasks[0])->pairwise.at.consumed, 0);
         assert_false(tasks[0].moved);
         assert_int_equal(tasks[0].waiting, 1);
     }
     assert_true(out[0][0] == GUARD);
     /* The other finds both, and goes on by as many as it has sent itself. */
     assert_int_equal(tasks[1].step(pair.ranks[1].comm, &tasks[1], NULL), 0);
-    assert_int_equal(way_of(&tasks[1])->pairwise.taken, OWNER_SLOTS);
+    assert_int_equal(way_of(&tasks[1])->pairwise.at.consumed, OWNER_SLOTS);
     assert_true(tasks[1].moved);
     pair_run(&pair, tasks);
     check(1000, MUSTER_SUM, skip);
     for (int r = 0; r < 2; r++) {
         assert_int_equal(pair.ranks[r].comm->lanes[LANE_MAIN].owner_turn,
-                         way_of(&tasks[r])->pairwise.chunks);
+                         way_of(&tasks[r])->pairwise.at.rounds);
+    }
+    pair_close(&pair);
+}
+
+/* Zero-copy hands over a task that it has begun, when a long buffer is private. */
+static void a_task_that_begun_another_way_begins_here(void **state)
+{
+    (void)state;
+    static const size_t skip[] = {0, 0};
+    struct pair pair;
+    struct task tasks[2];
+    pair_open(&pair, false);
+    for (uint32_t turn = 1; turn <= 3; turn++) {
+        begin(&pair, tasks, 1000, MUSTER_SUM, skip);
+        tasks[0].begun = tasks[1].begun = true;
+        pair_run(&pair, tasks);
+        check(1000, MUSTER_SUM, skip);
+        assert_int_equal(pair.ranks[0].comm->lanes[LANE_MAIN].owner_turn,
+                         turn * way_of(&tasks[0])->pairwise.at.rounds);
     }
     pair_close(&pair);
 }
@@ -153,6 +172,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_length_is_folded_into_its_place),
         cmocka_unit_test(nothing_is_folded_before_the_other_has_come),
+        cmocka_unit_test(a_task_that_begun_another_way_begins_here),
         cmocka_unit_test(who_calls_something_else_is_found_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

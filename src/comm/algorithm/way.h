@@ -7,8 +7,20 @@
 #pragma once
 
 #include "comm/state/state.h"
+#include "schedule/rounds.h"
 
 typedef void (*zero_copy_fallback_fn)(struct muster_comm *comm, struct task *task);
+
+/* All-reduce in one round, in which each rank folds all. */
+struct small {
+    const struct prepared *call; /* but for its buffers, which are … */
+    const char *in;
+    char *out;
+    const void **sources; /* room for one of each rank; of this step */
+    uint32_t signature;
+    uint32_t base; /* of the boards' rounds */
+    struct schedule_rounds at;
+};
 
 /* All-reduce by shares in memory that all see. */
 struct zero_copy {
@@ -22,8 +34,8 @@ struct zero_copy {
     reduce_fn fold;
     int divisor;
     uint32_t signature;
-    uint32_t round;
-    int published;
+    uint32_t base; /* of the boards' rounds */
+    struct schedule_rounds at;
     bool stage_out;
     zero_copy_fallback_fn fallback;
 };
@@ -35,21 +47,18 @@ struct pairwise {
     size_t unit;
     size_t count;
     size_t block; /* elements of a chunk */
-    size_t chunks;
     struct owner_slot *sides[2];
     struct reduce_ways ways;
     int divisor;
     uint32_t signature;
-    uint32_t base; /* turn of the first chunk */
-    size_t filled; /* chunks sent … */
-    size_t taken;  /* … and folded */
+    uint32_t base;             /* turn of the first chunk */
+    struct schedule_rounds at; /* a chunk is a round */
 };
 
 /* All-reduce by a ring of blocks through shared slots. */
 struct owner_reduce {
     size_t block; /* elements of a part of a chunk */
     size_t chunks;
-    reduce_fn fold;
     bool begun;
     uint32_t base;
     size_t filled;
@@ -60,6 +69,7 @@ struct owner_reduce {
 /* One way may hand a task on to another, and still look at its own. */
 struct way {
     struct schedule_hierarchy hierarchy;
+    struct small small;
     struct owner_reduce owner_reduce;
     struct zero_copy zero_copy;
     struct pairwise pairwise;
@@ -74,16 +84,12 @@ static inline struct way *way_of(struct task *task)
 
 /* The last all-reduce that a fast path took (fast_path.h): the same again needs no second look. */
 struct plan {
-    enum muster_type type;
-    enum muster_op op;
-    size_t count;
-    size_t bytes;
-    uint64_t shape;
+    struct prepared call; /* whose buffers are those of that time */
     uint64_t digest;
-    reduce_fn fold;
-    int divisor;
-    struct zero_copy zero_copy;
-    struct pairwise pairwise;
+    union { /* by run; small.c needs nothing */
+        struct zero_copy zero_copy;
+        struct pairwise pairwise;
+    };
     /* NULL: there is no plan */
     int (*run)(struct muster_comm *comm, const void *in, void *out, struct muster_err *err);
 };

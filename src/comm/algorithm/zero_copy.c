@@ -12,6 +12,7 @@
 #include "comm/algorithm/zero_copy.h"
 
 #include "comm/algorithm/fast_path.h"
+#include "comm/algorithm/rounds.h"
 #include "comm/health/failure.h"
 #include "comm/health/quiesce.h"
 #include "comm/progress/progress.h"
@@ -25,11 +26,7 @@
 #include <string.h>
 
 enum { IN_WORD, OUT_WORD, PLACE_WORDS, ALLOCATION_SHIFT = 44 };
-enum { NOTHING, PLACES, SHARE }; /* what this rank has published */
-
-/* From here on memory is the limit, and two streams of writes at once are slower than one after the
- * other, tile by tile (measured, 64 MiB: AMD Zen 3 5.5 and 4.3 ms; but Intel 7.5 and 8.7). */
-static const size_t TWIN_BELOW_BYTES = 32 << 20;
+enum { PLACES, SHARE, ROUNDS }; /* what this rank publishes in its rounds */
 
 _Static_assert((int)SCHEDULE_STAGED_BYTES <= (int)BOARD_BYTES, "staged in one slot");
 
@@ -71,18 +68,8 @@ static void copy_others(const struct zero_copy *d, char *to, const char *from)
     memcpy(to + end, from + end, d->bytes - end);
 }
 
-static void publish(struct muster_comm *comm, struct zero_copy *d, uint32_t round, int what)
+static void tell_places(struct muster_comm *comm, struct zero_copy *d, struct board *mine)
 {
-    struct board *mine = fast_board(comm, comm->rank, round);
-    assert(d->published == what - 1);
-    atomic_store_explicit(&mine->flag, segment_flag(round + 1, d->signature), memory_order_release);
-    d->published = what;
-    bell_wake_locals(comm);
-}
-
-static void tell_places(struct muster_comm *comm, struct zero_copy *d)
-{
-    struct board *mine = fast_board(comm, comm->rank, d->round);
     uint64_t in = locate(comm, d->in, d->bytes);
     uint64_t out = d->out == d->in ? in : locate(comm, d->out, d->bytes);
     uint64_t places[PLACE_WORDS] = {[IN_WORD] = in, [OUT_WORD] = out};
@@ -91,11 +78,42 @@ static void tell_places(struct muster_comm *comm, struct zero_copy *d)
         copy_others(d, mine->data, d->in);
     }
     d->stage_out = out == 0;
-    publish(comm, d, d->round, PLACES);
 }
 
-/* When all have told. 1: done and published; 0: not possible, for a long buffer is private;
- * negative: not allowed any more. */
+ROUNDS_INLINE void publish(struct muster_comm *comm, void *own, size_t round)
+{
+    struct zero_copy *d = own;
+    uint32_t turn = d->base + (uint32_t)round;
+    struct board *mine = fast_board(comm, comm->rank, turn);
+    if (round == PLACES) {
+        tell_places(comm, d, mine);
+    }
+    fast_publish(comm, turn, d->signature, mine);
+}
+
+/* A call that blocks says that it will write while it waits: that is free. A task may wait for
+ * long, and who closes would wait for it. */
+ROUNDS_INLINE bool wait(struct muster_comm *comm, void *own, size_t round, int spins)
+{
+    const struct zero_copy *d = own;
+    bool early = round == PLACES && spins > 0;
+    if (early) {
+        quiesce_write_begin(comm);
+    }
+    if (!fast_wait(comm, d->base + (uint32_t)round, d->signature, spins)) {
+        if (early) {
+            quiesce_write_end(comm);
+        }
+        return false;
+    }
+    if (round == PLACES && !early) {
+        quiesce_write_begin(comm);
+    }
+    return true;
+}
+
+/* When all have told. ROUNDS_OTHER_WAY: not possible, for a long buffer is private; negative: not
+ * allowed any more. */
 static int fold_share(struct muster_comm *comm, struct zero_copy *d)
 {
     const void *sources[COMM_MAX_RANKS];
@@ -103,11 +121,11 @@ static int fold_share(struct muster_comm *comm, struct zero_copy *d)
     int num_outs = 0;
     outs[num_outs++] = d->out + d->share_offset;
     for (int r = 0; r < comm->size; r++) {
-        struct board *board = fast_board(comm, r, d->round);
+        struct board *board = fast_board(comm, r, d->base);
         uint64_t places[PLACE_WORDS];
         memcpy(places, board->little, sizeof places);
         if (!is_staged(d) && (places[IN_WORD] == 0 || places[OUT_WORD] == 0)) {
-            return 0;
+            return ROUNDS_OTHER_WAY;
         }
         sources[r] = address_of(comm, r, places[IN_WORD], board->data) + d->share_offset;
         if (r != comm->rank) {
@@ -124,8 +142,6 @@ static int fold_share(struct muster_comm *comm, struct zero_copy *d)
     } else {
         reduce_into(d->fold, outs, comm->size, sources, comm->size, count, d->unit, d->divisor);
     }
-    quiesce_write_end(comm);
-    publish(comm, d, d->round + 1, SHARE);
     return 1;
 }
 
@@ -133,46 +149,43 @@ static int fold_share(struct muster_comm *comm, struct zero_copy *d)
 static void take_others(struct muster_comm *comm, const struct zero_copy *d)
 {
     if (d->stage_out) {
-        char *stage = fast_board(comm, comm->rank, d->round)->data;
+        char *stage = fast_board(comm, comm->rank, d->base)->data;
         copy_others(d, d->out, stage);
-        if (comm->size == 2 && !comm->intel) {
+        if (comm->size == 2 && comm->tuning->claims) {
             line_claim(comm->rank == 0 ? stage + d->share_bytes : stage, d->bytes - d->share_bytes);
         }
     }
-    comm->lanes[LANE_MAIN].round = d->round + 2;
 }
 
-/* 1: all have published this round; 0: not yet; negative: one does something else. */
-static int arrived(struct muster_comm *comm, struct task *task, uint32_t round,
-                   struct muster_err *err)
+ROUNDS_INLINE int consume(struct muster_comm *comm, void *own, size_t round)
 {
-    uint64_t want = segment_flag(round + 1, task->signature);
-    for (int r = 0; r < comm->size; r++) {
-        const struct board *board = fast_board(comm, r, round);
-        uint64_t flag = atomic_load_explicit(&board->flag, memory_order_acquire);
-        if (r != comm->rank && flag != want) {
-            task->waiting = r;
-            return flag >> 32 == want >> 32 ? failure_mismatch(comm, task, r, err) : 0;
-        }
+    struct zero_copy *d = own;
+    if (round == SHARE) {
+        take_others(comm, d);
+        return 1;
     }
-    return 1;
+    int rc = fold_share(comm, d);
+    quiesce_write_end(comm);
+    return rc;
 }
 
-static int reduce_or_stage(struct muster_comm *comm, struct task *task, struct muster_err *err)
+static const struct rounds_way way = {
+    .slots = 1, .publish = publish, .wait = wait, .consume = consume};
+
+/* What ended the rounds of a task before their end. */
+static int leave_rounds(struct muster_comm *comm, struct task *task, int rc, struct muster_err *err)
 {
     struct zero_copy *d = &way_of(task)->zero_copy;
-    quiesce_write_begin(comm);
-    int rc = fold_share(comm, d);
-    if (rc > 0) {
-        return rc;
+    if (rc == ROUNDS_WAITING) {
+        return fast_missing(comm, task, d->base + (uint32_t)d->at.consumed, err);
     }
-    quiesce_write_end(comm);
     if (rc < 0) {
         task->waiting = quiesce_find_closed(comm);
         int why = failure_check(comm, task, err);
         return why < 0 ? why : rc;
     }
-    comm->lanes[LANE_MAIN].round = d->round + 1;
+    assert(rc == ROUNDS_OTHER_WAY && d->at.consumed == PLACES);
+    comm->lanes[LANE_MAIN].round = d->base + 1;
     d->fallback(comm, task);
     return task->step(comm, task, err);
 }
@@ -180,45 +193,37 @@ static int reduce_or_stage(struct muster_comm *comm, struct task *task, struct m
 static int zero_copy_step(struct muster_comm *comm, struct task *task, struct muster_err *err)
 {
     struct zero_copy *d = &way_of(task)->zero_copy;
-    int rc = 1;
-    if (d->published == NOTHING) {
-        d->round = comm->lanes[LANE_MAIN].round;
+    if (d->at.published == 0) {
+        d->base = comm->lanes[LANE_MAIN].round;
         d->signature = task->signature;
         call_log_begin(comm, task);
-        tell_places(comm, d);
     }
-    if (d->published == PLACES) {
-        rc = arrived(comm, task, d->round, err);
-        rc = rc > 0 ? reduce_or_stage(comm, task, err) : rc;
+    int rc = rounds_run(comm, &way, d, &d->at, 0);
+    if (rc != ROUNDS_DONE) {
+        return leave_rounds(comm, task, rc, err);
     }
-    if (d->published == SHARE && rc > 0) {
-        rc = arrived(comm, task, d->round + 1, err);
-        if (rc > 0) {
-            take_others(comm, d);
-        }
-    }
-    return rc;
+    comm->lanes[LANE_MAIN].round = d->base + ROUNDS;
+    return 1;
 }
 
-void zero_copy_prepare(const struct muster_comm *comm, const struct muster_call *call,
+void zero_copy_prepare(const struct muster_comm *comm, const struct prepared *call,
                        zero_copy_fallback_fn fallback, struct zero_copy *ret)
 {
-    size_t unit = muster_type_bytes(call->type);
     size_t part = call->count / (size_t)comm->size + PARTITION_GRAIN;
     struct partition share = partition_part(call->count, comm->size, part, 0, comm->rank);
-    bool average = call->op == MUSTER_AVG;
     *ret = (struct zero_copy){.in = call->in,
                               .out = call->out,
-                              .unit = unit,
-                              .bytes = call->count * unit,
-                              .share_offset = share.first * unit,
-                              .share_bytes = share.count * unit,
-                              .fold = reduce_find(call->type, call->op),
-                              .divisor = average ? comm->size : 1,
-                              .fallback = fallback};
+                              .unit = call->unit,
+                              .bytes = call->bytes,
+                              .share_offset = share.first * call->unit,
+                              .share_bytes = share.count * call->unit,
+                              .fold = call->ways.fold,
+                              .divisor = call->divisor,
+                              .fallback = fallback,
+                              .at = {.rounds = ROUNDS}};
     assert(ret->share_offset + ret->share_bytes <= ret->bytes);
-    if (comm->size == 2 && !average && (comm->intel || ret->bytes < TWIN_BELOW_BYTES)) {
-        ret->twin = reduce_find_ways(call->type, call->op).twin;
+    if (comm->size == 2 && call->divisor == 1 && ret->bytes < comm->tuning->twin_below_bytes) {
+        ret->twin = call->ways.twin;
     }
 }
 
@@ -232,7 +237,6 @@ static __attribute__((noinline)) int go_on(struct muster_comm *comm, const struc
                                            struct fast_path quick, struct muster_err *err)
 {
     struct task task;
-    quiesce_write_end(comm);
     fast_task(comm, d->in, d->out, quick, &task);
     way_of(&task)->zero_copy = *d;
     task.step = zero_copy_step;
@@ -249,16 +253,10 @@ int zero_copy_run(struct muster_comm *comm, const void *in, void *out, struct mu
     d.in = in;
     d.out = out;
     d.signature = quick.signature;
-    d.round = quick.round;
-    tell_places(comm, &d);
-    quiesce_write_begin(comm);
-    if (fast_wait(comm, quick) && fold_share(comm, &d) > 0) {
-        quick.round++;
-        if (fast_wait(comm, quick)) {
-            take_others(comm, &d);
-            fast_leave(comm, quick, quick.round + 1);
-            return 0;
-        }
+    d.base = quick.round;
+    if (rounds_run(comm, &way, &d, &d.at, FAST_SPINS) != ROUNDS_DONE) {
+        return go_on(comm, &d, quick, err);
     }
-    return go_on(comm, &d, quick, err);
+    fast_leave(comm, quick, quick.round + ROUNDS);
+    return 0;
 }

@@ -9,6 +9,8 @@
 #include "comm/health/quiesce.h"
 #include "comm/system/sized.h"
 
+#include <assert.h>
+
 /* The first free place; the number of allocations when there is none. */
 static int find_place(const struct muster_comm *comm)
 {
@@ -21,6 +23,8 @@ static int find_place(const struct muster_comm *comm)
 
 static void remember(struct muster_comm *comm, int place, const struct allocation *allocation)
 {
+    assert(place <= comm->num_allocations && place < COMM_MAX_ALLOCATIONS);
+    assert(allocation->parts.base && !comm->allocations[place].parts.base);
     pthread_mutex_lock(&comm->allocating);
     comm->allocations[place] = *allocation;
     comm->num_allocations += place == comm->num_allocations;
@@ -31,6 +35,7 @@ static void remember(struct muster_comm *comm, int place, const struct allocatio
 
 static void forget(struct muster_comm *comm, struct allocation *allocation)
 {
+    assert(comm->live_allocations > 0 && allocation->parts.base);
     pthread_mutex_lock(&comm->allocating);
     segment_retract(&comm->segment, &allocation->parts);
     comm->live_allocations--;

@@ -1,13 +1,12 @@
-/* A public call becomes a task: checked, numbered, recorded, its algorithm chosen. Layer: comm. */
+/* A prepared call becomes a task: numbered, signed, its algorithm chosen. Layer: comm; see call.c.
+ */
 #pragma once
 
 #include "comm/state/state.h"
 #include "schedule/choose.h"
 
-int call_check(const struct muster_comm *comm, const struct muster_call *call,
-               struct muster_err *err);
-int call_prepare(struct muster_comm *comm, const struct muster_call *call, struct task *ret,
-                 struct muster_err *err);
+/* The task's call was prepared (prepare.h). */
+void call_begin(struct muster_comm *comm, struct task *task);
 /* Of an all-reduce. */
 struct schedule_choice call_choose(const struct muster_comm *comm, size_t bytes,
                                    bool shared_memory);

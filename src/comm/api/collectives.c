@@ -6,9 +6,9 @@
  */
 #include "comm/api/call.h"
 #include "comm/api/plan_cache.h"
+#include "comm/api/prepare.h"
 #include "comm/health/failure.h"
 #include "comm/progress/progress.h"
-#include "comm/state/types.h"
 #include "comm/system/sized.h"
 
 #include <stddef.h>
@@ -50,13 +50,16 @@ static int run_call(struct muster_comm *comm, const struct muster_call *call,
     if (!is_idle(comm, call)) {
         return run_queued(comm, call, ret, err);
     }
-    int rc = plan_learn(comm, call, err);
-    if (rc > 0) {
+    struct task task;
+    int rc = prepare_call(comm, call, &task.call, err);
+    if (rc < 0) {
+        return rc;
+    }
+    if (plan_learn(comm, &task.call)) {
         return way_plan(comm)->run(comm, call->in, call->out, err);
     }
-    struct task task;
-    rc = rc < 0 ? rc : call_prepare(comm, call, &task, err);
-    rc = rc < 0 ? rc : progress_run(comm, &task, err);
+    call_begin(comm, &task);
+    rc = progress_run(comm, &task, err);
     if (rc == 0 && ret) {
         sized_write(&sized_message, ret, &task.transfer.message);
     }
@@ -78,8 +81,11 @@ int muster_run(struct muster_comm *comm, const struct muster_call *call, struct 
     if (rc < 0) {
         return rc;
     }
-    struct muster_call own = types_own_fields(&given);
-    return run_call(comm, &own, NULL, err);
+    if (given.kind == MUSTER_ALL_REDUCE &&
+        plan_fits(comm, given.in, given.out, given.count, given.type, given.op)) {
+        return way_plan(comm)->run(comm, given.in, given.out, err);
+    }
+    return run_call(comm, &given, NULL, err);
 }
 
 static __attribute__((noinline)) int all_reduce(struct muster_comm *comm, const void *in, void *out,

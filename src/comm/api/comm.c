@@ -90,7 +90,7 @@ struct muster_comm *comm_new(int rank, int size, const int *hosts,
     }
     comm->rank = rank;
     comm->size = size;
-    comm->process = life_process();
+    comm->process = heartbeat_process();
     phase_init(&comm->life);
     comm->fenced = !progress_has_membarrier();
     comm->segment.fd = -1;
@@ -153,7 +153,7 @@ int muster_comm_query(const struct muster_comm *comm, struct muster_comm_state *
     if (rc < 0) {
         return rc;
     }
-    bool ours = comm->process == life_process();
+    bool ours = comm->process == heartbeat_process();
     struct muster_comm_state state = {
         .generation = comm->generation,
         .started = comm_user_number(atomic_load(&comm->started)),
@@ -172,7 +172,7 @@ int muster_comm_query(const struct muster_comm *comm, struct muster_comm_state *
 
 void muster_comm_abort(struct muster_comm *comm)
 {
-    if (comm->process == life_process()) {
+    if (comm->process == heartbeat_process()) {
         failure_close(comm, MUSTER_EABORTED);
         progress_drain(comm);
         while (!inside_is(comm, INSIDE_SEVERAL) && use_is(&comm->use, COMM_IN_SEVERAL)) {
@@ -184,7 +184,7 @@ void muster_comm_abort(struct muster_comm *comm)
 static void leave_host(struct muster_comm *comm)
 {
     if (phase_of(&comm->life) != COMM_FORMING) {
-        life_leave(&comm->control->life, &comm->watch);
+        heartbeat_leave(&comm->control->heartbeat, &comm->watch);
     }
     for (int i = 0; i < comm->num_allocations; i++) {
         if (comm->allocations[i].parts.base) {
@@ -196,7 +196,7 @@ static void leave_host(struct muster_comm *comm)
 
 void muster_comm_free(struct muster_comm *comm)
 {
-    if (!comm || comm->process != life_process()) {
+    if (!comm || comm->process != heartbeat_process()) {
         return; /* in a forked child nothing here is ours */
     }
     if (phase_of(&comm->life) != COMM_FORMING) {

@@ -5,11 +5,12 @@
 #include "base/testing/test.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static int forget_environment(void **state)
 {
     (void)state;
-    return unsetenv("MUSTER_TRANSPORT") | unsetenv("MUSTER_NOTICE_MS");
+    return unsetenv("MUSTER_TRANSPORT") | unsetenv("MUSTER_NOTICE_MS") | unsetenv("MUSTER_TUNING");
 }
 
 static int64_t notice_of(int64_t option_ms)
@@ -58,11 +59,29 @@ static void the_transport_of_the_options_wins(void **state)
     assert_int_equal(create_with("pigeon", &comm), MUSTER_ECONFIG);
 }
 
+/* The conformance suites run with each row, so a wrong name must not pass for one of them. */
+static void the_environment_chooses_the_row_of_tunings(void **state)
+{
+    (void)state;
+    struct muster_comm *comm = NULL;
+    for (int p = 0; p < SCHEDULE_PROCESSORS; p++) {
+        const char *name = schedule_tunings[p].name;
+        assert_int_equal(setenv("MUSTER_TUNING", name, 1), 0);
+        assert_int_equal(create_with(NULL, &comm), 0);
+        assert_ptr_equal(comm->tuning, &schedule_tunings[p]);
+        assert_non_null(strstr(muster_comm_describe(comm), name));
+        muster_comm_free(comm);
+    }
+    assert_int_equal(setenv("MUSTER_TUNING", "Intel", 1), 0);
+    assert_int_equal(create_with(NULL, &comm), MUSTER_ECONFIG);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(notices_are_printed_only_where_asked_for, forget_environment),
         cmocka_unit_test_setup(the_transport_of_the_options_wins, forget_environment),
+        cmocka_unit_test_setup(the_environment_chooses_the_row_of_tunings, forget_environment),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,10 @@
 /* Summing logical parts along one fixed tree. Each rank sums the largest nodes of the tree that its
- * parts fill, all ranks gather these, and each goes on from there to the root: the same additions
- * in the same order, however many ranks share the parts. Chunk by chunk, so that memory stays
- * bounded.
+ * parts fill; whoever has the nodes of all ranks goes on from there to the root: the same additions
+ * in the same order, however many ranks share the parts.
+ *
+ * Few elements: all ranks gather the nodes, and each sums them all. Many: each rank gets the nodes
+ * of its slice of the elements, sums these, and the slices are gathered. Piece by piece, so that
+ * memory stays bounded.
  *
  * 16-bit floats are widened to f32 on the way in and rounded once, at the root. Integers wrap, so
  * that their order does not matter; they take the same way.
@@ -17,7 +20,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHUNK = 4096, DEPTH = 66 };
+enum {
+    CHUNK = 4096, /* elements that are summed at once: they stay in the cache */
+    DEPTH = 66,
+    GATHER_BYTES = 64 * 1024, /* of all nodes: up to here all ranks sum all */
+    PIECE_BYTES = 8 << 20,    /* of all nodes that are moved at once … */
+    PIECE_ELEMENTS = 1 << 16, /* … and their elements, at most */
+};
 
 /* Values of one node for the elements of the chunk. */
 struct node {
@@ -43,12 +52,18 @@ struct parts {
     size_t total;
     struct tree_span spans[COMM_MAX_RANKS]; /* of all ranks */
     size_t num_nodes[COMM_MAX_RANKS];       /* that cover them */
-    struct node *nodes;                     /* of all ranks */
-    struct node *leaves;                    /* of this rank */
-    char *local;                            /* this rank's nodes … */
-    char *gathered;                         /* … and those of all */
-    char *widened;                          /* this rank's parts */
-    char *stack;                            /* sums of left children, by depth */
+    size_t all_nodes;
+    bool direct;         /* this rank brings one part, which is sent as it is */
+    bool gathers;        /* all ranks sum all elements */
+    size_t piece;        /* elements */
+    struct node *nodes;  /* of all ranks */
+    struct node *leaves; /* of this rank */
+    char *local;         /* this rank's nodes, for one rank's slice after the other … */
+    char *gathered;      /* … and those of all, of this rank's slice */
+    char *slice;         /* its sum, in the user's type */
+    char *widened;       /* a chunk of this rank's parts */
+    char *root;          /* a chunk of the sum */
+    char *stack;         /* sums of left children, by depth */
 };
 
 static void add(const struct parts *p, void *to, const void *a, const void *b, size_t count)
@@ -57,19 +72,21 @@ static void add(const struct parts *p, void *to, const void *a, const void *b, s
     reduce_find(p->wide, MUSTER_SUM)(to, both, 2, count, 1);
 }
 
-/* The sum of the node `span`, from nodes at *at on; each of them lies inside it. */
-static void sum_node(const struct parts *p, struct tree_span span, const struct node **at, char *to,
-                     size_t count, int depth)
+/* The sum of the node `span`, from nodes at *at on; each of them lies inside it. It is at `to`, or
+ * is one of them. */
+static const char *sum_node(const struct parts *p, struct tree_span span, const struct node **at,
+                            char *to, size_t count, int depth)
 {
     if ((*at)->span.first == span.first && (*at)->span.count == span.count) {
-        memcpy(to, (*at)++->values, count * p->wide_bytes);
-        return;
+        return (*at)++->values;
     }
-    size_t left = tree_left(span.count);
+    size_t half = tree_left(span.count);
+    struct tree_span lower = {span.first, half}, upper = {span.first + half, span.count - half};
     char *mine = p->stack + (size_t)depth * CHUNK * p->wide_bytes;
-    sum_node(p, (struct tree_span){span.first, left}, at, mine, count, depth + 1);
-    sum_node(p, (struct tree_span){span.first + left, span.count - left}, at, to, count, depth + 1);
-    add(p, to, mine, to, count);
+    const char *left = sum_node(p, lower, at, mine, count, depth + 1);
+    const char *right = sum_node(p, upper, at, to, count, depth + 1);
+    add(p, to, left, right, count);
+    return to;
 }
 
 static void widen(const struct parts *p, const char *from, char *to, size_t count)
@@ -84,19 +101,21 @@ static void widen(const struct parts *p, const char *from, char *to, size_t coun
     }
 }
 
+/* The sum as the user gets it; `from` may be `to`. */
 static void narrow(const struct parts *p, const char *from, char *to, size_t count, int divisor)
 {
     const void *source = from;
-    float *wide = (float *)(uintptr_t)from;
     if (divisor > 1) {
-        reduce_find(p->wide, MUSTER_AVG)((void *)(uintptr_t)from, &source, 1, count, divisor);
+        reduce_find(p->wide, MUSTER_AVG)(p->root, &source, 1, count, divisor);
+        from = p->root;
     }
+    const float *wide = (const float *)(const void *)from;
     for (size_t i = 0; i < count && p->wide != p->type; i++) {
         uint16_t half =
             p->type == MUSTER_F16 ? half_from_float(wide[i]) : bfloat_from_float(wide[i]);
         memcpy(to + i * sizeof half, &half, sizeof half);
     }
-    if (p->wide == p->type) {
+    if (p->wide == p->type && from != to) {
         memcpy(to, from, count * p->wide_bytes);
     }
 }
@@ -157,23 +176,50 @@ static int gather_offers(struct parts *p, const struct offer *mine, struct muste
     return rc < 0 ? rc : check_cover(p, err);
 }
 
-static int allocate(struct parts *p, struct muster_err *err)
+/* What one piece has, and how it is moved: alike on all ranks. */
+static void plan_pieces(struct parts *p, size_t elements)
 {
-    size_t nodes = 0, mine = 0;
     struct tree_span cover[TREE_MAX_COVER];
     for (int r = 0; r < p->comm->size; r++) {
         p->num_nodes[r] = tree_cover(p->total, p->spans[r], cover);
-        nodes += p->num_nodes[r];
-        mine = r == p->comm->rank ? p->num_nodes[r] : mine;
+        p->all_nodes += p->num_nodes[r];
     }
-    size_t column = CHUNK * p->wide_bytes, leaves = p->spans[p->comm->rank].count;
-    p->nodes = calloc(nodes + 1, sizeof *p->nodes);
+    size_t column = p->all_nodes * p->wide_bytes, most = PIECE_BYTES / column;
+    p->gathers = p->comm->size == 1 || elements <= GATHER_BYTES / column;
+    most = p->gathers              ? CHUNK
+           : most > PIECE_ELEMENTS ? PIECE_ELEMENTS
+           : most < CHUNK          ? CHUNK
+                                   : most;
+    p->piece = elements < most ? elements : most;
+    p->direct = p->spans[p->comm->rank].count == 1 && p->wide == p->type;
+}
+
+/* The elements of a piece of that length that a rank sums. */
+static struct tree_span slice_of(const struct parts *p, int rank, size_t length)
+{
+    size_t size = (size_t)p->comm->size, r = (size_t)rank;
+    if (p->gathers) {
+        return (struct tree_span){0, length};
+    }
+    size_t first = length / size * r + (r < length % size ? r : length % size);
+    return (struct tree_span){first, length / size + (r < length % size)};
+}
+
+static int allocate(struct parts *p, struct muster_err *err)
+{
+    size_t chunk = CHUNK * p->wide_bytes, mine = p->num_nodes[p->comm->rank];
+    size_t leaves = p->spans[p->comm->rank].count;
+    size_t slice = slice_of(p, 0, p->piece).count;
+    p->nodes = calloc(p->all_nodes + 1, sizeof *p->nodes);
     p->leaves = calloc(leaves + 1, sizeof *p->leaves);
-    p->local = malloc((mine + 1) * column);
-    p->gathered = malloc((nodes + 1) * column);
-    p->widened = malloc((leaves + 1) * column);
-    p->stack = malloc(DEPTH * column);
-    return p->nodes && p->leaves && p->local && p->gathered && p->widened && p->stack
+    p->local = malloc((mine * p->piece + 1) * p->wide_bytes);
+    p->gathered = malloc((p->all_nodes * slice + 1) * p->wide_bytes);
+    p->slice = malloc((slice + 1) * muster_type_bytes(p->type));
+    p->widened = malloc(p->wide == p->type ? 1 : (leaves + 1) * chunk);
+    p->root = malloc(chunk);
+    p->stack = malloc(DEPTH * chunk);
+    return p->nodes && p->leaves && p->local && p->gathered && p->slice && p->widened && p->root &&
+                   p->stack
                ? 0
                : muster_fail(err, MUSTER_ENOMEM, "no memory for %zu parts", p->total);
 }
@@ -184,46 +230,109 @@ static void release(struct parts *p)
     free(p->leaves);
     free(p->local);
     free(p->gathered);
+    free(p->slice);
     free(p->widened);
+    free(p->root);
     free(p->stack);
 }
 
-/* ---- a chunk ---- */
+/* ---- a piece ---- */
 
-/* Sums this rank's nodes for count elements of its parts, from element `start`. */
-static void sum_own(struct parts *p, const char *parts, size_t start, size_t count, size_t stride)
+/* The values of this rank's parts from element `start` on, as they are summed. */
+static void list_leaves(struct parts *p, const char *parts, size_t start, size_t count,
+                        size_t stride)
 {
     size_t unit = muster_type_bytes(p->type);
-    struct tree_span mine = p->spans[p->comm->rank], cover[TREE_MAX_COVER];
+    struct tree_span mine = p->spans[p->comm->rank];
     for (size_t i = 0; i < mine.count; i++) {
-        char *to = p->widened + i * count * p->wide_bytes;
-        widen(p, parts + (i * stride + start) * unit, to, count);
-        p->leaves[i] = (struct node){{mine.first + i, 1}, to};
-    }
-    const struct node *at = p->leaves;
-    size_t num = tree_cover(p->total, mine, cover);
-    for (size_t n = 0; n < num; n++) {
-        sum_node(p, cover[n], &at, p->local + n * count * p->wide_bytes, count, 0);
+        const char *values = parts + (i * stride + start) * unit;
+        if (p->wide != p->type) {
+            char *to = p->widened + i * count * p->wide_bytes;
+            widen(p, values, to, count);
+            values = to;
+        }
+        p->leaves[i] = (struct node){{mine.first + i, 1}, values};
     }
 }
 
-static int sum_all(struct parts *p, size_t count, struct muster_err *err)
+/* This rank's nodes for `count` elements from `start` on, each to its column; the columns have
+ * `height` elements, and these are there from `at` on. */
+static void sum_chunk(struct parts *p, const char *parts, size_t start, size_t count, size_t stride,
+                      char *columns, size_t height, size_t at)
 {
-    size_t counts[COMM_MAX_RANKS], num = 0;
-    for (int r = 0; r < p->comm->size; r++) {
-        struct tree_span cover[TREE_MAX_COVER];
-        size_t nodes = tree_cover(p->total, p->spans[r], cover);
-        for (size_t n = 0; n < nodes; n++, num++) {
-            p->nodes[num] = (struct node){cover[n], p->gathered + num * count * p->wide_bytes};
+    struct tree_span cover[TREE_MAX_COVER];
+    size_t num = tree_cover(p->total, p->spans[p->comm->rank], cover);
+    list_leaves(p, parts, start, count, stride);
+    const struct node *leaf = p->leaves;
+    for (size_t n = 0; n < num; n++) {
+        char *to = columns + (n * height + at) * p->wide_bytes;
+        const char *sum = sum_node(p, cover[n], &leaf, to, count, 0);
+        if (sum != to) {
+            memcpy(to, sum, count * p->wide_bytes);
         }
-        counts[r] = nodes * count;
     }
-    int rc = muster_all_gatherv(p->comm, p->local, p->gathered, counts, p->wide, err);
-    if (rc == 0) {
-        const struct node *at = p->nodes;
-        sum_node(p, (struct tree_span){0, p->total}, &at, p->local, count, 0);
+}
+
+/* This rank's nodes of a piece, for one rank after the other; where all gather, for all at once. */
+static void sum_own(struct parts *p, const char *parts, size_t start, size_t length, size_t stride)
+{
+    size_t mine = p->num_nodes[p->comm->rank];
+    for (int r = 0; !p->direct && r < (p->gathers ? 1 : p->comm->size); r++) {
+        struct tree_span slice = slice_of(p, r, length);
+        char *columns = p->local + mine * slice.first * p->wide_bytes;
+        for (size_t at = 0; at < slice.count; at += CHUNK) {
+            size_t count = slice.count - at < CHUNK ? slice.count - at : CHUNK;
+            sum_chunk(p, parts, start + slice.first + at, count, stride, columns, slice.count, at);
+        }
     }
-    return rc;
+}
+
+/* Each rank gets what it sums. */
+static int move_nodes(struct parts *p, const char *nodes, size_t length, struct muster_err *err)
+{
+    size_t in[COMM_MAX_RANKS], out[COMM_MAX_RANKS];
+    size_t own = slice_of(p, p->comm->rank, length).count;
+    for (int r = 0; r < p->comm->size; r++) {
+        in[r] = p->num_nodes[p->comm->rank] * slice_of(p, r, length).count;
+        out[r] = p->num_nodes[r] * own;
+    }
+    return p->gathers ? muster_all_gatherv(p->comm, nodes, p->gathered, out, p->wide, err)
+                      : muster_all_to_allv(p->comm, nodes, in, p->gathered, out, p->wide, err);
+}
+
+/* The sum of this rank's slice. */
+static void sum_slice(struct parts *p, char *slice, size_t height, int divisor)
+{
+    size_t unit = muster_type_bytes(p->type);
+    for (size_t at = 0; at < height; at += CHUNK) {
+        size_t count = height - at < CHUNK ? height - at : CHUNK, num = 0;
+        for (int r = 0; r < p->comm->size; r++) {
+            struct tree_span cover[TREE_MAX_COVER];
+            size_t nodes = tree_cover(p->total, p->spans[r], cover);
+            for (size_t n = 0; n < nodes; n++, num++) {
+                const char *values = p->gathered + (num * height + at) * p->wide_bytes;
+                p->nodes[num] = (struct node){cover[n], values};
+            }
+        }
+        const struct node *first = p->nodes;
+        char *to = slice + at * unit;
+        struct tree_span all = {0, p->total};
+        const char *sum = sum_node(p, all, &first, p->wide == p->type ? to : p->root, count, 0);
+        narrow(p, sum, to, count, divisor);
+    }
+}
+
+static int gather_slices(struct parts *p, char *out, size_t length, struct muster_err *err)
+{
+    size_t counts[COMM_MAX_RANKS];
+    if (p->gathers) {
+        memcpy(out, p->slice, length * muster_type_bytes(p->type));
+        return 0;
+    }
+    for (int r = 0; r < p->comm->size; r++) {
+        counts[r] = slice_of(p, r, length).count;
+    }
+    return muster_all_gatherv(p->comm, p->slice, out, counts, p->type, err);
 }
 
 static size_t most_elements(enum muster_type type, size_t total)
@@ -251,18 +360,25 @@ static int check(const void *parts, size_t num_parts, size_t total, const void *
     return 0;
 }
 
-static int sum_chunks(struct parts *p, const void *parts, void *out, const struct offer *mine,
+static int sum_pieces(struct parts *p, const void *parts, void *out, const struct offer *mine,
                       struct muster_err *err)
 {
     int rc = gather_offers(p, mine, err);
-    rc = rc < 0 ? rc : allocate(p, err);
-    for (size_t start = 0; rc == 0 && start < mine->elements; start += CHUNK) {
-        size_t left = mine->elements - start, length = left < CHUNK ? left : CHUNK;
+    if (rc < 0) {
+        return rc;
+    }
+    size_t unit = muster_type_bytes(p->type);
+    plan_pieces(p, mine->elements);
+    rc = allocate(p, err);
+    for (size_t start = 0; rc == 0 && start < mine->elements; start += p->piece) {
+        size_t left = mine->elements - start, length = left < p->piece ? left : p->piece;
+        const char *first = (const char *)parts + start * unit;
         sum_own(p, parts, start, length, mine->elements);
-        rc = sum_all(p, length, err);
+        rc = move_nodes(p, p->direct ? first : p->local, length, err);
         if (rc == 0) {
-            narrow(p, p->local, (char *)out + start * muster_type_bytes(p->type), length,
-                   mine->op == MUSTER_AVG ? (int)p->total : 1);
+            sum_slice(p, p->slice, slice_of(p, p->comm->rank, length).count,
+                      mine->op == MUSTER_AVG ? (int)p->total : 1);
+            rc = gather_slices(p, (char *)out + start * unit, length, err);
         }
     }
     return rc;
@@ -293,7 +409,7 @@ int muster_all_reduce_parts(struct muster_comm *comm, const void *parts, size_t 
     struct inside place;
     inside_enter(&place, comm, INSIDE_SEVERAL);
     use_enter(&comm->use, COMM_IN_SEVERAL);
-    rc = sum_chunks(p, parts, out, &mine, err);
+    rc = sum_pieces(p, parts, out, &mine, err);
     if (rc == MUSTER_ENOMEM) {
         failure_close(comm, rc); /* the others must not wait for us */
     }

@@ -9,8 +9,9 @@ static inline bool plan_fits(struct muster_comm *comm, const void *in, const voi
                              size_t count, enum muster_type type, enum muster_op op)
 {
     const struct plan *plan = way_plan(comm);
-    return plan->run && count == plan->count && type == plan->type && op == plan->op && in && out;
+    return plan->run && count == plan->call.count && type == plan->call.type &&
+           op == plan->call.op && in && out;
 }
 
-/* 1: checked, and way_plan() describes it; 0: no fast path takes it; negative: an error. */
-int plan_learn(struct muster_comm *comm, const struct muster_call *call, struct muster_err *err);
+/* True: way_plan() describes this call; false: no fast path takes it. */
+bool plan_learn(struct muster_comm *comm, const struct prepared *call);

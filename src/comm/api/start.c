@@ -3,38 +3,38 @@
  * Layer: comm. Memory: request.h. Thread: any.
  */
 #include "comm/api/call.h"
+#include "comm/api/prepare.h"
 #include "comm/health/failure.h"
+#include "comm/messages/message.h"
 #include "comm/progress/background.h"
 #include "comm/progress/lane.h"
 #include "comm/progress/progress.h"
 #include "comm/progress/request.h"
 #include "comm/progress/wait.h"
-#include "comm/state/types.h"
 #include "comm/system/deadline.h"
 #include "comm/system/sized.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
-enum { INLINE_BYTES = 16 * 1024 };
+enum { INLINE_BYTES = MESSAGE_EAGER_BYTES };
 
-static struct muster_request *request_new(struct muster_comm *comm, const struct muster_call *call,
-                                          struct muster_err *err)
+static struct muster_request *request_new(struct muster_comm *comm, const struct prepared *call)
 {
-    struct muster_request *request = calloc(1, sizeof *request);
+    struct muster_request *request = request_alloc();
     if (!request) {
-        muster_fail(err, MUSTER_ENOMEM, "no memory for a request");
         return NULL;
     }
     request->comm = comm;
-    request->err = (struct muster_err)MUSTER_ERR_INIT;
+    request->before = NULL;
+    request->waiter = (struct waiter){0};
+    request->err.struct_size = sizeof request->err;
+    request->notify = NULL;
+    atomic_init(&request->next, NULL);
     atomic_init(&request->refs, 2);
-    pthread_mutex_init(&request->mutex, NULL);
-    if (call_prepare(comm, call, &request->task, err) < 0) {
-        atomic_store(&request->refs, 1);
-        request_unref(request);
-        return NULL;
-    }
+    atomic_init(&request->state, REQUEST_PENDING);
+    request->task.call = *call;
+    call_begin(comm, &request->task);
     request->task.queued = true;
     return request;
 }
@@ -44,7 +44,8 @@ static int check_room(struct muster_comm *comm, const struct muster_call *call,
                       struct muster_err *err)
 {
     bool message = call->kind == MUSTER_SEND || call->kind == MUSTER_RECV;
-    int messages = atomic_load(&comm->lanes[LANE_MESSAGES].in_flight);
+    int messages =
+        atomic_load_explicit(&comm->lanes[LANE_MESSAGES].in_flight, memory_order_relaxed);
     int others = lane_in_flight(comm) - messages;
     if (message && messages >= MUSTER_MAX_MESSAGES) {
         return muster_fail(err, MUSTER_EAGAIN, "%d messages are under way: wait for some",
@@ -57,38 +58,46 @@ static int check_room(struct muster_comm *comm, const struct muster_call *call,
     return 0;
 }
 
-int muster_start(struct muster_comm *comm, const struct muster_call *call,
-                 struct muster_request **ret, struct muster_err *err)
+static int start(struct muster_comm *comm, const struct prepared *call, struct muster_request **ret,
+                 struct muster_err *err)
 {
-    struct muster_call given = MUSTER_CALL_INIT;
-    int rc = sized_check_err(err);
-    rc = rc < 0 ? rc : sized_read(&sized_call, &given, call, err);
-    rc = rc < 0 ? rc : check_room(comm, &given, err);
-    if (rc < 0) {
-        return rc;
-    }
-    struct muster_err reason = MUSTER_ERR_INIT;
-    struct muster_call own = types_own_fields(&given);
-    struct muster_request *request = request_new(comm, &own, &reason);
+    struct muster_request *request = request_new(comm, call);
     if (!request) {
-        sized_copy_err(err, &reason);
-        return reason.code;
+        return muster_fail(err, MUSTER_ENOMEM, "no memory for a request");
     }
-    struct lane *lane = &comm->lanes[request->task.lane];
-    lane_append(lane, request);
+    lane_append(&comm->lanes[call->lane], request);
     *ret = request;
     /* Small calls leave at once; large ones must not hold up the caller. */
-    if (own.count * request->task.unit <= INLINE_BYTES) {
+    if (call->bytes <= INLINE_BYTES) {
         lane_begin(comm, request);
     }
     if (atomic_load_explicit(&request->state, memory_order_acquire) == REQUEST_PENDING) {
-        rc = background_add(comm, err);
+        int rc = background_add(comm, err);
         if (rc < 0) {
             failure_close(comm, rc);
             progress_drain(comm);
         }
     }
     return 0;
+}
+
+int muster_start(struct muster_comm *comm, const struct muster_call *call,
+                 struct muster_request **ret, struct muster_err *err)
+{
+    struct muster_call given = MUSTER_CALL_INIT;
+    struct prepared prepared;
+    int rc = sized_check_err(err);
+    rc = rc < 0 ? rc : sized_read(&sized_call, &given, call, err);
+    rc = rc < 0 ? rc : check_room(comm, &given, err);
+    rc = rc < 0 ? rc : prepare_call(comm, &given, &prepared, err);
+    if (rc < 0) {
+        return rc;
+    }
+    if (prepared.kind == MUSTER_SEND && lane_send_now(comm, &prepared)) {
+        *ret = request_sent();
+        return 0;
+    }
+    return start(comm, &prepared, ret, err);
 }
 
 /* Waits as a helper: steps the lanes, instead of waiting for the progress thread to. */

@@ -1,5 +1,6 @@
 /* Who is let into the shared memory of a host, and what is taken for it. */
 #include "base/testing/test.h"
+#include "base/testing/test_wait.h"
 
 #include "comm/endpoint/address.h"
 #include "comm/endpoint/endpoint.h"
@@ -18,18 +19,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { GENERATION = 7, STRANGER = 12345, FORM_MS = 1000, LIMIT_S = 30 };
+enum { GENERATION = 7, STRANGER = 12345 };
 
-/* Rank 0's endpoint, and a list with a second rank that never comes. */
-static struct muster_endpoint *open_two(struct muster_member *ret_members)
+/* Two endpoints, and the list of both; the second rank never comes. */
+static void open_two(struct muster_endpoint **ret, struct muster_member *ret_members)
 {
-    struct muster_endpoint *first, *second;
-    assert_int_equal(muster_endpoint_open("127.0.0.1", &first, NULL), 0);
-    assert_int_equal(muster_endpoint_open("127.0.0.1", &second, NULL), 0);
-    muster_endpoint_member(first, &ret_members[0]);
-    muster_endpoint_member(second, &ret_members[1]);
-    muster_endpoint_close(second);
-    return first;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(muster_endpoint_open("127.0.0.1", &ret[i], NULL), 0);
+        muster_endpoint_member(ret[i], &ret_members[i]);
+    }
 }
 
 /* What rank 1 would say; all of it can be read in /proc. */
@@ -45,7 +43,7 @@ static bool is_ended(int fd)
 {
     struct pollfd p = {.fd = fd, .events = POLLIN};
     char byte;
-    return poll(&p, 1, LIMIT_S * 1000) == 1 && recv(fd, &byte, 1, MSG_DONTWAIT) <= 0;
+    return poll(&p, 1, test_limit_ms()) == 1 && recv(fd, &byte, 1, MSG_DONTWAIT) <= 0;
 }
 
 /* In a child: says rank 1's hello; 0: it was shown the door, without a byte. */
@@ -53,7 +51,7 @@ static void say_hello(const struct muster_member *members, bool local)
 {
     struct member leader = endpoint_member(&members[0]);
     struct hello hello = hello_of_rank_1(members);
-    (void)alarm(LIMIT_S);
+    test_alarm();
     int fd = endpoint_connect(&leader, local, &hello, INT64_MAX, NULL);
     _exit(fd < 0 ? 2 : is_ended(fd) ? 0 : 1);
 }
@@ -65,24 +63,46 @@ static int status_of(pid_t child)
     return status;
 }
 
+/* A process that says hello, and how it ended. */
+struct stranger {
+    pid_t pid;
+    int status;
+    bool has_ended;
+};
+
+static int interrupt_when_ended(void *context)
+{
+    struct stranger *s = context;
+    s->has_ended = s->has_ended || waitpid(s->pid, &s->status, WNOHANG) == s->pid;
+    return s->has_ended;
+}
+
 static void a_stranger_gets_nothing(bool local, uid_t user)
 {
     struct muster_member members[2];
     struct muster_comm *comm;
     struct muster_err err = MUSTER_ERR_INIT;
-    struct muster_endpoint *endpoint = open_two(members);
-    pid_t child = fork();
-    if (child == 0) {
+    struct muster_endpoint *endpoints[2];
+    open_two(endpoints, members);
+    struct stranger stranger = {.pid = fork(), .status = -1};
+    if (stranger.pid == 0) {
         if (user != geteuid() && setuid(user) < 0) {
             _exit(3);
         }
         say_hello(members, local);
     }
-    int rc = muster_comm_form(endpoint, members, 2, 0, GENERATION, FORM_MS, NULL, &comm, &err);
-    assert_int_equal(status_of(child), 0);
+    struct muster_comm_options options = MUSTER_COMM_OPTIONS_INIT;
+    options.interrupted = interrupt_when_ended;
+    options.interrupted_context = &stranger;
+    int rc = muster_comm_form(endpoints[0], members, 2, 0, GENERATION, test_limit_ms(), &options,
+                              &comm, &err);
+    assert_int_equal(rc, MUSTER_EINTERRUPTED);
+    assert_int_equal(stranger.status, 0);
+    rc = muster_comm_form(endpoints[0], members, 2, 0, GENERATION, 1, NULL, &comm, &err);
     assert_int_equal(rc, MUSTER_ETIMEDOUT);
-    assert_int_equal(err.rank, 1);
-    muster_endpoint_close(endpoint);
+    assert_int_equal(err.rank, 1); /* nobody has come in its place */
+    muster_endpoint_close(endpoints[0]);
+    muster_endpoint_close(endpoints[1]);
 }
 
 static void another_user_gets_no_shared_memory(void **state)
@@ -127,7 +147,8 @@ static void another_user_s_memory_is_not_taken(void **state)
     assert_int_equal(read(told[0], &members[0], sizeof members[0]), sizeof members[0]);
     assert_int_equal(muster_endpoint_open("127.0.0.1", &second, NULL), 0);
     muster_endpoint_member(second, &members[1]);
-    int rc = muster_comm_form(second, members, 2, 1, GENERATION, FORM_MS, NULL, &comm, &err);
+    int rc =
+        muster_comm_form(second, members, 2, 1, GENERATION, test_limit_ms(), NULL, &comm, &err);
     assert_int_equal(kill(child, SIGKILL), 0);
     (void)status_of(child);
     assert_int_equal(rc, MUSTER_EPERM);

@@ -104,7 +104,7 @@ static int form_part(struct splitting *s, int key, struct muster_comm **ret, str
         return 0;
     }
     choose_members(s);
-    struct form_watch watch = {check_members, s};
+    struct forming_watch watch = {check_members, s};
     return form_comm(s->endpoint, s->members, s->num, s->index, s->comm->generation,
                      deadline_after_ms(s->options.timeout_ms), &s->options, &watch, ret, err);
 }

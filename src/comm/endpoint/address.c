@@ -16,7 +16,7 @@
 
 enum { DISCARD_PORT = 9 };
 
-static socklen_t address_bytes(const struct address *a)
+socklen_t address_bytes(const struct address *a)
 {
     return a->any.sa_family == AF_INET6 ? sizeof a->six : sizeof a->four;
 }
@@ -160,7 +160,14 @@ int address_listen(const struct address *at)
     return listens ? fd : close_failed(fd);
 }
 
-static int finish_connecting(int fd, int64_t deadline_ns)
+int address_begin(const struct sockaddr *to, socklen_t bytes)
+{
+    int fd = socket(to->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    bool good = fd >= 0 && (connect(fd, to, bytes) == 0 || errno == EINPROGRESS);
+    return good ? fd : close_failed(fd);
+}
+
+int address_finish(int fd, int64_t deadline_ns)
 {
     struct pollfd p = {.fd = fd, .events = POLLOUT};
     int failed = ETIMEDOUT, ready;
@@ -175,20 +182,8 @@ static int finish_connecting(int fd, int64_t deadline_ns)
     return failed ? -1 : 0;
 }
 
-int address_connect_any(const struct sockaddr *to, socklen_t bytes, int64_t deadline_ns)
-{
-    int fd = socket(to->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0) {
-        return -1;
-    }
-    int rc = connect(fd, to, bytes);
-    if (rc < 0 && errno == EINPROGRESS) {
-        rc = finish_connecting(fd, deadline_ns);
-    }
-    return rc == 0 ? fd : close_failed(fd);
-}
-
 int address_connect(const struct address *to, int64_t deadline_ns)
 {
-    return address_connect_any(&to->any, address_bytes(to), deadline_ns);
+    int fd = address_begin(&to->any, address_bytes(to));
+    return fd < 0 || address_finish(fd, deadline_ns) == 0 ? fd : close_failed(fd);
 }

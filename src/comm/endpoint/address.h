@@ -21,6 +21,7 @@ struct address {
 };
 
 uint16_t address_port(const struct address *address); /* network order */
+socklen_t address_bytes(const struct address *address);
 
 /* All addresses of a name or number ("::1", "fe80::1%eth0"), at most ADDRESS_MAX; 0: there is no
  * such host, and *ret_reason says why (static text). */
@@ -34,8 +35,10 @@ struct address address_of_machine(void);
 /* A non-blocking descriptor, or -1 and errno. */
 int address_listen(const struct address *at);
 int address_connect(const struct address *to, int64_t deadline_ns);
-/* As address_connect, for whatever family. */
-int address_connect_any(const struct sockaddr *to, socklen_t bytes, int64_t deadline_ns);
+/* In two steps, for whatever family: a descriptor that is connected, or will be; then, by the
+ * deadline, whether it is (-1 and errno; it stays the caller's). */
+int address_begin(const struct sockaddr *to, socklen_t bytes);
+int address_finish(int fd, int64_t deadline_ns);
 
 /* "[fe80::1%eth0]:29500". The text is in ret. */
 enum { ADDRESS_TEXT_BYTES = 96 };

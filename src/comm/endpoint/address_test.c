@@ -4,6 +4,7 @@
 #include "comm/system/deadline.h"
 
 #include "base/testing/test.h"
+#include "base/testing/test_port.h"
 #include "base/testing/test_wait.h"
 
 #include <muster/comm.h>
@@ -200,20 +201,6 @@ static void *be_rank(void *context)
     return NULL;
 }
 
-/* A port of all addresses of both families that the kernel gives to nobody else, as a socket that
- * does not listen holds it to the end of the program: to listen there is still allowed. */
-static int free_port(void)
-{
-    struct address any = {.six = {.sin6_family = AF_INET6}};
-    socklen_t bytes = sizeof any;
-    int on = 1, fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_true(fd >= 0);
-    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on), 0);
-    assert_int_equal(bind(fd, &any.any, sizeof any.six), 0);
-    assert_int_equal(getsockname(fd, &any.any, &bytes), 0);
-    return ntohs(address_port(&any));
-}
-
 /* Half of them begin to say something that is no greeting. */
 static void visit_as_strangers(int port, int *ret_fds)
 {
@@ -238,7 +225,7 @@ static void start_rank(struct rank *ret, int rank, const char *host, int port, i
     ret->options.host = host;
     ret->options.port = port;
     ret->options.transport = "tcp";
-    ret->options.timeout_ms = 20000;
+    ret->options.timeout_ms = test_limit_ms();
     ret->options.interrupted = has_lost_patience;
     ret->options.interrupted_context = &ret->patience;
     pthread_create(&ret->thread, NULL, be_rank, ret);
@@ -258,7 +245,7 @@ static void expect_all_well(struct rank *ranks)
 static void run_world(const char *host)
 {
     struct rank ranks[WORLD];
-    int port = free_port();
+    int port = test_held_port();
     for (int r = 0; r < WORLD; r++) {
         start_rank(&ranks[r], r, host, port, INT_MAX);
     }
@@ -278,7 +265,7 @@ static void strangers_at_the_port_hold_nobody_up(void **state)
 {
     (void)state;
     struct rank ranks[WORLD];
-    int port = free_port(), strangers[STRANGERS];
+    int port = test_held_port(), strangers[STRANGERS];
     start_rank(&ranks[0], 0, "127.0.0.1", port, INT_MAX);
     visit_as_strangers(port, strangers);
     for (int r = 1; r < WORLD; r++) {
@@ -293,7 +280,7 @@ static void who_left_the_port_may_come_again(void **state)
 {
     (void)state;
     struct rank ranks[WORLD], early;
-    int port = free_port();
+    int port = test_held_port();
     start_rank(&ranks[0], 0, "127.0.0.1", port, INT_MAX);
     start_rank(&early, 1, "127.0.0.1", port, 10);
     pthread_join(early.thread, NULL);
@@ -330,7 +317,7 @@ static void endpoints_at_ipv6(void **state)
     struct hello sent = {.magic = HELLO_MAGIC, .generation = 7, .digest = 8}, got;
     int fd = endpoint_connect(&member, false, &sent, INT64_MAX, &err);
     assert_true(fd >= 0);
-    int accepted = arrivals_next(&endpoint->arrivals, 7, 8, 10000, &got, &err);
+    int accepted = arrivals_next(&endpoint->arrivals, 7, 8, test_limit_ms(), &got, &err);
     assert_true(accepted >= 0);
     close(accepted);
     close(fd);

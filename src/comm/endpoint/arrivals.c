@@ -129,6 +129,17 @@ static bool has_left(int fd)
     return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
+void arrivals_sweep(struct arrivals *a)
+{
+    for (int i = 0; i < a->num;) {
+        if (has_left(a->of[i].fd)) {
+            hang_up(a, i);
+        } else {
+            i++;
+        }
+    }
+}
+
 static int take(struct arrivals *a, uint64_t generation, uint64_t digest, struct hello *ret)
 {
     for (int i = 0; i < a->num;) {

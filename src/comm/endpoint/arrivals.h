@@ -45,3 +45,5 @@ void arrivals_close(struct arrivals *arrivals);
  * and *ret. MUSTER_EAGAIN: none within slice_ms; some of a hello may have come. */
 int arrivals_next(struct arrivals *arrivals, uint64_t generation, uint64_t digest, int slice_ms,
                   struct hello *ret, struct muster_err *err);
+/* Hangs up on those who have left, as far as that is known by now. */
+void arrivals_sweep(struct arrivals *arrivals);

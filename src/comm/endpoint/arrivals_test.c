@@ -2,6 +2,7 @@
 #include "comm/endpoint/arrivals.h"
 
 #include "base/testing/test.h"
+#include "base/testing/test_wait.h"
 #include "comm/endpoint/address.h"
 #include "comm/endpoint/endpoint.h"
 
@@ -47,12 +48,12 @@ static void strangers_are_not_waited_for(void **state)
     assert_true(fd >= 0);
     int accepted, tries = 0;
     do {
-        accepted = arrivals_next(&endpoint->arrivals, 7, 8, 1000, &got, &err);
+        accepted = arrivals_next(&endpoint->arrivals, 7, 8, test_limit_ms(), &got, &err);
     } while (accepted == MUSTER_EAGAIN && ++tries < 5);
     assert_true(accepted >= 0);
     assert_int_equal(send(half, (char *)&sent + sizeof sent / 2, sizeof sent / 2, 0),
                      sizeof sent / 2);
-    int late = arrivals_next(&endpoint->arrivals, 7, 8, 10000, &got, &err);
+    int late = arrivals_next(&endpoint->arrivals, 7, 8, test_limit_ms(), &got, &err);
     assert_true(late >= 0);
     for (int i = 0, of[] = {silent, half, fd, accepted, late}; i < 5; i++) {
         close(of[i]);
@@ -78,7 +79,7 @@ static void two_that_speak_at_once_are_both_found(void **state)
     int speakers[2], accepted[2];
     for (int i = 0; i < 2; i++) {
         speakers[i] = connect_silently(&member);
-        assert_int_equal(arrivals_next(arrivals, 7, 8, 1000, &got, &err), MUSTER_EAGAIN);
+        assert_int_equal(arrivals_next(arrivals, 7, 8, test_limit_ms(), &got, &err), MUSTER_EAGAIN);
     }
     for (int i = 0; i < 2; i++) {
         assert_int_equal(send(speakers[i], &sent, sizeof sent, 0), sizeof sent);
@@ -106,11 +107,11 @@ static void who_left_rings_no_more(void **state)
     struct arrivals *arrivals = &endpoint->arrivals;
     struct hello got;
     int silent = connect_silently(&member);
-    assert_int_equal(arrivals_next(arrivals, 7, 8, 1000, &got, &err), MUSTER_EAGAIN);
+    assert_int_equal(arrivals_next(arrivals, 7, 8, test_limit_ms(), &got, &err), MUSTER_EAGAIN);
     int copy = dup(arrivals->of[0].fd);
     assert_true(copy >= 0);
     assert_int_equal(shutdown(silent, SHUT_RDWR), 0);
-    assert_int_equal(arrivals_next(arrivals, 7, 8, 1000, &got, &err), MUSTER_EAGAIN);
+    assert_int_equal(arrivals_next(arrivals, 7, 8, test_limit_ms(), &got, &err), MUSTER_EAGAIN);
     assert_int_equal(arrivals->num, 0);
     assert_false(is_readable(arrivals->epoll_fd));
     close(copy);
@@ -129,12 +130,14 @@ static void arrivals_are_bounded(void **state)
     int gone = endpoint_connect(&member, true, &sent, INT64_MAX, &err);
     assert_true(gone >= 0);
     close(gone);
-    assert_int_equal(arrivals_next(&endpoint->arrivals, 7, 8, 1000, &got, &err), MUSTER_EAGAIN);
+    assert_int_equal(arrivals_next(&endpoint->arrivals, 7, 8, test_limit_ms(), &got, &err),
+                     MUSTER_EAGAIN);
     sent.generation = 6;
     for (int i = 0; i < ARRIVALS_MAX + 10; i++) {
         int fd = endpoint_connect(&member, true, &sent, INT64_MAX, &err);
         assert_true(fd >= 0);
-        assert_int_equal(arrivals_next(&endpoint->arrivals, 7, 8, 1000, &got, &err), MUSTER_EAGAIN);
+        assert_int_equal(arrivals_next(&endpoint->arrivals, 7, 8, test_limit_ms(), &got, &err),
+                         MUSTER_EAGAIN);
         close(fd);
     }
     assert_int_equal(endpoint->arrivals.num, ARRIVALS_MAX);
@@ -175,8 +178,8 @@ static void a_forked_child_listens_to_nobody(void **state)
     assert_int_equal(pipe(pipes), 0);
     pid_t pid = fork();
     if (pid == 0) {
-        alarm(20);
-        int rc = muster_comm_form(endpoint, &bytes, 1, 0, 1, 1000, NULL, &comm, &err);
+        test_alarm();
+        int rc = muster_comm_form(endpoint, &bytes, 1, 0, 1, test_limit_ms(), NULL, &comm, &err);
         muster_endpoint_close(endpoint);
         bool told = write(pipes[1], &rc, sizeof rc) == sizeof rc;
         (void)(told && pause());

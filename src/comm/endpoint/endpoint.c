@@ -207,6 +207,14 @@ void muster_endpoint_member(const struct muster_endpoint *endpoint, struct muste
     memcpy(ret, &endpoint->self, sizeof endpoint->self);
 }
 
+void muster_endpoint_cancel(struct muster_endpoint *endpoint, uint64_t generation)
+{
+    uint64_t end = generation == UINT64_MAX ? generation : generation + 1;
+    uint64_t now = atomic_load(&endpoint->cancelled);
+    while (now < end && !atomic_compare_exchange_weak(&endpoint->cancelled, &now, end)) {
+    }
+}
+
 struct member endpoint_member(const struct muster_member *bytes)
 {
     struct member member;
@@ -231,39 +239,54 @@ void muster_endpoint_close(struct muster_endpoint *e)
 
 /* ---- connecting ---- */
 
-static int open_connection(const struct member *m, bool local, int64_t deadline_ns)
+int endpoint_begin(const struct member *m, bool local)
 {
-    if (!local) {
-        struct address far = address_of_member(m);
-        return address_connect(&far, deadline_ns);
+    if (local) {
+        struct sockaddr_un near;
+        socklen_t bytes = unix_address(m->incarnation, &near);
+        return address_begin((struct sockaddr *)&near, bytes);
     }
-    struct sockaddr_un near;
-    socklen_t bytes = unix_address(m->incarnation, &near);
-    return address_connect_any((struct sockaddr *)&near, bytes, deadline_ns);
+    struct address far = address_of_member(m);
+    return address_begin(&far.any, address_bytes(&far));
+}
+
+int endpoint_fail(bool local, struct muster_err *err)
+{
+    if (errno == EMFILE || errno == ENFILE) {
+        return muster_fail(err, MUSTER_EOS, "too many open files: raise the limit (ulimit -n)");
+    }
+    return muster_fail(err, errno == ETIMEDOUT ? MUSTER_ETIMEDOUT : MUSTER_EUNAVAIL,
+                       "cannot connect to a member%s: %s", local ? " on this host" : "",
+                       strerror(errno));
+}
+
+int endpoint_greet(int fd, const struct hello *hello, struct muster_err *err)
+{
+    if (send(fd, hello, sizeof *hello, MSG_NOSIGNAL) != (ssize_t)sizeof *hello) {
+        int rc = muster_fail(err, MUSTER_EIO, "a member does not answer: %s", strerror(errno));
+        close(fd);
+        return rc;
+    }
+    return fd;
 }
 
 int endpoint_connect(const struct member *member, bool local, const struct hello *hello,
                      int64_t deadline_ns, struct muster_err *err)
 {
     int fd;
-    /* A full backlog of a Unix socket says EAGAIN. */
-    while ((fd = open_connection(member, local, deadline_ns)) < 0 && errno == EAGAIN &&
+    while ((fd = endpoint_begin(member, local)) < 0 && errno == EAGAIN &&
            deadline_now_ns() < deadline_ns) {
         (void)poll(NULL, 0, 1);
     }
-    if (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
-        return muster_fail(err, MUSTER_EOS, "too many open files: raise the limit (ulimit -n)");
-    }
     if (fd < 0) {
-        return muster_fail(err, errno == ETIMEDOUT ? MUSTER_ETIMEDOUT : MUSTER_EUNAVAIL,
-                           "cannot connect to a member%s: %s", local ? " on this host" : "",
-                           strerror(errno));
+        return endpoint_fail(local, err);
     }
-    if (send(fd, hello, sizeof *hello, MSG_NOSIGNAL) != (ssize_t)sizeof *hello) {
+    if (address_finish(fd, deadline_ns) < 0) {
+        int rc = endpoint_fail(local, err);
         close(fd);
-        return muster_fail(err, MUSTER_EIO, "a member does not answer: %s", strerror(errno));
+        return rc;
     }
-    return fd;
+    return endpoint_greet(fd, hello, err);
 }
 
 /* ---- descriptors ---- */

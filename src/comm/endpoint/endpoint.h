@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -31,6 +32,8 @@ struct muster_endpoint {
     struct member self;
     struct arrivals arrivals;
     struct fork_watch fork; /* in a child nothing is open */
+    /* Of muster_endpoint_cancel: 1 + the highest generation; from any thread. */
+    _Atomic uint64_t cancelled;
 };
 
 /* towards: a host that others use to meet, by which our address is found; may be NULL. transport:
@@ -42,10 +45,25 @@ bool endpoint_member_ok(const struct muster_member *member);
 /* A copy: the bytes may not be aligned. */
 struct member endpoint_member(const struct muster_member *member);
 
-/* Connects to a member and says hello. The descriptor, or negative: MUSTER_ETIMEDOUT when the
- * member's machine said nothing, MUSTER_EOS when there is no descriptor. */
+/* Begins to connect to a member: a descriptor, which can be written to as soon as it is known
+ * whether it is connected; or -1 and errno. EAGAIN: its backlog is full. */
+int endpoint_begin(const struct member *member, bool local);
+/* Says hello on a descriptor of endpoint_begin that can be written to. The descriptor, or negative;
+ * then it is closed. */
+int endpoint_greet(int fd, const struct hello *hello, struct muster_err *err);
+/* From errno: MUSTER_EOS when there is no descriptor, MUSTER_ETIMEDOUT when the member's machine
+ * said nothing, else MUSTER_EUNAVAIL. */
+int endpoint_fail(bool local, struct muster_err *err);
+
+/* Both at once, by the deadline. */
 int endpoint_connect(const struct member *member, bool local, const struct hello *hello,
                      int64_t deadline_ns, struct muster_err *err);
+
+static inline bool endpoint_is_cancelled(struct muster_endpoint *endpoint, uint64_t generation)
+{
+    uint64_t end = atomic_load(&endpoint->cancelled);
+    return generation < end || end == UINT64_MAX;
+}
 
 /* Hands a descriptor, of shared memory, over to a member of this host. */
 int endpoint_pass(int to, int fd, struct muster_err *err);

@@ -21,7 +21,7 @@
 
 static bool concerns(const struct task *task, int rank)
 {
-    bool message = task->call.kind == MUSTER_SEND || task->call.kind == MUSTER_RECV;
+    bool message = prepared_is_message(&task->call);
     return !message || task->call.peer == rank || task->call.peer == MUSTER_ANY_SOURCE;
 }
 
@@ -38,19 +38,16 @@ static void name_call(uint64_t shape, uint64_t count, uint64_t number, char *ret
     }
 }
 
-static void name_task(const struct muster_comm *comm, const struct task *task, char *ret,
-                      size_t size_bytes)
+static void name_task(const struct task *task, char *ret, size_t size_bytes)
 {
-    uint64_t shape, count;
-    call_log_common(comm, &task->call, &shape, &count);
-    name_call(shape, count, task->number, ret, size_bytes);
+    name_call(task->call.shape, task->call.total, task->number, ret, size_bytes);
 }
 
 static int fail_about(struct muster_comm *comm, const struct task *task, int rank,
                       enum muster_peer_state state, struct muster_err *err)
 {
     char name[192];
-    name_task(comm, task, name, sizeof name);
+    name_task(task, name, sizeof name);
     int code = MUSTER_EPEERDEAD;
     if (state == MUSTER_PEER_DEAD) {
         muster_fail(err, code, "rank %d died: %s cannot complete", rank, name);
@@ -120,7 +117,7 @@ static int fail_mismatch(const struct muster_comm *comm, const struct task *task
                          const char *theirs, struct muster_err *err)
 {
     char ours[192];
-    name_task(comm, task, ours, sizeof ours);
+    name_task(task, ours, sizeof ours);
     muster_fail(err, MUSTER_EMISMATCH, "rank %d calls %s where rank %d calls %s", comm->rank, ours,
                 rank, theirs);
     if (err) {
@@ -133,6 +130,7 @@ int failure_mismatch(struct muster_comm *comm, const struct task *task, int rank
                      struct muster_err *err)
 {
     char theirs[192];
+    assert(rank != comm->rank && rank >= 0 && rank < comm->size);
     name_theirs(comm, task, rank, theirs, sizeof theirs);
     return fail_mismatch(comm, task, rank, theirs, err);
 }
@@ -140,7 +138,7 @@ int failure_mismatch(struct muster_comm *comm, const struct task *task, int rank
 /* A record is read once and then named: the thread of another lane may take it off its socket. */
 static int check_records(struct muster_comm *comm, const struct task *task, struct muster_err *err)
 {
-    if (task->call.kind == MUSTER_SEND || task->call.kind == MUSTER_RECV) {
+    if (prepared_is_message(&task->call)) {
         return 0;
     }
     for (int r = 0; r < comm->size; r++) {
@@ -264,7 +262,7 @@ int failure_timeout(struct muster_comm *comm, const struct task *task, int64_t w
     char name[192], missing[256];
     (void)snprintf(missing, sizeof missing, message ? "nothing came" : "all ranks have entered it");
     int first = list_missing(comm, task, missing, sizeof missing);
-    name_task(comm, task, name, sizeof name);
+    name_task(task, name, sizeof name);
     muster_fail(err, MUSTER_ETIMEDOUT, "%s timed out after %lld ms on rank %d: %s", name,
                 (long long)waited_ms, comm->rank, missing);
     if (err) {
@@ -277,7 +275,7 @@ void failure_notice(struct muster_comm *comm, const struct task *task, int64_t w
 {
     char name[192], missing[256];
     if (list_missing(comm, task, missing, sizeof missing) >= 0) {
-        name_task(comm, task, name, sizeof name);
+        name_task(task, name, sizeof name);
         (void)fprintf(stderr, "muster: rank %d has waited for %lld s in %s: %s\n", comm->rank,
                       (long long)waited_ms / 1000, name, missing);
     }
@@ -304,6 +302,7 @@ static void end(struct muster_comm *comm, enum comm_phase phase, int code)
  * a silence. */
 static void suspect(struct muster_comm *comm, int rank)
 {
+    assert(rank != comm->rank && comm->peers[rank].local >= 0);
     if (peers_is_traced(comm, rank)) {
         comm->peers[rank].silent_beats = 0;
     } else {
@@ -325,16 +324,16 @@ void failure_leave(struct muster_comm *comm)
 void failure_beat(void *context)
 {
     struct muster_comm *comm = context;
-    atomic_fetch_add_explicit(&comm->control->life.beats, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&comm->control->heartbeat.beats, 1, memory_order_relaxed);
     for (int l = 0; l < comm->local_size && comm->heartbeat_timeout_ms > 0; l++) {
         struct peer *peer = &comm->peers[comm->locals[l]];
-        uint32_t beats = atomic_load_explicit(&segment_control(&comm->segment, l)->life.beats,
+        uint32_t beats = atomic_load_explicit(&segment_control(&comm->segment, l)->heartbeat.beats,
                                               memory_order_relaxed);
         peer->heard = peer->heard || beats != 0;
         peer->silent_beats = peer->heard && beats == peer->beats ? peer->silent_beats + 1 : 0;
         peer->beats = beats;
         if (l != comm->local_rank &&
-            peer->silent_beats * LIFE_BEAT_MS >= comm->heartbeat_timeout_ms) {
+            peer->silent_beats * HEARTBEAT_MS >= comm->heartbeat_timeout_ms) {
             suspect(comm, comm->locals[l]);
         }
     }

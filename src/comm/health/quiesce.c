@@ -53,7 +53,8 @@ void quiesce_write_end(struct muster_comm *comm)
 static bool is_writing(const struct muster_comm *comm, int local)
 {
     const struct control *c = control_at(comm, local);
-    return atomic_load_explicit(&c->writing, memory_order_acquire) && !life_is_dead(&c->life);
+    return atomic_load_explicit(&c->writing, memory_order_acquire) &&
+           !heartbeat_is_dead(&c->heartbeat);
 }
 
 /* True: it has done, or is no more. */

@@ -5,7 +5,7 @@
  */
 #include "comm/health/witness.h"
 
-#include "comm/shm/life.h"
+#include "comm/shm/heartbeat.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -33,7 +33,7 @@ enum { MAY_CLONE = 1 };
 static struct {
     pthread_mutex_t mutex; /* guards the rest */
     int holders;
-    uint32_t process; /* whose child it is: life_process() */
+    uint32_t process; /* whose child it is: heartbeat_process() */
     pid_t pid;
 } witness = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
@@ -51,7 +51,7 @@ __attribute__((no_sanitize("address", "undefined"), noreturn)) static int watch(
     (void)syscall(SYS_close_range, 0U, (unsigned)ended.fd - 1, 0U);
     (void)syscall(SYS_close_range, (unsigned)ended.fd + 1, ~0U, 0U);
     (void)syscall(SYS_chdir, "/");
-    for (int looks_over = 0; looks_over < LOOKS_OVER; looks_over += life_is_over()) {
+    for (int looks_over = 0; looks_over < LOOKS_OVER; looks_over += heartbeat_is_over()) {
         struct timespec look = {LOOK_S, 0};
         if (syscall(SYS_ppoll, &ended, 1, &look, NULL, 0) != 0) {
             break;
@@ -77,7 +77,7 @@ static void start(void)
     if (own_pidfd >= 0) {
         close(own_pidfd);
     }
-    witness.process = life_process();
+    witness.process = heartbeat_process();
 }
 
 /* Only a child that is still ours has this number for certain. */
@@ -111,7 +111,7 @@ void witness_hold(void)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     (void)pthread_once(&once, register_fork);
     pthread_mutex_lock(&witness.mutex);
-    if (witness.process != life_process()) {
+    if (witness.process != heartbeat_process()) {
         witness.holders = 0; /* in a forked child: the parent's is not ours */
         witness.pid = 0;
     }
@@ -134,7 +134,7 @@ void witness_release(void)
 pid_t witness_pid(void)
 {
     pthread_mutex_lock(&witness.mutex);
-    pid_t pid = witness.process == life_process() ? witness.pid : 0;
+    pid_t pid = witness.process == heartbeat_process() ? witness.pid : 0;
     pthread_mutex_unlock(&witness.mutex);
     return pid;
 }

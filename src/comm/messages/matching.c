@@ -7,21 +7,21 @@
 
 bool matching_fits(const struct task *receive, int from, int tag)
 {
-    const struct muster_call *call = &receive->call;
+    const struct prepared *call = &receive->call;
     return (call->peer == MUSTER_ANY_SOURCE || call->peer == from) &&
            (call->tag == MUSTER_ANY_TAG || call->tag == tag);
 }
 
 size_t matching_room(const struct task *receive)
 {
-    return receive->call.count * receive->unit;
+    return receive->call.bytes;
 }
 
 void matching_post(struct matching *m, struct task *receive)
 {
     assert(receive != m->last_posted && "it is posted once");
-    receive->transfer.next_posted = NULL;
-    *(m->posted ? &m->last_posted->transfer.next_posted : &m->posted) = receive;
+    receive->transfer.next = NULL;
+    *(m->posted ? &m->last_posted->transfer.next : &m->posted) = receive;
     m->last_posted = receive;
 }
 
@@ -37,10 +37,10 @@ struct task *matching_take_posted(struct matching *m, const struct muster_messag
     struct task *before = NULL, *found = m->posted;
     while (found && !matching_fits(found, message->source, message->tag)) {
         before = found;
-        found = found->transfer.next_posted;
+        found = found->transfer.next;
     }
     if (found) {
-        *(before ? &before->transfer.next_posted : &m->posted) = found->transfer.next_posted;
+        *(before ? &before->transfer.next : &m->posted) = found->transfer.next;
         m->last_posted = m->last_posted == found ? before : m->last_posted;
         note_message(found, message);
     }

@@ -10,8 +10,7 @@ enum { ANY = -1 };
 static struct task receive(int from, int tag, char *out, size_t bytes)
 {
     return (struct task){
-        .call = {.kind = MUSTER_RECV, .peer = from, .tag = tag, .out = out, .count = bytes},
-        .unit = 1};
+        .call = {.kind = MUSTER_RECV, .peer = from, .tag = tag, .out = out, .bytes = bytes}};
 }
 
 static struct muster_message message(int from, int tag, size_t bytes)

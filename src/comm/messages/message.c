@@ -44,12 +44,16 @@ struct stream {
     struct line_ring_end in;
     struct line_ring_end out;
     struct inbound inbound;
-    struct task *sending; /* the send whose bytes go now */
+    struct task *first_send; /* whose bytes go now; the others behind it */
+    struct task *last_send;
 };
 
 struct messages {
     struct stream *streams;
     struct matching matching;
+    int sends;          /* in all streams */
+    struct task *ended; /* of those in the lane, which its holder has not seen */
+    struct task *last_ended;
 };
 
 int message_init(struct muster_comm *comm, struct muster_err *err)
@@ -85,6 +89,28 @@ void message_free(struct muster_comm *comm)
     free(m);
 }
 
+/* Its message has been sent or received. Who runs a task that is in no lane looks itself. */
+static void end_task(struct messages *m, struct task *task)
+{
+    assert(task->begun);
+    task->transfer.ended = true;
+    if (task->queued) {
+        task->transfer.next = NULL;
+        *(m->ended ? &m->last_ended->transfer.next : &m->ended) = task;
+        m->last_ended = task;
+    }
+}
+
+struct task *message_take_ended(struct muster_comm *comm)
+{
+    struct messages *m = comm->messages;
+    struct task *task = m->ended;
+    if (task) {
+        m->ended = task->transfer.next;
+    }
+    return task;
+}
+
 /* ---- reading ---- */
 
 /* As many bytes of a message as have come. */
@@ -94,7 +120,7 @@ static size_t stream_read(struct muster_comm *comm, int from, void *data, size_t
     if (!s->in_ring) {
         return (size_t)link_stream_read(comm, from, data, bytes);
     }
-    size_t n = line_ring_get(s->in_ring, &s->in, data, bytes, !comm->intel);
+    size_t n = line_ring_get(s->in_ring, &s->in, data, bytes, comm->tuning->claims);
     if (n > 0) {
         bell_wake(s->control); /* it may wait for room */
     }
@@ -125,7 +151,7 @@ static void finish_inbound(struct messages *m, struct stream *s)
         bell_wake(s->control);
     }
     if (in->to) {
-        in->to->transfer.ended = true;
+        end_task(m, in->to);
     } else {
         matching_queue(&m->matching, in->unexpected);
     }
@@ -202,13 +228,78 @@ static size_t read_stream(struct muster_comm *comm, struct stream *s, int from)
     return sum;
 }
 
-bool message_read(struct muster_comm *comm)
+static bool read_all(struct muster_comm *comm)
 {
     size_t sum = 0;
     for (int r = 0; r < comm->size; r++) {
         sum += read_stream(comm, &comm->messages->streams[r], r);
     }
     return sum > 0;
+}
+
+/* ---- writing ---- */
+
+static struct header header_of(const struct task *send)
+{
+    return (struct header){.bytes = matching_room(send), .tag = send->call.tag};
+}
+
+/* The header and the first of the data are published together: one look finds both. True: all of
+ * the message is. */
+static bool write_here(struct stream *s, struct task *task)
+{
+    struct transfer *t = &task->transfer;
+    struct header header = header_of(task);
+    size_t before = t->done, total = sizeof header + (size_t)header.bytes;
+    if (t->done == 0 && line_ring_begin(s->out_ring, &s->out, &header)) {
+        t->done = sizeof header;
+    }
+    while (t->done > 0 && t->done - before < STEP_BYTES) {
+        const char *data = (const char *)task->call.in + (t->done - sizeof header);
+        size_t n = t->done < total ? line_ring_put(s->out_ring, &s->out, data, total - t->done) : 0;
+        if (n == 0 && !s->out.begun) {
+            break;
+        }
+        t->done += n;
+        line_ring_publish(s->out_ring, &s->out, t->done == total);
+        bell_wake(s->control);
+    }
+    return t->done == total;
+}
+
+static bool write_there(struct muster_comm *comm, struct task *task)
+{
+    struct transfer *t = &task->transfer;
+    struct header header = header_of(task);
+    size_t total = sizeof header + (size_t)header.bytes;
+    for (int64_t n = 1; n > 0 && t->done < total; t->done += (size_t)n) {
+        bool data = t->done >= sizeof header;
+        const char *from = data ? (const char *)task->call.in + (t->done - sizeof header)
+                                : (const char *)&header + t->done;
+        n = link_stream_write(comm, task->call.peer, from,
+                              (data ? total : sizeof header) - t->done);
+    }
+    return t->done == total;
+}
+
+bool message_send_now(struct muster_comm *comm, const struct prepared *call)
+{
+    size_t bytes = call->bytes;
+    struct stream *s = &comm->messages->streams[call->peer];
+    assert(call->kind == MUSTER_SEND && bytes <= MESSAGE_EAGER_BYTES);
+    if (!s->out_ring || s->first_send || !line_ring_fits(s->out_ring, &s->out, bytes)) {
+        return false;
+    }
+    struct header header = {.bytes = bytes, .tag = call->tag};
+    bool begun = line_ring_begin(s->out_ring, &s->out, &header);
+    assert(begun && "it fits");
+    for (size_t done = 0, n; done < bytes; done += n) {
+        n = line_ring_put(s->out_ring, &s->out, (const char *)call->in + done, bytes - done);
+        assert(n > 0 && "it fits");
+    }
+    line_ring_publish(s->out_ring, &s->out, true);
+    bell_wake(s->control);
+    return true;
 }
 
 /* ---- tasks ---- */
@@ -231,19 +322,63 @@ static bool take_over(struct muster_comm *comm, struct task *task)
     return false;
 }
 
-static int receive_step(struct muster_comm *comm, struct task *task, struct muster_err *err)
+void message_begin(struct muster_comm *comm, struct task *task)
 {
     struct messages *m = comm->messages;
+    assert(!task->begun);
+    task->begun = true;
+    if (task->call.kind == MUSTER_SEND) {
+        struct stream *s = &m->streams[task->call.peer];
+        task->transfer.next = NULL;
+        *(s->first_send ? &s->last_send->transfer.next : &s->first_send) = task;
+        s->last_send = task;
+        m->sends++;
+    } else if (matching_take_unexpected(&m->matching, task)) {
+        end_task(m, task);
+    } else if (!take_over(comm, task)) {
+        matching_post(&m->matching, task);
+    }
+}
+
+bool message_push(struct muster_comm *comm, int to)
+{
+    struct messages *m = comm->messages;
+    struct stream *s = &m->streams[to];
+    bool moved = false;
+    while (s->first_send) {
+        struct task *task = s->first_send;
+        size_t before = task->transfer.done;
+        bool all = s->out_ring ? write_here(s, task) : write_there(comm, task);
+        moved |= task->transfer.done > before;
+        if (!all) {
+            break;
+        }
+        s->first_send = task->transfer.next;
+        m->sends--;
+        end_task(m, task);
+    }
+    return moved;
+}
+
+bool message_move(struct muster_comm *comm)
+{
+    bool moved = false;
+    for (int r = 0; r < comm->size && comm->messages->sends > 0; r++) {
+        moved |= message_push(comm, r);
+    }
+    return read_all(comm) || moved;
+}
+
+static int message_step(struct muster_comm *comm, struct task *task, struct muster_err *err)
+{
     struct transfer *t = &task->transfer;
     if (!task->begun) {
-        task->begun = true;
-        if (!matching_take_unexpected(&m->matching, task) && !take_over(comm, task)) {
-            matching_post(&m->matching, task);
-        }
+        message_begin(comm, task);
     }
     if (!t->ended && !task->queued) {
-        task->moved |= message_read(comm);
+        task->moved |= message_move(comm);
     }
+    call_log_message(comm, task, !t->ended);
     if (t->ended && t->too_big) {
         return muster_fail(
             err, MUSTER_ETOOBIG,
@@ -253,77 +388,8 @@ static int receive_step(struct muster_comm *comm, struct task *task, struct must
     return t->ended;
 }
 
-/* The header and the first of the data are published together: one look finds both. */
-static void write_here(struct stream *s, struct task *task, const struct header *header)
-{
-    struct transfer *t = &task->transfer;
-    size_t before = t->done, total = sizeof *header + (size_t)header->bytes;
-    if (t->done == 0 && line_ring_begin(s->out_ring, &s->out, header)) {
-        t->done = sizeof *header;
-    }
-    while (t->done > 0 && t->done - before < STEP_BYTES) {
-        const char *data = (const char *)task->call.in + (t->done - sizeof *header);
-        size_t n = t->done < total ? line_ring_put(s->out_ring, &s->out, data, total - t->done) : 0;
-        if (n == 0 && !s->out.begun) {
-            break;
-        }
-        t->done += n;
-        line_ring_publish(s->out_ring, &s->out, t->done == total);
-        bell_wake(s->control);
-    }
-}
-
-static void write_there(struct muster_comm *comm, struct task *task, const struct header *header)
-{
-    struct transfer *t = &task->transfer;
-    size_t total = sizeof *header + (size_t)header->bytes;
-    for (int64_t n = 1; n > 0 && t->done < total; t->done += (size_t)n) {
-        bool data = t->done >= sizeof *header;
-        const char *from = data ? (const char *)task->call.in + (t->done - sizeof *header)
-                                : (const char *)header + t->done;
-        n = link_stream_write(comm, task->call.peer, from,
-                              (data ? total : sizeof *header) - t->done);
-    }
-}
-
-static int send_step(struct muster_comm *comm, struct task *task, struct muster_err *err)
-{
-    (void)err;
-    struct transfer *t = &task->transfer;
-    struct stream *s = &comm->messages->streams[task->call.peer];
-    task->begun = true;
-    if (s->sending && s->sending != task) {
-        return 0;
-    }
-    s->sending = task;
-    struct header header = {.bytes = matching_room(task), .tag = task->call.tag};
-    size_t before = t->done;
-    if (s->out_ring) {
-        write_here(s, task, &header);
-    } else {
-        write_there(comm, task, &header);
-    }
-    task->moved |= t->done > before;
-    if (t->done == sizeof header + (size_t)header.bytes) {
-        s->sending = NULL;
-        return 1;
-    }
-    if (!task->queued) { /* the peer may be waiting for room, too */
-        task->moved |= message_read(comm);
-    }
-    return 0;
-}
-
-static int recorded_step(struct muster_comm *comm, struct task *task, struct muster_err *err)
-{
-    int rc =
-        task->call.kind == MUSTER_SEND ? send_step(comm, task, err) : receive_step(comm, task, err);
-    call_log_message(comm, task, rc == 0);
-    return rc;
-}
-
 void message_start(struct task *task)
 {
     task->transfer = (struct transfer){0};
-    task->step = recorded_step;
+    task->step = message_step;
 }

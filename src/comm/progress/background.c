@@ -3,7 +3,7 @@
  *
  * A thread that is woken for a call whose starter waits for it at once costs more than a short
  * call, and takes a processor from another rank. Where that was so of the last calls it is not
- * woken for the next: it naps, looks after each nap whether a call was left alone, and is woken
+ * woken for the next: it naps, looks after each nap whether calls were left alone, and is woken
  * again from then on.
  *
  * Layer: comm. Memory: none; it pins the communicators that it uses. Thread: as said.
@@ -19,11 +19,13 @@
 #include <assert.h>
 #include <signal.h>
 #include <string.h>
+#include <time.h>
 
 enum {
     BACKGROUND_SPINS = 64,
     HELPED_ENOUGH = 16, /* calls in a row that their starter ended … */
     NAP_MS = 1,         /* … let it nap: so late it may be … */
+    LOOK_NS = 50000,    /* … or later while one comes to wait in each such time … */
     MAX_NAPS = 100,     /* … and so many times, when nothing is started */
 };
 
@@ -46,10 +48,33 @@ static bool is_helped(struct muster_comm *comm)
            atomic_load_explicit(&comm->helped, memory_order_relaxed) >= HELPED_ENOUGH;
 }
 
-/* Calls are under way, and no thread waits for one. */
+/* Calls are under way, and no thread waits for one, or will soon. */
 static bool has_work(struct muster_comm *comm)
 {
-    return lane_in_flight(comm) > 0 && atomic_load(&comm->helpers) == 0;
+    return !comm->attended && lane_in_flight(comm) > 0 && atomic_load(&comm->helpers) == 0;
+}
+
+static unsigned visits(const struct muster_comm *comm)
+{
+    return atomic_load_explicit(&comm->visits, memory_order_relaxed);
+}
+
+/* Who waits steps all calls: one that starts many and then waits for them is at it. */
+static void look_who_attends(struct muster_comm *const *comms, int num)
+{
+    unsigned before[FUTEX_MAX_WORDS];
+    bool any = false;
+    for (int i = 0; i < num; i++) {
+        before[i] = visits(comms[i]);
+        comms[i]->attended = is_helped(comms[i]) && lane_in_flight(comms[i]) > 0;
+        any |= comms[i]->attended;
+    }
+    if (any) {
+        (void)nanosleep(&(struct timespec){0, LOOK_NS}, NULL);
+    }
+    for (int i = 0; i < num; i++) {
+        comms[i]->attended = comms[i]->attended && visits(comms[i]) != before[i];
+    }
 }
 
 /* The list begins after this one, and ends with it. */
@@ -102,8 +127,13 @@ static void give_back(struct muster_comm *const *comms, int num)
         } else if (is_helped(comm) && comm->naps++ < MAX_NAPS) {
             at = &comm->next_active;
         } else {
-            comm->active = false;
-            *at = comm->next_active;
+            comm->active = false; /* before another look: background_add does it the other way */
+            if (lane_in_flight(comm) > 0) {
+                comm->active = true;
+                at = &comm->next_active;
+            } else {
+                *at = comm->next_active;
+            }
         }
     }
     pthread_cond_broadcast(&background.released);
@@ -163,6 +193,7 @@ static void *run(void *unused)
     for (;;) {
         int num = take_active(comms);
         uint32_t seen = atomic_load(&background.bell);
+        look_who_attends(comms, num);
         for (int idle = 0; idle <= BACKGROUND_SPINS && !step_all(comms, num, false); idle++) {
             if (idle == BACKGROUND_SPINS) {
                 sleep_on_bells(comms, num, seen);
@@ -214,7 +245,7 @@ static int start_thread(struct muster_err *err)
         return muster_fail(err, MUSTER_EOS, "cannot start the progress thread: %s", strerror(rc));
     }
     pthread_detach(thread);
-    background.process = life_process();
+    background.process = heartbeat_process();
     return 0;
 }
 
@@ -232,6 +263,7 @@ void background_helped(struct muster_comm *comm, bool ended)
         atomic_fetch_add_explicit(&comm->helped, 1, memory_order_relaxed);
     }
     atomic_fetch_sub(&comm->helpers, 1);
+    atomic_fetch_add_explicit(&comm->visits, 1, memory_order_relaxed);
     if (lane_in_flight(comm) > 0 && !is_helped(comm)) {
         wake();
     }
@@ -239,8 +271,11 @@ void background_helped(struct muster_comm *comm, bool ended)
 
 int background_add(struct muster_comm *comm, struct muster_err *err)
 {
+    if (is_helped(comm) && atomic_load(&comm->active)) {
+        return 0;
+    }
     pthread_mutex_lock(&background.mutex);
-    int rc = background.process == life_process() ? 0 : start_thread(err);
+    int rc = background.process == heartbeat_process() ? 0 : start_thread(err);
     bool naps = rc == 0 && comm->active && is_helped(comm);
     if (rc == 0 && !comm->active) {
         comm->active = true;

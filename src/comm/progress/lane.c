@@ -14,6 +14,7 @@
 #include "comm/state/types.h"
 
 #include <assert.h>
+#include <stddef.h>
 
 /* Only the lane's holder takes requests out; they are appended at any time. */
 struct muster_request *lane_first(struct lane *lane)
@@ -26,15 +27,21 @@ static struct muster_request *after(const struct muster_request *request)
     return atomic_load_explicit(&request->next, memory_order_acquire);
 }
 
+static struct muster_request *request_of(struct task *task)
+{
+    return (struct muster_request *)(void *)((char *)task - offsetof(struct muster_request, task));
+}
+
 void lane_append(struct lane *lane, struct muster_request *request)
 {
     assert(!request->next && atomic_load(&request->refs) > 0);
     assert(atomic_load(&request->state) == REQUEST_PENDING);
     pthread_mutex_lock(&lane->queue);
-    assert(!lane->first == !lane->last);
-    atomic_store_explicit(lane->last ? &lane->last->next : &lane->first, request,
-                          memory_order_release);
-    lane->last = request;
+    struct muster_request *last = atomic_load_explicit(&lane->last, memory_order_relaxed);
+    assert(!lane->first == !last);
+    request->before = last;
+    atomic_store_explicit(last ? &last->next : &lane->first, request, memory_order_release);
+    atomic_store_explicit(&lane->last, request, memory_order_release);
     atomic_fetch_add(&lane->in_flight, 1);
     pthread_mutex_unlock(&lane->queue);
 }
@@ -42,15 +49,13 @@ void lane_append(struct lane *lane, struct muster_request *request)
 static void take_out(struct lane *lane, struct muster_request *request)
 {
     pthread_mutex_lock(&lane->queue);
-    struct muster_request *before = NULL;
-    for (struct muster_request *r = lane_first(lane); r != request; r = after(r)) {
-        before = r;
-        assert(after(r) && "it is in its lane");
-    }
-    atomic_store_explicit(before ? &before->next : &lane->first, after(request),
-                          memory_order_release);
-    if (lane->last == request) {
-        lane->last = before;
+    struct muster_request *before = request->before, *next = after(request);
+    assert((before ? after(before) : lane_first(lane)) == request && "it is in its lane");
+    atomic_store_explicit(before ? &before->next : &lane->first, next, memory_order_release);
+    if (next) {
+        next->before = before;
+    } else {
+        atomic_store_explicit(&lane->last, before, memory_order_release);
     }
     int in_flight = atomic_fetch_sub(&lane->in_flight, 1);
     assert(in_flight > 0 && !lane->first == !lane->last);
@@ -106,7 +111,7 @@ int lane_last_step(struct muster_comm *comm, struct task *task, int failure)
         return failure;
     }
     if (task->lane == LANE_MESSAGES) {
-        (void)message_read(comm);
+        (void)message_move(comm);
     }
     int rc = task->step(comm, task, NULL);
     return rc > 0 ? 1 : rc == 0 && !failure_is_gone(comm, task) ? 0 : failure;
@@ -126,23 +131,79 @@ static int step_request(struct muster_comm *comm, struct muster_request *request
     return rc;
 }
 
-/* The first requests until one must wait, or, where order does not matter, all. True: one moved or
- * ended. */
+/* The first requests until one must wait. True: one moved or ended. */
 static bool step_requests(struct muster_comm *comm, struct lane *lane, bool check)
 {
     bool moved = false;
-    for (struct muster_request *r = lane_first(lane), *next; r; r = next) {
-        next = after(r);
+    for (struct muster_request *r; (r = lane_first(lane));) {
         int rc = step_request(comm, r, check);
         moved |= rc != 0 || r->task.moved;
         r->task.moved = false;
-        if (rc != 0) {
-            lane_finish(comm, lane, r, rc);
-            /* What was started meanwhile must not wait for the next turn. */
-            next = next ? next : lane_first(lane);
-        } else if (lane->index != LANE_MESSAGES) {
+        if (rc == 0) {
             break;
         }
+        lane_finish(comm, lane, r, rc); /* what was started meanwhile does not wait */
+    }
+    return moved;
+}
+
+/* ---- messages ---- */
+
+/* Messages take their places in the order in which they were started: those that have are the first
+ * of the lane. */
+static void begin_messages(struct muster_comm *comm, struct lane *lane)
+{
+    struct muster_request *r = atomic_load_explicit(&lane->last, memory_order_acquire);
+    if (!r || r->task.begun) {
+        return;
+    }
+    while (r->before && !r->before->task.begun) {
+        r = r->before;
+    }
+    for (; r; r = after(r)) {
+        message_begin(comm, &r->task);
+    }
+}
+
+/* True: there was one. */
+static bool finish_messages(struct muster_comm *comm, struct lane *lane)
+{
+    struct task *task;
+    bool any = false;
+    while (phase_code(&comm->life) == 0 && (task = message_take_ended(comm))) {
+        struct muster_request *request = request_of(task);
+        int rc = task->step(comm, task, &request->err);
+        assert(rc != 0 && "its message has been sent or received");
+        lane_finish(comm, lane, request, rc);
+        any = true;
+    }
+    return any;
+}
+
+/* The slow checks, of each message: who waits for a rank that is gone fails, and so do all after
+ * that. */
+static void check_messages(struct muster_comm *comm, struct lane *lane)
+{
+    for (struct muster_request *r = lane_first(lane), *next; r; r = next) {
+        next = after(r);
+        int rc = step_request(comm, r, true);
+        if (rc < 0 && !(r->task.transfer.ended && phase_code(&comm->life) == 0)) {
+            lane_finish(comm, lane, r, rc);
+        }
+    }
+    (void)finish_messages(comm, lane);
+}
+
+static bool step_messages(struct muster_comm *comm, struct lane *lane, bool check)
+{
+    bool moved = false;
+    if (phase_code(&comm->life) == 0) {
+        begin_messages(comm, lane);
+        moved = message_move(comm);
+        moved |= finish_messages(comm, lane);
+    }
+    if (check || phase_code(&comm->life) != 0) {
+        check_messages(comm, lane);
     }
     return moved;
 }
@@ -153,13 +214,8 @@ bool lane_try(struct muster_comm *comm, struct lane *lane, bool check)
         pthread_mutex_trylock(&lane->running) != 0) {
         return false;
     }
-    bool moved = step_requests(comm, lane, check);
-    /* While a request is in the lane no other thread reads messages. */
-    bool reads = lane->index == LANE_MESSAGES && lane_first(lane) && phase_code(&comm->life) == 0;
-    if (reads && message_read(comm)) {
-        moved = true;
-        (void)step_requests(comm, lane, false);
-    }
+    bool moved = lane->index == LANE_MESSAGES ? step_messages(comm, lane, check)
+                                              : step_requests(comm, lane, check);
     pthread_mutex_unlock(&lane->running);
     return moved;
 }
@@ -179,13 +235,30 @@ void lane_begin(struct muster_comm *comm, struct muster_request *request)
     if (lane->index != LANE_MESSAGES) {
         (void)lane_try(comm, lane, false);
     } else if (pthread_mutex_trylock(&lane->running) == 0) {
-        bool pending = atomic_load_explicit(&request->state, memory_order_acquire) == 0;
-        int rc = pending ? step_request(comm, request, false) : 0;
-        if (rc != 0) {
-            lane_finish(comm, lane, request, rc);
+        if (phase_code(&comm->life) == 0) {
+            bool sends = request->task.call.kind == MUSTER_SEND;
+            int peer = request->task.call.peer;
+            begin_messages(comm, lane);
+            (void)(sends && message_push(comm, peer));
+            (void)finish_messages(comm, lane);
         }
         pthread_mutex_unlock(&lane->running);
     }
+}
+
+bool lane_send_now(struct muster_comm *comm, const struct prepared *call)
+{
+    struct lane *lane = &comm->lanes[LANE_MESSAGES];
+    if (call->bytes > MESSAGE_EAGER_BYTES || pthread_mutex_trylock(&lane->running) != 0) {
+        return false;
+    }
+    bool sent = false;
+    if (phase_code(&comm->life) == 0) {
+        begin_messages(comm, lane);
+        sent = message_send_now(comm, call);
+    }
+    pthread_mutex_unlock(&lane->running);
+    return sent;
 }
 
 int lane_in_flight(struct muster_comm *comm)

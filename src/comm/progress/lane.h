@@ -18,7 +18,9 @@ void lane_note_end(struct muster_comm *comm, const struct task *task, int rc);
 int lane_last_step(struct muster_comm *comm, struct task *task, int failure);
 /* All lanes, as lane_try. */
 bool lane_try_all(struct muster_comm *comm, bool check);
-/* The first step of a request that was just appended, if nobody else steps its lane: of a message
- * only its own, for in a window of many each would otherwise step all before it. */
+/* The first step of a request that was just appended, if nobody else steps its lane. A message
+ * takes its place, after those that were started before; nothing is read. */
 void lane_begin(struct muster_comm *comm, struct muster_request *request);
+/* Sends at once what needs no task (message_send_now), behind what was started before. */
+bool lane_send_now(struct muster_comm *comm, const struct prepared *call);
 int lane_in_flight(struct muster_comm *comm);

@@ -45,11 +45,10 @@ static struct muster_request *request(int n, int lane)
     numbers[n] = n;
     r->comm = comm;
     r->refs = 2; /* ours and the lane's */
-    r->task = (struct task){
-        .call = {.struct_size = sizeof(struct muster_call), .kind = MUSTER_BARRIER, .tag = n},
-        .lane = lane,
-        .number = (uint64_t)n + 1,
-        .step = step};
+    r->task = (struct task){.call = {.kind = MUSTER_BARRIER, .tag = n},
+                            .lane = lane,
+                            .number = (uint64_t)n + 1,
+                            .step = step};
     r->notify = tell;
     r->notify_context = &numbers[n];
     pthread_mutex_init(&r->mutex, NULL);

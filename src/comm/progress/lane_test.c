@@ -3,6 +3,7 @@
 
 #include "base/testing/test.h"
 #include "comm/api/call.h"
+#include "comm/api/prepare.h"
 #include "comm/progress/request.h"
 #include "comm/shm/line_ring.h"
 
@@ -55,7 +56,8 @@ static struct muster_request *append(enum muster_collective kind, int tag, int32
     request->comm = comm;
     atomic_init(&request->refs, 2);
     pthread_mutex_init(&request->mutex, NULL);
-    assert_int_equal(call_prepare(comm, &call, &request->task, NULL), 0);
+    assert_int_equal(prepare_call(comm, &call, &request->task.call, NULL), 0);
+    call_begin(comm, &request->task);
     request->task.queued = true;
     lane_append(messages(), request);
     return request;
@@ -124,12 +126,70 @@ static void a_lane_has_one_holder(void **state)
     muster_request_free(send);
 }
 
+static struct muster_call send_of(int32_t *value)
+{
+    return (struct muster_call){.struct_size = sizeof(struct muster_call),
+                                .kind = MUSTER_SEND,
+                                .type = MUSTER_I32,
+                                .in = value,
+                                .count = 1};
+}
+
+static bool send_now(int32_t value)
+{
+    struct muster_call call = send_of(&value);
+    struct prepared prepared;
+    assert_int_equal(prepare_call(comm, &call, &prepared, NULL), 0);
+    return lane_send_now(comm, &prepared);
+}
+
+/* As long as there is room. */
+static void a_small_send_ends_with_its_start(void **state)
+{
+    (void)state;
+    enum { FIT = STREAM_BYTES / (2 * SEGMENT_LINE) - 1 }; /* a header and its data are two lines */
+    for (int32_t i = 0; i <= FIT; i++) {
+        assert_int_equal(send_now(i), i < FIT);
+    }
+    for (int32_t i = 0, got = -1; i < FIT; i++) {
+        assert_int_equal(muster_recv(comm, &got, 1, MUSTER_I32, 0, 0, NULL, NULL), 0);
+        assert_int_equal(got, i);
+    }
+    for (int32_t i = 0; i < FIT; i++) {
+        struct muster_call call = send_of(&i);
+        struct muster_request *request;
+        assert_int_equal(muster_start(comm, &call, &request, NULL), 0);
+        assert_int_equal(muster_request_test(request, NULL), 1);
+        assert_int_equal(lane_in_flight(comm), 0);
+        muster_request_free(request);
+    }
+}
+
+/* A send in the lane that nobody has stepped yet keeps its place. */
+static void a_send_at_once_goes_behind_those_before(void **state)
+{
+    (void)state;
+    int32_t first = 1, second = 2, got = 0;
+    struct muster_request *request = append(MUSTER_SEND, 0, &first);
+    assert_false(send_now(second));
+    assert_true(lane_try(comm, messages(), false));
+    assert_true(send_now(second));
+    for (int32_t i = 1; i <= 2; i++) {
+        assert_int_equal(muster_recv(comm, &got, 1, MUSTER_I32, 0, 0, NULL, NULL), 0);
+        assert_int_equal(got, i);
+    }
+    muster_request_free(request);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(all_receives_look_once, make_comm, free_comm),
         cmocka_unit_test_setup_teardown(messages_end_as_they_come, make_comm, free_comm),
         cmocka_unit_test_setup_teardown(a_lane_has_one_holder, make_comm, free_comm),
+        cmocka_unit_test_setup_teardown(a_small_send_ends_with_its_start, make_comm, free_comm),
+        cmocka_unit_test_setup_teardown(a_send_at_once_goes_behind_those_before, make_comm,
+                                        free_comm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

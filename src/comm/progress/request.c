@@ -1,5 +1,8 @@
-/* A started call: who holds it, and what may be asked of it without waiting. Layer: comm. Memory:
- * request.h. Thread: any. */
+/* A started call: who holds it, and what may be asked of it without waiting.
+ *
+ * Layer: comm. Memory: request.h; each thread keeps some that were freed, for it will start more.
+ * Thread: any.
+ */
 #include "comm/progress/request.h"
 
 #include "comm/system/sized.h"
@@ -7,13 +10,89 @@
 #include <assert.h>
 #include <stdlib.h>
 
+enum { MAX_SPARE = 64 };
+
+/* Of this thread. */
+static _Thread_local struct spare {
+    struct muster_request *first;
+    int num;
+    bool listed; /* free_spare will be called at the thread's end */
+} spare;
+
+static pthread_key_t spare_key;
+static bool has_spare_key;
+
+static void request_free(struct muster_request *request)
+{
+    pthread_mutex_destroy(&request->mutex);
+    free(request);
+}
+
+static void free_spare(void *of_thread)
+{
+    struct spare *s = of_thread;
+    while (s->first) {
+        struct muster_request *next = atomic_load_explicit(&s->first->next, memory_order_relaxed);
+        request_free(s->first);
+        s->first = next;
+    }
+    s->num = 0;
+    s->listed = false;
+}
+
+static void make_spare_key(void)
+{
+    has_spare_key = pthread_key_create(&spare_key, free_spare) == 0;
+}
+
+/* False: it is to be freed. */
+static bool keep(struct muster_request *request)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    if (!spare.listed) {
+        (void)pthread_once(&once, make_spare_key);
+        spare.listed = has_spare_key && pthread_setspecific(spare_key, &spare) == 0;
+    }
+    if (!spare.listed || spare.num >= MAX_SPARE) {
+        return false;
+    }
+    atomic_store_explicit(&request->next, spare.first, memory_order_relaxed);
+    spare.first = request;
+    spare.num++;
+    return true;
+}
+
+struct muster_request *request_alloc(void)
+{
+    struct muster_request *request = spare.first;
+    if (request) {
+        spare.first = atomic_load_explicit(&request->next, memory_order_relaxed);
+        spare.num--;
+        return request;
+    }
+    request = malloc(sizeof *request);
+    if (request) {
+        pthread_mutex_init(&request->mutex, NULL);
+    }
+    return request;
+}
+
+struct muster_request *request_sent(void)
+{
+    static struct muster_request sent = {
+        .state = REQUEST_DONE, .err = MUSTER_ERR_INIT, .mutex = PTHREAD_MUTEX_INITIALIZER};
+    return &sent;
+}
+
 void request_unref(struct muster_request *request)
 {
-    int refs = request ? atomic_fetch_sub(&request->refs, 1) : 0;
-    assert(!request || refs > 0);
-    if (refs == 1) {
-        pthread_mutex_destroy(&request->mutex);
-        free(request);
+    if (!request || request == request_sent()) {
+        return;
+    }
+    int refs = atomic_fetch_sub(&request->refs, 1);
+    assert(refs > 0);
+    if (refs == 1 && !keep(request)) {
+        request_free(request);
     }
 }
 

@@ -12,7 +12,8 @@ struct muster_request {
     struct task task;
     struct muster_comm *comm; /* valid while pending */
     struct muster_request *_Atomic next;
-    struct waiter waiter; /* of the progress thread: how long it has waited */
+    struct muster_request *before; /* in the lane; the lane's holder's */
+    struct waiter waiter;          /* of the progress thread: how long it has waited */
     _Atomic int refs;
     _Atomic int state;
     struct muster_err err;
@@ -21,4 +22,8 @@ struct muster_request {
     void *notify_context;
 };
 
+/* Room for a request, with its mutex; all else is the caller's to set. NULL: no memory. */
+struct muster_request *request_alloc(void);
 void request_unref(struct muster_request *request);
+/* One for all sends that ended before their start returned. */
+struct muster_request *request_sent(void);

@@ -56,7 +56,7 @@ void reduce_into(reduce_fn fn, void *const *outs, int num_outs, const void *cons
                  size_t count, size_t unit, int divisor)
 {
     size_t step = num_outs > 1 ? TILE_BYTES / unit : count;
-    const void *at[REDUCE_MAX_SOURCES];
+    const void *at[MUSTER_MAX_RANKS];
     for (size_t start = 0; start < count; start += step) {
         size_t length = count - start < step ? count - start : step;
         for (int s = 0; s < n; s++) {

@@ -9,8 +9,6 @@
 
 #include <muster/comm.h>
 
-enum { REDUCE_MAX_SOURCES = 256 };
-
 /* out may be one of the sources (exactly), and n >= 1. divisor > 1 divides (floats truly, integers
  * truncate). bf16 and f16 are folded in f32 and rounded once. */
 typedef void (*reduce_fn)(void *out, const void *const *sources, int n, size_t count, int divisor);
@@ -25,7 +23,7 @@ typedef void (*reduce_twin_fn)(void *out, void *twin, const void *left, const vo
 typedef void (*reduce_swap_fn)(void *out, void *slot, const void *left, const void *right,
                                const void *next, size_t count);
 
-/* The kernels of one operation; NULLs if the type does not have it. */
+/* The kernels of one operation; NULLs if the type does not have it, or there is no such. */
 struct reduce_ways {
     reduce_fn fold;
     reduce_twin_fn twin;

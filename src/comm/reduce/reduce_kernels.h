@@ -187,5 +187,8 @@ static const struct reduce_ways kernels[][MUSTER_BXOR + 1] = {
 };
 
 struct reduce_ways REDUCE_TABLE(enum muster_type type, enum muster_op op) {
+    if ((unsigned)type >= sizeof kernels / sizeof kernels[0] || (unsigned)op > MUSTER_BXOR) {
+        return (struct reduce_ways){NULL, NULL, NULL};
+    }
     return kernels[type][op];
 }

@@ -59,7 +59,7 @@ static int tear_down(void **state)
 
 static int read_all(struct owners *o, uint64_t version, struct muster_err *err)
 {
-    return muster_region_read(o->members, OWNERS, 4, version, o->read, BYTES, 10000, err);
+    return muster_region_read(o->members, OWNERS, 4, version, o->read, BYTES, test_limit_ms(), err);
 }
 
 static void pieces_come_from_all_owners(void **state)
@@ -131,7 +131,7 @@ static void a_forked_child_closes_nothing(void **state)
     struct muster_err err = MUSTER_ERR_INIT;
     pid_t pid = fork();
     if (pid == 0) {
-        alarm(10);
+        test_alarm();
         muster_region_close(o->regions[0]);
         _exit(0);
     }
@@ -197,7 +197,7 @@ struct reading {
 static void *read_two_pieces(void *context)
 {
     struct reading *r = context;
-    r->rc = muster_region_read(r->owners, 2, 4, 17, r->to, TWO_PIECES, 10000, &r->err);
+    r->rc = muster_region_read(r->owners, 2, 4, 17, r->to, TWO_PIECES, test_limit_ms(), &r->err);
     return NULL;
 }
 
@@ -224,7 +224,7 @@ static void the_same_version_again_is_another(void **state)
     struct hello hello;
     int fd = MUSTER_EAGAIN;
     while (fd == MUSTER_EAGAIN) {
-        fd = arrivals_next(&second->arrivals, 0, REGION_DIGEST, 1000, &hello, &err);
+        fd = arrivals_next(&second->arrivals, 0, REGION_DIGEST, test_limit_ms(), &hello, &err);
     }
     assert_true(fd >= 0);
     wait_until_written(&reading.to[REGION_PIECE_BYTES - 1]);
@@ -258,7 +258,7 @@ static void own_and_have_a_child(int from, int to)
     static char memory[100], byte;
     struct muster_region *region;
     struct muster_member member;
-    (void)alarm(20);
+    test_alarm();
     if (muster_region_open("127.0.0.1", memory, sizeof memory, &region, NULL) < 0) {
         _exit(1);
     }
@@ -278,7 +278,7 @@ static void a_dead_owner_is_named_though_its_child_lives(void **state)
     (void)state;
     struct muster_err err = MUSTER_ERR_INIT;
     struct muster_member member;
-    struct timeval patience = {3, 0};
+    struct timeval patience = {test_limit_ms() / 1000, 0};
     char byte = 0;
     int down[2], up[2];
     pid_t child, owner;
@@ -289,13 +289,14 @@ static void a_dead_owner_is_named_though_its_child_lives(void **state)
     assert_int_equal(read(up[0], &member, sizeof member), sizeof member);
     int fd = connect_as_reader(&member);
     assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience), 0);
-    assert_int_equal(muster_region_read(&member, 1, 4, 17, &byte, 1, 10000, &err), 0);
+    assert_int_equal(muster_region_read(&member, 1, 4, 17, &byte, 1, test_limit_ms(), &err), 0);
     assert_int_equal(write(down[1], &byte, 1), 1);
     assert_int_equal(read(up[0], &child, sizeof child), sizeof child);
     assert_int_equal(kill(owner, SIGKILL), 0);
     assert_int_equal(waitpid(owner, NULL, 0), owner);
     assert_int_equal(recv(fd, &byte, 1, 0), 0);
-    assert_int_equal(muster_region_read(&member, 1, 4, 17, &byte, 1, 3000, &err), MUSTER_EPEERDEAD);
+    assert_int_equal(muster_region_read(&member, 1, 4, 17, &byte, 1, test_limit_ms(), &err),
+                     MUSTER_EPEERDEAD);
     assert_int_equal(kill(child, SIGKILL), 0);
     close(fd);
     for (int i = 0; i < 2; i++) {

@@ -20,7 +20,8 @@ static inline void line_pause(void)
 
 /* Makes the lines of a slot that we have just read ours, by writing back a word of each: its owner
  * then overwrites it at full speed, where taking back a shared line costs 8 ns (measured, AMD Zen;
- * not for Intel: processor.h). The caller must be the slot's only reader. */
+ * not for Intel: schedule/tuning.h). The caller must be the slot's only reader. */
+enum { LINE_CLAIM_FROM_BYTES = 512 }; /* of less it is not worth its while */
 static inline void line_claim(void *start, size_t bytes)
 {
     for (size_t at = 0; at < bytes; at += SEGMENT_LINE) {

@@ -2,6 +2,7 @@
 #include "comm/shm/line_ring.h"
 
 #include "comm/shm/line.h"
+#include "core/size.h"
 
 #include <assert.h>
 #include <string.h>
@@ -16,11 +17,6 @@ struct header_line {
     uint64_t published;     /* bytes of data with it */
     char header[LINE_RING_HEADER_BYTES];
 };
-
-static size_t smaller(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
 
 static uint64_t end_of_line(uint64_t at)
 {
@@ -61,6 +57,13 @@ static size_t room(struct stream_ring *ring, struct line_ring_end *end, size_t w
     return plan_room(end);
 }
 
+bool line_ring_fits(struct stream_ring *ring, struct line_ring_end *end, size_t bytes)
+{
+    size_t wanted = SEGMENT_LINE + (size_t)end_of_line(bytes);
+    assert(end->at % SEGMENT_LINE == 0 && bytes < STREAM_BYTES);
+    return room(ring, end, wanted) >= wanted;
+}
+
 bool line_ring_begin(struct stream_ring *ring, struct line_ring_end *end, const void *header)
 {
     assert(end->at % SEGMENT_LINE == 0 && !end->begun);
@@ -78,8 +81,8 @@ size_t line_ring_put(struct stream_ring *ring, struct line_ring_end *end, const 
                      size_t bytes)
 {
     assert(end->at % SEGMENT_LINE == 0);
-    size_t wanted = smaller(smaller(bytes, LINE_RING_BLOCK_BYTES), straight(end->at));
-    size_t taken = smaller(wanted, room(ring, end, wanted));
+    size_t wanted = size_min(size_min(bytes, LINE_RING_BLOCK_BYTES), straight(end->at));
+    size_t taken = size_min(wanted, room(ring, end, wanted));
     copy(ring->data + end->at % STREAM_BYTES, data, taken);
     end->at += taken;
     return taken;
@@ -124,8 +127,8 @@ size_t line_ring_get(struct stream_ring *ring, struct line_ring_end *end, void *
         end->other = written > end->at ? written : end->at;
         assert(end->other - end->at <= STREAM_BYTES);
     }
-    size_t taken = smaller(smaller(bytes, LINE_RING_BLOCK_BYTES), straight(end->at));
-    taken = smaller(taken, (size_t)(end->other - end->at));
+    size_t taken = size_min(size_min(bytes, LINE_RING_BLOCK_BYTES), straight(end->at));
+    taken = size_min(taken, (size_t)(end->other - end->at));
     if (taken > 0) {
         bool whole = end->at % SEGMENT_LINE == 0;
         line_take(to, ring->data + end->at % STREAM_BYTES, taken, claims && whole);

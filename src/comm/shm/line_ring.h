@@ -31,6 +31,8 @@ struct line_ring_end {
 
 enum { LINE_RING_HEADER_BYTES = 16 };
 
+/* A message of so many bytes has room now, as a whole. */
+bool line_ring_fits(struct stream_ring *ring, struct line_ring_end *end, size_t bytes);
 /* Begins a message: takes the header. False: there is no room. */
 bool line_ring_begin(struct stream_ring *ring, struct line_ring_end *end, const void *header);
 /* Copies in as much as there is room for, at most a block, without publishing it. The bytes taken:

@@ -43,6 +43,24 @@ static bool is_filled(const char *data, size_t start, size_t bytes)
 
 static const char header[LINE_RING_HEADER_BYTES + 1] = "sixteen bytes ..";
 
+static void what_fits_is_taken_as_a_whole(void **state)
+{
+    (void)state;
+    static const char data[STREAM_BYTES];
+    static const size_t most = STREAM_BYTES - 2 * SEGMENT_LINE; /* its header, the next one's */
+    assert_true(line_ring_fits(&ring, &out, 0));
+    assert_true(line_ring_fits(&ring, &out, most));
+    assert_false(line_ring_fits(&ring, &out, most + 1));
+    assert_true(line_ring_begin(&ring, &out, "sixteen bytes .."));
+    for (size_t done = 0; done < most;) {
+        size_t n = line_ring_put(&ring, &out, data, most - done);
+        assert_true(n > 0);
+        done += n;
+    }
+    line_ring_publish(&ring, &out, true);
+    assert_false(line_ring_fits(&ring, &out, 0));
+}
+
 static void nothing_comes_before_it_is_published(void **state)
 {
     (void)state;
@@ -201,6 +219,7 @@ static void two_threads_pass_all_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(what_fits_is_taken_as_a_whole, begin),
         cmocka_unit_test_setup(nothing_comes_before_it_is_published, begin),
         cmocka_unit_test_setup(a_full_ring_takes_no_more, begin),
         cmocka_unit_test_setup(a_message_without_data, begin),

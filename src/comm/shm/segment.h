@@ -39,15 +39,15 @@ enum {
 };
 
 /* The kernel writes FUTEX_OWNER_DIED into `owner` when the thread with that id ends, however it
- * ends (see life.h). node is that thread's robust list entry. */
-struct life_word {
+ * ends (see heartbeat.h). node is that thread's robust list entry. */
+struct heartbeat_word {
     struct robust_list node;
     _Atomic uint32_t owner;
     _Atomic uint32_t beats;
 };
 
 struct control {
-    alignas(SEGMENT_LINE) struct life_word life;
+    alignas(SEGMENT_LINE) struct heartbeat_word heartbeat;
     alignas(SEGMENT_LINE) _Atomic uint32_t bell; /* futex; anyone rings */
     _Atomic uint32_t sleepers;
     _Atomic uint32_t closed;                        /* 1: freed or aborted */
@@ -55,7 +55,7 @@ struct control {
     alignas(SEGMENT_LINE) _Atomic uint32_t writing; /* 1: into the memory of others: quiesce.c */
     alignas(SEGMENT_LINE) _Atomic int32_t pid;      /* 0 until the rank has mapped the segment */
     _Atomic uint64_t processors[CPU_WORDS];         /* on which it may run; before pid … */
-    _Atomic uint32_t intel;                         /* … as is this: 1: they are Intel's */
+    _Atomic uint32_t processor;                     /* … as is this: enum schedule_processor */
     struct flight flight;                           /* what it has called */
 };
 

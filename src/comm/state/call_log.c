@@ -6,42 +6,29 @@
  */
 #include "comm/state/call_log.h"
 
-#include "comm/state/types.h"
-
 /* Which block is how long, in 32 bits; never 0. Of an all-to-all each rank knows its own only. */
-static uint64_t counts_digest(const struct muster_comm *comm, const struct muster_call *call)
+static uint64_t counts_digest(const struct prepared *call, int size)
 {
     uint64_t mix = 1;
-    for (int r = 0; r < comm->size && call->kind == MUSTER_ALL_GATHER; r++) {
+    for (int r = 0; r < size && call->kind == MUSTER_ALL_GATHER; r++) {
         mix = (mix ^ call->out_counts[r]) * 0x9e3779b97f4a7c15u;
         mix ^= mix >> 29;
     }
     return (mix & UINT32_MAX) | 1;
 }
 
-static uint64_t shape_of(const struct muster_comm *comm, const struct muster_call *call)
+/* The counts of an all-to-all need not be equal on all ranks. */
+void call_log_describe(struct prepared *call, const struct types_kind *kind, int size)
 {
-    uint64_t op = types_reduces(call->kind) ? (uint64_t)call->op : 0;
+    bool counts = call->in_counts || call->out_counts;
+    uint64_t op = kind->reduces ? (uint64_t)call->op : 0;
     uint64_t type = call->kind == MUSTER_BARRIER ? 0 : (uint64_t)call->type;
-    uint64_t root = types_has_peer(call->kind) ? (uint64_t)call->peer : 0;
-    uint64_t blocks = types_has_counts(call) ? counts_digest(comm, call) : 0;
-    return (uint64_t)call->kind | type << 8 | op << 16 | (root | blocks) << 32;
-}
-
-/* What must be equal on all ranks; the counts of an all-to-all need not. */
-static uint64_t common_count(const struct muster_comm *comm, const struct muster_call *call)
-{
-    if (call->kind == MUSTER_BARRIER || (call->kind == MUSTER_ALL_TO_ALL && call->in_counts)) {
-        return 0;
-    }
-    return call->out_counts ? types_total(call->out_counts, comm->size) : call->count;
-}
-
-void call_log_common(const struct muster_comm *comm, const struct muster_call *call,
-                     uint64_t *ret_shape, uint64_t *ret_count)
-{
-    *ret_shape = shape_of(comm, call);
-    *ret_count = common_count(comm, call);
+    uint64_t root = kind->rooted ? (uint64_t)call->peer : 0;
+    uint64_t blocks = counts ? counts_digest(call, size) : 0;
+    call->shape = (uint64_t)call->kind | type << 8 | op << 16 | (root | blocks) << 32;
+    call->total = call->in_counts    ? 0
+                  : call->out_counts ? types_total(call->out_counts, size)
+                                     : call->count;
 }
 
 uint64_t call_log_digest(uint64_t generation, uint64_t shape, uint64_t count)
@@ -55,9 +42,7 @@ uint64_t call_log_digest(uint64_t generation, uint64_t shape, uint64_t count)
 void call_log_begin(struct muster_comm *comm, struct task *task)
 {
     task->begun = true;
-    uint64_t shape, count;
-    call_log_common(comm, &task->call, &shape, &count);
-    call_log_write(comm, task->number, shape, count);
+    call_log_write(comm, task->number, task->call.shape, task->call.total);
 }
 
 /* The holder of the messages' lane writes; more than there is room for are not recorded. */

@@ -2,10 +2,10 @@
 #pragma once
 
 #include "comm/state/state.h"
+#include "comm/state/types.h"
 
-/* What must be equal on all ranks. */
-void call_log_common(const struct muster_comm *comm, const struct muster_call *call,
-                     uint64_t *ret_shape, uint64_t *ret_count);
+/* Sets what must be equal on all ranks, from the rest of it. */
+void call_log_describe(struct prepared *call, const struct types_kind *kind, int size);
 /* What makes calls differ, in one word; and that with the call's number, in the half word that
  * travels with every round and stands in every slot. */
 uint64_t call_log_digest(uint64_t generation, uint64_t shape, uint64_t count);

@@ -32,7 +32,7 @@ enum muster_peer_state peers_state(const struct muster_comm *comm, int rank)
         if (atomic_load_explicit(&c->closed, memory_order_acquire)) {
             return MUSTER_PEER_CLOSED;
         }
-        if (life_is_dead(&c->life)) {
+        if (heartbeat_is_dead(&c->heartbeat)) {
             return MUSTER_PEER_DEAD;
         }
     }
@@ -49,24 +49,23 @@ bool peers_kill(struct muster_comm *comm, int rank)
     }
     /* Not dead after the descriptor is open: the number cannot have been given to another process.
      */
-    if (!life_is_dead(&c->life) && pid != getpid()) {
+    if (!heartbeat_is_dead(&c->heartbeat) && pid != getpid()) {
         (void)syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0);
     }
     close(fd);
     int64_t end = deadline_now_ns() + KILL_WAIT_MS * INT64_C(1000000);
-    while (pid != getpid() && !life_is_dead(&c->life) && deadline_now_ns() < end) {
+    while (pid != getpid() && !heartbeat_is_dead(&c->heartbeat) && deadline_now_ns() < end) {
         struct timespec nap = {0, 100000};
         (void)nanosleep(&nap, NULL);
     }
-    return life_is_dead(&c->life);
+    return heartbeat_is_dead(&c->heartbeat);
 }
 
-bool peers_is_traced(const struct muster_comm *comm, int rank)
+/* By the status of a thread in /proc. */
+static bool is_traced(const char *path)
 {
-    char path[40], text[1024];
-    uint32_t owner = atomic_load(&peers_control(comm, rank)->life.owner);
-    (void)snprintf(path, sizeof path, "/proc/%u/status", owner & FUTEX_TID_MASK);
-    int fd = comm->peers[rank].killable ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    char text[1024];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
     if (fd >= 0) {
         close(fd);
@@ -74,6 +73,19 @@ bool peers_is_traced(const struct muster_comm *comm, int rank)
     text[n > 0 ? n : 0] = '\0';
     const char *tracer = strstr(text, "\nTracerPid:\t");
     return tracer && tracer[strlen("\nTracerPid:\t")] != '0';
+}
+
+bool peers_is_traced(const struct muster_comm *comm, int rank)
+{
+    char path[40];
+    uint32_t owner = atomic_load(&peers_control(comm, rank)->heartbeat.owner);
+    (void)snprintf(path, sizeof path, "/proc/%u/status", owner & FUTEX_TID_MASK);
+    return comm->peers[rank].killable && is_traced(path);
+}
+
+bool peers_this_thread_is_traced(void)
+{
+    return is_traced("/proc/thread-self/status");
 }
 
 int peers_failed_rank(const struct muster_comm *comm)

@@ -18,6 +18,8 @@ bool peers_kill(struct muster_comm *comm, int rank);
 /* A debugger has hold of that rank's heartbeat thread: that it is silent says nothing. Of a rank of
  * this host whose process ids mean the same here; of any other false. Reads /proc. */
 bool peers_is_traced(const struct muster_comm *comm, int rank);
+/* Of this rank, on its heartbeat thread. */
+bool peers_this_thread_is_traced(void);
 /* Of which rank's end we know, as a word for others: 1 + a rank that is proven dead, else the
  * negative of 1 + one that is suspected; 0: none. */
 int peers_failed_rank(const struct muster_comm *comm);

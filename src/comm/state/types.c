@@ -8,6 +8,25 @@ static const size_t type_bytes[] = {
     [MUSTER_I64] = 8,  [MUSTER_F16] = 2, [MUSTER_BF16] = 2, [MUSTER_F32] = 4, [MUSTER_F64] = 8,
 };
 
+static const struct types_kind kinds[] = {
+    [MUSTER_ALL_REDUCE] = {.reduces = true, .in = TYPES_ALL, .out = TYPES_ALL},
+    [MUSTER_REDUCE] = {.reduces = true, .rooted = true, .in = TYPES_ALL, .out = TYPES_ROOT},
+    [MUSTER_REDUCE_SCATTER] = {.reduces = true, .in = TYPES_ALL, .out = TYPES_ALL},
+    [MUSTER_ALL_GATHER] = {.in = TYPES_ALL, .out = TYPES_ALL, .counts = TYPES_OUT_COUNTS},
+    [MUSTER_BROADCAST] = {.rooted = true, .out = TYPES_ALL},
+    [MUSTER_GATHER] = {.rooted = true, .in = TYPES_ALL, .out = TYPES_ROOT},
+    [MUSTER_SCATTER] = {.rooted = true, .in = TYPES_ROOT, .out = TYPES_ALL},
+    [MUSTER_ALL_TO_ALL] = {.in = TYPES_ALL, .out = TYPES_ALL, .counts = TYPES_BOTH_COUNTS},
+    [MUSTER_BARRIER] = {.in = TYPES_NONE},
+    [MUSTER_SEND] = {.in = TYPES_ALL},
+    [MUSTER_RECV] = {.out = TYPES_ALL},
+};
+
+const struct types_kind *types_find_kind(enum muster_collective kind)
+{
+    return (unsigned)kind < sizeof kinds / sizeof kinds[0] ? &kinds[kind] : NULL;
+}
+
 bool types_has_type(enum muster_type type)
 {
     return (unsigned)type < sizeof type_bytes / sizeof type_bytes[0];
@@ -18,24 +37,9 @@ bool types_has_op(enum muster_op op)
     return flight_op_name(op);
 }
 
-bool types_has_kind(enum muster_collective kind)
-{
-    return flight_kind_name(kind);
-}
-
-bool types_reduces(enum muster_collective kind)
-{
-    return flight_reduces(kind);
-}
-
-bool types_has_peer(enum muster_collective kind)
-{
-    return flight_has_root(kind);
-}
-
 const char *types_kind_name(enum muster_collective kind)
 {
-    return types_has_kind(kind) ? flight_kind_name(kind) : "unknown call";
+    return types_find_kind(kind) ? flight_kind_name(kind) : "unknown call";
 }
 
 size_t muster_type_bytes(enum muster_type type)
@@ -62,26 +66,6 @@ const char *muster_peer_state_name(enum muster_peer_state state)
     return (unsigned)state < sizeof names / sizeof names[0] ? names[state] : "unknown";
 }
 
-bool types_has_counts(const struct muster_call *call)
-{
-    return (call->kind == MUSTER_ALL_GATHER && call->out_counts) ||
-           (call->kind == MUSTER_ALL_TO_ALL && (call->in_counts || call->out_counts));
-}
-
-struct muster_call types_own_fields(const struct muster_call *call)
-{
-    struct muster_call own = *call;
-    if (!types_has_counts(call)) {
-        own.in_counts = own.out_counts = NULL;
-    } else if (call->kind == MUSTER_ALL_GATHER) {
-        own.in_counts = NULL;
-    }
-    if (types_has_counts(call) || call->kind == MUSTER_BARRIER) {
-        own.count = 0;
-    }
-    return own;
-}
-
 size_t types_total(const size_t *counts, int size)
 {
     size_t sum = 0;
@@ -93,7 +77,7 @@ size_t types_total(const size_t *counts, int size)
     return sum;
 }
 
-static size_t elements_in(const struct muster_call *call, int rank, int size)
+static size_t elements_in(const struct prepared *call, int rank, int size)
 {
     bool blocks = call->kind == MUSTER_REDUCE_SCATTER || call->kind == MUSTER_SCATTER ||
                   call->kind == MUSTER_ALL_TO_ALL;
@@ -104,7 +88,7 @@ static size_t elements_in(const struct muster_call *call, int rank, int size)
                            : call->count * (blocks ? (size_t)size : 1);
 }
 
-static size_t elements_out(const struct muster_call *call, int size)
+static size_t elements_out(const struct prepared *call, int size)
 {
     bool blocks = call->kind == MUSTER_ALL_GATHER || call->kind == MUSTER_GATHER ||
                   call->kind == MUSTER_ALL_TO_ALL;
@@ -112,13 +96,12 @@ static size_t elements_out(const struct muster_call *call, int size)
                             : call->count * (blocks ? (size_t)size : 1);
 }
 
-bool types_is_in_place(const struct muster_call *call, int rank, int size)
+bool types_is_in_place(const struct prepared *call, int rank, int size)
 {
     if (call->kind == MUSTER_BROADCAST) {
         return true;
     }
-    size_t unit = muster_type_bytes(call->type);
     uintptr_t in = (uintptr_t)call->in, out = (uintptr_t)call->out;
-    return call->in && call->out && in < out + elements_out(call, size) * unit &&
-           out < in + elements_in(call, rank, size) * unit;
+    return call->in && call->out && in < out + elements_out(call, size) * call->unit &&
+           out < in + elements_in(call, rank, size) * call->unit;
 }

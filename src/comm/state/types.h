@@ -5,18 +5,26 @@
 
 #include <muster/comm.h>
 
+#include "comm/state/prepared.h"
+
+enum types_need { TYPES_NONE, TYPES_ALL, TYPES_ROOT }; /* which ranks have a buffer */
+enum types_counts { TYPES_NO_COUNTS, TYPES_OUT_COUNTS, TYPES_BOTH_COUNTS };
+
+/* What a kind of call has. */
+struct types_kind {
+    bool reduces;
+    bool rooted;
+    enum types_need in;
+    enum types_need out;
+    enum types_counts counts; /* that it may be given, for blocks of several lengths */
+};
+
+/* NULL: there is no such kind. */
+const struct types_kind *types_find_kind(enum muster_collective kind);
 bool types_has_type(enum muster_type type);
 bool types_has_op(enum muster_op op);
-bool types_has_kind(enum muster_collective kind);
-bool types_reduces(enum muster_collective kind);
-/* The call has a root. */
-bool types_has_peer(enum muster_collective kind);
 const char *types_kind_name(enum muster_collective kind);
-/* All-gatherv and all-to-allv. */
-bool types_has_counts(const struct muster_call *call);
-/* The call without the counts that its kind does not have, whatever the fields hold. */
-struct muster_call types_own_fields(const struct muster_call *call);
 /* SIZE_MAX: so many at least. */
 size_t types_total(const size_t *counts, int size);
 /* Of rank `rank` of `size`: its output overlaps its input. */
-bool types_is_in_place(const struct muster_call *call, int rank, int size);
+bool types_is_in_place(const struct prepared *call, int rank, int size);

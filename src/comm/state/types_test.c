@@ -1,8 +1,8 @@
-/* What is said of types, operations and calls: names, sizes, which fields are a call's own, and
- * what overlaps. */
+/* What is said of types, operations and calls: names, sizes, and what overlaps. */
 #include "comm/state/types.h"
 
 #include "base/testing/test.h"
+#include "core/flight.h"
 
 static void every_value_has_a_name_and_no_other_has(void **state)
 {
@@ -19,7 +19,7 @@ static void every_value_has_a_name_and_no_other_has(void **state)
         assert_int_equal(strcmp(muster_type_name(type), "unknown type") != 0, is_type);
         assert_int_equal(types_has_op(op), is_op);
         assert_int_equal(strcmp(muster_op_name(op), "unknown operation") != 0, is_op);
-        assert_int_equal(types_has_kind(kind), is_kind);
+        assert_int_equal(types_find_kind(kind) != NULL, is_kind);
         assert_int_equal(strcmp(types_kind_name(kind), "unknown call") != 0, is_kind);
     }
     assert_int_equal(muster_type_bytes(MUSTER_BOOL), 1);
@@ -42,31 +42,10 @@ static void kinds_reduce_or_have_a_root(void **state)
         {MUSTER_BARRIER, false, false},
     };
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        assert_int_equal(types_reduces(kinds[i].kind), kinds[i].reduces);
-        assert_int_equal(types_has_peer(kinds[i].kind), kinds[i].has_peer);
-    }
-}
-
-/* Of all-gather only the output's counts, of all-to-all either; of others none. */
-static void a_call_has_only_its_own_fields(void **state)
-{
-    (void)state;
-    static const size_t counts[] = {1, 2};
-    for (int kind = 0; kind <= MUSTER_RECV; kind++) {
-        for (int given = 0; given < 4; given++) {
-            struct muster_call call = {.struct_size = sizeof(struct muster_call),
-                                       .kind = (enum muster_collective)kind,
-                                       .count = 7,
-                                       .in_counts = given & 1 ? counts : NULL,
-                                       .out_counts = given & 2 ? counts : NULL};
-            bool gathers = kind == MUSTER_ALL_GATHER && given & 2;
-            bool exchanges = kind == MUSTER_ALL_TO_ALL && given;
-            assert_int_equal(types_has_counts(&call), gathers || exchanges);
-            struct muster_call own = types_own_fields(&call);
-            assert_ptr_equal(own.in_counts, exchanges ? call.in_counts : NULL);
-            assert_ptr_equal(own.out_counts, gathers || exchanges ? call.out_counts : NULL);
-            assert_int_equal(own.count, gathers || exchanges || kind == MUSTER_BARRIER ? 0 : 7);
-        }
+        assert_int_equal(types_find_kind(kinds[i].kind)->reduces, kinds[i].reduces);
+        assert_int_equal(types_find_kind(kinds[i].kind)->rooted, kinds[i].has_peer);
+        assert_int_equal(flight_reduces(kinds[i].kind), kinds[i].reduces);
+        assert_int_equal(flight_has_root(kinds[i].kind), kinds[i].has_peer);
     }
 }
 
@@ -84,10 +63,10 @@ static void a_total_that_overflows_is_the_most(void **state)
 enum { COUNT = 4, SIZE = 3, RANK = 1 };
 
 /* The output lies `by` elements behind the input, or before it. */
-static bool overlaps(struct muster_call call, int by)
+static bool overlaps(struct prepared call, int by)
 {
     static float memory[64];
-    call.type = MUSTER_F32;
+    call.unit = sizeof memory[0];
     call.in = memory + 32;
     call.out = memory + 32 + by;
     return types_is_in_place(&call, RANK, SIZE);
@@ -99,7 +78,7 @@ static void overlap_is_seen_to_the_element(void **state)
     (void)state;
     static const size_t counts[] = {2, 3, 4};
     static const struct {
-        struct muster_call call;
+        struct prepared call;
         int in, out; /* elements of each */
     } calls[] = {
         {{.kind = MUSTER_ALL_REDUCE, .count = COUNT}, COUNT, COUNT},
@@ -119,12 +98,8 @@ static void overlap_is_seen_to_the_element(void **state)
         assert_true(overlaps(calls[i].call, 1 - calls[i].out));
         assert_false(overlaps(calls[i].call, -calls[i].out));
     }
-    assert_true(overlaps((struct muster_call){.struct_size = sizeof(struct muster_call),
-                                              .kind = MUSTER_BROADCAST,
-                                              .count = COUNT},
-                         20));
-    const struct muster_call nothing = {
-        .struct_size = sizeof(struct muster_call), .kind = MUSTER_ALL_REDUCE, .type = MUSTER_F32};
+    assert_true(overlaps((struct prepared){.kind = MUSTER_BROADCAST, .count = COUNT}, 20));
+    const struct prepared nothing = {.kind = MUSTER_ALL_REDUCE, .unit = sizeof(float)};
     assert_false(types_is_in_place(&nothing, RANK, SIZE));
 }
 
@@ -133,7 +108,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_value_has_a_name_and_no_other_has),
         cmocka_unit_test(kinds_reduce_or_have_a_root),
-        cmocka_unit_test(a_call_has_only_its_own_fields),
         cmocka_unit_test(a_total_that_overflows_is_the_most),
         cmocka_unit_test(overlap_is_seen_to_the_element),
     };

@@ -1,6 +1,8 @@
 /* Structs whose size the caller says. Layer: comm; see sized.h. */
 #include "comm/system/sized.h"
 
+#include "core/size.h"
+
 #include <muster/comm.h>
 #include <muster/version.h>
 
@@ -21,11 +23,6 @@ static size_t size_of(const void *theirs)
     size_t bytes;
     memcpy(&bytes, theirs, sizeof bytes);
     return bytes;
-}
-
-static size_t smaller(size_t a, size_t b)
-{
-    return a < b ? a : b;
 }
 
 int sized_check(const struct sized_kind *kind, const void *theirs, struct muster_err *err)
@@ -58,7 +55,7 @@ int sized_read(const struct sized_kind *kind, void *own, const void *theirs, str
                                kind->name, MUSTER_VERSION_STRING);
         }
     }
-    memcpy(own, theirs, smaller(size, kind->bytes));
+    memcpy(own, theirs, size_min(size, kind->bytes));
     memcpy(own, &kind->bytes, sizeof kind->bytes);
     return 0;
 }
@@ -68,7 +65,7 @@ void sized_write(const struct sized_kind *kind, void *theirs, const void *own)
     size_t size = size_of(theirs), head = sizeof size;
     assert(size >= head && size <= SIZE_LIMIT);
     memset((char *)theirs + head, 0, size - head);
-    memcpy((char *)theirs + head, (const char *)own + head, smaller(size, kind->bytes) - head);
+    memcpy((char *)theirs + head, (const char *)own + head, size_min(size, kind->bytes) - head);
 }
 
 int sized_refuse_err(struct muster_err *err)

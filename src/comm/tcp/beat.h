@@ -11,7 +11,7 @@
 
 /* The descriptor, or -1: there can be none. */
 int beat_open(int connection);
-/* word: 0, or the last one (heartbeat.c). */
+/* word: 0, or the last one (remote_heartbeat.c). */
 void beat_send(int fd, uint64_t generation, int rank, uint32_t word);
 /* True when that rank of this generation was heard since the last time; *ret_word keeps its value
  * unless a last word came. */

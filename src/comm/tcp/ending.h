@@ -2,7 +2,7 @@
  * tables in ending.c say; anything else is a mistake of ours, and asserted.
  *
  * Layer: comm. Memory: the link's. Thread: a channel's state is written by whoever holds its lane
- * (of the life channel, its mutex), a link's by whoever holds that mutex; all may read.
+ * (of the heartbeat channel, its mutex), a link's by whoever holds that mutex; all may read.
  */
 #pragma once
 

@@ -83,8 +83,8 @@ static void flush(struct muster_comm *comm, struct task *task, struct channel *c
 void link_publish(struct muster_comm *comm, struct task *task, struct exchange *x, size_t round,
                   const char *source)
 {
-    uint64_t shape, count;
-    call_log_common(comm, &task->call, &shape, &count);
+    uint64_t shape = task->call.shape, count = task->call.total;
+    assert(round == x->at.published - 1 && x->plan.size == x->team->size);
     for (int to = 0; to < x->plan.size; to++) {
         int rank = x->team->ranks[to];
         if (!comm->peers[rank].link) {
@@ -171,6 +171,7 @@ static int receive(struct muster_comm *comm, struct task *task, const struct exc
     if (c->call == task->number && c->rounds == rounds) {
         return 1;
     }
+    assert(round == x->at.consumed && "rounds are read in order");
     size_t head = sizeof c->header, bytes = schedule_receive(&x->plan, round, from).bytes;
     char *place = bytes > 0 ? place_of(comm, task, x, round, from) : NULL;
     assert(c->received <= head + bytes);
@@ -205,7 +206,7 @@ int link_arrived(struct muster_comm *comm, struct task *task, struct exchange *x
          * each other for ever. What was published ahead may still be on its way. */
         struct channel *c = channel_of(comm, task, rank);
         flush(comm, task, c, rank);
-        bool sent = !channel_has_ended(c) && c->num <= x->published - (round + 1);
+        bool sent = !channel_has_ended(c) && c->num <= x->at.published - (round + 1);
         int rc = receive(comm, task, x, round, from, err);
         if (rc < 0) {
             return rc;

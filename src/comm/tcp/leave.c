@@ -7,7 +7,7 @@
  * computes, or the peer has left, too. It waits for nobody who is gone.
  *
  * - The last word is waited for until a peer that has not got it suspects us: later, the end of the
- *   life socket proves nothing to it.
+ *   heartbeat socket proves nothing to it.
  * - Messages may have to wait for a reader who computes for long: soon they are left to the kernel.
  *   Who has the last word sends nothing more that would reset the connection.
  * - Lanes of collectives lose nothing that counts: who sends there has entered a later call, and
@@ -68,7 +68,7 @@ static void drain(struct channel *c)
 static int find_rest(struct muster_comm *comm, int rank, bool messages, struct pollfd *fds, int num)
 {
     struct channel *lane = &comm->peers[rank].link->channels[LANE_MESSAGES];
-    const struct channel *life = &comm->peers[rank].link->channels[LINK_LIFE];
+    const struct channel *life = &comm->peers[rank].link->channels[LINK_HEARTBEAT];
     bool knows = has_arrived(life);
     if (!knows) {
         link_listen(comm, rank);
@@ -89,7 +89,7 @@ static bool is_there(const struct muster_comm *comm, int rank)
 
 static int64_t word_limit_ns(const struct muster_comm *comm)
 {
-    int64_t suspected_ms = comm->heartbeat_timeout_ms + 2 * LIFE_BEAT_MS;
+    int64_t suspected_ms = comm->heartbeat_timeout_ms + 2 * HEARTBEAT_MS;
     bool soon = comm->heartbeat_timeout_ms > 0 && suspected_ms < UNSUSPECTED_MS;
     return (soon ? suspected_ms : UNSUSPECTED_MS) * INT64_C(1000000);
 }

@@ -1,5 +1,5 @@
 /* Sockets to other hosts: their making and end, and waiting for them. What they say of life and
- * death is in heartbeat.c.
+ * death is in remote_heartbeat.c.
  *
  * Layer: comm; see link.h.
  */
@@ -27,7 +27,7 @@ static struct link *link_new(void)
     }
     if (link) {
         link->beat_fd = -1;
-        pthread_mutex_init(&link->life_mutex, NULL);
+        pthread_mutex_init(&link->heartbeat_mutex, NULL);
     }
     return link;
 }
@@ -77,7 +77,7 @@ int link_adopt(struct muster_comm *comm, int fd, int rank, int channel, struct m
     assert(fd >= 0);
     tune(fd);
     link->channels[channel].fd = fd;
-    if (channel == LINK_LIFE) {
+    if (channel == LINK_HEARTBEAT) {
         link->beat_fd = beat_open(fd);
     }
     return 0;
@@ -126,7 +126,7 @@ void link_free(struct muster_comm *comm)
         for (int c = 0; c < LINK_CHANNELS; c++) {
             free(link->channels[c].scratch);
         }
-        pthread_mutex_destroy(&link->life_mutex);
+        pthread_mutex_destroy(&link->heartbeat_mutex);
         free(link);
     }
 }
@@ -149,7 +149,7 @@ static int add_poll(struct pollfd *fds, int num, const struct channel *c)
 static bool owes_word(const struct peer *peer)
 {
     return peer->link && link_has_lost_lane(peer->link) &&
-           !channel_has_ended(&peer->link->channels[LINK_LIFE]) &&
+           !channel_has_ended(&peer->link->channels[LINK_HEARTBEAT]) &&
            atomic_load_explicit(&peer->state, memory_order_relaxed) == MUSTER_PEER_ALIVE;
 }
 
@@ -168,7 +168,7 @@ static int add_polls(const struct muster_comm *comm, struct pollfd *fds, int num
             num = add_poll(fds, num, &comm->peers[r].link->channels[lane]);
         }
         if (owes_word(&comm->peers[r])) {
-            fds[num++] = (struct pollfd){.fd = comm->peers[r].link->channels[LINK_LIFE].fd,
+            fds[num++] = (struct pollfd){.fd = comm->peers[r].link->channels[LINK_HEARTBEAT].fd,
                                          .events = POLLIN};
         }
     }
@@ -182,6 +182,7 @@ void link_wait(struct muster_comm *const *comms, int num_comms, int timeout_ms)
     for (int i = 0; i < num_comms; i++) {
         num = add_polls(comms[i], fds, num);
     }
+    assert(num <= MAX_POLLS);
     (void)poll(fds, (nfds_t)num, timeout_ms);
     for (int i = 0; i < num_comms; i++) {
         for (int r = 0; r < comms[i]->size; r++) {

@@ -6,8 +6,8 @@
  * early stays in the kernel and slows its sender down. On the lane of messages run plain bytes
  * (message.c).
  *
- * Layer: comm. Memory: comm->peers[r].link. Thread: each lane's socket its lane's holder, the life
- * socket under life_mutex.
+ * Layer: comm. Memory: comm->peers[r].link. Thread: each lane's socket its lane's holder, the
+ * heartbeat socket under heartbeat_mutex.
  */
 #pragma once
 
@@ -16,7 +16,7 @@
 
 enum {
     LINK_PIECE_BYTES = 240 * 1024, /* to each peer in a round, where that is our choice */
-    LINK_LIFE = LANES,             /* channel of the signs of life */
+    LINK_HEARTBEAT = LANES,        /* channel of the signs of life */
     LINK_CHANNELS = LANES + 1,
     LINK_PENDING = 4, /* frames that the socket has not taken: at most those of 3 rounds */
 };
@@ -27,7 +27,7 @@ struct frame_header {
     uint64_t generation;
     uint64_t flag; /* round of the call, and signature: segment_flag() */
     uint64_t number;
-    uint64_t shape; /* of a beat also whether it is over: heartbeat.c */
+    uint64_t shape; /* of a beat also whether it is over: remote_heartbeat.c */
     uint64_t count;
 };
 
@@ -52,8 +52,8 @@ struct channel {
     _Atomic bool wants_write;
 };
 
-/* What goes over the life socket, 20 times a second and when a communicator is closed. */
-struct life_frame {
+/* What goes over the heartbeat socket, 20 times a second and when a communicator is closed. */
+struct heartbeat_frame {
     uint16_t kind;
     int16_t failed_rank; /* whoever closes says so: peers_failed_rank() */
     uint32_t zero;
@@ -64,13 +64,13 @@ struct life_frame {
 
 struct link {
     struct channel channels[LINK_CHANNELS];
-    int beat_fd;                /* datagrams, or -1: the life socket must do */
-    pthread_mutex_t life_mutex; /* guards the rest, and the life channel */
-    struct life_frame incoming;
+    int beat_fd;                     /* datagrams, or -1: the heartbeat socket must do */
+    pthread_mutex_t heartbeat_mutex; /* guards the rest, and the heartbeat channel */
+    struct heartbeat_frame incoming;
     size_t incoming_bytes;
-    struct life_frame last; /* complete */
-    _Atomic int state;      /* enum link_state */
-    _Atomic uint32_t reads; /* that brought something, on any channel */
+    struct heartbeat_frame last; /* complete */
+    _Atomic int state;           /* enum link_state */
+    _Atomic uint32_t reads;      /* that brought something, on any channel */
     uint32_t reads_before;
 };
 
@@ -127,7 +127,7 @@ static inline void link_note_read(struct link *link)
     (void)atomic_fetch_add_explicit(&link->reads, 1, memory_order_relaxed);
 }
 
-/* ---- heartbeat.c: life ---- */
+/* ---- remote_heartbeat.c ---- */
 
 /* The last word to the others: whether this rank leaves in good order, and peers_failed_rank(). */
 void link_say_closed(struct muster_comm *comm, int failed_rank);
@@ -135,12 +135,12 @@ void link_say_closed(struct muster_comm *comm, int failed_rank);
 bool link_still_brings(const struct muster_comm *comm, int rank, int lane);
 /* On the heartbeat thread. */
 void link_beat(struct muster_comm *comm);
-/* Reads what that rank's life socket has; link_ask: if its lanes have ended and it is not known
- * why. */
+/* Reads what that rank's heartbeat socket has; link_ask: if its lanes have ended and it is not
+ * known why. */
 void link_listen(struct muster_comm *comm, int rank);
 void link_ask(struct muster_comm *comm, int rank);
-/* A lane of that rank ended, or failed with that error. What became of the rank its life socket
- * says, perhaps later; that it cannot be reached, the error. */
+/* A lane of that rank ended, or failed with that error. What became of the rank its heartbeat
+ * socket says, perhaps later; that it cannot be reached, the error. */
 void link_lost(struct muster_comm *comm, int rank, int error);
 
 /* The last collective that a rank on another host is known to have entered, and whether it has left

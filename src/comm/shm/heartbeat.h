@@ -3,7 +3,7 @@
  * 0.2 ms for a process of any size. The same thread beats 20 times a second, which shows a process
  * that is stopped or cut off: it can be dead to us without having ended.
  *
- * Layer: comm. Memory: nothing outlives its owner's life_leave. Thread: any.
+ * Layer: comm. Memory: nothing outlives its owner's heartbeat_leave. Thread: any.
  */
 #pragma once
 
@@ -12,29 +12,30 @@
 
 #include <muster/err.h>
 
-struct life_word;
+struct heartbeat_word;
 
-/* The thread calls beat every time, life_join the first time. */
-struct life_watch {
+/* The thread calls beat every time, heartbeat_join the first time. */
+struct heartbeat_watch {
     void (*beat)(void *context);
     void *context;
-    struct life_watch *next;
+    struct heartbeat_watch *next;
 };
 
-enum { LIFE_BEAT_MS = 50 };
+enum { HEARTBEAT_MS = 50 };
 
-/* Starts the thread when it is not there. word and watch stay until life_leave. */
-int life_join(struct life_word *word, struct life_watch *watch, struct muster_err *err);
+/* Starts the thread when it is not there. word and watch stay until heartbeat_leave. */
+int heartbeat_join(struct heartbeat_word *word, struct heartbeat_watch *watch,
+                   struct muster_err *err);
 /* When it returns, watch is not being called and will not be again, and the word is no longer ours.
  */
-void life_leave(struct life_word *word, struct life_watch *watch);
+void heartbeat_leave(struct heartbeat_word *word, struct heartbeat_watch *watch);
 
 /* The kernel says that the word's owner is no more. */
-bool life_is_dead(const struct life_word *word);
+bool heartbeat_is_dead(const struct heartbeat_word *word);
 
 /* Our own heartbeat has ended: this process dies, or runs another program. For those who share its
  * memory. */
-bool life_is_over(void);
+bool heartbeat_is_over(void);
 
 /* Differs in a child after fork(), where our threads do not exist. */
-uint32_t life_process(void);
+uint32_t heartbeat_process(void);

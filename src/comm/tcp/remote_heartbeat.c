@@ -1,15 +1,15 @@
 /* Signs of life between hosts, and the last word.
  *
- * Over the life socket each process says 20 times a second that it is there and what it calls, and
- * when it closes the communicator. If it ends without that last word, its process has died; the end
- * of another socket says nothing, for it may overtake the word. Whoever closes because of a death
- * names the dead: ranks that would learn of it a little later must not take the closing for the
- * cause. Whoever frees it in good order says so: what it sent before may arrive later than that
+ * Over the heartbeat socket each process says 20 times a second that it is there and what it calls,
+ * and when it closes the communicator. If it ends without that last word, its process has died; the
+ * end of another socket says nothing, for it may overtake the word. Whoever closes because of a
+ * death names the dead: ranks that would learn of it a little later must not take the closing for
+ * the cause. Whoever frees it in good order says so: what it sent before may arrive later than that
  * word, for sockets know no order among each other, and is waited for until its socket ends. As TCP
  * holds back what follows a lost packet, for seconds when several are lost, the beats and the last
  * word go as datagrams, too (beat.c).
  *
- * Layer: comm; see link.h. Thread: the heartbeat's, or any; under life_mutex.
+ * Layer: comm; see link.h. Thread: the heartbeat's, or any; under heartbeat_mutex.
  */
 #include "comm/state/call_log.h"
 #include "comm/state/peers.h"
@@ -21,11 +21,12 @@
 #include <sys/socket.h>
 
 enum {
-    LIFE_BEAT = 1,
-    LIFE_CLOSED = 2,
-    LIFE_LEFT = 3,
-    LIFE_NOTHING = 4,
-    PROMPT_FRAMES = 64, /* 2 KiB: see send_last */
+    HEARTBEAT_BEAT = 1,
+    HEARTBEAT_CLOSED = 2,
+    HEARTBEAT_LEFT = 3,
+    HEARTBEAT_NOTHING = 4,
+    HEARTBEAT_TRACED = 5, /* a beat of a rank that a debugger may stop at any time */
+    PROMPT_FRAMES = 64,   /* 2 KiB: see send_last */
 };
 
 static void set_state(struct peer *peer, enum muster_peer_state state)
@@ -50,9 +51,12 @@ static uint32_t word_of(int kind, int failed_rank)
 static void take_word(struct muster_comm *comm, struct peer *peer, uint32_t word)
 {
     int kind = (int)(word >> 16);
-    if (kind == LIFE_CLOSED || kind == LIFE_LEFT) {
+    if (kind == HEARTBEAT_BEAT || kind == HEARTBEAT_TRACED) {
+        atomic_store(&peer->traced, kind == HEARTBEAT_TRACED);
+    }
+    if (kind == HEARTBEAT_CLOSED || kind == HEARTBEAT_LEFT) {
         peers_believe(comm, (int16_t)(word & UINT16_MAX));
-        if (kind == LIFE_LEFT && atomic_load(&peer->link->state) == LINK_SPEAKS) {
+        if (kind == HEARTBEAT_LEFT && atomic_load(&peer->link->state) == LINK_SPEAKS) {
             ending_link(&peer->link->state, LINK_LEFT);
         }
         set_state(peer, MUSTER_PEER_CLOSED);
@@ -62,7 +66,7 @@ static void take_word(struct muster_comm *comm, struct peer *peer, uint32_t word
 static void take_frame(struct muster_comm *comm, struct peer *peer)
 {
     struct link *link = peer->link;
-    const struct life_frame *f = &link->incoming;
+    const struct heartbeat_frame *f = &link->incoming;
     hear(peer);
     link->last = *f;
     take_word(comm, peer, word_of(f->kind, f->failed_rank));
@@ -83,16 +87,16 @@ static bool means_unreachable(int error)
     return error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH || error == ENETDOWN;
 }
 
-/* Reads what the life socket has; holds the mutex. */
-static void read_life(struct muster_comm *comm, struct peer *peer)
+/* Reads what the heartbeat socket has; holds the mutex. */
+static void read_heartbeat(struct muster_comm *comm, struct peer *peer)
 {
     struct link *link = peer->link;
     char *to = (char *)&link->incoming;
     ssize_t n;
-    if (channel_has_ended(&link->channels[LINK_LIFE])) {
+    if (channel_has_ended(&link->channels[LINK_HEARTBEAT])) {
         return;
     }
-    while ((n = recv(link->channels[LINK_LIFE].fd, to + link->incoming_bytes,
+    while ((n = recv(link->channels[LINK_HEARTBEAT].fd, to + link->incoming_bytes,
                      sizeof link->incoming - link->incoming_bytes, MSG_DONTWAIT)) > 0) {
         link->incoming_bytes += (size_t)n;
         assert(link->incoming_bytes <= sizeof link->incoming);
@@ -103,15 +107,15 @@ static void read_life(struct muster_comm *comm, struct peer *peer)
     }
     if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
         bool unreachable = n < 0 && means_unreachable(errno);
-        ending_channel(&link->channels[LINK_LIFE].state, CHANNEL_ENDED);
+        ending_channel(&link->channels[LINK_HEARTBEAT].state, CHANNEL_ENDED);
         read_beats(comm, peer); /* the last word goes twice, too */
         set_state(peer, unreachable ? MUSTER_PEER_SUSPECTED : MUSTER_PEER_DEAD);
     }
 }
 
-static void send_life(struct link *link, const struct life_frame *frames, size_t num)
+static void send_heartbeat(struct link *link, const struct heartbeat_frame *frames, size_t num)
 {
-    struct channel *c = &link->channels[LINK_LIFE];
+    struct channel *c = &link->channels[LINK_HEARTBEAT];
     size_t bytes = num * sizeof *frames;
     if (!channel_is_open(c)) {
         return;
@@ -124,22 +128,22 @@ static void send_life(struct link *link, const struct life_frame *frames, size_t
 
 /* Linux acknowledges a little after 40 ms, and a segment of more than 1 KiB with another at once
  * (measured, Linux 6.18). muster_comm_free waits for that. */
-static void send_last(struct link *link, const struct life_frame *frame)
+static void send_last(struct link *link, const struct heartbeat_frame *frame)
 {
-    struct life_frame frames[PROMPT_FRAMES] = {*frame};
+    struct heartbeat_frame frames[PROMPT_FRAMES] = {*frame};
     for (int i = 1; i < PROMPT_FRAMES; i++) {
-        frames[i].kind = LIFE_NOTHING;
+        frames[i].kind = HEARTBEAT_NOTHING;
     }
-    send_life(link, frames, PROMPT_FRAMES);
-    send_life(link, &frames[1], 1);
+    send_heartbeat(link, frames, PROMPT_FRAMES);
+    send_heartbeat(link, &frames[1], 1);
 }
 
 void link_listen(struct muster_comm *comm, int rank)
 {
     struct peer *peer = &comm->peers[rank];
-    pthread_mutex_lock(&peer->link->life_mutex);
-    read_life(comm, peer);
-    pthread_mutex_unlock(&peer->link->life_mutex);
+    pthread_mutex_lock(&peer->link->heartbeat_mutex);
+    read_heartbeat(comm, peer);
+    pthread_mutex_unlock(&peer->link->heartbeat_mutex);
 }
 
 void link_lost(struct muster_comm *comm, int rank, int error)
@@ -152,18 +156,19 @@ void link_lost(struct muster_comm *comm, int rank, int error)
 
 void link_say_closed(struct muster_comm *comm, int failed_rank)
 {
-    struct life_frame closed = {.kind = phase_is_leaving(&comm->life) ? LIFE_LEFT : LIFE_CLOSED,
-                                .failed_rank = (int16_t)failed_rank};
+    struct heartbeat_frame closed = {.kind = phase_is_leaving(&comm->life) ? HEARTBEAT_LEFT
+                                                                           : HEARTBEAT_CLOSED,
+                                     .failed_rank = (int16_t)failed_rank};
     uint32_t word = word_of(closed.kind, failed_rank);
     assert(word != 0 && atomic_load(&comm->last_word) == 0 && "it is the last");
     atomic_store(&comm->last_word, word);
     for (int r = 0; r < comm->size; r++) {
         struct link *link = comm->peers[r].link;
-        if (link && link->channels[LINK_LIFE].fd >= 0) {
-            pthread_mutex_lock(&link->life_mutex);
+        if (link && link->channels[LINK_HEARTBEAT].fd >= 0) {
+            pthread_mutex_lock(&link->heartbeat_mutex);
             send_last(link, &closed);
             beat_send(link->beat_fd, comm->generation, comm->rank, word);
-            pthread_mutex_unlock(&link->life_mutex);
+            pthread_mutex_unlock(&link->heartbeat_mutex);
         }
     }
 }
@@ -182,9 +187,9 @@ uint64_t link_last_call(struct muster_comm *comm, int rank, uint64_t *ret_shape,
                         uint64_t *ret_count, bool *ret_ended)
 {
     struct link *link = comm->peers[rank].link;
-    pthread_mutex_lock(&link->life_mutex);
-    struct life_frame last = link->last;
-    pthread_mutex_unlock(&link->life_mutex);
+    pthread_mutex_lock(&link->heartbeat_mutex);
+    struct heartbeat_frame last = link->last;
+    pthread_mutex_unlock(&link->heartbeat_mutex);
     *ret_shape = last.shape & ~call_has_ended;
     *ret_count = last.count;
     *ret_ended = last.shape & call_has_ended;
@@ -202,9 +207,17 @@ static void note_reads(struct peer *peer)
     link->reads_before = reads;
 }
 
+/* While it is held by a debugger only its kernel's word counts. */
+static bool is_silent(const struct muster_comm *comm, const struct peer *peer)
+{
+    return comm->heartbeat_timeout_ms > 0 && !atomic_load(&peer->traced) &&
+           peer->silent_beats * HEARTBEAT_MS >= comm->heartbeat_timeout_ms;
+}
+
 void link_beat(struct muster_comm *comm)
 {
-    struct life_frame beat = {.kind = LIFE_BEAT};
+    bool traced = comm->hosts->hosts > 1 && peers_this_thread_is_traced();
+    struct heartbeat_frame beat = {.kind = traced ? HEARTBEAT_TRACED : HEARTBEAT_BEAT};
     beat.number = flight_newest(&comm->control->flight, &beat.shape, &beat.count);
     beat.shape |= flight_has_ended(&comm->control->flight, beat.number) ? call_has_ended : 0;
     for (int r = 0; r < comm->size; r++) {
@@ -212,24 +225,23 @@ void link_beat(struct muster_comm *comm)
         if (!peer->link) {
             continue;
         }
-        pthread_mutex_lock(&peer->link->life_mutex);
+        pthread_mutex_lock(&peer->link->heartbeat_mutex);
         peer->silent_beats += peer->heard;
         bool open = phase_code(&comm->life) == 0;
         uint32_t word = atomic_load(&comm->last_word);
         if (open) {
-            send_life(peer->link, &beat, 1);
+            send_heartbeat(peer->link, &beat, 1);
         }
         if (open || word != 0) {
             beat_send(peer->link->beat_fd, comm->generation, comm->rank, word);
         }
-        read_life(comm, peer);
+        read_heartbeat(comm, peer);
         read_beats(comm, peer);
         note_reads(peer);
-        if (comm->heartbeat_timeout_ms > 0 &&
-            peer->silent_beats * LIFE_BEAT_MS >= comm->heartbeat_timeout_ms) {
+        if (is_silent(comm, peer)) {
             set_state(peer, MUSTER_PEER_SUSPECTED);
             ending_link(&peer->link->state, LINK_DRIED);
         }
-        pthread_mutex_unlock(&peer->link->life_mutex);
+        pthread_mutex_unlock(&peer->link->heartbeat_mutex);
     }
 }

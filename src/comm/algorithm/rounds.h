@@ -1,0 +1,52 @@
+/* The loop that runs the rounds of an algorithm on one host (schedule/rounds.h), as far as they go.
+ * It is inline: a fast path is this loop with some spins and an algorithm that the compiler sees; a
+ * task's step is the same loop, without. What it calls is ROUNDS_INLINE, for that reason.
+ *
+ * Layer: comm. Memory: the algorithm's. Thread: the holder of the lane, or the caller's
+ * (fast_path.h).
+ */
+#pragma once
+
+#include <assert.h>
+
+#include "comm/state/state.h"
+#include "schedule/rounds.h"
+
+#define ROUNDS_INLINE static inline __attribute__((always_inline))
+
+/* What an algorithm does in its rounds; `own` is what it keeps. */
+struct rounds_way {
+    size_t slots; /* rounds under way at once */
+    void (*publish)(struct muster_comm *comm, void *own, size_t round);
+    /* True: all others have published it. It looks at least once, and again up to `spins` times. */
+    bool (*wait)(struct muster_comm *comm, void *own, size_t round, int spins);
+    /* 1; or what ends the rounds here, without this one. */
+    int (*consume)(struct muster_comm *comm, void *own, size_t round);
+};
+
+enum { ROUNDS_WAITING = 0, ROUNDS_DONE = 1, ROUNDS_OTHER_WAY = 2 };
+
+/* ROUNDS_WAITING: others are awaited; ROUNDS_DONE: all rounds are through; else what the algorithm
+ * ended them with: ROUNDS_OTHER_WAY, or negative. */
+ROUNDS_INLINE int rounds_run(struct muster_comm *comm, const struct rounds_way *way, void *own,
+                             struct schedule_rounds *at, int spins)
+{
+    for (;;) {
+        int rc;
+        assert(at->consumed <= at->published && at->published <= at->rounds);
+        switch (schedule_next(at, schedule_window(at, way->slots))) {
+        case SCHEDULE_PUBLISH: way->publish(comm, own, at->published++); break;
+        case SCHEDULE_CONSUME:
+            if (!way->wait(comm, own, at->consumed, spins)) {
+                return ROUNDS_WAITING;
+            }
+            rc = way->consume(comm, own, at->consumed);
+            if (rc != 1) {
+                return rc;
+            }
+            at->consumed++;
+            break;
+        case SCHEDULE_DONE: return ROUNDS_DONE;
+        }
+    }
+}

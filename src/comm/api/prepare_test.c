@@ -1,0 +1,107 @@
+/* What a prepared call holds: only the fields that its kind has, and what follows from them. */
+#include "comm/api/prepare.h"
+
+#include "base/testing/test.h"
+#include "comm/state/call_log.h"
+
+static struct muster_comm *comm;
+
+static int make_comm(void **state)
+{
+    (void)state;
+    struct muster_comm_options alone = MUSTER_COMM_OPTIONS_INIT;
+    return muster_comm_create(&alone, &comm, NULL);
+}
+
+static int free_comm(void **state)
+{
+    (void)state;
+    muster_comm_free(comm);
+    return 0;
+}
+
+static const size_t counts[] = {2};
+static float in[8], out[8];
+
+static struct muster_call call_of(int kind, int given)
+{
+    return (struct muster_call){.struct_size = sizeof(struct muster_call),
+                                .kind = (enum muster_collective)kind,
+                                .type = MUSTER_F32,
+                                .in = in,
+                                .out = out,
+                                .count = 7,
+                                .in_counts = given & 1 ? counts : NULL,
+                                .out_counts = given & 2 ? counts : NULL};
+}
+
+/* Of all-gather only the output's counts, of all-to-all both; of others none. */
+static void a_call_has_only_its_own_fields(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind <= MUSTER_RECV; kind++) {
+        for (int given = 0; given < 4; given++) {
+            struct muster_call call = call_of(kind, given);
+            struct prepared p;
+            bool gathers = kind == MUSTER_ALL_GATHER && given & 2;
+            bool exchanges = kind == MUSTER_ALL_TO_ALL && given;
+            bool one = exchanges && given != 3; /* of two */
+            assert_int_equal(prepare_call(comm, &call, &p, NULL), one ? MUSTER_EINVAL : 0);
+            if (one) {
+                continue;
+            }
+            assert_ptr_equal(p.in_counts, exchanges ? counts : NULL);
+            assert_ptr_equal(p.out_counts, gathers || exchanges ? counts : NULL);
+            assert_int_equal(p.count, gathers || exchanges || kind == MUSTER_BARRIER ? 0 : 7);
+            assert_int_equal(p.bytes, p.count * sizeof(float));
+            assert_int_equal(p.total, gathers ? 2 : p.count);
+        }
+    }
+}
+
+/* A call's numbers decide on which lane it runs: what is wrong of it is an error before. */
+static void the_lane_follows_from_kind_and_bytes(void **state)
+{
+    (void)state;
+    static float large[SIDE_BYTES / sizeof(float) + 1];
+    for (int kind = 0; kind <= MUSTER_RECV; kind++) {
+        for (size_t more = 0; more < 2; more++) {
+            struct muster_call call = call_of(kind, 0);
+            struct prepared p;
+            call.in = call.out = large;
+            call.count = SIDE_BYTES / sizeof(float) + more;
+            assert_int_equal(prepare_call(comm, &call, &p, NULL), 0);
+            bool message = kind == MUSTER_SEND || kind == MUSTER_RECV;
+            bool side = kind == MUSTER_ALL_GATHER && more == 0;
+            assert_int_equal(p.lane, message ? LANE_MESSAGES : side ? LANE_SIDE : LANE_MAIN);
+            assert_int_equal(prepared_reduces(&p), types_find_kind(p.kind)->reduces);
+        }
+    }
+}
+
+static void an_operation_that_a_type_lacks_is_refused(void **state)
+{
+    (void)state;
+    for (int type = -1; type <= MUSTER_F64 + 1; type++) {
+        for (int op = -1; op <= MUSTER_BXOR + 1; op++) {
+            struct muster_call call = call_of(MUSTER_ALL_REDUCE, 0);
+            struct prepared p;
+            call.type = (enum muster_type)type;
+            call.op = (enum muster_op)op;
+            bool known = types_has_type(call.type) && types_has_op(call.op) &&
+                         reduce_find(call.type, call.op);
+            assert_int_equal(prepare_call(comm, &call, &p, NULL), known ? 0 : MUSTER_EINVAL);
+            assert_true(!known || p.unit == muster_type_bytes(call.type));
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_call_has_only_its_own_fields),
+        cmocka_unit_test(the_lane_follows_from_kind_and_bytes),
+        cmocka_unit_test(an_operation_that_a_type_lacks_is_refused),
+    };
+    return cmocka_run_group_tests(tests, make_comm, free_comm);
+}

@@ -1,0 +1,257 @@
+/* Waiting while a communicator forms. Layer: comm; see forming.h. */
+#include "comm/bootstrap/forming.h"
+
+#include "comm/endpoint/address.h"
+#include "comm/system/deadline.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+    WATCH_AT_ONCE = 16, /* of a large world the others follow */
+    BLAME_MS = 200,     /* for other hosts to refuse a connection */
+};
+
+void forming_unwatch(struct forming *f)
+{
+    for (int r = 0; r < COMM_MAX_RANKS; r++) {
+        fork_close(&f->watches[r]);
+    }
+}
+
+static void close_all(void *context)
+{
+    struct forming *f = context;
+    fork_close(&f->under_way);
+    forming_unwatch(f);
+}
+
+void forming_open(struct forming *f)
+{
+    f->under_way = f->gone = -1;
+    for (int r = 0; r < COMM_MAX_RANKS; r++) {
+        f->watches[r] = -1;
+    }
+    f->fork = (struct fork_watch){.forked = close_all, .context = f};
+    fork_remember(&f->fork);
+}
+
+void forming_close(struct forming *f)
+{
+    fork_forget(&f->fork);
+    close_all(f);
+}
+
+struct hello forming_hello(const struct forming *f, int channel)
+{
+    return (struct hello){.magic = HELLO_MAGIC,
+                          .index = (uint16_t)f->comm->rank,
+                          .channel = (uint16_t)channel,
+                          .generation = f->comm->generation,
+                          .digest = f->digest};
+}
+
+static int fail_about(int code, int rank, struct muster_err *err)
+{
+    if (err) {
+        err->rank = rank;
+    }
+    return code;
+}
+
+bool forming_is_cancelled(const struct forming *f)
+{
+    return endpoint_is_cancelled(f->endpoint, f->comm->generation);
+}
+
+int forming_fail_cancelled(struct muster_err *err)
+{
+    return muster_fail(err, MUSTER_EABORTED, "forming this generation was cancelled");
+}
+
+/* ---- members that are gone ---- */
+
+static bool is_local(const struct forming *f, int rank)
+{
+    return f->comm->peers[rank].local >= 0;
+}
+
+static int begin(const struct forming *f, int rank)
+{
+    struct member member = endpoint_member(&f->members[rank]);
+    uint32_t scope = endpoint_member(&f->members[f->comm->rank]).scope;
+    member.scope = scope ? scope : member.scope; /* each host numbers its interfaces itself */
+    return endpoint_begin(&member, is_local(f, rank));
+}
+
+static int fail_gone(struct forming *f, int rank, struct muster_err *err)
+{
+    muster_fail(err, MUSTER_EUNAVAIL,
+                "rank %d of %d is gone: its process or its endpoint has ended", rank,
+                f->comm->size);
+    f->gone = rank;
+    return fail_about(MUSTER_EUNAVAIL, rank, err);
+}
+
+/* Nobody listens there any more: it has ended, and its incarnation does not return. */
+static int watch(struct forming *f, int rank, struct muster_err *err)
+{
+    f->watches[rank] = begin(f, rank);
+    return f->watches[rank] < 0 && errno == ECONNREFUSED ? fail_gone(f, rank, err) : 0;
+}
+
+static int watch_more(struct forming *f, int first, struct muster_err *err)
+{
+    int rc = 0, opened = 0;
+    for (int i = 0; rc == 0 && i < f->comm->size && opened < WATCH_AT_ONCE; i++) {
+        int rank = (first + i) % f->comm->size;
+        if (rank != f->comm->rank && f->watches[rank] < 0) {
+            rc = watch(f, rank, err);
+            opened++;
+        }
+    }
+    return rc;
+}
+
+/* The connection has ended. A member that lives may have hung up on it: that it is gone is known
+ * when the next one is refused. */
+static int watch_anew(struct forming *f, int rank, struct muster_err *err)
+{
+    int failed = 0;
+    socklen_t bytes = sizeof failed;
+    (void)getsockopt(f->watches[rank], SOL_SOCKET, SO_ERROR, &failed, &bytes);
+    fork_close(&f->watches[rank]);
+    return failed == ECONNREFUSED ? fail_gone(f, rank, err) : watch(f, rank, err);
+}
+
+/* The members' connections from fds[1] on; their ranks. */
+static int list_watches(const struct forming *f, struct pollfd *fds, int *ranks)
+{
+    int num = 1;
+    for (int r = 0; r < f->comm->size; r++) {
+        if (f->watches[r] >= 0) {
+            fds[num] = (struct pollfd){.fd = f->watches[r], .events = POLLIN};
+            ranks[num++] = r;
+        }
+    }
+    return num;
+}
+
+static int look_at_watches(struct forming *f, const struct pollfd *fds, const int *ranks, int num,
+                           struct muster_err *err)
+{
+    int rc = 0;
+    for (int i = 1; rc == 0 && i < num; i++) {
+        rc = fds[i].revents ? watch_anew(f, ranks[i], err) : 0;
+    }
+    return rc;
+}
+
+int forming_blame(struct forming *f, int rank, int rc, struct muster_err *err)
+{
+    int64_t end_ns = deadline_after_ms(BLAME_MS);
+    int found = 0;
+    for (int r = 0; found == 0 && !f->watch && r < f->comm->size; r++) {
+        fork_close(&f->watches[r]);
+        found = r == f->comm->rank ? 0 : watch(f, r, err);
+    }
+    for (int r = 0; found == 0 && r < f->comm->size; r++) {
+        bool refused = f->watches[r] >= 0 && address_finish(f->watches[r], end_ns) < 0 &&
+                       errno == ECONNREFUSED;
+        found = refused ? fail_gone(f, r, err) : 0;
+    }
+    return found < 0 ? found : fail_about(rc, rank, err);
+}
+
+/* ---- waiting ---- */
+
+static int check(const struct forming *f, int rank, struct muster_err *err)
+{
+    if (forming_is_cancelled(f)) {
+        return forming_fail_cancelled(err);
+    }
+    if (deadline_now_ns() >= f->deadline_ns) {
+        muster_fail(err, MUSTER_ETIMEDOUT, "rank %d of %d did not connect in time", rank,
+                    f->comm->size);
+        return fail_about(MUSTER_ETIMEDOUT, rank, err);
+    }
+    return 0;
+}
+
+/* What is not asked while there is something to do. */
+static int check_others(struct forming *f, struct muster_err *err)
+{
+    if (f->options->interrupted && f->options->interrupted(f->options->interrupted_context)) {
+        return muster_fail(err, MUSTER_EINTERRUPTED, "interrupted while forming a communicator");
+    }
+    return f->watch ? f->watch->check(f->watch->context, err) : 0;
+}
+
+int forming_wait(struct forming *f, int fd, short events, int most_ms, int rank,
+                 struct muster_err *err)
+{
+    struct pollfd fds[COMM_MAX_RANKS + 1] = {{.fd = fd, .events = events}};
+    int ranks[COMM_MAX_RANKS + 1], num = 1;
+    int rc = check(f, rank, err);
+    f->patient = f->patient || most_ms == 0; /* the caller has waited itself */
+    if (rc == 0 && f->patient && !f->watch) {
+        rc = watch_more(f, rank, err);
+        num = list_watches(f, fds, ranks);
+    }
+    if (rc < 0) {
+        return rc;
+    }
+    int slice_ms = f->patient || most_ms < FORMING_FIRST_MS ? most_ms : FORMING_FIRST_MS;
+    int left_ms = deadline_ms_left(f->deadline_ns) + 1;
+    (void)poll(fds, (nfds_t)num, slice_ms < left_ms ? slice_ms : left_ms);
+    if (fds[0].revents) {
+        return 0;
+    }
+    f->patient = true;
+    rc = look_at_watches(f, fds, ranks, num, err);
+    return rc < 0 ? rc : check_others(f, err);
+}
+
+/* The kernel's answer to a connection. */
+static int wait_for_answer(struct forming *f, int rank, struct muster_err *err)
+{
+    int rc = 0;
+    for (bool decided = false; rc == 0 && !decided;) {
+        struct pollfd p = {.fd = f->under_way, .events = POLLOUT};
+        decided = poll(&p, 1, 0) > 0;
+        rc = decided ? 0 : forming_wait(f, f->under_way, POLLOUT, FORMING_SLICE_MS, rank, err);
+    }
+    return rc;
+}
+
+static int fail_connecting(struct forming *f, int rank, struct muster_err *err)
+{
+    return errno == ECONNREFUSED ? fail_gone(f, rank, err)
+                                 : fail_about(endpoint_fail(is_local(f, rank), err), rank, err);
+}
+
+int forming_connect(struct forming *f, int rank, int channel, struct muster_err *err)
+{
+    int rc = 0;
+    while ((f->under_way = begin(f, rank)) < 0 && errno == EAGAIN && rc == 0) {
+        rc = forming_wait(f, -1, 0, 1, rank, err);
+    }
+    if (rc == 0 && f->under_way < 0) {
+        return fail_connecting(f, rank, err);
+    }
+    rc = rc < 0 ? rc : wait_for_answer(f, rank, err);
+    if (rc == 0 && address_finish(f->under_way, 0) < 0) {
+        rc = fail_connecting(f, rank, err);
+    }
+    if (rc < 0) {
+        fork_close(&f->under_way);
+        return rc;
+    }
+    struct hello hello = forming_hello(f, channel);
+    int fd = f->under_way;
+    f->under_way = -1;
+    fd = endpoint_greet(fd, &hello, err);
+    return fd < 0 ? fail_about(fd, rank, err) : fd;
+}

@@ -1,0 +1,231 @@
+/* The segment of a host: created, handed out, mapped; then each rank says in it that it lives and
+ * what it runs on. Layer: comm; see locals.h.
+ */
+#include "comm/bootstrap/locals.h"
+
+#include "comm/endpoint/credentials.h"
+#include "comm/health/failure.h"
+#include "comm/health/witness.h"
+#include "comm/shm/futex.h"
+#include "comm/state/bell.h"
+#include "comm/tcp/link.h"
+
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Of this host, as far as they have the segment. */
+static int first_missing(const struct muster_comm *comm, const bool *came)
+{
+    int l = 1;
+    while (l < comm->local_size && came[l]) {
+        l++;
+    }
+    return l < comm->local_size ? comm->locals[l] : -1;
+}
+
+/* The segment, for a rank of this host. Who is another user, or did not come by the Unix socket, is
+ * none: the rank itself may still come. */
+static int hand_out(struct forming *f, int fd, int rank, bool *came, struct muster_err *err)
+{
+    struct muster_comm *comm = f->comm;
+    int rc = 0;
+    if (credentials_are_ours(fd)) {
+        rc = endpoint_pass(fd, comm->segment.fd, err);
+        rc = rc < 0 ? forming_blame(f, rank, rc, err) : 0;
+        came[comm->peers[rank].local] = true;
+    } else {
+        rc = forming_wait(f, -1, 0, 0, rank, err);
+    }
+    close(fd);
+    return rc;
+}
+
+static int lead_host(struct forming *f, struct muster_err *err)
+{
+    struct muster_comm *comm = f->comm;
+    bool came[COMM_MAX_RANKS] = {false};
+    int missing, rc = segment_create(comm->local_size, &comm->segment, err);
+    while (rc == 0 && (missing = first_missing(comm, came)) >= 0) {
+        struct hello hello;
+        struct arrivals *arrivals = &f->endpoint->arrivals;
+        int fd = arrivals_next(arrivals, comm->generation, f->digest, 0, &hello, err);
+        if (fd == MUSTER_EAGAIN) {
+            rc = forming_wait(f, arrivals->epoll_fd, POLLIN, FORMING_SLICE_MS, missing, err);
+            continue;
+        }
+        if (fd < 0) {
+            return fd;
+        }
+        if (hello.index < comm->size && comm->peers[hello.index].local > 0) {
+            rc = hand_out(f, fd, hello.index, came, err);
+        } else {
+            rc = link_adopt(comm, fd, hello.index, hello.channel, err);
+        }
+    }
+    return rc;
+}
+
+static int refuse_leader(int leader, struct muster_err *err)
+{
+    muster_fail(err, MUSTER_EPERM,
+                "rank %d on this host runs as another user: ranks of several users share no "
+                "memory (set MUSTER_TRANSPORT=tcp for all)",
+                leader);
+    if (err) {
+        err->rank = leader;
+    }
+    return MUSTER_EPERM;
+}
+
+static int receive_segment(struct forming *f, int leader, struct muster_err *err)
+{
+    int fd, rc = 0;
+    while ((fd = endpoint_receive(f->under_way, err)) == MUSTER_EAGAIN && rc == 0) {
+        rc = forming_wait(f, f->under_way, POLLIN, FORMING_SLICE_MS, leader, err);
+    }
+    if (fd == MUSTER_EUNAVAIL) {
+        return forming_blame(f, leader, fd, err);
+    }
+    if (rc < 0 && fd >= 0) {
+        close(fd);
+    }
+    return rc < 0 ? rc : fd;
+}
+
+static int follow_host(struct forming *f, struct muster_err *err)
+{
+    struct muster_comm *comm = f->comm;
+    int leader = comm->locals[0];
+    int from = forming_connect(f, leader, 0, err);
+    if (from < 0) {
+        return from;
+    }
+    f->under_way = from;
+    int fd =
+        credentials_are_ours(from) ? receive_segment(f, leader, err) : refuse_leader(leader, err);
+    fork_close(&f->under_way);
+    return fd < 0 ? fd : segment_open(fd, comm->local_size, &comm->segment, err);
+}
+
+int locals_join(struct forming *f, struct muster_err *err)
+{
+    struct muster_comm *comm = f->comm;
+    int rc = comm->local_rank == 0 ? lead_host(f, err) : follow_host(f, err);
+    if (rc < 0) {
+        return rc;
+    }
+    comm->control = segment_control(&comm->segment, comm->local_rank);
+    uint64_t pid_space = endpoint_member(&f->members[comm->rank]).pid_space;
+    for (int r = 0; r < comm->size; r++) {
+        comm->peers[r].killable = pid_space != 0 && comm->peers[r].local >= 0 &&
+                                  endpoint_member(&f->members[r]).pid_space == pid_space;
+    }
+    return 0;
+}
+
+static void tell_processors(const struct muster_comm *comm)
+{
+    struct control *control = comm->control;
+    uint64_t words[CPU_WORDS] = {0};
+    _Static_assert(sizeof words == sizeof(cpu_set_t), "1024 processors");
+    (void)sched_getaffinity(0, sizeof words, (cpu_set_t *)(void *)words);
+    for (int w = 0; w < CPU_WORDS; w++) {
+        atomic_store(&control->processors[w], words[w]);
+    }
+    atomic_store(&control->processor, (uint32_t)comm->processor);
+}
+
+/* More ranks than processors that any of them may run on. */
+static bool is_oversubscribed(const struct muster_comm *comm)
+{
+    int processors = 0;
+    for (int w = 0; w < CPU_WORDS; w++) {
+        uint64_t word = 0;
+        for (int l = 0; l < comm->local_size; l++) {
+            word |= atomic_load(&segment_control(&comm->segment, l)->processors[w]);
+        }
+        processors += __builtin_popcountll(word);
+    }
+    return comm->local_size > processors;
+}
+
+/* All must take the same blocks, even if one runs under an emulator. */
+static enum schedule_processor common_processor(const struct muster_comm *comm)
+{
+    for (int l = 0; l < comm->local_size; l++) {
+        if (atomic_load(&segment_control(&comm->segment, l)->processor) != comm->processor) {
+            return SCHEDULE_GENERIC;
+        }
+    }
+    return comm->processor;
+}
+
+static void describe(struct muster_comm *comm)
+{
+    (void)snprintf(comm->description, sizeof comm->description,
+                   "%d rank%s, %d on this host%s, %s%s%s, tuned for %s", comm->size,
+                   comm->size == 1 ? "" : "s", comm->local_size,
+                   comm->oversubscribed ? " (more than processors)" : "",
+                   comm->local_size > 1 ? "shared memory, " : "", comm->all_local ? "" : "TCP, ",
+                   reduce_level(), comm->tuning->name);
+}
+
+/* Asleep, so that those who are still on their way get the processors. */
+static int wait_for_locals(struct forming *f, struct muster_err *err)
+{
+    struct muster_comm *comm = f->comm;
+    _Atomic uint32_t *bell = &comm->control->bell;
+    int rc = 0;
+    for (int l = 0; rc == 0 && l < comm->local_size;) {
+        uint32_t seen = atomic_load(bell);
+        if (atomic_load(&segment_control(&comm->segment, l)->pid) != 0) {
+            l++;
+        } else {
+            futex_wait_any(&bell, &seen, 1, f->patient ? FORMING_SLICE_MS : FORMING_FIRST_MS);
+            rc = forming_wait(f, -1, 0, 0, comm->locals[l], err);
+        }
+    }
+    return rc;
+}
+
+/* So that `muster stacks` can read it. */
+static void open_flight_record(const struct forming *f)
+{
+    const struct muster_comm *comm = f->comm;
+    struct flight *flight = &comm->control->flight;
+    flight->group = f->digest ^ (comm->generation + 1) * 0x9e3779b97f4a7c15u;
+    flight->rank = comm->rank;
+    flight->size = comm->size;
+    flight->local_size = comm->local_size;
+    flight->pid = getpid();
+    atomic_store(&flight->magic, flight_magic);
+}
+
+int locals_come_alive(struct forming *f, struct muster_err *err)
+{
+    struct muster_comm *comm = f->comm;
+    comm->watch = (struct heartbeat_watch){.beat = failure_beat, .context = comm};
+    int rc = heartbeat_join(&comm->control->heartbeat, &comm->watch, err);
+    if (rc < 0) {
+        return rc;
+    }
+    phase_open(&comm->life);
+    if (!comm->all_local) {
+        witness_hold();
+        comm->witnessed = true;
+    }
+    tell_processors(comm);
+    open_flight_record(f);
+    atomic_store(&comm->control->pid, getpid());
+    for (int l = 0; l < comm->local_size; l++) {
+        bell_ring(segment_control(&comm->segment, l));
+    }
+    rc = wait_for_locals(f, err);
+    comm->oversubscribed = is_oversubscribed(comm);
+    comm->tuning = &schedule_tunings[common_processor(comm)];
+    describe(comm);
+    return rc;
+}
