@@ -1,0 +1,31 @@
+/* Mistakes that tests plant into the protocol, to see that they are found. The shipped code is
+ * compiled without MUSTER_PLANTED: PLANTED() is false there, and nothing of it is left.
+ *
+ * Each of them was made in some draft of the protocol. Layer: pure. Thread: the test's.
+ */
+#pragma once
+
+#ifdef MUSTER_PLANTED
+enum planted {
+    PLANTED_NOTHING,
+    PLANTED_RESTORE_NOT_JOURNALED,  /* rule 11: GEN in the journal does not say "restore" */
+    PLANTED_RESTORE_NEEDS_REPORT,   /* 5, 11: nobody to report, nothing is decided any more */
+    PLANTED_COMMIT_IF_APPLIED,      /* 6: a step that all have prepared is dropped */
+    PLANTED_IDS_IN_BARRIER,         /* 1: who has prepared does not know the others' records */
+    PLANTED_LATE_COMPLETION,        /* 4: a barrier completes after its generation was closed */
+    PLANTED_EARLY_GRANTS,           /* 9: grants before all members have reported their leases */
+    PLANTED_REPORT_REPLACES_LEASES, /* 9: a report replaces the table also within a term */
+    PLANTED_OPEN_BEFORE_JOURNAL,    /* OPEN is sent before GEN is durable */
+    PLANTED_UNLOADED_VOTE,          /* 8: a joiner prepares before it has the state */
+    PLANTED_RESTORE_KEEPS_LOG,      /* 11: the log is not cut to the checkpoint */
+    PLANTED_OLD_GRANTS,             /* 9: a member keeps grants of an old term */
+    PLANTED_ACK_BEFORE_JOURNAL,     /* ACK is sent before LOG is durable */
+    PLANTED_EXIT_BEFORE_ACK,        /* 14: a member exits before the log is acknowledged */
+    PLANTED_STEP_DISCARDED,         /* 7: OPEN with base = version + 1 does not apply the sum */
+    PLANTED_COUNT,
+};
+extern enum planted planted;
+#define PLANTED(mistake) (planted == PLANTED_##mistake)
+#else
+#define PLANTED(mistake) false
+#endif

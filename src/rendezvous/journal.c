@@ -1,0 +1,90 @@
+/* See journal.h. */
+#include "rendezvous/journal.h"
+
+#include "commit/planted.h"
+
+void journal_append(struct turn *t, struct rendezvous_effect effect)
+{
+    turn_emit(t, effect);
+    t->s->appended = true;
+}
+
+static void acknowledge(struct turn *t)
+{
+    struct rendezvous *s = t->s;
+    for (uint32_t i = 0; i < s->room; i++) {
+        if (s->peers[i].standing == RENDEZVOUS_MEMBER) {
+            turn_send(t, &s->peers[i],
+                      (struct rendezvous_effect){.kind = RENDEZVOUS_ACK, .version = s->durable});
+        }
+    }
+}
+
+bool journal_add_steps(struct turn *t, uint64_t first, uint64_t version)
+{
+    struct rendezvous *s = t->s;
+    if (version <= s->logged) {
+        return true;
+    }
+    if (first == 0 || first > s->logged + 1) {
+        return false;
+    }
+    journal_append(t, (struct rendezvous_effect){.kind = RENDEZVOUS_APPEND_LOG,
+                                                 .first = s->logged + 1,
+                                                 .version = version});
+    s->logged = version;
+    s->settled = true; /* rule 8: all members had the state, or none had passed */
+    if (PLANTED(ACK_BEFORE_JOURNAL)) {
+        s->durable = version;
+        acknowledge(t);
+    }
+    return true;
+}
+
+void journal_add_checkpoint(struct turn *t, uint64_t version)
+{
+    struct rendezvous *s = t->s;
+    if (version <= s->checkpoint) {
+        return;
+    }
+    if (version > s->durable) {
+        s->pending_checkpoint = version;
+        return;
+    }
+    s->checkpoint = version;
+    s->pending_checkpoint = 0;
+    journal_append(
+        t, (struct rendezvous_effect){.kind = RENDEZVOUS_APPEND_CHECKPOINT, .version = version});
+}
+
+void journal_sync(struct turn *t)
+{
+    struct rendezvous *s = t->s;
+    if (s->appended && !s->syncing) {
+        s->appended = false;
+        s->syncing = true;
+        s->syncing_log = s->logged;
+        s->syncing_generation = s->phase == RENDEZVOUS_RECORDING;
+        turn_emit(t, (struct rendezvous_effect){.kind = RENDEZVOUS_SYNC});
+    }
+}
+
+void journal_synced(struct turn *t)
+{
+    struct rendezvous *s = t->s;
+    if (s->syncing_log > s->durable) {
+        s->durable = s->syncing_log;
+        acknowledge(t);
+    }
+    if (s->pending_checkpoint > 0 && s->pending_checkpoint <= s->durable) {
+        journal_add_checkpoint(t, s->pending_checkpoint);
+    }
+}
+
+void journal_cut(struct rendezvous *state, uint64_t version)
+{
+    state->logged = version;
+    state->pending_checkpoint = 0;
+    state->durable = state->durable < version ? state->durable : version;
+    state->syncing_log = state->syncing_log < version ? state->syncing_log : version;
+}

@@ -1,0 +1,296 @@
+/* The coordinator's table: traces of events, and the effects that each gives, by the rules of
+ * rendezvous.h. Whatever order faults come in is for test/simulation.
+ *
+ * Effects are written as "CLOSE>1": to process 1. */
+#include "base/testing/test.h"
+#include "rendezvous/rendezvous.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { PEERS = 4 };
+
+static const char *const names[] = {
+    [RENDEZVOUS_APPEND_TERM] = "term",
+    [RENDEZVOUS_APPEND_LOG] = "log",
+    [RENDEZVOUS_APPEND_GENERATION] = "generation",
+    [RENDEZVOUS_APPEND_CHECKPOINT] = "checkpoint",
+    [RENDEZVOUS_SYNC] = "SYNC",
+    [RENDEZVOUS_SERVE] = "SERVE",
+    [RENDEZVOUS_OPEN] = "OPEN",
+    [RENDEZVOUS_CLOSE] = "CLOSE",
+    [RENDEZVOUS_ACK] = "ACK",
+    [RENDEZVOUS_EXPEL] = "EXPEL",
+    [RENDEZVOUS_KEEP_PREPARED] = "KEEP",
+    [RENDEZVOUS_TAKE_LEASES] = "TAKE",
+    [RENDEZVOUS_RESEND_GRANTS] = "RESEND",
+    [RENDEZVOUS_RETURN_LEASES] = "RETURN",
+    [RENDEZVOUS_CUT] = "CUT",
+    [RENDEZVOUS_AWAIT] = "AWAIT",
+    [RENDEZVOUS_END] = "END",
+};
+
+static struct rendezvous_effect list[RENDEZVOUS_EFFECTS_MAX(PEERS)];
+static struct rendezvous_effects effects = {.room = RENDEZVOUS_EFFECTS_MAX(PEERS), .list = list};
+
+static void expect(struct rendezvous *s, struct rendezvous_event event, const char *wanted)
+{
+    char text[512] = "";
+    size_t used = 0;
+    rendezvous_step(s, &event, &effects);
+    for (size_t i = 0; i < effects.count; i++) {
+        const struct rendezvous_effect *e = &list[i];
+        used +=
+            (size_t)snprintf(text + used, sizeof text - used, "%s%s", i ? " " : "", names[e->kind]);
+        if (e->to > 0) {
+            used += (size_t)snprintf(text + used, sizeof text - used, ">%d", (int)e->to);
+        }
+        if (e->version > 0) {
+            used += (size_t)snprintf(text + used, sizeof text - used, " %d", (int)e->version);
+        }
+    }
+    assert_string_equal(text, wanted);
+    if (rendezvous_check(s)) {
+        fail_msg("after %s: %s", text, rendezvous_check(s));
+    }
+}
+
+#define EVENT(event, ...) ((struct rendezvous_event){.kind = RENDEZVOUS_##event, __VA_ARGS__})
+#define DURABLE ((struct rendezvous_event){.kind = RENDEZVOUS_DURABLE})
+#define START ((struct rendezvous_event){.kind = RENDEZVOUS_START})
+
+static struct rendezvous *fresh(uint32_t first_size)
+{
+    struct rendezvous *s = malloc(rendezvous_size_bytes(PEERS));
+    struct rendezvous_config config = {.min_size = 1, .max_size = 3, .first_size = first_size};
+    assert_non_null(s);
+    rendezvous_init(s, config, PEERS);
+    return s;
+}
+
+/* Generation 1 of processes 1 and 2. */
+static struct rendezvous *running(void)
+{
+    struct rendezvous *s = fresh(2);
+    expect(s, START, "term SYNC");
+    expect(s, DURABLE, "SERVE");
+    expect(s, EVENT(JOIN, .incarnation = 1), "");
+    expect(s, EVENT(JOIN, .incarnation = 2), "generation SYNC");
+    expect(s, DURABLE, "CUT OPEN>1 OPEN>2");
+    assert_int_equal(s->generation, 1);
+    return s;
+}
+
+static void commit_one(struct rendezvous *s)
+{
+    expect(s, EVENT(COMMITS, .incarnation = 1, .generation = 1, .first = 1, .version = 1),
+           "log 1 SYNC");
+}
+
+static void the_log_is_durable_before_it_is_acknowledged(void **state)
+{
+    (void)state;
+    struct rendezvous *s = running();
+    commit_one(s);
+    expect(s, EVENT(COMMITS, .incarnation = 2, .generation = 1, .first = 1, .version = 2), "log 2");
+    expect(s, DURABLE, "ACK>1 1 ACK>2 1 SYNC");
+    expect(s, DURABLE, "ACK>1 2 ACK>2 2");
+    free(s);
+}
+
+static void a_death_closes_and_the_generation_is_durable_before_it_opens(void **state)
+{
+    (void)state;
+    struct rendezvous *s = running();
+    commit_one(s);
+    expect(s, DURABLE, "ACK>1 1 ACK>2 1");
+    expect(s, EVENT(DEAD, .incarnation = 2), "CLOSE>1 AWAIT");
+    expect(s,
+           EVENT(REPORT, .incarnation = 1, .generation = 1, .closed = true, .loaded = true,
+                 .prepared = true, .first = 2, .version = 1),
+           "KEEP generation 2 SYNC");
+    assert_int_equal(s->logged, 2);
+    expect(s, DURABLE, "RETURN>2 OPEN>1 2 ACK>1 2");
+    free(s);
+}
+
+static void joiners_wait_for_a_step_then_for_its_boundary(void **state)
+{
+    (void)state;
+    struct rendezvous *s = running();
+    expect(s, EVENT(JOIN, .incarnation = 3), "");
+    expect(s, EVENT(COMMITS, .incarnation = 1, .generation = 1, .first = 1, .version = 1),
+           "log 1 CLOSE>1 CLOSE>2 SYNC");
+    assert_int_equal(s->phase, RENDEZVOUS_CLOSING);
+    assert_false(s->hard);
+    free(s);
+}
+
+static void the_silent_are_left_out_and_then_unknown(void **state)
+{
+    (void)state;
+    struct rendezvous *s = running();
+    struct rendezvous_event report = EVENT(REPORT, .incarnation = 1, .generation = 1,
+                                           .closed = true, .loaded = true, .lost = 2, .first = 1);
+    expect(s, report, "CLOSE>2 AWAIT");
+    expect(s, EVENT(DEADLINE, .generation = 1), "generation SYNC");
+    expect(s, DURABLE, "EXPEL>2 RETURN>2 OPEN>1");
+    report.incarnation = 2;
+    expect(s, report, "EXPEL>2");
+    free(s);
+}
+
+static void a_coordinator_that_begins_again_opens_what_its_journal_has(void **state)
+{
+    (void)state;
+    struct rendezvous *s = fresh(2);
+    expect(s, EVENT(REPLAY_TERM, .term = 4), "");
+    expect(s, EVENT(REPLAY_GENERATION, .generation = 3, .version = 5), "");
+    expect(s, EVENT(REPLAY_MEMBER, .incarnation = 1, .age = 1), "");
+    expect(s, EVENT(REPLAY_MEMBER, .incarnation = 2, .age = 2), "");
+    expect(s, EVENT(REPLAY_LOG, .version = 6), "");
+    expect(s, START, "term SYNC");
+    expect(s, DURABLE, "SERVE");
+    assert_int_equal(s->term, 5);
+    expect(
+        s,
+        EVENT(REPORT, .incarnation = 1, .generation = 3, .loaded = true, .first = 6, .version = 7),
+        "log 7 TAKE>1 ACK>1 6 SYNC");
+    assert_false(rendezvous_may_grant(s, 1)); /* rule 9 */
+    expect(s,
+           EVENT(REPORT, .incarnation = 2, .generation = 2, .closed = true, .loaded = true,
+                 .prepared = true, .version = 4),
+           "OPEN>2 5 TAKE>2");
+    assert_true(rendezvous_may_grant(s, 1));
+    expect(s, EVENT(DISCONNECTED, .incarnation = 2), "");
+    expect(
+        s,
+        EVENT(REPORT, .incarnation = 2, .generation = 3, .loaded = true, .first = 6, .version = 5),
+        "RESEND>2 ACK>2 6");
+    free(s);
+}
+
+static void who_brings_steps_that_do_not_follow_is_expelled(void **state)
+{
+    (void)state;
+    struct rendezvous *s = running();
+    expect(s, EVENT(COMMITS, .incarnation = 2, .generation = 1, .first = 2, .version = 3),
+           "EXPEL>2 CLOSE>1 AWAIT");
+    free(s);
+}
+
+static void nobody_left_with_the_state_restores_the_checkpoint(void **state)
+{
+    (void)state;
+    struct rendezvous *s = running();
+    commit_one(s);
+    expect(s, EVENT(CHECKPOINT, .incarnation = 1, .generation = 1, .version = 1), "");
+    expect(s, DURABLE, "ACK>1 1 ACK>2 1 checkpoint 1 SYNC");
+    expect(s, EVENT(COMMITS, .incarnation = 1, .generation = 1, .first = 2, .version = 2), "log 2");
+    expect(s, EVENT(DEAD, .incarnation = 1), "CLOSE>2 AWAIT");
+    expect(s, EVENT(DEAD, .incarnation = 2), "");
+    expect(s, EVENT(JOIN, .incarnation = 3), "generation 1");
+    expect(s, DURABLE, "SYNC");
+    expect(s, DURABLE, "CUT 1 RETURN>1 RETURN>2 OPEN>3 1");
+    assert_int_equal(s->lineage, 2);
+    free(s);
+}
+
+static void the_younger_of_two_that_cannot_reach_each_other_goes(void **state)
+{
+    (void)state;
+    struct rendezvous *s = running();
+    for (uint64_t g = 1; g <= 3; g++) {
+        struct rendezvous_event report =
+            EVENT(REPORT, .incarnation = 1, .generation = g, .closed = true, .loaded = true,
+                  .first = 1, .lost = 2);
+        rendezvous_step(s, &report, &effects);
+        report.incarnation = 2;
+        report.lost = 1;
+        expect(s, report, "generation SYNC");
+        expect(s, DURABLE, g < 3 ? "OPEN>1 OPEN>2" : "EXPEL>2 RETURN>2 OPEN>1");
+    }
+    free(s);
+}
+
+static void the_job_is_done_when_the_last_has_finished(void **state)
+{
+    (void)state;
+    struct rendezvous *s = running();
+    commit_one(s);
+    expect(s, EVENT(COMPLETE, .version = 1), "");
+    expect(s, DURABLE, "ACK>1 1 ACK>2 1");
+    expect(s, EVENT(LEAVE, .incarnation = 1, .finished = true), "");
+    expect(s, EVENT(LEAVE, .incarnation = 2, .finished = true), "AWAIT END");
+    expect(s, EVENT(JOIN, .incarnation = 3), "EXPEL>3");
+    free(s);
+}
+
+/* Found by test/simulation, as are the three that follow. */
+static void a_last_member_that_leaves_is_let_go(void **state)
+{
+    (void)state;
+    struct rendezvous *s = running();
+    struct rendezvous_event report = EVENT(REPORT, .incarnation = 2, .generation = 1,
+                                           .closed = true, .loaded = true, .first = 1);
+    expect(s, EVENT(DEAD, .incarnation = 1), "CLOSE>2 AWAIT");
+    expect(s, EVENT(LEAVE, .incarnation = 2), "");
+    expect(s, report, "EXPEL>2");
+    expect(s, EVENT(JOIN, .incarnation = 3), "generation SYNC");
+    free(s);
+}
+
+static void commits_of_the_dead_are_not_heard(void **state)
+{
+    (void)state;
+    struct rendezvous *s = running();
+    expect(s, EVENT(DEAD, .incarnation = 2), "CLOSE>1 AWAIT");
+    expect(s, EVENT(COMMITS, .incarnation = 2, .generation = 1, .first = 2, .version = 2), "");
+    free(s);
+}
+
+static void who_was_left_out_may_have_finished(void **state)
+{
+    (void)state;
+    struct rendezvous *s = running();
+    commit_one(s);
+    expect(s, EVENT(COMPLETE), "");
+    expect(s, EVENT(DEAD, .incarnation = 1), "CLOSE>2 AWAIT");
+    expect(s, EVENT(DEADLINE, .generation = 1), ""); /* 2 may be about to finish */
+    expect(s, EVENT(DEAD, .incarnation = 2), "");
+    expect(s, EVENT(LEAVE, .incarnation = 9, .finished = true), "END");
+    free(s);
+}
+
+static void a_full_log_without_a_model_is_trained_again(void **state)
+{
+    (void)state;
+    struct rendezvous *s = running();
+    commit_one(s);
+    expect(s, EVENT(COMPLETE), "");
+    expect(s, EVENT(DEAD, .incarnation = 1), "CLOSE>2 AWAIT");
+    expect(s, EVENT(DEAD, .incarnation = 2), "");
+    expect(s, EVENT(JOIN, .incarnation = 3), "generation");
+    assert_int_equal(s->logged, 0);
+    free(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_log_is_durable_before_it_is_acknowledged),
+        cmocka_unit_test(a_death_closes_and_the_generation_is_durable_before_it_opens),
+        cmocka_unit_test(joiners_wait_for_a_step_then_for_its_boundary),
+        cmocka_unit_test(the_silent_are_left_out_and_then_unknown),
+        cmocka_unit_test(a_coordinator_that_begins_again_opens_what_its_journal_has),
+        cmocka_unit_test(who_brings_steps_that_do_not_follow_is_expelled),
+        cmocka_unit_test(nobody_left_with_the_state_restores_the_checkpoint),
+        cmocka_unit_test(the_younger_of_two_that_cannot_reach_each_other_goes),
+        cmocka_unit_test(the_job_is_done_when_the_last_has_finished),
+        cmocka_unit_test(a_last_member_that_leaves_is_let_go),
+        cmocka_unit_test(commits_of_the_dead_are_not_heard),
+        cmocka_unit_test(who_was_left_out_may_have_finished),
+        cmocka_unit_test(a_full_log_without_a_model_is_trained_again),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,25 @@
+/* A step under way: the state, the event, the effects so far; and the slots of processes.
+ *
+ * Internal to src/rendezvous. Layer: pure. Memory: the caller's.
+ */
+#pragma once
+
+#include "rendezvous/rendezvous.h"
+
+struct turn {
+    struct rendezvous *s;
+    const struct rendezvous_event *event;
+    struct rendezvous_effects *effects;
+};
+
+void turn_emit(struct turn *t, struct rendezvous_effect effect);
+/* Only to who is connected. */
+void turn_send(struct turn *t, const struct rendezvous_peer *peer, struct rendezvous_effect effect);
+void turn_expel(struct turn *t, uint64_t incarnation, enum rendezvous_reason reason);
+
+/* NULL: no such process. */
+struct rendezvous_peer *turn_find(struct rendezvous *state, uint64_t incarnation);
+/* NULL: no room. */
+struct rendezvous_peer *turn_take(struct rendezvous *state, uint64_t incarnation,
+                                  enum rendezvous_standing standing);
+void turn_free(struct rendezvous_peer *peer);

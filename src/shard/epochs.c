@@ -1,0 +1,166 @@
+/* Data sets and their epochs: which may begin, and which are done. See internal.h. */
+#include "shard/internal.h"
+
+#include <muster/err.h>
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_valid(const struct shard_dataset *spec)
+{
+    return memchr(spec->name, 0, sizeof spec->name) && spec->task < SHARD_TASKS && spec->size > 0 &&
+           spec->size <= SHARD_SIZE_MAX && spec->batch > 0;
+}
+
+/* A worker that comes later may see the size that is left. */
+static bool is_same(const struct shard_data *data, const struct shard_dataset *told)
+{
+    const struct shard_dataset *spec = &data->spec;
+    return spec->task == told->task && spec->seed == told->seed && spec->block == told->block &&
+           spec->batch == told->batch && spec->overlap == told->overlap &&
+           spec->set_aside == told->set_aside && data->told_epochs == told->epochs &&
+           (data->told_size == told->size || spec->size == told->size);
+}
+
+static uint32_t find(const struct shard_state *state, const char *name)
+{
+    uint32_t number = 0;
+    while (number < state->data_count && strcmp(state->data[number].spec.name, name) != 0) {
+        number++;
+    }
+    return number;
+}
+
+/* Every worker tells the data set that it wants; the first one makes it. */
+int shard_data_add(struct shard_state *state, const struct shard_dataset *spec)
+{
+    if (!is_valid(spec)) {
+        shard_refuse(state, 0, 0, SHARD_BAD_REQUEST);
+        return 0;
+    }
+    uint32_t number = find(state, spec->name);
+    struct shard_data *data = &state->data[number];
+    if (number < state->data_count && !is_same(data, spec)) {
+        shard_refuse(state, 0, number, SHARD_CONFLICT);
+        return 0;
+    }
+    if (number == SHARD_DATASETS_MAX) {
+        shard_refuse(state, 0, 0, SHARD_FULL);
+        return 0;
+    }
+    if (number == state->data_count) {
+        uint64_t *owners = calloc(SHARD_OWNERS_MAX, sizeof *owners);
+        if (!owners) {
+            return MUSTER_ENOMEM;
+        }
+        *data = (struct shard_data){.spec = *spec,
+                                    .told_size = spec->size,
+                                    .told_epochs = spec->epochs,
+                                    .waiting.owners = owners};
+        shard_set_init(&data->to_do, &state->nodes);
+        state->data_count++;
+    }
+    shard_emit(state, (struct shard_effect){.kind = SHARD_ADDED, .dataset = number});
+    return 0;
+}
+
+void shard_data_extend(struct shard_state *state, uint32_t dataset, uint64_t epochs)
+{
+    struct shard_dataset *spec = &state->data[dataset].spec;
+    if (epochs == 0 || spec->epochs == SHARD_ENDLESS || epochs >= SHARD_ENDLESS - spec->epochs) {
+        shard_refuse(state, 0, dataset, SHARD_BAD_REQUEST);
+        return;
+    }
+    spec->epochs += (uint32_t)epochs;
+}
+
+void shard_data_shrink(struct shard_state *state, uint32_t dataset, uint64_t size)
+{
+    struct shard_dataset *spec = &state->data[dataset].spec;
+    if (size == 0 || size > spec->size) {
+        shard_refuse(state, 0, dataset, SHARD_BAD_REQUEST);
+    } else if (size < spec->size) {
+        spec->size = size;
+        shard_emit(state,
+                   (struct shard_effect){.kind = SHARD_SHRUNK, .dataset = dataset, .count = size});
+    }
+}
+
+bool shard_data_ended(const struct shard_data *data)
+{
+    return data->open_count == 0 && data->next_epoch == data->spec.epochs;
+}
+
+struct shard_epoch *shard_epoch_of(struct shard_data *data, uint32_t epoch)
+{
+    for (size_t i = 0; i < data->open_count; i++) {
+        if (data->open[i].epoch == epoch) {
+            return &data->open[i];
+        }
+    }
+    return NULL;
+}
+
+/* All positions of the next epoch are to do. Without memory it stays closed until the next step. */
+static bool open_next(struct shard_state *state, uint32_t dataset)
+{
+    struct shard_data *data = &state->data[dataset];
+    uint64_t size = data->spec.size;
+    if (shard_nodes_reserve(&state->nodes, (uint32_t)(size / UINT32_MAX + 1)) < 0) {
+        return false;
+    }
+    for (uint64_t first = 0; first < size;) {
+        uint64_t left = size - first;
+        uint32_t count = left < UINT32_MAX ? (uint32_t)left : UINT32_MAX;
+        struct shard_range range = {dataset, data->next_epoch, first, count};
+        int rc = shard_set_add(&data->to_do, range);
+        assert(rc == 0);
+        first += count;
+    }
+    data->open[data->open_count++] = (struct shard_epoch){.epoch = data->next_epoch, .size = size};
+    data->next_epoch++;
+    return true;
+}
+
+static bool may_open(const struct shard_data *data, bool granted)
+{
+    if (data->next_epoch == data->spec.epochs) {
+        return false;
+    }
+    return data->open_count == 0 ||
+           (data->spec.overlap && granted && data->open_count < SHARD_OPEN_MAX);
+}
+
+static void close_done(struct shard_state *state, uint32_t dataset)
+{
+    struct shard_data *data = &state->data[dataset];
+    while (data->open_count > 0 && data->open[0].done == data->open[0].size) {
+        shard_emit(state, (struct shard_effect){.kind = SHARD_EPOCH_DONE,
+                                                .dataset = dataset,
+                                                .range = {dataset, data->open[0].epoch, 0, 0},
+                                                .count = data->open[0].size});
+        data->open[0] = data->open[1];
+        data->open_count--;
+    }
+}
+
+void shard_epochs_advance(struct shard_state *state, uint32_t dataset)
+{
+    struct shard_data *data = &state->data[dataset];
+    close_done(state, dataset);
+    bool granted = data->to_do.ranges == 0 && !shard_suspect_free(state, dataset);
+    if (may_open(data, granted)) {
+        (void)open_next(state, dataset);
+    }
+}
+
+void shard_epochs_reach(struct shard_state *state, struct shard_range range)
+{
+    if (!state->serving && range.dataset < state->data_count) {
+        struct shard_data *data = &state->data[range.dataset];
+        if (range.epoch == data->next_epoch && may_open(data, true)) {
+            (void)open_next(state, range.dataset);
+        }
+    }
+}

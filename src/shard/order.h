@@ -1,0 +1,35 @@
+/* The order in which an epoch visits a data set: which record lies at a position.
+ *
+ * A shuffled order is a keyed bijection of [0, size), so that no permutation is kept in memory and
+ * every process computes the same one: a Feistel network over a rectangle of rows and columns that
+ * has hardly more cells than there are records, applied again where it leads out of them (cycle
+ * walking; Black and Rogaway, "Ciphers with Arbitrary Finite Domains", 2002). It is a shuffle, not
+ * a cipher.
+ *
+ * Layer: pure. Memory: the caller's struct. Thread: any, nothing is changed by a look.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { SHARD_ORDER_ROUNDS = 16 };
+
+struct shard_order {
+    uint64_t size;  /* records */
+    uint64_t units; /* what is shuffled: records, or whole blocks of them; 0: nothing is */
+    uint32_t block; /* records of a unit, which keep their order in it */
+    int rounds;     /* those used: few units need more until every order is as likely */
+    uint64_t rows;
+    uint64_t columns;
+    uint64_t keys[SHARD_ORDER_ROUNDS];
+};
+
+/* block: 0 keeps the order of the data set; 1 shuffles records; more shuffles blocks of so many,
+ * for data that is slow to read one by one. What is left over for less than a block comes last.
+ * Orders of other seeds, data sets and epochs have nothing to do with each other. */
+void shard_order_init(struct shard_order *order, uint64_t size, uint32_t block, uint64_t seed,
+                      uint32_t dataset, uint32_t epoch);
+
+/* position < size */
+uint64_t shard_order_record(const struct shard_order *order, uint64_t position);

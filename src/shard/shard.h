@@ -1,0 +1,197 @@
+/* The records of a job: which are still to be trained, who holds them, and which are done.
+ *
+ * shard_step() is told one event and says what is to be done, in order (effects). Each record of an
+ * epoch is done exactly once: it is to do, held by one worker (its owner), suspected, or done.
+ *
+ *     to do      the order of the epoch from front to back       WANT → held
+ *     held       granted to an owner, uncommitted                COMMIT → done; GONE, GIVE_BACK →
+ * to do; BLAME → suspected suspected  was in flight when a worker crashed; granted    WANT of a
+ * worker that holds nothing alone, in halves                                → held; named as poison
+ * → done (set aside), or the job fails done       its update is in the model
+ *
+ * What comes back is granted before all that was never granted. Who holds what is not part of a
+ * snapshot: after restoring, records are to do or done, and nothing is granted until SERVE. Before
+ * it, workers say what they hold (HELD), and what the journal says is committed is taken from what
+ * is to do.
+ *
+ * An owner whose lease ran out (EXPIRED) keeps its records, and may have them committed, until GONE
+ * says that it can commit nothing any more. Who waits is told END when all is done, never before.
+ *
+ * A few numbers keep a data set of any size: positions that are done are those in no set.
+ *
+ * Layer: pure. Memory: shard_init/done; texts and arrays of events are borrowed for the call.
+ * Thread: one.
+ */
+#pragma once
+
+#include "shard/range.h"
+
+#include <stddef.h>
+
+enum {
+    SHARD_DATASETS_MAX = 16,
+    SHARD_NAME_BYTES = 64,
+    SHARD_OWNERS_MAX = 16384,
+    SHARD_RANGES_MAX = 4 << 20, /* of all sets, unless shard_init is told fewer */
+    SHARD_GRANT_RANGES = 64,    /* of one grant */
+    SHARD_EFFECTS_MAX = 128,
+    SHARD_PARTS_MAX = 32, /* of one HELD or BLAME */
+    SHARD_SUSPECTS_MAX = 256,
+    SHARD_ASIDE_MAX = 1024,
+    SHARD_TRIES = 3, /* crashes until a single record is named */
+    SHARD_LEASE_MS = 30000,
+};
+
+#define SHARD_SIZE_MAX (UINT64_C(1) << 40)
+#define SHARD_ENDLESS UINT32_MAX /* epochs */
+#define SHARD_ANY_OWNER 0        /* of a part: whoever holds it, several owners perhaps */
+
+enum shard_task { SHARD_TRAIN, SHARD_EVALUATE, SHARD_PREDICT, SHARD_TASKS };
+
+struct shard_dataset {
+    char name[SHARD_NAME_BYTES]; /* NUL-terminated; may be "" */
+    enum shard_task task;
+    uint64_t size;   /* records, 1 … SHARD_SIZE_MAX */
+    uint32_t epochs; /* 0: none yet (EXTEND), SHARD_ENDLESS */
+    uint64_t seed;
+    uint32_t block; /* of the shuffle, see shard_order_init */
+    uint32_t batch; /* records that one worker takes at a time: grants are multiples of it, but for
+                       the last */
+    bool overlap;   /* an epoch begins when the one before it is granted, not when it is done */
+    bool set_aside; /* a poisonous record is set aside; it fails the job otherwise */
+};
+
+enum shard_event_kind {
+    SHARD_DATASET,   /* dataset_spec: a new one; the same name again is the same data set */
+    SHARD_EXTEND,    /* dataset, count: so many more epochs */
+    SHARD_SHRINK,    /* dataset, count: it has only so many records */
+    SHARD_JOIN,      /* owner, expires_ms */
+    SHARD_RENEW,     /* owner, expires_ms */
+    SHARD_WANT,      /* owner, dataset, count: it asks for so many records */
+    SHARD_COMMIT,    /* parts: done, all of them or none */
+    SHARD_GIVE_BACK, /* parts: not trained, by owners that go on; all of them or none */
+    SHARD_BLAME,     /* parts: in flight when their owner crashed; GONE follows */
+    SHARD_GONE,      /* owner: it died or left; all that it holds is to do again */
+    SHARD_HELD,  /* parts: what an owner held before a restart; before SERVE only. Pieces that are
+                    done or another's are refused, the others are held */
+    SHARD_SERVE, /* every worker has said what it holds: grants begin */
+    SHARD_TICK,  /* now_ms */
+    SHARD_GO_ON, /* after effects that had `more` */
+    SHARD_EVENTS,
+};
+
+/* Records of one owner. */
+struct shard_part {
+    uint64_t owner;
+    struct shard_range range;
+};
+
+struct shard_event {
+    enum shard_event_kind kind;
+    uint64_t owner; /* the incarnation of a worker process, never 0 */
+    uint32_t dataset;
+    uint64_t count;
+    int64_t now_ms;
+    int64_t expires_ms; /* SHARD_LEASE_MS or more from now */
+    const struct shard_dataset *dataset_spec;
+    const struct shard_part *parts;
+    size_t part_count;
+};
+
+enum shard_effect_kind {
+    SHARD_ADDED,      /* dataset: its number; it is there now, or was */
+    SHARD_REFUSED,    /* owner, dataset, range where the event had them: reason */
+    SHARD_GRANTED,    /* owner, range; a grant of several ranges is as many effects */
+    SHARD_WAIT,       /* owner, dataset: nothing is to do now; it is granted or ended later */
+    SHARD_END,        /* owner, dataset: every epoch is done */
+    SHARD_EXPIRED,    /* owner: its lease ran out */
+    SHARD_SHRUNK,     /* dataset, count: workers skip the records from here on, and commit them */
+    SHARD_EPOCH_DONE, /* dataset, range.epoch; count: its records */
+    SHARD_SUSPECTED,  /* range; count: crashes that it was in */
+    SHARD_SET_ASIDE,  /* range: one position; record; count: crashes */
+    SHARD_FAILED,     /* the same; nothing is granted any more */
+};
+
+enum shard_reason {
+    SHARD_OK,
+    SHARD_NO_OWNER,    /* unknown, gone, or expired: join anew */
+    SHARD_NO_DATASET,  /* there is no such number */
+    SHARD_BAD_REQUEST, /* numbers that make no sense */
+    SHARD_CONFLICT,    /* a data set of this name has other parameters; an owner is there already */
+    SHARD_NOT_HELD,    /* a range is not held by its owner (before SERVE: nor to do) */
+    SHARD_TWICE,       /* a range comes twice */
+    SHARD_FULL,        /* too many data sets or owners */
+    SHARD_POISONED,    /* the job has failed */
+    SHARD_REASONS,
+};
+
+struct shard_effect {
+    enum shard_effect_kind kind;
+    enum shard_reason reason;
+    uint64_t owner;
+    uint32_t dataset;
+    struct shard_range range;
+    uint64_t count;
+    uint64_t record;
+    bool alone; /* GRANTED: suspected records; the worker takes no others meanwhile */
+};
+
+struct shard_effects {
+    struct shard_effect list[SHARD_EFFECTS_MAX];
+    size_t count;
+    bool more; /* GO_ON is to follow */
+};
+
+struct shard_state;
+
+/* NULL: no memory. ranges_max: 0 for SHARD_RANGES_MAX. A new job is served at once: the caller
+ * steps SERVE. */
+struct shard_state *shard_new(uint32_t ranges_max);
+void shard_free(struct shard_state *state);
+
+/* 0; MUSTER_ENOMEM or MUSTER_ETOOBIG (ranges_max): nothing was changed, and it may be tried again.
+ * ret is written in both cases. */
+int shard_step(struct shard_state *state, const struct shard_event *event,
+               struct shard_effects *ret);
+
+/* ---- What is known ---- */
+
+struct shard_progress {
+    struct shard_dataset dataset; /* size: what it has now, epochs: with those added */
+    uint32_t epoch;               /* the first that is not done; epochs when all are */
+    uint64_t epoch_size;          /* positions of that epoch */
+    uint64_t epoch_done;
+    uint64_t to_do; /* of all open epochs */
+};
+
+bool shard_progress(const struct shard_state *state, uint32_t dataset, struct shard_progress *ret);
+bool shard_has_failed(const struct shard_state *state);
+/* Records that the owner holds; 0 of one that is unknown. */
+uint64_t shard_held(const struct shard_state *state, uint64_t owner);
+/* The ranges that the owner holds, after `after` (NULL: from the first); false: there are no more.
+ */
+bool shard_held_next(const struct shard_state *state, uint64_t owner,
+                     const struct shard_range *after, struct shard_range *ret);
+/* Positions of an open epoch, as the order needs them; 0: it is not open. */
+uint64_t shard_epoch_size(const struct shard_state *state, uint32_t dataset, uint32_t epoch);
+/* The records that were set aside, by number from 0; false: there are no more. */
+bool shard_aside(const struct shard_state *state, size_t number, uint32_t *ret_dataset,
+                 uint64_t *ret_record);
+/* When the next lease can run out; INT64_MAX: there is none. */
+int64_t shard_next_ms(const struct shard_state *state);
+size_t shard_bytes(const struct shard_state *state);
+
+const char *shard_reason_text(enum shard_reason reason);
+
+/* NULL, or which promise is broken. It visits everything: for tests. */
+const char *shard_check(const struct shard_state *state);
+
+/* ---- Snapshots ---- */
+
+/* How much room a snapshot needs at most. */
+size_t shard_snapshot_bound(const struct shard_state *state);
+/* Returns the bytes written. */
+size_t shard_snapshot(const struct shard_state *state, void *ret, size_t size_bytes);
+/* Into a new state. MUSTER_EDATA: it is none of ours, or it contradicts itself. */
+int shard_restore(const void *bytes, size_t size_bytes, uint32_t ranges_max,
+                  struct shard_state **ret);

@@ -1,0 +1,234 @@
+/* What the coordinator and the members of a job say to each other, as bytes.
+ *
+ * A frame is its length (4 bytes, of what follows), a kind (1), the sender's term (8) and the
+ * message's fields, all little-endian, none of them optional; it has no room for anything else. A
+ * connection begins with HELLO, which is answered by WELCOME or REFUSED; its version says which
+ * fields there are. One message has one encoding: what is read and written again is the same bytes.
+ *
+ *     HELLO     who it is, and the job's token        WELCOME   the term; how long leases last
+ *     JOIN      it can be reached, and is ready       REFUSED   why; the connection ends
+ *     LEAVE     it is going                           OPEN      the members of a generation
+ *     REPORT    what it did, and holds                CLOSE     the end of a generation
+ *     COMMITS   steps that count                      ACK       steps that are durable
+ *     ASK       for records                           GRANT     records to train
+ *     PROGRESS  renews its leases; figures            EXPELLED  the others go on without it
+ *     CHECKPOINT  it has written one
+ *
+ * Layer: pure (part of libmuster). Memory: the caller's; arrays of a message that was read lie in
+ * the room it was read into, texts in the frame. Thread: any.
+ */
+#pragma once
+
+#include "shard/range.h"
+
+#include <muster/err.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    WIRE_VERSION = 1,
+    WIRE_LENGTH_BYTES = 4,
+    WIRE_FRAME_MAX = 4 << 20, /* whole; OPEN of 10,000 members is the largest */
+    WIRE_FIRST_MAX = 128,     /* of HELLO: strangers are not read further */
+    WIRE_TOKEN_BYTES = 32,
+    WIRE_ADDRESS_BYTES = 128, /* MUSTER_MEMBER_BYTES */
+    WIRE_DIGEST_BYTES = 32,
+    WIRE_TEXT_MAX = 4096,
+};
+
+enum wire_kind {
+    WIRE_HELLO = 1,
+    WIRE_JOIN,
+    WIRE_LEAVE,
+    WIRE_REPORT,
+    WIRE_COMMITS,
+    WIRE_ASK,
+    WIRE_PROGRESS,
+    WIRE_CHECKPOINT,
+    WIRE_WELCOME,
+    WIRE_REFUSED,
+    WIRE_OPEN,
+    WIRE_CLOSE,
+    WIRE_ACK,
+    WIRE_GRANT,
+    WIRE_EXPELLED,
+    WIRE_KINDS,
+};
+
+struct wire_text {
+    const char *bytes; /* no NUL within, none at the end */
+    uint32_t count;
+};
+
+struct wire_ranges {
+    const struct shard_range *list;
+    uint32_t count;
+};
+
+/* The records of a step, those of all members. */
+struct wire_step {
+    uint64_t version; /* > 0 */
+    uint32_t flags;
+    struct wire_ranges ranges;
+};
+
+/* Their versions follow each other. */
+struct wire_steps {
+    const struct wire_step *list;
+    uint32_t count;
+};
+
+struct wire_address {
+    uint8_t endpoint[WIRE_ADDRESS_BYTES]; /* communicators are formed with it */
+    uint8_t region[WIRE_ADDRESS_BYTES];   /* its state is read from it */
+};
+
+struct wire_hello {
+    uint32_t version; /* WIRE_VERSION */
+    uint64_t incarnation;
+    uint8_t token[WIRE_TOKEN_BYTES];
+};
+
+struct wire_join {
+    struct wire_address address;
+    uint64_t environment;  /* a digest of what equal bits depend on */
+    struct wire_text name; /* of its pod, for people */
+};
+
+struct wire_leave {
+    bool finished;
+};
+
+struct wire_report {
+    uint64_t generation;
+    uint64_t version; /* the steps end there */
+    uint64_t lost;    /* an incarnation, 0: none */
+    bool closed;
+    bool loaded;
+    struct wire_steps steps;
+    struct wire_steps prepared; /* none, or one: step version + 1 */
+    struct wire_ranges leases;
+};
+
+struct wire_commits {
+    uint64_t generation;
+    struct wire_steps steps; /* one at least */
+};
+
+struct wire_ask {
+    uint64_t records;
+};
+
+struct wire_progress {
+    uint64_t generation;
+    uint64_t version;
+    uint64_t records; /* trained here */
+    uint64_t step_ns; /* medians of late steps: whole, and waiting for others */
+    uint64_t wait_ns;
+};
+
+struct wire_checkpoint {
+    uint64_t generation;
+    uint64_t version;
+    uint8_t digest[WIRE_DIGEST_BYTES];
+    struct wire_text path;
+};
+
+struct wire_welcome {
+    uint32_t version; /* WIRE_VERSION */
+    uint64_t lease_ms;
+};
+
+struct wire_refused {
+    struct wire_text why;
+};
+
+struct wire_member {
+    uint64_t incarnation;
+    bool loaded; /* the state can be read from it */
+    struct wire_address address;
+};
+
+struct wire_members {
+    const struct wire_member *list;
+    uint32_t count;
+};
+
+struct wire_open {
+    uint64_t generation;
+    uint64_t base;
+    uint64_t lineage;
+    bool restore;
+    struct wire_text checkpoint; /* restore: its path, empty for the model as it was at first */
+    uint8_t digest[WIRE_DIGEST_BYTES];
+    struct wire_members members; /* in the order of their ranks, one at least */
+};
+
+struct wire_close {
+    uint64_t generation;
+    bool boundary;
+};
+
+struct wire_ack {
+    uint64_t version;
+};
+
+struct wire_grant {
+    uint64_t incarnation;
+    bool last; /* there is nothing else to grant now */
+    struct wire_ranges ranges;
+};
+
+struct wire_expelled {
+    uint64_t incarnation;
+    uint32_t reason; /* enum rendezvous_reason */
+    struct wire_text why;
+};
+
+struct wire_message {
+    enum wire_kind kind;
+    uint64_t term;
+    union {
+        struct wire_hello hello;
+        struct wire_join join;
+        struct wire_leave leave;
+        struct wire_report report;
+        struct wire_commits commits;
+        struct wire_ask ask;
+        struct wire_progress progress;
+        struct wire_checkpoint checkpoint;
+        struct wire_welcome welcome;
+        struct wire_refused refused;
+        struct wire_open open;
+        struct wire_close close;
+        struct wire_ack ack;
+        struct wire_grant grant;
+        struct wire_expelled expelled;
+    };
+};
+
+/* Where the arrays of messages that are read lie. WIRE_ROOM_BYTES(frame) are always enough. */
+struct wire_room {
+    void *memory; /* aligned as by malloc */
+    size_t size_bytes;
+    size_t used_bytes;
+};
+#define WIRE_ROOM_BYTES(frame_bytes) (2 * (size_t)(frame_bytes))
+
+/* How many bytes the frame has that begins there; 0: `count` bytes do not tell yet. MUSTER_ETOOBIG:
+ * more than `most`; MUSTER_EPROTO: too few to be one. */
+int64_t wire_frame_bytes(const uint8_t *bytes, size_t count, size_t most, struct muster_err *err);
+
+/* One whole frame. MUSTER_EPROTO: it is none of ours; MUSTER_ETOOBIG: the room is too small. */
+int wire_read(const uint8_t *frame, size_t count, struct wire_room *room, struct wire_message *ret,
+              struct muster_err *err);
+
+/* The bytes of the frame, which is written if there is room for all of them. MUSTER_ETOOBIG: more
+ * than WIRE_FRAME_MAX. bytes may be NULL where room is 0. */
+int64_t wire_write(const struct wire_message *message, uint8_t *bytes, size_t room,
+                   struct muster_err *err);
+
+/* "REPORT" */
+const char *wire_kind_name(enum wire_kind kind);
