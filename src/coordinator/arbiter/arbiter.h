@@ -1,0 +1,80 @@
+/* What the coordinator of a job decides: who trains together (rendezvous/rendezvous.h), who gets
+ * which records (shard/shard.h), and what the journal has of it, put together.
+ *
+ * arbiter_step() is told one event and says what is to be done, in order (effects.h): a record is
+ * appended before what it announces is sent. Where an append fails, nothing after it may be done,
+ * and the journal is right: the coordinator is started again from it.
+ *
+ *     the journal's records, then START; once SERVE comes, messages
+ *     SYNC      answered by DURABLE
+ *     TICK      at arbiter_next_ms() or later
+ *
+ * Records are asked for without a data set: those to be trained are served one after the other, in
+ * the order of the options. Grants are the last effects of a step. A grant without records, marked
+ * as the last one, says that nothing else is there now: its member goes on with what it has, and
+ * asks again.
+ *
+ * Of a member that is not heard of for the time of a lease, its death is assumed; where the log has
+ * every record, that it has ended well.
+ *
+ * Layer: program (coordinator). Pure: no clock, no I/O. Memory: arbiter_new/free; what events point
+ * to is borrowed for the call. Thread: one.
+ */
+#pragma once
+
+#include "coordinator/arbiter/effects.h"
+#include "rendezvous/rendezvous.h"
+#include "shard/shard.h"
+#include "wire/wire.h"
+
+enum { ARBITER_PEERS_MAX = 16384, ARBITER_DEADLINE_MS = 800 };
+
+struct arbiter_options {
+    struct rendezvous_config sizes;
+    uint32_t peers;                       /* processes at a time, members and joiners */
+    const struct shard_dataset *datasets; /* borrowed until START */
+    size_t dataset_count;
+    int64_t lease_ms; /* SHARD_LEASE_MS or more */
+    int64_t first_ms; /* how long the first generation waits for sizes.first_size members */
+};
+
+enum arbiter_event_kind {
+    ARBITER_REPLAY,       /* record, bytes, count: of the journal */
+    ARBITER_START,        /* the journal has no more */
+    ARBITER_MESSAGE,      /* incarnation, message */
+    ARBITER_DISCONNECTED, /* incarnation */
+    ARBITER_DEAD,         /* incarnation: proven */
+    ARBITER_DURABLE,
+    ARBITER_TICK,
+};
+
+struct arbiter_event {
+    enum arbiter_event_kind kind;
+    int64_t now_ms;
+    uint64_t incarnation;
+    const struct wire_message *message;
+    uint32_t record; /* enum entry_kind */
+    const uint8_t *bytes;
+    size_t count;
+};
+
+struct arbiter;
+
+int arbiter_new(const struct arbiter_options *options, struct arbiter **ret,
+                struct muster_err *err);
+/* NULL is fine. */
+void arbiter_free(struct arbiter *arbiter);
+
+/* ret: what is to be done, also before a failure. On failure the arbiter is of no use any more:
+ * what was appended is right. MUSTER_EDATA: the journal, or members, contradict themselves. */
+int arbiter_step(struct arbiter *arbiter, const struct arbiter_event *event,
+                 struct arbiter_effects *ret, struct muster_err *err);
+
+uint64_t arbiter_term(const struct arbiter *arbiter);
+uint64_t arbiter_generation(const struct arbiter *arbiter);
+uint64_t arbiter_version(const struct arbiter *arbiter); /* of the last step in the log */
+/* When something runs out; INT64_MAX: nothing does. */
+int64_t arbiter_next_ms(const struct arbiter *arbiter);
+
+/* NULL, or which promise is broken. For tests. */
+const char *arbiter_check(const struct arbiter *arbiter);

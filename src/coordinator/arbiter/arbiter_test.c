@@ -1,0 +1,387 @@
+/* The coordinator's decisions in small scenes, with a journal that is a list, and members that are
+ * messages: what is appended before what is sent, restarts after every record, the end. */
+#include "coordinator/arbiter/arbiter.h"
+
+#include "base/testing/test.h"
+#include "coordinator/arbiter/entry.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { RECORDS_MAX = 256, SENT_MAX = 256, BATCH = 4 };
+
+struct sent {
+    enum wire_kind kind;
+    uint64_t to;
+    uint64_t version; /* ACK, OPEN: base */
+    bool restore;
+    bool last;
+    struct shard_range range; /* GRANT: the first */
+    uint32_t ranges;
+    uint32_t members;
+    size_t appended; /* records of the journal before it was sent */
+};
+
+struct scene {
+    struct arbiter *arbiter;
+    struct arbiter_effects effects;
+    struct muster_err err;
+    int64_t now_ms;
+    struct {
+        uint32_t kind;
+        size_t count;
+        uint8_t *bytes;
+    } journal[RECORDS_MAX];
+    size_t journaled;
+    struct sent sent[SENT_MAX];
+    size_t sent_count;
+    bool served, ended;
+};
+
+static const struct shard_dataset twenty = {.name = "a", .size = 20, .epochs = 1, .batch = BATCH};
+
+/* ---- The world around it ---- */
+
+static void note_sent(struct scene *scene, const struct arbiter_effect *effect)
+{
+    uint8_t memory[1 << 16] __attribute__((aligned(16)));
+    struct wire_room room = {memory, sizeof memory, 0};
+    struct wire_message m;
+    struct sent *sent = &scene->sent[scene->sent_count++];
+    assert_true(scene->sent_count < SENT_MAX);
+    assert_int_equal(
+        wire_read(arbiter_effect_bytes(&scene->effects, effect), effect->count, &room, &m, NULL),
+        0);
+    assert_int_equal(m.term, arbiter_term(scene->arbiter));
+    *sent = (struct sent){.kind = m.kind, .to = effect->to, .appended = scene->journaled};
+    if (m.kind == WIRE_OPEN) {
+        sent->version = m.open.base;
+        sent->restore = m.open.restore;
+        sent->members = m.open.members.count;
+    } else if (m.kind == WIRE_ACK) {
+        sent->version = m.ack.version;
+    } else if (m.kind == WIRE_GRANT) {
+        sent->last = m.grant.last;
+        sent->ranges = m.grant.ranges.count;
+        sent->range = sent->ranges ? m.grant.ranges.list[0] : (struct shard_range){0};
+    }
+}
+
+static void note_appended(struct scene *scene, const struct arbiter_effect *effect)
+{
+    assert_true(scene->journaled < RECORDS_MAX);
+    uint8_t *bytes = malloc(effect->count + 1);
+    assert_non_null(bytes);
+    if (effect->count > 0) {
+        memcpy(bytes, arbiter_effect_bytes(&scene->effects, effect), effect->count);
+    }
+    scene->journal[scene->journaled].kind = effect->record;
+    scene->journal[scene->journaled].count = effect->count;
+    scene->journal[scene->journaled++].bytes = bytes;
+}
+
+static int feed(struct scene *scene, struct arbiter_event event)
+{
+    bool synced = false;
+    event.now_ms = scene->now_ms;
+    int r = arbiter_step(scene->arbiter, &event, &scene->effects, &scene->err);
+    for (size_t i = 0; i < scene->effects.count; i++) {
+        const struct arbiter_effect *effect = &scene->effects.list[i];
+        switch (effect->kind) {
+        case ARBITER_APPEND: note_appended(scene, effect); break;
+        case ARBITER_SYNC: synced = true; break;
+        case ARBITER_SERVE: scene->served = true; break;
+        case ARBITER_SEND: note_sent(scene, effect); break;
+        case ARBITER_END: scene->ended = true; break;
+        }
+    }
+    if (r == 0 && arbiter_check(scene->arbiter)) {
+        fail_msg("%s", arbiter_check(scene->arbiter));
+    }
+    return r == 0 && synced ? feed(scene, (struct arbiter_event){.kind = ARBITER_DURABLE}) : r;
+}
+
+/* From the first `records` of the journal. */
+static void begin(struct scene *scene, size_t records)
+{
+    const struct arbiter_options options = {.sizes = {1, 4, 2},
+                                            .peers = 8,
+                                            .datasets = &twenty,
+                                            .dataset_count = 1,
+                                            .lease_ms = SHARD_LEASE_MS,
+                                            .first_ms = SHARD_LEASE_MS};
+    arbiter_free(scene->arbiter);
+    scene->served = false;
+    scene->sent_count = 0;
+    assert_int_equal(arbiter_new(&options, &scene->arbiter, &scene->err), 0);
+    for (size_t i = 0; i < records; i++) {
+        const struct arbiter_event event = {.kind = ARBITER_REPLAY,
+                                            .record = scene->journal[i].kind,
+                                            .bytes = scene->journal[i].bytes,
+                                            .count = scene->journal[i].count};
+        assert_int_equal(arbiter_step(scene->arbiter, &event, &scene->effects, &scene->err), 0);
+        assert_int_equal(scene->effects.count, 0);
+    }
+    for (size_t i = records; i < scene->journaled; i++) {
+        free(scene->journal[i].bytes);
+    }
+    scene->journaled = records;
+    assert_int_equal(feed(scene, (struct arbiter_event){.kind = ARBITER_START}), 0);
+}
+
+static struct scene *new_scene(void)
+{
+    struct scene *scene = calloc(1, sizeof *scene);
+    assert_non_null(scene);
+    arbiter_effects_init(&scene->effects);
+    begin(scene, 0);
+    assert_true(scene->served);
+    return scene;
+}
+
+static void end_scene(struct scene *scene)
+{
+    for (size_t i = 0; i < scene->journaled; i++) {
+        free(scene->journal[i].bytes);
+    }
+    arbiter_free(scene->arbiter);
+    arbiter_effects_done(&scene->effects);
+    free(scene);
+}
+
+/* ---- Members ---- */
+
+static int says(struct scene *scene, uint64_t who, struct wire_message message)
+{
+    scene->sent_count = 0;
+    return feed(scene, (struct arbiter_event){
+                           .kind = ARBITER_MESSAGE, .incarnation = who, .message = &message});
+}
+
+static void joins(struct scene *scene, uint64_t who)
+{
+    assert_int_equal(says(scene, who, (struct wire_message){.kind = WIRE_JOIN}), 0);
+}
+
+static void asks(struct scene *scene, uint64_t who, uint64_t records)
+{
+    struct wire_message ask = {.kind = WIRE_ASK, .ask.records = records};
+    assert_int_equal(says(scene, who, ask), 0);
+}
+
+static int commits(struct scene *scene, uint64_t who, uint64_t version, uint64_t first,
+                   uint32_t count)
+{
+    const struct shard_range range = {.first = first, .count = count};
+    const struct wire_step step = {.version = version, .ranges = {&range, 1}};
+    return says(scene, who,
+                (struct wire_message){.kind = WIRE_COMMITS,
+                                      .commits = {.generation = arbiter_generation(scene->arbiter),
+                                                  .steps = {&step, 1}}});
+}
+
+static void reports(struct scene *scene, uint64_t who, uint64_t version, uint64_t first,
+                    uint32_t count, bool closed)
+{
+    const struct shard_range lease = {.first = first, .count = count};
+    struct wire_message m = {.kind = WIRE_REPORT,
+                             .report = {.generation = arbiter_generation(scene->arbiter),
+                                        .version = version,
+                                        .loaded = true,
+                                        .closed = closed,
+                                        .leases = {&lease, count > 0}}};
+    assert_int_equal(says(scene, who, m), 0);
+}
+
+static const struct sent *sent_to(const struct scene *scene, uint64_t who, enum wire_kind kind)
+{
+    for (size_t i = 0; i < scene->sent_count; i++) {
+        if (scene->sent[i].to == who && scene->sent[i].kind == kind) {
+            return &scene->sent[i];
+        }
+    }
+    return NULL;
+}
+
+static void finishes(struct scene *scene, uint64_t who)
+{
+    struct wire_message leave = {.kind = WIRE_LEAVE, .leave.finished = true};
+    assert_int_equal(says(scene, who, leave), 0);
+}
+
+/* ---- Tests ---- */
+
+static void what_is_announced_is_in_the_journal(void **state)
+{
+    (void)state;
+    struct scene *scene = new_scene();
+    assert_int_equal(scene->journaled, 2); /* the data set, the term */
+    joins(scene, 1);
+    assert_int_equal(scene->sent_count, 0); /* the first generation waits for two */
+    joins(scene, 2);
+    assert_int_equal(scene->journaled, 3);
+    assert_int_equal(sent_to(scene, 1, WIRE_OPEN)->members, 2);
+    assert_int_equal(sent_to(scene, 2, WIRE_OPEN)->appended, 3);
+    asks(scene, 1, BATCH);
+    assert_int_equal(sent_to(scene, 1, WIRE_GRANT)->range.count, BATCH);
+    assert_int_equal(commits(scene, 1, 1, 0, BATCH), 0);
+    assert_int_equal(sent_to(scene, 1, WIRE_ACK)->version, 1);
+    assert_int_equal(sent_to(scene, 2, WIRE_ACK)->appended, 4);
+    end_scene(scene);
+}
+
+static void the_end_is_in_the_ledger(void **state)
+{
+    (void)state;
+    struct scene *scene = new_scene();
+    joins(scene, 1);
+    joins(scene, 2);
+    for (uint64_t v = 1; v <= 5; v++) {
+        asks(scene, 1, BATCH);
+        assert_int_equal(sent_to(scene, 1, WIRE_GRANT)->range.first, (v - 1) * BATCH);
+        assert_false(sent_to(scene, 1, WIRE_GRANT)->last);
+        assert_int_equal(commits(scene, 1, v, (v - 1) * BATCH, BATCH), 0);
+    }
+    asks(scene, 1, BATCH);
+    assert_true(sent_to(scene, 1, WIRE_GRANT)->last);
+    assert_int_equal(sent_to(scene, 1, WIRE_GRANT)->ranges, 0);
+    assert_false(scene->ended);
+    finishes(scene, 1);
+    assert_false(scene->ended);
+    finishes(scene, 2);
+    assert_true(scene->ended);
+    begin(scene, scene->journaled); /* it is not begun again */
+    assert_true(scene->ended);
+    end_scene(scene);
+}
+
+static void nothing_is_granted_after_a_restart_before_all_have_said_what_they_hold(void **state)
+{
+    (void)state;
+    struct scene *scene = new_scene();
+    joins(scene, 1);
+    joins(scene, 2);
+    asks(scene, 1, BATCH);
+    asks(scene, 2, BATCH);
+    assert_int_equal(sent_to(scene, 2, WIRE_GRANT)->range.first, BATCH);
+    begin(scene, scene->journaled);
+    assert_int_equal(arbiter_term(scene->arbiter), 2);
+    reports(scene, 1, 0, 0, BATCH, false);
+    asks(scene, 1, BATCH);
+    assert_null(sent_to(scene, 1, WIRE_GRANT));
+    reports(scene, 2, 0, BATCH, BATCH, false);
+    assert_int_equal(sent_to(scene, 1, WIRE_GRANT)->range.first, 2 * BATCH);
+    end_scene(scene);
+}
+
+/* After every record that was ever appended: the log, the members and the term are those of the
+ * records before, and what was not committed there can be committed again, once. */
+static void a_restart_after_any_record(void **state)
+{
+    (void)state;
+    for (size_t records = 0;; records++) {
+        struct scene *scene = new_scene();
+        joins(scene, 1);
+        joins(scene, 2);
+        asks(scene, 1, 20);
+        asks(scene, 2, 20);
+        assert_int_equal(commits(scene, 1, 1, 0, BATCH), 0);
+        assert_int_equal(commits(scene, 2, 2, BATCH, BATCH), 0);
+        if (records > scene->journaled) {
+            end_scene(scene);
+            return;
+        }
+        uint64_t version = records > 3 ? records - 3 : 0;
+        begin(scene, records);
+        assert_true(scene->served);
+        assert_int_equal(arbiter_version(scene->arbiter), version);
+        assert_int_equal(arbiter_generation(scene->arbiter), records >= 3);
+        if (records >= 3 && version < 2) {
+            reports(scene, 1, version, version * BATCH, BATCH, false);
+            reports(scene, 2, version, 0, 0, false);
+            assert_int_equal(commits(scene, 1, version + 1, version * BATCH, BATCH), 0);
+            assert_int_equal(commits(scene, 1, version + 2, version * BATCH, BATCH), MUSTER_EDATA);
+            assert_non_null(strstr(scene->err.text, "step"));
+        }
+        end_scene(scene);
+    }
+}
+
+static void all_die_and_the_log_goes_back_to_the_checkpoint(void **state)
+{
+    (void)state;
+    struct scene *scene = new_scene();
+    joins(scene, 1);
+    joins(scene, 2);
+    asks(scene, 1, BATCH);
+    assert_int_equal(commits(scene, 1, 1, 0, BATCH), 0);
+    struct wire_message saves = {
+        .kind = WIRE_CHECKPOINT,
+        .checkpoint = {.generation = 1, .version = 1, .path = {"model", 5}, .digest = {7}}};
+    assert_int_equal(says(scene, 1, saves), 0);
+    asks(scene, 1, BATCH);
+    assert_int_equal(commits(scene, 1, 2, BATCH, BATCH), 0);
+    feed(scene, (struct arbiter_event){.kind = ARBITER_DEAD, .incarnation = 1});
+    feed(scene, (struct arbiter_event){.kind = ARBITER_DEAD, .incarnation = 2});
+    joins(scene, 3);
+    assert_true(sent_to(scene, 3, WIRE_OPEN)->restore);
+    assert_int_equal(sent_to(scene, 3, WIRE_OPEN)->version, 1);
+    asks(scene, 3, BATCH);
+    assert_int_equal(sent_to(scene, 3, WIRE_GRANT)->range.first, BATCH);
+    begin(scene, scene->journaled);
+    assert_int_equal(arbiter_version(scene->arbiter), 1);
+    end_scene(scene);
+}
+
+static void who_is_silent_for_a_lease_is_given_up(void **state)
+{
+    (void)state;
+    struct scene *scene = new_scene();
+    joins(scene, 1);
+    joins(scene, 2);
+    asks(scene, 2, BATCH);
+    scene->now_ms = SHARD_LEASE_MS / 2;
+    reports(scene, 1, 0, 0, 0, false);
+    assert_int_equal(arbiter_next_ms(scene->arbiter), SHARD_LEASE_MS);
+    scene->now_ms = SHARD_LEASE_MS;
+    scene->sent_count = 0;
+    feed(scene, (struct arbiter_event){.kind = ARBITER_TICK});
+    assert_non_null(sent_to(scene, 1, WIRE_CLOSE));
+    reports(scene, 1, 0, 0, 0, true);
+    assert_int_equal(sent_to(scene, 1, WIRE_OPEN)->members, 1);
+    asks(scene, 1, BATCH);
+    assert_int_equal(sent_to(scene, 1, WIRE_GRANT)->range.first, 0);
+    end_scene(scene);
+}
+
+/* The journal comes from a disk: what is no record of ours is refused with a sentence. */
+static void records_that_are_none_of_ours(void **state)
+{
+    (void)state;
+    static const uint8_t bytes[100] = {1, 2, 3};
+    for (uint32_t kind = 0; kind <= ENTRY_KINDS; kind++) {
+        if (kind == ENTRY_END) {
+            continue;
+        }
+        struct scene *scene = new_scene();
+        const struct arbiter_event event = {
+            .kind = ARBITER_REPLAY, .record = kind, .bytes = bytes, .count = sizeof bytes};
+        assert_true(arbiter_step(scene->arbiter, &event, &scene->effects, &scene->err) < 0);
+        assert_true(strlen(scene->err.text) > 0);
+        end_scene(scene);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_announced_is_in_the_journal),
+        cmocka_unit_test(the_end_is_in_the_ledger),
+        cmocka_unit_test(nothing_is_granted_after_a_restart_before_all_have_said_what_they_hold),
+        cmocka_unit_test(a_restart_after_any_record),
+        cmocka_unit_test(all_die_and_the_log_goes_back_to_the_checkpoint),
+        cmocka_unit_test(who_is_silent_for_a_lease_is_given_up),
+        cmocka_unit_test(records_that_are_none_of_ours),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,47 @@
+/* What the arbiter says is to be done: a list, and the bytes that it is about.
+ *
+ * Layer: program (coordinator). Pure. Memory: arbiter_effects_init/done; it grows, and is used
+ * again for each step. Thread: one.
+ */
+#pragma once
+
+#include "base/buf.h"
+
+#include <muster/err.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { ARBITER_BYTES_MAX = 1 << 30 };
+
+enum arbiter_effect_kind {
+    ARBITER_APPEND, /* record (enum entry_kind), bytes: to the journal, before what follows */
+    ARBITER_SYNC,   /* make all that was appended durable; then the event DURABLE */
+    ARBITER_SERVE,  /* members may connect now */
+    ARBITER_SEND,   /* to (an incarnation), bytes: a frame */
+    ARBITER_END,    /* the job is done */
+};
+
+struct arbiter_effect {
+    enum arbiter_effect_kind kind;
+    uint32_t record;
+    uint64_t to;
+    size_t offset; /* of its bytes; equal frames to several members are there once */
+    size_t count;
+};
+
+struct arbiter_effects {
+    struct arbiter_effect *list;
+    size_t count;
+    size_t room;
+    struct buf bytes;
+};
+
+void arbiter_effects_init(struct arbiter_effects *effects);
+void arbiter_effects_done(struct arbiter_effects *effects);
+void arbiter_effects_clear(struct arbiter_effects *effects);
+int arbiter_effects_add(struct arbiter_effects *effects, struct arbiter_effect effect,
+                        struct muster_err *err);
+const uint8_t *arbiter_effect_bytes(const struct arbiter_effects *effects,
+                                    const struct arbiter_effect *effect);

@@ -1,0 +1,45 @@
+/* What the coordinator's journal has, record by record: the kinds, and their bytes.
+ *
+ * What members say is kept as the frames of wire/wire.h. Numbers are little-endian.
+ *
+ * Layer: program (coordinator). Pure. Memory: the caller's; what was read lies in the record and in
+ * the room. Thread: any.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "shard/shard.h"
+#include "wire/wire.h"
+
+enum entry_kind {
+    ENTRY_DATASET = 1,
+    ENTRY_TERM,       /* a number */
+    ENTRY_GENERATION, /* OPEN, as sent; the ages of its members; the step that it commits, if any */
+    ENTRY_STEPS,      /* COMMITS */
+    ENTRY_CHECKPOINT, /* CHECKPOINT */
+    ENTRY_END,        /* nothing: the job is done */
+    ENTRY_KINDS,
+};
+
+struct entry_generation {
+    struct wire_message open;
+    const uint8_t *ages; /* as many as members: entry_age */
+    bool commits;
+    struct wire_message step; /* COMMITS of one step */
+};
+
+void entry_write_term(uint64_t term, struct buf *ret);
+void entry_write_dataset(const struct shard_dataset *spec, struct buf *ret);
+int entry_write_message(const struct wire_message *message, struct buf *ret,
+                        struct muster_err *err);
+void entry_write_age(uint64_t age, struct buf *ret);
+
+/* MUSTER_EDATA: they are none of ours. */
+int entry_read_term(const uint8_t *bytes, size_t count, uint64_t *ret, struct muster_err *err);
+int entry_read_dataset(const uint8_t *bytes, size_t count, struct shard_dataset *ret,
+                       struct muster_err *err);
+int entry_read_message(const uint8_t *bytes, size_t count, enum wire_kind kind,
+                       struct wire_room *room, struct wire_message *ret, struct muster_err *err);
+int entry_read_generation(const uint8_t *bytes, size_t count, struct wire_room *room,
+                          struct entry_generation *ret, struct muster_err *err);
+uint64_t entry_age(const struct entry_generation *generation, uint32_t member);

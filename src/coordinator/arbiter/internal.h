@@ -1,0 +1,86 @@
+/* The arbiter's state, as its files share it.
+ *
+ * Layer: program (coordinator), private to this folder.
+ */
+#pragma once
+
+#include "coordinator/arbiter/arbiter.h"
+#include "coordinator/arbiter/entry.h"
+#include "coordinator/arbiter/ledger.h"
+
+/* What is known of a process beside what rendezvous keeps; in its slot there. */
+struct card {
+    uint64_t incarnation;
+    uint64_t asked; /* records that the table of records is to be asked for; 0: none */
+    uint64_t waits; /* … that it was asked for, and has not granted */
+    struct wire_address address;
+    bool expired;
+};
+
+/* A checkpoint as its member told it. */
+struct saved {
+    struct wire_checkpoint told; /* its path is in `path` */
+    char path[WIRE_TEXT_MAX];
+};
+
+struct arbiter {
+    int64_t lease_ms;
+    int64_t first_ms;
+    int64_t now_ms;
+    int64_t deadline_ms; /* INT64_MAX: none */
+    uint64_t deadline_generation;
+    struct rendezvous *rendezvous;
+    struct rendezvous_effects asked; /* of rendezvous_step */
+    struct ledger ledger;
+    struct shard_dataset datasets[SHARD_DATASETS_MAX];
+    size_t dataset_count;
+    struct card *cards;
+    struct saved saved;   /* registered */
+    struct saved offered; /* the log has not reached it */
+    struct buf prepared;  /* COMMITS of the step that a report prepared */
+    bool serving;         /* records are */
+    bool any_asked;
+    bool any_expired;
+    bool over;
+    uint64_t told_generation; /* its members may hold records */
+    /* of the step at hand */
+    const struct arbiter_event *event;
+    struct arbiter_effects *out;
+    struct arbiter_effects grants; /* its last effects, after what makes the log durable */
+    struct muster_err *err;
+    int failed;
+    bool open_written; /* as frame of all members */
+    size_t open_offset;
+    size_t open_count;
+};
+
+/* The first failure is the step's. */
+void arbiter_fail(struct arbiter *a, int code);
+
+/* ---- Effects (send.c) ---- */
+
+void arbiter_append(struct arbiter *a, enum entry_kind kind, size_t offset);
+void arbiter_send(struct arbiter *a, uint64_t to, struct wire_message *message);
+void arbiter_send_open(struct arbiter *a, const struct rendezvous_effect *effect);
+/* The same, as a record: of the members that are next. */
+void arbiter_write_open(struct arbiter *a, const struct rendezvous_effect *effect, bool next,
+                        struct buf *ret);
+
+void arbiter_send_grant(struct arbiter *a, uint64_t to, const struct wire_grant *grant);
+void arbiter_send_grants(struct arbiter *a); /* at the end of the step */
+
+/* ---- Records (records.c) ---- */
+
+void arbiter_records_commit(struct arbiter *a, const struct wire_message *commits);
+
+void arbiter_records_join(struct arbiter *a);
+void arbiter_records_ask(struct arbiter *a, struct card *card, uint64_t records);
+void arbiter_records_serve(struct arbiter *a);
+void arbiter_records_take(struct arbiter *a, uint64_t owner, const struct wire_ranges *leases);
+void arbiter_records_resend(struct arbiter *a, uint64_t owner);
+void arbiter_records_return(struct arbiter *a, uint64_t owner);
+void arbiter_records_renew(struct arbiter *a, uint64_t owner);
+void arbiter_records_tick(struct arbiter *a);
+
+/* NULL: no process of that incarnation is known. */
+struct card *arbiter_card(struct arbiter *a, uint64_t incarnation);

@@ -1,0 +1,50 @@
+/* The records of a job as its log of steps says: what is done, what is to do, and how to go back to
+ * the newest checkpoint.
+ *
+ * Beside the records as they are now it keeps those of the checkpoint, and the steps since then, as
+ * a step cannot be undone.
+ *
+ * Layer: program (coordinator). Pure. Memory: ledger_init/done. Thread: one.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "shard/shard.h"
+#include "wire/wire.h"
+
+enum { LEDGER_TAIL_MAX = 512 << 20 };
+
+struct ledger {
+    struct shard_state *shard;
+    uint64_t version; /* of the last step */
+    uint64_t checkpoint;
+    uint8_t *base; /* the records at the checkpoint; NULL: nothing was committed yet */
+    size_t base_bytes;
+    struct buf tail; /* the steps after the checkpoint, each as a frame of COMMITS */
+};
+
+int ledger_init(struct ledger *ledger, struct muster_err *err);
+void ledger_done(struct ledger *ledger);
+
+/* A data set that is there already must be the same. *ret_new: it was not. New ones come before the
+ * first step. */
+int ledger_add(struct ledger *ledger, const struct shard_dataset *spec, bool *ret_new,
+               struct muster_err *err);
+
+/* The step after `version`; ret: what the table of records says then. MUSTER_EDATA: its records are
+ * done, or were granted to nobody; nothing was changed. */
+int ledger_commit(struct ledger *ledger, const struct wire_step *step, struct shard_effects *ret,
+                  struct muster_err *err);
+
+/* The checkpoint is at this version now, which is that of a step between the last checkpoint and
+ * the last step. */
+int ledger_set_checkpoint(struct ledger *ledger, uint64_t version, struct muster_err *err);
+
+/* The steps after the checkpoint do not count; nobody holds anything, and nothing is served. */
+int ledger_cut(struct ledger *ledger, struct muster_err *err);
+
+/* The sentence for what shard_step returned. */
+int ledger_fail(int code, struct muster_err *err);
+
+/* Every record that is to be trained is done. */
+bool ledger_is_full(const struct ledger *ledger);

@@ -1,0 +1,156 @@
+/* See replay.h. */
+#include "coordinator/arbiter/replay.h"
+
+#include "base/cleanup.h"
+#include "base/err.h"
+
+#include <string.h>
+
+static void tell(struct arbiter *a, struct rendezvous_event event)
+{
+    if (!a->failed) {
+        rendezvous_step(a->rendezvous, &event, &a->asked);
+    }
+}
+
+static struct wire_room make_room(struct arbiter *a, size_t count)
+{
+    struct wire_room room = {.memory = malloc(WIRE_ROOM_BYTES(count) + 1),
+                             .size_bytes = WIRE_ROOM_BYTES(count)};
+    if (!room.memory) {
+        arbiter_fail(a, err_no_memory(a->err));
+        room.size_bytes = 0;
+    }
+    return room;
+}
+
+void replay_steps(struct arbiter *a, const uint8_t *bytes, size_t count)
+{
+    struct wire_room room = make_room(a, count);
+    struct wire_message message;
+    if (!a->failed) {
+        arbiter_fail(a, entry_read_message(bytes, count, WIRE_COMMITS, &room, &message, a->err));
+    }
+    if (!a->failed) {
+        arbiter_records_commit(a, &message);
+    }
+    free(room.memory);
+}
+
+void replay_keep(struct saved *saved, const struct wire_checkpoint *told)
+{
+    saved->told = *told;
+    memcpy(saved->path, told->path.bytes, told->path.count);
+    saved->told.path.bytes = saved->path;
+}
+
+void replay_checkpoint(struct arbiter *a, const struct wire_checkpoint *told)
+{
+    if (told->version < a->ledger.checkpoint || told->version > a->ledger.version ||
+        told->path.count > WIRE_TEXT_MAX) {
+        arbiter_fail(a, muster_fail(a->err, MUSTER_EDATA,
+                                    "the checkpoint of version %llu is none of this log",
+                                    (unsigned long long)told->version));
+        return;
+    }
+    arbiter_fail(a, ledger_set_checkpoint(&a->ledger, told->version, a->err));
+    replay_keep(&a->saved, told);
+}
+
+/* Members in their order, each in its slot. */
+static void replay_members(struct arbiter *a, const struct entry_generation *generation)
+{
+    const struct wire_members *members = &generation->open.open.members;
+    for (uint32_t i = 0; i < members->count && !a->failed; i++) {
+        const struct wire_member *member = &members->list[i];
+        tell(a, (struct rendezvous_event){.kind = RENDEZVOUS_REPLAY_MEMBER,
+                                          .incarnation = member->incarnation,
+                                          .age = entry_age(generation, i)});
+        if (i < a->rendezvous->room) {
+            a->cards[i] =
+                (struct card){.incarnation = member->incarnation, .address = member->address};
+        }
+    }
+}
+
+static void replay_generation(struct arbiter *a, const struct arbiter_event *event)
+{
+    struct wire_room room = make_room(a, event->count);
+    struct entry_generation generation = {0};
+    if (!a->failed) {
+        arbiter_fail(a,
+                     entry_read_generation(event->bytes, event->count, &room, &generation, a->err));
+    }
+    const struct wire_open *open = &generation.open.open;
+    if (!a->failed && open->restore) {
+        arbiter_fail(a, ledger_cut(&a->ledger, a->err));
+    }
+    if (!a->failed && generation.commits) {
+        arbiter_records_commit(a, &generation.step);
+    }
+    if (!a->failed && open->base != a->ledger.version) {
+        arbiter_fail(a, muster_fail(a->err, MUSTER_EDATA,
+                                    "generation %llu begins at version %llu, the log ends at %llu",
+                                    (unsigned long long)open->generation,
+                                    (unsigned long long)open->base,
+                                    (unsigned long long)a->ledger.version));
+    }
+    tell(a, (struct rendezvous_event){.kind = RENDEZVOUS_REPLAY_GENERATION,
+                                      .generation = open->generation,
+                                      .version = open->base,
+                                      .lineage = open->lineage,
+                                      .restore = open->restore});
+    if (!a->failed) {
+        replay_members(a, &generation);
+    }
+    free(room.memory);
+}
+
+static void replay_told_checkpoint(struct arbiter *a, const struct arbiter_event *event)
+{
+    struct wire_room room = {0};
+    struct wire_message message;
+    int r =
+        entry_read_message(event->bytes, event->count, WIRE_CHECKPOINT, &room, &message, a->err);
+    arbiter_fail(a, r);
+    if (r == 0) {
+        replay_checkpoint(a, &message.checkpoint);
+        tell(a, (struct rendezvous_event){.kind = RENDEZVOUS_REPLAY_CHECKPOINT,
+                                          .version = message.checkpoint.version});
+    }
+}
+
+static void replay_dataset(struct arbiter *a, const struct arbiter_event *event)
+{
+    struct shard_dataset spec;
+    bool added;
+    int r = entry_read_dataset(event->bytes, event->count, &spec, a->err);
+    arbiter_fail(a, r < 0 ? r : ledger_add(&a->ledger, &spec, &added, a->err));
+}
+
+static void replay_term(struct arbiter *a, const struct arbiter_event *event)
+{
+    uint64_t term = 0;
+    arbiter_fail(a, entry_read_term(event->bytes, event->count, &term, a->err));
+    tell(a, (struct rendezvous_event){.kind = RENDEZVOUS_REPLAY_TERM, .term = term});
+}
+
+void replay(struct arbiter *a, const struct arbiter_event *event)
+{
+    switch (event->record) {
+    case ENTRY_DATASET: replay_dataset(a, event); break;
+    case ENTRY_TERM: replay_term(a, event); break;
+    case ENTRY_GENERATION: replay_generation(a, event); break;
+    case ENTRY_STEPS:
+        replay_steps(a, event->bytes, event->count);
+        tell(a, (struct rendezvous_event){.kind = RENDEZVOUS_REPLAY_LOG,
+                                          .version = a->ledger.version});
+        break;
+    case ENTRY_CHECKPOINT: replay_told_checkpoint(a, event); break;
+    case ENTRY_END: a->over = true; break;
+    default:
+        arbiter_fail(a, muster_fail(a->err, MUSTER_EUNSUPPORTED,
+                                    "the journal has a record of kind %u, of a newer version",
+                                    event->record));
+    }
+}

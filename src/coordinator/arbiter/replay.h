@@ -1,0 +1,15 @@
+/* What the journal has, taken in again.
+ *
+ * Layer: program (coordinator), private to this folder. Pure.
+ */
+#pragma once
+
+#include "coordinator/arbiter/internal.h"
+
+void replay(struct arbiter *a, const struct arbiter_event *event);
+/* A frame of COMMITS. */
+void replay_steps(struct arbiter *a, const uint8_t *bytes, size_t count);
+/* It is registered: the records go back to it from now on. */
+void replay_checkpoint(struct arbiter *a, const struct wire_checkpoint *told);
+/* With a copy of its path. */
+void replay_keep(struct saved *saved, const struct wire_checkpoint *told);

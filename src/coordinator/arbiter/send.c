@@ -1,0 +1,133 @@
+/* Frames to members, and records of the journal. See internal.h. */
+#include "coordinator/arbiter/internal.h"
+
+#include "base/cleanup.h"
+#include "base/err.h"
+
+#include <string.h>
+
+void arbiter_append(struct arbiter *a, enum entry_kind kind, size_t offset)
+{
+    if (a->failed) {
+        return;
+    }
+    if (buf_failed(&a->out->bytes)) {
+        arbiter_fail(a, err_no_memory(a->err));
+        return;
+    }
+    const struct arbiter_effect effect = {.kind = ARBITER_APPEND,
+                                          .record = kind,
+                                          .offset = offset,
+                                          .count = a->out->bytes.used - offset};
+    arbiter_fail(a, arbiter_effects_add(a->out, effect, a->err));
+}
+
+static void write_frame(struct arbiter *a, struct wire_message *message, struct buf *ret)
+{
+    message->term = a->rendezvous->term;
+    if (!a->failed) {
+        arbiter_fail(a, entry_write_message(message, ret, a->err));
+    }
+}
+
+static void add_send(struct arbiter *a, uint64_t to, size_t offset, size_t count)
+{
+    const struct arbiter_effect effect = {
+        .kind = ARBITER_SEND, .to = to, .offset = offset, .count = count};
+    if (!a->failed) {
+        arbiter_fail(a, arbiter_effects_add(a->out, effect, a->err));
+    }
+}
+
+void arbiter_send(struct arbiter *a, uint64_t to, struct wire_message *message)
+{
+    size_t offset = a->out->bytes.used;
+    write_frame(a, message, &a->out->bytes);
+    add_send(a, to, offset, a->out->bytes.used - offset);
+}
+
+/* ---- Grants ---- */
+
+/* Of records that follow from a step, a member may hear only when the step is in the journal. */
+void arbiter_send_grant(struct arbiter *a, uint64_t to, const struct wire_grant *grant)
+{
+    struct wire_message message = {.kind = WIRE_GRANT, .grant = *grant};
+    struct arbiter_effects *out = a->out;
+    a->out = &a->grants;
+    arbiter_send(a, to, &message);
+    a->out = out;
+}
+
+void arbiter_send_grants(struct arbiter *a)
+{
+    size_t offset = a->out->bytes.used;
+    if (a->grants.count > 0 && !a->failed) {
+        buf_add(&a->out->bytes, a->grants.bytes.data, a->grants.bytes.used);
+    }
+    for (size_t i = 0; i < a->grants.count; i++) {
+        const struct arbiter_effect *grant = &a->grants.list[i];
+        add_send(a, grant->to, offset + grant->offset, grant->count);
+    }
+    arbiter_effects_clear(&a->grants);
+}
+
+/* ---- OPEN ---- */
+
+/* That of a process which joins with the event at hand is in its message. */
+static const struct wire_address *address_of(const struct arbiter *a, uint32_t slot)
+{
+    static const struct wire_address unknown;
+    uint64_t incarnation = a->rendezvous->peers[slot].incarnation;
+    const struct arbiter_event *event = a->event;
+    if (event->kind == ARBITER_MESSAGE && event->message->kind == WIRE_JOIN &&
+        event->incarnation == incarnation) {
+        return &event->message->join.address;
+    }
+    return a->cards[slot].incarnation == incarnation ? &a->cards[slot].address : &unknown;
+}
+
+static uint32_t list_members(const struct arbiter *a, bool next, struct wire_member *ret)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < a->rendezvous->room; i++) {
+        const struct rendezvous_peer *peer = &a->rendezvous->peers[i];
+        if (next ? peer->next : peer->standing == RENDEZVOUS_MEMBER) {
+            ret[count++] = (struct wire_member){.incarnation = peer->incarnation,
+                                                .loaded = peer->loaded,
+                                                .address = *address_of(a, i)};
+        }
+    }
+    return count;
+}
+
+void arbiter_write_open(struct arbiter *a, const struct rendezvous_effect *effect, bool next,
+                        struct buf *ret)
+{
+    muster_auto(free) struct wire_member *members = calloc(a->rendezvous->room, sizeof *members);
+    if (!members) {
+        arbiter_fail(a, err_no_memory(a->err));
+        return;
+    }
+    struct wire_message message = {.kind = WIRE_OPEN,
+                                   .open = {.generation = effect->generation,
+                                            .base = effect->version,
+                                            .lineage = effect->lineage,
+                                            .restore = effect->restore}};
+    if (effect->restore && effect->version > 0) {
+        message.open.checkpoint = a->saved.told.path;
+        memcpy(message.open.digest, a->saved.told.digest, sizeof message.open.digest);
+    }
+    message.open.members = (struct wire_members){members, list_members(a, next, members)};
+    write_frame(a, &message, ret);
+}
+
+void arbiter_send_open(struct arbiter *a, const struct rendezvous_effect *effect)
+{
+    if (!a->open_written) {
+        a->open_offset = a->out->bytes.used;
+        arbiter_write_open(a, effect, false, &a->out->bytes);
+        a->open_count = a->out->bytes.used - a->open_offset;
+        a->open_written = true;
+    }
+    add_send(a, effect->to, a->open_offset, a->open_count);
+}

@@ -1,0 +1,51 @@
+/* See files.h. */
+#include "coordinator/journal/files.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static int system_open(void *data, const char *path, int flags)
+{
+    (void)data;
+    return open(path, flags | O_CLOEXEC, 0600);
+}
+
+static ssize_t system_write(void *data, int fd, const void *bytes, size_t count, off_t offset)
+{
+    (void)data;
+    return pwrite(fd, bytes, count, offset);
+}
+
+static int system_truncate(void *data, int fd, off_t size)
+{
+    (void)data;
+    return ftruncate(fd, size);
+}
+
+static int system_sync(void *data, int fd)
+{
+    (void)data;
+    return fdatasync(fd);
+}
+
+static int system_rename(void *data, const char *from, const char *to)
+{
+    (void)data;
+    return rename(from, to);
+}
+
+static int system_remove(void *data, const char *path)
+{
+    (void)data;
+    return unlink(path);
+}
+
+const struct journal_files journal_files_system = {
+    .open = system_open,
+    .write = system_write,
+    .truncate = system_truncate,
+    .sync = system_sync,
+    .rename = system_rename,
+    .remove = system_remove,
+};

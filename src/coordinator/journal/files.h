@@ -1,0 +1,22 @@
+/* What the journal asks of the file system, one function for each call, so that tests can let any
+ * of them fail or be the last.
+ *
+ * Layer: program (coordinator). All return -1 with errno, as the system calls do.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <sys/types.h>
+
+struct journal_files {
+    void *data; /* of whoever provides them */
+    int (*open)(void *data, const char *path, int flags);
+    ssize_t (*write)(void *data, int fd, const void *bytes, size_t count, off_t offset);
+    int (*truncate)(void *data, int fd, off_t size);
+    int (*sync)(void *data, int fd); /* fdatasync */
+    int (*rename)(void *data, const char *from, const char *to);
+    int (*remove)(void *data, const char *path);
+};
+
+/* The system's. */
+extern const struct journal_files journal_files_system;

@@ -1,0 +1,50 @@
+/* The journal as bytes: a header, then records one after the other.
+ *
+ *     header   8 bytes of magic, version (4), CRC of both (4)
+ *     record   length of the payload (4), kind (4), CRC of the record's offset, length and kind
+ * (4), CRC of the payload (4), the payload, an end mark (1)
+ *
+ * Numbers are little-endian, CRCs are CRC32C. The head has a CRC of its own, so that a length can
+ * be trusted before what it promises is there: a journal that ends within a record was torn when
+ * its writer died, and a record that is all there and wrong was damaged. What a host did not get to
+ * write before it died reads as zeros up to the end of the file; the end mark is none.
+ *
+ * Layer: program (coordinator). Pure. Memory: the caller's.
+ */
+#pragma once
+
+#include <muster/err.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    JOURNAL_VERSION = 1,
+    JOURNAL_HEADER_BYTES = 16,
+    JOURNAL_HEAD_BYTES = 16,
+    JOURNAL_AROUND_BYTES = JOURNAL_HEAD_BYTES + 1, /* of a record, beside its payload */
+    JOURNAL_RECORD_MAX = 64 << 20,
+};
+
+struct journal_record {
+    uint32_t kind;
+    const uint8_t *bytes;
+    uint32_t count;
+};
+
+uint32_t journal_crc(uint32_t crc, const void *bytes, size_t count);
+
+void journal_write_header(uint8_t ret[JOURNAL_HEADER_BYTES]);
+/* Head and end mark of the record that begins at that offset. */
+void journal_write_head(const struct journal_record *record, uint64_t offset,
+                        uint8_t ret[JOURNAL_HEAD_BYTES]);
+extern const uint8_t journal_end_mark;
+
+/* 1: the header is whole; 0: the file ends within it. MUSTER_EDATA: no journal;
+ * MUSTER_EUNSUPPORTED: a newer one. */
+int journal_read_header(const uint8_t *bytes, size_t count, struct muster_err *err);
+
+/* The record at *offset, which becomes that of the next one. 0: the journal ends there, well or
+ * torn. MUSTER_EDATA: it is damaged, at the offset that the sentence names. */
+int journal_read_record(const uint8_t *bytes, size_t count, size_t *offset,
+                        struct journal_record *ret, struct muster_err *err);

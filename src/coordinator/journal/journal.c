@@ -1,0 +1,349 @@
+/* See journal.h. */
+#include "coordinator/journal/journal.h"
+
+#include "base/cleanup.h"
+#include "base/file.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+enum { LOCK_TEXT_BYTES = 64 };
+
+struct journal {
+    const struct journal_files *files;
+    bool sync;
+    bool broken; /* it is not known what the file has */
+    char *folder;
+    char *path;
+    char *new_path;
+    int lock;
+    int fd;
+    uint8_t *bytes; /* what was there at opening; NULL: all was read */
+    size_t next;    /* of those, the offset of the next record */
+    size_t end;     /* of the file */
+};
+
+/* ---- One writer ---- */
+
+static int take_lock(struct journal *journal, struct muster_err *err)
+{
+    muster_auto(free) char *path = file_join(journal->folder, "lock");
+    journal->lock = path ? open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
+    if (journal->lock < 0) {
+        return file_fail(err, MUSTER_ECREATE, "open", path ? path : journal->folder);
+    }
+    if (flock(journal->lock, LOCK_EX | LOCK_NB) == 0) {
+        return 0;
+    }
+    if (errno != EWOULDBLOCK) {
+        return file_fail(err, MUSTER_EOS, "lock", path);
+    }
+    char holder[LOCK_TEXT_BYTES] = "";
+    ssize_t count = pread(journal->lock, holder, sizeof holder - 1, 0);
+    holder[count > 0 ? count : 0] = 0;
+    return muster_fail(err, MUSTER_ECONFLICT,
+                       "another coordinator (%s) has the journal in %s: stop it, or use another "
+                       "folder",
+                       *holder ? holder : "process unknown", journal->folder);
+}
+
+/* The bytes behind the text are zeros, so that nothing of a longer one is left. */
+void journal_note_term(struct journal *journal, uint64_t term)
+{
+    char text[LOCK_TEXT_BYTES] = "";
+    (void)snprintf(text, sizeof text, "process %d, term %llu", (int)getpid(),
+                   (unsigned long long)term);
+    bool written = pwrite(journal->lock, text, sizeof text, 0) == (ssize_t)sizeof text;
+    (void)written; /* it is for people only */
+}
+
+/* ---- Writing ---- */
+
+static int fail(struct journal *journal, struct muster_err *err, const char *what)
+{
+    return file_fail(err, MUSTER_EIO, what, journal->path);
+}
+
+static int write_at(const struct journal_files *files, int fd, const void *bytes, size_t count,
+                    size_t offset)
+{
+    const uint8_t *at = bytes;
+    while (count > 0) {
+        ssize_t written = files->write(files->data, fd, at, count, (off_t)offset);
+        if (written < 0 && errno == EINTR) {
+            continue;
+        }
+        if (written <= 0) {
+            errno = written == 0 ? ENOSPC : errno;
+            return -1;
+        }
+        at += written;
+        offset += (size_t)written;
+        count -= (size_t)written;
+    }
+    return 0;
+}
+
+static int write_record(const struct journal_files *files, int fd,
+                        const struct journal_record *record, size_t offset)
+{
+    size_t count = JOURNAL_AROUND_BYTES + (size_t)record->count;
+    uint8_t small[512];
+    muster_auto(free) uint8_t *large = count > sizeof small ? malloc(count) : NULL;
+    uint8_t *bytes = large ? large : small;
+    if (count > sizeof small && !large) {
+        errno = ENOMEM;
+        return -1;
+    }
+    journal_write_head(record, offset, bytes);
+    if (record->count > 0) {
+        memcpy(bytes + JOURNAL_HEAD_BYTES, record->bytes, record->count);
+    }
+    bytes[count - 1] = journal_end_mark;
+    return write_at(files, fd, bytes, count, offset);
+}
+
+static int refuse(struct journal *journal, size_t count, struct muster_err *err)
+{
+    assert(!journal->bytes);
+    if (journal->broken) {
+        return muster_fail(err, MUSTER_EIO,
+                           "%s could not be written before, and its end is not known: start the "
+                           "coordinator again",
+                           journal->path);
+    }
+    if (count > JOURNAL_RECORD_MAX) {
+        return muster_fail(err, MUSTER_ETOOBIG, "a record of the journal has %zu bytes of %d",
+                           count, JOURNAL_RECORD_MAX);
+    }
+    return 0;
+}
+
+int journal_append(struct journal *journal, uint32_t kind, const void *bytes, size_t count,
+                   struct muster_err *err)
+{
+    const struct journal_record record = {kind, bytes, (uint32_t)count};
+    int rc = refuse(journal, count, err);
+    if (rc < 0) {
+        return rc;
+    }
+    if (write_record(journal->files, journal->fd, &record, journal->end) < 0) {
+        rc = fail(journal, err, "write");
+        const struct journal_files *files = journal->files;
+        journal->broken = files->truncate(files->data, journal->fd, (off_t)journal->end) < 0;
+        return rc;
+    }
+    journal->end += JOURNAL_AROUND_BYTES + count;
+    return 0;
+}
+
+/* A failed sync may have dropped what was written, and the next one would succeed. */
+int journal_sync(struct journal *journal, struct muster_err *err)
+{
+    int rc = refuse(journal, 0, err);
+    if (rc == 0 && journal->sync && journal->files->sync(journal->files->data, journal->fd) < 0) {
+        journal->broken = true;
+        return fail(journal, err, "sync");
+    }
+    return rc;
+}
+
+/* ---- A new file in the place of the old one ---- */
+
+static int sync_folder(struct journal *journal)
+{
+    const struct journal_files *files = journal->files;
+    int fd = files->open(files->data, journal->folder, O_RDONLY | O_DIRECTORY);
+    int rc = fd < 0 ? -1 : files->sync(files->data, fd);
+    if (fd >= 0) {
+        int reason = errno;
+        close(fd);
+        errno = reason;
+    }
+    return rc;
+}
+
+/* The new file, with one record or none. */
+static int write_new(struct journal *journal, const struct journal_record *record)
+{
+    const struct journal_files *files = journal->files;
+    uint8_t header[JOURNAL_HEADER_BYTES];
+    int fd = files->open(files->data, journal->new_path, O_RDWR | O_CREAT | O_TRUNC);
+    journal_write_header(header);
+    bool written = fd >= 0 && write_at(files, fd, header, sizeof header, 0) == 0 &&
+                   (!record || write_record(files, fd, record, sizeof header) == 0) &&
+                   files->sync(files->data, fd) == 0;
+    if (!written && fd >= 0) {
+        int reason = errno;
+        close(fd);
+        errno = reason;
+    }
+    return written ? fd : -1;
+}
+
+/* Always synced: an old name with a new file behind it must not turn out to be empty. */
+static int replace(struct journal *journal, const struct journal_record *record,
+                   struct muster_err *err)
+{
+    const struct journal_files *files = journal->files;
+    int fd = write_new(journal, record);
+    if (fd < 0 || files->rename(files->data, journal->new_path, journal->path) < 0) {
+        int rc = file_fail(err, MUSTER_EIO, "write", journal->new_path);
+        (void)files->remove(files->data, journal->new_path);
+        if (fd >= 0) {
+            close(fd);
+        }
+        return rc;
+    }
+    if (journal->fd >= 0) {
+        close(journal->fd);
+    }
+    journal->fd = fd;
+    journal->end = JOURNAL_HEADER_BYTES + (record ? JOURNAL_AROUND_BYTES + record->count : 0);
+    if (sync_folder(journal) < 0) { /* which of both files a host would find is not known */
+        journal->broken = journal->sync;
+        return journal->broken ? fail(journal, err, "sync the folder of") : 0;
+    }
+    return 0;
+}
+
+int journal_compact(struct journal *journal, uint32_t kind, const void *bytes, size_t count,
+                    struct muster_err *err)
+{
+    const struct journal_record record = {kind, bytes, (uint32_t)count};
+    int rc = refuse(journal, count, err);
+    return rc < 0 ? rc : replace(journal, &record, err);
+}
+
+/* ---- Opening ---- */
+
+/* Every record is looked at, before anybody acts on the first. */
+static int check_records(struct journal *journal, size_t count, struct muster_err *err)
+{
+    struct journal_record record;
+    journal->end = JOURNAL_HEADER_BYTES;
+    int rc;
+    do {
+        rc = journal_read_record(journal->bytes, count, &journal->end, &record, err);
+    } while (rc > 0);
+    return rc < 0 ? muster_wrap(err, "%s", journal->path) : 0;
+}
+
+static int read_whole(struct journal *journal, size_t *ret_count, struct muster_err *err)
+{
+    char *text = NULL;
+    int rc = file_read(journal->path, JOURNAL_READ_MAX, &text, ret_count, err);
+    journal->bytes = (uint8_t *)text;
+    return rc;
+}
+
+static int open_old(struct journal *journal, size_t count, struct muster_err *err)
+{
+    const struct journal_files *files = journal->files;
+    int rc = check_records(journal, count, err);
+    if (rc < 0) {
+        return rc;
+    }
+    journal->next = JOURNAL_HEADER_BYTES;
+    journal->fd = files->open(files->data, journal->path, O_RDWR);
+    if (journal->fd < 0) {
+        return fail(journal, err, "open");
+    }
+    if (journal->end < count &&
+        files->truncate(files->data, journal->fd, (off_t)journal->end) < 0) {
+        return fail(journal, err, "cut the torn end off");
+    }
+    return 0;
+}
+
+static void forget_bytes(struct journal *journal)
+{
+    free(journal->bytes);
+    journal->bytes = NULL;
+}
+
+static int open_file(struct journal *journal, struct muster_err *err)
+{
+    size_t count = 0;
+    int whole = 0;
+    (void)journal->files->remove(journal->files->data, journal->new_path);
+    if (access(journal->path, F_OK) == 0 || errno != ENOENT) {
+        int rc = read_whole(journal, &count, err);
+        if (rc < 0) {
+            return rc;
+        }
+        whole = journal_read_header(journal->bytes, count, err);
+        if (whole < 0) {
+            return muster_wrap(err, "%s", journal->path);
+        }
+    }
+    if (whole) {
+        return open_old(journal, count, err);
+    }
+    forget_bytes(journal);
+    return replace(journal, NULL, err);
+}
+
+int journal_open(const struct journal_options *options, struct journal **ret,
+                 struct muster_err *err)
+{
+    struct journal *journal = calloc(1, sizeof *journal);
+    if (!journal) {
+        return muster_fail(err, MUSTER_ENOMEM, "no memory for a journal");
+    }
+    journal->lock = journal->fd = -1;
+    journal->sync = options->sync;
+    journal->files = options->files ? options->files : &journal_files_system;
+    journal->folder = strdup(options->folder);
+    journal->path = file_join(options->folder, "journal");
+    journal->new_path = file_join(options->folder, "journal.new");
+    int rc = journal->folder && journal->path && journal->new_path
+                 ? take_lock(journal, err)
+                 : muster_fail(err, MUSTER_ENOMEM, "no memory for a journal");
+    rc = rc < 0 ? rc : open_file(journal, err);
+    if (rc < 0) {
+        journal_close(journal);
+        return rc;
+    }
+    journal_note_term(journal, 0);
+    *ret = journal;
+    return 0;
+}
+
+void journal_close(struct journal *journal)
+{
+    if (!journal) {
+        return;
+    }
+    if (journal->fd >= 0) {
+        close(journal->fd);
+    }
+    if (journal->lock >= 0) {
+        close(journal->lock);
+    }
+    free(journal->bytes);
+    free(journal->folder);
+    free(journal->path);
+    free(journal->new_path);
+    free(journal);
+}
+
+bool journal_read(struct journal *journal, struct journal_record *ret)
+{
+    bool more = journal->bytes &&
+                journal_read_record(journal->bytes, journal->end, &journal->next, ret, NULL) > 0;
+    if (!more) {
+        forget_bytes(journal);
+    }
+    return more;
+}
+
+size_t journal_bytes(const struct journal *journal)
+{
+    return journal->end;
+}
