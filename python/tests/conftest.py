@@ -12,6 +12,8 @@ import tempfile
 
 import pytest
 
+from program import LIMIT_S
+
 HERE = pathlib.Path(__file__).resolve().parent
 PACKAGE = pathlib.Path(os.environ.get('MUSTER_BUILD', HERE.parent.parent / 'build')) / 'python'
 STRAY = ('RANK', 'WORLD_SIZE', 'LOCAL_RANK', 'MASTER_ADDR', 'MASTER_PORT', 'MUSTER_BACKEND', 'MUSTER_CHECKS')
@@ -47,7 +49,7 @@ class Ranks:
                              preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
             for rank in (range(size) if ranks is None else ranks)]
 
-    def finish(self, timeout_s=120):
+    def finish(self, timeout_s=LIMIT_S):
         """[(exit code, stdout, stderr)] by rank; ranks that are not done by then are killed and fail."""
         results = []
         for process in self.processes:

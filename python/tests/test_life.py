@@ -10,6 +10,7 @@ import pytest
 from conftest import HERE, PACKAGE
 
 from ports import held_port
+from program import LIMIT_S
 
 
 def test_exit_without_destroy(python, ranks):
@@ -48,7 +49,7 @@ def test_a_collective_in_ctrl_cs_handler_is_refused(python, ranks):
 def test_ctrl_c_ends_a_step_of_ddp(python, ranks, what, rank):
     group = ranks(python, 'life.py', 2, what)
     waiting = group.processes[rank]
-    assert 'KeyboardInterrupt' in waiting.communicate(timeout=120)[1]
+    assert 'KeyboardInterrupt' in waiting.communicate(timeout=LIMIT_S)[1]
     assert waiting.returncode == -signal.SIGINT
 
 
@@ -110,7 +111,7 @@ def test_torchrun_restarts_on_the_same_store(python):
              str(HERE / 'workers/life.py'), 'die_once'],
             env={'PATH': '/usr/bin:/bin', 'PYTHONPATH': str(PACKAGE), 'OMP_NUM_THREADS': '1', 'HOME': folder,
                  **{name: os.environ[name] for name in ('LD_PRELOAD', 'ASAN_OPTIONS', 'UBSAN_OPTIONS') if name in os.environ}},
-            capture_output=True, text=True, timeout=120)
+            capture_output=True, text=True, timeout=LIMIT_S)
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.count('attempt 1 done') == 2
 

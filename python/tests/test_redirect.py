@@ -10,6 +10,8 @@ import sys
 import pytest
 from conftest import HERE, PACKAGE
 
+from program import LIMIT_S
+
 
 def test_gloo_stays_gloo(python, outputs):
     for got in outputs(python, 'redirect.py', 2, 'gloo'):
@@ -41,7 +43,7 @@ def test_another_value_of_the_variable_is_ignored_aloud(python, ranks):
 
 def ended_well(processes):
     for rank, process in enumerate(processes):
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=LIMIT_S)
         assert process.returncode == 0, err
         got = json.loads(out)
         assert (got['backend'], got['sum'], got['rank']) == ('muster', 3, rank)
@@ -64,7 +66,7 @@ def test_programs_in_turn_under_a_real_mpirun(python, mpirun, tmp_path):
     """The second run must not meet what the first left in the file."""
     script = f'{python} -W ignore {HERE}/workers/redirect.py mpi'
     flags = ['--allow-run-as-root', '--oversubscribe'] if mpirun == 'mpirun.openmpi' else []
-    ended = subprocess.run([mpirun, *flags, '-np', '2', 'sh', '-c', f'{script} && {script}'], text=True, timeout=120,
+    ended = subprocess.run([mpirun, *flags, '-np', '2', 'sh', '-c', f'{script} && {script}'], text=True, timeout=LIMIT_S,
                            env={'PATH': os.environ['PATH'], 'PYTHONPATH': str(PACKAGE), 'OMP_NUM_THREADS': '1',
                                 'TMPDIR': str(tmp_path)}, capture_output=True)
     assert ended.returncode == 0, ended.stderr

@@ -11,6 +11,8 @@ import subprocess
 import pytest
 from conftest import HERE, PACKAGE
 
+from program import PATIENCE
+
 SOME = ['test_all_gather_group', 'test_all_gather_object_subgroup', 'test_all_reduce_max', 'test_all_reduce_coalesced_sum',
         'test_all_to_all_single_unequal_split', 'test_barrier_timeout_group', 'test_batch_isend_irecv_gloo_tags',
         'test_broadcast_group', 'test_ddp_broadcast_buffer', 'test_gather_full_group', 'test_irecv', 'test_isend',
@@ -22,7 +24,7 @@ UNFIT = {'test_get_backend', 'test_ddp_logging_data_cpu'}  # they ask for the na
 def run(python, backend, names, timeout_s, size=3):
     env = {k: v for k, v in os.environ.items() if k not in ('RANK', 'WORLD_SIZE', 'MASTER_PORT', 'MUSTER_BACKEND')}
     env.update(PYTHONPATH=str(PACKAGE), MUSTER_BACKEND=backend, WORLD_SIZE=str(size))
-    ended = subprocess.run([python, str(HERE / 'torch_distributed.py'), *names], env=env, text=True, timeout=timeout_s,
+    ended = subprocess.run([python, str(HERE / 'torch_distributed.py'), *names], env=env, text=True, timeout=timeout_s * PATIENCE,
                            capture_output=True)
     lines = re.findall(r'^(ok|skip|FAIL) (test_\w+)(.*)', ended.stdout, re.M)
     assert lines, ended.stderr

@@ -100,7 +100,7 @@ void native_comm_leave(struct native_comm *self)
     }
 }
 
-static PyObject *wrap(PyTypeObject *type, struct muster_comm *comm)
+PyObject *native_comm_wrap(PyTypeObject *type, struct muster_comm *comm)
 {
     struct native_comm *self = (struct native_comm *)PyType_GenericAlloc(type, 0);
     if (!self) {
@@ -139,7 +139,7 @@ static PyObject *create(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         muster_comm_free(comm);
         return native_raise(PyType_GetModuleState(type), &err);
     }
-    return wrap(type, comm);
+    return native_comm_wrap(type, comm);
 }
 
 static PyObject *close_comm(PyObject *object, PyObject *unused)
@@ -336,6 +336,111 @@ static PyObject *describe(PyObject *object, PyObject *unused)
     return text;
 }
 
+static PyObject *states(struct native_comm *self, const enum muster_peer_state *peers)
+{
+    int size = muster_comm_size(self->comm);
+    PyObject *list = PyList_New(size);
+    for (int r = 0; list && r < size; r++) {
+        PyObject *name = PyUnicode_FromString(muster_peer_state_name(peers[r]));
+        if (!name || PyList_SetItem(list, r, name) < 0) {
+            Py_CLEAR(list);
+        }
+    }
+    return list;
+}
+
+static PyObject *query(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    struct native_comm *self = native_comm_enter(object);
+    if (!self) {
+        return NULL;
+    }
+    struct muster_comm_state state = MUSTER_COMM_STATE_INIT;
+    enum muster_peer_state peers[MUSTER_MAX_RANKS];
+    struct muster_err err = MUSTER_ERR_INIT;
+    PyObject *result = NULL;
+    if (muster_comm_query(self->comm, &state, peers, &err) < 0) {
+        native_raise(native_state_of(object), &err);
+    } else {
+        result = Py_BuildValue(
+            "{s:i,s:i,s:K,s:K,s:K,s:i,s:O,s:N}", "rank", muster_comm_rank(self->comm), "size",
+            muster_comm_size(self->comm), "generation", (unsigned long long)state.generation,
+            "started", (unsigned long long)state.started, "completed",
+            (unsigned long long)state.completed, "closed", state.closed, "input_untouched",
+            state.input_untouched ? Py_True : Py_False, "peers", states(self, peers));
+    }
+    native_comm_leave(self);
+    return result;
+}
+
+/* What all_reduce_parts is given; bytes that hold them are checked against the counts. */
+struct parts {
+    struct native_buffer in, out;
+    Py_ssize_t first, num, total, count;
+    int type, op;
+};
+
+static bool fits(const struct parts *p)
+{
+    size_t unit = muster_type_bytes((enum muster_type)p->type), bytes;
+    return unit > 0 && p->count >= 0 && p->num >= 0 && p->first >= 0 && p->total > 0 &&
+           !__builtin_mul_overflow((size_t)p->count, unit, &bytes) &&
+           bytes == (size_t)p->out.size_bytes &&
+           !__builtin_mul_overflow(bytes, (size_t)p->num, &bytes) &&
+           bytes == (size_t)p->in.size_bytes;
+}
+
+static int reduce_parts(struct native_comm *self, const struct parts *p, struct muster_err *err)
+{
+    int rc;
+    if (!take_turn(self)) {
+        return MUSTER_EINVAL;
+    }
+    Py_BEGIN_ALLOW_THREADS;
+    rc = muster_all_reduce_parts(self->comm, p->in.bytes, (size_t)p->first, (size_t)p->num,
+                                 (size_t)p->total, p->out.bytes, (size_t)p->count,
+                                 (enum muster_type)p->type, (enum muster_op)p->op, err);
+    Py_END_ALLOW_THREADS;
+    end_turn(self);
+    return rc;
+}
+
+static PyObject *all_reduce_parts(PyObject *object, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"parts", "first_part", "num_parts", "total_parts", "out",
+                            "count", "type",       "op",        NULL};
+    PyObject *in, *out;
+    struct parts p = {.type = MUSTER_F32, .op = MUSTER_SUM};
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OnnnOn|ii", names, &in, &p.first, &p.num,
+                                     &p.total, &out, &p.count, &p.type, &p.op) ||
+        native_buffer_get(in, false, &p.in) < 0) {
+        return NULL;
+    }
+    if (native_buffer_get(out, true, &p.out) < 0) {
+        native_buffer_done(&p.in);
+        return NULL;
+    }
+    struct muster_err err = MUSTER_ERR_INIT;
+    struct native_comm *self = native_comm_enter(object);
+    int rc = -1;
+    if (self && !fits(&p)) {
+        PyErr_SetString(PyExc_ValueError,
+                        "parts must have num_parts * count elements, out count of them");
+    } else if (self) {
+        rc = reduce_parts(self, &p, &err);
+    }
+    if (self) {
+        native_comm_leave(self);
+    }
+    native_buffer_done(&p.in);
+    native_buffer_done(&p.out);
+    if (rc < 0 || PyErr_Occurred()) {
+        return native_raise(native_state_of(object), &err);
+    }
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef methods[] = {
     {"run", (PyCFunction)(void (*)(void))run, METH_FASTCALL,
      "run(kind, type, op, peer, tag, in, out, count[, in_counts, out_counts]): blocks until done; "
@@ -348,6 +453,13 @@ static PyMethodDef methods[] = {
      "settle(ms): waits until the collectives that were started have ended, at most so long."},
     {"set_timeout", set_timeout, METH_O, "set_timeout(ms): of every wait for a live peer."},
     {"describe", describe, METH_NOARGS, "One line on how it moves data."},
+    {"query", query, METH_NOARGS,
+     "rank, size, generation, started, completed, closed (0 or a code), input_untouched, and peers: "
+     "their states by rank. From any thread, at any time."},
+    {"all_reduce_parts", (PyCFunction)(void (*)(void))all_reduce_parts,
+     METH_VARARGS | METH_KEYWORDS,
+     "all_reduce_parts(parts, first_part, num_parts, total_parts, out, count, type=F32, op=SUM): "
+     "sums numbered parts over one fixed tree; parts and out are buffers."},
     {0},
 };
 

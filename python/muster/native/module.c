@@ -50,6 +50,9 @@ static PyMethodDef functions[] = {
      "Waits for a request that was asked to notify; None after stop_taking()."},
     {"stop_taking", stop_taking, METH_NOARGS, "Lets the thread in take_ended() go."},
     {"after_fork", after_fork, METH_NOARGS, "To be called in a forked child."},
+    {"region_read", (PyCFunction)(void (*)(void))native_region_read, METH_VARARGS | METH_KEYWORDS,
+     "region_read(owners, generation, version, to, timeout_ms): fills the buffer `to` in pieces "
+     "from all owners (of their Region.member). RuntimeError ECONFLICT: one has moved on."},
     {"digest", digest, METH_VARARGS,
      "digest(address, size_bytes, seed): 64 bits that differ when the bytes differ (not against an "
      "adversary)."},
@@ -125,7 +128,11 @@ static int execute(PyObject *module)
     }
     state->comm_type = add_type(module, &native_comm_spec, "Comm");
     state->request_type = add_type(module, &native_request_spec, "Request");
-    return state->comm_type && state->request_type ? 0 : -1;
+    state->endpoint_type = add_type(module, &native_endpoint_spec, "Endpoint");
+    state->region_type = add_type(module, &native_region_spec, "Region");
+    return state->comm_type && state->request_type && state->endpoint_type && state->region_type
+               ? 0
+               : -1;
 }
 
 static int traverse(PyObject *module, visitproc visit, void *arg)
@@ -137,6 +144,8 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(state->error);
     Py_VISIT(state->comm_type);
     Py_VISIT(state->request_type);
+    Py_VISIT(state->endpoint_type);
+    Py_VISIT(state->region_type);
     return 0;
 }
 
@@ -150,6 +159,8 @@ static int clear(PyObject *module)
     Py_CLEAR(state->error);
     Py_CLEAR(state->comm_type);
     Py_CLEAR(state->request_type);
+    Py_CLEAR(state->endpoint_type);
+    Py_CLEAR(state->region_type);
     return 0;
 }
 

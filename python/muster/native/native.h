@@ -2,7 +2,9 @@
  *
  * Layer: Python glue over the public C API. Limited API (abi3, 3.10), multi-phase initialisation,
  * heap types; no PyObject lives outside the module's state. Buffers come as addresses: whoever
- * calls keeps them alive. Every call that may wait releases the GIL and sees signals.
+ * calls keeps them alive; where it is not tensors that are moved, as objects with the buffer
+ * protocol. Every call that may wait releases the GIL and sees signals (region_read: its timeout
+ * only).
  */
 #pragma once
 
@@ -14,6 +16,8 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
 
 #include <muster/muster.h>
 
@@ -31,6 +35,8 @@ struct native_state {
     int num_classes;
     PyTypeObject *comm_type;
     PyTypeObject *request_type;
+    PyTypeObject *endpoint_type;
+    PyTypeObject *region_type;
     struct native_queue *queue; /* requests that have ended, for the completion thread */
 };
 
@@ -51,6 +57,8 @@ struct native_comm {
     int under_way;            /* collectives that were started; the queue's lock guards it */
 };
 extern PyType_Spec native_comm_spec;
+/* Takes comm over, also on failure. */
+PyObject *native_comm_wrap(PyTypeObject *type, struct muster_comm *comm);
 /* False: it is closed; no exception is set. */
 bool native_comm_try_enter(struct native_comm *self);
 struct native_comm *native_comm_enter(PyObject *object);
@@ -81,6 +89,26 @@ void native_queue_stop(struct native_queue *queue);
 /* Waits until the collectives that were started on comm have ended, at most so long; -1 with an
  * exception set when a signal's handler raised. */
 int native_queue_settle(struct native_queue *queue, struct native_comm *comm, int64_t limit_ms);
+
+/* buffer.c */
+struct native_buffer {
+    PyObject *view; /* holds the memory; NULL: nothing is held */
+    void *bytes;
+    Py_ssize_t size_bytes;
+};
+/* All return -1 with an exception set. A buffer is contiguous. */
+int native_buffer_get(PyObject *object, bool writable, struct native_buffer *ret);
+void native_buffer_done(struct native_buffer *buffer);
+int native_member_get(PyObject *object, struct muster_member *ret);
+/* Their number; ret has room for MUSTER_MAX_RANKS. */
+int native_members_get(PyObject *sequence, struct muster_member *ret);
+
+/* endpoint.c */
+extern PyType_Spec native_endpoint_spec;
+
+/* region.c */
+extern PyType_Spec native_region_spec;
+PyObject *native_region_read(PyObject *module, PyObject *args, PyObject *kwargs);
 
 /* digest.c */
 uint64_t native_digest(const unsigned char *bytes, size_t size_bytes, uint64_t seed);

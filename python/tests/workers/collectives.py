@@ -274,7 +274,7 @@ def case_barrier():
 
 def case_monitored_barrier():
     dist.monitored_barrier()
-    dist.monitored_barrier(timeout=timedelta(seconds=20), wait_all_ranks=True)
+    dist.monitored_barrier(timeout=timedelta(seconds=60), wait_all_ranks=True)
 
 
 def case_monitored_barrier_names_the_missing():

@@ -9,7 +9,7 @@ import muster.torch  # noqa: F401
 
 RANK, SIZE = int(os.environ['RANK']), int(os.environ['WORLD_SIZE'])
 dist.init_process_group('muster', init_method=os.environ['MEETING'], rank=RANK, world_size=SIZE,
-                        timeout=timedelta(seconds=20))
+                        timeout=timedelta(seconds=60))
 group = dist.distributed_c10d._get_default_group()
 if hasattr(group, '_get_backend'):
     group = group._get_backend(torch.device('cpu'))
