@@ -185,11 +185,8 @@ static int share_a_processor(int rank, void *context)
 static void bits_are_the_same_on_one_processor(void **state)
 {
     used_transport = *state;
-    struct world w = {.kind = WORLD_PROCESSES,
-                      .size = 2,
-                      .transport = *state,
-                      .timeout_ms = 60000,
-                      .enter = share_a_processor};
+    struct world w = {
+        .kind = WORLD_PROCESSES, .size = 2, .transport = *state, .enter = share_a_processor};
     assert_int_equal(world_run(&w, every_memory, NULL), 0);
 }
 

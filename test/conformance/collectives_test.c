@@ -232,7 +232,8 @@ static int check_all_to_all(struct muster_comm *comm, struct buffers *b, enum mu
         double want = input_value(type, 12, (int)(i / count), (size_t)rank * count + i % count);
         WORLD_CHECK(perf_load(type, b->out, i) == want, "all_to_all, element %zu", i);
     }
-    return muster_barrier(comm, &err) != 0;
+    WORLD_CHECK(muster_barrier(comm, &err) == 0, "barrier: %s", err.text);
+    return 0;
 }
 
 typedef int (*check_fn)(struct muster_comm *, struct buffers *, enum muster_type, size_t);

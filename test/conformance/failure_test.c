@@ -344,7 +344,7 @@ static void *form_one(void *context)
     struct muster_comm *comm;
     struct muster_err err = MUSTER_ERR_INIT;
     f->result = muster_comm_form(f->endpoint, f->members, f->size, f->index, f->generation,
-                                 TEST_LIMIT_MS, NULL, &comm, &err);
+                                 test_limit_ms(), NULL, &comm, &err);
     if (f->result == 0) {
         int32_t sum = 1;
         f->result = muster_all_reduce(comm, &sum, &sum, 1, MUSTER_I32, MUSTER_SUM, &err);

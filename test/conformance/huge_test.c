@@ -2,6 +2,7 @@
 #include "world.h"
 
 #include "base/testing/test.h"
+#include "base/testing/test_wait.h"
 
 #include <stdint.h>
 #include <sys/mman.h>
@@ -106,7 +107,8 @@ static int large_counts(struct muster_comm *comm, void *context)
 
 static void every_byte_arrives(void **state)
 {
-    struct world w = {.kind = WORLD_PROCESSES, .size = 2, .transport = *state, .timeout_ms = 90000};
+    struct world w = {
+        .kind = WORLD_PROCESSES, .size = 2, .transport = *state, .timeout_ms = 2 * test_limit_ms()};
     assert_int_equal(world_run(&w, large_counts, NULL), 0);
 }
 

@@ -4,6 +4,7 @@
 #include "world.h"
 
 #include "base/testing/test.h"
+#include "base/testing/test_wait.h"
 #include "comm/state/state.h"
 
 #include <dirent.h>
@@ -123,7 +124,7 @@ static int child_is_refused(struct muster_comm *comm, void *memory, struct muste
     WORLD_CHECK(rc == MUSTER_EINVAL, "all-reduce in a child: %d", rc);
     rc = muster_request_test(request, &err);
     WORLD_CHECK(rc == MUSTER_EINVAL, "test in a child: %d", rc);
-    rc = muster_request_wait(request, 10000, &err);
+    rc = muster_request_wait(request, test_limit_ms(), &err);
     WORLD_CHECK(rc == MUSTER_EINVAL, "wait in a child: %d", rc);
     rc = muster_comm_alloc(comm, 4096, &more, &err);
     WORLD_CHECK(rc == MUSTER_EINVAL, "alloc in a child: %d", rc);

@@ -100,6 +100,51 @@ static int large_both_ways(struct muster_comm *comm, void *context)
     return 0;
 }
 
+/* A small one is sent at once, and so is a small receive posted: not before large ones that were
+ * started earlier, on either side. */
+static int no_message_overtakes(struct muster_comm *comm, void *context)
+{
+    (void)context;
+    enum { TURNS = 20 };
+    struct muster_err err = MUSTER_ERR_INIT;
+    int rank = muster_comm_rank(comm), size = muster_comm_size(comm);
+    int32_t *out = calloc(LARGE, sizeof *out), *in = calloc(LARGE, sizeof *in), small = -1;
+    for (int32_t turn = 0; turn < TURNS; turn++) {
+        struct muster_call large_receive = {.struct_size = sizeof(struct muster_call),
+                                            .kind = MUSTER_RECV,
+                                            .type = MUSTER_I32,
+                                            .peer = (rank + size - 1) % size,
+                                            .out = in,
+                                            .count = LARGE};
+        struct muster_call large_send = {.struct_size = sizeof(struct muster_call),
+                                         .kind = MUSTER_SEND,
+                                         .type = MUSTER_I32,
+                                         .peer = (rank + 1) % size,
+                                         .in = out,
+                                         .count = LARGE};
+        struct muster_call small_receive = large_receive, small_send = large_send;
+        struct muster_request *requests[4];
+        small_receive.out = &small;
+        small_receive.count = small_send.count = 1;
+        out[0] = turn;
+        out[LARGE - 1] = turn + rank;
+        const struct muster_call *calls[4] = {&large_receive, &large_send, &small_receive,
+                                              &small_send};
+        for (int i = 0; i < 4; i++) {
+            WORLD_CHECK(muster_start(comm, calls[i], &requests[i], &err) == 0, "%s", err.text);
+        }
+        for (int i = 0; i < 4; i++) {
+            WORLD_CHECK(muster_request_wait(requests[i], -1, &err) == 0, "%d: %s", i, err.text);
+            muster_request_free(requests[i]);
+        }
+        WORLD_CHECK(small == turn && in[LARGE - 1] == turn + (rank + size - 1) % size,
+                    "turn %d: %d, %d", turn, small, in[LARGE - 1]);
+    }
+    free(out);
+    free(in);
+    return 0;
+}
+
 static int too_long_a_message(struct muster_comm *comm, void *context)
 {
     (void)context;
@@ -364,13 +409,16 @@ static int allocated_memory(struct muster_comm *comm, void *context)
     return 0;
 }
 
+/* More than one piece, the last of which does not divide by the ranks. */
+enum { PARTS_COUNT = 200003 };
+
 /* The sum of 13 parts has the same bits in every world: that of one rank is kept by the parent. */
 static float *bits_of_one;
 
 static int parts_do_not_depend_on_the_world(struct muster_comm *comm, void *context)
 {
     (void)context;
-    enum { TOTAL = 13, COUNT = 5000 };
+    enum { TOTAL = 13, COUNT = PARTS_COUNT };
     struct muster_err err = MUSTER_ERR_INIT;
     size_t rank = (size_t)muster_comm_rank(comm), size = (size_t)muster_comm_size(comm);
     size_t first = TOTAL * rank / size, num = TOTAL * (rank + 1) / size - first;
@@ -408,6 +456,7 @@ static void run_all(const char *transport, world_fn fn, enum world_kind kind, in
 STORY(order_and_tags, 1)
 STORY(any_source, 2)
 STORY(large_both_ways, 1)
+STORY(no_message_overtakes, 1)
 STORY(too_long_a_message, 2)
 STORY(many_started_calls, 1)
 static void test_a_gather_overtakes(void **state)
@@ -436,13 +485,15 @@ static void test_many_communicators(void **state)
 int main(int argc, char **argv)
 {
     void *transport = argc > 1 ? argv[1] : "shm";
-    bits_of_one = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    bits_of_one = mmap(NULL, PARTS_COUNT * sizeof *bits_of_one, PROT_READ | PROT_WRITE,
+                       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     all_gathered =
         mmap(NULL, sizeof *all_gathered, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(test_order_and_tags, transport),
         cmocka_unit_test_prestate(test_any_source, transport),
         cmocka_unit_test_prestate(test_large_both_ways, transport),
+        cmocka_unit_test_prestate(test_no_message_overtakes, transport),
         cmocka_unit_test_prestate(test_too_long_a_message, transport),
         cmocka_unit_test_prestate(test_many_started_calls, transport),
         cmocka_unit_test_prestate(test_a_gather_overtakes, transport),

@@ -3,12 +3,13 @@
 #include "world.h"
 
 #include "base/testing/test.h"
+#include "base/testing/test_wait.h"
 
 #include <poll.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
-enum { COMMS = 3, LIMIT = 10000 /* of 1 ms */ };
+enum { COMMS = 3 };
 
 int __real_poll(struct pollfd *fds, nfds_t num, int timeout_ms);
 int __wrap_poll(struct pollfd *fds, nfds_t num, int timeout_ms);
@@ -51,8 +52,7 @@ static int receives_on_all(struct muster_comm *const *comms, struct muster_err *
                                    .peer = 1};
         WORLD_CHECK(muster_start(comms[i], &call, &requests[i], err) == 0, "%s", err->text);
     }
-    for (int turn = 0; turn < LIMIT && atomic_load(&most) < COMMS; turn++) {
-        (void)__real_poll(NULL, 0, 1);
+    for (int64_t end = 0; atomic_load(&most) < COMMS && test_turn(&end);) {
     }
     WORLD_CHECK(atomic_load(&most) == COMMS, "%d of %d sockets", (int)most, COMMS);
     for (int i = 0; i < COMMS; i++) {

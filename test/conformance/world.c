@@ -1,6 +1,8 @@
 /* Worlds for tests: see world.h. The ranks meet through a store in shared memory. */
 #include "world.h"
 
+#include "base/testing/test_wait.h"
+
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
@@ -15,14 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum {
-    MAX_RANKS = 64,
-    RANK_TIMEOUT_S = 250,
-    CALL_TIMEOUT_MS = 60000,
-    KEY_BYTES = 128,
-    VALUE_BYTES = 256,
-    MAX_KEYS = 4096
-};
+enum { MAX_RANKS = 64, KEY_BYTES = 128, VALUE_BYTES = 256, MAX_KEYS = 4096 };
 
 struct entry {
     char key[KEY_BYTES];
@@ -107,16 +102,13 @@ static int store_get(void *context, const char *key, void *value, size_t capacit
     return e ? 0 : MUSTER_ETIMEDOUT;
 }
 
-/* "mixed": the even ranks share a host, each odd one has its own. "hosts2", "hosts3": so many
- * hosts, which take the ranks in turn. */
-static const char *transport_of(const struct start *start, char *ret_group, size_t size_bytes)
+const char *world_transport(const char *transport, int rank, char *ret_group, size_t size_bytes)
 {
-    const char *transport = start->world->transport;
     if (transport && strcmp(transport, "mixed") == 0) {
-        return start->rank % 2 ? "tcp" : "auto";
+        return rank % 2 ? "tcp" : "auto";
     }
     if (transport && strncmp(transport, "hosts", 5) == 0) {
-        (void)snprintf(ret_group, size_bytes, "group:%d", start->rank % (transport[5] - '0'));
+        (void)snprintf(ret_group, size_bytes, "group:%d", rank % (transport[5] - '0'));
         return ret_group;
     }
     return transport;
@@ -130,8 +122,8 @@ static int be_rank(struct start *start)
     o.size = start->world->size;
     o.store = &store;
     char group[16];
-    o.transport = transport_of(start, group, sizeof group);
-    o.timeout_ms = start->world->timeout_ms ? start->world->timeout_ms : CALL_TIMEOUT_MS;
+    o.transport = world_transport(start->world->transport, start->rank, group, sizeof group);
+    o.timeout_ms = start->world->timeout_ms ? start->world->timeout_ms : test_limit_ms();
     o.heartbeat_timeout_ms = start->world->heartbeat_timeout_ms ? start->world->heartbeat_timeout_ms
                                                                 : o.heartbeat_timeout_ms;
     if (start->world->enter && start->world->enter(start->rank, start->context) != 0) {
@@ -205,7 +197,7 @@ static int run_processes(struct start *starts, int size)
     for (int r = 0; r < size; r++) {
         pids[r] = fork_rank(starts[r].world);
         if (pids[r] == 0) {
-            alarm(RANK_TIMEOUT_S);
+            test_alarm();
             _exit(be_rank(&starts[r]));
         }
     }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -35,6 +36,10 @@ struct world {
 /* How many ranks failed: 0 when all returned 0 within their time, or were killed where they are to
  * be. */
 int world_run(const struct world *world, world_fn fn, void *context);
+
+/* A rank's transport in a world of this one. "mixed": the even ranks share a host, each odd one has
+ * its own. "hosts2", "hosts3": so many hosts, which take the ranks in turn. */
+const char *world_transport(const char *transport, int rank, char *ret_group, size_t size_bytes);
 
 /* What the ranks of the tests compute with: any element of any rank's input, from a seed. */
 uint64_t world_hash(uint64_t seed, uint64_t rank, uint64_t index);

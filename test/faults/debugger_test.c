@@ -1,7 +1,9 @@
-/* A rank that a debugger holds is silent, and is neither suspected nor killed. */
+/* A rank that a debugger holds is silent, and is neither suspected nor killed: on one host its
+ * kernel is asked, on another it has said so before it was stopped. */
 #include "base/testing/test.h"
 #include "base/testing/test_wait.h"
 
+#include "comm/state/state.h"
 #include "conformance/world.h"
 
 #include <dirent.h>
@@ -17,6 +19,8 @@ enum { HELD_MS = 3000, MAX_THREADS = 16 };
 /* What the ranks and the debugger tell each other. */
 struct meeting {
     _Atomic int ready;    /* ranks that have computed once */
+    _Atomic int attached; /* the debugger is there, and everything runs on */
+    _Atomic int told;     /* the other rank knows of it, or need not */
     _Atomic int released; /* the debugger has let go */
 };
 
@@ -36,12 +40,26 @@ static bool holds(const struct debugger *d, pid_t thread)
 
 static void attach_thread(struct debugger *d, pid_t thread)
 {
-    int status;
     assert_true(d->num < MAX_THREADS);
-    assert_int_equal(ptrace(PTRACE_ATTACH, thread, NULL, NULL), 0);
-    assert_int_equal(waitpid(thread, &status, __WALL), thread);
-    assert_true(WIFSTOPPED(status));
+    assert_int_equal(ptrace(PTRACE_SEIZE, thread, NULL, NULL), 0);
     d->threads[d->num++] = thread;
+}
+
+static void stop(const struct debugger *d)
+{
+    for (int i = 0; i < d->num; i++) {
+        int status;
+        assert_int_equal(ptrace(PTRACE_INTERRUPT, d->threads[i], NULL, NULL), 0);
+        assert_int_equal(waitpid(d->threads[i], &status, __WALL), d->threads[i]);
+        assert_true(WIFSTOPPED(status));
+    }
+}
+
+static void wait_until(const _Atomic int *number, int least)
+{
+    for (int64_t end = 0; atomic_load(number) < least;) {
+        assert_true(test_turn(&end));
+    }
 }
 
 /* All threads, as gdb does: again until no new one is found. */
@@ -74,14 +92,28 @@ static void hold_rank_1(const pid_t *pids, int size, void *context)
 {
     struct meeting *m = context;
     struct debugger d = {0};
-    for (int64_t end = 0; atomic_load(&m->ready) < size;) {
-        assert_true(test_turn(&end));
-    }
+    wait_until(&m->ready, size);
     attach(&d, pids[1]);
     assert_true(d.num >= 2); /* its heartbeat thread, too */
+    atomic_store(&m->attached, 1);
+    wait_until(&m->told, 1);
+    stop(&d); /* at a breakpoint */
     test_let_pass(HELD_MS);
     detach(&d);
     atomic_store(&m->released, 1);
+}
+
+/* On this host nobody has to be told. */
+static bool is_told(const struct muster_comm *comm, const struct meeting *m)
+{
+    bool remote = comm->peers[1].local < 0;
+    for (int64_t end = 0;
+         !atomic_load(&m->attached) || (remote && !atomic_load(&comm->peers[1].traced));) {
+        if (!test_turn(&end)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 static int wait_for_the_other(struct muster_comm *comm, void *context)
@@ -92,6 +124,10 @@ static int wait_for_the_other(struct muster_comm *comm, void *context)
     int rc = muster_all_reduce(comm, &one, &one, 1, MUSTER_F32, MUSTER_SUM, &err);
     WORLD_CHECK(rc == 0, "%s", err.text);
     atomic_fetch_add(&m->ready, 1);
+    if (muster_comm_rank(comm) == 0) {
+        WORLD_CHECK(is_told(comm, m), "rank 1 did not say that it is in a debugger");
+        atomic_store(&m->told, 1);
+    }
     for (int64_t end = 0; muster_comm_rank(comm) == 1 && !atomic_load(&m->released);) {
         WORLD_CHECK(test_turn(&end), "the debugger did not let go");
     }
@@ -116,6 +152,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(a_rank_in_a_debugger_counts_as_alive, "shm"),
+        cmocka_unit_test_prestate(a_rank_in_a_debugger_counts_as_alive, "tcp"),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* One rank has no memory for the k-th thing that a call asks for, for every k: the others learn of
  * it, though that rank lives on. */
 #include "base/testing/test.h"
+#include "base/testing/test_wait.h"
 
 #include <muster/comm.h>
 
@@ -13,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { LIMIT_S = 20, MOST_ALLOCATIONS = 200, PARTS = 3 };
+enum { MOST_ALLOCATIONS = 200, PARTS = 3 };
 enum { HAD_MEMORY = 0, LACKED_MEMORY = 10, BROKEN = 11 };
 
 void *__real_calloc(size_t num, size_t size_bytes);
@@ -71,13 +72,14 @@ static int be_rank(int rank, int (*call)(struct muster_comm *comm), int num)
 {
     struct muster_endpoint *endpoint;
     struct muster_comm *comm;
-    (void)alarm(LIMIT_S);
+    test_alarm();
     if (muster_endpoint_open("127.0.0.1", &endpoint, NULL) < 0) {
         return BROKEN;
     }
     muster_endpoint_member(endpoint, &shared->members[rank]);
     (void)pthread_barrier_wait(&shared->both);
-    if (muster_comm_form(endpoint, shared->members, 2, rank, 1, 10000, NULL, &comm, NULL) < 0) {
+    if (muster_comm_form(endpoint, shared->members, 2, rank, 1, test_limit_ms(), NULL, &comm,
+                         NULL) < 0) {
         return BROKEN;
     }
     left = rank == 0 ? num : -1;

@@ -1,6 +1,7 @@
 /* Ctrl-C ends a C program inside every call that blocks; a program that handles it says so by
  * `interrupted`, and every call returns; there it may abort, too. */
 #include "base/testing/test.h"
+#include "base/testing/test_wait.h"
 
 #include <muster/comm.h>
 
@@ -15,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { LIMIT_S = 60, LARGE = 5000000 /* more than sockets take */ };
+enum { LARGE = 5000000 /* more than sockets take */ };
 
 /* Two processes; the second never enters the call. */
 static struct shared {
@@ -138,8 +139,8 @@ static int form(struct muster_endpoint *endpoint, int rank, struct muster_comm *
 {
     struct muster_comm_options options = MUSTER_COMM_OPTIONS_INIT;
     options.interrupted = ask;
-    return muster_comm_form(endpoint, shared->members, 2, rank, 1, INT64_C(1000) * LIMIT_S,
-                            &options, ret, NULL);
+    return muster_comm_form(endpoint, shared->members, 2, rank, 1, test_limit_ms(), &options, ret,
+                            NULL);
 }
 
 static int be_absent(const struct blocking *call, struct muster_endpoint *endpoint)
@@ -167,7 +168,7 @@ static pid_t start(const struct blocking *call, int rank, enum way way)
         return pid;
     }
     struct muster_endpoint *endpoint;
-    (void)alarm(LIMIT_S);
+    test_alarm();
     close(over[1]);
     (void)signal(SIGINT, way == DIES ? SIG_DFL : note_signal);
     if (muster_endpoint_open("127.0.0.1", &endpoint, NULL) < 0) {

@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { RANKS = 4, CYCLES = 500, WARM_CYCLES = 30, MANY = 24, LIMIT_S = 60, SPARE_KIB = 2048 };
+enum { RANKS = 4, CYCLES = 500, WARM_CYCLES = 30, MANY = 24, SPARE_KIB = 2048 };
 
 static struct shared {
     pthread_barrier_t barrier;
@@ -81,7 +81,7 @@ static int run_ranks(int (*fn)(int rank, struct muster_endpoint *endpoint), cons
     for (int r = 0; r < RANKS; r++) {
         if (fork() == 0) {
             struct muster_endpoint *endpoint;
-            (void)alarm(LIMIT_S);
+            test_alarm();
             (void)setenv("MUSTER_TRANSPORT", transport, 1);
             if (muster_endpoint_open("127.0.0.1", &endpoint, NULL) < 0) {
                 _exit(2);
@@ -115,8 +115,8 @@ static int form_and_abort(int rank, struct muster_endpoint *endpoint)
         struct muster_comm *comm;
         struct muster_err err = MUSTER_ERR_INIT;
         void *memory;
-        int rc = muster_comm_form(endpoint, shared->members, RANKS, rank, (uint64_t)i, 20000, NULL,
-                                  &comm, &err);
+        int rc = muster_comm_form(endpoint, shared->members, RANKS, rank, (uint64_t)i,
+                                  test_limit_ms(), NULL, &comm, &err);
         WORLD_CHECK(rc == 0, "cycle %d: %s", i, err.text);
         WORLD_CHECK(muster_comm_alloc(comm, 10000, &memory, &err) == 0, "%s", err.text);
         if (sum_once(comm) != 0) {
@@ -156,8 +156,8 @@ static int use_many(int rank, struct muster_endpoint *endpoint)
     static float in[MANY][5000], out[MANY][5000];
     struct muster_err err = MUSTER_ERR_INIT;
     for (int i = 0; i < MANY; i++) {
-        int rc = muster_comm_form(endpoint, shared->members, RANKS, rank, (uint64_t)i, 20000, NULL,
-                                  &comms[i], &err);
+        int rc = muster_comm_form(endpoint, shared->members, RANKS, rank, (uint64_t)i,
+                                  test_limit_ms(), NULL, &comms[i], &err);
         WORLD_CHECK(rc == 0, "%s", err.text);
     }
     for (int i = 0; i < MANY; i++) {
@@ -203,8 +203,8 @@ static int form_lists(int rank, struct muster_endpoint *endpoint)
         }
         struct muster_comm *comm;
         if (index >= 0) {
-            int rc =
-                muster_comm_form(endpoint, members, size, index, 100 + l, 20000, NULL, &comm, &err);
+            int rc = muster_comm_form(endpoint, members, size, index, 100 + l, test_limit_ms(),
+                                      NULL, &comm, &err);
             WORLD_CHECK(rc == 0 && muster_comm_rank(comm) == index, "list %zu: %s", l, err.text);
             rc = sum_once(comm);
             muster_comm_free(comm);
@@ -296,8 +296,8 @@ static int abort_in_the_middle(int rank, struct muster_endpoint *endpoint)
         struct aborter a = {.after = (uint64_t)i * 3};
         struct muster_err err = MUSTER_ERR_INIT;
         static float data[30000];
-        int rc = muster_comm_form(endpoint, shared->members, RANKS, rank, (uint64_t)i, 20000, NULL,
-                                  &a.comm, &err);
+        int rc = muster_comm_form(endpoint, shared->members, RANKS, rank, (uint64_t)i,
+                                  test_limit_ms(), NULL, &a.comm, &err);
         WORLD_CHECK(rc == 0, "%s", err.text);
         (void)pthread_barrier_wait(&shared->barrier);
         pthread_t thread;

@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_LOAD = 64, LIMIT_MS = 90000, WARM_ROUNDS = 10 };
+enum { MAX_LOAD = 64, WARM_ROUNDS = 10 };
 
 static struct shared {
     _Atomic int64_t fault_ns;
@@ -171,7 +171,7 @@ static void wait_for_end(pid_t pid)
 {
     int fd = (int)syscall(SYS_pidfd_open, pid, 0);
     struct pollfd p = {.fd = fd, .events = POLLIN};
-    (void)poll(&p, fd >= 0, LIMIT_MS);
+    (void)poll(&p, fd >= 0, test_limit_ms());
     (void)close(fd);
 }
 

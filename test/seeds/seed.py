@@ -7,14 +7,14 @@ import sys
 
 import pytest
 
-from program import SOURCE, Muster, wait_for, without_ranks  # noqa: F401 (the tests take them from here)
+from program import PATIENCE, SOURCE, Muster, wait_for, without_ranks  # noqa: F401 (the tests take them from here)
 
 DATA = SOURCE / 'test/seeds/data'
 JOBS = SOURCE / 'test/data/jobs'
 MNIST = SOURCE / 'examples/mnist/mnist.py'
 AZURE_JOB = SOURCE / 'examples/azure-stack/pytorch_job_mnist_gloo_demo.yaml'
 AZURE_IMAGE = 'kubeflow/pytorch-dist-mnist-test:1.0'
-LIMIT_S = 300
+LIMIT_S = 300 * PATIENCE
 LOSS = re.compile(r'Train Epoch: 1 \[(\d+)/(\d+) \(\d+%\)\]\tloss=\d+\.\d{4}')
 
 

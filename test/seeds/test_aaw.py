@@ -11,7 +11,7 @@ import threading
 import pytest
 import torch
 
-from seed import DATA, JOBS, LOSS, MNIST, SOURCE, finish, mnist, mnist_command, row, run_by_hand, wait_for
+from seed import DATA, JOBS, LIMIT_S, LOSS, MNIST, SOURCE, finish, mnist, mnist_command, row, run_by_hand, wait_for
 
 JOB = JOBS / 'seed-aaw.yaml'
 NAME = 'pytorch-dist-mnist-gloo'
@@ -147,7 +147,7 @@ def run_script(source, folder, *, path=None):
     """train.sh with this source; what it printed."""
     env = {'PATH': f'{path or ""}:{pathlib.Path(sys.executable).parent}:/usr/bin:/bin', 'DATA_SOURCE': source, 'HOME': str(folder)}
     return subprocess.run(['sh', FETCH / 'train.sh', folder / 'local', '--images', '64', '--test-images', '500'], env=env, text=True, capture_output=True,
-                          timeout=120, check=True).stdout
+                          timeout=LIMIT_S, check=True).stdout
 
 
 @row('aaw-7')
@@ -177,7 +177,7 @@ def test_sample_as_printed_is_a_syntax_error_and_the_pattern_works(tmp_path, web
     assert error.value.lineno == 8
     compile(sample.replace('def __name__ == "__main__":', 'if __name__ == "__main__":'), 'sample', 'exec')
     done = subprocess.run([sys.executable, FETCH / 'train.py', web, tmp_path / 'data', '--images', '64', '--test-images', '500'], text=True,
-                          capture_output=True, timeout=120, check=True)
+                          capture_output=True, timeout=LIMIT_S, check=True)
     assert 'accuracy=' in done.stdout
 
 

@@ -1,4 +1,5 @@
 """Bad files and broken surroundings: one clear message, the table's exit code, nothing half created."""
+import json
 import os
 import re
 import shutil
@@ -7,6 +8,8 @@ import subprocess
 
 import pytest
 from conftest import LIMIT_S, job, shell
+
+from ports import held_port
 
 CLAIM = {'apiVersion': 'v1', 'kind': 'PersistentVolumeClaim', 'metadata': {'name': 'kept'},
          'spec': {'accessModes': ['ReadWriteMany'], 'resources': {'requests': {'storage': '1Gi'}}}}
@@ -193,17 +196,17 @@ def test_a_corrupted_store_is_refused_in_one_line(muster, how):
 
 
 def test_a_port_in_use_is_said_and_everything_else_works(muster):
-    muster.run('kubeconfig')
-    port = int(muster.run('kubeconfig').stdout.split('server: https://127.0.0.1:')[1].split()[0])
-    muster.run('down')
-    with socket.create_server(('127.0.0.1', port)):
-        up = muster.run('up')
-        assert 'another program has the port for kubectl' in only_line(up) and str(port) in up.stderr
-        done = muster.run('kubeconfig', code=69)
-        assert 'another program has the port for kubectl' in only_line(done) and not done.stdout
-        assert muster.run('run', '-f', muster.write('job.yaml', job('works', shell('echo yes')))).stdout == '[rank 0] yes\n'
-    muster.run('down', '--keep')
-    assert f'127.0.0.1:{port}' in muster.run('kubeconfig').stdout
+    with held_port() as port:
+        muster.home.mkdir(mode=0o700)
+        (muster.home / 'server.json').write_text(json.dumps({'server': f'https://127.0.0.1:{port}'}))
+        with socket.create_server(('127.0.0.1', port)):
+            up = muster.run('up')
+            assert 'another program has the port for kubectl' in only_line(up) and str(port) in up.stderr
+            done = muster.run('kubeconfig', code=69)
+            assert 'another program has the port for kubectl' in only_line(done) and not done.stdout
+            assert muster.run('run', '-f', muster.write('job.yaml', job('works', shell('echo yes')))).stdout == '[rank 0] yes\n'
+        muster.run('down', '--keep')
+        assert f'127.0.0.1:{port}' in muster.run('kubeconfig').stdout
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason='NOT TESTED: only root can become another user')

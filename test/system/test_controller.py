@@ -7,7 +7,7 @@ import signal
 import subprocess
 
 import pytest
-from conftest import LIMIT_S, job, listens, shell, wait_for
+from conftest import LIMIT_S, job, shell, wait_for
 
 
 def test_run_outlives_the_controller(muster):
@@ -123,7 +123,6 @@ def test_a_run_that_cannot_be_ended_in_order_is_left(small_disk):
         while True:
             os.write(fill, bytes(1 << 12))
     os.close(fill)
-    wait_for(lambda: listens(process), 'the run follows its job')
     process.send_signal(signal.SIGTERM)
     _, err = process.communicate(timeout=LIMIT_S)
     assert process.returncode == 143, err

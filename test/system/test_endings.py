@@ -7,7 +7,7 @@ import subprocess
 import time
 
 import pytest
-from conftest import LIMIT_S, job, listens, python, shell, wait_for
+from conftest import LIMIT_S, job, python, shell, wait_for
 
 CODES = [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 FOREVER = 'while :; do sleep 0.05; done'
@@ -28,7 +28,6 @@ def started(muster, wanted, *words):
     """A run of that job in the background, one of whose ranks has written the file `up`."""
     process = muster.start('run', '-f', muster.write('job.yaml', wanted), *words)
     wait_for(lambda: (muster.work / 'up').exists() or process.poll() is not None, 'the rank starts')
-    wait_for(lambda: listens(process), 'the run follows its job')
     assert process.poll() is None, process.communicate()
     return process
 
@@ -233,7 +232,6 @@ def test_the_pods_of_an_older_job_of_that_name_are_not_waited_for(muster):
     path = muster.write('job.yaml', job('late', shell(FOREVER), workers=1, worker_command=shell(FOREVER)))
     process = muster.start('run', '-f', path)
     wait_for(lambda: 'started (late-master-0)' in process.stderr.readline(), 'its successor has begun')
-    wait_for(lambda: listens(process), 'the run follows its job')
     process.send_signal(signal.SIGINT)
     assert ended(process)[0] == 130
     muster.run('delete', 'pod', 'late-worker-0', '--grace-period', '0', code=None)

@@ -1,5 +1,5 @@
-"""A full disk, for real: some megabytes of tmpfs in a mount namespace of the test's own. One clear line says so, the exit code
-is the table's, nothing is half made, and with space again everything goes on."""
+"""A full disk and a read-only one, for real: some megabytes of tmpfs in a mount namespace of the test's own. One clear line says
+so, the exit code is the table's, nothing is half made, and with space again everything goes on."""
 import ctypes
 import errno
 import json
@@ -7,12 +7,14 @@ import os
 import pathlib
 import re
 import shutil
+import signal
+import subprocess
 import tempfile
 
 import pytest
-from conftest import Muster, job, shell, wait_for
+from conftest import BUILD, LIMIT_S, Muster, job, shell, wait_for
 
-CLONE_NEWNS, MS_REC, MS_PRIVATE = 0x20000, 0x4000, 1 << 18
+CLONE_NEWNS, MS_REC, MS_PRIVATE, MS_RDONLY, MS_REMOUNT, MS_BIND = 0x20000, 0x4000, 1 << 18, 1, 32, 4096
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -135,3 +137,62 @@ def test_results_that_do_not_fit_are_said(muster, tmp_path):
     done = muster.run('cp', 'save:/results/model', 'copy', code=74)
     assert 'copy' in only_line(done)
     assert not (muster.work / 'copy').exists()
+
+
+def trains_over(muster, tmp_path, code, *options):
+    """A run whose disk is full while its ranks print and save; what they do next goes elsewhere."""
+    script = (f'touch {tmp_path}/begun.$RANK; while [ ! -e {tmp_path}/full ]; do sleep 0.02; done; head -c 300000 /dev/zero; echo; '
+              f'echo "step 2 of rank $RANK"; touch {tmp_path}/written.$RANK; exit $((RANK * {code}))')
+    process = muster.start('run', '-n', '2', '--name', 'fills', *options, '--', 'sh', '-c', script, stdout=subprocess.DEVNULL)
+    wait_for(lambda: len(list(tmp_path.glob('begun.*'))) == 2, 'both ranks run')
+    fill(muster)
+    (tmp_path / 'full').touch()
+    wait_for(lambda: len(list(tmp_path.glob('written.*'))) == 2, 'both ranks go on')
+    return process
+
+
+@pytest.mark.parametrize('code', [0, 3])
+def test_a_disk_that_fills_up_during_a_run_and_has_space_again(muster, tmp_path, code):
+    process = trains_over(muster, tmp_path, code)
+    wait_for(lambda: not [p for p in muster.processes() if 'step 2' in p[1] and 'muster' not in p[1]], 'the ranks have ended')
+    free(muster)
+    _, err = process.communicate(timeout=LIMIT_S)
+    assert process.returncode == code, err
+    assert muster.condition('fills') == ('Failed' if code else 'Succeeded')
+
+
+def test_a_run_whose_disk_stays_full_can_be_ended(muster, tmp_path):
+    process = trains_over(muster, tmp_path, 0)
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=LIMIT_S)
+    assert process.returncode in (0, 143), err
+    assert says_full(err) or process.returncode == 0, err
+    wait_for(lambda: not [p for p in muster.processes() if 'step 2' in p[1] and 'muster' not in p[1]], 'no rank is left')
+
+
+def remount_read_only(folder):
+    mount(str(folder), str(folder), None, MS_BIND, None)
+    mount(None, str(folder), None, MS_BIND | MS_REMOUNT | MS_RDONLY, None)
+
+
+@pytest.mark.parametrize('variable', ['MUSTER_HOME', 'HOME', 'XDG_STATE_HOME'])
+@pytest.mark.parametrize('made', [False, True])
+def test_a_home_on_a_read_only_file_system(disk, variable, made):
+    home = disk / 'read-only'
+    (home / ('.local/state/muster' if made and variable == 'HOME' else 'muster' if made and 'XDG' in variable else '')).mkdir(parents=True)
+    remount_read_only(home)
+    env = {'PATH': os.environ['PATH'], variable: str(home if made or variable != 'MUSTER_HOME' else home / 'state')}
+    done = subprocess.run([BUILD / 'bin/muster', 'run', '-n', '1', '--', 'true'], env=env, cwd=disk, capture_output=True, text=True,
+                          timeout=LIMIT_S, check=False)
+    LIBC.umount2(str(home).encode(), 2)
+    assert done.returncode == 73 and not done.stdout
+    assert 'Read-only file system' in only_line(done) and 'set MUSTER_HOME to a folder of yours' in done.stderr
+
+
+def test_a_home_folder_that_is_not_there_is_not_made(tmp_path):
+    """/nonexistent is the home of users who are to write nothing."""
+    home = tmp_path / 'nonexistent'
+    done = subprocess.run([BUILD / 'bin/muster', 'run', '-n', '1', '--', 'true'], env={'PATH': os.environ['PATH'], 'HOME': str(home)},
+                          cwd=tmp_path, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    assert done.returncode == 73 and not home.exists()
+    assert only_line(done) == f'muster: the home folder {home} is not there: set HOME, or MUSTER_HOME to a folder of yours'

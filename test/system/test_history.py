@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from conftest import job, listens, shell, wait_for
+from conftest import job, shell, wait_for
 
 
 def claim(name='kept'):
@@ -209,7 +209,7 @@ def test_the_history_is_bounded_by_bytes(muster):
     muster.env['MUSTER_HISTORY_BYTES'] = '400Ki'
     history = muster.home / 'history'
     for i in range(4):
-        muster.run('run', '-n', '1', '--name', 'train', '-q', '--', 'sh', '-c', f'yes {i} | head -c 30000000; echo last')
+        muster.run('run', '-n', '1', '--name', 'train', '-q', '--', 'sh', '-c', f'yes {i:0999} | head -c 30000000; echo last')
     wait_for(lambda: kept(muster) and not [d for d in (muster.home / 'jobs').iterdir() if (d / 'deleted').exists()], 'it settles')
     wait_for(lambda: sum(p.stat().st_size for p in history.rglob('*') if p.is_file()) <= 400 << 10, 'it is within its bytes')
     newest = json.loads(muster.run('history', 'train', '--run', '3', '-o', 'json').stdout)['summary']
@@ -293,7 +293,6 @@ def test_a_controller_killed_at_any_moment_keeps_each_run_once(muster):
 def test_a_stopped_run_has_no_exit_code_of_its_own(muster):
     process = muster.start('run', '-n', '1', '--name', 'train', '--', 'sh', '-c', 'touch ran; exec sleep 1000')
     wait_for((muster.work / 'ran').exists, 'it runs')
-    wait_for(lambda: listens(process), 'the run follows its job')
     process.send_signal(signal.SIGINT)
     process.communicate()
     assert runs(muster, 'train')[0][:3] == (1, 'Failed', None)

@@ -213,6 +213,18 @@ def test_stacks_say_what_a_container_runs_and_harm_nobody(engine, muster, option
     assert {p['pid'] for p in stacks(muster)[0]['processes']} == {python['pid']}
 
 
+def test_py_spy_reads_the_stacks_of_a_container_from_outside(engine, muster):
+    """A program of this machine, which sees the processes of the container under the numbers they have there."""
+    start(muster, with_usr(container_job(engine, 'a', SLEEPER.format(''))))
+    folder = muster.work / 'bin'
+    folder.mkdir()
+    (folder / 'py-spy').write_text(f'#!/bin/sh\necho "native of $* $(cat /proc/$3/comm) $(test -d {folder} && echo outside)"\n')
+    (folder / 'py-spy').chmod(0o755)
+    env = {'PATH': f'{folder}:{os.environ["PATH"]}'}
+    shown = wait_for(lambda: [line for line in muster.run('stacks', 'a', env=env).stdout.splitlines() if 'native of' in line], 'python runs')
+    assert shown == ['    native of dump --pid 1 --native python3 outside']
+
+
 def test_a_silent_rank_in_a_container_is_said(engine, muster):
     script = 'touch /data/up-$RANK; [ $RANK = 0 ] && while :; do echo on; sleep 0.2; done; exec sleep 1000'
     process = start(muster, container_job(engine, 'a', script, workers=1), '--stall', '1s')

@@ -5,7 +5,7 @@ import signal
 import sys
 
 import pytest
-from conftest import LIMIT_S, job, listens, shell, wait_for
+from conftest import LIMIT_S, job, shell, wait_for
 
 FAILS_ONCE = 'echo try $TORCHELASTIC_RESTART_COUNT; [ $RANK = 1 ] && exit $((1 - TORCHELASTIC_RESTART_COUNT)); {}'
 
@@ -61,7 +61,6 @@ def test_a_signal_ends_it_between_two_tries(muster):
     script = 'touch up; [ $RANK = 1 ] && exit 3; trap "" TERM; sleep 1000'
     process = muster.start('run', '-n', '2', '--name', 'tries', '--max-restarts', '99999', '--', 'sh', '-c', script)
     wait_for(lambda: (muster.work / 'up').exists() and restarts(muster) > 0, 'it restarts')
-    wait_for(lambda: listens(process), 'the run follows its job')
     process.send_signal(signal.SIGINT)
     process.send_signal(signal.SIGTERM)
     wait_for(lambda: process.poll() is not None or process.send_signal(signal.SIGTERM), 'the run ends')

@@ -7,7 +7,7 @@ import subprocess
 import time
 
 import pytest
-from conftest import LIMIT_S, job, listens, python, shell, wait_for
+from conftest import LIMIT_S, job, python, shell, wait_for
 
 
 def test_success_prefixes_each_rank(muster):
@@ -83,7 +83,6 @@ def started(muster, *words, **options):
     """A run in the background whose rank 0 has written the file `up`."""
     process = muster.start('run', *words, **options)
     wait_for(lambda: (muster.work / 'up').exists() or process.poll() is not None, 'the rank starts')
-    wait_for(lambda: listens(process), 'the run follows its job')
     assert process.poll() is None, process.communicate()
     return process
 

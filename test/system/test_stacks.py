@@ -1,6 +1,8 @@
 """`muster stacks` on real hangs: every rank says what it is in, and no process is disturbed by the question."""
 import json
 import os
+import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -8,7 +10,7 @@ import textwrap
 
 import pytest
 from conftest import job, shell
-from program import BUILD, SOURCE, listens, wait_for
+from program import BUILD, SOURCE, wait_for
 
 
 @pytest.fixture
@@ -19,14 +21,13 @@ def hang(muster):
         process = muster.start('run', '-q', '-n', ranks, '--name', name, *options, '--', *command,
                                *([] if words else ['hang.py']), *words)
         wait_for(lambda: process.poll() is not None or logs(muster, name).count('up') >= ranks, 'every rank hangs')
-        wait_for(lambda: listens(process), 'the run follows its job')
         assert process.poll() is None, process.communicate()
         return process
     return start
 
 
-def logs(muster, name):
-    return muster.run('logs', name, code=None).stdout
+def logs(muster, name, *words):
+    return muster.run('logs', name, *words, code=None).stdout
 
 
 def stacks(muster, word='hang'):
@@ -224,8 +225,11 @@ def test_native_frames_where_pyspy_is(muster, hang):
         env = {'PATH': f'{folder}:{os.environ["PATH"]}'}
         process = main_process(json.loads(muster.run('stacks', 'hang', '-o', 'json', env=env).stdout)['ranks'][0])
         return process, muster.run('stacks', 'hang', env=env).stdout
-    process, shown = spy('echo "native of $*"')
-    assert process['native'] == f'native of dump --pid {process["pid"]} --native\n' and 'native of' in shown
+    # Python names its threads by the numbers of its own PID namespace, so py-spy is to see those.
+    process, shown = spy('echo "native of $* $(cat /proc/$3/comm)"')
+    status = pathlib.Path(f'/proc/{process["pid"]}/status').read_text()
+    inner = re.search(r'^NSpid:.*\t(\d+)$', status, re.M)[1]
+    assert process['native'] == f'native of dump --pid {inner} --native python3\n' and 'native of' in shown
     process, shown = spy('printf "Process 1\\nError: Failed to get stack traces\\nCaused by:\\n    0: bad register\\n"; exit 1')
     assert 'native' not in process and 'stacks' in process, 'the rest is as without py-spy'
     assert '    (no native frames: py-spy could not: Failed to get stack traces: bad register)\n' in shown
@@ -537,8 +541,17 @@ time.sleep(1000)
     first, rest = added['offset'], added['offset'] + added['bytes']
     assert wrote[:first] + wrote[rest:] == b'no newlineand last'
     assert all(line.startswith(b'muster: ') for line in wrote[first:rest].strip().split(b'\n')) and b'hang.py' in wrote[first:rest]
+    pod = 'late-master-0'
+    assert logs(muster, pod) == wrote.decode(), 'who reads the log sees it'
+    assert logs(muster, pod, '--as-written') == 'no newlineand last'
+    assert logs(muster, pod, '--as-written', '--tail', '1', '--timestamps').endswith(' no newlineand last')
+    assert logs(muster, 'late', '--as-written') == '[rank 0] no newlineand last\n'
     muster.run('run', '-n', 1, '--name', 'plain', '--', 'true')
     assert [1 for p in muster.home.glob('jobs/*/containers/*/*/0/exit.json') if 'logAdded' in p.read_text()] == [1]
+    muster.run('delete', 'job', 'late')
+    wait_for(lambda: 'current' not in muster.run('history', 'late').stdout, 'it is in the history')
+    assert logs(muster, 'late', '--run', '1', '--as-written') == '[rank 0] no newlineand last\n'
+    assert logs(muster, pod, '--run', '1') == wrote.decode()
 
 
 def test_other_ends_write_nothing_into_the_log(muster, hang):

@@ -290,3 +290,14 @@ def test_too_much_is_one_error_before_anything_is_created(muster):
     (muster.work / 'fits.env').write_text(fits + ''.join(f'LARGE_{i}={"x" * (100 << 10)}\n' for i in range(17)))
     done = muster.run('run', '-n', '2', '--env-file', 'fits.env', '--', 'sh', '-c', 'echo ${#LARGE} ${#LARGE_16}')
     assert '[rank 1] 131065 102400\n' in done.stdout
+
+
+def test_files_of_ranks_have_the_modes_of_the_shells_umask(muster):
+    """That of the shell in which `run` is typed, not of the one that started the controller."""
+    muster.run('up')
+    process = muster.start('run', '-n', '1', '--', 'sh', '-c', 'umask; touch made', preexec_fn=lambda: os.umask(0o077))
+    out, err = process.communicate(timeout=LIMIT_S)
+    assert (process.returncode, out) == (0, '[rank 0] 0077\n'), err
+    assert (muster.work / 'made').stat().st_mode & 0o777 == 0o600
+    process = muster.start('run', '-n', '1', '--', 'sh', '-c', 'umask', preexec_fn=lambda: os.umask(0o022))
+    assert process.communicate(timeout=LIMIT_S)[0] == '[rank 0] 0022\n'

@@ -316,3 +316,24 @@ def test_help_is_everywhere(muster):
     assert verbs == re.findall(r'^(?:COMMAND|PROGRAM)\((\w+)', (SOURCE / 'src/cli/command/commands.def').read_text(), re.M)
     for verb in verbs:
         assert muster.run(verb, '--help').stdout.lower().startswith(f'usage: muster {verb} ')
+
+
+NAMED = ['get job {}', 'get job {} --watch', 'describe {}', 'describe job {}', 'logs {}', 'logs {} -f', 'logs {} --run 1', 'stacks {}',
+         'exec {} -- true', 'top {}', 'cp {}:/x y', 'events {}', 'events job/{}', 'history {}', 'history {} -o json',
+         'history {} --run 1', 'history {} --prune', 'history {} --run 1 --prune', 'wait {}', 'scale {} --replicas 2', 'suspend {}',
+         'resume {}', 'delete {}', 'delete job {}']
+
+
+def test_every_verb_says_that_a_job_is_not_there(muster):
+    for words in NAMED:
+        done = muster.run(*words.format('nosuch').split(), code=66)
+        assert 'nosuch' in done.stderr and not done.stdout, words
+
+
+def test_what_is_there_and_empty_is_no_error(muster):
+    submit(muster)
+    for words in ('events mnist', 'history mnist', 'history mnist --prune', 'history', 'history --prune', 'events'):
+        muster.run(*words.split())
+    muster.run('delete', 'job', 'mnist')
+    assert 'mnist-master-0' in muster.run('events', 'mnist').stdout, 'of a job that is gone the events are left'
+    assert 'no run 7 of job mnist' in muster.run('history', 'mnist', '--run', '7', '--prune', code=66).stderr

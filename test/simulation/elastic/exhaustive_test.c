@@ -1,0 +1,103 @@
+/* Every order of events, with every fault at every place, for jobs that are small enough: no
+ * promise is broken, nothing goes in a circle, and each way comes to a proper end.
+ *
+ * The numbers of worlds are what they were when this was written: they change with the protocol. */
+#include "base/testing/test.h"
+#include "explore.h"
+
+enum { CRASHES = FAULT_ALL & ~FAULT_LEAVE };
+
+static void explore_all(const struct world_config *config, size_t room)
+{
+    static struct explored found;
+    explore(config, room, &found);
+    print_message("%llu worlds, %llu actions, %llu ends\n", (unsigned long long)found.worlds,
+                  (unsigned long long)found.actions, (unsigned long long)found.ends);
+    if (found.broken) {
+        explore_print(found.way, found.way_count, found.broken);
+        fail_msg("%s", found.broken);
+    }
+    assert_true(found.ends > 0);
+}
+
+static void one_process_and_two_faults(void **state)
+{
+    (void)state;
+    const struct world_config config = {.processes = 1,
+                                        .records = 2,
+                                        .faults = 2,
+                                        .kinds = FAULT_ALL,
+                                        .ahead = 2,
+                                        .batch = 1,
+                                        .checkpoints = 1,
+                                        .relaunch = true};
+    explore_all(&config, 1 << 22);
+}
+
+static void two_members_two_records_and_two_faults(void **state)
+{
+    (void)state;
+    const struct world_config config = {.processes = 2,
+                                        .records = 2,
+                                        .faults = 2,
+                                        .kinds = CRASHES,
+                                        .ahead = 1,
+                                        .batch = 1,
+                                        .formed = true,
+                                        .prompt = true};
+    explore_all(&config, 1 << 22);
+}
+
+static void three_members_two_records_and_one_fault(void **state)
+{
+    (void)state;
+    const struct world_config config = {.processes = 3,
+                                        .records = 2,
+                                        .faults = 1,
+                                        .kinds = CRASHES,
+                                        .ahead = 1,
+                                        .batch = 1,
+                                        .formed = true,
+                                        .prompt = true};
+    explore_all(&config, 1 << 22);
+}
+
+static void three_members_two_of_which_are_killed(void **state)
+{
+    (void)state;
+    const struct world_config config = {.processes = 3,
+                                        .records = 2,
+                                        .faults = 2,
+                                        .kinds = FAULT_KILL,
+                                        .ahead = 1,
+                                        .batch = 1,
+                                        .formed = true,
+                                        .prompt = true};
+    explore_all(&config, 1 << 22);
+}
+
+static void three_members_one_killed_and_the_coordinator_crashes(void **state)
+{
+    (void)state;
+    const struct world_config config = {.processes = 3,
+                                        .records = 1,
+                                        .faults = 2,
+                                        .kinds = FAULT_KILL | FAULT_CRASH,
+                                        .ahead = 1,
+                                        .batch = 1,
+                                        .formed = true,
+                                        .prompt = true};
+    explore_all(&config, 1 << 22);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_process_and_two_faults),
+        cmocka_unit_test(two_members_two_records_and_two_faults),
+        cmocka_unit_test(three_members_two_records_and_one_fault),
+        cmocka_unit_test(three_members_two_of_which_are_killed),
+        cmocka_unit_test(three_members_one_killed_and_the_coordinator_crashes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,30 @@
+/* Every world that can follow from one, whatever order events come in: depth first, each world
+ * once.
+ *
+ * The graph must have no circle and no leaf but proper ends: then every way ends well. Worlds are
+ * told apart by a hash of 64 bits; of ten million, two are taken for one with a probability of
+ * 3 in a million.
+ *
+ * Tests only. Memory: 8 bytes for each world, up to a limit; explore_done.
+ */
+#pragma once
+
+#include "world.h"
+
+enum { WAY_MAX = 600 };
+
+struct explored {
+    uint64_t worlds;
+    uint64_t actions; /* that led to a world, new or not */
+    uint64_t ends;
+    size_t deepest;
+    const char *broken; /* NULL: all promises were kept */
+    size_t way_count;   /* from the first world to where one was broken */
+    struct action way[WAY_MAX];
+};
+
+/* most: worlds, a power of two at least twice as large as what is expected. */
+void explore(const struct world_config *config, size_t most, struct explored *ret);
+
+/* The way, a line for each action, to standard error. */
+void explore_print(const struct action *way, size_t count, const char *broken);
