@@ -8,10 +8,17 @@ import subprocess
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(('127.0.0.1', 0))
-        return str(s.getsockname()[1])
+_holders = []
+
+
+def held_port():
+    """A port that the kernel gives to nobody else while this program runs: a socket that does not listen holds it, and the bench may
+    still listen there."""
+    holder = socket.socket()
+    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    holder.bind(('', 0))
+    _holders.append(holder)
+    return str(holder.getsockname()[1])
 
 
 def size_name(size):

@@ -1,4 +1,5 @@
-/* Requests as hostile clients send them, through the whole router into a store in memory.
+/* Requests as hostile clients send them, through the whole router into a store in memory: those of
+ * Kubernetes, and /muster/v1 with a state folder of its own.
  *
  * Input: "METHOD PATH?QUERY", a line with the Content-Type, the rest is the body. Whatever comes,
  * the reply is answered or started exactly once, and what is stored stays readable.
@@ -6,6 +7,8 @@
 #include "api/api.h"
 #include "api/query_pairs.h"
 #include "base/cleanup.h"
+#include "base/file.h"
+#include "daemon/route/routes.h"
 #include "promise.h"
 
 #include <assert.h>
@@ -71,9 +74,40 @@ static int sink_upgrade(struct http_reply *reply, const char *protocol,
 static const struct http_reply_ops ops = {sink_header, sink_send, sink_start,
                                           sink_write,  sink_end,  sink_upgrade};
 
+static char folder[] = "/dev/shm/muster-fuzz-api-XXXXXX";
 static struct store *store;
 static struct api *api;
 static uv_loop_t loop;
+
+/* Linked in place of the agent: there are no ranks to ask. */
+void __wrap_agent_stacks(struct agent *agent, const char *uid, struct http_reply *reply);
+void __wrap_agent_stacks(struct agent *agent, const char *uid, struct http_reply *reply)
+{
+    (void)agent;
+    http_reply_send(reply, *uid ? 404 : 400, "application/json", "{}", 2);
+}
+
+static void remove_folder(void)
+{
+    (void)file_remove(folder, NULL);
+}
+
+static void start_routes(struct api_hooks *ret_hooks)
+{
+    static struct home home = {.path = folder};
+    static struct gpus gpus;
+    static struct routes *routes;
+    struct routes_options options = {
+        .loop = &loop, .home = &home, .store = store, .gpus = &gpus, .node_name = "node"};
+    promise(mkdtemp(folder), "a folder is made", folder);
+    (void)atexit(remove_folder);
+    int r = leases_new(&loop, store, &options.leases, NULL);
+    promise(r == 0, "leases", "");
+    r = environments_new(&loop, store, &home, &options.environments, NULL);
+    promise(r == 0, "environments", "");
+    r = routes_new(&options, &routes, ret_hooks, NULL);
+    promise(r == 0, "routes", "");
+}
 
 static void start(void)
 {
@@ -83,7 +117,9 @@ static void start(void)
     uv_loop_init(&loop);
     int r = store_open(":memory:", &options, &store, &err);
     assert(r == 0);
-    r = api_new(&loop, store, NULL, &api, &err);
+    static struct api_hooks hooks;
+    start_routes(&hooks);
+    r = api_new(&loop, store, &hooks, &api, &err);
     assert(r == 0);
 }
 

@@ -6,8 +6,8 @@
 #include "base/buf.h"
 #include "base/doc.h"
 #include "control/control.h"
-#include "pod/environment.h"
 #include "pod/pod.h"
+#include "pod/resolve_env.h"
 #include "promise.h"
 
 #include <string.h>

@@ -9,7 +9,7 @@
 #include "base/shell_words.h"
 #include "base/text.h"
 #include "base/time/timestamp.h"
-#include "pod/environment.h"
+#include "pod/resolve_env.h"
 #include "promise.h"
 #include "store/selector.h"
 

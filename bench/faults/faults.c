@@ -3,11 +3,13 @@
  *     faults kill|stop|cut TRIALS MEMORY_MIB LOAD NETWORKS     microseconds of each survivor
  *     faults quiet SECONDS MEMORY_MIB LOAD NETWORKS PAUSE_MS LOSS RATE    false alarms and errors
  *     faults form TRIALS RANKS                                  microseconds of each rank
+ *     faults form-dead TRIALS RANKS                             the same, the last of them is dead
  *
  * LOAD: busy processes beside the two ranks. NETWORKS 1: each rank in a network namespace (root).
  * Prints one JSON line.
  */
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +21,7 @@
 #include "faults/network.h"
 #include "faults/scene.h"
 
-enum { MAX_RANKS = 16, MAX_TRIALS = 2000, MIB = 1 << 20 };
+enum { MAX_RANKS = 16, MAX_TRIALS = 2000, MIB = 1 << 20, FORM_MS = 10000 };
 
 static int64_t now_ns(void)
 {
@@ -94,7 +96,13 @@ static struct meeting {
     int64_t took_ns[MAX_RANKS][MAX_TRIALS];
 } * meeting;
 
-static int form_again_and_again(int rank, int ranks, long trials)
+/* Whether that is what forming is to end with, if that rank is dead; -1: none is. */
+static bool is_expected(int rc, const struct muster_err *err, int dead)
+{
+    return dead < 0 ? rc == 0 : rc == MUSTER_EUNAVAIL && err->rank == dead;
+}
+
+static int form_again_and_again(int rank, int ranks, long trials, int dead)
 {
     struct muster_err err = MUSTER_ERR_INIT;
     struct muster_endpoint *endpoint;
@@ -102,46 +110,67 @@ static int form_again_and_again(int rank, int ranks, long trials)
         return 1;
     }
     muster_endpoint_member(endpoint, &meeting->members[rank]);
+    int wrong = 0;
     for (long trial = 0; trial < trials; trial++) {
         struct muster_comm *comm;
         (void)pthread_barrier_wait(&meeting->barrier);
         int64_t start = now_ns();
-        if (muster_comm_form(endpoint, meeting->members, ranks, rank, (uint64_t)trial, 10000, NULL,
-                             &comm, &err) < 0) {
-            (void)fprintf(stderr, "rank %d: %s\n", rank, err.text);
-            return 1;
-        }
+        int rc = muster_comm_form(endpoint, meeting->members, ranks, rank, (uint64_t)trial, FORM_MS,
+                                  NULL, &comm, &err);
         meeting->took_ns[rank][trial] = now_ns() - start;
+        if (!is_expected(rc, &err, dead)) {
+            (void)fprintf(stderr, "rank %d: %s\n", rank, err.text);
+            wrong = 1;
+        }
         (void)pthread_barrier_wait(&meeting->barrier);
-        muster_comm_free(comm);
+        if (rc == 0) {
+            muster_comm_free(comm);
+        }
     }
-    return 0;
+    return wrong;
 }
 
-static int form(int argc, char **argv)
+/* A member whose process is no more. */
+static void leave_dead(int rank)
+{
+    if (fork() == 0) {
+        struct muster_endpoint *endpoint;
+        if (muster_endpoint_open("127.0.0.1", &endpoint, NULL) == 0) {
+            muster_endpoint_member(endpoint, &meeting->members[rank]);
+        }
+        _exit(0);
+    }
+    (void)wait(NULL);
+}
+
+static int form(int argc, char **argv, bool one_is_dead)
 {
     long trials = number(argc, argv, 2);
     int ranks = (int)number(argc, argv, 3), failed = 0;
-    if (trials < 1 || trials > MAX_TRIALS || ranks < 1 || ranks > MAX_RANKS) {
+    if (trials < 1 || trials > MAX_TRIALS || ranks <= one_is_dead || ranks > MAX_RANKS) {
         return 64;
     }
     meeting =
         mmap(NULL, sizeof *meeting, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    int alive = ranks - one_is_dead, dead = one_is_dead ? alive : -1;
+    if (one_is_dead) {
+        leave_dead(dead);
+    }
     pthread_barrierattr_t shared;
     (void)pthread_barrierattr_init(&shared);
     (void)pthread_barrierattr_setpshared(&shared, PTHREAD_PROCESS_SHARED);
-    (void)pthread_barrier_init(&meeting->barrier, &shared, (unsigned)ranks);
-    for (int r = 0; r < ranks; r++) {
+    (void)pthread_barrier_init(&meeting->barrier, &shared, (unsigned)alive);
+    for (int r = 0; r < alive; r++) {
         if (fork() == 0) {
             (void)alarm(120);
-            _exit(form_again_and_again(r, ranks, trials));
+            _exit(form_again_and_again(r, ranks, trials, dead));
         }
     }
     for (int status; wait(&status) > 0;) {
         failed += status != 0;
     }
     (void)printf("{\"us\": [");
-    for (long i = 0; i < ranks * trials; i++) {
+    for (long i = 0; i < alive * trials; i++) {
         (void)printf("%s%.1f", i > 0 ? ", " : "",
                      (double)meeting->took_ns[i / trials][i % trials] / 1000);
     }
@@ -157,8 +186,8 @@ int main(int argc, char **argv)
         (void)puts("{\"skipped\": \"network namespaces need root and ip(8)\"}");
         return 0;
     }
-    if (strcmp(what, "form") == 0) {
-        return form(argc, argv);
+    if (strcmp(what, "form") == 0 || strcmp(what, "form-dead") == 0) {
+        return form(argc, argv, strcmp(what, "form-dead") == 0);
     }
     if (strcmp(what, "quiet") == 0) {
         return be_quiet(argc, argv);

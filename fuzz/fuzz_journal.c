@@ -1,0 +1,52 @@
+/* A journal from a disk: what is read was written so, and a record that follows it is read, too. */
+#include "coordinator/journal/format.h"
+#include "promise.h"
+
+enum { MOST = 1 << 16 };
+
+/* Written again it is the same bytes. */
+static void check_record(const uint8_t *data, size_t start, const struct journal_record *record)
+{
+    uint8_t head[JOURNAL_HEAD_BYTES];
+    journal_write_head(record, start, head);
+    promise(memcmp(head, data + start, sizeof head) == 0, "a head is written as it was read", "");
+    promise(record->bytes == data + start + JOURNAL_HEAD_BYTES, "its bytes follow its head", "");
+    promise(record->bytes[record->count] == journal_end_mark, "and its end mark them", "");
+}
+
+/* Where a journal ends, torn or well, goes on. */
+static void append(const uint8_t *data, size_t end)
+{
+    static uint8_t longer[MOST + JOURNAL_AROUND_BYTES];
+    const struct journal_record record = {.kind = 7};
+    struct journal_record read;
+    size_t offset = end;
+    memcpy(longer, data, end);
+    journal_write_head(&record, end, longer + end);
+    longer[end + JOURNAL_HEAD_BYTES] = journal_end_mark;
+    int rc = journal_read_record(longer, end + JOURNAL_AROUND_BYTES, &offset, &read, NULL);
+    promise(rc == 1 && read.kind == 7 && offset == end + JOURNAL_AROUND_BYTES,
+            "what is appended is read", "");
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct muster_err err = MUSTER_ERR_INIT;
+    struct journal_record record;
+    if (size > MOST || journal_read_header(data, size, &err) <= 0) {
+        return 0;
+    }
+    size_t offset = JOURNAL_HEADER_BYTES, start = offset;
+    int rc;
+    while ((rc = journal_read_record(data, size, &offset, &record, &err)) > 0) {
+        promise(offset > start && offset <= size, "a record lies in the file", "");
+        check_record(data, start, &record);
+        start = offset;
+    }
+    promise(offset == start, "the end is where the last record ends", "");
+    promise(rc == 0 || strstr(err.text, "damaged at byte "), "damage is named", err.text);
+    if (rc == 0) {
+        append(data, offset);
+    }
+    return 0;
+}

@@ -1,0 +1,73 @@
+/* A snapshot from a disk, and the events of workers that lie: a state that was restored or made
+ * keeps its promises (shard_check) whatever follows.
+ *
+ * The first byte: how many bytes are a snapshot. The rest are events of six bytes each. */
+#include "promise.h"
+#include "shard/shard.h"
+
+enum { EVENT_BYTES = 6, RANGES_MAX = 200 };
+
+static struct shard_effects effects;
+
+static void step(struct shard_state *state, const struct shard_event *event)
+{
+    (void)shard_step(state, event, &effects);
+    promise(effects.count <= SHARD_EFFECTS_MAX, "effects are bounded", "");
+    const char *broken = shard_check(state);
+    promise(!broken, broken, "");
+}
+
+static struct shard_state *make(void)
+{
+    struct shard_state *state = shard_new(RANGES_MAX);
+    struct shard_dataset spec = {.size = 50, .epochs = 3, .batch = 4, .block = 1, .overlap = true};
+    promise(state != NULL, "there is memory", "");
+    step(state, &(struct shard_event){.kind = SHARD_DATASET, .dataset_spec = &spec});
+    return state;
+}
+
+/* What a snapshot says comes back from it. */
+static void save_again(const struct shard_state *state)
+{
+    struct shard_state *again = NULL;
+    size_t bound = shard_snapshot_bound(state);
+    uint8_t *bytes = malloc(bound);
+    promise(bytes != NULL, "there is memory", "");
+    size_t size = shard_snapshot(state, bytes, bound);
+    promise(shard_restore(bytes, size, 0, &again) == 0, "a snapshot is restored", "");
+    shard_free(again);
+    free(bytes);
+}
+
+static void feed(struct shard_state *state, const uint8_t *at)
+{
+    struct shard_dataset spec = {
+        .size = at[2], .epochs = at[3], .batch = at[4], .name = {"abcd"[at[1] % 4]}};
+    struct shard_part parts[2] = {{at[1] % 8, {at[5] % 3, at[2] % 4, at[3], at[4]}}};
+    parts[1] = parts[0];
+    parts[1].range.first += at[5] % 7;
+    step(state, &(struct shard_event){.kind = (enum shard_event_kind)(at[0] % SHARD_EVENTS),
+                                      .owner = at[1] % 8,
+                                      .dataset = at[5] % 3,
+                                      .count = at[2],
+                                      .now_ms = at[3],
+                                      .expires_ms = at[4],
+                                      .dataset_spec = &spec,
+                                      .parts = parts,
+                                      .part_count = at[0] / SHARD_EVENTS % 3});
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct shard_state *state = NULL;
+    size_t snapshot = size > 0 && data[0] < size ? data[0] : 0;
+    if (shard_restore(data + 1, snapshot, RANGES_MAX, &state) < 0) {
+        state = make();
+    }
+    for (size_t at = 1 + snapshot; at + EVENT_BYTES <= size; at += EVENT_BYTES) {
+        feed(state, data + at);
+    }
+    save_again(state);
+    shard_free(state);
+    return 0;
+}
