@@ -52,7 +52,7 @@ endforeach()
 include_directories(${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src)
 
 # muster_library(job SOURCES spec.c … TESTS spec_test.c … LINKS base …)
-#   The tests are cmocka programs named <folder>_<test>, labelled "unit"; each gets 120 s.
+#   The tests are cmocka programs named <folder>_<test>, labelled "unit".
 function(muster_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;TESTS;LINKS" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
@@ -70,6 +70,6 @@ function(muster_test library source)
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   target_link_libraries(${target} PRIVATE ${library} PkgConfig::CMOCKA)
   add_test(NAME ${target} COMMAND ${target})
-  set_tests_properties(${target} PROPERTIES LABELS unit TIMEOUT 120
+  set_tests_properties(${target} PROPERTIES LABELS unit
     ENVIRONMENT "MUSTER_BUILD=${CMAKE_BINARY_DIR};MUSTER_SOURCE=${CMAKE_SOURCE_DIR}")
 endfunction()
