@@ -8,6 +8,7 @@
 
 #include "comm/api/comm.h"
 #include "comm/bootstrap/locals.h"
+#include "comm/health/witness.h"
 #include "comm/messages/message.h"
 #include "comm/system/deadline.h"
 #include "comm/system/processor.h"
@@ -101,6 +102,14 @@ static int meet(struct forming *f, struct muster_err *err)
     return rc == MUSTER_EINTERRUPTED && forming_is_cancelled(f) ? forming_fail_cancelled(err) : rc;
 }
 
+/* Not while others are watched: the witness starts with copies of our descriptors, and those who
+ * are watched would see that we have left them only when it has closed its own. */
+static void be_witnessed(struct muster_comm *comm)
+{
+    witness_hold();
+    comm->witnessed = true;
+}
+
 static int form_all(struct forming *f, struct muster_err *err)
 {
     int rc = check_transport(f, err);
@@ -112,6 +121,9 @@ static int form_all(struct forming *f, struct muster_err *err)
     rc = rc < 0 ? rc : accept_higher(f, err);
     rc = rc < 0 ? rc : locals_come_alive(f, err);
     forming_unwatch(f);
+    if (rc == 0 && !f->comm->all_local) {
+        be_witnessed(f->comm);
+    }
     rc = rc < 0 ? rc : meet(f, err);
     arrivals_sweep(&f->endpoint->arrivals); /* who has passed the barrier watched us before it */
     return rc;

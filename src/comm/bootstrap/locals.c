@@ -5,7 +5,6 @@
 
 #include "comm/endpoint/credentials.h"
 #include "comm/health/failure.h"
-#include "comm/health/witness.h"
 #include "comm/shm/futex.h"
 #include "comm/state/bell.h"
 #include "comm/tcp/link.h"
@@ -213,10 +212,6 @@ int locals_come_alive(struct forming *f, struct muster_err *err)
         return rc;
     }
     phase_open(&comm->life);
-    if (!comm->all_local) {
-        witness_hold();
-        comm->witnessed = true;
-    }
     tell_processors(comm);
     open_flight_record(f);
     atomic_store(&comm->control->pid, getpid());
