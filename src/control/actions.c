@@ -3,6 +3,7 @@
 
 #include "base/doc.h"
 #include "base/time/timestamp.h"
+#include "control/broken.h"
 #include "control/effects.h"
 #include "control/objects.h"
 #include "control/restart.h"
@@ -87,13 +88,18 @@ static bool unfinished_with_gpu(const struct control_member *pod)
     return unfinished(pod) && holds_gpu(pod);
 }
 
-/* Does a pod with that name stay when the picked ones go? */
-static bool keeps_pod(const struct actor *a, const char *name, pick_fn *pick)
+static bool serves(const struct control_member *service, const struct control_member *pod)
+{
+    return service->known ? pod->known && pod->role == service->role && pod->index == service->index
+                          : strcmp(pod->name, service->name) == 0;
+}
+
+/* Does the pod of that Service stay when the picked ones go? */
+static bool keeps_pod(const struct actor *a, const struct control_member *service, pick_fn *pick)
 {
     for (size_t i = 0; i < a->o->pod_count; i++) {
-        const struct control_member *pod = &a->o->pods[i];
-        if (strcmp(pod->name, name) == 0) {
-            return !pick(pod);
+        if (serves(service, &a->o->pods[i])) {
+            return !pick(&a->o->pods[i]);
         }
     }
     return false;
@@ -109,7 +115,7 @@ static void delete_picked(struct actor *a, pick_fn *pick)
     }
     for (size_t i = 0; i < a->o->service_count; i++) {
         const struct control_member *service = &a->o->services[i];
-        if (!service->terminating && !keeps_pod(a, service->name, pick)) {
+        if (!service->terminating && !keeps_pod(a, service, pick)) {
             delete_service(a, service);
         }
     }
@@ -228,7 +234,7 @@ static void create_claims(struct actor *a, enum job_role role, int index, const 
 static void create_pod(struct actor *a, enum job_role role, int index)
 {
     char name[CONTROL_NAME_BYTES];
-    control_member_name(a->o->job, role, index, name);
+    control_pod_name(a->o->job, role, index, name);
     create_claims(a, role, index, name);
     control_add_create(a->fx, CONTROL_CREATE_POD, control_make_pod(a->o->job, role, index));
     control_add_event(a->fx, false, "SuccessfulCreatePod", "Created pod: %s", name);
@@ -237,7 +243,7 @@ static void create_pod(struct actor *a, enum job_role role, int index)
 static void create_service(struct actor *a, enum job_role role, int index)
 {
     char name[CONTROL_NAME_BYTES];
-    control_member_name(a->o->job, role, index, name);
+    control_service_name(a->o->job, role, index, name);
     control_add_create(a->fx, CONTROL_CREATE_SERVICE, control_make_service(a->o->job, role, index));
     control_add_event(a->fx, false, "SuccessfulCreateService", "Created service: %s", name);
 }

@@ -104,7 +104,7 @@ struct control_failure {
     bool found;
     const char *pod;       /* name */
     const char *container; /* name, "" when the pod failed as a whole (evicted, deadline) */
-    int rank;              /* node rank: master 0, worker i + 1 (i without a Master) */
+    int rank;              /* node rank: control_rank; -1: the coordinator */
     int exit_code;         /* 128 + signal for a killed one; -1: no container ended */
     const char *reason;    /* "Error", "OOMKilled", "DeadlineExceeded" … */
     const char *message;   /* termination message, or "" */

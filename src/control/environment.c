@@ -25,6 +25,9 @@ static void add_int(struct build *b, json_t *env, const char *name, int64_t valu
 
 int control_rank(const struct job *job, enum job_role role, int index)
 {
+    if (job->coordinated) {
+        return role == JOB_MASTER ? -1 : index;
+    }
     bool after_master = role == JOB_WORKER && job->replica[JOB_MASTER].present;
     return after_master ? index + 1 : index;
 }
@@ -123,10 +126,22 @@ static void add_attempt(struct build *b, const struct job *job, json_t *env)
     add_int(b, env, "MUSTER_RESTART_COUNT", attempt);
 }
 
+/* Workers of a coordinator have no ranks: those come and go with the members. */
+static void add_worker(struct build *b, enum job_role role, int index, json_t *env)
+{
+    if (role == JOB_WORKER) {
+        add_int(b, env, "WORKER_ID", index); /* as ElasticDL calls it */
+    }
+}
+
 void control_environment(struct build *b, const struct job *job, enum job_role role, int index,
                          json_t *env)
 {
     add(b, env, "PYTHONUNBUFFERED", "1");
+    if (job->coordinated) {
+        add_worker(b, role, index, env);
+        return;
+    }
     if (job->replica[JOB_MASTER].present) {
         add_master(b, job, role, index, env);
     }

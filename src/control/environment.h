@@ -8,7 +8,8 @@
 #include "base/build.h"
 #include "job/job.h"
 
-/* Node rank: master 0, worker i + 1; worker i without a Master. */
+/* Node rank: master 0, worker i + 1; worker i without a Master, or under a coordinator, which is
+ * -1. */
 int control_rank(const struct job *job, enum job_role role, int index);
 
 /* Appends to `env`, an array of {"name", "value"}. */

@@ -80,6 +80,14 @@ int control_exit_code(const json_t *pod)
     return first;
 }
 
+int control_last_exit_code(const json_t *pod, const char *container)
+{
+    const json_t *status = doc_find(doc_at(pod, "status.containerStatuses"), "name", container);
+    const json_t *now = doc_at(status, "state.terminated");
+    const json_t *end = now ? now : doc_at(status, "lastState.terminated");
+    return end ? code_of(end) : -1;
+}
+
 static struct control_failure failure_of(const json_t *pod, const json_t *container,
                                          const json_t *end)
 {
@@ -198,7 +206,10 @@ void control_failure_text(const struct control_failure *f, struct buf *out)
     if (*f->container && strcmp(f->container, "pytorch") != 0) {
         buf_format(out, "container %s of ", f->container);
     }
-    buf_format(out, "%s (rank %d) ", f->pod, f->rank);
+    buf_format(out, "%s ", f->pod);
+    if (f->rank >= 0) {
+        buf_format(out, "(rank %d) ", f->rank);
+    }
     text_of_end(f, out);
     if (*f->message) {
         buf_text(out, ": ");

@@ -15,6 +15,9 @@ int64_t control_count_failures(const json_t *pod);
  * failed; -1 when none ended (evicted, node lost). */
 int control_exit_code(const json_t *pod);
 
+/* Of a container's last end, also where it runs again; -1: it has not ended. */
+int control_last_exit_code(const json_t *pod, const char *container);
+
 /* Upstream's rule: 128 and more (a signal) may be retried, 1 to 127 are permanent; so may a pod
  * whose containers never ended by themselves. */
 bool control_may_retry(int exit_code);

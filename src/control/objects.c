@@ -13,14 +13,35 @@
 
 #define PORT_NAME "pytorchjob-port"
 
-const char *control_member_name(const struct job *job, enum job_role role, int index,
-                                char ret_name[CONTROL_NAME_BYTES])
+static const char *without_slashes(char name[CONTROL_NAME_BYTES])
 {
-    snprintf(ret_name, CONTROL_NAME_BYTES, "%s-%s-%d", job->name, job_role_lower(role), index);
-    for (char *slash = ret_name; (slash = strchr(slash, '/')) != NULL;) {
+    for (char *slash = name; (slash = strchr(slash, '/')) != NULL;) {
         *slash = '-';
     }
-    return ret_name;
+    return name;
+}
+
+const char *control_service_name(const struct job *job, enum job_role role, int index,
+                                 char ret_name[CONTROL_NAME_BYTES])
+{
+    snprintf(ret_name, CONTROL_NAME_BYTES, "%s-%s-%d", job->name, job_role_lower(role), index);
+    return without_slashes(ret_name);
+}
+
+/* ElasticDL v1.0.0. Its jobs have one Master. */
+const char *control_pod_name(const struct job *job, enum job_role role, int index,
+                             char ret_name[CONTROL_NAME_BYTES])
+{
+    if (!job->elasticdl_names) {
+        return control_service_name(job, role, index, ret_name);
+    }
+    if (role == JOB_MASTER && index == 0) {
+        snprintf(ret_name, CONTROL_NAME_BYTES, "elasticdl-%s-master", job->name);
+    } else {
+        snprintf(ret_name, CONTROL_NAME_BYTES, "%s-edljob-%s-%d", job->name, job_role_lower(role),
+                 index);
+    }
+    return without_slashes(ret_name);
 }
 
 const char *control_claim_name(const json_t *claim_template, const char *pod_name,
@@ -179,7 +200,7 @@ static void set_claim_volumes(struct build *b, const struct job *job, enum job_r
 {
     char pod[CONTROL_NAME_BYTES];
     char claim[2 * CONTROL_NAME_BYTES];
-    control_member_name(job, role, index, pod);
+    control_pod_name(job, role, index, pod);
     size_t at;
     json_t *each;
     json_array_foreach (job->replica[role].claim_templates, at, each) {
@@ -196,7 +217,7 @@ json_t *control_make_pod(const struct job *job, enum job_role role, int index)
     char name[CONTROL_NAME_BYTES];
     json_t *labels = copy_or_object(&b, doc_at(template, "metadata.labels"));
     set_labels(&b, job, role, index, labels);
-    json_t *pod = start_object(&b, job, "Pod", control_member_name(job, role, index, name), labels);
+    json_t *pod = start_object(&b, job, "Pod", control_pod_name(job, role, index, name), labels);
     json_t *metadata = json_object_get(pod, "metadata");
     for (int i = 0; i < 2; i++) {
         const char *field = i == 0 ? "annotations" : "finalizers";
@@ -249,7 +270,7 @@ json_t *control_make_service(const struct job *job, enum job_role role, int inde
     json_t *labels = build_value(&b, json_object());
     set_labels(&b, job, role, index, labels);
     json_t *service =
-        start_object(&b, job, "Service", control_member_name(job, role, index, name), labels);
+        start_object(&b, job, "Service", control_service_name(job, role, index, name), labels);
     set_owner(&b, job, service);
     json_t *spec = build_object_at(&b, service, "spec");
     build_text(&b, spec, "clusterIP", "None");
@@ -268,7 +289,7 @@ json_t *control_make_claim(const struct job *job, enum job_role role, int index,
     struct build b = {0};
     char pod[CONTROL_NAME_BYTES];
     char name[2 * CONTROL_NAME_BYTES];
-    control_claim_name(claim_template, control_member_name(job, role, index, pod), name);
+    control_claim_name(claim_template, control_pod_name(job, role, index, pod), name);
     json_t *labels = copy_or_object(&b, doc_at(claim_template, "metadata.labels"));
     set_identity(&b, job, role, index, labels);
     json_t *claim = start_object(&b, job, "PersistentVolumeClaim", name, labels);

@@ -33,31 +33,34 @@ enum control_phase control_phase_of(const json_t *pod)
     return strcmp(phase, "Failed") == 0 ? CONTROL_FAILED_PHASE : CONTROL_PENDING;
 }
 
-/* "7" from "<job>-worker-7"; the name must be exactly the one we would give. */
-static bool parse_name(const struct job *job, const char *name, enum job_role *ret_role,
-                       int *ret_index)
+/* 7 of "<job>-worker-7"; 0 of a name that ends in no number. */
+static int trailing_index(const char *name)
 {
     const char *dash = strrchr(name, '-');
-    if (!dash || dash[1] == '\0') {
-        return false;
-    }
-    char *end;
-    long index = strtol(dash + 1, &end, 10);
-    if (*end || index < 0 || index > INT32_MAX) {
-        return false;
-    }
+    char *end = NULL;
+    long index = dash ? strtol(dash + 1, &end, 10) : 0;
+    return end && end != dash + 1 && *end == '\0' && 0 <= index && index <= INT32_MAX ? (int)index
+                                                                                      : 0;
+}
+
+/* The name must be exactly the one we would give. */
+static bool parse_name(const struct job *job, control_namer *namer, const char *name,
+                       enum job_role *ret_role, int *ret_index)
+{
+    int index = trailing_index(name);
     for (enum job_role role = 0; role < JOB_ROLE_COUNT; role++) {
         char expected[CONTROL_NAME_BYTES];
-        if (strcmp(name, control_member_name(job, role, (int)index, expected)) == 0) {
+        if (strcmp(name, namer(job, role, index, expected)) == 0) {
             *ret_role = role;
-            *ret_index = (int)index;
+            *ret_index = index;
             return true;
         }
     }
     return false;
 }
 
-static struct control_member member_of(const struct job *job, int64_t attempt, const json_t *object)
+static struct control_member member_of(const struct job *job, int64_t attempt, control_namer *namer,
+                                       const json_t *object)
 {
     struct control_member m = {
         .object = object,
@@ -66,7 +69,7 @@ static struct control_member member_of(const struct job *job, int64_t attempt, c
         .terminating = doc_at(object, "metadata.deletionTimestamp") != NULL,
         .phase = control_phase_of(object),
     };
-    m.known = parse_name(job, m.name, &m.role, &m.index);
+    m.known = parse_name(job, namer, m.name, &m.role, &m.index);
     m.earlier = control_attempt_of_pod(object) < attempt;
     m.in_range = m.known && m.index < job->replica[m.role].replicas && !m.earlier;
     return m;
@@ -91,8 +94,8 @@ static int compare(const void *a, const void *b)
     return by_place ? by_place : strcmp(x->uid, y->uid);
 }
 
-static int collect(const struct job *job, int64_t attempt, const json_t *objects,
-                   struct control_member **ret_list, size_t *ret_count)
+static int collect(const struct job *job, int64_t attempt, control_namer *namer,
+                   const json_t *objects, struct control_member **ret_list, size_t *ret_count)
 {
     size_t most = json_array_size(objects);
     struct control_member *list = calloc(most + 1, sizeof *list);
@@ -104,7 +107,7 @@ static int collect(const struct job *job, int64_t attempt, const json_t *objects
     json_t *each;
     json_array_foreach (objects, index, each) {
         if (control_owns(job->uid, each)) {
-            list[count++] = member_of(job, attempt, each);
+            list[count++] = member_of(job, attempt, namer, each);
         }
     }
     qsort(list, count, sizeof *list, compare);
@@ -125,8 +128,9 @@ int control_observe(const struct job *job, const struct control_view *view,
                     struct control_observed *ret, struct muster_err *err)
 {
     struct control_observed o = {.job = job, .view = view};
-    if (collect(job, control_attempt_read(job).number, view->pods, &o.pods, &o.pod_count) != 0 ||
-        collect(job, 0, view->services, &o.services, &o.service_count) != 0) {
+    if (collect(job, control_attempt_read(job).number, control_pod_name, view->pods, &o.pods,
+                &o.pod_count) != 0 ||
+        collect(job, 0, control_service_name, view->services, &o.services, &o.service_count) != 0) {
         control_observed_done(&o);
         return muster_fail(err, MUSTER_ENOMEM, "no memory for a job's pods");
     }

@@ -5,6 +5,7 @@
 #include "base/doc.h"
 #include "base/text.h"
 #include "control/attempt.h"
+#include "control/broken.h"
 #include "control/condition.h"
 #include "control/effects.h"
 #include "control/failure.h"
@@ -24,7 +25,7 @@ typedef void on_enter_fn(struct control_step *s);
 static when_fn always, is_stopped, is_suspended, is_resumed, has_succeeded, is_past_backoff,
     is_past_deadline, has_failed_never, has_failed_permanently, is_restarting, is_running;
 static when_fn has_restarted_enough, is_restarting_all;
-static message_fn message_restarted_enough, message_restarting_all;
+static message_fn message_restarted_enough, message_restarting_all, message_coordinator_failed;
 static message_fn message_created, message_stopped, message_suspended, message_resumed,
     message_succeeded, message_backoff, message_deadline, message_failed_never,
     message_failed_permanently, message_restarting, message_running;
@@ -65,6 +66,8 @@ static const struct rule {
      message_backoff, NORMAL, control_stop_clock},
     {ACTIVE, is_past_deadline, CONTROL_STATE_FAILED, "Failed", false, "PyTorchJobFailed",
      message_deadline, NORMAL, control_stop_clock},
+    {ACTIVE, control_coordinator_failed, CONTROL_STATE_FAILED, "Failed", false, "PyTorchJobFailed",
+     message_coordinator_failed, WARNING, control_stop_clock},
     /* All ranks together (restart.h); the event of each restart is made there. */
     {ACTIVE, has_restarted_enough, CONTROL_STATE_FAILED, "Failed", false, "PyTorchJobFailed",
      message_restarted_enough, NORMAL, control_stop_clock},
@@ -129,17 +132,6 @@ enum control_state control_apply_rules(struct control_step *s)
     return state;
 }
 
-bool control_is_permanent(const struct job *job, const struct control_member *pod)
-{
-    switch (job->replica[pod->role].restart_policy) {
-    case JOB_NEVER: return true;
-    case JOB_EXIT_CODE: return !control_may_retry(control_exit_code(pod->object));
-    case JOB_ALWAYS:
-    case JOB_ON_FAILURE: return false;
-    }
-    return false;
-}
-
 static const char *stop_text(const struct control_step *s)
 {
     const json_t *notes = doc_at(s->o->job->object, "metadata.annotations");
@@ -201,23 +193,6 @@ static bool is_past_deadline(const struct control_step *s)
     return s->now_unix_ms >= control_deadline(s);
 }
 
-/* The first failed pod in range that fits: permanent or not, under Never or not. */
-static const struct control_member *find_broken(const struct control_step *s, bool permanent,
-                                                bool never)
-{
-    for (size_t i = 0; i < s->o->pod_count; i++) {
-        const struct control_member *pod = &s->o->pods[i];
-        if (!pod->in_range || pod->terminating || pod->phase != CONTROL_FAILED_PHASE) {
-            continue;
-        }
-        bool is_never = s->o->job->replica[pod->role].restart_policy == JOB_NEVER;
-        if (control_is_permanent(s->o->job, pod) == permanent && is_never == never) {
-            return pod;
-        }
-    }
-    return NULL;
-}
-
 static bool has_restarted_enough(const struct control_step *s)
 {
     return control_restarts_are_spent(s);
@@ -230,17 +205,17 @@ static bool is_restarting_all(const struct control_step *s)
 
 static bool has_failed_never(const struct control_step *s)
 {
-    return !control_restarts(s) && find_broken(s, true, true) != NULL;
+    return !control_restarts(s) && control_find_broken(s, true, true) != NULL;
 }
 
 static bool has_failed_permanently(const struct control_step *s)
 {
-    return !control_restarts(s) && find_broken(s, true, false) != NULL;
+    return !control_restarts(s) && control_find_broken(s, true, false) != NULL;
 }
 
 static bool is_restarting(const struct control_step *s)
 {
-    return !control_restarts(s) && find_broken(s, false, false) != NULL;
+    return !control_restarts(s) && control_find_broken(s, false, false) != NULL;
 }
 
 static bool is_running(const struct control_step *s)
@@ -249,8 +224,7 @@ static bool is_running(const struct control_step *s)
     enum job_role role = s->o->job->replica[JOB_MASTER].present ? JOB_MASTER : JOB_WORKER;
     bool leads_no_more = s->o->job->all_ranks && count[role].succeeded > 0;
     int active = count[role].active + (leads_no_more ? count[JOB_WORKER].active : 0);
-    return active > 0 && count[JOB_MASTER].broken + count[JOB_WORKER].broken == 0 &&
-           !control_awaits_earlier(s->o);
+    return active > 0 && !control_any_broken(s) && !control_awaits_earlier(s->o);
 }
 
 static void message_created(const struct control_step *s, struct buf *out)
@@ -322,7 +296,7 @@ static void message_deadline(const struct control_step *s, struct buf *out)
 
 static void message_failed_never(const struct control_step *s, struct buf *out)
 {
-    const struct control_member *pod = find_broken(s, true, true);
+    const struct control_member *pod = control_find_broken(s, true, true);
     buf_format(out, "PyTorchJob %s is failed because %d %s replica(s) failed.", s->o->job->name,
                s->o->count[pod->role].failed, job_role_name(pod->role));
     message_first_failure(s, out);
@@ -330,9 +304,15 @@ static void message_failed_never(const struct control_step *s, struct buf *out)
 
 static void message_failed_permanently(const struct control_step *s, struct buf *out)
 {
-    const struct control_member *pod = find_broken(s, true, false);
+    const struct control_member *pod = control_find_broken(s, true, false);
     buf_format(out, "job \"%s\" is failing because \"%s\" replica(s) failed.", s->o->job->name,
                job_role_name(pod->role));
+    message_first_failure(s, out);
+}
+
+static void message_coordinator_failed(const struct control_step *s, struct buf *out)
+{
+    buf_format(out, "PyTorchJob %s is failed because its coordinator failed.", s->o->job->name);
     message_first_failure(s, out);
 }
 
@@ -357,7 +337,7 @@ static void message_restarted_enough(const struct control_step *s, struct buf *o
 
 static void message_restarting(const struct control_step *s, struct buf *out)
 {
-    const struct control_member *pod = find_broken(s, false, false);
+    const struct control_member *pod = control_find_broken(s, false, false);
     buf_format(out, "job %s is restarting because %s replica(s) failed.", s->o->job->name,
                job_role_name(pod->role));
 }

@@ -9,6 +9,12 @@
  * container has no command. */
 #define JOB_ANNOTATION_COMMAND "muster.dev/command"
 
+/* On the job. "ElasticDL": its pods are called as that tool calls them. */
+#define JOB_ANNOTATION_POD_NAMES "muster.dev/pod-names"
+/* On the job. "Master": the Master is no rank, but the coordinator of the Workers
+ * its end is the job's, a Worker's is not. */
+#define JOB_ANNOTATION_COORDINATOR "muster.dev/coordinator"
+
 /* On the job, written by the CLI at submit. */
 #define JOB_ANNOTATION_SUBMIT "muster.dev/submit" /* JSON {"cwd":…,"umask":N}: the submitter's */
 #define JOB_ANNOTATION_ENVIRONMENT                                                                 \
@@ -67,4 +73,5 @@
         JOB_ANNOTATION_SUCCESS_POLICY, JOB_ANNOTATION_STALL, JOB_ANNOTATION_FAILURES,              \
         JOB_ANNOTATION_COUNTED, JOB_ANNOTATION_RESTARTS, JOB_ANNOTATION_MAX_RESTARTS,              \
         JOB_ANNOTATION_JOB_RESTARTS, JOB_ANNOTATION_FIRST_RESTART, JOB_ANNOTATION_LAST_RESTART,    \
-        JOB_ANNOTATION_ATTEMPT, JOB_ANNOTATION_STARTED, JOB_ANNOTATION_ENDED, JOB_ANNOTATION_STOP
+        JOB_ANNOTATION_ATTEMPT, JOB_ANNOTATION_STARTED, JOB_ANNOTATION_ENDED, JOB_ANNOTATION_STOP, \
+        JOB_ANNOTATION_POD_NAMES, JOB_ANNOTATION_COORDINATOR

@@ -201,11 +201,11 @@ static void read_run_policy(struct reader *r, struct job *job)
 }
 
 /* Whatever else it says is a cluster's: an annotation makes no job unreadable. */
-static bool wants_all_ranks(const json_t *object)
+static bool says(const json_t *object, const char *annotation, const char *word)
 {
     const json_t *notes = doc_at(object, "metadata.annotations");
-    const char *policy = json_string_value(json_object_get(notes, JOB_ANNOTATION_SUCCESS_POLICY));
-    return policy && strcmp(policy, "AllRanks") == 0;
+    const char *text = json_string_value(json_object_get(notes, annotation));
+    return text && strcmp(text, word) == 0;
 }
 
 /* A number that is none counts as not there; job_check says so. */
@@ -226,7 +226,10 @@ int job_read(json_t *object, struct job *ret, struct muster_err *err)
     job.uid = read_text(&r, object, "metadata.uid", "");
     read_replicas(&r, &job);
     read_run_policy(&r, &job);
-    job.all_ranks = wants_all_ranks(object);
+    job.all_ranks = says(object, JOB_ANNOTATION_SUCCESS_POLICY, "AllRanks");
+    job.coordinated = says(object, JOB_ANNOTATION_COORDINATOR, "Master") &&
+                      job.replica[JOB_MASTER].present && job.replica[JOB_WORKER].present;
+    job.elasticdl_names = says(object, JOB_ANNOTATION_POD_NAMES, "ElasticDL");
     job.max_restarts = max_restarts_of(object);
     read_elastic(&r, &job);
     job.nproc_per_node =

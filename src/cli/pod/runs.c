@@ -3,6 +3,7 @@
 
 #include "base/err.h"
 #include "base/time/age.h"
+#include "cli/pod/pod_name.h"
 #include "cli/pod/ranks.h"
 #include "cli/show/event_list.h"
 #include "cli/show/table.h"
@@ -47,22 +48,6 @@ int runs_get(struct cli *cli, const char *job, int64_t run, json_t **ret)
                 : err_no_memory(&cli->err);
 }
 
-/* "mnist" of "mnist-worker-3", NULL when it is no such name; the caller frees. */
-static char *job_of_pod(const char *pod)
-{
-    static const char *const roles[] = {"-master-", "-worker-"};
-    for (size_t i = 0; i < sizeof roles / sizeof roles[0]; i++) {
-        const char *role = strstr(pod, roles[i]);
-        for (const char *next; role && (next = strstr(role + 1, roles[i]));) {
-            role = next;
-        }
-        if (role && role > pod) {
-            return strndup(pod, (size_t)(role - pod));
-        }
-    }
-    return NULL;
-}
-
 static json_t *named(const json_t *pods, const char *name)
 {
     json_t *chosen = json_array();
@@ -83,7 +68,7 @@ static int get_of_word(struct cli *cli, const char *word, int64_t run, char **re
     muster_auto(free) char *job = strdup(word);
     int r = job ? runs_get(cli, job, run, ret) : err_no_memory(&cli->err);
     const struct muster_err why = cli->err;
-    muster_auto(free) char *of_pod = r == MUSTER_ENOENT ? job_of_pod(word) : NULL;
+    muster_auto(free) char *of_pod = r == MUSTER_ENOENT ? pod_name_job(word) : NULL;
     *ret_pod = of_pod && runs_get(cli, of_pod, run, ret) == 0;
     if (*ret_pod) {
         *ret_job = muster_take(of_pod);

@@ -3,6 +3,7 @@
 
 #include "base/time/age.h"
 #include "base/time/clock.h"
+#include "cli/pod/pod_name.h"
 #include "cli/pod/target.h"
 #include "cli/show/event_list.h"
 #include "cli/show/output.h"
@@ -26,10 +27,8 @@ struct printer {
 static bool has_name(const struct printer *p, const json_t *event)
 {
     const char *object = doc_text(event, "involvedObject.name", "");
-    size_t length = strlen(p->name);
-    return strcmp(object, p->name) == 0 || (strncmp(object, p->name, length) == 0 &&
-                                            (strncmp(object + length, "-master-", 8) == 0 ||
-                                             strncmp(object + length, "-worker-", 8) == 0));
+    muster_auto(free) char *job = pod_name_job(object);
+    return strcmp(object, p->name) == 0 || (job && strcmp(job, p->name) == 0);
 }
 
 /* The object's own, or of the job that the event is labelled with; one that others wrote has no

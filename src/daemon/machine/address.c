@@ -1,6 +1,8 @@
 /* See address.h. */
 #include "daemon/machine/address.h"
 
+#include "base/cleanup.h"
+
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,14 +60,36 @@ static char *endpoint_of(const struct address_map *map, const char *value)
     return n < 0 ? NULL : text;
 }
 
+/* "tcp:<job>-master-0:23456" of the Workers, "tcp:0.0.0.0:23456" of the coordinator itself. */
+static char *coordinator_of(const struct address_map *map, const char *value)
+{
+    static const char tcp[] = "tcp:", any[] = "0.0.0.0";
+    const char *host = value + strlen(tcp);
+    const char *colon = strrchr(value, ':');
+    if (strncmp(value, tcp, strlen(tcp)) != 0 || !colon || colon < host) {
+        return NULL;
+    }
+    size_t length = (size_t)(colon - host);
+    bool ours = names_a_rank(map->job, host, length) ||
+                (length == strlen(any) && strncmp(host, any, length) == 0);
+    muster_auto(free) char *port = ours ? port_of(map, colon + 1) : NULL;
+    char *text = NULL;
+    return !ours || asprintf(&text, "tcp:%s:%s", here, port ? port : colon + 1) < 0 ? NULL : text;
+}
+
 char *address_localize(const struct address_map *map, const char *name, const char *value)
 {
     static const struct {
         const char *name;
         char *(*local)(const struct address_map *map, const char *value);
     } rules[] = {
-        {"MASTER_ADDR", host_of},     {"PET_MASTER_ADDR", host_of},       {"MASTER_PORT", port_of},
-        {"PET_MASTER_PORT", port_of}, {"PET_RDZV_ENDPOINT", endpoint_of},
+        {"MASTER_ADDR", host_of},
+        {"PET_MASTER_ADDR", host_of},
+        {"MASTER_PORT", port_of},
+        {"PET_MASTER_PORT", port_of},
+        {"PET_RDZV_ENDPOINT", endpoint_of},
+        {"MUSTER_COORDINATOR", coordinator_of},
+        {"MUSTER_COORDINATOR_LISTEN", coordinator_of},
     };
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
         if (strcmp(rules[i].name, name) == 0) {

@@ -23,6 +23,13 @@ static void only_the_jobs_own_addresses_change(void **state)
         {"MASTER_PORT", "9999", NULL},
         {"WORLD_SIZE", "2", NULL},
         {"PEER", "mnist-master-0", NULL},
+        {"MUSTER_COORDINATOR", "tcp:mnist-master-0:23456", "tcp:127.0.0.1:21000"},
+        {"MUSTER_COORDINATOR", "tcp:mnist-master-0:777", "tcp:127.0.0.1:777"},
+        {"MUSTER_COORDINATOR", "tcp:10.0.0.1:23456", NULL}, /* of another machine */
+        {"MUSTER_COORDINATOR", "unix:/run/mnist", NULL},
+        {"MUSTER_COORDINATOR", "tcp:", NULL},
+        {"MUSTER_COORDINATOR", "", NULL},
+        {"MUSTER_COORDINATOR_LISTEN", "tcp:0.0.0.0:23456", "tcp:127.0.0.1:21000"},
     };
     const struct address_map map = {&job, 21000, 22000};
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {

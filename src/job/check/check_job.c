@@ -20,6 +20,13 @@ static int64_t count_of(const json_t *specs, const char *role)
 
 /* --- metadata --- */
 
+static bool has_elasticdl_names(const json_t *job)
+{
+    const json_t *notes = doc_at(job, "metadata.annotations");
+    const char *names = json_string_value(json_object_get(notes, JOB_ANNOTATION_POD_NAMES));
+    return names && strcmp(names, "ElasticDL") == 0;
+}
+
 /* Pods and their services are called <job>-<role>-<index>, and a service's name is a DNS label. */
 size_t check_job_name_max(const json_t *job, char *ret_suffix, size_t suffix_bytes)
 {
@@ -27,7 +34,13 @@ size_t check_job_name_max(const json_t *job, char *ret_suffix, size_t suffix_byt
     bool workers = json_object_get(specs, "Worker") != NULL;
     long long last = workers ? count_of(specs, "Worker") - 1 : 0;
     last = last < 0 ? 0 : last > LAST_MAX ? LAST_MAX : last;
-    snprintf(ret_suffix, suffix_bytes, "-%s-%lld", workers ? "worker" : "master", last);
+    bool elasticdl = has_elasticdl_names(job);
+    if (elasticdl && last < 10) { /* the longest is elasticdl-<job>-master */
+        snprintf(ret_suffix, suffix_bytes, "elasticdl--master");
+    } else {
+        snprintf(ret_suffix, suffix_bytes, "-%s%s-%lld", elasticdl ? "edljob-" : "",
+                 workers ? "worker" : "master", last);
+    }
     return POD_NAME_BYTES_MAX - strlen(ret_suffix);
 }
 
@@ -290,6 +303,8 @@ void check_job_spec(struct check *c, const json_t *object)
     check_annotation_choice(
         c, object, JOB_ANNOTATION_SUCCESS_POLICY, "AllRanks", "Default",
         "AllRanks: every rank must succeed; Default: the Master decides, as on a cluster");
+    check_annotation_choice(c, object, JOB_ANNOTATION_POD_NAMES, "ElasticDL", NULL, NULL);
+    check_annotation_choice(c, object, JOB_ANNOTATION_COORDINATOR, "Master", NULL, NULL);
     check_max_restarts(c, object);
     check_duration(c, object, JOB_ANNOTATION_STALL);
     if (!json_is_object(spec)) {

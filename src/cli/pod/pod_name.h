@@ -1,0 +1,7 @@
+/* Pods are called after their jobs (control/objects.h): which job a name means. Layer: cli; pure.
+ */
+#pragma once
+
+/* "mnist" of "mnist-worker-3", "mnist-edljob-worker-3" and "elasticdl-mnist-master"; NULL when it
+ * is no pod's name; the caller frees. */
+char *pod_name_job(const char *pod);

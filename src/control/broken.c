@@ -1,0 +1,65 @@
+/* See broken.h. */
+#include "control/broken.h"
+
+#include "base/doc.h"
+#include "control/failure.h"
+
+bool control_is_permanent(const struct job *job, const struct control_member *pod)
+{
+    switch (job->replica[pod->role].restart_policy) {
+    case JOB_NEVER: return true;
+    case JOB_EXIT_CODE: return !control_may_retry(control_exit_code(pod->object));
+    case JOB_ALWAYS:
+    case JOB_ON_FAILURE: return false;
+    }
+    return false;
+}
+
+/* A coordinator goes on without a Worker that is not made again, as long as there is another. */
+static bool is_borne(const struct control_step *s, const struct control_member *pod)
+{
+    const struct job *job = s->o->job;
+    const struct control_count *workers = &s->o->count[JOB_WORKER];
+    return job->coordinated && pod->role == JOB_WORKER &&
+           job->replica[JOB_WORKER].restart_policy == JOB_NEVER &&
+           workers->failed + workers->succeeded < job->replica[JOB_WORKER].replicas;
+}
+
+/* A coordinator that was killed is started again in its pod; one that said that the job has failed
+ * says so again. */
+bool control_coordinator_failed(const struct control_step *s)
+{
+    const struct job *job = s->o->job;
+    const struct control_member *pod =
+        job->coordinated ? control_find_pod(s->o, JOB_MASTER, 0) : NULL;
+    if (!pod || pod->terminating || pod->phase == CONTROL_FAILED_PHASE) {
+        return false;
+    }
+    const json_t *container = job_main_container(&job->replica[JOB_MASTER]);
+    int code = control_last_exit_code(pod->object, doc_text(container, "name", ""));
+    return code > 0 && !control_may_retry(code);
+}
+
+/* The first failed pod in range that fits: permanent or not, under Never or not. */
+const struct control_member *control_find_broken(const struct control_step *s, bool permanent,
+                                                 bool never)
+{
+    for (size_t i = 0; i < s->o->pod_count; i++) {
+        const struct control_member *pod = &s->o->pods[i];
+        if (!pod->in_range || pod->terminating || pod->phase != CONTROL_FAILED_PHASE ||
+            is_borne(s, pod)) {
+            continue;
+        }
+        bool is_never = s->o->job->replica[pod->role].restart_policy == JOB_NEVER;
+        if (control_is_permanent(s->o->job, pod) == permanent && is_never == never) {
+            return pod;
+        }
+    }
+    return NULL;
+}
+
+bool control_any_broken(const struct control_step *s)
+{
+    return control_find_broken(s, true, true) || control_find_broken(s, true, false) ||
+           control_find_broken(s, false, false);
+}

@@ -1,0 +1,19 @@
+/* Which pods have failed so that something must be done about it.
+ *
+ * Layer: pure.
+ */
+#pragma once
+
+#include "control/step.h"
+
+/* Is a failed pod of that replica not made again (Never, or a permanent exit code)? */
+bool control_is_permanent(const struct job *job, const struct control_member *pod);
+
+/* The first failed pod in range that fits: permanent or not, under Never or not; NULL: none. A
+ * Worker that a coordinator goes on without is none. */
+const struct control_member *control_find_broken(const struct control_step *s, bool permanent,
+                                                 bool never);
+bool control_any_broken(const struct control_step *s);
+
+/* The coordinator ended with a code of its own (1 to 127), whatever its pod does about it. */
+bool control_coordinator_failed(const struct control_step *s);

@@ -1,0 +1,251 @@
+/* A job whose Master is the coordinator of its Workers, and the names that ElasticDL gives its
+ * pods. */
+#include "control/scene.h"
+#include "job/annotations.h"
+#include "job/job.h"
+
+static json_t *make_elastic(int workers, const char *restart, const char *policy)
+{
+    json_t *job = make_job(true, workers, restart, policy);
+    json_t *notes = doc_at(job, "metadata.annotations");
+    json_object_set_new(notes, JOB_ANNOTATION_COORDINATOR, json_string("Master"));
+    json_object_set_new(notes, JOB_ANNOTATION_POD_NAMES, json_string("ElasticDL"));
+    doc_set_text(job, "spec.pytorchReplicaSpecs.Master.restartPolicy", "OnFailure");
+    return job;
+}
+
+static bool holds(const struct scene *s, const char *type)
+{
+    return job_condition(s->job, type) != NULL;
+}
+
+static void open_running(struct scene *s, int workers, const char *restart, const char *policy)
+{
+    open_scene(s, make_elastic(workers, restart, policy));
+    add_pod(s, "Master", 0, "Running");
+    for (int i = 0; i < workers; i++) {
+        add_pod(s, "Worker", i, "Running");
+    }
+    step(s);
+    assert_true(holds(s, "Running"));
+}
+
+static void end_worker(struct scene *s, int index, int code)
+{
+    json_t *pod = json_array_get(s->pods, (size_t)index + 1);
+    doc_set_text(pod, "status.phase", code ? "Failed" : "Succeeded");
+    set_ended(pod, code, code ? "Error" : "Completed", "2026-01-01T00:00:01Z");
+}
+
+static void pods_are_called_as_elasticdl_calls_them(void **state)
+{
+    (void)state;
+    struct scene s;
+    open_scene(&s, make_elastic(2, "ExitCode", "{}"));
+    step(&s);
+    assert_int_equal(count(&s, "create pod elasticdl-mnist-master\n"), 1);
+    assert_int_equal(count(&s, "create pod mnist-edljob-worker-0\n"), 1);
+    assert_int_equal(count(&s, "create pod mnist-edljob-worker-1\n"), 1);
+    assert_int_equal(count(&s, "create service mnist-master-0\n"), 1); /* as others find it */
+    assert_int_equal(count(&s, "create service mnist-worker-1\n"), 1);
+    add_pod(&s, "Master", 0, "Running");
+    add_pod(&s, "Worker", 0, "Running");
+    add_pod(&s, "Worker", 1, "Running");
+    step(&s); /* they are known again by their names */
+    assert_int_equal(count(&s, "create"), 0);
+    assert_int_equal(count(&s, "delete"), 0);
+    assert_true(holds(&s, "Running"));
+    close_scene(&s);
+}
+
+static void a_name_that_is_not_the_schemes_is_no_member(void **state)
+{
+    (void)state;
+    static const char *const strange[] = {"mnist-worker-0", "mnist-edljob-worker-00",
+                                          "mnist-edljob-worker-", "elasticdl-mnist-master-0"};
+    for (size_t i = 0; i < sizeof strange / sizeof strange[0]; i++) {
+        struct scene s;
+        char line[64];
+        open_running(&s, 1, "ExitCode", "{}");
+        json_t *pod = json_deep_copy(json_array_get(s.pods, 1));
+        doc_set_text(pod, "metadata.name", strange[i]);
+        doc_set_text(pod, "metadata.uid", "strange");
+        json_array_append_new(s.pods, pod);
+        step(&s);
+        snprintf(line, sizeof line, "delete pod %s\n", strange[i]);
+        assert_int_equal(count(&s, line), 1);
+        assert_int_equal(count(&s, "delete pod"), 1);
+        close_scene(&s);
+    }
+}
+
+static char *env_of(json_t *job, const char *role, int index)
+{
+    json_t *pod = NULL, *service = NULL, *claims = NULL;
+    struct buf text;
+    buf_init(&text, 1 << 14);
+    assert_int_equal(control_render(job, role, index, &pod, &service, &claims, NULL), 0);
+    size_t at;
+    json_t *each;
+    json_array_foreach (doc_at(pod, "spec.containers.0.env"), at, each) {
+        buf_format(&text, "%s=%s ", doc_text(each, "name", "?"), doc_text(each, "value", "?"));
+    }
+    char *copy = strdup(buf_str(&text));
+    buf_done(&text);
+    json_decref(pod);
+    json_decref(service);
+    json_decref(claims);
+    return copy;
+}
+
+/* Contract 15: no RANK, WORLD_SIZE or MASTER_ADDR, which would make of it a process group of 3. */
+static void workers_have_no_ranks(void **state)
+{
+    (void)state;
+    json_t *job = make_elastic(2, "ExitCode", "{}");
+    char *master = env_of(job, "Master", 0);
+    char *worker = env_of(job, "Worker", 1);
+    assert_string_equal(master, "PYTHONUNBUFFERED=1 ");
+    assert_string_equal(worker, "PYTHONUNBUFFERED=1 WORKER_ID=1 ");
+    free(master);
+    free(worker);
+    json_decref(job);
+}
+
+static void a_killed_worker_is_made_again_and_the_job_goes_on(void **state)
+{
+    (void)state;
+    struct scene s;
+    open_running(&s, 2, "ExitCode", "{'backoffLimit': 3}");
+    end_worker(&s, 1, 137);
+    s.now_s = 1;
+    step(&s);
+    assert_int_equal(count(&s, "delete pod mnist-edljob-worker-1\n"), 1);
+    assert_int_equal(count(&s, "delete pod"), 1);
+    assert_false(holds(&s, "Failed"));
+    json_array_remove(s.pods, 2);
+    step(&s);
+    assert_int_equal(count(&s, "create pod mnist-edljob-worker-1\n"), 1); /* the first at once */
+    close_scene(&s);
+}
+
+static void relaunches_are_bounded(void **state)
+{
+    (void)state;
+    struct scene s;
+    open_running(&s, 2, "ExitCode", "{'backoffLimit': 0}");
+    end_worker(&s, 1, 137);
+    step(&s);
+    assert_true(holds(&s, "Failed"));
+    assert_int_equal(count(&s, "backoff limit. First failure: mnist-edljob-worker-1 (rank 1) was "
+                               "killed by signal 9"),
+                     1);
+    close_scene(&s);
+}
+
+/* ElasticDL goes on with one worker less, for ever, and says nothing. */
+static void an_error_of_the_users_program_fails_the_job(void **state)
+{
+    (void)state;
+    struct scene s;
+    open_running(&s, 2, "ExitCode", "{'cleanPodPolicy': 'Running'}");
+    end_worker(&s, 0, 1);
+    step(&s);
+    assert_true(holds(&s, "Failed"));
+    assert_int_equal(count(&s, "First failure: mnist-edljob-worker-0 (rank 0) exited with code 1"),
+                     1);
+    assert_int_equal(count(&s, "delete pod elasticdl-mnist-master\n"), 1);
+    assert_int_equal(count(&s, "delete pod mnist-edljob-worker-1\n"), 1);
+    close_scene(&s);
+}
+
+static void without_relaunches_the_job_goes_on_until_no_worker_is_left(void **state)
+{
+    (void)state;
+    struct scene s;
+    open_running(&s, 2, "Never", "{}");
+    end_worker(&s, 0, 1);
+    step(&s);
+    assert_false(holds(&s, "Failed"));
+    assert_true(holds(&s, "Running"));
+    assert_int_equal(count(&s, "delete pod"), 0);
+    assert_int_equal(count(&s, "create pod"), 0);
+    end_worker(&s, 1, 137);
+    step(&s);
+    assert_true(holds(&s, "Failed"));
+    close_scene(&s);
+}
+
+static void the_coordinators_end_is_the_jobs(void **state)
+{
+    (void)state;
+    struct scene s;
+    open_running(&s, 2, "ExitCode", "{}");
+    end_worker(&s, 0, 0);
+    step(&s);
+    assert_false(holds(&s, "Succeeded"));
+    doc_set_text(json_array_get(s.pods, 0), "status.phase", "Succeeded");
+    step(&s);
+    assert_true(holds(&s, "Succeeded"));
+    close_scene(&s);
+}
+
+/* In its pod, which keeps the journal: OnFailure. Of an exit code of its own the pod knows nothing
+ * better than to start it again. */
+static void a_killed_coordinator_comes_back_and_one_that_failed_does_not(void **state)
+{
+    (void)state;
+    static const struct {
+        int code;
+        bool fails;
+    } table[] = {{137, false}, {139, false}, {1, true}, {70, true}, {127, true}, {128, false}};
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        struct scene s;
+        open_running(&s, 2, "ExitCode", "{}");
+        json_t *list =
+            json_pack("[{s:s, s:i, s:{s:{}}, s:{s:{s:i, s:s, s:s}}}]", "name", "pytorch",
+                      "restartCount", 1, "state", "running", "lastState", "terminated", "exitCode",
+                      table[i].code, "reason", "Error", "finishedAt", "2026-01-01T00:00:01Z");
+        doc_set(json_array_get(s.pods, 0), "status.containerStatuses", list);
+        step(&s);
+        assert_int_equal(holds(&s, "Failed"), table[i].fails);
+        assert_int_equal(count(&s, "its coordinator failed. First failure: elasticdl-mnist-master "
+                                   "exited with code"),
+                         table[i].fails ? 1 : 0);
+        close_scene(&s);
+    }
+}
+
+static void scaling_makes_and_removes_workers_alone(void **state)
+{
+    (void)state;
+    struct scene s;
+    open_running(&s, 2, "ExitCode", "{}");
+    doc_set_int(s.job, "spec.pytorchReplicaSpecs.Worker.replicas", 3);
+    step(&s);
+    assert_int_equal(count(&s, "create pod mnist-edljob-worker-2\n"), 1);
+    assert_int_equal(count(&s, "delete pod"), 0);
+    doc_set_int(s.job, "spec.pytorchReplicaSpecs.Worker.replicas", 1);
+    step(&s);
+    assert_int_equal(count(&s, "delete pod mnist-edljob-worker-1\n"), 1);
+    assert_int_equal(count(&s, "delete pod"), 1);
+    assert_int_equal(count(&s, "delete service mnist-worker-1\n"), 1);
+    close_scene(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pods_are_called_as_elasticdl_calls_them),
+        cmocka_unit_test(a_name_that_is_not_the_schemes_is_no_member),
+        cmocka_unit_test(workers_have_no_ranks),
+        cmocka_unit_test(a_killed_worker_is_made_again_and_the_job_goes_on),
+        cmocka_unit_test(relaunches_are_bounded),
+        cmocka_unit_test(an_error_of_the_users_program_fails_the_job),
+        cmocka_unit_test(without_relaunches_the_job_goes_on_until_no_worker_is_left),
+        cmocka_unit_test(the_coordinators_end_is_the_jobs),
+        cmocka_unit_test(a_killed_coordinator_comes_back_and_one_that_failed_does_not),
+        cmocka_unit_test(scaling_makes_and_removes_workers_alone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
