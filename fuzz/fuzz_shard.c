@@ -41,9 +41,12 @@ static void save_again(const struct shard_state *state)
 
 static void feed(struct shard_state *state, const uint8_t *at)
 {
-    struct shard_dataset spec = {
-        .size = at[2], .epochs = at[3], .batch = at[4], .name = {"abcd"[at[1] % 4]}};
-    struct shard_part parts[2] = {{at[1] % 8, {at[5] % 3, at[2] % 4, at[3], at[4]}}};
+    struct shard_dataset spec = {.size = at[2],
+                                 .epochs = at[3],
+                                 .batch = at[4],
+                                 .micro_batches = at[1] % 4 == 3 ? 2 : 0, /* "d" is planned */
+                                 .name = {"abcd"[at[1] % 4]}};
+    struct shard_part parts[2] = {{at[1] % 8, {at[5] % 4, at[2] % 4, at[3], at[4]}}};
     parts[1] = parts[0];
     parts[1].range.first += at[5] % 7;
     step(state, &(struct shard_event){.kind = (enum shard_event_kind)(at[0] % SHARD_EVENTS),

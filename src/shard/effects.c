@@ -39,6 +39,7 @@ const char *shard_reason_text(enum shard_reason reason)
         [SHARD_NOT_HELD] = "the worker does not hold these records",
         [SHARD_TWICE] = "records come twice",
         [SHARD_FULL] = "there are too many",
+        [SHARD_UNPLANNED] = "these are not the records that the plan has next",
         [SHARD_POISONED] = "the job has failed at a record that crashes workers",
     };
     assert(reason < SHARD_REASONS);

@@ -7,10 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_valid(const struct shard_dataset *spec)
+bool shard_data_is_valid(const struct shard_dataset *spec)
 {
     return memchr(spec->name, 0, sizeof spec->name) && spec->task < SHARD_TASKS && spec->size > 0 &&
-           spec->size <= SHARD_SIZE_MAX && spec->batch > 0;
+           spec->size <= SHARD_SIZE_MAX && spec->batch > 0 &&
+           (uint64_t)spec->batch * spec->micro_batches <= UINT32_MAX &&
+           !(spec->micro_batches > 0 && spec->overlap);
 }
 
 /* A worker that comes later may see the size that is left. */
@@ -18,8 +20,9 @@ static bool is_same(const struct shard_data *data, const struct shard_dataset *t
 {
     const struct shard_dataset *spec = &data->spec;
     return spec->task == told->task && spec->seed == told->seed && spec->block == told->block &&
-           spec->batch == told->batch && spec->overlap == told->overlap &&
-           spec->set_aside == told->set_aside && data->told_epochs == told->epochs &&
+           spec->batch == told->batch && spec->micro_batches == told->micro_batches &&
+           spec->overlap == told->overlap && spec->set_aside == told->set_aside &&
+           data->told_epochs == told->epochs &&
            (data->told_size == told->size || spec->size == told->size);
 }
 
@@ -35,7 +38,7 @@ static uint32_t find(const struct shard_state *state, const char *name)
 /* Every worker tells the data set that it wants; the first one makes it. */
 int shard_data_add(struct shard_state *state, const struct shard_dataset *spec)
 {
-    if (!is_valid(spec)) {
+    if (!shard_data_is_valid(spec)) {
         shard_refuse(state, 0, 0, SHARD_BAD_REQUEST);
         return 0;
     }
@@ -68,7 +71,8 @@ int shard_data_add(struct shard_state *state, const struct shard_dataset *spec)
 void shard_data_extend(struct shard_state *state, uint32_t dataset, uint64_t epochs)
 {
     struct shard_dataset *spec = &state->data[dataset].spec;
-    if (epochs == 0 || spec->epochs == SHARD_ENDLESS || epochs >= SHARD_ENDLESS - spec->epochs) {
+    if (epochs == 0 || shard_is_planned(state, dataset) || spec->epochs == SHARD_ENDLESS ||
+        epochs >= SHARD_ENDLESS - spec->epochs) {
         shard_refuse(state, 0, dataset, SHARD_BAD_REQUEST);
         return;
     }
@@ -78,7 +82,7 @@ void shard_data_extend(struct shard_state *state, uint32_t dataset, uint64_t epo
 void shard_data_shrink(struct shard_state *state, uint32_t dataset, uint64_t size)
 {
     struct shard_dataset *spec = &state->data[dataset].spec;
-    if (size == 0 || size > spec->size) {
+    if (size == 0 || size > spec->size || shard_is_planned(state, dataset)) {
         shard_refuse(state, 0, dataset, SHARD_BAD_REQUEST);
     } else if (size < spec->size) {
         spec->size = size;

@@ -93,6 +93,7 @@ void shard_owner_stop_waiting(struct shard_state *state, struct shard_owner *own
 
 /* ---- Epochs (epochs.c) ---- */
 
+bool shard_data_is_valid(const struct shard_dataset *spec);
 int shard_data_add(struct shard_state *state, const struct shard_dataset *spec);
 void shard_data_extend(struct shard_state *state, uint32_t dataset, uint64_t epochs);
 void shard_data_shrink(struct shard_state *state, uint32_t dataset, uint64_t size);
@@ -124,6 +125,13 @@ void shard_part_take(struct shard_state *state, struct shard_part part);
  * also be to do, or suspected. MUSTER_ENOMEM, MUSTER_ETOOBIG. */
 int shard_parts_check(struct shard_state *state, const struct shard_part *parts, size_t count,
                       bool *ret_good);
+
+/* ---- Plans (plan.c) ---- */
+
+bool shard_is_planned(const struct shard_state *state, uint32_t dataset);
+/* A step that nobody had to be granted, where its parts are of planned data sets; otherwise the
+ * event is refused. */
+bool shard_plan_check(struct shard_state *state, const struct shard_part *parts, size_t count);
 
 /* ---- Suspects (suspects.c) ---- */
 

@@ -49,7 +49,7 @@ static struct place find_front(struct shard_state *state, struct shard_part part
     } else if (place.owner) {
         place.count = shard_set_prefix(&place.owner->held, part.range);
     }
-    if (place.count == 0 && !state->serving) {
+    if (place.count == 0 && (!state->serving || shard_is_planned(state, part.range.dataset))) {
         place = (struct place){NULL, to_do_prefix(state, part.range)};
     }
     return place;
@@ -131,8 +131,8 @@ void shard_part_take(struct shard_state *state, struct shard_part part)
 
 int shard_commit(struct shard_state *state, const struct shard_part *parts, size_t count)
 {
-    bool good;
-    int rc = shard_parts_check(state, parts, count, &good);
+    bool good = shard_plan_check(state, parts, count);
+    int rc = good ? shard_parts_check(state, parts, count, &good) : 0;
     for (size_t i = 0; rc == 0 && good && i < count; i++) {
         struct shard_range range = parts[i].range;
         shard_part_take(state, parts[i]);
@@ -275,7 +275,8 @@ static int hold_pieces(struct shard_state *state, struct shard_owner *owner,
 static int hold_one(struct shard_state *state, struct shard_part part)
 {
     struct shard_owner *owner = shard_owner_of(state, part.owner);
-    bool known = shard_range_valid(part.range) && part.range.dataset < state->data_count;
+    bool known = shard_range_valid(part.range) && part.range.dataset < state->data_count &&
+                 !shard_is_planned(state, part.range.dataset);
     bool whole = owner && !state->serving && known;
     int rc = 0;
     if (whole) {

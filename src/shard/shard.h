@@ -3,11 +3,14 @@
  * shard_step() is told one event and says what is to be done, in order (effects). Each record of an
  * epoch is done exactly once: it is to do, held by one worker (its owner), suspected, or done.
  *
- *     to do      the order of the epoch from front to back       WANT → held
- *     held       granted to an owner, uncommitted                COMMIT → done; GONE, GIVE_BACK →
- * to do; BLAME → suspected suspected  was in flight when a worker crashed; granted    WANT of a
- * worker that holds nothing alone, in halves                                → held; named as poison
- * → done (set aside), or the job fails done       its update is in the model
+ *     to do      the order of the epoch from front to back          WANT → held
+ *     held       granted to an owner, uncommitted                   COMMIT → done
+ *                                                                   GONE, GIVE_BACK → to do
+ *                                                                   BLAME → suspected
+ *     suspected  was in flight when a worker crashed; granted       WANT of a worker that holds
+ *                alone, in halves; named as poison → done (set      nothing → held
+ *                aside), or the job fails
+ *     done       its update is in the model
  *
  * What comes back is granted before all that was never granted. Who holds what is not part of a
  * snapshot: after restoring, records are to do or done, and nothing is granted until SERVE. Before
@@ -16,6 +19,9 @@
  *
  * An owner whose lease ran out (EXPIRED) keeps its records, and may have them committed, until GONE
  * says that it can commit nothing any more. Who waits is told END when all is done, never before.
+ *
+ * Records of a data set with `micro_batches` are planned and never granted: every worker knows
+ * which come next, and a commit has just these, in their order.
  *
  * A few numbers keep a data set of any size: positions that are done are those in no set.
  *
@@ -57,6 +63,8 @@ struct shard_dataset {
     uint32_t block; /* of the shuffle, see shard_order_init */
     uint32_t batch; /* records that one worker takes at a time: grants are multiples of it, but for
                        the last */
+    uint32_t micro_batches; /* 0: leased. Planned: a step has so many times `batch` positions, or
+                               what is left of its epoch; it cannot be extended, nor shrink */
     bool overlap;   /* an epoch begins when the one before it is granted, not when it is done */
     bool set_aside; /* a poisonous record is set aside; it fails the job otherwise */
 };
@@ -122,6 +130,7 @@ enum shard_reason {
     SHARD_TWICE,       /* a range comes twice */
     SHARD_FULL,        /* too many data sets or owners */
     SHARD_POISONED,    /* the job has failed */
+    SHARD_UNPLANNED,   /* a commit has not the records that the plan has next */
     SHARD_REASONS,
 };
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum {
-    VERSION = 1,
+    VERSION = 2, /* 1: no data set was planned */
     NUMBER_BYTES = 10,
     RANGE_BYTES = 4 * NUMBER_BYTES,
     DATASET_BYTES = SHARD_NAME_BYTES + 20 * NUMBER_BYTES,
@@ -58,10 +58,10 @@ static void put_dataset(struct writer *writer, const struct shard_data *data)
     for (size_t i = 0; i < length; i++) {
         put(writer, (uint8_t)spec->name[i]);
     }
-    const uint64_t numbers[] = {spec->task,        spec->size,       spec->epochs,
-                                spec->seed,        spec->block,      spec->batch,
-                                spec->overlap,     spec->set_aside,  data->told_size,
-                                data->told_epochs, data->next_epoch, data->open_count};
+    const uint64_t numbers[] = {
+        spec->task,       spec->size,       spec->epochs,       spec->seed,      spec->block,
+        spec->batch,      spec->overlap,    spec->set_aside,    data->told_size, data->told_epochs,
+        data->next_epoch, data->open_count, spec->micro_batches};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         put(writer, numbers[i]);
     }
@@ -127,6 +127,7 @@ size_t shard_snapshot(const struct shard_state *state, void *ret, size_t size_by
 struct reader {
     const uint8_t *at;
     const uint8_t *end;
+    uint64_t version;
     bool bad; /* once for all: what follows reads as 0 */
 };
 
@@ -173,6 +174,10 @@ static void take_epochs(struct reader *reader, struct shard_data *data)
     data->told_epochs = (uint32_t)take(reader, UINT32_MAX);
     data->next_epoch = (uint32_t)take(reader, data->spec.epochs);
     data->open_count = take(reader, SHARD_OPEN_MAX);
+    data->spec.micro_batches = reader->version > 1 ? (uint32_t)take(reader, UINT32_MAX) : 0;
+    if (!shard_data_is_valid(&data->spec)) {
+        reader->bad = true;
+    }
     for (size_t i = 0; i < data->open_count; i++) {
         struct shard_epoch *epoch = &data->open[i];
         epoch->epoch = (uint32_t)take(reader, UINT32_MAX);
@@ -270,7 +275,8 @@ static void take_aside(struct reader *reader, struct shard_state *state)
 static int take_all(struct reader *reader, struct shard_state *state)
 {
     uint64_t last = 0;
-    int rc = take(reader, UINT64_MAX) == VERSION ? 0 : MUSTER_EDATA;
+    reader->version = take(reader, VERSION);
+    int rc = reader->version > 0 ? 0 : MUSTER_EDATA;
     state->failed = take(reader, 1);
     uint64_t count = take(reader, SHARD_DATASETS_MAX);
     for (uint64_t i = 0; i < count && rc == 0; i++) {
@@ -286,7 +292,7 @@ static int take_all(struct reader *reader, struct shard_state *state)
 int shard_restore(const void *bytes, size_t size_bytes, uint32_t ranges_max,
                   struct shard_state **ret)
 {
-    struct reader reader = {bytes, (const uint8_t *)bytes + size_bytes, false};
+    struct reader reader = {.at = bytes, .end = (const uint8_t *)bytes + size_bytes};
     struct shard_state *state = shard_new(ranges_max);
     int rc = state ? take_all(&reader, state) : MUSTER_ENOMEM;
     if (rc < 0) {

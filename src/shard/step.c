@@ -115,7 +115,7 @@ static void expire(struct shard_state *state)
 static int want(struct shard_state *state, const struct shard_event *event)
 {
     struct shard_owner *owner = living(state, event);
-    if (owner && event->count == 0) {
+    if (owner && (event->count == 0 || shard_is_planned(state, event->dataset))) {
         shard_refuse(state, event->owner, event->dataset, SHARD_BAD_REQUEST);
     } else if (owner) {
         shard_want(state, owner, event->dataset, event->count);

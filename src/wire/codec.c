@@ -216,6 +216,26 @@ static void code_expelled(struct coder *c, struct wire_message *m)
     coder_text(c, &m->expelled.why);
 }
 
+static void code_dataset(struct coder *c, struct wire_message *m)
+{
+    struct wire_dataset *dataset = &m->dataset;
+    coder_text(c, &dataset->name);
+    coder_u32(c, &dataset->number);
+    coder_u32(c, &dataset->task);
+    coder_u64(c, &dataset->records);
+    coder_u32(c, &dataset->epochs);
+    coder_u32(c, &dataset->batch);
+    coder_u32(c, &dataset->micro_batches);
+    coder_u32(c, &dataset->block);
+    coder_u64(c, &dataset->seed);
+    if (dataset->name.count > WIRE_DATASET_NAME_MAX) {
+        coder_fail(c, "the name of its data set is too long");
+    }
+    if (dataset->records == 0 || dataset->batch == 0) {
+        coder_fail(c, "its data set has no records, or none in a micro-batch");
+    }
+}
+
 static const struct {
     const char *name;
     void (*code)(struct coder *c, struct wire_message *m);
@@ -235,6 +255,7 @@ static const struct {
     [WIRE_ACK] = {"ACK", code_ack},
     [WIRE_GRANT] = {"GRANT", code_grant},
     [WIRE_EXPELLED] = {"EXPELLED", code_expelled},
+    [WIRE_DATASET] = {"DATASET", code_dataset},
 };
 
 static bool is_kind(unsigned kind)

@@ -13,6 +13,8 @@
  *     ASK       for records                           GRANT     records to train
  *     PROGRESS  renews its leases; figures            EXPELLED  the others go on without it
  *     CHECKPOINT  it has written one
+ *     DATASET   what is trained, both ways: after each WELCOME, before JOIN or REPORT, a member
+ *               says which data set it has; the answer is the job's, or REFUSED
  *
  * Layer: pure (part of libmuster). Memory: the caller's; arrays of a message that was read lie in
  * the room it was read into, texts in the frame. Thread: any.
@@ -35,6 +37,7 @@ enum {
     WIRE_TOKEN_BYTES = 32,
     WIRE_ADDRESS_BYTES = 128, /* MUSTER_MEMBER_BYTES */
     WIRE_DIGEST_BYTES = 32,
+    WIRE_DATASET_NAME_MAX = 63,
     WIRE_TEXT_MAX = 4096,
 };
 
@@ -54,6 +57,7 @@ enum wire_kind {
     WIRE_ACK,
     WIRE_GRANT,
     WIRE_EXPELLED,
+    WIRE_DATASET,
     WIRE_KINDS,
 };
 
@@ -181,6 +185,20 @@ struct wire_grant {
     struct wire_ranges ranges;
 };
 
+/* A data set whose records are planned, not leased: step by step, its positions come in their
+ * order, micro_batches * batch of them to a step, fewer in the last step of an epoch. */
+struct wire_dataset {
+    struct wire_text name; /* WIRE_DATASET_NAME_MAX bytes at most */
+    uint32_t number;       /* in the job, as ranges name it; the coordinator's answer has it */
+    uint32_t task;         /* enum shard_task */
+    uint64_t records;      /* > 0 */
+    uint32_t epochs;
+    uint32_t batch;         /* records of a micro-batch, > 0 */
+    uint32_t micro_batches; /* of a step; a member's 0: as the others say, or else 1 */
+    uint32_t block;         /* of the shuffle, see shard/order.h */
+    uint64_t seed;
+};
+
 struct wire_expelled {
     uint64_t incarnation;
     uint32_t reason; /* enum rendezvous_reason */
@@ -206,6 +224,7 @@ struct wire_message {
         struct wire_ack ack;
         struct wire_grant grant;
         struct wire_expelled expelled;
+        struct wire_dataset dataset;
     };
 };
 

@@ -28,6 +28,7 @@ static const struct wire_message samples[] = {
     {WIRE_ACK, 13, .ack = {8}},
     {WIRE_GRANT, 14, .grant = {5, true, {ranges, 2}}},
     {WIRE_EXPELLED, 15, .expelled = {5, 1, {"silent", 6}}},
+    {WIRE_DATASET, 16, .dataset = {{"mnist", 5}, 1, 1, 60000, 3, 32, 8, 1, 42}},
 };
 enum { SAMPLES = sizeof samples / sizeof samples[0] };
 
@@ -86,6 +87,28 @@ static void fields_are_where_they_were(void **state)
     free(memory);
 }
 
+static void a_data_set_is_read_field_by_field(void **state)
+{
+    (void)state;
+    uint8_t bytes[ROOM];
+    struct wire_message m;
+    void *memory;
+    int64_t count = written(&samples[WIRE_DATASET - 1], bytes);
+    assert_int_equal(read_frame(bytes, (size_t)count, &m, &memory), 0);
+    const struct wire_dataset *d = &m.dataset;
+    assert_int_equal(d->name.count, 5);
+    assert_memory_equal(d->name.bytes, "mnist", 5);
+    assert_int_equal(d->number, 1);
+    assert_int_equal(d->task, 1);
+    assert_int_equal(d->records, 60000);
+    assert_int_equal(d->epochs, 3);
+    assert_int_equal(d->batch, 32);
+    assert_int_equal(d->micro_batches, 8);
+    assert_int_equal(d->block, 1);
+    assert_int_equal(d->seed, 42);
+    free(memory);
+}
+
 static void a_frame_that_is_cut_or_too_long_is_refused(void **state)
 {
     (void)state;
@@ -130,6 +153,8 @@ static void a_wrong_byte_is_refused_or_means_something_else(void **state)
 static void mistakes_are_named(void **state)
 {
     (void)state;
+    static const char too_long[65] =
+        "0123456789012345678901234567890123456789012345678901234567890123";
     static const struct shard_range none[] = {{0, 0, 5, 0}};
     static const struct wire_step gap[] = {{7, 0, {NULL, 0}}, {9, 0, {NULL, 0}}};
     static const struct {
@@ -143,6 +168,9 @@ static void mistakes_are_named(void **state)
          "do not end at its version"},
         {{WIRE_REPORT, 1, .report = {.version = 7, .prepared = {next, 1}}}, "another step than"},
         {{WIRE_OPEN, 1, .open = {.generation = 1}}, "it has no member"},
+        {{WIRE_DATASET, 1, .dataset = {.records = 1}}, "none in a micro-batch"},
+        {{WIRE_DATASET, 1, .dataset = {.batch = 1}}, "no records"},
+        {{WIRE_DATASET, 1, .dataset = {{too_long, 64}, .records = 1, .batch = 1}}, "too long"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct muster_err err = MUSTER_ERR_INIT;
@@ -185,6 +213,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_message_is_read_as_it_was_written),
         cmocka_unit_test(fields_are_where_they_were),
+        cmocka_unit_test(a_data_set_is_read_field_by_field),
         cmocka_unit_test(a_frame_that_is_cut_or_too_long_is_refused),
         cmocka_unit_test(a_wrong_byte_is_refused_or_means_something_else),
         cmocka_unit_test(mistakes_are_named),

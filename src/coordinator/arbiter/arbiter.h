@@ -9,6 +9,9 @@
  *     SYNC      answered by DURABLE
  *     TICK      at arbiter_next_ms() or later
  *
+ * Data sets are told in the options, or by members, whose records are planned: no lease is needed,
+ * and a step that has others than the plan's next ones is a contradiction (MUSTER_EDATA).
+ *
  * Records are asked for without a data set: those to be trained are served one after the other, in
  * the order of the options. Grants are the last effects of a step. A grant without records, marked
  * as the last one, says that nothing else is there now: its member goes on with what it has, and
@@ -34,8 +37,9 @@ struct arbiter_options {
     uint32_t peers;                       /* processes at a time, members and joiners */
     const struct shard_dataset *datasets; /* borrowed until START */
     size_t dataset_count;
-    int64_t lease_ms; /* SHARD_LEASE_MS or more */
-    int64_t first_ms; /* how long the first generation waits for sizes.first_size members */
+    uint32_t micro_batches; /* of a planned data set whose members do not say; 0: 1 */
+    int64_t lease_ms;       /* SHARD_LEASE_MS or more */
+    int64_t first_ms;       /* how long the first generation waits for sizes.first_size members */
 };
 
 enum arbiter_event_kind {

@@ -5,6 +5,7 @@
 #include "base/testing/test.h"
 #include "coordinator/arbiter/entry.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,8 @@ struct sent {
     struct shard_range range; /* GRANT: the first */
     uint32_t ranges;
     uint32_t members;
+    struct wire_dataset dataset;
+    char why[256];   /* REFUSED */
     size_t appended; /* records of the journal before it was sent */
 };
 
@@ -35,7 +38,9 @@ struct scene {
     size_t journaled;
     struct sent sent[SENT_MAX];
     size_t sent_count;
+    uint64_t hung_up; /* the last one */
     bool served, ended;
+    bool planned; /* no data set in the options */
 };
 
 static const struct shard_dataset twenty = {.name = "a", .size = 20, .epochs = 1, .batch = BATCH};
@@ -64,6 +69,11 @@ static void note_sent(struct scene *scene, const struct arbiter_effect *effect)
         sent->last = m.grant.last;
         sent->ranges = m.grant.ranges.count;
         sent->range = sent->ranges ? m.grant.ranges.list[0] : (struct shard_range){0};
+    } else if (m.kind == WIRE_DATASET) {
+        sent->dataset = m.dataset;
+    } else if (m.kind == WIRE_REFUSED) {
+        snprintf(sent->why, sizeof sent->why, "%.*s", (int)m.refused.why.count,
+                 m.refused.why.bytes);
     }
 }
 
@@ -92,6 +102,7 @@ static int feed(struct scene *scene, struct arbiter_event event)
         case ARBITER_SYNC: synced = true; break;
         case ARBITER_SERVE: scene->served = true; break;
         case ARBITER_SEND: note_sent(scene, effect); break;
+        case ARBITER_HANG_UP: scene->hung_up = effect->to; break;
         case ARBITER_END: scene->ended = true; break;
         }
     }
@@ -107,7 +118,7 @@ static void begin(struct scene *scene, size_t records)
     const struct arbiter_options options = {.sizes = {1, 4, 2},
                                             .peers = 8,
                                             .datasets = &twenty,
-                                            .dataset_count = 1,
+                                            .dataset_count = scene->planned ? 0 : 1,
                                             .lease_ms = SHARD_LEASE_MS,
                                             .first_ms = SHARD_LEASE_MS};
     arbiter_free(scene->arbiter);
@@ -129,14 +140,20 @@ static void begin(struct scene *scene, size_t records)
     assert_int_equal(feed(scene, (struct arbiter_event){.kind = ARBITER_START}), 0);
 }
 
-static struct scene *new_scene(void)
+static struct scene *new_scene_of(bool planned)
 {
     struct scene *scene = calloc(1, sizeof *scene);
     assert_non_null(scene);
+    scene->planned = planned;
     arbiter_effects_init(&scene->effects);
     begin(scene, 0);
     assert_true(scene->served);
     return scene;
+}
+
+static struct scene *new_scene(void)
+{
+    return new_scene_of(false);
 }
 
 static void end_scene(struct scene *scene)
@@ -207,6 +224,12 @@ static void finishes(struct scene *scene, uint64_t who)
 {
     struct wire_message leave = {.kind = WIRE_LEAVE, .leave.finished = true};
     assert_int_equal(says(scene, who, leave), 0);
+}
+
+static void declares(struct scene *scene, uint64_t who, struct wire_dataset dataset)
+{
+    scene->hung_up = 0;
+    assert_int_equal(says(scene, who, (struct wire_message){WIRE_DATASET, .dataset = dataset}), 0);
 }
 
 /* ---- Tests ---- */
@@ -354,6 +377,134 @@ static void who_is_silent_for_a_lease_is_given_up(void **state)
     end_scene(scene);
 }
 
+/* 22 records: steps of 8, 8 and 6. */
+static const struct wire_dataset mnist = {
+    .name = {"mnist", 5}, .records = 22, .epochs = 1, .batch = 4, .micro_batches = 2, .seed = 9};
+
+static struct scene *planned_scene(void)
+{
+    struct scene *scene = new_scene_of(true);
+    declares(scene, 1, mnist);
+    joins(scene, 1);
+    declares(scene, 2, mnist);
+    joins(scene, 2);
+    return scene;
+}
+
+static void the_first_declares_and_all_have_the_same(void **state)
+{
+    (void)state;
+    struct scene *scene = new_scene_of(true);
+    struct wire_dataset silent = mnist;
+    silent.micro_batches = 0;
+    declares(scene, 1, mnist);
+    assert_int_equal(scene->journaled, 2);
+    assert_int_equal(sent_to(scene, 1, WIRE_DATASET)->appended, 2);
+    assert_int_equal(sent_to(scene, 1, WIRE_DATASET)->dataset.micro_batches, 2);
+    assert_int_equal(sent_to(scene, 1, WIRE_DATASET)->dataset.seed, 9);
+    declares(scene, 2, silent); /* as the job has it */
+    assert_int_equal(sent_to(scene, 2, WIRE_DATASET)->dataset.micro_batches, 2);
+    assert_int_equal(scene->journaled, 2);
+    declares(scene, 3, (struct wire_dataset){{"b", 1}, .records = 5, .epochs = 1, .batch = 1});
+    assert_int_equal(sent_to(scene, 3, WIRE_DATASET)->dataset.micro_batches, 1);
+    assert_int_equal(sent_to(scene, 3, WIRE_DATASET)->dataset.number, 1);
+    begin(scene, scene->journaled);
+    declares(scene, 4, silent); /* and after a restart */
+    assert_int_equal(sent_to(scene, 4, WIRE_DATASET)->dataset.micro_batches, 2);
+    assert_int_equal(sent_to(scene, 4, WIRE_DATASET)->dataset.number, 0);
+    end_scene(scene);
+}
+
+static void another_data_set_is_refused_by_what_differs(void **state)
+{
+    (void)state;
+    struct scene *scene = new_scene_of(true);
+    struct wire_dataset wrong = mnist;
+    declares(scene, 1, mnist);
+    wrong.records = 23;
+    declares(scene, 2, wrong);
+    assert_non_null(sent_to(scene, 2, WIRE_REFUSED));
+    assert_non_null(strstr(sent_to(scene, 2, WIRE_REFUSED)->why,
+                           "\"mnist\" has records 23 here, and 22 in the job"));
+    assert_int_equal(scene->hung_up, 2);
+    wrong = mnist;
+    wrong.micro_batches = 3;
+    declares(scene, 2, wrong);
+    assert_non_null(strstr(sent_to(scene, 2, WIRE_REFUSED)->why, "micro_batches 3 here, and 2"));
+    wrong = (struct wire_dataset){{"c", 1}, .records = 1, .batch = UINT32_MAX, .micro_batches = 2};
+    declares(scene, 2, wrong);
+    assert_non_null(strstr(sent_to(scene, 2, WIRE_REFUSED)->why, "out of range"));
+    wrong = (struct wire_dataset){{"c", 1}, .task = 99, .records = 1, .batch = 1};
+    declares(scene, 2, wrong);
+    assert_non_null(sent_to(scene, 2, WIRE_REFUSED));
+    declares(scene, 2, mnist);
+    assert_null(sent_to(scene, 2, WIRE_REFUSED));
+    assert_int_equal(scene->hung_up, 0);
+    end_scene(scene);
+}
+
+static void planned_steps_need_no_grant(void **state)
+{
+    (void)state;
+    struct scene *scene = planned_scene();
+    assert_int_equal(commits(scene, 1, 1, 0, 8), 0);
+    assert_int_equal(sent_to(scene, 2, WIRE_ACK)->version, 1);
+    asks(scene, 2, 4);
+    assert_true(sent_to(scene, 2, WIRE_GRANT)->last);
+    assert_int_equal(sent_to(scene, 2, WIRE_GRANT)->ranges, 0);
+    begin(scene, scene->journaled);
+    reports(scene, 1, 1, 0, 0, false);
+    reports(scene, 2, 1, 0, 0, false);
+    assert_int_equal(commits(scene, 2, 2, 8, 8), 0);
+    assert_int_equal(commits(scene, 1, 3, 16, 6), 0);
+    finishes(scene, 1);
+    finishes(scene, 2);
+    assert_true(scene->ended);
+    end_scene(scene);
+}
+
+static void other_records_than_the_plan_are_a_contradiction(void **state)
+{
+    (void)state;
+    static const struct shard_range wrong[] = {
+        {.first = 8, .count = 8}, {.first = 0, .count = 4}, {.first = 0, .count = 16}};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        struct scene *scene = planned_scene();
+        size_t journaled = scene->journaled;
+        assert_int_equal(commits(scene, 1, 1, wrong[i].first, wrong[i].count), MUSTER_EDATA);
+        assert_non_null(strstr(scene->err.text, "not the records that the plan has next"));
+        assert_int_equal(scene->journaled, journaled);
+        assert_int_equal(scene->sent_count, 0);
+        end_scene(scene);
+    }
+}
+
+/* Two steps are lost with all members; the plan begins again after the checkpoint, also of a data
+ * set that was declared later. */
+static void a_plan_goes_back_to_the_checkpoint(void **state)
+{
+    (void)state;
+    struct scene *scene = planned_scene();
+    struct wire_message saves = {
+        .kind = WIRE_CHECKPOINT,
+        .checkpoint = {.generation = 1, .version = 1, .path = {"model", 5}, .digest = {7}}};
+    assert_int_equal(commits(scene, 1, 1, 0, 8), 0);
+    declares(scene, 1, (struct wire_dataset){{"late", 4}, .records = 5, .epochs = 1, .batch = 5});
+    assert_int_equal(says(scene, 1, saves), 0);
+    assert_int_equal(commits(scene, 1, 2, 8, 8), 0);
+    feed(scene, (struct arbiter_event){.kind = ARBITER_DEAD, .incarnation = 1});
+    feed(scene, (struct arbiter_event){.kind = ARBITER_DEAD, .incarnation = 2});
+    declares(scene, 3, mnist);
+    joins(scene, 3);
+    assert_true(sent_to(scene, 3, WIRE_OPEN)->restore);
+    assert_int_equal(commits(scene, 3, 2, 8, 8), 0);
+    declares(scene, 3, (struct wire_dataset){{"late", 4}, .records = 5, .epochs = 1, .batch = 5});
+    assert_int_equal(sent_to(scene, 3, WIRE_DATASET)->dataset.number, 1);
+    begin(scene, scene->journaled);
+    assert_int_equal(arbiter_version(scene->arbiter), 2);
+    end_scene(scene);
+}
+
 /* The journal comes from a disk: what is no record of ours is refused with a sentence. */
 static void records_that_are_none_of_ours(void **state)
 {
@@ -381,6 +532,11 @@ int main(void)
         cmocka_unit_test(a_restart_after_any_record),
         cmocka_unit_test(all_die_and_the_log_goes_back_to_the_checkpoint),
         cmocka_unit_test(who_is_silent_for_a_lease_is_given_up),
+        cmocka_unit_test(the_first_declares_and_all_have_the_same),
+        cmocka_unit_test(another_data_set_is_refused_by_what_differs),
+        cmocka_unit_test(planned_steps_need_no_grant),
+        cmocka_unit_test(other_records_than_the_plan_are_a_contradiction),
+        cmocka_unit_test(a_plan_goes_back_to_the_checkpoint),
         cmocka_unit_test(records_that_are_none_of_ours),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { NUMBER_BYTES = 8, DATASET_NUMBERS = 8 };
+enum { NUMBER_BYTES = 8, DATASET_NUMBERS = 9 };
 
 static void put(struct buf *ret, uint64_t number)
 {
@@ -46,6 +46,7 @@ void entry_write_dataset(const struct shard_dataset *spec, struct buf *ret)
     put(ret, spec->batch);
     put(ret, spec->overlap);
     put(ret, spec->set_aside);
+    put(ret, spec->micro_batches);
 }
 
 int entry_write_message(const struct wire_message *message, struct buf *ret, struct muster_err *err)
@@ -89,7 +90,7 @@ int entry_read_dataset(const uint8_t *bytes, size_t count, struct shard_dataset 
         numbers[i] = take(bytes + SHARD_NAME_BYTES + i * NUMBER_BYTES);
     }
     if (numbers[0] >= SHARD_TASKS || numbers[2] > UINT32_MAX || numbers[4] > UINT32_MAX ||
-        numbers[5] > UINT32_MAX || numbers[6] > 1 || numbers[7] > 1) {
+        numbers[5] > UINT32_MAX || numbers[6] > 1 || numbers[7] > 1 || numbers[8] > UINT32_MAX) {
         return damaged(err, "data set");
     }
     *ret = (struct shard_dataset){.task = (enum shard_task)numbers[0],
@@ -99,7 +100,8 @@ int entry_read_dataset(const uint8_t *bytes, size_t count, struct shard_dataset 
                                   .block = (uint32_t)numbers[4],
                                   .batch = (uint32_t)numbers[5],
                                   .overlap = numbers[6],
-                                  .set_aside = numbers[7]};
+                                  .set_aside = numbers[7],
+                                  .micro_batches = (uint32_t)numbers[8]};
     memcpy(ret->name, bytes, SHARD_NAME_BYTES);
     return 0;
 }

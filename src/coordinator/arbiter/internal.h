@@ -34,6 +34,7 @@ struct arbiter {
     struct ledger ledger;
     struct shard_dataset datasets[SHARD_DATASETS_MAX];
     size_t dataset_count;
+    uint32_t micro_batches;
     struct card *cards;
     struct saved saved;   /* registered */
     struct saved offered; /* the log has not reached it */
@@ -67,7 +68,13 @@ void arbiter_write_open(struct arbiter *a, const struct rendezvous_effect *effec
                         struct buf *ret);
 
 void arbiter_send_grant(struct arbiter *a, uint64_t to, const struct wire_grant *grant);
-void arbiter_send_grants(struct arbiter *a); /* at the end of the step */
+void arbiter_send_grants(struct arbiter *a);                          /* at the end of the step */
+void arbiter_refuse(struct arbiter *a, uint64_t to, const char *why); /* and hangs up */
+
+/* ---- Data sets (datasets.c) ---- */
+
+void arbiter_datasets_declare(struct arbiter *a); /* those of the options */
+void arbiter_datasets_hear(struct arbiter *a, const struct wire_dataset *told);
 
 /* ---- Records (records.c) ---- */
 

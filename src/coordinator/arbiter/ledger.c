@@ -64,10 +64,6 @@ int ledger_add(struct ledger *ledger, const struct shard_dataset *spec, bool *re
                            spec->name, shard_reason_text(effects.list[0].reason));
     }
     *ret_new = effects.list[0].dataset == count;
-    if (*ret_new && ledger->base) {
-        return muster_fail(err, MUSTER_EINVAL,
-                           "data set \"%s\" is not in the job that the journal has", spec->name);
-    }
     return 0;
 }
 
@@ -90,10 +86,10 @@ static int commit_parts(struct shard_state *shard, const struct wire_step *step,
     if (ret->count > 0 && ret->list[0].kind == SHARD_REFUSED) {
         struct shard_range range = ret->list[0].range;
         return muster_fail(err, MUSTER_EDATA,
-                           "step %llu has records that are done or were granted to nobody (%u from "
-                           "%llu of epoch %u): %s",
+                           "step %llu cannot count, for its records (%u from %llu of epoch %u of "
+                           "data set %u): %s",
                            (unsigned long long)step->version, range.count,
-                           (unsigned long long)range.first, range.epoch,
+                           (unsigned long long)range.first, range.epoch, range.dataset,
                            shard_reason_text(ret->list[0].reason));
     }
     return 0;
@@ -146,16 +142,38 @@ static int first_step(const struct ledger *ledger, size_t at, struct wire_messag
     return r < 0 ? r : (int)count;
 }
 
+/* Data sets that came after the checkpoint stay. */
+static int add_newer(const struct ledger *ledger, struct shard_state *shard)
+{
+    struct shard_progress progress, known;
+    int r = 0;
+    for (uint32_t i = 0; r == 0 && shard_progress(ledger->shard, i, &progress); i++) {
+        struct shard_effects effects;
+        const struct shard_event event = {.kind = SHARD_DATASET, .dataset_spec = &progress.dataset};
+        if (!shard_progress(shard, i, &known)) {
+            r = shard_step(shard, &event, &effects);
+        }
+    }
+    return r;
+}
+
+static int restore_base(struct ledger *ledger, struct shard_state **ret, struct muster_err *err)
+{
+    int r = ensure_base(ledger, err);
+    if (r < 0) {
+        return r;
+    }
+    r = shard_restore(ledger->base, ledger->base_bytes, 0, ret);
+    r = r < 0 ? r : add_newer(ledger, *ret);
+    return r < 0 ? ledger_fail(r, err) : 0;
+}
+
 int ledger_set_checkpoint(struct ledger *ledger, uint64_t version, struct muster_err *err)
 {
     struct shard_state *shard = NULL;
     size_t at = 0;
     assert(version >= ledger->checkpoint && version <= ledger->version);
-    int r = ensure_base(ledger, err);
-    if (r == 0) {
-        int code = shard_restore(ledger->base, ledger->base_bytes, 0, &shard);
-        r = code < 0 ? ledger_fail(code, err) : 0;
-    }
+    int r = restore_base(ledger, &shard, err);
     for (uint64_t v = ledger->checkpoint; r >= 0 && v < version; v++) {
         struct wire_message message;
         struct shard_effects effects;
@@ -178,11 +196,7 @@ int ledger_set_checkpoint(struct ledger *ledger, uint64_t version, struct muster
 int ledger_cut(struct ledger *ledger, struct muster_err *err)
 {
     struct shard_state *shard = NULL;
-    int r = ensure_base(ledger, err);
-    if (r == 0) {
-        int code = shard_restore(ledger->base, ledger->base_bytes, 0, &shard);
-        r = code < 0 ? ledger_fail(code, err) : 0;
-    }
+    int r = restore_base(ledger, &shard, err);
     if (r == 0) {
         shard_free(ledger->shard);
         ledger->shard = shard;
@@ -197,7 +211,7 @@ bool ledger_is_full(const struct ledger *ledger)
     struct shard_progress progress;
     bool any = false;
     for (uint32_t i = 0; shard_progress(ledger->shard, i, &progress); i++) {
-        if (progress.dataset.task == SHARD_TRAIN) {
+        if (progress.dataset.task == SHARD_TRAIN || progress.dataset.micro_batches > 0) {
             any = true;
             if (progress.epoch < progress.dataset.epochs) {
                 return false;

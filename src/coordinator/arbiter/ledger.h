@@ -26,8 +26,8 @@ struct ledger {
 int ledger_init(struct ledger *ledger, struct muster_err *err);
 void ledger_done(struct ledger *ledger);
 
-/* A data set that is there already must be the same. *ret_new: it was not. New ones come before the
- * first step. */
+/* A data set that is there already must be the same. *ret_new: it was not. MUSTER_EINVAL: it is
+ * another one, or makes no sense. */
 int ledger_add(struct ledger *ledger, const struct shard_dataset *spec, bool *ret_new,
                struct muster_err *err);
 
@@ -46,5 +46,5 @@ int ledger_cut(struct ledger *ledger, struct muster_err *err);
 /* The sentence for what shard_step returned. */
 int ledger_fail(int code, struct muster_err *err);
 
-/* Every record that is to be trained is done. */
+/* Every record that is to be trained, or planned, is done. */
 bool ledger_is_full(const struct ledger *ledger);

@@ -181,7 +181,8 @@ static bool next_dataset(const struct arbiter *a, uint32_t *ret)
 {
     struct shard_progress progress;
     for (uint32_t i = 0; shard_progress(a->ledger.shard, i, &progress); i++) {
-        if (progress.dataset.task == SHARD_TRAIN && progress.epoch < progress.dataset.epochs) {
+        if (progress.dataset.task == SHARD_TRAIN && progress.dataset.micro_batches == 0 &&
+            progress.epoch < progress.dataset.epochs) {
             *ret = i;
             return true;
         }

@@ -46,6 +46,17 @@ void arbiter_send(struct arbiter *a, uint64_t to, struct wire_message *message)
     add_send(a, to, offset, a->out->bytes.used - offset);
 }
 
+void arbiter_refuse(struct arbiter *a, uint64_t to, const char *why)
+{
+    const struct arbiter_effect ends = {.kind = ARBITER_HANG_UP, .to = to};
+    struct wire_message message = {.kind = WIRE_REFUSED,
+                                   .refused.why = {why, (uint32_t)strlen(why)}};
+    arbiter_send(a, to, &message);
+    if (!a->failed) {
+        arbiter_fail(a, arbiter_effects_add(a->out, ends, a->err));
+    }
+}
+
 /* ---- Grants ---- */
 
 /* Of records that follow from a step, a member may hear only when the step is in the journal. */

@@ -40,6 +40,7 @@ int arbiter_new(const struct arbiter_options *options, struct arbiter **ret, str
     a->lease_ms = options->lease_ms;
     a->first_ms = options->first_ms;
     a->deadline_ms = INT64_MAX;
+    a->micro_batches = options->micro_batches > 0 ? options->micro_batches : 1;
     a->dataset_count = options->dataset_count;
     for (size_t i = 0; i < options->dataset_count; i++) {
         a->datasets[i] = options->datasets[i];
@@ -324,15 +325,7 @@ static void start(struct arbiter *a)
         add(a, ARBITER_END);
         return;
     }
-    for (size_t i = 0; i < a->dataset_count && !a->failed; i++) {
-        bool added = false;
-        size_t offset = a->out->bytes.used;
-        arbiter_fail(a, ledger_add(&a->ledger, &a->datasets[i], &added, a->err));
-        if (added) {
-            entry_write_dataset(&a->datasets[i], &a->out->bytes);
-            arbiter_append(a, ENTRY_DATASET, offset);
-        }
-    }
+    arbiter_datasets_declare(a);
     tell(a, &(struct rendezvous_event){.kind = RENDEZVOUS_START});
     arbiter_records_tick(a);
     arbiter_records_join(a);
@@ -412,6 +405,7 @@ static void hear(struct arbiter *a)
     case WIRE_REPORT: hear_report(a, &m->report); break;
     case WIRE_COMMITS: hear_commits(a, &m->commits); break;
     case WIRE_CHECKPOINT: hear_checkpoint(a, &m->checkpoint); break;
+    case WIRE_DATASET: arbiter_datasets_hear(a, &m->dataset); break;
     case WIRE_ASK:
         if (card && m->ask.records > 0) {
             arbiter_records_ask(a, card, m->ask.records);

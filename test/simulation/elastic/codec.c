@@ -114,6 +114,7 @@ static struct wire_message to_wire(struct parts *parts, const struct message *m)
     case WIRE_PROGRESS:
     case WIRE_WELCOME:
     case WIRE_REFUSED:
+    case WIRE_DATASET:
     case WIRE_KINDS: break;
     }
     return w;
@@ -182,6 +183,7 @@ static struct message from_wire(const struct wire_message *w, uint8_t incarnatio
     case WIRE_PROGRESS:
     case WIRE_WELCOME:
     case WIRE_REFUSED:
+    case WIRE_DATASET:
     case WIRE_KINDS: break;
     }
     return m;

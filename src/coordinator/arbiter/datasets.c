@@ -1,0 +1,147 @@
+/* Data sets: who says one first declares it, and all others must mean the same. See internal.h. */
+#include "coordinator/arbiter/internal.h"
+
+#include "base/err.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { WHY_BYTES = 256 };
+
+/* ---- The job's ---- */
+
+static void declare(struct arbiter *a, const struct shard_dataset *spec, bool *ret_added)
+{
+    size_t offset = a->out->bytes.used;
+    arbiter_fail(a, ledger_add(&a->ledger, spec, ret_added, a->err));
+    if (!a->failed && *ret_added) {
+        entry_write_dataset(spec, &a->out->bytes);
+        arbiter_append(a, ENTRY_DATASET, offset);
+    }
+}
+
+void arbiter_datasets_declare(struct arbiter *a)
+{
+    for (size_t i = 0; i < a->dataset_count && !a->failed; i++) {
+        bool added = false;
+        declare(a, &a->datasets[i], &added);
+    }
+}
+
+/* ---- A member's ---- */
+
+static bool find(const struct arbiter *a, const struct wire_text *name, uint32_t *ret_number,
+                 struct shard_dataset *ret)
+{
+    struct shard_progress progress;
+    uint32_t i = 0;
+    for (; shard_progress(a->ledger.shard, i, &progress); i++) {
+        const char *known = progress.dataset.name;
+        if (strlen(known) == name->count && memcmp(known, name->bytes, name->count) == 0) {
+            *ret_number = i;
+            *ret = progress.dataset;
+            return true;
+        }
+    }
+    *ret_number = i;
+    return false;
+}
+
+static struct shard_dataset read_spec(const struct wire_dataset *told, uint32_t micro_batches)
+{
+    struct shard_dataset spec = {.task = (enum shard_task)told->task,
+                                 .size = told->records,
+                                 .epochs = told->epochs,
+                                 .seed = told->seed,
+                                 .block = told->block,
+                                 .batch = told->batch,
+                                 .micro_batches = micro_batches};
+    memcpy(spec.name, told->name.bytes, told->name.count);
+    return spec;
+}
+
+/* Whether they mean the same; otherwise why not: the first field that differs. */
+static bool agree(const struct shard_dataset *theirs, const struct shard_dataset *job,
+                  char *ret_why)
+{
+    const struct {
+        const char *name;
+        uint64_t theirs, job;
+    } fields[] = {
+        {"task", theirs->task, job->task},
+        {"records", theirs->size, job->size},
+        {"epochs", theirs->epochs, job->epochs},
+        {"batch", theirs->batch, job->batch},
+        {"micro_batches", theirs->micro_batches, job->micro_batches},
+        {"shuffle", theirs->block, job->block},
+        {"seed", theirs->seed, job->seed},
+    };
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        if (fields[i].theirs != fields[i].job) {
+            snprintf(ret_why, WHY_BYTES,
+                     "data set \"%s\" has %s %llu here, and %llu in the job: all workers of a job "
+                     "are started alike",
+                     job->name, fields[i].name, (unsigned long long)fields[i].theirs,
+                     (unsigned long long)fields[i].job);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* What a member says may be anything; what the job says is right. */
+static bool may_declare(const struct arbiter *a, const struct shard_dataset *spec, uint32_t number,
+                        char *ret_why)
+{
+    if (a->over || a->rendezvous->complete) {
+        snprintf(ret_why, WHY_BYTES,
+                 "data set \"%s\" comes too late: all records of the job are "
+                 "trained",
+                 spec->name);
+    } else if (number >= SHARD_DATASETS_MAX) {
+        snprintf(ret_why, WHY_BYTES, "data set \"%s\": the job has %d already", spec->name,
+                 SHARD_DATASETS_MAX);
+    } else if (spec->task >= SHARD_TASKS || spec->size > SHARD_SIZE_MAX ||
+               (uint64_t)spec->batch * spec->micro_batches > UINT32_MAX) {
+        snprintf(ret_why, WHY_BYTES, "data set \"%s\": %s", spec->name,
+                 shard_reason_text(SHARD_BAD_REQUEST));
+    } else {
+        return true;
+    }
+    return false;
+}
+
+static void answer(struct arbiter *a, const struct shard_dataset *spec, uint32_t number)
+{
+    struct wire_message message = {.kind = WIRE_DATASET,
+                                   .dataset = {.name = {spec->name, (uint32_t)strlen(spec->name)},
+                                               .number = number,
+                                               .task = spec->task,
+                                               .records = spec->size,
+                                               .epochs = spec->epochs,
+                                               .batch = spec->batch,
+                                               .micro_batches = spec->micro_batches,
+                                               .block = spec->block,
+                                               .seed = spec->seed}};
+    arbiter_send(a, a->event->incarnation, &message);
+}
+
+void arbiter_datasets_hear(struct arbiter *a, const struct wire_dataset *told)
+{
+    struct shard_dataset job = {0};
+    char why[WHY_BYTES];
+    uint32_t number;
+    bool added = false;
+    bool known = find(a, &told->name, &number, &job);
+    uint32_t settled = known ? job.micro_batches : a->micro_batches;
+    struct shard_dataset spec =
+        read_spec(told, told->micro_batches > 0 ? told->micro_batches : settled);
+    if (known ? !agree(&spec, &job, why) : !may_declare(a, &spec, number, why)) {
+        arbiter_refuse(a, a->event->incarnation, why);
+        return;
+    }
+    if (!known) {
+        declare(a, &spec, &added);
+    }
+    answer(a, &spec, number);
+}

@@ -1,0 +1,55 @@
+/* Planned data sets: which records a step has follows from what is done. See internal.h. */
+#include "shard/internal.h"
+
+static const struct shard_data *planned(const struct shard_state *state, uint32_t dataset)
+{
+    bool is = dataset < state->data_count && state->data[dataset].spec.micro_batches > 0;
+    return is ? &state->data[dataset] : NULL;
+}
+
+bool shard_is_planned(const struct shard_state *state, uint32_t dataset)
+{
+    return planned(state, dataset) != NULL;
+}
+
+/* As steps come one after the other, what is done of an epoch is its front. */
+static bool follows(const struct shard_data *data, struct shard_range range, uint64_t taken)
+{
+    const struct shard_epoch *epoch = &data->open[0];
+    return data->open_count > 0 && range.epoch == epoch->epoch &&
+           range.first == epoch->done + taken && shard_range_valid(range);
+}
+
+static bool is_whole(const struct shard_data *data, uint64_t taken)
+{
+    const struct shard_epoch *epoch = &data->open[0];
+    uint64_t step = (uint64_t)data->spec.batch * data->spec.micro_batches;
+    uint64_t left = epoch->size - epoch->done;
+    return taken == (step < left ? step : left);
+}
+
+bool shard_plan_check(struct shard_state *state, const struct shard_part *parts, size_t count)
+{
+    uint64_t taken[SHARD_DATASETS_MAX] = {0};
+    bool good = true;
+    size_t i = 0;
+    for (; i < count && good; i++) {
+        struct shard_range range = parts[i].range;
+        const struct shard_data *data = planned(state, range.dataset);
+        good = !data || follows(data, range, taken[range.dataset]);
+        if (data) {
+            taken[range.dataset] += range.count;
+        }
+    }
+    for (uint32_t j = 0; j < state->data_count && good; j++) {
+        good = taken[j] == 0 || is_whole(&state->data[j], taken[j]);
+    }
+    if (!good) {
+        shard_emit(state, (struct shard_effect){.kind = SHARD_REFUSED,
+                                                .reason = SHARD_UNPLANNED,
+                                                .owner = parts[i - 1].owner,
+                                                .dataset = parts[i - 1].range.dataset,
+                                                .range = parts[i - 1].range});
+    }
+    return good;
+}
