@@ -3,7 +3,7 @@
 
 #include "commit/planted.h"
 
-void journal_append(struct turn *t, struct rendezvous_effect effect)
+void rendezvous_journal_append(struct turn *t, struct rendezvous_effect effect)
 {
     turn_emit(t, effect);
     t->s->appended = true;
@@ -20,7 +20,7 @@ static void acknowledge(struct turn *t)
     }
 }
 
-bool journal_add_steps(struct turn *t, uint64_t first, uint64_t version)
+bool rendezvous_journal_add_steps(struct turn *t, uint64_t first, uint64_t version)
 {
     struct rendezvous *s = t->s;
     if (version <= s->logged) {
@@ -29,9 +29,9 @@ bool journal_add_steps(struct turn *t, uint64_t first, uint64_t version)
     if (first == 0 || first > s->logged + 1) {
         return false;
     }
-    journal_append(t, (struct rendezvous_effect){.kind = RENDEZVOUS_APPEND_LOG,
-                                                 .first = s->logged + 1,
-                                                 .version = version});
+    rendezvous_journal_append(t, (struct rendezvous_effect){.kind = RENDEZVOUS_APPEND_LOG,
+                                                            .first = s->logged + 1,
+                                                            .version = version});
     s->logged = version;
     s->settled = true; /* rule 8: all members had the state, or none had passed */
     if (PLANTED(ACK_BEFORE_JOURNAL)) {
@@ -41,7 +41,7 @@ bool journal_add_steps(struct turn *t, uint64_t first, uint64_t version)
     return true;
 }
 
-void journal_add_checkpoint(struct turn *t, uint64_t version)
+void rendezvous_journal_add_checkpoint(struct turn *t, uint64_t version)
 {
     struct rendezvous *s = t->s;
     if (version <= s->checkpoint) {
@@ -53,11 +53,21 @@ void journal_add_checkpoint(struct turn *t, uint64_t version)
     }
     s->checkpoint = version;
     s->pending_checkpoint = 0;
-    journal_append(
+    rendezvous_journal_append(
         t, (struct rendezvous_effect){.kind = RENDEZVOUS_APPEND_CHECKPOINT, .version = version});
 }
 
-void journal_sync(struct turn *t)
+void rendezvous_journal_acknowledge(struct turn *t, const struct rendezvous_peer *peer,
+                                    uint64_t version)
+{
+    bool heard = t->s->phase == RENDEZVOUS_RUNNING || t->s->phase == RENDEZVOUS_CLOSING;
+    if (heard && version <= t->s->durable) {
+        turn_send(t, peer,
+                  (struct rendezvous_effect){.kind = RENDEZVOUS_ACK, .version = t->s->durable});
+    }
+}
+
+void rendezvous_journal_sync(struct turn *t)
 {
     struct rendezvous *s = t->s;
     if (s->appended && !s->syncing) {
@@ -69,7 +79,7 @@ void journal_sync(struct turn *t)
     }
 }
 
-void journal_synced(struct turn *t)
+void rendezvous_journal_synced(struct turn *t)
 {
     struct rendezvous *s = t->s;
     if (s->syncing_log > s->durable) {
@@ -77,11 +87,11 @@ void journal_synced(struct turn *t)
         acknowledge(t);
     }
     if (s->pending_checkpoint > 0 && s->pending_checkpoint <= s->durable) {
-        journal_add_checkpoint(t, s->pending_checkpoint);
+        rendezvous_journal_add_checkpoint(t, s->pending_checkpoint);
     }
 }
 
-void journal_cut(struct rendezvous *state, uint64_t version)
+void rendezvous_journal_cut(struct rendezvous *state, uint64_t version)
 {
     state->logged = version;
     state->pending_checkpoint = 0;

@@ -8,16 +8,21 @@
 
 /* Steps first … version of a message of the open generation: those that are not in the log yet are
  * appended. False: steps between the log and `first` are missing. */
-bool journal_add_steps(struct turn *t, uint64_t first, uint64_t version);
+bool rendezvous_journal_add_steps(struct turn *t, uint64_t first, uint64_t version);
 
-void journal_append(struct turn *t, struct rendezvous_effect effect);
-void journal_add_checkpoint(struct turn *t, uint64_t version);
+void rendezvous_journal_append(struct turn *t, struct rendezvous_effect effect);
+void rendezvous_journal_add_checkpoint(struct turn *t, uint64_t version);
+
+/* A step that is durable is acknowledged again: when it became so, this member had not applied it,
+ * and took no notice. */
+void rendezvous_journal_acknowledge(struct turn *t, const struct rendezvous_peer *peer,
+                                    uint64_t version);
 
 /* At the end of each step: asks for what was appended to be made durable. */
-void journal_sync(struct turn *t);
+void rendezvous_journal_sync(struct turn *t);
 /* What was asked for is durable: acknowledged, and checkpoints that waited for it are registered.
  */
-void journal_synced(struct turn *t);
+void rendezvous_journal_synced(struct turn *t);
 
 /* A generation whose log ends at its base is being recorded. */
-void journal_cut(struct rendezvous *state, uint64_t version);
+void rendezvous_journal_cut(struct rendezvous *state, uint64_t version);

@@ -6,19 +6,24 @@
  * versions and incarnations are kept here; the records of steps, leases, addresses and files are
  * the caller's.
  *
- *     phase      event                       becomes    effects                                rule
- *     READING    REPLAY_…                    READING    (the journal, from its beginning)
- *     READING    START                       RUNNING    TERM, SYNC; SERVE once durable; CLOSING
- *                                                       where no generation was ever opened
- *     RUNNING    REPORT closed, DEAD         CLOSING    CLOSE to the others, AWAIT               4
- *     RUNNING    JOIN, LEAVE, once settled   CLOSING    CLOSE at a boundary                      4
- *     CLOSING    REPORT, DEAD, DEADLINE …    RECORDING  GENERATION, SYNC: once the verdict is    5,
- * 6 in, and there are members enough         11 RECORDING  DURABLE                     RUNNING CUT
- * (11), EXPELLED, RETURN_LEASES (10), OPEN (7) CLOSING    … the log is complete, one  OVER EXPELLED
- * to all, END                     14 has finished, none has the state any        COMMITS, REPORT
- * with steps             LOG, SYNC; ACK once durable              3 any        REPORT of an unknown
- * one               EXPELLED                                 12 any        REPORT of a former
- * generation          OPEN again                               7
+ *     phase      event                      becomes    effects                                rule
+ *     READING    REPLAY_…                   READING    (the journal, from its beginning)
+ *     READING    START                      RUNNING    TERM, SYNC; SERVE once durable; CLOSING
+ *                                                      where no generation was ever opened
+ *     RUNNING    REPORT closed, DEAD        CLOSING    CLOSE to the others, AWAIT                4
+ *     RUNNING    JOIN, LEAVE, once settled  CLOSING    CLOSE at a boundary                       4
+ *     CLOSING    REPORT, DEAD, DEADLINE …   RECORDING  GENERATION, SYNC: once the verdict is    5,
+ *                                                      in, and there are members enough      6, 11
+ *     RECORDING  DURABLE                    RUNNING    CUT (11), EXPELLED, RETURN_LEASES (10),
+ *                                                      OPEN (7)
+ *     CLOSING    … the log is complete,     OVER       EXPELLED to all, END                     14
+ *                one has finished, none
+ *                has the state
+ *     any        COMMITS, REPORT with steps            LOG, SYNC; ACK once durable               3
+ *     any        COMMITS of durable steps              ACK, again                                3
+ *     any        REPORT of an unknown one              EXPELLED                                 12
+ *     any        REPORT of a former                    OPEN, again                               7
+ *                generation
  *
  * Order. What is appended is durable when DURABLE answers SYNC; one SYNC is under way at a time. An
  * effect that announces something (OPEN, ACK, EXPELLED, RETURN_LEASES) is given after that DURABLE.

@@ -98,6 +98,20 @@ static void the_log_is_durable_before_it_is_acknowledged(void **state)
     free(s);
 }
 
+/* An ACK that comes before its step is applied says nothing to a member: it is told again. */
+static void a_durable_step_is_acknowledged_to_each_that_brings_it(void **state)
+{
+    (void)state;
+    struct rendezvous *s = running();
+    commit_one(s);
+    expect(s, EVENT(COMMITS, .incarnation = 2, .generation = 1, .first = 1, .version = 1), "");
+    expect(s, DURABLE, "ACK>1 1 ACK>2 1");
+    expect(s, EVENT(COMMITS, .incarnation = 2, .generation = 1, .first = 1, .version = 1),
+           "ACK>2 1");
+    expect(s, EVENT(COMMITS, .incarnation = 2, .generation = 0, .first = 1, .version = 1), "");
+    free(s);
+}
+
 static void a_death_closes_and_the_generation_is_durable_before_it_opens(void **state)
 {
     (void)state;
@@ -279,6 +293,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_log_is_durable_before_it_is_acknowledged),
+        cmocka_unit_test(a_durable_step_is_acknowledged_to_each_that_brings_it),
         cmocka_unit_test(a_death_closes_and_the_generation_is_durable_before_it_opens),
         cmocka_unit_test(joiners_wait_for_a_step_then_for_its_boundary),
         cmocka_unit_test(the_silent_are_left_out_and_then_unknown),

@@ -191,24 +191,25 @@ static void record(struct turn *t, uint64_t base, bool restore)
     s->next_restore = restore;
     if (PLANTED(OPEN_BEFORE_JOURNAL)) {
         round_open(t);
-        journal_append(t, (struct rendezvous_effect){.kind = RENDEZVOUS_APPEND_GENERATION,
-                                                     .generation = s->generation,
-                                                     .lineage = s->lineage,
-                                                     .version = base,
-                                                     .restore = restore,
-                                                     .prepared = prepared});
+        rendezvous_journal_append(t,
+                                  (struct rendezvous_effect){.kind = RENDEZVOUS_APPEND_GENERATION,
+                                                             .generation = s->generation,
+                                                             .lineage = s->lineage,
+                                                             .version = base,
+                                                             .restore = restore,
+                                                             .prepared = prepared});
         s->logged = base;
         return;
     }
-    journal_append(t,
-                   (struct rendezvous_effect){.kind = RENDEZVOUS_APPEND_GENERATION,
-                                              .generation = s->generation + 1,
-                                              .lineage = s->lineage + restore,
-                                              .version = base,
-                                              .restore = restore && !PLANTED(RESTORE_NOT_JOURNALED),
-                                              .prepared = prepared});
+    rendezvous_journal_append(
+        t, (struct rendezvous_effect){.kind = RENDEZVOUS_APPEND_GENERATION,
+                                      .generation = s->generation + 1,
+                                      .lineage = s->lineage + restore,
+                                      .version = base,
+                                      .restore = restore && !PLANTED(RESTORE_NOT_JOURNALED),
+                                      .prepared = prepared});
     if (restore && !PLANTED(RESTORE_KEEPS_LOG)) {
-        journal_cut(s, base);
+        rendezvous_journal_cut(s, base);
     } else if (!restore) {
         s->logged = base;
     }

@@ -55,7 +55,8 @@ static void start(struct turn *t)
     s->settled = s->generation > 0 && s->logged > s->base;
     s->granting = false;
     s->term++;
-    journal_append(t, (struct rendezvous_effect){.kind = RENDEZVOUS_APPEND_TERM, .term = s->term});
+    rendezvous_journal_append(
+        t, (struct rendezvous_effect){.kind = RENDEZVOUS_APPEND_TERM, .term = s->term});
 }
 
 /* ---- Processes come and go ---- */
@@ -216,7 +217,7 @@ static bool add_steps(struct turn *t, struct rendezvous_peer *peer)
 {
     const struct rendezvous *s = t->s;
     bool heard = s->phase == RENDEZVOUS_RUNNING || s->phase == RENDEZVOUS_CLOSING;
-    if (heard && !journal_add_steps(t, t->event->first, t->event->version)) {
+    if (heard && !rendezvous_journal_add_steps(t, t->event->first, t->event->version)) {
         break_off(t, peer, RENDEZVOUS_BROKEN);
         return false;
     }
@@ -299,6 +300,7 @@ static void commits(struct turn *t)
     struct rendezvous_peer *peer = turn_find(t->s, t->event->incarnation);
     bool heard = peer && peer->standing == RENDEZVOUS_MEMBER && !peer->gone;
     if (heard && t->event->generation == t->s->generation && add_steps(t, peer)) {
+        rendezvous_journal_acknowledge(t, peer, t->event->version);
         round_close_if_wanted(t);
         round_decide(t);
     }
@@ -309,7 +311,7 @@ static void checkpoint(struct turn *t)
     const struct rendezvous_peer *peer = turn_find(t->s, t->event->incarnation);
     if (peer && peer->standing == RENDEZVOUS_MEMBER && t->event->generation == t->s->generation &&
         t->s->phase != RENDEZVOUS_RECORDING) {
-        journal_add_checkpoint(t, t->event->version);
+        rendezvous_journal_add_checkpoint(t, t->event->version);
     }
 }
 
@@ -348,7 +350,7 @@ static void durable(struct turn *t)
         s->syncing_generation = false;
         round_open(t); /* before ACK: who is left out may not end well by one */
     }
-    journal_synced(t);
+    rendezvous_journal_synced(t);
 }
 
 static void completed(struct turn *t)
@@ -416,7 +418,7 @@ void rendezvous_step(struct rendezvous *state, const struct rendezvous_event *ev
         turn_expel(&t, event->incarnation, RENDEZVOUS_DONE);
     } else if (rule->phases & 1u << state->phase) {
         rule->act(&t);
-        journal_sync(&t);
+        rendezvous_journal_sync(&t);
     }
 }
 

@@ -1,0 +1,87 @@
+/* Single orders of events that went wrong once, as they were met. */
+#include "base/testing/test.h"
+#include "world.h"
+
+static bool may(const struct world *world, enum action_kind kind, size_t who)
+{
+    struct action actions[ACTIONS_MAX];
+    size_t count = world_actions(world, actions);
+    for (size_t i = 0; i < count; i++) {
+        if (actions[i].kind == kind && actions[i].who == who) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void happens(struct world *world, enum action_kind kind, size_t who)
+{
+    struct action action = {(uint8_t)kind, (uint8_t)who, 0};
+    if (!may(world, kind, who)) {
+        fail_msg("process %zu: \"%s\" cannot happen now", who, world_action_name(action));
+    }
+    world_act(world, action);
+    if (world->broken) {
+        fail_msg("%s", world->broken);
+    }
+}
+
+/* Up to where process 0 has passed the barrier of the only step, and process 1 may. */
+static void one_has_passed(struct world *world)
+{
+    const struct world_config config = {
+        .processes = 2, .records = 1, .ahead = 1, .batch = 1, .formed = true};
+    world_init(world, &config);
+    happens(world, ACT_GRANT, 0);
+    happens(world, ACT_HEAR, 0);
+    happens(world, ACT_ENTER, 0);
+    happens(world, ACT_ENTER, 1);
+    happens(world, ACT_REDUCE, 0);
+    happens(world, ACT_REDUCE, 1);
+    happens(world, ACT_PASS, 0);
+}
+
+/* The step is durable by process 0 before process 1 has applied it: its ACK says nothing to process
+ * 1 then. That it brings the step is answered by another: it can end without a recovery. */
+static void an_acknowledgement_that_came_too_early_comes_again(void **state)
+{
+    (void)state;
+    static struct world world;
+    one_has_passed(&world);
+    happens(&world, ACT_TELL, 0);
+    happens(&world, ACT_SYNC, 0);
+    happens(&world, ACT_HEAR, 1);
+    assert_int_equal(world.processes[1].core.acked, 0);
+    happens(&world, ACT_PASS, 1);
+    happens(&world, ACT_TELL, 1);
+    happens(&world, ACT_HEAR, 1);
+    assert_int_equal(world.processes[1].core.acked, 1);
+    assert_int_equal(world.processes[1].life, LIFE_FINISHED);
+    assert_int_equal(world_rendezvous(&world)->generation, 1);
+}
+
+/* Brought before it is durable, it is acknowledged to both when it is. */
+static void a_step_that_both_bring_in_time_is_acknowledged_once(void **state)
+{
+    (void)state;
+    static struct world world;
+    one_has_passed(&world);
+    happens(&world, ACT_PASS, 1);
+    happens(&world, ACT_TELL, 0);
+    happens(&world, ACT_TELL, 1);
+    happens(&world, ACT_SYNC, 0);
+    happens(&world, ACT_HEAR, 1);
+    assert_int_equal(world.processes[1].life, LIFE_FINISHED);
+    happens(&world, ACT_HEAR, 0);
+    assert_int_equal(world.processes[0].life, LIFE_FINISHED);
+    assert_false(may(&world, ACT_HEAR, 0));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_acknowledgement_that_came_too_early_comes_again),
+        cmocka_unit_test(a_step_that_both_bring_in_time_is_acknowledged_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
