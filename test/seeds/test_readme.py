@@ -1,46 +1,32 @@
 """README.md's tour: its commands are run in their order, in an empty folder, as a reader would type them.
 
-The commands that build (make …) are run by the continuous integration itself, in a fresh clone.
+The commands that build (make …) are run by the continuous integration itself, in a fresh clone, and by tools/fresh-machine.
 """
 import re
 import shutil
 import subprocess
+import sys
 
 import pytest
 from program import BUILD
 from seed import LIMIT_S, SOURCE
 
-BLOCK = re.compile(r'^```(\w+)(?: (\S+))?\n(.*?)^```$', re.M | re.S)
+sys.path.insert(0, str(SOURCE / 'tools'))
+import readme_tour  # noqa: E402
+
+README = (SOURCE / 'README.md').read_text()
 
 
-def blocks():
-    """(language, file name or '', text) of each fenced block of README.md."""
-    return BLOCK.findall((SOURCE / 'README.md').read_text())
-
-
-def tour():
-    """The shell blocks of the tour: without those that build."""
-    return [text for language, _, text in blocks() if language == 'sh' and not text.startswith('make')]
-
-
-def builds():
-    return [text for language, _, text in blocks() if language == 'sh' and text.startswith('make')]
-
-
-def run(muster, texts):
-    """Runs the blocks as one script that stops at the first command that fails."""
-    for language, name, text in blocks():
-        if language == 'python':
-            (muster.work / name).write_text(text)
+def run(muster, kubectl):
     muster.env['PATH'] = f'{BUILD / "bin"}:{muster.env["PATH"]}'
-    return subprocess.run(['bash', '-eux', '-o', 'pipefail', '-c', '\n'.join(texts)], cwd=muster.work, env=muster.env, text=True,
+    return subprocess.run(['bash', '-c', readme_tour.script(README, kubectl=kubectl)], cwd=muster.work, env=muster.env, text=True,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT_S, check=False)
 
 
 def test_tour(muster):
     if not shutil.which('kubectl'):
         pytest.skip('kubectl is not installed')
-    done = run(muster, tour())
+    done = run(muster, kubectl=True)
     assert done.returncode == 0, done.stdout
     for rank in range(2):
         assert len(re.findall(rf'^\[rank {rank}\] epoch 2: loss \S+$', done.stdout, re.M)) >= 3, done.stdout
@@ -51,13 +37,22 @@ def test_tour(muster):
 
 def test_tour_without_kubectl(muster):
     """The part that needs nothing but muster."""
-    done = run(muster, [text for text in tour() if 'kubectl' not in text])
+    done = run(muster, kubectl=False)
     assert done.returncode == 0, done.stdout
+    assert len(re.findall(r'^muster: job train succeeded after', done.stdout, re.M)) == 3, done.stdout
+
+
+def test_tour_of_a_fresh_machine():
+    """What tools/fresh-machine types: what installs, then the tour in an empty folder; no kubectl, which a bare machine lacks."""
+    typed = readme_tour.script(README, install=True)
+    assert re.search(r'^make\b.*^export PATH=.*^cd "\$\(mktemp -d\)"$.*^cat >train.py .*^muster run -n 2 .*^muster delete job train$', typed,
+                     re.M | re.S), typed
+    assert not re.search(r'kubectl|^make (demo|test)', typed, re.M), typed
 
 
 def test_build_commands_are_those_of_ci():
     """Only make targets that exist and that CI runs in a fresh clone stand among the commands that are not run here."""
-    targets = set(re.findall(r'^make ?(\w*)', '\n'.join(builds()), re.M))
+    targets = set(re.findall(r'^make ?(\w*)', '\n'.join(readme_tour.build_blocks(README)), re.M))
     assert targets == {'', 'demo', 'test'}
     ci = ''.join(path.read_text() for path in (SOURCE / '.ci').iterdir())
     assert 'make test' in ci and 'make demo' in ci
