@@ -118,6 +118,10 @@ static inline void cleanup_row(struct row *row)
     row_done(row);
 }
 
+/* An object's text, as it is stored. MUSTER_EIO names the object whose text is no JSON. */
+int row_parse(const struct store *store, struct store_key key, const char *text, json_t **ret,
+              struct muster_err *err);
+
 /* MUSTER_ENOENT when there is none. `ret` starts zeroed; row_done also after a failure. */
 int row_load(struct store *store, struct store_key key, struct row *ret, struct muster_err *err);
 int row_load_id(struct store *store, int64_t id, struct row *ret, struct muster_err *err);

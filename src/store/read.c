@@ -36,14 +36,9 @@ int store_get(struct store *store, struct store_key key, json_t **ret, struct mu
                    ? r
                    : muster_fail(err, MUSTER_ENOENT, "%s \"%s\" not found", key.resource, key.name);
     }
-    const char *text = sql_text(store, SQL_OBJECT_GET, 1);
-    json_t *object = text ? json_loads(text, 0, NULL) : NULL;
+    r = row_parse(store, key, sql_text(store, SQL_OBJECT_GET, 1), ret, err);
     sql_end(store, SQL_OBJECT_GET);
-    if (!object) {
-        return err_no_memory(err);
-    }
-    *ret = object;
-    return 0;
+    return r;
 }
 
 /* ---- continue tokens: "VERSION:NAMESPACE:NAME"; names hold no colon ---- */
@@ -141,9 +136,12 @@ static int take_row(struct store *store, enum statement statement, const struct 
     if (text && query->fields && !selector_may_match_text(query->fields, text)) {
         return 0;
     }
-    muster_auto(doc) json_t *object = text ? json_loads(text, 0, NULL) : NULL;
-    if (!object) {
-        return err_no_memory(err);
+    const char *name = sql_text(store, statement, 2);
+    muster_auto(doc) json_t *object = NULL;
+    int r = row_parse(store, (struct store_key){query->resource, "", name ? name : "?"}, text,
+                      &object, err);
+    if (r < 0) {
+        return r;
     }
     if (!matches(query, object)) {
         return 0;

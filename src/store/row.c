@@ -19,16 +19,35 @@ void row_done(struct row *row)
     json_decref(row->object);
 }
 
-static int fill_row(struct store *store, enum statement id, const char *resource, struct row *ret,
+int row_parse(const struct store *store, struct store_key key, const char *text, json_t **ret,
+              struct muster_err *err)
+{
+    struct muster_err why = MUSTER_ERR_INIT;
+    json_t *object = text ? json_loads(text, 0, NULL) : NULL;
+    if (object) {
+        *ret = object;
+        return 0;
+    }
+    int r = text ? doc_parse(text, strlen(text), &object, &why) : MUSTER_ENOMEM;
+    json_decref(object);
+    return r != MUSTER_EDATA
+               ? err_no_memory(err)
+               : muster_fail(err, MUSTER_EIO,
+                             "the store %s is damaged: %s \"%s\" in it cannot be read (%.200s)",
+                             store->path, key.resource, key.name, why.text);
+}
+
+static int fill_row(struct store *store, enum statement id, struct store_key key, struct row *ret,
                     struct muster_err *err)
 {
     const char *text = sql_text(store, id, 1);
     ret->id = sql_int(store, id, 0);
-    ret->resource = strdup(resource);
+    ret->resource = strdup(key.resource);
     ret->text = text ? strdup(text) : NULL;
-    ret->object = text ? json_loads(text, 0, NULL) : NULL;
-    sql_end(store, id);
-    return ret->resource && ret->text && ret->object ? 0 : err_no_memory(err);
+    int r = ret->resource && ret->text ? 0 : err_no_memory(err);
+    r = r < 0 ? r : row_parse(store, key, ret->text, &ret->object, err);
+    sql_end(store, id); /* the key may be its columns */
+    return r;
 }
 
 int row_load(struct store *store, struct store_key key, struct row *ret, struct muster_err *err)
@@ -38,7 +57,7 @@ int row_load(struct store *store, struct store_key key, struct row *ret, struct 
     if (r == 0) {
         return muster_fail(err, MUSTER_ENOENT, "%s \"%s\" not found", key.resource, key.name);
     }
-    return r < 0 ? r : fill_row(store, SQL_OBJECT_GET, key.resource, ret, err);
+    return r < 0 ? r : fill_row(store, SQL_OBJECT_GET, key, ret, err);
 }
 
 int row_load_id(struct store *store, int64_t id, struct row *ret, struct muster_err *err)
@@ -47,7 +66,12 @@ int row_load_id(struct store *store, int64_t id, struct row *ret, struct muster_
     if (r <= 0) {
         return r < 0 ? r : muster_fail(err, MUSTER_ENOENT, "the object is gone");
     }
-    return fill_row(store, SQL_OBJECT_BY_ID, sql_text(store, SQL_OBJECT_BY_ID, 3), ret, err);
+    const struct store_key key = {sql_text(store, SQL_OBJECT_BY_ID, 3),
+                                  sql_text(store, SQL_OBJECT_BY_ID, 4),
+                                  sql_text(store, SQL_OBJECT_BY_ID, 5)};
+    return key.resource && key.namespace && key.name
+               ? fill_row(store, SQL_OBJECT_BY_ID, key, ret, err)
+               : err_no_memory(err);
 }
 
 int row_check(const json_t *stored, const char *uid, const char *version, struct muster_err *err)

@@ -168,13 +168,6 @@ void change_tell(struct store *store)
 
 /* ---- subscribing ---- */
 
-static int parse(const char *text, json_t **ret, struct muster_err *err)
-{
-    *ret = json_loads(text, 0, NULL);
-    return *ret ? 0
-                : muster_fail(err, MUSTER_EDATA, "the store holds a change that is not valid JSON");
-}
-
 /* The log has no values of secrets. *ret stays NULL for a version that is not the object's last: a
  * later change follows in the log. */
 static int fetch_version(struct store *store, const struct store_change *change, json_t **ret,
@@ -195,15 +188,16 @@ static int replay_one(struct store_watch *watch, sqlite3_stmt *row, struct muste
     muster_auto(doc) json_t *object = NULL;
     muster_auto(doc) json_t *before = NULL;
     const char *before_text = (const char *)sqlite3_column_text(row, 6);
-    int r = parse((const char *)sqlite3_column_text(row, 5), &object, err);
+    const char *resource = (const char *)sqlite3_column_text(row, 2);
+    const struct store_key key = {resource, "", (const char *)sqlite3_column_text(row, 4)};
+    int r = row_parse(watch->store, key, (const char *)sqlite3_column_text(row, 5), &object, err);
     if (r == 0 && before_text) {
-        r = parse(before_text, &before, err);
+        r = row_parse(watch->store, key, before_text, &before, err);
     }
     if (r < 0) {
         return r;
     }
     enum store_change_kind kind = (enum store_change_kind)sqlite3_column_int(row, 1);
-    const char *resource = (const char *)sqlite3_column_text(row, 2);
     struct store_change change = {kind, sqlite3_column_int64(row, 0), object_key(resource, object),
                                   object, kind == STORE_ADDED ? NULL : (before ? before : object)};
     bool whole = kind == STORE_DELETED || !object_is_secret(resource);

@@ -71,7 +71,8 @@ int node_register(struct store *store, const struct gpus *gpus, struct muster_er
     }
     const struct store_key key = {"nodes", "", doc_text(node, "metadata.name", "")};
     muster_auto(doc) json_t *old = NULL;
-    return store_get(store, key, &old, NULL) == 0
-               ? store_update(store, "nodes", node, STORE_ALL, NULL, err)
-               : store_create(store, "nodes", node, NULL, err);
+    int r = store_get(store, key, &old, err);
+    return r == MUSTER_ENOENT ? store_create(store, "nodes", node, NULL, err)
+           : r < 0            ? r
+                              : store_update(store, "nodes", node, STORE_ALL, NULL, err);
 }

@@ -86,8 +86,9 @@ int event_record(struct store *store, const struct event_note *note, struct must
     const struct store_key key = {"events", doc_text(note->about, "metadata.namespace", "default"),
                                   name};
     muster_auto(doc) json_t *old = NULL;
-    if (store_get(store, key, &old, NULL) == 0) {
-        return count_again(store, old, stamp, err);
+    int r = store_get(store, key, &old, err);
+    if (r != MUSTER_ENOENT) {
+        return r < 0 ? r : count_again(store, old, stamp, err);
     }
     muster_auto(doc) json_t *event = make(note, name, stamp);
     if (!event || add_label(event, note->about) < 0) {

@@ -58,16 +58,15 @@ void leases_opened(struct leases *leases, const char *id)
 }
 
 /* A finished job may have left ranks running (cleanPodPolicy None): they go, too. */
-static void delete_live_pods(struct store *store, const json_t *job, int64_t grace_s)
+static int delete_live_pods(struct store *store, const json_t *job, int64_t grace_s,
+                            struct muster_err *err)
 {
     const struct store_delete_options options = {.grace_s = grace_s};
     struct store_page page = {0};
     const struct store_query query = {.resource = "pods",
                                       .namespace = doc_text(job, "metadata.namespace", ""),
                                       .owner_uid = doc_text(job, "metadata.uid", "")};
-    if (store_list(store, &query, &page, NULL) < 0) {
-        return;
-    }
+    int r = store_list(store, &query, &page, err);
     size_t i;
     json_t *pod;
     json_array_foreach (page.items, i, pod) {
@@ -75,17 +74,18 @@ static void delete_live_pods(struct store *store, const json_t *job, int64_t gra
         if (strcmp(phase, "Succeeded") != 0 && strcmp(phase, "Failed") != 0) {
             const struct store_key key = {"pods", query.namespace,
                                           doc_text(pod, "metadata.name", "")};
-            (void)store_delete(store, key, &options, NULL, NULL); /* gone already is as good */
+            int one = store_delete(store, key, &options, NULL, err);
+            r = r < 0 || one == MUSTER_ENOENT ? r : one; /* gone already is as good */
         }
     }
     store_page_done(&page);
+    return r;
 }
 
 int leases_stop_job(struct store *store, const json_t *job, const char *why, struct muster_err *err)
 {
     if (jobs_is_finished(job)) {
-        delete_live_pods(store, job, STORE_GRACE_DEFAULT);
-        return 0;
+        return delete_live_pods(store, job, STORE_GRACE_DEFAULT, err);
     }
     if (jobs_annotation(job, JOB_ANNOTATION_STOP)) {
         return 0;
@@ -104,11 +104,12 @@ int leases_stop_job(struct store *store, const json_t *job, const char *why, str
  */
 static void end_job(struct store *store, const json_t *job, const char *why)
 {
-    struct muster_err err = {0};
-    if (leases_stop_job(store, job, why, &err) < 0) {
+    struct muster_err err = MUSTER_ERR_INIT;
+    int r = leases_stop_job(store, job, why, &err);
+    int pods = delete_live_pods(store, job, ORPHAN_GRACE_S, &err);
+    if (r < 0 || pods < 0) {
         log_event(LOG_ERROR, "lease.stop", "%s: %s", doc_text(job, "metadata.name", "?"), err.text);
     }
-    delete_live_pods(store, job, ORPHAN_GRACE_S);
 }
 
 /* Which leases are over. */

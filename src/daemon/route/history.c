@@ -70,33 +70,39 @@ static void add_pending(const struct history_routes *routes, const char *namespa
     }
 }
 
+static void add_by_name(json_t *by_name, const json_t *pods)
+{
+    size_t i;
+    json_t *pod;
+    json_array_foreach (pods, i, pod) {
+        json_object_set(by_name, doc_text(pod, "metadata.name", ""), pod);
+    }
+}
+
 /* The newest of each name: those that are there, and of the deleted ones the last. */
-static json_t *pods_of(const struct history_routes *routes, const json_t *job)
+static int list_pods(const struct history_routes *routes, const json_t *job, json_t **ret,
+                     struct muster_err *err)
 {
     const char *uid = doc_text(job, "metadata.uid", "");
     const struct store_query query = {
         .resource = "pods", .namespace = doc_text(job, "metadata.namespace", ""), .owner_uid = uid};
     struct store_page page = {0};
-    json_t *by_name = json_object();
+    muster_auto(doc) json_t *by_name = json_object();
     muster_auto(doc) json_t *kept = deleted_pods_list(routes->home, uid);
-    muster_auto(doc) json_t *pods = json_array();
-    size_t i;
-    json_t *pod;
-    json_array_foreach (kept, i, pod) {
-        json_object_set(by_name, doc_text(pod, "metadata.name", ""), pod);
+    int r = store_list(routes->store, &query, &page, err);
+    if (r < 0) {
+        return r;
     }
-    if (store_list(routes->store, &query, &page, NULL) == 0) {
-        json_array_foreach (page.items, i, pod) {
-            json_object_set(by_name, doc_text(pod, "metadata.name", ""), pod);
-        }
-        store_page_done(&page);
-    }
+    add_by_name(by_name, kept);
+    add_by_name(by_name, page.items);
+    store_page_done(&page);
+    *ret = json_array();
     const char *name;
+    json_t *pod;
     json_object_foreach (by_name, name, pod) {
-        json_array_append(pods, pod);
+        json_array_append(*ret, pod);
     }
-    json_decref(by_name);
-    return muster_take(pods);
+    return 0;
 }
 
 static json_t *summary_of(const struct history_routes *routes, const json_t *job,
@@ -117,8 +123,12 @@ static int add_current(const struct history_routes *routes, const char *namespac
     size_t i;
     json_t *job;
     json_array_foreach (page.items, i, job) {
-        if (!name || strcmp(doc_text(job, "metadata.name", ""), name) == 0) {
-            muster_auto(doc) json_t *pods = pods_of(routes, job);
+        muster_auto(doc) json_t *pods = NULL;
+        if (r < 0 || (name && strcmp(doc_text(job, "metadata.name", ""), name) != 0)) {
+            continue;
+        }
+        r = list_pods(routes, job, &pods, err);
+        if (r == 0) {
             add_summary(runs, summary_of(routes, job, pods), true);
         }
     }
@@ -229,6 +239,12 @@ static void found_done(struct found *found)
     free(found->logs);
 }
 
+static int no_such_run(const struct history_run *run, struct muster_err *err)
+{
+    return muster_fail(err, MUSTER_ENOENT, "there is no run %lld of job %s (any more)",
+                       (long long)run->run, run->name);
+}
+
 /* Of a job that is there, or is not in the history yet. */
 static bool take_object(const struct history_routes *routes, const json_t *job, json_t *pods,
                         json_t *summary, struct found *ret)
@@ -247,17 +263,22 @@ static bool take_object(const struct history_routes *routes, const json_t *job, 
     return true;
 }
 
-static bool find_current(const struct history_routes *routes, const struct history_run *run,
-                         struct found *ret)
+static int find_current(const struct history_routes *routes, const struct history_run *run,
+                        struct found *ret, struct muster_err *err)
 {
     muster_auto(doc) json_t *job = NULL;
+    json_t *pods = NULL;
     const struct store_key key = {"pytorchjobs", run->namespace, run->name};
-    if (sweep_next_run(routes->sweep, run->namespace, run->name) != run->run ||
-        store_get(routes->store, key, &job, NULL) < 0) {
-        return false;
+    if (sweep_next_run(routes->sweep, run->namespace, run->name) != run->run) {
+        return no_such_run(run, err);
     }
-    json_t *pods = pods_of(routes, job);
-    return take_object(routes, job, pods, summary_of(routes, job, pods), ret);
+    int r = store_get(routes->store, key, &job, err);
+    r = r < 0 ? r : list_pods(routes, job, &pods, err);
+    if (r < 0) {
+        return r == MUSTER_ENOENT ? no_such_run(run, err) : r;
+    }
+    take_object(routes, job, pods, summary_of(routes, job, pods), ret);
+    return 0;
 }
 
 static bool find_pending(const struct history_routes *routes, const struct history_run *run,
@@ -295,12 +316,9 @@ static int find_run(const struct history_routes *routes, const struct history_ru
 {
     muster_auto(free) char *folder = NULL;
     int r = history_path(routes->home, run, &folder, err);
-    if (r < 0 || find_archived(folder, ret) || find_pending(routes, run, ret) ||
-        find_current(routes, run, ret)) {
-        return r;
-    }
-    return muster_fail(err, MUSTER_ENOENT, "there is no run %lld of job %s (any more)",
-                       (long long)run->run, run->name);
+    return r < 0 || find_archived(folder, ret) || find_pending(routes, run, ret)
+               ? r
+               : find_current(routes, run, ret, err);
 }
 
 /* The last pod of that name, or the one of that uid. */

@@ -4,6 +4,7 @@
 #include "api/api.h"
 #include "base/cleanup.h"
 #include "base/doc.h"
+#include "base/err.h"
 #include "daemon/history/deleted_pods.h"
 #include "daemon/object/jobs.h"
 #include "daemon/route/logs.h"
@@ -22,27 +23,32 @@ static bool same(const json_t *object, const char *path, const char *text)
     return !text || strcmp(doc_text(object, path, ""), text) == 0;
 }
 
-/* What ended is kept before it is deleted. */
-static bool is_deleted(const struct pod_routes *routes, const json_t *pod)
+/* What ended is kept before it is deleted. 1: it is gone; 0: it is there still. */
+static int is_deleted(const struct pod_routes *routes, const json_t *pod, struct muster_err *err)
 {
     const struct store_key key = {"pods", doc_text(pod, "metadata.namespace", ""),
                                   doc_text(pod, "metadata.name", "")};
     muster_auto(doc) json_t *now = NULL;
-    return store_get(routes->store, key, &now, NULL) < 0 ||
-           !same(now, "metadata.uid", doc_text(pod, "metadata.uid", ""));
+    int r = store_get(routes->store, key, &now, err);
+    return r == MUSTER_ENOENT ? 1
+           : r < 0            ? r
+                              : !same(now, "metadata.uid", doc_text(pod, "metadata.uid", ""));
 }
 
-static void add_gone(const struct pod_routes *routes, const json_t *job, json_t *gone)
+static int add_gone(const struct pod_routes *routes, const json_t *job, json_t *gone,
+                    struct muster_err *err)
 {
     muster_auto(doc) json_t *kept =
         deleted_pods_list(routes->home, doc_text(job, "metadata.uid", ""));
     size_t i;
     json_t *pod;
     json_array_foreach (kept, i, pod) {
-        if (is_deleted(routes, pod)) {
-            json_array_append(gone, pod);
+        int r = is_deleted(routes, pod, err);
+        if (r < 0 || (r > 0 && json_array_append(gone, pod) < 0)) {
+            return r < 0 ? r : err_no_memory(err);
         }
     }
+    return 0;
 }
 
 /* The deleted pods of the namespace's jobs, each job's oldest first. */
@@ -56,7 +62,7 @@ static int list_gone(const struct pod_routes *routes, const char *namespace, jso
     size_t i;
     json_t *object;
     json_array_foreach (jobs.items, i, object) {
-        add_gone(routes, object, gone);
+        r = r < 0 ? r : add_gone(routes, object, gone, err);
     }
     store_page_done(&jobs);
     if (r == 0) {
@@ -76,6 +82,9 @@ static int find_pod(const struct pod_routes *routes, const char *namespace, cons
         *ret = muster_take(pod);
         return 0;
     }
+    if (r < 0 && r != MUSTER_ENOENT) { /* who cannot tell says so */
+        return r;
+    }
     r = list_gone(routes, namespace, &gone, err);
     for (size_t i = json_array_size(gone); r == 0 && i-- > 0;) {
         json_t *at = json_array_get(gone, i);
@@ -87,14 +96,13 @@ static int find_pod(const struct pod_routes *routes, const char *namespace, cons
     return r < 0 ? r : muster_fail(err, MUSTER_ENOENT, "pods \"%s\" not found", name);
 }
 
-/* The pod that had the name before this one; NULL when there is none. */
-static json_t *pod_before(const struct pod_routes *routes, const json_t *pod)
+/* The pod that had the name before this one; *ret stays NULL when there is none. */
+static int find_before(const struct pod_routes *routes, const json_t *pod, json_t **ret,
+                       struct muster_err *err)
 {
     muster_auto(doc) json_t *gone = NULL;
     json_t *before = NULL;
-    if (list_gone(routes, doc_text(pod, "metadata.namespace", ""), &gone, NULL) < 0) {
-        return NULL;
-    }
+    int r = list_gone(routes, doc_text(pod, "metadata.namespace", ""), &gone, err);
     size_t i;
     json_t *at;
     json_array_foreach (gone, i, at) {
@@ -103,7 +111,8 @@ static json_t *pod_before(const struct pod_routes *routes, const json_t *pod)
         }
         before = same(at, "metadata.name", doc_text(pod, "metadata.name", "")) ? at : before;
     }
-    return json_incref(before);
+    *ret = json_incref(before);
+    return r;
 }
 
 /* ---- The routes ---- */
@@ -166,7 +175,10 @@ static int send_log(const struct pod_routes *routes, json_t *pod,
         return r;
     }
     if (query.previous && !logs_has_previous(routes->home, pod, query.container)) {
-        before = pod_before(routes, pod);
+        r = find_before(routes, pod, &before, err);
+        if (r < 0) {
+            return r;
+        }
         query.previous = !before;
     }
     logs_stream(routes->loop, routes->home, &query, before ? before : pod, reply);

@@ -35,20 +35,19 @@ struct routes {
 typedef void (*route_fn)(struct routes *routes, const char *rest,
                          const struct http_request *request, struct http_reply *reply);
 
-static size_t count_live_jobs(struct routes *routes)
+static int count_live_jobs(struct routes *routes, size_t *ret, struct muster_err *err)
 {
     struct store_page page = {0};
     const struct store_query query = {.resource = "pytorchjobs"};
-    if (store_list(routes->options.store, &query, &page, NULL) < 0) {
-        return 0;
-    }
+    int r = store_list(routes->options.store, &query, &page, err);
     size_t i, live = 0;
     json_t *job;
     json_array_foreach (page.items, i, job) {
         live += !jobs_is_finished(job);
     }
     store_page_done(&page);
-    return live;
+    *ret = live;
+    return r;
 }
 
 static void get_status(struct routes *routes, const char *rest, const struct http_request *request,
@@ -56,12 +55,17 @@ static void get_status(struct routes *routes, const char *rest, const struct htt
 {
     (void)rest;
     (void)request;
+    size_t live = 0;
+    struct muster_err err = MUSTER_ERR_INIT;
     muster_auto(free) char *program = realpath("/proc/self/exe", NULL);
+    int r = count_live_jobs(routes, &live, &err);
     api_send_json(reply, 200,
-                  json_pack("{s:i, s:s, s:s, s:I, s:b, s:s, s:s, s:s, s:I}", "pid", (int)getpid(),
-                            "version", MUSTER_VERSION, "home", routes->options.home->path, "jobs",
-                            (json_int_t)count_live_jobs(routes), "keep", (int)routes->keep,
-                            "server", routes->server ? routes->server : "", "serverError",
+                  json_pack("{s:i, s:s, s:s, s:o*, s:s*, s:b, s:s, s:s, s:s, s:I}", "pid",
+                            (int)getpid(), "version", MUSTER_VERSION, "home",
+                            routes->options.home->path, "jobs",
+                            r < 0 ? NULL : json_integer((json_int_t)live), "storeError",
+                            r < 0 ? err.text : NULL, "keep", (int)routes->keep, "server",
+                            routes->server ? routes->server : "", "serverError",
                             routes->server_error.text, "loadedFrom", program ? program : "", "gpus",
                             (json_int_t)routes->options.gpus->count));
 }
@@ -94,39 +98,39 @@ static void post_keep(struct routes *routes, const char *rest, const struct http
     get_status(routes, rest, request, reply);
 }
 
-static void end_all_jobs(struct routes *routes)
+static int end_all_jobs(struct routes *routes, struct muster_err *err)
 {
     struct store_page page = {0};
     const struct store_query query = {.resource = "pytorchjobs"};
-    if (store_list(routes->options.store, &query, &page, NULL) < 0) {
-        return;
-    }
+    int r = store_list(routes->options.store, &query, &page, err);
     size_t i;
     json_t *job;
     json_array_foreach (page.items, i, job) {
-        (void)leases_stop_job(routes->options.store, job, "muster down was given", NULL);
+        int one = leases_stop_job(routes->options.store, job, "muster down was given", err);
+        r = r < 0 || one == MUSTER_ENOENT ? r : one;
     }
     store_page_done(&page);
+    return r;
 }
 
 /* Pods of no job (kubectl run) end as they do when they are deleted. */
-static void end_lone_pods(struct routes *routes)
+static int end_lone_pods(struct routes *routes, struct muster_err *err)
 {
     struct store_page page = {0};
     const struct store_query query = {.resource = "pods"};
-    if (store_list(routes->options.store, &query, &page, NULL) < 0) {
-        return;
-    }
+    int r = store_list(routes->options.store, &query, &page, err);
     size_t i;
     json_t *pod;
     json_array_foreach (page.items, i, pod) {
         struct store_key key = {"pods", doc_text(pod, "metadata.namespace", ""),
                                 doc_text(pod, "metadata.name", "")};
         if (json_array_size(doc_at(pod, "metadata.ownerReferences")) == 0) {
-            (void)store_delete(routes->options.store, key, NULL, NULL, NULL);
+            int one = store_delete(routes->options.store, key, NULL, NULL, err);
+            r = r < 0 || one == MUSTER_ENOENT ? r : one;
         }
     }
     store_page_done(&page);
+    return r;
 }
 
 static void post_shutdown(struct routes *routes, const char *rest,
@@ -136,15 +140,15 @@ static void post_shutdown(struct routes *routes, const char *rest,
     if (parse_body(request, &body, reply) < 0) {
         return;
     }
+    bool end = strcmp(doc_text(body, "jobs", "end"), "keep") != 0;
+    struct muster_err err = MUSTER_ERR_INIT;
+    if (end && (end_all_jobs(routes, &err) < 0 || end_lone_pods(routes, &err) < 0)) {
+        api_send_error(reply, &err); /* what nobody ended would hold it for ever: it stays */
+        return;
+    }
     (void)unlink(routes->keep_path);
     routes->keep = false;
-    if (strcmp(doc_text(body, "jobs", "end"), "keep") == 0) {
-        routes->leaving = ROUTES_LEAVE_NOW;
-    } else {
-        routes->leaving = ROUTES_LEAVE_WHEN_DONE;
-        end_all_jobs(routes);
-        end_lone_pods(routes);
-    }
+    routes->leaving = end ? ROUTES_LEAVE_WHEN_DONE : ROUTES_LEAVE_NOW;
     if (routes->asked_to_leave) {
         routes->asked_to_leave(routes->asked_data);
     }
