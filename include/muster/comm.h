@@ -17,9 +17,19 @@
  * lowest rank). bf16 and f16 are folded in rank order everywhere, in f32, and rounded once;
  * integers wrap.
  *
+ * Success. All-reduce, reduce-scatter, all-gather, all-to-all and barrier: every rank has entered
+ * the call. Reduce, gather, broadcast and scatter, which have a root: what this rank gets is in its
+ * buffer, and its buffers are its own again. Others may not have entered the call. A rank is at
+ * most 32 such calls ahead of any other; then it waits.
+ *
  * Order. All ranks start the same collectives on a communicator in the same order; a difference in
  * operation, type, count, root or order is MUSTER_EMISMATCH and names both sides. The counts of an
- * all-gatherv and of an all-to-allv are compared, too (which pair of the latter is not said).
+ * all-gatherv and of an all-to-allv are compared, too (which pair of the latter is not said). A
+ * call with a root may succeed on a rank although another rank calls something else: that is
+ * reported within three calls of the rank that comes later, with this one, and at the latest by the
+ * next call that all ranks enter. What follows the last of those is compared by muster_comm_free,
+ * which has no result: it prints a line if notice_ms says so. A barrier before it returns the
+ * error.
  *
  * Errors. Negative codes; err->rank is the peer it is about. An error closes the communicator:
  * every later call returns MUSTER_EABORTED. Free it and form a new one. It stays open after
@@ -48,10 +58,10 @@
  * without a tracer: set heartbeat_timeout_ms = 0 on all ranks while you debug so; timeout_ms still
  * bounds each wait.
  *
- * Cost. Per communicator: one shared segment on each host (about half a MiB for each of its ranks
- * and as much for each pair of them, touched when used) and its descriptor; five connected sockets
- * per peer on another host. Blocking calls allocate nothing from the heap, but for messages that
- * come before their receive, all_reduce_parts, and calls behind started ones. A process has
+ * Cost. Per communicator: one shared segment on each host (about 0.7 MiB for each of its ranks
+ * and half a MiB for each pair of them, touched when used) and its descriptor; five connected
+ * sockets per peer on another host. Blocking calls allocate nothing from the heap, but for messages
+ * that come before their receive, all_reduce_parts, and calls behind started ones. A process has
  * two threads of ours; while it has peers on other hosts also a second process that shares its
  * memory (docs/failures.md), a child that waitpid(-1) and SIGCHLD do not see.
  */
@@ -151,7 +161,8 @@ struct muster_comm_options {
     void *interrupted_context;
     int64_t notice_ms; /* after so long a line on stderr says for whom a call waits. 0 (default): as
                           MUSTER_NOTICE_MS says, and nothing is printed without it; < 0: nothing.
-                          The library prints nothing else */
+                          With it muster_comm_free may print a line, too (Order, above). The library
+                          prints nothing else */
 };
 /* clang-format off */
 #define MUSTER_COMM_OPTIONS_INIT                                                                   \

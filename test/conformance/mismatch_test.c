@@ -1,6 +1,6 @@
-/* Ranks that call different things: everybody's call fails, at once, and somebody's error shows
- * both sides. On every transport, for each difference that comm.h names, and for what is made of
- * several calls. */
+/* Ranks that call different things: everybody's call fails, at once or, where a rank may leave a
+ * rooted call early, soon after, and somebody's error shows both sides. On every transport, for
+ * each difference that comm.h names, and for what is made of several calls. */
 #include "world.h"
 
 #include "base/testing/test.h"
@@ -194,6 +194,19 @@ static int call_alike(struct muster_comm *comm, float *in, float *out)
     return 0;
 }
 
+static bool is_rooted(const struct side *side)
+{
+    return side->kind == MUSTER_BROADCAST || side->kind == MUSTER_REDUCE ||
+           side->kind == MUSTER_GATHER || side->kind == MUSTER_SCATTER;
+}
+
+/* A rank may have left its rooted call: the next that all wait for tells. */
+static int wait_for_all(struct muster_comm *comm, const struct difference *d,
+                        struct muster_err *err)
+{
+    return is_rooted(&d->one) || is_rooted(&d->other) ? muster_barrier(comm, err) : 0;
+}
+
 /* Each calls its own, then the other's: the order differs, too. */
 static int call_in_turn(struct muster_comm *comm, const struct difference *d, float *in, float *out)
 {
@@ -205,6 +218,7 @@ static int call_in_turn(struct muster_comm *comm, const struct difference *d, fl
         rc = side->made_of_several ? side->made_of_several(comm, &err)
                                    : muster_run(comm, &call, &err);
     }
+    rc = rc < 0 ? rc : wait_for_all(comm, d, &err);
     say(rank, rc, &err);
     return 0;
 }
@@ -248,6 +262,37 @@ static int call_started(struct muster_comm *comm, void *context)
         say(rank, muster_request_wait(requests[i], -1, &err), &err);
         muster_request_free(requests[i]);
     }
+    struct muster_err err = MUSTER_ERR_INIT;
+    say(rank, wait_for_all(comm, d, &err), &err);
+    return 0;
+}
+
+/* Rooted calls that the ranks may make before they are told, with the one that differs. */
+enum { SOON = 3, AHEAD = 32, ROOTED_CALLS = 100 };
+
+/* Which ranks have no data to wait for: each publishes, or of rank 0 only. */
+struct drift {
+    bool all_publish;
+    int before; /* calls that are alike */
+};
+
+static int *calls_made; /* by each rank, with the one that failed */
+
+static int drift_apart(struct muster_comm *comm, void *context)
+{
+    const struct drift *drift = context;
+    int rank = muster_comm_rank(comm), rc = 0, made = 0;
+    struct muster_err err = MUSTER_ERR_INIT;
+    for (int i = 0; i < drift->before && rc == 0; i++) {
+        rc = muster_broadcast(comm, &(float){1}, 1, MUSTER_F32, i % 2, &err);
+    }
+    WORLD_CHECK(rc == 0, "%s", err.text);
+    for (; rc == 0 && made < ROOTED_CALLS; made++) {
+        int root = made == 0 || drift->all_publish ? rank : 0;
+        rc = muster_broadcast(comm, &(float){1}, 1, MUSTER_F32, root, &err);
+    }
+    calls_made[rank] = made;
+    say(rank, rc, &err);
     return 0;
 }
 
@@ -312,6 +357,27 @@ static void somebody_shows_both_sides(const struct difference *d, int size, cons
                     said[r].text);
     }
     assert_true(shown && all_failed);
+}
+
+/* Who is last sees it at once; who is ahead goes no further than there are slots. */
+static void rooted_calls_that_nobody_waits_for(void **state)
+{
+    for (int i = 0; i < 12; i++) {
+        struct drift drift = {.all_publish = i % 2, .before = i / 4};
+        struct world w = {.kind = WORLD_PROCESSES, .size = 2 + i / 2 % 2, .transport = *state};
+        int least = ROOTED_CALLS, most = 0;
+        const struct difference d = {
+            "roots", {.name = "broadcast of 1 f32, root "}, {.name = "broadcast of 1 f32, root "}};
+        memset(said, 0, (size_t)w.size * sizeof *said);
+        assert_int_equal(world_run(&w, drift_apart, &drift), 0);
+        somebody_shows_both_sides(&d, w.size, *state);
+        for (int r = 0; r < w.size; r++) {
+            least = calls_made[r] < least ? calls_made[r] : least;
+            most = calls_made[r] > most ? calls_made[r] : most;
+        }
+        assert_in_range(least, 1, SOON);
+        assert_in_range(most, 1, SOON + AHEAD);
+    }
 }
 
 static void differ(const struct difference *d, int size, const char *transport, world_fn fn)
@@ -403,9 +469,12 @@ int main(int argc, char **argv)
 {
     void *transport = argc > 1 ? argv[1] : "shm";
     said = mmap(NULL, 64 * sizeof *said, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    calls_made = mmap(NULL, 64 * sizeof *calls_made, PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(blocking_calls, transport),
         cmocka_unit_test_prestate(started_calls, transport),
+        cmocka_unit_test_prestate(rooted_calls_that_nobody_waits_for, transport),
         cmocka_unit_test_prestate(started_calls_of_which_one_overtakes, transport),
         cmocka_unit_test_prestate(the_other_call_moves_on_while_it_is_read, transport),
         cmocka_unit_test_prestate(calls_in_shared_memory, transport),

@@ -51,7 +51,7 @@ static inline bool fast_enter(struct muster_comm *comm, struct fast_path *ret)
         return false;
     }
     ret->number = atomic_load_explicit(&comm->started, memory_order_relaxed) + 1;
-    ret->signature = call_log_sign(ret->number, way_plan(comm)->digest);
+    ret->signature = call_log_sign(ret->number, way_plan(comm)->digest + comm->history);
     ret->round = lanes[LANE_MAIN].round;
     atomic_store_explicit(&comm->started, ret->number, memory_order_relaxed);
     call_log_write(comm, ret->number, way_plan(comm)->call.shape, way_plan(comm)->call.total);

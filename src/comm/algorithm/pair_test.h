@@ -75,7 +75,8 @@ static inline void pair_task(struct muster_comm *comm, const struct muster_call 
     *ret = (struct task){.lane = LANE_MAIN, .number = atomic_fetch_add(&comm->started, 1) + 1};
     assert_int_equal(prepare_call(comm, call, &ret->call, NULL), 0);
     ret->signature = call_log_sign(
-        ret->number, call_log_digest(comm->generation, ret->call.shape, ret->call.total));
+        ret->number,
+        call_log_digest(comm->generation, ret->call.shape, ret->call.total) + comm->history);
 }
 
 /* In turns until both have ended. */

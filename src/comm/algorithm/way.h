@@ -66,6 +66,12 @@ struct owner_reduce {
     size_t taken;
 };
 
+/* A rooted call through slots of its own. */
+struct rooted {
+    uint64_t turn;
+    int arrived; /* ranks of which all up to here have */
+};
+
 /* One way may hand a task on to another, and still look at its own. */
 struct way {
     struct schedule_hierarchy hierarchy;
@@ -73,6 +79,7 @@ struct way {
     struct owner_reduce owner_reduce;
     struct zero_copy zero_copy;
     struct pairwise pairwise;
+    struct rooted rooted;
 };
 _Static_assert(sizeof(struct way) <= TASK_WAY_BYTES, "a task has room for it");
 _Static_assert(alignof(struct way) <= alignof(void *), "and at a place that suits it");

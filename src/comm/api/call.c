@@ -8,10 +8,12 @@
 #include "comm/algorithm/hierarchy.h"
 #include "comm/algorithm/owner_reduce.h"
 #include "comm/algorithm/pairwise.h"
+#include "comm/algorithm/rooted.h"
 #include "comm/algorithm/small.h"
 #include "comm/algorithm/zero_copy.h"
 #include "comm/messages/message.h"
 #include "comm/state/call_log.h"
+#include "core/flight.h"
 
 struct schedule_choice call_choose(const struct muster_comm *comm, size_t bytes, bool shared_memory)
 {
@@ -69,6 +71,8 @@ static void choose(struct muster_comm *comm, struct task *task)
         exchange_start_uneven(comm, task);
     } else if (task->call.kind == MUSTER_ALL_REDUCE) {
         go(comm, task, comm->live_allocations > 0);
+    } else if (rooted_fits(comm, &task->call)) {
+        rooted_start(task);
     } else {
         exchange_start(comm, task, patterns[task->call.kind]);
     }
@@ -80,8 +84,12 @@ static void number(struct muster_comm *comm, struct task *task)
     const struct prepared *call = &task->call;
     task->number = comm->started + 1;
     atomic_store_explicit(&comm->started, task->number, memory_order_relaxed);
-    task->signature =
-        call_log_sign(task->number, call_log_digest(comm->generation, call->shape, call->total));
+    uint64_t digest = call_log_digest(comm->generation, call->shape, call->total);
+    task->signature = call_log_sign(task->number, digest + comm->history);
+    if (flight_has_root(call->kind)) {
+        comm->history = call_log_history(comm->history, digest);
+        atomic_store_explicit(&comm->last_rooted, task->number, memory_order_relaxed);
+    }
 }
 
 void call_begin(struct muster_comm *comm, struct task *task)

@@ -2,6 +2,7 @@
 #include "comm/api/comm.h"
 
 #include "comm/algorithm/hierarchy.h"
+#include "comm/algorithm/rooted.h"
 #include "comm/health/failure.h"
 #include "comm/health/witness.h"
 #include "comm/messages/message.h"
@@ -201,6 +202,7 @@ void muster_comm_free(struct muster_comm *comm)
     }
     if (phase_of(&comm->life) != COMM_FORMING) {
         if (lane_in_flight(comm) == 0) {
+            rooted_end(comm);
             failure_leave(comm);
         } else {
             failure_close(comm, MUSTER_EABORTED);

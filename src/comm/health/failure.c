@@ -113,11 +113,9 @@ static void name_theirs(struct muster_comm *comm, const struct task *task, int r
     }
 }
 
-static int fail_mismatch(const struct muster_comm *comm, const struct task *task, int rank,
+static int fail_mismatch(const struct muster_comm *comm, const char *ours, int rank,
                          const char *theirs, struct muster_err *err)
 {
-    char ours[192];
-    name_task(task, ours, sizeof ours);
     muster_fail(err, MUSTER_EMISMATCH, "rank %d calls %s where rank %d calls %s", comm->rank, ours,
                 rank, theirs);
     if (err) {
@@ -126,32 +124,61 @@ static int fail_mismatch(const struct muster_comm *comm, const struct task *task
     return MUSTER_EMISMATCH;
 }
 
+/* Both sides' records of that call are there, and differ. Each is read once and then named: the
+ * thread of another lane may take it off its socket. */
+static int compare(struct muster_comm *comm, int lane, uint64_t number, int rank,
+                   struct muster_err *err)
+{
+    uint64_t shape, count, my_shape, my_count;
+    if (!read_record(comm, rank, lane, number, &shape, &count) ||
+        !read_record(comm, comm->rank, lane, number, &my_shape, &my_count) ||
+        (shape == my_shape && count == my_count)) {
+        return 0;
+    }
+    char ours[192], theirs[192];
+    name_call(my_shape, my_count, number, ours, sizeof ours);
+    flight_name(shape, count, theirs, sizeof theirs);
+    return fail_mismatch(comm, ours, rank, theirs, err);
+}
+
+int failure_compare(struct muster_comm *comm, const struct task *task, int rank, uint64_t calls,
+                    struct muster_err *err)
+{
+    int rc = 0;
+    uint64_t number = task->number > calls ? task->number - calls : 1;
+    for (; rc == 0 && number < task->number && comm->peers[rank].local >= 0; number++) {
+        rc = compare(comm, task->lane, number, rank, err);
+    }
+    return rc;
+}
+
 int failure_mismatch(struct muster_comm *comm, const struct task *task, int rank,
                      struct muster_err *err)
 {
-    char theirs[192];
+    char ours[192], theirs[192];
     assert(rank != comm->rank && rank >= 0 && rank < comm->size);
+    int rc = failure_compare(comm, task, rank, FLIGHT_CALLS, err);
+    if (rc < 0) {
+        return rc;
+    }
     name_theirs(comm, task, rank, theirs, sizeof theirs);
-    return fail_mismatch(comm, task, rank, theirs, err);
+    name_task(task, ours, sizeof ours);
+    return fail_mismatch(comm, ours, rank, theirs, err);
 }
 
-/* A record is read once and then named: the thread of another lane may take it off its socket. */
+/* Also of the calls before, if a rank may have left one of them early. */
 static int check_records(struct muster_comm *comm, const struct task *task, struct muster_err *err)
 {
-    if (prepared_is_message(&task->call)) {
-        return 0;
-    }
-    for (int r = 0; r < comm->size; r++) {
-        uint64_t shape, count, my_shape, my_count;
-        if (r != comm->rank && read_record(comm, r, task->lane, task->number, &shape, &count) &&
-            read_record(comm, comm->rank, task->lane, task->number, &my_shape, &my_count) &&
-            (shape != my_shape || count != my_count)) {
-            char theirs[192];
-            flight_name(shape, count, theirs, sizeof theirs);
-            return fail_mismatch(comm, task, r, theirs, err);
+    int rc = 0;
+    uint64_t last_rooted = atomic_load_explicit(&comm->last_rooted, memory_order_relaxed);
+    bool early = last_rooted > 0 && last_rooted + ROOTED_SLOTS >= task->number;
+    for (int r = 0; r < comm->size && rc == 0 && !prepared_is_message(&task->call); r++) {
+        if (r != comm->rank) {
+            rc = early ? failure_compare(comm, task, r, ROOTED_SLOTS, err) : 0;
+            rc = rc < 0 ? rc : compare(comm, task->lane, task->number, r, err);
         }
     }
-    return 0;
+    return rc;
 }
 
 /* For those who receive, who has left is there until all that it sent has been read. */
@@ -208,6 +235,19 @@ bool failure_is_gone(const struct muster_comm *comm, const struct task *task)
     return lost > 0 || (closed > 0 && closed == comm->size - 1);
 }
 
+/* The first that this task waits for and that is so. */
+static int fail_if_any(struct muster_comm *comm, const struct task *task,
+                       enum muster_peer_state state, struct muster_err *err)
+{
+    int rc = 0;
+    for (int r = 0; r < comm->size && rc == 0; r++) {
+        if (r != comm->rank && concerns(task, r) && peers_state(comm, r) == state) {
+            rc = fail_about(comm, task, r, state, err);
+        }
+    }
+    return rc;
+}
+
 int failure_check(struct muster_comm *comm, const struct task *task, struct muster_err *err)
 {
     int closed = phase_code(&comm->life);
@@ -218,18 +258,12 @@ int failure_check(struct muster_comm *comm, const struct task *task, struct must
     if (!failure_is_gone(comm, task)) {
         return check_records(comm, task, err);
     }
-    /* A death explains the closing of others: it comes first. */
+    /* A death explains the closing of others: it comes first. So does a call that differs. */
     ask_closed(comm);
-    static const enum muster_peer_state order[] = {MUSTER_PEER_DEAD, MUSTER_PEER_SUSPECTED,
-                                                   MUSTER_PEER_CLOSED};
-    for (size_t o = 0; o < sizeof order / sizeof order[0]; o++) {
-        for (int r = 0; r < comm->size; r++) {
-            if (r != comm->rank && concerns(task, r) && peers_state(comm, r) == order[o]) {
-                return fail_about(comm, task, r, order[o], err);
-            }
-        }
-    }
-    return 0;
+    int rc = fail_if_any(comm, task, MUSTER_PEER_DEAD, err);
+    rc = rc < 0 ? rc : fail_if_any(comm, task, MUSTER_PEER_SUSPECTED, err);
+    rc = rc < 0 ? rc : check_records(comm, task, err);
+    return rc < 0 ? rc : fail_if_any(comm, task, MUSTER_PEER_CLOSED, err);
 }
 
 /* Who has not entered this call, and what they do instead. The first of them; -1: all have. */

@@ -13,7 +13,11 @@ int failure_timeout(struct muster_comm *comm, const struct task *task, int64_t w
                     struct muster_err *err);
 /* One line on stderr about those that have not entered it yet; nothing when all have. */
 void failure_notice(struct muster_comm *comm, const struct task *task, int64_t waited_ms);
-/* Rank does something else than this task. */
+/* By the records of so many calls before this one, as far as they are there: it and this rank, on
+ * the same host, called the same. Else MUSTER_EMISMATCH. */
+int failure_compare(struct muster_comm *comm, const struct task *task, int rank, uint64_t calls,
+                    struct muster_err *err);
+/* Rank does something else than this task, or did before. */
 int failure_mismatch(struct muster_comm *comm, const struct task *task, int rank,
                      struct muster_err *err);
 /* Closes this rank's side for good; the first code stays. */

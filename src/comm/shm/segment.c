@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 /* In the last word of the first page, where every version looks for it: changed with the layout. */
-static const uint64_t format = UINT64_C(0x6d7573746572) << 16 | 4;
+static const uint64_t format = UINT64_C(0x6d7573746572) << 16 | 5;
 
 static _Atomic uint64_t *format_of(const struct segment *s)
 {
@@ -55,9 +55,19 @@ static size_t streams_start(int size)
     return rings_start(size) + pairs(size) * owner_bytes();
 }
 
-static size_t total_bytes(int size)
+static size_t rooted_bytes(void)
+{
+    return whole_pages(sizeof(struct rooted_slots));
+}
+
+static size_t rooted_start(int size)
 {
     return streams_start(size) + pairs(size) * stream_bytes();
+}
+
+static size_t total_bytes(int size)
+{
+    return rooted_start(size) + (size_t)size * rooted_bytes();
 }
 
 static int map(struct segment *s, struct muster_err *err)
@@ -218,4 +228,11 @@ struct stream_ring *segment_stream(const struct segment *s, int from, int to)
     assert(from >= 0 && from < s->size && to >= 0 && to < s->size);
     size_t pair = (size_t)from * (size_t)s->size + (size_t)to;
     return (struct stream_ring *)(void *)(s->base + streams_start(s->size) + pair * stream_bytes());
+}
+
+struct rooted_slots *segment_rooted(const struct segment *s, int rank)
+{
+    assert(rank >= 0 && rank < s->size);
+    return (struct rooted_slots *)(void *)(s->base + rooted_start(s->size) +
+                                           (size_t)rank * rooted_bytes());
 }

@@ -1,7 +1,8 @@
 /* The shared memory of the ranks of one communicator on one host: an anonymous file (memfd), so
  * that it ends with its last process.
  *
- *     control page of each rank | boards | rings | streams | memory of muster_comm_alloc …
+ *     control page of each rank | boards | rings | streams | rooted slots | memory of
+ *     muster_comm_alloc …
  *
  * Every word has one writer, but for the doorbells. A rank is named here by its index on the host.
  *
@@ -35,6 +36,8 @@ enum {
     OWNER_SLOTS = 2, /* more would drive the user's data out of the L2 cache */
     OWNER_BYTES = 64 * 1024,
     STREAM_BYTES = 64 * 1024,
+    ROOTED_SLOTS = 32, /* so many rooted calls a rank may be ahead: algorithm/rooted.c */
+    ROOTED_BYTES = 4096,
     CPU_WORDS = 16, /* 1024 processors */
 };
 
@@ -121,6 +124,30 @@ struct stream_ring {
     alignas(SEGMENT_LINE) char data[STREAM_BYTES];
 };
 
+/* What a rank publishes in a rooted call. */
+struct rooted_slot {
+    alignas(SEGMENT_LINE) _Atomic uint64_t published; /* 1 + the call's turn; after the rest */
+    uint64_t signature;
+    char little[SEGMENT_LINE - 2 * sizeof(uint64_t)];
+    char data[ROOTED_BYTES];
+};
+
+/* Of a rank; it has left so many rooted calls. */
+struct rooted_slots {
+    alignas(SEGMENT_LINE) _Atomic uint64_t left;
+    struct rooted_slot slots[ROOTED_SLOTS];
+};
+
+static inline struct rooted_slot *rooted_slot_of(struct rooted_slots *slots, uint64_t turn)
+{
+    return &slots->slots[turn % ROOTED_SLOTS];
+}
+
+static inline char *rooted_blob(struct rooted_slot *slot, size_t bytes)
+{
+    return bytes <= sizeof slot->little ? slot->little : slot->data;
+}
+
 struct segment {
     int fd;
     int size; /* ranks */
@@ -158,6 +185,7 @@ void segment_give_back(const struct segment *segment, const struct segment_exten
 struct owner_slot *segment_ring(const struct segment *segment, int owner, int contributor,
                                 size_t slot);
 struct stream_ring *segment_stream(const struct segment *segment, int from, int to);
+struct rooted_slots *segment_rooted(const struct segment *segment, int rank);
 
 static inline struct control *segment_control(const struct segment *segment, int rank)
 {

@@ -13,6 +13,12 @@ static inline uint32_t call_log_sign(uint64_t number, uint64_t digest)
 {
     return (uint32_t)((number + digest) * 0x9e3779b97f4a7c15u >> 32);
 }
+/* A rank may leave a rooted call before another has entered it. What it was goes into the
+ * signatures of all later calls: ranks that differ in it cannot agree in any of them. */
+static inline uint64_t call_log_history(uint64_t history, uint64_t digest)
+{
+    return (history ^ digest) * 0xff51afd7ed558ccdu + 1;
+}
 /* Says what this rank is doing, for the others' error messages; before its first round. */
 static inline void call_log_write(struct muster_comm *comm, uint64_t number, uint64_t shape,
                                   uint64_t count)

@@ -48,6 +48,12 @@ struct team {
     bool links;  /* … and some are not */
 };
 
+/* Rooted calls through slots of their own: rooted.c. */
+struct rooted_turns {
+    uint64_t next;     /* that this rank takes part in; equal on all ranks */
+    uint64_t all_left; /* so many have all others left, as far as this rank has looked */
+};
+
 /* Room for the plan: only algorithm/way.h knows it. */
 enum { COMM_PLAN_BYTES = 384 };
 
@@ -107,6 +113,9 @@ struct muster_comm {
     _Atomic bool active;
     int naps; /* of the progress thread, since there was work */
     int pins; /* the progress thread uses it */
+    struct rooted_turns rooted;
+    uint64_t history;             /* of the rooted calls that were started: call_log_history() */
+    _Atomic uint64_t last_rooted; /* number of the last of those; 0: there was none */
     char description[160];
 };
 

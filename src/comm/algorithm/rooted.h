@@ -1,0 +1,13 @@
+/* Small rooted calls on one host, which do not wait for those who only listen. Layer: comm; see
+ * rooted.c. */
+#pragma once
+
+#include "comm/state/state.h"
+
+/* Whether a call goes this way; alike on all ranks. */
+bool rooted_fits(const struct muster_comm *comm, const struct prepared *call);
+void rooted_start(struct task *task);
+/* This rank makes no more calls, and none is under way. What its neighbours called last, and no
+ * call has compared, can be told to nobody else: it is a line on stderr, where those were asked
+ * for. */
+void rooted_end(struct muster_comm *comm);
