@@ -2,12 +2,14 @@
 what is killed takes its descendants with it: plain ones, ones with a session of their own, ones forked twice.
 (src/process/kill_test.c does the same to the supervisor alone, many more times.)
 """
+import contextlib
 import datetime
 import json
 import os
 import pathlib
 import random
 import signal
+import sqlite3
 
 import pytest
 from conftest import job, shell, wait_for
@@ -78,6 +80,43 @@ def test_a_killed_controller_does_not_begin_the_grace_anew(muster):
     assert lines(muster.work / 'asked') == ['asked']
     end = json.loads(next(muster.home.glob(f'jobs/*/containers/{uid}/*/0/exit.json')).read_text())
     assert end['signal'] == signal.SIGKILL
+
+
+def forget(muster, *names):
+    """Objects that were deleted at once (--force), by a controller that died before it had killed what is theirs."""
+    kill(muster.status())
+    wait_for(lambda: not controllers(muster), 'the controller is dead')
+    with contextlib.closing(sqlite3.connect(muster.home / 'store.db')) as store, store:
+        for resource, name in names:
+            (number,) = store.execute('SELECT id FROM objects WHERE resource = ? AND name = ?', (resource, name)).fetchone()
+            for table in 'objects', 'labels', 'owners':
+                store.execute(f'DELETE FROM {table} WHERE id = ?', (number,))
+
+
+def controllers(muster):
+    return [pid for pid, command in muster.processes() if command.startswith('muster daemon')]
+
+
+def test_a_deleted_pod_s_processes_do_not_outlive_the_controller(muster):
+    muster.run('create', '-f', muster.write('job.yaml', job('kept', shell('echo $$ >>pid-$RANK; exec sleep 1000'), workers=1)))
+    wait_for(lambda: all(lines(muster.work / f'pid-{rank}') for rank in range(2)) and len(ranks(muster)) == 2, 'both ranks run')
+    before = ranks(muster)
+    forget(muster, ('pods', 'kept-worker-0'))
+    muster.run('get', 'pods')
+    wait_for(lambda: len(lines(muster.work / 'pid-1')) == 2, 'the worker is made again')
+    wait_for(lambda: len(ranks(muster)) == 2, 'one of each rank')
+    assert len(set(before) & set(ranks(muster))) == 1  # the Master, which goes on
+    assert len(lines(muster.work / 'pid-0')) == 1
+
+
+def test_a_deleted_job_s_processes_do_not_outlive_the_controller(muster):
+    muster.run('create', '-f', muster.write('job.yaml', job('gone', shell('exec sleep 1000'), workers=1),
+                                            job('kept', shell('exec sleep 1000'))))
+    wait_for(lambda: len(ranks(muster)) == 3, 'all ranks run')
+    forget(muster, ('pytorchjobs', 'gone'), ('pods', 'gone-master-0'), ('pods', 'gone-worker-0'))
+    muster.run('get', 'pods')
+    wait_for(lambda: len(ranks(muster)) == 1 and len(supervisors(muster)) == 1, 'what is left is the job that is there')
+    assert muster.condition('kept') == 'Running'
 
 
 def test_an_end_that_no_controller_saw_is_found(muster):

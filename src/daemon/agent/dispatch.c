@@ -149,7 +149,11 @@ static int open_parts(struct agent *agent, struct muster_err *err)
     r = r < 0 ? r : disk_new(agent->options.loop, REMOVALS_MAX, &agent->removals, err);
     r = r < 0 ? r : store_watch(store, &pods, on_change, agent, &agent->watch, err);
     r = r < 0 ? r : store_watch(store, &jobs, on_job, agent, &agent->job_watch, err);
-    return r < 0 ? r : agent_look_at_all(agent, err);
+    r = r < 0 ? r : agent_look_at_all(agent, err);
+    if (r == 0) {
+        agent_orphans_end(agent);
+    }
+    return r;
 }
 
 int agent_new(const struct agent_options *options, struct agent **ret, struct muster_err *err)
@@ -200,6 +204,7 @@ struct agent *agent_free(struct agent *agent)
     }
     stop_watching(agent);
     agent_stacks_done(agent);
+    agent_orphans_free(agent);
     struct agent_pod *pod, *next_pod;
     HASH_ITER (hh, agent->pods, pod, next_pod) {
         agent_pod_free(pod);

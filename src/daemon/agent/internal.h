@@ -42,9 +42,10 @@ struct agent_job {
     bool no_gpus;
     char *visible_gpus; /* CUDA_VISIBLE_DEVICES of the shell it was submitted in; NULL: not set */
     bool in_podman;
-    bool explained; /* past its deadline: the logs say what its ranks were in */
-    bool over;      /* the supervisor is gone: that is posted */
-    char *why;      /* it was lost */
+    bool explained;    /* past its deadline: the logs say what its ranks were in */
+    json_t *strangers; /* orphans.c: {"POD/CONTAINER/ATTEMPT": true}; NULL: none */
+    bool over;         /* the supervisor is gone: that is posted */
+    char *why;         /* it was lost */
     UT_hash_handle hh;
 };
 
@@ -66,11 +67,12 @@ struct agent {
     struct store_watch *job_watch;
     struct agent_state state;
     struct agent_queue queue;
-    struct agent_job *jobs;           /* by number */
-    struct agent_pod *pods;           /* by number */
-    uv_timer_t retry;                 /* runs while something is to be tried again */
-    struct disk *records;             /* what is left of pods is written */
-    struct disk *removals;            /* folders are removed */
+    struct agent_job *jobs; /* by number */
+    struct agent_pod *pods; /* by number */
+    uv_timer_t retry;       /* runs while something is to be tried again */
+    struct disk *records;   /* what is left of pods is written */
+    struct disk *removals;  /* folders are removed */
+    struct agent_orphan *orphans;
     struct agent_question *questions; /* stacks.c: by ticket */
     int64_t last_ticket;
 };
@@ -98,6 +100,18 @@ void agent_job_free(struct agent_job *job);
 struct agent_job *agent_job_of(const struct agent *agent, int64_t number);
 /* At its deadline, before anything is killed, what its ranks are in goes into their logs. */
 void agent_job_changed(struct agent *agent, const json_t *owner);
+
+/* ---- orphans.c ---- */
+
+/* An attempt of a pod that is not looked after. Once the supervisor has told all of them, those of
+ * pods that have no object are killed. */
+void agent_stranger_started(struct agent_job *job, const char *id);
+void agent_stranger_ended(struct agent_job *job, const char *id);
+void agent_strangers_kill(struct agent_job *job);
+/* Supervisors that live and whose jobs have no pods are ended. */
+void agent_orphans_end(struct agent *agent);
+/* Run the loop once more after this. */
+void agent_orphans_free(struct agent *agent);
 
 /* ---- start.c ---- */
 

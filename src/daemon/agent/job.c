@@ -60,6 +60,10 @@ static void post(struct agent_job *job, const char *id, struct pod_event event)
     struct agent_pod *pod;
     if (find_attempt(job, id, &pod, &event)) {
         agent_post_news(&job->agent->queue, pod->number, &event);
+    } else if (event.kind == POD_STARTED) {
+        agent_stranger_started(job, id);
+    } else {
+        agent_stranger_ended(job, id);
     }
 }
 
@@ -121,6 +125,7 @@ static void post_state(struct agent_job *job, enum agent_event_kind kind)
 
 static void on_ready(void *data)
 {
+    agent_strangers_kill(data);
     post_state(data, AGENT_SUPERVISOR_READY);
 }
 
@@ -292,5 +297,6 @@ void agent_job_free(struct agent_job *job)
     free(job->folder);
     free(job->visible_gpus);
     free(job->why);
+    json_decref(job->strangers);
     free(job);
 }
