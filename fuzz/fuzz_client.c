@@ -106,7 +106,7 @@ static void remove_home(void)
 static void start(void)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     pthread_t thread;
     if (!mkdtemp(home)) {
         abort();
@@ -163,7 +163,7 @@ static void ask(const struct kube_ref *ref, bool table)
 {
     json_t *answer = NULL;
     const struct kube_query query = {.table = table};
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     int r =
         table ? kube_list(kube, ref, &query, &answer, &err) : kube_get(kube, ref, &answer, &err);
     promise(r == 0 ? answer != NULL : *err.text != '\0', "an answer or a sentence", err.text);

@@ -14,7 +14,7 @@ static void check_printing(const json_t *doc)
 {
     char *text = yaml_print(doc);
     struct yaml_stream stream = {0};
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     promise(text != NULL, "a document can be printed", "");
     if (yaml_load(text, strlen(text), &yaml_limits_default, &stream, &err) == 0) {
         promise(stream.fault_count == 0 && stream.document_count == 1 &&
@@ -31,7 +31,7 @@ static void check_reading(json_t *object)
 {
     const char *kind = json_string_value(json_object_get(object, "kind"));
     struct job job = {0};
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     if (kind && strcmp(kind, "PyTorchJob") == 0) {
         int rc = job_read(object, &job, &err);
         promise(rc == 0, "what was checked can be read", err.text);
@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct job_file file = {0};
     struct job_problems problems;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     struct buf out;
     if (libfyaml_leaks(data, size)) {
         return 0;

@@ -14,7 +14,7 @@ enum { OUTPUT_BYTES_MAX = 4 << 20 };
 static void print_template(const char *template, const json_t *doc)
 {
     struct jsonpath *path = NULL;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     struct buf out;
     buf_init(&out, OUTPUT_BYTES_MAX);
     int r = jsonpath_parse(template, &path, &err);
@@ -28,7 +28,7 @@ static void print_template(const char *template, const json_t *doc)
 static void print_columns(const char *spec, const json_t *doc)
 {
     struct custom_columns *columns = NULL;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     struct buf out;
     buf_init(&out, OUTPUT_BYTES_MAX);
     int r = custom_columns_parse(spec, &columns, &err);

@@ -20,7 +20,7 @@ static void try_patch(patch_fn *patch, const json_t *doc, const json_t *change, 
     muster_auto(doc) json_t *change_before = json_deep_copy(change);
     muster_auto(doc) json_t *once = NULL;
     muster_auto(doc) json_t *twice = NULL;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     int r = patch(doc, change, &once, &err);
     promise(json_equal(doc, doc_before) && json_equal(change, change_before),
             "what was passed in stays", "");

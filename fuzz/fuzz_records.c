@@ -93,7 +93,7 @@ static void try_log(const uint8_t *data, size_t size)
 static void try_spec(const uint8_t *data, size_t size)
 {
     struct process_spec spec = {0};
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     muster_auto(doc) json_t *doc = NULL;
     write_whole("0/spec.json", data, size);
     muster_auto(free) char *attempt = file_join(folder, "0");

@@ -33,7 +33,7 @@ static char *quote(const char *text)
 static void try_words(const char *text)
 {
     char **words = NULL;
-    if (shell_split(text, &words, &(struct muster_err){0}) < 0) {
+    if (shell_split(text, &words, &(struct muster_err)MUSTER_ERR_INIT) < 0) {
         return;
     }
     for (char **word = words; *word; word++) {
@@ -70,11 +70,11 @@ static void try_selector(const char *text)
     muster_auto(doc) json_t *object = NULL;
     struct selector selector;
     promise(doc_parse(object_text, sizeof object_text - 1, &object, NULL) == 0, "it is JSON", "");
-    if (selector_parse_labels(text, &selector, &(struct muster_err){0}) == 0) {
+    if (selector_parse_labels(text, &selector, &(struct muster_err)MUSTER_ERR_INIT) == 0) {
         (void)selector_match_labels(&selector, object);
         selector_done(&selector);
     }
-    if (selector_parse_fields(text, &selector, &(struct muster_err){0}) == 0) {
+    if (selector_parse_fields(text, &selector, &(struct muster_err)MUSTER_ERR_INIT) == 0) {
         (void)selector_match_fields(&selector, object);
         selector_done(&selector);
     }
@@ -94,7 +94,8 @@ static void try_cut(const char *text)
 static void try_protobuf(const uint8_t *data, size_t size)
 {
     json_t *object = NULL;
-    if (protobuf_read((const char *)data, size, &object, &(struct muster_err){0}) == 0) {
+    if (protobuf_read((const char *)data, size, &object, &(struct muster_err)MUSTER_ERR_INIT) ==
+        0) {
         promise(json_is_object(object), "a message is an object", "");
         json_decref(object);
     }

@@ -42,7 +42,7 @@ static void read_options(const struct args *args)
     int64_t number = 0;
     const struct cli_item *item = NULL;
     while ((item = cli_next(args->command, item, CLI_ITEM_OPTION))) {
-        struct muster_err err = {0};
+        struct muster_err err = MUSTER_ERR_INIT;
         const char *choice = NULL;
         promise(args_duration(args, item->name, &number, &err) == 0 || *err.text, "it says why",
                 "");
@@ -64,7 +64,7 @@ static void parse(char *text)
     }
     const struct cli_command *command = count > 0 ? cli_command_find(words[0]) : NULL;
     struct args args = {0};
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     if (!command) {
         return;
     }
@@ -86,7 +86,7 @@ static int check_variable(void *data, const char *name, const char *value)
 
 static void read_env_file(const uint8_t *data, size_t size)
 {
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     muster_auto(free) char *text = calloc(1, size + 1);
     memcpy(text, data, size);
     (void)env_file_read("f.env", text, size, check_variable, NULL, &err);

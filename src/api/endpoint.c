@@ -106,7 +106,7 @@ int api_endpoint_open(uv_loop_t *loop, struct api *api, const char *home_path,
         free(endpoint);
         return r;
     }
-    *tls_err = (struct muster_err){0};
+    *tls_err = (struct muster_err)MUSTER_ERR_INIT;
     if (open_tls(endpoint, loop, api, home_path, tls_err) < 0) {
         http_server_stop(endpoint->tls);
         endpoint->tls = NULL;

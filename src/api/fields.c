@@ -57,7 +57,7 @@ static bool note_duplicates(struct api_call *call)
 int fields_parse(struct api_call *call, struct muster_err *err)
 {
     const struct http_request *request = call->request;
-    struct muster_err why = {0};
+    struct muster_err why = MUSTER_ERR_INIT;
     int r = doc_parse(request->body, request->body_bytes, &call->body, &why);
     json_t *last = NULL;
     if (r == MUSTER_EDATA && doc_parse_last(request->body, request->body_bytes, &last, NULL) == 0) {

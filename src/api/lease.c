@@ -27,7 +27,7 @@ static void close_lease(struct live *live)
 
 void lease_open(struct api *api, const char *id, struct http_reply *reply)
 {
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     struct lease *lease = calloc(1, sizeof *lease);
     char *copy = strdup(id);
     int r = lease && copy ? 0 : err_no_memory(&err);

@@ -17,7 +17,7 @@ static void check(const struct row *row,
     muster_auto(doc) json_t *doc = parse(row->doc);
     muster_auto(doc) json_t *patch = parse(row->patch);
     muster_auto(doc) json_t *result = NULL;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     int r = apply(doc, patch, &result, &err);
     if (!row->result) {
         assert_true(r < 0);

@@ -19,7 +19,7 @@ static void a_secret_is_read(void **state)
 {
     (void)state;
     muster_auto(doc) json_t *object = NULL;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     if (protobuf_read(secret, sizeof secret - 1, &object, &err) < 0) {
         fail_msg("%s", err.text);
     }

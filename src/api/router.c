@@ -176,7 +176,7 @@ static int read_dry_run(struct api_call *call, struct muster_err *err)
 static void handle_resource(struct api *api, const struct http_request *request,
                             const struct route *route, struct http_reply *reply)
 {
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     struct api_call call = {.api = api, .request = request, .reply = reply, .route = *route};
     job_problems_init(&call.problems, PROBLEMS_MAX);
     const struct rule *rule = find_rule(request, route);

@@ -36,7 +36,7 @@ static void hostile_text_is_refused(void **state)
 {
     (void)state;
     json_t *doc = NULL;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     assert_int_equal(doc_parse("{\"a\":1,\"a\":2}", 13, &doc, &err), MUSTER_EDATA);
     assert_non_null(strstr(err.text, "duplicate"));
     char deep[400];

@@ -109,7 +109,7 @@ static int make(struct home *home, struct muster_err *err)
     if (r < 0) {
         return r;
     }
-    struct muster_err why = {0};
+    struct muster_err why = MUSTER_ERR_INIT;
     if ((r = file_mkdir(chosen, 0700, &why)) < 0) {
         return muster_fail(err, r, "%s; set MUSTER_HOME to a folder of yours", why.text);
     }

@@ -29,7 +29,7 @@ static void a_deep_home_has_its_socket_in_a_folder_of_ours_alone(void **state)
     (void)state;
     char folder[TEST_FOLDER_BYTES];
     struct home home;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     test_folder_make(folder);
     set_deep_home(folder);
     assert_int_equal(home_open(&home, &err), 0);
@@ -49,7 +49,7 @@ static int homes_of_nobody(void)
     enum { NOBODY_KNOWN = 54321 };
     char folder[64];
     struct home home;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     unsetenv("MUSTER_HOME");
     unsetenv("XDG_STATE_HOME");
     unsetenv("HOME");

@@ -33,7 +33,7 @@ static void an_open_quote_is_an_error(void **state)
 {
     (void)state;
     char **words = NULL;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     assert_int_equal(shell_split("a 'b", &words, &err), MUSTER_EDATA);
     assert_string_equal(err.text, "a ' quote is never closed");
     assert_null(words);

@@ -16,7 +16,7 @@ struct rendered {
 static struct rendered render(json_t *job, const char *role, int index)
 {
     struct rendered r = {NULL, NULL, NULL};
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     if (control_render(job, role, index, &r.pod, &r.service, &r.claims, &err) != 0) {
         fail_msg("%s", err.text);
     }
@@ -317,7 +317,7 @@ static void a_replica_the_job_has_not_is_refused(void **state)
 {
     (void)state;
     json_t *job = make_job(false, 2, "Never", "{}");
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     json_t *made = NULL;
     assert_int_equal(control_render(job, "Master", 0, &made, &made, &made, &err), MUSTER_EINVAL);
     assert_string_equal(err.text, "mnist has no Master replica 0");

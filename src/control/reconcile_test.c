@@ -178,7 +178,7 @@ static void a_job_that_cannot_be_read_is_refused(void **state)
     open_scene(&s, parse("{'metadata': {'name': 'x'}, 'spec': {'pytorchReplicaSpecs': null}}"));
     const struct control_view view = {s.job, s.pods, s.services, s.claims, EPOCH};
     struct control_effects fx;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     assert_int_equal(control_reconcile(&view, &fx, &err), MUSTER_EDATA);
     assert_true(err.text[0] != '\0');
     close_scene(&s);

@@ -44,7 +44,7 @@ static inline struct control_effects effects_of(const struct scene *s)
     const struct control_view view = {s->job, s->pods, s->services, s->claims,
                                       EPOCH + s->now_s * 1000 + s->now_ms};
     struct control_effects fx;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     if (control_reconcile(&view, &fx, &err) != 0) {
         fail_msg("%s", err.text);
     }

@@ -28,7 +28,7 @@ static void print(const struct control_effects *fx, struct buf *out)
 static bool step_with_failure(const struct control_view *view, long k, const char *whole)
 {
     struct control_effects fx;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     countdown = k;
     int r = control_reconcile(view, &fx, &err);
     bool reached = countdown < 0;

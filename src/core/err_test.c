@@ -34,7 +34,7 @@ static void exit_codes_are_sysexits(void **state)
 static void context_goes_before_the_sentence(void **state)
 {
     (void)state;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     assert_int_equal(muster_fail(&err, MUSTER_EDATA, "line %d", 3), MUSTER_EDATA);
     assert_int_equal(muster_wrap(&err, "loading %s", "a.yaml"), MUSTER_EDATA);
     assert_string_equal(err.text, "loading a.yaml: line 3");
@@ -47,7 +47,7 @@ static void long_sentences_are_cut(void **state)
     char text[2 * MUSTER_ERR_TEXT_BYTES];
     memset(text, 'x', sizeof text);
     text[sizeof text - 1] = '\0';
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     muster_fail(&err, MUSTER_EIO, "%s", text);
     muster_wrap(&err, "%s", text);
     assert_int_equal(strlen(err.text), MUSTER_ERR_TEXT_BYTES - 1);

@@ -173,7 +173,7 @@ static int reconcile(struct entry *entry, json_t *job, struct muster_err *err)
 static void step(struct entry *entry)
 {
     struct controller *c = entry->controller;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     muster_auto(free) char *namespace = strdup(entry->key);
     char *slash = namespace ? strchr(namespace, '/') : NULL;
     if (!slash) {

@@ -102,7 +102,7 @@ static int open_api(struct daemon *d, struct muster_err *err)
                                            .agent = d->agent,
                                            .sweep = d->sweep,
                                            .environments = d->environments};
-    struct muster_err tls_err = {0};
+    struct muster_err tls_err = MUSTER_ERR_INIT;
     struct api_hooks hooks;
     int r = routes_new(&options, &d->routes, &hooks, err);
     r = r < 0 ? r : api_new(&d->loop, d->store, &hooks, &d->api, err);
@@ -235,7 +235,7 @@ int daemon_main(int argc, char **argv)
     const char *debug = getenv("MUSTER_DEBUG");
     log_to(STDERR_FILENO, debug && *debug ? LOG_DEBUG : LOG_INFO);
     struct daemon d = {.lock_fd = -1};
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     int r = run(&d, &err);
     if (r < 0) {
         fprintf(stderr, "muster: %s\n", err.text);

@@ -120,7 +120,7 @@ static void tell_refusal(struct step *s, const struct control_effect *effect, co
 static int apply_all(struct step *s, const struct control_effects *effects, struct muster_err *err)
 {
     for (size_t i = 0; i < effects->count; i++) {
-        struct muster_err why = {0};
+        struct muster_err why = MUSTER_ERR_INIT;
         int r = apply_one(s, &effects->list[i], &why);
         if (r < 0) {
             tell_refusal(s, &effects->list[i], why.text);

@@ -30,7 +30,7 @@ static void a_damaged_token_is_refused(void **state)
 {
     const char *folder = *state;
     struct http_identity identity;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     muster_auto(free) char *token = file_join(folder, "token");
     assert_int_equal(file_write(token, "x\n", 2, 0600, NULL), 0);
     assert_int_equal(http_identity_load(folder, &identity, &err), MUSTER_ECONFIG);

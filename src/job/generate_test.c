@@ -10,7 +10,7 @@
 static char *print(const struct job_command *options)
 {
     json_t *job = NULL;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     if (job_from_command(options, &job, &err) != 0) {
         fail_msg("%s", err.text);
     }
@@ -195,7 +195,7 @@ static void wrong_options_are_refused_with_a_sentence(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         json_t *job = NULL;
-        struct muster_err err = {0};
+        struct muster_err err = MUSTER_ERR_INIT;
         assert_int_equal(job_from_command(&cases[i].options, &job, &err), MUSTER_EINVAL);
         if (!strstr(err.text, cases[i].says)) {
             fail_msg("%s", err.text);

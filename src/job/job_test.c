@@ -10,7 +10,7 @@
 static struct job read_job(const char *text)
 {
     struct job job = {0};
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     json_t *doc = parse(text);
     int r = job_read(doc, &job, &err);
     json_decref(doc);
@@ -139,7 +139,7 @@ static void malformed_objects_are_refused_with_the_field(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct job job = {0};
-        struct muster_err err = {0};
+        struct muster_err err = MUSTER_ERR_INIT;
         json_t *doc = parse(cases[i].text);
         assert_int_equal(job_read(doc, &job, &err), MUSTER_EDATA);
         assert_non_null(strstr(err.text, cases[i].says));

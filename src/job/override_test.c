@@ -96,7 +96,7 @@ static void what_cannot_be_is_refused(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         json_t *job = make_job();
-        struct muster_err err = {0};
+        struct muster_err err = MUSTER_ERR_INIT;
         assert_int_equal(job_override(job, &cases[i].o, &err), MUSTER_EINVAL);
         if (!strstr(err.text, cases[i].says)) {
             fail_msg("%s", err.text);

@@ -33,7 +33,7 @@ static bool read_with_failure(const char *text, size_t bytes, long k)
 {
     struct job_file file = {0};
     struct job_problems problems;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     job_problems_init(&problems, 100);
     problems.advice = true;
     countdown = k;

@@ -71,7 +71,7 @@ static void refusals_become_errors(void **state)
 {
     (void)state;
     struct kube kube = {0};
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     const char *exists = "{\"kind\":\"Status\",\"reason\":\"AlreadyExists\",\"message\":\"there\"}";
     assert_int_equal(refuse(&kube, 409, exists, &err), MUSTER_EEXIST);
     assert_string_equal(err.text, "there");
@@ -87,7 +87,7 @@ static void strange_answers_are_told(void **state)
 {
     (void)state;
     struct kube kube = {0};
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     assert_int_equal(refuse(&kube, 502, "<html>", &err), MUSTER_ENOHOST);
     assert_string_equal(err.text, "the controller answered 502: <html>");
     assert_null(kube_status(&kube));

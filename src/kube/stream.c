@@ -150,7 +150,7 @@ static void give_bytes(struct kube_stream *s)
 
 static void give_end(struct kube_stream *s)
 {
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     int code = outcome(s, &err);
     struct kube_stream_events events = s->events;
     kube_stream_close(s);

@@ -19,7 +19,7 @@ struct scene {
 
 static inline struct pod *new_pod(json_t *object)
 {
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     struct pod *pod =
         pod_new(object, &(struct pod_place){"laptop", "127.0.0.1", "127.0.0.1"}, &err);
     if (!pod) {

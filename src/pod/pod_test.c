@@ -380,7 +380,7 @@ static void a_pod_without_containers_is_refused(void **state)
 {
     (void)state;
     json_t *object = parse("{'metadata': {'name': 'p'}, 'spec': {'containers': []}}");
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     assert_null(pod_new(object, &(struct pod_place){"n", "h", "p"}, &err));
     assert_int_equal(err.code, MUSTER_EDATA);
     json_decref(object);

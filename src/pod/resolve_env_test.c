@@ -47,7 +47,7 @@ static void check_env(const char *container, const char *expected)
     open_sight(&s);
     json_t *spec = parse(container);
     json_t *env = NULL;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     if (pod_environment(s.pod, spec, &s.sources, &env, &err) != 0) {
         fail_msg("%s", err.text);
     }
@@ -69,7 +69,7 @@ static void check_refusal(const char *container, int code, const char *message)
     open_sight(&s);
     json_t *spec = parse(container);
     json_t *env = NULL;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     assert_int_equal(pod_environment(s.pod, spec, &s.sources, &env, &err), code);
     assert_string_equal(err.text, message);
     assert_null(env);
@@ -178,7 +178,7 @@ static void check_command(const char *container, const char *entrypoint, const c
     json_t *entry = entrypoint ? parse(entrypoint) : NULL;
     json_t *env = parse("{'RANK': '1', 'WORLD_SIZE': '4'}");
     json_t *words = NULL;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     int r = pod_command(spec, entry, env, &words, &err);
     if (expected) {
         json_t *wanted = parse(expected);

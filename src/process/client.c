@@ -207,7 +207,7 @@ static int reach_supervisor(struct process_job *job, struct muster_err *err)
 static void on_gone(void *data, const struct muster_err *why)
 {
     struct process_job *job = data;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     (void)why;
     disconnect(job);
     if (job->state == JOB_OVER) {

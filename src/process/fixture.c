@@ -152,7 +152,7 @@ void test_job_open(struct test_job *t)
                                           .isolation = t->isolation,
                                           .runner = t->runner,
                                           .private_network = t->network_private};
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     if (process_job_open(&t->loop, &options, &events, t, &t->job, &err) < 0) {
         fail_msg("%s", err.text);
     }
@@ -204,7 +204,7 @@ void test_job_start(struct test_job *t, const char *id, const char *spec)
 {
     muster_auto(free) char *text = strdup(spec);
     json_t *doc = NULL;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     for (char *at = text; *at; at++) {
         *at = *at == '\'' ? '"' : *at == '`' ? '\'' : *at;
     }
@@ -303,7 +303,7 @@ char *test_job_log(struct test_job *t, const char *container)
     char *text = calloc(1, 1 << 20);
     size_t used = 0;
     struct process_log *log = NULL;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     (void)snprintf(folder, sizeof folder, "%s/containers/%s", t->folder, container);
     const struct process_log_options options = {
         .folder = folder, .tail_lines = -1, .limit_bytes = -1};

@@ -148,7 +148,7 @@ static void cut_once(const char *path, unsigned seed)
 {
     struct history h = {0};
     struct store *store = NULL;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     unsigned random = seed;
     power_reset(seed, note_sync, &h);
     power_fail_at(1 + rand_r(&random) % CALLS_MAX);

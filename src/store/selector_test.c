@@ -48,7 +48,7 @@ static void label_selectors_fit_as_the_table_says(void **state)
                                                 "a", "b", "env", "prod", "empty", "");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct selector selector;
-        struct muster_err err = {0};
+        struct muster_err err = MUSTER_ERR_INIT;
         int r = selector_parse_labels(rows[i].text, &selector, &err);
         int fits = r < 0 ? -1 : selector_match_labels(&selector, object);
         if (fits != rows[i].fits) {

@@ -159,7 +159,7 @@ static struct sim_slot *slot_of(struct sim_kubelet *k, const char *uid)
 
 static struct pod *make_machine(const json_t *object)
 {
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     struct pod *machine =
         pod_new((json_t *)object, &(struct pod_place){"sim", "10.0.0.1", ""}, &err);
     if (!machine) {

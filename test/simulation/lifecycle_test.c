@@ -270,7 +270,7 @@ static json_t *read_cases(void)
     snprintf(path, sizeof path, "%s/test/data/lifecycle.json", source ? source : ".");
     char *text = NULL;
     size_t bytes = 0;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     json_t *doc = NULL;
     if (file_read(path, FILE_BYTES_MAX, &text, &bytes, &err) < 0 ||
         doc_parse(text, bytes, &doc, &err) < 0) {

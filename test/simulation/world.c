@@ -30,7 +30,7 @@ static void note(struct sim_world *w, const char *broken)
 size_t sim_world_reconcile(struct sim_world *w, struct sim_view *view, size_t stop)
 {
     struct control_effects fx;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     view->view.now_unix_ms = w->now_unix_ms;
     if (control_reconcile(&view->view, &fx, &err) != 0) {
         fail_msg("%s", err.text);

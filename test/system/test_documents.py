@@ -96,11 +96,11 @@ def test_make_check_fails_on_each(tmp_path):
     with (tmp_path / 'docs/failures.md').open('a') as file:
         file.write('[a](nowhere.md) [b](#nowhere) `muster walk` `muster run --far` `MUSTER_' 'NOWHERE`\n')
     with (tmp_path / 'src/api/status.c').open('a') as file:
-        file.write('\nconst char *words = "muster run --far, --share-gpu";\nchar *value(void)\n{\n    return getenv("MUSTER_UNSAID");\n}\n')
+        file.write('\nconst char *words = "muster run --far, --share-gpu";\nchar *value(void)\n{\n    return getenv("MUSTER_UNSAID");\n}\nstruct muster_err err = {0};\n')
     (tmp_path / 'src/api' / 'forgotten_test.c').write_text('/* A test that nothing builds. */\n')
     done = subprocess.run([sys.executable, tmp_path / 'tools/check'], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     for fault in ('nowhere.md leads nowhere', 'no heading for #nowhere', 'no muster walk', 'no option --far', 'NOWHERE is not in the source',
                   'status.c', 'kubectl has no --share-gpu', 'MUSTER_UNSAID is in no document',
-                  'forgotten_test.c'):
+                  'forgotten_test.c', 'begins as MUSTER_ERR_INIT'):
         assert fault in done.stdout, done.stdout

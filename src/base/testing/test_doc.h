@@ -16,7 +16,7 @@ static inline json_t *parse(const char *text)
         *c = *c == '\'' ? '"' : *c;
     }
     json_t *doc = NULL;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     if (doc_parse(copy, strlen(copy), &doc, &err) != 0) {
         fail_msg("%s in %s", err.text, text);
     }
@@ -28,7 +28,7 @@ static inline json_t *parse(const char *text)
 static inline json_t *parse_yaml(const char *text)
 {
     struct yaml_stream stream = {0};
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     if (yaml_load(text, strlen(text), &yaml_limits_default, &stream, &err) < 0) {
         fail_msg("%s in %s", err.text, text);
     }

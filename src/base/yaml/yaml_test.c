@@ -23,7 +23,7 @@ static void describe(const struct yaml_stream *stream, struct buf *out)
 static void expect(const char *text, size_t bytes, const char *expected)
 {
     struct yaml_stream stream = {0};
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     struct buf out;
     buf_init(&out, 65536);
     assert_int_equal(yaml_load(text, bytes, &yaml_limits_default, &stream, &err), 0);
@@ -158,7 +158,7 @@ static void bytes_that_are_no_text_are_refused(void **state)
 static int load(const char *text, const struct yaml_limits *limits, char *ret_text)
 {
     struct yaml_stream stream = {0};
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     int r = yaml_load(text, strlen(text), limits, &stream, &err);
     yaml_done(&stream);
     memcpy(ret_text, err.text, sizeof err.text);

@@ -13,7 +13,7 @@ static int parse(const char *verb, char **words)
     while (words[count]) {
         count++;
     }
-    err = (struct muster_err){0};
+    err = (struct muster_err)MUSTER_ERR_INIT;
     return args_parse(cli_command_find(verb), count, words, &args, &err);
 }
 

@@ -8,7 +8,7 @@ static json_t *pod_of(const char *status)
 {
     json_t *pod = NULL;
     char text[2048];
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     snprintf(text, sizeof text,
              "{\"metadata\": {\"name\": \"j-worker-0\"}, \"spec\": {\"containers\": [{\"name\": "
              "\"pytorch\", \"env\": [{\"name\": \"RANK\", \"value\": \"9\"},"

@@ -256,7 +256,7 @@ static void open_stream(struct container_log *c)
     muster_auto(free) char *base =
         o->run ? strdup(o->run) : kube_muster_path("namespaces", c->namespace, NULL);
     muster_auto(free) char *path = NULL;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     int r = !base ? -1
                   : asprintf(&path, "%s/pods/%s/log?uid=%s&container=%s&frames=true%s%s%s%s%s%s",
                              base, c->pod, c->uid, c->container, o->follow ? "&follow=true" : "",

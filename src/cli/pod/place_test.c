@@ -116,7 +116,7 @@ static void trees_are_copied_with_links_and_modes(void **state)
 static void missing_source_is_named(void **state)
 {
     (void)state;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     assert_int_equal(copy_tree("/no/such/file", folder, &err), MUSTER_ENOENT);
     assert_string_equal(err.text, "cannot read /no/such/file: No such file or directory");
 }

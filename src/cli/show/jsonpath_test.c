@@ -20,7 +20,7 @@ static json_t *read_table(void)
     char *text = NULL;
     size_t bytes = 0;
     json_t *table = NULL;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     if (file_read(path, FILE_BYTES_MAX, &text, &bytes, &err) < 0 ||
         doc_parse(text, bytes, &table, &err) < 0) {
         fail_msg("%s: %s", path, err.text);
@@ -33,7 +33,7 @@ static json_t *read_table(void)
 static int print(const char *template, const json_t *doc, struct buf *out, struct muster_err *err)
 {
     struct jsonpath *path = NULL;
-    *err = (struct muster_err){0};
+    *err = (struct muster_err)MUSTER_ERR_INIT;
     int r = jsonpath_parse(template, &path, err);
     r = r < 0 ? r : jsonpath_print(path, doc, out, err);
     jsonpath_free(path);
@@ -138,7 +138,7 @@ static void what_is_too_much_is_refused(void **state)
 static void rows_of_columns(const char *spec, const json_t *doc, bool headers, const char *expected)
 {
     struct custom_columns *columns = NULL;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     struct buf out;
     buf_init(&out, OUTPUT_BYTES_MAX);
     if (custom_columns_parse(spec, &columns, &err) < 0) {
@@ -183,7 +183,7 @@ static void wrong_columns_are_named(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct custom_columns *columns = NULL;
-        struct muster_err err = {0};
+        struct muster_err err = MUSTER_ERR_INIT;
         assert_int_equal(custom_columns_parse(cases[i].spec, &columns, &err), MUSTER_EINVAL);
         if (!strstr(err.text, cases[i].says)) {
             fail_msg("%s: %s", cases[i].spec, err.text);

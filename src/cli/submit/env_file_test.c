@@ -16,7 +16,7 @@ static int note(void *data, const char *name, const char *value)
 static char *read_text(const char *bytes, size_t count)
 {
     struct buf found;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     char *text = calloc(1, count + 1);
     memcpy(text, bytes, count);
     buf_init(&found, 4096);

@@ -338,7 +338,7 @@ void environment_withdraw(struct cli *cli, const json_t *job)
 {
     muster_auto(free) char *path = path_of(job);
     if (path && !kube_is_dry_run(cli->kube)) {
-        struct muster_err unsaid = {0};
+        struct muster_err unsaid = MUSTER_ERR_INIT;
         (void)kube_call(cli->kube, "DELETE", path, NULL, NULL, &unsaid);
     }
 }

@@ -37,7 +37,7 @@ static int make(struct agent *agent, const json_t *object, const struct agent_ef
 static void admit(struct agent *agent, const struct agent_item *item,
                   const struct agent_effect *effect)
 {
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     int r = make(agent, item->object, effect, &err);
     if (r < 0) {
         log_event(LOG_ERROR, "agent.start", "%s: %s", doc_text(item->object, "metadata.name", "?"),

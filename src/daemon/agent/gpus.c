@@ -16,7 +16,7 @@ static int take(struct agent_pod *pod, int64_t wanted, struct muster_err *err)
 
 void agent_place(struct agent_pod *pod)
 {
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     int64_t wanted = pod->job->no_gpus ? 0 : job_gpus_of_pod(doc_at(pod->object, "spec"));
     bool has = placement_gpus(&pod->job->placement, pod->uid) != NULL;
     int r = wanted > 0 && !has ? take(pod, wanted, &err) : 0;

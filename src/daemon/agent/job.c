@@ -280,7 +280,7 @@ int agent_job_open(struct agent *agent, int64_t number, const json_t *pod, struc
 /* One that cannot be asked is gone. */
 void agent_job_end(struct agent_job *job)
 {
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     if (process_job_end(job->process, 0, &err) < 0) {
         log_event(LOG_WARN, "agent.end", "%s: %s", job->uid, err.text);
         post_state(job, AGENT_SUPERVISOR_ENDED);

@@ -104,7 +104,7 @@ static int read_object(struct agent *agent, const char *key, json_t **ret, struc
 
 bool agent_look(struct agent *agent, struct agent_item *item)
 {
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     int r = read_object(agent, item->look, &item->object, &err);
     if (r < 0 && r != MUSTER_ENOENT) { /* who cannot tell ends nothing */
         log_event(LOG_ERROR, "agent.look", "pod %s: %s", item->look, err.text);
@@ -134,7 +134,7 @@ void agent_discard(struct agent *agent, const struct agent_item *item)
     const struct store_key key = {"pods", doc_text(item->object, "metadata.namespace", ""),
                                   doc_text(item->object, "metadata.name", "")};
     const struct store_delete_options now = {.uid = item->event.seen.uid};
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     int r = store_delete(agent->options.store, key, &now, NULL, &err);
     if (r < 0 && r != MUSTER_ENOENT) {
         log_event(LOG_ERROR, "agent.remove", "%s: %s", key.name, err.text);

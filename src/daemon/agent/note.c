@@ -14,7 +14,7 @@ void agent_note(struct agent *agent, const json_t *about, bool warning, const ch
                                     .reason = reason,
                                     .message = message,
                                     .now_unix_ms = clock_unix_ms()};
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     if (event_record(agent->options.store, &note, &err) < 0) {
         log_event(LOG_WARN, "agent.event", "%s: %s", reason, err.text);
     }

@@ -53,7 +53,7 @@ static void free_keeping(void *data)
 
 void agent_pod_keep(struct agent_pod *pod)
 {
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     muster_auto(doc) json_t *status = pod_status(pod->machine);
     struct keeping *keeping = calloc(1, sizeof *keeping);
     int r = keeping
@@ -76,7 +76,7 @@ void agent_pod_remove(struct agent_pod *pod)
 {
     const struct store_key key = {"pods", pod->namespace, pod->name};
     const struct store_delete_options now = {.uid = pod->uid};
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     int r = store_delete(pod->agent->options.store, key, &now, NULL, &err);
     const struct agent_event answer = {
         .kind = AGENT_REMOVED, .pod = pod->number, .settled = agent_is_settled(r)};

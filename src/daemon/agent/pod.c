@@ -19,7 +19,7 @@
 /* That its supervisor is gone is about to be told. */
 static void start_container(struct agent_pod *pod, const struct pod_effect *effect)
 {
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     if (!pod->job->over && agent_start_container(pod, effect, &err) < 0) {
         const struct pod_event failed = {.kind = POD_START_FAILED,
                                          .container = effect->container,
@@ -34,7 +34,7 @@ static void start_container(struct agent_pod *pod, const struct pod_effect *effe
 static json_t *owner_if_readable(const struct agent_pod *pod)
 {
     json_t *job = NULL;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     if (jobs_fetch_owner(pod->agent->options.store, pod->object, &job, &err) < 0) {
         log_event(LOG_WARN, "agent.owner", "%s: %s", pod->name, err.text);
     }
@@ -53,7 +53,7 @@ static bool is_past_deadline(const struct agent_pod *pod)
 static void signal_container(struct agent_pod *pod, const struct pod_effect *effect)
 {
     muster_auto(free) char *id = agent_attempt_id(pod, effect);
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     if (effect->first && effect->signal != SIGKILL) {
         char text[160];
         snprintf(text, sizeof text, "Stopping container %s",
@@ -75,7 +75,7 @@ static bool write_status(struct agent_pod *pod)
     muster_auto(doc) json_t *object = json_pack(
         "{s:s, s:s, s:{s:s, s:s, s:s}, s:O}", "apiVersion", "v1", "kind", "Pod", "metadata", "name",
         pod->name, "namespace", pod->namespace, "uid", pod->uid, "status", status);
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     int r = object ? store_update(pod->agent->options.store, "pods", object, STORE_STATUS_ONLY,
                                   NULL, &err)
                    : err_no_memory(&err);
@@ -238,7 +238,8 @@ static json_t *bind_to_node(struct agent *agent, const json_t *object, struct mu
 int agent_pod_new(struct agent *agent, int64_t number, const json_t *object, struct agent_pod **ret,
                   struct muster_err *err)
 {
-    struct muster_err why = {.code = MUSTER_ENOMEM, .text = "out of memory"};
+    struct muster_err why = MUSTER_ERR_INIT;
+    (void)err_no_memory(&why);
     muster_auto(doc) json_t *bound = bind_to_node(agent, object, &why);
     struct agent_pod *pod = bound ? new_pod(agent, number, bound, &why) : NULL;
     if (!pod) {

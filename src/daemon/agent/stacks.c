@@ -43,7 +43,7 @@ static void on_late(uv_timer_t *timer)
 {
     struct agent_question *question = timer->data;
     struct http_reply *reply = question->reply;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     muster_fail(&err, MUSTER_ETIMEDOUT, "the job's supervisor did not answer within %d s",
                 ANSWER_MS_MAX / 1000);
     drop(question);
@@ -91,7 +91,7 @@ static int ask(struct agent *agent, struct agent_job *job, struct http_reply *re
 
 void agent_stacks(struct agent *agent, const char *job_uid, struct http_reply *reply)
 {
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     struct agent_job *job = agent->jobs;
     while (job && strcmp(job->uid, job_uid) != 0) {
         job = job->hh.next;

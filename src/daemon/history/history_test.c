@@ -15,7 +15,7 @@ static void what_is_no_name_becomes_no_path(void **state)
     static const char *const names[] = {"..", ".", "", "a/b", "../x", "A", "a b", ".trash", "a\nb"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         char *path = NULL;
-        struct muster_err err = {0};
+        struct muster_err err = MUSTER_ERR_INIT;
         const struct history_run as_job = {"default", names[i], 1};
         const struct history_run as_namespace = {names[i], "job", 1};
         assert_int_equal(history_path(&w->home, &as_job, &path, &err), MUSTER_EINVAL);

@@ -173,7 +173,7 @@ static void items_done(struct items *items)
 void history_empty_trash(const struct home *home)
 {
     muster_auto(free) char *trash = history_trash(home);
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     if (trash && file_remove(trash, &err) < 0) {
         log_event(LOG_WARN, "history.trash", "%s", err.text);
     }

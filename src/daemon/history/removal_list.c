@@ -76,7 +76,7 @@ static bool job_is_there(const struct removal_list *list, const json_t *record)
 static void find_unmarked(struct removal_list *list, const char *uid)
 {
     muster_auto(doc) json_t *record = archive_pending(list->home, uid);
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     if (record && !job_is_there(list, record)) {
         const char *lease = jobs_annotation(doc_at(record, "job"), JOB_ANNOTATION_LEASE);
         removal_list_add(list, uid, lease ? lease : "");
@@ -89,7 +89,7 @@ static void find_one(struct removal_list *list, const char *uid)
 {
     muster_auto(free) char *path = removal_list_path(list, uid, MARK);
     muster_auto(free) char *lease = NULL;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     if (!path || file_read(path, LEASE_BYTES_MAX, &lease, NULL, NULL) < 0) {
         find_unmarked(list, uid);
         return;

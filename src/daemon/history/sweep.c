@@ -90,7 +90,7 @@ bool sweep_keeps(const struct sweep *sweep)
 static void on_delete(void *arg, const char *resource, const json_t *object)
 {
     struct sweep *sweep = arg;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     if (strcmp(resource, "pytorchjobs") != 0 || !job_is_finished(object) || !sweep_keeps(sweep)) {
         return;
     }
@@ -164,7 +164,7 @@ static void free_work(struct work *work)
 /* What happened is in the history now. */
 static void remove_events(struct sweep *sweep, const char *uid)
 {
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     if (archive_remove_events(sweep->store, uid, &err) < 0) {
         log_event(LOG_WARN, "history.events", "%s", err.text);
     }
@@ -253,7 +253,7 @@ static void begin(struct sweep *sweep, const char *uid)
 
 static void retire(struct sweep *sweep)
 {
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     sweep->jobs_came = false;
     if (retire_jobs(sweep->store, sweep->leases, sweep->jobs_max, &err) < 0) {
         log_event(LOG_WARN, "history.retire", "%s", err.text);

@@ -88,7 +88,7 @@ static void check_list(const json_t *job, const json_t *template, const char *ro
     json_t *container;
     json_array_foreach (doc_at(doc_at(template, "spec"), list), i, container) {
         muster_auto(doc) json_t *words = NULL;
-        struct muster_err err = {0};
+        struct muster_err err = MUSTER_ERR_INIT;
         if (image_entrypoint(job, doc_at(template, "metadata.annotations"), container, &words,
                              &err) < 0) {
             char path[PATH_BYTES];

@@ -65,7 +65,7 @@ static int launch(const char *folder, const struct scene *s, json_t **ret, struc
 static json_t *spec_of(const char *folder, const struct scene *s)
 {
     json_t *spec = NULL;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     if (launch(folder, s, &spec, &err) < 0) {
         fail_msg("%s", err.text);
     }
@@ -190,7 +190,7 @@ static void what_is_missing_is_named(void **state)
                                      RUN ", 'volumeMounts': [{'name': 'v', 'mountPath': '/m'}]"};
     const struct scene none = {.container = "'command': []"};
     json_t *spec = NULL;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     assert_int_equal(launch(*state, &map, &spec, &err), MUSTER_ENOENT);
     assert_non_null(strstr(err.text, "absent"));
     assert_int_equal(launch(*state, &volume, &spec, &err), MUSTER_ENOENT);
@@ -210,7 +210,7 @@ static void a_file_that_is_gone_or_damaged_is_no_environment(void **state)
     const struct scene damaged = {
         .container = RUN, .environment = "no equals sign", .environment_bytes = 14};
     json_t *spec = NULL;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     assert_int_equal(launch_spec(&l, &spec, &err), MUSTER_EDATA);
     assert_non_null(strstr(err.text, "the environment that the job was submitted with"));
     assert_int_equal(launch(*state, &damaged, &spec, &err), MUSTER_EDATA);

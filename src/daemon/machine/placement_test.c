@@ -81,7 +81,7 @@ static void a_torn_file_is_said(void **state)
     muster_auto(free) char *path = file_join(folder, "placement.json");
     assert_int_equal(file_write(path, "{\"ports\":", 9, 0600, NULL), 0);
     struct placement p;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     assert_int_equal(placement_open(&p, folder, &err), MUSTER_EDATA);
 }
 
@@ -104,7 +104,7 @@ static void a_damaged_file_is_refused(void **state)
     muster_auto(free) char *path = file_join(folder, "placement.json");
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         struct placement p;
-        struct muster_err err = {0};
+        struct muster_err err = MUSTER_ERR_INIT;
         assert_int_equal(file_write(path, texts[i], strlen(texts[i]), 0600, NULL), 0);
         if (placement_open(&p, folder, &err) != MUSTER_EDATA) {
             fail_msg("\"%s\" was taken", texts[i]);

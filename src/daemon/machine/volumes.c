@@ -57,7 +57,7 @@ static int make_empty_dir(const struct request *q, char **ret_path)
 static int find_object(const struct request *q, const char *resource, const char *name,
                        json_t **ret)
 {
-    struct muster_err why = {0};
+    struct muster_err why = MUSTER_ERR_INIT;
     int r = q->sources->find(q->sources->data, resource, q->namespace, name, ret, &why);
     return r == 0 || r == MUSTER_ENOENT
                ? 0

@@ -139,7 +139,7 @@ static void sub_paths_know_the_variables(void **state)
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         muster_auto(doc) json_t *mounts = NULL;
-        struct muster_err err = {0};
+        struct muster_err err = MUSTER_ERR_INIT;
         int r = mount_with(*state, CLAIM(""), table[i].how, &mounts, &err);
         if (table[i].path) {
             assert_int_equal(r, 0);
@@ -176,7 +176,7 @@ static void what_is_missing_is_named(void **state)
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         json_t *mounts = NULL;
-        struct muster_err err = {0};
+        struct muster_err err = MUSTER_ERR_INIT;
         assert_int_equal(mount(*state, table[i].volume, &mounts, &err), table[i].code);
         assert_non_null(strstr(err.text, table[i].says));
         assert_null(mounts);

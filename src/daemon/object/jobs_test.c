@@ -23,7 +23,7 @@ static void an_owner_that_cannot_be_read_is_not_taken_for_none(void **state)
 {
     (void)state;
     struct store *store = NULL;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     muster_auto(doc) json_t *job = parse("{'metadata': {'name': 'j', 'namespace': 'default'}}");
     muster_auto(doc) json_t *stored = NULL;
     assert_int_equal(store_open(":memory:", NULL, &store, &err), 0);

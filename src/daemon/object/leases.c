@@ -139,7 +139,7 @@ static bool holder_is_dead(const struct leases *leases, const char *lease, const
 static void end_jobs(struct leases *leases, over_fn is_over, const char *id, const char *why)
 {
     struct store_page page = {0};
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     const struct store_query query = {.resource = "pytorchjobs"};
     if (store_list(leases->store, &query, &page, &err) < 0) {
         log_event(LOG_ERROR, "lease.list", "%s", err.text);

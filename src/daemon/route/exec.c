@@ -41,7 +41,7 @@ static void on_socket(void *arg, int fd)
 {
     struct transfer *transfer = arg;
     const int fds[] = {fd, transfer->open_fd};
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     size_t count = transfer->packet.kind == HANDOVER_EXEC ? 2 : 1;
     if (fd >= 0 && handover_send(transfer->folder, &transfer->packet, fds, count, &err) < 0 &&
         transfer->packet.kind == HANDOVER_EXEC) {
@@ -201,7 +201,7 @@ void exec_routes_handle(const struct home *home, struct store *store, const char
                         const struct http_request *request, struct http_reply *reply)
 {
     char namespace[NAMESPACE_BYTES], kind[PART_BYTES], name[NAME_BYTES], part[PART_BYTES];
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     int end = 0;
     int words =
         sscanf(rest, "%63[^/]/%15[^/]/%253[^/]/%15[^/]%n", namespace, kind, name, part, &end);

@@ -392,7 +392,7 @@ static int handle_run(const struct history_routes *routes, const char *rest,
 void history_routes_handle(const struct history_routes *routes, const char *rest,
                            const struct http_request *request, struct http_reply *reply)
 {
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     bool removes = strcmp(request->method, "DELETE") == 0;
     int r;
     if (*rest == '\0') {

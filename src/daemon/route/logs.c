@@ -119,7 +119,7 @@ void logs_stream_folder(uv_loop_t *loop, const char *folder, const struct api_lo
                                                 .watermarks = query->watermarks,
                                                 .as_written = query->as_written,
                                                 .from = (uint64_t)query->from};
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     int r = folder ? start(loop, &options, reply, &err) : err_no_memory(&err);
     if (r == MUSTER_ENOENT && !query->previous) {
         /* As the kubelet says it: kubectl logs -f tries again on a 400. */

@@ -224,7 +224,7 @@ void pod_routes_handle(const struct pod_routes *routes, const char *rest,
     assert(routes->home && routes->store);
     char namespace[NAMESPACE_BYTES], name[NAME_BYTES], part[PART_BYTES];
     int all = 0, one = 0;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     muster_auto(doc) json_t *pod = NULL;
     int words = sscanf(rest, "%63[^/]/pods%n/%253[^/]/%95s%n", namespace, &all, name, part, &one);
     int r;

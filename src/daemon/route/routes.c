@@ -72,7 +72,7 @@ static void get_status(struct routes *routes, const char *rest, const struct htt
 
 static int parse_body(const struct http_request *request, json_t **ret, struct http_reply *reply)
 {
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     int r = doc_parse(request->body, request->body_bytes, ret, &err);
     if (r < 0) {
         api_send_error(reply, &err);
@@ -87,7 +87,7 @@ static void post_keep(struct routes *routes, const char *rest, const struct http
     if (parse_body(request, &body, reply) < 0) {
         return;
     }
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     routes->keep = doc_bool(body, "keep", true);
     if (!routes->keep) {
         (void)unlink(routes->keep_path);
@@ -179,7 +179,7 @@ static void on_put(void *arg, int r, const struct muster_err *err)
 static void put_environment(struct routes *routes, const char *id,
                             const struct http_request *request, struct http_reply *reply)
 {
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     struct putting *putting = calloc(1, sizeof *putting);
     int r = putting ? 0 : err_no_memory(&err);
     if (r == 0) {
@@ -226,7 +226,7 @@ static void on_history(struct routes *routes, const char *rest, const struct htt
     muster_auto(free) char *path = NULL;
     /* The route without "/" has nothing after it; the other one's is cut off. */
     if (asprintf(&path, "%s%s", *rest ? "/" : "", rest) < 0) {
-        struct muster_err err = {0};
+        struct muster_err err = MUSTER_ERR_INIT;
         err_no_memory(&err);
         path = NULL;
         api_send_error(reply, &err);
@@ -263,7 +263,7 @@ static bool matches(const struct route *route, const char *rest)
 static void on_muster(void *arg, const char *rest, const struct http_request *request,
                       struct http_reply *reply)
 {
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     muster_fail(&err, MUSTER_ENOENT, "there is no /muster/v1/%s", rest);
     for (size_t i = 0; i < sizeof routes_table / sizeof routes_table[0]; i++) {
         const struct route *route = &routes_table[i];

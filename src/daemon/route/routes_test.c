@@ -186,7 +186,7 @@ static int admit(const struct scene *s, const char *resource, struct muster_err 
 static void a_shutdown_ends_jobs_and_lone_pods_and_admits_no_job(void **state)
 {
     struct scene *s = *state;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     add(s, "pytorchjobs", STORED_JOB("a", "Running"));
     add(s, "pods", "{'metadata': {'name': 'alone', 'namespace': 'default'}}");
     add(s, "pods",

@@ -48,7 +48,7 @@ static void check_words(struct check *c, const json_t *object, const char *annot
 {
     const char *text =
         json_string_value(json_object_get(doc_at(object, "metadata.annotations"), annotation));
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     char **words = NULL;
     if (!text) {
         return;

@@ -16,7 +16,7 @@ static char *lint(const char *path, const char *shown)
 {
     char *text = NULL;
     size_t bytes = 0;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     if (file_read(path, TEXT_BYTES_MAX, &text, &bytes, &err) != 0) {
         fail_msg("%s", err.text);
     }

@@ -98,7 +98,7 @@ static struct process_log_options everything(const struct scene *s)
 static struct process_log *open_log(struct scene *s, struct process_log_options options)
 {
     struct process_log *log = NULL;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     if (process_log_open(&s->loop, &options, on_more, s, &log, &err) < 0) {
         fail_msg("%s", err.text);
     }
@@ -371,7 +371,7 @@ static void nothing_started_is_said(void **state)
 {
     struct scene *s = *state;
     struct process_log *log = NULL;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     struct process_log_options options = everything(s);
     assert_int_equal(process_log_open(&s->loop, &options, NULL, NULL, &log, &err), MUSTER_ENOENT);
     assert_string_equal(err.text, "the container has not started yet");

@@ -85,7 +85,7 @@ static void what_is_not_permitted_is_said(void **state)
     const char *root = *state;
     struct cgroup_job job;
     struct cgroup group;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     cgroup_job_init(&job, root, "0::/user/me.scope\n", "muster-1");
     assert_int_equal(
         cgroup_init(&group, &job, "p", &(struct cgroup_limits){.memory_bytes = 1 << 20}, &err),
@@ -107,7 +107,7 @@ static void a_group_that_cannot_be_entered_is_said(void **state)
     const char *root = *state;
     struct cgroup_job job;
     struct cgroup group;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     int fd;
     make(root, "memory/me/muster-1/memory.limit_in_bytes", "");
     make(root, "memory/me/muster-1/p/memory.limit_in_bytes", "");

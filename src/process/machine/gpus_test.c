@@ -8,7 +8,7 @@ static void each_pod_gets_its_own(void **state)
 {
     (void)state;
     struct gpus gpus;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     char ids[64];
     gpus_discover(&gpus, "/nonexistent", "0,1,2");
     assert_int_equal(gpus.count, 3);

@@ -86,7 +86,7 @@ static void the_hint_fits_the_type(void **state)
 static void or_create_makes_it(void **state)
 {
     (void)state;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     struct stat info;
     muster_auto(free) char *deep = file_join(folder, "a/b");
     muster_auto(free) char *file = file_join(folder, "a/b/c");

@@ -33,7 +33,7 @@ static const struct monitor_message *find(const struct said *said, enum monitor_
 static struct said run_with(int entrance_fd)
 {
     struct said said = {0};
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     struct process_spec spec = {0};
     muster_auto(doc) json_t *doc = parse("{'argv': ['true'], 'cwd': '/'}");
     muster_auto(close) int log_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);

@@ -270,7 +270,7 @@ __attribute__((noreturn)) static void be_monitor(const struct monitor_plan *plan
                         .control_fd = control_fd,
                         .exec_fd = -1,
                         .inside = {.plan = plan, .input_fd = -1}};
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     (void)prctl(PR_SET_NAME, "muster-monitor");
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
     (void)setsid();

@@ -218,7 +218,7 @@ static bool covers_hosts(const struct process_spec *spec)
 /* Who brings a file of their own keeps it. */
 static void give_hosts(struct attempt *attempt)
 {
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     if (!attempt->place->namespaces || covers_hosts(&attempt->spec)) {
         return;
     }
@@ -319,7 +319,7 @@ void attempt_exec(struct attempt *attempt, int socket_fd, int open_fd)
     struct monitor_request request = {.number = MONITOR_EXEC};
     int fds[PASSING_FDS_MAX] = {socket_fd, open_fd};
     int entrances[CGROUP_KINDS];
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     size_t count = 2;
     if (attempt_limits_open_exec(attempt, entrances, &err) < 0) {
         session_refuse(socket_fd, SESSION_NOT_SET_UP, err.text);

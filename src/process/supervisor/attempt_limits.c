@@ -51,7 +51,7 @@ static int open_entrances(const struct attempt *attempt, const struct cgroup *gr
 
 void attempt_limits_make(struct attempt *attempt)
 {
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     if (make_group(attempt, "", &attempt->cgroup, &err) < 0) {
         attempt_note(attempt, err.text);
     }

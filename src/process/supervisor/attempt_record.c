@@ -60,7 +60,7 @@ void attempt_record_running(struct attempt *attempt)
     attempt->started_unix_ms = clock_unix_ms();
     (void)doc_set_int(attempt->started, "at", attempt->started_unix_ms);
     (void)doc_set_text(attempt->started, "process", attempt->identity);
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     if (record_running(attempt->folder, attempt->started, &err) < 0) {
         attempt_note(attempt, err.text);
     }
@@ -137,7 +137,7 @@ static json_t *end_record(const struct attempt *attempt)
 
 void attempt_record_end(struct attempt *attempt)
 {
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     muster_auto(doc) json_t *record = end_record(attempt);
     if (!record || record_exit(attempt->folder, record, &err) < 0) {
         attempt_note(attempt, record ? err.text : "out of memory: no exit record was written");

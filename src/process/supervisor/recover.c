@@ -72,7 +72,7 @@ static int look_at(void *data, const char *id, const char *folder)
 
 int recover(const char *job_folder, char ret_why[RECOVER_WHY_BYTES], struct muster_err *err)
 {
-    struct muster_err own = {0};
+    struct muster_err own = MUSTER_ERR_INIT;
     struct recovery recovery = {.why = ret_why, .err = err ? err : &own};
     identity_boot(recovery.boot);
     ret_why[0] = '\0';

@@ -192,7 +192,7 @@ static void do_start(struct supervision *s, struct listener_client *client, cons
 {
     const char *id = doc_text(message, "id", "");
     const json_t *spec = doc_at(message, "spec");
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     if (!record_id_valid(id) || !spec) {
         refuse(client, id, "an id POD/CONTAINER/ATTEMPT and a spec are needed");
         return;

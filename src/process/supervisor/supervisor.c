@@ -198,7 +198,7 @@ static void tell_failure(const struct arguments *arguments, const struct muster_
 int supervisor_main(int argc, char **argv)
 {
     struct arguments arguments;
-    struct muster_err err = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
     if (read_arguments(argc, argv, &arguments, &err) < 0) {
         (void)fprintf(stderr, "%s\n", err.text);
         return muster_code_exit(err.code);

@@ -100,7 +100,7 @@ static void a_spec_names_the_field_that_is_wrong(void **state)
          "limits.memoryBytes: -1 is out of range"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct muster_err err = {0};
+        struct muster_err err = MUSTER_ERR_INIT;
         struct process_spec spec;
         json_t *doc = NULL;
         assert_int_equal(doc_parse(cases[i].text, strlen(cases[i].text), &doc, NULL), 0);
