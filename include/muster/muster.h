@@ -2,5 +2,6 @@
 #pragma once
 
 #include <muster/comm.h>
+#include <muster/elastic.h>
 #include <muster/err.h>
 #include <muster/version.h>

@@ -35,12 +35,13 @@ struct reader {
     size_t ask_bytes;
     bool answering;
     struct region_answer answer;
-    size_t sent; /* of it, and of what it announces */
+    size_t sent;      /* of it, and of what it announces */
+    const char *from; /* which is there; or, where it lies in several pieces, … */
+    char *copy;       /* … a copy; REGION_PIECE_BYTES, or NULL */
+    uint64_t laid;    /* the region's, when it was asked */
 };
 
 struct muster_region {
-    const char *memory;
-    size_t bytes;
     struct muster_endpoint *endpoint;
     pid_t owner; /* the process in which the thread runs */
     struct fork_watch fork;
@@ -48,6 +49,9 @@ struct muster_region {
     int stop_fd; /* readable: the thread ends */
     struct reader readers[MAX_READERS];
     int num_readers;
+    pthread_mutex_t memory_mutex; /* guards the layout, and the memory that it is about */
+    struct region_layout layout;
+    uint64_t laid; /* how often */
     pthread_mutex_t mutex; /* guards what follows */
     bool readable;
     uint64_t shown; /* how often */
@@ -84,21 +88,44 @@ static struct region_answer stamp(struct muster_region *region)
     return answer;
 }
 
+static const char *find(struct muster_region *region, struct reader *reader)
+{
+    size_t offset = (size_t)reader->ask.offset, bytes = (size_t)reader->answer.bytes;
+    const char *place = region_layout_find(&region->layout, offset, bytes);
+    if (!place && bytes > 0) {
+        reader->copy = reader->copy ? reader->copy : malloc(REGION_PIECE_BYTES);
+        place = reader->copy;
+    }
+    if (place && place == reader->copy) {
+        region_layout_gather(&region->layout, offset, bytes, reader->copy);
+    }
+    return place;
+}
+
 /* False: this is no question. */
 static bool prepare(struct muster_region *region, struct reader *reader)
 {
     const struct region_ask *ask = &reader->ask;
     struct region_answer *answer = &reader->answer;
-    if (ask->magic != REGION_MAGIC || ask->bytes > REGION_PIECE_BYTES ||
-        ask->offset > region->bytes || ask->bytes > region->bytes - ask->offset) {
-        return false;
+    pthread_mutex_lock(&region->memory_mutex);
+    size_t all = region->layout.bytes;
+    bool is_within = ask->offset <= all && ask->bytes <= all - ask->offset;
+    bool good = ask->magic == REGION_MAGIC && ask->bytes <= REGION_PIECE_BYTES;
+    if (good) {
+        *answer = stamp(region);
+        answer->all_bytes = all;
+        answer->bytes = answer->shown && is_within ? ask->bytes : 0;
+        reader->from = find(region, reader);
+        reader->laid = region->laid;
+        good = reader->from || answer->bytes == 0;
     }
-    *answer = stamp(region);
-    answer->bytes = answer->shown ? ask->bytes : 0;
-    answer->checksum = region_checksum(region->memory + ask->offset, (size_t)answer->bytes);
-    reader->answering = true;
-    reader->sent = 0;
-    return true;
+    if (good) {
+        answer->checksum = region_checksum(reader->from, (size_t)answer->bytes);
+        reader->answering = true;
+        reader->sent = 0;
+    }
+    pthread_mutex_unlock(&region->memory_mutex);
+    return good;
 }
 
 static bool would_block(void)
@@ -107,14 +134,13 @@ static bool would_block(void)
 }
 
 /* As much as goes now: the others have their turn. False: the reader is to be hung up on. */
-static bool answer(const struct muster_region *region, struct reader *reader)
+static bool send_answer(struct reader *reader)
 {
     size_t head = sizeof reader->answer, all = head + (size_t)reader->answer.bytes;
-    const char *memory = region->memory + reader->ask.offset;
     while (reader->sent < all) {
         bool is_head = reader->sent < head;
-        const char *from =
-            is_head ? (const char *)&reader->answer + reader->sent : memory + (reader->sent - head);
+        const char *from = is_head ? (const char *)&reader->answer + reader->sent
+                                   : reader->from + (reader->sent - head);
         ssize_t n = send(reader->fd, from, (is_head ? head : all) - reader->sent, MSG_NOSIGNAL);
         if (n < 0) {
             return would_block();
@@ -125,6 +151,15 @@ static bool answer(const struct muster_region *region, struct reader *reader)
     reader->answering = false;
     reader->ask_bytes = 0;
     return true;
+}
+
+/* Where the pieces are others meanwhile, what it was promised is not there any more. */
+static bool answer(struct muster_region *region, struct reader *reader)
+{
+    pthread_mutex_lock(&region->memory_mutex);
+    bool good = reader->laid == region->laid && send_answer(reader);
+    pthread_mutex_unlock(&region->memory_mutex);
+    return good;
 }
 
 static bool hear(struct muster_region *region, struct reader *reader)
@@ -151,6 +186,7 @@ static bool serve(struct muster_region *region, struct reader *reader)
 static void hang_up(struct muster_region *region, int i)
 {
     int fd = region->readers[i].fd;
+    free(region->readers[i].copy);
     region->readers[i] = region->readers[--region->num_readers];
     close(fd);
 }
@@ -229,6 +265,7 @@ static void close_own(void *context)
     struct muster_region *region = context;
     for (int i = 0; i < region->num_readers; i++) {
         close(region->readers[i].fd);
+        free(region->readers[i].copy);
     }
     region->num_readers = 0;
     fork_close(&region->stop_fd);
@@ -240,6 +277,8 @@ static void release(struct muster_region *region)
     close_own(region);
     muster_endpoint_close(region->endpoint);
     pthread_mutex_destroy(&region->mutex);
+    pthread_mutex_destroy(&region->memory_mutex);
+    region_layout_done(&region->layout);
     free(region);
 }
 
@@ -254,20 +293,38 @@ int muster_region_open(const char *host, const void *memory, size_t size_bytes,
     if (!region) {
         return muster_fail(err, MUSTER_ENOMEM, "no memory for a region");
     }
-    region->memory = memory;
-    region->bytes = size_bytes;
     region->stop_fd = -1;
     region->owner = getpid();
     region->fork = (struct fork_watch){.forked = close_own, .context = region};
     fork_remember(&region->fork);
     pthread_mutex_init(&region->mutex, NULL);
-    int rc = muster_endpoint_open(host, &region->endpoint, err);
+    pthread_mutex_init(&region->memory_mutex, NULL);
+    const struct muster_elastic_piece whole = {(void *)memory, size_bytes};
+    int rc = region_layout_init(&region->layout, &whole, 1, err);
+    rc = rc < 0 ? rc : muster_endpoint_open(host, &region->endpoint, err);
     rc = rc < 0 ? rc : start(region, err);
     if (rc < 0) {
         release(region);
         return rc;
     }
     *ret = region;
+    return 0;
+}
+
+int region_set_pieces(struct muster_region *region, const struct muster_elastic_piece *pieces,
+                      size_t num_pieces, struct muster_err *err)
+{
+    struct region_layout next;
+    int r = region_layout_init(&next, pieces, num_pieces, err);
+    if (r < 0) {
+        return r;
+    }
+    pthread_mutex_lock(&region->memory_mutex);
+    struct region_layout before = region->layout;
+    region->layout = next;
+    region->laid++;
+    pthread_mutex_unlock(&region->memory_mutex);
+    region_layout_done(&before);
     return 0;
 }
 

@@ -1,10 +1,16 @@
-/* What an owner and a reader of a region say to each other. Layer: comm. */
+/* Regions in pieces, and what an owner and a reader of a region say to each other.
+ *
+ * A region is one memory, or several pieces one after the other; a reader may have other pieces of
+ * the same size altogether. Layer: comm. Thread: as for muster_region_open and muster_region_read.
+ */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
 #include "comm/endpoint/endpoint.h"
+
+#include <muster/elastic.h>
 
 enum {
     REGION_MAGIC = 0x6d726567,
@@ -30,7 +36,51 @@ struct region_answer {
     uint64_t version;
     uint64_t bytes; /* that follow */
     uint64_t checksum;
+    uint64_t all_bytes; /* that the region has */
 };
 
 /* Not against malice: against memory that changed under way, and lost bytes. */
 uint64_t region_checksum(const char *data, size_t bytes);
+
+/* The memory is these pieces from now on; nothing of what was before is touched any more. To be
+ * called while the region is hidden. The array is copied. MUSTER_ENOMEM. */
+int region_set_pieces(struct muster_region *region, const struct muster_elastic_piece *pieces,
+                      size_t num_pieces, struct muster_err *err);
+
+struct region_read {
+    const struct muster_member *owners;
+    int num_owners;
+    uint64_t generation;
+    uint64_t version;
+    const struct muster_elastic_piece *pieces;
+    size_t num_pieces;
+    int64_t timeout_ms;
+    int (*interrupted)(void *context); /* NULL, or asked while it waits: MUSTER_EINTERRUPTED */
+    void *context;
+};
+
+/* As muster_region_read, into pieces. MUSTER_EMISMATCH: an owner has another number of bytes. */
+int region_read_pieces(const struct region_read *read, struct muster_err *err);
+
+/* ---- Pieces as one row of bytes ---- */
+
+struct region_layout {
+    struct region_span {
+        char *memory;
+        size_t first; /* of the row */
+        size_t bytes;
+    } *spans;
+    size_t count;
+    size_t bytes;
+};
+
+/* Pieces without bytes are left out. */
+int region_layout_init(struct region_layout *layout, const struct muster_elastic_piece *pieces,
+                       size_t num_pieces, struct muster_err *err);
+void region_layout_done(struct region_layout *layout);
+/* Where these bytes are in one piece; NULL: they are in several, or none are asked for. */
+char *region_layout_find(const struct region_layout *layout, size_t offset, size_t bytes);
+void region_layout_gather(const struct region_layout *layout, size_t offset, size_t bytes,
+                          char *to);
+void region_layout_scatter(const struct region_layout *layout, size_t offset, size_t bytes,
+                           const char *from);

@@ -8,12 +8,15 @@
 #include "comm/system/deadline.h"
 #include "comm/system/sized.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+enum { SLICE_MS = 50 };
 
 struct source {
     int fd;
@@ -28,9 +31,12 @@ struct reading {
     int num;
     uint64_t generation;
     uint64_t version;
-    char *to;
-    size_t bytes;
+    struct region_layout to;
+    char *copy; /* of what goes to several pieces; NULL: none has yet */
+    bool exact; /* the owners have no more than what is read */
     int64_t deadline_ns;
+    int (*interrupted)(void *context);
+    void *context;
 };
 
 static int lost(int index, struct muster_err *err)
@@ -57,11 +63,14 @@ static int receive(const struct reading *r, int index, void *to, size_t bytes,
         }
         int64_t left_ms = (r->deadline_ns - deadline_now_ns()) / 1000000;
         struct pollfd p = {.fd = fd, .events = POLLIN};
+        if (r->interrupted && r->interrupted(r->context)) {
+            return muster_fail(err, MUSTER_EINTERRUPTED, "the state of others is read no further");
+        }
         if (left_ms <= 0) {
             return muster_fail(err, MUSTER_ETIMEDOUT, "owner %d did not send its state in time",
                                index);
         }
-        (void)poll(&p, 1, left_ms > 1000 ? 1000 : (int)left_ms);
+        (void)poll(&p, 1, left_ms > SLICE_MS ? SLICE_MS : (int)left_ms);
     }
     return 0;
 }
@@ -80,35 +89,71 @@ static int ask(const struct reading *r, int index, size_t offset, size_t bytes,
     return 0;
 }
 
-static int take(const struct reading *r, int index, struct muster_err *err)
+/* Whether the answer is what was asked for, of the right version. */
+static int check(const struct reading *r, int index, const struct region_answer *answer,
+                 struct muster_err *err)
+{
+    struct source *s = &r->sources[index];
+    if (answer->magic != REGION_MAGIC) {
+        return muster_fail(err, MUSTER_EPROTO,
+                           "owner %d sent an answer that does not fit the request", index);
+    }
+    bool again = s->shown && answer->shown != s->shown;
+    s->shown = answer->shown;
+    if (!answer->shown || again || answer->generation != r->generation ||
+        answer->version != r->version) {
+        return muster_fail(err, MUSTER_ECONFLICT, "owner %d has moved on from version %llu", index,
+                           (unsigned long long)r->version);
+    }
+    bool fits = answer->all_bytes >= s->offset + s->bytes;
+    if (answer->bytes != s->bytes ? !fits : r->exact && answer->all_bytes != r->to.bytes) {
+        return muster_fail(err, MUSTER_EMISMATCH,
+                           "owner %d has a state of %llu bytes, where %zu are to be read", index,
+                           (unsigned long long)answer->all_bytes, r->to.bytes);
+    }
+    return answer->bytes == s->bytes
+               ? 0
+               : muster_fail(err, MUSTER_EPROTO,
+                             "owner %d sent an answer that does not fit the request", index);
+}
+
+/* Where the bytes go first. */
+static char *find_place(struct reading *r, const struct source *s)
+{
+    char *place = region_layout_find(&r->to, s->offset, s->bytes);
+    if (!place && s->bytes > 0) {
+        r->copy = r->copy ? r->copy : malloc(REGION_PIECE_BYTES);
+        place = r->copy;
+    }
+    return place;
+}
+
+static int take(struct reading *r, int index, struct muster_err *err)
 {
     struct source *s = &r->sources[index];
     struct region_answer answer;
     s->asked = false;
     int rc = receive(r, index, &answer, sizeof answer, err);
-    if (rc < 0) {
+    rc = rc < 0 ? rc : check(r, index, &answer, err);
+    if (rc < 0 || s->bytes == 0) {
         return rc;
     }
-    if (answer.magic != REGION_MAGIC || (answer.bytes != s->bytes && answer.shown)) {
-        return muster_fail(err, MUSTER_EPROTO,
-                           "owner %d sent an answer that does not fit the request", index);
+    char *place = find_place(r, s);
+    if (!place) {
+        return muster_fail(err, MUSTER_ENOMEM, "no memory to read a region");
     }
-    bool again = s->shown && answer.shown != s->shown;
-    s->shown = answer.shown;
-    if (!answer.shown || again || answer.generation != r->generation ||
-        answer.version != r->version) {
-        return muster_fail(err, MUSTER_ECONFLICT, "owner %d has moved on from version %llu", index,
-                           (unsigned long long)r->version);
-    }
-    rc = receive(r, index, r->to + s->offset, s->bytes, err);
-    if (rc == 0 && region_checksum(r->to + s->offset, s->bytes) != answer.checksum) {
+    rc = receive(r, index, place, s->bytes, err);
+    if (rc == 0 && region_checksum(place, s->bytes) != answer.checksum) {
         return muster_fail(err, MUSTER_ECONFLICT, "owner %d changed its state while it was read",
                            index);
+    }
+    if (rc == 0 && place == r->copy) {
+        region_layout_scatter(&r->to, s->offset, s->bytes, r->copy);
     }
     return rc;
 }
 
-static int read_pieces(const struct reading *r, struct muster_err *err)
+static int read_pieces(struct reading *r, struct muster_err *err)
 {
     size_t next = 0;
     int rc = 0, under_way = 0;
@@ -118,8 +163,8 @@ static int read_pieces(const struct reading *r, struct muster_err *err)
                 rc = take(r, i, err);
                 under_way--;
             }
-            if (rc == 0 && next < r->bytes) {
-                size_t left = r->bytes - next;
+            if (rc == 0 && next < r->to.bytes) {
+                size_t left = r->to.bytes - next;
                 size_t bytes = left < REGION_PIECE_BYTES ? left : REGION_PIECE_BYTES;
                 rc = ask(r, i, next, bytes, err);
                 next += bytes;
@@ -130,7 +175,7 @@ static int read_pieces(const struct reading *r, struct muster_err *err)
     return rc;
 }
 
-static int confirm(const struct reading *r, struct muster_err *err)
+static int confirm(struct reading *r, struct muster_err *err)
 {
     int rc = 0;
     for (int i = 0; rc == 0 && i < r->num; i++) {
@@ -158,6 +203,46 @@ static int connect_all(const struct reading *r, const struct muster_member *owne
     return 0;
 }
 
+static int read_all(struct reading *r, const struct muster_member *owners, struct muster_err *err)
+{
+    int rc = connect_all(r, owners, err);
+    rc = rc < 0 ? rc : read_pieces(r, err);
+    rc = rc < 0 ? rc : confirm(r, err);
+    for (int i = 0; i < r->num; i++) {
+        if (r->sources[i].fd >= 0) {
+            close(r->sources[i].fd);
+        }
+    }
+    return rc;
+}
+
+static int read_region(const struct region_read *read, bool exact, struct muster_err *err)
+{
+    struct source sources[COMM_MAX_RANKS];
+    assert(read->num_owners >= 1 && read->num_owners <= COMM_MAX_RANKS);
+    for (int i = 0; i < read->num_owners; i++) {
+        sources[i] = (struct source){.fd = -1};
+    }
+    struct reading r = {.sources = sources,
+                        .num = read->num_owners,
+                        .generation = read->generation,
+                        .version = read->version,
+                        .exact = exact,
+                        .deadline_ns = deadline_after_ms(read->timeout_ms),
+                        .interrupted = read->interrupted,
+                        .context = read->context};
+    int rc = region_layout_init(&r.to, read->pieces, read->num_pieces, err);
+    rc = rc < 0 ? rc : read_all(&r, read->owners, err);
+    region_layout_done(&r.to);
+    free(r.copy);
+    return rc;
+}
+
+int region_read_pieces(const struct region_read *read, struct muster_err *err)
+{
+    return read_region(read, true, err);
+}
+
 int muster_region_read(const struct muster_member *owners, int num_owners, uint64_t generation,
                        uint64_t version, void *to, size_t size_bytes, int64_t timeout_ms,
                        struct muster_err *err)
@@ -170,24 +255,13 @@ int muster_region_read(const struct muster_member *owners, int num_owners, uint6
         return muster_fail(err, MUSTER_EINVAL, "a region is read from 1 to %d owners",
                            COMM_MAX_RANKS);
     }
-    struct source sources[COMM_MAX_RANKS];
-    for (int i = 0; i < num_owners; i++) {
-        sources[i] = (struct source){.fd = -1};
-    }
-    struct reading r = {.sources = sources,
-                        .num = num_owners,
-                        .generation = generation,
-                        .version = version,
-                        .to = to,
-                        .bytes = size_bytes,
-                        .deadline_ns = deadline_after_ms(timeout_ms)};
-    rc = connect_all(&r, owners, err);
-    rc = rc < 0 ? rc : read_pieces(&r, err);
-    rc = rc < 0 ? rc : confirm(&r, err);
-    for (int i = 0; i < num_owners; i++) {
-        if (sources[i].fd >= 0) {
-            close(sources[i].fd);
-        }
-    }
-    return rc;
+    const struct muster_elastic_piece whole = {to, size_bytes};
+    const struct region_read read = {.owners = owners,
+                                     .num_owners = num_owners,
+                                     .generation = generation,
+                                     .version = version,
+                                     .pieces = &whole,
+                                     .num_pieces = 1,
+                                     .timeout_ms = timeout_ms};
+    return read_region(&read, false, err);
 }

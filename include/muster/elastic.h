@@ -1,0 +1,157 @@
+/* muster/elastic.h: training whose workers may die, hang, join and leave.
+ *
+ * A job has a data set that is trained for some epochs, and any number of workers (this interface)
+ * around one coordinator (`muster coordinator`). A step of the job consists of micro-batches; each
+ * worker computes its share of them, one pass each, and the step commits on every worker or on
+ * none. When a worker is lost, the others compute its passes and the step's result is the same: the
+ * records of a step depend on how many were committed before it, never on who is there, and the
+ * sum over its micro-batches is taken over one fixed tree. No record is lost, or counted twice.
+ *
+ *     muster_elastic_open(&options, &job, &err);
+ *     muster_elastic_state(job, pieces, num_pieces, &err);       model and optimizer
+ *     while ((r = muster_elastic_next(job, &pass, &err)) == 1) {
+ *         ... the gradient of the mean loss over pass.records, with the model as it is ...
+ *         r = muster_elastic_step(job, gradient, count, type, NULL, mean, &err);
+ *         if (r == 1) { ... update the model by `mean` ... }
+ *     }
+ *     muster_elastic_close(job);
+ *
+ * One thread uses a job; query and leave may be called from any. A forked child must not use it.
+ * Errors as in err.h. Depends on libc only, as all of libmuster.
+ */
+#pragma once
+
+#include <muster/comm.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct muster_elastic;
+
+struct muster_elastic_options {
+    size_t struct_size;      /* set by MUSTER_ELASTIC_OPTIONS_INIT */
+    const char *coordinator; /* "unix:PATH" or "tcp:HOST:PORT"; NULL: MUSTER_COORDINATOR */
+    const char *token;       /* 64 hexadecimal digits; NULL: MUSTER_COORDINATOR_TOKEN */
+    const char *host;        /* by which other hosts reach this process: muster_endpoint_open */
+    const char *name;        /* of this worker, for people; NULL: its pod's, or "HOST:PID" */
+    const char *dataset;     /* its name; NULL: "" */
+    uint64_t records;        /* that it has, > 0 */
+    uint64_t seed;           /* of the shuffle */
+    uint32_t epochs;         /* > 0 */
+    uint32_t batch;          /* records of a micro-batch, > 0; the last of an epoch has fewer */
+    uint32_t micro_batches;  /* of a step; 0: MUSTER_MICRO_BATCHES, or as the first worker said, or
+                                1. All workers must say the same: else MUSTER_ECONFLICT */
+    uint32_t shuffle;        /* 0: records in their order; 1: shuffled; n: blocks of n records */
+    uint64_t environment;    /* a digest of all that equal results depend on; 0: nobody cares */
+    size_t extra_bytes;      /* of muster_elastic_step's extra, at most 1 MiB */
+    int64_t connect_ms;      /* how long to try to reach the coordinator; default 60,000 */
+    int64_t peer_ms;         /* how long a step waits for a worker that is alive; default 0: for
+                                ever. One that is dead, stopped or cut off is left out in < 1 s */
+    int (*interrupted)(void *user); /* asked while it waits; not 0: MUSTER_EINTERRUPTED */
+    void *user;
+};
+#define MUSTER_ELASTIC_OPTIONS_INIT                                                                \
+    {                                                                                              \
+        .struct_size = sizeof(struct muster_elastic_options), .connect_ms = 60000                  \
+    }
+
+/* Connects to the coordinator, and opens an endpoint. Imports, data and devices should be ready:
+ * the others may count on this worker from muster_elastic_next on. MUSTER_EUNAUTH: a wrong token;
+ * MUSTER_ECONFLICT: another data set than the job's, or another environment; MUSTER_EUNAVAIL: the
+ * coordinator cannot be reached. */
+MUSTER_API int muster_elastic_open(const struct muster_elastic_options *options,
+                                   struct muster_elastic **ret, struct muster_err *err);
+/* Leaves the job (if muster_elastic_next has not said that it is done), and frees. NULL is fine. */
+MUSTER_API void muster_elastic_close(struct muster_elastic *job);
+
+/* A piece of the worker's state: who joins reads it from the others. */
+struct muster_elastic_piece {
+    void *memory; /* the caller's; must outlive the job */
+    size_t size_bytes;
+};
+/* What muster_elastic_step's updates change: parameters, optimizer state, counters. The same sizes
+ * in the same order on every worker. To be called before the first muster_elastic_next, and again
+ * between two steps where the pieces have moved or others were added. At most 65,536. */
+MUSTER_API int muster_elastic_state(struct muster_elastic *job,
+                                    const struct muster_elastic_piece *pieces, size_t num_pieces,
+                                    struct muster_err *err);
+
+/* What is to be computed. */
+struct muster_elastic_pass {
+    size_t struct_size;      /* set by MUSTER_ELASTIC_PASS_INIT */
+    uint64_t version;        /* of the model that this step makes, from 1 */
+    uint64_t epoch;          /* from 0 */
+    uint32_t micro_batch;    /* 0 ... micro_batches - 1 */
+    uint32_t micro_batches;  /* of this step */
+    const uint64_t *records; /* until the next call for this job */
+    size_t record_count;     /* 0: this worker has no pass in this step: call muster_elastic_step
+                                with a NULL gradient */
+    double share;            /* record_count / records of the step: the weight of its gradient */
+    uint64_t generation;     /* changes whenever workers come or go */
+    int rank;                /* in this generation */
+    int size;
+};
+#define MUSTER_ELASTIC_PASS_INIT                                                                   \
+    {                                                                                              \
+        .struct_size = sizeof(struct muster_elastic_pass)                                          \
+    }
+
+/* 1: a pass is to be computed. 0: all epochs are committed, and the coordinator has them durable,
+ * or this worker has left (muster_elastic_leave). Between two calls that belong to different
+ * versions the model must have been updated. The first call joins the job: it waits until the
+ * coordinator has opened a generation with this worker, and the state is that of the others, if
+ * there are any. MUSTER_EGONE: the others went on without this worker (it was silent for too
+ * long): what it has is of no use; it may open the job anew. */
+MUSTER_API int muster_elastic_next(struct muster_elastic *job, struct muster_elastic_pass *ret,
+                                   struct muster_err *err);
+/* Looks ahead: the records of the next passes of this worker, from its next one on, as they will
+ * be while nobody comes or goes: for loaders. Returns how many records it wrote: those of whole
+ * passes, ret_counts[0], ret_counts[1] … of them, at most `passes`. */
+MUSTER_API size_t muster_elastic_ahead(struct muster_elastic *job, size_t passes,
+                                       uint64_t *ret_records, size_t room, size_t *ret_counts);
+
+/* Brings the gradient of the pass: of the mean loss over its records. It is copied. extra:
+ * options.extra_bytes of the caller's that belong to the pass, or NULL.
+ *   1  the step is committed: ret_mean has the mean over the step's records, and the caller updates
+ *      the model by it now, whatever happens to others;
+ *   0  this worker has more passes in this step, maybe those of a lost one: muster_elastic_next.
+ * Blocks while others compute and while workers are replaced. type: MUSTER_F32, MUSTER_F64 or
+ * MUSTER_BF16; count and type are the same in all passes. ret_mean may be gradient. */
+MUSTER_API int muster_elastic_step(struct muster_elastic *job, const void *gradient, size_t count,
+                                   enum muster_type type, const void *extra, void *ret_mean,
+                                   struct muster_err *err);
+/* The extras of the step that was committed last, by micro-batch: micro_batches times extra_bytes.
+ * The library's, until the next muster_elastic_step. */
+MUSTER_API const void *muster_elastic_extras(const struct muster_elastic *job);
+
+/* Asks to leave at the end of the step: this worker's part is done by the others, and
+ * muster_elastic_next returns 0. From any thread, and from signal handlers. */
+MUSTER_API void muster_elastic_leave(struct muster_elastic *job);
+
+struct muster_elastic_info {
+    size_t struct_size; /* set by MUSTER_ELASTIC_INFO_INIT */
+    uint64_t generation;
+    uint64_t version;
+    uint64_t epoch;
+    uint64_t records_done; /* of all epochs, committed */
+    uint64_t records_all;
+    uint64_t incarnation; /* of this worker */
+    uint64_t recoveries;  /* generations that began because somebody was lost */
+    int64_t recovery_ns;  /* of the last one: from the loss until the next generation was formed */
+    int64_t commit_ns;    /* of the last step: from its last pass until it was committed */
+    int rank;
+    int size;
+    int finished; /* every epoch is committed and durable */
+    int left;     /* muster_elastic_leave was obeyed */
+};
+#define MUSTER_ELASTIC_INFO_INIT                                                                   \
+    {                                                                                              \
+        .struct_size = sizeof(struct muster_elastic_info)                                          \
+    }
+MUSTER_API int muster_elastic_query(const struct muster_elastic *job,
+                                    struct muster_elastic_info *ret, struct muster_err *err);
+
+#ifdef __cplusplus
+}
+#endif

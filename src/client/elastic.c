@@ -1,0 +1,382 @@
+/* The functions of muster/elastic.h. Layer: worker (part of libmuster). Thread: the user's; query
+ * and leave: any.
+ */
+#include "client/generation.h"
+#include "client/uplink.h"
+#include "client/obey.h"
+#include "client/open.h"
+#include "client/step.h"
+#include "comm/region/region.h"
+#include "comm/system/sized.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { CLOSE_MS = 2000, FLUSH_MS = 1000 };
+
+static const struct sized_kind
+    sized_elastic_options = SIZED_KIND(muster_elastic_options, MUSTER_ELASTIC_OPTIONS_INIT),
+    sized_pass = SIZED_KIND(muster_elastic_pass, MUSTER_ELASTIC_PASS_INIT),
+    sized_info = SIZED_KIND(muster_elastic_info, MUSTER_ELASTIC_INFO_INIT);
+
+static int check_own(const struct muster_elastic *job, struct muster_err *err)
+{
+    int r = sized_check_err(err);
+    if (r == 0 && job->owner != getpid()) {
+        return muster_fail(err, MUSTER_EINVAL, "a forked process cannot use its parent's job");
+    }
+    return r;
+}
+
+/* ---- Opening and closing ---- */
+
+/* The connection is up: the data set is agreed on. */
+static int wait_for_coordinator(struct muster_elastic *job, int64_t connect_ms,
+                                struct muster_err *err)
+{
+    int64_t end_ns = worker_now_ns() + connect_ms * 1000000;
+    int r = 0;
+    pthread_mutex_lock(&job->mutex);
+    while (r == 0 && !job->settled && job->end == WORKER_GOES_ON) {
+        r = worker_now_ns() < end_ns
+                ? worker_wait(job, err)
+                : muster_fail(err, MUSTER_EUNAVAIL, "%s (%s)",
+                              job->why.code < 0 ? job->why.text : "the coordinator is silent",
+                              job->coordinator);
+    }
+    if (r == 0 && job->end != WORKER_GOES_ON) {
+        r = muster_fail(err, job->why.code, "%s", job->why.text);
+    }
+    pthread_mutex_unlock(&job->mutex);
+    return r;
+}
+
+static int allocate(struct muster_elastic *job, struct muster_err *err)
+{
+    job->records = malloc(job->plan.batch * sizeof *job->records);
+    job->extras = calloc(job->plan.micro_batches, job->extra_bytes + 1);
+    return job->records && job->extras ? 0
+                                       : muster_fail(err, MUSTER_ENOMEM, "no memory for a job");
+}
+
+int muster_elastic_open(const struct muster_elastic_options *options, struct muster_elastic **ret,
+                        struct muster_err *err)
+{
+    struct muster_elastic_options own = MUSTER_ELASTIC_OPTIONS_INIT;
+    struct muster_elastic *job = NULL;
+    int r = sized_check_err(err);
+    r = r < 0 ? r : sized_read(&sized_elastic_options, &own, options, err);
+    r = r < 0 ? r : open_job(&own, &job, err);
+    if (r < 0) {
+        return r;
+    }
+    r = uplink_start(job, err);
+    if (r < 0) {
+        open_free(job);
+        return r;
+    }
+    r = wait_for_coordinator(job, own.connect_ms, err);
+    r = r < 0 ? r : allocate(job, err);
+    if (r < 0) {
+        uplink_stop(job, 0);
+        open_free(job);
+        return r;
+    }
+    *ret = job;
+    return 0;
+}
+
+/* The others need not wait until it is found silent: it closes its generation, and says so. */
+static void leave_job(struct muster_elastic *job)
+{
+    int64_t end_ns = worker_now_ns() + CLOSE_MS * INT64_C(1000000);
+    pthread_mutex_lock(&job->mutex);
+    if (job->joins && job->end == WORKER_GOES_ON) {
+        job->told_leave = true;
+        obey_own(job, COMMIT_LEAVE, 0);
+        obey_lost(job, 0);
+        obey_abort(job);
+    }
+    while (job->joins && job->end == WORKER_GOES_ON && job->core.connected &&
+           worker_now_ns() < end_ns) {
+        (void)worker_wait(job, NULL);
+    }
+    generation_leave(job);
+    pthread_mutex_unlock(&job->mutex);
+}
+
+void muster_elastic_close(struct muster_elastic *job)
+{
+    if (!job || job->owner != getpid()) {
+        return; /* in a forked child nothing of it is ours */
+    }
+    leave_job(job);
+    uplink_stop(job, FLUSH_MS);
+    open_free(job);
+}
+
+/* ---- The state ---- */
+
+static int check_pieces(const struct muster_elastic_piece *pieces, size_t num_pieces,
+                        struct muster_err *err)
+{
+    if (num_pieces > WORKER_PIECES_MAX || (num_pieces > 0 && !pieces)) {
+        return muster_fail(err, MUSTER_EINVAL, "a state has at most %d pieces", WORKER_PIECES_MAX);
+    }
+    for (size_t i = 0; i < num_pieces; i++) {
+        if (!pieces[i].memory && pieces[i].size_bytes > 0) {
+            return muster_fail(err, MUSTER_EINVAL, "piece %zu of the state has no memory", i);
+        }
+    }
+    return 0;
+}
+
+int muster_elastic_state(struct muster_elastic *job, const struct muster_elastic_piece *pieces,
+                         size_t num_pieces, struct muster_err *err)
+{
+    int r = check_own(job, err);
+    r = r < 0 ? r : check_pieces(pieces, num_pieces, err);
+    struct muster_elastic_piece *copy = r < 0 ? NULL : calloc(num_pieces + 1, sizeof *copy);
+    if (r < 0 || !copy) {
+        return r < 0 ? r : muster_fail(err, MUSTER_ENOMEM, "no memory for %zu pieces", num_pieces);
+    }
+    if (num_pieces > 0) {
+        memcpy(copy, pieces, num_pieces * sizeof *copy);
+    }
+    pthread_mutex_lock(&job->mutex);
+    bool readable = job->readable;
+    obey_hide(job);
+    r = region_set_pieces(job->region, copy, num_pieces, err);
+    if (r == 0) {
+        struct muster_elastic_piece *before = job->pieces;
+        job->pieces = copy;
+        job->num_pieces = num_pieces;
+        copy = before;
+    }
+    if (readable && r == 0) {
+        obey_show(job);
+    }
+    pthread_mutex_unlock(&job->mutex);
+    free(copy);
+    return r;
+}
+
+/* ---- Passes ---- */
+
+static void join(struct muster_elastic *job)
+{
+    if (!job->joins) {
+        job->joins = true;
+        if (job->phase == UPLINK_UP) {
+            const struct commit_event event = {.kind = COMMIT_CONNECTED, .term = job->core.term};
+            obey(job, &event, NULL);
+        }
+        worker_wake(job); /* it may have been asked to leave */
+    }
+}
+
+/* The user has updated the model: it holds core.version. */
+static void resume(struct muster_elastic *job)
+{
+    if (job->core.loaded && !job->readable && job->core.stage != COMMIT_OVER) {
+        obey_show(job);
+    }
+}
+
+static void fill_pass(struct muster_elastic *job, uint32_t micro_batch,
+                      struct muster_elastic_pass *ret)
+{
+    struct plan_step step = plan_step(&job->plan, job->core.version + 1);
+    struct plan_share span = job->passes.span;
+    *ret = (struct muster_elastic_pass){.struct_size = sizeof *ret,
+                                        .version = step.version,
+                                        .epoch = step.epoch,
+                                        .micro_batch = micro_batch,
+                                        .micro_batches = step.micro_batches,
+                                        .records = job->records,
+                                        .generation = job->mine->number,
+                                        .rank = job->mine->rank,
+                                        .size = job->mine->size};
+    if (micro_batch < span.first + span.count) {
+        struct shard_range range = plan_micro_batch(&job->plan, &step, micro_batch);
+        plan_records(&job->plan, range, job->records);
+        ret->record_count = range.count;
+        ret->share = (double)range.count / step.count;
+    }
+    job->pass_version = step.version;
+    job->pass_micro_batch = micro_batch;
+    job->pass_records = (uint32_t)ret->record_count;
+}
+
+static int end_of_job(const struct muster_elastic *job, struct muster_err *err)
+{
+    bool gone = job->end == WORKER_EXPELLED || job->end == WORKER_FAILED;
+    return gone ? muster_fail(err, job->why.code, "%s", job->why.text) : 0;
+}
+
+static int next_pass(struct muster_elastic *job, struct muster_elastic_pass *ret,
+                     struct muster_err *err)
+{
+    join(job);
+    if (!job->todo.apply) {
+        resume(job);
+    }
+    int r = generation_ready(job, err);
+    if (job->todo.apply) {
+        return muster_fail(err, MUSTER_EINVAL, "a step is committed, and muster_elastic_step was "
+                                               "interrupted: it is to be called again first");
+    }
+    if (r <= 0) {
+        return r < 0 ? r : end_of_job(job, err);
+    }
+    r = passes_move(&job->passes, job->core.version + 1, generation_share(job), err);
+    if (r == 0) {
+        fill_pass(job, passes_missing(&job->passes), ret);
+    }
+    return r < 0 ? r : 1;
+}
+
+int muster_elastic_next(struct muster_elastic *job, struct muster_elastic_pass *ret,
+                        struct muster_err *err)
+{
+    struct muster_elastic_pass pass;
+    int r = check_own(job, err);
+    r = r < 0 ? r : sized_check(&sized_pass, ret, err);
+    if (r < 0) {
+        return r;
+    }
+    pthread_mutex_lock(&job->mutex);
+    r = next_pass(job, &pass, err);
+    pthread_mutex_unlock(&job->mutex);
+    if (r == 1) {
+        sized_write(&sized_pass, ret, &pass);
+    }
+    return r;
+}
+
+int muster_elastic_step(struct muster_elastic *job, const void *gradient, size_t count,
+                        enum muster_type type, const void *extra, void *ret_mean,
+                        struct muster_err *err)
+{
+    const struct step_call call = {gradient, count, type, extra, ret_mean};
+    int r = check_own(job, err);
+    if (r < 0) {
+        return r;
+    }
+    if (job->pass_version == 0) {
+        return muster_fail(err, MUSTER_EINVAL, "a step begins with muster_elastic_next");
+    }
+    if (count > 0 && (!ret_mean || (!gradient && job->pass_records > 0))) {
+        return muster_fail(err, MUSTER_EINVAL, "a pass has a gradient, and a place for the mean");
+    }
+    pthread_mutex_lock(&job->mutex);
+    r = step_take(job, &call, err);
+    pthread_mutex_unlock(&job->mutex);
+    return r;
+}
+
+/* The passes of this worker from here on, one after the other. */
+struct outlook {
+    uint64_t version;
+    struct plan_step step;
+    struct plan_share share;
+    uint32_t next;
+};
+
+static bool look_at_step(const struct muster_elastic *job, struct outlook *o, uint64_t version)
+{
+    const struct generation *g = job->mine;
+    if (version > plan_steps(&job->plan)) {
+        return false;
+    }
+    o->version = version;
+    o->step = plan_step(&job->plan, version);
+    o->share = version == job->core.version + 1
+                   ? generation_share(job)
+                   : plan_share(o->step.micro_batches, (uint32_t)g->rank, (uint32_t)g->size);
+    o->next = o->share.first;
+    return true;
+}
+
+static size_t look_ahead(struct muster_elastic *job, size_t passes, uint64_t *ret_records,
+                         size_t room, size_t *ret_counts)
+{
+    struct outlook o;
+    size_t used = 0, found = 0;
+    bool goes_on = job->mine->size > 0 && look_at_step(job, &o, job->core.version + 1);
+    while (goes_on && found < passes) {
+        if (o.next == o.share.first + o.share.count) {
+            goes_on = look_at_step(job, &o, o.version + 1);
+            continue;
+        }
+        struct shard_range range = plan_micro_batch(&job->plan, &o.step, o.next);
+        bool kept = passes_has(&job->passes, o.version, o.next++);
+        if (!kept && range.count > room - used) {
+            break;
+        }
+        if (!kept) {
+            plan_records(&job->plan, range, ret_records + used);
+            used += range.count;
+            ret_counts[found++] = range.count;
+        }
+    }
+    return used;
+}
+
+size_t muster_elastic_ahead(struct muster_elastic *job, size_t passes, uint64_t *ret_records,
+                            size_t room, size_t *ret_counts)
+{
+    if (check_own(job, NULL) < 0) {
+        return 0;
+    }
+    pthread_mutex_lock(&job->mutex);
+    size_t found = look_ahead(job, passes, ret_records, room, ret_counts);
+    pthread_mutex_unlock(&job->mutex);
+    return found;
+}
+
+const void *muster_elastic_extras(const struct muster_elastic *job)
+{
+    return job->extras;
+}
+
+/* ---- From any thread ---- */
+
+void muster_elastic_leave(struct muster_elastic *job)
+{
+    atomic_store(&job->leave_asked, true);
+    worker_wake(job);
+}
+
+int muster_elastic_query(const struct muster_elastic *job, struct muster_elastic_info *ret,
+                         struct muster_err *err)
+{
+    struct muster_elastic *shared = (struct muster_elastic *)job; /* for its mutex */
+    int r = check_own(job, err);
+    r = r < 0 ? r : sized_check(&sized_info, ret, err);
+    if (r < 0) {
+        return r;
+    }
+    pthread_mutex_lock(&shared->mutex);
+    uint64_t version = job->core.version, steps = plan_steps(&job->plan);
+    struct muster_elastic_info info = {
+        .struct_size = sizeof info,
+        .generation = job->core.generation,
+        .version = version,
+        .epoch = version < steps ? plan_step(&job->plan, version + 1).epoch : job->plan.epochs,
+        .records_done = plan_records_done(&job->plan, version),
+        .records_all = plan_records_done(&job->plan, steps),
+        .incarnation = job->incarnation,
+        .recoveries = job->figures.recoveries,
+        .recovery_ns = job->figures.recovery_ns,
+        .commit_ns = job->figures.commit_ns,
+        .rank = job->mine->rank,
+        .size = job->mine->size,
+        .finished = job->end == WORKER_FINISHED,
+        .left = job->end == WORKER_LEFT};
+    pthread_mutex_unlock(&shared->mutex);
+    sized_write(&sized_info, ret, &info);
+    return 0;
+}

@@ -1,0 +1,156 @@
+/* See generation.h. */
+#include "client/generation.h"
+
+#include "client/obey.h"
+#include "client/state.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* ---- Who computes what ---- */
+
+/* In a generation's first step those compute that have the state when it begins; then all. */
+static bool computes(const struct muster_elastic *job, int rank)
+{
+    const struct generation *g = job->mine;
+    return g->loaded[rank] || g->restore || job->core.version > g->base;
+}
+
+void generation_shares(const struct muster_elastic *job, struct plan_share *ret)
+{
+    struct plan_step step = plan_step(&job->plan, job->core.version + 1);
+    uint32_t size = 0, before = 0;
+    for (int r = 0; r < job->mine->size; r++) {
+        size += computes(job, r);
+    }
+    for (int r = 0; r < job->mine->size; r++) {
+        ret[r] = (struct plan_share){0};
+        if (computes(job, r)) {
+            ret[r] = plan_share(step.micro_batches, before++, size);
+        }
+    }
+}
+
+struct plan_share generation_share(const struct muster_elastic *job)
+{
+    struct plan_share shares[MUSTER_MAX_RANKS];
+    generation_shares(job, shares);
+    return shares[job->mine->rank];
+}
+
+/* ---- Failures ---- */
+
+/* Whom the communicator, or the attempt to form one, says to be lost; 0: nobody is named. A peer
+ * that has closed it lives. */
+static uint64_t find_lost(const struct muster_elastic *job, int code, int rank)
+{
+    enum muster_peer_state peers[MUSTER_MAX_RANKS];
+    const struct generation *g = job->mine;
+    if (job->comm && muster_comm_query(job->comm, NULL, peers, NULL) == 0) {
+        for (int r = 0; r < g->size; r++) {
+            if (peers[r] == MUSTER_PEER_DEAD || peers[r] == MUSTER_PEER_SUSPECTED) {
+                return g->incarnations[r];
+            }
+        }
+    }
+    bool named = code != MUSTER_EABORTED && rank >= 0 && rank < g->size && rank != g->rank;
+    return named ? g->incarnations[rank] : 0;
+}
+
+static bool is_of_others(int code)
+{
+    return code == MUSTER_EPEERDEAD || code == MUSTER_EABORTED || code == MUSTER_EUNAVAIL ||
+           code == MUSTER_ETIMEDOUT;
+}
+
+int generation_failed(struct muster_elastic *job, int code, const struct muster_err *failure,
+                      struct muster_err *err)
+{
+    if (job->core.generation == job->mine->number) {
+        obey_lost(job, is_of_others(code) ? find_lost(job, code, failure->rank) : 0);
+        obey_abort(job);
+    }
+    return is_of_others(code) ? 0 : muster_fail(err, code, "%s", failure->text);
+}
+
+/* ---- Forming ---- */
+
+void generation_leave(struct muster_elastic *job)
+{
+    while (job->aborting) {
+        (void)pthread_cond_wait(&job->changed, &job->mutex);
+    }
+    struct muster_comm *comm = job->comm;
+    job->comm = NULL;
+    if (comm) {
+        pthread_mutex_unlock(&job->mutex);
+        muster_comm_free(comm);
+        pthread_mutex_lock(&job->mutex);
+    }
+}
+
+static void note_formed(struct muster_elastic *job)
+{
+    struct figures *f = &job->figures;
+    if (f->lost_ns > 0) {
+        f->recovery_ns = worker_now_ns() - f->lost_ns;
+        f->recoveries += job->core.version > 0;
+        f->lost_ns = 0;
+    }
+}
+
+/* The next one is formed while nothing of the former can complete: it was closed. */
+static int form(struct muster_elastic *job, struct muster_err *err)
+{
+    struct muster_err failure = MUSTER_ERR_INIT;
+    struct muster_comm_options options = MUSTER_COMM_OPTIONS_INIT;
+    struct muster_comm *comm = NULL;
+    struct generation *mine = job->mine;
+    job->todo.form = false;
+    *mine = *job->generation;
+    generation_leave(job);
+    options.timeout_ms = job->peer_ms;
+    options.interrupted = worker_interrupted;
+    options.interrupted_context = job;
+    pthread_mutex_unlock(&job->mutex);
+    int r = muster_comm_form(job->endpoint, mine->endpoints, mine->size, mine->rank, mine->number,
+                             job->peer_ms, &options, &comm, &failure);
+    pthread_mutex_lock(&job->mutex);
+    bool current = job->core.generation == mine->number && job->core.stage == COMMIT_WORKING;
+    if (r < 0) {
+        return generation_failed(job, r, &failure, err);
+    }
+    job->comm = comm;
+    if (current) {
+        note_formed(job);
+    } else {
+        generation_leave(job); /* it was closed meanwhile */
+    }
+    return 0;
+}
+
+int generation_ready(struct muster_elastic *job, struct muster_err *err)
+{
+    for (;;) {
+        const struct commit_member *core = &job->core;
+        bool works = core->stage == COMMIT_WORKING;
+        int r;
+        if (job->end != WORKER_GOES_ON || job->todo.apply) {
+            return 0;
+        }
+        if (works && job->todo.form) {
+            r = form(job, err);
+        } else if (works && job->todo.restore) {
+            r = state_restore(job, err);
+        } else if (works && job->todo.load) {
+            r = state_load(job, err);
+        } else if (works && job->comm && core->loaded && !core->complete) {
+            return 1;
+        } else {
+            r = worker_wait(job, err);
+        }
+        if (r < 0) {
+            return r;
+        }
+    }
+}

@@ -1,0 +1,25 @@
+/* The user's thread follows the generations: it forms their communicators, and has the state loaded
+ * or restored.
+ *
+ * Layer: worker (part of libmuster). Thread: the user's; the job's mutex is held, and let go while
+ * something is waited for.
+ */
+#pragma once
+
+#include "client/worker.h"
+
+/* Waits until this worker can work on step core.version + 1: 1. 0: it cannot: job->end says why, or
+ * todo.apply: a step is to be handed out first. Negative: an error of the user's. */
+int generation_ready(struct muster_elastic *job, struct muster_err *err);
+
+/* Which passes of step core.version + 1 each rank of the generation computes, and this worker. */
+void generation_shares(const struct muster_elastic *job, struct plan_share *ret);
+struct plan_share generation_share(const struct muster_elastic *job);
+
+/* A call of the data plane has failed. 0: the generation is closed, another one comes; else the
+ * user's error. */
+int generation_failed(struct muster_elastic *job, int code, const struct muster_err *failure,
+                      struct muster_err *err);
+
+/* Ends the communicator. */
+void generation_leave(struct muster_elastic *job);

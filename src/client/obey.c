@@ -1,0 +1,144 @@
+/* See obey.h. */
+#include "client/obey.h"
+
+#include "client/report.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+/* ---- The region ---- */
+
+void obey_show(struct muster_elastic *job)
+{
+    job->readable = true;
+    muster_region_set(job->region, job->core.generation, job->core.version);
+}
+
+void obey_hide(struct muster_elastic *job)
+{
+    job->readable = false;
+    muster_region_hide(job->region);
+}
+
+/* ---- Effects ---- */
+
+/* Whether somebody was lost is what the coordinator knows; here a generation that ends before its
+ * step counts as such. */
+static void note_closed(struct muster_elastic *job)
+{
+    if (job->figures.lost_ns == 0) {
+        job->figures.lost_ns = worker_now_ns();
+    }
+}
+
+static void abort_generation(struct muster_elastic *job, uint64_t generation)
+{
+    job->abort_wanted = generation;
+    job->todo.form = job->todo.load = job->todo.restore = false;
+    note_closed(job);
+    worker_wake(job);
+}
+
+static void apply(struct muster_elastic *job)
+{
+    assert(!job->todo.apply); /* the user's thread is inside until it has handed it out */
+    job->todo.apply = true;
+    obey_hide(job);
+}
+
+static void form(struct muster_elastic *job, const struct generation *open)
+{
+    *job->generation = *open;
+    job->todo.form = true;
+    if (job->readable) { /* the same version: who joins need not wait for the user's thread */
+        obey_show(job);
+    }
+}
+
+static void finish(struct muster_elastic *job)
+{
+    worker_end(job, WORKER_FINISHED, 0, "every epoch is committed");
+}
+
+static void fail_to_follow(struct muster_elastic *job, uint64_t version)
+{
+    worker_end(job, WORKER_FAILED, MUSTER_EDATA,
+            "the coordinator goes on from version %llu, this worker has %llu: its journal is not "
+            "of this job, or was cut",
+            (unsigned long long)version, (unsigned long long)job->core.version);
+}
+
+static void carry_out(struct muster_elastic *job, const struct commit_effect *effect,
+                      const struct generation *open)
+{
+    switch (effect->kind) {
+    case COMMIT_DO_JOIN: report_join(job); break;
+    case COMMIT_DO_REPORT: report_state(job, effect->incarnation); break;
+    case COMMIT_DO_COMMITS: report_commit(job, effect->version); break;
+    case COMMIT_DO_LEAVE: report_leave(job, effect->finished); break;
+    case COMMIT_DO_ABORT: abort_generation(job, effect->generation); break;
+    case COMMIT_DO_APPLY: apply(job); break;
+    case COMMIT_DO_FORM: form(job, open); break;
+    case COMMIT_DO_LOAD: job->todo.load = true; break;
+    case COMMIT_DO_RESTORE: job->todo.restore = true; break;
+    case COMMIT_DO_REJOIN: break; /* hear.c knows the reason */
+    case COMMIT_DO_FINISH: finish(job); break;
+    case COMMIT_DO_FAIL: fail_to_follow(job, effect->version); break;
+    case COMMIT_DO_ENTER:   /* the user's thread looks at core.entered, … */
+    case COMMIT_DO_BARRIER: /* … at core.stage … */
+    case COMMIT_DO_DISCARD: /* … and at core.version */
+    case COMMIT_DO_TRIM:    /* steps are in the plan: none is kept */
+    case COMMIT_DO_KEEP: break;
+    }
+}
+
+void obey(struct muster_elastic *job, const struct commit_event *event,
+          const struct generation *open)
+{
+    struct commit_effects effects;
+    commit_member_step(&job->core, event, &effects);
+    for (size_t i = 0; i < effects.count; i++) {
+        carry_out(job, &effects.list[i], open);
+    }
+    bool has_state = job->core.loaded && job->settled;
+    if (has_state && !job->core.complete && job->core.version >= plan_steps(&job->plan)) {
+        obey_own(job, COMMIT_COMPLETE, 0);
+    }
+    (void)pthread_cond_broadcast(&job->changed);
+}
+
+void obey_own(struct muster_elastic *job, enum commit_event_kind kind, uint64_t version)
+{
+    const struct commit_event event = {
+        .kind = kind, .generation = job->mine->number, .version = version};
+    obey(job, &event, NULL);
+}
+
+void obey_lost(struct muster_elastic *job, uint64_t lost)
+{
+    const struct commit_event event = {
+        .kind = COMMIT_LOST, .generation = job->mine->number, .incarnation = lost};
+    obey(job, &event, NULL);
+}
+
+/* One that is being formed is cancelled; one that was is aborted, and stays until its thread frees
+ * it. */
+void obey_abort(struct muster_elastic *job)
+{
+    uint64_t generation = job->abort_wanted;
+    struct muster_comm *comm = job->comm;
+    if (generation == 0) {
+        return;
+    }
+    job->abort_wanted = 0;
+    muster_endpoint_cancel(job->endpoint, generation);
+    if (!comm || job->aborting) {
+        return;
+    }
+    job->aborting = true;
+    pthread_mutex_unlock(&job->mutex);
+    muster_comm_abort(comm);
+    pthread_mutex_lock(&job->mutex);
+    job->aborting = false;
+    (void)pthread_cond_broadcast(&job->changed);
+}

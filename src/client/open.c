@@ -1,0 +1,216 @@
+/* See open.h. */
+#include "client/open.h"
+
+#include "comm/system/sized.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+/* ---- Options ---- */
+
+static const char *or_environment(const char *said, const char *variable)
+{
+    const char *value = said ? said : getenv(variable);
+    return value && *value ? value : NULL;
+}
+
+static int digit(char c)
+{
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
+}
+
+static int read_token(const char *said, uint8_t *ret, struct muster_err *err)
+{
+    const char *text = or_environment(said, "MUSTER_COORDINATOR_TOKEN");
+    bool good = text && strlen(text) == 2 * (size_t)WIRE_TOKEN_BYTES;
+    for (int i = 0; good && i < WIRE_TOKEN_BYTES; i++) {
+        int high = digit(text[2 * i]), low = digit(text[2 * i + 1]);
+        good = high >= 0 && low >= 0;
+        ret[i] = (uint8_t)(high << 4 | low);
+    }
+    return good ? 0
+                : muster_fail(err, MUSTER_EINVAL,
+                              "the job's token is %d hexadecimal digits: the option token, or "
+                              "MUSTER_COORDINATOR_TOKEN",
+                              2 * WIRE_TOKEN_BYTES);
+}
+
+static int read_micro_batches(uint32_t said, uint32_t *ret, struct muster_err *err)
+{
+    const char *text = getenv("MUSTER_MICRO_BATCHES");
+    char *end = NULL;
+    if (said > 0 || !text || !*text) {
+        *ret = said;
+        return 0;
+    }
+    errno = 0;
+    unsigned long value = strtoul(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end || errno || value == 0 || value > UINT32_MAX) {
+        return muster_fail(err, MUSTER_ECONFIG, "MUSTER_MICRO_BATCHES is a number, not \"%s\"",
+                           text);
+    }
+    *ret = (uint32_t)value;
+    return 0;
+}
+
+static int copy_text(const char *text, size_t most, const char *what, char **ret,
+                     struct muster_err *err)
+{
+    if (strlen(text) > most) {
+        return muster_fail(err, MUSTER_EINVAL, "%s has at most %zu bytes", what, most);
+    }
+    *ret = strdup(text);
+    return *ret ? 0 : muster_fail(err, MUSTER_ENOMEM, "no memory for a job");
+}
+
+static int copy_texts(struct muster_elastic *job, const struct muster_elastic_options *o,
+                      struct muster_err *err)
+{
+    char host[256] = "", name[300];
+    const char *coordinator = or_environment(o->coordinator, "MUSTER_COORDINATOR");
+    const char *pod = or_environment(o->name, "MUSTER_POD_NAME");
+    const char *wrong = coordinator ? connection_check_address(coordinator) : "there is none";
+    if (wrong) {
+        return muster_fail(err, MUSTER_EINVAL,
+                           "the coordinator's address (the option coordinator, or "
+                           "MUSTER_COORDINATOR) is \"unix:PATH\" or \"tcp:HOST:PORT\": %s",
+                           wrong);
+    }
+    (void)gethostname(host, sizeof host - 1);
+    (void)snprintf(name, sizeof name, "%s:%ld", host, (long)getpid());
+    int r = copy_text(coordinator, WIRE_TEXT_MAX, "the coordinator's address", &job->coordinator,
+                      err);
+    r = r < 0 ? r : copy_text(pod ? pod : name, WIRE_TEXT_MAX, "a worker's name", &job->name, err);
+    return r < 0 ? r
+                 : copy_text(o->dataset ? o->dataset : "", WIRE_DATASET_NAME_MAX,
+                             "the name of a data set", &job->dataset, err);
+}
+
+static int read_plan(struct muster_elastic *job, const struct muster_elastic_options *o,
+                     struct muster_err *err)
+{
+    job->plan = (struct plan){.records = o->records,
+                              .seed = o->seed,
+                              .epochs = o->epochs,
+                              .batch = o->batch,
+                              .shuffle = o->shuffle};
+    int r = read_micro_batches(o->micro_batches, &job->plan.micro_batches, err);
+    struct plan least = job->plan; /* where the coordinator says how many */
+    least.micro_batches = least.micro_batches ? least.micro_batches : 1;
+    const char *wrong = plan_check(&least);
+    if (r == 0 && wrong) {
+        return muster_fail(err, MUSTER_EINVAL, "the data set: %s", wrong);
+    }
+    if (r == 0 && o->extra_bytes > WORKER_EXTRA_MAX) {
+        return muster_fail(err, MUSTER_EINVAL, "extra_bytes is at most %d", WORKER_EXTRA_MAX);
+    }
+    return r;
+}
+
+static int read_options(struct muster_elastic *job, const struct muster_elastic_options *o,
+                        struct muster_err *err)
+{
+    job->environment = o->environment;
+    job->extra_bytes = o->extra_bytes;
+    job->peer_ms = o->peer_ms > 0 && o->peer_ms < WORKER_FOREVER_MS ? o->peer_ms : WORKER_FOREVER_MS;
+    job->interrupted = o->interrupted;
+    job->user = o->user;
+    int r = read_token(o->token, job->token, err);
+    r = r < 0 ? r : copy_texts(job, o, err);
+    return r < 0 ? r : read_plan(job, o, err);
+}
+
+/* ---- What it is reached by ---- */
+
+static int open_sockets(struct muster_elastic *job, const char *host, struct muster_err *err)
+{
+    struct muster_member member;
+    int r = muster_endpoint_open(host, &job->endpoint, err);
+    r = r < 0 ? r : muster_region_open(host, NULL, 0, &job->region, err);
+    if (r < 0) {
+        return r;
+    }
+    muster_endpoint_member(job->endpoint, &member);
+    memcpy(job->address.endpoint, member.bytes, sizeof job->address.endpoint);
+    muster_region_member(job->region, &member);
+    memcpy(job->address.region, member.bytes, sizeof job->address.region);
+    job->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    while (job->incarnation == 0) {
+        if (job->wake_fd < 0 || getrandom(&job->incarnation, sizeof job->incarnation, 0) < 0) {
+            return muster_fail(err, MUSTER_EOS, "cannot begin a job: %s", strerror(errno));
+        }
+    }
+    return 0;
+}
+
+static void init_waiting(struct muster_elastic *job)
+{
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_mutex_init(&job->mutex, NULL);
+    pthread_cond_init(&job->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+}
+
+int open_job(const struct muster_elastic_options *options, struct muster_elastic **ret,
+             struct muster_err *err)
+{
+    struct muster_elastic *job = calloc(1, sizeof *job);
+    if (!job) {
+        return muster_fail(err, MUSTER_ENOMEM, "no memory for a job");
+    }
+    job->owner = getpid();
+    job->wake_fd = -1;
+    job->pristine = true;
+    job->why = (struct muster_err)MUSTER_ERR_INIT;
+    init_waiting(job);
+    connection_init(&job->connection);
+    passes_init(&job->passes, 0);
+    int r = read_options(job, options, err);
+    job->generation = calloc(1, sizeof *job->generation);
+    job->mine = calloc(1, sizeof *job->mine);
+    if (r == 0 && (!job->generation || !job->mine)) {
+        r = muster_fail(err, MUSTER_ENOMEM, "no memory for a job");
+    }
+    r = r < 0 ? r : open_sockets(job, options->host, err);
+    if (r < 0) {
+        open_free(job);
+        return r;
+    }
+    passes_init(&job->passes, job->extra_bytes);
+    commit_member_init(&job->core, job->incarnation);
+    *ret = job;
+    return 0;
+}
+
+void open_free(struct muster_elastic *job)
+{
+    muster_region_close(job->region);
+    muster_endpoint_close(job->endpoint);
+    connection_done(&job->connection);
+    passes_done(&job->passes);
+    if (job->wake_fd >= 0) {
+        close(job->wake_fd);
+    }
+    pthread_cond_destroy(&job->changed);
+    pthread_mutex_destroy(&job->mutex);
+    free(job->coordinator);
+    free(job->name);
+    free(job->dataset);
+    free(job->pieces);
+    free(job->records);
+    free(job->kept_sum);
+    free(job->extras);
+    free(job->generation);
+    free(job->mine);
+    free(job);
+}

@@ -1,0 +1,10 @@
+/* A job's memory, from its options to its end. Layer: worker (part of libmuster). Thread: the
+ * user's. */
+#pragma once
+
+#include "client/worker.h"
+
+/* The options are checked, and completed from the environment. Nothing runs yet. */
+int open_job(const struct muster_elastic_options *options, struct muster_elastic **ret,
+             struct muster_err *err);
+void open_free(struct muster_elastic *job);

@@ -1,0 +1,65 @@
+/* Which records each step of an elastic job trains, and which worker computes them: a pure function
+ * of the number of the step, so that nobody has to be asked.
+ *
+ * Step v takes the positions that follow those of step v - 1: micro_batches times batch of them, or
+ * what is left of the epoch. They are cut into micro-batches of `batch` positions (the last of an
+ * epoch may have fewer). A worker computes a contiguous range of the step's micro-batches, by its
+ * rank among those that compute. docs/elastic.md says why records are planned and not leased.
+ *
+ * Layer: pure (part of libmuster). Memory: the caller's. Thread: any.
+ */
+#pragma once
+
+#include "shard/order.h"
+#include "shard/range.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct plan {
+    uint64_t records;
+    uint64_t seed;
+    uint32_t epochs;
+    uint32_t batch;         /* records of a micro-batch */
+    uint32_t micro_batches; /* of a step */
+    uint32_t shuffle;       /* block of shard_order_init */
+    uint32_t dataset;       /* its number in the job */
+};
+
+/* What the step trains. */
+struct plan_step {
+    uint64_t version;
+    uint32_t epoch;
+    uint64_t first; /* position in the epoch */
+    uint32_t count; /* of positions, > 0 */
+    uint32_t micro_batches;
+};
+
+/* Micro-batches of a step. */
+struct plan_share {
+    uint32_t first;
+    uint32_t count;
+};
+
+/* NULL, or what is wrong with the plan; then nothing else may be asked. */
+const char *plan_check(const struct plan *plan);
+
+/* The number of steps of all epochs; that of the last step. */
+uint64_t plan_steps(const struct plan *plan);
+/* Positions of all epochs that steps 1 ... version have trained. */
+uint64_t plan_records_done(const struct plan *plan, uint64_t version);
+
+/* 0 < version <= plan_steps. */
+struct plan_step plan_step(const struct plan *plan, uint64_t version);
+struct shard_range plan_step_range(const struct plan *plan, const struct plan_step *step);
+/* The positions of one of the step's micro-batches. */
+struct shard_range plan_micro_batch(const struct plan *plan, const struct plan_step *step,
+                                    uint32_t micro_batch);
+/* The records at these positions. */
+void plan_records(const struct plan *plan, struct shard_range range, uint64_t *ret);
+
+/* What the rank-th of `size` workers computes. */
+struct plan_share plan_share(uint32_t micro_batches, uint32_t rank, uint32_t size);
+
+/* Equal for equal plans. */
+uint64_t plan_digest(const struct plan *plan);

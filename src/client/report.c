@@ -1,0 +1,146 @@
+/* See report.h. */
+#include "client/report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { STEPS_OF_A_FRAME = 4096 };
+
+static void say(struct muster_elastic *job, enum uplink_phase least, struct wire_message *message)
+{
+    struct muster_err err = MUSTER_ERR_INIT;
+    if (job->phase < least) {
+        return;
+    }
+    message->term = job->core.term;
+    if (connection_send(&job->connection, message, &err) < 0) {
+        job->why = err;
+        connection_close(&job->connection); /* the next one begins with all of it */
+    }
+    if (job->connection.sent < job->connection.out.used || job->connection.fd < 0) {
+        worker_wake(job);
+    }
+}
+
+static struct wire_text text_of(const char *text)
+{
+    return (struct wire_text){text, (uint32_t)strlen(text)};
+}
+
+void report_hello(struct muster_elastic *job)
+{
+    struct wire_message m = {.kind = WIRE_HELLO,
+                             .hello = {.version = WIRE_VERSION, .incarnation = job->incarnation}};
+    memcpy(m.hello.token, job->token, sizeof m.hello.token);
+    say(job, UPLINK_GREETING, &m);
+}
+
+void report_dataset(struct muster_elastic *job)
+{
+    struct wire_message m = {.kind = WIRE_DATASET,
+                             .dataset = {.name = text_of(job->dataset),
+                                         .task = 0,
+                                         .records = job->plan.records,
+                                         .epochs = job->plan.epochs,
+                                         .batch = job->plan.batch,
+                                         .micro_batches = job->plan.micro_batches,
+                                         .block = job->plan.shuffle,
+                                         .seed = job->plan.seed}};
+    say(job, UPLINK_DECLARING, &m);
+}
+
+void report_join(struct muster_elastic *job)
+{
+    struct wire_message m = {.kind = WIRE_JOIN,
+                             .join = {.address = job->address,
+                                      .environment = job->environment,
+                                      .name = text_of(job->name)}};
+    say(job, UPLINK_UP, &m);
+}
+
+/* The steps `first` and the following: ranges[i] belongs to steps[i]. */
+static void list_steps(const struct muster_elastic *job, uint64_t first, uint32_t count,
+                       struct wire_step *steps, struct shard_range *ranges)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        struct plan_step step = plan_step(&job->plan, first + i);
+        ranges[i] = plan_step_range(&job->plan, &step);
+        steps[i] = (struct wire_step){.version = first + i, .ranges = {&ranges[i], 1}};
+    }
+}
+
+static void say_commits(struct muster_elastic *job, const struct wire_step *steps, uint32_t count)
+{
+    struct wire_message m = {
+        .kind = WIRE_COMMITS,
+        .commits = {.generation = job->core.generation, .steps = {steps, count}}};
+    say(job, UPLINK_UP, &m);
+}
+
+void report_commit(struct muster_elastic *job, uint64_t version)
+{
+    struct wire_step step;
+    struct shard_range range;
+    list_steps(job, version, 1, &step, &range);
+    say_commits(job, &step, 1);
+}
+
+static void say_report(struct muster_elastic *job, uint64_t lost, const struct wire_step *steps,
+                       uint32_t count)
+{
+    const struct commit_member *core = &job->core;
+    struct wire_step prepared;
+    struct shard_range range;
+    struct wire_message m = {.kind = WIRE_REPORT,
+                             .report = {.generation = core->generation,
+                                        .version = core->version,
+                                        .lost = lost,
+                                        .closed = core->stage == COMMIT_CLOSED,
+                                        .loaded = core->loaded,
+                                        .steps = {steps, count}}};
+    if (core->prepared) {
+        list_steps(job, core->version + 1, 1, &prepared, &range);
+        m.report.prepared = (struct wire_steps){&prepared, 1};
+    }
+    say(job, UPLINK_UP, &m);
+}
+
+/* While the coordinator was away many steps may have been committed: frames have a limit. */
+void report_state(struct muster_elastic *job, uint64_t lost)
+{
+    struct wire_step *steps = malloc(STEPS_OF_A_FRAME * sizeof *steps);
+    struct shard_range *ranges = malloc(STEPS_OF_A_FRAME * sizeof *ranges);
+    uint64_t first = job->core.acked + 1, left = job->core.version - job->core.acked;
+    if (!steps || !ranges) {
+        connection_close(&job->connection); /* it is said when there is memory */
+        left = 0;
+    }
+    for (; left > STEPS_OF_A_FRAME; left -= STEPS_OF_A_FRAME, first += STEPS_OF_A_FRAME) {
+        list_steps(job, first, STEPS_OF_A_FRAME, steps, ranges);
+        say_commits(job, steps, STEPS_OF_A_FRAME);
+    }
+    if (steps && ranges) {
+        list_steps(job, first, (uint32_t)left, steps, ranges);
+        say_report(job, lost, steps, (uint32_t)left);
+    }
+    free(steps);
+    free(ranges);
+}
+
+void report_leave(struct muster_elastic *job, bool finished)
+{
+    struct wire_message m = {.kind = WIRE_LEAVE, .leave.finished = finished};
+    say(job, UPLINK_UP, &m);
+}
+
+void report_progress(struct muster_elastic *job)
+{
+    const struct figures *f = &job->figures;
+    struct wire_message m = {.kind = WIRE_PROGRESS,
+                             .progress = {.generation = job->core.generation,
+                                          .version = job->core.version,
+                                          .records = f->trained,
+                                          .step_ns = (uint64_t)f->step_ns,
+                                          .wait_ns = (uint64_t)f->wait_ns}};
+    say(job, UPLINK_UP, &m);
+}

@@ -1,0 +1,17 @@
+/* What this worker tells the coordinator. Nothing is said while the connection is not up: a new one
+ * begins with a report of everything.
+ *
+ * Layer: worker (part of libmuster). Thread: any; the job's mutex is held.
+ */
+#pragma once
+
+#include "client/worker.h"
+
+void report_hello(struct muster_elastic *job);
+void report_dataset(struct muster_elastic *job);
+void report_join(struct muster_elastic *job);
+/* REPORT: what it did since the last acknowledgement. lost: an incarnation, 0. */
+void report_state(struct muster_elastic *job, uint64_t lost);
+void report_commit(struct muster_elastic *job, uint64_t version);
+void report_leave(struct muster_elastic *job, bool finished);
+void report_progress(struct muster_elastic *job);

@@ -1,0 +1,198 @@
+/* See state.h. */
+#include "client/state.h"
+
+#include "client/generation.h"
+#include "client/obey.h"
+#include "comm/region/region.h"
+
+#include <string.h>
+
+enum { AGAIN_MS = 2 };
+
+/* Members of the generation, as owners of the state that are left to read from. */
+struct owners {
+    int count;
+    int ranks[MUSTER_MAX_RANKS];
+    struct muster_member regions[MUSTER_MAX_RANKS];
+};
+
+static void add_owner(const struct muster_elastic *job, struct owners *owners, int rank)
+{
+    owners->ranks[owners->count] = rank;
+    owners->regions[owners->count++] = job->mine->regions[rank];
+}
+
+static void drop_owner(struct owners *owners, int index)
+{
+    for (int i = index; i + 1 < owners->count; i++) {
+        owners->ranks[i] = owners->ranks[i + 1];
+        owners->regions[i] = owners->regions[i + 1];
+    }
+    owners->count--;
+}
+
+static bool is_current(const struct muster_elastic *job)
+{
+    return job->core.generation == job->mine->number && job->core.stage == COMMIT_WORKING &&
+           job->end == WORKER_GOES_ON;
+}
+
+/* Of a read: the generation is closed, or the user has had enough. */
+static int has_had_enough(void *context)
+{
+    struct muster_elastic *job = context;
+    pthread_mutex_lock(&job->mutex);
+    bool over = !is_current(job);
+    pthread_mutex_unlock(&job->mutex);
+    return over || worker_interrupted(job);
+}
+
+static int read_once(struct muster_elastic *job, const struct owners *owners, uint64_t version,
+                     struct muster_err *ret)
+{
+    const struct region_read read = {.owners = owners->regions,
+                                     .num_owners = owners->count,
+                                     .generation = job->mine->number,
+                                     .version = version,
+                                     .pieces = job->pieces,
+                                     .num_pieces = job->num_pieces,
+                                     .timeout_ms = job->peer_ms,
+                                     .interrupted = has_had_enough,
+                                     .context = job};
+    pthread_mutex_unlock(&job->mutex);
+    int r = region_read_pieces(&read, ret);
+    pthread_mutex_lock(&job->mutex);
+    return r;
+}
+
+/* A moment for an owner that has not come to show it. */
+static void pause_shortly(struct muster_elastic *job)
+{
+    struct timespec until;
+    (void)clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += AGAIN_MS * 1000000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    (void)pthread_cond_timedwait(&job->changed, &job->mutex, &until);
+}
+
+/* What a failed read means. 0: another one may succeed, or the generation is closed. */
+static int judge(struct muster_elastic *job, struct owners *owners, int code,
+                 const struct muster_err *failure, struct muster_err *err)
+{
+    bool known = failure->rank >= 0 && failure->rank < owners->count;
+    if (!is_current(job)) {
+        return 0;
+    }
+    if (code == MUSTER_ECONFLICT) {
+        pause_shortly(job);
+        return 0;
+    }
+    if (code == MUSTER_EPEERDEAD && known && owners->count > 1) {
+        drop_owner(owners, failure->rank);
+        return 0;
+    }
+    struct muster_err lost = *failure;
+    lost.rank = known ? owners->ranks[failure->rank] : -1;
+    return generation_failed(job, code, &lost, err);
+}
+
+static int read_state(struct muster_elastic *job, struct owners *owners, struct muster_err *err)
+{
+    uint64_t version = job->core.version;
+    int r = 0;
+    job->pristine = job->pristine && job->num_pieces == 0;
+    passes_clear(&job->passes);
+    while (r == 0 && is_current(job)) {
+        struct muster_err failure = MUSTER_ERR_INIT;
+        r = read_once(job, owners, version, &failure);
+        if (r == 0) {
+            return 1;
+        }
+        r = judge(job, owners, r, &failure, err);
+    }
+    return r;
+}
+
+/* The state is there: others may read it, too. */
+static void take(struct muster_elastic *job)
+{
+    if (is_current(job)) {
+        job->todo.load = job->todo.restore = false;
+        obey_own(job, COMMIT_LOADED, job->core.version);
+        obey_show(job);
+    }
+}
+
+int state_load(struct muster_elastic *job, struct muster_err *err)
+{
+    struct owners owners = {0};
+    for (int r = 0; r < job->mine->size; r++) {
+        if (job->mine->loaded[r] && r != job->mine->rank) {
+            add_owner(job, &owners, r);
+        }
+    }
+    if (owners.count == 0) {
+        worker_end(job, WORKER_FAILED, MUSTER_EPROTO,
+                "the coordinator opened a generation in which nobody has the state");
+        return 0;
+    }
+    int r = read_state(job, &owners, err);
+    if (r == 1) {
+        take(job);
+        r = 0;
+    }
+    return r;
+}
+
+/* ---- Restoring ---- */
+
+/* Who has it, by rank. */
+static int agree(struct muster_elastic *job, bool has, uint8_t *ret, struct muster_err *err)
+{
+    struct muster_err failure = MUSTER_ERR_INIT;
+    uint8_t mine = has;
+    struct muster_comm *comm = job->comm;
+    pthread_mutex_unlock(&job->mutex);
+    int r = muster_all_gather(comm, &mine, ret, 1, MUSTER_U8, &failure);
+    pthread_mutex_lock(&job->mutex);
+    return r < 0 ? generation_failed(job, r, &failure, err) : 1;
+}
+
+static int follow(struct muster_elastic *job, int first, struct muster_err *err)
+{
+    struct owners owners = {0};
+    if (first == job->mine->rank) {
+        obey_show(job); /* before it says so: the others wait for it */
+        take(job);
+        return 0;
+    }
+    add_owner(job, &owners, first);
+    int r = read_state(job, &owners, err);
+    if (r == 1) {
+        take(job);
+        r = 0;
+    }
+    return r;
+}
+
+int state_restore(struct muster_elastic *job, struct muster_err *err)
+{
+    uint8_t has[MUSTER_MAX_RANKS] = {0};
+    bool mine = job->pristine && job->mine->checkpoint[0] == 0;
+    int first = 0;
+    passes_clear(&job->passes);
+    int r = agree(job, mine, has, err);
+    if (r <= 0 || !is_current(job)) {
+        return r < 0 ? r : 0;
+    }
+    while (first < job->mine->size && !has[first]) {
+        first++;
+    }
+    if (first == job->mine->size) {
+        worker_end(job, WORKER_FAILED, MUSTER_EGONE,
+                "all workers that had the model are gone, and there is no checkpoint: begin anew");
+        return 0;
+    }
+    return follow(job, first, err);
+}

@@ -1,0 +1,217 @@
+/* See step.h. The numbers are the rules of docs/step-commit.md. */
+#include "client/step.h"
+
+#include "client/generation.h"
+#include "client/obey.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What every member shows the others before anything is summed (rule 1). The records follow from
+ * the version and the plan. */
+struct manifest {
+    uint64_t version;
+    uint64_t plan;
+    uint64_t extra_bytes;
+};
+
+/* ---- This worker's passes ---- */
+
+static int keep_pass(struct muster_elastic *job, const struct step_call *call,
+                     struct muster_err *err)
+{
+    bool current = job->pass_version == job->core.version + 1 && job->mine->size > 0;
+    if (job->pass_records == 0 || !current) {
+        return 0;
+    }
+    int r = passes_move(&job->passes, job->pass_version, generation_share(job), err);
+    if (r == 0) {
+        struct plan_step step = plan_step(&job->plan, job->pass_version);
+        double share = (double)job->pass_records / step.count;
+        passes_put(&job->passes, job->pass_micro_batch, call->gradient, share, call->extra);
+        job->figures.trained += job->pass_records;
+        job->pass_records = 0; /* a call that is made again brings nothing new */
+    }
+    return r;
+}
+
+/* ---- The exchange: no mutex is held ---- */
+
+static int compare(const struct muster_elastic *job, const struct manifest *mine,
+                   const struct manifest *all, struct muster_err *ret)
+{
+    for (int r = 0; r < job->mine->size; r++) {
+        const char *what = all[r].version != mine->version           ? "another step"
+                           : all[r].plan != mine->plan               ? "another data set"
+                           : all[r].extra_bytes != mine->extra_bytes ? "extras of another size"
+                                                                     : NULL;
+        if (what) {
+            return muster_fail(ret, MUSTER_EMISMATCH, "worker %d brings %s", r, what);
+        }
+    }
+    return 0;
+}
+
+static int exchange_manifests(struct muster_elastic *job, struct muster_comm *comm,
+                              uint64_t version, struct muster_err *ret)
+{
+    struct manifest mine = {version, plan_digest(&job->plan), job->extra_bytes};
+    struct manifest all[MUSTER_MAX_RANKS];
+    int r = muster_all_gather(comm, &mine, all, sizeof mine / sizeof(uint64_t), MUSTER_I64, ret);
+    return r < 0 ? r : compare(job, &mine, all, ret);
+}
+
+static int gather_extras(struct muster_elastic *job, struct muster_comm *comm, const size_t *counts,
+                         struct muster_err *ret)
+{
+    if (job->extra_bytes == 0) {
+        return 0;
+    }
+    return muster_all_gatherv(comm, job->passes.extras, job->extras, counts, MUSTER_U8, ret);
+}
+
+static int sum(struct muster_elastic *job, struct muster_comm *comm, const struct step_call *call,
+               uint32_t micro_batches, struct muster_err *ret)
+{
+    struct passes *p = &job->passes;
+    void *out = p->type == MUSTER_BF16 ? job->kept_sum : call->mean;
+    return muster_all_reduce_parts(comm, p->slots, p->span.first, p->span.count, micro_batches, out,
+                                   p->count, p->summed, MUSTER_SUM, ret);
+}
+
+/* Of every rank, in bytes. */
+static void count_extras(const struct muster_elastic *job, const struct plan_share *shares,
+                         size_t *ret)
+{
+    for (int r = 0; r < job->mine->size; r++) {
+        ret[r] = shares[r].count * job->extra_bytes;
+    }
+}
+
+static int exchange(struct muster_elastic *job, const struct step_call *call,
+                    const struct plan_share *shares, const struct plan_step *step,
+                    struct muster_comm *comm, struct muster_err *ret)
+{
+    size_t counts[MUSTER_MAX_RANKS];
+    count_extras(job, shares, counts);
+    int r = exchange_manifests(job, comm, step->version, ret);
+    r = r < 0 ? r : gather_extras(job, comm, counts, ret);
+    return r < 0 ? r : sum(job, comm, call, step->micro_batches, ret);
+}
+
+/* ---- The transaction ---- */
+
+/* Rules 1 to 3. 0: look again: it is committed, or the generation is closed. */
+static int try(struct muster_elastic *job, const struct step_call *call, struct muster_err *err)
+{
+    struct muster_err failure = MUSTER_ERR_INIT;
+    struct plan_share shares[MUSTER_MAX_RANKS];
+    struct plan_step step = plan_step(&job->plan, job->core.version + 1);
+    struct muster_comm *comm = job->comm;
+    int64_t began_ns = worker_now_ns();
+    generation_shares(job, shares);
+    obey_own(job, COMMIT_READY, 0);
+    pthread_mutex_unlock(&job->mutex);
+    int r = exchange(job, call, shares, &step, comm, &failure);
+    pthread_mutex_lock(&job->mutex);
+    if (r == 0 && job->core.generation == job->mine->number) {
+        obey_own(job, COMMIT_REDUCED, step.version);
+        if (job->core.stage != COMMIT_PREPARED) {
+            return 0; /* closed meanwhile: the sum is of no use, the passes are */
+        }
+        pthread_mutex_unlock(&job->mutex);
+        r = muster_barrier(comm, &failure);
+        pthread_mutex_lock(&job->mutex);
+    }
+    if (r < 0) {
+        return generation_failed(job, r, &failure, err);
+    }
+    obey_own(job, COMMIT_PASSED, step.version);
+    job->figures.commit_ns = worker_now_ns() - began_ns;
+    return 0;
+}
+
+/* ---- The end of a call ---- */
+
+/* Rule 3: this step counts, whatever happens now. */
+static int hand_out(struct muster_elastic *job, const struct step_call *call)
+{
+    int64_t now_ns = worker_now_ns();
+    struct figures *f = &job->figures;
+    bool kept = job->is_kept || job->passes.type == MUSTER_BF16;
+    passes_narrow(&job->passes, kept ? job->kept_sum : call->mean, call->mean);
+    f->step_ns = f->stepped_ns > 0 ? now_ns - f->stepped_ns : 0;
+    f->stepped_ns = now_ns;
+    job->is_kept = false;
+    job->todo.apply = false;
+    job->pristine = false;
+    job->pass_version = 0;
+    passes_clear(&job->passes);
+    return 1;
+}
+
+static int ensure_kept(struct muster_elastic *job, struct muster_err *err)
+{
+    size_t bytes = job->passes.count * muster_type_bytes(job->passes.summed);
+    void *memory = bytes > job->kept_room || !job->kept_sum ? realloc(job->kept_sum, bytes + 1)
+                                                            : job->kept_sum;
+    if (!memory) {
+        return muster_fail(err, MUSTER_ENOMEM, "no memory for a sum of %zu bytes", bytes);
+    }
+    job->kept_sum = memory;
+    job->kept_room = bytes > job->kept_room ? bytes : job->kept_room;
+    return 0;
+}
+
+/* The call ends by an error, but the decision may still commit what it has prepared: it is kept for
+ * the call that is made again. */
+static int leave_off(struct muster_elastic *job, const struct step_call *call, int code)
+{
+    const struct passes *p = &job->passes;
+    bool held = job->core.prepared || job->todo.apply;
+    if (!held || job->is_kept || p->type == MUSTER_BF16) {
+        return code;
+    }
+    if (ensure_kept(job, NULL) < 0) {
+        worker_end(job, WORKER_FAILED, MUSTER_ENOMEM, "no memory to keep the sum of a step");
+        return code;
+    }
+    memcpy(job->kept_sum, call->mean, p->count * muster_type_bytes(p->type));
+    job->is_kept = true;
+    return code;
+}
+
+static int end_of_job(const struct muster_elastic *job, struct muster_err *err)
+{
+    bool gone = job->end == WORKER_EXPELLED || job->end == WORKER_FAILED;
+    return gone ? muster_fail(err, job->why.code, "%s", job->why.text) : 0;
+}
+
+int step_take(struct muster_elastic *job, const struct step_call *call, struct muster_err *err)
+{
+    bool again = job->is_kept; /* the shape is that of the sum */
+    int r = again ? 0 : passes_shape(&job->passes, call->count, call->type, err);
+    r = r == 0 && call->type == MUSTER_BF16 ? ensure_kept(job, err) : r;
+    r = r < 0 ? r : keep_pass(job, call, err);
+    while (r == 0) {
+        r = generation_ready(job, err);
+        if (r < 0) {
+            return leave_off(job, call, r);
+        }
+        if (job->todo.apply) {
+            return hand_out(job, call);
+        }
+        if (r == 0) {
+            return end_of_job(job, err);
+        }
+        if (job->core.version + 1 != job->pass_version) {
+            return 0; /* the state was restored: this pass is of no use */
+        }
+        r = passes_move(&job->passes, job->pass_version, generation_share(job), err);
+        if (r == 0 && passes_missing(&job->passes) < job->passes.span.first + job->passes.span.count) {
+            return 0;
+        }
+        r = r < 0 ? r : try(job, call, err);
+    }
+    return leave_off(job, call, r);
+}

@@ -1,0 +1,21 @@
+/* A step as a transaction, from the side of the user's thread: passes are kept, exchanged, summed,
+ * and committed together.
+ *
+ * Layer: worker (part of libmuster). Thread: the user's; the job's mutex is held, and let go while
+ * something is waited for.
+ */
+#pragma once
+
+#include "client/worker.h"
+
+/* The arguments of muster_elastic_step. */
+struct step_call {
+    const void *gradient;
+    size_t count;
+    enum muster_type type;
+    const void *extra;
+    void *mean;
+};
+
+/* As muster_elastic_step. */
+int step_take(struct muster_elastic *job, const struct step_call *call, struct muster_err *err);

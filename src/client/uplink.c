@@ -1,0 +1,177 @@
+/* See uplink.h. A connection begins with HELLO and DATASET; from then on what is heard is told to the
+ * core. One that fails is made anew: at once, then after 10 ms, up to half a second. What a former
+ * coordinator's process says, of an older term, is not believed.
+ */
+#include "client/uplink.h"
+
+#include "client/hear.h"
+#include "client/obey.h"
+#include "client/report.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+enum {
+    GREETING_MS = 5000, /* until the connection is up, or it is made anew */
+    FIRST_PAUSE_MS = 10,
+    LAST_PAUSE_MS = 500,
+    PROGRESS_MS = 1000,
+    NS_PER_MS = 1000000,
+};
+
+struct times {
+    int64_t retry_ns;
+    int64_t greeted_ns; /* when the connection was begun */
+    int64_t progress_ns;
+    int pause_ms;
+};
+
+static int64_t later(int64_t now_ns, int64_t ms)
+{
+    return now_ns + ms * NS_PER_MS;
+}
+
+static void drop(struct muster_elastic *job, struct times *t, const struct muster_err *err)
+{
+    connection_close(&job->connection);
+    if (err->code < 0) {
+        job->why = *err;
+    }
+    if (job->phase == UPLINK_UP) {
+        t->pause_ms = 0;
+        obey_own(job, COMMIT_DISCONNECTED, 0);
+    }
+    job->phase = UPLINK_DOWN;
+    t->retry_ns = later(worker_now_ns(), t->pause_ms);
+    t->pause_ms = t->pause_ms == 0                 ? FIRST_PAUSE_MS
+                  : t->pause_ms * 2 < LAST_PAUSE_MS ? t->pause_ms * 2
+                                                    : LAST_PAUSE_MS;
+    (void)pthread_cond_broadcast(&job->changed);
+}
+
+static void connect_anew(struct muster_elastic *job, struct times *t)
+{
+    struct muster_err err = MUSTER_ERR_INIT;
+    t->greeted_ns = worker_now_ns();
+    if (connection_open(&job->connection, job->coordinator, &err) < 0) {
+        drop(job, t, &err);
+        return;
+    }
+    job->phase = UPLINK_GREETING;
+    report_hello(job);
+}
+
+static void move(struct muster_elastic *job, struct times *t)
+{
+    struct muster_err err = MUSTER_ERR_INIT;
+    struct wire_message message;
+    int moved = connection_move(&job->connection, &err), r = 1;
+    while (r == 1 && job->connection.fd >= 0 && job->end == WORKER_GOES_ON) {
+        r = connection_next(&job->connection, &message, moved < 0 ? NULL : &err);
+        r = r == 1 ? hear(job, &message, &err) : r;
+    }
+    if (job->phase == UPLINK_UP) {
+        t->pause_ms = 0;
+    }
+    if (r < 0 || moved < 0 || job->connection.fd < 0) {
+        drop(job, t, &err);
+    }
+}
+
+static void ask_to_leave(struct muster_elastic *job)
+{
+    if (atomic_load(&job->leave_asked) && !job->told_leave && job->joins) {
+        job->told_leave = true;
+        obey_own(job, COMMIT_LEAVE, 0);
+    }
+}
+
+/* What its time has come for; how long until the next of it. */
+static int tend(struct muster_elastic *job, struct times *t)
+{
+    struct muster_err err = MUSTER_ERR_INIT;
+    int64_t now = worker_now_ns(), next = later(now, PROGRESS_MS);
+    bool goes_on = job->end == WORKER_GOES_ON;
+    ask_to_leave(job);
+    if (job->connection.fd < 0 && job->phase != UPLINK_DOWN) {
+        drop(job, t, &job->why); /* it was closed where something was to be sent */
+    }
+    if (job->phase == UPLINK_DOWN && goes_on && now >= t->retry_ns) {
+        connect_anew(job, t);
+    }
+    if (job->phase == UPLINK_DOWN) {
+        next = goes_on ? t->retry_ns : next;
+    } else if (job->phase != UPLINK_UP && now > later(t->greeted_ns, GREETING_MS)) {
+        muster_fail(&err, MUSTER_ETIMEDOUT, "the coordinator does not answer");
+        drop(job, t, &err);
+    } else if (job->phase == UPLINK_UP && job->joins && now >= t->progress_ns) {
+        t->progress_ns = later(now, PROGRESS_MS);
+        report_progress(job);
+    }
+    int64_t left_ms = (next - now) / NS_PER_MS + 1;
+    return left_ms < 0 ? 0 : (int)left_ms;
+}
+
+static void *run(void *context)
+{
+    struct muster_elastic *job = context;
+    struct times t = {0};
+    pthread_mutex_lock(&job->mutex);
+    while (!job->stop) {
+        int wait_ms = tend(job, &t);
+        struct pollfd fds[] = {{.fd = job->wake_fd, .events = POLLIN},
+                               {.fd = job->connection.fd,
+                                .events = connection_events(&job->connection)}};
+        pthread_mutex_unlock(&job->mutex);
+        (void)poll(fds, 2, wait_ms);
+        uint64_t rung;
+        if (fds[0].revents) {
+            (void)!read(job->wake_fd, &rung, sizeof rung);
+        }
+        pthread_mutex_lock(&job->mutex);
+        if (job->connection.fd >= 0) {
+            move(job, &t);
+        }
+        obey_abort(job);
+    }
+    pthread_mutex_unlock(&job->mutex);
+    return NULL;
+}
+
+int uplink_start(struct muster_elastic *job, struct muster_err *err)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int r = pthread_create(&job->thread, NULL, run, job);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return r == 0 ? 0
+                  : muster_fail(err, MUSTER_EOS, "no thread for the coordinator: %s", strerror(r));
+}
+
+/* Nothing may be left behind: LEAVE says that this worker did not die. */
+static void flush(struct muster_elastic *job, int64_t deadline_ns)
+{
+    struct muster_err err = MUSTER_ERR_INIT;
+    while (job->phase == UPLINK_UP && job->connection.out.used > 0 && worker_now_ns() < deadline_ns) {
+        struct pollfd p = {.fd = job->connection.fd, .events = POLLOUT};
+        (void)poll(&p, 1, 10);
+        if (connection_move(&job->connection, &err) < 0) {
+            return;
+        }
+    }
+}
+
+void uplink_stop(struct muster_elastic *job, int64_t flush_ms)
+{
+    pthread_mutex_lock(&job->mutex);
+    job->stop = true;
+    pthread_mutex_unlock(&job->mutex);
+    worker_wake(job);
+    pthread_join(job->thread, NULL);
+    flush(job, later(worker_now_ns(), flush_ms));
+}

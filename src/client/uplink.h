@@ -1,0 +1,11 @@
+/* The thread that talks with the coordinator: connects, again and again, says who it is, and hears.
+ *
+ * Layer: worker (part of libmuster). Memory: the job's. Thread: starts and ends its own.
+ */
+#pragma once
+
+#include "client/worker.h"
+
+int uplink_start(struct muster_elastic *job, struct muster_err *err);
+/* What is queued for the coordinator is given `flush_ms` to go. */
+void uplink_stop(struct muster_elastic *job, int64_t flush_ms);

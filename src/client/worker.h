@@ -1,0 +1,153 @@
+/* A worker's part in an elastic job, as the files of this folder share it.
+ *
+ * Two threads: the user's, which computes, forms communicators, reduces and reads state; and the
+ * link's, which talks with the coordinator at any time. Both tell the member's core (commit/
+ * member.h) what happened, under the mutex, and do what it says (obey.h): the link's thread sends,
+ * closes and aborts; the user's thread finds in `todo` what is left to it.
+ *
+ * Layer: worker (part of libmuster). Memory: muster_elastic_open/close. Thread: as said; what the
+ * mutex guards is marked.
+ */
+#pragma once
+
+#include "client/connection.h"
+#include "client/passes.h"
+#include "client/plan.h"
+#include "commit/member.h"
+#include "wire/wire.h"
+
+#include <muster/elastic.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/types.h>
+
+enum {
+    WORKER_EXTRA_MAX = 1 << 20,
+    WORKER_PIECES_MAX = 65536,
+    WORKER_CONNECT_MS = 60000,
+    WORKER_FOREVER_MS = 1000 * 1000 * 1000, /* 11 days */
+};
+
+/* How far the connection is. */
+enum uplink_phase {
+    UPLINK_DOWN,
+    UPLINK_GREETING,  /* HELLO was sent */
+    UPLINK_DECLARING, /* DATASET was sent */
+    UPLINK_UP,
+};
+
+/* Why nothing goes on any more. */
+enum worker_ending {
+    WORKER_GOES_ON,
+    WORKER_FINISHED, /* all epochs are committed and durable */
+    WORKER_LEFT,     /* as it wished */
+    WORKER_EXPELLED, /* the others went on without it */
+    WORKER_FAILED,   /* code and text say why */
+};
+
+/* What OPEN said of the generation. */
+struct generation {
+    uint64_t number;
+    uint64_t base;
+    bool restore;
+    char checkpoint[WIRE_TEXT_MAX + 1];
+    uint8_t digest[WIRE_DIGEST_BYTES];
+    int size;
+    int rank; /* of this worker */
+    uint64_t incarnations[MUSTER_MAX_RANKS];
+    bool loaded[MUSTER_MAX_RANKS];
+    struct muster_member endpoints[MUSTER_MAX_RANKS];
+    struct muster_member regions[MUSTER_MAX_RANKS];
+};
+
+/* What the core asked of the user's thread. */
+struct todo {
+    bool form;
+    bool load;
+    bool restore;
+    bool apply; /* the sum of step core.version is to be handed out */
+};
+
+struct figures {
+    uint64_t trained; /* records, here */
+    uint64_t recoveries;
+    int64_t lost_ns; /* when the generation was closed, 0: it was not, or has been replaced */
+    int64_t recovery_ns;
+    int64_t commit_ns;
+    int64_t wait_ns;
+    int64_t step_ns;
+    int64_t stepped_ns; /* when the last step was committed */
+};
+
+struct muster_elastic {
+    /* ---- as it was opened ---- */
+    char *coordinator;
+    char *name;
+    char *dataset;
+    uint8_t token[WIRE_TOKEN_BYTES];
+    uint64_t environment;
+    size_t extra_bytes;
+    int64_t peer_ms;
+    int (*interrupted)(void *user);
+    void *user;
+    pid_t owner; /* the process whose job it is */
+    uint64_t incarnation;
+    struct muster_endpoint *endpoint;
+    struct muster_region *region;
+    struct wire_address address;
+    struct plan plan; /* micro_batches and dataset: the coordinator's, once the link was up */
+    pthread_t thread;
+    int wake_fd; /* an eventfd: the link has something to do */
+    _Atomic bool leave_asked;
+
+    /* ---- the user's thread ---- */
+    struct muster_elastic_piece *pieces;
+    size_t num_pieces;
+    struct passes passes;
+    struct generation *mine;    /* the generation that it formed last: a copy */
+    uint64_t *records;          /* of the pass that was handed out */
+    uint64_t pass_version;      /* its step; 0: none was */
+    uint32_t pass_micro_batch;
+    uint32_t pass_records; /* 0: it was handed out without any */
+    void *kept_sum; /* what bf16 is summed into; and of a call that was interrupted once it had
+                       prepared */
+    size_t kept_room;
+    bool is_kept;
+    void *extras; /* by micro-batch, of the step that was committed last or is under way */
+    bool pristine; /* the model is as the user made it */
+
+    /* ---- both, under the mutex ---- */
+    pthread_mutex_t mutex;
+    pthread_cond_t changed; /* on the monotonic clock */
+    struct connection connection;
+    enum uplink_phase phase;
+    bool settled; /* the link was up once: the plan is known */
+    bool stop;    /* the link's thread ends */
+    bool joins;   /* muster_elastic_next was called */
+    bool readable; /* the pieces hold version core.version, whole */
+    bool told_leave;
+    struct commit_member core;
+    struct generation *generation;
+    struct todo todo;
+    struct muster_comm *comm; /* of core.generation; NULL: not formed */
+    uint64_t abort_wanted;    /* a generation that is closed, and not yet aborted */
+    bool aborting;            /* the link's thread is inside of muster_comm_abort */
+    enum worker_ending end;
+    struct muster_err why; /* of FAILED and EXPELLED; else the link's last trouble */
+    struct figures figures;
+};
+
+/* Waits for a change of what the mutex guards, asking the user now and then whether to go on. The
+ * mutex is held. MUSTER_EINTERRUPTED. */
+int worker_wait(struct muster_elastic *job, struct muster_err *err);
+/* As `interrupted` of communicators: context is the job. */
+int worker_interrupted(void *context);
+
+/* The link's thread is to look. From any thread and from signal handlers. */
+void worker_wake(const struct muster_elastic *job);
+/* Nothing goes on any more; the first reason is kept. The mutex is held. */
+void worker_end(struct muster_elastic *job, enum worker_ending end, int code, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+int64_t worker_now_ns(void);
