@@ -459,9 +459,10 @@ MUSTER_API void muster_region_close(struct muster_region *region);
 
 /* Reads size_bytes, in pieces from all owners (1 to 256) by turns, each piece checksummed. Succeeds
  * only if every owner held this generation and version from beginning to end: else
- * MUSTER_ECONFLICT. MUSTER_EPEERDEAD: the owner err->rank is dead, cannot be reached, or has as many
- * readers as it takes; MUSTER_EMISMATCH: it has fewer bytes; MUSTER_EDATA: no member; MUSTER_EOS: no
- * descriptor is left here; MUSTER_ETIMEDOUT. After an error the contents of `to` are undefined. */
+ * MUSTER_ECONFLICT. MUSTER_EPEERDEAD: the owner err->rank is dead, cannot be reached, or has as
+ * many readers as it takes; MUSTER_EMISMATCH: it has fewer bytes; MUSTER_EDATA: no member;
+ * MUSTER_EOS: no descriptor is left here; MUSTER_ETIMEDOUT. After an error the contents of `to` are
+ * undefined. */
 MUSTER_API int muster_region_read(const struct muster_member *owners, int num_owners,
                                   uint64_t generation, uint64_t version, void *to,
                                   size_t size_bytes, int64_t timeout_ms, struct muster_err *err);

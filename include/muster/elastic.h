@@ -51,10 +51,11 @@ struct muster_elastic_options {
     int (*interrupted)(void *user); /* asked while it waits; not 0: MUSTER_EINTERRUPTED */
     void *user;
 };
+/* clang-format off */
 #define MUSTER_ELASTIC_OPTIONS_INIT                                                                \
-    {                                                                                              \
-        .struct_size = sizeof(struct muster_elastic_options), .connect_ms = 60000                  \
-    }
+    {sizeof(struct muster_elastic_options), NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0,  \
+     60000, 0, NULL, NULL}
+/* clang-format on */
 
 /* Connects to the coordinator, and opens an endpoint. Imports, data and devices should be ready:
  * the others may count on this worker from muster_elastic_next on. MUSTER_EUNAUTH: a wrong token;
@@ -92,10 +93,10 @@ struct muster_elastic_pass {
     int rank;                /* in this generation */
     int size;
 };
+/* clang-format off */
 #define MUSTER_ELASTIC_PASS_INIT                                                                   \
-    {                                                                                              \
-        .struct_size = sizeof(struct muster_elastic_pass)                                          \
-    }
+    {sizeof(struct muster_elastic_pass), 0, 0, 0, 0, NULL, 0, 0.0, 0, 0, 0}
+/* clang-format on */
 
 /* 1: a pass is to be computed. 0: all epochs are committed, and the coordinator has them durable,
  * or this worker has left (muster_elastic_leave). Between two calls that belong to different
@@ -145,10 +146,10 @@ struct muster_elastic_info {
     int finished; /* every epoch is committed and durable */
     int left;     /* muster_elastic_leave was obeyed */
 };
+/* clang-format off */
 #define MUSTER_ELASTIC_INFO_INIT                                                                   \
-    {                                                                                              \
-        .struct_size = sizeof(struct muster_elastic_info)                                          \
-    }
+    {sizeof(struct muster_elastic_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+/* clang-format on */
 MUSTER_API int muster_elastic_query(const struct muster_elastic *job,
                                     struct muster_elastic_info *ret, struct muster_err *err);
 

@@ -216,8 +216,7 @@ int connection_send(struct connection *c, const struct wire_message *message,
                     struct muster_err *err)
 {
     int64_t count = wire_write(message, NULL, 0, err);
-    int r = count < 0 ? (int)count
-                      : reserve(&c->out, (size_t)count, CONNECTION_QUEUE_MAX, err);
+    int r = count < 0 ? (int)count : reserve(&c->out, (size_t)count, CONNECTION_QUEUE_MAX, err);
     if (r < 0) {
         return r;
     }

@@ -48,7 +48,8 @@ short connection_events(const struct connection *connection);
  * socket is said by connection_receive. */
 int connection_send(struct connection *connection, const struct wire_message *message,
                     struct muster_err *err);
-/* Sends and reads what goes now. MUSTER_EUNAVAIL: the connection has ended, or could not be made. */
+/* Sends and reads what goes now. MUSTER_EUNAVAIL: the connection has ended, or could not be made.
+ */
 int connection_move(struct connection *connection, struct muster_err *err);
 /* 1: *ret is the next message, until the next call; 0: none is complete yet. */
 int connection_next(struct connection *connection, struct wire_message *ret,

@@ -2,10 +2,10 @@
  * and leave: any.
  */
 #include "client/generation.h"
-#include "client/uplink.h"
 #include "client/obey.h"
 #include "client/open.h"
 #include "client/step.h"
+#include "client/uplink.h"
 #include "comm/region/region.h"
 #include "comm/system/sized.h"
 
@@ -16,10 +16,12 @@
 
 enum { CLOSE_MS = 2000, FLUSH_MS = 1000 };
 
-static const struct sized_kind
-    sized_elastic_options = SIZED_KIND(muster_elastic_options, MUSTER_ELASTIC_OPTIONS_INIT),
-    sized_pass = SIZED_KIND(muster_elastic_pass, MUSTER_ELASTIC_PASS_INIT),
-    sized_info = SIZED_KIND(muster_elastic_info, MUSTER_ELASTIC_INFO_INIT);
+static const struct sized_kind sized_elastic_options =
+                                   SIZED_KIND(muster_elastic_options, MUSTER_ELASTIC_OPTIONS_INIT),
+                               sized_pass =
+                                   SIZED_KIND(muster_elastic_pass, MUSTER_ELASTIC_PASS_INIT),
+                               sized_info =
+                                   SIZED_KIND(muster_elastic_info, MUSTER_ELASTIC_INFO_INIT);
 
 static int check_own(const struct muster_elastic *job, struct muster_err *err)
 {
@@ -57,8 +59,7 @@ static int allocate(struct muster_elastic *job, struct muster_err *err)
 {
     job->records = malloc(job->plan.batch * sizeof *job->records);
     job->extras = calloc(job->plan.micro_batches, job->extra_bytes + 1);
-    return job->records && job->extras ? 0
-                                       : muster_fail(err, MUSTER_ENOMEM, "no memory for a job");
+    return job->records && job->extras ? 0 : muster_fail(err, MUSTER_ENOMEM, "no memory for a job");
 }
 
 int muster_elastic_open(const struct muster_elastic_options *options, struct muster_elastic **ret,
@@ -225,8 +226,9 @@ static int next_pass(struct muster_elastic *job, struct muster_elastic_pass *ret
     }
     int r = generation_ready(job, err);
     if (job->todo.apply) {
-        return muster_fail(err, MUSTER_EINVAL, "a step is committed, and muster_elastic_step was "
-                                               "interrupted: it is to be called again first");
+        return muster_fail(err, MUSTER_EINVAL,
+                           "a step is committed, and muster_elastic_step was "
+                           "interrupted: it is to be called again first");
     }
     if (r <= 0) {
         return r < 0 ? r : end_of_job(job, err);

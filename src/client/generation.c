@@ -1,7 +1,7 @@
 /* See generation.h. */
 #include "client/generation.h"
 
-#include "client/obey.h"
+#include "client/loss.h"
 #include "client/state.h"
 
 #include <assert.h>
@@ -36,41 +36,6 @@ struct plan_share generation_share(const struct muster_elastic *job)
     struct plan_share shares[MUSTER_MAX_RANKS];
     generation_shares(job, shares);
     return shares[job->mine->rank];
-}
-
-/* ---- Failures ---- */
-
-/* Whom the communicator, or the attempt to form one, says to be lost; 0: nobody is named. A peer
- * that has closed it lives. */
-static uint64_t find_lost(const struct muster_elastic *job, int code, int rank)
-{
-    enum muster_peer_state peers[MUSTER_MAX_RANKS];
-    const struct generation *g = job->mine;
-    if (job->comm && muster_comm_query(job->comm, NULL, peers, NULL) == 0) {
-        for (int r = 0; r < g->size; r++) {
-            if (peers[r] == MUSTER_PEER_DEAD || peers[r] == MUSTER_PEER_SUSPECTED) {
-                return g->incarnations[r];
-            }
-        }
-    }
-    bool named = code != MUSTER_EABORTED && rank >= 0 && rank < g->size && rank != g->rank;
-    return named ? g->incarnations[rank] : 0;
-}
-
-static bool is_of_others(int code)
-{
-    return code == MUSTER_EPEERDEAD || code == MUSTER_EABORTED || code == MUSTER_EUNAVAIL ||
-           code == MUSTER_ETIMEDOUT;
-}
-
-int generation_failed(struct muster_elastic *job, int code, const struct muster_err *failure,
-                      struct muster_err *err)
-{
-    if (job->core.generation == job->mine->number) {
-        obey_lost(job, is_of_others(code) ? find_lost(job, code, failure->rank) : 0);
-        obey_abort(job);
-    }
-    return is_of_others(code) ? 0 : muster_fail(err, code, "%s", failure->text);
 }
 
 /* ---- Forming ---- */
@@ -118,7 +83,7 @@ static int form(struct muster_elastic *job, struct muster_err *err)
     pthread_mutex_lock(&job->mutex);
     bool current = job->core.generation == mine->number && job->core.stage == COMMIT_WORKING;
     if (r < 0) {
-        return generation_failed(job, r, &failure, err);
+        return loss_take(job, r, &failure, err);
     }
     job->comm = comm;
     if (current) {

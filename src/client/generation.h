@@ -16,10 +16,5 @@ int generation_ready(struct muster_elastic *job, struct muster_err *err);
 void generation_shares(const struct muster_elastic *job, struct plan_share *ret);
 struct plan_share generation_share(const struct muster_elastic *job);
 
-/* A call of the data plane has failed. 0: the generation is closed, another one comes; else the
- * user's error. */
-int generation_failed(struct muster_elastic *job, int code, const struct muster_err *failure,
-                      struct muster_err *err);
-
 /* Ends the communicator. */
 void generation_leave(struct muster_elastic *job);

@@ -21,7 +21,7 @@ static int refused(struct muster_elastic *job, const struct wire_text *why)
 {
     bool greeting = job->phase == UPLINK_GREETING;
     worker_end(job, WORKER_FAILED, greeting ? MUSTER_EUNAUTH : MUSTER_ECONFLICT,
-            "the coordinator refused this worker: %.*s", (int)why->count, why->bytes);
+               "the coordinator refused this worker: %.*s", (int)why->count, why->bytes);
     return 0;
 }
 
@@ -113,9 +113,9 @@ static int copy_open(const struct muster_elastic *job, const struct wire_open *t
         copy_member(ret, i, &told->members.list[i]);
         ret->rank = ret->incarnations[i] == job->incarnation ? i : ret->rank;
     }
-    return ret->rank >= 0 ? 0
-                          : muster_fail(err, MUSTER_EPROTO,
-                                        "a generation without this worker was sent to it");
+    return ret->rank >= 0
+               ? 0
+               : muster_fail(err, MUSTER_EPROTO, "a generation without this worker was sent to it");
 }
 
 static int opened(struct muster_elastic *job, const struct wire_message *m, struct muster_err *err)
@@ -148,14 +148,14 @@ static int expelled(struct muster_elastic *job, const struct wire_message *m)
         return 0;
     }
     enum worker_ending end = told->reason == RENDEZVOUS_DONE   ? WORKER_FINISHED
-                       : told->reason == RENDEZVOUS_LEFT ? WORKER_LEFT
-                                                         : WORKER_EXPELLED;
+                             : told->reason == RENDEZVOUS_LEFT ? WORKER_LEFT
+                                                               : WORKER_EXPELLED;
     obey(job,
          &(struct commit_event){
              .kind = COMMIT_EXPELLED, .term = m->term, .incarnation = told->incarnation},
          NULL);
     worker_end(job, end, MUSTER_EGONE, "this worker was left out of the job: %.*s",
-            (int)told->why.count, told->why.bytes);
+               (int)told->why.count, told->why.bytes);
     return 0;
 }
 

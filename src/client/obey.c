@@ -57,15 +57,16 @@ static void form(struct muster_elastic *job, const struct generation *open)
 
 static void finish(struct muster_elastic *job)
 {
-    worker_end(job, WORKER_FINISHED, 0, "every epoch is committed");
+    worker_end(job, WORKER_FINISHED, MUSTER_EGONE, "every epoch is committed");
 }
 
 static void fail_to_follow(struct muster_elastic *job, uint64_t version)
 {
-    worker_end(job, WORKER_FAILED, MUSTER_EDATA,
-            "the coordinator goes on from version %llu, this worker has %llu: its journal is not "
-            "of this job, or was cut",
-            (unsigned long long)version, (unsigned long long)job->core.version);
+    worker_end(
+        job, WORKER_FAILED, MUSTER_EDATA,
+        "the coordinator goes on from version %llu, this worker has %llu: its journal is not "
+        "of this job, or was cut",
+        (unsigned long long)version, (unsigned long long)job->core.version);
 }
 
 static void carry_out(struct muster_elastic *job, const struct commit_effect *effect,

@@ -14,7 +14,8 @@ void obey(struct muster_elastic *job, const struct commit_event *event,
 /* An event of this process, or of the data plane: of the generation that was formed last. */
 void obey_own(struct muster_elastic *job, enum commit_event_kind kind, uint64_t version);
 
-/* This worker closes the generation that was formed last; lost: an incarnation that it could not reach, 0: none. */
+/* This worker closes the generation that was formed last; lost: an incarnation that it could not
+ * reach, 0: none. */
 void obey_lost(struct muster_elastic *job, uint64_t lost);
 
 /* The communicator of a generation that was closed, also one that is being formed. The mutex is let

@@ -86,8 +86,8 @@ static int copy_texts(struct muster_elastic *job, const struct muster_elastic_op
     }
     (void)gethostname(host, sizeof host - 1);
     (void)snprintf(name, sizeof name, "%s:%ld", host, (long)getpid());
-    int r = copy_text(coordinator, WIRE_TEXT_MAX, "the coordinator's address", &job->coordinator,
-                      err);
+    int r =
+        copy_text(coordinator, WIRE_TEXT_MAX, "the coordinator's address", &job->coordinator, err);
     r = r < 0 ? r : copy_text(pod ? pod : name, WIRE_TEXT_MAX, "a worker's name", &job->name, err);
     return r < 0 ? r
                  : copy_text(o->dataset ? o->dataset : "", WIRE_DATASET_NAME_MAX,
@@ -120,7 +120,8 @@ static int read_options(struct muster_elastic *job, const struct muster_elastic_
 {
     job->environment = o->environment;
     job->extra_bytes = o->extra_bytes;
-    job->peer_ms = o->peer_ms > 0 && o->peer_ms < WORKER_FOREVER_MS ? o->peer_ms : WORKER_FOREVER_MS;
+    job->peer_ms =
+        o->peer_ms > 0 && o->peer_ms < WORKER_FOREVER_MS ? o->peer_ms : WORKER_FOREVER_MS;
     job->interrupted = o->interrupted;
     job->user = o->user;
     int r = read_token(o->token, job->token, err);

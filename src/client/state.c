@@ -1,7 +1,7 @@
 /* See state.h. */
 #include "client/state.h"
 
-#include "client/generation.h"
+#include "client/loss.h"
 #include "client/obey.h"
 #include "comm/region/region.h"
 
@@ -94,7 +94,7 @@ static int judge(struct muster_elastic *job, struct owners *owners, int code,
     }
     struct muster_err lost = *failure;
     lost.rank = known ? owners->ranks[failure->rank] : -1;
-    return generation_failed(job, code, &lost, err);
+    return loss_take(job, code, &lost, err);
 }
 
 static int read_state(struct muster_elastic *job, struct owners *owners, struct muster_err *err)
@@ -134,7 +134,7 @@ int state_load(struct muster_elastic *job, struct muster_err *err)
     }
     if (owners.count == 0) {
         worker_end(job, WORKER_FAILED, MUSTER_EPROTO,
-                "the coordinator opened a generation in which nobody has the state");
+                   "the coordinator opened a generation in which nobody has the state");
         return 0;
     }
     int r = read_state(job, &owners, err);
@@ -156,7 +156,7 @@ static int agree(struct muster_elastic *job, bool has, uint8_t *ret, struct must
     pthread_mutex_unlock(&job->mutex);
     int r = muster_all_gather(comm, &mine, ret, 1, MUSTER_U8, &failure);
     pthread_mutex_lock(&job->mutex);
-    return r < 0 ? generation_failed(job, r, &failure, err) : 1;
+    return r < 0 ? loss_take(job, r, &failure, err) : 1;
 }
 
 static int follow(struct muster_elastic *job, int first, struct muster_err *err)
@@ -190,8 +190,9 @@ int state_restore(struct muster_elastic *job, struct muster_err *err)
         first++;
     }
     if (first == job->mine->size) {
-        worker_end(job, WORKER_FAILED, MUSTER_EGONE,
-                "all workers that had the model are gone, and there is no checkpoint: begin anew");
+        worker_end(
+            job, WORKER_FAILED, MUSTER_EGONE,
+            "all workers that had the model are gone, and there is no checkpoint: begin anew");
         return 0;
     }
     return follow(job, first, err);

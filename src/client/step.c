@@ -2,6 +2,7 @@
 #include "client/step.h"
 
 #include "client/generation.h"
+#include "client/loss.h"
 #include "client/obey.h"
 
 #include <stdlib.h>
@@ -124,7 +125,7 @@ static int try(struct muster_elastic *job, const struct step_call *call, struct 
         pthread_mutex_lock(&job->mutex);
     }
     if (r < 0) {
-        return generation_failed(job, r, &failure, err);
+        return loss_take(job, r, &failure, err);
     }
     obey_own(job, COMMIT_PASSED, step.version);
     job->figures.commit_ns = worker_now_ns() - began_ns;
@@ -208,7 +209,8 @@ int step_take(struct muster_elastic *job, const struct step_call *call, struct m
             return 0; /* the state was restored: this pass is of no use */
         }
         r = passes_move(&job->passes, job->pass_version, generation_share(job), err);
-        if (r == 0 && passes_missing(&job->passes) < job->passes.span.first + job->passes.span.count) {
+        if (r == 0 &&
+            passes_missing(&job->passes) < job->passes.span.first + job->passes.span.count) {
             return 0;
         }
         r = r < 0 ? r : try(job, call, err);

@@ -1,6 +1,6 @@
-/* See uplink.h. A connection begins with HELLO and DATASET; from then on what is heard is told to the
- * core. One that fails is made anew: at once, then after 10 ms, up to half a second. What a former
- * coordinator's process says, of an older term, is not believed.
+/* See uplink.h. A connection begins with HELLO and DATASET; from then on what is heard is told to
+ * the core. One that fails is made anew: at once, then after 10 ms, up to half a second. What a
+ * former coordinator's process says, of an older term, is not believed.
  */
 #include "client/uplink.h"
 
@@ -47,7 +47,7 @@ static void drop(struct muster_elastic *job, struct times *t, const struct muste
     }
     job->phase = UPLINK_DOWN;
     t->retry_ns = later(worker_now_ns(), t->pause_ms);
-    t->pause_ms = t->pause_ms == 0                 ? FIRST_PAUSE_MS
+    t->pause_ms = t->pause_ms == 0                  ? FIRST_PAUSE_MS
                   : t->pause_ms * 2 < LAST_PAUSE_MS ? t->pause_ms * 2
                                                     : LAST_PAUSE_MS;
     (void)pthread_cond_broadcast(&job->changed);
@@ -69,10 +69,12 @@ static void move(struct muster_elastic *job, struct times *t)
 {
     struct muster_err err = MUSTER_ERR_INIT;
     struct wire_message message;
-    int moved = connection_move(&job->connection, &err), r = 1;
-    while (r == 1 && job->connection.fd >= 0 && job->end == WORKER_GOES_ON) {
+    int moved = connection_move(&job->connection, &err), r = 0;
+    bool more = true; /* what came before the end of the connection counts */
+    while (r == 0 && more && job->connection.fd >= 0 && job->end == WORKER_GOES_ON) {
         r = connection_next(&job->connection, &message, moved < 0 ? NULL : &err);
-        r = r == 1 ? hear(job, &message, &err) : r;
+        more = r == 1;
+        r = more ? hear(job, &message, &err) : r;
     }
     if (job->phase == UPLINK_UP) {
         t->pause_ms = 0;
@@ -123,9 +125,9 @@ static void *run(void *context)
     pthread_mutex_lock(&job->mutex);
     while (!job->stop) {
         int wait_ms = tend(job, &t);
-        struct pollfd fds[] = {{.fd = job->wake_fd, .events = POLLIN},
-                               {.fd = job->connection.fd,
-                                .events = connection_events(&job->connection)}};
+        struct pollfd fds[] = {
+            {.fd = job->wake_fd, .events = POLLIN},
+            {.fd = job->connection.fd, .events = connection_events(&job->connection)}};
         pthread_mutex_unlock(&job->mutex);
         (void)poll(fds, 2, wait_ms);
         uint64_t rung;
@@ -157,7 +159,8 @@ int uplink_start(struct muster_elastic *job, struct muster_err *err)
 static void flush(struct muster_elastic *job, int64_t deadline_ns)
 {
     struct muster_err err = MUSTER_ERR_INIT;
-    while (job->phase == UPLINK_UP && job->connection.out.used > 0 && worker_now_ns() < deadline_ns) {
+    while (job->phase == UPLINK_UP && job->connection.out.used > 0 &&
+           worker_now_ns() < deadline_ns) {
         struct pollfd p = {.fd = job->connection.fd, .events = POLLOUT};
         (void)poll(&p, 1, 10);
         if (connection_move(&job->connection, &err) < 0) {

@@ -41,7 +41,8 @@ void worker_wake(const struct muster_elastic *job)
     (void)!write(job->wake_fd, &one, sizeof one);
 }
 
-void worker_end(struct muster_elastic *job, enum worker_ending end, int code, const char *format, ...)
+void worker_end(struct muster_elastic *job, enum worker_ending end, int code, const char *format,
+                ...)
 {
     if (job->end != WORKER_GOES_ON) {
         return;

@@ -105,16 +105,16 @@ struct muster_elastic {
     struct muster_elastic_piece *pieces;
     size_t num_pieces;
     struct passes passes;
-    struct generation *mine;    /* the generation that it formed last: a copy */
-    uint64_t *records;          /* of the pass that was handed out */
-    uint64_t pass_version;      /* its step; 0: none was */
+    struct generation *mine; /* the generation that it formed last: a copy */
+    uint64_t *records;       /* of the pass that was handed out */
+    uint64_t pass_version;   /* its step; 0: none was */
     uint32_t pass_micro_batch;
     uint32_t pass_records; /* 0: it was handed out without any */
     void *kept_sum; /* what bf16 is summed into; and of a call that was interrupted once it had
                        prepared */
     size_t kept_room;
     bool is_kept;
-    void *extras; /* by micro-batch, of the step that was committed last or is under way */
+    void *extras;  /* by micro-batch, of the step that was committed last or is under way */
     bool pristine; /* the model is as the user made it */
 
     /* ---- both, under the mutex ---- */
@@ -122,9 +122,9 @@ struct muster_elastic {
     pthread_cond_t changed; /* on the monotonic clock */
     struct connection connection;
     enum uplink_phase phase;
-    bool settled; /* the link was up once: the plan is known */
-    bool stop;    /* the link's thread ends */
-    bool joins;   /* muster_elastic_next was called */
+    bool settled;  /* the link was up once: the plan is known */
+    bool stop;     /* the link's thread ends */
+    bool joins;    /* muster_elastic_next was called */
     bool readable; /* the pieces hold version core.version, whole */
     bool told_leave;
     struct commit_member core;
@@ -147,7 +147,7 @@ int worker_interrupted(void *context);
 /* The link's thread is to look. From any thread and from signal handlers. */
 void worker_wake(const struct muster_elastic *job);
 /* Nothing goes on any more; the first reason is kept. The mutex is held. */
-void worker_end(struct muster_elastic *job, enum worker_ending end, int code, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+void worker_end(struct muster_elastic *job, enum worker_ending end, int code, const char *format,
+                ...) __attribute__((format(printf, 4, 5)));
 
 int64_t worker_now_ns(void);

@@ -51,7 +51,7 @@ struct muster_region {
     int num_readers;
     pthread_mutex_t memory_mutex; /* guards the layout, and the memory that it is about */
     struct region_layout layout;
-    uint64_t laid; /* how often */
+    uint64_t laid;         /* how often */
     pthread_mutex_t mutex; /* guards what follows */
     bool readable;
     uint64_t shown; /* how often */

@@ -69,7 +69,7 @@ struct region_layout {
         char *memory;
         size_t first; /* of the row */
         size_t bytes;
-    } *spans;
+    } * spans;
     size_t count;
     size_t bytes;
 };
