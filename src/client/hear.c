@@ -62,8 +62,10 @@ static int settle(struct muster_elastic *job, const struct wire_dataset *told,
         return muster_fail(err, MUSTER_ECONFLICT, "the coordinator has another data set: %s",
                            wrong ? wrong : "not the one that this worker trains");
     }
-    job->plan = plan;
-    job->settled = true;
+    if (!job->settled) { /* from now on it is read without the mutex */
+        job->plan = plan;
+        job->settled = true;
+    }
     return 0;
 }
 
