@@ -311,13 +311,21 @@ def test_a_rank_that_waits_for_the_master_survives_the_question(muster, hang):
 
 @needs_torch
 def test_a_stopped_rank_still_tells_its_call(muster, hang):
-    hang(COLLECTIVE, 'hang.py', 'muster', ranks=2, command=(TORCH,), options=('-e', 'MUSTER_NOTICE_MS=0'))
-    stands_at(muster, 'all_reduce at hang.py:10 in main')
-    pid = main_process(stacks(muster)[1])['pid']
+    """It has no peers: they would end it after 0.9 s, and the question may take longer."""
+    hang('''
+        import time
+        import torch, torch.distributed as dist
+        dist.init_process_group('muster')
+        dist.all_reduce(torch.ones(4))
+        print('up', flush=True)
+        time.sleep(1000)
+        ''', command=(TORCH,))
+    pid = main_process(stands_at(muster, 'hang.py:6 in <module>'))['pid']
     os.kill(pid, signal.SIGSTOP)
-    report = json.loads(muster.run('stacks', 'hang:1', '-o', 'json').stdout)
-    call, = main_process(report['ranks'][0])['calls']
-    assert (call['number'], call['call'], call['inside'], call['size']) == (1, 'all_reduce of 4 f32 by sum', False, 2)
+    report = main_process(stacks(muster)[0])
+    call, = report['calls']
+    assert (call['number'], call['call'], call['inside'], call['size']) == (1, 'all_reduce of 4 f32 by sum', False, 1)
+    assert report['state'] == 'stopped'
     os.kill(pid, signal.SIGCONT)
 
 
