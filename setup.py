@@ -20,7 +20,8 @@ X86 = platform.machine() in ('x86_64', 'AMD64')
 
 def sources():
     """libmuster's and the extension's, without tests and without kernels of other machines."""
-    folders = ('src/core', 'src/schedule', 'src/comm', 'python/muster/native')
+    folders = [f'src/{name}' for name in ('core', 'schedule', 'shard', 'wire', 'commit', 'comm', 'client')]
+    folders.append('python/muster/native')
     found = [name for folder in folders for name in glob.glob(f'{folder}/**/*.c', recursive=True)]
     return sorted(name for name in found if not name.endswith('_test.c') and (X86 or not re.search(r'_avx\w*\.c$', name)))
 

@@ -130,9 +130,10 @@ static int execute(PyObject *module)
     state->request_type = add_type(module, &native_request_spec, "Request");
     state->endpoint_type = add_type(module, &native_endpoint_spec, "Endpoint");
     state->region_type = add_type(module, &native_region_spec, "Region");
-    return state->comm_type && state->request_type && state->endpoint_type && state->region_type
-               ? 0
-               : -1;
+    state->elastic_type = add_type(module, &native_elastic_spec, "Elastic");
+    bool all = state->comm_type && state->request_type && state->endpoint_type &&
+               state->region_type && state->elastic_type;
+    return all ? 0 : -1;
 }
 
 static int traverse(PyObject *module, visitproc visit, void *arg)
@@ -146,6 +147,7 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(state->request_type);
     Py_VISIT(state->endpoint_type);
     Py_VISIT(state->region_type);
+    Py_VISIT(state->elastic_type);
     return 0;
 }
 
@@ -161,6 +163,7 @@ static int clear(PyObject *module)
     Py_CLEAR(state->request_type);
     Py_CLEAR(state->endpoint_type);
     Py_CLEAR(state->region_type);
+    Py_CLEAR(state->elastic_type);
     return 0;
 }
 

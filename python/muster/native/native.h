@@ -19,6 +19,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include <muster/elastic.h>
 #include <muster/muster.h>
 
 enum { NATIVE_MAX_CLASSES = 16 };
@@ -37,6 +38,7 @@ struct native_state {
     PyTypeObject *request_type;
     PyTypeObject *endpoint_type;
     PyTypeObject *region_type;
+    PyTypeObject *elastic_type;
     struct native_queue *queue; /* requests that have ended, for the completion thread */
 };
 
@@ -109,6 +111,18 @@ extern PyType_Spec native_endpoint_spec;
 /* region.c */
 extern PyType_Spec native_region_spec;
 PyObject *native_region_read(PyObject *module, PyObject *args, PyObject *kwargs);
+
+/* elastic.c */
+extern PyType_Spec native_elastic_spec;
+
+/* elastic_values.c */
+/* 0, or -1 with an exception set. The texts belong to args and kwargs. */
+int native_elastic_options(PyObject *args, PyObject *kwargs, struct muster_elastic_options *ret);
+PyObject *native_elastic_pass(const struct muster_elastic_pass *pass);
+PyObject *native_elastic_info(const struct muster_elastic_info *info);
+/* A list of the passes' lists of records, as far as counts fit into num. */
+PyObject *native_elastic_lists(const uint64_t *records, size_t num, const size_t *counts,
+                               size_t passes);
 
 /* digest.c */
 uint64_t native_digest(const unsigned char *bytes, size_t size_bytes, uint64_t seed);

@@ -1,0 +1,1 @@
+"""Handwritten digits, or clothes that are shaped like them."""

@@ -1,0 +1,11 @@
+"""Names of ElasticDL that scripts import."""
+
+
+class TaskType:
+    """Of ElasticDL's protocol. Here all records that are served are for training."""
+    NONE = 0
+    TRAINING = 1
+    EVALUATION = 2
+    PREDICTION = 3
+    WAIT = 4
+    TRAIN_END_CALLBACK = 5

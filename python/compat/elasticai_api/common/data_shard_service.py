@@ -1,0 +1,156 @@
+"""ElasticDL's services that say which records to train, over the plan of a muster.elastic job.
+
+A record belongs to the fetch that draws it: a DataLoader over a Dataset that asks fetch_record_index() for its records is
+given batches of exactly the records of one pass, in the loader's workers, too. One shard is the records of one pass.
+"""
+import collections
+import os
+import sys
+
+from elasticai_api.common.constants import TaskType
+from elasticai_api.common.master_client import MasterClient, build_master_client
+
+Shard = collections.namedtuple('Shard', 'name start end indices')
+Task = collections.namedtuple('Task', 'task_id shard type')
+_NO_RECORD = object()
+
+
+class _Assigned:
+    """The record that this process is to read now, between a loader's fetch and the Dataset's question for it."""
+    record = _NO_RECORD
+    taken = 0
+
+
+class Reader:
+    """An item of a Dataset that asks a service for its record."""
+
+    def __init__(self, dataset):
+        self.dataset = dataset
+
+    def __call__(self, record):
+        _Assigned.record, _Assigned.taken = record, 0
+        try:
+            item = self.dataset[record]
+        finally:
+            _Assigned.record = _NO_RECORD
+        if _Assigned.taken != 1:
+            raise RuntimeError(f'an item of {type(self.dataset).__name__} asked {_Assigned.taken} times for its record: one item is '
+                               'one record, by one call of fetch_record_index()')
+        return item
+
+
+def _micro_batches():
+    for name in ('MUSTER_MICRO_BATCHES', 'WORKER_NUM'):
+        if os.environ.get(name):
+            return int(os.environ[name])
+    return 0
+
+
+class DataShardService:
+    """Which records this worker trains. master_client may be left out; every worker says the same."""
+
+    def __init__(self, master_client=None, batch_size=None, num_epochs=None, dataset_size=None, shuffle=False,
+                 shuffle_shards=False, task_type=TaskType.TRAINING, num_minibatches_per_shard=0, dataset_name=None):
+        if master_client is not None and not isinstance(master_client, MasterClient) and batch_size is None:
+            raise TypeError('batch_size is not given, or by its place: name it, or give the master client first')
+        if task_type != TaskType.TRAINING:
+            raise NotImplementedError('records are served for training only: evaluate over a Dataset without a service')
+        if not batch_size or not num_epochs or not dataset_size:
+            raise ValueError(f'batch_size={batch_size}, num_epochs={num_epochs}, dataset_size={dataset_size}: all three must be 1 '
+                             'or more')
+        self._batch_size, self._num_epochs, self._dataset_size = batch_size, num_epochs, dataset_size
+        self._shuffle = int(bool(shuffle or shuffle_shards))
+        self.dataset_name = dataset_name or ''
+        self._job, self._make_job, self._drawn = None, None, collections.deque()
+
+    def __getstate__(self):
+        """What a loader's worker that was spawned gets: records are assigned to it, it asks nobody."""
+        return {**self.__dict__, '_job': None, '_make_job': None, '_drawn': collections.deque()}
+
+    # ---- between controller and service
+
+    def bind(self, make_job):
+        """make_job(): the job that trains these records, once model and optimizer are known."""
+        self._make_job = make_job
+
+    def job(self):
+        if self._job is None:
+            if self._make_job is None:
+                raise RuntimeError('records come once a PyTorchAllReduceController(service) has the model and the optimizer: '
+                                   'set_broadcast_model, set_broadcast_optimizer')
+            from muster.elastic.job import Plan
+            self._job = self._make_job()
+            self._job.plan_for(Plan(self._dataset_size, self._batch_size, self._num_epochs, self._shuffle,
+                                    int(os.environ.get('MUSTER_SHUFFLE_SEED') or 0), self.dataset_name))
+        return self._job
+
+    # ---- ElasticDL's calls
+
+    def get_minibatch_count_per_epoch(self):
+        return -(-self._dataset_size // self._batch_size)
+
+    def get_current_epoch(self):
+        info = self._job.info if self._job is not None else {}
+        return info.get('records_done', 0) // self._dataset_size
+
+    def fetch_shard(self):
+        """The records of the next pass; None: all epochs are committed. The pass before it must have been trained."""
+        job = self.job()
+        pass_ = job.peek()
+        if pass_ is None:
+            return None
+        job.begin()
+        records = pass_.records or list(range(min(self._batch_size, self._dataset_size)))
+        return Shard(self.dataset_name, min(records), max(records) + 1, records)
+
+    def get_task(self, task_type=None):
+        shard = self.fetch_shard()
+        return Task(0 if shard is None else self._job.pass_.version, shard, TaskType.NONE if shard is None else TaskType.TRAINING)
+
+    def get_current_task(self):
+        pass_ = self._job.pass_ if self._job is not None else None
+        return None if pass_ is None else Task(pass_.version, pass_.records, TaskType.TRAINING)
+
+    def report_batch_done(self, batch_size=None, err_msg=''):
+        """Nothing is left to report: a record is done when its step is committed. True if that is so."""
+        pass_ = self._job.pass_ if self._job is not None else None
+        return pass_ is not None and pass_.committed
+
+
+class RecordIndexService(DataShardService):
+    """The same, record by record."""
+
+    def __init__(self, master_client=None, batch_size=None, num_epochs=None, dataset_size=None, task_type=TaskType.TRAINING,
+                 shuffle=False, num_minibatches_per_shard=0, dataset_name=None):
+        super().__init__(master_client, batch_size, num_epochs, dataset_size, shuffle=shuffle, task_type=task_type,
+                         num_minibatches_per_shard=num_minibatches_per_shard, dataset_name=dataset_name)
+        from elasticai_api.pytorch import loading
+        loading.install()
+
+    def fetch_record_index(self):
+        """The record to read now. In a loop of one's own: those of the next pass, one after the other."""
+        if _Assigned.record is not _NO_RECORD:
+            _Assigned.taken += 1
+            return _Assigned.record
+        if not self._drawn:
+            if 'torch' in sys.modules and sys.modules['torch'].utils.data.get_worker_info() is not None:
+                raise RuntimeError('this DataLoader was not recognised as one over a RecordIndexService: keep the service in an '
+                                   'attribute of the Dataset')
+            shard = self.fetch_shard()
+            if shard is None:
+                raise StopIteration
+            self._drawn.extend(shard.indices)
+        return self._drawn.popleft()
+
+    def record_index_gen(self):
+        while True:
+            try:
+                yield self.fetch_record_index()
+            except StopIteration:
+                return
+
+
+def build_data_shard_service(batch_size, num_epochs=None, dataset_size=None, shuffle=False, shuffle_shards=False,
+                             task_type=TaskType.TRAINING, num_minibatches_per_shard=0, dataset_name=None):
+    return DataShardService(build_master_client(), batch_size, num_epochs, dataset_size, shuffle, shuffle_shards, task_type,
+                            num_minibatches_per_shard, dataset_name)

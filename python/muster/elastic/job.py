@@ -1,0 +1,338 @@
+"""A job's worker: the user's loop as a sequence of passes, and its optimizer's step as a transaction.
+
+One call of the user's step function is a pass over one micro-batch. Where its backward ends, the pass's gradient is taken
+and brought to the others; the last pass of a step finds the mean over all records of the step in .grad, and its
+optimizer.step() updates the model. Earlier passes find zeros, and their optimizer.step() has no effect.
+"""
+import atexit
+import functools
+import signal
+import threading
+import types
+import weakref
+
+import torch
+
+from muster import _muster
+from muster.elastic import keyed, refusals
+from muster.elastic.buffers import Buffers
+from muster.elastic.ending import EXPELLED, LEFT_BY_SIGTERM, Expelled, Left
+from muster.elastic.gradient import BackwardWatch, Gradient
+from muster.elastic.loader import Loader
+from muster.elastic.slots import params_of
+from muster.elastic.state import State
+
+
+class Pass:
+    """One micro-batch that this worker is to compute; without records it computes for form's sake, with weight 0."""
+
+    def __init__(self, found):
+        self.version, self.epoch = found['version'], found['epoch']
+        self.micro_batch, self.records, self.share = found['micro_batch'], found['records'], found['share']
+        self.micro_batches, self.rank, self.size = found['micro_batches'], found['rank'], found['size']
+        self.backwards = 0
+        self.given = False  # its gradient has been brought
+        self.committed = False
+        self.stepped = set()  # the optimizers whose step() has taken effect
+
+
+class Plan:
+    """What is trained: all workers of the job have the same."""
+
+    def __init__(self, records, batch, epochs, shuffle, seed, name):
+        if records < 1 or batch < 1 or epochs < 1:
+            raise ValueError(f'{records} records, {batch} of them in a micro-batch, {epochs} epochs: each must be 1 or more')
+        self.records, self.batch, self.epochs = records, batch, epochs
+        self.shuffle, self.seed, self.name = int(shuffle), seed, name
+
+
+class Job:
+    """An elastic job's worker. To be made when model and optimizer are; then job.loader(…) and job.epochs().
+
+    optimizer: any of torch.optim (LBFGS excepted), or a list of them that all step in each pass. scheduler: one or a list:
+    their step() counts committed steps; others (a GradScaler, an exponential moving average) by register().
+    deterministic: True or a seed: equal bits whatever the number of workers and the faults (None: MUSTER_DETERMINISTIC).
+    reduction: 'mean' over the step's records, or 'sum' where the loss is a sum. backwards: how often a pass calls backward.
+    micro_batches: of a step, by all workers together (None: MUSTER_MICRO_BATCHES, or as the first worker said, or 1).
+    The rest as struct muster_elastic_options of muster/elastic.h has it. One thread uses a job.
+    """
+
+    def __init__(self, model, optimizer, scheduler=None, *, deterministic=None, threads=1, reduction='mean', backwards=1,
+                 micro_batches=None, coordinator=None, token=None, host=None, name=None, connect_ms=60_000, peer_ms=0):
+        self.model = refusals.replace_ddp(model)
+        refusals.check_model(self.model)
+        self.optimizers = list(optimizer) if isinstance(optimizer, (list, tuple)) else [optimizer]
+        for one in self.optimizers:
+            refusals.check_optimizer(one)
+        if reduction not in ('mean', 'sum'):
+            raise ValueError(f"reduction is 'mean' or 'sum', not {reduction!r}")
+        self.sum, self.backwards = reduction == 'sum', backwards
+        self.seed = keyed.seed_of(deterministic)
+        if self.seed is not None:
+            keyed.pin(threads)
+        self.options = dict(micro_batches=micro_batches or 0, coordinator=coordinator, token=token, host=host, name=name,
+                            connect_ms=connect_ms, peer_ms=peer_ms,
+                            environment=0 if self.seed is None else keyed.environment_digest())
+        self.plan, self.native, self.others, self.pass_ = None, None, {}, None
+        self.pending = None  # a pass that was asked for, and no batch of it handed out yet
+        self.finished = self.terminated = False
+        self.joined_at = None  # {'epoch', 'version'} of the first pass with others' state, until somebody has seen it
+        self.before_publish = None  # called before others may read the state
+        self.info = {}
+        for one in self.optimizers:
+            self._wrap_optimizer(one)
+        for i, one in enumerate(scheduler if isinstance(scheduler, (list, tuple)) else [scheduler] if scheduler else []):
+            self.register(f'scheduler {i}', one)
+
+    # ---- before training
+
+    def register(self, name, other):
+        """Other state that changes with the steps: a module, or anything with state_dict and load_state_dict. Its step,
+        update and update_parameters take effect once per committed step."""
+        if self.native is not None:
+            raise RuntimeError('register() comes before the first batch: the others count on the state that they were told of')
+        if not isinstance(other, torch.nn.Module) and not (hasattr(other, 'state_dict') and hasattr(other, 'load_state_dict')):
+            raise TypeError(f'{name}: {type(other).__name__} has neither tensors nor state_dict and load_state_dict')
+        if name in self.others:
+            raise ValueError(f'{name!r} is registered already')
+        self.others[name] = other
+        advancing = ('step', 'update', 'update_parameters')
+        if hasattr(other, 'unscale_'):
+            advancing = ('update',)  # a GradScaler's step calls the optimizer's
+        self._once_per_step(other, [name for name in advancing if callable(getattr(type(other), name, None))])
+        return other
+
+    def loader(self, dataset, batch_size, epochs=1, shuffle=True, seed=0, name='', **options):
+        """A DataLoader's like over dataset: an iteration of it is an epoch, a batch of it the records of one pass.
+
+        shuffle: True, False, or a number n: blocks of n records are shuffled, and the records in each. The order is the
+        seed's. options: those of torch.utils.data.DataLoader but sampler, batch_sampler and drop_last.
+        """
+        loader = Loader(self, dataset, batch_size, **options)
+        self.plan_for(Plan(len(dataset), batch_size, epochs, shuffle, seed, name))
+        return loader
+
+    def plan_for(self, plan):
+        if self.plan is not None:
+            raise NotImplementedError('a job trains one data set: make another Job for another one')
+        self.plan = plan
+
+    # ---- the loop
+
+    def epochs(self):
+        """The numbers of the epochs from the one that the job is in, until all are committed."""
+        while self.peek() is not None:
+            yield self.pending.epoch
+
+    def open(self):
+        if self.native is not None:
+            return
+        if self.plan is None:
+            raise RuntimeError('nothing to train yet: job.loader(dataset, batch_size) comes first')
+        known = {}
+        for param in [p for one in self.optimizers for p in params_of(one)] + list(self.model.parameters()):
+            known[param] = None
+        self.gradient, self.buffers = Gradient(list(known)), Buffers(self.model)
+        self.state = State(self.model, self.optimizers, self.others)
+        plan = self.plan
+        self.native = _muster.Elastic(
+            plan.records, plan.batch, plan.epochs, dataset=plan.name, seed=plan.seed, shuffle=plan.shuffle,
+            extra_bytes=self.buffers.extra_bytes, **self.options)
+        self.watch = BackwardWatch(self._backward_ended)
+        self.watch.start()
+        self.hooks = self.gradient.watch()
+        atexit.register(_close, weakref.ref(self))
+        self._hear_sigterm()
+
+    def _hear_sigterm(self):
+        if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+            return
+        mine = weakref.ref(self)
+
+        def leave(number, frame):
+            job = mine()
+            if job is None or job.native is None or job.terminated:
+                raise SystemExit(LEFT_BY_SIGTERM)
+            job.terminated = True
+            job.native.leave()
+        signal.signal(signal.SIGTERM, leave)
+
+    def leave(self):
+        """Hands this worker's work to the others at the end of the step; the loop then ends by Left, a SystemExit."""
+        self.open()
+        self.native.leave()
+
+    def close(self):
+        """Leaves the job, if it is not done. The process does so at its end, too."""
+        if self.native is None:
+            return
+        self.native.close()
+        self.watch.stop()
+        for hook in self.hooks:
+            hook.remove()
+        self.buffers.close()
+        self.pass_ = None
+        self.finished = True
+
+    def at_epoch_end(self):
+        """Whether what is committed is whole epochs: code of the user's comes now, and only then the next pass."""
+        return self.pass_ is not None and self.pending is None and self.pass_.committed \
+            and self.info['records_done'] % self.plan.records == 0
+
+    def peek(self):
+        """The pass that comes next, as pending; None: the job is done. It is no pass until begin() is called."""
+        if self.pending is None and not self.finished:
+            self.open()
+            self._end_pass()
+            if self.before_publish is not None:
+                self.before_publish()
+            self.state.publish(self.native)
+            found = self._ask(self.native.next)
+            if found is None:
+                self._done()
+                return None
+            self.pending = Pass(found)
+            if self.state.take():
+                self.joined_at = {'epoch': self.pending.epoch, 'version': self.pending.version}
+        return self.pending
+
+    def _end_pass(self):
+        pass_ = self.pass_
+        if pass_ is None:
+            return
+        if not pass_.given:
+            raise RuntimeError(f'micro-batch {pass_.micro_batch} of step {pass_.version} was skipped: backward() has not reached '
+                               'the model\'s parameters since its batch was handed out, and its records would be lost')
+        self.buffers.stop()
+        if self.seed is not None:
+            keyed.seed_all(keyed.key(self.seed, 'after', pass_.version))
+        elif not pass_.records:
+            keyed.restore_random_state(self.random_state)
+
+    def _done(self):
+        left = self.native.query()['left']
+        self.finished = True
+        self.close()
+        if left:
+            raise Left(LEFT_BY_SIGTERM if self.terminated else 0)
+
+    def begin(self):
+        """The pending pass begins: its batch is handed out."""
+        pass_ = self.pass_ = self.pending
+        self.pending = None
+        self.gradient.clear()
+        self.buffers.begin()
+        if self.seed is not None:
+            keyed.seed_all(keyed.key(self.seed, pass_.epoch, pass_.version, pass_.micro_batch))
+        elif not pass_.records:
+            self.random_state = keyed.random_state()
+        return pass_
+
+    def skip(self):
+        """The pass that has begun has no gradient: its batch was for nobody. For callers that know."""
+        self._bring(False)
+
+    @property
+    def incomplete(self):
+        """Whether the pass under way did not complete its step: nothing of the model may change."""
+        return self.pass_ is not None and not self.pass_.committed
+
+    # ---- the transaction
+
+    def _ask(self, call, *args):
+        try:
+            return call(*args)
+        except _muster.Error as error:
+            if error.name != 'EGONE':
+                raise
+            gone = str(error)
+        self.close()
+        print(f'muster.elastic: {gone}', flush=True)
+        raise Expelled(EXPELLED)
+
+    def _backward_ended(self):
+        pass_ = self.pass_
+        if pass_ is None or not self.gradient.touched or self.finished:
+            return
+        self.gradient.touched = False
+        pass_.backwards += 1
+        if pass_.given:
+            raise NotImplementedError(
+                f'backward() has reached the parameters {pass_.backwards} times in a pass: add the losses up and call it once, or '
+                f'say Job(…, backwards={pass_.backwards}); several optimizer steps with gradients of their own are not supported')
+        if pass_.backwards == self.backwards:
+            self._bring(True)
+
+    def _bring(self, found):
+        """Brings the pass's gradient; if that completes the step, its mean is put back. Blocks in recovery."""
+        pass_, gradient = self.pass_, self.gradient
+        extra = self.buffers.end(len(pass_.records) if found else 0)
+        mine = None
+        if pass_.records:
+            if found:
+                gradient.gather()
+            else:
+                gradient.flat.zero_()
+            if self.sum:
+                gradient.scale(1 / pass_.share)
+            mine = gradient.buffer
+        pass_.committed = self._ask(self.native.step, mine, gradient.count, gradient.type, gradient.buffer,
+                                    extra if mine is not None else None)
+        pass_.given = True
+        self.info = self.native.query()
+        if not pass_.committed:
+            gradient.zero()
+            return
+        gradient.put_back()
+        self.buffers.apply(self.native.extras())
+        if self.seed is not None:
+            keyed.seed_all(keyed.key(self.seed, 'commit', pass_.version))
+
+    def _optimizer_step(self, optimizer, inner, closure, args, kwargs):
+        pass_, loss = self.pass_, None
+        if pass_ is None or self.finished:
+            return inner(closure, *args, **kwargs) if closure is not None else inner(*args, **kwargs)
+        if optimizer in pass_.stepped:
+            raise NotImplementedError('step() of an optimizer came twice in a pass: a pass is one update')
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        if not pass_.given:  # whoever computes gradients without backward()
+            self._bring(True)
+        if not pass_.committed:
+            return loss
+        pass_.stepped.add(optimizer)
+        result = inner(*args, **kwargs)
+        return result if loss is None else loss
+
+    def _wrap_optimizer(self, optimizer):
+        """The instance's step: schedulers that were made before have wrapped it already, later ones wrap ours."""
+        inner, job = optimizer.step, self
+
+        @functools.wraps(inner)
+        def step(self, closure=None, *args, **kwargs):
+            return job._optimizer_step(optimizer, inner, closure, args, kwargs)
+        optimizer.step = types.MethodType(step, optimizer)
+
+    def _once_per_step(self, other, methods):
+        """By a class of its own: an attribute would be part of a scheduler's state dict. It is pickled as what it was."""
+        job, cls = self, type(other)
+
+        def once(inner):
+            @functools.wraps(inner)
+            def call(self, *args, **kwargs):
+                return None if job.incomplete else inner(self, *args, **kwargs)
+            return call
+
+        def reduce(self, protocol):
+            _, _, *rest = cls.__reduce_ex__(self, protocol)
+            return (cls.__new__, (cls,), *rest)
+        body = {name: once(getattr(cls, name)) for name in methods}
+        other.__class__ = type(cls.__name__, (cls,), {**body, '__reduce_ex__': reduce, '__module__': cls.__module__,
+                                                      '__doc__': cls.__doc__})
+
+
+def _close(reference):
+    job = reference()
+    if job is not None:
+        job.close()

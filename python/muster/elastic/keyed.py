@@ -1,0 +1,73 @@
+"""deterministic=True: what equal bits depend on. Random numbers are drawn by key and not in turn, threads are pinned, and
+the environment has a digest that the coordinator compares. See docs/elastic.md for what that leaves out.
+"""
+import hashlib
+import os
+import random
+import sys
+
+import torch
+
+
+def key(*parts):
+    """63 bits that depend on each part and on the order of them."""
+    digest = hashlib.blake2b('/'.join(map(str, parts)).encode(), digest_size=8).digest()
+    return int.from_bytes(digest, 'little') >> 1
+
+
+def seed_all(number):
+    """Of every generator that this process is known to have."""
+    torch.manual_seed(number)
+    random.seed(number)
+    numpy = sys.modules.get('numpy')
+    if numpy is not None:
+        numpy.random.seed(number & 0xFFFFFFFF)
+
+
+def random_state():
+    numpy = sys.modules.get('numpy')
+    cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None
+    return torch.get_rng_state(), random.getstate(), numpy and numpy.random.get_state(), cuda
+
+
+def restore_random_state(state):
+    torch.set_rng_state(state[0])
+    random.setstate(state[1])
+    if state[2]:
+        sys.modules['numpy'].random.set_state(state[2])
+    if state[3] is not None:
+        torch.cuda.set_rng_state_all(state[3])
+
+
+def instruction_set():
+    ask = getattr(getattr(torch.backends, 'cpu', None), 'get_cpu_capability', None)
+    if ask is not None:
+        return ask()
+    lines = [line for line in torch.__config__.show().splitlines() if 'CPU capability' in line]
+    return lines[0].split()[-1] if lines else '?'
+
+
+def pin(threads):
+    """As many threads as all workers have: sums over other numbers of threads have other bits."""
+    torch.set_num_threads(threads)
+    torch.use_deterministic_algorithms(True)
+
+
+def environment_digest():
+    """Never 0, which means that nobody cares."""
+    parts = [torch.__version__, instruction_set(), torch.get_num_threads()]
+    if torch.cuda.is_available():
+        parts += [torch.version.cuda, torch.cuda.get_device_name()]
+    return key('environment', *parts) | 1
+
+
+def seed_of(deterministic):
+    """None for False; True is seed 0. MUSTER_DETERMINISTIC=SEED is for scripts that cannot say it."""
+    if deterministic is None:
+        text = os.environ.get('MUSTER_DETERMINISTIC', '')
+        if text and not text.isdigit():
+            raise ValueError(f'MUSTER_DETERMINISTIC is {text!r}: it takes a seed, a number from 0')
+        return int(text) if text else None
+    if deterministic is False:
+        return None
+    return 0 if deterministic is True else int(deterministic)

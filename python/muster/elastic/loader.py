@@ -1,0 +1,198 @@
+"""Batches of the passes as the job's plan has them, fetched ahead by a DataLoader.
+
+What lies ahead is known while nobody comes or goes: the DataLoader, with the user's workers, gets the records of one
+micro-batch for each fetch. Afterwards fetched batches that are still this worker's are used, others are dropped, and a
+batch that was not fetched (a lost worker's) is made at once, before those.
+"""
+import collections
+import ctypes
+import os
+import signal
+import sys
+
+from torch.utils.data import DataLoader, IterableDataset, default_collate
+
+from muster.elastic import keyed
+
+_PR_SET_PDEATHSIG = 1
+_REFUSED = ('sampler', 'batch_sampler', 'drop_last', 'shuffle', 'batch_size')
+
+
+class Items:
+    """The dataset for the DataLoader's workers: an index is a record, and the key of its random numbers or None."""
+
+    def __init__(self, read):
+        self.read = read
+
+    def __getitem__(self, index):
+        record, key = index
+        if key is not None:
+            keyed.seed_all(keyed.key(*key, record))
+        return self.read(record)
+
+    def __len__(self):
+        return sys.maxsize
+
+
+class Collate:
+    """The user's, but for fetches of nothing."""
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def __call__(self, items):
+        return self.inner(items) if items else None
+
+
+class WorkerInit:
+    """A loader's worker ends with its parent, which may be killed: it holds copies of the parent's descriptors."""
+
+    def __init__(self, inner):
+        self.inner = inner
+        self.parent = os.getpid()
+
+    def __call__(self, number):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+        if os.getppid() != self.parent:
+            os._exit(1)
+        if self.inner is not None:
+            self.inner(number)
+
+
+class Feed:
+    """The DataLoader's batch sampler: the micro-batches that are wanted next and under way in no worker."""
+
+    def __init__(self, loader):
+        self.loader = loader
+        self.issued = collections.deque()  # tuples of records with their epoch, in the order in which batches come back
+
+    def __iter__(self):
+        while True:
+            wanted = self.loader.next_wanted(self.issued)
+            self.issued.append(wanted)
+            epoch, records = wanted
+            key = self.loader.key(epoch)
+            yield [(record, key) for record in records]
+
+
+_NOTHING = (0, ())
+
+
+class Loader:
+    """Iterates over one epoch, from where the job is; endless: over all of them."""
+
+    def __init__(self, job, dataset, batch_size, endless=False, read=None, num_workers=0, collate_fn=None,
+                 worker_init_fn=None, prefetch_factor=None, **options):
+        refused = [name for name in options if name in _REFUSED]
+        if refused:
+            raise ValueError(f'{refused[0]} is not this loader\'s: which records come in which batch is the job\'s plan')
+        if isinstance(dataset, IterableDataset):
+            raise NotImplementedError('an IterableDataset cannot be asked for a record by its number; make it a Dataset with '
+                                      '__getitem__ and __len__')
+        self.job, self.dataset, self.batch_size, self.endless = job, dataset, batch_size, endless
+        self.collate = Collate(collate_fn or default_collate)
+        self.items = Items(read or dataset.__getitem__)
+        self.options = dict(options, num_workers=num_workers, worker_init_fn=WorkerInit(worker_init_fn))
+        if prefetch_factor is not None:
+            self.options['prefetch_factor'] = prefetch_factor
+        self.depth = num_workers * (prefetch_factor or 2)
+        self.feed, self.fetched, self.last, self.current, self.missed = Feed(self), None, None, None, False
+        self.micro_batches = 1
+
+    def __len__(self):
+        """Batches of an epoch, of all workers together."""
+        return -(-self.job.plan.records // self.batch_size)
+
+    def __iter__(self):
+        job = self.job
+        while not job.at_epoch_end() or self.endless or job.info['records_done'] >= job.info['records_all']:
+            pass_ = job.peek()
+            if pass_ is None:  # the job's last step is committed, and the coordinator knows
+                return
+            batch = self._batch_of(pass_)
+            job.begin()
+            yield batch
+
+    # ---- one pass
+
+    def _batch_of(self, pass_):
+        if not pass_.records:
+            return self._batch_for_form(pass_)
+        wanted = self.current = (0 if self.job.seed is None else pass_.epoch, tuple(pass_.records))
+        batch = self._take(wanted) if self.depth else None
+        self.current = None
+        if batch is None:
+            batch = self._make(wanted)
+        self.last = batch
+        return batch
+
+    def _batch_for_form(self, pass_):
+        """This worker has no records in the step: its last batch again, or the first records of the dataset."""
+        if self.last is None:
+            self.last = self._make((pass_.epoch, tuple(range(min(self.batch_size, self.job.plan.records)))))
+        return self.last
+
+    def key(self, epoch):
+        return None if self.job.seed is None else (self.job.seed, 'record', epoch)
+
+    def _make(self, wanted):
+        epoch, records = wanted
+        key = self.key(epoch)
+        return self.collate([self.items[record, key] for record in records])
+
+    # ---- ahead
+
+    def _take(self, wanted):
+        """The fetched batch, or None: it is not under way. Batches before it that nobody wants are dropped."""
+        if self.fetched is None:
+            self.fetched = iter(DataLoader(self.items, batch_sampler=self.feed, collate_fn=self.collate, **self.options))
+        issued = self.feed.issued
+        if wanted not in issued:
+            if self.missed:  # again: what is under way was meant for another world
+                self._drop_stale()
+            self.missed = True
+            return None
+        self.missed = False
+        while issued[0] != wanted:
+            self._pop()
+        return self._pop()
+
+    def _drop_stale(self):
+        issued, self.current = self.feed.issued, None
+        coming = set(self._coming())
+        for _ in range(len(issued)):
+            if issued[0] in coming:
+                break
+            self._pop()
+
+    def _pop(self):
+        """The oldest fetched batch. The DataLoader asks the feed for another one meanwhile."""
+        batch = next(self.fetched)
+        self.feed.issued.popleft()
+        return batch
+
+    def _coming(self):
+        """What this worker trains after the pass in hand, while nobody comes or goes."""
+        job, plan = self.job, self.job.plan
+        pass_ = job.pending or job.pass_
+        lists = job.native.ahead(self.depth + 1, (self.depth + 1) * plan.batch)
+        return [(self._epoch_of(pass_, number), tuple(records)) for number, records in enumerate(lists, 1) if records]
+
+    def _epoch_of(self, pass_, number):
+        """Of the number-th pass from now: it matters where random numbers are keyed, and a wrong one is only not used."""
+        if self.job.seed is None:
+            return 0
+        self.micro_batches = max(self.micro_batches, pass_.micro_batches)  # the last step of an epoch has fewer
+        steps = -(-self.job.plan.records // (self.batch_size * self.micro_batches))
+        mine = max(1, -(-self.micro_batches // pass_.size))
+        return (pass_.version - 1 + (number + mine - 1) // mine) // steps
+
+    def next_wanted(self, issued):
+        have = collections.Counter(issued)
+        current = [self.current] if self.current is not None else []
+        for wanted in current + self._coming():
+            if have[wanted]:
+                have[wanted] -= 1
+            else:
+                return wanted
+        return _NOTHING

@@ -1,0 +1,120 @@
+"""A worker's state as pieces of memory: who joins gets it from the others, as it stands between two steps.
+
+Tensors are read and written where they are; those on a GPU, or not contiguous, by way of a mirror. What is no tensor (a
+learning rate, a scheduler's counters) is text in one more piece, of constant size, with a stamp that tells whose it is.
+"""
+import ctypes
+import os
+
+import torch
+from torch import nn
+
+from muster.elastic import encoding
+from muster.elastic.memory import buffer_of, in_place, mirror_of
+from muster.elastic.slots import Slots, group_values, install_group_values
+
+_STAMP_BYTES = 16
+_LENGTH_BYTES = 8
+_LEAST_TEXT_BYTES = 1 << 16
+
+
+def module_tensors(module):
+    yield from module.parameters()
+    yield from module.buffers()
+
+
+class State:
+    """others: {name: object}: modules by their tensors, all else by state_dict() and load_state_dict()."""
+
+    def __init__(self, model, optimizers, others):
+        self.modules = [model] + [o for o in others.values() if isinstance(o, nn.Module)]
+        self.others = {name: o for name, o in others.items() if not isinstance(o, nn.Module)}
+        self.slots = [Slots(optimizer) for optimizer in optimizers]
+        self.stamp = os.urandom(_STAMP_BYTES)
+        self.mirrors = {}  # by the tensor's number
+        self.registered = None  # the pieces as the library has them: [(address, bytes)]
+        text = self._encode()
+        room = _LEAST_TEXT_BYTES
+        while room < 4 * len(text):
+            room *= 2
+        self.text = (ctypes.c_ubyte * (_STAMP_BYTES + _LENGTH_BYTES + room))()
+
+    # ---- the tensors, in the same order on every worker
+
+    def _tensors(self):
+        seen = set()
+        for module in self.modules:
+            for tensor in module_tensors(module):
+                if tensor.numel() and (tensor.device, tensor.data_ptr()) not in seen:
+                    seen.add((tensor.device, tensor.data_ptr()))
+                    yield tensor.detach()
+        for slots in self.slots:
+            for tensor in slots.tensors():
+                if tensor.numel():
+                    yield tensor.detach()
+
+    def _pieces(self):
+        """The memory of each tensor, mirrors filled."""
+        for number, tensor in enumerate(self._tensors()):
+            if in_place(tensor):
+                yield tensor
+                continue
+            mirror = self.mirrors.get(number)
+            if mirror is None:
+                mirror = self.mirrors[number] = mirror_of(tensor)
+            mirror.copy_(tensor)
+            yield mirror
+
+    def publish(self, native):
+        """To be called between two steps: what others read from now on is the state as it is now."""
+        self._write_text()
+        pieces = list(self._pieces())
+        where = [(piece.data_ptr(), piece.numel() * piece.element_size()) for piece in pieces]
+        if where != self.registered:
+            if self.registered and [size for _, size in where] != [size for _, size in self.registered]:
+                raise RuntimeError('the model or the optimizer changed its size as it trained; muster.elastic shares '
+                                   'state of constant size only')
+            native.state([buffer_of(piece) for piece in pieces] + [self.text])
+            self.registered = where
+            self.held = pieces
+
+    def take(self):
+        """After the library may have written the pieces; true if they are others' state, which is ours now."""
+        if bytes(self.text[:_STAMP_BYTES]) == self.stamp:
+            return False
+        with torch.no_grad():
+            for number, tensor in enumerate(self._tensors()):
+                if number in self.mirrors:
+                    tensor.copy_(self.mirrors[number])
+        self._install()
+        return True
+
+    # ---- what is no tensor
+
+    def _plain(self):
+        return {'optimizers': [{'groups': group_values(slots.optimizer), 'present': slots.present(),
+                                'values': slots.values()} for slots in self.slots],
+                'others': {name: other.state_dict() for name, other in self.others.items()}}
+
+    def _encode(self):
+        return encoding.encode(self._plain())
+
+    def _write_text(self):
+        data = self._encode()
+        if len(data) > len(self.text) - _STAMP_BYTES - _LENGTH_BYTES:
+            raise RuntimeError(f'the state of schedulers and other registered objects has grown to {len(data)} bytes, from a '
+                               'quarter of that or less; tensors in it belong into a module')
+        head = self.stamp + len(data).to_bytes(_LENGTH_BYTES, 'little')
+        ctypes.memmove(self.text, head + data, len(head) + len(data))
+
+    def _install(self):
+        start = _STAMP_BYTES + _LENGTH_BYTES
+        length = int.from_bytes(bytes(self.text[_STAMP_BYTES:start]), 'little')
+        plain = encoding.decode(bytes(self.text[start:start + length]), self._plain())
+        if len(plain['optimizers']) != len(self.slots) or set(plain['others']) != set(self.others):
+            raise ValueError('the other workers have registered other optimizers or objects than this one')
+        for slots, mine in zip(self.slots, plain['optimizers']):
+            slots.install(mine['present'], mine['values'])
+            install_group_values(slots.optimizer, mine['groups'])
+        for name, other in self.others.items():
+            other.load_state_dict(plain['others'][name])

@@ -1,0 +1,437 @@
+/* A worker of an elastic job as a Python object: muster/elastic.h over buffers.
+ *
+ * Layer: Python glue. The GIL guards the object; it is released in everything that may wait. One
+ * thread at a time uses a job, but for query(), leave() and close(); close() while another is
+ * inside asks that one to leave, and the last one out closes. The state's memory is held by
+ * memoryviews until other pieces take its place.
+ */
+#include "native.h"
+
+#include <stdlib.h>
+
+struct native_elastic {
+    PyObject head;
+    struct muster_elastic *job; /* NULL once closed */
+    size_t extra_bytes;
+    struct native_buffer *pieces;
+    size_t num_pieces;
+    uint32_t micro_batches; /* of the step that is under way */
+    int inside;             /* threads inside a call */
+    bool busy;              /* one of them is the job's user */
+    bool closing;
+};
+
+/* Runs Python's signal handlers, so that one may ask to leave while the job waits; non-zero when
+ * one raised. Only the main thread runs them. */
+static int interrupted(void *context)
+{
+    (void)context;
+    PyGILState_STATE gil = PyGILState_Ensure();
+    int rc = PyErr_Occurred() ? -1 : PyErr_CheckSignals();
+    PyGILState_Release(gil);
+    return rc < 0;
+}
+
+static void drop_pieces(struct native_buffer *pieces, size_t num)
+{
+    for (size_t i = 0; i < num; i++) {
+        native_buffer_done(&pieces[i]);
+    }
+    free(pieces);
+}
+
+static void leave_call(struct native_elastic *self)
+{
+    if (--self->inside > 0 || !self->closing) {
+        return;
+    }
+    struct muster_elastic *job = self->job;
+    struct native_buffer *pieces = self->pieces;
+    size_t num = self->num_pieces;
+    self->job = NULL;
+    self->pieces = NULL;
+    self->num_pieces = 0;
+    Py_BEGIN_ALLOW_THREADS;
+    muster_elastic_close(job);
+    Py_END_ALLOW_THREADS;
+    drop_pieces(pieces, num);
+}
+
+static struct native_elastic *enter_call(PyObject *object)
+{
+    struct native_elastic *self = (struct native_elastic *)object;
+    if (!self->job || self->closing) {
+        PyErr_SetString(PyExc_ValueError, "this elastic job is closed");
+        return NULL;
+    }
+    self->inside++;
+    return self;
+}
+
+static struct native_elastic *enter_as_user(PyObject *object)
+{
+    struct native_elastic *self = enter_call(object);
+    if (self && self->busy) {
+        leave_call(self);
+        PyErr_SetString(PyExc_ValueError, "this elastic job is in a call of another thread, or "
+                                          "in the one that this signal handler interrupts");
+        return NULL;
+    }
+    if (self) {
+        self->busy = true;
+    }
+    return self;
+}
+
+static void leave_as_user(struct native_elastic *self)
+{
+    self->busy = false;
+    leave_call(self);
+}
+
+static PyObject *create(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    struct muster_elastic_options options = MUSTER_ELASTIC_OPTIONS_INIT;
+    if (native_elastic_options(args, kwargs, &options) < 0) {
+        return NULL;
+    }
+    options.interrupted = interrupted;
+    struct muster_elastic *job = NULL;
+    struct muster_err err = MUSTER_ERR_INIT;
+    int rc;
+    Py_BEGIN_ALLOW_THREADS;
+    rc = muster_elastic_open(&options, &job, &err);
+    Py_END_ALLOW_THREADS;
+    struct native_elastic *self = NULL;
+    if (rc >= 0 && !PyErr_Occurred()) {
+        self = (struct native_elastic *)PyType_GenericAlloc(type, 0);
+    } else {
+        native_raise(PyType_GetModuleState(type), &err);
+    }
+    if (!self) {
+        muster_elastic_close(job);
+        return NULL;
+    }
+    self->job = job;
+    self->extra_bytes = options.extra_bytes;
+    return (PyObject *)self;
+}
+
+static PyObject *close_job(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    struct native_elastic *self = enter_call(object);
+    if (!self) {
+        PyErr_Clear(); /* it is closed already */
+        Py_RETURN_NONE;
+    }
+    self->closing = true;
+    if (self->busy) {
+        muster_elastic_leave(self->job);
+    }
+    leave_call(self);
+    Py_RETURN_NONE;
+}
+
+static void dealloc(PyObject *object)
+{
+    PyTypeObject *type = Py_TYPE(object);
+    Py_XDECREF(close_job(object, NULL));
+    PyObject_Free(object);
+    Py_DECREF((PyObject *)type);
+}
+
+/* The buffers of a sequence; NULL with an exception set. */
+static struct native_buffer *hold_pieces(PyObject *sequence, size_t *ret_num)
+{
+    Py_ssize_t num = PySequence_Size(sequence);
+    if (num < 0) {
+        return NULL;
+    }
+    struct native_buffer *pieces = calloc((size_t)num + 1, sizeof *pieces);
+    if (!pieces) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    for (Py_ssize_t i = 0; i < num; i++) {
+        PyObject *item = PySequence_GetItem(sequence, i);
+        int rc = item ? native_buffer_get(item, true, &pieces[i]) : -1;
+        Py_XDECREF(item);
+        if (rc < 0) {
+            drop_pieces(pieces, (size_t)i);
+            return NULL;
+        }
+    }
+    *ret_num = (size_t)num;
+    return pieces;
+}
+
+static int register_pieces(struct native_elastic *self, const struct native_buffer *pieces,
+                           size_t num, struct muster_err *err)
+{
+    struct muster_elastic_piece *list = calloc(num + 1, sizeof *list);
+    if (!list) {
+        return muster_fail(err, MUSTER_ENOMEM, "no memory for a list of %zu pieces", num);
+    }
+    for (size_t i = 0; i < num; i++) {
+        list[i] = (struct muster_elastic_piece){.memory = pieces[i].bytes,
+                                                .size_bytes = (size_t)pieces[i].size_bytes};
+    }
+    int rc;
+    Py_BEGIN_ALLOW_THREADS;
+    rc = muster_elastic_state(self->job, list, num, err);
+    Py_END_ALLOW_THREADS;
+    free(list);
+    return rc;
+}
+
+static PyObject *state(PyObject *object, PyObject *sequence)
+{
+    struct native_elastic *self = enter_as_user(object);
+    if (!self) {
+        return NULL;
+    }
+    size_t num = 0;
+    struct native_buffer *pieces = hold_pieces(sequence, &num);
+    struct muster_err err = MUSTER_ERR_INIT;
+    int rc = pieces ? register_pieces(self, pieces, num, &err) : -1;
+    if (rc >= 0) {
+        struct native_buffer *old = self->pieces;
+        size_t num_old = self->num_pieces;
+        self->pieces = pieces;
+        self->num_pieces = num;
+        drop_pieces(old, num_old);
+    } else if (pieces) {
+        drop_pieces(pieces, num);
+    }
+    leave_as_user(self);
+    if (!pieces || rc < 0) {
+        return pieces ? native_raise(native_state_of(object), &err) : NULL;
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *next(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    struct native_elastic *self = enter_as_user(object);
+    if (!self) {
+        return NULL;
+    }
+    struct muster_elastic_pass pass = MUSTER_ELASTIC_PASS_INIT;
+    struct muster_err err = MUSTER_ERR_INIT;
+    int rc;
+    Py_BEGIN_ALLOW_THREADS;
+    rc = muster_elastic_next(self->job, &pass, &err);
+    Py_END_ALLOW_THREADS;
+    self->micro_batches = rc == 1 ? pass.micro_batches : self->micro_batches;
+    PyObject *result = NULL;
+    if (rc == 1 && !PyErr_Occurred()) {
+        result = native_elastic_pass(&pass);
+    }
+    leave_as_user(self);
+    if (rc < 0 || PyErr_Occurred()) {
+        Py_XDECREF(result);
+        return native_raise(native_state_of(object), &err);
+    }
+    if (rc == 0) {
+        Py_RETURN_NONE;
+    }
+    return result;
+}
+
+enum { AHEAD_MAX_PASSES = 1024, AHEAD_MAX_RECORDS = 1 << 20 };
+
+static PyObject *ahead(PyObject *object, PyObject *args)
+{
+    unsigned int passes, room;
+    if (!PyArg_ParseTuple(args, "II", &passes, &room)) {
+        return NULL;
+    }
+    if (passes > AHEAD_MAX_PASSES || room > AHEAD_MAX_RECORDS) {
+        return PyErr_Format(PyExc_ValueError, "at most %d passes and %d records at once",
+                            AHEAD_MAX_PASSES, AHEAD_MAX_RECORDS);
+    }
+    struct native_elastic *self = enter_as_user(object);
+    if (!self) {
+        return NULL;
+    }
+    uint64_t *records = calloc((size_t)room + 1, sizeof *records);
+    size_t *counts = calloc((size_t)passes + 1, sizeof *counts);
+    PyObject *lists = NULL;
+    if (records && counts) {
+        /* What it does not fill stays larger than any room. */
+        memset(counts, 0xff, passes * sizeof *counts);
+        size_t num = muster_elastic_ahead(self->job, passes, records, room, counts);
+        lists = native_elastic_lists(records, num, counts, passes);
+    } else {
+        PyErr_NoMemory();
+    }
+    free(records);
+    free(counts);
+    leave_as_user(self);
+    return lists;
+}
+
+struct step {
+    struct native_buffer gradient;
+    struct native_buffer extra;
+    struct native_buffer mean;
+    size_t count;
+    enum muster_type type;
+};
+
+static void step_done(struct step *step)
+{
+    native_buffer_done(&step->gradient);
+    native_buffer_done(&step->extra);
+    native_buffer_done(&step->mean);
+}
+
+/* A buffer of at least so many bytes; None is none. */
+static int get_sized(PyObject *object, bool writable, size_t size_bytes, const char *what,
+                     struct native_buffer *ret)
+{
+    if (object == Py_None) {
+        return 0;
+    }
+    if (native_buffer_get(object, writable, ret) < 0) {
+        return -1;
+    }
+    if ((size_t)ret->size_bytes < size_bytes) {
+        PyErr_Format(PyExc_ValueError, "%s has %zd bytes, %zu are needed", what, ret->size_bytes,
+                     size_bytes);
+        return -1;
+    }
+    return 0;
+}
+
+static int parse_step(struct native_elastic *self, PyObject *args, PyObject *kwargs,
+                      struct step *ret)
+{
+    static char *names[] = {"gradient", "count", "type", "mean", "extra", NULL};
+    PyObject *gradient, *mean, *extra = Py_None;
+    unsigned long long count;
+    int type;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OKiO|O", names, &gradient, &count, &type, &mean,
+                                     &extra)) {
+        return -1;
+    }
+    size_t element = muster_type_bytes((enum muster_type)type), size_bytes;
+    if (element == 0 || __builtin_mul_overflow((size_t)count, element, &size_bytes)) {
+        PyErr_Format(PyExc_ValueError, "%llu elements of type %d are nothing", count, type);
+        return -1;
+    }
+    ret->count = (size_t)count;
+    ret->type = (enum muster_type)type;
+    if (get_sized(gradient, false, size_bytes, "the gradient", &ret->gradient) < 0 ||
+        get_sized(mean, true, size_bytes, "the mean's memory", &ret->mean) < 0 ||
+        get_sized(extra, false, self->extra_bytes, "extra", &ret->extra) < 0) {
+        return -1;
+    }
+    return 0;
+}
+
+static PyObject *step(PyObject *object, PyObject *args, PyObject *kwargs)
+{
+    struct native_elastic *self = enter_as_user(object);
+    if (!self) {
+        return NULL;
+    }
+    struct step step = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
+    bool parsed = parse_step(self, args, kwargs, &step) == 0;
+    int rc = -1;
+    if (parsed) {
+        Py_BEGIN_ALLOW_THREADS;
+        rc = muster_elastic_step(self->job, step.gradient.view ? step.gradient.bytes : NULL,
+                                 step.count, step.type, step.extra.view ? step.extra.bytes : NULL,
+                                 step.mean.view ? step.mean.bytes : NULL, &err);
+        Py_END_ALLOW_THREADS;
+    }
+    step_done(&step);
+    leave_as_user(self);
+    if (!parsed || PyErr_Occurred()) {
+        return NULL;
+    }
+    return rc < 0 ? native_raise(native_state_of(object), &err) : PyBool_FromLong(rc);
+}
+
+static PyObject *extras(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    struct native_elastic *self = enter_as_user(object);
+    if (!self) {
+        return NULL;
+    }
+    const char *bytes = muster_elastic_extras(self->job);
+    size_t size_bytes = bytes ? self->micro_batches * self->extra_bytes : 0;
+    PyObject *result = PyBytes_FromStringAndSize(bytes, (Py_ssize_t)size_bytes);
+    leave_as_user(self);
+    return result;
+}
+
+static PyObject *leave(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    struct native_elastic *self = enter_call(object);
+    if (!self) {
+        return NULL;
+    }
+    muster_elastic_leave(self->job);
+    leave_call(self);
+    Py_RETURN_NONE;
+}
+
+static PyObject *query(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    struct native_elastic *self = enter_call(object);
+    if (!self) {
+        return NULL;
+    }
+    struct muster_elastic_info info = MUSTER_ELASTIC_INFO_INIT;
+    struct muster_err err = MUSTER_ERR_INIT;
+    int rc = muster_elastic_query(self->job, &info, &err);
+    leave_call(self);
+    return rc < 0 ? native_raise(native_state_of(object), &err) : native_elastic_info(&info);
+}
+
+static PyMethodDef methods[] = {
+    {"state", state, METH_O,
+     "state(buffers): the worker's state, writable buffers of the same sizes in the same order on "
+     "every worker. They are held until others take their place."},
+    {"next", next, METH_NOARGS,
+     "next(): the pass that is to be computed, as a dict (version, epoch, micro_batch, "
+     "micro_batches, records, share, generation, rank, size), or None: done, or left."},
+    {"ahead", ahead, METH_VARARGS,
+     "ahead(passes, room): the records of this worker's next passes, one list each, room records "
+     "at most, as they will be while nobody comes or goes."},
+    {"step", (PyCFunction)(void (*)(void))step, METH_VARARGS | METH_KEYWORDS,
+     "step(gradient, count, type, mean, extra=None): brings a pass's gradient, or None. True: the "
+     "step is committed, and `mean` has the step's mean; False: there are more passes."},
+    {"extras", extras, METH_NOARGS,
+     "extras(): the extras of the step that was committed last, by micro-batch, as bytes."},
+    {"leave", leave, METH_NOARGS, "leave(): to be left out at the end of the step; any thread."},
+    {"query", query, METH_NOARGS, "query(): what struct muster_elastic_info says, as a dict."},
+    {"close", close_job, METH_NOARGS, "Leaves the job. Later calls raise ValueError."},
+    {0},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_doc,
+     "Elastic(records, batch, epochs=1, micro_batches=0, dataset=None, seed=0, shuffle=0, "
+     "coordinator=None, token=None, host=None, name=None, environment=0, extra_bytes=0, "
+     "connect_ms=60000, peer_ms=0): a worker of an elastic job, as muster/elastic.h has it."},
+    {Py_tp_new, create},
+    {Py_tp_dealloc, dealloc},
+    {Py_tp_methods, methods},
+    {0},
+};
+
+PyType_Spec native_elastic_spec = {
+    .name = "muster._muster.Elastic",
+    .basicsize = sizeof(struct native_elastic),
+    .flags = Py_TPFLAGS_DEFAULT,
+    .slots = slots,
+};

@@ -1,0 +1,60 @@
+"""muster.elastic without a job: what joiners get, statistics of normalisation, what is refused, on both torches."""
+import pytest
+
+
+@pytest.fixture(scope='session')
+def looks():
+    return {}
+
+
+@pytest.fixture
+def look(python, outputs, looks):
+    """One process for all of a torch: importing it takes longest."""
+    if python not in looks:
+        looks[python] = outputs(python, 'elastic_logic.py', 1)[0]
+    return looks[python].get
+
+
+def test_a_joiner_goes_on_as_the_others_with_every_optimizer(look):
+    equal = look('joiners')
+    assert len(equal) == 24 and all(equal.values()), [name for name, good in equal.items() if not good]
+
+
+def test_learning_the_state_of_an_optimizer_leaves_no_trace(look):
+    kept = look('no_trace')
+    assert all(kept.values()), kept
+
+
+def test_state_is_data_and_never_code(look):
+    assert look('codes') == {'equal': True, 'tensors': True, 'own': True,
+                             'bad': ['ValueError', 'ValueError', 'RuntimeError', 'ValueError', 'ValueError']}
+
+
+def test_batch_norm_statistics_are_applied_in_the_order_of_the_micro_batches(look):
+    assert look('statistics') == {'close': [True] * 3, 'tracked': 3}
+
+
+def test_other_buffers_are_those_of_the_last_micro_batch(look):
+    assert look('vectors') == {'back': True, 'moved': True}
+
+
+def test_a_gradient_is_taken_after_the_outermost_backward(look):
+    assert look('gradients') == {'seen': [True, True, False], 'present': [True, True, False, False, False, False],
+                                 'count': 5 * 7 + 7 + 7 + 7 + 7 * 3 + 3 + 6}
+
+
+def test_what_cannot_be_trained_is_refused_with_a_sentence(look):
+    told = look('refused')
+    kinds = {name: error and error[0] for name, error in told.items()}
+    assert kinds == {'SyncBatchNorm': 'NotImplementedError', 'FSDP': 'NotImplementedError', 'LBFGS': 'NotImplementedError',
+                     'no optimizer': 'TypeError', 'reduction': 'ValueError', 'no loader': 'RuntimeError', 'sampler': 'ValueError',
+                     'empty': 'ValueError', 'stateless': 'TypeError'}
+    assert 'order of the micro-batches' in told['SyncBatchNorm'][1] and 'job.loader' in told['no loader'][1]
+
+
+def test_what_is_wrapped_is_what_it_was(look):
+    assert look('wrapped') == {'stepped': True, 'epoch': 1, 'averaged': 1, 'is': True, 'type': 'OneCycleLR'}
+
+
+def test_random_numbers_are_keyed(look):
+    assert look('keys') == {'apart': 125, 'digest': True}
