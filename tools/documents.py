@@ -13,6 +13,7 @@ HEADING = re.compile(r'^#{1,6}\s+(.*?)\s*#*$')
 COMMAND = re.compile(r'(?:^|[|;&(]\s*|\$ )\s*(?:[A-Z_]+=\S* )*(?:[\w./~$-]*/)?muster ([a-z][a-z-]*)([^|;&#>\n]*)')
 MESSAGE = re.compile(r'\bmuster ([a-z]+)((?: +-[\w=-]+| +[A-Z%][\w%:/.=-]*)+)')
 OPTION = re.compile(r'\bOPTION\("([\w-]+)", (?:\'(\w)\'|0)')
+FLAG = re.compile(r'\bFLAG\("([\w-]+)"')  # of ElasticDL's, in either spelling
 STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 VARIABLE = re.compile(r'(?<![\w])MUSTER_[A-Z0-9_]*[A-Z0-9](?!\w)')
 READ = re.compile(r'(?:getenv\(|object_set_new\(env, |environ(?:\.get)?[\[(]\s*)["\'](MUSTER_\w+)["\']')
@@ -76,11 +77,12 @@ def check_links(path, text):
 def options_in(text):
     """{'--option', '-o', …} of the OPTION rows in a piece of commands.def."""
     rows = OPTION.findall(text)
-    return {f'--{name}' for name, _ in rows} | {f'-{letter}' for _, letter in rows if letter}
+    flags = {f'--{name.replace("_", dash)}' for name in FLAG.findall(text) for dash in '-_'}
+    return flags | {f'--{name}' for name, _ in rows} | {f'-{letter}' for _, letter in rows if letter}
 
 
 def read_commands(text):
-    """{verb: {'--option', '-o', …}} of commands.def, with the options of its macros."""
+    """{verb: {'--option', '-o', …}} of commands.def and what it includes, with the options of its macros."""
     commands, macros, verb = {}, {}, None
     for line in text.replace('\\\n', ' ').splitlines():
         start = re.match(r'(?:COMMAND|PROGRAM)\((\w+)', line)
@@ -92,7 +94,7 @@ def read_commands(text):
             verb = start.group(1)
             commands[verb] = {'--help', '-h'}
         elif verb and used:
-            commands[verb] |= macros.get(used.group(1), options_in(line))
+            commands[verb] |= macros.get(used.group(1), set()) | options_in(line)
     commands.get('help', set()).update(GENERATED)
     return commands
 

@@ -18,14 +18,15 @@ enum { EXIT_USAGE = 64, COMMANDS_MAX = 64 };
 static int unknown_command(const char *name)
 {
     const char *names[COMMANDS_MAX];
-    for (size_t i = 0; i < cli_command_count; i++) {
-        names[i] = cli_commands[i].name;
+    for (size_t i = 0; i < cli_tool->count; i++) {
+        names[i] = cli_tool->commands[i].name;
     }
-    const char *near = cli_nearest(name, names, cli_command_count);
+    const char *near = cli_nearest(name, names, cli_tool->count);
     if (near) {
-        cli_say("unknown command '%s'; did you mean '%s'? (muster --help lists them)", name, near);
+        cli_say("unknown command '%s'; did you mean '%s'? (%s --help lists them)", name, near,
+                cli_tool->name);
     } else {
-        cli_say("unknown command '%s' (muster --help lists them)", name);
+        cli_say("unknown command '%s' (%s --help lists them)", name, cli_tool->name);
     }
     return EXIT_USAGE;
 }
@@ -94,7 +95,7 @@ static int run_words(int argc, char **argv)
         return 0;
     }
     if (strcmp(name, "--version") == 0) {
-        printf("muster " MUSTER_VERSION "\n");
+        printf("%s " MUSTER_VERSION "\n", cli_tool->name);
         return 0;
     }
     if (strcmp(name, "help") == 0 && argc == 3 && help_generate(argv[2], stdout)) {
@@ -107,6 +108,7 @@ static int run_words(int argc, char **argv)
 int cli_main(int argc, char **argv)
 {
     signal(SIGPIPE, SIG_IGN);
+    cli_tool_choose(argc > 0 ? argv[0] : "");
     int status = run_words(argc, argv);
     struct muster_err err = MUSTER_ERR_INIT;
     if (status == 0 && cli_print("", &err) < 0) { /* what printf left in its buffer */

@@ -107,6 +107,11 @@ static void workers_have_no_ranks(void **state)
     char *worker = env_of(job, "Worker", 1);
     assert_string_equal(master, "PYTHONUNBUFFERED=1 ");
     assert_string_equal(worker, "PYTHONUNBUFFERED=1 WORKER_ID=1 ");
+    free(worker);
+    json_t *container = doc_at(job, "spec.pytorchReplicaSpecs.Worker.template.spec.containers.0");
+    json_object_set_new(container, "env", parse("[{'name': 'PYTHONUNBUFFERED', 'value': 'true'}]"));
+    worker = env_of(job, "Worker", 1);
+    assert_string_equal(worker, "PYTHONUNBUFFERED=true WORKER_ID=1 ");
     free(master);
     free(worker);
     json_decref(job);

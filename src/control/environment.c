@@ -126,9 +126,13 @@ static void add_attempt(struct build *b, const struct job *job, json_t *env)
     add_int(b, env, "MUSTER_RESTART_COUNT", attempt);
 }
 
-/* Workers of a coordinator have no ranks: those come and go with the members. */
+/* Workers of a coordinator have no ranks: those come and go with the members. There is no operator
+ * upstream that sets these, so the user's PYTHONUNBUFFERED stays. */
 static void add_worker(struct build *b, enum job_role role, int index, json_t *env)
 {
+    if (!doc_find(env, "name", "PYTHONUNBUFFERED")) {
+        add(b, env, "PYTHONUNBUFFERED", "1");
+    }
     if (role == JOB_WORKER) {
         add_int(b, env, "WORKER_ID", index); /* as ElasticDL calls it */
     }
@@ -137,11 +141,11 @@ static void add_worker(struct build *b, enum job_role role, int index, json_t *e
 void control_environment(struct build *b, const struct job *job, enum job_role role, int index,
                          json_t *env)
 {
-    add(b, env, "PYTHONUNBUFFERED", "1");
     if (job->coordinated) {
         add_worker(b, role, index, env);
         return;
     }
+    add(b, env, "PYTHONUNBUFFERED", "1");
     if (job->replica[JOB_MASTER].present) {
         add_master(b, job, role, index, env);
     }

@@ -50,8 +50,7 @@ static void name_of_command(const char *const *command, char ret[NAME_BYTES_MAX]
     }
 }
 
-/* Text that comes out of Kubernetes' $(VAR) expansion as it is: a $ before $ or ( is doubled. */
-static json_t *literal(const char *text)
+json_t *job_literal(const char *text)
 {
     struct buf out;
     buf_init(&out, WORD_BYTES_MAX);
@@ -94,7 +93,7 @@ static void add_container(struct build *b, json_t *pod, const struct job_command
     build_text(b, container, "image", options->image ? options->image : JOB_DEFAULT_IMAGE);
     json_t *command = build_array_at(b, container, "command");
     for (size_t i = 0; options->command[i]; i++) {
-        build_add(b, command, literal(options->command[i]));
+        build_add(b, command, job_literal(options->command[i]));
     }
     add_environment(b, container, options);
 }

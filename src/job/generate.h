@@ -32,5 +32,9 @@ struct job_command {
     struct job_override override;
 };
 
+/* Text that comes out of Kubernetes' $(VAR) expansion as it is: a $ before $ or ( is doubled. NULL
+ * when it is not valid UTF-8. */
+json_t *job_literal(const char *text);
+
 /* New reference in *ret. MUSTER_EINVAL names what is wrong with the options. */
 int job_from_command(const struct job_command *options, json_t **ret, struct muster_err *err);

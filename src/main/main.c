@@ -43,7 +43,9 @@ int main(int argc, char **argv)
 {
     occupy_standard_descriptors();
     nofile_limit_raise();
-    for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
+    const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
+    bool elasticdl = argc > 0 && strcmp(slash ? slash + 1 : argv[0], "elasticdl") == 0;
+    for (size_t i = 0; !elasticdl && i < sizeof programs / sizeof programs[0]; i++) {
         if (argc > 1 && strcmp(argv[1], programs[i].verb) == 0 && !asks_for_help(argc, argv)) {
             return programs[i].run(argc - 1, argv + 1);
         }

@@ -3,6 +3,7 @@
 
 #include "base/err.h"
 #include "base/time/duration.h"
+#include "cli/command/elasticdl.h"
 #include "cli/command/torchrun.h"
 
 #include <assert.h>
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPTIONS_MAX = 48, NAME_BYTES = 64, COMMAND_BYTES = 512 };
+enum { OPTIONS_MAX = 128, NAME_BYTES = 64, COMMAND_BYTES = 512 };
 
 /* The line being read. */
 struct reader {
@@ -37,6 +38,15 @@ static int unseparated_command(const struct reader *r)
                        r->args.operands[0], command, r->argv[r->at]);
 }
 
+/* As torchrun's options are called, too. */
+static void dash_name(const char *name, char ret[NAME_BYTES])
+{
+    snprintf(ret, NAME_BYTES, "%s", name);
+    for (char *c = ret; *c; c++) {
+        *c = *c == '_' ? '-' : *c;
+    }
+}
+
 static int unknown_option(struct reader *r, const char *given)
 {
     const char *known[OPTIONS_MAX] = {"help"};
@@ -47,7 +57,9 @@ static int unknown_option(struct reader *r, const char *given)
     }
     const char *near = cli_nearest(given, known, count);
     const char *verb = r->args.command->name;
-    const char *theirs = is_run(r) ? torchrun_option(given) : NULL;
+    char dashed[NAME_BYTES];
+    dash_name(given, dashed);
+    const char *theirs = is_run(r) ? torchrun_option(dashed) : NULL;
     if (theirs) {
         return muster_fail(r->err, MUSTER_EINVAL, "run: %s", theirs);
     }
@@ -56,11 +68,11 @@ static int unknown_option(struct reader *r, const char *given)
     }
     if (near) {
         return muster_fail(r->err, MUSTER_EINVAL,
-                           "%s: unknown option --%s; did you mean --%s? (muster %s --help)", verb,
-                           given, near, verb);
+                           "%s: unknown option --%s; did you mean --%s? (%s %s --help)", verb,
+                           given, near, cli_tool->name, verb);
     }
-    return muster_fail(r->err, MUSTER_EINVAL, "%s: unknown option --%s (muster %s --help)", verb,
-                       given, verb);
+    return muster_fail(r->err, MUSTER_EINVAL, "%s: unknown option --%s (%s %s --help)", verb, given,
+                       cli_tool->name, verb);
 }
 
 /* An empty namespace (-n "$UNSET") is none, as kubectl has it: a path without one means other
@@ -95,25 +107,49 @@ static int take_value(struct reader *r, const struct cli_item *option, const cha
     return 0;
 }
 
-/* --nproc_per_node is --nproc-per-node, as Python's programs have it. */
-static void dash_name(const char *name, size_t length, char ret[NAME_BYTES])
+/* `--flag` alone is the opposite of its default; `--flag no` is as good as `--flag=no`. */
+static int take_optional(struct reader *r, const struct cli_item *option, const char *value)
 {
-    snprintf(ret, NAME_BYTES, "%.*s", (int)length, name);
-    for (char *c = ret; *c; c++) {
-        *c = *c == '_' ? '-' : *c;
+    const char *next = r->at + 1 < r->argc ? r->argv[r->at + 1] : "";
+    if (!value && elasticdl_boolean(next) >= 0) {
+        value = r->argv[++r->at];
     }
+    if (value && elasticdl_boolean(value) < 0) {
+        return muster_fail(r->err, MUSTER_EINVAL, "%s: --%s must be true or false, not '%s'",
+                           r->args.command->name, option->name, value);
+    }
+    int truth = value ? elasticdl_boolean(value) : 1 - elasticdl_boolean(option->fallback);
+    give(r, option, truth ? "true" : "false");
+    return 0;
 }
 
-static int read_long(struct reader *r, const char *name)
+/* A flag that is known and not done: its default asks for nothing. */
+static int take_refused(struct reader *r, const struct elasticdl_refused *flag, const char *value)
 {
-    size_t length = strcspn(name, "=");
-    char dashed[NAME_BYTES];
-    dash_name(name, length, dashed);
-    const struct cli_item *option = cli_option_find(r->args.command, dashed, strlen(dashed), 0);
-    if (!option) {
-        return unknown_option(r, dashed);
+    const char *next = r->at + 1 < r->argc ? r->argv[r->at + 1] : "--";
+    if (!value && elasticdl_takes(flag, next)) {
+        value = r->argv[++r->at];
     }
-    const char *value = name[length] == '=' ? name + length + 1 : NULL;
+    return value && elasticdl_is_fallback(flag, value)
+               ? 0
+               : muster_fail(r->err, MUSTER_EINVAL, "%s: --%s is not for muster: %s",
+                             r->args.command->name, flag->name, flag->why);
+}
+
+static int read_long(struct reader *r, const char *text)
+{
+    size_t length = strcspn(text, "=");
+    const char *value = text[length] == '=' ? text + length + 1 : NULL;
+    const struct cli_item *option = cli_option_find(r->args.command, text, length, 0);
+    if (!option) {
+        char name[NAME_BYTES];
+        snprintf(name, sizeof name, "%.*s", (int)length, text);
+        const struct elasticdl_refused *flag = elasticdl_refused_find(r->args.command, name);
+        return flag ? take_refused(r, flag, value) : unknown_option(r, name);
+    }
+    if (elasticdl_is_optional(option)) {
+        return take_optional(r, option, value);
+    }
     if (option->argument) {
         return take_value(r, option, value);
     }
@@ -134,8 +170,8 @@ static int unknown_letter(struct reader *r, char letter)
     if (is_run(r) && r->args.operand_count > 0 && torchrun_is_script(r->args.operands[0])) {
         return unseparated_command(r);
     }
-    return muster_fail(r->err, MUSTER_EINVAL, "%s: unknown option -%c (muster %s --help)",
-                       r->args.command->name, letter, r->args.command->name);
+    return muster_fail(r->err, MUSTER_EINVAL, "%s: unknown option -%c (%s %s --help)",
+                       r->args.command->name, letter, cli_tool->name, r->args.command->name);
 }
 
 /* `muster get pods -n 4`: who has just typed `muster run -n 4` means ranks, or lines. */

@@ -27,7 +27,7 @@ void cli_say(const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    fprintf(stderr, "muster: %s\n", text);
+    fprintf(stderr, "%s: %s\n", cli_tool->name, text);
 }
 
 static bool has_option(const struct args *args, const char *name)
@@ -81,12 +81,12 @@ int cli_expect_operands(struct cli *cli, size_t least, size_t most)
 {
     const struct cli_command *c = cli->args.command;
     if (cli->args.operand_count < least) {
-        return muster_fail(&cli->err, MUSTER_EINVAL, "%s: missing operand: muster %s %s", c->name,
-                           c->name, c->operands);
+        return muster_fail(&cli->err, MUSTER_EINVAL, "%s: missing operand: %s %s %s", c->name,
+                           cli_tool->name, c->name, c->operands);
     }
     if (cli->args.operand_count > most) {
-        return muster_fail(&cli->err, MUSTER_EINVAL, "%s: unexpected operand '%s': muster %s %s",
-                           c->name, cli->args.operands[most], c->name, c->operands);
+        return muster_fail(&cli->err, MUSTER_EINVAL, "%s: unexpected operand '%s': %s %s %s",
+                           c->name, cli->args.operands[most], cli_tool->name, c->name, c->operands);
     }
     return 0;
 }

@@ -7,10 +7,23 @@ const struct cli_item cli_help_option = {
     CLI_ITEM_OPTION, "help", 'h', NULL, NULL, "print this text",
 };
 
-static int is_option(const struct cli_item *item, const char *name, size_t length, char letter)
+/* --nproc_per_node is --nproc-per-node, as Python's programs have it. */
+bool cli_same_name(const char *name, const char *given, size_t length)
 {
-    return name ? strlen(item->name) == length && strncmp(item->name, name, length) == 0
-                : item->letter == letter;
+    size_t i = 0;
+    for (; i < length && name[i]; i++) {
+        char a = name[i] == '_' ? '-' : name[i];
+        char b = given[i] == '_' ? '-' : given[i];
+        if (a != b) {
+            return false;
+        }
+    }
+    return i == length && !name[i];
+}
+
+static bool is_option(const struct cli_item *item, const char *name, size_t length, char letter)
+{
+    return name ? cli_same_name(item->name, name, length) : item->letter == letter;
 }
 
 const struct cli_item *cli_option_find(const struct cli_command *command, const char *name,

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct cli;
@@ -32,10 +33,22 @@ struct cli_command {
     const struct cli_item *items;
 };
 
+/* The same word, where - and _ are one. */
+bool cli_same_name(const char *name, const char *given, size_t length);
+
 /* By long name, or by letter (name NULL); NULL when the command has no such option. Every command
  * has --help. */
 const struct cli_item *cli_option_find(const struct cli_command *command, const char *name,
                                        size_t length, char letter);
+
+/* A program by whose name the binary was called: its commands, and what its messages begin with. */
+struct cli_tool {
+    const char *name; /* "muster" or "elasticdl" */
+    const char *summary;
+    const struct cli_command *commands;
+    size_t count;
+};
+extern const struct cli_tool *cli_tool; /* set once, before anything is read */
 
 extern const struct cli_item cli_help_option;
 

@@ -1,6 +1,5 @@
 /* --help, of everything and of each verb. */
 #include "cli/command/help.h"
-#include "cli/command/commands.h"
 
 #include <string.h>
 
@@ -93,8 +92,8 @@ static void print_examples(FILE *out, const struct cli_command *command)
 
 void help_command(const struct cli_command *command, FILE *out)
 {
-    fprintf(out, "Usage: muster %s [OPTION…]%s%s\n\n", command->name, *command->operands ? " " : "",
-            command->operands);
+    fprintf(out, "Usage: %s %s [OPTION…]%s%s\n\n", cli_tool->name, command->name,
+            *command->operands ? " " : "", command->operands);
     print_wrapped(out, command->summary, 0);
     if (*command->detail) {
         fputc('\n', out);
@@ -110,13 +109,12 @@ void help_command(const struct cli_command *command, FILE *out)
 
 void help_all(FILE *out)
 {
-    fprintf(out, "Usage: muster COMMAND [OPTION…]\n\n"
-                 "Distributed training: a PyTorchJob on this machine or on a cluster.\n\n"
-                 "Commands:\n");
-    for (size_t i = 0; i < cli_command_count; i++) {
-        fprintf(out, "  %-12s%s\n", cli_commands[i].name, cli_commands[i].summary);
+    fprintf(out, "Usage: %s COMMAND [OPTION…]\n\n%s\n\nCommands:\n", cli_tool->name,
+            cli_tool->summary);
+    for (size_t i = 0; i < cli_tool->count; i++) {
+        fprintf(out, "  %-12s%s\n", cli_tool->commands[i].name, cli_tool->commands[i].summary);
     }
-    fprintf(out, "\nmuster COMMAND --help says more about each.\n\nEnvironment:\n");
+    fprintf(out, "\n%s COMMAND --help says more about each.\n\nEnvironment:\n", cli_tool->name);
     for (const struct help_variable *v = help_variables; v->name; v++) {
         fprintf(out, "  %-19s", v->name);
         print_wrapped(out, v->meaning, 21);

@@ -14,6 +14,7 @@ void help_command(const struct cli_command *command, FILE *out);
 void help_manual(FILE *out);     /* roff: man/man1/muster.1 */
 void help_completion(FILE *out); /* bash */
 void help_markdown(FILE *out);   /* docs/cli.md */
+void help_flags(FILE *out);      /* docs/elasticdl-flags.md, of the tool elasticdl */
 
 /* `muster help --man`, --completion, --markdown, for the build; false for any other form. */
 bool help_generate(const char *form, FILE *out);

@@ -1,5 +1,6 @@
 /* What is made from the command table: docs/cli.md is current, every verb is everywhere. */
 #include "cli/command/commands.h"
+#include "cli/command/elasticdl.h"
 #include "cli/command/help.h"
 
 #include "base/file.h"
@@ -17,21 +18,48 @@ static char *text_of(void (*print)(FILE *out))
     return text;
 }
 
-/* Fails? muster help --markdown > docs/cli.md */
-static void docs_are_current(void **state)
+static void is_current(const char *document, void (*print)(FILE *out))
 {
-    (void)state;
     const char *source = getenv("MUSTER_SOURCE");
     assert_non_null(source);
-    char *path = file_join(source, "docs/cli.md");
+    char *path = file_join(source, document);
     char *kept = NULL;
     size_t bytes = 0;
     assert_int_equal(file_read(path, 1 << 20, &kept, &bytes, NULL), 0);
-    char *made = text_of(help_markdown);
+    char *made = text_of(print);
     assert_string_equal(kept, made);
     free(made);
     free(kept);
     free(path);
+}
+
+/* Fails? muster help --markdown > docs/cli.md */
+static void docs_are_current(void **state)
+{
+    (void)state;
+    is_current("docs/cli.md", help_markdown);
+}
+
+/* Fails? elasticdl help --markdown > docs/elasticdl-flags.md */
+static void flags_of_elasticdl_are_current(void **state)
+{
+    (void)state;
+    cli_tool_choose("elasticdl");
+    is_current("docs/elasticdl-flags.md", help_flags);
+    cli_tool_choose("muster");
+}
+
+/* ElasticDL's flags, of which none is both taken and refused. */
+static void no_flag_is_taken_and_refused(void **state)
+{
+    (void)state;
+    const struct cli_command *train = cli_command_find("train");
+    const struct elasticdl_refused *refused;
+    for (size_t i = 0; (refused = elasticdl_refused_at(i)); i++) {
+        const struct cli_item *o = cli_option_find(train, refused->name, strlen(refused->name), 0);
+        assert_true(!o || strcmp(refused->name, "output") == 0); /* of muster's own -o */
+        assert_ptr_equal(elasticdl_refused_find(train, refused->name), refused);
+    }
 }
 
 static void every_verb_is_everywhere(void **state)
@@ -78,6 +106,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(docs_are_current),
+        cmocka_unit_test(flags_of_elasticdl_are_current),
+        cmocka_unit_test(no_flag_is_taken_and_refused),
         cmocka_unit_test(every_verb_is_everywhere),
         cmocka_unit_test(options_do_not_clash),
         cmocka_unit_test(nearest_word_is_meant),

@@ -1,5 +1,6 @@
 /* docs/cli.md. */
 #include "cli/command/commands.h"
+#include "cli/command/elasticdl.h"
 #include "cli/command/help.h"
 
 enum { OPTION_BYTES = 128 };
@@ -47,13 +48,37 @@ static void put_examples(FILE *out, const struct cli_command *command)
 
 static void put_command(FILE *out, const struct cli_command *command)
 {
-    fprintf(out, "\n## muster %s\n\n`muster %s%s%s`: %s.\n", command->name, command->name,
-            *command->operands ? " " : "", command->operands, command->summary);
+    fprintf(out, "\n## %s %s\n\n`%s %s%s%s`: %s.\n", cli_tool->name, command->name, cli_tool->name,
+            command->name, *command->operands ? " " : "", command->operands, command->summary);
     if (*command->detail) {
         fprintf(out, "\n%s\n", command->detail);
     }
     put_options(out, command);
     put_examples(out, command);
+}
+
+static void put_refused(FILE *out)
+{
+    const struct elasticdl_refused *refused;
+    fprintf(out, "\n## Flags that are refused\n\nTheir default is accepted: it asks for nothing."
+                 "\n\n| flag | default | why |\n|---|---|---|\n");
+    for (size_t i = 0; (refused = elasticdl_refused_at(i)); i++) {
+        fprintf(out, "| `--%s` | %s | ", refused->name, refused->fallback);
+        put_cell(out, refused->why);
+        fprintf(out, " |\n");
+    }
+}
+
+void help_flags(FILE *out)
+{
+    fprintf(out, "<!-- Made from src/cli/command/elasticdl.def: elasticdl help --markdown > "
+                 "docs/elasticdl-flags.md -->\n"
+                 "# The flags of elasticdl\n\n[What they become](elasticdl.md). `elasticdl COMMAND "
+                 "--help` says the same in a terminal.\n");
+    for (size_t i = 0; i < cli_tool->count; i++) {
+        put_command(out, &cli_tool->commands[i]);
+    }
+    put_refused(out);
 }
 
 void help_markdown(FILE *out)

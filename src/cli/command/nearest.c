@@ -39,6 +39,13 @@ static size_t distance(const char *a, const char *b)
     return rows[i % 3][length];
 }
 
+/* What follows the first - or _ of it: "workers" of "num_workers"; NULL: it is one word. */
+static const char *tail_of(const char *word)
+{
+    const char *end = strpbrk(word, "-_");
+    return end && end > word ? end + 1 : NULL;
+}
+
 const char *cli_nearest(const char *word, const char *const *words, size_t count)
 {
     const char *best = NULL;
@@ -49,6 +56,12 @@ const char *cli_nearest(const char *word, const char *const *words, size_t count
             best = words[i];
             best_distance = d;
         }
+    }
+    best_distance = strlen(word) / 3 + 1;
+    for (size_t i = 0; !tail_of(word) && !best && i < count;
+         i++) { /* --workers for --num_workers */
+        const char *tail = tail_of(words[i]);
+        best = tail && distance(word, tail) < best_distance ? words[i] : NULL;
     }
     return best;
 }

@@ -10,6 +10,9 @@
 #define END
 #include "cli/command/commands.def"
 #undef COMMAND
+#define COMMAND(verb, operands, completes, summary, detail) int elasticdl_##verb(struct cli *cli);
+#include "cli/command/elasticdl_commands.def"
+#undef COMMAND
 #undef PROGRAM
 #undef OPTION
 #undef EXAMPLE

@@ -9,6 +9,7 @@
 #include "job/annotations.h"
 #include "job/shell_variables.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,7 @@ struct environment {
     size_t own_count;
     char **shell; /* this process's, the part that passes; not what is given by name */
     char **given; /* the last of each name */
+    bool gathered;
 };
 
 void environment_free(struct environment *e)
@@ -43,6 +45,11 @@ void environment_free(struct environment *e)
 }
 
 /* ---- Given by name ---- */
+
+static bool has_option(const struct cli *cli, const char *option)
+{
+    return cli_option_find(cli->args.command, option, strlen(option), 0) != NULL;
+}
 
 struct giving {
     struct environment *environment;
@@ -118,6 +125,9 @@ static int give_all(struct cli *cli, struct environment *e)
     struct giving g = {e, "", &cli->err};
     size_t at = 0;
     int r = 0;
+    if (!has_option(cli, "env")) {
+        return 0;
+    }
     for (const char *path; r == 0 && (path = args_each(&cli->args, "env-file", &at));) {
         r = give_file(&g, path);
     }
@@ -197,11 +207,6 @@ static int check_size(const struct environment *e, struct muster_err *err)
                        (int)variables_name_length(largest), largest);
 }
 
-static bool has_option(const struct cli *cli, const char *option)
-{
-    return cli_option_find(cli->args.command, option, strlen(option), 0) != NULL;
-}
-
 static int fill(struct cli *cli, struct environment *e)
 {
     bool whole = has_option(cli, "ranks") && args_flag(&cli->args, "ranks");
@@ -214,19 +219,31 @@ static int fill(struct cli *cli, struct environment *e)
     return e->shell ? check_size(e, &cli->err) : err_no_memory(&cli->err);
 }
 
-int environment_gather(struct cli *cli, const struct environment **ret)
+static int open_environment(struct cli *cli)
 {
     if (!cli->environment) {
-        struct environment *e = calloc(1, sizeof *e);
-        int r = e ? fill(cli, e) : err_no_memory(&cli->err);
-        if (r < 0) {
-            environment_free(e);
-            return r;
-        }
-        cli->environment = e;
+        cli->environment = calloc(1, sizeof *cli->environment);
+    }
+    return cli->environment ? 0 : err_no_memory(&cli->err);
+}
+
+int environment_give(struct cli *cli, const char *what, const char *name, const char *value)
+{
+    int r = open_environment(cli);
+    assert(r < 0 || !cli->environment->gathered);
+    struct giving g = {cli->environment, what, &cli->err};
+    return r < 0 ? r : give(&g, name, value);
+}
+
+int environment_gather(struct cli *cli, const struct environment **ret)
+{
+    int r = open_environment(cli);
+    if (r == 0 && !cli->environment->gathered) {
+        r = fill(cli, cli->environment);
+        cli->environment->gathered = r == 0;
     }
     *ret = cli->environment;
-    return 0;
+    return r;
 }
 
 int environment_check(struct cli *cli)

@@ -13,6 +13,9 @@ struct environment;
 /* Gathers it at the first call. MUSTER_EINVAL for an option, MUSTER_EDATA for a file that is wrong,
  * MUSTER_ETOOBIG for more than the kernel starts a process with. */
 int environment_gather(struct cli *cli, const struct environment **ret);
+/* One more variable, before it is gathered: beside the object, as one of -e, which wins. `what` is
+ * said before the name in an error. */
+int environment_give(struct cli *cli, const char *what, const char *name, const char *value);
 /* Before anything is asked of a controller. */
 int environment_check(struct cli *cli);
 void environment_free(struct environment *environment);

@@ -49,6 +49,9 @@ static int read_image(struct cli *cli, const char *text, json_t *images)
 
 int images_annotate(struct cli *cli, json_t *job)
 {
+    if (!cli_option_find(cli->args.command, "image", strlen("image"), 0)) {
+        return 0;
+    }
     muster_auto(doc) json_t *images = json_object();
     size_t at = 0;
     for (const char *text; (text = args_each(&cli->args, "image", &at));) {

@@ -42,19 +42,20 @@ static int keep(struct objects *objects, const struct job_file *file)
     return 0;
 }
 
-static int read_file(struct cli *cli, const char *path, enum objects_use use,
+struct text {
+    const char *path; /* as problems name it */
+    const char *text;
+    size_t bytes;
+};
+
+static int read_text(struct cli *cli, const struct text *t, enum objects_use use,
                      struct objects *objects, size_t *errors)
 {
-    muster_auto(free) char *text = NULL;
-    size_t bytes = 0;
-    int r = file_read(path, FILE_BYTES_MAX, &text, &bytes, &cli->err);
-    if (r < 0) {
-        return r;
-    }
+    const char *path = t->path;
     struct job_problems problems;
     struct job_file file = {0};
     job_problems_init(&problems, PROBLEMS_MAX);
-    r = job_file_read(text, bytes, &file, &problems, &cli->err);
+    int r = job_file_read(t->text, t->bytes, &file, &problems, &cli->err);
     if (r == 0) {
         if (use != OBJECTS_NAMES) {
             machine_check(&file, &problems);
@@ -70,6 +71,32 @@ static int read_file(struct cli *cli, const char *path, enum objects_use use,
     job_problems_done(&problems);
     job_file_done(&file);
     return r;
+}
+
+static int read_file(struct cli *cli, const char *path, enum objects_use use,
+                     struct objects *objects, size_t *errors)
+{
+    muster_auto(free) char *text = NULL;
+    size_t bytes = 0;
+    int r = file_read(path, FILE_BYTES_MAX, &text, &bytes, &cli->err);
+    const struct text t = {path, text, bytes};
+    return r < 0 ? r : read_text(cli, &t, use, objects, errors);
+}
+
+static int say_errors(struct cli *cli, size_t errors)
+{
+    return errors == 0 ? 0
+                       : muster_fail(&cli->err, MUSTER_EDATA, "%zu error%s; nothing was created",
+                                     errors, errors == 1 ? "" : "s");
+}
+
+int objects_read_text(struct cli *cli, const char *label, const char *text, enum objects_use use,
+                      struct objects *ret)
+{
+    const struct text t = {label, text, strlen(text)};
+    size_t errors = 0;
+    int r = read_text(cli, &t, use, ret, &errors);
+    return r < 0 ? r : say_errors(cli, errors);
 }
 
 bool objects_is_job(const json_t *object)
@@ -125,10 +152,7 @@ int objects_read(struct cli *cli, enum objects_use use, struct objects *ret)
     for (size_t i = 0; i < count && r == 0; i++) {
         r = read_file(cli, paths[i], use, &objects, &errors);
     }
-    if (r == 0 && errors > 0) {
-        r = muster_fail(&cli->err, MUSTER_EDATA, "%zu error%s; nothing was created", errors,
-                        errors == 1 ? "" : "s");
-    }
+    r = r < 0 ? r : say_errors(cli, errors);
     if (r == 0 && order(&objects) < 0) {
         r = err_no_memory(&cli->err);
     }

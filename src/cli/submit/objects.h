@@ -20,6 +20,9 @@ enum objects_use {
 /* Reads the files of -f and of the operands, prints the problems on standard error. MUSTER_EDATA
  * when there is an error in any; MUSTER_EINVAL when no file is named. */
 int objects_read(struct cli *cli, enum objects_use use, struct objects *ret);
+/* The same of one text, which problems call `label`. */
+int objects_read_text(struct cli *cli, const char *label, const char *text, enum objects_use use,
+                      struct objects *ret);
 void objects_done(struct objects *objects);
 
 /* Where an object is or will be: --namespace wins, then its own, then default. Borrowed. */

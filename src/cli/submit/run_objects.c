@@ -81,7 +81,7 @@ static int read_objects(struct request *r)
     return failed < 0 ? failed : images_check(cli, r->objects);
 }
 
-static int set_deadline(struct cli *cli, json_t *job)
+int run_objects_set_deadline(struct cli *cli, json_t *job)
 {
     int64_t timeout_ms = -1;
     int r = args_duration(&cli->args, "timeout", &timeout_ms, &cli->err);
@@ -90,8 +90,9 @@ static int set_deadline(struct cli *cli, json_t *job)
     }
     if (timeout_ms == 0) {
         return muster_fail(&cli->err, MUSTER_EINVAL,
-                           "run: --timeout 0 would end the job at once; without --timeout it has "
-                           "no limit");
+                           "%s: --timeout 0 would end the job at once; without --timeout it has "
+                           "no limit",
+                           cli->args.command->name);
     }
     return doc_set_int(job, "spec.runPolicy.activeDeadlineSeconds", (timeout_ms + 999) / 1000);
 }
@@ -137,7 +138,7 @@ static int change_object(struct request *r, json_t *object)
     failed = failed < 0 ? failed : objects_set_policy(cli, object);
     failed = failed < 0 ? failed : set_input(r, object);
     failed = failed < 0 ? failed : restarts_set(cli, object);
-    return failed < 0 ? failed : set_deadline(cli, object);
+    return failed < 0 ? failed : run_objects_set_deadline(cli, object);
 }
 
 int run_objects_read(struct cli *cli, struct objects *ret, size_t *ret_jobs)
@@ -156,7 +157,8 @@ int run_objects_read(struct cli *cli, struct objects *ret, size_t *ret_jobs)
 /* What the file means elsewhere. */
 static int print_comment(struct cli *cli)
 {
-    return args_flag(&cli->args, "ranks")
+    return cli_option_find(cli->args.command, "ranks", strlen("ranks"), 0) &&
+                   args_flag(&cli->args, "ranks")
                ? cli_print(
                      "# muster.dev/success-policy: AllRanks makes this job succeed when every "
                      "rank has, with muster.\n# A cluster's operator judges the Master "

@@ -10,6 +10,9 @@
 /* *ret holds what was read also when it fails. *ret_jobs: how many of them are jobs. */
 int run_objects_read(struct cli *cli, struct objects *ret, size_t *ret_jobs);
 
+/* --timeout. */
+int run_objects_set_deadline(struct cli *cli, json_t *job);
+
 /* --dry-run: on standard output as `format` ("yaml", "json") has them, and as what the file lacks
  * on standard error. */
 int run_objects_print(struct cli *cli, const struct objects *objects, const char *format);

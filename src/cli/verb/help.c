@@ -25,14 +25,24 @@ int cli_help(struct cli *cli)
     const struct cli_command *command = cli_command_find(topic);
     if (!command) {
         return muster_fail(&cli->err, MUSTER_EINVAL,
-                           "help: there is no command '%s' (muster --help lists them)", topic);
+                           "help: there is no command '%s' (%s --help lists them)", topic,
+                           cli_tool->name);
     }
     help_command(command, stdout);
     return 0;
 }
 
+int elasticdl_help(struct cli *cli)
+{
+    return cli_help(cli);
+}
+
 bool help_generate(const char *form, FILE *out)
 {
+    if (strcmp(cli_tool->name, "elasticdl") == 0 && strcmp(form, "--markdown") == 0) {
+        help_flags(out);
+        return true;
+    }
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
         if (strcmp(form, forms[i].word) == 0) {
             forms[i].print(out);

@@ -10,16 +10,16 @@
 #include "base/time/clock.h"
 #include "cli/follow/follow.h"
 #include "cli/follow/notify.h"
+#include "cli/follow/replace.h"
 #include "cli/follow/result.h"
 #include "cli/follow/results_folder.h"
 #include "cli/follow/signals.h"
-#include "cli/pod/waiter.h"
 #include "cli/submit/effect.h"
 #include "cli/submit/input.h"
 #include "cli/submit/preflight.h"
 #include "cli/submit/refusal.h"
 #include "cli/submit/run_objects.h"
-#include "control/verdict.h"
+#include "cli/verb/run.h"
 #include "job/annotations.h"
 
 #include <stdio.h>
@@ -28,7 +28,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-enum { LEASE_BYTES = 16, LEASE_ID_BYTES = 64, SIGNALS_MS = 250 };
+enum { LEASE_BYTES = 16, LEASE_ID_BYTES = 64 };
 
 struct runner {
     struct cli *cli;
@@ -75,43 +75,6 @@ static int put_support(struct runner *r, const json_t *object)
                            kube_patch(r->cli->kube, &ref, object, NULL, &r->cli->err));
 }
 
-/* The job of this name, which must be a finished one; NULL when there is none (any more). */
-static int find_finished(struct runner *r, const struct kube_ref *ref, json_t **ret)
-{
-    int failed = kube_get(r->cli->kube, ref, ret, &r->cli->err);
-    if (failed == 0 && verdict_of(*ret, NULL, false).end == VERDICT_RUNNING) {
-        return muster_fail(&r->cli->err, MUSTER_EEXIST,
-                           "job %s is running already (AlreadyExists); muster delete job %s ends "
-                           "it, --name gives this one another name",
-                           ref->name, ref->name);
-    }
-    return failed == MUSTER_ENOENT ? 0 : failed;
-}
-
-/* Unless a signal asks for the end meanwhile: MUSTER_EINTERRUPTED. */
-static int wait_gone(struct runner *r, const struct kube_ref *ref, const char *uid)
-{
-    int failed = MUSTER_ETIMEDOUT;
-    while (failed == MUSTER_ETIMEDOUT && !signals_held) {
-        failed =
-            waiter_run(r->cli, ref, waiter_gone, (void *)(uintptr_t)uid, clock_ms() + SIGNALS_MS);
-    }
-    return failed == MUSTER_ETIMEDOUT ? MUSTER_EINTERRUPTED : failed;
-}
-
-/* Makes room for a job whose name a finished one has. A live one stays. */
-static int remove_finished(struct runner *r, const json_t *object)
-{
-    struct kube_ref ref = objects_ref(r->cli, object);
-    muster_auto(doc) json_t *old = NULL;
-    int failed = find_finished(r, &ref, &old);
-    if (failed == 0 && old) {
-        failed = kube_delete(r->cli->kube, &ref, -1, &r->cli->err);
-    }
-    const char *uid = doc_text(old, "metadata.uid", "");
-    return failed < 0 && failed != MUSTER_ENOENT ? failed : wait_gone(r, &ref, uid);
-}
-
 /* A signal is held as soon as the job may be there. */
 static int create_job(struct runner *r, const json_t *object, json_t **ret)
 {
@@ -135,7 +98,7 @@ static int put_job(struct runner *r, json_t *object)
     json_object_set_new(notes, JOB_ANNOTATION_LEASE, json_string(r->lease_id));
     failed = create_job(r, object, &created);
     if (failed == MUSTER_EEXIST) {
-        failed = remove_finished(r, object);
+        failed = replace_finished(r->cli, object);
         failed = failed < 0 ? failed : create_job(r, object, &created);
     }
     return failed < 0 ? failed : follow_add(&r->follow, created, r->jobs > 1);
@@ -155,7 +118,7 @@ static int try_object(void *context, json_t *object)
     }
     struct kube_ref ref = objects_ref(r->cli, object);
     muster_auto(doc) json_t *old = NULL;
-    return find_finished(r, &ref, &old);
+    return replace_find(r->cli, &ref, &old);
 }
 
 /* With several jobs each has a folder of its own in it. */
@@ -251,11 +214,16 @@ static int conclude(struct runner *r)
     return failed < 0 ? failed : worst;
 }
 
+static bool has(const struct cli *cli, const char *option)
+{
+    return cli_option_find(cli->args.command, option, strlen(option), 0) != NULL;
+}
+
 /* Whoever types at a prompt sees it as it is, in its place: no lines that are drawn again. */
 static void start_input(struct runner *r)
 {
     const struct followed_job *job = &r->follow.jobs[0];
-    if (args_value(&r->cli->args, "stdin")) {
+    if (has(r->cli, "stdin") && args_value(&r->cli->args, "stdin")) {
         r->screen.view.prompts = isatty(STDIN_FILENO);
         r->screen.view.terminal = r->screen.view.terminal && !r->screen.view.prompts;
         r->input = input_start(r->cli, job->namespace, job->name);
@@ -310,6 +278,9 @@ static int read_after_end(struct runner *r)
 {
     struct cli *cli = r->cli;
     r->after_end_ms = -1;
+    if (!has(cli, "after-end")) {
+        return 0;
+    }
     if (args_flag(&cli->args, "after-end") &&
         (args_flag(&cli->args, "ranks") || args_flag(&cli->args, "all-ranks"))) {
         return muster_fail(&cli->err, MUSTER_EINVAL,
@@ -322,6 +293,11 @@ static int read_after_end(struct runner *r)
 
 int cli_run(struct cli *cli)
 {
+    return run_and_follow(cli, run_objects_read);
+}
+
+int run_and_follow(struct cli *cli, run_read *read)
+{
     struct runner *r = calloc(1, sizeof *r);
     if (!r) {
         return err_no_memory(&cli->err);
@@ -333,10 +309,12 @@ int cli_run(struct cli *cli)
     bool dry_run = args_flag(&cli->args, "dry-run");
     int failed = args_choice(&cli->args, "output", &r->format, &cli->err);
     if (failed == 0 && !dry_run && r->format && strcmp(r->format, "yaml") == 0) {
-        failed = muster_fail(&cli->err, MUSTER_EINVAL, "run: -o yaml goes with --dry-run");
+        failed = muster_fail(&cli->err, MUSTER_EINVAL, "%s: -o yaml goes with --dry-run",
+                             cli->args.command->name);
     }
     if (failed == 0 && r->notify && !*r->notify) {
-        failed = muster_fail(&cli->err, MUSTER_EINVAL, "run: --notify needs a command");
+        failed = muster_fail(&cli->err, MUSTER_EINVAL, "%s: --notify needs a command",
+                             cli->args.command->name);
         r->notify = NULL;
     }
     failed = failed < 0 ? failed : read_after_end(r);
@@ -344,7 +322,7 @@ int cli_run(struct cli *cli)
     if (failed == 0 && !dry_run) {
         signals_catch(r->format ? describe_failure : NULL);
     }
-    failed = failed < 0 ? failed : run_objects_read(cli, &r->objects, &r->jobs);
+    failed = failed < 0 ? failed : read(cli, &r->objects, &r->jobs);
     if (failed == 0) {
         failed = dry_run ? run_objects_print(cli, &r->objects, r->format ? r->format : "yaml")
                          : run_jobs(r);

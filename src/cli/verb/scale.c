@@ -10,11 +10,18 @@ int cli_scale(struct cli *cli)
 {
     int64_t replicas = -1;
     struct target target;
+    int64_t workers = -1;
     int r = args_number(&cli->args, "replicas", 0, INT_MAX, &replicas, &cli->err);
-    if (r == 0 && replicas < 0) {
+    r = r < 0 ? r : args_number(&cli->args, "workers", 0, INT_MAX, &workers, &cli->err);
+    if (r == 0 && replicas < 0 && workers < 0) {
         r = muster_fail(&cli->err, MUSTER_EINVAL,
-                        "scale: the number of workers is required: --replicas=N");
+                        "scale: the number of workers is required: --workers N, or --replicas=N");
     }
+    if (r == 0 && replicas >= 0 && workers >= 0 && replicas != workers) {
+        r = muster_fail(&cli->err, MUSTER_EINVAL,
+                        "scale: --workers and --replicas are the same: give one");
+    }
+    replicas = workers >= 0 ? workers : replicas;
     r = r < 0 ? r : cli_expect_operands(cli, 1, 1);
     r = r < 0 ? r : target_read(cli, cli->args.operands[0], &target);
     r = r < 0 ? r : cli_connect(cli, KUBE_START);

@@ -12,6 +12,7 @@
 #include "job/job.h"
 
 #include <string.h>
+#include <sys/un.h>
 
 /* "POD-UID/CONTAINER/ATTEMPT": a pod that is made again has the same name and another uid. */
 char *agent_attempt_id(const struct agent_pod *pod, const struct pod_effect *effect)
@@ -84,6 +85,22 @@ static int local_addresses(struct agent_pod *pod, const struct job *job, struct 
     return r;
 }
 
+/* A path that a Unix socket can have; NULL: none. A container sees no folder of ours. */
+static char *coordinator_socket(const struct agent_pod *pod, const struct job *job)
+{
+    const char *runtime = jobs_annotation(job->object, JOB_ANNOTATION_RUNTIME);
+    char *path = NULL;
+    if (!job->coordinated || (runtime && strcmp(runtime, "podman") == 0) ||
+        asprintf(&path, "%s/coordinator.sock", pod->job->folder) < 0) {
+        return NULL;
+    }
+    if (strlen(path) >= sizeof((struct sockaddr_un *)0)->sun_path) {
+        free(path);
+        return NULL;
+    }
+    return path;
+}
+
 static int make_spec(struct agent_pod *pod, const struct pod_effect *effect, json_t **ret,
                      struct muster_err *err)
 {
@@ -103,6 +120,7 @@ static int make_spec(struct agent_pod *pod, const struct pod_effect *effect, jso
         return err_no_memory(err);
     }
     struct job job = {0};
+    muster_auto(free) char *socket = NULL;
     muster_auto(free) char *environment = environments_path(options->home, owner);
     struct launch launch = {
         .job = owner,
@@ -119,6 +137,8 @@ static int make_spec(struct agent_pod *pod, const struct pod_effect *effect, jso
     r = owner ? job_read(owner, &job, err) : 0;
     if (r == 0 && owner) {
         r = local_addresses(pod, &job, &launch.addresses, err);
+        socket = coordinator_socket(pod, &job);
+        launch.addresses.socket = socket;
     }
     r = r < 0 ? r : launch_spec(&launch, ret, err);
     job_done(&job);

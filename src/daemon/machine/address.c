@@ -74,6 +74,9 @@ static char *coordinator_of(const struct address_map *map, const char *value)
                 (length == strlen(any) && strncmp(host, any, length) == 0);
     muster_auto(free) char *port = ours ? port_of(map, colon + 1) : NULL;
     char *text = NULL;
+    if (ours && map->socket) {
+        return asprintf(&text, "unix:%s", map->socket) < 0 ? NULL : text;
+    }
     return !ours || asprintf(&text, "tcp:%s:%s", here, port ? port : colon + 1) < 0 ? NULL : text;
 }
 

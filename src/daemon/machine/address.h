@@ -15,6 +15,8 @@ struct address_map {
     const struct job *job;
     int master_port; /* the leased one; 0 keeps the cluster's (a private network) */
     int rdzv_port;
+    const char *socket; /* of the coordinator: that a worker's process has ended is seen by it at
+                           once, and proven; NULL: over TCP */
 };
 
 /* The value that a rank sees for a variable the operator set; the caller frees. NULL when it stays

@@ -293,6 +293,7 @@ void check_job_spec(struct check *c, const json_t *object)
     c->entrypoint_known = json_object_get(notes, JOB_ANNOTATION_COMMAND) ||
                           json_object_get(notes, JOB_ANNOTATION_IMAGES) ||
                           strcmp(annotation_of(notes, JOB_ANNOTATION_RUNTIME), "podman") == 0;
+    c->coordinated = strcmp(annotation_of(notes, JOB_ANNOTATION_COORDINATOR), "Master") == 0;
     check_annotations(c, notes);
     check_stop(c, notes);
     check_words(c, object, JOB_ANNOTATION_COMMAND);

@@ -71,7 +71,8 @@ static void check_variable(struct check *c, const json_t *variable)
 {
     const char *name = name_of(variable);
     const json_t *source = doc_at(variable, "valueFrom");
-    if (shell_variable_is(VARIABLE_OPERATOR, name)) {
+    bool kept = c->coordinated && strcmp(name, "PYTHONUNBUFFERED") == 0;
+    if (shell_variable_is(VARIABLE_OPERATOR, name) && !kept) {
         check_say(c, JOB_WARNING, "name", "remove it",
                   "is overwritten: the operator sets %s itself", name);
     }

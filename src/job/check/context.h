@@ -14,6 +14,7 @@ struct check {
     struct job_problems *problems;
     const struct yaml_document *source; /* NULL: an object that came by the API */
     bool partial;          /* a syntax error ended the object: what is missing may come after it */
+    bool coordinated;      /* the job says so: its workers keep their PYTHONUNBUFFERED */
     bool entrypoint_known; /* an annotation says what a container without a command runs */
     struct buf path;
     /* The types of the objects around the one being walked, for "did you mean". */

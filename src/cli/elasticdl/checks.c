@@ -1,0 +1,188 @@
+/* See checks.h. */
+#include "cli/elasticdl/checks.h"
+
+#include "base/text.h"
+#include "cli/elasticdl/values.h"
+#include "job/generate.h"
+#include "job/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* Of "elasticdl-<job>-master", a label of 63 characters at most. */
+enum { NAME_BYTES_MAX = 46, RELAUNCHES_MAX = 100000, COUNT_MAX = INT32_MAX };
+
+struct reader {
+    const struct args *args;
+    struct muster_err *err;
+    struct checked checked;
+};
+
+static const char *value_of(const struct reader *t, const char *flag)
+{
+    const char *value = args_value(t->args, flag);
+    return value ? value : "";
+}
+
+static const char *verb(const struct reader *t)
+{
+    return t->args->command->name;
+}
+
+static int refuse(const struct reader *t, const char *flag, const char *why)
+{
+    return muster_fail(t->err, MUSTER_EINVAL, "%s: --%s %s", verb(t), flag, why);
+}
+
+/* No document can hold other text. */
+static int check_text(const struct reader *t)
+{
+    for (size_t i = 0; i < t->args->given_count; i++) {
+        const struct args_given *g = &t->args->given[i];
+        if (!text_is_utf8(g->value, strlen(g->value))) {
+            return refuse(t, g->option->name, "is not valid UTF-8");
+        }
+    }
+    return 0;
+}
+
+static int read_name(struct reader *t)
+{
+    t->checked.name = value_of(t, "job_name");
+    const char *fault = job_text_fault(SCHEMA_LABEL_1035, t->checked.name);
+    char better[NAME_BYTES_MAX + 1] = "";
+    if (!*t->checked.name) {
+        return refuse(t, "job_name", "is required: the job's name");
+    }
+    bool too_long = strlen(t->checked.name) > NAME_BYTES_MAX;
+    if (!fault && !too_long) {
+        return 0;
+    }
+    job_text_mend(SCHEMA_LABEL_1035, t->checked.name, NAME_BYTES_MAX, better, sizeof better);
+    return muster_fail(
+        t->err, MUSTER_EINVAL, "%s: --job_name '%.80s' %s%s%s", verb(t), t->checked.name,
+        fault ? fault : "is too long: elasticdl-NAME-master may not exceed 63 characters",
+        *better ? "; perhaps " : "", better);
+}
+
+static int read_strategy(const struct reader *t)
+{
+    const char *strategy = value_of(t, "distribution_strategy");
+    if (!*strategy || strcmp(strategy, "AllreduceStrategy") == 0) {
+        return 0;
+    }
+    if (strcmp(strategy, "ParameterServerStrategy") == 0) {
+        return refuse(t, "distribution_strategy=ParameterServerStrategy",
+                      "is not for muster, which has no parameter servers: AllreduceStrategy");
+    }
+    if (strcmp(strategy, "Local") == 0) {
+        return refuse(t, "distribution_strategy=Local",
+                      "is not for muster: --num_workers=1 trains in one process");
+    }
+    static const char *const known[] = {"AllreduceStrategy"};
+    const char *near = cli_nearest(strategy, known, 1);
+    return muster_fail(t->err, MUSTER_EINVAL,
+                       "%s: --distribution_strategy must be AllreduceStrategy, not '%.80s'%s",
+                       verb(t), strategy, near ? "; is it misspelt?" : "");
+}
+
+static int read_counts(struct reader *t)
+{
+    static const char *const without_effect[] = {"num_minibatches_per_task", "num_epochs",
+                                                 "minibatch_size"};
+    int64_t unused = 0;
+    int r = args_number(t->args, "num_workers", 1, JOB_RANKS_MAX, &t->checked.workers, t->err);
+    for (size_t i = 0; r == 0 && i < sizeof without_effect / sizeof without_effect[0]; i++) {
+        r = args_number(t->args, without_effect[i], 0, COUNT_MAX, &unused, t->err);
+    }
+    return r < 0 ? r
+                 : args_number(t->args, "relaunch_on_worker_failure", 0, RELAUNCHES_MAX,
+                               &t->checked.relaunches, t->err);
+}
+
+/* Never: ElasticDL's master makes the pods that it wants again. So does ExitCode here. */
+static int read_restarts(struct reader *t)
+{
+    const char *unused = NULL;
+    int off = 0;
+    int r = args_choice(t->args, "restart_policy", &t->checked.restart_policy, t->err);
+    r = r < 0 ? r : args_choice(t->args, "image_pull_policy", &unused, t->err);
+    r = r < 0 ? r : values_relaunch_is_off(value_of(t, "aux_params"), &off, t->err);
+    if (r == 0 && (off || t->checked.relaunches == 0)) {
+        t->checked.relaunches = 0;
+        t->checked.restart_policy = "Never";
+    } else if (r == 0 && strcmp(t->checked.restart_policy, "Never") == 0) {
+        t->checked.restart_policy = "ExitCode";
+    }
+    return r;
+}
+
+static int read_command(const struct reader *t)
+{
+    const char *command = value_of(t, "job_command");
+    return command[strspn(command, " \t\n")]
+               ? 0
+               : refuse(t, "job_command", "is required: what each worker runs");
+}
+
+static bool is_share(const char *text)
+{
+    char *end;
+    double share = strtod(text, &end);
+    return end != text && !*end && share > 0 && share <= 1;
+}
+
+static int check_priority(const struct reader *t, const char *flag)
+{
+    const char *text = value_of(t, flag);
+    if (is_share(text)) {
+        return refuse(t, flag,
+                      "must be a PriorityClass: the workers of a PyTorchJob all have the same one");
+    }
+    const char *fault = *text ? job_text_fault(SCHEMA_SUBDOMAIN, text) : NULL;
+    return fault ? refuse(t, flag, fault) : 0;
+}
+
+/* What evaluate and predict are about. */
+static int read_task(const struct reader *t)
+{
+    static const char *const needed[] = {"validation_data", "prediction_data",
+                                         "checkpoint_dir_for_init"};
+    for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++) {
+        if (cli_option_find(t->args->command, needed[i], strlen(needed[i]), 0) &&
+            !*value_of(t, needed[i])) {
+            return refuse(t, needed[i], "is required");
+        }
+    }
+    return 0;
+}
+
+static int read_level(const struct reader *t)
+{
+    static const char *const levels[] = {"DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"};
+    const char *level = value_of(t, "log_level");
+    for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
+        if (strcasecmp(level, levels[i]) == 0) {
+            return 0;
+        }
+    }
+    return refuse(t, "log_level", "must be one of DEBUG, INFO, WARNING, ERROR, CRITICAL");
+}
+
+int checks_read(const struct args *args, struct checked *ret, struct muster_err *err)
+{
+    struct reader t = {.args = args, .err = err};
+    int r = check_text(&t);
+    r = r < 0 ? r : read_name(&t);
+    r = r < 0 ? r : read_strategy(&t);
+    r = r < 0 ? r : read_counts(&t);
+    r = r < 0 ? r : read_restarts(&t);
+    r = r < 0 ? r : read_command(&t);
+    r = r < 0 ? r : read_task(&t);
+    r = r < 0 ? r : read_level(&t);
+    r = r < 0 ? r : check_priority(&t, "master_pod_priority");
+    r = r < 0 ? r : check_priority(&t, "worker_pod_priority");
+    *ret = t.checked;
+    return r;
+}

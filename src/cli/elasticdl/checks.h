@@ -1,0 +1,17 @@
+/* What the flags must say, each by itself.
+ *
+ * Layer: cli; pure. Borrows from the arguments.
+ */
+#pragma once
+
+#include "cli/command/args.h"
+
+struct checked {
+    const char *name;
+    int64_t workers;
+    int64_t relaunches;         /* of each worker, on the average; 0: none */
+    const char *restart_policy; /* of the Workers, a PyTorchJob's word */
+};
+
+/* MUSTER_EINVAL names the flag that is wrong. */
+int checks_read(const struct args *args, struct checked *ret, struct muster_err *err);

@@ -1,0 +1,134 @@
+/* See python.h. */
+#include "cli/elasticdl/python.h"
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/home.h"
+#include "cli/submit/environment.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { CANDIDATES_MAX = 16, ANSWER_S = 30, SCRIPT_BYTES_MAX = 16384 };
+
+typedef bool fits_fn(const char *path);
+
+static bool is_program(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
+}
+
+/* Nothing is imported: that takes seconds. A python that does not answer has none. */
+static bool has_torch(const char *path)
+{
+    static const char question[] =
+        "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)";
+    if (!is_program(path)) {
+        return false;
+    }
+    pid_t child = fork();
+    if (child == 0) {
+        int null = open("/dev/null", O_RDWR);
+        for (int fd = 0; fd <= 2 && null >= 0; fd++) {
+            (void)dup2(null, fd);
+        }
+        alarm(ANSWER_S);
+        execl(path, path, "-c", question, NULL);
+        _exit(127);
+    }
+    int status = -1;
+    while (child > 0 && waitpid(child, &status, 0) < 0) {
+    }
+    return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/* The first of that name in the folders of PATH that fits; the caller frees. */
+static char *find(const char *name, fits_fn *fits)
+{
+    const char *path = getenv("PATH");
+    size_t tried = 0;
+    for (const char *at = path ? path : ""; *at && tried < CANDIDATES_MAX;) {
+        size_t length = strcspn(at, ":");
+        muster_auto(free) char *folder = strndup(at, length);
+        muster_auto(free) char *program = folder && *folder == '/' ? file_join(folder, name) : NULL;
+        tried += program && is_program(program);
+        if (program && fits(program)) {
+            return muster_take(program);
+        }
+        at += length + (at[length] == ':');
+    }
+    return NULL;
+}
+
+static uint64_t hash(const char *text)
+{
+    uint64_t h = 1469598103934665603u; /* FNV-1a */
+    for (; *text; text++) {
+        h = (h ^ (unsigned char)*text) * 1099511628211u;
+    }
+    return h;
+}
+
+/* As a link it would be a python of another folder, without the packages of a virtual one. */
+static char *script_of(const char *python)
+{
+    struct buf text;
+    buf_init(&text, SCRIPT_BYTES_MAX);
+    buf_text(&text, "#!/bin/sh\nexec '");
+    for (const char *c = python; *c; c++) {
+        buf_text(&text, *c == '\'' ? "'\\'" : "");
+        buf_add(&text, c, 1);
+    }
+    buf_text(&text, "' \"$@\"\n");
+    char *script = buf_failed(&text) ? NULL : strdup(buf_str(&text));
+    buf_done(&text);
+    return script;
+}
+
+/* A folder for each interpreter: a job that runs keeps its own. */
+static int write_script(const struct home *home, const char *python, char **ret_folder,
+                        struct muster_err *err)
+{
+    muster_auto(free) char *all = home_file(home, "python");
+    muster_auto(free) char *script = script_of(python);
+    muster_auto(free) char *folder = NULL;
+    if (!all || !script ||
+        asprintf(&folder, "%s/%016llx", all, (unsigned long long)hash(python)) < 0) {
+        return err_no_memory(err);
+    }
+    muster_auto(free) char *path = file_join(folder, "python");
+    int r = path ? file_mkdir(all, 0700, err) : err_no_memory(err);
+    r = r < 0 ? r : file_mkdir(folder, 0700, err);
+    r = r < 0 ? r : file_put(path, script, strlen(script), 0700, err);
+    *ret_folder = r < 0 ? NULL : muster_take(folder);
+    return r;
+}
+
+int python_give(struct cli *cli)
+{
+    muster_auto(free) char *there = find("python", is_program);
+    muster_auto(free) char *best = there ? NULL : find("python3", has_torch);
+    muster_auto(free) char *python =
+        there || best ? muster_take(best) : find("python3", is_program);
+    muster_auto(free) char *folder = NULL;
+    muster_auto(free) char *path = NULL;
+    struct home home = {0};
+    if (there || !python) {
+        return 0;
+    }
+    int r = home_open(&home, &cli->err);
+    r = r < 0 ? r : write_script(&home, python, &folder, &cli->err);
+    home_done(&home);
+    if (r == 0 && asprintf(&path, "%s:%s", getenv("PATH"), folder) < 0) {
+        path = NULL;
+        r = err_no_memory(&cli->err);
+    }
+    return r < 0 ? r : environment_give(cli, "", "PATH", path);
+}

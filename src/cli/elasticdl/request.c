@@ -1,0 +1,255 @@
+/* See request.h. */
+#include "cli/elasticdl/request.h"
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/home.h"
+#include "base/text.h"
+#include "base/yaml/yaml.h"
+#include "cli/elasticdl/python.h"
+#include "cli/elasticdl/translate.h"
+#include "cli/submit/environment.h"
+#include "job/generate.h"
+#include "job/shell_variables.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <regex.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+enum { TOKEN_BYTES = 32, TOKEN_TEXT = 2 * TOKEN_BYTES + 1, TEXT_BYTES = 2048, NOTE_BYTES = 1024 };
+
+static const char *given(const struct cli *cli, const char *flag)
+{
+    const char *value = args_value(&cli->args, flag);
+    return value && *value ? value : NULL;
+}
+
+/* --- what is said --- */
+
+void request_say(const struct cli *cli, const char *format, ...)
+{
+    char text[TEXT_BYTES];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    const char *path = given(cli, "log_file_path");
+    FILE *log = path ? fopen(path, "ae") : NULL;
+    cli_say("%s", text);
+    if (log) {
+        fprintf(log, "%s\n", text);
+        fclose(log);
+    }
+}
+
+static int check_log(struct cli *cli)
+{
+    const char *path = given(cli, "log_file_path");
+    int fd = path ? open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666) : -1;
+    if (path && fd < 0) {
+        return muster_fail(&cli->err, MUSTER_ECREATE, "--log_file_path %s: %s", path,
+                           strerror(errno));
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    return 0;
+}
+
+static bool is_quiet(const struct cli *cli)
+{
+    const char *level = args_value(&cli->args, "log_level");
+    return strcasecmp(level, "DEBUG") != 0 && strcasecmp(level, "INFO") != 0;
+}
+
+/* The flags of this line that change nothing here. */
+static void say_without_effect(const struct cli *cli)
+{
+    struct buf names;
+    buf_init(&names, NOTE_BYTES);
+    for (size_t i = 0; i < cli->args.given_count; i++) {
+        const struct cli_item *option = cli->args.given[i].option;
+        bool image = strcmp(option->name, "image_name") == 0 ||
+                     strcmp(option->name, "worker_image") == 0 ||
+                     strcmp(option->name, "image_pull_policy") == 0;
+        if ((image && !given(cli, "yaml")) || strncmp(option->help, "no effect", 9) == 0) {
+            buf_format(&names, "%s--%s", names.used ? ", " : "", option->name);
+        }
+    }
+    if (names.used && !buf_failed(&names)) {
+        request_say(cli, "note: without effect here: %s (%s %s --help says why)", buf_str(&names),
+                    cli_tool->name, cli->args.command->name);
+    }
+    buf_done(&names);
+}
+
+/* --- what goes with the job --- */
+
+static int make_token(struct cli *cli, char ret[TOKEN_TEXT])
+{
+    unsigned char bytes[TOKEN_BYTES];
+    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes) {
+        return muster_fail(&cli->err, MUSTER_EOS, "the system gives no random numbers");
+    }
+    for (size_t i = 0; i < sizeof bytes; i++) {
+        snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
+    }
+    return 0;
+}
+
+static int populate_by(struct cli *cli, const regex_t *pattern)
+{
+    static const char what[] = "--populate_env_names: ";
+    int r = 0;
+    for (char *const *entry = environ; r == 0 && *entry; entry++) {
+        size_t length = strcspn(*entry, "=");
+        muster_auto(free) char *name = strndup(*entry, length);
+        if (name && length > 0 && regexec(pattern, name, 0, NULL, 0) == 0 &&
+            !shell_variable_is(VARIABLE_OURS, name)) {
+            r = environment_give(cli, what, name, *entry + length + 1);
+        }
+    }
+    return r;
+}
+
+/* Names, or patterns of whole names. */
+static int populate(struct cli *cli)
+{
+    const char *list = args_value(&cli->args, "populate_env_names");
+    int r = 0;
+    for (const char *at = list ? list : ""; r == 0 && *at;) {
+        size_t length = strcspn(at, ",");
+        char *text = NULL;
+        regex_t pattern;
+        if (asprintf(&text, "^(%.*s)$", (int)length, at) < 0) {
+            return err_no_memory(&cli->err);
+        }
+        if (length > 0 && regcomp(&pattern, text, REG_EXTENDED | REG_NOSUB) != 0) {
+            r = muster_fail(&cli->err, MUSTER_EINVAL,
+                            "--populate_env_names: '%.*s' is no regular expression", (int)length,
+                            at);
+        } else if (length > 0) {
+            r = populate_by(cli, &pattern);
+            regfree(&pattern);
+        }
+        free(text);
+        at += length + (at[length] == ',');
+    }
+    return r;
+}
+
+/* --- the objects --- */
+
+/* Below the job's own folder, with which it goes. The uid is known when the coordinator starts. */
+static int find_folder(struct cli *cli, char **ret)
+{
+    struct home home;
+    int r = home_open(&home, &cli->err);
+    if (r < 0) {
+        return r;
+    }
+    muster_auto(doc) json_t *path = job_literal(home.path);
+    *ret = NULL;
+    if (!path || asprintf(ret, "%s/jobs/$(MUSTER_JOB_UID)", json_string_value(path)) < 0) {
+        r = err_no_memory(&cli->err);
+    }
+    home_done(&home);
+    return r;
+}
+
+/* For a file: what a cluster needs. For this machine: its program, its folder, and the token beside
+ * the object. */
+static int make_objects(struct cli *cli, json_t **ret_secret, json_t **ret_job)
+{
+    char token[TOKEN_TEXT];
+    muster_auto(free) char *program = NULL;
+    muster_auto(free) char *folder = NULL;
+    bool file = given(cli, "yaml") != NULL;
+    int r = make_token(cli, token);
+    struct translate_site site = {.token = file ? token : NULL};
+    if (r == 0 && !file) {
+        program = realpath("/proc/self/exe", NULL);
+        r = find_folder(cli, &folder);
+        site.program = program;
+        site.folder = folder;
+    }
+    r = r < 0 ? r : translate_objects(&cli->args, &site, ret_secret, ret_job, &cli->err);
+    return r < 0 || file ? r : environment_give(cli, "", "MUSTER_COORDINATOR_TOKEN", token);
+}
+
+/* Held against the same checks as a file's, and against this machine. */
+static int check_job(struct cli *cli, const json_t *job, struct objects *ret)
+{
+    char label[64];
+    muster_auto(free) char *text = yaml_print(job);
+    snprintf(label, sizeof label, "%s %s", cli_tool->name, cli->args.command->name);
+    return text ? objects_read_text(cli, label, text,
+                                    given(cli, "yaml") ? OBJECTS_NAMES : OBJECTS_QUIET, ret)
+                : err_no_memory(&cli->err);
+}
+
+int request_objects(struct cli *cli, struct objects *ret, size_t *ret_jobs)
+{
+    muster_auto(doc) json_t *secret = NULL;
+    muster_auto(doc) json_t *job = NULL;
+    int r = cli_expect_operands(cli, 0, 0);
+    r = r < 0 ? r : check_log(cli);
+    r = r < 0 ? r : make_objects(cli, &secret, &job);
+    r = r < 0 ? r : populate(cli);
+    r = r < 0 ? r : python_give(cli);
+    r = r < 0 ? r : environment_check(cli);
+    r = r < 0 ? r : check_job(cli, job, ret);
+    *ret_jobs = ret->count;
+    if (r == 0 && !is_quiet(cli)) {
+        say_without_effect(cli);
+    }
+    return r;
+}
+
+/* --- --yaml --- */
+
+static int print_objects(struct cli *cli, const json_t *secret, const json_t *job, const char *path)
+{
+    muster_auto(free) char *first = yaml_print(secret);
+    muster_auto(free) char *second = yaml_print(job);
+    char *text = NULL;
+    if (!first || !second ||
+        asprintf(&text, "%s%s---\n%s%s", first, text_ends_with(first, "\n") ? "" : "\n", second,
+                 text_ends_with(second, "\n") ? "" : "\n") < 0) {
+        return err_no_memory(&cli->err);
+    }
+    int r = strcmp(path, "-") == 0 ? cli_print(text, &cli->err)
+                                   : file_put(path, text, strlen(text), 0600, &cli->err);
+    free(text);
+    return r;
+}
+
+int request_write(struct cli *cli, bool *ret)
+{
+    const char *path = given(cli, "yaml");
+    muster_auto(doc) json_t *secret = NULL;
+    muster_auto(doc) json_t *job = NULL;
+    struct objects objects = {0};
+    *ret = path != NULL;
+    if (!path) {
+        return 0;
+    }
+    int r = cli_expect_operands(cli, 0, 0);
+    r = r < 0 ? r : check_log(cli);
+    r = r < 0 ? r : make_objects(cli, &secret, &job);
+    r = r < 0 ? r : check_job(cli, job, &objects);
+    r = r < 0 ? r : print_objects(cli, secret, job, path);
+    if (r == 0 && !is_quiet(cli)) {
+        say_without_effect(cli);
+    }
+    objects_done(&objects);
+    return r;
+}

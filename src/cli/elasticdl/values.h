@@ -1,0 +1,25 @@
+/* What the values of ElasticDL's flags say: variables, resources, volumes.
+ *
+ * Layer: cli; pure. Ownership: new references in ret_. MUSTER_EINVAL names the flag and what of it
+ * is wrong.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <muster/err.h>
+
+/* "A=1,B=x=y,z": [{"name","value"}]. A comma ends a value only where another NAME= follows; of two
+ * of one name the last counts. A $ means itself. */
+int values_variables(const char *flag, const char *text, json_t **ret, struct muster_err *err);
+
+/* "cpu=0.2,memory=1Gi,gpu=1": {"cpu": "0.2", …, "nvidia.com/gpu": "1"}. */
+int values_resources(const char *flag, const char *text, json_t **ret, struct muster_err *err);
+
+/* "host_path=/a,mount_path=/b;claim_name=c,mount_path=/d": the pod's volumes, called
+ * <job>-volume-0 …, and the container's mounts. A path may contain any character, as long as what
+ * follows a comma or semicolon in it is not one of the keys. */
+int values_volumes(const char *text, const char *job, json_t **ret_volumes, json_t **ret_mounts,
+                   struct muster_err *err);
+
+/* "disable_relaunch=true;…" */
+int values_relaunch_is_off(const char *text, int *ret, struct muster_err *err);

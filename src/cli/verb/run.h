@@ -1,0 +1,10 @@
+/* How a command runs jobs and follows them: muster run, muster train. Layer: cli. */
+#pragma once
+
+#include "cli/submit/objects.h"
+
+/* What is to be submitted; *ret holds what was read also when it fails. */
+typedef int run_read(struct cli *cli, struct objects *ret, size_t *ret_jobs);
+
+/* From the objects to the last line and the exit status. */
+int run_and_follow(struct cli *cli, run_read *read);

@@ -1,0 +1,225 @@
+"""elasticdl and muster train: the tutorial's command lines, the pods they make, the defects that ElasticDL has here.
+
+Where the coordinator does not matter, a shell stands in for it: what is tested is the job around it.
+"""
+import json
+import os
+import re
+import signal
+import stat
+import subprocess
+import sys
+
+import pytest
+
+from conftest import Muster, wait_for
+
+TUTORIAL = ['--image_name=elasticdl/elasticdl:v1.0.0', '--worker_image=elasticdl:mnist_pytorch', '--num_minibatches_per_task=2',
+            '--num_workers=2', '--master_resource_request=cpu=0.2,memory=1024Mi', '--master_resource_limit=cpu=1,memory=2048Mi',
+            '--worker_resource_request=cpu=0.3,memory=1024Mi', '--worker_resource_limit=cpu=1,memory=2048Mi',
+            '--envs=USE_TORCH=true,HOROVOD_GLOO_TIMEOUT_SECONDS=60,PYTHONUNBUFFERED=true', '--job_name=test-mnist-allreduce',
+            '--image_pull_policy=Never', '--distribution_strategy=AllreduceStrategy']
+MASTER, WORKERS = 'elasticdl-test-mnist-allreduce-master', 'test-mnist-allreduce-edljob-worker-'
+
+
+@pytest.fixture
+def tool():
+    muster = Muster()
+    yield muster
+    muster.close()
+
+
+def elasticdl(muster, *words, code=0, env=None):
+    """The binary, called by its other name."""
+    done = subprocess.run([muster.binary.parent / 'elasticdl', *map(str, words)], cwd=muster.work, env={**muster.env, **(env or {})},
+                          capture_output=True, text=True, timeout=muster.limit_s, check=False, stdin=subprocess.DEVNULL)
+    assert done.returncode == code, f'{words}: {done.returncode}\n{done.stdout}{done.stderr}{muster.log()}'
+    return done
+
+
+def submit(muster, command, *words, master='exec sleep 600', env=None):
+    """The job of such a line, its coordinator replaced by a shell line."""
+    text = muster.run('train', *TUTORIAL, f'--job_command={command}', *words, '--dry-run', '-o', 'json', env=env).stdout
+    job = json.loads(text)
+    container = job['spec']['pytorchReplicaSpecs']['Master']['template']['spec']['containers'][0]
+    container['command'] = ['/bin/bash', '-c', master]
+    muster.run('create', '-f', muster.write('job.yaml', job))
+    return job['metadata']['name']
+
+
+def pods(muster):
+    return {pod['metadata']['name']: pod for pod in muster.get('pods')}
+
+
+def running(muster, *names):
+    def all_run():
+        found = pods(muster)
+        return set(found) == set(names) and all(p['status'].get('phase') == 'Running' for p in found.values()) and found
+    return wait_for(all_run, f'{names} running')
+
+
+def test_the_tutorials_table_of_pods(tool):
+    submit(tool, 'exec sleep 600')
+    running(tool, MASTER, WORKERS + '0', WORKERS + '1')
+    lines = tool.run('get', 'pods').stdout.splitlines()
+    assert lines[0].split() == ['NAME', 'READY', 'STATUS', 'RESTARTS', 'AGE']
+    assert [line.split()[:4] for line in lines[1:]] == [[name, '1/1', 'Running', '0'] for name in (MASTER, WORKERS + '0', WORKERS + '1')]
+
+
+def test_what_a_worker_gets(tool):
+    """Contract 15: no process group's variables; a socket of this machine, and the user's own."""
+    folder = tool.folder / 'data'
+    folder.mkdir()
+    submit(tool, 'env > /data/worker-$WORKER_ID; pwd >> /data/worker-$WORKER_ID', f'--volume=host_path={folder},mount_path=/data')
+    wait_for(lambda: all(pods(tool).get(f'{WORKERS}{i}', {}).get('status', {}).get('phase') == 'Succeeded' for i in (0, 1)), 'both over')
+    for i in (0, 1):
+        text = (folder / f'worker-{i}').read_text()
+        env = dict(line.split('=', 1) for line in text.splitlines() if '=' in line)
+        uid = tool.get('job', 'test-mnist-allreduce')['metadata']['uid']
+        assert env['MUSTER_COORDINATOR'] == f'unix:{tool.home}/jobs/{uid}/coordinator.sock'
+        assert env['MUSTER_MICRO_BATCHES'] == env['WORKER_NUM'] == '2'
+        assert env['USE_TORCH'] == env['PYTHONUNBUFFERED'] == 'true' and env['HOROVOD_GLOO_TIMEOUT_SECONDS'] == '60'
+        assert not env.keys() & {'RANK', 'WORLD_SIZE', 'MASTER_ADDR', 'MASTER_PORT', 'PET_RDZV_ENDPOINT'}
+        assert text.splitlines()[-1] == str(tool.work)
+    assert tool.condition('test-mnist-allreduce') == 'Running'  # the workers' end is not the job's
+
+
+def test_workers_join_and_leave_by_scale(tool):
+    name = submit(tool, 'exec sleep 600')
+    before = running(tool, MASTER, WORKERS + '0', WORKERS + '1')
+    tool.run('scale', name, '--workers', '3')
+    after = running(tool, MASTER, WORKERS + '0', WORKERS + '1', WORKERS + '2')
+    assert all(after[pod]['metadata']['uid'] == before[pod]['metadata']['uid'] for pod in before)
+    tool.run('scale', name, '--workers=1')
+    running(tool, MASTER, WORKERS + '0')
+    assert tool.condition(name) == 'Running'
+    assert '--workers and --replicas are the same' in tool.run('scale', name, '--workers=1', '--replicas=2', code=64).stderr
+
+
+def test_a_killed_worker_is_relaunched_and_the_job_goes_on(tool):
+    name = submit(tool, 'exec sleep 601')
+    before = running(tool, MASTER, WORKERS + '0', WORKERS + '1')
+    workers = wait_for(lambda: [p for p, line in tool.processes() if line.split() == ['sleep', '601']][1:], 'two workers')
+    os.kill(workers[0], signal.SIGKILL)
+    uids = {pod['metadata']['uid'] for pod in before.values()}
+    wait_for(lambda: any(pod['metadata']['uid'] not in uids for pod in pods(tool).values()), 'a new pod')
+    after = running(tool, MASTER, WORKERS + '0', WORKERS + '1')
+    assert sum(after[pod]['metadata']['uid'] != before[pod]['metadata']['uid'] for pod in before) == 1
+    tool.wait_condition(name, 'Running')
+
+
+def test_defect_21_a_traceback_fails_the_job_and_is_shown(tool):
+    """In ElasticDL the job goes on with one worker less, and says nothing."""
+    name = submit(tool, f'if [ $WORKER_ID = 1 ]; then exec {sys.executable} -c "raise KeyError(7)"; fi; exec sleep 600')
+    tool.wait_condition(name, 'Failed')
+    message = tool.get('job', name)['status']['conditions'][-1]['message']
+    assert f'{WORKERS}1 (rank 1) exited with code 1' in message
+    assert 'KeyError: 7' in tool.run('logs', name, '--all').stdout
+    wait_for(lambda: not any(p['status']['phase'] == 'Running' for p in pods(tool).values()), 'the others are ended')
+
+
+def test_without_relaunches_the_job_goes_on(tool):
+    name = submit(tool, 'if [ $WORKER_ID = 1 ]; then exit 3; fi; exec sleep 600', '--relaunch_on_worker_failure=0')
+    wait_for(lambda: pods(tool).get(WORKERS + '1', {}).get('status', {}).get('phase') == 'Failed', 'worker 1 failed')
+    wait_for(lambda: tool.condition(name) == 'Running', 'the job runs')
+
+
+def test_defect_18_quotes_in_the_command(tool):
+    folder = tool.folder / 'data'
+    folder.mkdir()
+    command = """printf '%s\\n' 'it'"'"'s' "a \\"b\\"" '$(X)' "$X" '$$' > /data/out-$WORKER_ID; mv /data/out-$WORKER_ID /data/$WORKER_ID"""
+    submit(tool, command, '--num_workers=1', f'--volume=host_path={folder},mount_path=/data', '--envs=X=http://h/?a=b&c=$(d),Y=1,2')
+    out = folder / '0'
+    wait_for(out.exists, 'the worker has written')
+    assert out.read_text().splitlines() == ["it's", 'a "b"', '$(X)', 'http://h/?a=b&c=$(d)', '$$']
+
+
+def test_defect_18_log_file_path(tool):
+    done = elasticdl(tool, 'train', *TUTORIAL, '--job_command=true', '--yaml=job.yaml', '--log_file_path=log')
+    log = (tool.work / 'log').read_text()
+    assert '--num_minibatches_per_task' in log and log.strip() in done.stderr
+    elasticdl(tool, 'train', *TUTORIAL, '--job_command=true', '--yaml=job.yaml', '--log_file_path=/no/such/log', code=73)
+
+
+def test_defect_22_a_worker_has_its_grace_period(tool):
+    """1 s in ElasticDL: too short to hand work back."""
+    folder = tool.folder / 'data'
+    folder.mkdir()
+    line = 'trap "sleep 2; touch /data/left; exit 0" TERM; touch /data/ready; while :; do sleep 0.1; done'
+    name = submit(tool, line, '--num_workers=1', f'--volume=host_path={folder},mount_path=/data')
+    wait_for((folder / 'ready').exists, 'it listens')
+    tool.run('delete', 'job', name)
+    wait_for((folder / 'left').exists, 'it has handed its work back')
+
+
+def test_defect_17_unknown_flags(tool):
+    for words, says in ((['train', '--wrokers=9'], 'unknown option --wrokers; did you mean --num_workers? (elasticdl train --help)'),
+                        (['train', '--num_ps_pods=1'], 'ParameterServerStrategy'), (['trian'], "did you mean 'train'?"),
+                        (['train', 'x'], "unexpected operand 'x'")):
+        assert says in elasticdl(tool, *words, code=64).stderr
+    assert elasticdl(tool, 'train', '--help').stdout.startswith('Usage: elasticdl train')
+    assert elasticdl(tool, '--help').stdout.startswith('Usage: elasticdl COMMAND')
+    assert not tool.home.exists()  # nothing was started
+
+
+def test_yaml_holds_the_token_in_a_secret_alone(tool):
+    elasticdl(tool, 'train', *TUTORIAL, '--job_command=true', '--yaml', 'job.yaml', '--volume=host_path=/nowhere,mount_path=/data')
+    path = tool.work / 'job.yaml'
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    secret, job = path.read_text().split('\n---\n')
+    token = re.search(r'token: "?([0-9a-f]{64})', secret)[1]
+    assert token not in job and 'secretKeyRef' in job
+    other = elasticdl(tool, 'train', *TUTORIAL, '--job_command=true', '--yaml', '-').stdout
+    assert token not in other
+    assert '/nowhere does not exist' in tool.run('lint', path).stdout
+    assert tool.get('jobs') == []
+
+
+def test_two_jobs_of_one_name(tool):
+    submit(tool, 'exec sleep 600')
+    running(tool, MASTER, WORKERS + '0', WORKERS + '1')
+    done = elasticdl(tool, 'train', *TUTORIAL, '--job_command=true', code=73)
+    assert 'is running already (AlreadyExists)' in done.stderr and '--job_name' in done.stderr
+
+
+def test_what_this_machine_lacks_is_said_before(tool):
+    done = elasticdl(tool, 'train', *TUTORIAL, '--job_command=true', '--volume=host_path=/no/such/folder,mount_path=/data', code=65)
+    assert '/no/such/folder' in done.stderr and 'nothing was created' in done.stderr
+    assert tool.get('jobs') == []
+
+
+def program(path, text):
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+def test_python_is_the_python3_that_has_torch(tool):
+    """Two of them; the first that has no torch says so, as importlib would."""
+    first, second = tool.folder / 'a', tool.folder / 'b b'
+    program(first / 'python3', '#!/bin/sh\nexit 1\n')
+    program(second / 'python3', '#!/bin/sh\necho "the second: $2" >> "$OUT"\n')
+    env = {'PATH': f'{first}:{second}', 'OUT': str(tool.folder / 'out')}
+    elasticdl(tool, 'train', *TUTORIAL, '--num_workers=1', '--job_command=python -m train', '--populate_env_names=OU.', env=env)
+    wait_for(lambda: 'the second: train' in (tool.folder / 'out').read_text(), 'the worker ran')
+
+
+def test_zoo(tool):
+    said = elasticdl(tool, 'zoo', 'init', '--extra_pypi_index=http://packages.example').stdout
+    assert 'Dockerfile' in said and 'model_zoo/example.py' in said
+    compile((tool.work / 'model_zoo/example.py').read_text(), 'example.py', 'exec')
+    assert (tool.work / 'Dockerfile').read_text().splitlines() == [
+        'FROM python:3.11', 'RUN pip install --extra-index-url=http://packages.example torch', 'COPY model_zoo model_zoo',
+        'ENV PYTHONUNBUFFERED=1']
+    elasticdl(tool, 'zoo', 'init', code=73)
+    none = {'PATH': str(tool.folder / 'none')}
+    assert 'neither is on PATH' in elasticdl(tool, 'zoo', 'build', '.', '--image=x:1', env=none, code=66).stderr
+    assert 'neither is on PATH' in elasticdl(tool, 'zoo', 'push', 'x:1', env=none, code=66).stderr
+    docker = program(tool.folder / 'bin/docker', '#!/bin/sh\necho "$@"; exit 3\n')
+    env = {'PATH': f'{docker.parent}:/usr/bin:/bin'}
+    assert elasticdl(tool, 'zoo', 'build', '.', '--image=x:1', env=env, code=3).stdout == 'build -t x:1 -- .\n'
+    assert elasticdl(tool, 'zoo', 'push', 'x:1', env=env, code=3).stdout == 'push x:1\n'
+    for words in (['zoo'], ['zoo', 'biuld', '.'], ['zoo', 'build', '.'], ['zoo', 'push'], ['zoo', 'push', 'x', '--image=y'],
+                  ['zoo', 'init', '--base_image=a b'], ['zoo', 'init', '--model_zoo=/etc']):
+        elasticdl(tool, *words, env=none, code=64)
