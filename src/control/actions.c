@@ -4,6 +4,7 @@
 #include "base/doc.h"
 #include "base/time/timestamp.h"
 #include "control/broken.h"
+#include "control/condition.h"
 #include "control/effects.h"
 #include "control/objects.h"
 #include "control/restart.h"
@@ -14,6 +15,10 @@
 
 /* How long ranks that go on after the end may keep their GPUs (#1982). */
 enum { GPU_GRACE_MS = 30000 };
+
+/* How long Workers may take to end by themselves once their coordinator has ended well: it said to
+ * each that all is done. */
+enum { WORKERS_GRACE_MS = 5000 };
 
 struct actor {
     const struct control_step *step;
@@ -160,10 +165,21 @@ static void free_gpus(struct actor *a, int64_t ended_unix_ms)
     }
 }
 
+static bool are_leaving(const struct actor *a, int64_t ended_unix_ms)
+{
+    const struct control_count *workers = &a->o->count[JOB_WORKER];
+    int over = workers->succeeded + workers->failed;
+    return a->o->job->coordinated && control_has(a->step->status, "Succeeded") &&
+           over < a->o->job->replica[JOB_WORKER].replicas &&
+           a->step->now_unix_ms < ended_unix_ms + WORKERS_GRACE_MS;
+}
+
 static void clean_up(struct actor *a, int64_t ended_unix_ms)
 {
     enum job_clean_policy policy = a->o->job->clean_policy;
-    if (policy == JOB_CLEAN_ALL) {
+    if (are_leaving(a, ended_unix_ms)) {
+        wake(a, ended_unix_ms + WORKERS_GRACE_MS);
+    } else if (policy == JOB_CLEAN_ALL) {
         delete_picked(a, any_pod);
     } else if (policy == JOB_CLEAN_RUNNING || note_of(a, JOB_ANNOTATION_STOP)) {
         delete_picked(a, unfinished);

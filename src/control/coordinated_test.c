@@ -195,6 +195,26 @@ static void the_coordinators_end_is_the_jobs(void **state)
     close_scene(&s);
 }
 
+/* The coordinator has told them that all is done. */
+static void workers_may_end_by_themselves_when_all_is_done(void **state)
+{
+    (void)state;
+    struct scene s;
+    open_running(&s, 2, "ExitCode", "{'cleanPodPolicy': 'Running'}");
+    doc_set_text(json_array_get(s.pods, 0), "status.phase", "Succeeded");
+    end_worker(&s, 0, 0);
+    s.now_s = 2;
+    step(&s);
+    assert_true(holds(&s, "Succeeded"));
+    assert_int_equal(count(&s, "delete"), 0);
+    assert_int_equal(count(&s, "wake 7\n"), 1);
+    s.now_s = 7;
+    step(&s);
+    assert_int_equal(count(&s, "delete pod mnist-edljob-worker-1\n"), 1);
+    assert_int_equal(count(&s, "delete pod"), 1);
+    close_scene(&s);
+}
+
 /* In its pod, which keeps the journal: OnFailure. Of an exit code of its own the pod knows nothing
  * better than to start it again. */
 static void a_killed_coordinator_comes_back_and_one_that_failed_does_not(void **state)
@@ -249,6 +269,7 @@ int main(void)
         cmocka_unit_test(an_error_of_the_users_program_fails_the_job),
         cmocka_unit_test(without_relaunches_the_job_goes_on_until_no_worker_is_left),
         cmocka_unit_test(the_coordinators_end_is_the_jobs),
+        cmocka_unit_test(workers_may_end_by_themselves_when_all_is_done),
         cmocka_unit_test(a_killed_coordinator_comes_back_and_one_that_failed_does_not),
         cmocka_unit_test(scaling_makes_and_removes_workers_alone),
     };
