@@ -73,6 +73,7 @@ struct rendezvous_peer {
     bool counted; /* member: its leases are in the table of this term */
     bool leaving;
     bool gone;     /* dead, given up, or finished */
+    bool finished; /* it is gone as it has ended well */
     bool silent;   /* did not report by the deadline */
     bool reported; /* closed the generation, with version, loaded and prepared */
     bool loaded;
@@ -178,7 +179,7 @@ enum rendezvous_effect_kind {
     RENDEZVOUS_KEEP_PREPARED, /* keep the records that the event's report prepared */
     RENDEZVOUS_TAKE_LEASES,   /* to: the leases of its report are what it has */
     RENDEZVOUS_RESEND_GRANTS, /* to: all it has in the table */
-    RENDEZVOUS_RETURN_LEASES, /* to: what it has is free again */
+    RENDEZVOUS_RETURN_LEASES, /* to: what it has is free again, as it is left out: reason */
     RENDEZVOUS_CUT,           /* the steps after `version` do not count; all leases are void */
     RENDEZVOUS_AWAIT,         /* begin the deadline of `generation` */
     RENDEZVOUS_END,           /* the job is done */
@@ -192,7 +193,8 @@ enum rendezvous_reason {
     RENDEZVOUS_BROKEN,      /* its report does not fit the log */
     RENDEZVOUS_AHEAD,       /* of a generation that the journal does not have */
     RENDEZVOUS_FULL,        /* too many processes */
-    RENDEZVOUS_DONE,        /* the job is */
+    RENDEZVOUS_DONE,        /* the job is, or its own part */
+    RENDEZVOUS_DIED,        /* its end was proven, or it was given up */
 };
 
 struct rendezvous_effect {

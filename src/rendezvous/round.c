@@ -299,7 +299,9 @@ void round_send_open(struct turn *t, const struct rendezvous_peer *peer)
 
 static enum rendezvous_reason why_left_out(const struct rendezvous_peer *peer)
 {
-    return peer->leaving    ? RENDEZVOUS_LEFT
+    return peer->finished   ? RENDEZVOUS_DONE
+           : peer->leaving  ? RENDEZVOUS_LEFT
+           : peer->gone     ? RENDEZVOUS_DIED
            : peer->reported ? RENDEZVOUS_UNREACHABLE
                             : RENDEZVOUS_SILENT;
 }
@@ -309,8 +311,9 @@ static void leave_out(struct turn *t, struct rendezvous_peer *peer)
     if (peer->connected) {
         turn_expel(t, peer->incarnation, why_left_out(peer));
     }
-    turn_emit(
-        t, (struct rendezvous_effect){.kind = RENDEZVOUS_RETURN_LEASES, .to = peer->incarnation});
+    turn_emit(t, (struct rendezvous_effect){.kind = RENDEZVOUS_RETURN_LEASES,
+                                            .to = peer->incarnation,
+                                            .reason = why_left_out(peer)});
     turn_free(peer);
 }
 

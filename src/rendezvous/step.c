@@ -172,6 +172,7 @@ static void finish(struct turn *t, struct rendezvous_peer *peer)
     t->s->finished = true;
     if (peer) {
         peer->gone = true;
+        peer->finished = true;
         peer->connected = false;
     }
     if (!any_member_lives(t->s)) {

@@ -80,5 +80,24 @@ uint64_t arbiter_version(const struct arbiter *arbiter); /* of the last step in 
 /* When something runs out; INT64_MAX: nothing does. */
 int64_t arbiter_next_ms(const struct arbiter *arbiter);
 
+struct arbiter_figures {
+    uint64_t term;
+    uint64_t generation;
+    uint64_t version;
+    uint32_t members; /* of the open generation, those that go on */
+    uint32_t joiners;
+    uint32_t epoch; /* of the first data set that is not done, from 0 */
+    uint32_t epochs;
+    uint64_t records_done; /* of all data sets that are trained or planned */
+    uint64_t records;      /* UINT64_MAX: without end */
+};
+
+bool arbiter_knows(const struct arbiter *arbiter, uint64_t incarnation);
+void arbiter_figures(const struct arbiter *arbiter, struct arbiter_figures *ret);
+/* Of a data set, by its number from 0; false: there is none. */
+bool arbiter_dataset(const struct arbiter *arbiter, uint32_t number, struct shard_progress *ret);
+/* "it did not answer in time, …" */
+const char *arbiter_why(enum rendezvous_reason reason);
+
 /* NULL, or which promise is broken. For tests. */
 const char *arbiter_check(const struct arbiter *arbiter);

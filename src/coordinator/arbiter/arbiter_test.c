@@ -39,6 +39,9 @@ struct scene {
     struct sent sent[SENT_MAX];
     size_t sent_count;
     uint64_t hung_up; /* the last one */
+    uint64_t lost;    /* the last one, and why */
+    enum rendezvous_reason reason;
+    int opened;
     bool served, ended;
     bool planned; /* no data set in the options */
 };
@@ -103,6 +106,11 @@ static int feed(struct scene *scene, struct arbiter_event event)
         case ARBITER_SERVE: scene->served = true; break;
         case ARBITER_SEND: note_sent(scene, effect); break;
         case ARBITER_HANG_UP: scene->hung_up = effect->to; break;
+        case ARBITER_OPENED: scene->opened++; break;
+        case ARBITER_LOST:
+            scene->lost = effect->to;
+            scene->reason = (enum rendezvous_reason)effect->record;
+            break;
         case ARBITER_END: scene->ended = true; break;
         }
     }
@@ -505,6 +513,30 @@ static void a_plan_goes_back_to_the_checkpoint(void **state)
     end_scene(scene);
 }
 
+static void people_are_told_who_was_lost_and_how_far_it_is(void **state)
+{
+    (void)state;
+    struct scene *scene = planned_scene();
+    struct arbiter_figures figures;
+    assert_int_equal(scene->opened, 1);
+    assert_int_equal(commits(scene, 1, 1, 0, 8), 0);
+    feed(scene, (struct arbiter_event){.kind = ARBITER_DEAD, .incarnation = 2});
+    reports(scene, 1, 1, 0, 0, true);
+    assert_int_equal(scene->opened, 2);
+    assert_int_equal(scene->lost, 2);
+    assert_int_equal(scene->reason, RENDEZVOUS_DIED);
+    assert_string_equal(arbiter_why(scene->reason), "its process has ended");
+    arbiter_figures(scene->arbiter, &figures);
+    assert_int_equal(figures.generation, 2);
+    assert_int_equal(figures.members, 1);
+    assert_int_equal(figures.version, 1);
+    assert_int_equal(figures.epoch, 0);
+    assert_int_equal(figures.epochs, 1);
+    assert_int_equal(figures.records_done, 8);
+    assert_int_equal(figures.records, 22);
+    end_scene(scene);
+}
+
 /* The journal comes from a disk: what is no record of ours is refused with a sentence. */
 static void records_that_are_none_of_ours(void **state)
 {
@@ -537,6 +569,7 @@ int main(void)
         cmocka_unit_test(planned_steps_need_no_grant),
         cmocka_unit_test(other_records_than_the_plan_are_a_contradiction),
         cmocka_unit_test(a_plan_goes_back_to_the_checkpoint),
+        cmocka_unit_test(people_are_told_who_was_lost_and_how_far_it_is),
         cmocka_unit_test(records_that_are_none_of_ours),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

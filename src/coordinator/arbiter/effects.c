@@ -15,6 +15,8 @@ void arbiter_effects_done(struct arbiter_effects *effects)
 {
     free(effects->list);
     buf_done(&effects->bytes);
+    effects->list = NULL;
+    effects->count = effects->room = 0;
 }
 
 void arbiter_effects_clear(struct arbiter_effects *effects)

@@ -22,11 +22,14 @@ enum arbiter_effect_kind {
     ARBITER_SEND,    /* to (an incarnation), bytes: a frame */
     ARBITER_HANG_UP, /* to: its connection ends, after what it was sent */
     ARBITER_END,     /* the job is done */
+    /* for people: */
+    ARBITER_OPENED, /* a generation */
+    ARBITER_LOST, /* to: left out of the generation that follows; record: enum rendezvous_reason */
 };
 
 struct arbiter_effect {
     enum arbiter_effect_kind kind;
-    uint32_t record;
+    uint32_t record; /* enum entry_kind, or a reason */
     uint64_t to;
     size_t offset; /* of its bytes; equal frames to several members are there once */
     size_t count;

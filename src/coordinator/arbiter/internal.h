@@ -58,6 +58,13 @@ struct arbiter {
 /* The first failure is the step's. */
 void arbiter_fail(struct arbiter *a, int code);
 
+/* ---- What rendezvous says (announce.c) ---- */
+
+void arbiter_carry_out(struct arbiter *a, const struct rendezvous_effect *effect);
+/* The deadline of a generation: its members are silent after so long. */
+void arbiter_await_reports(struct arbiter *a, uint64_t generation, int64_t wait_ms);
+void arbiter_add(struct arbiter *a, enum arbiter_effect_kind kind);
+
 /* ---- Effects (send.c) ---- */
 
 void arbiter_append(struct arbiter *a, enum entry_kind kind, size_t offset);

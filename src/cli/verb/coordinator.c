@@ -1,0 +1,85 @@
+/* muster coordinator: the options of src/coordinator/server, checked. */
+#include "cli/command/verbs.h"
+
+#include "base/file.h"
+#include "coordinator/server/server.h"
+#include "coordinator/server/token.h"
+
+#include <stdlib.h>
+
+enum { TOKEN_FILE_BYTES_MAX = 4096, FIRST_WAIT_MS = 30000 };
+
+static int read_token(struct cli *cli, struct server_options *ret)
+{
+    const char *path = args_value(&cli->args, "token-file");
+    const char *token = path ? NULL : getenv("MUSTER_COORDINATOR_TOKEN");
+    muster_auto(free) char *text = NULL;
+    size_t count;
+    if (path) {
+        int r = file_read(path, TOKEN_FILE_BYTES_MAX, &text, &count, &cli->err);
+        r = r < 0 ? r : server_token_read(text, ret->token, &cli->err);
+        return r < 0 ? muster_wrap(&cli->err, "--token-file %s", path) : 0;
+    }
+    if (!token || !*token) {
+        return muster_fail(&cli->err, MUSTER_EINVAL,
+                           "workers need a token: set MUSTER_COORDINATOR_TOKEN, for them too, or "
+                           "name --token-file (make one with `openssl rand -hex 32`)");
+    }
+    int r = server_token_read(token, ret->token, &cli->err);
+    return r < 0 ? muster_wrap(&cli->err, "MUSTER_COORDINATOR_TOKEN") : 0;
+}
+
+static int read_sizes(struct cli *cli, struct server_options *ret)
+{
+    int64_t least = 1, most = 1024, first = 0, micro_batches = 0;
+    int r = args_number(&cli->args, "min-size", 1, SERVER_SIZE_MAX, &least, &cli->err);
+    r = r < 0 ? r : args_number(&cli->args, "max-size", 1, SERVER_SIZE_MAX, &most, &cli->err);
+    r = r < 0 ? r : args_number(&cli->args, "first-size", 1, SERVER_SIZE_MAX, &first, &cli->err);
+    r = r < 0 ? r
+              : args_number(&cli->args, "micro-batches", 1, UINT32_MAX, &micro_batches, &cli->err);
+    r = r < 0 ? r : args_duration(&cli->args, "first-wait", &ret->first_ms, &cli->err);
+    first = first > 0 ? first : least;
+    if (r == 0 && (least > first || first > most)) {
+        r = muster_fail(&cli->err, MUSTER_EINVAL,
+                        "--min-size %lld, --first-size %lld and --max-size %lld must not fall",
+                        (long long)least, (long long)first, (long long)most);
+    }
+    ret->sizes = (struct rendezvous_config){
+        .min_size = (uint32_t)least, .max_size = (uint32_t)most, .first_size = (uint32_t)first};
+    ret->micro_batches = (uint32_t)micro_batches;
+    return r;
+}
+
+static int read_addresses(struct cli *cli, struct server_options *ret)
+{
+    const char *address;
+    size_t at = 0;
+    while ((address = args_each(&cli->args, "listen", &at))) {
+        if (ret->listen_count == SERVER_LISTENERS_MAX) {
+            return muster_fail(&cli->err, MUSTER_EINVAL, "--listen: at most %d addresses",
+                               SERVER_LISTENERS_MAX);
+        }
+        ret->listen[ret->listen_count++] = address;
+    }
+    ret->journal = args_value(&cli->args, "journal");
+    if (ret->listen_count == 0 || !ret->journal) {
+        return muster_fail(&cli->err, MUSTER_EINVAL,
+                           "coordinator: --listen says where workers connect (unix:PATH or "
+                           "tcp:HOST:PORT), --journal in which folder the job's journal is");
+    }
+    return 0;
+}
+
+int cli_coordinator(struct cli *cli)
+{
+    struct server_options options = {.durable = args_flag(&cli->args, "durable"),
+                                     .ready_file = args_value(&cli->args, "ready-file"),
+                                     .progress = args_flag(&cli->args, "progress") ||
+                                                 isatty(STDERR_FILENO) == 1,
+                                     .first_ms = FIRST_WAIT_MS};
+    int r = cli_expect_operands(cli, 0, 0);
+    r = r < 0 ? r : read_addresses(cli, &options);
+    r = r < 0 ? r : read_sizes(cli, &options);
+    r = r < 0 ? r : read_token(cli, &options);
+    return r < 0 ? r : server_run(&cli->loop, &options, &cli->err);
+}

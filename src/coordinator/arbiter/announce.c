@@ -1,0 +1,187 @@
+/* What rendezvous says is to be done: records of the journal, and what members are told. See
+ * internal.h. */
+#include "coordinator/arbiter/internal.h"
+
+#include "coordinator/arbiter/replay.h"
+
+#include <string.h>
+
+void arbiter_add(struct arbiter *a, enum arbiter_effect_kind kind)
+{
+    arbiter_fail(a, arbiter_effects_add(a->out, (struct arbiter_effect){.kind = kind}, a->err));
+}
+
+/* ---- What rendezvous says: the journal ---- */
+
+static struct wire_steps steps_of(const struct wire_message *message)
+{
+    return message->kind == WIRE_REPORT ? message->report.steps : message->commits.steps;
+}
+
+/* The records first: what contradicts them is in no journal. */
+static void append_steps(struct arbiter *a, const struct rendezvous_effect *effect)
+{
+    struct wire_steps steps = steps_of(a->event->message);
+    uint64_t first = steps.list[0].version;
+    struct wire_message message = {
+        .kind = WIRE_COMMITS,
+        .commits = {.generation = a->rendezvous->generation,
+                    .steps = {steps.list + (effect->first - first),
+                              (uint32_t)(effect->version - effect->first + 1)}}};
+    arbiter_records_commit(a, &message);
+    size_t offset = a->out->bytes.used;
+    if (!a->failed) {
+        message.term = a->rendezvous->term;
+        arbiter_fail(a, entry_write_message(&message, &a->out->bytes, a->err));
+    }
+    arbiter_append(a, ENTRY_STEPS, offset);
+}
+
+static void keep_prepared(struct arbiter *a)
+{
+    const struct wire_message message = {.kind = WIRE_COMMITS,
+                                         .commits.steps = a->event->message->report.prepared};
+    buf_clear(&a->prepared);
+    arbiter_fail(a, entry_write_message(&message, &a->prepared, a->err));
+}
+
+static void append_generation(struct arbiter *a, const struct rendezvous_effect *effect)
+{
+    size_t offset = a->out->bytes.used;
+    arbiter_write_open(a, effect, true, &a->out->bytes);
+    for (uint32_t i = 0; i < a->rendezvous->room; i++) {
+        if (a->rendezvous->peers[i].next) {
+            entry_write_age(a->rendezvous->peers[i].age, &a->out->bytes);
+        }
+    }
+    if (effect->prepared) {
+        buf_add(&a->out->bytes, a->prepared.data, a->prepared.used);
+        replay_steps(a, (const uint8_t *)a->prepared.data, a->prepared.used);
+    }
+    arbiter_append(a, ENTRY_GENERATION, offset);
+}
+
+static void append_checkpoint(struct arbiter *a, uint64_t version)
+{
+    const struct wire_message *heard = a->event->message;
+    bool now = a->event->kind == ARBITER_MESSAGE && heard->kind == WIRE_CHECKPOINT &&
+               heard->checkpoint.version == version;
+    struct wire_message message = {.kind = WIRE_CHECKPOINT,
+                                   .term = a->rendezvous->term,
+                                   .checkpoint = now ? heard->checkpoint : a->offered.told};
+    size_t offset = a->out->bytes.used;
+    replay_checkpoint(a, &message.checkpoint);
+    if (!a->failed) {
+        arbiter_fail(a, entry_write_message(&message, &a->out->bytes, a->err));
+    }
+    arbiter_append(a, ENTRY_CHECKPOINT, offset);
+}
+
+static void append_term(struct arbiter *a, uint64_t term)
+{
+    size_t offset = a->out->bytes.used;
+    entry_write_term(term, &a->out->bytes);
+    arbiter_append(a, ENTRY_TERM, offset);
+}
+
+/* ---- What rendezvous says: members ---- */
+
+const char *arbiter_why(enum rendezvous_reason reason)
+{
+    switch (reason) {
+    case RENDEZVOUS_LEFT: return "it has left, as it wished";
+    case RENDEZVOUS_SILENT: return "it did not answer in time, and the others went on";
+    case RENDEZVOUS_UNREACHABLE: return "an older member could not reach it";
+    case RENDEZVOUS_UNKNOWN: return "it is no member of this job: join anew, as a new process";
+    case RENDEZVOUS_BROKEN: return "the steps that it reports do not follow those in the log";
+    case RENDEZVOUS_AHEAD:
+        return "it is of a generation that this coordinator's journal does not have";
+    case RENDEZVOUS_FULL: return "there are too many processes in this job";
+    case RENDEZVOUS_DONE: return "the job is done";
+    case RENDEZVOUS_DIED: return "its process has ended";
+    }
+    return "";
+}
+
+static void expel(struct arbiter *a, const struct rendezvous_effect *effect)
+{
+    const char *why = arbiter_why(effect->reason);
+    struct wire_message message = {.kind = WIRE_EXPELLED,
+                                   .expelled = {.incarnation = effect->to,
+                                                .reason = effect->reason,
+                                                .why = {why, (uint32_t)strlen(why)}}};
+    arbiter_send(a, effect->to, &message);
+}
+
+static void send_close(struct arbiter *a, const struct rendezvous_effect *effect)
+{
+    struct wire_message message = {
+        .kind = WIRE_CLOSE,
+        .close = {.generation = effect->generation, .boundary = effect->boundary}};
+    arbiter_send(a, effect->to, &message);
+}
+
+static void acknowledge(struct arbiter *a, const struct rendezvous_effect *effect)
+{
+    struct wire_message message = {.kind = WIRE_ACK, .ack.version = effect->version};
+    arbiter_send(a, effect->to, &message);
+}
+
+static void leave_out(struct arbiter *a, const struct rendezvous_effect *effect)
+{
+    const struct arbiter_effect lost = {
+        .kind = ARBITER_LOST, .to = effect->to, .record = effect->reason};
+    arbiter_records_return(a, effect->to);
+    arbiter_fail(a, arbiter_effects_add(a->out, lost, a->err));
+}
+
+/* Who waited for records of what does not count any more waits still. */
+static void cut(struct arbiter *a)
+{
+    arbiter_fail(a, ledger_cut(&a->ledger, a->err));
+    a->serving = false;
+    for (uint32_t i = 0; i < a->rendezvous->room; i++) {
+        if (a->cards[i].waits > 0) {
+            arbiter_records_ask(a, &a->cards[i], a->cards[i].waits);
+        }
+    }
+}
+
+void arbiter_await_reports(struct arbiter *a, uint64_t generation, int64_t wait_ms)
+{
+    a->deadline_generation = generation;
+    a->deadline_ms = a->now_ms + wait_ms;
+}
+
+static void end(struct arbiter *a)
+{
+    a->over = true;
+    arbiter_append(a, ENTRY_END, a->out->bytes.used);
+    arbiter_add(a, ARBITER_SYNC);
+    arbiter_add(a, ARBITER_END);
+}
+
+void arbiter_carry_out(struct arbiter *a, const struct rendezvous_effect *effect)
+{
+    switch (effect->kind) {
+    case RENDEZVOUS_APPEND_TERM: append_term(a, effect->term); break;
+    case RENDEZVOUS_APPEND_LOG: append_steps(a, effect); break;
+    case RENDEZVOUS_APPEND_GENERATION: append_generation(a, effect); break;
+    case RENDEZVOUS_APPEND_CHECKPOINT: append_checkpoint(a, effect->version); break;
+    case RENDEZVOUS_SYNC: arbiter_add(a, ARBITER_SYNC); break;
+    case RENDEZVOUS_SERVE: arbiter_add(a, ARBITER_SERVE); break;
+    case RENDEZVOUS_OPEN: arbiter_send_open(a, effect); break;
+    case RENDEZVOUS_CLOSE: send_close(a, effect); break;
+    case RENDEZVOUS_ACK: acknowledge(a, effect); break;
+    case RENDEZVOUS_EXPEL: expel(a, effect); break;
+    case RENDEZVOUS_KEEP_PREPARED: keep_prepared(a); break;
+    case RENDEZVOUS_TAKE_LEASES:
+        arbiter_records_take(a, effect->to, &a->event->message->report.leases);
+        break;
+    case RENDEZVOUS_RESEND_GRANTS: arbiter_records_resend(a, effect->to); break;
+    case RENDEZVOUS_RETURN_LEASES: leave_out(a, effect); break;
+    case RENDEZVOUS_CUT: cut(a); break;
+    case RENDEZVOUS_AWAIT: arbiter_await_reports(a, effect->generation, ARBITER_DEADLINE_MS); break;
+    case RENDEZVOUS_END: end(a); break;
+    }
+}

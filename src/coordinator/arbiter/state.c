@@ -1,0 +1,159 @@
+/* The arbiter's memory, and what is known of it. See arbiter.h. */
+#include "coordinator/arbiter/arbiter.h"
+
+#include "base/err.h"
+#include "coordinator/arbiter/internal.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+/* ---- Memory ---- */
+
+static int allocate(struct arbiter *a, const struct arbiter_options *options,
+                    struct muster_err *err)
+{
+    size_t effects = RENDEZVOUS_EFFECTS_MAX(options->peers);
+    a->rendezvous = malloc(rendezvous_size_bytes(options->peers));
+    a->asked = (struct rendezvous_effects){.room = effects,
+                                           .list = calloc(effects, sizeof *a->asked.list)};
+    a->cards = calloc(options->peers, sizeof *a->cards);
+    buf_init(&a->prepared, WIRE_FRAME_MAX);
+    arbiter_effects_init(&a->grants);
+    if (!a->rendezvous || !a->asked.list || !a->cards) {
+        return err_no_memory(err);
+    }
+    rendezvous_init(a->rendezvous, options->sizes, options->peers);
+    return ledger_init(&a->ledger, err);
+}
+
+int arbiter_new(const struct arbiter_options *options, struct arbiter **ret, struct muster_err *err)
+{
+    assert(options->peers <= ARBITER_PEERS_MAX && options->dataset_count <= SHARD_DATASETS_MAX);
+    assert(options->lease_ms >= SHARD_LEASE_MS);
+    struct arbiter *a = calloc(1, sizeof *a);
+    if (!a) {
+        return err_no_memory(err);
+    }
+    a->lease_ms = options->lease_ms;
+    a->first_ms = options->first_ms;
+    a->deadline_ms = INT64_MAX;
+    a->micro_batches = options->micro_batches > 0 ? options->micro_batches : 1;
+    a->dataset_count = options->dataset_count;
+    for (size_t i = 0; i < options->dataset_count; i++) {
+        a->datasets[i] = options->datasets[i];
+    }
+    int r = allocate(a, options, err);
+    if (r < 0) {
+        arbiter_free(a);
+        return r;
+    }
+    *ret = a;
+    return 0;
+}
+
+void arbiter_free(struct arbiter *a)
+{
+    if (!a) {
+        return;
+    }
+    free(a->rendezvous);
+    free(a->asked.list);
+    free(a->cards);
+    buf_done(&a->prepared);
+    arbiter_effects_done(&a->grants);
+    ledger_done(&a->ledger);
+    free(a);
+}
+
+void arbiter_fail(struct arbiter *a, int code)
+{
+    if (code < 0 && a->failed == 0) {
+        a->failed = code;
+    }
+}
+
+struct card *arbiter_card(struct arbiter *a, uint64_t incarnation)
+{
+    for (uint32_t i = 0; i < a->rendezvous->room; i++) {
+        if (a->cards[i].incarnation == incarnation &&
+            a->rendezvous->peers[i].incarnation == incarnation) {
+            return &a->cards[i];
+        }
+    }
+    return NULL;
+}
+
+/* ---- What is known ---- */
+
+uint64_t arbiter_term(const struct arbiter *a)
+{
+    return a->rendezvous->term;
+}
+
+uint64_t arbiter_generation(const struct arbiter *a)
+{
+    return a->rendezvous->generation;
+}
+
+uint64_t arbiter_version(const struct arbiter *a)
+{
+    return a->ledger.version;
+}
+
+bool arbiter_knows(const struct arbiter *a, uint64_t incarnation)
+{
+    return rendezvous_find(a->rendezvous, incarnation) != NULL;
+}
+
+bool arbiter_dataset(const struct arbiter *a, uint32_t number, struct shard_progress *ret)
+{
+    return shard_progress(a->ledger.shard, number, ret);
+}
+
+static void count_records(const struct shard_progress *data, struct arbiter_figures *ret)
+{
+    const struct shard_dataset *spec = &data->dataset;
+    if (data->epoch < spec->epochs && ret->epoch == ret->epochs) {
+        ret->epoch = data->epoch;
+        ret->epochs = spec->epochs;
+    }
+    ret->records_done += data->epoch * spec->size + data->epoch_done;
+    ret->records = spec->epochs == SHARD_ENDLESS || ret->records == UINT64_MAX
+                       ? UINT64_MAX
+                       : ret->records + spec->epochs * spec->size;
+}
+
+void arbiter_figures(const struct arbiter *a, struct arbiter_figures *ret)
+{
+    struct shard_progress data;
+    *ret = (struct arbiter_figures){.term = a->rendezvous->term,
+                                    .generation = a->rendezvous->generation,
+                                    .version = a->ledger.version};
+    for (uint32_t i = 0; i < a->rendezvous->room; i++) {
+        const struct rendezvous_peer *peer = &a->rendezvous->peers[i];
+        ret->members += peer->standing == RENDEZVOUS_MEMBER && !peer->gone;
+        ret->joiners += peer->standing == RENDEZVOUS_JOINING;
+    }
+    for (uint32_t i = 0; arbiter_dataset(a, i, &data); i++) {
+        if (data.dataset.task == SHARD_TRAIN || data.dataset.micro_batches > 0) {
+            count_records(&data, ret);
+        }
+    }
+}
+
+int64_t arbiter_next_ms(const struct arbiter *a)
+{
+    int64_t lease_ms = shard_next_ms(a->ledger.shard);
+    return a->deadline_ms < lease_ms ? a->deadline_ms : lease_ms;
+}
+
+const char *arbiter_check(const struct arbiter *a)
+{
+    const char *broken = rendezvous_check(a->rendezvous);
+    broken = broken ? broken : shard_check(a->ledger.shard);
+    if (!broken && a->rendezvous->logged != a->ledger.version &&
+        !(a->rendezvous->phase == RENDEZVOUS_RECORDING && a->rendezvous->next_restore)) {
+        broken = "the records are those of the log";
+    }
+    return broken;
+}

@@ -1,0 +1,184 @@
+/* Between the arbiter and the world: events in, effects out, the journal before all else. See
+ * internal.h. */
+#include "coordinator/server/internal.h"
+
+#include "base/file.h"
+#include "base/time/clock.h"
+
+#include <assert.h>
+
+int64_t server_now_ms(void)
+{
+    return clock_ms();
+}
+
+void server_fail(struct server *s, int code)
+{
+    if (s->result == 0) {
+        s->result = code;
+    }
+}
+
+/* ---- Effects ---- */
+
+/* Equal frames for several members follow each other. */
+struct last_frame {
+    struct server_frame *frame;
+    size_t offset;
+};
+
+static void send_frame(struct server *s, const struct arbiter_effect *effect,
+                       struct last_frame *last)
+{
+    struct server_member *member = server_member(s, effect->to);
+    if (!member || !member->connection) {
+        return;
+    }
+    if (!last->frame || last->offset != effect->offset) {
+        server_frame_release(last->frame);
+        last->frame = server_frame_new(arbiter_effect_bytes(&s->effects, effect), effect->count);
+        last->offset = effect->offset;
+    }
+    if (last->frame) {
+        server_connection_send(member->connection, last->frame);
+    } else {
+        server_connection_end(member->connection);
+    }
+}
+
+static void append(struct server *s, const struct arbiter_effect *effect)
+{
+    int r = journal_append(s->journal, effect->record, arbiter_effect_bytes(&s->effects, effect),
+                           effect->count, s->err);
+    if (r < 0) {
+        s->journal_failed = true;
+        server_fail(s, r);
+    }
+}
+
+static void serve(struct server *s)
+{
+    journal_note_term(s->journal, arbiter_term(s->arbiter));
+    for (size_t i = 0; i < s->listener_count; i++) {
+        server_listener_serve(&s->listeners[i], s->loop, server_accept, s);
+    }
+}
+
+static void hang_up(struct server *s, uint64_t incarnation)
+{
+    struct server_member *member = server_member(s, incarnation);
+    if (member && member->connection) {
+        server_connection_hang_up(member->connection, server_now_ms());
+    }
+}
+
+static void note_lost(struct server *s, const struct arbiter_effect *effect)
+{
+    const struct server_member *member = server_member(s, effect->to);
+    report_lost(&s->report, member ? member->name : "", effect->to,
+                (enum rendezvous_reason)effect->record);
+}
+
+static void carry_out(struct server *s, const struct arbiter_effect *effect,
+                      struct last_frame *last)
+{
+    switch (effect->kind) {
+    case ARBITER_APPEND: append(s, effect); break;
+    case ARBITER_SYNC: s->sync_due = true; break;
+    case ARBITER_SERVE: serve(s); break;
+    case ARBITER_SEND: send_frame(s, effect, last); break;
+    case ARBITER_HANG_UP: hang_up(s, effect->to); break;
+    case ARBITER_END: s->over = true; break;
+    case ARBITER_OPENED: break;
+    case ARBITER_LOST: note_lost(s, effect); break;
+    }
+}
+
+void server_feed(struct server *s, struct arbiter_event event)
+{
+    struct last_frame last = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
+    if (!s->arbiter || s->result < 0) {
+        return;
+    }
+    event.now_ms = server_now_ms();
+    int r = arbiter_step(s->arbiter, &event, &s->effects, &err);
+    for (size_t i = 0; i < s->effects.count && s->result == 0; i++) {
+        carry_out(s, &s->effects.list[i], &last);
+    }
+    server_frame_release(last.frame);
+    if (r < 0 && s->result == 0) {
+        *s->err = err;
+        server_fail(s, r);
+    }
+}
+
+void server_sync(struct server *s)
+{
+    s->sync_due = false;
+    int r = journal_sync(s->journal, s->err);
+    if (r < 0) {
+        s->journal_failed = true;
+        server_fail(s, r);
+        return;
+    }
+    server_feed(s, (struct arbiter_event){.kind = ARBITER_DURABLE});
+}
+
+/* ---- A term ---- */
+
+static int replay(struct server *s, struct muster_err *err)
+{
+    struct journal_record record;
+    int r = 0;
+    while (r == 0 && journal_read(s->journal, &record)) {
+        const struct arbiter_event event = {.kind = ARBITER_REPLAY,
+                                            .now_ms = server_now_ms(),
+                                            .record = record.kind,
+                                            .bytes = record.bytes,
+                                            .count = record.count};
+        r = arbiter_step(s->arbiter, &event, &s->effects, err);
+    }
+    return r < 0 ? muster_wrap(err, "the journal in %s", s->options->journal) : 0;
+}
+
+static int open_term(struct server *s, struct muster_err *err)
+{
+    const struct server_options *options = s->options;
+    const struct journal_options journal = {.folder = options->journal, .sync = options->durable};
+    const struct arbiter_options arbiter = {.sizes = options->sizes,
+                                            .peers = options->sizes.max_size + 64,
+                                            .micro_batches = options->micro_batches,
+                                            .lease_ms = SHARD_LEASE_MS,
+                                            .first_ms = options->first_ms};
+    int r = file_mkdir(options->journal, 0700, err);
+    r = r < 0 ? r : journal_open(&journal, &s->journal, err);
+    r = r < 0 ? r : arbiter_new(&arbiter, &s->arbiter, err);
+    return r < 0 ? r : replay(s, err);
+}
+
+int server_begin(struct server *s, struct muster_err *err)
+{
+    s->result = 0;
+    s->journal_failed = false;
+    s->sync_due = false;
+    arbiter_effects_init(&s->effects);
+    int r = open_term(s, err);
+    if (r == 0) {
+        server_feed(s, (struct arbiter_event){.kind = ARBITER_START});
+    }
+    return r;
+}
+
+void server_end(struct server *s)
+{
+    for (size_t i = 0; i < s->listener_count; i++) {
+        server_listener_pause(&s->listeners[i]);
+    }
+    server_forget_all(s);
+    arbiter_free(s->arbiter);
+    s->arbiter = NULL;
+    arbiter_effects_done(&s->effects);
+    journal_close(s->journal);
+    s->journal = NULL;
+}

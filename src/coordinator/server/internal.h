@@ -1,0 +1,79 @@
+/* The server's state, as its files share it.
+ *
+ * Layer: program (coordinator), private to this folder.
+ */
+#pragma once
+
+#include "coordinator/arbiter/arbiter.h"
+#include "coordinator/journal/journal.h"
+#include "coordinator/server/connection.h"
+#include "coordinator/server/listener.h"
+#include "coordinator/server/report.h"
+#include "coordinator/server/server.h"
+#include "coordinator/server/table.h"
+#include "coordinator/server/watch.h"
+
+enum { SERVER_STRANGERS_MAX = 128, SERVER_HELLO_MS = 5000, SERVER_NAME_BYTES = 64 };
+
+/* A process that has shown the token. */
+struct server_member {
+    struct server *server;
+    uint64_t incarnation;
+    struct server_connection *connection; /* NULL: it is away */
+    struct server_watch *watch;           /* NULL: its end is not proven to us */
+    char name[SERVER_NAME_BYTES];         /* of its pod; "" until it says */
+};
+
+struct server {
+    uv_loop_t *loop;
+    const struct server_options *options;
+    struct muster_err *err;
+    struct server_listener listeners[SERVER_LISTENERS_MAX];
+    size_t listener_count;
+    uv_timer_t deadline; /* the arbiter's */
+    uv_timer_t look;
+    uv_prepare_t prepare;
+    uv_signal_t on_term, on_int;
+    struct report report;
+    /* of a term */
+    struct journal *journal;
+    struct arbiter *arbiter; /* NULL: the journal cannot be written */
+    struct arbiter_effects effects;
+    struct server_table members;
+    struct server_connection *open;  /* all connections */
+    struct server_connection *ended; /* … that the arbiter has not heard of */
+    size_t strangers;
+    uint8_t *room; /* of the message at hand */
+    size_t room_bytes;
+    bool sync_due;
+    bool announced;      /* it has served */
+    bool over;           /* the job is */
+    bool journal_failed; /* as `result` says */
+    bool stopping;
+    int64_t until_ms; /* over: when what is not sent is given up */
+    int64_t retry_ms; /* arbiter is NULL: when the journal is tried again */
+    int result;       /* < 0: it has failed */
+};
+
+int64_t server_now_ms(void);
+/* The first failure is what is said. Nothing is decided after it. */
+void server_fail(struct server *s, int code);
+
+/* ---- Deciding (decide.c) ---- */
+
+/* Opens the journal, and decides from where it ends. */
+int server_begin(struct server *s, struct muster_err *err);
+void server_end(struct server *s);
+void server_feed(struct server *s, struct arbiter_event event);
+/* What was appended is made durable, and is announced then. */
+void server_sync(struct server *s);
+
+/* ---- Members (members.c) ---- */
+
+void server_accept(void *data, int fd);
+struct server_member *server_member(const struct server *s, uint64_t incarnation);
+/* The arbiter hears of the first connection that has ended. */
+void server_bury_one(struct server *s);
+/* Strangers that say nothing; members that nobody knows any more. */
+void server_tidy(struct server *s);
+void server_forget_all(struct server *s);

@@ -1,0 +1,37 @@
+/* Where the coordinator can be reached: a Unix socket or a TCP port that accepts connections.
+ *
+ * Layer: program (coordinator). Memory: the caller's struct, open/close; it must not move while it
+ * is open. Thread: the loop's.
+ */
+#pragma once
+
+#include <muster/err.h>
+
+#include <stdbool.h>
+#include <uv.h>
+
+enum { SERVER_ADDRESS_BYTES = 320 };
+
+typedef void server_accepted(void *data, int fd);
+
+struct server_listener {
+    int fd;
+    int spare; /* given up for a moment where descriptors have run out */
+    bool is_unix;
+    bool polled;
+    char address[SERVER_ADDRESS_BYTES]; /* with the port that it has */
+    uv_poll_t poll;
+    server_accepted *accepted; /* the descriptor is the callee's: it never blocks */
+    void *data;
+};
+
+/* "unix:PATH" or "tcp:HOST:PORT"; port 0: a free one, no host: all addresses. Nobody is accepted
+ * before it serves. MUSTER_EINVAL, MUSTER_ENOHOST; MUSTER_ECONFLICT: somebody else listens there.
+ */
+int server_listener_open(struct server_listener *listener, const char *address,
+                         struct muster_err *err);
+void server_listener_serve(struct server_listener *listener, uv_loop_t *loop,
+                           server_accepted *accepted, void *data);
+/* Who connects waits in the kernel's queue. */
+void server_listener_pause(struct server_listener *listener);
+void server_listener_close(struct server_listener *listener);

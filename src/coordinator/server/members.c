@@ -1,0 +1,329 @@
+/* Who connects: strangers, which show the token or go, and members, whose messages are the
+ * arbiter's. See internal.h. */
+#include "coordinator/server/internal.h"
+
+#include "base/err.h"
+#include "base/text.h"
+#include "coordinator/server/token.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Connections ---- */
+
+static void link_in(struct server_connection **list, struct server_connection *c)
+{
+    c->previous = NULL;
+    c->next = *list;
+    if (*list) {
+        (*list)->previous = c;
+    }
+    *list = c;
+}
+
+static void unlink_from(struct server_connection **list, struct server_connection *c)
+{
+    *(c->previous ? &c->previous->next : list) = c->next;
+    if (c->next) {
+        c->next->previous = c->previous;
+    }
+}
+
+static void on_ended(void *data, struct server_connection *c)
+{
+    struct server *s = data;
+    s->strangers -= c->incarnation == 0;
+    unlink_from(&s->open, c);
+    link_in(&s->ended, c);
+}
+
+void server_bury_one(struct server *s)
+{
+    struct server_connection *c = s->ended;
+    struct server_member *member = server_member(s, c->incarnation);
+    unlink_from(&s->ended, c);
+    if (member && member->connection == c) {
+        member->connection = NULL;
+        server_feed(s, (struct arbiter_event){.kind = ARBITER_DISCONNECTED,
+                                              .incarnation = member->incarnation});
+    }
+    server_connection_free(c);
+}
+
+static void refuse(struct server *s, struct server_connection *c, const char *why)
+{
+    uint8_t bytes[WIRE_TEXT_MAX + WIRE_FIRST_MAX];
+    const struct wire_message message = {.kind = WIRE_REFUSED,
+                                         .term = arbiter_term(s->arbiter),
+                                         .refused.why = {why, (uint32_t)strlen(why)}};
+    int64_t count = wire_write(&message, bytes, sizeof bytes, NULL);
+    struct server_frame *frame = count > 0 ? server_frame_new(bytes, (size_t)count) : NULL;
+    if (frame) {
+        server_connection_send(c, frame);
+    }
+    server_frame_release(frame);
+    server_connection_hang_up(c, server_now_ms());
+}
+
+/* ---- Members ---- */
+
+struct server_member *server_member(const struct server *s, uint64_t incarnation)
+{
+    return server_table_find(&s->members, incarnation);
+}
+
+static void forget(struct server *s, struct server_member *member)
+{
+    server_table_remove(&s->members, member->incarnation);
+    server_watch_stop(member->watch);
+    free(member);
+}
+
+/* What it said before it died counts. */
+static void on_died(void *data)
+{
+    struct server_member *member = data;
+    struct server *s = member->server;
+    struct server_connection *c = member->connection;
+    if (c) {
+        server_connection_drain(c);
+        server_connection_end(c);
+    }
+    server_watch_stop(member->watch);
+    member->watch = NULL;
+    server_feed(s,
+                (struct arbiter_event){.kind = ARBITER_DEAD, .incarnation = member->incarnation});
+}
+
+static struct server_member *add_member(struct server *s, uint64_t incarnation)
+{
+    struct server_member *member = calloc(1, sizeof *member);
+    if (!member || server_table_add(&s->members, incarnation, member) < 0) {
+        free(member);
+        return NULL;
+    }
+    member->server = s;
+    member->incarnation = incarnation;
+    return member;
+}
+
+/* One that is there already has lost its connection, before we have. */
+static struct server_member *take_member(struct server *s, uint64_t incarnation)
+{
+    struct server_member *member = server_member(s, incarnation);
+    if (!member) {
+        return add_member(s, incarnation);
+    }
+    if (member->connection) {
+        struct server_connection *old = member->connection;
+        member->connection = NULL;
+        server_connection_end(old);
+        server_feed(
+            s, (struct arbiter_event){.kind = ARBITER_DISCONNECTED, .incarnation = incarnation});
+    }
+    server_watch_stop(member->watch);
+    member->watch = NULL;
+    return member;
+}
+
+/* ---- Strangers ---- */
+
+/* The version of a HELLO, whatever else it has: other versions may have other fields. */
+static uint32_t version_of(const uint8_t *bytes, size_t count)
+{
+    enum { AT = WIRE_LENGTH_BYTES + 1 + 8 };
+    uint32_t version = 0;
+    if (count >= AT + 4 && bytes[WIRE_LENGTH_BYTES] == WIRE_HELLO) {
+        for (int i = 0; i < 4; i++) {
+            version |= (uint32_t)bytes[AT + i] << 8 * i;
+        }
+    }
+    return version;
+}
+
+static void refuse_version(struct server *s, struct server_connection *c, uint32_t version)
+{
+    char why[WIRE_FIRST_MAX];
+    (void)snprintf(why, sizeof why,
+                   "the worker speaks version %u, the coordinator version %d: use one muster",
+                   version, WIRE_VERSION);
+    refuse(s, c, why);
+}
+
+static void welcome(struct server *s, struct server_connection *c)
+{
+    uint8_t bytes[WIRE_FIRST_MAX];
+    const struct wire_message message = {
+        .kind = WIRE_WELCOME,
+        .term = arbiter_term(s->arbiter),
+        .welcome = {.version = WIRE_VERSION, .lease_ms = SHARD_LEASE_MS}};
+    int64_t count = wire_write(&message, bytes, sizeof bytes, NULL);
+    struct server_frame *frame = server_frame_new(bytes, (size_t)count);
+    if (frame) {
+        server_connection_send(c, frame);
+    } else {
+        server_connection_end(c);
+    }
+    server_frame_release(frame);
+}
+
+static void admit(struct server *s, struct server_connection *c, uint64_t incarnation)
+{
+    struct server_member *member = take_member(s, incarnation);
+    if (!member || !s->arbiter) {
+        server_connection_end(c);
+        return;
+    }
+    s->strangers--;
+    c->incarnation = incarnation;
+    member->connection = c;
+    member->watch = server_watch_start(s->loop, c->fd, on_died, member);
+    welcome(s, c);
+}
+
+static void greet(struct server *s, struct server_connection *c, const uint8_t *bytes, size_t count)
+{
+    struct wire_room room = {0};
+    struct wire_message m;
+    uint32_t version = version_of(bytes, count);
+    bool is_hello = wire_read(bytes, count, &room, &m, NULL) == 0 && m.kind == WIRE_HELLO;
+    if (version != 0 && version != WIRE_VERSION) {
+        refuse_version(s, c, version);
+    } else if (!is_hello || m.hello.incarnation == 0) {
+        server_connection_end(c);
+    } else if (!server_token_is(m.hello.token, s->options->token)) {
+        refuse(s, c, "the token is not that of this job (MUSTER_COORDINATOR_TOKEN)");
+    } else if (!server_member(s, m.hello.incarnation) &&
+               s->members.count >= 2 * (size_t)SERVER_SIZE_MAX) {
+        refuse(s, c, "there are too many processes in this job");
+    } else {
+        admit(s, c, m.hello.incarnation);
+    }
+}
+
+/* The one that waits longest goes: who means it says HELLO at once. */
+static void make_place(struct server *s)
+{
+    struct server_connection *oldest = NULL;
+    for (struct server_connection *c = s->open; c; c = c->next) {
+        oldest = c->incarnation == 0 ? c : oldest; /* new ones come first */
+    }
+    if (oldest) {
+        server_connection_end(oldest);
+    }
+}
+
+/* ---- Messages ---- */
+
+static bool is_for_the_arbiter(enum wire_kind kind)
+{
+    return (kind >= WIRE_JOIN && kind <= WIRE_CHECKPOINT) || kind == WIRE_DATASET;
+}
+
+static bool make_room(struct server *s, size_t frame_bytes)
+{
+    size_t bytes = WIRE_ROOM_BYTES(frame_bytes) + 1;
+    if (bytes > s->room_bytes) {
+        uint8_t *larger = realloc(s->room, bytes);
+        s->room_bytes = larger ? bytes : s->room_bytes;
+        s->room = larger ? larger : s->room;
+        return larger != NULL;
+    }
+    return true;
+}
+
+static void note_name(struct server *s, uint64_t incarnation, const struct wire_text *name)
+{
+    struct server_member *member = server_member(s, incarnation);
+    if (member) {
+        size_t count = name->count < sizeof member->name ? name->count : sizeof member->name - 1;
+        char text[SERVER_NAME_BYTES] = "";
+        memcpy(text, name->bytes, count);
+        report_clean_name(text, member->name, sizeof member->name);
+    }
+}
+
+static void hear(struct server *s, struct server_connection *c, const uint8_t *bytes, size_t count)
+{
+    struct wire_message m;
+    struct wire_room room = {.memory = s->room, .size_bytes = s->room_bytes};
+    if (!make_room(s, count)) {
+        server_connection_end(c);
+        return;
+    }
+    room = (struct wire_room){.memory = s->room, .size_bytes = s->room_bytes};
+    if (wire_read(bytes, count, &room, &m, NULL) < 0 || !is_for_the_arbiter(m.kind)) {
+        refuse(s, c, "it sent what is no message of a worker");
+        return;
+    }
+    if (m.kind == WIRE_JOIN) {
+        note_name(s, c->incarnation, &m.join.name);
+    }
+    server_feed(s, (struct arbiter_event){
+                       .kind = ARBITER_MESSAGE, .incarnation = c->incarnation, .message = &m});
+}
+
+static void on_frame(void *data, struct server_connection *c, const uint8_t *bytes, size_t count)
+{
+    struct server *s = data;
+    if (!s->arbiter || s->result < 0 || s->over) {
+        server_connection_end(c);
+    } else if (c->incarnation == 0) {
+        greet(s, c, bytes, count);
+    } else {
+        hear(s, c, bytes, count);
+    }
+}
+
+void server_accept(void *data, int fd)
+{
+    static const struct server_connection_calls calls = {.frame = on_frame, .ended = on_ended};
+    struct server *s = data;
+    struct server_connection *c = NULL;
+    if (server_connection_new(s->loop, fd, server_now_ms(), &calls, s, &c, NULL) < 0) {
+        return;
+    }
+    if (s->strangers == SERVER_STRANGERS_MAX) {
+        make_place(s);
+    }
+    s->strangers++;
+    link_in(&s->open, c);
+}
+
+/* ---- Tidying ---- */
+
+void server_tidy(struct server *s)
+{
+    int64_t now_ms = server_now_ms();
+    for (struct server_connection *c = s->open, *next; c; c = next) {
+        next = c->next;
+        bool waits = c->incarnation == 0 || c->hangs_up;
+        if (waits && now_ms - c->since_ms >= SERVER_HELLO_MS) {
+            server_connection_end(c);
+        }
+    }
+    struct server_member *member;
+    for (size_t at = 0; s->arbiter && (member = server_table_each(&s->members, &at));) {
+        if (!member->connection && !arbiter_knows(s->arbiter, member->incarnation)) {
+            forget(s, member);
+            at = 0;
+        }
+    }
+}
+
+void server_forget_all(struct server *s)
+{
+    struct server_member *member;
+    while (s->open) {
+        server_connection_end(s->open);
+    }
+    while (s->ended) {
+        struct server_connection *c = s->ended;
+        unlink_from(&s->ended, c);
+        server_connection_free(c);
+    }
+    for (size_t at = 0; (member = server_table_each(&s->members, &at)); at = 0) {
+        forget(s, member);
+    }
+    server_table_done(&s->members);
+}

@@ -1,0 +1,36 @@
+/* Frames on their way to a member. Equal ones for several members are in memory once.
+ *
+ * Layer: program (coordinator). Memory: a frame is freed with its last reference; queue done.
+ * Thread: one.
+ */
+#pragma once
+
+#include <muster/err.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct server_frame {
+    size_t references;
+    size_t count;
+    uint8_t bytes[];
+};
+
+/* With one reference. NULL: no memory. */
+struct server_frame *server_frame_new(const uint8_t *bytes, size_t count);
+void server_frame_release(struct server_frame *frame); /* NULL is fine */
+
+struct server_queue {
+    struct server_frame **list;
+    size_t head;
+    size_t count;
+    size_t room;
+    size_t sent;  /* bytes of the first */
+    size_t bytes; /* of all, that are not sent */
+};
+
+/* One reference more. MUSTER_ENOMEM. */
+int server_queue_add(struct server_queue *queue, struct server_frame *frame);
+/* Writes what goes now: 0, also where nothing does; -1 with errno: the connection is of no use. */
+int server_queue_write(struct server_queue *queue, int fd);
+void server_queue_done(struct server_queue *queue);

@@ -1,0 +1,164 @@
+/* See report.h. */
+#include "coordinator/server/report.h"
+
+#include "base/time/age.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { TURN_MS = 1000, NUMBER_BYTES = 32 };
+
+void report_init(struct report *report, bool progress, int64_t now_ms)
+{
+    *report = (struct report){.progress = progress,
+                              .is_terminal = isatty(STDERR_FILENO) == 1,
+                              .began_ms = now_ms,
+                              .last_ms = now_ms};
+    buf_init(&report->lost_text, REPORT_LOST_MAX);
+}
+
+void report_done(struct report *report)
+{
+    buf_done(&report->lost_text);
+}
+
+void report_clean_name(const char *name, char *ret, size_t size)
+{
+    size_t i = 0;
+    for (; name[i] && i + 1 < size; i++) {
+        ret[i] = name[i] > ' ' && name[i] < 0x7f ? name[i] : '?';
+    }
+    ret[i] = 0;
+}
+
+/* "12,345" */
+static const char *count_text(uint64_t count, char ret[NUMBER_BYTES])
+{
+    char digits[NUMBER_BYTES];
+    size_t length = (size_t)snprintf(digits, sizeof digits, "%" PRIu64, count), used = 0;
+    for (size_t i = 0; i < length; i++) {
+        if (i > 0 && (length - i) % 3 == 0) {
+            ret[used++] = ',';
+        }
+        ret[used++] = digits[i];
+    }
+    ret[used] = 0;
+    return ret;
+}
+
+/* ---- While it goes on ---- */
+
+static void end_line(struct report *report)
+{
+    if (report->is_open) {
+        fputc('\n', stderr);
+        report->is_open = false;
+    }
+}
+
+void report_say(struct report *report, const char *format, ...)
+{
+    va_list args;
+    end_line(report);
+    fputs("muster: ", stderr);
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fputc('\n', stderr);
+}
+
+static void describe(const struct arbiter_figures *now, double per_s, char ret[REPORT_LINE_BYTES])
+{
+    char done[NUMBER_BYTES], all[NUMBER_BYTES], rate[NUMBER_BYTES], wait[NUMBER_BYTES] = "";
+    bool ends = now->records != UINT64_MAX;
+    if (now->joiners > 0) {
+        (void)snprintf(wait, sizeof wait, " (+%u)", now->joiners);
+    }
+    (void)snprintf(ret, REPORT_LINE_BYTES,
+                   "generation %" PRIu64 ", %u worker%s%s, epoch %u of %u, %s of %s records, %s/s",
+                   now->generation, now->members, now->members == 1 ? "" : "s", wait,
+                   now->epoch + (now->epoch < now->epochs), now->epochs,
+                   count_text(now->records_done, done), ends ? count_text(now->records, all) : "∞",
+                   count_text((uint64_t)per_s, rate));
+}
+
+void report_progress(struct report *report, const struct arbiter *arbiter, int64_t now_ms)
+{
+    struct arbiter_figures now;
+    char line[REPORT_LINE_BYTES];
+    int64_t since_ms = now_ms - report->last_ms;
+    if (!report->progress || since_ms < TURN_MS) {
+        return;
+    }
+    arbiter_figures(arbiter, &now);
+    uint64_t more =
+        now.records_done > report->last_records ? now.records_done - report->last_records : 0;
+    describe(&now, (double)more * 1000 / (double)since_ms, line);
+    report->last_ms = now_ms;
+    report->last_records = now.records_done;
+    if (strcmp(line, report->last) == 0) {
+        return;
+    }
+    memcpy(report->last, line, sizeof line);
+    fprintf(stderr, report->is_terminal ? "\r\033[K%s" : "%s\n", line);
+    report->is_open = report->is_terminal;
+    fflush(stderr);
+}
+
+void report_lost(struct report *report, const char *name, uint64_t incarnation,
+                 enum rendezvous_reason reason)
+{
+    char number[NUMBER_BYTES];
+    if (reason == RENDEZVOUS_DONE || reason == RENDEZVOUS_LEFT) {
+        return;
+    }
+    (void)snprintf(number, sizeof number, "%016" PRIx64, incarnation);
+    const char *who = *name ? name : number;
+    report->lost++;
+    buf_format(&report->lost_text, "lost: %s: %s\n", who, arbiter_why(reason));
+    report_say(report, "lost %s: %s", who, arbiter_why(reason));
+}
+
+/* ---- At the end ---- */
+
+static void add_dataset(const struct shard_progress *data, struct buf *text)
+{
+    char records[NUMBER_BYTES];
+    const struct shard_dataset *spec = &data->dataset;
+    const char *name = *spec->name ? spec->name : "records";
+    for (uint32_t epoch = 0; epoch < data->epoch && epoch < 100; epoch++) {
+        buf_format(text, "%s: epoch %u: %s records committed\n", name, epoch + 1,
+                   count_text(spec->size, records));
+    }
+    if (data->epoch > 100) {
+        buf_format(text, "%s: … and so each of %u epochs\n", name, data->epoch);
+    }
+}
+
+int report_summary(struct report *report, const struct arbiter *arbiter, int64_t now_ms,
+                   struct muster_err *err)
+{
+    struct arbiter_figures now;
+    struct shard_progress data;
+    struct buf text;
+    char records[NUMBER_BYTES], steps[NUMBER_BYTES], age[AGE_BYTES];
+    end_line(report);
+    buf_init(&text, 1 << 20);
+    arbiter_figures(arbiter, &now);
+    for (uint32_t i = 0; arbiter_dataset(arbiter, i, &data); i++) {
+        add_dataset(&data, &text);
+    }
+    buf_add(&text, buf_str(&report->lost_text), report->lost_text.used);
+    buf_format(&text,
+               "done: %s records in %s steps, %" PRIu64 " generation%s, %" PRIu64
+               " lost, in term %" PRIu64 " of the coordinator, which took %s\n",
+               count_text(now.records_done, records), count_text(now.version, steps),
+               now.generation, now.generation == 1 ? "" : "s", report->lost, now.term,
+               age_words(now_ms - report->began_ms, age));
+    bool written = fputs(buf_str(&text), stdout) >= 0 && fflush(stdout) == 0;
+    buf_done(&text);
+    return written ? 0 : muster_fail(err, MUSTER_EIO, "the summary cannot be written");
+}

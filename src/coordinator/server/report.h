@@ -1,0 +1,43 @@
+/* What the coordinator tells people: a line while the job goes on, who was lost and why, and the
+ * summary at the end.
+ *
+ * Layer: program (coordinator). Memory: report_init/done. Thread: one.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "coordinator/arbiter/arbiter.h"
+
+#include <stdint.h>
+
+enum { REPORT_LOST_MAX = 64 << 10, REPORT_LINE_BYTES = 160 };
+
+struct report {
+    bool progress;
+    bool is_terminal;
+    int64_t began_ms;
+    int64_t last_ms; /* when it was printed last */
+    uint64_t last_records;
+    bool is_open; /* a line that is written over by the next */
+    char last[REPORT_LINE_BYTES];
+    uint64_t lost; /* processes */
+    struct buf lost_text;
+};
+
+void report_init(struct report *report, bool progress, int64_t now_ms);
+void report_done(struct report *report);
+
+/* At most a line each second; nothing where nothing has changed. */
+void report_progress(struct report *report, const struct arbiter *arbiter, int64_t now_ms);
+/* name: "" where none is known. */
+void report_lost(struct report *report, const char *name, uint64_t incarnation,
+                 enum rendezvous_reason reason);
+/* A line of its own on standard error, in whatever state the progress line is. */
+void report_say(struct report *report, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* To standard output. MUSTER_EIO. */
+int report_summary(struct report *report, const struct arbiter *arbiter, int64_t now_ms,
+                   struct muster_err *err);
+
+/* What somebody else gave as a name, with a '?' for what does not belong on a terminal. */
+void report_clean_name(const char *name, char *ret, size_t size);

@@ -1,0 +1,254 @@
+/* The program: what it opens, what the loop wakes it for, and when it ends. See server.h. */
+#include "coordinator/server/server.h"
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "coordinator/server/internal.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    LOOK_MS = 250,
+    FAREWELL_MS = 1000, /* at the end, for what members have not read yet */
+    RETRY_MS = 500,     /* until a journal that could not be written is tried again */
+};
+
+/* ---- When it ends ---- */
+
+static void stop(struct server *s)
+{
+    s->stopping = true;
+    uv_stop(s->loop);
+}
+
+/* Its journal is right, and ends somewhere before: another term begins there, later. */
+static void suspend(struct server *s)
+{
+    report_say(&s->report,
+               "%s; workers train on, and wait when one comes or goes: make room, and "
+               "the coordinator goes on",
+               s->err->text);
+    server_end(s);
+    s->retry_ms = server_now_ms() + RETRY_MS;
+    s->result = 0;
+}
+
+static void retry(struct server *s)
+{
+    struct muster_err err = MUSTER_ERR_INIT;
+    if (server_now_ms() < s->retry_ms) {
+        return;
+    }
+    int r = server_begin(s, &err);
+    if (r == MUSTER_EIO || r == MUSTER_ECREATE || (s->result < 0 && s->journal_failed)) {
+        server_end(s);
+        s->result = 0;
+        s->retry_ms = server_now_ms() + RETRY_MS;
+    } else if (r < 0) {
+        *s->err = err;
+        s->result = r;
+    } else {
+        report_say(&s->report, "the journal can be written again: term %llu",
+                   (unsigned long long)arbiter_term(s->arbiter));
+    }
+}
+
+static bool all_is_sent(const struct server *s)
+{
+    for (const struct server_connection *c = s->open; c; c = c->next) {
+        if (c->out.bytes > 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void settle(struct server *s)
+{
+    if (s->result < 0 && s->journal_failed && s->announced) {
+        suspend(s);
+    } else if (s->result < 0) {
+        stop(s);
+    } else if (s->over) {
+        int64_t now_ms = server_now_ms();
+        s->until_ms = s->until_ms ? s->until_ms : now_ms + FAREWELL_MS;
+        if (all_is_sent(s) || now_ms >= s->until_ms) {
+            stop(s);
+        }
+    }
+}
+
+/* ---- What the loop wakes it for ---- */
+
+static void on_deadline(uv_timer_t *timer)
+{
+    server_feed(timer->data, (struct arbiter_event){.kind = ARBITER_TICK});
+}
+
+static void set_deadline(struct server *s)
+{
+    int64_t next_ms = s->arbiter ? arbiter_next_ms(s->arbiter) : INT64_MAX;
+    int64_t wait_ms = next_ms - server_now_ms();
+    if (next_ms == INT64_MAX || s->over) {
+        uv_timer_stop(&s->deadline);
+    } else {
+        uv_update_time(s->loop); /* deciding took its time */
+        uv_timer_start(&s->deadline, on_deadline, wait_ms > 0 ? (uint64_t)wait_ms : 0, 0);
+    }
+}
+
+static int write_ready_file(struct server *s, struct muster_err *err)
+{
+    struct buf text;
+    buf_init(&text, SERVER_LISTENERS_MAX * SERVER_ADDRESS_BYTES);
+    for (size_t i = 0; i < s->listener_count; i++) {
+        buf_format(&text, "%s\n", s->listeners[i].address);
+    }
+    int r = file_put(s->options->ready_file, buf_str(&text), text.used, 0600, err);
+    buf_done(&text);
+    return r;
+}
+
+static void announce(struct server *s)
+{
+    s->announced = true;
+    for (size_t i = 0; i < s->listener_count; i++) {
+        report_say(&s->report, "coordinator: listening at %s, journal in %s, term %llu",
+                   s->listeners[i].address, s->options->journal,
+                   (unsigned long long)arbiter_term(s->arbiter));
+    }
+    if (s->options->ready_file) {
+        int r = write_ready_file(s, s->err);
+        if (r < 0) {
+            s->announced = false; /* nobody would find it */
+            server_fail(s, r);
+        }
+    }
+}
+
+/* Before the loop waits: all that came meanwhile is decided, written once, and announced. */
+static void on_prepare(uv_prepare_t *handle)
+{
+    struct server *s = handle->data;
+    while (!s->stopping && s->result == 0 && s->arbiter && (s->ended || s->sync_due)) {
+        if (s->ended) {
+            server_bury_one(s);
+        } else {
+            server_sync(s);
+        }
+    }
+    bool serves = s->arbiter && s->listener_count > 0 && s->listeners[0].polled;
+    if (!s->announced && serves && s->result == 0) {
+        announce(s);
+    }
+    settle(s);
+    set_deadline(s);
+}
+
+static void on_look(uv_timer_t *timer)
+{
+    struct server *s = timer->data;
+    if (!s->arbiter) {
+        retry(s);
+        return;
+    }
+    server_tidy(s);
+    if (!s->over) {
+        report_progress(&s->report, s->arbiter, server_now_ms());
+    }
+}
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+    struct server *s = handle->data;
+    if (s->result == 0) {
+        s->result = 128 + number;
+        stop(s);
+    }
+}
+
+/* ---- Opening and closing ---- */
+
+static void watch(struct server *s)
+{
+    uv_timer_init(s->loop, &s->deadline);
+    uv_timer_init(s->loop, &s->look);
+    uv_prepare_init(s->loop, &s->prepare);
+    uv_signal_init(s->loop, &s->on_term);
+    uv_signal_init(s->loop, &s->on_int);
+    s->deadline.data = s->look.data = s->prepare.data = s->on_term.data = s->on_int.data = s;
+    uv_timer_start(&s->look, on_look, LOOK_MS, LOOK_MS);
+    uv_prepare_start(&s->prepare, on_prepare);
+    uv_signal_start(&s->on_term, on_signal, SIGTERM);
+    uv_signal_start(&s->on_int, on_signal, SIGINT);
+}
+
+static int open_listeners(struct server *s, struct muster_err *err)
+{
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < s->options->listen_count; i++) {
+        r = server_listener_open(&s->listeners[i], s->options->listen[i], err);
+        s->listener_count += r == 0;
+        if (r < 0) {
+            s->listeners[i].is_unix = false; /* the socket there is another's */
+            server_listener_close(&s->listeners[i]);
+        }
+    }
+    return r;
+}
+
+static void close_all(struct server *s)
+{
+    uv_handle_t *handles[] = {(uv_handle_t *)&s->deadline, (uv_handle_t *)&s->look,
+                              (uv_handle_t *)&s->prepare, (uv_handle_t *)&s->on_term,
+                              (uv_handle_t *)&s->on_int};
+    server_end(s);
+    for (size_t i = 0; i < s->listener_count; i++) {
+        server_listener_close(&s->listeners[i]);
+    }
+    for (size_t i = 0; i < sizeof handles / sizeof handles[0]; i++) {
+        uv_close(handles[i], NULL);
+    }
+    uv_run(s->loop, UV_RUN_DEFAULT);
+    free(s->room);
+    report_done(&s->report);
+}
+
+static int run(struct server *s, struct muster_err *err)
+{
+    int r = server_begin(s, err);
+    r = r < 0 || s->over ? r : open_listeners(s, err);
+    if (r < 0) {
+        return r;
+    }
+    if (s->sync_due || !s->over) {
+        uv_run(s->loop, UV_RUN_DEFAULT);
+    }
+    if (s->result == 0) {
+        return report_summary(&s->report, s->arbiter, server_now_ms(), err);
+    }
+    if (s->result > 0) {
+        report_say(&s->report, "coordinator: ended by signal %d; the journal in %s has the job",
+                   s->result - 128, s->options->journal);
+    }
+    return s->result;
+}
+
+int server_run(uv_loop_t *loop, const struct server_options *options, struct muster_err *err)
+{
+    struct server *s = calloc(1, sizeof *s);
+    if (!s) {
+        return muster_fail(err, MUSTER_ENOMEM, "out of memory");
+    }
+    s->loop = loop;
+    s->options = options;
+    s->err = err;
+    report_init(&s->report, options->progress, server_now_ms());
+    watch(s);
+    int r = run(s, err);
+    close_all(s);
+    free(s);
+    return r;
+}

@@ -1,0 +1,36 @@
+/* `muster coordinator`: the arbiter with a journal, a clock, sockets, and an eye on the processes
+ * of this machine.
+ *
+ * What the arbiter decides is written to the journal before it is sent. Where the journal cannot be
+ * written (a full disk), nobody is told anything: members train on, and the coordinator begins
+ * again from the journal, in a new term, once it can be written.
+ *
+ * Layer: program (coordinator). Memory: within the call. Thread: one, the loop's.
+ */
+#pragma once
+
+#include "rendezvous/rendezvous.h"
+#include "wire/wire.h"
+
+#include <stdbool.h>
+#include <uv.h>
+
+enum { SERVER_LISTENERS_MAX = 8, SERVER_SIZE_MAX = 10000 };
+
+struct server_options {
+    const char *listen[SERVER_LISTENERS_MAX]; /* see listener.h */
+    size_t listen_count;
+    const char *journal; /* a folder; it is made where there is none */
+    bool durable;        /* what is announced survives the end of the host, too */
+    uint8_t token[WIRE_TOKEN_BYTES];
+    struct rendezvous_config sizes; /* max_size: SERVER_SIZE_MAX at most */
+    uint32_t micro_batches;         /* where workers do not say: 0 for 1 */
+    int64_t first_ms;               /* how long the first generation waits for first_size */
+    const char *ready_file;         /* NULL, or gets the addresses, a line each, once they serve */
+    bool progress;                  /* a line on standard error, each second in which it changed */
+};
+
+/* Until the job is done: 0, with a summary on standard output. SIGTERM, SIGINT: 128 and the number;
+ * the journal stays. MUSTER_ECONFLICT: another coordinator has the journal, or somebody the
+ * address; MUSTER_EDATA: the journal, or workers, contradict themselves. */
+int server_run(uv_loop_t *loop, const struct server_options *options, struct muster_err *err);

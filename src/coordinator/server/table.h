@@ -1,0 +1,30 @@
+/* Things by incarnation: a hash table with open addressing.
+ *
+ * Layer: program (coordinator). Memory: init with zeroes, done; what is in it is the caller's.
+ * Thread: one.
+ */
+#pragma once
+
+#include <muster/err.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct server_table {
+    struct server_slot {
+        uint64_t key; /* 0: free */
+        void *value;
+    } * slots;
+    size_t count;
+    size_t room; /* a power of two, or 0 */
+};
+
+/* NULL: there is none. */
+void *server_table_find(const struct server_table *table, uint64_t key);
+/* A key that is not there yet, not 0. MUSTER_ENOMEM. */
+int server_table_add(struct server_table *table, uint64_t key, void *value);
+/* A key that is there. */
+void server_table_remove(struct server_table *table, uint64_t key);
+/* All of them, from *at = 0; NULL: there are no more. Nothing is added or removed meanwhile. */
+void *server_table_each(const struct server_table *table, size_t *at);
+void server_table_done(struct server_table *table);

@@ -1,0 +1,14 @@
+/* The job's token: who has it is of the job.
+ *
+ * Layer: program (coordinator). Memory: the caller's. Thread: any.
+ */
+#pragma once
+
+#include "wire/wire.h"
+
+/* 64 hexadecimal digits, blanks around them are no matter. MUSTER_EINVAL. The sentence does not
+ * repeat what was given. */
+int server_token_read(const char *text, uint8_t ret[WIRE_TOKEN_BYTES], struct muster_err *err);
+
+/* In the same time, whichever byte differs. */
+bool server_token_is(const uint8_t a[WIRE_TOKEN_BYTES], const uint8_t b[WIRE_TOKEN_BYTES]);
