@@ -96,13 +96,13 @@ static void tell_counts(const struct muster_comm *comm, const struct prepared *c
 /* How many rounds an all-to-all with counts takes depends on all of them, which no rank knows. */
 static int uneven_step(struct muster_comm *comm, struct task *task, struct muster_err *err)
 {
-    int rc = exchange_step(comm, task, err);
-    if (rc <= 0) {
-        return rc;
+    int r = exchange_step(comm, task, err);
+    if (r <= 0) {
+        return r;
     }
     uint64_t most = 0, sends = 0, receives = 0;
-    for (int r = 0; r < comm->size; r++) {
-        const uint64_t *words = &comm->lanes[task->lane].words[r * COMM_WORDS];
+    for (int peer = 0; peer < comm->size; peer++) {
+        const uint64_t *words = &comm->lanes[task->lane].words[peer * COMM_WORDS];
         most = words[ROUNDS_WORD] > most ? words[ROUNDS_WORD] : most;
         sends += words[SENDS_WORD];
         receives += words[RECEIVES_WORD];
@@ -195,8 +195,8 @@ static int arrived(struct muster_comm *comm, struct task *task, struct exchange 
             return other_call ? failure_mismatch(comm, task, task->waiting, err) : 0;
         }
     }
-    int rc = x->team->links ? link_arrived(comm, task, x, round, err) : 1;
-    return rc == MUSTER_EMISMATCH ? failure_mismatch(comm, task, task->waiting, err) : rc;
+    int r = x->team->links ? link_arrived(comm, task, x, round, err) : 1;
+    return r == MUSTER_EMISMATCH ? failure_mismatch(comm, task, task->waiting, err) : r;
 }
 
 /* Where a peer's piece of this round lies; NULL: in its place already. */
@@ -247,8 +247,8 @@ static void fold_round(struct muster_comm *comm, struct task *task, struct excha
     if (p.bytes == 0) {
         return;
     }
-    assert(x->fold && x->divisor >= 1 && x->plan.size <= COMM_MAX_RANKS);
-    const void *sources[COMM_MAX_RANKS];
+    assert(x->fold && x->divisor >= 1 && x->plan.size <= MUSTER_MAX_RANKS);
+    const void *sources[MUSTER_MAX_RANKS];
     for (int from = 0; from < x->plan.size; from++) {
         sources[from] = source_of(comm, task, x, round, how, from);
     }
@@ -298,14 +298,14 @@ int exchange_advance(struct muster_comm *comm, struct task *task, struct exchang
         begin(comm, task, x);
     }
     for (;;) {
-        int rc;
+        int r;
         assert(x->at.consumed <= x->at.published && x->at.published <= x->at.rounds);
         switch (schedule_next(&x->at, schedule_needs(&x->plan, x->at.published))) {
         case SCHEDULE_PUBLISH: publish(comm, task, x, x->at.published++); break;
         case SCHEDULE_CONSUME:
-            rc = arrived(comm, task, x, x->at.consumed, err);
-            if (rc <= 0) {
-                return rc;
+            r = arrived(comm, task, x, x->at.consumed, err);
+            if (r <= 0) {
+                return r;
             }
             consume(comm, task, x, x->at.consumed++);
             task->moved = true;

@@ -152,9 +152,9 @@ static int run(struct muster_comm *comm, struct task *task, struct hierarchy *h,
         }
         runner->loaded = true;
         assert(h->slot >= (size_t)runner->phases[runner->phase]);
-        int rc = exchange_advance(comm, task, &runner->exchange, err);
-        if (rc <= 0) {
-            return rc;
+        int r = exchange_advance(comm, task, &runner->exchange, err);
+        if (r <= 0) {
+            return r;
         }
         runner->loaded = false;
         runner->k++;

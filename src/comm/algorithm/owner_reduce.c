@@ -83,9 +83,9 @@ static int may_fold(struct muster_comm *comm, struct task *task, size_t chunk,
             continue;
         }
         struct owner_slot *slot = slot_of(comm, task, comm->rank, from, chunk);
-        int rc = reached(comm, task, &slot->asked, chunk, from, err);
-        if (rc <= 0) {
-            return rc;
+        int r = reached(comm, task, &slot->asked, chunk, from, err);
+        if (r <= 0) {
+            return r;
         }
     }
     return 1;
@@ -112,8 +112,8 @@ static void fold_all(struct muster_comm *comm, struct task *task, size_t chunk)
     struct partition p = part_of(comm, task, chunk, comm->rank);
     assert(p.count * task->call.unit <= OWNER_BYTES);
     size_t offset = p.first * task->call.unit;
-    const void *sources[COMM_MAX_RANKS];
-    void *outs[COMM_MAX_RANKS];
+    const void *sources[MUSTER_MAX_RANKS];
+    void *outs[MUSTER_MAX_RANKS];
     int num_outs = 0;
     outs[num_outs++] = (char *)task->call.out + offset;
     for (int from = 0; from < comm->size; from++) {
@@ -152,9 +152,9 @@ static int may_take(struct muster_comm *comm, struct task *task, size_t chunk,
             continue;
         }
         struct owner_slot *slot = slot_of(comm, task, owner, comm->rank, chunk);
-        int rc = reached(comm, task, &slot->answered, chunk, owner, err);
-        if (rc <= 0) {
-            return rc;
+        int r = reached(comm, task, &slot->answered, chunk, owner, err);
+        if (r <= 0) {
+            return r;
         }
     }
     return 1;
@@ -185,22 +185,22 @@ static int fill_next(struct muster_comm *comm, struct task *task)
 
 static int fold_next(struct muster_comm *comm, struct task *task, struct muster_err *err)
 {
-    struct owner_reduce *r = &way_of(task)->owner_reduce;
-    int rc = r->folded < r->filled ? may_fold(comm, task, r->folded, err) : 0;
-    if (rc > 0) {
-        fold(comm, task, r->folded++);
+    struct owner_reduce *owner = &way_of(task)->owner_reduce;
+    int r = owner->folded < owner->filled ? may_fold(comm, task, owner->folded, err) : 0;
+    if (r > 0) {
+        fold(comm, task, owner->folded++);
     }
-    return rc;
+    return r;
 }
 
 static int take_next(struct muster_comm *comm, struct task *task, struct muster_err *err)
 {
-    struct owner_reduce *r = &way_of(task)->owner_reduce;
-    int rc = r->taken < r->folded ? may_take(comm, task, r->taken, err) : 0;
-    if (rc > 0) {
-        take(comm, task, r->taken++);
+    struct owner_reduce *owner = &way_of(task)->owner_reduce;
+    int r = owner->taken < owner->folded ? may_take(comm, task, owner->taken, err) : 0;
+    if (r > 0) {
+        take(comm, task, owner->taken++);
     }
-    return rc;
+    return r;
 }
 
 static int advance(struct muster_comm *comm, struct task *task, struct muster_err *err)
@@ -214,20 +214,20 @@ static int advance(struct muster_comm *comm, struct task *task, struct muster_er
 
 static int owner_step(struct muster_comm *comm, struct task *task, struct muster_err *err)
 {
-    struct owner_reduce *r = &way_of(task)->owner_reduce;
+    struct owner_reduce *owner = &way_of(task)->owner_reduce;
     struct lane *lane = &comm->lanes[task->lane];
-    if (!r->begun) {
-        r->begun = true;
-        r->base = lane->owner_turn;
+    if (!owner->begun) {
+        owner->begun = true;
+        owner->base = lane->owner_turn;
         call_log_begin(comm, task);
     }
-    while (r->taken < r->chunks) {
-        int rc = advance(comm, task, err);
-        if (rc <= 0) {
-            return rc;
+    while (owner->taken < owner->chunks) {
+        int r = advance(comm, task, err);
+        if (r <= 0) {
+            return r;
         }
     }
-    lane->owner_turn += (uint32_t)r->chunks;
+    lane->owner_turn += (uint32_t)owner->chunks;
     return 1;
 }
 

@@ -18,7 +18,7 @@ struct pair_rank {
     struct muster_comm *comm;
     void *shared; /* memory that both see; NULL: none was asked for */
     bool shares;
-    int rc;
+    int result;
 };
 
 struct pair {
@@ -30,9 +30,10 @@ static inline void *pair_form(void *context)
 {
     struct pair_rank *r = context;
     struct muster_err err = MUSTER_ERR_INIT;
-    r->rc = muster_comm_form(r->endpoint, r->members, 2, r->rank, 1, 60000, NULL, &r->comm, &err);
-    if (r->rc == 0 && r->shares) {
-        r->rc = muster_comm_alloc(r->comm, PAIR_SHARED_BYTES, &r->shared, &err);
+    r->result =
+        muster_comm_form(r->endpoint, r->members, 2, r->rank, 1, 60000, NULL, &r->comm, &err);
+    if (r->result == 0 && r->shares) {
+        r->result = muster_comm_alloc(r->comm, PAIR_SHARED_BYTES, &r->shared, &err);
     }
     return NULL;
 }
@@ -41,19 +42,20 @@ static inline void pair_open(struct pair *pair, bool shares)
 {
     pthread_t threads[2];
     memset(pair, 0, sizeof *pair);
-    for (int r = 0; r < 2; r++) {
+    for (int rank = 0; rank < 2; rank++) {
         struct muster_err err = MUSTER_ERR_INIT;
-        pair->ranks[r] = (struct pair_rank){.members = pair->members, .rank = r, .shares = shares};
-        assert_int_equal(muster_endpoint_open("127.0.0.1", &pair->ranks[r].endpoint, &err), 0);
-        muster_endpoint_member(pair->ranks[r].endpoint, &pair->members[r]);
+        pair->ranks[rank] =
+            (struct pair_rank){.members = pair->members, .rank = rank, .shares = shares};
+        assert_int_equal(muster_endpoint_open("127.0.0.1", &pair->ranks[rank].endpoint, &err), 0);
+        muster_endpoint_member(pair->ranks[rank].endpoint, &pair->members[rank]);
     }
-    for (int r = 0; r < 2; r++) {
-        assert_int_equal(pthread_create(&threads[r], NULL, pair_form, &pair->ranks[r]), 0);
+    for (int rank = 0; rank < 2; rank++) {
+        assert_int_equal(pthread_create(&threads[rank], NULL, pair_form, &pair->ranks[rank]), 0);
     }
-    for (int r = 0; r < 2; r++) {
-        assert_int_equal(pthread_join(threads[r], NULL), 0);
-        assert_int_equal(pair->ranks[r].rc, 0);
-        assert_true(pair->ranks[r].comm->all_local);
+    for (int rank = 0; rank < 2; rank++) {
+        assert_int_equal(pthread_join(threads[rank], NULL), 0);
+        assert_int_equal(pair->ranks[rank].result, 0);
+        assert_true(pair->ranks[rank].comm->all_local);
     }
 }
 
@@ -84,13 +86,13 @@ static inline void pair_run(struct pair *pair, struct task *tasks)
 {
     bool ended[2] = {false, false};
     for (int turn = 0; turn < PAIR_TURNS && !(ended[0] && ended[1]); turn++) {
-        int r = turn % 2;
+        int peer = turn % 2;
         struct muster_err err = MUSTER_ERR_INIT;
-        int rc = ended[r] ? 1 : tasks[r].step(pair->ranks[r].comm, &tasks[r], &err);
-        if (rc < 0) {
-            fail_msg("rank %d: %d %s", r, rc, err.text);
+        int r = ended[peer] ? 1 : tasks[peer].step(pair->ranks[peer].comm, &tasks[peer], &err);
+        if (r < 0) {
+            fail_msg("rank %d: %d %s", peer, r, err.text);
         }
-        ended[r] = rc == 1;
+        ended[peer] = r == 1;
     }
     assert_true(ended[0] && ended[1]);
 }

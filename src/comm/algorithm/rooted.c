@@ -124,13 +124,13 @@ static int look(struct muster_comm *comm, struct task *task, const struct rooted
     return slot->signature == task->signature ? 1 : failure_mismatch(comm, task, rank, err);
 }
 
-static int wait_for_all(struct muster_comm *comm, struct task *task, struct rooted *r,
+static int wait_for_all(struct muster_comm *comm, struct task *task, struct rooted *rooted,
                         struct muster_err *err)
 {
-    for (; r->arrived < comm->size; r->arrived++) {
-        int rc = r->arrived == comm->rank ? 1 : look(comm, task, r, r->arrived, err);
-        if (rc <= 0) {
-            return rc;
+    for (; rooted->arrived < comm->size; rooted->arrived++) {
+        int r = rooted->arrived == comm->rank ? 1 : look(comm, task, rooted, rooted->arrived, err);
+        if (r <= 0) {
+            return r;
         }
     }
     return 1;
@@ -169,7 +169,7 @@ static void take_blocks(struct muster_comm *comm, const struct task *task, const
 static void fold_all(struct muster_comm *comm, const struct task *task, const struct rooted *r)
 {
     const struct prepared *call = &task->call;
-    const void *sources[COMM_MAX_RANKS];
+    const void *sources[MUSTER_MAX_RANKS];
     for (int rank = 0; rank < comm->size; rank++) {
         sources[rank] = rank == comm->rank ? call->in : blob_of(comm, task, r, rank);
     }
@@ -205,8 +205,8 @@ static int check_neighbours(struct muster_comm *comm, const struct task *task,
 {
     int next = (comm->rank + 1) % comm->size, before = (comm->rank + comm->size - 1) % comm->size;
     atomic_thread_fence(memory_order_seq_cst); /* our records are written before theirs are read */
-    int rc = failure_compare(comm, task, next, CHECK_EVERY, err);
-    return rc < 0 || next == before ? rc : failure_compare(comm, task, before, CHECK_EVERY, err);
+    int r = failure_compare(comm, task, next, CHECK_EVERY, err);
+    return r < 0 || next == before ? r : failure_compare(comm, task, before, CHECK_EVERY, err);
 }
 
 /* It reads the slots of all its neighbours in this call, whose signatures say more. */
@@ -217,14 +217,14 @@ static bool reads_neighbours(const struct muster_comm *comm, const struct prepar
 }
 
 /* 1: it differs in nothing that can be seen yet. */
-static int begin(struct muster_comm *comm, struct task *task, struct rooted *r,
+static int begin(struct muster_comm *comm, struct task *task, struct rooted *rooted,
                  struct muster_err *err)
 {
-    r->turn = comm->rooted.next;
+    rooted->turn = comm->rooted.next;
     call_log_begin(comm, task);
     bool checks = task->number % CHECK_EVERY == 0 && !reads_neighbours(comm, &task->call);
-    int rc = checks ? check_neighbours(comm, task, err) : 0;
-    return rc < 0 ? rc : 1;
+    int r = checks ? check_neighbours(comm, task, err) : 0;
+    return r < 0 ? r : 1;
 }
 
 /* This rank reads nobody's slot of this turn any more. */
@@ -240,24 +240,24 @@ static int leave(struct muster_comm *comm, const struct rooted *r)
 
 static int step(struct muster_comm *comm, struct task *task, struct muster_err *err)
 {
-    struct rooted *r = &way_of(task)->rooted;
+    struct rooted *rooted = &way_of(task)->rooted;
     const struct prepared *call = &task->call;
     bool root = call->peer == comm->rank, publishes = root != gathers(call);
-    int rc = task->begun ? 1 : begin(comm, task, r, err);
-    if (rc > 0) {
-        rc = publishes ? has_room(comm, task, r)
-             : root    ? wait_for_all(comm, task, r, err)
-                       : look(comm, task, r, call->peer, err);
+    int r = task->begun ? 1 : begin(comm, task, rooted, err);
+    if (r > 0) {
+        r = publishes ? has_room(comm, task, rooted)
+            : root    ? wait_for_all(comm, task, rooted, err)
+                      : look(comm, task, rooted, call->peer, err);
     }
-    if (rc <= 0) {
-        return rc;
+    if (r <= 0) {
+        return r;
     }
     if (publishes) {
-        publish(comm, task, r);
+        publish(comm, task, rooted);
     } else {
-        take(comm, task, r);
+        take(comm, task, rooted);
     }
-    return leave(comm, r);
+    return leave(comm, rooted);
 }
 
 void rooted_start(struct task *task)

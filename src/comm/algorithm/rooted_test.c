@@ -101,11 +101,11 @@ static struct rooted_call broadcast_of(uint64_t index, int root)
 static uint64_t run_ahead(struct pair *pair, uint64_t from, struct task *ret_waits)
 {
     uint64_t ended = from;
-    for (int rc = 1; rc == 1; ended += rc == 1) {
+    for (int r = 1; r == 1; ended += r == 1) {
         const struct rooted_call call = broadcast_of(ended, 0);
         start(pair, 0, &call, ret_waits);
-        rc = step(pair, 0, ret_waits, NULL);
-        assert_in_range(rc, 0, 1);
+        r = step(pair, 0, ret_waits, NULL);
+        assert_in_range(r, 0, 1);
         assert_in_range(ended - from, 0, ROOTED_SLOTS);
     }
     return ended;
@@ -179,20 +179,20 @@ static uint64_t run_in_any_order(struct pair *pair, uint64_t seed)
     bool under_way[2] = {false, false};
     for (uint64_t i = 0; i < STEPS; i++) {
         uint64_t run = hash(seed, i / RUN);
-        int r = (int)((run % 3 == 0 ? run >> 8 : hash(seed, ~i)) % 2);
-        if (!under_way[r]) {
-            calls[r] = any_call(seed, begun[r]++);
-            start(pair, r, &calls[r], &tasks[r]);
+        int peer = (int)((run % 3 == 0 ? run >> 8 : hash(seed, ~i)) % 2);
+        if (!under_way[peer]) {
+            calls[peer] = any_call(seed, begun[peer]++);
+            start(pair, peer, &calls[peer], &tasks[peer]);
         }
         struct muster_err err = MUSTER_ERR_INIT;
-        int rc = step(pair, r, &tasks[r], &err);
-        if (rc < 0) {
+        int r = step(pair, peer, &tasks[peer], &err);
+        if (r < 0) {
             fail_msg("seed %llu, step %llu: rank %d: %s", (unsigned long long)seed,
-                     (unsigned long long)i, r, err.text);
+                     (unsigned long long)i, peer, err.text);
         }
-        under_way[r] = rc == 0;
-        if (rc == 1) {
-            check(&calls[r], r);
+        under_way[peer] = r == 0;
+        if (r == 1) {
+            check(&calls[peer], peer);
         }
         uint64_t apart = begun[0] > begun[1] ? begun[0] - begun[1] : begun[1] - begun[0];
         assert_in_range(apart, 0, ROOTED_SLOTS + 1);
@@ -259,18 +259,18 @@ static void publish_apart(struct pair *pair, uint64_t ahead)
 {
     struct task task;
     struct muster_err err = MUSTER_ERR_INIT;
-    int rc = 1, made = 0;
+    int r = 1, made = 0;
     for (uint64_t i = 0; i < ahead; i++) {
         const struct rooted_call call = broadcast_of(i, 0);
         start(pair, 0, &call, &task);
         assert_int_equal(step(pair, 0, &task, NULL), 1);
     }
-    while (rc == 1 && made <= SOON) {
+    while (r == 1 && made <= SOON) {
         const struct rooted_call call = broadcast_of((uint64_t)made++, 1);
         start(pair, 1, &call, &task);
-        rc = step(pair, 1, &task, &err);
+        r = step(pair, 1, &task, &err);
     }
-    assert_int_equal(rc, MUSTER_EMISMATCH);
+    assert_int_equal(r, MUSTER_EMISMATCH);
     assert_in_range(made, 1, SOON);
     assert_non_null(strstr(err.text, "root 0"));
     assert_non_null(strstr(err.text, "root 1"));

@@ -32,7 +32,7 @@ ROUNDS_INLINE int rounds_run(struct muster_comm *comm, const struct rounds_way *
                              struct schedule_rounds *at, int spins)
 {
     for (;;) {
-        int rc;
+        int r;
         assert(at->consumed <= at->published && at->published <= at->rounds);
         switch (schedule_next(at, schedule_window(at, way->slots))) {
         case SCHEDULE_PUBLISH: way->publish(comm, own, at->published++); break;
@@ -40,9 +40,9 @@ ROUNDS_INLINE int rounds_run(struct muster_comm *comm, const struct rounds_way *
             if (!way->wait(comm, own, at->consumed, spins)) {
                 return ROUNDS_WAITING;
             }
-            rc = way->consume(comm, own, at->consumed);
-            if (rc != 1) {
-                return rc;
+            r = way->consume(comm, own, at->consumed);
+            if (r != 1) {
+                return r;
             }
             at->consumed++;
             break;

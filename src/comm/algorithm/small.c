@@ -72,7 +72,7 @@ static const struct rounds_way way = {
 static int small_step(struct muster_comm *comm, struct task *task, struct muster_err *err)
 {
     struct small *s = &way_of(task)->small;
-    const void *sources[COMM_MAX_RANKS];
+    const void *sources[MUSTER_MAX_RANKS];
     if (s->at.published == 0) {
         s->base = comm->lanes[LANE_MAIN].round;
         s->signature = task->signature;
@@ -108,7 +108,7 @@ static __attribute__((noinline)) int go_on(struct muster_comm *comm, const void 
 
 int small_run(struct muster_comm *comm, const void *in, void *out, struct muster_err *err)
 {
-    const void *sources[COMM_MAX_RANKS];
+    const void *sources[MUSTER_MAX_RANKS];
     struct fast_path quick;
     if (!fast_enter(comm, &quick)) {
         return fast_refuse(comm, in, out, err);

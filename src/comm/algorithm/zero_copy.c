@@ -116,8 +116,8 @@ ROUNDS_INLINE bool wait(struct muster_comm *comm, void *own, size_t round, int s
  * allowed any more. */
 static int fold_share(struct muster_comm *comm, struct zero_copy *d)
 {
-    const void *sources[COMM_MAX_RANKS];
-    void *outs[COMM_MAX_RANKS];
+    const void *sources[MUSTER_MAX_RANKS];
+    void *outs[MUSTER_MAX_RANKS];
     int num_outs = 0;
     outs[num_outs++] = d->out + d->share_offset;
     for (int r = 0; r < comm->size; r++) {
@@ -164,27 +164,27 @@ ROUNDS_INLINE int consume(struct muster_comm *comm, void *own, size_t round)
         take_others(comm, d);
         return 1;
     }
-    int rc = fold_share(comm, d);
+    int r = fold_share(comm, d);
     quiesce_write_end(comm);
-    return rc;
+    return r;
 }
 
 static const struct rounds_way way = {
     .slots = 1, .publish = publish, .wait = wait, .consume = consume};
 
 /* What ended the rounds of a task before their end. */
-static int leave_rounds(struct muster_comm *comm, struct task *task, int rc, struct muster_err *err)
+static int leave_rounds(struct muster_comm *comm, struct task *task, int r, struct muster_err *err)
 {
     struct zero_copy *d = &way_of(task)->zero_copy;
-    if (rc == ROUNDS_WAITING) {
+    if (r == ROUNDS_WAITING) {
         return fast_missing(comm, task, d->base + (uint32_t)d->at.consumed, err);
     }
-    if (rc < 0) {
+    if (r < 0) {
         task->waiting = quiesce_find_closed(comm);
         int why = failure_check(comm, task, err);
-        return why < 0 ? why : rc;
+        return why < 0 ? why : r;
     }
-    assert(rc == ROUNDS_OTHER_WAY && d->at.consumed == PLACES);
+    assert(r == ROUNDS_OTHER_WAY && d->at.consumed == PLACES);
     comm->lanes[LANE_MAIN].round = d->base + 1;
     d->fallback(comm, task);
     return task->step(comm, task, err);
@@ -198,9 +198,9 @@ static int zero_copy_step(struct muster_comm *comm, struct task *task, struct mu
         d->signature = task->signature;
         call_log_begin(comm, task);
     }
-    int rc = rounds_run(comm, &way, d, &d->at, 0);
-    if (rc != ROUNDS_DONE) {
-        return leave_rounds(comm, task, rc, err);
+    int r = rounds_run(comm, &way, d, &d->at, 0);
+    if (r != ROUNDS_DONE) {
+        return leave_rounds(comm, task, r, err);
     }
     comm->lanes[LANE_MAIN].round = d->base + ROUNDS;
     return 1;

@@ -47,29 +47,29 @@ static void forget(struct muster_comm *comm, struct allocation *allocation)
 static int part_with(struct muster_comm *comm, struct allocation *allocation,
                      struct muster_err *err)
 {
-    int rc = 0;
+    int r = 0;
     if (phase_code(&comm->life) != 0) {
         quiesce_wait(comm);
-    } else if ((rc = muster_barrier(comm, err)) == 0) {
+    } else if ((r = muster_barrier(comm, err)) == 0) {
         segment_give_back(&comm->segment, &allocation->parts, comm->local_rank);
     }
     forget(comm, allocation);
-    return rc;
+    return r;
 }
 
 int muster_comm_release(struct muster_comm *comm, void *memory, struct muster_err *err)
 {
-    int rc = sized_check_err(err);
-    rc = rc < 0 ? rc : comm_check_own(comm, err);
-    for (int i = 0; i < comm->num_allocations && rc == 0; i++) {
+    int r = sized_check_err(err);
+    r = r < 0 ? r : comm_check_own(comm, err);
+    for (int i = 0; i < comm->num_allocations && r == 0; i++) {
         struct allocation *allocation = &comm->allocations[i];
         if (allocation->parts.base && allocation_start(allocation, comm->local_rank) == memory) {
             return part_with(comm, allocation, err);
         }
     }
-    return rc < 0 ? rc
-                  : muster_fail(err, MUSTER_EINVAL,
-                                "this memory was not allocated by muster_comm_alloc");
+    return r < 0 ? r
+                 : muster_fail(err, MUSTER_EINVAL,
+                               "this memory was not allocated by muster_comm_alloc");
 }
 
 static int check_room(const struct muster_comm *comm, size_t size_bytes, int place,
@@ -91,40 +91,40 @@ static int check_room(const struct muster_comm *comm, size_t size_bytes, int pla
 static int agree(struct muster_comm *comm, size_t size_bytes, bool good, struct muster_err *err)
 {
     int64_t mine[] = {good, (int64_t)size_bytes, -(int64_t)size_bytes}, least[] = {0, 0, 0};
-    int rc = muster_all_reduce(comm, mine, least, 3, MUSTER_I64, MUSTER_MIN, err);
-    if (rc == 0 && least[1] != -least[2]) {
+    int r = muster_all_reduce(comm, mine, least, 3, MUSTER_I64, MUSTER_MIN, err);
+    if (r == 0 && least[1] != -least[2]) {
         failure_close(comm, MUSTER_EMISMATCH);
         return muster_fail(err, MUSTER_EMISMATCH,
                            "rank %d allocates %zu bytes, but the ranks' sizes are %lld to %lld",
                            comm->rank, size_bytes, (long long)least[1], -(long long)least[2]);
     }
-    return rc == 0 && good && !least[0]
+    return r == 0 && good && !least[0]
                ? muster_fail(err, MUSTER_ENOMEM, "another rank has no memory")
-               : rc;
+               : r;
 }
 
 int muster_comm_alloc(struct muster_comm *comm, size_t size_bytes, void **ret,
                       struct muster_err *err)
 {
-    int place = find_place(comm), rc = sized_check_err(err);
-    rc = rc < 0 ? rc : comm_check_own(comm, err);
-    rc = rc < 0 ? rc : check_room(comm, size_bytes, place, err);
-    if (rc < 0) {
-        return rc;
+    int place = find_place(comm), r = sized_check_err(err);
+    r = r < 0 ? r : comm_check_own(comm, err);
+    r = r < 0 ? r : check_room(comm, size_bytes, place, err);
+    if (r < 0) {
+        return r;
     }
     size_t pages = size_bytes / SEGMENT_PAGE + 2; /* one for the skew */
     struct allocation allocation = {.size_bytes = size_bytes};
-    rc = segment_extend(&comm->segment, pages * SEGMENT_PAGE, comm->local_rank, &allocation.parts,
-                        err);
-    int agreed = agree(comm, size_bytes, rc == 0, err);
-    if (rc == 0 && agreed == 0) {
+    r = segment_extend(&comm->segment, pages * SEGMENT_PAGE, comm->local_rank, &allocation.parts,
+                       err);
+    int agreed = agree(comm, size_bytes, r == 0, err);
+    if (r == 0 && agreed == 0) {
         remember(comm, place, &allocation);
         *ret = allocation_start(&allocation, comm->local_rank);
         return 0;
     }
-    if (rc == 0) {
+    if (r == 0) {
         segment_give_back(&comm->segment, &allocation.parts, comm->local_rank);
         segment_retract(&comm->segment, &allocation.parts);
     }
-    return agreed < 0 ? agreed : rc;
+    return agreed < 0 ? agreed : r;
 }

@@ -28,20 +28,20 @@ static int run_queued(struct muster_comm *comm, const struct muster_call *call,
                       struct muster_message *ret, struct muster_err *err)
 {
     struct muster_request *request;
-    int rc = muster_start(comm, call, &request, err);
-    if (rc < 0) {
-        return rc;
+    int r = muster_start(comm, call, &request, err);
+    if (r < 0) {
+        return r;
     }
-    rc = muster_request_wait(request, -1, err);
-    if (rc == MUSTER_EINTERRUPTED) {
-        failure_close(comm, rc);
+    r = muster_request_wait(request, -1, err);
+    if (r == MUSTER_EINTERRUPTED) {
+        failure_close(comm, r);
         progress_drain(comm);
     }
-    if (rc == 0 && ret) {
-        rc = muster_request_message(request, ret, err);
+    if (r == 0 && ret) {
+        r = muster_request_message(request, ret, err);
     }
     muster_request_free(request);
-    return rc;
+    return r;
 }
 
 static int run_call(struct muster_comm *comm, const struct muster_call *call,
@@ -51,35 +51,35 @@ static int run_call(struct muster_comm *comm, const struct muster_call *call,
         return run_queued(comm, call, ret, err);
     }
     struct task task;
-    int rc = prepare_call(comm, call, &task.call, err);
-    if (rc < 0) {
-        return rc;
+    int r = prepare_call(comm, call, &task.call, err);
+    if (r < 0) {
+        return r;
     }
     if (plan_learn(comm, &task.call)) {
         return way_plan(comm)->run(comm, call->in, call->out, err);
     }
     call_begin(comm, &task);
-    rc = progress_run(comm, &task, err);
-    if (rc == 0 && ret) {
+    r = progress_run(comm, &task, err);
+    if (r == 0 && ret) {
         sized_write(&sized_message, ret, &task.transfer.message);
     }
-    return rc;
+    return r;
 }
 
 /* A call of the functions below: of the fields only its own are set. */
 static int run(struct muster_comm *comm, const struct muster_call *call, struct muster_err *err)
 {
-    int rc = sized_check_err(err);
-    return rc < 0 ? rc : run_call(comm, call, NULL, err);
+    int r = sized_check_err(err);
+    return r < 0 ? r : run_call(comm, call, NULL, err);
 }
 
 int muster_run(struct muster_comm *comm, const struct muster_call *call, struct muster_err *err)
 {
     struct muster_call given = MUSTER_CALL_INIT;
-    int rc = sized_check_err(err);
-    rc = rc < 0 ? rc : sized_read(&sized_call, &given, call, err);
-    if (rc < 0) {
-        return rc;
+    int r = sized_check_err(err);
+    r = r < 0 ? r : sized_read(&sized_call, &given, call, err);
+    if (r < 0) {
+        return r;
     }
     if (given.kind == MUSTER_ALL_REDUCE &&
         plan_fits(comm, given.in, given.out, given.count, given.type, given.op)) {
@@ -260,7 +260,7 @@ int muster_recv(struct muster_comm *comm, void *out, size_t count, enum muster_t
                                .tag = tag,
                                .out = out,
                                .count = count};
-    int rc = sized_check_err(err);
-    rc = rc == 0 && ret ? sized_check(&sized_message, ret, err) : rc;
-    return rc < 0 ? rc : run_call(comm, &call, ret, err);
+    int r = sized_check_err(err);
+    r = r == 0 && ret ? sized_check(&sized_message, ret, err) : r;
+    return r < 0 ? r : run_call(comm, &call, ret, err);
 }

@@ -84,7 +84,7 @@ static void hang_up_in_child(void *context)
 struct muster_comm *comm_new(int rank, int size, const int *hosts,
                              const struct muster_comm_options *options)
 {
-    assert(size >= 1 && size <= COMM_MAX_RANKS && rank >= 0 && rank < size);
+    assert(size >= 1 && size <= MUSTER_MAX_RANKS && rank >= 0 && rank < size);
     struct muster_comm *comm = calloc(1, sizeof *comm);
     if (!comm) {
         return NULL;
@@ -149,10 +149,10 @@ const char *muster_comm_describe(const struct muster_comm *comm)
 int muster_comm_query(const struct muster_comm *comm, struct muster_comm_state *ret,
                       enum muster_peer_state *ret_peers, struct muster_err *err)
 {
-    int rc = sized_check_err(err);
-    rc = rc == 0 && ret ? sized_check(&sized_state, ret, err) : rc;
-    if (rc < 0) {
-        return rc;
+    int r = sized_check_err(err);
+    r = r == 0 && ret ? sized_check(&sized_state, ret, err) : r;
+    if (r < 0) {
+        return r;
     }
     bool ours = comm->process == heartbeat_process();
     struct muster_comm_state state = {
@@ -165,8 +165,8 @@ int muster_comm_query(const struct muster_comm *comm, struct muster_comm_state *
     if (ret) {
         sized_write(&sized_state, ret, &state);
     }
-    for (int r = 0; ret_peers && r < comm->size; r++) {
-        ret_peers[r] = ours ? peers_state(comm, r) : MUSTER_PEER_CLOSED;
+    for (int rank = 0; ret_peers && rank < comm->size; rank++) {
+        ret_peers[rank] = ours ? peers_state(comm, rank) : MUSTER_PEER_CLOSED;
     }
     return 0;
 }

@@ -50,8 +50,8 @@ struct parts {
     enum muster_type wide; /* summed in */
     size_t wide_bytes;
     size_t total;
-    struct tree_span spans[COMM_MAX_RANKS]; /* of all ranks */
-    size_t num_nodes[COMM_MAX_RANKS];       /* that cover them */
+    struct tree_span spans[MUSTER_MAX_RANKS]; /* of all ranks */
+    size_t num_nodes[MUSTER_MAX_RANKS];       /* that cover them */
     size_t all_nodes;
     bool direct;         /* this rank brings one part, which is sent as it is */
     bool gathers;        /* all ranks sum all elements */
@@ -166,14 +166,13 @@ static int compare(const struct parts *p, const struct offer *mine, const struct
 /* Tells all what this rank brings, and hears what they do. */
 static int gather_offers(struct parts *p, const struct offer *mine, struct muster_err *err)
 {
-    struct offer all[COMM_MAX_RANKS];
-    int rc =
-        muster_all_gather(p->comm, mine, all, sizeof *mine / sizeof(uint64_t), MUSTER_I64, err);
-    for (int r = 0; rc == 0 && r < p->comm->size; r++) {
-        rc = compare(p, mine, &all[r], r, err);
-        p->spans[r] = (struct tree_span){all[r].first, all[r].count};
+    struct offer all[MUSTER_MAX_RANKS];
+    int r = muster_all_gather(p->comm, mine, all, sizeof *mine / sizeof(uint64_t), MUSTER_I64, err);
+    for (int peer = 0; r == 0 && peer < p->comm->size; peer++) {
+        r = compare(p, mine, &all[peer], peer, err);
+        p->spans[peer] = (struct tree_span){all[peer].first, all[peer].count};
     }
-    return rc < 0 ? rc : check_cover(p, err);
+    return r < 0 ? r : check_cover(p, err);
 }
 
 /* What one piece has, and how it is moved: alike on all ranks. */
@@ -290,7 +289,7 @@ static void sum_own(struct parts *p, const char *parts, size_t start, size_t len
 /* Each rank gets what it sums. */
 static int move_nodes(struct parts *p, const char *nodes, size_t length, struct muster_err *err)
 {
-    size_t in[COMM_MAX_RANKS], out[COMM_MAX_RANKS];
+    size_t in[MUSTER_MAX_RANKS], out[MUSTER_MAX_RANKS];
     size_t own = slice_of(p, p->comm->rank, length).count;
     for (int r = 0; r < p->comm->size; r++) {
         in[r] = p->num_nodes[p->comm->rank] * slice_of(p, r, length).count;
@@ -324,7 +323,7 @@ static void sum_slice(struct parts *p, char *slice, size_t height, int divisor)
 
 static int gather_slices(struct parts *p, char *out, size_t length, struct muster_err *err)
 {
-    size_t counts[COMM_MAX_RANKS];
+    size_t counts[MUSTER_MAX_RANKS];
     if (p->gathers) {
         memcpy(out, p->slice, length * muster_type_bytes(p->type));
         return 0;
@@ -363,36 +362,36 @@ static int check(const void *parts, size_t num_parts, size_t total, const void *
 static int sum_pieces(struct parts *p, const void *parts, void *out, const struct offer *mine,
                       struct muster_err *err)
 {
-    int rc = gather_offers(p, mine, err);
-    if (rc < 0) {
-        return rc;
+    int r = gather_offers(p, mine, err);
+    if (r < 0) {
+        return r;
     }
     size_t unit = muster_type_bytes(p->type);
     plan_pieces(p, mine->elements);
-    rc = allocate(p, err);
-    for (size_t start = 0; rc == 0 && start < mine->elements; start += p->piece) {
+    r = allocate(p, err);
+    for (size_t start = 0; r == 0 && start < mine->elements; start += p->piece) {
         size_t left = mine->elements - start, length = left < p->piece ? left : p->piece;
         const char *first = (const char *)parts + start * unit;
         sum_own(p, parts, start, length, mine->elements);
-        rc = move_nodes(p, p->direct ? first : p->local, length, err);
-        if (rc == 0) {
+        r = move_nodes(p, p->direct ? first : p->local, length, err);
+        if (r == 0) {
             sum_slice(p, p->slice, slice_of(p, p->comm->rank, length).count,
                       mine->op == MUSTER_AVG ? (int)p->total : 1);
-            rc = gather_slices(p, (char *)out + start * unit, length, err);
+            r = gather_slices(p, (char *)out + start * unit, length, err);
         }
     }
-    return rc;
+    return r;
 }
 
 int muster_all_reduce_parts(struct muster_comm *comm, const void *parts, size_t first_part,
                             size_t num_parts, size_t total_parts, void *out, size_t count,
                             enum muster_type type, enum muster_op op, struct muster_err *err)
 {
-    int rc = sized_check_err(err);
-    rc = rc < 0 ? rc : comm_check_own(comm, err);
-    rc = rc < 0 ? rc : check(parts, num_parts, total_parts, out, count, type, op, err);
-    if (rc < 0) {
-        return rc;
+    int r = sized_check_err(err);
+    r = r < 0 ? r : comm_check_own(comm, err);
+    r = r < 0 ? r : check(parts, num_parts, total_parts, out, count, type, op, err);
+    if (r < 0) {
+        return r;
     }
     bool half = type == MUSTER_F16 || type == MUSTER_BF16;
     struct parts *p = calloc(1, sizeof *p);
@@ -409,13 +408,13 @@ int muster_all_reduce_parts(struct muster_comm *comm, const void *parts, size_t 
     struct inside place;
     inside_enter(&place, comm, INSIDE_SEVERAL);
     use_enter(&comm->use, COMM_IN_SEVERAL);
-    rc = sum_pieces(p, parts, out, &mine, err);
-    if (rc == MUSTER_ENOMEM) {
-        failure_close(comm, rc); /* the others must not wait for us */
+    r = sum_pieces(p, parts, out, &mine, err);
+    if (r == MUSTER_ENOMEM) {
+        failure_close(comm, r); /* the others must not wait for us */
     }
     use_leave(&comm->use, COMM_IN_SEVERAL);
     inside_leave(&place);
     release(p);
     free(p);
-    return rc;
+    return r;
 }

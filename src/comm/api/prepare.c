@@ -10,18 +10,18 @@
 #include "comm/state/types.h"
 
 /* Elements of any type that all ranks together may have. */
-static const size_t surely_allowed = (size_t)PTRDIFF_MAX / sizeof(double) / COMM_MAX_RANKS;
+static const size_t surely_allowed = (size_t)PTRDIFF_MAX / sizeof(double) / MUSTER_MAX_RANKS;
 
 static int check_open(const struct muster_comm *comm, struct muster_err *err)
 {
-    int rc = comm_check_own(comm, err);
-    int closed = rc < 0 ? 0 : phase_code(&comm->life);
+    int r = comm_check_own(comm, err);
+    int closed = r < 0 ? 0 : phase_code(&comm->life);
     if (closed) {
         quiesce_wait(comm);
-        rc = muster_fail(err, MUSTER_EABORTED, "this communicator was closed: %s",
-                         muster_code_text(closed));
+        r = muster_fail(err, MUSTER_EABORTED, "this communicator was closed: %s",
+                        muster_code_text(closed));
     }
-    return rc;
+    return r;
 }
 
 /* Whatever the other fields hold. */
@@ -128,16 +128,16 @@ static int check_buffers(const struct muster_comm *comm, const struct types_kind
 static int check(const struct muster_comm *comm, const struct types_kind *kind,
                  struct prepared *call, struct muster_err *err)
 {
-    int rc = find_elements(comm, kind, call, err);
-    if (rc < 0) {
-        return rc;
+    int r = find_elements(comm, kind, call, err);
+    if (r < 0) {
+        return r;
     }
     struct elements elements = {
         call->in_counts ? types_total(call->in_counts, comm->size) : call->count,
         call->out_counts ? types_total(call->out_counts, comm->size) : call->count};
-    rc = check_room(comm, call, elements, err);
-    rc = rc < 0 ? rc : check_peer(comm, kind, call, err);
-    return rc < 0 ? rc : check_buffers(comm, kind, call, elements, err);
+    r = check_room(comm, call, elements, err);
+    r = r < 0 ? r : check_peer(comm, kind, call, err);
+    return r < 0 ? r : check_buffers(comm, kind, call, elements, err);
 }
 
 static int lane_of(const struct prepared *call)
@@ -153,18 +153,18 @@ static int lane_of(const struct prepared *call)
 int prepare_call(const struct muster_comm *comm, const struct muster_call *call,
                  struct prepared *ret, struct muster_err *err)
 {
-    int rc = check_open(comm, err);
-    if (rc < 0) {
-        return rc;
+    int r = check_open(comm, err);
+    if (r < 0) {
+        return r;
     }
     const struct types_kind *kind = types_find_kind(call->kind);
     if (!kind) {
         return muster_fail(err, MUSTER_EINVAL, "there is no collective %d", (int)call->kind);
     }
     take_own_fields(call, kind, ret);
-    rc = call->kind == MUSTER_BARRIER ? 0 : check(comm, kind, ret, err);
-    if (rc < 0) {
-        return rc;
+    r = call->kind == MUSTER_BARRIER ? 0 : check(comm, kind, ret, err);
+    if (r < 0) {
+        return r;
     }
     ret->bytes = ret->count * ret->unit;
     ret->lane = lane_of(ret);

@@ -25,7 +25,7 @@ static size_t bytes_of_links(int hosts)
 {
     const struct muster_comm_options options = MUSTER_COMM_OPTIONS_INIT;
     struct muster_err err = MUSTER_ERR_INIT;
-    int lowest[COMM_MAX_RANKS];
+    int lowest[MUSTER_MAX_RANKS];
     for (int r = 0; r < hosts; r++) {
         lowest[r] = r;
     }
@@ -41,7 +41,7 @@ static size_t bytes_of_links(int hosts)
 static void links_take_one_piece_a_peer(void **state)
 {
     (void)state;
-    static const int hosts[] = {2, 16, COMM_MAX_RANKS};
+    static const int hosts[] = {2, 16, MUSTER_MAX_RANKS};
     for (size_t i = 0; i < sizeof hosts / sizeof hosts[0]; i++) {
         size_t bytes = bytes_of_links(hosts[i]);
         print_message("%d hosts: %zu KiB of addresses\n", hosts[i], bytes / 1024);

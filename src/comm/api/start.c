@@ -72,9 +72,9 @@ static int start(struct muster_comm *comm, const struct prepared *call, struct m
         lane_begin(comm, request);
     }
     if (atomic_load_explicit(&request->state, memory_order_acquire) == REQUEST_PENDING) {
-        int rc = background_add(comm, err);
-        if (rc < 0) {
-            failure_close(comm, rc);
+        int r = background_add(comm, err);
+        if (r < 0) {
+            failure_close(comm, r);
             progress_drain(comm);
         }
     }
@@ -86,12 +86,12 @@ int muster_start(struct muster_comm *comm, const struct muster_call *call,
 {
     struct muster_call given = MUSTER_CALL_INIT;
     struct prepared prepared;
-    int rc = sized_check_err(err);
-    rc = rc < 0 ? rc : sized_read(&sized_call, &given, call, err);
-    rc = rc < 0 ? rc : check_room(comm, &given, err);
-    rc = rc < 0 ? rc : prepare_call(comm, &given, &prepared, err);
-    if (rc < 0) {
-        return rc;
+    int r = sized_check_err(err);
+    r = r < 0 ? r : sized_read(&sized_call, &given, call, err);
+    r = r < 0 ? r : check_room(comm, &given, err);
+    r = r < 0 ? r : prepare_call(comm, &given, &prepared, err);
+    if (r < 0) {
+        return r;
     }
     if (prepared.kind == MUSTER_SEND && lane_send_now(comm, &prepared)) {
         *ret = request_sent();
@@ -106,32 +106,32 @@ static int help(struct muster_request *request, int64_t timeout_ms, struct muste
     struct muster_comm *comm = request->comm;
     struct waiter waiter = {0};
     int64_t end_ns = timeout_ms < 0 ? INT64_MAX : deadline_after_ms(timeout_ms);
-    int rc = 0;
+    int r = 0;
     atomic_fetch_add(&comm->helpers, 1);
-    while (rc == 0) {
+    while (r == 0) {
         bool moved = lane_try_all(comm, wait_is_slow(&waiter, comm));
         if (atomic_load_explicit(&request->state, memory_order_acquire) != REQUEST_PENDING) {
             break;
         }
-        rc = moved ? wait_moved(&waiter, comm, NULL, err) : wait_turn(&waiter, comm, NULL, err);
-        if (rc == 0 && wait_is_slow(&waiter, comm) && deadline_now_ns() >= end_ns) {
-            rc = muster_fail(err, MUSTER_ETIMEDOUT, "still under way after %lld ms",
-                             (long long)timeout_ms);
+        r = moved ? wait_moved(&waiter, comm, NULL, err) : wait_turn(&waiter, comm, NULL, err);
+        if (r == 0 && wait_is_slow(&waiter, comm) && deadline_now_ns() >= end_ns) {
+            r = muster_fail(err, MUSTER_ETIMEDOUT, "still under way after %lld ms",
+                            (long long)timeout_ms);
         }
     }
     wait_end(&waiter, comm);
-    background_helped(comm, rc == 0);
-    return rc;
+    background_helped(comm, r == 0);
+    return r;
 }
 
 int muster_request_wait(struct muster_request *request, int64_t timeout_ms, struct muster_err *err)
 {
     if (atomic_load_explicit(&request->state, memory_order_acquire) == REQUEST_PENDING) {
-        int rc = sized_check_err(err);
-        rc = rc < 0 ? rc : comm_check_own(request->comm, err);
-        rc = rc < 0 ? rc : help(request, timeout_ms, err);
-        if (rc < 0) {
-            return rc;
+        int r = sized_check_err(err);
+        r = r < 0 ? r : comm_check_own(request->comm, err);
+        r = r < 0 ? r : help(request, timeout_ms, err);
+        if (r < 0) {
+            return r;
         }
     }
     int state = muster_request_test(request, err);

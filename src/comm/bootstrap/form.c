@@ -38,12 +38,12 @@ static void find_hosts(struct forming *f, int size)
 static int connect_lower(struct forming *f, struct muster_err *err)
 {
     struct muster_comm *comm = f->comm;
-    for (int r = 0; r < comm->rank; r++) {
-        for (int channel = 0; comm->peers[r].local < 0 && channel < LINK_CHANNELS; channel++) {
-            int fd = forming_connect(f, r, channel, err);
-            int rc = fd < 0 ? fd : link_adopt(comm, fd, r, channel, err);
-            if (rc < 0) {
-                return rc;
+    for (int rank = 0; rank < comm->rank; rank++) {
+        for (int channel = 0; comm->peers[rank].local < 0 && channel < LINK_CHANNELS; channel++) {
+            int fd = forming_connect(f, rank, channel, err);
+            int r = fd < 0 ? fd : link_adopt(comm, fd, rank, channel, err);
+            if (r < 0) {
+                return r;
             }
         }
     }
@@ -53,18 +53,18 @@ static int connect_lower(struct forming *f, struct muster_err *err)
 static int accept_higher(struct forming *f, struct muster_err *err)
 {
     struct muster_comm *comm = f->comm;
-    int missing, rc = 0;
-    while (rc == 0 && (missing = link_find_missing(comm)) >= 0) {
+    int missing, r = 0;
+    while (r == 0 && (missing = link_find_missing(comm)) >= 0) {
         struct hello hello;
         struct arrivals *arrivals = &f->endpoint->arrivals;
         int fd = arrivals_next(arrivals, comm->generation, f->digest, 0, &hello, err);
         if (fd == MUSTER_EAGAIN) {
-            rc = forming_wait(f, arrivals->epoll_fd, POLLIN, FORMING_SLICE_MS, missing, err);
+            r = forming_wait(f, arrivals->epoll_fd, POLLIN, FORMING_SLICE_MS, missing, err);
         } else {
-            rc = fd < 0 ? fd : link_adopt(comm, fd, hello.index, hello.channel, err);
+            r = fd < 0 ? fd : link_adopt(comm, fd, hello.index, hello.channel, err);
         }
     }
-    return rc;
+    return r;
 }
 
 static int check_transport(const struct forming *f, struct muster_err *err)
@@ -95,11 +95,11 @@ static int meet(struct forming *f, struct muster_err *err)
     atomic_store(&comm->timeout_ms, left_ms < 0 ? 0 : left_ms);
     comm->interrupted = has_had_enough;
     comm->interrupted_context = f;
-    int rc = muster_barrier(comm, err);
+    int r = muster_barrier(comm, err);
     comm->interrupted = f->options->interrupted;
     comm->interrupted_context = f->options->interrupted_context;
     atomic_store(&comm->timeout_ms, timeout_ms);
-    return rc == MUSTER_EINTERRUPTED && forming_is_cancelled(f) ? forming_fail_cancelled(err) : rc;
+    return r == MUSTER_EINTERRUPTED && forming_is_cancelled(f) ? forming_fail_cancelled(err) : r;
 }
 
 /* Not while others are watched: the witness starts with copies of our descriptors, and those who
@@ -112,21 +112,21 @@ static void be_witnessed(struct muster_comm *comm)
 
 static int form_all(struct forming *f, struct muster_err *err)
 {
-    int rc = check_transport(f, err);
-    rc = rc < 0 ? rc : processor_find(&f->comm->processor, err);
-    rc = rc < 0 ? rc : link_init(f->comm, err);
-    rc = rc < 0 ? rc : connect_lower(f, err);
-    rc = rc < 0 ? rc : locals_join(f, err);
-    rc = rc < 0 ? rc : message_init(f->comm, err);
-    rc = rc < 0 ? rc : accept_higher(f, err);
-    rc = rc < 0 ? rc : locals_come_alive(f, err);
+    int r = check_transport(f, err);
+    r = r < 0 ? r : processor_find(&f->comm->processor, err);
+    r = r < 0 ? r : link_init(f->comm, err);
+    r = r < 0 ? r : connect_lower(f, err);
+    r = r < 0 ? r : locals_join(f, err);
+    r = r < 0 ? r : message_init(f->comm, err);
+    r = r < 0 ? r : accept_higher(f, err);
+    r = r < 0 ? r : locals_come_alive(f, err);
     forming_unwatch(f);
-    if (rc == 0 && !f->comm->all_local) {
+    if (r == 0 && !f->comm->all_local) {
         be_witnessed(f->comm);
     }
-    rc = rc < 0 ? rc : meet(f, err);
+    r = r < 0 ? r : meet(f, err);
     arrivals_sweep(&f->endpoint->arrivals); /* who has passed the barrier watched us before it */
-    return rc;
+    return r;
 }
 
 /* Those who have connected must not take this for the end of our process, nor for the cause of what
@@ -158,13 +158,14 @@ int form_comm(struct muster_endpoint *endpoint, const struct muster_member *memb
               const struct muster_comm_options *options, const struct forming_watch *watch,
               struct muster_comm **ret, struct muster_err *err)
 {
-    if (size < 1 || size > COMM_MAX_RANKS || my_index < 0 || my_index >= size) {
+    if (size < 1 || size > MUSTER_MAX_RANKS || my_index < 0 || my_index >= size) {
         return muster_fail(err, MUSTER_EINVAL, "rank %d of %d: a world has 1 to %d ranks", my_index,
-                           size, COMM_MAX_RANKS);
+                           size, MUSTER_MAX_RANKS);
     }
-    for (int r = 0; r < size; r++) {
-        if (!endpoint_member_ok(&members[r])) {
-            return muster_fail(err, MUSTER_EDATA, "member %d is not of this version of muster", r);
+    for (int peer = 0; peer < size; peer++) {
+        if (!endpoint_member_ok(&members[peer])) {
+            return muster_fail(err, MUSTER_EDATA, "member %d is not of this version of muster",
+                               peer);
         }
     }
     struct member self = endpoint_member(&members[my_index]);
@@ -192,12 +193,12 @@ int form_comm(struct muster_endpoint *endpoint, const struct muster_member *memb
     }
     f.comm->generation = generation;
     forming_open(&f);
-    int rc = form_all(&f, err);
+    int r = form_all(&f, err);
     forming_close(&f);
-    if (rc < 0) {
+    if (r < 0) {
         give_up(&f);
         muster_comm_free(f.comm);
-        return rc;
+        return r;
     }
     *ret = f.comm;
     return 0;
@@ -209,9 +210,9 @@ int muster_comm_form(struct muster_endpoint *endpoint, const struct muster_membe
                      struct muster_err *err)
 {
     struct muster_comm_options own = MUSTER_COMM_OPTIONS_INIT;
-    int rc = sized_check_err(err);
-    rc = rc == 0 && options ? sized_read(&sized_options, &own, options, err) : rc;
-    return rc < 0 ? rc
-                  : form_comm(endpoint, members, size, my_index, generation,
-                              deadline_after_ms(timeout_ms), &own, NULL, ret, err);
+    int r = sized_check_err(err);
+    r = r == 0 && options ? sized_read(&sized_options, &own, options, err) : r;
+    return r < 0 ? r
+                 : form_comm(endpoint, members, size, my_index, generation,
+                             deadline_after_ms(timeout_ms), &own, NULL, ret, err);
 }

@@ -94,12 +94,12 @@ static void a_stranger_gets_nothing(bool local, uid_t user)
     struct muster_comm_options options = MUSTER_COMM_OPTIONS_INIT;
     options.interrupted = interrupt_when_ended;
     options.interrupted_context = &stranger;
-    int rc = muster_comm_form(endpoints[0], members, 2, 0, GENERATION, test_limit_ms(), &options,
-                              &comm, &err);
-    assert_int_equal(rc, MUSTER_EINTERRUPTED);
+    int r = muster_comm_form(endpoints[0], members, 2, 0, GENERATION, test_limit_ms(), &options,
+                             &comm, &err);
+    assert_int_equal(r, MUSTER_EINTERRUPTED);
     assert_int_equal(stranger.status, 0);
-    rc = muster_comm_form(endpoints[0], members, 2, 0, GENERATION, 1, NULL, &comm, &err);
-    assert_int_equal(rc, MUSTER_ETIMEDOUT);
+    r = muster_comm_form(endpoints[0], members, 2, 0, GENERATION, 1, NULL, &comm, &err);
+    assert_int_equal(r, MUSTER_ETIMEDOUT);
     assert_int_equal(err.rank, 1); /* nobody has come in its place */
     muster_endpoint_close(endpoints[0]);
     muster_endpoint_close(endpoints[1]);
@@ -147,11 +147,10 @@ static void another_user_s_memory_is_not_taken(void **state)
     assert_int_equal(read(told[0], &members[0], sizeof members[0]), sizeof members[0]);
     assert_int_equal(muster_endpoint_open("127.0.0.1", &second, NULL), 0);
     muster_endpoint_member(second, &members[1]);
-    int rc =
-        muster_comm_form(second, members, 2, 1, GENERATION, test_limit_ms(), NULL, &comm, &err);
+    int r = muster_comm_form(second, members, 2, 1, GENERATION, test_limit_ms(), NULL, &comm, &err);
     assert_int_equal(kill(child, SIGKILL), 0);
     (void)status_of(child);
-    assert_int_equal(rc, MUSTER_EPERM);
+    assert_int_equal(r, MUSTER_EPERM);
     assert_non_null(strstr(err.text, "MUSTER_TRANSPORT=tcp"));
     assert_int_equal(err.rank, 0);
     muster_endpoint_close(second);
@@ -164,11 +163,11 @@ static void another_user_s_memory_is_not_taken(void **state)
 static int open_copy(int fd, int size, struct muster_err *err)
 {
     struct segment s;
-    int rc = segment_open(fd, size, &s, err);
-    if (rc == 0) {
+    int r = segment_open(fd, size, &s, err);
+    if (r == 0) {
         segment_close(&s);
     }
-    return rc;
+    return r;
 }
 
 /* Mapped, its first use would end this process by SIGBUS. */

@@ -16,7 +16,7 @@ enum {
 
 void forming_unwatch(struct forming *f)
 {
-    for (int r = 0; r < COMM_MAX_RANKS; r++) {
+    for (int r = 0; r < MUSTER_MAX_RANKS; r++) {
         fork_close(&f->watches[r]);
     }
 }
@@ -31,7 +31,7 @@ static void close_all(void *context)
 void forming_open(struct forming *f)
 {
     f->under_way = f->gone = -1;
-    for (int r = 0; r < COMM_MAX_RANKS; r++) {
+    for (int r = 0; r < MUSTER_MAX_RANKS; r++) {
         f->watches[r] = -1;
     }
     f->fork = (struct fork_watch){.forked = close_all, .context = f};
@@ -104,15 +104,15 @@ static int watch(struct forming *f, int rank, struct muster_err *err)
 
 static int watch_more(struct forming *f, int first, struct muster_err *err)
 {
-    int rc = 0, opened = 0;
-    for (int i = 0; rc == 0 && i < f->comm->size && opened < WATCH_AT_ONCE; i++) {
+    int r = 0, opened = 0;
+    for (int i = 0; r == 0 && i < f->comm->size && opened < WATCH_AT_ONCE; i++) {
         int rank = (first + i) % f->comm->size;
         if (rank != f->comm->rank && f->watches[rank] < 0) {
-            rc = watch(f, rank, err);
+            r = watch(f, rank, err);
             opened++;
         }
     }
-    return rc;
+    return r;
 }
 
 /* The connection has ended. A member that lives may have hung up on it: that it is gone is known
@@ -142,27 +142,27 @@ static int list_watches(const struct forming *f, struct pollfd *fds, int *ranks)
 static int look_at_watches(struct forming *f, const struct pollfd *fds, const int *ranks, int num,
                            struct muster_err *err)
 {
-    int rc = 0;
-    for (int i = 1; rc == 0 && i < num; i++) {
-        rc = fds[i].revents ? watch_anew(f, ranks[i], err) : 0;
+    int r = 0;
+    for (int i = 1; r == 0 && i < num; i++) {
+        r = fds[i].revents ? watch_anew(f, ranks[i], err) : 0;
     }
-    return rc;
+    return r;
 }
 
-int forming_blame(struct forming *f, int rank, int rc, struct muster_err *err)
+int forming_blame(struct forming *f, int rank, int r, struct muster_err *err)
 {
     int64_t end_ns = deadline_after_ms(BLAME_MS);
     int found = 0;
-    for (int r = 0; found == 0 && !f->watch && r < f->comm->size; r++) {
-        fork_close(&f->watches[r]);
-        found = r == f->comm->rank ? 0 : watch(f, r, err);
+    for (int peer = 0; found == 0 && !f->watch && peer < f->comm->size; peer++) {
+        fork_close(&f->watches[peer]);
+        found = peer == f->comm->rank ? 0 : watch(f, peer, err);
     }
-    for (int r = 0; found == 0 && r < f->comm->size; r++) {
-        bool refused = f->watches[r] >= 0 && address_finish(f->watches[r], end_ns) < 0 &&
+    for (int peer = 0; found == 0 && peer < f->comm->size; peer++) {
+        bool refused = f->watches[peer] >= 0 && address_finish(f->watches[peer], end_ns) < 0 &&
                        errno == ECONNREFUSED;
-        found = refused ? fail_gone(f, r, err) : 0;
+        found = refused ? fail_gone(f, peer, err) : 0;
     }
-    return found < 0 ? found : fail_about(rc, rank, err);
+    return found < 0 ? found : fail_about(r, rank, err);
 }
 
 /* ---- waiting ---- */
@@ -192,16 +192,16 @@ static int check_others(struct forming *f, struct muster_err *err)
 int forming_wait(struct forming *f, int fd, short events, int most_ms, int rank,
                  struct muster_err *err)
 {
-    struct pollfd fds[COMM_MAX_RANKS + 1] = {{.fd = fd, .events = events}};
-    int ranks[COMM_MAX_RANKS + 1], num = 1;
-    int rc = check(f, rank, err);
+    struct pollfd fds[MUSTER_MAX_RANKS + 1] = {{.fd = fd, .events = events}};
+    int ranks[MUSTER_MAX_RANKS + 1], num = 1;
+    int r = check(f, rank, err);
     f->patient = f->patient || most_ms == 0; /* the caller has waited itself */
-    if (rc == 0 && f->patient && !f->watch) {
-        rc = watch_more(f, rank, err);
+    if (r == 0 && f->patient && !f->watch) {
+        r = watch_more(f, rank, err);
         num = list_watches(f, fds, ranks);
     }
-    if (rc < 0) {
-        return rc;
+    if (r < 0) {
+        return r;
     }
     int slice_ms = f->patient || most_ms < FORMING_FIRST_MS ? most_ms : FORMING_FIRST_MS;
     int left_ms = deadline_ms_left(f->deadline_ns) + 1;
@@ -210,20 +210,20 @@ int forming_wait(struct forming *f, int fd, short events, int most_ms, int rank,
         return 0;
     }
     f->patient = true;
-    rc = look_at_watches(f, fds, ranks, num, err);
-    return rc < 0 ? rc : check_others(f, err);
+    r = look_at_watches(f, fds, ranks, num, err);
+    return r < 0 ? r : check_others(f, err);
 }
 
 /* The kernel's answer to a connection. */
 static int wait_for_answer(struct forming *f, int rank, struct muster_err *err)
 {
-    int rc = 0;
-    for (bool decided = false; rc == 0 && !decided;) {
+    int r = 0;
+    for (bool decided = false; r == 0 && !decided;) {
         struct pollfd p = {.fd = f->under_way, .events = POLLOUT};
         decided = poll(&p, 1, 0) > 0;
-        rc = decided ? 0 : forming_wait(f, f->under_way, POLLOUT, FORMING_SLICE_MS, rank, err);
+        r = decided ? 0 : forming_wait(f, f->under_way, POLLOUT, FORMING_SLICE_MS, rank, err);
     }
-    return rc;
+    return r;
 }
 
 static int fail_connecting(struct forming *f, int rank, struct muster_err *err)
@@ -234,20 +234,20 @@ static int fail_connecting(struct forming *f, int rank, struct muster_err *err)
 
 int forming_connect(struct forming *f, int rank, int channel, struct muster_err *err)
 {
-    int rc = 0;
-    while ((f->under_way = begin(f, rank)) < 0 && errno == EAGAIN && rc == 0) {
-        rc = forming_wait(f, -1, 0, 1, rank, err);
+    int r = 0;
+    while ((f->under_way = begin(f, rank)) < 0 && errno == EAGAIN && r == 0) {
+        r = forming_wait(f, -1, 0, 1, rank, err);
     }
-    if (rc == 0 && f->under_way < 0) {
+    if (r == 0 && f->under_way < 0) {
         return fail_connecting(f, rank, err);
     }
-    rc = rc < 0 ? rc : wait_for_answer(f, rank, err);
-    if (rc == 0 && address_finish(f->under_way, 0) < 0) {
-        rc = fail_connecting(f, rank, err);
+    r = r < 0 ? r : wait_for_answer(f, rank, err);
+    if (r == 0 && address_finish(f->under_way, 0) < 0) {
+        r = fail_connecting(f, rank, err);
     }
-    if (rc < 0) {
+    if (r < 0) {
         fork_close(&f->under_way);
-        return rc;
+        return r;
     }
     struct hello hello = forming_hello(f, channel);
     int fd = f->under_way;

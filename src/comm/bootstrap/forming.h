@@ -34,11 +34,11 @@ struct forming {
     int64_t deadline_ns;
     const struct muster_comm_options *options;
     const struct forming_watch *watch;
-    int hosts[COMM_MAX_RANKS];   /* lowest rank on each rank's host */
-    int under_way;               /* a connection that is not yet a link; -1: none */
-    int watches[COMM_MAX_RANKS]; /* connections to the members' endpoints; -1: none */
-    bool patient;                /* a wait has been in vain */
-    int gone;                    /* the rank that is; -1: none is known */
+    int hosts[MUSTER_MAX_RANKS];   /* lowest rank on each rank's host */
+    int under_way;                 /* a connection that is not yet a link; -1: none */
+    int watches[MUSTER_MAX_RANKS]; /* connections to the members' endpoints; -1: none */
+    bool patient;                  /* a wait has been in vain */
+    int gone;                      /* the rank that is; -1: none is known */
     struct fork_watch fork;
 };
 
@@ -58,9 +58,9 @@ int forming_wait(struct forming *f, int fd, short events, int most_ms, int rank,
 /* The descriptor of a connection that has said hello: the caller's. */
 int forming_connect(struct forming *f, int rank, int channel, struct muster_err *err);
 
-/* This rank gave up, and rc and err say so; whom it found to be gone they say instead, if that is
+/* This rank gave up, and r and err say so; whom it found to be gone they say instead, if that is
  * found here, too. */
-int forming_blame(struct forming *f, int rank, int rc, struct muster_err *err);
+int forming_blame(struct forming *f, int rank, int r, struct muster_err *err);
 
 bool forming_is_cancelled(const struct forming *f);
 int forming_fail_cancelled(struct muster_err *err);

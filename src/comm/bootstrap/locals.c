@@ -30,41 +30,41 @@ static int first_missing(const struct muster_comm *comm, const bool *came)
 static int hand_out(struct forming *f, int fd, int rank, bool *came, struct muster_err *err)
 {
     struct muster_comm *comm = f->comm;
-    int rc = 0;
+    int r = 0;
     if (credentials_are_ours(fd)) {
-        rc = endpoint_pass(fd, comm->segment.fd, err);
-        rc = rc < 0 ? forming_blame(f, rank, rc, err) : 0;
+        r = endpoint_pass(fd, comm->segment.fd, err);
+        r = r < 0 ? forming_blame(f, rank, r, err) : 0;
         came[comm->peers[rank].local] = true;
     } else {
-        rc = forming_wait(f, -1, 0, 0, rank, err);
+        r = forming_wait(f, -1, 0, 0, rank, err);
     }
     close(fd);
-    return rc;
+    return r;
 }
 
 static int lead_host(struct forming *f, struct muster_err *err)
 {
     struct muster_comm *comm = f->comm;
-    bool came[COMM_MAX_RANKS] = {false};
-    int missing, rc = segment_create(comm->local_size, &comm->segment, err);
-    while (rc == 0 && (missing = first_missing(comm, came)) >= 0) {
+    bool came[MUSTER_MAX_RANKS] = {false};
+    int missing, r = segment_create(comm->local_size, &comm->segment, err);
+    while (r == 0 && (missing = first_missing(comm, came)) >= 0) {
         struct hello hello;
         struct arrivals *arrivals = &f->endpoint->arrivals;
         int fd = arrivals_next(arrivals, comm->generation, f->digest, 0, &hello, err);
         if (fd == MUSTER_EAGAIN) {
-            rc = forming_wait(f, arrivals->epoll_fd, POLLIN, FORMING_SLICE_MS, missing, err);
+            r = forming_wait(f, arrivals->epoll_fd, POLLIN, FORMING_SLICE_MS, missing, err);
             continue;
         }
         if (fd < 0) {
             return fd;
         }
         if (hello.index < comm->size && comm->peers[hello.index].local > 0) {
-            rc = hand_out(f, fd, hello.index, came, err);
+            r = hand_out(f, fd, hello.index, came, err);
         } else {
-            rc = link_adopt(comm, fd, hello.index, hello.channel, err);
+            r = link_adopt(comm, fd, hello.index, hello.channel, err);
         }
     }
-    return rc;
+    return r;
 }
 
 static int refuse_leader(int leader, struct muster_err *err)
@@ -81,17 +81,17 @@ static int refuse_leader(int leader, struct muster_err *err)
 
 static int receive_segment(struct forming *f, int leader, struct muster_err *err)
 {
-    int fd, rc = 0;
-    while ((fd = endpoint_receive(f->under_way, err)) == MUSTER_EAGAIN && rc == 0) {
-        rc = forming_wait(f, f->under_way, POLLIN, FORMING_SLICE_MS, leader, err);
+    int fd, r = 0;
+    while ((fd = endpoint_receive(f->under_way, err)) == MUSTER_EAGAIN && r == 0) {
+        r = forming_wait(f, f->under_way, POLLIN, FORMING_SLICE_MS, leader, err);
     }
     if (fd == MUSTER_EUNAVAIL) {
         return forming_blame(f, leader, fd, err);
     }
-    if (rc < 0 && fd >= 0) {
+    if (r < 0 && fd >= 0) {
         close(fd);
     }
-    return rc < 0 ? rc : fd;
+    return r < 0 ? r : fd;
 }
 
 static int follow_host(struct forming *f, struct muster_err *err)
@@ -112,15 +112,15 @@ static int follow_host(struct forming *f, struct muster_err *err)
 int locals_join(struct forming *f, struct muster_err *err)
 {
     struct muster_comm *comm = f->comm;
-    int rc = comm->local_rank == 0 ? lead_host(f, err) : follow_host(f, err);
-    if (rc < 0) {
-        return rc;
+    int r = comm->local_rank == 0 ? lead_host(f, err) : follow_host(f, err);
+    if (r < 0) {
+        return r;
     }
     comm->control = segment_control(&comm->segment, comm->local_rank);
     uint64_t pid_space = endpoint_member(&f->members[comm->rank]).pid_space;
-    for (int r = 0; r < comm->size; r++) {
-        comm->peers[r].killable = pid_space != 0 && comm->peers[r].local >= 0 &&
-                                  endpoint_member(&f->members[r]).pid_space == pid_space;
+    for (int rank = 0; rank < comm->size; rank++) {
+        comm->peers[rank].killable = pid_space != 0 && comm->peers[rank].local >= 0 &&
+                                     endpoint_member(&f->members[rank]).pid_space == pid_space;
     }
     return 0;
 }
@@ -177,17 +177,17 @@ static int wait_for_locals(struct forming *f, struct muster_err *err)
 {
     struct muster_comm *comm = f->comm;
     _Atomic uint32_t *bell = &comm->control->bell;
-    int rc = 0;
-    for (int l = 0; rc == 0 && l < comm->local_size;) {
+    int r = 0;
+    for (int l = 0; r == 0 && l < comm->local_size;) {
         uint32_t seen = atomic_load(bell);
         if (atomic_load(&segment_control(&comm->segment, l)->pid) != 0) {
             l++;
         } else {
             futex_wait_any(&bell, &seen, 1, f->patient ? FORMING_SLICE_MS : FORMING_FIRST_MS);
-            rc = forming_wait(f, -1, 0, 0, comm->locals[l], err);
+            r = forming_wait(f, -1, 0, 0, comm->locals[l], err);
         }
     }
-    return rc;
+    return r;
 }
 
 /* So that `muster stacks` can read it. */
@@ -207,9 +207,9 @@ int locals_come_alive(struct forming *f, struct muster_err *err)
 {
     struct muster_comm *comm = f->comm;
     comm->watch = (struct heartbeat_watch){.beat = failure_beat, .context = comm};
-    int rc = heartbeat_join(&comm->control->heartbeat, &comm->watch, err);
-    if (rc < 0) {
-        return rc;
+    int r = heartbeat_join(&comm->control->heartbeat, &comm->watch, err);
+    if (r < 0) {
+        return r;
     }
     phase_open(&comm->life);
     tell_processors(comm);
@@ -218,9 +218,9 @@ int locals_come_alive(struct forming *f, struct muster_err *err)
     for (int l = 0; l < comm->local_size; l++) {
         bell_ring(segment_control(&comm->segment, l));
     }
-    rc = wait_for_locals(f, err);
+    r = wait_for_locals(f, err);
     comm->oversubscribed = is_oversubscribed(comm);
     comm->tuning = &schedule_tunings[common_processor(comm)];
     describe(comm);
-    return rc;
+    return r;
 }

@@ -19,18 +19,19 @@ static int meet_in_store(struct meeting *m, struct muster_err *err)
     const struct muster_store *store = o->store;
     for (int turn = 0; turn < o->size; turn++) {
         char key[160];
-        int r = (o->rank + turn) % o->size; /* our own first */
+        int peer = (o->rank + turn) % o->size; /* our own first */
         (void)snprintf(key, sizeof key, "muster/%.64s/%llu/%d", m->name,
-                       (unsigned long long)o->generation, r);
+                       (unsigned long long)o->generation, peer);
         size_t bytes = 0;
-        int rc = turn == 0 ? store->set(store->context, key, &m->members[r], sizeof m->members[r])
-                           : store->get(store->context, key, &m->members[r], sizeof m->members[r],
-                                        &bytes, (m->deadline_ns - deadline_now_ns()) / 1000000);
-        if (rc < 0) {
-            return muster_fail(err, rc, "the store has nothing from rank %d: %s", r,
-                               muster_code_text(rc));
+        int r = turn == 0
+                    ? store->set(store->context, key, &m->members[peer], sizeof m->members[peer])
+                    : store->get(store->context, key, &m->members[peer], sizeof m->members[peer],
+                                 &bytes, (m->deadline_ns - deadline_now_ns()) / 1000000);
+        if (r < 0) {
+            return muster_fail(err, r, "the store has nothing from rank %d: %s", peer,
+                               muster_code_text(r));
         }
-        if (turn > 0 && bytes != sizeof m->members[r]) {
+        if (turn > 0 && bytes != sizeof m->members[peer]) {
             return muster_fail(err, MUSTER_EPROTO, "the store has %zu bytes under %s", bytes, key);
         }
     }
@@ -39,9 +40,9 @@ static int meet_in_store(struct meeting *m, struct muster_err *err)
 
 static int check_options(const struct muster_comm_options *o, struct muster_err *err)
 {
-    if (o->size < 1 || o->size > COMM_MAX_RANKS || o->rank < 0 || o->rank >= o->size) {
+    if (o->size < 1 || o->size > MUSTER_MAX_RANKS || o->rank < 0 || o->rank >= o->size) {
         return muster_fail(err, MUSTER_EINVAL, "rank %d of %d: a world has 1 to %d ranks", o->rank,
-                           o->size, COMM_MAX_RANKS);
+                           o->size, MUSTER_MAX_RANKS);
     }
     if (o->store && (!o->store->set || !o->store->get)) {
         return muster_fail(err, MUSTER_EINVAL, "the store needs both set and get");
@@ -57,9 +58,9 @@ static int create(const struct muster_comm_options *options, struct muster_comm 
                   struct muster_err *err)
 {
     struct muster_endpoint *endpoint;
-    int rc = endpoint_open(NULL, options->host, options->transport, &endpoint, err);
-    if (rc < 0) {
-        return rc;
+    int r = endpoint_open(NULL, options->host, options->transport, &endpoint, err);
+    if (r < 0) {
+        return r;
     }
     struct meeting m = {.options = options,
                         .name = options->name ? options->name : "world",
@@ -71,15 +72,15 @@ static int create(const struct muster_comm_options *options, struct muster_comm 
     }
     muster_endpoint_member(endpoint, &m.members[options->rank]);
     if (options->size > 1) {
-        rc = options->store ? meet_in_store(&m, err) : meet_at_port(&m, err);
+        r = options->store ? meet_in_store(&m, err) : meet_at_port(&m, err);
     }
-    if (rc == 0) {
-        rc = form_comm(endpoint, m.members, options->size, options->rank, options->generation,
-                       m.deadline_ns, options, NULL, ret, err);
+    if (r == 0) {
+        r = form_comm(endpoint, m.members, options->size, options->rank, options->generation,
+                      m.deadline_ns, options, NULL, ret, err);
     }
     free(m.members);
     muster_endpoint_close(endpoint);
-    return rc;
+    return r;
 }
 
 int muster_comm_create(const struct muster_comm_options *options, struct muster_comm **ret,
@@ -87,14 +88,14 @@ int muster_comm_create(const struct muster_comm_options *options, struct muster_
 {
     struct muster_comm_options own = MUSTER_COMM_OPTIONS_INIT;
     struct muster_store store = MUSTER_STORE_INIT;
-    int rc = sized_check_err(err);
-    rc = rc < 0 ? rc : sized_read(&sized_options, &own, options, err);
-    if (rc == 0 && own.store) {
-        rc = sized_read(&sized_store, &store, own.store, err);
+    int r = sized_check_err(err);
+    r = r < 0 ? r : sized_read(&sized_options, &own, options, err);
+    if (r == 0 && own.store) {
+        r = sized_read(&sized_store, &store, own.store, err);
         own.store = &store;
     }
-    rc = rc < 0 ? rc : check_options(&own, err);
-    return rc < 0 ? rc : create(&own, ret, err);
+    r = r < 0 ? r : check_options(&own, err);
+    return r < 0 ? r : create(&own, ret, err);
 }
 
 /* The name of the first of these variables that is set. */
@@ -136,11 +137,11 @@ int muster_comm_from_env(struct muster_comm **ret, struct muster_err *err)
     static const char *const address[] = {"MASTER_ADDR", NULL};
     static const char *const job[] = {"PMIX_NAMESPACE", "PMI_JOBID", NULL};
     struct muster_comm_options o = MUSTER_COMM_OPTIONS_INIT;
-    int rc = sized_check_err(err);
-    rc = rc < 0 ? rc : read_number(rank, 0, &o.rank, err);
-    rc = rc < 0 ? rc : read_number(size, 1, &o.size, err);
-    rc = rc < 0 ? rc : read_number(port, 29500, &o.port, err);
+    int r = sized_check_err(err);
+    r = r < 0 ? r : read_number(rank, 0, &o.rank, err);
+    r = r < 0 ? r : read_number(size, 1, &o.size, err);
+    r = r < 0 ? r : read_number(port, 29500, &o.port, err);
     o.host = first_of(address) ? first_of(address) : "127.0.0.1";
     o.name = first_of(job); /* two mpiruns at once must not mix, even if they use one port */
-    return rc < 0 ? rc : muster_comm_create(&o, ret, err);
+    return r < 0 ? r : muster_comm_create(&o, ret, err);
 }

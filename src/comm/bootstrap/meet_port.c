@@ -63,9 +63,9 @@ static int move_all(const struct meeting *m, int fd, void *data, size_t bytes, b
             return muster_fail(err, MUSTER_EAGAIN, "the connection ended");
         }
         struct pollfd p = {.fd = fd, .events = out ? POLLOUT : POLLIN};
-        int rc = poll(&p, 1, MEET_SLICE_MS) <= 0 ? late(m, "not all ranks have connected", err) : 0;
-        if (rc < 0) {
-            return rc;
+        int r = poll(&p, 1, MEET_SLICE_MS) <= 0 ? late(m, "not all ranks have connected", err) : 0;
+        if (r < 0) {
+            return r;
         }
     }
     return 0;
@@ -98,12 +98,12 @@ static int visit_once(struct meeting *m, struct muster_err *err)
         return fd;
     }
     struct greeting g = greeting_of(m);
-    int rc = move_all(m, fd, &g, sizeof g, true, err);
-    rc = rc < 0 ? rc
-                : move_all(m, fd, m->members, (size_t)m->options->size * sizeof *m->members, false,
-                           err);
+    int r = move_all(m, fd, &g, sizeof g, true, err);
+    r = r < 0 ? r
+              : move_all(m, fd, m->members, (size_t)m->options->size * sizeof *m->members, false,
+                         err);
     close(fd);
-    return rc;
+    return r;
 }
 
 /* Rank 0 may start later than we do, or still be busy with the group before. */
@@ -113,18 +113,18 @@ static int visit(struct meeting *m, struct muster_err *err)
     for (;;) {
         struct muster_err reason = MUSTER_ERR_INIT;
         struct muster_member self = m->members[m->options->rank];
-        int rc = visit_once(m, &reason);
-        if (rc == 0) {
+        int r = visit_once(m, &reason);
+        if (r == 0) {
             return 0;
         }
         m->members[m->options->rank] = self;
-        if (rc != MUSTER_EAGAIN) {
-            return muster_fail(err, rc, "%s", reason.text);
+        if (r != MUSTER_EAGAIN) {
+            return muster_fail(err, r, "%s", reason.text);
         }
         (void)snprintf(what, sizeof what, "rank 0 did not answer (%s)", reason.text);
-        rc = late(m, what, err);
-        if (rc < 0) {
-            return rc;
+        r = late(m, what, err);
+        if (r < 0) {
+            return r;
         }
         (void)poll(NULL, 0, RETRY_MS);
     }
@@ -200,8 +200,8 @@ static int host_visitors(struct meeting *m, struct arrivals *arrivals, int *visi
                          struct muster_err *err)
 {
     const struct hello ours = greeting_of(m).hello;
-    int size = m->options->size, rc = 0;
-    while (rc == 0 && (count_visitors(visitors, size) < size - 1 || lose_some(visitors, size))) {
+    int size = m->options->size, r = 0;
+    while (r == 0 && (count_visitors(visitors, size) < size - 1 || lose_some(visitors, size))) {
         struct hello hello;
         int fd = arrivals_next(arrivals, ours.generation, ours.digest, MEET_SLICE_MS, &hello, err);
         if (fd >= 0) {
@@ -210,15 +210,15 @@ static int host_visitors(struct meeting *m, struct arrivals *arrivals, int *visi
         char what[80];
         (void)snprintf(what, sizeof what, "only %d of %d ranks came",
                        1 + count_visitors(visitors, size), size);
-        rc = fd < 0 && fd != MUSTER_EAGAIN ? fd : late(m, what, err);
+        r = fd < 0 && fd != MUSTER_EAGAIN ? fd : late(m, what, err);
     }
-    for (int r = 1; rc == 0 && r < size; r++) {
-        rc = move_all(m, visitors[r], m->members, (size_t)size * sizeof *m->members, true, err);
-        rc = rc == MUSTER_EAGAIN ? muster_fail(err, MUSTER_EUNAVAIL,
-                                               "rank %d disconnected while the ranks connected", r)
-                                 : rc;
+    for (int peer = 1; r == 0 && peer < size; peer++) {
+        r = move_all(m, visitors[peer], m->members, (size_t)size * sizeof *m->members, true, err);
+        r = r == MUSTER_EAGAIN ? muster_fail(err, MUSTER_EUNAVAIL,
+                                             "rank %d disconnected while the ranks connected", peer)
+                               : r;
     }
-    return rc;
+    return r;
 }
 
 /* Strangers, and those of other groups, wait among the arrivals until we are through. */
@@ -229,20 +229,20 @@ static int host(struct meeting *m, struct muster_err *err)
         return listener;
     }
     struct arrivals arrivals;
-    int visitors[COMM_MAX_RANKS];
-    for (int r = 0; r < COMM_MAX_RANKS; r++) {
-        visitors[r] = -1;
+    int visitors[MUSTER_MAX_RANKS];
+    for (int rank = 0; rank < MUSTER_MAX_RANKS; rank++) {
+        visitors[rank] = -1;
     }
-    int rc = arrivals_open(&arrivals, &listener, 1, err);
-    rc = rc < 0 ? rc : host_visitors(m, &arrivals, visitors, err);
-    for (int r = 1; r < m->options->size; r++) {
-        if (visitors[r] >= 0) {
-            close(visitors[r]);
+    int r = arrivals_open(&arrivals, &listener, 1, err);
+    r = r < 0 ? r : host_visitors(m, &arrivals, visitors, err);
+    for (int rank = 1; rank < m->options->size; rank++) {
+        if (visitors[rank] >= 0) {
+            close(visitors[rank]);
         }
     }
     arrivals_close(&arrivals);
     close(listener);
-    return rc;
+    return r;
 }
 
 int meet_at_port(struct meeting *m, struct muster_err *err)

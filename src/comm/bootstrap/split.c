@@ -79,9 +79,9 @@ static int check_members(void *context, struct muster_err *err)
 static int prepare(struct splitting *s, struct muster_err *err)
 {
     size_t size = (size_t)s->comm->size;
-    int rc = endpoint_open(NULL, NULL, s->options.transport, &s->endpoint, err);
-    if (rc < 0) {
-        return rc;
+    int r = endpoint_open(NULL, NULL, s->options.transport, &s->endpoint, err);
+    if (r < 0) {
+        return r;
     }
     s->all = calloc(size, sizeof *s->all);
     s->members = calloc(size, sizeof *s->members);
@@ -95,9 +95,9 @@ static int form_part(struct splitting *s, int key, struct muster_comm **ret, str
 {
     struct split ours = {.color = s->color, .key = key, .rank = s->comm->rank};
     muster_endpoint_member(s->endpoint, &ours.member);
-    int rc = muster_all_gather(s->comm, &ours, s->all, sizeof ours, MUSTER_U8, err);
-    if (rc < 0) {
-        return rc;
+    int r = muster_all_gather(s->comm, &ours, s->all, sizeof ours, MUSTER_U8, err);
+    if (r < 0) {
+        return r;
     }
     if (s->color < 0) {
         *ret = NULL;
@@ -110,9 +110,9 @@ static int form_part(struct splitting *s, int key, struct muster_comm **ret, str
 }
 
 /* Of this rank alone: the others must not wait for it. */
-static bool is_local(int rc)
+static bool is_local(int r)
 {
-    return rc == MUSTER_ENOMEM || rc == MUSTER_EOS;
+    return r == MUSTER_ENOMEM || r == MUSTER_EOS;
 }
 
 int muster_comm_split(struct muster_comm *comm, int color, int key, struct muster_comm **ret,
@@ -130,18 +130,18 @@ int muster_comm_split(struct muster_comm *comm, int color, int key, struct muste
     s.options.heartbeat_timeout_ms = comm->heartbeat_timeout_ms;
     s.options.interrupted = comm->interrupted;
     s.options.interrupted_context = comm->interrupted_context;
-    int rc = prepare(&s, err);
-    if (rc < 0) {
-        failure_close(comm, rc);
+    int r = prepare(&s, err);
+    if (r < 0) {
+        failure_close(comm, r);
     } else {
-        rc = form_part(&s, key, ret, err);
-        if (is_local(rc)) {
-            failure_close(comm, rc);
+        r = form_part(&s, key, ret, err);
+        if (is_local(r)) {
+            failure_close(comm, r);
         }
     }
     free(s.all);
     free(s.members);
     free(s.ranks);
     muster_endpoint_close(s.endpoint);
-    return rc;
+    return r;
 }

@@ -44,9 +44,9 @@ int address_resolve(const char *host, uint16_t port, struct address *ret, const 
     char service[8];
     (void)snprintf(service, sizeof service, "%u", ntohs(port));
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list;
-    int rc = getaddrinfo(host, service, &hints, &list);
-    if (rc != 0) {
-        *ret_reason = rc == EAI_SYSTEM ? strerror(errno) : gai_strerror(rc);
+    int r = getaddrinfo(host, service, &hints, &list);
+    if (r != 0) {
+        *ret_reason = r == EAI_SYSTEM ? strerror(errno) : gai_strerror(r);
         return 0;
     }
     int num = 0;

@@ -134,10 +134,10 @@ static void signals_do_not_put_off_a_deadline(void **state)
     signals_left = STORM_SIGNALS;
     assert_int_equal(sigaction(SIGALRM, &counting, &before), 0);
     assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
-    int rc = muster_comm_form(follower, members, 2, 1, 1, 100, NULL, &comm, &err);
+    int r = muster_comm_form(follower, members, 2, 1, 1, 100, NULL, &comm, &err);
     assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
     assert_int_equal(sigaction(SIGALRM, &before, NULL), 0);
-    assert_int_equal(rc, MUSTER_ETIMEDOUT);
+    assert_int_equal(r, MUSTER_ETIMEDOUT);
     assert_int_equal(err.rank, 0);
     assert_true(signals_left > 0);
     muster_endpoint_close(leader);

@@ -170,11 +170,11 @@ int arrivals_next(struct arrivals *a, uint64_t generation, uint64_t digest, int 
     if (epoll_wait(a->epoll_fd, &event, 1, slice_ms) <= 0) {
         return MUSTER_EAGAIN;
     }
-    int fd = (int)(uint32_t)event.data.u64, rc = 0;
+    int fd = (int)(uint32_t)event.data.u64, r = 0;
     if (event.data.u64 & listens) {
-        rc = welcome(a, fd, err);
+        r = welcome(a, fd, err);
     } else {
         hear(a, fd);
     }
-    return rc < 0 ? rc : take(a, generation, digest, ret);
+    return r < 0 ? r : take(a, generation, digest, ret);
 }

@@ -179,15 +179,15 @@ static void a_forked_child_listens_to_nobody(void **state)
     pid_t pid = fork();
     if (pid == 0) {
         test_alarm();
-        int rc = muster_comm_form(endpoint, &bytes, 1, 0, 1, test_limit_ms(), NULL, &comm, &err);
+        int r = muster_comm_form(endpoint, &bytes, 1, 0, 1, test_limit_ms(), NULL, &comm, &err);
         muster_endpoint_close(endpoint);
-        bool told = write(pipes[1], &rc, sizeof rc) == sizeof rc;
+        bool told = write(pipes[1], &r, sizeof r) == sizeof r;
         (void)(told && pause());
         _exit(0);
     }
-    int rc = 0;
-    assert_int_equal(read(pipes[0], &rc, sizeof rc), sizeof rc);
-    assert_int_equal(rc, MUSTER_EINVAL);
+    int r = 0;
+    assert_int_equal(read(pipes[0], &r, sizeof r), sizeof r);
+    assert_int_equal(r, MUSTER_EINVAL);
     muster_endpoint_close(endpoint);
     struct hello sent = {.magic = HELLO_MAGIC};
     for (int local = 0; local < 2; local++) {

@@ -133,11 +133,11 @@ static int name_self(struct muster_endpoint *e, const char *transport, struct mu
         memcpy(e->self.host, e->self.incarnation, sizeof e->self.host);
         return 0;
     }
-    int rc = find_host(e->self.host, err);
-    if (rc == 0 && transport && strncmp(transport, group_prefix, strlen(group_prefix)) == 0) {
+    int r = find_host(e->self.host, err);
+    if (r == 0 && transport && strncmp(transport, group_prefix, strlen(group_prefix)) == 0) {
         mix_group(e->self.host, sizeof e->self.host, transport + strlen(group_prefix));
     }
-    return rc;
+    return r;
 }
 
 static int open_sockets(struct muster_endpoint *e, const char *host, const char *towards,
@@ -152,10 +152,10 @@ static int open_sockets(struct muster_endpoint *e, const char *host, const char 
     if (!host && !address_towards(towards, &addresses[0])) {
         addresses[0] = address_of_machine();
     }
-    int rc = listen_unix(e, err);
-    rc = rc < 0 ? rc : listen_tcp(e, addresses, num, err);
+    int r = listen_unix(e, err);
+    r = r < 0 ? r : listen_tcp(e, addresses, num, err);
     const int listening[] = {e->unix_fd, e->tcp_fd};
-    return rc < 0 ? rc : arrivals_open(&e->arrivals, listening, 2, err);
+    return r < 0 ? r : arrivals_open(&e->arrivals, listening, 2, err);
 }
 
 /* A child would answer for its parent, also when that is dead. */
@@ -184,11 +184,11 @@ int endpoint_open(const char *host, const char *towards, const char *transport,
     e->unix_fd = e->tcp_fd = e->arrivals.epoll_fd = -1;
     e->fork = (struct fork_watch){.forked = close_sockets, .context = e};
     fork_remember(&e->fork);
-    int rc = name_self(e, transport, err);
-    rc = rc < 0 ? rc : open_sockets(e, host, towards, err);
-    if (rc < 0) {
+    int r = name_self(e, transport, err);
+    r = r < 0 ? r : open_sockets(e, host, towards, err);
+    if (r < 0) {
         muster_endpoint_close(e);
-        return rc;
+        return r;
     }
     *ret = e;
     return 0;
@@ -196,8 +196,8 @@ int endpoint_open(const char *host, const char *towards, const char *transport,
 
 int muster_endpoint_open(const char *host, struct muster_endpoint **ret, struct muster_err *err)
 {
-    int rc = sized_check_err(err);
-    return rc < 0 ? rc : endpoint_open(host, NULL, NULL, ret, err);
+    int r = sized_check_err(err);
+    return r < 0 ? r : endpoint_open(host, NULL, NULL, ret, err);
 }
 
 void muster_endpoint_member(const struct muster_endpoint *endpoint, struct muster_member *ret)
@@ -263,9 +263,9 @@ int endpoint_fail(bool local, struct muster_err *err)
 int endpoint_greet(int fd, const struct hello *hello, struct muster_err *err)
 {
     if (send(fd, hello, sizeof *hello, MSG_NOSIGNAL) != (ssize_t)sizeof *hello) {
-        int rc = muster_fail(err, MUSTER_EIO, "a member does not answer: %s", strerror(errno));
+        int r = muster_fail(err, MUSTER_EIO, "a member does not answer: %s", strerror(errno));
         close(fd);
-        return rc;
+        return r;
     }
     return fd;
 }
@@ -282,9 +282,9 @@ int endpoint_connect(const struct member *member, bool local, const struct hello
         return endpoint_fail(local, err);
     }
     if (address_finish(fd, deadline_ns) < 0) {
-        int rc = endpoint_fail(local, err);
+        int r = endpoint_fail(local, err);
         close(fd);
-        return rc;
+        return r;
     }
     return endpoint_greet(fd, hello, err);
 }

@@ -144,12 +144,12 @@ static int compare(struct muster_comm *comm, int lane, uint64_t number, int rank
 int failure_compare(struct muster_comm *comm, const struct task *task, int rank, uint64_t calls,
                     struct muster_err *err)
 {
-    int rc = 0;
+    int r = 0;
     uint64_t number = task->number > calls ? task->number - calls : 1;
-    for (; rc == 0 && number < task->number && comm->peers[rank].local >= 0; number++) {
-        rc = compare(comm, task->lane, number, rank, err);
+    for (; r == 0 && number < task->number && comm->peers[rank].local >= 0; number++) {
+        r = compare(comm, task->lane, number, rank, err);
     }
-    return rc;
+    return r;
 }
 
 int failure_mismatch(struct muster_comm *comm, const struct task *task, int rank,
@@ -157,9 +157,9 @@ int failure_mismatch(struct muster_comm *comm, const struct task *task, int rank
 {
     char ours[192], theirs[192];
     assert(rank != comm->rank && rank >= 0 && rank < comm->size);
-    int rc = failure_compare(comm, task, rank, FLIGHT_CALLS, err);
-    if (rc < 0) {
-        return rc;
+    int r = failure_compare(comm, task, rank, FLIGHT_CALLS, err);
+    if (r < 0) {
+        return r;
     }
     name_theirs(comm, task, rank, theirs, sizeof theirs);
     name_task(task, ours, sizeof ours);
@@ -169,16 +169,16 @@ int failure_mismatch(struct muster_comm *comm, const struct task *task, int rank
 /* Also of the calls before, if a rank may have left one of them early. */
 static int check_records(struct muster_comm *comm, const struct task *task, struct muster_err *err)
 {
-    int rc = 0;
+    int r = 0;
     uint64_t last_rooted = atomic_load_explicit(&comm->last_rooted, memory_order_relaxed);
     bool early = last_rooted > 0 && last_rooted + ROOTED_SLOTS >= task->number;
-    for (int r = 0; r < comm->size && rc == 0 && !prepared_is_message(&task->call); r++) {
-        if (r != comm->rank) {
-            rc = early ? failure_compare(comm, task, r, ROOTED_SLOTS, err) : 0;
-            rc = rc < 0 ? rc : compare(comm, task->lane, task->number, r, err);
+    for (int peer = 0; peer < comm->size && r == 0 && !prepared_is_message(&task->call); peer++) {
+        if (peer != comm->rank) {
+            r = early ? failure_compare(comm, task, peer, ROOTED_SLOTS, err) : 0;
+            r = r < 0 ? r : compare(comm, task->lane, task->number, peer, err);
         }
     }
-    return rc;
+    return r;
 }
 
 /* For those who receive, who has left is there until all that it sent has been read. */
@@ -239,13 +239,13 @@ bool failure_is_gone(const struct muster_comm *comm, const struct task *task)
 static int fail_if_any(struct muster_comm *comm, const struct task *task,
                        enum muster_peer_state state, struct muster_err *err)
 {
-    int rc = 0;
-    for (int r = 0; r < comm->size && rc == 0; r++) {
-        if (r != comm->rank && concerns(task, r) && peers_state(comm, r) == state) {
-            rc = fail_about(comm, task, r, state, err);
+    int r = 0;
+    for (int rank = 0; rank < comm->size && r == 0; rank++) {
+        if (rank != comm->rank && concerns(task, rank) && peers_state(comm, rank) == state) {
+            r = fail_about(comm, task, rank, state, err);
         }
     }
-    return rc;
+    return r;
 }
 
 int failure_check(struct muster_comm *comm, const struct task *task, struct muster_err *err)
@@ -260,10 +260,10 @@ int failure_check(struct muster_comm *comm, const struct task *task, struct must
     }
     /* A death explains the closing of others: it comes first. So does a call that differs. */
     ask_closed(comm);
-    int rc = fail_if_any(comm, task, MUSTER_PEER_DEAD, err);
-    rc = rc < 0 ? rc : fail_if_any(comm, task, MUSTER_PEER_SUSPECTED, err);
-    rc = rc < 0 ? rc : check_records(comm, task, err);
-    return rc < 0 ? rc : fail_if_any(comm, task, MUSTER_PEER_CLOSED, err);
+    int r = fail_if_any(comm, task, MUSTER_PEER_DEAD, err);
+    r = r < 0 ? r : fail_if_any(comm, task, MUSTER_PEER_SUSPECTED, err);
+    r = r < 0 ? r : check_records(comm, task, err);
+    return r < 0 ? r : fail_if_any(comm, task, MUSTER_PEER_CLOSED, err);
 }
 
 /* Who has not entered this call, and what they do instead. The first of them; -1: all have. */

@@ -239,10 +239,10 @@ static int start_thread(struct muster_err *err)
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     pthread_t thread;
-    int rc = pthread_create(&thread, NULL, run, NULL);
+    int r = pthread_create(&thread, NULL, run, NULL);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (rc != 0) {
-        return muster_fail(err, MUSTER_EOS, "cannot start the progress thread: %s", strerror(rc));
+    if (r != 0) {
+        return muster_fail(err, MUSTER_EOS, "cannot start the progress thread: %s", strerror(r));
     }
     pthread_detach(thread);
     background.process = heartbeat_process();
@@ -275,19 +275,19 @@ int background_add(struct muster_comm *comm, struct muster_err *err)
         return 0;
     }
     pthread_mutex_lock(&background.mutex);
-    int rc = background.process == heartbeat_process() ? 0 : start_thread(err);
-    bool naps = rc == 0 && comm->active && is_helped(comm);
-    if (rc == 0 && !comm->active) {
+    int r = background.process == heartbeat_process() ? 0 : start_thread(err);
+    bool naps = r == 0 && comm->active && is_helped(comm);
+    if (r == 0 && !comm->active) {
         comm->active = true;
         comm->next_active = background.active;
         background.active = comm;
         pthread_cond_signal(&background.work);
     }
     pthread_mutex_unlock(&background.mutex);
-    if (rc == 0 && !naps) {
+    if (r == 0 && !naps) {
         wake();
     }
-    return rc;
+    return r;
 }
 
 void background_forget(struct muster_comm *comm)

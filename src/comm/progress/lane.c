@@ -62,40 +62,39 @@ static void take_out(struct lane *lane, struct muster_request *request)
     pthread_mutex_unlock(&lane->queue);
 }
 
-void lane_note_end(struct muster_comm *comm, const struct task *task, int rc)
+void lane_note_end(struct muster_comm *comm, const struct task *task, int r)
 {
-    assert(rc != 0 && "it ended");
+    assert(r != 0 && "it ended");
     assert(task->lane >= 0 && task->lane < LANES);
-    if (rc > 0) {
+    if (r > 0) {
         if (task->lane != LANE_MESSAGES) {
             atomic_store_explicit(&comm->completed, task->number, memory_order_release);
             call_log_end(comm, task->number);
         }
         return;
     }
-    bool usable = rc == MUSTER_ETOOBIG && task->call.kind == MUSTER_RECV;
+    bool usable = r == MUSTER_ETOOBIG && task->call.kind == MUSTER_RECV;
     if (!usable) {
         if (task->begun && types_is_in_place(&task->call, comm->rank, comm->size)) {
             atomic_store(&comm->input_touched, true);
         }
-        failure_close(comm, rc);
+        failure_close(comm, r);
     }
 }
 
 /* By the holder of the lane. */
-void lane_finish(struct muster_comm *comm, struct lane *lane, struct muster_request *request,
-                 int rc)
+void lane_finish(struct muster_comm *comm, struct lane *lane, struct muster_request *request, int r)
 {
     assert(atomic_load(&request->state) == REQUEST_PENDING && "it ends once");
     assert(request->comm == comm && request->task.lane == lane->index);
-    lane_note_end(comm, &request->task, rc);
+    lane_note_end(comm, &request->task, r);
     take_out(lane, request);
     pthread_mutex_lock(&request->mutex);
-    atomic_store_explicit(&request->state, rc > 0 ? REQUEST_DONE : rc, memory_order_release);
+    atomic_store_explicit(&request->state, r > 0 ? REQUEST_DONE : r, memory_order_release);
     void (*notify)(void *, int) = request->notify;
     pthread_mutex_unlock(&request->mutex);
     if (notify) {
-        notify(request->notify_context, rc > 0 ? 0 : rc);
+        notify(request->notify_context, r > 0 ? 0 : r);
     }
     bell_wake(comm->control);
     request_unref(request);
@@ -113,8 +112,8 @@ int lane_last_step(struct muster_comm *comm, struct task *task, int failure)
     if (task->lane == LANE_MESSAGES) {
         (void)message_move(comm);
     }
-    int rc = task->step(comm, task, NULL);
-    return rc > 0 ? 1 : rc == 0 && !failure_is_gone(comm, task) ? 0 : failure;
+    int r = task->step(comm, task, NULL);
+    return r > 0 ? 1 : r == 0 && !failure_is_gone(comm, task) ? 0 : failure;
 }
 
 static int step_request(struct muster_comm *comm, struct muster_request *request, bool check)
@@ -123,26 +122,26 @@ static int step_request(struct muster_comm *comm, struct muster_request *request
     if (phase_code(&comm->life) != 0) {
         return failure_check(comm, task, &request->err);
     }
-    int rc = task->step(comm, task, &request->err);
-    if (rc == 0 && check) {
-        rc = wait_check(&request->waiter, comm, task, false, &request->err);
-        rc = rc < 0 ? lane_last_step(comm, task, rc) : 0;
+    int r = task->step(comm, task, &request->err);
+    if (r == 0 && check) {
+        r = wait_check(&request->waiter, comm, task, false, &request->err);
+        r = r < 0 ? lane_last_step(comm, task, r) : 0;
     }
-    return rc;
+    return r;
 }
 
 /* The first requests until one must wait. True: one moved or ended. */
 static bool step_requests(struct muster_comm *comm, struct lane *lane, bool check)
 {
     bool moved = false;
-    for (struct muster_request *r; (r = lane_first(lane));) {
-        int rc = step_request(comm, r, check);
-        moved |= rc != 0 || r->task.moved;
-        r->task.moved = false;
-        if (rc == 0) {
+    for (struct muster_request *request; (request = lane_first(lane));) {
+        int r = step_request(comm, request, check);
+        moved |= r != 0 || request->task.moved;
+        request->task.moved = false;
+        if (r == 0) {
             break;
         }
-        lane_finish(comm, lane, r, rc); /* what was started meanwhile does not wait */
+        lane_finish(comm, lane, request, r); /* what was started meanwhile does not wait */
     }
     return moved;
 }
@@ -172,9 +171,9 @@ static bool finish_messages(struct muster_comm *comm, struct lane *lane)
     bool any = false;
     while (phase_code(&comm->life) == 0 && (task = message_take_ended(comm))) {
         struct muster_request *request = request_of(task);
-        int rc = task->step(comm, task, &request->err);
-        assert(rc != 0 && "its message has been sent or received");
-        lane_finish(comm, lane, request, rc);
+        int r = task->step(comm, task, &request->err);
+        assert(r != 0 && "its message has been sent or received");
+        lane_finish(comm, lane, request, r);
         any = true;
     }
     return any;
@@ -184,11 +183,11 @@ static bool finish_messages(struct muster_comm *comm, struct lane *lane)
  * that. */
 static void check_messages(struct muster_comm *comm, struct lane *lane)
 {
-    for (struct muster_request *r = lane_first(lane), *next; r; r = next) {
-        next = after(r);
-        int rc = step_request(comm, r, true);
-        if (rc < 0 && !(r->task.transfer.ended && phase_code(&comm->life) == 0)) {
-            lane_finish(comm, lane, r, rc);
+    for (struct muster_request *request = lane_first(lane), *next; request; request = next) {
+        next = after(request);
+        int r = step_request(comm, request, true);
+        if (r < 0 && !(request->task.transfer.ended && phase_code(&comm->life) == 0)) {
+            lane_finish(comm, lane, request, r);
         }
     }
     (void)finish_messages(comm, lane);

@@ -10,9 +10,9 @@ void lane_append(struct lane *lane, struct muster_request *request);
 bool lane_try(struct muster_comm *comm, struct lane *lane, bool check);
 /* Ends a request with 1 or its error; by the lane's holder. */
 void lane_finish(struct muster_comm *comm, struct lane *lane, struct muster_request *request,
-                 int rc);
+                 int r);
 /* A task ended, with 1 or its error: the communicator counts, or closes. */
-void lane_note_end(struct muster_comm *comm, const struct task *task, int rc);
+void lane_note_end(struct muster_comm *comm, const struct task *task, int r);
 /* After a failed wait: 1 if what had come before completes the task, 0 if it waits for someone else
  * now. */
 int lane_last_step(struct muster_comm *comm, struct task *task, int failure);

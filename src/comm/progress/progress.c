@@ -20,18 +20,18 @@
 static int run_here(struct muster_comm *comm, struct task *task, struct muster_err *err)
 {
     struct waiter waiter = {0};
-    int rc;
-    while ((rc = task->step(comm, task, err)) == 0) {
-        rc = task->moved ? wait_moved(&waiter, comm, task, err)
-                         : wait_turn(&waiter, comm, task, err);
+    int r;
+    while ((r = task->step(comm, task, err)) == 0) {
+        r = task->moved ? wait_moved(&waiter, comm, task, err)
+                        : wait_turn(&waiter, comm, task, err);
         task->moved = false;
-        rc = rc < 0 ? lane_last_step(comm, task, rc) : 0;
-        if (rc != 0) {
+        r = r < 0 ? lane_last_step(comm, task, r) : 0;
+        if (r != 0) {
             break;
         }
     }
     wait_end(&waiter, comm);
-    return rc;
+    return r;
 }
 
 bool progress_has_membarrier(void)
@@ -46,16 +46,16 @@ int progress_run(struct muster_comm *comm, struct task *task, struct muster_err 
     if (comm->fenced) {
         atomic_thread_fence(memory_order_seq_cst);
     }
-    int rc = MUSTER_EABORTED;
+    int r = MUSTER_EABORTED;
     if (atomic_load_explicit(&comm->life.word, memory_order_relaxed) == 0) {
-        rc = run_here(comm, task, err);
-        lane_note_end(comm, task, rc);
+        r = run_here(comm, task, err);
+        lane_note_end(comm, task, r);
     } else {
-        muster_fail(err, rc, "this communicator was closed");
+        muster_fail(err, r, "this communicator was closed");
     }
     assert(use_is(&comm->use, COMM_IN_CALL));
     use_leave(&comm->use, COMM_IN_CALL);
-    return rc < 0 ? rc : 0;
+    return r < 0 ? r : 0;
 }
 
 void progress_drain(struct muster_comm *comm)

@@ -18,9 +18,9 @@ static int form_and_abort(int code)
     struct muster_comm_options alone;
     struct muster_comm *comm;
     float one = 1;
-    int rc = code ? refuse_call(SYS_membarrier, code) : 0;
-    if (rc != 0) {
-        return rc;
+    int r = code ? refuse_call(SYS_membarrier, code) : 0;
+    if (r != 0) {
+        return r;
     }
     alone = (struct muster_comm_options)MUSTER_COMM_OPTIONS_INIT;
     if (muster_comm_create(&alone, &comm, NULL) < 0 ||
@@ -29,9 +29,9 @@ static int form_and_abort(int code)
     }
     bool fenced = comm->fenced;
     muster_comm_abort(comm);
-    rc = muster_barrier(comm, NULL);
+    r = muster_barrier(comm, NULL);
     muster_comm_free(comm);
-    return rc != MUSTER_EABORTED ? BROKEN : fenced ? ORDERED : UNORDERED;
+    return r != MUSTER_EABORTED ? BROKEN : fenced ? ORDERED : UNORDERED;
 }
 
 static int in_a_child(int code)

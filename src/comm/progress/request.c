@@ -98,9 +98,9 @@ void request_unref(struct muster_request *request)
 
 int muster_request_test(struct muster_request *request, struct muster_err *err)
 {
-    int rc = sized_check_err(err);
-    if (rc < 0) {
-        return rc;
+    int r = sized_check_err(err);
+    if (r < 0) {
+        return r;
     }
     int state = atomic_load_explicit(&request->state, memory_order_acquire);
     if (state == REQUEST_PENDING) {
@@ -115,12 +115,12 @@ int muster_request_test(struct muster_request *request, struct muster_err *err)
 int muster_request_message(const struct muster_request *request, struct muster_message *ret,
                            struct muster_err *err)
 {
-    int rc = sized_check_err(err);
-    rc = rc < 0 ? rc : sized_check(&sized_message, ret, err);
-    if (rc == 0) {
+    int r = sized_check_err(err);
+    r = r < 0 ? r : sized_check(&sized_message, ret, err);
+    if (r == 0) {
         sized_write(&sized_message, ret, &request->task.transfer.message);
     }
-    return rc;
+    return r;
 }
 
 void muster_request_notify(struct muster_request *request, void (*done)(void *, int), void *context)

@@ -61,9 +61,9 @@ static int ask_user(struct waiter *w, struct muster_comm *comm, const struct tas
 int wait_check(struct waiter *w, struct muster_comm *comm, const struct task *task,
                bool may_interrupt, struct muster_err *err)
 {
-    int rc = task ? failure_check(comm, task, err) : 0;
-    if (rc < 0) {
-        return rc;
+    int r = task ? failure_check(comm, task, err) : 0;
+    if (r < 0) {
+        return r;
     }
     int64_t now = deadline_now_ns();
     if (w->since_ns == 0) {

@@ -254,9 +254,9 @@ static int start(struct muster_region *region, struct muster_err *err)
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int rc = region->stop_fd < 0 ? errno : pthread_create(&region->thread, NULL, run, region);
+    int r = region->stop_fd < 0 ? errno : pthread_create(&region->thread, NULL, run, region);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return rc == 0 ? 0 : muster_fail(err, MUSTER_EOS, "cannot serve a region: %s", strerror(rc));
+    return r == 0 ? 0 : muster_fail(err, MUSTER_EOS, "cannot serve a region: %s", strerror(r));
 }
 
 /* A reader whose owner dies must not wait for the child. */
@@ -300,12 +300,12 @@ int muster_region_open(const char *host, const void *memory, size_t size_bytes,
     pthread_mutex_init(&region->mutex, NULL);
     pthread_mutex_init(&region->memory_mutex, NULL);
     const struct muster_elastic_piece whole = {(void *)memory, size_bytes};
-    int rc = region_layout_init(&region->layout, &whole, 1, err);
-    rc = rc < 0 ? rc : muster_endpoint_open(host, &region->endpoint, err);
-    rc = rc < 0 ? rc : start(region, err);
-    if (rc < 0) {
+    int r = region_layout_init(&region->layout, &whole, 1, err);
+    r = r < 0 ? r : muster_endpoint_open(host, &region->endpoint, err);
+    r = r < 0 ? r : start(region, err);
+    if (r < 0) {
         release(region);
-        return rc;
+        return r;
     }
     *ret = region;
     return 0;

@@ -128,61 +128,61 @@ static char *find_place(struct reading *r, const struct source *s)
     return place;
 }
 
-static int take(struct reading *r, int index, struct muster_err *err)
+static int take(struct reading *reading, int index, struct muster_err *err)
 {
-    struct source *s = &r->sources[index];
+    struct source *s = &reading->sources[index];
     struct region_answer answer;
     s->asked = false;
-    int rc = receive(r, index, &answer, sizeof answer, err);
-    rc = rc < 0 ? rc : check(r, index, &answer, err);
-    if (rc < 0 || s->bytes == 0) {
-        return rc;
+    int r = receive(reading, index, &answer, sizeof answer, err);
+    r = r < 0 ? r : check(reading, index, &answer, err);
+    if (r < 0 || s->bytes == 0) {
+        return r;
     }
-    char *place = find_place(r, s);
+    char *place = find_place(reading, s);
     if (!place) {
         return muster_fail(err, MUSTER_ENOMEM, "no memory to read a region");
     }
-    rc = receive(r, index, place, s->bytes, err);
-    if (rc == 0 && region_checksum(place, s->bytes) != answer.checksum) {
+    r = receive(reading, index, place, s->bytes, err);
+    if (r == 0 && region_checksum(place, s->bytes) != answer.checksum) {
         return muster_fail(err, MUSTER_ECONFLICT, "owner %d changed its state while it was read",
                            index);
     }
-    if (rc == 0 && place == r->copy) {
-        region_layout_scatter(&r->to, s->offset, s->bytes, r->copy);
+    if (r == 0 && place == reading->copy) {
+        region_layout_scatter(&reading->to, s->offset, s->bytes, reading->copy);
     }
-    return rc;
+    return r;
 }
 
-static int read_pieces(struct reading *r, struct muster_err *err)
+static int read_pieces(struct reading *reading, struct muster_err *err)
 {
     size_t next = 0;
-    int rc = 0, under_way = 0;
+    int r = 0, under_way = 0;
     do {
-        for (int i = 0; rc == 0 && i < r->num; i++) {
-            if (r->sources[i].asked) {
-                rc = take(r, i, err);
+        for (int i = 0; r == 0 && i < reading->num; i++) {
+            if (reading->sources[i].asked) {
+                r = take(reading, i, err);
                 under_way--;
             }
-            if (rc == 0 && next < r->to.bytes) {
-                size_t left = r->to.bytes - next;
+            if (r == 0 && next < reading->to.bytes) {
+                size_t left = reading->to.bytes - next;
                 size_t bytes = left < REGION_PIECE_BYTES ? left : REGION_PIECE_BYTES;
-                rc = ask(r, i, next, bytes, err);
+                r = ask(reading, i, next, bytes, err);
                 next += bytes;
                 under_way++;
             }
         }
-    } while (rc == 0 && under_way > 0);
-    return rc;
+    } while (r == 0 && under_way > 0);
+    return r;
 }
 
-static int confirm(struct reading *r, struct muster_err *err)
+static int confirm(struct reading *reading, struct muster_err *err)
 {
-    int rc = 0;
-    for (int i = 0; rc == 0 && i < r->num; i++) {
-        rc = ask(r, i, 0, 0, err);
-        rc = rc < 0 ? rc : take(r, i, err);
+    int r = 0;
+    for (int i = 0; r == 0 && i < reading->num; i++) {
+        r = ask(reading, i, 0, 0, err);
+        r = r < 0 ? r : take(reading, i, err);
     }
-    return rc;
+    return r;
 }
 
 static int connect_all(const struct reading *r, const struct muster_member *owners,
@@ -203,39 +203,40 @@ static int connect_all(const struct reading *r, const struct muster_member *owne
     return 0;
 }
 
-static int read_all(struct reading *r, const struct muster_member *owners, struct muster_err *err)
+static int read_all(struct reading *reading, const struct muster_member *owners,
+                    struct muster_err *err)
 {
-    int rc = connect_all(r, owners, err);
-    rc = rc < 0 ? rc : read_pieces(r, err);
-    rc = rc < 0 ? rc : confirm(r, err);
-    for (int i = 0; i < r->num; i++) {
-        if (r->sources[i].fd >= 0) {
-            close(r->sources[i].fd);
+    int r = connect_all(reading, owners, err);
+    r = r < 0 ? r : read_pieces(reading, err);
+    r = r < 0 ? r : confirm(reading, err);
+    for (int i = 0; i < reading->num; i++) {
+        if (reading->sources[i].fd >= 0) {
+            close(reading->sources[i].fd);
         }
     }
-    return rc;
+    return r;
 }
 
 static int read_region(const struct region_read *read, bool exact, struct muster_err *err)
 {
-    struct source sources[COMM_MAX_RANKS];
-    assert(read->num_owners >= 1 && read->num_owners <= COMM_MAX_RANKS);
+    struct source sources[MUSTER_MAX_RANKS];
+    assert(read->num_owners >= 1 && read->num_owners <= MUSTER_MAX_RANKS);
     for (int i = 0; i < read->num_owners; i++) {
         sources[i] = (struct source){.fd = -1};
     }
-    struct reading r = {.sources = sources,
-                        .num = read->num_owners,
-                        .generation = read->generation,
-                        .version = read->version,
-                        .exact = exact,
-                        .deadline_ns = deadline_after_ms(read->timeout_ms),
-                        .interrupted = read->interrupted,
-                        .context = read->context};
-    int rc = region_layout_init(&r.to, read->pieces, read->num_pieces, err);
-    rc = rc < 0 ? rc : read_all(&r, read->owners, err);
-    region_layout_done(&r.to);
-    free(r.copy);
-    return rc;
+    struct reading reading = {.sources = sources,
+                              .num = read->num_owners,
+                              .generation = read->generation,
+                              .version = read->version,
+                              .exact = exact,
+                              .deadline_ns = deadline_after_ms(read->timeout_ms),
+                              .interrupted = read->interrupted,
+                              .context = read->context};
+    int r = region_layout_init(&reading.to, read->pieces, read->num_pieces, err);
+    r = r < 0 ? r : read_all(&reading, read->owners, err);
+    region_layout_done(&reading.to);
+    free(reading.copy);
+    return r;
 }
 
 int region_read_pieces(const struct region_read *read, struct muster_err *err)
@@ -247,13 +248,13 @@ int muster_region_read(const struct muster_member *owners, int num_owners, uint6
                        uint64_t version, void *to, size_t size_bytes, int64_t timeout_ms,
                        struct muster_err *err)
 {
-    int rc = sized_check_err(err);
-    if (rc < 0) {
-        return rc;
+    int reading = sized_check_err(err);
+    if (reading < 0) {
+        return reading;
     }
-    if (num_owners < 1 || num_owners > COMM_MAX_RANKS || (size_bytes > 0 && !to)) {
+    if (num_owners < 1 || num_owners > MUSTER_MAX_RANKS || (size_bytes > 0 && !to)) {
         return muster_fail(err, MUSTER_EINVAL, "a region is read from 1 to %d owners",
-                           COMM_MAX_RANKS);
+                           MUSTER_MAX_RANKS);
     }
     const struct muster_elastic_piece whole = {to, size_bytes};
     const struct region_read read = {.owners = owners,

@@ -100,8 +100,8 @@ static void a_process_outside_reads(void **state)
     pid_t pid = fork();
     if (pid == 0) {
         struct muster_err err = MUSTER_ERR_INIT;
-        int rc = read_all(o, 17, &err);
-        _exit(rc < 0 || memcmp(o->read, o->state[0], BYTES) != 0);
+        int r = read_all(o, 17, &err);
+        _exit(r < 0 || memcmp(o->read, o->state[0], BYTES) != 0);
     }
     int status = -1;
     assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -118,9 +118,9 @@ static void without_descriptors_no_owner_is_blamed(void **state)
     none = before;
     none.rlim_cur = 0;
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-    int rc = read_all(o, 17, &err);
+    int r = read_all(o, 17, &err);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
-    assert_int_equal(rc, MUSTER_EOS);
+    assert_int_equal(r, MUSTER_EOS);
     assert_non_null(strstr(err.text, "ulimit"));
 }
 
@@ -190,14 +190,15 @@ enum { TWO_PIECES = 2 * REGION_PIECE_BYTES };
 struct reading {
     struct muster_member owners[2];
     char *to;
-    int rc;
+    int result;
     struct muster_err err;
 };
 
 static void *read_two_pieces(void *context)
 {
-    struct reading *r = context;
-    r->rc = muster_region_read(r->owners, 2, 4, 17, r->to, TWO_PIECES, test_limit_ms(), &r->err);
+    struct reading *reading = context;
+    reading->result = muster_region_read(reading->owners, 2, 4, 17, reading->to, TWO_PIECES,
+                                         test_limit_ms(), &reading->err);
     return NULL;
 }
 
@@ -243,7 +244,7 @@ static void the_same_version_again_is_another(void **state)
     answer.checksum = region_checksum(o->state[0], 0);
     assert_int_equal(send(fd, &answer, sizeof answer, MSG_NOSIGNAL), sizeof answer);
     pthread_join(thread, NULL);
-    assert_int_equal(reading.rc, MUSTER_ECONFLICT);
+    assert_int_equal(reading.result, MUSTER_ECONFLICT);
     assert_non_null(strstr(reading.err.text, "owner 0"));
     close(fd);
     muster_endpoint_close(second);
@@ -350,9 +351,9 @@ static void a_read_is_of_one_version(void **state)
     for (int turn = 0; turn < READS || good == 0; turn++) {
         struct muster_err err = MUSTER_ERR_INIT;
         uint64_t version = atomic_load(&t.version);
-        int rc = read_all(o, version, &err);
-        assert_true(rc == 0 || rc == MUSTER_ECONFLICT);
-        if (rc == 0) { /* each byte is like the one before it */
+        int r = read_all(o, version, &err);
+        assert_true(r == 0 || r == MUSTER_ECONFLICT);
+        if (r == 0) { /* each byte is like the one before it */
             assert_true(o->read[0] == (char)version);
             assert_memory_equal(o->read + 1, o->read, BYTES - 1);
             good++;

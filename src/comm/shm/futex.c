@@ -36,9 +36,9 @@ static int wait_many(_Atomic uint32_t *const *words, const uint32_t *values, int
 #endif
 
 /* Whoever lacks the call is told so in several ways: ENOSYS by the kernel, EPERM by a container. */
-static bool has_waited(int rc)
+static bool has_waited(int r)
 {
-    return rc >= 0 || errno == EAGAIN || errno == ETIMEDOUT || errno == EINTR;
+    return r >= 0 || errno == EAGAIN || errno == ETIMEDOUT || errno == EINTR;
 }
 
 void futex_wait_any(_Atomic uint32_t *const *words, const uint32_t *values, int num, int timeout_ms)

@@ -27,8 +27,8 @@ static int sleep_on_two(void)
 /* In a child: the filter stays for good. */
 static int refuse_and_sleep(int code)
 {
-    int rc = refuse_call(SYS_futex_waitv, code);
-    return rc ? rc : sleep_on_two();
+    int r = refuse_call(SYS_futex_waitv, code);
+    return r ? r : sleep_on_two();
 }
 
 static void who_is_refused_sleeps_all_the_same(void **state)

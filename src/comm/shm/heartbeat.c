@@ -84,9 +84,9 @@ static void *run(void *unused)
     heartbeat.list.futex_offset =
         (long)offsetof(struct heartbeat_word, owner) - (long)offsetof(struct heartbeat_word, node);
     heartbeat.list.list_op_pending = NULL;
-    long rc = syscall(SYS_set_robust_list, &heartbeat.list, sizeof heartbeat.list);
-    heartbeat.thread_id = rc == 0 ? (uint32_t)syscall(SYS_gettid) : 0;
-    if (rc == 0) {
+    long r = syscall(SYS_set_robust_list, &heartbeat.list, sizeof heartbeat.list);
+    heartbeat.thread_id = r == 0 ? (uint32_t)syscall(SYS_gettid) : 0;
+    if (r == 0) {
         own(&heartbeat.word);
     }
     heartbeat.running = true;
@@ -111,10 +111,10 @@ static int start_thread(void)
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attributes, 256 * 1024);
     pthread_t thread;
-    int rc = pthread_create(&thread, &attributes, run, NULL);
+    int r = pthread_create(&thread, &attributes, run, NULL);
     pthread_attr_destroy(&attributes);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return rc;
+    return r;
 }
 
 static void disown(struct heartbeat_word *word)
@@ -133,18 +133,18 @@ int heartbeat_join(struct heartbeat_word *word, struct heartbeat_watch *watch,
 {
     (void)pthread_once(&fork_once, prepare_fork);
     pthread_mutex_lock(&heartbeat.mutex);
-    int rc = 0;
+    int r = 0;
     if (!heartbeat.starting) {
-        rc = start_thread();
-        heartbeat.starting = rc == 0;
+        r = start_thread();
+        heartbeat.starting = r == 0;
     }
     while (heartbeat.starting && !heartbeat.running) {
         pthread_cond_wait(&heartbeat.started, &heartbeat.mutex);
     }
-    if (rc == 0 && heartbeat.thread_id == 0) {
-        rc = EPERM;
+    if (r == 0 && heartbeat.thread_id == 0) {
+        r = EPERM;
     }
-    if (rc == 0) {
+    if (r == 0) {
         if (word) {
             own(word);
         }
@@ -153,9 +153,9 @@ int heartbeat_join(struct heartbeat_word *word, struct heartbeat_watch *watch,
         watch->beat(watch->context);
     }
     pthread_mutex_unlock(&heartbeat.mutex);
-    return rc == 0 ? 0
-                   : muster_fail(err, MUSTER_EOS, "cannot start the heartbeat thread: %s",
-                                 strerror(rc));
+    return r == 0
+               ? 0
+               : muster_fail(err, MUSTER_EOS, "cannot start the heartbeat thread: %s", strerror(r));
 }
 
 void heartbeat_leave(struct heartbeat_word *word, struct heartbeat_watch *watch)

@@ -106,12 +106,12 @@ int segment_create(int size, struct segment *ret, struct muster_err *err)
         close(s.fd);
         return code;
     }
-    int rc = map(&s, err);
-    if (rc == 0) {
+    int r = map(&s, err);
+    if (r == 0) {
         atomic_store(format_of(&s), format);
         *ret = s;
     }
-    return rc;
+    return r;
 }
 
 /* Where a file ends before its mapping does, or is cut off later, touching it is a SIGBUS. */
@@ -132,16 +132,16 @@ int segment_open(int fd, int size, struct segment *ret, struct muster_err *err)
                            "the descriptor that a member sent is not shared memory for %d ranks",
                            size);
     }
-    int rc = map(&s, err);
-    if (rc == 0 && atomic_load(format_of(&s)) != format) {
+    int r = map(&s, err);
+    if (r == 0 && atomic_load(format_of(&s)) != format) {
         segment_close(&s);
         return muster_fail(err, MUSTER_EPROTO,
                            "a member on this host uses another version of libmuster");
     }
-    if (rc == 0) {
+    if (r == 0) {
         *ret = s;
     }
-    return rc;
+    return r;
 }
 
 void segment_hang_up(struct segment *s)
@@ -189,11 +189,11 @@ int segment_extend(struct segment *s, size_t part_bytes, int my_index,
         return muster_fail(err, MUSTER_ENOMEM, "cannot map %zu bytes of shared memory: %s", bytes,
                            strerror(errno));
     }
-    int rc = populate((char *)base + (size_t)my_index * part_bytes, part_bytes);
-    if (rc < 0) {
+    int r = populate((char *)base + (size_t)my_index * part_bytes, part_bytes);
+    if (r < 0) {
         munmap(base, bytes);
         return muster_fail(err, MUSTER_ENOMEM, "cannot have %zu bytes of shared memory: %s",
-                           part_bytes, strerror(-rc));
+                           part_bytes, strerror(-r));
     }
     *ret = (struct segment_extension){base, part_bytes, offset};
     return 0;

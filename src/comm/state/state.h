@@ -23,8 +23,6 @@
 #include "schedule/hierarchy.h"
 #include "schedule/tuning.h"
 
-enum { COMM_MAX_RANKS = MUSTER_MAX_RANKS };
-
 struct link;
 
 struct peer {

@@ -41,9 +41,9 @@ int sized_check(const struct sized_kind *kind, const void *theirs, struct muster
 
 int sized_read(const struct sized_kind *kind, void *own, const void *theirs, struct muster_err *err)
 {
-    int rc = sized_check(kind, theirs, err);
-    if (rc < 0) {
-        return rc;
+    int r = sized_check(kind, theirs, err);
+    if (r < 0) {
+        return r;
     }
     const char *bytes = theirs;
     size_t size = size_of(theirs);

@@ -181,9 +181,9 @@ static int receive(struct muster_comm *comm, struct task *task, const struct exc
             link_ask(comm, rank);
             return 0;
         }
-        int rc = is_known || c->received < head ? 0 : check_header(comm, task, x, round, from, err);
-        if (rc < 0) {
-            return rc;
+        int r = is_known || c->received < head ? 0 : check_header(comm, task, x, round, from, err);
+        if (r < 0) {
+            return r;
         }
     }
     c->received = 0;
@@ -207,11 +207,11 @@ int link_arrived(struct muster_comm *comm, struct task *task, struct exchange *x
         struct channel *c = channel_of(comm, task, rank);
         flush(comm, task, c, rank);
         bool sent = !channel_has_ended(c) && c->num <= x->at.published - (round + 1);
-        int rc = receive(comm, task, x, round, from, err);
-        if (rc < 0) {
-            return rc;
+        int r = receive(comm, task, x, round, from, err);
+        if (r < 0) {
+            return r;
         }
-        if (rc == 0 || !sent) { /* of several, one of whom nothing more will come */
+        if (r == 0 || !sent) { /* of several, one of whom nothing more will come */
             task->waiting = all || channel_has_ended(c) ? rank : task->waiting;
             all = 0;
         }

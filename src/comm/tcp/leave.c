@@ -96,7 +96,7 @@ static int64_t word_limit_ns(const struct muster_comm *comm)
 
 static void wait_for_kernels(struct muster_comm *comm)
 {
-    struct pollfd fds[COMM_MAX_RANKS * 2];
+    struct pollfd fds[MUSTER_MAX_RANKS * 2];
     struct timespec nap = {0, FIRST_NAP_NS};
     int64_t start = deadline_now_ns(), limit = word_limit_ns(comm);
     for (int64_t waited = 0; waited < limit; waited = deadline_now_ns() - start) {

@@ -17,7 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { MAX_POLLS = COMM_MAX_RANKS * LINK_CHANNELS };
+enum { MAX_POLLS = MUSTER_MAX_RANKS * LINK_CHANNELS };
 
 static struct link *link_new(void)
 {
