@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/soft_limits.h"
 #include "daemon/agent/agent.h"
 #include "daemon/boot.h"
 #include "daemon/controller.h"
@@ -232,6 +233,7 @@ int daemon_main(int argc, char **argv)
         fprintf(stderr, "muster: daemon takes no argument \"%s\"; use muster up\n", argv[1]);
         return muster_code_exit(MUSTER_EINVAL);
     }
+    soft_limits_raise();
     const char *debug = getenv("MUSTER_DEBUG");
     log_to(STDERR_FILENO, debug && *debug ? LOG_DEBUG : LOG_INFO);
     struct daemon d = {.lock_fd = -1};

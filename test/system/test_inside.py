@@ -455,7 +455,7 @@ def test_top_sums_the_processes_of_each_rank(muster):
 
 def test_top_counts_what_descends_from_a_rank(muster):
     started(muster, script=f'for i in 1 2 3; do setsid sleep 1000 & done; ({sys.executable} -c \'{EAT.format(60)}\n'
-            'import time; time.sleep(1000)\' &); sleep 0.1; echo up; wait', ranks=1)
+            'import time; time.sleep(1000)\' &); echo up; wait', ranks=1)
     (rank,) = wait_for(lambda: [r for r in usage_of(muster, 'a') if r['memoryBytes'] > 60 << 20], 'the memory is counted')
     assert rank['processes'] == 5
 

@@ -1,8 +1,10 @@
 """What a rank has of the shell's environment, of -e and of --env-file; where the values lie meanwhile, and that they are nowhere
 afterwards (docs/environment.md)."""
+import functools
 import hashlib
 import json
 import os
+import resource
 import signal
 import stat
 import subprocess
@@ -290,6 +292,21 @@ def test_too_much_is_one_error_before_anything_is_created(muster):
     (muster.work / 'fits.env').write_text(fits + ''.join(f'LARGE_{i}={"x" * (100 << 10)}\n' for i in range(17)))
     done = muster.run('run', '-n', '2', '--env-file', 'fits.env', '--', 'sh', '-c', 'echo ${#LARGE} ${#LARGE_16}')
     assert '[rank 1] 131065 102400\n' in done.stdout
+
+
+def test_ranks_have_the_limits_of_the_shell(muster):
+    """Of that in which `run` is typed; those of the one that started the controller end no controller."""
+    def set_limits(core, cpu, files):
+        resource.setrlimit(resource.RLIMIT_CORE, (core, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+        resource.setrlimit(resource.RLIMIT_CPU, (cpu, resource.getrlimit(resource.RLIMIT_CPU)[1]))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (files, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+
+    for core, cpu, files in (0, 1000, 200), (1 << 20, 2000, 300):
+        process = muster.start('run', '-n', '1', '-q', '--', 'sh', '-c', 'ulimit -Sc; ulimit -St; ulimit -Sn',
+                               preexec_fn=functools.partial(set_limits, core, cpu, files))
+        out, err = process.communicate(timeout=LIMIT_S)
+        assert out.split('\n')[:3] == [f'[rank 0] {limit}' for limit in (core // 512, cpu, files)], err
+    assert resource.prlimit(muster.status(), resource.RLIMIT_CPU)[0] == resource.prlimit(muster.status(), resource.RLIMIT_CPU)[1]
 
 
 def test_files_of_ranks_have_the_modes_of_the_shells_umask(muster):

@@ -3,6 +3,7 @@
 #include "cli/submit/objects.h"
 
 #include "base/err.h"
+#include "base/soft_limits.h"
 #include "cli/submit/environment.h"
 #include "cli/submit/images.h"
 #include "job/annotations.h"
@@ -34,7 +35,8 @@ static int annotate_submitter(struct cli *cli, json_t *job)
         return muster_fail(&cli->err, MUSTER_EOS, "cannot determine the working directory: %s",
                            strerror(errno));
     }
-    muster_auto(doc) json_t *submit = json_pack("{s:s, s:i}", "cwd", cwd, "umask", own_umask());
+    muster_auto(doc) json_t *submit = json_pack("{s:s, s:i, s:o}", "cwd", cwd, "umask", own_umask(),
+                                                "limits", soft_limits_read());
     if (!submit) {
         return muster_fail(&cli->err, MUSTER_EDATA,
                            "the name of the working directory is not valid UTF-8");

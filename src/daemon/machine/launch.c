@@ -309,13 +309,17 @@ static void put_stdin(const struct launch *l, const json_t *env, json_t *spec)
     }
 }
 
-/* What it writes has the mode that the submitter's own files have. Of a container the image
- * decides. */
-static void put_umask(const json_t *submit, json_t *spec)
+/* What it writes has the mode that the submitter's own files have, and its limits are those of the
+ * submitter's shell. Of a container the image and podman decide. */
+static void put_shells(const json_t *submit, json_t *spec)
 {
+    json_t *limits = doc_at(submit, "limits");
     int64_t mask = doc_int(submit, "umask", -1);
     if (mask >= 0 && mask <= 0777) {
         json_object_set_new(spec, "umask", json_integer(mask));
+    }
+    if (limits) {
+        json_object_set(spec, "softLimits", limits);
     }
 }
 
@@ -345,7 +349,7 @@ static int spec_of(const struct launch *l, const struct variables *from_file, js
     }
     put_stdin(l, env, spec);
     if (!in_podman) {
-        put_umask(submit, spec);
+        put_shells(submit, spec);
     }
     json_object_set_new(spec, "stallMs", json_integer(stall_ms(l)));
     r = in_podman ? podman_spec_parts(l, from_file, env, words_env, spec, err)

@@ -2,7 +2,9 @@
 #include "process/monitor/execute.h"
 
 #include "base/cleanup.h"
+#include "base/doc.h"
 #include "base/nofile_limit.h"
+#include "base/soft_limits.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -277,6 +279,7 @@ static void begin(const struct process_spec *spec)
     (void)setsid();
     restore_signals();
     nofile_limit_restore();
+    soft_limits_set(doc_at(spec->doc, "softLimits"));
     (void)umask(spec->umask >= 0 ? (mode_t)spec->umask : 022);
 }
 

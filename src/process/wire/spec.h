@@ -13,6 +13,7 @@
  *      "stallMs": 60000,                          after which a stall is said; 0: never
  *      "podName": "mnist-worker-0",               a name that resolves to this machine
  *      "runAsUser": 1000, "runAsGroup": 1000, "umask": 18,
+ *      "softLimits": {"core": 0, "stack": -1},
  *      "contained": true,                         the words are podman's: see machine/container.h
  *      "stdin": true}                             what a client writes is its standard input
  *

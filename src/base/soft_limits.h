@@ -1,0 +1,20 @@
+/* The resource limits (`ulimit`) of the shell in which a job was submitted: its ranks have them,
+ * whichever shell has started the controller, whose processes they are. Soft ones: a hard limit of
+ * the controller's own can be raised by root only.
+ *
+ * Layer: base (not for pure code). Thread: raise, before there are others; set, after fork, too.
+ */
+#pragma once
+
+#include <jansson.h>
+
+/* {"core": 0, "nofile": 1024, …}; -1: no limit. The open-files limit is the user's
+ * (nofile_limit.h). New reference, NULL when out of memory. */
+json_t *soft_limits_read(void);
+
+/* As read; what it has not, or what is not permitted, stays as it is. */
+void soft_limits_set(const json_t *limits);
+
+/* Those go as far up as is permitted that would end a controller, which serves all shells: of
+ * processor time, file size and memory. */
+void soft_limits_raise(void);
