@@ -20,6 +20,7 @@ static const struct {
     {"stack", RLIMIT_STACK, false},
 };
 
+enum { FILE_BYTES_MIN = 64 << 20 };
 enum { LIMITS = sizeof limits_table / sizeof limits_table[0] };
 
 /* The hard limit goes up with it where that is permitted. */
@@ -75,4 +76,17 @@ void soft_limits_raise(void)
             set_soft(limits_table[i].resource, RLIM_INFINITY);
         }
     }
+}
+
+int soft_limits_check(struct muster_err *err)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) < 0 || limit.rlim_cur >= FILE_BYTES_MIN) {
+        return 0;
+    }
+    return muster_fail(
+        err, MUSTER_ECREATE,
+        "files may have %llu KiB at most (ulimit -f), too little for the store: type "
+        "muster up in a shell that has no such limit",
+        (unsigned long long)limit.rlim_cur >> 10);
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <jansson.h>
+#include <muster/err.h>
 
 /* {"core": 0, "nofile": 1024, …}; -1: no limit. The open-files limit is the user's
  * (nofile_limit.h). New reference, NULL when out of memory. */
@@ -18,3 +19,6 @@ void soft_limits_set(const json_t *limits);
 /* Those go as far up as is permitted that would end a controller, which serves all shells: of
  * processor time, file size and memory. */
 void soft_limits_raise(void);
+
+/* MUSTER_ECREATE where files may not be large enough for a store and logs. */
+int soft_limits_check(struct muster_err *err);

@@ -4,6 +4,7 @@
 #include "base/soft_limits.h"
 #include "base/testing/test.h"
 
+#include <string.h>
 #include <sys/resource.h>
 
 static struct rlimit limit_of(__rlimit_resource_t resource)
@@ -53,6 +54,17 @@ static void the_open_files_are_the_users(void **state)
     json_decref(limits);
 }
 
+static void a_limit_too_small_for_a_store_is_said(void **state)
+{
+    (void)state;
+    struct muster_err err = MUSTER_ERR_INIT;
+    set_soft(RLIMIT_FSIZE, 200 << 10);
+    assert_int_equal(soft_limits_check(&err), MUSTER_ECREATE);
+    assert_non_null(strstr(err.text, "200 KiB at most (ulimit -f)"));
+    set_soft(RLIMIT_FSIZE, limit_of(RLIMIT_FSIZE).rlim_max);
+    assert_int_equal(soft_limits_check(&err), 0);
+}
+
 /* The annotation is anybody's text. */
 static void what_is_no_limit_changes_nothing(void **state)
 {
@@ -71,6 +83,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_read_is_set_again),
         cmocka_unit_test(ours_do_not_end_us),
+        cmocka_unit_test(a_limit_too_small_for_a_store_is_said),
         cmocka_unit_test(the_open_files_are_the_users),
         cmocka_unit_test(what_is_no_limit_changes_nothing),
     };

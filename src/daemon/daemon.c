@@ -238,7 +238,8 @@ int daemon_main(int argc, char **argv)
     log_to(STDERR_FILENO, debug && *debug ? LOG_DEBUG : LOG_INFO);
     struct daemon d = {.lock_fd = -1};
     struct muster_err err = MUSTER_ERR_INIT;
-    int r = run(&d, &err);
+    int r = soft_limits_check(&err);
+    r = r < 0 ? r : run(&d, &err);
     if (r < 0) {
         fprintf(stderr, "muster: %s\n", err.text);
     }

@@ -7,6 +7,7 @@
 #include "process/supervisor/supervisor.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
@@ -42,6 +43,7 @@ static const struct {
 int main(int argc, char **argv)
 {
     occupy_standard_descriptors();
+    (void)signal(SIGXFSZ, SIG_IGN); /* `ulimit -f`: the write fails, and that is said */
     nofile_limit_raise();
     const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
     bool elasticdl = argc > 0 && strcmp(slash ? slash + 1 : argv[0], "elasticdl") == 0;

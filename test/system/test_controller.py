@@ -1,8 +1,10 @@
 """What happens when the controller dies, cannot start, or is started twice."""
 import contextlib
+import ctypes
 import fcntl
 import os
 import pathlib
+import resource
 import signal
 import subprocess
 
@@ -59,6 +61,22 @@ def test_verbs_at_once_share_one_controller(muster):
     assert muster.status() > 0
     # One that finds the lock held may still be on its way out.
     wait_for(lambda: len([p for p in muster.processes() if ' daemon' in p[1]]) == 1, 'one is left')
+
+
+def test_a_limit_of_file_size_is_named(muster):
+    """`ulimit -f`, which root of a container cannot raise either."""
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (200 << 10, 200 << 10))
+        drop_resource_capability()
+
+    process = muster.start('run', '-n', '1', '--', 'true', preexec_fn=limit)
+    _, err = process.communicate(timeout=LIMIT_S)
+    assert process.returncode == 73 and 'files may have 200 KiB at most (ulimit -f)' in err, err
+
+
+def drop_resource_capability():
+    """What lets root raise a hard limit; nobody else has it."""
+    ctypes.CDLL(None).prctl(24, 24, 0, 0, 0)  # PR_CAPBSET_DROP, CAP_SYS_RESOURCE
 
 
 def test_controller_leaves_when_nobody_needs_it(muster):

@@ -113,6 +113,10 @@ static void mistakes_are_named(void **state)
         {"run",
          {"train.py", "--lr"},
          "run: 'train.py' is a script: muster run -n N -- python3 train.py --lr … (on N ranks)"},
+        {"run",
+         {"my 'b'.py", "--lr"},
+         "run: 'my 'b'.py' is a script: muster run -n N -- python3 'my '\\''b'\\''.py' --lr … (on N "
+         "ranks)"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         assert_int_equal(parse(cases[i].verb, (char **)(uintptr_t)cases[i].words), MUSTER_EINVAL);

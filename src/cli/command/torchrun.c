@@ -1,11 +1,14 @@
 /* See torchrun.h. */
 #include "cli/command/torchrun.h"
 
+#include "base/buf.h"
 #include "base/text.h"
 
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+
+enum { WORD_BYTES_MAX = 1 << 16 };
 
 #define RENDEZVOUS                                                                                 \
     "muster chooses MASTER_ADDR and MASTER_PORT and gives them to every rank; leave it out"
@@ -88,10 +91,40 @@ bool torchrun_is_launcher(const char *word)
            text_is_any_of(name, names, sizeof names / sizeof names[0]);
 }
 
+static void print_quoted(const char *word, struct buf *out)
+{
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+:@%=,";
+    if (*word && word[strspn(word, plain)] == '\0') {
+        buf_text(out, word);
+        return;
+    }
+    buf_text(out, "'");
+    for (; *word; word++) {
+        if (*word == '\'') {
+            buf_text(out, "'\\''");
+        } else {
+            buf_add(out, word, 1);
+        }
+    }
+    buf_text(out, "'");
+}
+
+void torchrun_quote(const char *word, char *ret, unsigned ret_bytes)
+{
+    struct buf quoted;
+    buf_init(&quoted, WORD_BYTES_MAX);
+    print_quoted(word, &quoted);
+    snprintf(ret, ret_bytes, "%s", buf_str(&quoted));
+    buf_done(&quoted);
+}
+
 void torchrun_command(const char *word, char *ret, unsigned ret_bytes)
 {
+    char quoted[1024];
+    torchrun_quote(word, quoted, sizeof quoted);
     const char *program = text_ends_with(word, ".py")   ? "python3 "
                           : text_ends_with(word, ".sh") ? "sh "
                                                         : "";
-    snprintf(ret, ret_bytes, "%s%s", program, word);
+    snprintf(ret, ret_bytes, "%s%s", program, quoted);
 }

@@ -16,5 +16,7 @@ const char *torchrun_letter(char letter);
 bool torchrun_is_script(const char *word);
 /* python3, bash, torchrun …: programs that start a script. */
 bool torchrun_is_launcher(const char *word);
+/* The word as a shell takes it back: in quotes where it has blanks. */
+void torchrun_quote(const char *word, char *ret, unsigned ret_bytes);
 /* "python3 train.py" of train.py, "train.sh" of itself: the words to type, in ret. */
 void torchrun_command(const char *word, char *ret, unsigned ret_bytes);

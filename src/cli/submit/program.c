@@ -42,12 +42,13 @@ static bool is_program(const char *word)
 static int explain(struct cli *cli, const char *ranks, size_t at)
 {
     const char *const *words = cli->args.operands + at;
-    char command[COMMAND_BYTES];
+    char command[COMMAND_BYTES], script[COMMAND_BYTES / 2];
     bool skip = torchrun_is_launcher(words[0]) && words[1] && torchrun_is_script(words[1]);
     if (skip && strncmp(words[0], "python", strlen("python")) != 0) {
         torchrun_command(words[1], command, sizeof command); /* muster is the launcher */
     } else if (skip) {
-        snprintf(command, sizeof command, "%s %s", words[0], words[1]);
+        torchrun_quote(words[1], script, sizeof script);
+        snprintf(command, sizeof command, "%.200s %s", words[0], script);
     } else {
         torchrun_command(words[0], command, sizeof command);
     }
