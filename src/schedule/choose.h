@@ -10,10 +10,10 @@
 #include "schedule/tuning.h"
 
 enum schedule_algorithm {
-    SCHEDULE_GATHER_REDUCE,  /* every rank publishes all and folds all */
-    SCHEDULE_PAIRWISE,       /* two ranks: chunks change places in shared slots, both fold all */
-    SCHEDULE_OWNER_REDUCE,   /* blocks through shared slots, answered in place */
-    SCHEDULE_ZERO_COPY,      /* each rank folds a share, in memory of muster_comm_alloc or staged */
+    SCHEDULE_GATHER_REDUCE, /* every rank publishes all and reduces all */
+    SCHEDULE_PAIRWISE,      /* two ranks: chunks change places in shared slots, both reduce all */
+    SCHEDULE_OWNER_REDUCE,  /* blocks through shared slots, answered in place */
+    SCHEDULE_ZERO_COPY, /* each rank reduces a share, in memory of muster_comm_alloc or staged */
     SCHEDULE_SCATTER_GATHER, /* reduce-scatter and all-gather, chunk by chunk */
 };
 

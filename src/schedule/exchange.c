@@ -51,7 +51,7 @@ static size_t split_piece_bytes(const struct schedule_exchange *x)
     return size_min(schedule_stripe(x), packets * PACKET_BYTES);
 }
 
-static bool folds(enum schedule_pattern pattern)
+static bool reduces(enum schedule_pattern pattern)
 {
     return pattern == SCHEDULE_ALL_REDUCE || pattern == SCHEDULE_ALL_REDUCE_SPLIT ||
            pattern == SCHEDULE_REDUCE || pattern == SCHEDULE_REDUCE_SCATTER;
@@ -64,13 +64,13 @@ static size_t piece_bytes(const struct schedule_exchange *x)
     size_t bytes = is_shared(x->pattern) ? x->capacity
                    : split               ? split_piece_bytes(x)
                                          : schedule_stripe(x);
-    return x->fold_bytes > 0 && folds(x->pattern) ? size_min(bytes, x->fold_bytes) : bytes;
+    return x->reduce_bytes > 0 && reduces(x->pattern) ? size_min(bytes, x->reduce_bytes) : bytes;
 }
 
 void schedule_plan(struct schedule_exchange *x)
 {
     assert(x->size > 0 && x->capacity / (size_t)x->size >= x->unit);
-    assert(x->fold_bytes == 0 || x->fold_bytes >= x->unit);
+    assert(x->reduce_bytes == 0 || x->reduce_bytes >= x->unit);
     x->piece = piece_bytes(x) / x->unit;
     size_t most = x->count;
     if (x->pattern == SCHEDULE_BARRIER) {
@@ -121,17 +121,19 @@ struct schedule_round schedule_round(const struct schedule_exchange *x, size_t r
 {
     switch (x->pattern) {
     case SCHEDULE_BARRIER: return (struct schedule_round){SCHEDULE_NOTHING, true, false};
-    case SCHEDULE_ALL_REDUCE: return (struct schedule_round){SCHEDULE_FOLD, true, false};
-    case SCHEDULE_REDUCE_SCATTER: return (struct schedule_round){SCHEDULE_FOLD, false, false};
+    case SCHEDULE_ALL_REDUCE: return (struct schedule_round){SCHEDULE_REDUCE_PIECES, true, false};
+    case SCHEDULE_REDUCE_SCATTER:
+        return (struct schedule_round){SCHEDULE_REDUCE_PIECES, false, false};
     case SCHEDULE_REDUCE:
-        return (struct schedule_round){x->rank == x->root ? SCHEDULE_FOLD : SCHEDULE_NOTHING, true,
-                                       false};
+        return (struct schedule_round){
+            x->rank == x->root ? SCHEDULE_REDUCE_PIECES : SCHEDULE_NOTHING, true, false};
     case SCHEDULE_ALL_REDUCE_SPLIT:
         if (x->count == 0) {
             return (struct schedule_round){SCHEDULE_NOTHING, true, false};
         }
-        return split_gathers(x, round) ? (struct schedule_round){SCHEDULE_COPY, true, true}
-                                       : (struct schedule_round){SCHEDULE_FOLD, false, false};
+        return split_gathers(x, round)
+                   ? (struct schedule_round){SCHEDULE_COPY, true, true}
+                   : (struct schedule_round){SCHEDULE_REDUCE_PIECES, false, false};
     case SCHEDULE_ALL_GATHER:
     case SCHEDULE_BROADCAST:
     case SCHEDULE_GATHER: return (struct schedule_round){SCHEDULE_COPY, true, false};

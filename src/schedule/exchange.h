@@ -2,8 +2,8 @@
  * what it does with those that it receives.
  *
  * In each round every rank publishes at most `capacity` bytes (one blob for all, or a stripe for
- * each peer), waits until all have published, and copies or folds what is meant for it. A rank may
- * publish round j + 1 before it has consumed round j, never more. Transports move the pieces;
+ * each peer), waits until all have published, and copies or reduces what is meant for it. A rank
+ * may publish round j + 1 before it has consumed round j, never more. Transports move the pieces;
  * nothing here knows how.
  *
  * Layer: pure. Memory: the caller's struct; count arrays are borrowed. Thread: any, no shared
@@ -16,7 +16,7 @@
 
 enum schedule_pattern {
     SCHEDULE_BARRIER,
-    SCHEDULE_ALL_REDUCE,       /* one shared blob, all fold: for small counts */
+    SCHEDULE_ALL_REDUCE,       /* one shared blob, all reduce: for small counts */
     SCHEDULE_ALL_REDUCE_SPLIT, /* reduce-scatter and all-gather, chunk by chunk */
     SCHEDULE_REDUCE,
     SCHEDULE_REDUCE_SCATTER,
@@ -38,11 +38,11 @@ struct schedule_exchange {
     const size_t *out_counts; /* NULL: count from each peer */
     const size_t *in_starts;  /* NULL: blocks lie one after the other */
     const size_t *out_starts;
-    size_t capacity;   /* bytes that a rank may publish in a round */
-    size_t fold_bytes; /* of a piece that is folded, at most: the room that its receiver has for one
-                          of each peer; equal on all ranks; 0: as capacity says */
-    size_t rounds;     /* set by schedule_plan */
-    size_t piece;      /* elements of the largest piece; set by schedule_plan */
+    size_t capacity;     /* bytes that a rank may publish in a round */
+    size_t reduce_bytes; /* of a piece that is reduced, at most: the room that its receiver has for
+                          one of each peer; equal on all ranks; 0: as capacity says */
+    size_t rounds;       /* set by schedule_plan */
+    size_t piece;        /* elements of the largest piece; set by schedule_plan */
 };
 
 /* Elements of the caller's buffers, in bytes. */
@@ -51,7 +51,7 @@ struct schedule_piece {
     size_t bytes;
 };
 
-enum schedule_action { SCHEDULE_NOTHING, SCHEDULE_COPY, SCHEDULE_FOLD };
+enum schedule_action { SCHEDULE_NOTHING, SCHEDULE_COPY, SCHEDULE_REDUCE_PIECES };
 
 struct schedule_round {
     enum schedule_action action; /* of this rank, on what it receives */

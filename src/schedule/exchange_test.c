@@ -17,7 +17,7 @@ struct rank {
 
 static struct rank ranks[WORLD];
 static uint64_t seed = 1;
-static size_t fold_bytes; /* of the schedules that are run */
+static size_t reduce_bytes; /* of the schedules that are run */
 
 static uint64_t draw(uint64_t limit)
 {
@@ -52,13 +52,15 @@ static void consume(struct rank *r)
         struct schedule_piece p = schedule_receive(&r->x, j, from);
         struct schedule_piece sent = schedule_send(&ranks[from].x, j, r->x.rank);
         assert_int_equal(p.bytes, sent.bytes);
-        assert_true(!fold_bytes || round.action != SCHEDULE_FOLD || p.bytes <= fold_bytes);
+        assert_true(!reduce_bytes || round.action != SCHEDULE_REDUCE_PIECES ||
+                    p.bytes <= reduce_bytes);
         size_t stripe = round.shared ? 0 : (size_t)r->x.rank * schedule_stripe(&r->x);
         uint32_t *to = r->out + p.offset / sizeof(uint32_t);
         uint32_t piece[CAPACITY / sizeof(uint32_t)];
         memcpy(piece, ranks[from].board[j % SLOTS] + stripe, p.bytes);
         for (size_t i = 0; i < p.bytes / sizeof(uint32_t); i++) {
-            to[i] = round.action == SCHEDULE_FOLD && from > 0 ? to[i] + piece[i] : piece[i];
+            to[i] =
+                round.action == SCHEDULE_REDUCE_PIECES && from > 0 ? to[i] + piece[i] : piece[i];
         }
     }
 }
@@ -110,7 +112,7 @@ static void set_up(enum schedule_pattern pattern, int size, size_t count)
                                                 .unit = sizeof(uint32_t),
                                                 .count = count,
                                                 .capacity = CAPACITY,
-                                                .fold_bytes = fold_bytes};
+                                                .reduce_bytes = reduce_bytes};
         schedule_plan(&ranks[r].x);
         for (uint32_t i = 0; i < WORLD * ELEMENTS; i++) {
             ranks[r].in[i] = 1000000u * (uint32_t)(r + 1) + i;
@@ -191,11 +193,11 @@ static void every_pattern_in_every_world(void **state)
 }
 
 /* A receiver has room for a piece of each peer that does not grow with their number. */
-static void what_is_folded_fits_its_room(void **state)
+static void what_is_reduced_fits_its_room(void **state)
 {
-    fold_bytes = 20;
+    reduce_bytes = 20;
     every_pattern_in_every_world(state);
-    fold_bytes = 0;
+    reduce_bytes = 0;
 }
 
 static void uneven_counts_are_packed(void **state)
@@ -245,7 +247,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_pattern_in_every_world),
-        cmocka_unit_test(what_is_folded_fits_its_room),
+        cmocka_unit_test(what_is_reduced_fits_its_room),
         cmocka_unit_test(uneven_counts_are_packed),
         cmocka_unit_test(split_pieces_fill_packets),
     };

@@ -7,7 +7,7 @@
 #include <assert.h>
 #include <string.h>
 
-/* Up to here all leaders fold everything in one round; above they divide the work. */
+/* Up to here all leaders reduce everything in one round; above they divide the work. */
 enum { ACROSS_AT_ONCE_BYTES = 16 * 1024, CHUNKS_IN_FLIGHT = 3 };
 
 static size_t divide_up(size_t a, size_t b)
@@ -163,7 +163,7 @@ static void vector_across(const struct schedule_hierarchy *h, size_t chunk,
     ret->count = mine.count;
     ret->root = h->hosts->host_of[h->root];
     ret->pattern = h->pattern;
-    ret->last_fold = true;
+    ret->last_reduce = true;
     ret->from = ret->to = h->pattern == SCHEDULE_REDUCE ? work_of(h, chunk, 0) : out_at(mine.first);
     if (h->pattern == SCHEDULE_ALL_REDUCE && mine.count * h->unit > ACROSS_AT_ONCE_BYTES) {
         ret->pattern = SCHEDULE_ALL_REDUCE_SPLIT;
@@ -295,7 +295,7 @@ static void scatter_across(const struct schedule_hierarchy *h, size_t chunk,
     int here = h->hosts->host_of[h->rank], mine = h->hosts->index_of[h->rank];
     ret->pattern = SCHEDULE_REDUCE_SCATTER;
     ret->blocks = true;
-    ret->last_fold = true;
+    ret->last_reduce = true;
     for (int host = 0; host < h->hosts->hosts; host++) {
         ret->counts[host] = block_of(h, chunk, host, mine).count;
         ret->starts[host] = (size_t)host * block_part(h);

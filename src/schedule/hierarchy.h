@@ -56,7 +56,7 @@ struct schedule_stage {
     size_t out_starts[MUSTER_MAX_RANKS];
     struct schedule_place from;
     struct schedule_place to;
-    bool last_fold; /* the result is complete: an average is divided here */
+    bool last_reduce; /* the result is complete: an average is divided here */
 };
 
 size_t schedule_hierarchy_work(const struct schedule_hierarchy *h);

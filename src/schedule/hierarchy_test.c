@@ -78,7 +78,7 @@ static void consume(struct rank *r, struct rank *const *team, size_t round)
         uint32_t piece[CAPACITY / sizeof(uint32_t)];
         memcpy(piece, team[from]->board[r->x.rank], p.bytes);
         for (size_t i = 0; i < p.bytes / sizeof(uint32_t); i++) {
-            to[i] = how.action == SCHEDULE_FOLD && from > 0 ? to[i] + piece[i] : piece[i];
+            to[i] = how.action == SCHEDULE_REDUCE_PIECES && from > 0 ? to[i] + piece[i] : piece[i];
         }
     }
 }

@@ -1,4 +1,5 @@
-/* Runs a schedule within a team of ranks: publish on boards and links, wait for all, copy or fold.
+/* Runs a schedule within a team of ranks: publish on boards and links, wait for all, copy or
+ * reduce.
  *
  * A rank that has published round j has consumed round j - 2; so who has seen everybody's round j -
  * 1 may overwrite the slot of round j - 4. Every rank therefore waits for every other in each
@@ -30,12 +31,12 @@ void exchange_init(struct exchange *x, const struct team *team, enum schedule_pa
         .unit = unit,
         .count = count,
         .capacity = capacity,
-        .fold_bytes = team->links ? LINK_PIECE_BYTES : 0,
+        .reduce_bytes = team->links ? LINK_PIECE_BYTES : 0,
     };
     x->team = team;
     x->begun = false;
     x->at = (struct schedule_rounds){0};
-    x->fold = NULL;
+    x->reduce = NULL;
 }
 
 static void set_up(struct muster_comm *comm, struct task *task, enum schedule_pattern pattern,
@@ -57,7 +58,7 @@ void exchange_start(struct muster_comm *comm, struct task *task, enum schedule_p
     schedule_plan(&x->plan);
     x->in = call->kind == MUSTER_BROADCAST ? call->out : call->in;
     x->out = call->out;
-    x->fold = call->ways.fold;
+    x->reduce = call->ways.reduce;
     x->divisor = call->divisor;
     task->step = exchange_step;
 }
@@ -240,19 +241,19 @@ static void copy_round(struct muster_comm *comm, struct task *task, struct excha
     }
 }
 
-static void fold_round(struct muster_comm *comm, struct task *task, struct exchange *x,
-                       size_t round, struct schedule_round how)
+static void reduce_round(struct muster_comm *comm, struct task *task, struct exchange *x,
+                         size_t round, struct schedule_round how)
 {
     struct schedule_piece p = schedule_receive(&x->plan, round, x->plan.rank);
     if (p.bytes == 0) {
         return;
     }
-    assert(x->fold && x->divisor >= 1 && x->plan.size <= MUSTER_MAX_RANKS);
+    assert(x->reduce && x->divisor >= 1 && x->plan.size <= MUSTER_MAX_RANKS);
     const void *sources[MUSTER_MAX_RANKS];
     for (int from = 0; from < x->plan.size; from++) {
         sources[from] = source_of(comm, task, x, round, how, from);
     }
-    x->fold(x->out + p.offset, sources, x->plan.size, p.bytes / x->plan.unit, x->divisor);
+    x->reduce(x->out + p.offset, sources, x->plan.size, p.bytes / x->plan.unit, x->divisor);
     for (int from = 0; from < x->plan.size; from++) {
         if (claims(comm, x, how, from, p.bytes)) {
             line_claim((void *)(uintptr_t)sources[from], p.bytes);
@@ -266,7 +267,7 @@ static void consume(struct muster_comm *comm, struct task *task, struct exchange
     switch (how.action) {
     case SCHEDULE_NOTHING: break;
     case SCHEDULE_COPY: copy_round(comm, task, x, round, how); break;
-    case SCHEDULE_FOLD: fold_round(comm, task, x, round, how); break;
+    case SCHEDULE_REDUCE_PIECES: reduce_round(comm, task, x, round, how); break;
     }
 }
 

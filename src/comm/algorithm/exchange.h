@@ -7,7 +7,7 @@
 
 #include "comm/state/state.h"
 
-/* An exchange within a team; the caller sets the rest of the plan, the buffers and the fold. */
+/* An exchange within a team; the caller sets the rest of the plan, the buffers and the reduce. */
 void exchange_init(struct exchange *x, const struct team *team, enum schedule_pattern pattern,
                    size_t count, size_t unit, size_t capacity);
 void exchange_start(struct muster_comm *comm, struct task *task, enum schedule_pattern pattern);

@@ -102,13 +102,13 @@ static char *address_of(const struct hierarchy *h, const struct task *task,
     return base ? (char *)(uintptr_t)base + place.start * task->call.unit : NULL;
 }
 
-static void set_fold(const struct task *task, bool last, struct exchange *x)
+static void set_reduce(const struct task *task, bool last, struct exchange *x)
 {
     const struct prepared *call = &task->call;
     if (prepared_reduces(call)) {
         bool divides = last && call->op == MUSTER_AVG;
         enum muster_op op = call->op == MUSTER_AVG && !last ? MUSTER_SUM : call->op;
-        x->fold = reduce_find(call->type, op);
+        x->reduce = reduce_find(call->type, op);
         x->divisor = divides ? call->divisor : 1;
     }
 }
@@ -136,7 +136,7 @@ static bool load(struct task *task, struct hierarchy *h, struct runner *runner)
     schedule_plan(&x->plan);
     x->in = address_of(h, task, stage->from);
     x->out = address_of(h, task, stage->to);
-    set_fold(task, stage->last_fold, x);
+    set_reduce(task, stage->last_reduce, x);
     return true;
 }
 

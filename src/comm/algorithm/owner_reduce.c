@@ -1,11 +1,11 @@
 /* All-reduce of large vectors on one host (of two ranks with a processor each: pairwise.c). The
  * vector is cut into chunks, each chunk into a part for each rank. A contributor fills the owner's
- * slot with its part (asked); the owner folds all contributions in rank order and writes the result
- * into its own output and, in place, into every slot (answered); the contributor takes it out and
- * claims the lines. Each line thus goes back and forth between two cores and is never shared, which
- * is what makes it fast: the same with separate result slots takes 2 to 5 times as long (measured:
- * AMD Zen 4). Three stages run one chunk apart, over as few slots as that takes, so that they stay
- * in the L2 cache with the data.
+ * slot with its part (asked); the owner reduces all contributions in rank order and writes the
+ * result into its own output and, in place, into every slot (answered); the contributor takes it
+ * out and claims the lines. Each line thus goes back and forth between two cores and is never
+ * shared, which is what makes it fast: the same with separate result slots takes 2 to 5 times as
+ * long (measured: AMD Zen 4). Three stages run one chunk apart, over as few slots as that takes, so
+ * that they stay in the L2 cache with the data.
  *
  * Slot k of a pair is filled again when its contributor has taken the answer out: no further words.
  *
@@ -75,8 +75,8 @@ static void fill(struct muster_comm *comm, struct task *task, size_t chunk)
     }
 }
 
-static int may_fold(struct muster_comm *comm, struct task *task, size_t chunk,
-                    struct muster_err *err)
+static int may_reduce(struct muster_comm *comm, struct task *task, size_t chunk,
+                      struct muster_err *err)
 {
     for (int from = 0; from < comm->size; from++) {
         if (from == comm->rank) {
@@ -92,7 +92,7 @@ static int may_fold(struct muster_comm *comm, struct task *task, size_t chunk,
 }
 
 /* Two ranks: both outputs in one pass, line by line. */
-static void fold_pair(struct muster_comm *comm, struct task *task, size_t chunk)
+static void reduce_pair(struct muster_comm *comm, struct task *task, size_t chunk)
 {
     struct partition p = part_of(comm, task, chunk, comm->rank);
     assert(p.count * task->call.unit <= OWNER_BYTES);
@@ -107,7 +107,7 @@ static void fold_pair(struct muster_comm *comm, struct task *task, size_t chunk)
     twin(out + skip, data + skip, left + skip, right + skip, p.count - head);
 }
 
-static void fold_all(struct muster_comm *comm, struct task *task, size_t chunk)
+static void reduce_all(struct muster_comm *comm, struct task *task, size_t chunk)
 {
     struct partition p = part_of(comm, task, chunk, comm->rank);
     assert(p.count * task->call.unit <= OWNER_BYTES);
@@ -125,16 +125,16 @@ static void fold_all(struct muster_comm *comm, struct task *task, size_t chunk)
             outs[num_outs++] = data;
         }
     }
-    reduce_into(task->call.ways.fold, outs, num_outs, sources, comm->size, p.count, task->call.unit,
-                task->call.divisor);
+    reduce_into(task->call.ways.reduce, outs, num_outs, sources, comm->size, p.count,
+                task->call.unit, task->call.divisor);
 }
 
-static void fold(struct muster_comm *comm, struct task *task, size_t chunk)
+static void reduce(struct muster_comm *comm, struct task *task, size_t chunk)
 {
     if (comm->size == 2 && task->call.divisor == 1) {
-        fold_pair(comm, task, chunk);
+        reduce_pair(comm, task, chunk);
     } else {
-        fold_all(comm, task, chunk);
+        reduce_all(comm, task, chunk);
     }
     for (int step = 1; step < comm->size; step++) {
         int to = (comm->rank + step) % comm->size;
@@ -175,7 +175,7 @@ static void take(struct muster_comm *comm, struct task *task, size_t chunk)
 static int fill_next(struct muster_comm *comm, struct task *task)
 {
     struct owner_reduce *r = &way_of(task)->owner_reduce;
-    assert(r->taken <= r->folded && r->folded <= r->filled && r->filled <= r->chunks);
+    assert(r->taken <= r->reduced && r->reduced <= r->filled && r->filled <= r->chunks);
     if (r->filled == r->chunks || r->filled >= r->taken + FILL_AHEAD) {
         return 0;
     }
@@ -183,12 +183,12 @@ static int fill_next(struct muster_comm *comm, struct task *task)
     return 1;
 }
 
-static int fold_next(struct muster_comm *comm, struct task *task, struct muster_err *err)
+static int reduce_next(struct muster_comm *comm, struct task *task, struct muster_err *err)
 {
     struct owner_reduce *owner = &way_of(task)->owner_reduce;
-    int r = owner->folded < owner->filled ? may_fold(comm, task, owner->folded, err) : 0;
+    int r = owner->reduced < owner->filled ? may_reduce(comm, task, owner->reduced, err) : 0;
     if (r > 0) {
-        fold(comm, task, owner->folded++);
+        reduce(comm, task, owner->reduced++);
     }
     return r;
 }
@@ -196,7 +196,7 @@ static int fold_next(struct muster_comm *comm, struct task *task, struct muster_
 static int take_next(struct muster_comm *comm, struct task *task, struct muster_err *err)
 {
     struct owner_reduce *owner = &way_of(task)->owner_reduce;
-    int r = owner->taken < owner->folded ? may_take(comm, task, owner->taken, err) : 0;
+    int r = owner->taken < owner->reduced ? may_take(comm, task, owner->taken, err) : 0;
     if (r > 0) {
         take(comm, task, owner->taken++);
     }
@@ -206,10 +206,10 @@ static int take_next(struct muster_comm *comm, struct task *task, struct muster_
 static int advance(struct muster_comm *comm, struct task *task, struct muster_err *err)
 {
     int filled = fill_next(comm, task);
-    int folded = fold_next(comm, task, err);
-    int taken = folded < 0 ? folded : take_next(comm, task, err);
-    task->moved |= filled > 0 || folded > 0 || taken > 0;
-    return taken < 0 ? taken : filled | folded | taken;
+    int reduced = reduce_next(comm, task, err);
+    int taken = reduced < 0 ? reduced : take_next(comm, task, err);
+    task->moved |= filled > 0 || reduced > 0 || taken > 0;
+    return taken < 0 ? taken : filled | reduced | taken;
 }
 
 static int owner_step(struct muster_comm *comm, struct task *task, struct muster_err *err)
@@ -238,6 +238,6 @@ void owner_start(struct muster_comm *comm, struct task *task, size_t block_bytes
     r->block = block_bytes / task->call.unit;
     r->chunks = partition_chunks(task->call.count, comm->size, r->block);
     r->begun = false;
-    r->filled = r->folded = r->taken = 0;
+    r->filled = r->reduced = r->taken = 0;
     task->step = owner_step;
 }

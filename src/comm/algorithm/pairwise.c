@@ -1,9 +1,9 @@
 /* All-reduce of two ranks on one host, in private memory. Each rank fills slots with its first
- * chunks; then each folds what the other has brought with its own chunk and, in the same pass, puts
- * a later chunk of its own where it has read. So every line that crosses between the cores brings
- * something and goes back with something, is written by the core that has just read it, and is
- * never in two caches: two ranks that fold everything this way are faster than two that fold a half
- * each and send it back (owner_reduce.c; measured, AMD Zen 3, 1 MiB: 42 and 52 us).
+ * chunks; then each reduces what the other has brought with its own chunk and, in the same pass,
+ * puts a later chunk of its own where it has read. So every line that crosses between the cores
+ * brings something and goes back with something, is written by the core that has just read it, and
+ * is never in two caches: two ranks that reduce everything this way are faster than two that reduce
+ * a half each and send it back (owner_reduce.c; measured, AMD Zen 3, 1 MiB: 42 and 52 us).
  *
  * Who has read a slot is its next writer: no further words.
  *
@@ -81,14 +81,14 @@ static void swap(const struct pairwise *s, int rank, char *out, char *data, cons
     s->ways.swap(out + skip, data + skip, left + skip, right + skip, next + skip, count - head);
 }
 
-static void fold(const struct pairwise *s, int rank, char *out, const char *data, const char *own,
-                 size_t count)
+static void reduce(const struct pairwise *s, int rank, char *out, const char *data, const char *own,
+                   size_t count)
 {
     const void *sources[] = {rank == 0 ? own : data, rank == 0 ? data : own};
-    s->ways.fold(out, sources, 2, count, s->divisor);
+    s->ways.reduce(out, sources, 2, count, s->divisor);
 }
 
-/* Folds a chunk that has come, and sends another in its place: in one pass, unless it is an
+/* Reduces a chunk that has come, and sends another in its place: in one pass, unless it is an
  * average, or the ranks' buffers lie differently in their lines. */
 static void trade(struct muster_comm *comm, struct pairwise *s, size_t chunk)
 {
@@ -102,12 +102,12 @@ static void trade(struct muster_comm *comm, struct pairwise *s, size_t chunk)
     char *out = s->out + part.first * s->unit, *data = owner_slot_data(slot);
     assert(later.count <= part.count && part.count * s->unit <= OWNER_BYTES);
     if (s->divisor > 1 || segment_phase(next) != slot->phase) {
-        fold(s, comm->rank, out, data, own, part.count);
+        reduce(s, comm->rank, out, data, own, part.count);
         fill(slot, next, later.count * s->unit);
     } else {
         size_t skip = later.count * s->unit;
         swap(s, comm->rank, out, data, own, next, later.count);
-        fold(s, comm->rank, out + skip, data + skip, own + skip, part.count - later.count);
+        reduce(s, comm->rank, out + skip, data + skip, own + skip, part.count - later.count);
     }
     if (later.count > 0) {
         say_filled(comm, s, slot, s->at.published++);

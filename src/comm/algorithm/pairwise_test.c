@@ -1,5 +1,5 @@
 /* Pairwise exchange, step by step: nothing ends before the other's chunk has come, each chunk is
- * folded in rank order into its own place, and slots are used again in the same order. */
+ * reduced in rank order into its own place, and slots are used again in the same order. */
 #include "comm/algorithm/pairwise.h"
 
 #include "comm/algorithm/pair_test.h"
@@ -69,7 +69,7 @@ static void check(size_t count, enum muster_op op, const size_t *skip)
 
 /* Less than a chunk, chunks that end in their block and do not, slots used many times; one after
  * the other over the same slots. */
-static void every_length_is_folded_into_its_place(void **state)
+static void every_length_is_reduced_into_its_place(void **state)
 {
     (void)state;
     static const size_t counts[] = {1, 7, 63, 64, 65, 128, 129, 192, 200, 1000, MOST};
@@ -91,7 +91,7 @@ static void every_length_is_folded_into_its_place(void **state)
 }
 
 /* Rank 0 steps as often as it likes: it fills its slots, and takes nothing that has not come. */
-static void nothing_is_folded_before_the_other_has_come(void **state)
+static void nothing_is_reduced_before_the_other_has_come(void **state)
 {
     (void)state;
     static const size_t skip[] = {0, 0};
@@ -170,8 +170,8 @@ static void who_calls_something_else_is_found_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_length_is_folded_into_its_place),
-        cmocka_unit_test(nothing_is_folded_before_the_other_has_come),
+        cmocka_unit_test(every_length_is_reduced_into_its_place),
+        cmocka_unit_test(nothing_is_reduced_before_the_other_has_come),
         cmocka_unit_test(a_task_that_begun_another_way_begins_here),
         cmocka_unit_test(who_calls_something_else_is_found_out),
     };

@@ -166,14 +166,14 @@ static void take_blocks(struct muster_comm *comm, const struct task *task, const
 }
 
 /* On the root of a reduce. */
-static void fold_all(struct muster_comm *comm, const struct task *task, const struct rooted *r)
+static void reduce_all(struct muster_comm *comm, const struct task *task, const struct rooted *r)
 {
     const struct prepared *call = &task->call;
     const void *sources[MUSTER_MAX_RANKS];
     for (int rank = 0; rank < comm->size; rank++) {
         sources[rank] = rank == comm->rank ? call->in : blob_of(comm, task, r, rank);
     }
-    call->ways.fold(call->out, sources, comm->size, call->count, call->divisor);
+    call->ways.reduce(call->out, sources, comm->size, call->count, call->divisor);
     for (int rank = 0; rank < comm->size && claims(comm, call); rank++) {
         if (rank != comm->rank) {
             line_claim(blob_of(comm, task, r, rank), call->bytes);
@@ -190,7 +190,7 @@ static void take(struct muster_comm *comm, const struct task *task, const struct
     if (call->kind == MUSTER_GATHER) {
         take_blocks(comm, task, r);
     } else if (call->kind == MUSTER_REDUCE) {
-        fold_all(comm, task, r);
+        reduce_all(comm, task, r);
     } else {
         size_t offset = call->kind == MUSTER_SCATTER ? (size_t)comm->rank * call->bytes : 0;
         line_take(call->out, blob_of(comm, task, r, call->peer) + offset, call->bytes,

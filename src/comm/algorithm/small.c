@@ -1,6 +1,6 @@
-/* Gather-reduce on one host, for the smallest vectors: every rank publishes its own and folds all.
- * Two lines of memory cross between two cores, one each way, and they carry the payload with the
- * flag.
+/* Gather-reduce on one host, for the smallest vectors: every rank publishes its own and reduces
+ * all. Two lines of memory cross between two cores, one each way, and they carry the payload with
+ * the flag.
  *
  * Layer: comm. Memory: the task's. Thread: the holder of the lane, or the caller's (fast_path.h).
  */
@@ -15,8 +15,8 @@
 
 enum { WORD = 4 };
 
-/* What is little goes word by word: the fold before has written it so, and a wider load would wait
- * until those stores have left the core. */
+/* What is little goes word by word: the reduce before has written it so, and a wider load would
+ * wait until those stores have left the core. */
 static void put(struct board *board, const char *in, size_t bytes)
 {
     if (bytes > sizeof board->little || bytes % WORD != 0) {
@@ -59,7 +59,7 @@ ROUNDS_INLINE int consume(struct muster_comm *comm, void *own, size_t round)
 {
     const struct small *s = own;
     const struct prepared *call = s->call;
-    call->ways.fold(s->out, s->sources, comm->size, call->count, call->divisor);
+    call->ways.reduce(s->out, s->sources, comm->size, call->count, call->divisor);
     if (comm->size == 2 && comm->tuning->claims && call->bytes >= LINE_CLAIM_FROM_BYTES) {
         line_claim(fast_board(comm, 1 - comm->rank, s->base + (uint32_t)round)->data, call->bytes);
     }

@@ -1,5 +1,5 @@
-/* Gather-reduce in one round, step by step: nobody folds before all have published, a task goes on
- * from where the fast path left it, and who does something else is told so. */
+/* Gather-reduce in one round, step by step: nobody reduces before all have published, a task goes
+ * on from where the fast path left it, and who does something else is told so. */
 #include "comm/algorithm/small.h"
 
 #include "comm/algorithm/fast_path.h"
@@ -67,7 +67,7 @@ static void every_count_takes_one_round(void **state)
     pair_close(&pair);
 }
 
-static void nobody_folds_before_the_other_has_published(void **state)
+static void nobody_reduces_before_the_other_has_published(void **state)
 {
     (void)state;
     struct pair pair;
@@ -105,7 +105,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_count_takes_one_round),
-        cmocka_unit_test(nobody_folds_before_the_other_has_published),
+        cmocka_unit_test(nobody_reduces_before_the_other_has_published),
         cmocka_unit_test(who_does_something_else_is_told_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

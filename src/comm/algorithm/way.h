@@ -11,7 +11,7 @@
 
 typedef void (*zero_copy_fallback_fn)(struct muster_comm *comm, struct task *task);
 
-/* All-reduce in one round, in which each rank folds all. */
+/* All-reduce in one round, in which each rank reduces all. */
 struct small {
     const struct prepared *call; /* but for its buffers, which are … */
     const char *in;
@@ -31,7 +31,7 @@ struct zero_copy {
     size_t share_offset; /* of this rank, in bytes */
     size_t share_bytes;
     reduce_twin_fn twin; /* of two ranks, but for an average */
-    reduce_fn fold;
+    reduce_fn reduce;
     int divisor;
     uint32_t signature;
     uint32_t base; /* of the boards' rounds */
@@ -62,7 +62,7 @@ struct owner_reduce {
     bool begun;
     uint32_t base;
     size_t filled;
-    size_t folded;
+    size_t reduced;
     size_t taken;
 };
 

@@ -1,4 +1,4 @@
-/* All-reduce in which each rank folds its share of all inputs and writes it into all outputs, in
+/* All-reduce in which each rank reduces its share of all inputs and writes it into all outputs, in
  * memory that all ranks of the host see: that of muster_comm_alloc, or, for what is private and
  * short, the rank's own board. Of private memory only the others' shares are staged: copied in
  * before, and taken out after. Two rounds: in the first the ranks tell where their buffers lie (a
@@ -114,7 +114,7 @@ ROUNDS_INLINE bool wait(struct muster_comm *comm, void *own, size_t round, int s
 
 /* When all have told. ROUNDS_OTHER_WAY: not possible, for a long buffer is private; negative: not
  * allowed any more. */
-static int fold_share(struct muster_comm *comm, struct zero_copy *d)
+static int reduce_share(struct muster_comm *comm, struct zero_copy *d)
 {
     const void *sources[MUSTER_MAX_RANKS];
     void *outs[MUSTER_MAX_RANKS];
@@ -140,7 +140,7 @@ static int fold_share(struct muster_comm *comm, struct zero_copy *d)
     if (d->twin) {
         d->twin(outs[0], outs[1], sources[0], sources[1], count);
     } else {
-        reduce_into(d->fold, outs, comm->size, sources, comm->size, count, d->unit, d->divisor);
+        reduce_into(d->reduce, outs, comm->size, sources, comm->size, count, d->unit, d->divisor);
     }
     return 1;
 }
@@ -164,7 +164,7 @@ ROUNDS_INLINE int consume(struct muster_comm *comm, void *own, size_t round)
         take_others(comm, d);
         return 1;
     }
-    int r = fold_share(comm, d);
+    int r = reduce_share(comm, d);
     quiesce_write_end(comm);
     return r;
 }
@@ -217,7 +217,7 @@ void zero_copy_prepare(const struct muster_comm *comm, const struct prepared *ca
                               .bytes = call->bytes,
                               .share_offset = share.first * call->unit,
                               .share_bytes = share.count * call->unit,
-                              .fold = call->ways.fold,
+                              .reduce = call->ways.reduce,
                               .divisor = call->divisor,
                               .fallback = fallback,
                               .at = {.rounds = ROUNDS}};

@@ -1,5 +1,5 @@
 /* All-reduce by shares, step by step: in shared memory nothing is copied anywhere, private memory
- * is staged but for the rank's own share, nobody folds before both have told where their buffers
+ * is staged but for the rank's own share, nobody reduces before both have told where their buffers
  * lie, and a long private buffer goes another way on both ranks. */
 #include "comm/algorithm/zero_copy.h"
 
@@ -160,7 +160,7 @@ static void private_memory_is_staged_but_for_the_ranks_share(void **state)
     pair_close(&pair);
 }
 
-static void nobody_folds_before_both_have_told(void **state)
+static void nobody_reduces_before_both_have_told(void **state)
 {
     (void)state;
     struct pair pair;
@@ -213,7 +213,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(in_shared_memory_nothing_is_copied),
         cmocka_unit_test(private_memory_is_staged_but_for_the_ranks_share),
-        cmocka_unit_test(nobody_folds_before_both_have_told),
+        cmocka_unit_test(nobody_reduces_before_both_have_told),
         cmocka_unit_test(a_long_private_buffer_of_one_sends_both_another_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

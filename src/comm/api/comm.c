@@ -210,7 +210,7 @@ void muster_comm_free(struct muster_comm *comm)
         progress_drain(comm);
         background_forget(comm);
     }
-    assert(phase_of(&comm->life) == COMM_FORMING || phase_is_settled(&comm->life));
+    assert(phase_of(&comm->life) == COMM_FORMING || phase_is_quiesced(&comm->life));
     if (comm->peers) {
         link_leave(comm);
     }

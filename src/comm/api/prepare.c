@@ -56,7 +56,7 @@ static int find_elements(const struct muster_comm *comm, const struct types_kind
     if (kind->reduces) {
         call->ways = reduce_find_ways(call->type, call->op);
         call->divisor = call->op == MUSTER_AVG ? comm->size : 1;
-        if (!call->ways.fold) {
+        if (!call->ways.reduce) {
             return muster_fail(err, MUSTER_EINVAL, "%s of %s is not defined",
                                muster_op_name(call->op), muster_type_name(call->type));
         }

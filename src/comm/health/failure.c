@@ -329,7 +329,7 @@ static void end(struct muster_comm *comm, enum comm_phase phase, int code)
         bell_ring(segment_control(&comm->segment, l));
     }
     link_say_closed(comm, failed_rank);
-    settle(comm);
+    quiesce_memory(comm);
 }
 
 /* A rank of this host that was silent. One that a debugger holds is asked about again after as long

@@ -31,7 +31,7 @@ void quiesce_write_begin(struct muster_comm *comm)
 {
     if (comm->live_allocations > 0) {
         atomic_store_explicit(&comm->control->writing, 1, memory_order_relaxed);
-        atomic_thread_fence(memory_order_seq_cst); /* with the one in settle */
+        atomic_thread_fence(memory_order_seq_cst); /* with the one in quiesce_memory */
     }
 }
 
@@ -107,9 +107,9 @@ static void make_all_private(struct muster_comm *comm)
     pthread_mutex_unlock(&comm->allocating);
 }
 
-void settle(struct muster_comm *comm)
+void quiesce_memory(struct muster_comm *comm)
 {
-    assert(phase_code(&comm->life) != 0 && !phase_is_settled(&comm->life));
+    assert(phase_code(&comm->life) != 0 && !phase_is_quiesced(&comm->life));
     bool alone = true, shares = has_allocations(comm);
     atomic_thread_fence(memory_order_seq_cst); /* closed before, writing after */
     for (int l = 0; l < comm->local_size && shares; l++) {
@@ -118,12 +118,12 @@ void settle(struct muster_comm *comm)
     if (!alone) {
         make_all_private(comm);
     }
-    phase_settle(&comm->life);
+    phase_quiesce(&comm->life);
 }
 
 void quiesce_wait(const struct muster_comm *comm)
 {
-    while (!phase_is_settled(&comm->life)) {
+    while (!phase_is_quiesced(&comm->life)) {
         (void)sched_yield();
     }
 }

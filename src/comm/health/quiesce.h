@@ -8,6 +8,6 @@ void quiesce_write_begin(struct muster_comm *comm);
 int quiesce_find_closed(const struct muster_comm *comm);
 void quiesce_write_end(struct muster_comm *comm);
 /* By the thread that closed the communicator: waits until nobody writes into our memory. */
-void settle(struct muster_comm *comm);
+void quiesce_memory(struct muster_comm *comm);
 /* By others that saw it closed. */
 void quiesce_wait(const struct muster_comm *comm);

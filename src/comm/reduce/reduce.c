@@ -1,4 +1,4 @@
-/* Choosing a fold kernel, and folding into several places. Layer: comm; see reduce.h. */
+/* Choosing a reduce kernel, and reducing into several places. Layer: comm; see reduce.h. */
 #include "comm/reduce/reduce.h"
 
 #include <stdatomic.h>

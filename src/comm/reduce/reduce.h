@@ -1,4 +1,4 @@
-/* Folding contributions: out[i] = src[0][i] op src[1][i] op … in that order, then the division of
+/* Reducing contributions: out[i] = src[0][i] op src[1][i] op … in that order, then the division of
  * an average.
  *
  * Layer: comm, libc only. Memory: the caller's. Thread: any.
@@ -10,7 +10,7 @@
 #include <muster/comm.h>
 
 /* out may be one of the sources (exactly), and n >= 1. divisor > 1 divides (floats truly, integers
- * truncate). bf16 and f16 are folded in f32 and rounded once. */
+ * truncate). bf16 and f16 are reduced in f32 and rounded once. */
 typedef void (*reduce_fn)(void *out, const void *const *sources, int n, size_t count, int divisor);
 
 /* out[i] = twin[i] = left[i] op right[i], in one pass, without the division of an average. Each
@@ -25,7 +25,7 @@ typedef void (*reduce_swap_fn)(void *out, void *slot, const void *left, const vo
 
 /* The kernels of one operation; NULLs if the type does not have it, or there is no such. */
 struct reduce_ways {
-    reduce_fn fold;
+    reduce_fn reduce;
     reduce_twin_fn twin;
     reduce_swap_fn swap;
 };
@@ -34,13 +34,13 @@ struct reduce_ways {
 struct reduce_ways reduce_find_ways(enum muster_type type, enum muster_op op);
 static inline reduce_fn reduce_find(enum muster_type type, enum muster_op op)
 {
-    return reduce_find_ways(type, op).fold;
+    return reduce_find_ways(type, op).reduce;
 }
 
 /* "avx512", "avx2" or "plain": where reduce_find_ways looks. */
 const char *reduce_level(void);
 
-/* Folds into each of `outs`, which may be sources (exactly), tile by tile, so that the copies are
+/* Reduces into each of `outs`, which may be sources (exactly), tile by tile, so that the copies are
  * made while the tile is in the L1 cache. */
 void reduce_into(reduce_fn fn, void *const *outs, int num_outs, const void *const *sources, int n,
                  size_t count, size_t unit, int divisor);

@@ -1,3 +1,3 @@
-/* The fold kernels for avx2. Layer: comm; compiled with that instruction set (CMakeLists.txt). */
+/* The reduce kernels for avx2. Layer: comm; compiled with that instruction set (CMakeLists.txt). */
 #define REDUCE_TABLE reduce_avx2
 #include "comm/reduce/reduce_kernels.h"

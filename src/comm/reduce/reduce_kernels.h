@@ -1,4 +1,4 @@
-/* The fold kernels, written once in plain C and compiled once per instruction set: the including
+/* The reduce kernels, written once in plain C and compiled once per instruction set: the including
  * file defines REDUCE_TABLE, the name of the look-up function. The compiler vectorises the loops.
  *
  * Layer: comm. Included by reduce_plain.c, reduce_avx2.c and reduce_avx512.c only.
@@ -110,9 +110,9 @@ enum { TILE = 256 };
         const type *a = left, *b = right, *n = next;                                               \
         ELEMENTWISE for (size_t i = 0; i < count; i++)                                             \
         {                                                                                          \
-            type folded = store((wide)op(load(a[i]), load(b[i])));                                 \
+            type reduced = store((wide)op(load(a[i]), load(b[i])));                                \
             s[i] = n[i];                                                                           \
-            o[i] = folded;                                                                         \
+            o[i] = reduced;                                                                        \
         }                                                                                          \
     }
 

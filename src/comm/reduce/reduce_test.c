@@ -37,7 +37,7 @@ static void rounding_is_to_nearest_even(void **state)
     assert_int_equal(bfloat_from_float(1.0f + 0x3p-8f), 0x3f82);
 }
 
-static void fold(reduce_fn fn, enum muster_type type, void *out, int n, int divisor)
+static void reduce(reduce_fn fn, enum muster_type type, void *out, int n, int divisor)
 {
     static uint64_t data[SOURCES][COUNT];
     const void *sources[SOURCES];
@@ -59,12 +59,12 @@ static void instruction_sets_agree(void **state)
     static uint64_t plain[COUNT], fastest[COUNT];
     for (int type = MUSTER_BOOL; type <= MUSTER_F64; type++) {
         for (int op = MUSTER_SUM; op <= MUSTER_BXOR; op++) {
-            reduce_fn a = reduce_plain((enum muster_type)type, (enum muster_op)op).fold;
+            reduce_fn a = reduce_plain((enum muster_type)type, (enum muster_op)op).reduce;
             reduce_fn b = reduce_find((enum muster_type)type, (enum muster_op)op);
             assert_true(!a == !b);
             for (int n = 1; a && n <= SOURCES; n++) {
-                fold(a, (enum muster_type)type, plain, n, op == MUSTER_AVG ? 3 : 1);
-                fold(b, (enum muster_type)type, fastest, n, op == MUSTER_AVG ? 3 : 1);
+                reduce(a, (enum muster_type)type, plain, n, op == MUSTER_AVG ? 3 : 1);
+                reduce(b, (enum muster_type)type, fastest, n, op == MUSTER_AVG ? 3 : 1);
                 assert_memory_equal(plain, fastest,
                                     COUNT * muster_type_bytes((enum muster_type)type));
             }
@@ -72,11 +72,11 @@ static void instruction_sets_agree(void **state)
     }
 }
 
-static void other_ways_are_the_fold_with_more_written(void **state)
+static void other_ways_are_the_reduce_with_more_written(void **state)
 {
     (void)state;
     static uint64_t once[COUNT], first[COUNT], second[COUNT], left[COUNT], right[COUNT];
-    fold(reduce_find(MUSTER_I64, MUSTER_MIN), MUSTER_I64, left, 1, 1);
+    reduce(reduce_find(MUSTER_I64, MUSTER_MIN), MUSTER_I64, left, 1, 1);
     for (int i = 0; i < COUNT; i++) {
         right[i] = left[COUNT - 1 - i] & 0xbfffbfffbfffbfffu;
         left[i] &= 0xbfffbfffbfffbfffu;
@@ -87,7 +87,7 @@ static void other_ways_are_the_fold_with_more_written(void **state)
             struct reduce_ways ways[] = {
                 reduce_find_ways((enum muster_type)type, (enum muster_op)op),
                 reduce_plain((enum muster_type)type, (enum muster_op)op)};
-            reduce_fn plain = ways[1].fold;
+            reduce_fn plain = ways[1].reduce;
             for (int w = 0; plain && w < 2; w++) {
                 size_t bytes = COUNT * muster_type_bytes((enum muster_type)type);
                 plain(once, sources, 2, COUNT, 1);
@@ -105,7 +105,7 @@ static void other_ways_are_the_fold_with_more_written(void **state)
     }
 }
 
-static void folds_into_its_own_sources(void **state)
+static void reduces_into_its_own_sources(void **state)
 {
     (void)state;
     static float a[5000], b[5000];
@@ -127,8 +127,8 @@ int main(void)
         cmocka_unit_test(every_half_survives_the_way_through_float),
         cmocka_unit_test(rounding_is_to_nearest_even),
         cmocka_unit_test(instruction_sets_agree),
-        cmocka_unit_test(other_ways_are_the_fold_with_more_written),
-        cmocka_unit_test(folds_into_its_own_sources),
+        cmocka_unit_test(other_ways_are_the_reduce_with_more_written),
+        cmocka_unit_test(reduces_into_its_own_sources),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,10 +49,10 @@ bool phase_close(struct comm_life *life, enum comm_phase to, int code)
     return step(life, COMM_OPEN, 0, to, code);
 }
 
-void phase_settle(struct comm_life *life)
+void phase_quiesce(struct comm_life *life)
 {
     enum comm_phase phase = phase_of(life);
     int code = phase_code(life);
-    bool settled = step(life, phase, code, phase == COMM_LEAVING ? COMM_LEFT : COMM_CLOSED, code);
-    assert(settled);
+    bool quiesced = step(life, phase, code, phase == COMM_LEAVING ? COMM_LEFT : COMM_CLOSED, code);
+    assert(quiesced);
 }

@@ -40,7 +40,7 @@ static inline enum comm_phase phase_of(const struct comm_life *life)
 }
 
 /* Nobody else writes into our memory since it closed. */
-static inline bool phase_is_settled(const struct comm_life *life)
+static inline bool phase_is_quiesced(const struct comm_life *life)
 {
     enum comm_phase phase = phase_of(life);
     return phase == COMM_CLOSED || phase == COMM_LEFT;
@@ -59,7 +59,7 @@ void phase_open(struct comm_life *life);
 /* Into COMM_CLOSING or COMM_LEAVING. False: another thread was first, and its code stays. */
 bool phase_close(struct comm_life *life, enum comm_phase to, int code);
 /* By the thread that closed it. */
-void phase_settle(struct comm_life *life);
+void phase_quiesce(struct comm_life *life);
 
 /* ---- the thread that makes calls ---- */
 

@@ -1,4 +1,4 @@
-/* A communicator opens, closes and settles once each, by one thread of all that try. */
+/* A communicator opens, closes and quiesces once each, by one thread of all that try. */
 #include "comm/state/phase.h"
 
 #include <muster/err.h>
@@ -20,9 +20,9 @@ static void the_first_code_stays(void **state)
     assert_true(phase_close(&life, COMM_CLOSING, MUSTER_EPEERDEAD));
     assert_false(phase_close(&life, COMM_LEAVING, MUSTER_EABORTED));
     assert_int_equal(phase_code(&life), MUSTER_EPEERDEAD);
-    assert_false(phase_is_settled(&life));
-    phase_settle(&life);
-    assert_true(phase_is_settled(&life) && !phase_is_leaving(&life));
+    assert_false(phase_is_quiesced(&life));
+    phase_quiesce(&life);
+    assert_true(phase_is_quiesced(&life) && !phase_is_leaving(&life));
     assert_int_equal(phase_code(&life), MUSTER_EPEERDEAD);
 }
 
@@ -34,8 +34,8 @@ static void who_leaves_in_good_order_has_left(void **state)
     phase_open(&life);
     assert_true(phase_close(&life, COMM_LEAVING, MUSTER_EABORTED));
     assert_true(phase_is_leaving(&life));
-    phase_settle(&life);
-    assert_true(phase_is_settled(&life) && phase_is_leaving(&life));
+    phase_quiesce(&life);
+    assert_true(phase_is_quiesced(&life) && phase_is_leaving(&life));
 }
 
 static void no_phase_comes_back(void **state)
@@ -94,7 +94,7 @@ static void quiesce_what_is_open(void)
     struct comm_life life;
     phase_init(&life);
     phase_open(&life);
-    phase_settle(&life);
+    phase_quiesce(&life);
 }
 
 static void quiesce_twice(void)
@@ -103,8 +103,8 @@ static void quiesce_twice(void)
     phase_init(&life);
     phase_open(&life);
     (void)phase_close(&life, COMM_CLOSING, MUSTER_EABORTED);
-    phase_settle(&life);
-    phase_settle(&life);
+    phase_quiesce(&life);
+    phase_quiesce(&life);
 }
 
 static void what_the_table_lacks_is_asserted(void **state)

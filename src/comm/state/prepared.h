@@ -35,7 +35,7 @@ struct prepared {
 
 static inline bool prepared_reduces(const struct prepared *call)
 {
-    return call->ways.fold;
+    return call->ways.reduce;
 }
 
 static inline bool prepared_is_message(const struct prepared *call)

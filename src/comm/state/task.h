@@ -22,7 +22,7 @@ struct exchange {
     const struct team *team;
     const char *in;
     char *out;
-    reduce_fn fold;
+    reduce_fn reduce;
     int divisor;
     bool begun;
     uint32_t base;      /* of the boards' rounds */

@@ -149,7 +149,7 @@ static int check_header(struct muster_comm *comm, struct task *task, const struc
     return 0;
 }
 
-/* Pieces to be folded go through memory of the link. */
+/* Pieces to be reduced go through memory of the link. */
 static char *place_of(struct muster_comm *comm, struct task *task, const struct exchange *x,
                       size_t round, int from)
 {

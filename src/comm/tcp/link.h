@@ -47,7 +47,7 @@ struct channel {
     size_t received;            /* of it and its piece */
     uint64_t call;              /* the last one of which a round was read */
     uint32_t rounds;            /* of it, read */
-    char *scratch;              /* a piece to be folded: link_scratch_bytes() */
+    char *scratch;              /* a piece to be reduced: link_scratch_bytes() */
     _Atomic bool wants_read;    /* someone waits for what is to come */
     _Atomic bool wants_write;
 };
@@ -103,7 +103,7 @@ static inline size_t link_capacity(const struct muster_comm *comm)
     return wire > comm->capacity ? wire : comm->capacity;
 }
 
-/* One piece of each peer, however many there are: schedule_exchange's fold_bytes. */
+/* One piece of each peer, however many there are: schedule_exchange's reduce_bytes. */
 static inline size_t link_scratch_bytes(int lane)
 {
     return lane == LANE_SIDE ? SIDE_BYTES : LINK_PIECE_BYTES;
