@@ -29,6 +29,12 @@ bool matching_fits(const struct task *receive, int from, int tag);
 /* Bytes that this receive's buffer holds. */
 size_t matching_room(const struct task *receive);
 
+/* A receive is posted, or a message waits for one. */
+static inline bool matching_is_busy(const struct matching *m)
+{
+    return m->posted || m->unexpected;
+}
+
 void matching_post(struct matching *m, struct task *receive);
 /* The first posted receive for it, which is posted no more; it notes the message. NULL: none. */
 struct task *matching_take_posted(struct matching *m, const struct muster_message *message);

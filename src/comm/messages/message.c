@@ -6,8 +6,7 @@
  */
 #include "comm/messages/message.h"
 
-#include "comm/messages/matching.h"
-#include "comm/shm/line_ring.h"
+#include "comm/messages/streams.h"
 #include "comm/state/bell.h"
 #include "comm/tcp/link.h"
 
@@ -18,43 +17,6 @@
 
 /* After so much of a message its caller looks whether it was aborted. */
 enum { STEP_BYTES = 256 * 1024 };
-
-struct header {
-    uint64_t bytes;
-    int32_t tag;
-    uint32_t zero;
-};
-
-/* What is being read from one rank. */
-struct inbound {
-    struct header header;
-    size_t header_bytes;
-    size_t done;
-    struct task *to;               /* the receive it goes to … */
-    struct unexpected *unexpected; /* … or where it waits for one */
-};
-
-_Static_assert((int)sizeof(struct header) == (int)LINE_RING_HEADER_BYTES, "it is a ring's header");
-
-/* To and from one rank. */
-struct stream {
-    struct stream_ring *in_ring; /* NULL: it is on another host */
-    struct stream_ring *out_ring;
-    struct control *control; /* its */
-    struct line_ring_end in;
-    struct line_ring_end out;
-    struct inbound inbound;
-    struct task *first_send; /* whose bytes go now; the others behind it */
-    struct task *last_send;
-};
-
-struct messages {
-    struct stream *streams;
-    struct matching matching;
-    int sends;          /* in all streams */
-    struct task *ended; /* of those in the lane, which its holder has not seen */
-    struct task *last_ended;
-};
 
 int message_init(struct muster_comm *comm, struct muster_err *err)
 {
@@ -127,16 +89,10 @@ static size_t stream_read(struct muster_comm *comm, int from, void *data, size_t
     return n;
 }
 
-static struct muster_message message_of(const struct inbound *in, int from)
-{
-    return (struct muster_message){
-        .source = from, .tag = in->header.tag, .size_bytes = (size_t)in->header.bytes};
-}
-
 /* False: there is no room for it now. */
 static bool give_place(struct matching *m, struct inbound *in, int from)
 {
-    struct muster_message message = message_of(in, from);
+    struct muster_message message = stream_message(in, from);
     in->to = matching_take_posted(m, &message);
     in->unexpected = in->to ? NULL : matching_make_room(m, &message);
     return in->to || in->unexpected;
@@ -280,26 +236,6 @@ static bool write_there(struct muster_comm *comm, struct task *task)
                               (data ? total : sizeof header) - t->done);
     }
     return t->done == total;
-}
-
-bool message_send_now(struct muster_comm *comm, const struct prepared *call)
-{
-    size_t bytes = call->bytes;
-    struct stream *s = &comm->messages->streams[call->peer];
-    assert(call->kind == MUSTER_SEND && bytes <= MESSAGE_EAGER_BYTES);
-    if (!s->out_ring || s->first_send || !line_ring_fits(s->out_ring, &s->out, bytes)) {
-        return false;
-    }
-    struct header header = {.bytes = bytes, .tag = call->tag};
-    bool begun = line_ring_begin(s->out_ring, &s->out, &header);
-    assert(begun && "it fits");
-    for (size_t done = 0, n; done < bytes; done += n) {
-        n = line_ring_put(s->out_ring, &s->out, (const char *)call->in + done, bytes - done);
-        assert(n > 0 && "it fits");
-    }
-    line_ring_publish(s->out_ring, &s->out, true);
-    bell_wake(s->control);
-    return true;
 }
 
 /* ---- tasks ---- */

@@ -5,6 +5,9 @@
 
 /* What a send may copy into a ring before its call returns. */
 enum { MESSAGE_EAGER_BYTES = 16 * 1024 };
+/* What a blocking send copies in before it publishes any of it: of more the receiver copies the
+ * first block out meanwhile. */
+enum { MESSAGE_NOW_BYTES = 8 * 1024 };
 
 /* Once the host's memory is there. */
 int message_init(struct muster_comm *comm, struct muster_err *err);
@@ -13,6 +16,10 @@ void message_start(struct task *task);
  * to the same rank is under way. False: it did nothing. By the holder of the messages' lane, or
  * when nothing is in it. */
 bool message_send_now(struct muster_comm *comm, const struct prepared *call);
+/* Receives a message as a whole, before the task takes a place: where nothing else has come from
+ * that rank of this host, and the next that comes soon is for it. False: it did nothing that the
+ * task's steps would not find. As message_send_now. */
+bool message_receive_now(struct muster_comm *comm, struct task *task);
 /* A task takes its place: behind those before it, in the order of sends to a rank, or of posted
  * receives. A step does so at the latest. */
 void message_begin(struct muster_comm *comm, struct task *task);

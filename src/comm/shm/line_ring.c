@@ -11,6 +11,9 @@ _Static_assert(STREAM_BYTES % LINE_RING_BLOCK_BYTES == 0 &&
                    LINE_RING_BLOCK_BYTES % SEGMENT_LINE == 0,
                "blocks are whole lines, and the ring whole blocks");
 
+/* Who sends an answer waits for the lines that it claims. */
+enum { CLAIM_ABOVE_BYTES = 2 * SEGMENT_LINE };
+
 /* The line of a header. */
 struct header_line {
     _Atomic uint64_t stamp; /* the place of this line in the stream, from 1 */
@@ -88,11 +91,20 @@ size_t line_ring_put(struct stream_ring *ring, struct line_ring_end *end, const 
     return taken;
 }
 
+/* Data that was there a lap ago may look like the stamp of the next message. It hardly ever does:
+ * to look costs less than to take the line from the reader's core. */
+static void clear_stamp(struct header_line *line, uint64_t at)
+{
+    if (atomic_load_explicit(&line->stamp, memory_order_relaxed) == at + 1) {
+        atomic_store_explicit(&line->stamp, 0, memory_order_relaxed);
+    }
+}
+
 void line_ring_publish(struct stream_ring *ring, struct line_ring_end *end, bool last)
 {
     end->at = end_of_line(end->at);
     if (last) {
-        atomic_store_explicit(&line_at(ring, end->at)->stamp, 0, memory_order_relaxed);
+        clear_stamp(line_at(ring, end->at), end->at);
     }
     if (end->begun) {
         struct header_line *line = line_at(ring, end->header);
@@ -130,8 +142,8 @@ size_t line_ring_get(struct stream_ring *ring, struct line_ring_end *end, void *
     size_t taken = size_min(size_min(bytes, LINE_RING_BLOCK_BYTES), straight(end->at));
     taken = size_min(taken, (size_t)(end->other - end->at));
     if (taken > 0) {
-        bool whole = end->at % SEGMENT_LINE == 0;
-        line_take(to, ring->data + end->at % STREAM_BYTES, taken, claims && whole);
+        bool whole = end->at % SEGMENT_LINE == 0, many = taken > CLAIM_ABOVE_BYTES;
+        line_take(to, ring->data + end->at % STREAM_BYTES, taken, claims && whole && many);
         end->at += taken;
         atomic_store_explicit(&ring->read, end->at, memory_order_release);
     }

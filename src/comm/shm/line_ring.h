@@ -5,7 +5,8 @@
  *
  * What is published first of a message is published in its header, by a stamp that no other message
  * has: the reader waits for the very line that it needs, and a short message takes no other flag.
- * The line after a message is cleared of any stamp before the message's end is published.
+ * Before the end of a message is published, the line after it is cleared if it looks like the next
+ * one's.
  *
  * Layer: comm; pure. Memory: the caller's. Thread: one at each end.
  */
@@ -44,6 +45,11 @@ void line_ring_publish(struct stream_ring *ring, struct line_ring_end *end, bool
 
 /* The header of the next message. False: none has come. */
 bool line_ring_take_header(struct stream_ring *ring, struct line_ring_end *end, void *ret_header);
+/* So many bytes of it have come, as far as this end knows. */
+static inline bool line_ring_has(const struct line_ring_end *end, size_t bytes)
+{
+    return end->other - end->at >= bytes;
+}
 /* Copies out as much as has come of a message, at most a block. claims: line.h. */
 size_t line_ring_get(struct stream_ring *ring, struct line_ring_end *end, void *to, size_t bytes,
                      bool claims);

@@ -1,0 +1,78 @@
+/* Messages that need no task: a send for which there is room, and a receive whose message is there
+ * or comes within some microseconds. Two ranks that answer each other spend most of their time on
+ * what lies between the data's arrival and the answer.
+ *
+ * Layer: comm. Memory: see streams.h. Thread: the holder of the messages' lane.
+ */
+#include "comm/messages/message.h"
+
+#include "comm/messages/streams.h"
+#include "comm/shm/line.h"
+#include "comm/state/bell.h"
+
+#include <assert.h>
+
+_Static_assert((int)MESSAGE_NOW_BYTES == (int)LINE_RING_BLOCK_BYTES, "it is published as one");
+
+/* Looks for a message before its receive becomes a task, each after a pause. */
+enum { NOW_SPINS = 1000 };
+
+bool message_send_now(struct muster_comm *comm, const struct prepared *call)
+{
+    size_t bytes = call->bytes;
+    struct stream *s = &comm->messages->streams[call->peer];
+    assert(call->kind == MUSTER_SEND && bytes <= MESSAGE_EAGER_BYTES);
+    if (!s->out_ring || s->first_send || !line_ring_fits(s->out_ring, &s->out, bytes)) {
+        return false;
+    }
+    struct header header = {.bytes = bytes, .tag = call->tag};
+    bool begun = line_ring_begin(s->out_ring, &s->out, &header);
+    assert(begun && "it fits");
+    for (size_t done = 0, n; done < bytes; done += n) {
+        n = line_ring_put(s->out_ring, &s->out, (const char *)call->in + done, bytes - done);
+        assert(n > 0 && "it fits");
+    }
+    line_ring_publish(s->out_ring, &s->out, true);
+    bell_wake(s->control);
+    return true;
+}
+
+/* Waits a little for the next header from there. */
+static bool await_header(struct muster_comm *comm, struct stream *s)
+{
+    int spins = comm->oversubscribed ? 0 : NOW_SPINS;
+    while (!line_ring_take_header(s->in_ring, &s->in, &s->inbound.header)) {
+        if (--spins < 0) {
+            return false;
+        }
+        line_pause();
+    }
+    s->inbound.header_bytes = sizeof s->inbound.header;
+    return true;
+}
+
+bool message_receive_now(struct muster_comm *comm, struct task *task)
+{
+    struct messages *m = comm->messages;
+    int from = task->call.peer;
+    struct stream *s = from == MUSTER_ANY_SOURCE ? NULL : &m->streams[from];
+    if (!s || !s->in_ring || s->inbound.header_bytes > 0 || matching_is_busy(&m->matching) ||
+        !await_header(comm, s)) {
+        return false;
+    }
+    struct inbound *in = &s->inbound;
+    size_t bytes = (size_t)in->header.bytes;
+    if (!matching_fits(task, from, in->header.tag) || bytes > matching_room(task) ||
+        !line_ring_has(&s->in, bytes)) {
+        return false;
+    }
+    task->transfer.message = stream_message(in, from);
+    for (char *to = task->call.out; in->done < bytes;) {
+        in->done += line_ring_get(s->in_ring, &s->in, to + in->done, bytes - in->done,
+                                  comm->tuning->claims);
+    }
+    line_ring_finish(s->in_ring, &s->in);
+    bell_wake(s->control);
+    *in = (struct inbound){0};
+    return true;
+}

@@ -1,0 +1,52 @@
+/* Between two ranks runs one stream of bytes, in a line ring or over a link: what is kept of each.
+ *
+ * Layer: comm; for the files of this folder. Memory: struct messages owns what has come unexpected.
+ * Thread: the holder of the messages' lane.
+ */
+#pragma once
+
+#include "comm/messages/matching.h"
+#include "comm/shm/line_ring.h"
+
+struct header {
+    uint64_t bytes;
+    int32_t tag;
+    uint32_t zero;
+};
+
+/* What is being read from one rank. */
+struct inbound {
+    struct header header;
+    size_t header_bytes;
+    size_t done;
+    struct task *to;               /* the receive it goes to … */
+    struct unexpected *unexpected; /* … or where it waits for one */
+};
+
+_Static_assert((int)sizeof(struct header) == (int)LINE_RING_HEADER_BYTES, "it is a ring's header");
+
+/* To and from one rank. */
+struct stream {
+    struct stream_ring *in_ring; /* NULL: it is on another host */
+    struct stream_ring *out_ring;
+    struct control *control; /* its */
+    struct line_ring_end in;
+    struct line_ring_end out;
+    struct inbound inbound;
+    struct task *first_send; /* whose bytes go now; the others behind it */
+    struct task *last_send;
+};
+
+struct messages {
+    struct stream *streams;
+    struct matching matching;
+    int sends;          /* in all streams */
+    struct task *ended; /* of those in the lane, which its holder has not seen */
+    struct task *last_ended;
+};
+
+static inline struct muster_message stream_message(const struct inbound *in, int from)
+{
+    return (struct muster_message){
+        .source = from, .tag = in->header.tag, .size_bytes = (size_t)in->header.bytes};
+}
