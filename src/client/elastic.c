@@ -206,6 +206,7 @@ static void fill_pass(struct muster_elastic *job, uint32_t micro_batch,
         ret->record_count = range.count;
         ret->share = (double)range.count / step.count;
     }
+    job->pass_generation = job->mine->number;
     job->pass_version = step.version;
     job->pass_micro_batch = micro_batch;
     job->pass_records = (uint32_t)ret->record_count;

@@ -59,7 +59,7 @@ static void note_formed(struct muster_elastic *job)
     struct figures *f = &job->figures;
     if (f->lost_ns > 0) {
         f->recovery_ns = worker_now_ns() - f->lost_ns;
-        f->recoveries += job->core.version > 0;
+        f->recoveries++;
         f->lost_ns = 0;
     }
 }

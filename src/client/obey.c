@@ -22,20 +22,10 @@ void obey_hide(struct muster_elastic *job)
 
 /* ---- Effects ---- */
 
-/* Whether somebody was lost is what the coordinator knows; here a generation that ends before its
- * step counts as such. */
-static void note_closed(struct muster_elastic *job)
-{
-    if (job->figures.lost_ns == 0) {
-        job->figures.lost_ns = worker_now_ns();
-    }
-}
-
 static void abort_generation(struct muster_elastic *job, uint64_t generation)
 {
     job->abort_wanted = generation;
     job->todo.form = job->todo.load = job->todo.restore = false;
-    note_closed(job);
     worker_wake(job);
 }
 
@@ -93,11 +83,24 @@ static void carry_out(struct muster_elastic *job, const struct commit_effect *ef
     }
 }
 
+/* A generation that ends before its step does, and not for one that joins or leaves. */
+static void note_loss(struct muster_elastic *job, const struct commit_event *event,
+                      enum commit_stage before)
+{
+    bool hard = event->kind == COMMIT_LOST || (event->kind == COMMIT_CLOSE && !event->boundary);
+    bool closed = job->core.stage == COMMIT_CLOSED && before != COMMIT_CLOSED;
+    if (closed && hard && job->figures.lost_ns == 0) {
+        job->figures.lost_ns = worker_now_ns();
+    }
+}
+
 void obey(struct muster_elastic *job, const struct commit_event *event,
           const struct generation *open)
 {
     struct commit_effects effects;
+    enum commit_stage before = job->core.stage;
     commit_member_step(&job->core, event, &effects);
+    note_loss(job, event, before);
     for (size_t i = 0; i < effects.count; i++) {
         carry_out(job, &effects.list[i], open);
     }

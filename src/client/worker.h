@@ -105,9 +105,10 @@ struct muster_elastic {
     struct muster_elastic_piece *pieces;
     size_t num_pieces;
     struct passes passes;
-    struct generation *mine; /* the generation that it formed last: a copy */
-    uint64_t *records;       /* of the pass that was handed out */
-    uint64_t pass_version;   /* its step; 0: none was */
+    struct generation *mine;  /* the generation that it formed last: a copy */
+    uint64_t *records;        /* of the pass that was handed out */
+    uint64_t pass_generation; /* in which it was handed out */
+    uint64_t pass_version;    /* its step; 0: none was */
     uint32_t pass_micro_batch;
     uint32_t pass_records; /* 0: it was handed out without any */
     void *kept_sum; /* what bf16 is summed into; and of a call that was interrupted once it had

@@ -22,6 +22,7 @@ enum planted {
     PLANTED_ACK_BEFORE_JOURNAL,     /* ACK is sent before LOG is durable */
     PLANTED_EXIT_BEFORE_ACK,        /* 14: a member exits before the log is acknowledged */
     PLANTED_STEP_DISCARDED,         /* 7: OPEN with base = version + 1 does not apply the sum */
+    PLANTED_NO_COMMIT,              /* 3: a step that fails is applied as far as it is there */
     PLANTED_COUNT,
 };
 extern enum planted planted;

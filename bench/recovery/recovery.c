@@ -1,0 +1,144 @@
+/* A worker whose steps are timed: recovery elastic|plain PARAMETERS COMPUTE_US STEPS MICRO_BATCHES
+ *
+ * elastic: through muster/elastic.h, beside a coordinator. plain: the same sum of the same
+ * gradients on a communicator from the environment, without manifest, barrier and coordinator.
+ * Computing is sleeping, as with a device. SIGTERM: it leaves. Prints "step VERSION WORKERS
+ * TIME_NS" for each.
+ */
+#include <muster/muster.h>
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct work {
+    size_t parameters;
+    long compute_us;
+    uint64_t steps;
+    uint32_t micro_batches;
+    float *model;
+    float *gradient;
+    float *mean;
+};
+
+static struct muster_elastic *job;
+
+static void on_term(int number)
+{
+    (void)number;
+    muster_elastic_leave(job);
+}
+
+static void compute(const struct work *w)
+{
+    struct timespec pause = {0, w->compute_us * 1000};
+    (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+}
+
+static void update(const struct work *w)
+{
+    for (size_t i = 0; i < w->parameters; i++) {
+        w->model[i] -= 0.01f * w->mean[i];
+    }
+}
+
+static void print_step(uint64_t version, int size)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    (void)printf("step %" PRIu64 " %d %lld\n", version, size,
+                 (long long)now.tv_sec * 1000000000 + now.tv_nsec);
+    (void)fflush(stdout);
+}
+
+static int train_elastic(const struct work *w, struct muster_err *err)
+{
+    struct muster_elastic_pass pass = MUSTER_ELASTIC_PASS_INIT;
+    struct muster_elastic_piece piece = {w->model, w->parameters * sizeof *w->model};
+    struct muster_elastic_options options = MUSTER_ELASTIC_OPTIONS_INIT;
+    options.records = w->micro_batches;
+    options.epochs = (uint32_t)w->steps;
+    options.batch = 1;
+    options.micro_batches = w->micro_batches;
+    options.host = "127.0.0.1";
+    int r = muster_elastic_open(&options, &job, err);
+    if (r < 0) {
+        return r;
+    }
+    const struct sigaction leave = {.sa_handler = on_term};
+    (void)sigaction(SIGTERM, &leave, NULL);
+    r = muster_elastic_state(job, &piece, 1, err);
+    while (r >= 0 && (r = muster_elastic_next(job, &pass, err)) == 1) {
+        if (pass.record_count > 0) {
+            compute(w);
+        }
+        r = muster_elastic_step(job, w->gradient, w->parameters, MUSTER_F32, NULL, w->mean, err);
+        if (r == 1) {
+            update(w);
+            print_step(pass.version, pass.size);
+        }
+    }
+    (void)signal(SIGTERM, SIG_IGN);
+    muster_elastic_close(job);
+    return r;
+}
+
+static int train_plain(const struct work *w, struct muster_err *err)
+{
+    struct muster_comm *comm;
+    size_t total = w->micro_batches;
+    int r = muster_comm_from_env(&comm, err);
+    if (r < 0) {
+        return r;
+    }
+    size_t rank = (size_t)muster_comm_rank(comm), size = (size_t)muster_comm_size(comm);
+    size_t first = total * rank / size, count = total * (rank + 1) / size - first;
+    float *parts = calloc(count * w->parameters + 1, sizeof *parts), share = 1.0f / (float)total;
+    for (uint64_t step = 1; parts && r == 0 && step <= w->steps; step++) {
+        for (size_t part = 0; part < count; part++) {
+            compute(w);
+            for (size_t i = 0; i < w->parameters; i++) {
+                parts[part * w->parameters + i] = w->gradient[i] * share;
+            }
+        }
+        r = muster_all_reduce_parts(comm, parts, first, count, total, w->mean, w->parameters,
+                                    MUSTER_F32, MUSTER_SUM, err);
+        update(w);
+        print_step(step, (int)size);
+    }
+    free(parts);
+    muster_comm_free(comm);
+    return r;
+}
+
+int main(int count, char **words)
+{
+    struct muster_err err = MUSTER_ERR_INIT;
+    if (count != 6) {
+        return 64;
+    }
+    struct work w = {.parameters = strtoull(words[2], NULL, 10),
+                     .compute_us = strtol(words[3], NULL, 10),
+                     .steps = strtoull(words[4], NULL, 10),
+                     .micro_batches = (uint32_t)strtoul(words[5], NULL, 10)};
+    w.model = calloc(w.parameters, sizeof *w.model);
+    w.gradient = calloc(w.parameters, sizeof *w.gradient);
+    w.mean = calloc(w.parameters, sizeof *w.mean);
+    if (!w.model || !w.gradient || !w.mean) {
+        return 71;
+    }
+    for (size_t i = 0; i < w.parameters; i++) {
+        w.gradient[i] = (float)(i % 7) - 3;
+    }
+    int r = strcmp(words[1], "plain") == 0 ? train_plain(&w, &err) : train_elastic(&w, &err);
+    if (r < 0) {
+        (void)fprintf(stderr, "%s\n", err.text);
+    }
+    free(w.model);
+    free(w.gradient);
+    free(w.mean);
+    return r < 0 ? muster_code_exit(r) : 0;
+}

@@ -1,0 +1,2 @@
+"""Each test has a limit (program.py)."""
+from program import limited  # noqa: F401

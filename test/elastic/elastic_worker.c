@@ -1,0 +1,149 @@
+/* elastic_worker RECORDS EPOCHS BATCH MICRO_BATCHES SLEEP_MS: a worker as a process of its own, for
+ * tests that kill it. Its model is a ledger (weight i grows by one each time record i is trained)
+ * and parameters whose gradient depends on them, with momentum: whatever is trained twice, left out
+ * or summed in another order changes them.
+ *
+ * It prints a line for each step that it has committed: version, workers, the time. SIGTERM: it
+ * leaves. At its end it prints how it ended, the version, records whose weight is not EPOCHS, and a
+ * digest of the whole model.
+ */
+#include "base/testing/test_wait.h"
+#include "commit/planted.h"
+#include "core/hash.h"
+
+#include <muster/muster.h>
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { RECORDS_MAX = 1024, PARAMETERS = 257, ALL = RECORDS_MAX + PARAMETERS };
+
+struct model {
+    float ledger[RECORDS_MAX];
+    float parameters[PARAMETERS];
+    float momentum[PARAMETERS];
+};
+
+#ifdef MUSTER_PLANTED
+enum planted planted = PLANTED_NO_COMMIT;
+#endif
+
+static struct muster_elastic *job;
+
+static void on_term(int number)
+{
+    (void)number;
+    muster_elastic_leave(job);
+}
+
+/* One for each record: the mean over the step times its records is a whole number. */
+static void compute(const struct model *m, const struct muster_elastic_pass *pass, float *ret)
+{
+    memset(ret, 0, ALL * sizeof *ret);
+    for (size_t i = 0; i < pass->record_count; i++) {
+        float weight = 1.0f / (float)pass->record_count, target = (float)(pass->records[i] % 13);
+        ret[pass->records[i]] += weight;
+        for (int p = 0; p < PARAMETERS; p++) {
+            float x = (float)((pass->records[i] * 31 + (uint64_t)p * 17) % 29) / 29;
+            ret[RECORDS_MAX + p] += weight * (m->parameters[p] - x * target);
+        }
+    }
+}
+
+static void update(struct model *m, const float *mean, uint32_t step_records)
+{
+    for (int i = 0; i < RECORDS_MAX; i++) {
+        m->ledger[i] += (float)(int)(mean[i] * (float)step_records + 0.5f);
+    }
+    for (int p = 0; p < PARAMETERS; p++) {
+        m->momentum[p] = 0.9f * m->momentum[p] + mean[RECORDS_MAX + p];
+        m->parameters[p] -= 0.01f * m->momentum[p];
+    }
+}
+
+static void print_step(const struct muster_elastic_pass *pass)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    (void)printf("step %" PRIu64 " %d %lld\n", pass->version, pass->size,
+                 (long long)now.tv_sec * 1000000000 + now.tv_nsec);
+    (void)fflush(stdout);
+}
+
+static int train(const struct muster_elastic_options *o, struct model *m, int64_t sleep_ms,
+                 struct muster_err *err)
+{
+    struct muster_elastic_pass pass = MUSTER_ELASTIC_PASS_INIT;
+    const struct muster_elastic_piece pieces[] = {
+        {m->ledger, sizeof m->ledger}, {m->parameters, sizeof m->parameters + sizeof m->momentum}};
+    static float gradient[ALL], mean[ALL];
+    uint64_t each = (uint64_t)o->batch * o->micro_batches, steps = (o->records - 1) / each + 1;
+    int r = muster_elastic_state(job, pieces, 2, err);
+    while (r >= 0 && (r = muster_elastic_next(job, &pass, err)) == 1) {
+        uint64_t first = (pass.version - 1) % steps * each, left = o->records - first;
+        compute(m, &pass, gradient);
+        if (pass.record_count > 0) { /* time to be struck in */
+            test_let_pass(sleep_ms);
+        }
+        r = muster_elastic_step(job, gradient, ALL, MUSTER_F32, NULL, mean, err);
+        if (r == 1) {
+            update(m, mean, (uint32_t)(left < each ? left : each));
+            print_step(&pass);
+        }
+    }
+    return r;
+}
+
+static void print_end(const struct muster_elastic_options *o, const struct model *m, int code,
+                      const char *why)
+{
+    struct muster_elastic_info info = MUSTER_ELASTIC_INFO_INIT;
+    int wrong = 0;
+    (void)muster_elastic_query(job, &info, NULL);
+    for (uint64_t i = 0; i < o->records; i++) {
+        int weight = (int)m->ledger[i];
+        wrong += weight != (int)o->epochs;
+    }
+    (void)printf("%s version=%" PRIu64 " wrong=%d model=%016" PRIx64 " recoveries=%" PRIu64
+                 " recovery_ms=%.2f %s\n",
+                 info.finished ? "finished"
+                 : info.left   ? "left"
+                 : code < 0    ? muster_code_name(code)
+                               : "ended",
+                 info.version, wrong, hash_bytes(HASH_START, m, sizeof *m), info.recoveries,
+                 (double)info.recovery_ns / 1e6, why);
+}
+
+int main(int count, char **words)
+{
+    static struct model model;
+    struct muster_err err = MUSTER_ERR_INIT;
+    struct muster_elastic_options options = MUSTER_ELASTIC_OPTIONS_INIT;
+    if (count != 6) {
+        return 64;
+    }
+    options.records = strtoull(words[1], NULL, 10);
+    options.epochs = (uint32_t)strtoul(words[2], NULL, 10);
+    options.batch = (uint32_t)strtoul(words[3], NULL, 10);
+    options.micro_batches = (uint32_t)strtoul(words[4], NULL, 10);
+    options.shuffle = 1;
+    options.host = "127.0.0.1";
+    int r =
+        options.records > RECORDS_MAX ? MUSTER_EINVAL : muster_elastic_open(&options, &job, &err);
+    if (r < 0) {
+        (void)fprintf(stderr, "%s\n", err.text);
+        return muster_code_exit(r);
+    }
+    const struct sigaction leave = {.sa_handler = on_term};
+    (void)sigaction(SIGTERM, &leave, NULL);
+    r = train(&options, &model, strtol(words[5], NULL, 10), &err);
+    print_end(&options, &model, r, err.text);
+    (void)signal(SIGTERM, SIG_IGN);
+    muster_elastic_close(job);
+    return r < 0 ? muster_code_exit(r) : 0;
+}

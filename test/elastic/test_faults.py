@@ -1,0 +1,196 @@
+"""Elastic jobs under real faults: processes that are killed, stopped, asked to leave, joined, and a coordinator that is killed.
+
+Whatever happens: weight i of the ledger, which grows by one each time record i is trained, is the number of epochs at the end, and the
+model has the same bits as that of one worker that nobody disturbed. MUSTER_FAULTS=N: so many faults (100); MUSTER_SEED: which ones.
+"""
+import os
+import random
+import signal
+import subprocess
+import time
+
+import pytest
+
+from job import Job
+from program import BUILD, wait_for
+
+FAULTS = int(os.environ.get('MUSTER_FAULTS', 100))
+STEPS_A_FAULT = 8
+MOST = 4
+
+
+def check_ends(job, model=None):
+    """Who ended well has trained every record; nobody failed but those that were killed, stopped or expelled for it."""
+    finished = 0
+    for worker in job.workers:
+        code = worker.process.wait()
+        if worker.signalled in (signal.SIGKILL, signal.SIGSTOP) and code in (-signal.SIGKILL, 75):
+            continue
+        word, end = worker.end()
+        assert (code, word in ('finished', 'left')) == (0, True), f'{worker.path}: {code}, {worker.lines()[-1]}'
+        if word == 'finished' and int(end['version']) == job.steps() and end['wrong'] == '0':
+            finished += 1
+            model = model or end['model']
+            assert end['model'] == model, worker.path
+        elif word == 'finished':
+            assert not worker.steps(), f'{worker.path} finished with another model: {worker.lines()[-1]}'
+    assert finished > 0
+    return model
+
+
+def quiet_run(folder, **shape):
+    folder.mkdir()
+    with Job(folder, **dict(shape, sleep_ms=0)) as job:
+        job.add_worker()
+        assert job.wait_for_end() == 0
+        return check_ends(job)
+
+
+def test_several_workers_have_the_model_of_one(tmp_path):
+    model = quiet_run(tmp_path / 'quiet')
+    (tmp_path / 'three').mkdir()
+    with Job(tmp_path / 'three', first_size=3) as job:
+        for _ in range(3):
+            job.add_worker()
+        assert job.wait_for_end() == 0
+        check_ends(job, model)
+        assert all(size == 3 for worker in job.workers for _, size, _ in worker.steps())
+
+
+@pytest.mark.parametrize('which', [0, 1, 2])
+def test_one_of_three_is_killed_and_the_others_go_on(tmp_path, which):
+    with Job(tmp_path, first_size=3, sleep_ms=2) as job:
+        for _ in range(3):
+            job.add_worker()
+        job.wait_for_version(5)
+        job.workers[which].send(signal.SIGKILL)
+        assert job.wait_for_end() == 0
+        check_ends(job)
+        survivors = [worker for worker in job.workers if worker.signalled is None]
+        assert all(worker.size == 2 for worker in survivors)
+        assert all(int(worker.end()[1]['recoveries']) == 1 for worker in survivors)
+
+
+def test_who_was_stopped_can_write_nowhere(tmp_path):
+    with Job(tmp_path, first_size=2, sleep_ms=2) as job:
+        stopped, other = job.add_worker(), job.add_worker()
+        job.wait_for_version(5)
+        stopped.send(signal.SIGSTOP)
+        wait_for(lambda: other.size == 1, 'the other goes on')
+        version = stopped.version
+        stopped.process.send_signal(signal.SIGCONT)
+        assert stopped.process.wait() in (75, -signal.SIGKILL)
+        assert stopped.version <= version + 1
+        assert job.wait_for_end() == 0
+        check_ends(job)
+
+
+def test_the_coordinator_is_killed_and_no_step_is_lost(tmp_path):
+    model = quiet_run(tmp_path / 'quiet', epochs=20)
+    with Job(tmp_path, first_size=2, sleep_ms=2, epochs=20) as job:
+        for _ in range(2):
+            job.add_worker()
+        for version in (5, 15, 25):
+            job.wait_for_version(version)
+            job.coordinator.kill()
+            job.coordinator.wait()
+            job.wait_for_version(version + 5)  # without it
+            job.start_coordinator()
+        assert job.wait_for_end() == 0
+        check_ends(job, model)
+        assert all(int(worker.end()[1]['recoveries']) == 0 for worker in job.workers)
+
+
+def test_a_worker_is_killed_while_the_coordinator_is_away(tmp_path):
+    with Job(tmp_path, first_size=3, sleep_ms=2) as job:
+        for _ in range(3):
+            job.add_worker()
+        job.wait_for_version(5)
+        job.coordinator.kill()
+        job.coordinator.wait()
+        job.workers[0].send(signal.SIGKILL)
+        job.workers[0].process.wait()
+        job.start_coordinator()
+        assert job.wait_for_end() == 0
+        check_ends(job)
+
+
+def test_the_example_trains(tmp_path):
+    with Job(tmp_path) as job:
+        example = [str(BUILD / 'examples' / 'elastic')]
+        runs = [subprocess.Popen(example, env=job.environment, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+        lines = {run.communicate(timeout=60)[0] for run in runs}
+        assert all(run.returncode == 0 for run in runs)
+        assert 'y = 3.000000 x -1.000000\n' in lines
+
+
+def test_the_ledger_tells_when_steps_do_not_commit(tmp_path):
+    """The same worker, but a step that fails is applied as far as it is there."""
+    with Job(tmp_path, first_size=3, sleep_ms=2) as job:
+        job.program = 'elastic_worker_uncommitted'
+        for _ in range(3):
+            job.add_worker()
+        job.wait_for_version(5)
+        job.workers[1].send(signal.SIGKILL)
+        job.wait_for_end()
+        survivors = [worker for worker in job.workers if worker.signalled is None]
+        assert any(int(worker.end()[1]['wrong']) > 0 for worker in survivors)
+
+
+class Chaos:
+    """A fault each few steps, until there have been enough."""
+
+    def __init__(self, job, seed):
+        self.job, self.random, self.done = job, random.Random(seed), []
+        self.stopped = []
+
+    def members(self):
+        """Those that nothing has been done to. One at least stays: with the last one the model would be gone."""
+        return [worker for worker in self.job.alive() if worker.signalled is None]
+
+    def trained(self):
+        return [worker for worker in self.members() if worker.version > 0]
+
+    def strike(self, number):
+        members, trained = self.members(), self.trained()
+        if len(members) < MOST:
+            kinds = ['join'] * 3
+        else:
+            kinds = []
+        if len(trained) > 1:
+            kinds += ['kill', 'kill', 'stop', 'leave']
+        kinds += ['coordinator']
+        kind = self.random.choice(kinds)
+        if kind == 'join':
+            self.job.add_worker()
+        elif kind == 'coordinator':
+            self.job.coordinator.kill()
+            self.job.coordinator.wait()
+            self.job.start_coordinator()
+        else:
+            self.random.choice(trained).send({'kill': signal.SIGKILL, 'stop': signal.SIGSTOP, 'leave': signal.SIGTERM}[kind])
+        if self.random.random() < 0.2:
+            self.wake_the_stopped()
+        self.done.append(kind)
+
+    def wake_the_stopped(self):
+        for worker in self.job.alive():
+            if worker.signalled == signal.SIGSTOP:
+                worker.process.send_signal(signal.SIGCONT)
+
+
+def test_no_record_is_lost_or_counted_twice_whatever_happens(tmp_path):
+    seed = int(os.environ.get('MUSTER_SEED', time.time_ns() % 1_000_000))
+    shape = dict(records=97, batch=4, micro_batches=5, epochs=(FAULTS + 2) * STEPS_A_FAULT // 5 + 1)
+    print(f'MUSTER_SEED={seed} MUSTER_FAULTS={FAULTS}')
+    model = quiet_run(tmp_path / 'quiet', **shape)
+    with Job(tmp_path, sleep_ms=1, max_size=MOST + 2, **shape) as job:
+        chaos = Chaos(job, seed)
+        job.add_worker()
+        for number in range(FAULTS):
+            job.wait_for_version(number * STEPS_A_FAULT + chaos.random.randrange(1, STEPS_A_FAULT))
+            chaos.strike(number)
+        chaos.wake_the_stopped()
+        assert job.wait_for_end() == 0
+        check_ends(job, model)
+    print({kind: chaos.done.count(kind) for kind in set(chaos.done)})
