@@ -26,6 +26,8 @@ def check_ends(job, model=None):
         code = worker.process.wait()
         if worker.signalled in (signal.SIGKILL, signal.SIGSTOP) and code in (-signal.SIGKILL, 75):
             continue
+        if code == 69 and not worker.steps():
+            continue  # it came when the job was over, and the coordinator gone
         word, end = worker.end()
         assert (code, word in ('finished', 'left')) == (0, True), f'{worker.path}: {code}, {worker.lines()[-1]}'
         if word == 'finished' and int(end['version']) == job.steps() and end['wrong'] == '0':
@@ -116,7 +118,7 @@ def test_a_worker_is_killed_while_the_coordinator_is_away(tmp_path):
 
 
 def test_the_example_trains(tmp_path):
-    with Job(tmp_path) as job:
+    with Job(tmp_path, first_size=2) as job:
         example = [str(BUILD / 'examples' / 'elastic')]
         runs = [subprocess.Popen(example, env=job.environment, stdout=subprocess.PIPE, text=True) for _ in range(2)]
         lines = {run.communicate(timeout=60)[0] for run in runs}
