@@ -64,22 +64,47 @@ static void note_formed(struct muster_elastic *job)
     }
 }
 
+static int has_had_enough(void *context)
+{
+    const struct patience *p = context;
+    bool silent = p->probe && probe_look(p->probe);
+    return silent || worker_interrupted(p->job);
+}
+
+/* Without the mutex. A member that is stopped would be waited for: it is as good as dead. */
+static int form_with(struct muster_elastic *job, const struct generation *g,
+                     struct muster_comm **ret, struct muster_err *failure)
+{
+    struct probe *probe = &job->probe;
+    struct muster_comm_options options = MUSTER_COMM_OPTIONS_INIT;
+    struct patience *patience = &job->patience;
+    probe_init(probe, g->regions, g->size, g->rank);
+    *patience = (struct patience){job, probe};
+    options.timeout_ms = job->peer_ms;
+    options.interrupted = has_had_enough;
+    options.interrupted_context = patience;
+    int r = muster_comm_form(job->endpoint, g->endpoints, g->size, g->rank, g->number, job->peer_ms,
+                             &options, ret, failure);
+    patience->probe = NULL;
+    probe_done(probe);
+    if (r == MUSTER_EINTERRUPTED && probe->silent >= 0) {
+        r = muster_fail(failure, MUSTER_EPEERDEAD, "worker %d is silent", probe->silent);
+        failure->rank = probe->silent;
+    }
+    return r;
+}
+
 /* The next one is formed while nothing of the former can complete: it was closed. */
 static int form(struct muster_elastic *job, struct muster_err *err)
 {
     struct muster_err failure = MUSTER_ERR_INIT;
-    struct muster_comm_options options = MUSTER_COMM_OPTIONS_INIT;
     struct muster_comm *comm = NULL;
     struct generation *mine = job->mine;
     job->todo.form = false;
     *mine = *job->generation;
     generation_leave(job);
-    options.timeout_ms = job->peer_ms;
-    options.interrupted = worker_interrupted;
-    options.interrupted_context = job;
     pthread_mutex_unlock(&job->mutex);
-    int r = muster_comm_form(job->endpoint, mine->endpoints, mine->size, mine->rank, mine->number,
-                             job->peer_ms, &options, &comm, &failure);
+    int r = form_with(job, mine, &comm, &failure);
     pthread_mutex_lock(&job->mutex);
     bool current = job->core.generation == mine->number && job->core.stage == COMMIT_WORKING;
     if (r < 0) {

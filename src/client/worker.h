@@ -13,6 +13,7 @@
 #include "client/connection.h"
 #include "client/passes.h"
 #include "client/plan.h"
+#include "client/probe.h"
 #include "commit/member.h"
 #include "wire/wire.h"
 
@@ -80,6 +81,12 @@ struct figures {
     int64_t stepped_ns; /* when the last step was committed */
 };
 
+/* What ends forming, and later waits in the communicator. */
+struct patience {
+    struct muster_elastic *job;
+    struct probe *probe; /* NULL: it is formed */
+};
+
 struct muster_elastic {
     /* ---- as it was opened ---- */
     char *coordinator;
@@ -105,6 +112,8 @@ struct muster_elastic {
     struct muster_elastic_piece *pieces;
     size_t num_pieces;
     struct passes passes;
+    struct probe probe;
+    struct patience patience;
     struct generation *mine;  /* the generation that it formed last: a copy */
     uint64_t *records;        /* of the pass that was handed out */
     uint64_t pass_generation; /* in which it was handed out */

@@ -12,9 +12,9 @@ TOKEN = '5a' * 32
 class Worker:
     """One process. Its output is a file; `version` and `size` are those of its last committed step."""
 
-    def __init__(self, job, number):
+    def __init__(self, job, number, sleep_ms):
         self.path = job.folder / f'worker-{number}'
-        words = [str(word) for word in (job.records, job.epochs, job.batch, job.micro_batches, job.sleep_ms)]
+        words = [str(word) for word in (job.records, job.epochs, job.batch, job.micro_batches, sleep_ms)]
         with open(self.path, 'wb') as output:
             self.process = subprocess.Popen([str(BUILD / 'tests' / job.program), *words], stdout=output, stderr=subprocess.STDOUT,
                                             env=job.environment)
@@ -78,8 +78,8 @@ class Job:
                 [str(BUILD / 'bin' / 'muster'), 'coordinator', '--listen', f'unix:{self.socket}', '--journal', str(self.folder / 'journal'),
                  *self.options], stdout=output, stderr=subprocess.STDOUT, env=self.environment)
 
-    def add_worker(self):
-        self.workers.append(Worker(self, len(self.workers)))
+    def add_worker(self, sleep_ms=None):
+        self.workers.append(Worker(self, len(self.workers), self.sleep_ms if sleep_ms is None else sleep_ms))
         return self.workers[-1]
 
     def alive(self):

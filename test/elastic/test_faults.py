@@ -87,6 +87,24 @@ def test_who_was_stopped_can_write_nowhere(tmp_path):
         check_ends(job)
 
 
+def test_who_is_stopped_while_others_form_is_not_waited_for(tmp_path):
+    """It has told the coordinator that it goes on, as its user's thread still computes. Only its lease (30 s) would say more."""
+    with Job(tmp_path, first_size=3, epochs=4) as job:
+        quick, slow, third = job.add_worker(), job.add_worker(sleep_ms=1500), job.add_worker()
+        wait_for(lambda: len(quick.steps()) == 1, 'the first step')
+        third.send(signal.SIGKILL)
+        third.process.wait()
+        wait_for(lambda: 'lost' in (tmp_path / 'coordinator').read_text(), 'the coordinator knows it')
+        time.sleep(0.2)  # both others have said so, and the quick one forms
+        slow.send(signal.SIGSTOP)
+        stopped = time.monotonic()
+        wait_for(lambda: quick.size == 1, 'the other goes on')
+        assert time.monotonic() - stopped < 25
+        slow.process.kill()
+        assert job.wait_for_end() == 0
+        check_ends(job)
+
+
 def test_the_coordinator_is_killed_and_no_step_is_lost(tmp_path):
     model = quiet_run(tmp_path / 'quiet', epochs=20)
     with Job(tmp_path, first_size=2, sleep_ms=2, epochs=20) as job:
@@ -153,16 +171,13 @@ class Chaos:
     def trained(self):
         return [worker for worker in self.members() if worker.version > 0]
 
-    def strike(self, number):
+    def strike(self):
+        """Where there are enough workers, one that joined has to train before something else can happen."""
+        wait_for(lambda: len(self.members()) < MOST or len(self.trained()) > 1, 'somebody trains')
         members, trained = self.members(), self.trained()
-        if len(members) < MOST:
-            kinds = ['join'] * 3
-        else:
-            kinds = []
-        if len(trained) > 1:
-            kinds += ['kill', 'kill', 'stop', 'leave']
-        kinds += ['coordinator']
-        kind = self.random.choice(kinds)
+        kinds = ['join'] * 3 if len(members) < MOST else []
+        kinds += ['kill', 'kill', 'stop', 'leave'] if len(trained) > 1 else []
+        kind = self.random.choice(kinds + ['coordinator'])
         if kind == 'join':
             self.job.add_worker()
         elif kind == 'coordinator':
@@ -191,7 +206,7 @@ def test_no_record_is_lost_or_counted_twice_whatever_happens(tmp_path):
         job.add_worker()
         for number in range(FAULTS):
             job.wait_for_version(number * STEPS_A_FAULT + chaos.random.randrange(1, STEPS_A_FAULT))
-            chaos.strike(number)
+            chaos.strike()
         chaos.wake_the_stopped()
         assert job.wait_for_end() == 0
         check_ends(job, model)
