@@ -12,7 +12,7 @@ import time
 import pytest
 
 from job import Job
-from program import BUILD, wait_for
+from program import BUILD, turns, wait_for
 
 FAULTS = int(os.environ.get('MUSTER_FAULTS', 100))
 STEPS_A_FAULT = 8
@@ -95,7 +95,8 @@ def test_who_is_stopped_while_others_form_is_not_waited_for(tmp_path):
         third.send(signal.SIGKILL)
         third.process.wait()
         wait_for(lambda: 'lost' in (tmp_path / 'coordinator').read_text(), 'the coordinator knows it')
-        time.sleep(0.2)  # both others have said so, and the quick one forms
+        for _ in turns(0.2):  # both others have said so, and the quick one forms
+            pass
         slow.send(signal.SIGSTOP)
         stopped = time.monotonic()
         wait_for(lambda: quick.size == 1, 'the other goes on')
