@@ -14,7 +14,6 @@ static void say(struct muster_elastic *job, enum uplink_phase least, struct wire
     }
     message->term = job->core.term;
     if (connection_send(&job->connection, message, &err) < 0) {
-        job->why = err;
         connection_close(&job->connection); /* the next one begins with all of it */
     }
     if (job->connection.sent < job->connection.out.used || job->connection.fd < 0) {

@@ -1,5 +1,5 @@
 /* See uplink.h. A connection begins with HELLO and DATASET; from then on what is heard is told to
- * the core. One that fails is made anew: at once, then after 10 ms, up to half a second. What a
+ * the core. One that fails is made anew: at once, then after 10 ms, up to 150. What a
  * former coordinator's process says, of an older term, is not believed.
  */
 #include "client/uplink.h"
@@ -18,7 +18,7 @@
 enum {
     GREETING_MS = 5000, /* until the connection is up, or it is made anew */
     FIRST_PAUSE_MS = 10,
-    LAST_PAUSE_MS = 500,
+    LAST_PAUSE_MS = 150, /* a coordinator that is back gives members 800 ms to report */
     PROGRESS_MS = 1000,
     NS_PER_MS = 1000000,
 };
@@ -38,7 +38,7 @@ static int64_t later(int64_t now_ns, int64_t ms)
 static void drop(struct muster_elastic *job, struct times *t, const struct muster_err *err)
 {
     connection_close(&job->connection);
-    if (err->code < 0) {
+    if (err->code < 0 && job->end == WORKER_GOES_ON) {
         job->why = *err;
     }
     if (job->phase == UPLINK_UP) {

@@ -19,12 +19,13 @@ STEPS_A_FAULT = 8
 MOST = 4
 
 
-def check_ends(job, model=None):
-    """Who ended well has trained every record; nobody failed but those that were killed, stopped or expelled for it."""
+def check_ends(job, model=None, harsh=False):
+    """Who ended well has trained every record; nobody failed but those that were killed, stopped or expelled for it. harsh: so much
+    happens at once that any worker may be late to answer, and be left out."""
     finished = 0
     for worker in job.workers:
         code = worker.process.wait()
-        if worker.signalled in (signal.SIGKILL, signal.SIGSTOP) and code in (-signal.SIGKILL, 75):
+        if (harsh or worker.signalled in (signal.SIGKILL, signal.SIGSTOP)) and code in (-signal.SIGKILL, 75):
             continue
         if code == 69 and not worker.steps():
             continue  # it came when the job was over, and the coordinator gone
@@ -210,5 +211,5 @@ def test_no_record_is_lost_or_counted_twice_whatever_happens(tmp_path):
             chaos.strike()
         chaos.wake_the_stopped()
         assert job.wait_for_end() == 0
-        check_ends(job, model)
+        check_ends(job, model, harsh=True)
     print({kind: chaos.done.count(kind) for kind in set(chaos.done)})
