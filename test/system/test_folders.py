@@ -3,7 +3,7 @@ import json
 import os
 import signal
 
-from conftest import job, shell, wait_for
+from conftest import LIMIT_S, job, shell, wait_for
 
 
 def folders(muster):
@@ -52,6 +52,20 @@ def test_a_run_reads_the_logs_of_a_job_that_its_ttl_deleted(muster):
     assert '[rank 0] last words' in done.stderr
     assert (muster.work / 'out/logs/brief-master-0.log').read_text() == 'last words\n'
     wait_for(lambda: muster.get('jobs') == [] and folders(muster) == [], 'it goes after the run')
+
+
+def test_so_does_one_that_comes_after_the_deletion(muster):
+    """It learns of the pod, and asks where its files are, when the pod and its job have gone."""
+    training = job('brief', shell('echo last words'), run_policy={'ttlSecondsAfterFinished': 0})
+    process = muster.start('run', '-f', muster.write('job.yaml', training), '-o', 'json', '--results', 'out')
+    wait_for(lambda: muster.get('jobs'), 'the job is there')
+    process.send_signal(signal.SIGSTOP)
+    wait_for(lambda: muster.get('jobs') == [], 'it is deleted')
+    process.send_signal(signal.SIGCONT)
+    out, err = process.communicate(timeout=LIMIT_S)
+    assert json.loads(out)['state'] == 'Succeeded' and '[rank 0] last words' in err
+    assert (muster.work / 'out/logs/brief-master-0.log').read_text() == 'last words\n'
+    wait_for(lambda: folders(muster) == [], 'its folder goes after the run')
 
 
 def test_logs_are_kept_when_the_store_is_moved_away(muster):

@@ -136,7 +136,7 @@ static void pod_changed(void *context, enum kube_change change, const json_t *po
         json_object_set_new(j->gone, uid, json_true());
     }
     pod_logs_pod(j->logs, pod, change == KUBE_DELETED);
-    j->untold = places_learn(j->follow->cli, j->namespace, pod, j->places) || j->untold;
+    j->untold = places_learn(j->follow->cli, pod, j->places) || j->untold;
 }
 
 static void job_changed(void *context, enum kube_change change, const json_t *job)
@@ -327,7 +327,7 @@ void follow_run(struct follow *follow)
     screen_drain(follow->screen);
     for (size_t i = 0; i < follow->job_count && !follow->killed; i++) {
         struct followed_job *j = &follow->jobs[i];
-        places_refresh(follow->cli, j->namespace, j->pods, j->places);
+        places_refresh(follow->cli, j->pods, j->places);
     }
     stop_release(follow);
 }

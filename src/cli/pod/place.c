@@ -8,12 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-int place_get(struct cli *cli, const char *namespace, const char *pod, const char *container,
-              json_t **ret)
+/* The uid finds it, too, when it was deleted together with its job. */
+int place_get(struct cli *cli, const json_t *pod, const char *container, json_t **ret)
 {
-    muster_auto(free) char *path =
-        kube_muster_path("namespaces", namespace, "pods", pod, "container", container, NULL);
-    if (!path) {
+    muster_auto(free) char *path = NULL;
+    muster_auto(free) char *place =
+        kube_muster_path("namespaces", doc_text(pod, "metadata.namespace", "default"), "pods",
+                         doc_text(pod, "metadata.name", ""), "container", container, NULL);
+    if (!place || asprintf(&path, "%s?uid=%s", place, doc_text(pod, "metadata.uid", "")) < 0) {
+        path = NULL;
         return err_no_memory(&cli->err);
     }
     return kube_call(cli->kube, "GET", path, NULL, ret, &cli->err);

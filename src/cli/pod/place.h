@@ -5,8 +5,7 @@
 
 /* What the controller knows of a container: {"cwd", "mounts": [{"name", "mountPath", "hostPath",
  * "subPath"}], "logs": [paths]}; new reference. */
-int place_get(struct cli *cli, const char *namespace, const char *pod, const char *container,
-              json_t **ret);
+int place_get(struct cli *cli, const json_t *pod, const char *container, json_t **ret);
 
 /* A path as the container sees it, on this machine: an absolute one through the deepest mount that
  * holds it, else as it is; a relative one in the first mount that has it, else below the working

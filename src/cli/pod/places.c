@@ -9,10 +9,8 @@ static bool has_started(const json_t *pod, const char *container)
     return doc_at(status, "state.running") || doc_at(status, "state.terminated");
 }
 
-static bool learn_list(struct cli *cli, const char *namespace, const json_t *pod, const char *list,
-                       json_t *known)
+static bool learn_list(struct cli *cli, const json_t *pod, const char *list, json_t *known)
 {
-    const char *name = doc_text(pod, "metadata.name", "");
     bool some = false;
     size_t i;
     json_t *container;
@@ -20,14 +18,14 @@ static bool learn_list(struct cli *cli, const char *namespace, const json_t *pod
         const char *called = doc_text(container, "name", "");
         json_t *place = NULL;
         if (has_started(pod, called) && !json_object_get(known, called) &&
-            place_get(cli, namespace, name, called, &place) == 0) {
+            place_get(cli, pod, called, &place) == 0) {
             some = json_object_set_new(known, called, place) == 0 || some;
         }
     }
     return some;
 }
 
-bool places_learn(struct cli *cli, const char *namespace, const json_t *pod, json_t *places)
+bool places_learn(struct cli *cli, const json_t *pod, json_t *places)
 {
     const char *name = doc_text(pod, "metadata.name", "");
     json_t *known = json_object_get(places, name);
@@ -35,11 +33,11 @@ bool places_learn(struct cli *cli, const char *namespace, const json_t *pod, jso
         known = json_object();
         json_object_set_new(places, name, known);
     }
-    bool init = learn_list(cli, namespace, pod, "spec.initContainers", known);
-    return learn_list(cli, namespace, pod, "spec.containers", known) || init;
+    bool init = learn_list(cli, pod, "spec.initContainers", known);
+    return learn_list(cli, pod, "spec.containers", known) || init;
 }
 
-void places_refresh(struct cli *cli, const char *namespace, json_t *pods, json_t *places)
+void places_refresh(struct cli *cli, json_t *pods, json_t *places)
 {
     const char *name;
     json_t *pod;
@@ -47,8 +45,7 @@ void places_refresh(struct cli *cli, const char *namespace, json_t *pods, json_t
         const char *container = ranks_main_container(pod);
         json_t *known = json_object_get(places, name);
         json_t *place = NULL;
-        if (json_object_get(known, container) &&
-            place_get(cli, namespace, name, container, &place) == 0) {
+        if (json_object_get(known, container) && place_get(cli, pod, container, &place) == 0) {
             json_object_set_new(known, container, place);
         }
     }

@@ -43,9 +43,7 @@ static int copy_out(struct cli *cli, const json_t *pod, const char *path, const 
 {
     const char *container = args_value(&cli->args, "container");
     muster_auto(doc) json_t *place = NULL;
-    int r = place_get(cli, doc_text(pod, "metadata.namespace", "default"),
-                      doc_text(pod, "metadata.name", ""),
-                      container ? container : ranks_main_container(pod), &place);
+    int r = place_get(cli, pod, container ? container : ranks_main_container(pod), &place);
     if (r < 0) {
         return r;
     }

@@ -54,9 +54,7 @@ static void add_rotated(struct cli *cli, json_t *pod)
     json_t *status;
     json_array_foreach (doc_at(pod, "status.containerStatuses"), i, status) {
         muster_auto(doc) json_t *place = NULL;
-        if (place_get(cli, doc_text(pod, "metadata.namespace", "default"),
-                      doc_text(pod, "metadata.name", ""), doc_text(status, "name", ""),
-                      &place) == 0) {
+        if (place_get(cli, pod, doc_text(status, "name", ""), &place) == 0) {
             json_object_set_new(status, "logBytesRotated",
                                 json_integer(doc_int(place, "logBytesRotated", 0)));
         }

@@ -83,3 +83,24 @@ json_t *deleted_pods_list(const struct home *home, const char *job_uid)
     }
     return doc_sorted(pods, doc_compare_versions); /* creationTimestamps have whole seconds */
 }
+
+json_t *deleted_pods_find(const struct home *home, const char *pod_uid)
+{
+    muster_auto(free) char *jobs = home_file(home, "jobs");
+    muster_auto(doc) json_t *found = json_array();
+    if (!jobs || !*pod_uid || strspn(pod_uid, "0123456789abcdef-") < strlen(pod_uid)) {
+        return NULL;
+    }
+    DIR *entries = opendir(jobs);
+    for (struct dirent *e = entries ? readdir(entries) : NULL; e && json_array_size(found) == 0;
+         e = readdir(entries)) {
+        muster_auto(free) char *name = NULL;
+        if (*e->d_name != '.' && asprintf(&name, "%s/pods/%s.json", e->d_name, pod_uid) >= 0) {
+            read_one(jobs, name, found);
+        }
+    }
+    if (entries) {
+        closedir(entries);
+    }
+    return json_incref(json_array_get(found, 0));
+}

@@ -25,3 +25,6 @@ void deleted_pods_done(struct deleted_pods *remains);
 
 /* Every pod of the job that was kept, oldest first: a new array, empty when there is none. */
 json_t *deleted_pods_list(const struct home *home, const char *job_uid);
+/* The pod with this uid in any job's folder, also of a deleted job whose folder is still there: a
+ * new reference, or NULL. */
+json_t *deleted_pods_find(const struct home *home, const char *pod_uid);

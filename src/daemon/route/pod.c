@@ -71,6 +71,18 @@ static int list_gone(const struct pod_routes *routes, const char *namespace, jso
     return r;
 }
 
+/* A pod whose job is deleted, too: the folder waits for the `muster run` that may still read. */
+static int find_orphan(const struct pod_routes *routes, const char *namespace, const char *name,
+                       const char *uid, json_t **ret, struct muster_err *err)
+{
+    muster_auto(doc) json_t *pod = uid ? deleted_pods_find(routes->home, uid) : NULL;
+    if (!pod || !same(pod, "metadata.name", name) || !same(pod, "metadata.namespace", namespace)) {
+        return muster_fail(err, MUSTER_ENOENT, "pods \"%s\" not found", name);
+    }
+    *ret = muster_take(pod);
+    return 0;
+}
+
 /* The pod that has the name, else the last that had it; with a uid that one. */
 static int find_pod(const struct pod_routes *routes, const char *namespace, const char *name,
                     const char *uid, json_t **ret, struct muster_err *err)
@@ -93,7 +105,7 @@ static int find_pod(const struct pod_routes *routes, const char *namespace, cons
             return 0;
         }
     }
-    return r < 0 ? r : muster_fail(err, MUSTER_ENOENT, "pods \"%s\" not found", name);
+    return r < 0 ? r : find_orphan(routes, namespace, name, uid, ret, err);
 }
 
 /* The pod that had the name before this one; *ret stays NULL when there is none. */
