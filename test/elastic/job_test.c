@@ -315,6 +315,65 @@ static void calls_out_of_order_are_refused(void **state)
     muster_elastic_close(NULL);
 }
 
+/* ---- What a step hands out ---- */
+
+enum { ONES = 40, BF16_ONE = 0x3f80 };
+
+/* Gradients of ones in bf16, and extras that name their pass. */
+static int check_extras(struct trainee *t, struct muster_elastic *job)
+{
+    struct muster_elastic_pass pass = MUSTER_ELASTIC_PASS_INIT;
+    uint16_t ones[ONES], mean[ONES];
+    int r;
+    while ((r = muster_elastic_next(job, &pass, &t->err)) == 1) {
+        uint64_t name = pass.version * 100 + pass.micro_batch;
+        for (int i = 0; i < ONES; i++) {
+            ones[i] = BF16_ONE;
+        }
+        r = muster_elastic_step(job, pass.record_count > 0 ? ones : NULL, ONES, MUSTER_BF16, &name,
+                                mean, &t->err);
+        const uint64_t *names = muster_elastic_extras(job);
+        for (uint32_t m = 0; r == 1 && m < pass.micro_batches; m++) {
+            t->passes += names[m] != pass.version * 100 + m;
+        }
+        for (int i = 0; r == 1 && i < ONES; i++) {
+            t->passes += mean[i] != BF16_ONE;
+        }
+        if (r < 0) {
+            return r;
+        }
+    }
+    return r;
+}
+
+static void *run_with_extras(void *context)
+{
+    struct trainee *t = context;
+    struct muster_elastic *job = NULL;
+    t->result = muster_elastic_open(&t->options, &job, &t->err);
+    t->result = t->result < 0 ? t->result : check_extras(t, job);
+    muster_elastic_close(job);
+    return NULL;
+}
+
+/* passes: here the number of values that are wrong. */
+static void extras_come_by_micro_batch_and_bf16_is_rounded_once(void **state)
+{
+    struct scene *s = *state;
+    serve(s, 2, EPOCHS);
+    for (int i = 0; i < 2; i++) {
+        s->workers[i].options.extra_bytes = sizeof(uint64_t);
+        assert_int_equal(
+            pthread_create(&s->workers[i].thread, NULL, run_with_extras, &s->workers[i]), 0);
+    }
+    for (int i = 0; i < 2; i++) {
+        trainee_join(&s->workers[i]);
+        assert_string_equal(s->workers[i].err.text, "");
+        assert_int_equal(s->workers[i].result, 0);
+        assert_int_equal(s->workers[i].passes, 0);
+    }
+}
+
 static void what_is_ahead_is_what_comes(void **state)
 {
     struct scene *s = *state;
@@ -378,6 +437,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_wait_can_be_interrupted_and_taken_up_again, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(calls_out_of_order_are_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(extras_come_by_micro_batch_and_bf16_is_rounded_once, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(what_is_ahead_is_what_comes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_forked_child_cannot_use_it, set_up, tear_down),
     };

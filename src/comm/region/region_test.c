@@ -141,6 +141,98 @@ static void a_forked_child_closes_nothing(void **state)
     assert_int_equal(read_all(o, 17, &err), 0);
 }
 
+/* ---- pieces ---- */
+
+enum { ODD_PIECES = 2000 };
+
+/* Cut where it fits nobody: of 0 to 4,999 bytes, so that what is asked for at once spans many. */
+static size_t cut(char *memory, struct muster_elastic_piece *ret, size_t factor)
+{
+    size_t used = 0;
+    for (size_t i = 0; i < ODD_PIECES; i++) {
+        ret[i] = (struct muster_elastic_piece){memory + used, i * factor % 5000};
+        used += ret[i].size_bytes;
+    }
+    return used;
+}
+
+static int read_cut(struct owners *o, const struct muster_elastic_piece *pieces, size_t num,
+                    struct muster_err *err)
+{
+    const struct region_read read = {.owners = o->members,
+                                     .num_owners = 1,
+                                     .generation = 4,
+                                     .version = 17,
+                                     .pieces = pieces,
+                                     .num_pieces = num,
+                                     .timeout_ms = test_limit_ms()};
+    return region_read_pieces(&read, err);
+}
+
+static void pieces_are_one_row_of_bytes(void **state)
+{
+    struct owners *o = *state;
+    struct muster_err err = MUSTER_ERR_INIT;
+    static struct muster_elastic_piece theirs[ODD_PIECES], ours[2];
+    size_t bytes = cut(o->state[0], theirs, 7);
+    assert_true(bytes > 2 * REGION_PIECE_BYTES && bytes < BYTES);
+    muster_region_hide(o->regions[0]);
+    assert_int_equal(region_set_pieces(o->regions[0], theirs, ODD_PIECES, &err), 0);
+    muster_region_set(o->regions[0], 4, 17);
+    ours[0] = (struct muster_elastic_piece){o->read, 12345};
+    ours[1] = (struct muster_elastic_piece){o->read + 12345, bytes - 12345};
+    memset(o->read, 1, BYTES);
+    assert_int_equal(read_cut(o, ours, 2, &err), 0);
+    assert_memory_equal(o->read, o->state[0], bytes);
+    assert_int_equal(o->read[bytes], 1); /* nothing beyond it */
+    memset(o->read, 1, BYTES);
+    (void)cut(o->read, theirs, 7); /* many there, and many here */
+    assert_int_equal(read_cut(o, theirs, ODD_PIECES, &err), 0);
+    assert_memory_equal(o->read, o->state[0], bytes);
+}
+
+static void another_size_is_said(void **state)
+{
+    struct owners *o = *state;
+    struct muster_err err = MUSTER_ERR_INIT;
+    struct muster_elastic_piece piece = {o->read, BYTES - 1};
+    assert_int_equal(read_cut(o, &piece, 1, &err), MUSTER_EMISMATCH);
+    assert_non_null(strstr(err.text, "5000001 bytes"));
+    piece.size_bytes = BYTES + 1;
+    assert_int_equal(read_cut(o, &piece, 1, &err), MUSTER_EMISMATCH);
+    piece.size_bytes = 0;
+    assert_int_equal(read_cut(o, &piece, 1, &err), MUSTER_EMISMATCH);
+}
+
+static int enough(void *context)
+{
+    return *(int *)context;
+}
+
+/* The owner is a process that does not answer: nobody is there behind the listening socket. */
+static void a_read_can_be_interrupted(void **state)
+{
+    struct owners *o = *state;
+    struct muster_err err = MUSTER_ERR_INIT;
+    struct muster_endpoint *silent;
+    struct muster_member member;
+    struct muster_elastic_piece piece = {o->read, BYTES};
+    int yes = 1;
+    assert_int_equal(muster_endpoint_open("127.0.0.1", &silent, &err), 0);
+    muster_endpoint_member(silent, &member);
+    const struct region_read read = {.owners = &member,
+                                     .num_owners = 1,
+                                     .generation = 4,
+                                     .version = 17,
+                                     .pieces = &piece,
+                                     .num_pieces = 1,
+                                     .timeout_ms = INT64_MAX,
+                                     .interrupted = enough,
+                                     .context = &yes};
+    assert_int_equal(region_read_pieces(&read, &err), MUSTER_EINTERRUPTED);
+    muster_endpoint_close(silent);
+}
+
 /* ---- readers that wait ---- */
 
 static int connect_as_reader(const struct muster_member *owner)
@@ -372,6 +464,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_process_outside_reads, set_up, tear_down),
         cmocka_unit_test_setup_teardown(without_descriptors_no_owner_is_blamed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_forked_child_closes_nothing, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(pieces_are_one_row_of_bytes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(another_size_is_said, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_read_can_be_interrupted, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_reader_that_waits_holds_nobody_up, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_same_version_again_is_another, set_up, tear_down),
         cmocka_unit_test(a_dead_owner_is_named_though_its_child_lives),
