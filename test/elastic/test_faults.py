@@ -74,6 +74,35 @@ def test_one_of_three_is_killed_and_the_others_go_on(tmp_path, which):
         assert all(int(worker.end()[1]['recoveries']) == 1 for worker in survivors)
 
 
+def test_deaths_in_recovery(tmp_path):
+    """One after the other, while the others still deal with the one before."""
+    with Job(tmp_path, first_size=4, sleep_ms=2) as job:
+        for _ in range(4):
+            job.add_worker()
+        job.wait_for_version(5)
+        for worker in job.workers[:-1]:
+            worker.send(signal.SIGKILL)
+        assert job.wait_for_end() == 0
+        check_ends(job)
+        assert job.workers[-1].size == 1
+
+
+def test_everyone_dies_and_another_begins_anew(tmp_path):
+    """Without a checkpoint the model goes back to what it was at first, and the log with it."""
+    with Job(tmp_path, first_size=2, sleep_ms=2) as job:
+        for _ in range(2):
+            job.add_worker()
+        job.wait_for_version(5)
+        for worker in job.workers:
+            worker.send(signal.SIGKILL)
+        for worker in job.workers:
+            worker.process.wait()
+        newcomer = job.add_worker()
+        assert job.wait_for_end() == 0
+        check_ends(job)
+        assert newcomer.steps()[0][0] == 1
+
+
 def test_who_was_stopped_can_write_nowhere(tmp_path):
     with Job(tmp_path, first_size=2, sleep_ms=2) as job:
         stopped, other = job.add_worker(), job.add_worker()
