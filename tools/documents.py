@@ -17,7 +17,7 @@ FLAG = re.compile(r'\bFLAG\("([\w-]+)"')  # of ElasticDL's, in either spelling
 STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 VARIABLE = re.compile(r'(?<![\w])MUSTER_[A-Z0-9_]*[A-Z0-9](?!\w)')
 READ = re.compile(r'(?:getenv\(|object_set_new\(env, |environ(?:\.get)?[\[(]\s*)["\'](MUSTER_\w+)["\']')
-PROGRAMS = {'daemon', 'supervisor'}  # that muster starts itself
+PROGRAMS = {'daemon', 'keep', 'supervisor'}  # that muster starts itself
 KUBECTL = {'dry-run', 'filename', 'output', 'namespace', 'timeout', 'help', 'env', 'name'}  # options that kubectl has, too
 GENERATED = {'--markdown', '--man', '--completion'}  # of `muster help`, for those who build it
 

@@ -1,8 +1,10 @@
 /* muster: one binary. What users type is cli_main; perf measures collectives; the hidden verbs are
- * the background controller and the supervisor of each job's processes. */
+ * the background controller, the supervisor of each job's processes and the
+ * parent of a coordinator. */
 #include "base/nofile_limit.h"
 #include "cli/dispatch.h"
 #include "daemon/daemon.h"
+#include "main/keep.h"
 #include "perf/perf.h"
 #include "process/supervisor/supervisor.h"
 
@@ -38,7 +40,10 @@ static bool asks_for_help(int argc, char **argv)
 static const struct {
     const char *verb;
     int (*run)(int argc, char **argv);
-} programs[] = {{"daemon", daemon_main}, {"perf", perf_main}, {"supervisor", supervisor_main}};
+} programs[] = {{"daemon", daemon_main},
+                {"keep", keep_main},
+                {"perf", perf_main},
+                {"supervisor", supervisor_main}};
 
 int main(int argc, char **argv)
 {

@@ -223,3 +223,32 @@ def test_zoo(tool):
     for words in (['zoo'], ['zoo', 'biuld', '.'], ['zoo', 'build', '.'], ['zoo', 'push'], ['zoo', 'push', 'x', '--image=y'],
                   ['zoo', 'init', '--base_image=a b'], ['zoo', 'init', '--model_zoo=/etc']):
         elasticdl(tool, *words, env=none, code=64)
+
+
+def keep(muster, *words, code):
+    return muster.run('keep', '--', *words, code=code)
+
+
+def test_a_coordinator_that_is_killed_starts_again_at_once(tool):
+    """A kubelet would wait for 10 s before the second start."""
+    folder = tool.folder / 'data'
+    folder.mkdir()
+    process = tool.start('keep', '--', 'bash', '-c', f'echo $$ >> {folder}/pids; exec sleep 602')
+    for count in (1, 2, 3, 4):
+        pids = wait_for(lambda: (p := folder / 'pids').exists() and len(p.read_text().split()) == count and p.read_text().split(),
+                        f'start {count}', limit_s=9 if count > 1 else 120)
+        if count < 4:
+            os.kill(int(pids[-1]), signal.SIGKILL)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=tool.limit_s) == 128 + signal.SIGTERM
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pids[-1]), 0)
+
+
+def test_a_coordinator_that_has_ended_does_not_start_again(tool):
+    keep(tool, 'sh', '-c', 'exit 7', code=7)
+    keep(tool, 'true', code=0)
+    keep(tool, '/no/such/program', code=127)
+    keep(tool, '/etc/passwd', code=126)
+    assert keep(tool, 'sh', '-c', 'kill -9 $$', code=137).stderr.count('starts again') == 9
+    tool.run('keep', code=64)

@@ -139,7 +139,11 @@ static void add_command(struct translation *t, json_t *container)
 {
     json_t *command = build_array_at(&t->build, container, "command");
     const char *folder = t->site->folder ? t->site->folder : JOURNAL_FOLDER;
-    build_add(&t->build, command, job_literal(t->site->program ? t->site->program : "muster"));
+    const char *program = t->site->program ? t->site->program : "muster";
+    build_add(&t->build, command, job_literal(program));
+    add_word(t, command, "keep"); /* at once, where a kubelet waits for 10 s and more */
+    add_word(t, command, "--");
+    build_add(&t->build, command, job_literal(program));
     add_word(t, command, "coordinator");
     add_word(t, command, "--listen");
     add_word(t, command, "$(MUSTER_COORDINATOR_LISTEN)");

@@ -1,0 +1,13 @@
+/* muster keep -- COMMAND: a program that a signal kills starts again at once, in the same
+ * container.
+ *
+ * A kubelet restarts a container at once only the first time, then after 10 s and more; the
+ * coordinator of an elastic job is missed sooner. An exit, whatever its code, is the end; so is the
+ * signal that somebody sent to this program, which hands it on.
+ *
+ * Layer: program.
+ */
+#pragma once
+
+/* The exit status of the program, or 128 and the signal that ended it. */
+int keep_main(int argc, char **argv);
