@@ -4,7 +4,6 @@
 #include "base/doc.h"
 #include "base/time/timestamp.h"
 #include "control/broken.h"
-#include "control/condition.h"
 #include "control/effects.h"
 #include "control/objects.h"
 #include "control/restart.h"
@@ -15,10 +14,6 @@
 
 /* How long ranks that go on after the end may keep their GPUs (#1982). */
 enum { GPU_GRACE_MS = 30000 };
-
-/* How long Workers may take to end by themselves once their coordinator has ended well: it said to
- * each that all is done. */
-enum { WORKERS_GRACE_MS = 5000 };
 
 struct actor {
     const struct control_step *step;
@@ -165,21 +160,10 @@ static void free_gpus(struct actor *a, int64_t ended_unix_ms)
     }
 }
 
-static bool are_leaving(const struct actor *a, int64_t ended_unix_ms)
-{
-    const struct control_count *workers = &a->o->count[JOB_WORKER];
-    int over = workers->succeeded + workers->failed;
-    return a->o->job->coordinated && control_has(a->step->status, "Succeeded") &&
-           over < a->o->job->replica[JOB_WORKER].replicas &&
-           a->step->now_unix_ms < ended_unix_ms + WORKERS_GRACE_MS;
-}
-
 static void clean_up(struct actor *a, int64_t ended_unix_ms)
 {
     enum job_clean_policy policy = a->o->job->clean_policy;
-    if (are_leaving(a, ended_unix_ms)) {
-        wake(a, ended_unix_ms + WORKERS_GRACE_MS);
-    } else if (policy == JOB_CLEAN_ALL) {
+    if (policy == JOB_CLEAN_ALL) {
         delete_picked(a, any_pod);
     } else if (policy == JOB_CLEAN_RUNNING || note_of(a, JOB_ANNOTATION_STOP)) {
         delete_picked(a, unfinished);
@@ -211,8 +195,10 @@ static void finish(struct actor *a)
 /* Scale-down, names that are none of ours, and failed pods that are to be made again. */
 static bool must_go(const struct actor *a, const struct control_member *pod)
 {
-    return !pod->terminating && (!pod->in_range || (pod->phase == CONTROL_FAILED_PHASE &&
-                                                    !control_is_permanent(a->o->job, pod)));
+    bool is_made_again = pod->phase == CONTROL_FAILED_PHASE &&
+                         !control_is_permanent(a->o->job, pod) &&
+                         !(pod->role == JOB_WORKER && control_is_trained(a->o));
+    return !pod->terminating && (!pod->in_range || is_made_again);
 }
 
 static void delete_surplus(struct actor *a)
@@ -270,7 +256,8 @@ static void create_missing(struct actor *a, enum job_role role)
     int replicas = a->o->job->replica[role].replicas;
     for (int index = 0; index < replicas && !a->fx->full && !a->fx->failed; index++) {
         int64_t not_before = control_not_before(a->step->counters, role, index);
-        if (control_find_pod(a->o, role, index)) {
+        if (control_find_pod(a->o, role, index) ||
+            (role == JOB_WORKER && control_is_trained(a->o))) {
             continue;
         }
         if (not_before > a->step->now_unix_ms) {

@@ -15,11 +15,30 @@ bool control_is_permanent(const struct job *job, const struct control_member *po
     return false;
 }
 
+bool control_is_trained(const struct control_observed *o)
+{
+    return o->job->coordinated && o->count[JOB_MASTER].succeeded > 0;
+}
+
+int control_unfinished_workers(const struct control_observed *o)
+{
+    int unfinished = 0;
+    for (size_t i = 0; i < o->pod_count; i++) {
+        const struct control_member *pod = &o->pods[i];
+        unfinished += pod->in_range && pod->role == JOB_WORKER &&
+                      (pod->phase == CONTROL_RUNNING || pod->phase == CONTROL_PENDING);
+    }
+    return unfinished;
+}
+
 /* A coordinator goes on without a Worker that is not made again, as long as there is another. */
 static bool is_borne(const struct control_step *s, const struct control_member *pod)
 {
     const struct job *job = s->o->job;
     const struct control_count *workers = &s->o->count[JOB_WORKER];
+    if (pod->role == JOB_WORKER && control_is_trained(s->o) && !control_is_permanent(job, pod)) {
+        return true;
+    }
     return job->coordinated && pod->role == JOB_WORKER &&
            job->replica[JOB_WORKER].restart_policy == JOB_NEVER &&
            workers->failed + workers->succeeded < job->replica[JOB_WORKER].replicas;

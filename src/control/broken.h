@@ -15,5 +15,12 @@ const struct control_member *control_find_broken(const struct control_step *s, b
                                                  bool never);
 bool control_any_broken(const struct control_step *s);
 
+/* The coordinator of the job has ended well: all records are trained. Its Workers go on to their
+ * own end, such as an evaluation; none is made any more. */
+bool control_is_trained(const struct control_observed *o);
+
+/* After that: how many Workers have not ended. */
+int control_unfinished_workers(const struct control_observed *o);
+
 /* The coordinator ended with a code of its own (1 to 127), whatever its pod does about it. */
 bool control_coordinator_failed(const struct control_step *s);

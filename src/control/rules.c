@@ -24,8 +24,9 @@ typedef void on_enter_fn(struct control_step *s);
 
 static when_fn always, is_stopped, is_suspended, is_resumed, has_succeeded, is_past_backoff,
     is_past_deadline, has_failed_never, has_failed_permanently, is_restarting, is_running;
-static when_fn has_restarted_enough, is_restarting_all;
-static message_fn message_restarted_enough, message_restarting_all, message_coordinator_failed;
+static when_fn has_restarted_enough, is_restarting_all, has_lost_workers;
+static message_fn message_restarted_enough, message_restarting_all, message_coordinator_failed,
+    message_lost_workers;
 static message_fn message_created, message_stopped, message_suspended, message_resumed,
     message_succeeded, message_backoff, message_deadline, message_failed_never,
     message_failed_permanently, message_restarting, message_running;
@@ -68,6 +69,8 @@ static const struct rule {
      message_deadline, NORMAL, control_stop_clock},
     {ACTIVE, control_coordinator_failed, CONTROL_STATE_FAILED, "Failed", false, "PyTorchJobFailed",
      message_coordinator_failed, WARNING, control_stop_clock},
+    {ACTIVE, has_lost_workers, CONTROL_STATE_FAILED, "Failed", false, "PyTorchJobFailed",
+     message_lost_workers, WARNING, control_stop_clock},
     /* All ranks together (restart.h); the event of each restart is made there. */
     {ACTIVE, has_restarted_enough, CONTROL_STATE_FAILED, "Failed", false, "PyTorchJobFailed",
      message_restarted_enough, NORMAL, control_stop_clock},
@@ -166,13 +169,17 @@ static bool all_have_succeeded(const struct control_step *s)
     return needed > 0 && count[JOB_MASTER].succeeded + count[JOB_WORKER].succeeded >= needed;
 }
 
-/* The master's end decides; without one all workers, or any one of an elastic job. Under the
- * success policy AllRanks it is everybody's. */
+/* The master's end decides (a coordinator's, when its Workers have ended, too); without one all
+ * workers, or any one of an elastic job. Under the success policy AllRanks it is everybody's. */
 static bool has_succeeded(const struct control_step *s)
 {
     const struct job *job = s->o->job;
     if (job->all_ranks) {
         return all_have_succeeded(s);
+    }
+    if (job->coordinated) {
+        return control_is_trained(s->o) && control_unfinished_workers(s->o) == 0 &&
+               s->o->count[JOB_WORKER].succeeded > 0 && !control_any_broken(s);
     }
     enum job_role role = job->replica[JOB_MASTER].present ? JOB_MASTER : JOB_WORKER;
     int needed = job->replica[role].replicas;
@@ -180,6 +187,14 @@ static bool has_succeeded(const struct control_step *s)
         needed = 1;
     }
     return needed > 0 && s->o->count[role].succeeded >= needed;
+}
+
+/* Killed after the training, every one of them: nobody has evaluated. */
+static bool has_lost_workers(const struct control_step *s)
+{
+    const struct control_count *workers = &s->o->count[JOB_WORKER];
+    return control_is_trained(s->o) && control_unfinished_workers(s->o) == 0 &&
+           workers->succeeded == 0 && workers->failed > 0;
 }
 
 static bool is_past_backoff(const struct control_step *s)
@@ -223,6 +238,7 @@ static bool is_running(const struct control_step *s)
     const struct control_count *count = s->o->count;
     enum job_role role = s->o->job->replica[JOB_MASTER].present ? JOB_MASTER : JOB_WORKER;
     bool leads_no_more = s->o->job->all_ranks && count[role].succeeded > 0;
+    leads_no_more = leads_no_more || control_is_trained(s->o);
     int active = count[role].active + (leads_no_more ? count[JOB_WORKER].active : 0);
     return active > 0 && !control_any_broken(s) && !control_awaits_earlier(s->o);
 }
@@ -313,6 +329,13 @@ static void message_failed_permanently(const struct control_step *s, struct buf 
 static void message_coordinator_failed(const struct control_step *s, struct buf *out)
 {
     buf_format(out, "PyTorchJob %s is failed because its coordinator failed.", s->o->job->name);
+    message_first_failure(s, out);
+}
+
+static void message_lost_workers(const struct control_step *s, struct buf *out)
+{
+    buf_format(out, "PyTorchJob %s is failed because no Worker ended well after the training.",
+               s->o->job->name);
     message_first_failure(s, out);
 }
 

@@ -11,8 +11,8 @@
 
 /* On the job. "ElasticDL": its pods are called as that tool calls them. */
 #define JOB_ANNOTATION_POD_NAMES "muster.dev/pod-names"
-/* On the job. "Master": the Master is no rank, but the coordinator of the Workers
- * its end is the job's, a Worker's is not. */
+/* On the job. "Master": the Master is no rank, but the coordinator of the Workers:
+ * its end is the job's, once the Workers have ended. */
 #define JOB_ANNOTATION_COORDINATOR "muster.dev/coordinator"
 
 /* On the job, written by the CLI at submit. */

@@ -4,6 +4,7 @@ Where the coordinator does not matter, a shell stands in for it: what is tested 
 """
 import json
 import os
+import pathlib
 import re
 import signal
 import stat
@@ -12,7 +13,7 @@ import sys
 
 import pytest
 
-from conftest import Muster, wait_for
+from conftest import SOURCE, Muster, wait_for
 
 TUTORIAL = ['--image_name=elasticdl/elasticdl:v1.0.0', '--worker_image=elasticdl:mnist_pytorch', '--num_minibatches_per_task=2',
             '--num_workers=2', '--master_resource_request=cpu=0.2,memory=1024Mi', '--master_resource_limit=cpu=1,memory=2048Mi',
@@ -252,3 +253,62 @@ def test_a_coordinator_that_has_ended_does_not_start_again(tool):
     keep(tool, '/etc/passwd', code=126)
     assert keep(tool, 'sh', '-c', 'kill -9 $$', code=137).stderr.count('starts again') == 9
     tool.run('keep', code=64)
+
+
+def torch_path():
+    """PATH with the python3 that has torch, and no `python`: as Debian has it."""
+    python = subprocess.run([SOURCE / 'tools/python-with-torch'], capture_output=True, text=True, check=True).stdout.strip()
+    return python, f'{pathlib.Path(python).parent}:/usr/bin:/bin'
+
+
+def make_zoo(tool, epochs, pause_s):
+    elasticdl(tool, 'zoo', 'init')
+    path = tool.work / 'model_zoo/example.py'
+    text = path.read_text().replace('num_epochs=2', f'num_epochs={epochs}').replace('    return loss\n', f'    time.sleep({pause_s})\n    return loss\n')
+    path.write_text(text.replace('import sys\n', 'import sys\nimport time\n'))
+
+
+LEAN = ['--job_name=example', '--num_workers=2', '--worker_resource_request=', '--master_resource_request=']
+
+
+def test_the_zoos_model_is_trained_to_the_end(tool):
+    _, path = torch_path()
+    make_zoo(tool, 2, 0)
+    command = 'python -m model_zoo.example; code=$?; printenv MUSTER_COORDINATOR_TOKEN > token-$WORKER_ID; exit $code'
+    done = elasticdl(tool, 'train', *LEAN, f'--job_command={command}', env={'PATH': path})
+    assert 'job example is submitted: pods elasticdl-example-master and example-edljob-worker-0 to 1' in done.stderr
+    tool.wait_condition('example', 'Succeeded')
+    logs = tool.run('logs', 'example').stdout
+    for line in ('epoch 1: 6,400 records committed', 'epoch 2: 6,400 records committed', 'done: 12,800 records'):
+        assert line in logs
+    assert len(re.findall(r'weights \[\[', logs)) == 2
+    tokens = {(tool.work / f'token-{i}').read_text().strip() for i in (0, 1)}
+    assert len(tokens) == 1 and len(tokens.copy().pop()) == 64
+    objects = tool.run('get', 'pytorchjobs,pods,secrets,configmaps,events', '-o', 'json').stdout
+    assert tokens.pop() not in objects
+    elasticdl(tool, 'train', *LEAN, '--job_command=exit 3', env={'PATH': path})  # the finished one is replaced
+    tool.wait_condition('example', 'Failed')
+
+
+def of_job(tool, *start):
+    """Processes whose first words are these."""
+    return [pid for pid, line in tool.processes() if line.split()[:len(start)] == list(map(str, start))]
+
+
+def test_a_worker_and_the_coordinator_are_killed_and_every_record_counts_once(tool):
+    python, path = torch_path()
+    make_zoo(tool, 6, 0.02)
+    tool.env['PATH'] = path
+    process = tool.start('train', *LEAN, f'--job_command=exec {python} -m model_zoo.example', '-o', 'json')
+    log = lambda: tool.run('logs', 'example', code=None).stdout  # noqa: E731
+    wait_for(lambda: 'generation 1, 2 workers, epoch 1 of 6' in log(), 'two workers train')
+    os.kill(of_job(tool, tool.binary, 'coordinator')[0], signal.SIGKILL)
+    wait_for(lambda: 'term 2' in log(), 'the coordinator is back')
+    os.kill(of_job(tool, python, '-m', 'model_zoo.example')[0], signal.SIGKILL)
+    wait_for(lambda: 'its process has ended' in log(), 'the worker is missed')
+    out, err = process.communicate(timeout=tool.limit_s)
+    assert process.returncode == 0, err
+    assert json.loads(out)['state'] == 'Succeeded'
+    for epoch in range(1, 7):
+        assert f'epoch {epoch}: 6,400 records committed' in log()
+    assert 'done: 38,400 records' in log()
