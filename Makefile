@@ -29,6 +29,9 @@ test: ready-test build ## every test that takes under a minute and needs no clus
 demo: ready-demo build ## train a PyTorchJob on Fashion-MNIST, Master 1 + Worker 1
 	@tools/demo $(BUILD)
 
+demo-elastic: ready-demo build ## train while workers and the coordinator are killed; the weights are those of a quiet run
+	@tools/demo-elastic $(BUILD)
+
 check: ready-test ## layers, banned functions, opening comments, paths that documents name, format
 	@tools/check
 
@@ -44,4 +47,4 @@ install: build ## PREFIX=/usr/local
 clean: ## remove the build folders
 	@rm -rf build build-*
 
-.PHONY: all help deps configure build test demo check format bench install clean
+.PHONY: all help deps configure build test demo demo-elastic check format bench install clean

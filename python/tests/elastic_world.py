@@ -1,0 +1,102 @@
+"""An elastic job for the tests: a real coordinator, and workers that are real processes, each with a file for what it says."""
+import os
+import pathlib
+import secrets
+import shutil
+import signal
+import subprocess
+import tempfile
+
+from conftest import HERE, PACKAGE, STRAY
+
+from program import BUILD, LIMIT_S, wait_for
+
+
+class Process:
+    def __init__(self, name, folder, command, env):
+        self.name, self.out = name, folder / f'{name}.out'
+        with open(self.out, 'wb') as file:
+            self.popen = subprocess.Popen(list(map(str, command)), env=env, stdout=file, stderr=subprocess.STDOUT, cwd=folder,
+                                          preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+
+    def text(self):
+        return self.out.read_text(errors='replace')
+
+    def lines(self, start):
+        """The rest of each whole line that begins so."""
+        text = self.text()
+        return [line[len(start):].strip() for line in text[:text.rfind('\n') + 1].splitlines() if line.startswith(start)]
+
+    def wait_for_line(self, start, count=1):
+        def look():
+            ended = self.popen.poll() is not None
+            found = self.lines(start)
+            assert len(found) >= count or not ended, f'{self.name} ended ({self.popen.returncode}) without {start!r}: {self.text()}'
+            return found if len(found) >= count else None
+        return wait_for(look, f'{self.name} says {start!r} {count} times')[-1]
+
+    def signal(self, number):
+        self.popen.send_signal(number)
+
+    def end(self, code=0):
+        try:
+            self.popen.wait(LIMIT_S)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f'{self.name} does not end: {self.text()}') from None
+        assert code is None or self.popen.returncode == code, f'{self.name} ended with {self.popen.returncode}: {self.text()}'
+        return self.popen.returncode
+
+
+class World:
+    """One job. first: workers that the first generation waits for."""
+
+    def __init__(self, first=1, python=None):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix='muster-elastic-'))
+        self.python, self.workers, self.coordinators = python, [], []
+        self.env = {k: v for k, v in os.environ.items() if k not in STRAY and not k.startswith('MUSTER_')}
+        self.env.update(PYTHONPATH=str(PACKAGE), OMP_NUM_THREADS='1', PYTHONFAULTHANDLER='1', PYTHONUNBUFFERED='1',
+                        MUSTER_COORDINATOR=f'unix:{self.folder}/socket', MUSTER_COORDINATOR_TOKEN=secrets.token_hex(32))
+        self.first = first
+        self.start_coordinator()
+
+    def start_coordinator(self):
+        """Also one that goes on where the one before it was killed."""
+        ready = self.folder / 'ready'
+        ready.unlink(missing_ok=True)
+        command = [BUILD / 'bin/muster', 'coordinator', '--listen', self.env['MUSTER_COORDINATOR'], '--journal',
+                   self.folder / 'journal', '--first-size', self.first, '--first-wait', f'{LIMIT_S}s', '--ready-file', ready]
+        process = Process(f'coordinator-{len(self.coordinators)}', self.folder, command, self.env)
+        self.coordinators.append(process)
+        wait_for(lambda: ready.exists() or process.popen.poll() is not None, 'the coordinator is ready')
+        assert ready.exists(), process.text()
+        return process
+
+    def start(self, script, *args, env=None, python=None):
+        """A worker: a file of workers/, or what python takes in its place ('-m', …)."""
+        words = [script] if script.startswith('-') else [HERE / 'workers' / script]
+        process = Process(f'worker-{len(self.workers)}', self.folder, [python or self.python, *words, *args],
+                          {**self.env, **(env or {})})
+        self.workers.append(process)
+        return process
+
+    def start_held(self, *args, **kwargs):
+        """One that has imported everything, and joins when let() says so: importing torch takes longer than training here."""
+        return self.start(*args, **kwargs, env={'HOLD': f'hold-{len(self.workers)}'})
+
+    def let(self, *workers):
+        """These join, once all of them are able to."""
+        for worker in workers:
+            worker.wait_for_line('ready')
+        for worker in workers:
+            (self.folder / worker.name.replace('worker', 'hold')).touch()
+
+    def go(self):
+        """Paced jobs run to their end."""
+        (self.folder / 'go').touch()
+
+    def close(self):
+        for process in self.workers + self.coordinators:
+            if process.popen.poll() is None:
+                process.popen.kill()
+            process.popen.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)

@@ -1,0 +1,121 @@
+"""Scripts written for ElasticDL: the tutorial's as it is, with real processes, and ElasticDL's defects by their number."""
+import json
+import signal
+import subprocess
+import sys
+
+import pytest
+from conftest import PACKAGE
+from elastic_world import World
+
+from program import SOURCE
+
+EXAMPLE = SOURCE / 'examples/elastic-mnist'
+SEED = {'MUSTER_DETERMINISTIC': '5', 'MUSTER_MICRO_BATCHES': '4', 'PYTHONPATH': f'{PACKAGE}:{EXAMPLE}'}
+
+
+@pytest.fixture(scope='session')
+def pictures(tmp_path_factory):
+    folder = tmp_path_factory.mktemp('pictures')
+    subprocess.run([sys.executable, EXAMPLE / 'write_pictures.py', '--images', '700', folder], check=True, capture_output=True)
+    return folder / 'mnist_png'
+
+
+@pytest.fixture
+def world():
+    worlds = []
+
+    def make(*args, **kwargs):
+        worlds.append(World(*args, **kwargs))
+        worlds[-1].env.update(SEED)
+        return worlds[-1]
+    yield make
+    for one in worlds:
+        one.close()
+
+
+def words(pictures):
+    """The tutorial's flags, and a smaller network."""
+    return ['--batch_size', '64', '--num_epochs', '3', f'--training_data={pictures}/training', f'--validation_data={pictures}/testing',
+            '--width', '4', '--log_interval', '1', '--test_images', '200']
+
+
+@pytest.mark.heavy
+def test_the_tutorials_script(world, python, pictures):
+    """Alone, by two workers, and with two deaths and a worker that joins in a later epoch: the same bits."""
+    job = world(1, python)
+    alone = job.start('-m', 'model_zoo.mnist.mnist_pytorch', *words(pictures))
+    alone.end()
+    assert len(alone.lines('loss = ')) == 3 * 11 and len(alone.lines('Test set: ')) == 3
+    weights, = alone.lines('weights ')
+    job.coordinators[0].end()
+
+    job = world(2, python)
+    both = [job.start('-m', 'model_zoo.mnist.mnist_pytorch', *words(pictures)) for _ in range(2)]
+    for worker in both:
+        worker.end()
+        assert worker.lines('weights ') == [weights] and len(worker.lines('Test set: ')) == 3
+
+    job = world(2, python)
+    first, second, third = (job.start_held('elastic_seed.py', *words(pictures)) for _ in range(3))
+    job.let(first, second)
+    second.wait_for_line('Test set: ')
+    job.let(third)
+    third.wait_for_line('loss = ', 2)
+    first.signal(signal.SIGKILL)
+    third.wait_for_line('loss = ', 4)
+    second.signal(signal.SIGKILL)
+    job.go()
+    third.end()
+    assert third.lines('weights ') == [weights]
+
+
+@pytest.fixture
+def result(world):
+    def run(what):
+        job = world(1, sys.executable)
+        job.env['MUSTER_MICRO_BATCHES'] = '1'
+        worker = job.start('elastic_elasticdl.py', what)
+        worker.end()
+        return json.loads(worker.wait_for_line('end '))
+    return run
+
+
+def test_defects_10_14_15_16_23_24_records(result):
+    """No call more than batches, the partial batch counts, epochs do not mix, the order is the seed's, and nothing is lost at the
+    tail of two loader workers."""
+    first = result('order')
+    assert first == result('order')
+    assert first['calls'] == 2 * ([8] * 12 + [5]) and first['results'] == ['result']
+    assert first['batches'] == 26 and first['per_epoch'] == 13
+    epochs = [first['seen'][:13], first['seen'][13:]]
+    for number, batches in enumerate(epochs):
+        assert sorted(sum((records for _, records in batches), [])) == list(range(101))
+        assert [epoch for epoch, _ in batches] == [number] * 12 + [number + 1]
+    assert epochs[0][0][1] != epochs[1][0][1], 'each epoch has an order of its own'
+
+
+def test_defects_11_12_errors(result):
+    """An error is not taken for a fault of the network, and scope() ends rightly on it."""
+    assert result('error') == {'error': 'shapes do not match', 'calls': 1, 'left': True, 'soon': True}
+
+
+def test_defect_13_a_batch_is_done_when_it_is_trained(result):
+    assert 'was skipped' in result('skip')['error']
+
+
+def test_defect_19_no_polls(result):
+    """ElasticDL serves 146 records a second in the tutorial's configuration."""
+    served = result('rate')
+    print(f"{served['per_second']:.0f} records/s by fetch_record_index")
+    assert served['count'] == 200_000 and served['per_second'] > 10_000
+
+
+def test_shards_are_passes(result):
+    assert sorted(sum(result('shards')['seen'], [])) == sorted(2 * list(range(101)))
+
+
+def test_mistakes_are_said_where_they_are_made(result):
+    told = result('mistakes')['told']
+    assert [line.split(':')[0] for line in told] == ['RuntimeError', 'TypeError', 'ValueError', 'ValueError', 'RuntimeError']
+    assert 'set_broadcast_model' in told[0] and 'batches of 9' in told[3] and '2 times' in told[4]

@@ -1,0 +1,144 @@
+"""muster.elastic with real processes around a real coordinator: the weights are those of a quiet run, bit for bit."""
+import json
+import signal
+import sys
+
+import pytest
+from elastic_world import World
+
+END_BY_SIGTERM = 143
+
+
+@pytest.fixture
+def world():
+    worlds = []
+
+    def make(*args, **kwargs):
+        worlds.append(World(*args, **kwargs))
+        return worlds[-1]
+    yield make
+    for one in worlds:
+        one.close()
+
+
+@pytest.fixture(scope='session')
+def quiet_runs():
+    return {}
+
+
+@pytest.fixture
+def quiet(world, quiet_runs):
+    """What a single worker that nobody disturbs ends with, once for each python and options."""
+    def run(python, options):
+        key = python, json.dumps(options, sort_keys=True)
+        if key not in quiet_runs:
+            one = world(1, python)
+            one.start('elastic_train.py', json.dumps(options)).end()
+            quiet_runs[key] = ends(one.workers)[0]
+            one.coordinators[0].end()
+        return quiet_runs[key]
+    return run
+
+
+def ends(workers):
+    return [json.loads(worker.wait_for_line('end ')) for worker in workers]
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize('micro_batches', [8, 7])
+def test_the_weights_are_the_same_for_any_number_of_workers(world, quiet, python, micro_batches):
+    options = {'micro_batches': micro_batches}
+    alone = quiet(python, options)
+    assert alone['finished'] and alone['epochs'] == [0, 1]
+    for size in (2, 3, 4):
+        job = world(size, python)
+        workers = [job.start('elastic_train.py', json.dumps(options), env={'OMP_NUM_THREADS': str(1 + i)}) for i in range(size)]
+        for worker in workers:
+            worker.end()
+        job.coordinators[0].end()
+        results = ends(workers)
+        assert {r['sha256'] for r in results} == {alone['sha256']}
+        assert {r['lr_steps'] for r in results} == {alone['lr_steps']}
+        # A worker that was taken for lost, on a loaded machine, has passes that others compute again.
+        assert sum(r['passes'] for r in results) < 1.5 * alone['passes'], 'not everybody computes everything'
+
+
+def quiet_and_paced(quiet, python):
+    """The options of a job that goes on until the test says go, and what it ends with when nobody disturbs it."""
+    options = {'epochs': 15}
+    return json.dumps({**options, 'paced': True}), quiet(python, options)
+
+
+def test_kills_and_joins_change_no_bit(world, quiet, python):
+    options, alone = quiet_and_paced(quiet, python)
+    job = world(2, python)
+    first, second, third = (job.start_held('elastic_train.py', options) for _ in range(3))
+    job.let(first, second)
+    first.wait_for_line('step ', 3)
+    first.signal(signal.SIGKILL)
+    job.let(third)
+    third.wait_for_line('step ', 2)
+    job.coordinators[0].signal(signal.SIGKILL)
+    job.coordinators[0].end(-signal.SIGKILL)
+    job.start_coordinator()
+    second.signal(signal.SIGKILL)
+    job.go()
+    third.end()
+    job.coordinators[1].end()
+    result, = ends([third])
+    assert (result['sha256'], result['lr_steps']) == (alone['sha256'], alone['lr_steps'])
+
+
+def test_sigterm_hands_the_work_back(world, quiet, python):
+    options, alone = quiet_and_paced(quiet, python)
+    job = world(2, python)
+    workers = [job.start('elastic_train.py', options) for _ in range(2)]
+    workers[0].wait_for_line('step ', 3)
+    workers[0].signal(signal.SIGTERM)
+    workers[0].end(END_BY_SIGTERM)
+    assert not workers[0].lines('end '), 'what stands after the loop is for a trained model'
+    job.go()
+    workers[1].end()
+    assert ends(workers[1:])[0]['sha256'] == alone['sha256']
+
+
+def test_more_workers_than_micro_batches(world, quiet, python):
+    """Those without records run the step for form's sake: clipping, schedulers and averages advance with them."""
+    options = {'micro_batches': 2}
+    alone = quiet(python, options)
+    job = world(3, python)
+    workers = [job.start('elastic_train.py', json.dumps(options)) for _ in range(3)]
+    for worker in workers:
+        worker.end()
+    results = ends(workers)
+    assert {r['sha256'] for r in results} == {alone['sha256']}
+    assert {r['lr_steps'] for r in results} == {alone['lr_steps']}
+
+
+def test_every_record_counts_once_per_epoch(world, python):
+    job = world(2, python)
+    options = json.dumps({'epochs': 60, 'paced': True})
+    workers = [job.start_held('elastic_ledger.py', options) for _ in range(5)]
+    job.let(*workers[:2])
+    for i, number in enumerate((signal.SIGKILL, signal.SIGTERM, signal.SIGSTOP)):
+        workers[i].wait_for_line('step ', 3)
+        job.let(workers[i + 2])
+        workers[i + 2].wait_for_line('step ')
+        workers[i].signal(number)
+    seen = len(workers[-1].lines('step '))
+    workers[-1].wait_for_line('step ', seen + 3)
+    job.go()
+    workers[-1].end()
+    assert ends(workers[-1:]) == [{'counts': [60]}]
+    job.coordinators[0].end()
+
+
+def test_ctrl_c_ends_a_worker_that_waits(world):
+    job = world(2, sys.executable)
+    worker = job.start('elastic_ledger.py')
+    worker.wait_for_line('ready')
+    worker.signal(signal.SIGINT)
+    assert worker.end(None) in (-signal.SIGINT, 130)
+    assert 'KeyboardInterrupt' in worker.text()
+
+

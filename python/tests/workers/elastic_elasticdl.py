@@ -1,0 +1,136 @@
+"""A worker by ElasticDL's API. Argument: what to do. Prints 'end JSON'."""
+import json
+import sys
+import time
+
+import torch
+from elasticai_api.common.data_shard_service import RecordIndexService, build_data_shard_service
+from elasticai_api.common.master_client import build_master_client
+from elasticai_api.pytorch.controller import PyTorchAllReduceController, create_elastic_controller
+from torch.utils.data import DataLoader, Dataset
+
+RECORDS, BATCH, EPOCHS = 101, 8, 2
+model = torch.nn.Linear(1, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+
+
+class Numbers(Dataset):
+    def __init__(self, service):
+        self.service = service
+
+    def __len__(self):
+        return sys.maxsize
+
+    def __getitem__(self, index):
+        return self.service.fetch_record_index()
+
+
+def controller_of(service, *first):
+    controller = PyTorchAllReduceController(*first, service)
+    controller.set_broadcast_model(model)
+    controller.set_broadcast_optimizer(optimizer)
+    return controller
+
+
+def train_one_batch(records):
+    optimizer.zero_grad()
+    model(records.float().reshape(-1, 1)).mean().backward()
+    optimizer.step()
+    return 'result'
+
+
+def order():
+    """The tutorial's shape, with the master client first; a loader with two workers."""
+    service = RecordIndexService(build_master_client(), batch_size=BATCH, num_epochs=EPOCHS, dataset_size=RECORDS, shuffle=True)
+    controller, calls, seen, results = controller_of(service, build_master_client()), [], [], set()
+    elastic = controller.elastic_run(lambda records: calls.append(len(records)) or train_one_batch(records))
+    with controller.scope():
+        for records in DataLoader(Numbers(service), batch_size=BATCH, num_workers=2):
+            results.add(elastic(records))
+            seen.append((controller.get_current_epoch(), records.tolist()))
+    return {'calls': calls, 'seen': seen, 'results': list(results), 'batches': controller.global_completed_batch_num,
+            'per_epoch': controller.batch_count_per_epoch}
+
+
+def error():
+    """An error of the function is the caller's, at once; the scope ends the membership."""
+    service = RecordIndexService(batch_size=BATCH, dataset_size=RECORDS, num_epochs=EPOCHS, dataset_name='x')
+    controller, calls = controller_of(service), []
+
+    def fail(records):
+        calls.append(1)
+        raise RuntimeError('shapes do not match')
+    began = time.monotonic()
+    try:
+        with controller.scope():
+            for records in DataLoader(Numbers(service), batch_size=BATCH):
+                controller.elastic_run(fail)(records)
+    except RuntimeError as caught:
+        return {'error': str(caught), 'calls': len(calls), 'left': service.job().finished, 'soon': time.monotonic() - began < 30}
+
+
+def skip():
+    """A batch that is not trained is not taken for done."""
+    service = RecordIndexService(batch_size=BATCH, dataset_size=RECORDS, num_epochs=EPOCHS)
+    try:
+        with controller_of(service).scope():
+            for _ in DataLoader(Numbers(service), batch_size=BATCH):
+                pass
+    except RuntimeError as caught:
+        return {'error': str(caught)}
+
+
+def mistakes():
+    """Said where they are made."""
+    service, told = RecordIndexService(batch_size=BATCH, dataset_size=RECORDS, num_epochs=EPOCHS), []
+
+    class Twice(Numbers):
+        def __getitem__(self, index):
+            return self.service.fetch_record_index() + self.service.fetch_record_index()
+    for call in (lambda: next(iter(DataLoader(Numbers(service), batch_size=BATCH))), lambda: PyTorchAllReduceController(),
+                 lambda: RecordIndexService(batch_size=0, dataset_size=1, num_epochs=1),
+                 lambda: (controller_of(service), next(iter(DataLoader(Numbers(service), batch_size=BATCH + 1)))),
+                 lambda: next(iter(DataLoader(Twice(service), batch_size=BATCH)))):
+        try:
+            call()
+            told.append(None)
+        except (RuntimeError, TypeError, ValueError) as caught:
+            told.append(f'{type(caught).__name__}: {caught}')
+    return {'told': told}
+
+
+def shards():
+    """Without a DataLoader: one shard is one pass."""
+    service = build_data_shard_service(BATCH, num_epochs=EPOCHS, dataset_size=RECORDS, dataset_name='shards')
+    elastic, seen = controller_of(service).elastic_run(train_one_batch), []
+    shard = service.fetch_shard()
+    while shard is not None:
+        elastic(torch.tensor(shard.indices))
+        seen.append(shard.indices)
+        assert service.report_batch_done()
+        shard = service.fetch_shard()
+    return {'seen': seen}
+
+
+def rate():
+    """fetch_record_index() in a loop of one's own."""
+    controller = create_elastic_controller(1000, num_epochs=1, dataset_size=200_000)
+    controller.set_broadcast_model(model)
+    controller.set_broadcast_optimizer(optimizer)
+    service, elastic, count = controller.data_shard_service, controller.elastic_run(train_one_batch), 0
+    records, spent = torch.ones(4), 0.0
+    began = time.perf_counter()
+    while True:
+        try:
+            service.fetch_record_index()
+        except StopIteration:
+            break
+        count += 1
+        if count % 1000 == 0:
+            stopped = time.perf_counter()
+            elastic(records)
+            spent += time.perf_counter() - stopped
+    return {'count': count, 'per_second': count / (time.perf_counter() - began - spent)}
+
+
+print('end', json.dumps(globals()[sys.argv[1]]()), flush=True)
