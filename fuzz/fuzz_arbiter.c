@@ -1,0 +1,190 @@
+/* A coordinator that hears whatever workers with the token may say, in any order, while processes
+ * die, connections break and time passes: its promises hold between steps (arbiter_check), and what
+ * its journal has, or a snapshot of it, can be read again.
+ *
+ * The input is events of six bytes each; where workers contradict the ledger, it ends there. */
+#include "coordinator/arbiter/arbiter.h"
+#include "coordinator/arbiter/entry.h"
+#include "promise.h"
+
+enum { EVENT_BYTES = 6, RECORDS_MAX = 400, MESSAGES = 8 };
+
+struct world {
+    struct arbiter *arbiter;
+    struct arbiter_effects effects;
+    struct muster_err err;
+    int64_t now_ms;
+    struct {
+        uint32_t kind;
+        size_t count;
+        uint8_t *bytes;
+    } journal[RECORDS_MAX];
+    size_t journaled;
+    bool full;
+};
+
+static void append(struct world *w, const struct arbiter_effect *effect)
+{
+    w->full = w->full || w->journaled == RECORDS_MAX;
+    if (!w->full) {
+        uint8_t *bytes = malloc(effect->count + 1);
+        promise(bytes != NULL, "there is memory", "");
+        if (effect->count > 0) {
+            memcpy(bytes, arbiter_effect_bytes(&w->effects, effect), effect->count);
+        }
+        w->journal[w->journaled].kind = effect->record;
+        w->journal[w->journaled].count = effect->count;
+        w->journal[w->journaled++].bytes = bytes;
+    }
+}
+
+/* False: it is of no use any more. */
+static bool step(struct world *w, struct arbiter_event event)
+{
+    bool synced = false;
+    event.now_ms = w->now_ms;
+    int r = arbiter_step(w->arbiter, &event, &w->effects, &w->err);
+    for (size_t i = 0; i < w->effects.count; i++) {
+        const struct arbiter_effect *effect = &w->effects.list[i];
+        if (effect->kind == ARBITER_APPEND) {
+            append(w, effect);
+        }
+        synced = synced || effect->kind == ARBITER_SYNC;
+    }
+    if (r < 0) {
+        promise(r == MUSTER_EDATA && *w->err.text, "only contradictions end it", w->err.text);
+        return false;
+    }
+    const char *broken = arbiter_check(w->arbiter);
+    promise(!broken, broken, "");
+    return !synced || step(w, (struct arbiter_event){.kind = ARBITER_DURABLE});
+}
+
+static void begin(struct world *w)
+{
+    const struct arbiter_options options = {
+        .sizes = {1, 3, 1}, .peers = 6, .lease_ms = SHARD_LEASE_MS, .first_ms = 1000};
+    arbiter_free(w->arbiter);
+    promise(arbiter_new(&options, &w->arbiter, &w->err) == 0, "there is memory", "");
+    for (size_t i = 0; i < w->journaled; i++) {
+        const struct arbiter_event event = {.kind = ARBITER_REPLAY,
+                                            .record = w->journal[i].kind,
+                                            .bytes = w->journal[i].bytes,
+                                            .count = w->journal[i].count};
+        int r = arbiter_step(w->arbiter, &event, &w->effects, &w->err);
+        promise(r == 0, "what was appended is read", w->err.text);
+    }
+    (void)step(w, (struct arbiter_event){.kind = ARBITER_START});
+}
+
+static void forget_journal(struct world *w)
+{
+    while (w->journaled > 0) {
+        free(w->journal[--w->journaled].bytes);
+    }
+}
+
+static void restart(struct world *w, bool compacts)
+{
+    struct buf bytes;
+    uint64_t version = arbiter_version(w->arbiter);
+    buf_init(&bytes, 1 << 20);
+    if (compacts && arbiter_may_compact(w->arbiter)) {
+        promise(arbiter_snapshot(w->arbiter, &bytes, &w->err) == 0, "a snapshot is made", "");
+        forget_journal(w);
+        w->journal[0].kind = ENTRY_SNAPSHOT;
+        w->journal[0].count = bytes.used;
+        w->journal[0].bytes = malloc(bytes.used + 1);
+        promise(w->journal[0].bytes != NULL, "there is memory", "");
+        memcpy(w->journal[0].bytes, bytes.data, bytes.used);
+        w->journaled = 1;
+    }
+    buf_done(&bytes);
+    begin(w);
+    promise(arbiter_version(w->arbiter) == version, "the log is where it was", "");
+}
+
+/* Mostly what fits, as else nothing would get on. */
+static bool say(struct world *w, const uint8_t *at)
+{
+    struct arbiter_figures now;
+    arbiter_figures(w->arbiter, &now);
+    uint64_t version = now.version + at[3] % 4;
+    struct shard_range span = {
+        .epoch = (uint32_t)(now.records_done / 20 + (at[4] == 255)),
+        .first = now.records_done % 20 + (at[4] == 254),
+        .count = now.records_done % 20 + 8 > 20 ? (uint32_t)(20 - now.records_done % 20) : 8};
+    struct wire_step steps[2] = {{now.version + 1, 0, {&span, at[4] != 253}},
+                                 {now.version + 2, 0, {NULL, 0}}};
+    struct wire_message m = {.term = now.term};
+    switch (at[2] % MESSAGES) {
+    case 0: m.kind = WIRE_JOIN; break;
+    case 1:
+        m.kind = WIRE_LEAVE;
+        m.leave.finished = at[3] & 1;
+        break;
+    case 2:
+    case 3:
+        m.kind = WIRE_REPORT;
+        m.report = (struct wire_report){.generation = now.generation - (at[5] % 8 == 7),
+                                        .version = version,
+                                        .lost = at[5] % 5,
+                                        .closed = at[4] & 1,
+                                        .loaded = at[4] & 2};
+        if (version > now.version && version <= now.version + 2) {
+            m.report.steps = (struct wire_steps){steps, (uint32_t)(version - now.version)};
+        } else if (version == now.version && (at[4] & 4)) {
+            m.report.prepared = (struct wire_steps){steps, 1};
+        }
+        break;
+    case 4:
+        m.kind = WIRE_COMMITS;
+        m.commits = (struct wire_commits){now.generation, {steps, 1 + at[3] % 2}};
+        break;
+    case 5:
+        m.kind = WIRE_CHECKPOINT;
+        m.checkpoint = (struct wire_checkpoint){
+            .generation = now.generation, .version = version - at[4] % 3, .path = {"m", 1}};
+        break;
+    case 6:
+        m.kind = WIRE_DATASET;
+        m.dataset = (struct wire_dataset){.name = {"abcdef", at[3] % 3 ? 1 : at[4] % 6},
+                                          .task = at[5] % 5 ? 0 : at[5],
+                                          .records = 20,
+                                          .epochs = at[3] % 2 ? 3 : at[4],
+                                          .batch = 4,
+                                          .micro_batches = 2};
+        break;
+    default: m.kind = WIRE_ASK; m.ask.records = at[3];
+    }
+    return step(w, (struct arbiter_event){
+                       .kind = ARBITER_MESSAGE, .incarnation = 1 + at[1] % 8, .message = &m});
+}
+
+static bool feed(struct world *w, const uint8_t *at)
+{
+    uint64_t who = 1 + at[1] % 8;
+    switch (at[0] % 16) {
+    case 0: return step(w, (struct arbiter_event){.kind = ARBITER_DEAD, .incarnation = who});
+    case 1:
+        return step(w, (struct arbiter_event){.kind = ARBITER_DISCONNECTED, .incarnation = who});
+    case 2: w->now_ms += at[2] * 200; return step(w, (struct arbiter_event){.kind = ARBITER_TICK});
+    case 3: restart(w, at[2] & 1); return true;
+    default: return say(w, at);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static struct world w;
+    w = (struct world){.err = MUSTER_ERR_INIT};
+    arbiter_effects_init(&w.effects);
+    begin(&w);
+    for (; size >= EVENT_BYTES && !w.full && feed(&w, data);
+         data += EVENT_BYTES, size -= EVENT_BYTES) {
+    }
+    arbiter_free(w.arbiter);
+    forget_journal(&w);
+    arbiter_effects_done(&w.effects);
+    return 0;
+}
