@@ -1,0 +1,263 @@
+/* What processes do and tell: they join, leave, die, report, commit. See member.h. */
+#include "rendezvous/member.h"
+
+#include "commit/planted.h"
+#include "rendezvous/journal.h"
+#include "rendezvous/round.h"
+
+/* ---- Processes come and go ---- */
+
+/* Rule 9: once every member has said what it holds. */
+static void count_leases(struct rendezvous *s, struct rendezvous_peer *peer)
+{
+    bool all = true;
+    peer->counted = true;
+    for (uint32_t i = 0; i < s->room; i++) {
+        all = all && (s->peers[i].standing != RENDEZVOUS_MEMBER || s->peers[i].counted);
+    }
+    s->granting = s->granting || all;
+}
+
+/* GEN names it, but it does not know that: OPEN was lost with a connection or a coordinator. */
+static void open_again(struct turn *t, const struct rendezvous_peer *peer)
+{
+    round_send_open(t, peer);
+    if (t->s->phase == RENDEZVOUS_CLOSING) {
+        round_send_close(t, peer);
+    }
+}
+
+static void resend_grants(struct turn *t, const struct rendezvous_peer *peer)
+{
+    turn_send(t, peer, (struct rendezvous_effect){.kind = RENDEZVOUS_RESEND_GRANTS});
+}
+
+static void join_as_member(struct turn *t, struct rendezvous_peer *peer)
+{
+    peer->connected = true;
+    open_again(t, peer);
+    if (peer->counted) {
+        resend_grants(t, peer);
+    } else {
+        count_leases(t->s, peer);
+    }
+}
+
+void member_join(struct turn *t)
+{
+    struct rendezvous *s = t->s;
+    struct rendezvous_peer *peer = turn_find(s, t->event->incarnation);
+    if (peer && peer->gone) {
+        turn_expel(t, peer->incarnation, RENDEZVOUS_UNKNOWN);
+        return;
+    }
+    if (peer && peer->standing == RENDEZVOUS_MEMBER) {
+        join_as_member(t, peer);
+        return;
+    }
+    if (!peer) {
+        peer = turn_take(s, t->event->incarnation, RENDEZVOUS_JOINING);
+        if (!peer) {
+            turn_expel(t, t->event->incarnation, RENDEZVOUS_FULL);
+            return;
+        }
+        peer->age = ++s->last_age;
+    }
+    peer->connected = true;
+    round_close_if_wanted(t);
+    round_decide(t);
+}
+
+/* A member that will not go on: with it go its connection and its part in the generation. */
+static void lose(struct turn *t, struct rendezvous_peer *peer)
+{
+    peer->gone = true;
+    peer->connected = false;
+    round_close(t, true);
+    round_decide(t);
+}
+
+/* Who joins next may already be in a generation that is being recorded. */
+static void forget_joiner(struct rendezvous_peer *peer)
+{
+    if (peer->next) {
+        peer->gone = true;
+        peer->connected = false;
+    } else {
+        turn_free(peer);
+    }
+}
+
+void member_dead(struct turn *t)
+{
+    struct rendezvous_peer *peer = turn_find(t->s, t->event->incarnation);
+    if (!peer) {
+        return;
+    }
+    if (peer->standing == RENDEZVOUS_MEMBER) {
+        lose(t, peer);
+    } else {
+        forget_joiner(peer);
+    }
+}
+
+static bool any_member_lives(const struct rendezvous *s)
+{
+    for (uint32_t i = 0; i < s->room; i++) {
+        if (s->peers[i].standing == RENDEZVOUS_MEMBER && !s->peers[i].gone) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The others are about to finish, too: nothing is closed for who has. One that was left out
+ * meanwhile has finished all the same. */
+static void finish(struct turn *t, struct rendezvous_peer *peer)
+{
+    t->s->finished = true;
+    if (peer) {
+        peer->gone = true;
+        peer->finished = true;
+        peer->connected = false;
+    }
+    if (!any_member_lives(t->s)) {
+        round_close(t, true);
+    }
+    round_decide(t);
+}
+
+void member_leave(struct turn *t)
+{
+    struct rendezvous_peer *peer = turn_find(t->s, t->event->incarnation);
+    if (peer && peer->standing == RENDEZVOUS_JOINING && !peer->next) {
+        turn_expel(t, peer->incarnation, RENDEZVOUS_LEFT);
+        turn_free(peer);
+    } else if (t->event->finished && t->s->complete) {
+        finish(t, peer);
+    } else if (peer) {
+        peer->leaving = true;
+        round_close_if_wanted(t);
+        round_decide(t);
+    }
+}
+
+void member_disconnected(struct turn *t)
+{
+    struct rendezvous_peer *peer = turn_find(t->s, t->event->incarnation);
+    if (peer) {
+        peer->connected = false;
+    }
+}
+
+/* ---- What members tell ---- */
+
+static void break_off(struct turn *t, struct rendezvous_peer *peer, enum rendezvous_reason reason)
+{
+    turn_expel(t, peer->incarnation, reason);
+    lose(t, peer);
+}
+
+/* Steps count while their generation is open or closing. Who brings none that follow the log says
+ * what cannot be. */
+static bool add_steps(struct turn *t, struct rendezvous_peer *peer)
+{
+    const struct rendezvous *s = t->s;
+    bool heard = s->phase == RENDEZVOUS_RUNNING || s->phase == RENDEZVOUS_CLOSING;
+    if (heard && !rendezvous_journal_add_steps(t, t->event->first, t->event->version)) {
+        break_off(t, peer, RENDEZVOUS_BROKEN);
+        return false;
+    }
+    return true;
+}
+
+static void note_leases(struct turn *t, struct rendezvous_peer *peer, bool came_back)
+{
+    bool former = t->event->generation < t->s->generation;
+    if (!peer->counted || PLANTED(REPORT_REPLACES_LEASES)) {
+        if (!(former && t->s->restored)) { /* rule 11: leases from before are void */
+            turn_emit(t, (struct rendezvous_effect){.kind = RENDEZVOUS_TAKE_LEASES,
+                                                    .to = peer->incarnation});
+        }
+        count_leases(t->s, peer);
+    } else if (came_back) {
+        resend_grants(t, peer);
+    }
+}
+
+static void note_closed(struct turn *t, struct rendezvous_peer *peer)
+{
+    const struct rendezvous_event *report = t->event;
+    peer->reported = true;
+    peer->silent = false;
+    peer->version = report->version;
+    peer->loaded = report->loaded;
+    peer->prepared = report->prepared;
+    if (report->prepared && report->version == t->s->logged) {
+        turn_emit(t, (struct rendezvous_effect){.kind = RENDEZVOUS_KEEP_PREPARED});
+    }
+    round_suspect(t->s, report->incarnation, report->lost);
+    round_close(t, true);
+}
+
+static void report_of_this_generation(struct turn *t, struct rendezvous_peer *peer, bool came_back)
+{
+    struct rendezvous *s = t->s;
+    if (!add_steps(t, peer)) {
+        return;
+    }
+    note_leases(t, peer, came_back);
+    if (came_back) { /* what it was sent may be lost with its connection */
+        turn_send(t, peer,
+                  (struct rendezvous_effect){.kind = RENDEZVOUS_ACK, .version = s->durable});
+    }
+    bool heard = s->phase == RENDEZVOUS_RUNNING || s->phase == RENDEZVOUS_CLOSING;
+    if (heard && t->event->closed) {
+        note_closed(t, peer);
+    } else if (s->phase == RENDEZVOUS_CLOSING) {
+        round_send_close(t, peer);
+    }
+    round_close_if_wanted(t);
+    round_decide(t);
+}
+
+void member_report(struct turn *t)
+{
+    struct rendezvous *s = t->s;
+    struct rendezvous_peer *peer = turn_find(s, t->event->incarnation);
+    if (!peer || peer->standing != RENDEZVOUS_MEMBER || peer->gone) {
+        turn_expel(t, t->event->incarnation, RENDEZVOUS_UNKNOWN);
+        return;
+    }
+    bool came_back = !peer->connected;
+    peer->connected = true;
+    if (t->event->generation > s->generation) {
+        break_off(t, peer, RENDEZVOUS_AHEAD);
+    } else if (t->event->generation < s->generation) {
+        open_again(t, peer);
+        note_leases(t, peer, came_back);
+    } else {
+        report_of_this_generation(t, peer, came_back);
+    }
+}
+
+/* Of who is gone nothing is heard any more, as of its reports. */
+void member_commits(struct turn *t)
+{
+    struct rendezvous_peer *peer = turn_find(t->s, t->event->incarnation);
+    bool heard = peer && peer->standing == RENDEZVOUS_MEMBER && !peer->gone;
+    if (heard && t->event->generation == t->s->generation && add_steps(t, peer)) {
+        rendezvous_journal_acknowledge(t, peer, t->event->version);
+        round_close_if_wanted(t);
+        round_decide(t);
+    }
+}
+
+void member_checkpoint(struct turn *t)
+{
+    const struct rendezvous_peer *peer = turn_find(t->s, t->event->incarnation);
+    if (peer && peer->standing == RENDEZVOUS_MEMBER && t->event->generation == t->s->generation &&
+        t->s->phase != RENDEZVOUS_RECORDING) {
+        rendezvous_journal_add_checkpoint(t, t->event->version);
+    }
+}

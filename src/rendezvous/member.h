@@ -1,0 +1,15 @@
+/* What a process does, or tells: one function for each event of rendezvous.h that names it.
+ *
+ * Internal to src/rendezvous. Layer: pure. Memory: the caller's.
+ */
+#pragma once
+
+#include "rendezvous/turn.h"
+
+void member_join(struct turn *t);
+void member_leave(struct turn *t);
+void member_dead(struct turn *t);
+void member_disconnected(struct turn *t);
+void member_report(struct turn *t);
+void member_commits(struct turn *t);
+void member_checkpoint(struct turn *t);
