@@ -132,6 +132,23 @@ def test_another_data_set_is_refused_by_the_field_that_differs(muster):
     wait_for(lambda: (other.hear(), other.sock is None)[1], 'its connection ends')
 
 
+def test_sixty_four_workers(muster):
+    """Half of them leave in the middle, one after the other is found silent."""
+    coordinator = Coordinator(muster, '--first-size', 64)
+    team = team_of(64, coordinator, Plan(4000, 1, batch=2, micro_batches=64))
+    assert [f['members'] for k, f in team.workers[0].heard if k == 'OPEN'] == [list(range(1, 65))]
+    train(team, 10)
+    gone, team.workers = team.workers[32:], team.workers[:32]
+    for worker in gone:
+        worker.leave(False)
+    team.until(lambda: (team.step(), [w.hear() for w in gone], all(w.ended for w in gone))[2], 'those that leave are let go')
+    assert {w.ended for w in gone} == {'it has left, as it wished'}
+    train(team)
+    team.finish()
+    out, _ = coordinator.end()
+    assert summary_of(out) == [4000] and ' 0 lost' in out
+
+
 # ---- Strangers
 
 def ends(sock):

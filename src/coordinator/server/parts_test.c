@@ -1,0 +1,110 @@
+/* The parts of the server that need no loop: the token, the table by incarnation, the queue. */
+#include "base/testing/test.h"
+#include "coordinator/server/queue.h"
+#include "coordinator/server/table.h"
+#include "coordinator/server/token.h"
+
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { KEYS = 5000, FRAMES = 300, FRAME_BYTES = 4096 };
+
+static void a_token_is_64_digits(void **state)
+{
+    (void)state;
+    char text[80] = " 00112233445566778899aabbccddeeff00112233445566778899AABBCCDDEEFF\n";
+    uint8_t token[WIRE_TOKEN_BYTES], other[WIRE_TOKEN_BYTES];
+    assert_int_equal(server_token_read(text, token, NULL), 0);
+    assert_int_equal(token[1], 0x11);
+    assert_int_equal(token[31], 0xff);
+    for (size_t i = 0; i < WIRE_TOKEN_BYTES; i++) {
+        memcpy(other, token, sizeof token);
+        assert_true(server_token_is(token, other));
+        other[i] ^= 0x80;
+        assert_false(server_token_is(token, other));
+    }
+    text[64] = 'g';
+    assert_int_equal(server_token_read(text, token, NULL), MUSTER_EINVAL);
+    text[64] = 0;
+    assert_int_equal(server_token_read(text, token, NULL), MUSTER_EINVAL);
+    assert_int_equal(server_token_read("", token, NULL), MUSTER_EINVAL);
+}
+
+/* Small numbers, and some that fall together. */
+static uint64_t key(size_t i)
+{
+    return i % 2 ? i + 1 : (uint64_t)(i + 1) << 40;
+}
+
+static void a_table_has_what_was_added_and_not_removed(void **state)
+{
+    (void)state;
+    static int values[KEYS];
+    struct server_table table = {0};
+    assert_null(server_table_find(&table, 1));
+    for (size_t i = 0; i < KEYS; i++) {
+        assert_int_equal(server_table_add(&table, key(i), &values[i]), 0);
+    }
+    for (size_t i = 0; i < KEYS; i += 3) {
+        server_table_remove(&table, key(i));
+    }
+    size_t at = 0, seen = 0;
+    while (server_table_each(&table, &at)) {
+        seen++;
+    }
+    assert_int_equal(seen, table.count);
+    for (size_t i = 0; i < KEYS; i++) {
+        assert_ptr_equal(server_table_find(&table, key(i)), i % 3 ? &values[i] : NULL);
+    }
+    assert_null(server_table_find(&table, 0));
+    server_table_done(&table);
+}
+
+/* What does not go at once goes later, in its order, and a frame lives as long as somebody waits
+ * for it. */
+static void a_queue_keeps_the_order(void **state)
+{
+    (void)state;
+    int ends[2];
+    uint8_t bytes[FRAME_BYTES];
+    struct server_queue queue = {0};
+    size_t got = 0;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+    for (int i = 0; i < FRAMES; i++) {
+        memset(bytes, i, sizeof bytes);
+        struct server_frame *frame = server_frame_new(bytes, sizeof bytes);
+        assert_non_null(frame);
+        assert_int_equal(server_queue_add(&queue, frame), 0);
+        server_frame_release(frame);
+        assert_int_equal(server_queue_write(&queue, ends[0]), 0);
+    }
+    assert_true(queue.bytes > 0); /* more than a socket has room for */
+    while (got < FRAMES * sizeof bytes) {
+        ssize_t count = recv(ends[1], bytes, sizeof bytes - got % 7, MSG_DONTWAIT);
+        assert_true(count > 0);
+        for (ssize_t i = 0; i < count; i++) {
+            assert_int_equal(bytes[i], (uint8_t)((got + (size_t)i) / sizeof bytes));
+        }
+        got += (size_t)count;
+        assert_int_equal(server_queue_write(&queue, ends[0]), 0);
+    }
+    assert_int_equal(queue.bytes, 0);
+    close(ends[1]);
+    struct server_frame *last = server_frame_new(bytes, 1);
+    assert_int_equal(server_queue_add(&queue, last), 0);
+    server_frame_release(last);
+    assert_int_equal(server_queue_write(&queue, ends[0]), -1);
+    server_queue_done(&queue);
+    close(ends[0]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_token_is_64_digits),
+        cmocka_unit_test(a_table_has_what_was_added_and_not_removed),
+        cmocka_unit_test(a_queue_keeps_the_order),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
