@@ -450,7 +450,8 @@ static PyMethodDef methods[] = {
     {"abort", abort_comm, METH_NOARGS, "Ends the calls under way, here and at the peers."},
     {"close", close_comm, METH_NOARGS, "Frees it; later calls raise ValueError."},
     {"settle", settle, METH_O,
-     "settle(ms): waits until the collectives that were started have ended, at most so long."},
+     "settle(ms): waits until the collectives that were started have ended, at most so "
+     "long since the last that did."},
     {"set_timeout", set_timeout, METH_O, "set_timeout(ms): of every wait for a live peer."},
     {"describe", describe, METH_NOARGS, "One line on how it moves data."},
     {"query", query, METH_NOARGS,

@@ -88,8 +88,9 @@ struct native_queue *native_queue_new(void);
 /* Blocks until a request has ended or the queue is stopped; None when it is stopped and empty. */
 PyObject *native_queue_take(struct native_queue *queue);
 void native_queue_stop(struct native_queue *queue);
-/* Waits until the collectives that were started on comm have ended, at most so long; -1 with an
- * exception set when a signal's handler raised. */
+/* Waits until the collectives that were started on comm have ended, at most so long since any
+ * collective of any communicator ended last: peers that are slow may have others to do before.
+ * -1 with an exception set when a signal's handler raised. */
 int native_queue_settle(struct native_queue *queue, struct native_comm *comm, int64_t limit_ms);
 
 /* buffer.c */

@@ -38,6 +38,7 @@ struct list {
 struct native_queue {
     pthread_mutex_t lock;
     pthread_cond_t filled;
+    uint64_t ended;         /* collectives of all communicators */
     pthread_cond_t settled; /* a communicator has no collective under way any more */
     struct list wanted;
     struct list quiet;
@@ -111,6 +112,7 @@ static void count(struct native_request *self)
 static void discount(struct native_request *self)
 {
     assert(self->comm->under_way > 0);
+    self->queue->ended++;
     if (--self->comm->under_way == 0) {
         pthread_cond_broadcast(&self->queue->settled);
     }
@@ -171,8 +173,10 @@ static struct timespec after_ms(int64_t delay_ms)
     return (struct timespec){.tv_sec = at_ms / 1000, .tv_nsec = at_ms % 1000 * 1000000};
 }
 
-/* Waits one slice; true when nothing is under way. */
-static bool settle_slice(struct native_queue *queue, struct native_comm *comm, int64_t slice_ms)
+/* Waits one slice; true when nothing is under way. *ended: of how many collectives the end was
+ * seen. */
+static bool settle_slice(struct native_queue *queue, struct native_comm *comm, int64_t slice_ms,
+                         uint64_t *ended)
 {
     struct timespec until = after_ms(slice_ms);
     pthread_mutex_lock(&queue->lock);
@@ -180,6 +184,7 @@ static bool settle_slice(struct native_queue *queue, struct native_comm *comm, i
            pthread_cond_timedwait(&queue->settled, &queue->lock, &until) != ETIMEDOUT) {
     }
     bool settled = comm->under_way == 0;
+    *ended = queue->ended;
     pthread_mutex_unlock(&queue->lock);
     return settled;
 }
@@ -187,16 +192,19 @@ static bool settle_slice(struct native_queue *queue, struct native_comm *comm, i
 int native_queue_settle(struct native_queue *queue, struct native_comm *comm, int64_t limit_ms)
 {
     bool settled;
+    int64_t left_ms = limit_ms;
+    uint64_t ended = 0;
     do {
-        int64_t slice_ms = limit_ms < SLICE_MS ? limit_ms : SLICE_MS;
-        limit_ms -= slice_ms;
+        int64_t slice_ms = left_ms < SLICE_MS ? left_ms : SLICE_MS;
+        uint64_t before = ended;
         Py_BEGIN_ALLOW_THREADS;
-        settled = settle_slice(queue, comm, slice_ms);
+        settled = settle_slice(queue, comm, slice_ms, &ended);
         Py_END_ALLOW_THREADS;
+        left_ms = ended != before ? limit_ms : left_ms - slice_ms;
         if (PyErr_CheckSignals() < 0) {
             return -1;
         }
-    } while (!settled && limit_ms > 0);
+    } while (!settled && left_ms > 0);
     return 0;
 }
 

@@ -14,7 +14,7 @@ from muster.torch import checks, meeting
 from muster.torch.collectives import Collectives
 from muster.torch.work import WORKS_ARE_PYTHON, stop_completion
 
-SETTLE_AT_EXIT_MS = 2000  # how long what nobody waited for may take then
+SETTLE_AT_EXIT_MS = 2000  # so long after the last that ended, what nobody waited for may take then
 
 _live = weakref.WeakSet() if WORKS_ARE_PYTHON else set()
 
