@@ -38,6 +38,9 @@ if(MUSTER_SANITIZE)
   add_link_options(-fsanitize=${MUSTER_SANITIZE})
   if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
     add_compile_options(-Wno-format-truncation) # gcc guesses wrongly once sanitizers are in the code
+    if(MUSTER_SANITIZE MATCHES thread)
+      add_compile_options(-Wno-tsan) # it does not see fences, and says so
+    endif()
   endif()
 elseif(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
   add_compile_options(-D_FORTIFY_SOURCE=3)
