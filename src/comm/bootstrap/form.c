@@ -153,19 +153,18 @@ static int find_twin(const struct muster_member *members, int size)
     return -1;
 }
 
-int form_comm(struct muster_endpoint *endpoint, const struct muster_member *members, int size,
-              int my_index, uint64_t generation, int64_t deadline_ns,
-              const struct muster_comm_options *options, const struct forming_watch *watch,
-              struct muster_comm **ret, struct muster_err *err)
+static int check_members(const struct muster_endpoint *endpoint,
+                         const struct muster_member *members, int size, int my_index,
+                         struct muster_err *err)
 {
     if (size < 1 || size > MUSTER_MAX_RANKS || my_index < 0 || my_index >= size) {
         return muster_fail(err, MUSTER_EINVAL, "rank %d of %d: a world has 1 to %d ranks", my_index,
                            size, MUSTER_MAX_RANKS);
     }
-    for (int peer = 0; peer < size; peer++) {
-        if (!endpoint_member_ok(&members[peer])) {
+    for (int rank = 0; rank < size; rank++) {
+        if (!endpoint_member_ok(&members[rank])) {
             return muster_fail(err, MUSTER_EDATA, "member %d is not of this version of muster",
-                               peer);
+                               rank);
         }
     }
     struct member self = endpoint_member(&members[my_index]);
@@ -177,8 +176,17 @@ int form_comm(struct muster_endpoint *endpoint, const struct muster_member *memb
         return muster_fail(err, MUSTER_EINVAL, "this process was forked: open its own endpoint");
     }
     int twin = find_twin(members, size);
-    if (twin >= 0) {
-        return muster_fail(err, MUSTER_EINVAL, "member %d is in the list twice", twin);
+    return twin < 0 ? 0 : muster_fail(err, MUSTER_EINVAL, "member %d is in the list twice", twin);
+}
+
+int form_comm(struct muster_endpoint *endpoint, const struct muster_member *members, int size,
+              int my_index, uint64_t generation, int64_t deadline_ns,
+              const struct muster_comm_options *options, const struct forming_watch *watch,
+              struct muster_comm **ret, struct muster_err *err)
+{
+    int r = check_members(endpoint, members, size, my_index, err);
+    if (r < 0) {
+        return r;
     }
     struct forming f = {.endpoint = endpoint,
                         .members = members,
@@ -193,7 +201,7 @@ int form_comm(struct muster_endpoint *endpoint, const struct muster_member *memb
     }
     f.comm->generation = generation;
     forming_open(&f);
-    int r = form_all(&f, err);
+    r = form_all(&f, err);
     forming_close(&f);
     if (r < 0) {
         give_up(&f);
