@@ -9,12 +9,15 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+/* By then a heartbeat from another host must have come, which says what rank 1's last call was. */
+#define NOTICE_MS "800"
+
 static char path[] = "/tmp/muster-notice-XXXXXX";
 
 static int listen_to_rank_0(int rank, void *context)
 {
     (void)context;
-    (void)setenv("MUSTER_NOTICE_MS", "100", 1);
+    (void)setenv("MUSTER_NOTICE_MS", NOTICE_MS, 1);
     int fd = rank == 0 ? open(path, O_WRONLY | O_APPEND | O_CLOEXEC) : STDERR_FILENO;
     return dup2(fd, STDERR_FILENO) < 0;
 }
@@ -60,7 +63,8 @@ static void says_for_whom(void **state)
     (void)unlink(path);
     memcpy(path + sizeof path - 7, "XXXXXX", 6);
     assert_int_equal(failed, 0);
-    assert_ptr_equal(said, strstr(said, "muster: rank 0 has waited for 0 s in barrier"));
+    assert_ptr_equal(said, strstr(said, "muster: rank 0 has waited for "));
+    assert_non_null(strstr(said, " s in barrier"));
     assert_non_null(
         strstr(said, ": rank 1 is in no call since call 1, all_reduce of 1 f32 by sum"));
     assert_true(strcmp(*state, "tcp") == 0 || strstr(said, "sum (process "));
