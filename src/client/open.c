@@ -76,7 +76,7 @@ static int copy_texts(struct muster_elastic *job, const struct muster_elastic_op
 {
     char host[256] = "", name[300];
     const char *coordinator = or_environment(o->coordinator, "MUSTER_COORDINATOR");
-    const char *pod = or_environment(o->name, "MUSTER_POD_NAME");
+    const char *pod = or_environment(o->name, "MUSTER_POD");
     const char *wrong = coordinator ? connection_check_address(coordinator) : "there is none";
     if (wrong) {
         return muster_fail(err, MUSTER_EINVAL,

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { TURN_MS = 1000, NUMBER_BYTES = 32 };
+enum { SOON_MS = 1000, LOG_MS = 5000, NUMBER_BYTES = 32 };
 
 void report_init(struct report *report, bool progress, int64_t now_ms)
 {
@@ -85,20 +85,44 @@ static void describe(const struct arbiter_figures *now, double per_s, char ret[R
                    count_text((uint64_t)per_s, rate));
 }
 
+/* On a terminal, or where workers came or went, soon; else a log need not have all of it. */
+static bool is_due(const struct report *report, const struct arbiter_figures *now, int64_t since_ms)
+{
+    bool soon = report->is_terminal || now->generation != report->last_generation ||
+                now->members != report->last_members;
+    return since_ms >= (soon ? SOON_MS : LOG_MS);
+}
+
+static void note(struct report *report, const struct arbiter_figures *now, int64_t now_ms)
+{
+    report->last_ms = now_ms;
+    report->last_records = now->records_done;
+    report->last_generation = now->generation;
+    report->last_members = now->members;
+}
+
 void report_progress(struct report *report, const struct arbiter *arbiter, int64_t now_ms)
 {
     struct arbiter_figures now;
     char line[REPORT_LINE_BYTES];
     int64_t since_ms = now_ms - report->last_ms;
-    if (!report->progress || since_ms < TURN_MS) {
+    if (!report->progress || (report->is_measured && since_ms < SOON_MS)) {
         return;
     }
     arbiter_figures(arbiter, &now);
+    if (!report->is_measured) { /* what an earlier term has done is no rate of this one */
+        report->is_measured = true;
+        report->last_ms = now_ms;
+        report->last_records = now.records_done;
+        return;
+    }
+    if (!is_due(report, &now, since_ms)) {
+        return;
+    }
     uint64_t more =
         now.records_done > report->last_records ? now.records_done - report->last_records : 0;
     describe(&now, (double)more * 1000 / (double)since_ms, line);
-    report->last_ms = now_ms;
-    report->last_records = now.records_done;
+    note(report, &now, now_ms);
     if (strcmp(line, report->last) == 0) {
         return;
     }

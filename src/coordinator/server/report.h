@@ -16,8 +16,11 @@ struct report {
     bool progress;
     bool is_terminal;
     int64_t began_ms;
-    int64_t last_ms; /* when it was printed last */
+    int64_t last_ms;  /* when it was printed last */
+    bool is_measured; /* last_records are those of last_ms */
     uint64_t last_records;
+    uint64_t last_generation;
+    uint32_t last_members;
     bool is_open; /* a line that is written over by the next */
     char last[REPORT_LINE_BYTES];
     uint64_t lost; /* processes */
@@ -27,7 +30,8 @@ struct report {
 void report_init(struct report *report, bool progress, int64_t now_ms);
 void report_done(struct report *report);
 
-/* At most a line each second; nothing where nothing has changed. */
+/* At most a line each second, and each five where it is no terminal and the same workers train;
+ * nothing where nothing has changed. */
 void report_progress(struct report *report, const struct arbiter *arbiter, int64_t now_ms);
 /* name: "" where none is known. */
 void report_lost(struct report *report, const char *name, uint64_t incarnation,

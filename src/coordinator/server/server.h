@@ -27,7 +27,7 @@ struct server_options {
     uint32_t micro_batches;         /* where workers do not say: 0 for 1 */
     int64_t first_ms;               /* how long the first generation waits for first_size */
     const char *ready_file;         /* NULL, or gets the addresses, a line each, once they serve */
-    bool progress;                  /* a line on standard error, each second in which it changed */
+    bool progress;                  /* lines on standard error: report_progress */
 };
 
 /* Until the job is done: 0, with a summary on standard output. SIGTERM, SIGINT: 128 and the number;
