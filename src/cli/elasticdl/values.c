@@ -268,7 +268,7 @@ static int read_pair(struct volume *v, const char **at, struct muster_err *err)
         if (strlen(volume_keys[key]) != length || strncmp(*at, volume_keys[key], length) != 0) {
             continue;
         }
-        const char *value = *at + length + 1;
+        const char *value = *at + length + ((*at)[length] == '=');
         size_t bytes = (*at)[length] ? shorter(value_length(value, ',', is_volume_key),
                                                value_length(value, ';', is_volume_key))
                                      : 0;

@@ -77,6 +77,10 @@ static void describe(const struct arbiter_figures *now, double per_s, char ret[R
     if (now->joiners > 0) {
         (void)snprintf(wait, sizeof wait, " (+%u)", now->joiners);
     }
+    if (now->generation == 0) {
+        (void)snprintf(ret, REPORT_LINE_BYTES, "no generation yet, 0 workers%s", wait);
+        return;
+    }
     (void)snprintf(ret, REPORT_LINE_BYTES,
                    "generation %" PRIu64 ", %u worker%s%s, epoch %u of %u, %s of %s records, %s/s",
                    now->generation, now->members, now->members == 1 ? "" : "s", wait,
