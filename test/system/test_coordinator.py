@@ -422,6 +422,26 @@ def test_a_torn_end_is_cut_and_a_damaged_record_is_said(muster):
     assert 'journal/journal: damaged at byte' in done.stderr
 
 
+def test_a_journal_that_grows_is_compacted_and_read_again(muster):
+    words = ['--first-size', 2, '--journal-kib', 1]
+    coordinator = Coordinator(muster, *words)
+    team = team_of(2, coordinator, Plan(3000, 2))
+    sizes, last, kills = [], team.workers[0].plan.steps, 0
+    while team.workers[0].version < last:
+        before = team.workers[0].version
+        train(team, min(20, last - before))
+        team.until(lambda: team.workers[0].acked == team.workers[0].version, 'the steps are acknowledged')
+        sizes.append(coordinator.journal.stat().st_size)
+        if len(sizes) % 3 == 0:
+            coordinator.kill()
+            kills += 1
+            coordinator = Coordinator(muster, *words)
+    assert kills > 2 and any(b < a for a, b in zip(sizes, sizes[1:])), sizes
+    team.finish()
+    out, _ = coordinator.end()
+    assert summary_of(out) == [3000, 3000] and '1 generation, 0 lost' in out
+
+
 def limit_files(size):
     def before():
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

@@ -7,7 +7,12 @@
 
 #include <stdlib.h>
 
-enum { TOKEN_FILE_BYTES_MAX = 4096, FIRST_WAIT_MS = 30000 };
+enum {
+    TOKEN_FILE_BYTES_MAX = 4096,
+    FIRST_WAIT_MS = 30000,
+    JOURNAL_KIB = 64 << 10,
+    JOURNAL_KIB_MAX = 512 << 10, /* more could not be read again */
+};
 
 static int read_token(struct cli *cli, struct server_options *ret)
 {
@@ -50,6 +55,14 @@ static int read_sizes(struct cli *cli, struct server_options *ret)
     return r;
 }
 
+static int read_journal_size(struct cli *cli, struct server_options *ret)
+{
+    int64_t kib = JOURNAL_KIB;
+    int r = args_number(&cli->args, "journal-kib", 1, JOURNAL_KIB_MAX, &kib, &cli->err);
+    ret->compact_bytes = (size_t)kib << 10;
+    return r;
+}
+
 static int read_addresses(struct cli *cli, struct server_options *ret)
 {
     const char *address;
@@ -80,6 +93,7 @@ int cli_coordinator(struct cli *cli)
     int r = cli_expect_operands(cli, 0, 0);
     r = r < 0 ? r : read_addresses(cli, &options);
     r = r < 0 ? r : read_sizes(cli, &options);
+    r = r < 0 ? r : read_journal_size(cli, &options);
     r = r < 0 ? r : read_token(cli, &options);
     return r < 0 ? r : server_run(&cli->loop, &options, &cli->err);
 }

@@ -74,6 +74,11 @@ void arbiter_free(struct arbiter *arbiter);
 int arbiter_step(struct arbiter *arbiter, const struct arbiter_event *event,
                  struct arbiter_effects *ret, struct muster_err *err);
 
+/* Between steps, while nothing is under way to the disk. */
+bool arbiter_may_compact(const struct arbiter *arbiter);
+/* ENTRY_SNAPSHOT: it may take the place of all records of the journal. */
+int arbiter_snapshot(struct arbiter *arbiter, struct buf *ret, struct muster_err *err);
+
 uint64_t arbiter_term(const struct arbiter *arbiter);
 uint64_t arbiter_generation(const struct arbiter *arbiter);
 uint64_t arbiter_version(const struct arbiter *arbiter); /* of the last step in the log */

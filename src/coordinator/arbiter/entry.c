@@ -5,7 +5,7 @@
 
 enum { NUMBER_BYTES = 8, DATASET_NUMBERS = 9 };
 
-static void put(struct buf *ret, uint64_t number)
+void entry_write_number(uint64_t number, struct buf *ret)
 {
     uint8_t bytes[NUMBER_BYTES];
     for (int i = 0; i < NUMBER_BYTES; i++) {
@@ -14,7 +14,7 @@ static void put(struct buf *ret, uint64_t number)
     buf_add(ret, bytes, sizeof bytes);
 }
 
-static uint64_t take(const uint8_t *bytes)
+uint64_t entry_read_number(const uint8_t *bytes)
 {
     uint64_t number = 0;
     for (int i = 0; i < NUMBER_BYTES; i++) {
@@ -32,21 +32,21 @@ static int damaged(struct muster_err *err, const char *what)
 
 void entry_write_term(uint64_t term, struct buf *ret)
 {
-    put(ret, term);
+    entry_write_number(term, ret);
 }
 
 void entry_write_dataset(const struct shard_dataset *spec, struct buf *ret)
 {
     buf_add(ret, spec->name, sizeof spec->name);
-    put(ret, spec->task);
-    put(ret, spec->size);
-    put(ret, spec->epochs);
-    put(ret, spec->seed);
-    put(ret, spec->block);
-    put(ret, spec->batch);
-    put(ret, spec->overlap);
-    put(ret, spec->set_aside);
-    put(ret, spec->micro_batches);
+    entry_write_number(spec->task, ret);
+    entry_write_number(spec->size, ret);
+    entry_write_number(spec->epochs, ret);
+    entry_write_number(spec->seed, ret);
+    entry_write_number(spec->block, ret);
+    entry_write_number(spec->batch, ret);
+    entry_write_number(spec->overlap, ret);
+    entry_write_number(spec->set_aside, ret);
+    entry_write_number(spec->micro_batches, ret);
 }
 
 int entry_write_message(const struct wire_message *message, struct buf *ret, struct muster_err *err)
@@ -65,17 +65,45 @@ int entry_write_message(const struct wire_message *message, struct buf *ret, str
 
 void entry_write_age(uint64_t age, struct buf *ret)
 {
-    put(ret, age);
+    entry_write_number(age, ret);
+}
+
+void entry_write_section(enum entry_kind kind, const void *bytes, size_t count, struct buf *ret)
+{
+    entry_write_number(kind, ret);
+    entry_write_number(count, ret);
+    buf_add(ret, bytes, count);
 }
 
 /* ---- Reading ---- */
+
+bool entry_read_section(const uint8_t *bytes, size_t count, size_t *at, uint32_t *ret_kind,
+                        const uint8_t **ret_bytes, size_t *ret_count, bool *ret_wrong)
+{
+    size_t left = count - *at;
+    *ret_wrong = false;
+    if (left == 0) {
+        return false;
+    }
+    uint64_t kind = left < ENTRY_SECTION_BYTES ? 0 : entry_read_number(bytes + *at);
+    uint64_t size = left < ENTRY_SECTION_BYTES ? 0 : entry_read_number(bytes + *at + NUMBER_BYTES);
+    if (left < ENTRY_SECTION_BYTES || kind >= ENTRY_KINDS || size > left - ENTRY_SECTION_BYTES) {
+        *ret_wrong = true;
+        return false;
+    }
+    *ret_kind = (uint32_t)kind;
+    *ret_bytes = bytes + *at + ENTRY_SECTION_BYTES;
+    *ret_count = size;
+    *at += ENTRY_SECTION_BYTES + size;
+    return true;
+}
 
 int entry_read_term(const uint8_t *bytes, size_t count, uint64_t *ret, struct muster_err *err)
 {
     if (count != NUMBER_BYTES) {
         return damaged(err, "term");
     }
-    *ret = take(bytes);
+    *ret = entry_read_number(bytes);
     return 0;
 }
 
@@ -87,7 +115,7 @@ int entry_read_dataset(const uint8_t *bytes, size_t count, struct shard_dataset 
         return damaged(err, "data set");
     }
     for (int i = 0; i < DATASET_NUMBERS; i++) {
-        numbers[i] = take(bytes + SHARD_NAME_BYTES + i * NUMBER_BYTES);
+        numbers[i] = entry_read_number(bytes + SHARD_NAME_BYTES + i * NUMBER_BYTES);
     }
     if (numbers[0] >= SHARD_TASKS || numbers[2] > UINT32_MAX || numbers[4] > UINT32_MAX ||
         numbers[5] > UINT32_MAX || numbers[6] > 1 || numbers[7] > 1 || numbers[8] > UINT32_MAX) {
@@ -139,5 +167,5 @@ int entry_read_generation(const uint8_t *bytes, size_t count, struct wire_room *
 
 uint64_t entry_age(const struct entry_generation *generation, uint32_t member)
 {
-    return take(generation->ages + (size_t)member * NUMBER_BYTES);
+    return entry_read_number(generation->ages + (size_t)member * NUMBER_BYTES);
 }

@@ -18,6 +18,9 @@ enum entry_kind {
     ENTRY_STEPS,      /* COMMITS */
     ENTRY_CHECKPOINT, /* CHECKPOINT */
     ENTRY_END,        /* nothing: the job is done */
+    ENTRY_SNAPSHOT,   /* all of it until here: records as sections, data sets before the ledger */
+    ENTRY_LEDGER,     /* in a snapshot only: ledger_write */
+    ENTRY_LOGGED,     /* in a snapshot only: the version of the log, a number */
     ENTRY_KINDS,
 };
 
@@ -27,6 +30,16 @@ struct entry_generation {
     bool commits;
     struct wire_message step; /* COMMITS of one step */
 };
+
+void entry_write_number(uint64_t number, struct buf *ret);
+uint64_t entry_read_number(const uint8_t *bytes); /* of 8 */
+
+/* Of a snapshot. The section's bytes follow its head. */
+enum { ENTRY_SECTION_BYTES = 16 };
+void entry_write_section(enum entry_kind kind, const void *bytes, size_t count, struct buf *ret);
+/* *at moves on. False: there are no more, or *ret_wrong. */
+bool entry_read_section(const uint8_t *bytes, size_t count, size_t *at, uint32_t *ret_kind,
+                        const uint8_t **ret_bytes, size_t *ret_count, bool *ret_wrong);
 
 void entry_write_term(uint64_t term, struct buf *ret);
 void entry_write_dataset(const struct shard_dataset *spec, struct buf *ret);

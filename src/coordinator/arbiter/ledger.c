@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "coordinator/arbiter/entry.h"
 
 #include <assert.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 int ledger_init(struct ledger *ledger, struct muster_err *err)
 {
     *ledger = (struct ledger){.shard = shard_new(0)};
-    buf_init(&ledger->tail, LEDGER_TAIL_MAX);
+    buf_init(&ledger->tail, LEDGER_TAIL_ROOM);
     return ledger->shard ? 0 : err_no_memory(err);
 }
 
@@ -18,6 +19,7 @@ void ledger_done(struct ledger *ledger)
 {
     shard_free(ledger->shard);
     free(ledger->base);
+    free(ledger->late);
     buf_done(&ledger->tail);
 }
 
@@ -26,23 +28,24 @@ int ledger_fail(int code, struct muster_err *err)
     return muster_fail(err, code, "the table of records cannot grow: %s", muster_code_text(code));
 }
 
-static int take_base(const struct shard_state *shard, struct ledger *ledger, struct muster_err *err)
+static int take_state(const struct shard_state *shard, uint8_t **state, size_t *ret_bytes,
+                      struct muster_err *err)
 {
     size_t bound = shard_snapshot_bound(shard);
-    uint8_t *base = malloc(bound);
-    if (!base) {
+    uint8_t *bytes = malloc(bound);
+    if (!bytes) {
         return err_no_memory(err);
     }
-    free(ledger->base);
-    ledger->base = base;
-    ledger->base_bytes = shard_snapshot(shard, base, bound);
+    free(*state);
+    *state = bytes;
+    *ret_bytes = shard_snapshot(shard, bytes, bound);
     return 0;
 }
 
 /* What there is before the first step, to go back to. */
 static int ensure_base(struct ledger *ledger, struct muster_err *err)
 {
-    return ledger->base ? 0 : take_base(ledger->shard, ledger, err);
+    return ledger->base ? 0 : take_state(ledger->shard, &ledger->base, &ledger->base_bytes, err);
 }
 
 int ledger_add(struct ledger *ledger, const struct shard_dataset *spec, bool *ret_new,
@@ -104,28 +107,10 @@ static int keep(struct ledger *ledger, const struct wire_step *step, struct must
         return (int)count;
     }
     if (!place) {
-        return muster_fail(err, MUSTER_ETOOBIG,
-                           "the steps since the last checkpoint take more than %d MiB: save one",
-                           LEDGER_TAIL_MAX >> 20);
+        return err_no_memory(err);
     }
     buf_grew(&ledger->tail, (size_t)wire_write(&message, (uint8_t *)place, (size_t)count, err));
     return 0;
-}
-
-int ledger_commit(struct ledger *ledger, const struct wire_step *step, struct shard_effects *ret,
-                  struct muster_err *err)
-{
-    if (step->version != ledger->version + 1) {
-        return muster_fail(err, MUSTER_EDATA, "step %llu follows step %llu",
-                           (unsigned long long)step->version, (unsigned long long)ledger->version);
-    }
-    int r = ensure_base(ledger, err);
-    r = r < 0 ? r : commit_parts(ledger->shard, step, ret, err);
-    r = r < 0 ? r : keep(ledger, step, err);
-    if (r == 0) {
-        ledger->version++;
-    }
-    return r;
 }
 
 /* The first step of the tail, which is one of ours. */
@@ -134,11 +119,16 @@ static int first_step(const struct ledger *ledger, size_t at, struct wire_messag
 {
     const uint8_t *bytes = (const uint8_t *)ledger->tail.data + at;
     int64_t count = wire_frame_bytes(bytes, ledger->tail.used - at, WIRE_FRAME_MAX, err);
-    assert(count > 0);
+    if (count <= 0 || (size_t)count > ledger->tail.used - at) {
+        return muster_fail(err, MUSTER_EDATA, "the ledger of the journal is torn");
+    }
     struct wire_room room = {.memory = malloc(WIRE_ROOM_BYTES(count)),
                              .size_bytes = WIRE_ROOM_BYTES(count)};
     int r = room.memory ? wire_read(bytes, (size_t)count, &room, ret, err) : err_no_memory(err);
     *ret_memory = room.memory;
+    if (r == 0 && (ret->kind != WIRE_COMMITS || ret->commits.steps.count != 1)) {
+        r = muster_fail(err, MUSTER_EDATA, "the ledger of the journal is torn");
+    }
     return r < 0 ? r : (int)count;
 }
 
@@ -157,38 +147,88 @@ static int add_newer(const struct ledger *ledger, struct shard_state *shard)
     return r;
 }
 
-static int restore_base(struct ledger *ledger, struct shard_state **ret, struct muster_err *err)
+static int restore(struct ledger *ledger, const uint8_t *bytes, size_t count,
+                   struct shard_state **ret, struct muster_err *err)
 {
-    int r = ensure_base(ledger, err);
-    if (r < 0) {
-        return r;
-    }
-    r = shard_restore(ledger->base, ledger->base_bytes, 0, ret);
+    int r = shard_restore(bytes, count, 0, ret);
     r = r < 0 ? r : add_newer(ledger, *ret);
     return r < 0 ? ledger_fail(r, err) : 0;
 }
 
-int ledger_set_checkpoint(struct ledger *ledger, uint64_t version, struct muster_err *err)
+/* The records at the first version of the tail or later, up to `version`, or where `most` bytes of
+ * the tail end. Returns how many were taken. */
+static int64_t redo(struct ledger *ledger, uint64_t version, size_t most, struct shard_state **ret,
+                    uint64_t *ret_version, struct muster_err *err)
 {
-    struct shard_state *shard = NULL;
+    const uint8_t *from = ledger->late ? ledger->late : ledger->base;
     size_t at = 0;
-    assert(version >= ledger->checkpoint && version <= ledger->version);
-    int r = restore_base(ledger, &shard, err);
-    for (uint64_t v = ledger->checkpoint; r >= 0 && v < version; v++) {
+    int r = restore(ledger, from, ledger->late ? ledger->late_bytes : ledger->base_bytes, ret, err);
+    uint64_t v = ledger->first;
+    for (; r >= 0 && v < version && at < most; v++) {
         struct wire_message message;
         struct shard_effects effects;
         muster_auto(free) void *memory = NULL;
         r = first_step(ledger, at, &message, &memory, err);
         if (r > 0) {
             at += (size_t)r;
-            r = commit_parts(shard, &message.commits.steps.list[0], &effects, err);
+            r = commit_parts(*ret, &message.commits.steps.list[0], &effects, err);
         }
     }
-    r = r < 0 ? r : take_base(shard, ledger, err);
+    *ret_version = v;
+    return r < 0 ? r : (int64_t)at;
+}
+
+/* Half of the tail: no checkpoint is so late any more. */
+static int fold(struct ledger *ledger, struct muster_err *err)
+{
+    struct shard_state *shard = NULL;
+    uint64_t version;
+    int64_t taken = redo(ledger, ledger->version, ledger->tail.used / 2, &shard, &version, err);
+    int r = taken < 0 ? (int)taken : take_state(shard, &ledger->late, &ledger->late_bytes, err);
     shard_free(shard);
     if (r == 0) {
-        buf_consume(&ledger->tail, at);
+        buf_consume(&ledger->tail, (size_t)taken);
+        ledger->first = version;
+    }
+    return r;
+}
+
+int ledger_commit(struct ledger *ledger, const struct wire_step *step, struct shard_effects *ret,
+                  struct muster_err *err)
+{
+    if (step->version != ledger->version + 1) {
+        return muster_fail(err, MUSTER_EDATA, "step %llu follows step %llu",
+                           (unsigned long long)step->version, (unsigned long long)ledger->version);
+    }
+    int r = ensure_base(ledger, err);
+    r = r < 0 ? r : commit_parts(ledger->shard, step, ret, err);
+    r = r < 0 ? r : keep(ledger, step, err);
+    if (r == 0) {
+        ledger->version++;
+    }
+    return r == 0 && ledger->tail.used > LEDGER_TAIL_MAX ? fold(ledger, err) : r;
+}
+
+static void forget_late(struct ledger *ledger)
+{
+    free(ledger->late);
+    ledger->late = NULL;
+    ledger->late_bytes = 0;
+    ledger->first = ledger->checkpoint;
+}
+
+int ledger_set_checkpoint(struct ledger *ledger, uint64_t version, struct muster_err *err)
+{
+    struct shard_state *shard = NULL;
+    assert(version >= ledger->first && version <= ledger->version);
+    int64_t taken = ensure_base(ledger, err);
+    taken = taken < 0 ? taken : redo(ledger, version, SIZE_MAX, &shard, &version, err);
+    int r = taken < 0 ? (int)taken : take_state(shard, &ledger->base, &ledger->base_bytes, err);
+    shard_free(shard);
+    if (r == 0) {
+        buf_consume(&ledger->tail, (size_t)taken);
         ledger->checkpoint = version;
+        forget_late(ledger);
     }
     return r;
 }
@@ -196,14 +236,18 @@ int ledger_set_checkpoint(struct ledger *ledger, uint64_t version, struct muster
 int ledger_cut(struct ledger *ledger, struct muster_err *err)
 {
     struct shard_state *shard = NULL;
-    int r = restore_base(ledger, &shard, err);
-    if (r == 0) {
-        shard_free(ledger->shard);
-        ledger->shard = shard;
-        ledger->version = ledger->checkpoint;
-        buf_clear(&ledger->tail);
+    int r = ensure_base(ledger, err);
+    r = r < 0 ? r : restore(ledger, ledger->base, ledger->base_bytes, &shard, err);
+    if (r < 0) {
+        shard_free(shard);
+        return r;
     }
-    return r;
+    shard_free(ledger->shard);
+    ledger->shard = shard;
+    ledger->version = ledger->checkpoint;
+    buf_clear(&ledger->tail);
+    forget_late(ledger);
+    return 0;
 }
 
 bool ledger_is_full(const struct ledger *ledger)
@@ -219,4 +263,69 @@ bool ledger_is_full(const struct ledger *ledger)
         }
     }
     return any;
+}
+
+/* ---- As bytes ---- */
+
+enum { NUMBERS = 6 };
+
+void ledger_write(const struct ledger *ledger, struct buf *ret)
+{
+    const uint64_t numbers[NUMBERS] = {ledger->version,    ledger->checkpoint, ledger->first,
+                                       ledger->base_bytes, ledger->late_bytes, ledger->tail.used};
+    for (int i = 0; i < NUMBERS; i++) {
+        entry_write_number(numbers[i], ret);
+    }
+    buf_add(ret, ledger->base, ledger->base_bytes);
+    buf_add(ret, ledger->late, ledger->late_bytes);
+    buf_add(ret, ledger->tail.data, ledger->tail.used);
+}
+
+static int copy(const uint8_t *bytes, size_t count, uint8_t **ret, struct muster_err *err)
+{
+    uint8_t *copied = count > 0 ? malloc(count) : NULL;
+    if (count > 0 && !copied) {
+        return err_no_memory(err);
+    }
+    if (count > 0) {
+        memcpy(copied, bytes, count);
+    }
+    free(*ret);
+    *ret = copied;
+    return 0;
+}
+
+int ledger_read(struct ledger *ledger, const uint8_t *bytes, size_t count, struct muster_err *err)
+{
+    uint64_t n[NUMBERS], reached;
+    size_t head = NUMBERS * sizeof *n;
+    for (size_t i = 0; i < NUMBERS && count >= head; i++) {
+        n[i] = entry_read_number(bytes + i * sizeof *n);
+    }
+    if (count < head || n[3] > count || n[4] > count || n[5] > count ||
+        n[3] + n[4] + n[5] != count - head || n[1] > n[2] || n[2] > n[0] ||
+        n[5] > LEDGER_TAIL_ROOM || (n[3] == 0 && n[0] > 0)) {
+        return muster_fail(err, MUSTER_EDATA, "a record of the journal is no ledger");
+    }
+    if (n[3] == 0) {
+        return 0; /* nothing was committed */
+    }
+    struct shard_state *shard = NULL;
+    ledger->version = n[0];
+    ledger->checkpoint = n[1];
+    ledger->first = n[2];
+    ledger->base_bytes = n[3];
+    ledger->late_bytes = n[4];
+    int r = copy(bytes + head, n[3], &ledger->base, err);
+    r = r < 0 ? r : copy(bytes + head + n[3], n[4], &ledger->late, err);
+    buf_add(&ledger->tail, bytes + head + n[3] + n[4], n[5]);
+    int64_t taken = r < 0 ? r : redo(ledger, n[0], SIZE_MAX, &shard, &reached, err);
+    if (taken < 0 || reached != n[0] || (size_t)taken != n[5]) {
+        shard_free(shard);
+        return taken < 0 ? (int)taken
+                         : muster_fail(err, MUSTER_EDATA, "the ledger of the journal is torn");
+    }
+    shard_free(ledger->shard);
+    ledger->shard = shard;
+    return 0;
 }

@@ -1,8 +1,8 @@
 /* The records of a job as its log of steps says: what is done, what is to do, and how to go back to
  * the newest checkpoint.
  *
- * Beside the records as they are now it keeps those of the checkpoint, and the steps since then, as
- * a step cannot be undone.
+ * Beside the records as they are now it keeps those of the checkpoint, as a step cannot be undone,
+ * and the late steps, for the checkpoint that comes next: it is of one of them.
  *
  * Layer: program (coordinator). Pure. Memory: ledger_init/done. Thread: one.
  */
@@ -12,7 +12,7 @@
 #include "shard/shard.h"
 #include "wire/wire.h"
 
-enum { LEDGER_TAIL_MAX = 512 << 20 };
+enum { LEDGER_TAIL_MAX = 16 << 20, LEDGER_TAIL_ROOM = LEDGER_TAIL_MAX + WIRE_FRAME_MAX };
 
 struct ledger {
     struct shard_state *shard;
@@ -20,7 +20,10 @@ struct ledger {
     uint64_t checkpoint;
     uint8_t *base; /* the records at the checkpoint; NULL: nothing was committed yet */
     size_t base_bytes;
-    struct buf tail; /* the steps after the checkpoint, each as a frame of COMMITS */
+    uint64_t first; /* the tail begins after it */
+    uint8_t *late;  /* the records at that version; NULL: it is the checkpoint's */
+    size_t late_bytes;
+    struct buf tail; /* the steps after `first`, each as a frame of COMMITS */
 };
 
 int ledger_init(struct ledger *ledger, struct muster_err *err);
@@ -36,12 +39,16 @@ int ledger_add(struct ledger *ledger, const struct shard_dataset *spec, bool *re
 int ledger_commit(struct ledger *ledger, const struct wire_step *step, struct shard_effects *ret,
                   struct muster_err *err);
 
-/* The checkpoint is at this version now, which is that of a step between the last checkpoint and
- * the last step. */
+/* The checkpoint is at this version now, between `first` and `version`. */
 int ledger_set_checkpoint(struct ledger *ledger, uint64_t version, struct muster_err *err);
 
 /* The steps after the checkpoint do not count; nobody holds anything, and nothing is served. */
 int ledger_cut(struct ledger *ledger, struct muster_err *err);
+
+/* All of it as bytes; without data sets that came after `first` (ledger_add). */
+void ledger_write(const struct ledger *ledger, struct buf *ret);
+/* Into one that has the data sets, and no step. MUSTER_EDATA: it is none. */
+int ledger_read(struct ledger *ledger, const uint8_t *bytes, size_t count, struct muster_err *err);
 
 /* The sentence for what shard_step returned. */
 int ledger_fail(int code, struct muster_err *err);

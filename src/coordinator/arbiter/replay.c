@@ -46,7 +46,7 @@ void replay_keep(struct saved *saved, const struct wire_checkpoint *told)
 
 void replay_checkpoint(struct arbiter *a, const struct wire_checkpoint *told)
 {
-    if (told->version < a->ledger.checkpoint || told->version > a->ledger.version ||
+    if (told->version < a->ledger.first || told->version > a->ledger.version ||
         told->path.count > WIRE_TEXT_MAX) {
         arbiter_fail(a, muster_fail(a->err, MUSTER_EDATA,
                                     "the checkpoint of version %llu is none of this log",
@@ -73,6 +73,17 @@ static void replay_members(struct arbiter *a, const struct entry_generation *gen
     }
 }
 
+static void open_generation(struct arbiter *a, const struct entry_generation *generation)
+{
+    const struct wire_open *open = &generation->open.open;
+    tell(a, (struct rendezvous_event){.kind = RENDEZVOUS_REPLAY_GENERATION,
+                                      .generation = open->generation,
+                                      .version = open->base,
+                                      .lineage = open->lineage,
+                                      .restore = open->restore});
+    replay_members(a, generation);
+}
+
 static void replay_generation(struct arbiter *a, const struct arbiter_event *event)
 {
     struct wire_room room = make_room(a, event->count);
@@ -95,13 +106,8 @@ static void replay_generation(struct arbiter *a, const struct arbiter_event *eve
                                     (unsigned long long)open->base,
                                     (unsigned long long)a->ledger.version));
     }
-    tell(a, (struct rendezvous_event){.kind = RENDEZVOUS_REPLAY_GENERATION,
-                                      .generation = open->generation,
-                                      .version = open->base,
-                                      .lineage = open->lineage,
-                                      .restore = open->restore});
     if (!a->failed) {
-        replay_members(a, &generation);
+        open_generation(a, &generation);
     }
     free(room.memory);
 }
@@ -135,6 +141,70 @@ static void replay_term(struct arbiter *a, const struct arbiter_event *event)
     tell(a, (struct rendezvous_event){.kind = RENDEZVOUS_REPLAY_TERM, .term = term});
 }
 
+/* ---- A snapshot ---- */
+
+/* Its log goes on after the generation's base. */
+static void restore_generation(struct arbiter *a, const uint8_t *bytes, size_t count)
+{
+    struct wire_room room = make_room(a, count);
+    struct entry_generation generation;
+    if (!a->failed) {
+        arbiter_fail(a, entry_read_generation(bytes, count, &room, &generation, a->err));
+    }
+    if (!a->failed) {
+        open_generation(a, &generation);
+    }
+    free(room.memory);
+}
+
+static void restore_checkpoint(struct arbiter *a, const uint8_t *bytes, size_t count)
+{
+    struct wire_room room = {0};
+    struct wire_message message;
+    int r = entry_read_message(bytes, count, WIRE_CHECKPOINT, &room, &message, a->err);
+    arbiter_fail(a, r);
+    if (r == 0) {
+        replay_keep(&a->saved, &message.checkpoint);
+        tell(a, (struct rendezvous_event){.kind = RENDEZVOUS_REPLAY_CHECKPOINT,
+                                          .version = message.checkpoint.version});
+    }
+}
+
+static void restore_section(struct arbiter *a, uint32_t kind, const uint8_t *bytes, size_t count)
+{
+    struct arbiter_event event = {
+        .kind = ARBITER_REPLAY, .record = kind, .bytes = bytes, .count = count};
+    uint64_t version = 0;
+    switch (kind) {
+    case ENTRY_LEDGER: arbiter_fail(a, ledger_read(&a->ledger, bytes, count, a->err)); break;
+    case ENTRY_GENERATION: restore_generation(a, bytes, count); break;
+    case ENTRY_CHECKPOINT: restore_checkpoint(a, bytes, count); break;
+    case ENTRY_LOGGED:
+        arbiter_fail(a, entry_read_term(bytes, count, &version, a->err));
+        tell(a, (struct rendezvous_event){.kind = RENDEZVOUS_REPLAY_LOG, .version = version});
+        break;
+    case ENTRY_DATASET:
+    case ENTRY_TERM: replay(a, &event); break;
+    default: arbiter_fail(a, muster_fail(a->err, MUSTER_EDATA, "a snapshot has a wrong section"));
+    }
+}
+
+static void replay_snapshot(struct arbiter *a, const struct arbiter_event *event)
+{
+    const uint8_t *bytes;
+    size_t at = 0, count;
+    uint32_t kind;
+    bool wrong = a->rendezvous->term > 0; /* it is the first record */
+    while (!wrong && !a->failed &&
+           entry_read_section(event->bytes, event->count, &at, &kind, &bytes, &count, &wrong)) {
+        restore_section(a, kind, bytes, count);
+    }
+    if (!a->failed && (wrong || a->rendezvous->logged != a->ledger.version)) {
+        arbiter_fail(a,
+                     muster_fail(a->err, MUSTER_EDATA, "a record of the journal is no snapshot"));
+    }
+}
+
 void replay(struct arbiter *a, const struct arbiter_event *event)
 {
     switch (event->record) {
@@ -148,6 +218,7 @@ void replay(struct arbiter *a, const struct arbiter_event *event)
         break;
     case ENTRY_CHECKPOINT: replay_told_checkpoint(a, event); break;
     case ENTRY_END: a->over = true; break;
+    case ENTRY_SNAPSHOT: replay_snapshot(a, event); break;
     default:
         arbiter_fail(a, muster_fail(a->err, MUSTER_EUNSUPPORTED,
                                     "the journal has a record of kind %u, of a newer version",

@@ -101,8 +101,12 @@ static void note_join(struct arbiter *a, const struct arbiter_event *event)
     }
 }
 
+/* One that is older than all steps that are kept comes too late to be of use. */
 static void hear_checkpoint(struct arbiter *a, const struct wire_checkpoint *told)
 {
+    if (told->version < a->ledger.first) {
+        return;
+    }
     tell(a, &(struct rendezvous_event){.kind = RENDEZVOUS_CHECKPOINT,
                                        .incarnation = a->event->incarnation,
                                        .generation = told->generation,

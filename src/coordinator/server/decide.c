@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/time/clock.h"
+#include "coordinator/arbiter/entry.h"
 
 #include <assert.h>
 
@@ -125,6 +126,35 @@ void server_sync(struct server *s)
     server_feed(s, (struct arbiter_event){.kind = ARBITER_DURABLE});
 }
 
+/* Without it the journal is as good as before, and longer. */
+static int compact(struct server *s, struct muster_err *err)
+{
+    struct buf bytes;
+    buf_init(&bytes, JOURNAL_RECORD_MAX);
+    int r = arbiter_snapshot(s->arbiter, &bytes, err);
+    r = r < 0 ? r : journal_compact(s->journal, ENTRY_SNAPSHOT, bytes.data, bytes.used, err);
+    buf_done(&bytes);
+    return r;
+}
+
+void server_compact(struct server *s)
+{
+    struct muster_err err = MUSTER_ERR_INIT;
+    size_t before = journal_bytes(s->journal);
+    if (before <= s->compact_bytes || s->sync_due || !arbiter_may_compact(s->arbiter)) {
+        return;
+    }
+    if (compact(s, &err) < 0) {
+        report_say(&s->report, "warning: the journal of %zu bytes is not compacted: %s", before,
+                   err.text);
+        s->compact_bytes = 2 * before;
+        return;
+    }
+    size_t after = journal_bytes(s->journal);
+    s->compact_bytes =
+        2 * after > s->options->compact_bytes ? 2 * after : s->options->compact_bytes;
+}
+
 /* ---- A term ---- */
 
 static int replay(struct server *s, struct muster_err *err)
@@ -162,6 +192,7 @@ int server_begin(struct server *s, struct muster_err *err)
     s->result = 0;
     s->journal_failed = false;
     s->sync_due = false;
+    s->compact_bytes = s->options->compact_bytes;
     arbiter_effects_init(&s->effects);
     int r = open_term(s, err);
     if (r == 0) {

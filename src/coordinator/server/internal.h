@@ -45,6 +45,7 @@ struct server {
     size_t strangers;
     uint8_t *room; /* of the message at hand */
     size_t room_bytes;
+    size_t compact_bytes; /* of the journal, until it is compacted */
     bool sync_due;
     bool announced;      /* it has served */
     bool over;           /* the job is */
@@ -65,6 +66,8 @@ void server_fail(struct server *s, int code);
 int server_begin(struct server *s, struct muster_err *err);
 void server_end(struct server *s);
 void server_feed(struct server *s, struct arbiter_event event);
+/* A journal that has grown becomes a short one. */
+void server_compact(struct server *s);
 /* What was appended is made durable, and is announced then. */
 void server_sync(struct server *s);
 

@@ -139,6 +139,9 @@ static void on_prepare(uv_prepare_t *handle)
             server_sync(s);
         }
     }
+    if (!s->stopping && s->result == 0 && s->arbiter) {
+        server_compact(s);
+    }
     bool serves = s->arbiter && s->listener_count > 0 && s->listeners[0].polled;
     if (!s->announced && serves && s->result == 0) {
         announce(s);

@@ -20,8 +20,9 @@ enum { SERVER_LISTENERS_MAX = 8, SERVER_SIZE_MAX = 10000 };
 struct server_options {
     const char *listen[SERVER_LISTENERS_MAX]; /* see listener.h */
     size_t listen_count;
-    const char *journal; /* a folder; it is made where there is none */
-    bool durable;        /* what is announced survives the end of the host, too */
+    const char *journal;  /* a folder; it is made where there is none */
+    size_t compact_bytes; /* the journal is compacted when it has more */
+    bool durable;         /* what is announced survives the end of the host, too */
     uint8_t token[WIRE_TOKEN_BYTES];
     struct rendezvous_config sizes; /* max_size: SERVER_SIZE_MAX at most */
     uint32_t micro_batches;         /* where workers do not say: 0 for 1 */

@@ -1,0 +1,81 @@
+/* The arbiter as one record of the journal. What it has is what its journal gives when it is read:
+ * no leases, no connections. See arbiter.h. */
+#include "coordinator/arbiter/arbiter.h"
+
+#include "base/err.h"
+#include "coordinator/arbiter/internal.h"
+
+bool arbiter_may_compact(const struct arbiter *a)
+{
+    const struct rendezvous *s = a->rendezvous;
+    return s->phase == RENDEZVOUS_RUNNING && !s->appended && !s->syncing &&
+           s->logged == s->durable && !a->failed && !a->over;
+}
+
+static void add(enum entry_kind kind, struct buf *section, struct buf *ret)
+{
+    entry_write_section(kind, section->data, section->used, ret);
+    if (buf_failed(section)) {
+        ret->failed = true;
+    }
+    buf_clear(section);
+}
+
+static void add_datasets(const struct arbiter *a, struct buf *section, struct buf *ret)
+{
+    struct shard_progress progress;
+    for (uint32_t i = 0; shard_progress(a->ledger.shard, i, &progress); i++) {
+        entry_write_dataset(&progress.dataset, section);
+        add(ENTRY_DATASET, section, ret);
+    }
+}
+
+static void add_generation(struct arbiter *a, struct buf *section, struct buf *ret)
+{
+    const struct rendezvous *s = a->rendezvous;
+    const struct rendezvous_effect open = {.kind = RENDEZVOUS_OPEN,
+                                           .generation = s->generation,
+                                           .version = s->base,
+                                           .lineage = s->lineage,
+                                           .restore = s->restored};
+    arbiter_write_open(a, &open, false, section);
+    for (uint32_t i = 0; i < s->room; i++) {
+        if (s->peers[i].standing == RENDEZVOUS_MEMBER) {
+            entry_write_age(s->peers[i].age, section);
+        }
+    }
+    add(ENTRY_GENERATION, section, ret);
+}
+
+static int add_checkpoint(struct arbiter *a, struct buf *section, struct buf *ret,
+                          struct muster_err *err)
+{
+    const struct wire_message message = {
+        .kind = WIRE_CHECKPOINT, .term = a->rendezvous->term, .checkpoint = a->saved.told};
+    int r = a->rendezvous->checkpoint > 0 ? entry_write_message(&message, section, err) : 0;
+    if (r == 0 && a->rendezvous->checkpoint > 0) {
+        add(ENTRY_CHECKPOINT, section, ret);
+    }
+    return r;
+}
+
+int arbiter_snapshot(struct arbiter *a, struct buf *ret, struct muster_err *err)
+{
+    const struct arbiter_event event = {.kind = ARBITER_TICK}; /* no message is at hand */
+    struct buf section;
+    buf_init(&section, ARBITER_BYTES_MAX);
+    a->event = &event;
+    a->err = err;
+    add_datasets(a, &section, ret);
+    ledger_write(&a->ledger, &section);
+    add(ENTRY_LEDGER, &section, ret);
+    entry_write_term(a->rendezvous->term, &section);
+    add(ENTRY_TERM, &section, ret);
+    add_generation(a, &section, ret);
+    entry_write_number(a->rendezvous->logged, &section);
+    add(ENTRY_LOGGED, &section, ret);
+    int r = add_checkpoint(a, &section, ret, err);
+    buf_done(&section);
+    r = r < 0 ? r : a->failed;
+    return r == 0 && buf_failed(ret) ? err_no_memory(err) : r;
+}
