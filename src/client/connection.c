@@ -175,9 +175,19 @@ static int fail_unavailable(int code, struct muster_err *err)
                        code == 0 ? "it has closed it" : strerror(code));
 }
 
+static bool is_done(const char *address)
+{
+    char done[sizeof(struct sockaddr_un) + sizeof WIRE_DONE_SUFFIX];
+    (void)snprintf(done, sizeof done, "%s" WIRE_DONE_SUFFIX, address + strlen("unix:"));
+    return strncmp(address, "unix:", strlen("unix:")) == 0 && access(done, F_OK) == 0;
+}
+
 int connection_open(struct connection *c, const char *address, struct muster_err *err)
 {
     connection_close(c);
+    if (is_done(address)) {
+        return muster_fail(err, MUSTER_EGONE, "the job is done, and its coordinator has ended");
+    }
     int r = strncmp(address, "unix:", 5) == 0 ? begin_unix(c, address + 5)
                                               : begin_tcp(c, address + 4, err);
     return r < -1 ? r : r < 0 ? fail_unavailable(errno, err) : 0;

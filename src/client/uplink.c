@@ -57,7 +57,11 @@ static void connect_anew(struct muster_elastic *job, struct times *t)
 {
     struct muster_err err = MUSTER_ERR_INIT;
     t->greeted_ns = worker_now_ns();
-    if (connection_open(&job->connection, job->coordinator, &err) < 0) {
+    int r = connection_open(&job->connection, job->coordinator, &err);
+    if (r == MUSTER_EGONE) { /* it came late, or was left out */
+        worker_end(job, job->core.complete ? WORKER_FINISHED : WORKER_EXPELLED, r, "%s", err.text);
+    }
+    if (r < 0) {
         drop(job, t, &err);
         return;
     }

@@ -41,6 +41,10 @@ enum {
     WIRE_TEXT_MAX = 4096,
 };
 
+/* A file of a Unix socket's name and this says that its coordinator has ended, as the job is done:
+ * `muster coordinator --mark-done`. */
+#define WIRE_DONE_SUFFIX ".done"
+
 enum wire_kind {
     WIRE_HELLO = 1,
     WIRE_JOIN,

@@ -297,6 +297,45 @@ def of_job(tool, *start):
     return [pid for pid, line in tool.processes() if line.split()[:len(start)] == list(map(str, start))]
 
 
+LATE = '''
+import os
+import signal
+import time
+
+import torch
+import muster.elastic
+
+again = os.path.exists(f'killed-{os.environ["WORKER_ID"]}')
+while again and not os.path.exists(os.environ['MUSTER_COORDINATOR'].removeprefix('unix:') + '.done'):
+    time.sleep(0.05)
+model = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+job = muster.elastic.Job(model, optimizer)
+loader = job.loader(torch.utils.data.TensorDataset(torch.ones(64, 2)), batch_size=4, epochs=2)
+for epoch in job.epochs():
+    for number, (data,) in enumerate(loader):
+        if os.environ['WORKER_ID'] == '1' and number == 2:
+            open('killed-1', 'w').close()
+            os.kill(os.getpid(), signal.SIGKILL)
+        optimizer.zero_grad()
+        model(data).mean().backward()
+        optimizer.step()
+print('trained', flush=True)
+'''
+
+
+def test_a_worker_that_is_back_when_the_job_is_done_does_not_fail_it(tool):
+    """Nor does it go on with a model that nobody trained."""
+    python, path = torch_path()
+    (tool.work / 'late.py').write_text(LATE)
+    elasticdl(tool, 'train', *LEAN, f'--job_command=exec {python} late.py', env={'PATH': path})
+    tool.wait_condition('example', 'Succeeded', LONG_S)
+    logs = tool.run('logs', 'example').stdout
+    assert '1 lost' in logs
+    assert 'the job was done before this worker had joined it' in logs
+    assert logs.count('trained\n') == 1
+
+
 @pytest.mark.heavy
 def test_a_worker_and_the_coordinator_are_killed_and_every_record_counts_once(tool):
     python, path = torch_path()

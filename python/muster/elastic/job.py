@@ -16,7 +16,7 @@ import torch
 from muster import _muster
 from muster.elastic import keyed, refusals
 from muster.elastic.buffers import Buffers
-from muster.elastic.ending import EXPELLED, LEFT_BY_SIGTERM, Expelled, Left
+from muster.elastic.ending import EXPELLED, LEFT_BY_SIGTERM, Expelled, Left, came_late
 from muster.elastic.gradient import BackwardWatch, Gradient
 from muster.elastic.loader import Loader
 from muster.elastic.slots import params_of
@@ -135,9 +135,14 @@ class Job:
         self.gradient, self.buffers = Gradient(list(known)), Buffers(self.model)
         self.state = State(self.model, self.optimizers, self.others)
         plan = self.plan
-        self.native = _muster.Elastic(
-            plan.records, plan.batch, plan.epochs, dataset=plan.name, seed=plan.seed, shuffle=plan.shuffle,
-            extra_bytes=self.buffers.extra_bytes, **self.options)
+        try:
+            self.native = _muster.Elastic(
+                plan.records, plan.batch, plan.epochs, dataset=plan.name, seed=plan.seed, shuffle=plan.shuffle,
+                extra_bytes=self.buffers.extra_bytes, **self.options)
+        except _muster.Error as error:
+            if error.name == 'EGONE':
+                raise came_late() from None
+            raise
         self.watch = BackwardWatch(self._backward_ended)
         self.watch.start()
         self.hooks = self.gradient.watch()
@@ -210,11 +215,13 @@ class Job:
             keyed.restore_random_state(self.random_state)
 
     def _done(self):
-        left = self.native.query()['left']
+        info = self.native.query()
         self.finished = True
         self.close()
-        if left:
+        if info['left']:
             raise Left(LEFT_BY_SIGTERM if self.terminated else 0)
+        if info['records_done'] < info['records_all']:
+            raise came_late()
 
     def begin(self):
         """The pending pass begins: its batch is handed out."""

@@ -152,6 +152,7 @@ static void add_command(struct translation *t, json_t *container)
     add_word(t, command, "--first-size");
     build_add(&t->build, command, json_sprintf("%lld", (long long)t->flags.workers));
     add_word(t, command, "--progress");
+    add_word(t, command, "--mark-done");
 }
 
 static int add_master(struct translation *t, json_t *specs)

@@ -1,6 +1,8 @@
 /* See listener.h. */
 #include "coordinator/server/listener.h"
 
+#include "wire/wire.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
@@ -15,7 +17,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { BACKLOG = 1024, HOST_BYTES = 256, TURN = 64 /* accepted before others have their turn */ };
+enum {
+    BACKLOG = 1024,
+    HOST_BYTES = 256,
+    DONE_BYTES = sizeof(struct sockaddr_un) + sizeof WIRE_DONE_SUFFIX,
+    TURN = 64, /* accepted before others have their turn */
+};
 
 static int fail_to_listen(struct muster_err *err, const char *address)
 {
@@ -58,6 +65,30 @@ static int bind_unix(int fd, const struct sockaddr_un *where)
     return r;
 }
 
+static void done_path(const char *path, char ret[DONE_BYTES])
+{
+    (void)snprintf(ret, DONE_BYTES, "%s" WIRE_DONE_SUFFIX, path);
+}
+
+static void remove_done(const char *path)
+{
+    char done[DONE_BYTES];
+    done_path(path, done);
+    (void)unlink(done);
+}
+
+void server_listener_note_done(const struct server_listener *listener)
+{
+    char done[DONE_BYTES];
+    if (listener->is_unix) {
+        done_path(listener->address + strlen("unix:"), done);
+        int fd = open(done, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (fd >= 0) { /* else late workers wait until they have had enough */
+            close(fd);
+        }
+    }
+}
+
 static int open_unix(struct server_listener *listener, const char *path, struct muster_err *err)
 {
     struct sockaddr_un where = {.sun_family = AF_UNIX};
@@ -71,6 +102,7 @@ static int open_unix(struct server_listener *listener, const char *path, struct 
         return fail_to_listen(err, listener->address);
     }
     listener->is_unix = true;
+    remove_done(path);
     return listen(listener->fd, BACKLOG) < 0 ? fail_to_listen(err, listener->address) : 0;
 }
 

@@ -209,6 +209,9 @@ static void close_all(struct server *s)
                               (uv_handle_t *)&s->on_int};
     server_end(s);
     for (size_t i = 0; i < s->listener_count; i++) {
+        if (s->over && s->result == 0 && s->options->marks_done) {
+            server_listener_note_done(&s->listeners[i]);
+        }
         server_listener_close(&s->listeners[i]);
     }
     for (size_t i = 0; i < sizeof handles / sizeof handles[0]; i++) {
