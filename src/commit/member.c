@@ -153,10 +153,20 @@ static void discard(struct turn *t)
     }
 }
 
+static void fail_to_follow(struct turn *t)
+{
+    t->m->stage = COMMIT_OVER;
+    emit(t, (struct commit_effect){.kind = COMMIT_DO_FAIL, .version = t->event->version});
+}
+
 static void open_generation(struct turn *t)
 {
     struct commit_member *m = t->m;
     const struct commit_event *open = t->event;
+    if (open->version > COMMIT_VERSION_MAX) {
+        fail_to_follow(t);
+        return;
+    }
     if (open->restore) {
         discard(t);
         work_in(t);
@@ -178,8 +188,7 @@ static void open_generation(struct turn *t)
         }
         work_in(t);
     } else {
-        m->stage = COMMIT_OVER;
-        emit(t, (struct commit_effect){.kind = COMMIT_DO_FAIL, .version = open->version});
+        fail_to_follow(t);
         return;
     }
     finish_when_acknowledged(t);

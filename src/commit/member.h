@@ -36,6 +36,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* What a version or a generation never reaches: the next one can always be counted. */
+#define COMMIT_VERSION_MAX (UINT64_MAX / 2)
+
 enum commit_stage {
     COMMIT_OUT,      /* in no generation yet */
     COMMIT_WORKING,  /* W: on step version + 1 */

@@ -1,6 +1,7 @@
 /* See journal.h. */
 #include "rendezvous/journal.h"
 
+#include "commit/member.h"
 #include "commit/planted.h"
 
 void rendezvous_journal_append(struct turn *t, struct rendezvous_effect effect)
@@ -26,7 +27,7 @@ bool rendezvous_journal_add_steps(struct turn *t, uint64_t first, uint64_t versi
     if (version <= s->logged) {
         return true;
     }
-    if (first == 0 || first > s->logged + 1) {
+    if (first == 0 || first > s->logged + 1 || version > COMMIT_VERSION_MAX) {
         return false;
     }
     rendezvous_journal_append(t, (struct rendezvous_effect){.kind = RENDEZVOUS_APPEND_LOG,

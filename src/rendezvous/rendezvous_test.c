@@ -191,6 +191,10 @@ static void who_brings_steps_that_do_not_follow_is_expelled(void **state)
     expect(s, EVENT(COMMITS, .incarnation = 2, .generation = 1, .first = 2, .version = 3),
            "EXPEL>2 CLOSE>1 AWAIT");
     free(s);
+    s = running();
+    expect(s, EVENT(COMMITS, .incarnation = 2, .generation = 1, .first = 1, .version = UINT64_MAX),
+           "EXPEL>2 CLOSE>1 AWAIT");
+    free(s);
 }
 
 static void nobody_left_with_the_state_restores_the_checkpoint(void **state)
