@@ -33,15 +33,14 @@ static void wake(struct actor *a, int64_t at_unix_ms)
 
 static void delete_pod(struct actor *a, const struct control_member *pod)
 {
-    control_add_delete(a->fx, CONTROL_DELETE_POD, pod->object);
-    control_add_event(a->fx, false, "SuccessfulDeletePod", "Deleted pod: %s", pod->name);
+    control_add_delete(a->fx, CONTROL_POD, pod->object);
+    control_add_success(a->fx, "SuccessfulDeletePod", "Deleted pod: %s", pod->name);
 }
 
 static void delete_service(struct actor *a, const struct control_member *service)
 {
-    control_add_delete(a->fx, CONTROL_DELETE_SERVICE, service->object);
-    control_add_event(a->fx, false, "SuccessfulDeleteService", "Deleted service: %s",
-                      service->name);
+    control_add_delete(a->fx, CONTROL_SERVICE, service->object);
+    control_add_success(a->fx, "SuccessfulDeleteService", "Deleted service: %s", service->name);
 }
 
 static bool any_pod(const struct control_member *pod)
@@ -183,7 +182,7 @@ static void finish(struct actor *a)
     int64_t expiry = ended + job->ttl_s * 1000;
     if (expires && now >= expiry) {
         control_add_delete_job(a->fx);
-        control_add_event(a->fx, false, "SuccessfulDeletePod", "Deleted job: %s", job->name);
+        control_add_success(a->fx, "SuccessfulDeletePod", "Deleted job: %s", job->name);
         return;
     }
     if (expires) {
@@ -227,7 +226,7 @@ static void create_claims(struct actor *a, enum job_role role, int index, const 
     json_array_foreach (a->o->job->replica[role].claim_templates, at, each) {
         char name[2 * CONTROL_NAME_BYTES];
         if (!has_claim(a, control_claim_name(each, pod_name, name))) {
-            control_add_create(a->fx, CONTROL_CREATE_CLAIM,
+            control_add_create(a->fx, CONTROL_CLAIM,
                                control_make_claim(a->o->job, role, index, each));
         }
     }
@@ -238,16 +237,16 @@ static void create_pod(struct actor *a, enum job_role role, int index)
     char name[CONTROL_NAME_BYTES];
     control_pod_name(a->o->job, role, index, name);
     create_claims(a, role, index, name);
-    control_add_create(a->fx, CONTROL_CREATE_POD, control_make_pod(a->o->job, role, index));
-    control_add_event(a->fx, false, "SuccessfulCreatePod", "Created pod: %s", name);
+    control_add_create(a->fx, CONTROL_POD, control_make_pod(a->o->job, role, index));
+    control_add_success(a->fx, "SuccessfulCreatePod", "Created pod: %s", name);
 }
 
 static void create_service(struct actor *a, enum job_role role, int index)
 {
     char name[CONTROL_NAME_BYTES];
     control_service_name(a->o->job, role, index, name);
-    control_add_create(a->fx, CONTROL_CREATE_SERVICE, control_make_service(a->o->job, role, index));
-    control_add_event(a->fx, false, "SuccessfulCreateService", "Created service: %s", name);
+    control_add_create(a->fx, CONTROL_SERVICE, control_make_service(a->o->job, role, index));
+    control_add_success(a->fx, "SuccessfulCreateService", "Created service: %s", name);
 }
 
 /* A pod that still is there, terminating too, keeps its index: never two for one. */

@@ -30,38 +30,47 @@ struct control_view {
     int64_t now_unix_ms;
 };
 
-/* X(name, trace word). Which fields of struct control_effect each one fills is said there. */
-#define CONTROL_EFFECTS(X)                                                                         \
-    X(CREATE_POD, "create pod")                                                                    \
-    X(DELETE_POD, "delete pod")                                                                    \
-    X(CREATE_SERVICE, "create service")                                                            \
-    X(DELETE_SERVICE, "delete service")                                                            \
-    X(CREATE_CLAIM, "create claim")                                                                \
-    X(RECORD_EVENT, "event")                                                                       \
-    X(UPDATE_STATUS, "status")                                                                     \
-    X(ANNOTATE, "annotate")                                                                        \
-    X(DELETE_JOB, "delete job")                                                                    \
-    X(WAKE_AT, "wake")
-
-enum control_effect_kind {
-#define X(name, word) CONTROL_##name,
-    CONTROL_EFFECTS(X)
-#undef X
+/* What is done, and to what. Which fields of struct control_effect a verb fills is said there. */
+enum control_verb {
+    CONTROL_CREATE,
+    CONTROL_DELETE,
+    CONTROL_UPDATE_STATUS, /* of the job */
+    CONTROL_ANNOTATE,      /* the job */
+    CONTROL_RECORD_EVENT,  /* about the job */
+    CONTROL_WAKE_AT,
 };
 
-/* Writes to the job itself (UPDATE_STATUS, ANNOTATE, DELETE_JOB) must fail when the job is no
- * longer the one of the view: the driver sends the view's resourceVersion along, or the version its
- * own earlier effect of the same step gave. DELETE_POD and DELETE_SERVICE are for `uid` only. */
+enum control_resource {
+    CONTROL_JOB,
+    CONTROL_POD,
+    CONTROL_SERVICE,
+    CONTROL_CLAIM, /* PersistentVolumeClaim */
+    CONTROL_RESOURCES,
+};
+
+/* Writes to the job itself (UPDATE_STATUS, ANNOTATE, DELETE of CONTROL_JOB) must fail when the job
+ * is no longer the one of the view: the driver sends the view's resourceVersion along, or the
+ * version its own earlier effect of the same step gave. DELETE of anything else is for `uid` only.
+ */
 struct control_effect {
-    enum control_effect_kind kind;
+    enum control_verb verb;
+    enum control_resource resource;
     bool warning;       /* RECORD_EVENT: type Warning, else Normal */
-    json_t *object;     /* CREATE_*: the object; UPDATE_STATUS: the new .status, whole;
+    bool of_previous;   /* RECORD_EVENT: tells that the effect before it was carried out */
+    json_t *object;     /* CREATE: the object; UPDATE_STATUS: the new .status, whole;
                            ANNOTATE: {"key": "value"…}, to be written in one go; null: removed */
-    char *name;         /* *_POD, *_SERVICE, CREATE_CLAIM: object name; RECORD_EVENT: reason */
-    char *uid;          /* DELETE_POD, DELETE_SERVICE */
+    char *name;         /* CREATE, DELETE: object name; RECORD_EVENT: reason */
+    char *uid;          /* DELETE of what is not the job */
     char *text;         /* RECORD_EVENT: message */
     int64_t at_unix_ms; /* WAKE_AT: run a step then, also when nothing happens; one per step */
 };
+
+/* Is it that verb on that resource? */
+static inline bool control_is(const struct control_effect *effect, enum control_verb verb,
+                              enum control_resource resource)
+{
+    return effect->verb == verb && effect->resource == resource;
+}
 
 struct control_effects {
     struct control_effect *list;
@@ -80,8 +89,8 @@ void control_effects_done(struct control_effects *effects);
 /* False: spec.runPolicy.managedBy names another controller, so a step has no effects, ever. */
 bool control_manages(const json_t *job);
 
-/* The event that tells of a CREATE_* or DELETE_* which the API refused ("Error creating: …"), as
- * the only effect (none for other kinds). MUSTER_ENOMEM. */
+/* The event that tells of a CREATE or DELETE which the API refused ("Error creating: …"), as
+ * the only effect (none for other verbs). MUSTER_ENOMEM. */
 int control_refused(const struct control_effect *effect, const char *sentence,
                     struct control_effects *ret_effects, struct muster_err *err);
 

@@ -4,15 +4,23 @@
 #include "base/doc.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { FIRST_ROOM = 16, TEXT_BYTES_MAX = 4096 };
 
-static const char *const words[] = {
-#define X(name, word) [CONTROL_##name] = (word),
-    CONTROL_EFFECTS(X)
-#undef X
+static const char *const verbs[] = {
+    [CONTROL_CREATE] = "create ",       [CONTROL_DELETE] = "delete ",
+    [CONTROL_UPDATE_STATUS] = "status", [CONTROL_ANNOTATE] = "annotate",
+    [CONTROL_RECORD_EVENT] = "event",   [CONTROL_WAKE_AT] = "wake",
+};
+
+static const char *const nouns[CONTROL_RESOURCES] = {
+    [CONTROL_JOB] = "job",
+    [CONTROL_POD] = "pod",
+    [CONTROL_SERVICE] = "service",
+    [CONTROL_CLAIM] = "claim",
 };
 
 static bool make_room(struct control_effects *fx)
@@ -32,10 +40,10 @@ static bool make_room(struct control_effects *fx)
 }
 
 /* NULL when it does not fit. The last place is kept for WAKE_AT. */
-static struct control_effect *add(struct control_effects *fx, enum control_effect_kind kind)
+static struct control_effect *add(struct control_effects *fx, enum control_verb verb)
 {
-    assert(kind < sizeof words / sizeof words[0] && fx->count <= fx->room);
-    size_t max = kind == CONTROL_WAKE_AT ? CONTROL_EFFECTS_MAX : CONTROL_EFFECTS_MAX - 1;
+    assert(verb < sizeof verbs / sizeof verbs[0] && fx->count <= fx->room);
+    size_t max = verb == CONTROL_WAKE_AT ? CONTROL_EFFECTS_MAX : CONTROL_EFFECTS_MAX - 1;
     if (fx->count >= max) {
         fx->full = true;
         return NULL;
@@ -44,7 +52,7 @@ static struct control_effect *add(struct control_effects *fx, enum control_effec
         return NULL;
     }
     struct control_effect *effect = &fx->list[fx->count++];
-    *effect = (struct control_effect){.kind = kind};
+    *effect = (struct control_effect){.verb = verb};
     return effect;
 }
 
@@ -56,11 +64,11 @@ static char *copy(struct control_effects *fx, const char *text)
 }
 
 /* Takes the object; NULL is the caller's lack of memory. */
-static struct control_effect *add_object(struct control_effects *fx, enum control_effect_kind kind,
+static struct control_effect *add_object(struct control_effects *fx, enum control_verb verb,
                                          json_t *object)
 {
     fx->failed |= object == NULL;
-    struct control_effect *effect = add(fx, kind);
+    struct control_effect *effect = add(fx, verb);
     if (effect) {
         effect->object = object;
     } else {
@@ -69,26 +77,28 @@ static struct control_effect *add_object(struct control_effects *fx, enum contro
     return effect;
 }
 
-void control_add_create(struct control_effects *fx, enum control_effect_kind kind, json_t *object)
+void control_add_create(struct control_effects *fx, enum control_resource resource, json_t *object)
 {
-    struct control_effect *effect = add_object(fx, kind, object);
+    struct control_effect *effect = add_object(fx, CONTROL_CREATE, object);
     if (effect) {
+        effect->resource = resource;
         effect->name = copy(fx, doc_text(object, "metadata.name", ""));
     }
 }
 
-void control_add_delete(struct control_effects *fx, enum control_effect_kind kind,
+void control_add_delete(struct control_effects *fx, enum control_resource resource,
                         const json_t *object)
 {
-    struct control_effect *effect = add(fx, kind);
+    struct control_effect *effect = add(fx, CONTROL_DELETE);
     if (effect) {
+        effect->resource = resource;
         effect->name = copy(fx, doc_text(object, "metadata.name", ""));
         effect->uid = copy(fx, doc_text(object, "metadata.uid", ""));
     }
 }
 
-void control_add_event(struct control_effects *fx, bool warning, const char *reason,
-                       const char *format, ...)
+static void add_event(struct control_effects *fx, bool warning, const char *reason,
+                      const char *format, va_list args)
 {
     struct control_effect *effect = add(fx, CONTROL_RECORD_EVENT);
     if (!effect) {
@@ -96,10 +106,7 @@ void control_add_event(struct control_effects *fx, bool warning, const char *rea
     }
     struct buf text;
     buf_init(&text, TEXT_BYTES_MAX);
-    va_list args;
-    va_start(args, format);
     buf_vformat(&text, format, args);
-    va_end(args);
     effect->warning = warning;
     effect->name = copy(fx, reason);
     effect->text = buf_failed(&text) ? copy(fx, "(message too long)") : buf_steal(&text);
@@ -107,14 +114,37 @@ void control_add_event(struct control_effects *fx, bool warning, const char *rea
     buf_done(&text);
 }
 
-void control_add_write(struct control_effects *fx, enum control_effect_kind kind, json_t *object)
+void control_add_event(struct control_effects *fx, bool warning, const char *reason,
+                       const char *format, ...)
 {
-    (void)add_object(fx, kind, object);
+    va_list args;
+    va_start(args, format);
+    add_event(fx, warning, reason, format, args);
+    va_end(args);
+}
+
+void control_add_success(struct control_effects *fx, const char *reason, const char *format, ...)
+{
+    size_t before = fx->count;
+    assert(fx->full || fx->failed ||
+           (before > 0 && fx->list[before - 1].verb != CONTROL_RECORD_EVENT));
+    va_list args;
+    va_start(args, format);
+    add_event(fx, false, reason, format, args);
+    va_end(args);
+    if (fx->count > before) {
+        fx->list[before].of_previous = true;
+    }
+}
+
+void control_add_write(struct control_effects *fx, enum control_verb verb, json_t *object)
+{
+    (void)add_object(fx, verb, object);
 }
 
 void control_add_delete_job(struct control_effects *fx)
 {
-    add(fx, CONTROL_DELETE_JOB);
+    add(fx, CONTROL_DELETE);
 }
 
 void control_add_wake(struct control_effects *fx, int64_t at_unix_ms)
@@ -130,7 +160,7 @@ void control_add_all(struct control_effects *fx, struct control_effects *from)
     assert(fx != from);
     size_t moved = 0;
     for (; moved < from->count; moved++) {
-        struct control_effect *effect = add(fx, from->list[moved].kind);
+        struct control_effect *effect = add(fx, from->list[moved].verb);
         if (!effect) {
             break;
         }
@@ -158,19 +188,15 @@ void control_effects_done(struct control_effects *fx)
 int control_refused(const struct control_effect *effect, const char *sentence,
                     struct control_effects *ret_effects, struct muster_err *err)
 {
-    static const struct {
-        const char *reason, *verb;
-    } refusals[] = {
-        [CONTROL_CREATE_POD] = {"FailedCreatePod", "creating"},
-        [CONTROL_DELETE_POD] = {"FailedDeletePod", "deleting"},
-        [CONTROL_CREATE_SERVICE] = {"FailedCreateService", "creating"},
-        [CONTROL_DELETE_SERVICE] = {"FailedDeleteService", "deleting"},
-        [CONTROL_CREATE_CLAIM] = {"FailedCreateClaim", "creating"},
-    };
+    static const char *const kinds[CONTROL_RESOURCES] = {"Job", "Pod", "Service", "Claim"};
     struct control_effects fx = {0};
-    if (effect->kind < sizeof refusals / sizeof refusals[0]) {
-        control_add_event(&fx, true, refusals[effect->kind].reason, "Error %s: %s",
-                          refusals[effect->kind].verb, sentence);
+    char reason[32];
+    bool creates = effect->verb == CONTROL_CREATE;
+    if (creates || (effect->verb == CONTROL_DELETE && effect->resource != CONTROL_JOB)) {
+        snprintf(reason, sizeof reason, "Failed%s%s", creates ? "Create" : "Delete",
+                 kinds[effect->resource]);
+        control_add_event(&fx, true, reason, "Error %s: %s", creates ? "creating" : "deleting",
+                          sentence);
     }
     if (fx.failed) {
         control_effects_done(&fx);
@@ -205,14 +231,17 @@ void control_trace(const struct control_effects *fx, struct buf *out)
 {
     for (size_t i = 0; i < fx->count; i++) {
         const struct control_effect *e = &fx->list[i];
-        buf_text(out, words[e->kind]);
-        if (e->kind == CONTROL_RECORD_EVENT) {
+        buf_text(out, verbs[e->verb]);
+        if (e->verb == CONTROL_CREATE || e->verb == CONTROL_DELETE) {
+            buf_text(out, nouns[e->resource]);
+        }
+        if (e->verb == CONTROL_RECORD_EVENT) {
             buf_format(out, " %s %s: %s", e->warning ? "Warning" : "Normal", e->name, e->text);
-        } else if (e->kind == CONTROL_UPDATE_STATUS) {
+        } else if (e->verb == CONTROL_UPDATE_STATUS) {
             trace_status(e->object, out);
-        } else if (e->kind == CONTROL_ANNOTATE) {
+        } else if (e->verb == CONTROL_ANNOTATE) {
             trace_object(e->object, out);
-        } else if (e->kind == CONTROL_WAKE_AT) {
+        } else if (e->verb == CONTROL_WAKE_AT) {
             buf_format(out, " %lld", (long long)e->at_unix_ms);
         } else if (e->name) {
             buf_format(out, " %s", e->name);

@@ -11,11 +11,12 @@
 
 typedef const char *invariant_fn(const struct control_view *view, const struct control_effects *fx);
 
-static size_t count_of(const struct control_effects *fx, enum control_effect_kind kind)
+static size_t count_of(const struct control_effects *fx, enum control_verb verb,
+                       enum control_resource resource)
 {
     size_t count = 0;
     for (size_t i = 0; i < fx->count; i++) {
-        count += fx->list[i].kind == kind;
+        count += control_is(&fx->list[i], verb, resource);
     }
     return count;
 }
@@ -39,14 +40,15 @@ static const char *one_pod_per_index(const struct control_view *view,
 {
     for (size_t i = 0; i < fx->count; i++) {
         const struct control_effect *e = &fx->list[i];
-        if (e->kind != CONTROL_CREATE_POD) {
+        if (!control_is(e, CONTROL_CREATE, CONTROL_POD)) {
             continue;
         }
         if (own_pod_named(view, e->name)) {
             return "creates a pod that is still there";
         }
         for (size_t j = 0; j < i; j++) {
-            if (fx->list[j].kind == CONTROL_CREATE_POD && strcmp(fx->list[j].name, e->name) == 0) {
+            if (control_is(&fx->list[j], CONTROL_CREATE, CONTROL_POD) &&
+                strcmp(fx->list[j].name, e->name) == 0) {
                 return "creates a pod twice";
             }
         }
@@ -59,10 +61,10 @@ static const char *deletes_what_is_there(const struct control_view *view,
 {
     for (size_t i = 0; i < fx->count; i++) {
         const struct control_effect *e = &fx->list[i];
-        if (e->kind == CONTROL_DELETE_POD && !own_pod_named(view, e->name)) {
+        if (control_is(e, CONTROL_DELETE, CONTROL_POD) && !own_pod_named(view, e->name)) {
             return "deletes a pod that is not the job's";
         }
-        if (e->kind == CONTROL_DELETE_SERVICE &&
+        if (control_is(e, CONTROL_DELETE, CONTROL_SERVICE) &&
             !doc_find(view->services, "metadata.name", e->name)) {
             return "deletes a service that is not there";
         }
@@ -75,15 +77,14 @@ static const char *deletes_what_is_there(const struct control_view *view,
 static const char *in_safe_order(const struct control_view *view, const struct control_effects *fx)
 {
     static const int order[] = {
-        [CONTROL_ANNOTATE] = 0,       [CONTROL_UPDATE_STATUS] = 1, [CONTROL_DELETE_POD] = 2,
-        [CONTROL_DELETE_SERVICE] = 2, [CONTROL_CREATE_CLAIM] = 3,  [CONTROL_CREATE_POD] = 3,
-        [CONTROL_CREATE_SERVICE] = 3, [CONTROL_DELETE_JOB] = 3,    [CONTROL_WAKE_AT] = 4,
-        [CONTROL_RECORD_EVENT] = -1,
+        [CONTROL_ANNOTATE] = 0, [CONTROL_UPDATE_STATUS] = 1, [CONTROL_DELETE] = 2,
+        [CONTROL_CREATE] = 3,   [CONTROL_WAKE_AT] = 4,       [CONTROL_RECORD_EVENT] = -1,
     };
     (void)view;
     int last = 0;
     for (size_t i = 0; i < fx->count; i++) {
-        int here = order[fx->list[i].kind];
+        bool ends = control_is(&fx->list[i], CONTROL_DELETE, CONTROL_JOB);
+        int here = ends ? 3 : order[fx->list[i].verb];
         if (here >= 0 && here < last) {
             return "effects are in an order that a crash could make wrong";
         }
@@ -95,10 +96,10 @@ static const char *in_safe_order(const struct control_view *view, const struct c
 static const char *once_each(const struct control_view *view, const struct control_effects *fx)
 {
     (void)view;
-    static const enum control_effect_kind kinds[] = {CONTROL_ANNOTATE, CONTROL_UPDATE_STATUS,
-                                                     CONTROL_DELETE_JOB, CONTROL_WAKE_AT};
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        if (count_of(fx, kinds[i]) > 1) {
+    static const enum control_verb once[] = {CONTROL_ANNOTATE, CONTROL_UPDATE_STATUS,
+                                             CONTROL_DELETE, CONTROL_WAKE_AT};
+    for (size_t i = 0; i < sizeof once / sizeof once[0]; i++) {
+        if (count_of(fx, once[i], CONTROL_JOB) > 1) {
             return "writes the job, or wakes, more than once";
         }
     }
@@ -109,7 +110,7 @@ static const char *wakes_in_the_future(const struct control_view *view,
                                        const struct control_effects *fx)
 {
     for (size_t i = 0; i < fx->count; i++) {
-        if (fx->list[i].kind == CONTROL_WAKE_AT && !fx->full &&
+        if (fx->list[i].verb == CONTROL_WAKE_AT && !fx->full &&
             fx->list[i].at_unix_ms <= view->now_unix_ms) {
             return "wakes in the past";
         }
@@ -120,7 +121,7 @@ static const char *wakes_in_the_future(const struct control_view *view,
 static const json_t *status_after(const struct control_view *view, const struct control_effects *fx)
 {
     for (size_t i = 0; i < fx->count; i++) {
-        if (fx->list[i].kind == CONTROL_UPDATE_STATUS) {
+        if (fx->list[i].verb == CONTROL_UPDATE_STATUS) {
             return fx->list[i].object;
         }
     }
@@ -157,7 +158,9 @@ static const char *nothing_made_when_over(const struct control_view *view,
     const json_t *status = status_after(view, fx);
     bool idle = control_has(status, "Failed") || control_has(status, "Succeeded") ||
                 control_has(status, "Suspended");
-    bool makes = count_of(fx, CONTROL_CREATE_POD) + count_of(fx, CONTROL_CREATE_SERVICE) > 0;
+    bool makes =
+        count_of(fx, CONTROL_CREATE, CONTROL_POD) + count_of(fx, CONTROL_CREATE, CONTROL_SERVICE) >
+        0;
     return idle && makes ? "makes objects for a job that is over or suspended" : NULL;
 }
 
@@ -199,7 +202,8 @@ static const char *one_attempt_at_a_time(const struct control_view *view,
     json_t *each;
     for (size_t i = 0; i < fx->count; i++) {
         const struct control_effect *e = &fx->list[i];
-        int64_t made = e->kind == CONTROL_CREATE_POD ? control_attempt_of_pod(e->object) : 0;
+        int64_t made =
+            control_is(e, CONTROL_CREATE, CONTROL_POD) ? control_attempt_of_pod(e->object) : 0;
         json_array_foreach (view->pods, index, each) {
             if (control_owns(uid, each) && control_attempt_of_pod(each) < made) {
                 return "starts a rank while one of an earlier attempt is there";
@@ -221,7 +225,7 @@ static const char *restarts_within_bounds(const struct control_view *view,
     int64_t most = job.max_restarts;
     job_done(&job);
     for (size_t i = 0; i < fx->count; i++) {
-        const json_t *notes = fx->list[i].kind == CONTROL_ANNOTATE ? fx->list[i].object : NULL;
+        const json_t *notes = fx->list[i].verb == CONTROL_ANNOTATE ? fx->list[i].object : NULL;
         const char *text = json_string_value(json_object_get(notes, JOB_ANNOTATION_JOB_RESTARTS));
         if (text && (strtoll(text, NULL, 10) != before + 1 || before >= most)) {
             return "restarts the job more often than is allowed";

@@ -64,12 +64,12 @@ static inline void step(struct scene *s)
     buf_clear(&s->trace);
     for (size_t i = 0; i < fx.count; i++) {
         struct control_effect *e = &fx.list[i];
-        if (e->kind == CONTROL_UPDATE_STATUS) {
+        if (e->verb == CONTROL_UPDATE_STATUS) {
             s->status = json_incref(e->object);
             doc_set(s->job, "status", json_deep_copy(e->object));
-        } else if (e->kind == CONTROL_ANNOTATE) {
+        } else if (e->verb == CONTROL_ANNOTATE) {
             json_object_update(doc_at(s->job, "metadata.annotations"), e->object);
-        } else if (e->kind == CONTROL_WAKE_AT) {
+        } else if (e->verb == CONTROL_WAKE_AT) {
             e->at_unix_ms = (e->at_unix_ms - EPOCH) / 1000;
         }
     }

@@ -19,16 +19,17 @@ struct step {
 
 static const char *const component = "pytorchjob-controller";
 
-static int create(struct step *s, const char *resource, const struct control_effect *e,
-                  struct muster_err *err)
-{
-    return store_create(s->store, resource, e->object, NULL, err);
-}
+static const char *const plurals[CONTROL_RESOURCES] = {
+    [CONTROL_JOB] = "pytorchjobs",
+    [CONTROL_POD] = "pods",
+    [CONTROL_SERVICE] = "services",
+    [CONTROL_CLAIM] = "persistentvolumeclaims",
+};
 
-static int remove_owned(struct step *s, const char *resource, const struct control_effect *e,
-                        struct muster_err *err)
+static int remove_owned(struct step *s, const struct control_effect *e, struct muster_err *err)
 {
-    const struct store_key key = {resource, doc_text(s->job, "metadata.namespace", ""), e->name};
+    const struct store_key key = {plurals[e->resource], doc_text(s->job, "metadata.namespace", ""),
+                                  e->name};
     const struct store_delete_options options = {
         .uid = e->uid,
         .grace_s = STORE_GRACE_DEFAULT,
@@ -89,16 +90,13 @@ static int record(struct step *s, const struct control_effect *e, struct muster_
 
 static int apply_one(struct step *s, const struct control_effect *e, struct muster_err *err)
 {
-    switch (e->kind) {
-    case CONTROL_CREATE_POD: return create(s, "pods", e, err);
-    case CONTROL_DELETE_POD: return remove_owned(s, "pods", e, err);
-    case CONTROL_CREATE_SERVICE: return create(s, "services", e, err);
-    case CONTROL_DELETE_SERVICE: return remove_owned(s, "services", e, err);
-    case CONTROL_CREATE_CLAIM: return create(s, "persistentvolumeclaims", e, err);
+    switch (e->verb) {
+    case CONTROL_CREATE: return store_create(s->store, plurals[e->resource], e->object, NULL, err);
+    case CONTROL_DELETE:
+        return e->resource == CONTROL_JOB ? delete_job(s, err) : remove_owned(s, e, err);
     case CONTROL_RECORD_EVENT: return record(s, e, err);
     case CONTROL_UPDATE_STATUS: return update_status(s, e, err);
     case CONTROL_ANNOTATE: return annotate(s, e, err);
-    case CONTROL_DELETE_JOB: return delete_job(s, err);
     case CONTROL_WAKE_AT: s->wake_unix_ms = e->at_unix_ms; return 0;
     }
     assert(!"unreachable");

@@ -141,19 +141,33 @@ static void record(struct sim_store *s, const struct control_effect *e, int64_t 
                                                "message", e->text, "at", (json_int_t)now));
 }
 
+static int create_effect(struct sim_store *s, const struct control_effect *e, int64_t now)
+{
+    bool is_service = e->resource == CONTROL_SERVICE;
+    return e->resource == CONTROL_POD
+               ? create_pod(s, e->object, now)
+               : create(s, is_service ? s->services : s->claims, e->object, now);
+}
+
+static int delete_effect(struct sim_store *s, const struct control_effect *e,
+                         const int64_t *job_version, int64_t now)
+{
+    if (e->resource == CONTROL_POD) {
+        mark_deleted(s, sim_store_pod(s, e->uid), now);
+        return 0;
+    }
+    return e->resource == CONTROL_JOB ? delete_job(s, job_version) : remove_service(s, e);
+}
+
 int sim_store_apply(struct sim_store *s, const struct control_effect *e, int64_t *job_version,
                     int64_t now)
 {
-    switch (e->kind) {
-    case CONTROL_CREATE_POD: return create_pod(s, e->object, now);
-    case CONTROL_CREATE_SERVICE: return create(s, s->services, e->object, now);
-    case CONTROL_CREATE_CLAIM: return create(s, s->claims, e->object, now);
-    case CONTROL_DELETE_POD: mark_deleted(s, sim_store_pod(s, e->uid), now); return 0;
-    case CONTROL_DELETE_SERVICE: return remove_service(s, e);
+    switch (e->verb) {
+    case CONTROL_CREATE: return create_effect(s, e, now);
+    case CONTROL_DELETE: return delete_effect(s, e, job_version, now);
     case CONTROL_UPDATE_STATUS:
         return write_job(s, job_version, "status", json_deep_copy(e->object));
     case CONTROL_ANNOTATE: return annotate(s, job_version, e->object);
-    case CONTROL_DELETE_JOB: return delete_job(s, job_version);
     case CONTROL_RECORD_EVENT: record(s, e, now); return 0;
     case CONTROL_WAKE_AT: return 0;
     }

@@ -40,7 +40,7 @@ size_t sim_world_reconcile(struct sim_world *w, struct sim_view *view, size_t st
     size_t done = 0;
     for (; done < fx.count && done < stop; done++) {
         const struct control_effect *e = &fx.list[done];
-        if (e->kind == CONTROL_WAKE_AT) {
+        if (e->verb == CONTROL_WAKE_AT) {
             w->control_wake_unix_ms = e->at_unix_ms;
         }
         if (sim_store_apply(&w->store, e, &view->job_version, w->now_unix_ms) < 0) {
