@@ -6,6 +6,7 @@
 #include "control/broken.h"
 #include "control/effects.h"
 #include "control/objects.h"
+#include "control/projection/gpu.h"
 #include "control/restart.h"
 #include "job/annotations.h"
 
@@ -54,28 +55,12 @@ static bool unfinished(const struct control_member *pod)
     return pod->phase == CONTROL_RUNNING || pod->phase == CONTROL_PENDING;
 }
 
-static bool names_gpu(const json_t *resources)
-{
-    const char *name;
-    json_t *amount;
-    json_object_foreach ((json_t *)resources, name, amount) {
-        bool gpu = strstr(name, "gpu") || strncmp(name, "nvidia.com/", 11) == 0;
-        bool none = json_is_integer(amount) ? json_integer_value(amount) == 0
-                                            : strcmp(doc_text(resources, name, "0"), "0") == 0;
-        if (gpu && !none) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static bool holds_gpu(const struct control_member *pod)
 {
     size_t index;
     json_t *container;
     json_array_foreach (doc_at(pod->object, "spec.containers"), index, container) {
-        if (names_gpu(doc_at(container, "resources.limits")) ||
-            names_gpu(doc_at(container, "resources.requests"))) {
+        if (control_holds_gpu(container)) {
             return true;
         }
     }

@@ -27,6 +27,7 @@ struct control_view {
     const json_t *pods;     /* arrays of objects of the job's namespace: those with the job's */
     const json_t *services; /* labels, or any superset (strangers are left alone) */
     const json_t *claims;   /* PersistentVolumeClaims; needed only with volumeClaimTemplates */
+                            /* all of them whole, or as projection.h leaves them */
     int64_t now_unix_ms;
 };
 

@@ -10,6 +10,7 @@
 #include "base/testing/test.h"
 #include "base/testing/test_doc.h"
 #include "control/control.h"
+#include "control/projection/projection.h"
 
 /* A job named "mnist" with uid "job-1": `workers` < 0 for no Worker; `policy` is the run policy. */
 static inline json_t *make_job(bool master, int workers, const char *restart, const char *policy)
@@ -43,4 +44,46 @@ static inline void assert_document(const json_t *doc, const char *text)
         fail_msg("got      %s\nexpected %s", got, wanted);
     }
     json_decref(expected);
+}
+
+static inline json_t *project(const json_t *list, json_t *(*each)(const json_t *object))
+{
+    json_t *out = json_array();
+    size_t index;
+    json_t *object;
+    json_array_foreach (list, index, object) {
+        json_array_append_new(out, each(object));
+    }
+    return out;
+}
+
+static inline bool same_trace(const struct control_effects *a, const struct control_effects *b)
+{
+    struct buf one, other;
+    buf_init(&one, 1 << 24);
+    buf_init(&other, 1 << 24);
+    control_trace(a, &one);
+    control_trace(b, &other);
+    bool same = strcmp(buf_str(&one), buf_str(&other)) == 0;
+    buf_done(&one);
+    buf_done(&other);
+    return same;
+}
+
+/* NULL, or what is wrong: the step again, on what a driver keeps of the objects. */
+static inline const char *differs_on_projections(const struct control_view *whole,
+                                                 const struct control_effects *fx)
+{
+    json_t *pods = project(whole->pods, control_project_pod);
+    json_t *services = project(whole->services, control_project_object);
+    json_t *claims = project(whole->claims, control_project_object);
+    const struct control_view view = {whole->job, pods, services, claims, whole->now_unix_ms};
+    struct control_effects again;
+    assert_int_equal(control_reconcile(&view, &again, NULL), 0);
+    bool same = same_trace(fx, &again);
+    control_effects_done(&again);
+    json_decref(pods);
+    json_decref(services);
+    json_decref(claims);
+    return same ? NULL : "decides otherwise on projections";
 }

@@ -49,6 +49,7 @@ static inline struct control_effects effects_of(const struct scene *s)
         fail_msg("%s", err.text);
     }
     const char *broken = control_check_invariants(&view, &fx);
+    broken = broken ? broken : differs_on_projections(&view, &fx);
     if (broken) {
         fail_msg("%s", broken);
     }

@@ -3,6 +3,7 @@
 
 #include "base/doc.h"
 #include "base/testing/test.h"
+#include "control/fixture.h"
 
 enum { ROUNDS_MAX = 200 };
 
@@ -36,6 +37,7 @@ size_t sim_world_reconcile(struct sim_world *w, struct sim_view *view, size_t st
         fail_msg("%s", err.text);
     }
     note(w, control_check_invariants(&view->view, &fx));
+    note(w, differs_on_projections(&view->view, &fx));
     w->control_wake_unix_ms = INT64_MAX;
     size_t done = 0;
     for (; done < fx.count && done < stop; done++) {

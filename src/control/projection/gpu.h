@@ -1,0 +1,11 @@
+/* Does a container hold a GPU?
+ *
+ * Layer: pure.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+
+/* It limits or requests an amount that is not zero. */
+bool control_holds_gpu(const json_t *container);
