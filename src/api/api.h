@@ -55,6 +55,9 @@ struct api_hooks {
     int (*admit)(void *arg, const char *resource, const json_t *object,
                  struct job_problems *problems, struct muster_err *err);
 
+    /* What is known of an object now and is in no store: added to it, where one is read by name. */
+    void (*add_live)(void *arg, const char *resource, json_t *object);
+
     /* GET /muster/v1/leases/ID is open, and its client went (once each, per connection). */
     void (*lease_opened)(void *arg, const char *id);
     void (*lease_closed)(void *arg, const char *id);

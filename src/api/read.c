@@ -9,7 +9,11 @@ enum { LIMIT_MAX = 100000 };
 int verb_get(struct api_call *call, struct muster_err *err)
 {
     muster_auto(doc) json_t *object = NULL;
+    const struct api_hooks *hooks = &call->api->hooks;
     int r = store_get(call->api->store, call_key(call), &object, err);
+    if (r == 0 && hooks->add_live) {
+        hooks->add_live(hooks->arg, call->route.resource->plural, object);
+    }
     return r < 0 ? r : call_send_object(call, 200, object, err);
 }
 

@@ -1,5 +1,6 @@
 """`muster coordinator`, as a real process: strangers, deaths of workers and of itself, its journal, its end."""
 import os
+import json
 import pathlib
 import random
 import re
@@ -355,6 +356,51 @@ def test_a_worker_dies_while_it_is_away(muster):
     train(team)
     team.finish()
     coordinator.end()
+
+
+def test_the_status_file_says_how_the_job_gets_on(muster):
+    """Who was lost and what that cost, also what a coordinator before this one knew."""
+    words = ['--first-size', 2, '--status-file', 'status.json', '--progress']
+    path = muster.work / 'status.json'
+    status = lambda: json.loads(path.read_text()) if path.exists() else {}  # noqa: E731
+    coordinator = Coordinator(muster, *words)
+    other = subprocess.Popen([sys.executable, SPEAKER, coordinator.address, '77'], env=muster.env, stdout=subprocess.PIPE, text=True)
+    muster.started.append(other)
+    worker = Worker(1, Plan(), coordinator.address, name='first')
+    team = Team([worker], turns)
+    team.until(team.is_open, 'a generation is open')
+    train(team, 3)
+    wait_for(lambda: status().get('steps') == 3, 'three steps')
+    assert {key: status()[key] for key in ('phase', 'generation', 'workers', 'lost', 'epoch', 'epochs', 'records', 'totalRecords')} == {
+        'phase': 'Training', 'generation': 1, 'workers': 2, 'lost': 0, 'epoch': 1, 'epochs': 2, 'records': 96, 'totalRecords': 2000}
+    other.kill()
+    team.until(lambda: worker.generation == 2, 'the next generation is open')
+    train(team, 2)
+    wait_for(lambda: status().get('recoveries'), 'it is over')
+    lost = status()['recoveries']
+    assert [(each['kind'], each['worker']) for each in lost] == [('lost', 'worker-77')] and lost[0]['ms'] >= 0
+    _, err = coordinator.kill()
+    assert f"recovered from the loss of worker-77 in {lost[0]['ms']} ms" in err
+    coordinator = Coordinator(muster, *words)
+    train(team, 1)
+    wait_for(lambda: status()['term'] == 2 and len(status()['recoveries']) == 2, 'it is back')
+    assert status()['recoveries'][0] == lost[0] and status()['recoveries'][1]['kind'] == 'coordinator'
+    train(team)
+    team.finish()
+    coordinator.end()
+    assert (status()['phase'], status()['records'], status()['workers'], status()['epoch']) == ('Done', 2000, 0, 2)
+
+
+@pytest.mark.parametrize('text', ['', '{"recoveries": [{"kind": "lost", "ms": 1e300, "at": "\\u001b[2J"}, 5, {"kind": "', '[]'])
+def test_a_status_file_that_is_none_is_replaced(muster, text):
+    (muster.work / 'status.json').write_text(text)
+    coordinator = Coordinator(muster, '--status-file', 'status.json')
+    team = team_of(1, coordinator, Plan(10, 1))
+    train(team)
+    team.finish()
+    coordinator.end()
+    done = json.loads((muster.work / 'status.json').read_text())
+    assert (done['phase'], done['recoveries']) == ('Done', [])
 
 
 def test_sigterm_ends_it_and_the_journal_stays(muster):

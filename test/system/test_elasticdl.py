@@ -90,6 +90,7 @@ def test_what_a_worker_gets(tool):
 def test_workers_join_and_leave_by_scale(tool):
     name = submit(tool, 'exec sleep 600')
     before = running(tool, MASTER, WORKERS + '0', WORKERS + '1')
+    assert 'the coordinator has not said anything yet' in tool.run('describe', 'job', name).stdout
     tool.run('scale', name, '--workers', '3')
     after = running(tool, MASTER, WORKERS + '0', WORKERS + '1', WORKERS + '2')
     assert all(after[pod]['metadata']['uid'] == before[pod]['metadata']['uid'] for pod in before)
@@ -331,7 +332,11 @@ def test_a_worker_that_is_back_when_the_job_is_done_does_not_fail_it(tool):
     elasticdl(tool, 'train', *LEAN, f'--job_command=exec {python} late.py', env={'PATH': path})
     tool.wait_condition('example', 'Succeeded', LONG_S)
     logs = tool.run('logs', 'example').stdout
-    assert '1 lost' in logs
+    assert '1 lost' in logs and 'recovered from the loss of example-edljob-worker-1 in ' in logs
+    elastic = tool.get('job', 'example')['status']['elastic']
+    assert (elastic['phase'], elastic['lost'], elastic['records'], elastic['totalRecords']) == ('Done', 1, 128, 128)
+    assert ('lost', 'example-edljob-worker-1') in [(each['kind'], each['worker']) for each in elastic['recoveries']]
+    assert re.search(r'Elastic:\n +Epoch: +2\n', tool.run('describe', 'job', 'example').stdout)
     assert 'the job was done before this worker had joined it' in logs
     assert logs.count('trained\n') == 1
 

@@ -153,6 +153,8 @@ static void add_command(struct translation *t, json_t *container)
     build_add(&t->build, command, json_sprintf("%lld", (long long)t->flags.workers));
     add_word(t, command, "--progress");
     add_word(t, command, "--mark-done");
+    add_word(t, command, "--status-file");
+    build_add(&t->build, command, json_sprintf("%s/status.json", folder));
 }
 
 static int add_master(struct translation *t, json_t *specs)

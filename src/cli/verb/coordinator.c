@@ -87,6 +87,7 @@ int cli_coordinator(struct cli *cli)
 {
     struct server_options options = {.durable = args_flag(&cli->args, "durable"),
                                      .ready_file = args_value(&cli->args, "ready-file"),
+                                     .status_file = args_value(&cli->args, "status-file"),
                                      .marks_done = args_flag(&cli->args, "mark-done"),
                                      .progress = args_flag(&cli->args, "progress") ||
                                                  isatty(STDERR_FILENO) == 1,

@@ -81,6 +81,7 @@ int arbiter_snapshot(struct arbiter *arbiter, struct buf *ret, struct muster_err
 
 uint64_t arbiter_term(const struct arbiter *arbiter);
 uint64_t arbiter_generation(const struct arbiter *arbiter);
+bool arbiter_is_open(const struct arbiter *arbiter);     /* its generation is not being closed */
 uint64_t arbiter_version(const struct arbiter *arbiter); /* of the last step in the log */
 /* When something runs out; INT64_MAX: nothing does. */
 int64_t arbiter_next_ms(const struct arbiter *arbiter);
@@ -91,7 +92,7 @@ struct arbiter_figures {
     uint64_t version;
     uint32_t members; /* of the open generation, those that go on */
     uint32_t joiners;
-    uint32_t epoch; /* of the first data set that is not done, from 0 */
+    uint32_t epoch; /* of the first data set that is not done, from 0; `epochs` of one: all are */
     uint32_t epochs;
     uint64_t records_done; /* of all data sets that are trained or planned */
     uint64_t records;      /* UINT64_MAX: without end */

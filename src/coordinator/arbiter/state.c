@@ -95,6 +95,11 @@ uint64_t arbiter_generation(const struct arbiter *a)
     return a->rendezvous->generation;
 }
 
+bool arbiter_is_open(const struct arbiter *a)
+{
+    return a->rendezvous->phase == RENDEZVOUS_RUNNING;
+}
+
 uint64_t arbiter_version(const struct arbiter *a)
 {
     return a->ledger.version;
@@ -113,7 +118,8 @@ bool arbiter_dataset(const struct arbiter *a, uint32_t number, struct shard_prog
 static void count_records(const struct shard_progress *data, struct arbiter_figures *ret)
 {
     const struct shard_dataset *spec = &data->dataset;
-    if (data->epoch < spec->epochs && ret->epoch == ret->epochs) {
+    bool is_done = data->epoch == spec->epochs;
+    if (ret->epoch == ret->epochs && (!is_done || ret->epochs == 0)) {
         ret->epoch = data->epoch;
         ret->epochs = spec->epochs;
     }

@@ -2,11 +2,13 @@
  * internal.h. */
 #include "coordinator/server/internal.h"
 
+#include "base/cleanup.h"
 #include "base/file.h"
 #include "base/time/clock.h"
 #include "coordinator/arbiter/entry.h"
 
 #include <assert.h>
+#include <sys/stat.h>
 
 int64_t server_now_ms(void)
 {
@@ -76,8 +78,12 @@ static void hang_up(struct server *s, uint64_t incarnation)
 static void note_lost(struct server *s, const struct arbiter_effect *effect)
 {
     const struct server_member *member = server_member(s, effect->to);
-    report_lost(&s->report, member ? member->name : "", effect->to,
-                (enum rendezvous_reason)effect->record);
+    const char *name = member ? member->name : "";
+    enum rendezvous_reason reason = (enum rendezvous_reason)effect->record;
+    report_lost(&s->report, name, effect->to, reason);
+    if (reason != RENDEZVOUS_DONE) {
+        pace_note(&s->pace, reason == RENDEZVOUS_LEFT ? PACE_LEFT : PACE_LOST, name);
+    }
 }
 
 static void carry_out(struct server *s, const struct arbiter_effect *effect,
@@ -90,8 +96,26 @@ static void carry_out(struct server *s, const struct arbiter_effect *effect,
     case ARBITER_SEND: send_frame(s, effect, last); break;
     case ARBITER_HANG_UP: hang_up(s, effect->to); break;
     case ARBITER_END: s->over = true; break;
-    case ARBITER_OPENED: break;
+    case ARBITER_OPENED: s->status_due = true; break;
     case ARBITER_LOST: note_lost(s, effect); break;
+    }
+}
+
+static struct pace_look look_at(const struct server *s)
+{
+    return (struct pace_look){.now_ms = server_now_ms(),
+                              .now_unix_ms = clock_unix_ms(),
+                              .generation = arbiter_generation(s->arbiter),
+                              .version = arbiter_version(s->arbiter),
+                              .is_open = arbiter_is_open(s->arbiter)};
+}
+
+static void measure(struct server *s)
+{
+    const struct pace_look look = look_at(s);
+    if (pace_look(&s->pace, &look)) {
+        s->status_due = true;
+        report_recovery(&s->report, &s->pace.recoveries[s->pace.recovery_count - 1]);
     }
 }
 
@@ -112,6 +136,7 @@ void server_feed(struct server *s, struct arbiter_event event)
         *s->err = err;
         server_fail(s, r);
     }
+    measure(s);
 }
 
 void server_sync(struct server *s)
@@ -187,8 +212,22 @@ static int open_term(struct server *s, struct muster_err *err)
     return r < 0 ? r : replay(s, err);
 }
 
+/* Since the last record of the journal was written; -1: there is none yet. */
+static int64_t since_last_record_ms(const struct server *s)
+{
+    muster_auto(free) char *path = file_join(s->options->journal, "journal");
+    struct stat info;
+    if (!path || stat(path, &info) < 0) {
+        return -1;
+    }
+    int64_t ms =
+        clock_unix_ms() - ((int64_t)info.st_mtim.tv_sec * 1000 + info.st_mtim.tv_nsec / 1000000);
+    return ms > 0 ? ms : 0;
+}
+
 int server_begin(struct server *s, struct muster_err *err)
 {
+    int64_t away_ms = since_last_record_ms(s);
     s->result = 0;
     s->journal_failed = false;
     s->sync_due = false;
@@ -196,6 +235,8 @@ int server_begin(struct server *s, struct muster_err *err)
     arbiter_effects_init(&s->effects);
     int r = open_term(s, err);
     if (r == 0) {
+        const struct pace_look look = look_at(s);
+        pace_begin(&s->pace, &look, away_ms);
         server_feed(s, (struct arbiter_event){.kind = ARBITER_START});
     }
     return r;

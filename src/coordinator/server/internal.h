@@ -8,6 +8,7 @@
 #include "coordinator/journal/journal.h"
 #include "coordinator/server/connection.h"
 #include "coordinator/server/listener.h"
+#include "coordinator/server/pace.h"
 #include "coordinator/server/report.h"
 #include "coordinator/server/server.h"
 #include "coordinator/server/table.h"
@@ -35,6 +36,9 @@ struct server {
     uv_prepare_t prepare;
     uv_signal_t on_term, on_int;
     struct report report;
+    struct pace pace;
+    int64_t status_ms; /* when the status file was written last */
+    bool status_due;   /* a generation was opened, or a recovery is over */
     /* of a term */
     struct journal *journal;
     struct arbiter *arbiter; /* NULL: the journal cannot be written */

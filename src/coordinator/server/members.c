@@ -240,6 +240,7 @@ static void note_name(struct server *s, uint64_t incarnation, const struct wire_
         char text[SERVER_NAME_BYTES] = "";
         memcpy(text, name->bytes, count);
         report_clean_name(text, member->name, sizeof member->name);
+        pace_note(&s->pace, PACE_JOINED, member->name);
     }
 }
 

@@ -70,6 +70,16 @@ void report_say(struct report *report, const char *format, ...)
     fputc('\n', stderr);
 }
 
+/* ", 2 min 5 s left"; nothing where nobody knows. */
+static void add_time_left(const struct arbiter_figures *now, double per_s, char *ret, size_t size)
+{
+    char words[AGE_BYTES];
+    int64_t left_s = pace_seconds_left(now->records_done, now->records, per_s);
+    if (left_s > 0) {
+        (void)snprintf(ret, size, ", %s left", age_words(left_s * 1000, words));
+    }
+}
+
 static void describe(const struct arbiter_figures *now, double per_s, char ret[REPORT_LINE_BYTES])
 {
     char done[NUMBER_BYTES], all[NUMBER_BYTES], rate[NUMBER_BYTES], wait[NUMBER_BYTES] = "";
@@ -81,12 +91,15 @@ static void describe(const struct arbiter_figures *now, double per_s, char ret[R
         (void)snprintf(ret, REPORT_LINE_BYTES, "no generation yet, 0 workers%s", wait);
         return;
     }
-    (void)snprintf(ret, REPORT_LINE_BYTES,
-                   "generation %" PRIu64 ", %u worker%s%s, epoch %u of %u, %s of %s records, %s/s",
-                   now->generation, now->members, now->members == 1 ? "" : "s", wait,
-                   now->epoch + (now->epoch < now->epochs), now->epochs,
-                   count_text(now->records_done, done), ends ? count_text(now->records, all) : "∞",
-                   count_text((uint64_t)per_s, rate));
+    int length = snprintf(
+        ret, REPORT_LINE_BYTES,
+        "generation %" PRIu64 ", %u worker%s%s, epoch %u of %u, %s of %s records, %s/s",
+        now->generation, now->members, now->members == 1 ? "" : "s", wait,
+        now->epoch + (now->epoch < now->epochs), now->epochs, count_text(now->records_done, done),
+        ends ? count_text(now->records, all) : "∞", count_text((uint64_t)per_s, rate));
+    if (length > 0 && length < REPORT_LINE_BYTES) {
+        add_time_left(now, per_s, ret + length, REPORT_LINE_BYTES - (size_t)length);
+    }
 }
 
 /* On a terminal, or where workers came or went, soon; else a log need not have all of it. */
@@ -100,32 +113,23 @@ static bool is_due(const struct report *report, const struct arbiter_figures *no
 static void note(struct report *report, const struct arbiter_figures *now, int64_t now_ms)
 {
     report->last_ms = now_ms;
-    report->last_records = now->records_done;
     report->last_generation = now->generation;
     report->last_members = now->members;
 }
 
-void report_progress(struct report *report, const struct arbiter *arbiter, int64_t now_ms)
+void report_progress(struct report *report, const struct arbiter *arbiter, const struct pace *pace,
+                     int64_t now_ms)
 {
     struct arbiter_figures now;
     char line[REPORT_LINE_BYTES];
-    int64_t since_ms = now_ms - report->last_ms;
-    if (!report->progress || (report->is_measured && since_ms < SOON_MS)) {
+    if (!report->progress || pace->sample_count < 2) {
         return;
     }
     arbiter_figures(arbiter, &now);
-    if (!report->is_measured) { /* what an earlier term has done is no rate of this one */
-        report->is_measured = true;
-        report->last_ms = now_ms;
-        report->last_records = now.records_done;
+    if (!is_due(report, &now, now_ms - report->last_ms)) {
         return;
     }
-    if (!is_due(report, &now, since_ms)) {
-        return;
-    }
-    uint64_t more =
-        now.records_done > report->last_records ? now.records_done - report->last_records : 0;
-    describe(&now, (double)more * 1000 / (double)since_ms, line);
+    describe(&now, pace_rate(pace), line);
     note(report, &now, now_ms);
     if (strcmp(line, report->last) == 0) {
         return;
@@ -134,6 +138,36 @@ void report_progress(struct report *report, const struct arbiter *arbiter, int64
     fprintf(stderr, report->is_terminal ? "\r\033[K%s" : "%s\n", line);
     report->is_open = report->is_terminal;
     fflush(stderr);
+}
+
+/* "worker-1 and 2 others" */
+static void name_workers(const struct pace_recovery *recovery, char *ret, size_t size)
+{
+    const char *who = *recovery->worker ? recovery->worker : "a worker";
+    if (recovery->others > 0) {
+        (void)snprintf(ret, size, "%s and %u more", who, recovery->others);
+    } else {
+        (void)snprintf(ret, size, "%s", who);
+    }
+}
+
+void report_recovery(struct report *report, const struct pace_recovery *recovery)
+{
+    char who[PACE_NAME_BYTES + NUMBER_BYTES];
+    long long ms = recovery->ms;
+    if (!report->progress) {
+        return;
+    }
+    name_workers(recovery, who, sizeof who);
+    switch (recovery->kind) {
+    case PACE_LOST: report_say(report, "recovered from the loss of %s in %lld ms", who, ms); break;
+    case PACE_LEFT: report_say(report, "%s left, which cost %lld ms", who, ms); break;
+    case PACE_JOINED: report_say(report, "%s joined, which cost %lld ms", who, ms); break;
+    case PACE_COORDINATOR:
+        report_say(report, "the coordinator was away for %lld ms; workers trained on", ms);
+        break;
+    case PACE_KINDS: break;
+    }
 }
 
 void report_lost(struct report *report, const char *name, uint64_t incarnation,

@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "coordinator/arbiter/arbiter.h"
+#include "coordinator/server/pace.h"
 
 #include <stdint.h>
 
@@ -16,9 +17,7 @@ struct report {
     bool progress;
     bool is_terminal;
     int64_t began_ms;
-    int64_t last_ms;  /* when it was printed last */
-    bool is_measured; /* last_records are those of last_ms */
-    uint64_t last_records;
+    int64_t last_ms; /* when it was printed last */
     uint64_t last_generation;
     uint32_t last_members;
     bool is_open; /* a line that is written over by the next */
@@ -32,7 +31,10 @@ void report_done(struct report *report);
 
 /* At most a line each second, and each five where it is no terminal and the same workers train;
  * nothing where nothing has changed. */
-void report_progress(struct report *report, const struct arbiter *arbiter, int64_t now_ms);
+void report_progress(struct report *report, const struct arbiter *arbiter, const struct pace *pace,
+                     int64_t now_ms);
+/* What a recovery was for, and what it cost. */
+void report_recovery(struct report *report, const struct pace_recovery *recovery);
 /* name: "" where none is known. */
 void report_lost(struct report *report, const char *name, uint64_t incarnation,
                  enum rendezvous_reason reason);

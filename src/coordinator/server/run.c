@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "coordinator/server/internal.h"
+#include "coordinator/server/status.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 
 enum {
     LOOK_MS = 250,
+    STATUS_MS = 1000,
     FAREWELL_MS = 1000, /* at the end, for what members have not read yet */
     RETRY_MS = 500,     /* until a journal that could not be written is tried again */
 };
@@ -150,6 +152,16 @@ static void on_prepare(uv_prepare_t *handle)
     set_deadline(s);
 }
 
+static void tell_status(struct server *s)
+{
+    int64_t now_ms = server_now_ms();
+    if (s->status_due || now_ms - s->status_ms >= STATUS_MS) {
+        s->status_ms = now_ms;
+        s->status_due = false;
+        status_write(s->options->status_file, s->arbiter, &s->pace, s->report.lost, s->over);
+    }
+}
+
 static void on_look(uv_timer_t *timer)
 {
     struct server *s = timer->data;
@@ -159,7 +171,11 @@ static void on_look(uv_timer_t *timer)
     }
     server_tidy(s);
     if (!s->over) {
-        report_progress(&s->report, s->arbiter, server_now_ms());
+        struct arbiter_figures figures;
+        arbiter_figures(s->arbiter, &figures);
+        pace_sample(&s->pace, server_now_ms(), figures.records_done);
+        report_progress(&s->report, s->arbiter, &s->pace, server_now_ms());
+        tell_status(s);
     }
 }
 
@@ -233,6 +249,8 @@ static int run(struct server *s, struct muster_err *err)
         uv_run(s->loop, UV_RUN_DEFAULT);
     }
     if (s->result == 0) {
+        s->status_due = true;
+        tell_status(s);
         return report_summary(&s->report, s->arbiter, server_now_ms(), err);
     }
     if (s->result > 0) {
@@ -252,6 +270,7 @@ int server_run(uv_loop_t *loop, const struct server_options *options, struct mus
     s->options = options;
     s->err = err;
     report_init(&s->report, options->progress, server_now_ms());
+    status_read_recoveries(options->status_file, &s->pace);
     watch(s);
     int r = run(s, err);
     close_all(s);

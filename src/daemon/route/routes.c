@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "daemon/machine/admission.h"
+#include "daemon/object/elastic.h"
 #include "daemon/object/jobs.h"
 #include "daemon/route/exec.h"
 #include "daemon/route/history.h"
@@ -315,6 +316,14 @@ static int check_space(const char *home, struct muster_err *err)
                              home, (unsigned long long)left_bytes >> 10);
 }
 
+static void on_add_live(void *arg, const char *resource, json_t *object)
+{
+    struct routes *routes = arg;
+    if (strcmp(resource, "pytorchjobs") == 0) {
+        elastic_add(routes->options.home, object);
+    }
+}
+
 static int on_admit(void *arg, const char *resource, const json_t *object,
                     struct job_problems *problems, struct muster_err *err)
 {
@@ -351,7 +360,8 @@ int routes_new(const struct routes_options *options, struct routes **ret,
                                     .lease_opened = on_lease_opened,
                                     .lease_closed = on_lease_closed,
                                     .muster = on_muster,
-                                    .admit = on_admit};
+                                    .admit = on_admit,
+                                    .add_live = on_add_live};
     return 0;
 }
 

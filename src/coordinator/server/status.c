@@ -1,0 +1,127 @@
+/* See status.h. */
+#include "coordinator/server/status.h"
+
+#include "base/build.h"
+#include "base/cleanup.h"
+#include "base/doc.h"
+#include "base/file.h"
+#include "base/time/clock.h"
+#include "base/time/timestamp.h"
+#include "coordinator/server/report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MODE = 0644 };
+
+/* ---- Writing ---- */
+
+static const char *phase_of(const struct arbiter_figures *figures, const struct pace *pace,
+                            bool over)
+{
+    return over                       ? "Done"
+           : figures->generation == 0 ? "Waiting"
+           : pace->closed             ? "Recovering"
+                                      : "Training";
+}
+
+static json_t *recovery_doc(struct build *b, const struct pace_recovery *recovery)
+{
+    char at[TIMESTAMP_BYTES];
+    json_t *doc = build_value(b, json_object());
+    build_text(b, doc, "at", timestamp_text(recovery->at_unix_ms, at));
+    build_text(b, doc, "kind", pace_kind_name(recovery->kind));
+    build_text(b, doc, "worker", *recovery->worker ? recovery->worker : NULL);
+    if (recovery->others > 0) {
+        build_int(b, doc, "others", recovery->others);
+    }
+    build_int(b, doc, "ms", recovery->ms);
+    return doc;
+}
+
+static void add_records(struct build *b, json_t *doc, const struct arbiter_figures *figures,
+                        double per_s)
+{
+    int64_t left_s = pace_seconds_left(figures->records_done, figures->records, per_s);
+    build_int(b, doc, "epoch", figures->epoch + (figures->epoch < figures->epochs));
+    build_int(b, doc, "epochs", figures->epochs);
+    build_int(b, doc, "records", (json_int_t)figures->records_done);
+    if (figures->records != UINT64_MAX) {
+        build_int(b, doc, "totalRecords", (json_int_t)figures->records);
+    }
+    build_int(b, doc, "recordsPerSecond", (json_int_t)per_s);
+    if (left_s >= 0) {
+        build_int(b, doc, "secondsLeft", left_s);
+    }
+}
+
+static json_t *make(const struct arbiter *arbiter, const struct pace *pace, uint64_t lost,
+                    bool over)
+{
+    struct arbiter_figures figures;
+    struct build b = {0};
+    char now[TIMESTAMP_BYTES];
+    json_t *doc = build_value(&b, json_object());
+    arbiter_figures(arbiter, &figures);
+    build_text(&b, doc, "phase", phase_of(&figures, pace, over));
+    build_int(&b, doc, "generation", (json_int_t)figures.generation);
+    build_int(&b, doc, "workers", over ? 0 : figures.members);
+    build_int(&b, doc, "joining", figures.joiners);
+    build_int(&b, doc, "lost", (json_int_t)lost);
+    build_int(&b, doc, "steps", (json_int_t)figures.version);
+    add_records(&b, doc, &figures, over ? 0 : pace_rate(pace));
+    json_t *list = build_array_at(&b, doc, "recoveries");
+    for (size_t i = 0; i < pace->recovery_count; i++) {
+        build_add(&b, list, recovery_doc(&b, &pace->recoveries[i]));
+    }
+    build_int(&b, doc, "term", (json_int_t)figures.term);
+    build_text(&b, doc, "updated", timestamp_text(clock_unix_ms(), now));
+    return build_end(&b, doc);
+}
+
+void status_write(const char *path, const struct arbiter *arbiter, const struct pace *pace,
+                  uint64_t lost, bool over)
+{
+    muster_auto(doc) json_t *doc = path ? make(arbiter, pace, lost, over) : NULL;
+    muster_auto(free) char *text = doc ? doc_print(doc) : NULL;
+    if (text) {
+        (void)file_put(path, text, strlen(text), MODE, NULL);
+    }
+}
+
+/* ---- Reading ---- */
+
+static bool read_recovery(const json_t *doc, struct pace_recovery *ret)
+{
+    const char *kind = doc_text(doc, "kind", "");
+    int64_t others = doc_int(doc, "others", 0);
+    *ret = (struct pace_recovery){.at_unix_ms = timestamp_read(doc_text(doc, "at", "")),
+                                  .ms = doc_int(doc, "ms", -1),
+                                  .kind = PACE_KINDS,
+                                  .others = (uint32_t)others};
+    for (int i = 0; i < PACE_KINDS; i++) {
+        ret->kind =
+            strcmp(kind, pace_kind_name((enum pace_kind)i)) == 0 ? (enum pace_kind)i : ret->kind;
+    }
+    report_clean_name(doc_text(doc, "worker", ""), ret->worker, sizeof ret->worker);
+    return ret->kind < PACE_KINDS && ret->ms >= 0 && timestamp_fits(ret->at_unix_ms) &&
+           others >= 0 && others <= UINT32_MAX;
+}
+
+void status_read_recoveries(const char *path, struct pace *pace)
+{
+    muster_auto(free) char *text = NULL;
+    muster_auto(doc) json_t *doc = NULL;
+    size_t count = 0, i;
+    json_t *each;
+    struct pace_recovery recovery;
+    if (!path || file_read(path, STATUS_BYTES_MAX, &text, &count, NULL) < 0 ||
+        doc_parse(text, count, &doc, NULL) < 0) {
+        return;
+    }
+    json_array_foreach (doc_at(doc, "recoveries"), i, each) {
+        if (read_recovery(each, &recovery)) {
+            pace_keep(pace, &recovery);
+        }
+    }
+}

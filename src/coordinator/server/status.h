@@ -1,0 +1,22 @@
+/* The status file (--status-file): how the job gets on, as a JSON object, for programs that watch
+ * it. docs/coordinator.md says what is in it.
+ *
+ * It is replaced by rename, so that a reader sees all of it. Where it cannot be written the job
+ * goes on: the next one may be.
+ *
+ * Layer: program (coordinator). Memory: the caller's. Thread: one.
+ */
+#pragma once
+
+#include "coordinator/arbiter/arbiter.h"
+#include "coordinator/server/pace.h"
+
+enum { STATUS_BYTES_MAX = 64 << 10 };
+
+/* path: NULL for none. over: the job is done. lost: workers, so far. */
+void status_write(const char *path, const struct arbiter *arbiter, const struct pace *pace,
+                  uint64_t lost, bool over);
+
+/* The recoveries that a coordinator before this one has written there. What is no such file is as
+ * good as none. */
+void status_read_recoveries(const char *path, struct pace *pace);

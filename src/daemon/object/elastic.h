@@ -1,0 +1,21 @@
+/* How an elastic job gets on: what its coordinator has written into the job's folder
+ * (docs/coordinator.md, --status-file), as `status.elastic` of the job.
+ *
+ * It is read when somebody asks for the job, and is in no store. The file is a rank's, so that it
+ * may be anything: what is not understood is left out, and where nothing is,
+ * `status.elastic.message` says why.
+ *
+ * Layer: program (daemon). Thread: any.
+ */
+#pragma once
+
+#include "base/home.h"
+
+#include <jansson.h>
+
+/* Below the job's folder. */
+#define ELASTIC_STATUS_FILE "status.json"
+enum { ELASTIC_BYTES_MAX = 64 << 10, ELASTIC_RECOVERIES_MAX = 16, ELASTIC_TEXT_MAX = 128 };
+
+/* Nothing is done to a job without a coordinator. */
+void elastic_add(const struct home *home, json_t *job);
