@@ -2,7 +2,7 @@
  * its fields. See wire.h. */
 #include "wire/wire.h"
 
-#include "wire/coder.h"
+#include "wire/codec.h"
 
 #include <string.h>
 
@@ -26,7 +26,7 @@ static void code_range(struct coder *c, struct shard_range *range)
     }
 }
 
-static void code_ranges(struct coder *c, struct wire_ranges *ranges)
+void code_ranges(struct coder *c, struct wire_ranges *ranges)
 {
     void *list = (void *)ranges->list;
     coder_array(c, &ranges->count, RANGE_BYTES, sizeof *ranges->list, &list);
@@ -216,9 +216,8 @@ static void code_expelled(struct coder *c, struct wire_message *m)
     coder_text(c, &m->expelled.why);
 }
 
-static void code_dataset(struct coder *c, struct wire_message *m)
+void code_dataset_fields(struct coder *c, struct wire_dataset *dataset)
 {
-    struct wire_dataset *dataset = &m->dataset;
     coder_text(c, &dataset->name);
     coder_u32(c, &dataset->number);
     coder_u32(c, &dataset->task);
@@ -234,6 +233,11 @@ static void code_dataset(struct coder *c, struct wire_message *m)
     if (dataset->records == 0 || dataset->batch == 0) {
         coder_fail(c, "its data set has no records, or none in a micro-batch");
     }
+}
+
+static void code_dataset(struct coder *c, struct wire_message *m)
+{
+    code_dataset_fields(c, &m->dataset);
 }
 
 static const struct {
@@ -256,6 +260,12 @@ static const struct {
     [WIRE_GRANT] = {"GRANT", code_grant},
     [WIRE_EXPELLED] = {"EXPELLED", code_expelled},
     [WIRE_DATASET] = {"DATASET", code_dataset},
+    [WIRE_ENROLL] = {"ENROLL", code_enroll},
+    [WIRE_FETCH] = {"FETCH", code_fetch},
+    [WIRE_DONE] = {"DONE", code_done},
+    [WIRE_LEASED] = {"LEASED", code_leased},
+    [WIRE_RECEIPT] = {"RECEIPT", code_receipt},
+    [WIRE_TO_DO] = {"TO_DO", code_to_do},
 };
 
 static bool is_kind(unsigned kind)

@@ -16,6 +16,15 @@
  *     DATASET   what is trained, both ways: after each WELCOME, before JOIN or REPORT, a member
  *               says which data set it has; the answer is the job's, or REFUSED
  *
+ * Who works by leases, without a generation, says after each WELCOME:
+ *
+ *     ENROLL    its data set, what it holds          DATASET   the job's, with its number
+ *     FETCH     asks for records                      LEASED    records, none for now, or all done
+ *     DONE      records are done, or have failed      RECEIPT   such messages that are durable
+ *     TO_DO     asks what is to do, or says where     TO_DO     what is to do, and what is held
+ *               the data set begins
+ *     LEAVE, PROGRESS (renews)                        EXPELLED  its leases are lost
+ *
  * Layer: pure (part of libmuster). Memory: the caller's; arrays of a message that was read lie in
  * the room it was read into, texts in the frame. Thread: any.
  */
@@ -38,6 +47,8 @@ enum {
     WIRE_ADDRESS_BYTES = 128, /* MUSTER_MEMBER_BYTES */
     WIRE_DIGEST_BYTES = 32,
     WIRE_DATASET_NAME_MAX = 63,
+    WIRE_SUMS_MAX = 8, /* of a data set */
+    WIRE_SUM_NAMES_MAX = 255,
     WIRE_TEXT_MAX = 4096,
 };
 
@@ -62,6 +73,12 @@ enum wire_kind {
     WIRE_GRANT,
     WIRE_EXPELLED,
     WIRE_DATASET,
+    WIRE_ENROLL,
+    WIRE_FETCH,
+    WIRE_DONE,
+    WIRE_LEASED,
+    WIRE_RECEIPT,
+    WIRE_TO_DO,
     WIRE_KINDS,
 };
 
@@ -203,6 +220,50 @@ struct wire_dataset {
     uint64_t seed;
 };
 
+/* Sums over the records that are done, of which DONE brings a part: bits of doubles. */
+struct wire_sums {
+    const uint64_t *list;
+    uint32_t count; /* WIRE_SUMS_MAX at most */
+};
+
+struct wire_enroll {
+    struct wire_dataset dataset; /* batch: records of a lease; micro_batches: 0 */
+    struct wire_text sums;       /* their names, a comma between two; WIRE_SUM_NAMES_MAX bytes */
+    struct wire_text name;       /* of its pod, for people */
+    bool again;                  /* it was enrolled before, with this incarnation */
+    struct wire_ranges held;
+};
+
+struct wire_fetch {
+    uint64_t records;
+};
+
+struct wire_done {
+    uint64_t sequence; /* from 1, one more each time; the same again is the same message */
+    struct wire_ranges done;
+    struct wire_ranges failed; /* they are to do again */
+    struct wire_sums sums;     /* of those that are done */
+};
+
+struct wire_leased {
+    bool ended;        /* every record of every epoch is done */
+    bool all;          /* these are all that it holds, */
+    uint64_t sequence; /* all: since this DONE */
+    struct wire_ranges ranges;
+    struct wire_sums sums; /* ended: of all records */
+};
+
+struct wire_receipt {
+    uint64_t sequence; /* up to this one they are durable */
+};
+
+struct wire_to_do {
+    bool begin; /* →: the data set begins so; ←: it does */
+    uint32_t epoch;
+    struct wire_ranges ranges; /* →: of that epoch; those before it are done */
+    struct wire_ranges held;
+};
+
 struct wire_expelled {
     uint64_t incarnation;
     uint32_t reason; /* enum rendezvous_reason */
@@ -229,6 +290,12 @@ struct wire_message {
         struct wire_grant grant;
         struct wire_expelled expelled;
         struct wire_dataset dataset;
+        struct wire_enroll enroll;
+        struct wire_fetch fetch;
+        struct wire_done done;
+        struct wire_leased leased;
+        struct wire_receipt receipt;
+        struct wire_to_do to_do;
     };
 };
 

@@ -9,6 +9,7 @@ enum { ROOM = 4096 };
 static const struct shard_range ranges[] = {{0, 1, 10, 32}, {2, 0, UINT64_C(1) << 40, 1}};
 static const struct wire_step steps[] = {{7, 0, {ranges, 2}}, {8, 1, {NULL, 0}}};
 static const struct wire_step next[] = {{9, 0, {ranges, 1}}};
+static const uint64_t sums[] = {1, UINT64_MAX};
 static const struct wire_member members[] = {{1, true, {{1}, {2}}}, {2, false, {{3}, {4}}}};
 
 /* One of each kind, no field of which is zero. */
@@ -29,6 +30,17 @@ static const struct wire_message samples[] = {
     {WIRE_GRANT, 14, .grant = {5, true, {ranges, 2}}},
     {WIRE_EXPELLED, 15, .expelled = {5, 1, {"silent", 6}}},
     {WIRE_DATASET, 16, .dataset = {{"mnist", 5}, 1, 1, 60000, 3, 32, 8, 1, 42}},
+    {WIRE_ENROLL, 17,
+     .enroll = {{{"mnist", 5}, 1, 1, 60000, 3, 32, 8, 1, 42},
+                {"loss", 4},
+                {"worker-1", 8},
+                true,
+                {ranges, 2}}},
+    {WIRE_FETCH, 18, .fetch = {640}},
+    {WIRE_DONE, 19, .done = {4, {ranges, 2}, {ranges, 1}, {sums, 2}}},
+    {WIRE_LEASED, 20, .leased = {true, true, 4, {ranges, 2}, {sums, 2}}},
+    {WIRE_RECEIPT, 21, .receipt = {4}},
+    {WIRE_TO_DO, 22, .to_do = {true, 1, {ranges, 2}, {ranges, 1}}},
 };
 enum { SAMPLES = sizeof samples / sizeof samples[0] };
 

@@ -115,6 +115,12 @@ static struct wire_message to_wire(struct parts *parts, const struct message *m)
     case WIRE_WELCOME:
     case WIRE_REFUSED:
     case WIRE_DATASET:
+    case WIRE_ENROLL:
+    case WIRE_FETCH:
+    case WIRE_DONE:
+    case WIRE_LEASED:
+    case WIRE_RECEIPT:
+    case WIRE_TO_DO:
     case WIRE_KINDS: break;
     }
     return w;
@@ -184,6 +190,12 @@ static struct message from_wire(const struct wire_message *w, uint8_t incarnatio
     case WIRE_WELCOME:
     case WIRE_REFUSED:
     case WIRE_DATASET:
+    case WIRE_ENROLL:
+    case WIRE_FETCH:
+    case WIRE_DONE:
+    case WIRE_LEASED:
+    case WIRE_RECEIPT:
+    case WIRE_TO_DO:
     case WIRE_KINDS: break;
     }
     return m;
