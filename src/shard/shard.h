@@ -181,6 +181,10 @@ uint64_t shard_held(const struct shard_state *state, uint64_t owner);
  */
 bool shard_held_next(const struct shard_state *state, uint64_t owner,
                      const struct shard_range *after, struct shard_range *ret);
+/* The ranges of a data set that are to do, after `after` (NULL: from the first); false: there are
+ * no more. */
+bool shard_to_do_next(const struct shard_state *state, uint32_t dataset,
+                      const struct shard_range *after, struct shard_range *ret);
 /* Positions of an open epoch, as the order needs them; 0: it is not open. */
 uint64_t shard_epoch_size(const struct shard_state *state, uint32_t dataset, uint32_t epoch);
 /* The records that were set aside, by number from 0; false: there are no more. */

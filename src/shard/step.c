@@ -228,6 +228,16 @@ bool shard_held_next(const struct shard_state *state, uint64_t owner,
     return after ? shard_set_next(&found->held, *after, ret) : shard_set_first(&found->held, ret);
 }
 
+bool shard_to_do_next(const struct shard_state *state, uint32_t dataset,
+                      const struct shard_range *after, struct shard_range *ret)
+{
+    if (dataset >= state->data_count) {
+        return false;
+    }
+    const struct shard_set *to_do = &state->data[dataset].to_do;
+    return after ? shard_set_next(to_do, *after, ret) : shard_set_first(to_do, ret);
+}
+
 uint64_t shard_epoch_size(const struct shard_state *state, uint32_t dataset, uint32_t epoch)
 {
     if (dataset >= state->data_count) {

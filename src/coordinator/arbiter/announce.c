@@ -153,12 +153,21 @@ void arbiter_await_reports(struct arbiter *a, uint64_t generation, int64_t wait_
     a->deadline_ms = a->now_ms + wait_ms;
 }
 
-static void end(struct arbiter *a)
+void arbiter_end(struct arbiter *a)
 {
     a->over = true;
     arbiter_append(a, ENTRY_END, a->out->bytes.used);
     arbiter_add(a, ARBITER_SYNC);
     arbiter_add(a, ARBITER_END);
+}
+
+/* What is evaluated at the end may be going on. */
+static void end(struct arbiter *a)
+{
+    a->trained = true;
+    if (leases_are_over(&a->leases)) {
+        arbiter_end(a);
+    }
 }
 
 void arbiter_carry_out(struct arbiter *a, const struct rendezvous_effect *effect)

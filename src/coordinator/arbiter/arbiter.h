@@ -12,6 +12,9 @@
  * Data sets are told in the options, or by members, whose records are planned: no lease is needed,
  * and a step that has others than the plan's next ones is a contradiction (MUSTER_EDATA).
  *
+ * Data sets by leases are beside them, of processes that are members of no generation (ENROLL): the
+ * job is done when their records are, too.
+ *
  * Records are asked for without a data set: those to be trained are served one after the other, in
  * the order of the options. Grants are the last effects of a step. A grant without records, marked
  * as the last one, says that nothing else is there now: its member goes on with what it has, and
@@ -102,6 +105,10 @@ bool arbiter_knows(const struct arbiter *arbiter, uint64_t incarnation);
 void arbiter_figures(const struct arbiter *arbiter, struct arbiter_figures *ret);
 /* Of a data set, by its number from 0; false: there is none. */
 bool arbiter_dataset(const struct arbiter *arbiter, uint32_t number, struct shard_progress *ret);
+/* The same of data sets by leases; and what is summed up over their records: the names, a comma
+ * between two, and the values. */
+bool arbiter_leased(const struct arbiter *arbiter, uint32_t number, struct shard_progress *ret,
+                    const char **ret_names, const double **ret_sums);
 /* "it did not answer in time, …" */
 const char *arbiter_why(enum rendezvous_reason reason);
 

@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WHY_BYTES = 256 };
-
 /* ---- The job's ---- */
 
 static void declare(struct arbiter *a, const struct shard_dataset *spec, bool *ret_added)
@@ -30,12 +28,12 @@ void arbiter_datasets_declare(struct arbiter *a)
 
 /* ---- A member's ---- */
 
-static bool find(const struct arbiter *a, const struct wire_text *name, uint32_t *ret_number,
-                 struct shard_dataset *ret)
+bool arbiter_datasets_find(const struct shard_state *shard, const struct wire_text *name,
+                           uint32_t *ret_number, struct shard_dataset *ret)
 {
     struct shard_progress progress;
     uint32_t i = 0;
-    for (; shard_progress(a->ledger.shard, i, &progress); i++) {
+    for (; shard_progress(shard, i, &progress); i++) {
         const char *known = progress.dataset.name;
         if (strlen(known) == name->count && memcmp(known, name->bytes, name->count) == 0) {
             *ret_number = i;
@@ -47,22 +45,21 @@ static bool find(const struct arbiter *a, const struct wire_text *name, uint32_t
     return false;
 }
 
-static struct shard_dataset read_spec(const struct wire_dataset *told, uint32_t micro_batches)
+void arbiter_datasets_read(const struct wire_dataset *told, uint32_t micro_batches,
+                           struct shard_dataset *ret)
 {
-    struct shard_dataset spec = {.task = (enum shard_task)told->task,
-                                 .size = told->records,
-                                 .epochs = told->epochs,
-                                 .seed = told->seed,
-                                 .block = told->block,
-                                 .batch = told->batch,
-                                 .micro_batches = micro_batches};
-    memcpy(spec.name, told->name.bytes, told->name.count);
-    return spec;
+    *ret = (struct shard_dataset){.task = (enum shard_task)told->task,
+                                  .size = told->records,
+                                  .epochs = told->epochs,
+                                  .seed = told->seed,
+                                  .block = told->block,
+                                  .batch = told->batch,
+                                  .micro_batches = micro_batches};
+    memcpy(ret->name, told->name.bytes, told->name.count);
 }
 
-/* Whether they mean the same; otherwise why not: the first field that differs. */
-static bool agree(const struct shard_dataset *theirs, const struct shard_dataset *job,
-                  char *ret_why)
+bool arbiter_datasets_agree(const struct shard_dataset *theirs, const struct shard_dataset *job,
+                            char *ret_why)
 {
     const struct {
         const char *name;
@@ -78,7 +75,7 @@ static bool agree(const struct shard_dataset *theirs, const struct shard_dataset
     };
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
         if (fields[i].theirs != fields[i].job) {
-            snprintf(ret_why, WHY_BYTES,
+            snprintf(ret_why, ARBITER_WHY_BYTES,
                      "data set \"%s\" has %s %llu here, and %llu in the job: all workers of a job "
                      "are started alike",
                      job->name, fields[i].name, (unsigned long long)fields[i].theirs,
@@ -94,16 +91,16 @@ static bool may_declare(const struct arbiter *a, const struct shard_dataset *spe
                         char *ret_why)
 {
     if (a->over || a->rendezvous->complete) {
-        snprintf(ret_why, WHY_BYTES,
+        snprintf(ret_why, ARBITER_WHY_BYTES,
                  "data set \"%s\" comes too late: all records of the job are "
                  "trained",
                  spec->name);
     } else if (number >= SHARD_DATASETS_MAX) {
-        snprintf(ret_why, WHY_BYTES, "data set \"%s\": the job has %d already", spec->name,
+        snprintf(ret_why, ARBITER_WHY_BYTES, "data set \"%s\": the job has %d already", spec->name,
                  SHARD_DATASETS_MAX);
     } else if (spec->task >= SHARD_TASKS || spec->size > SHARD_SIZE_MAX ||
                (uint64_t)spec->batch * spec->micro_batches > UINT32_MAX) {
-        snprintf(ret_why, WHY_BYTES, "data set \"%s\": %s", spec->name,
+        snprintf(ret_why, ARBITER_WHY_BYTES, "data set \"%s\": %s", spec->name,
                  shard_reason_text(SHARD_BAD_REQUEST));
     } else {
         return true;
@@ -111,7 +108,8 @@ static bool may_declare(const struct arbiter *a, const struct shard_dataset *spe
     return false;
 }
 
-static void answer(struct arbiter *a, const struct shard_dataset *spec, uint32_t number)
+void arbiter_datasets_answer(struct arbiter *a, uint64_t to, const struct shard_dataset *spec,
+                             uint32_t number)
 {
     struct wire_message message = {.kind = WIRE_DATASET,
                                    .dataset = {.name = {spec->name, (uint32_t)strlen(spec->name)},
@@ -123,25 +121,25 @@ static void answer(struct arbiter *a, const struct shard_dataset *spec, uint32_t
                                                .micro_batches = spec->micro_batches,
                                                .block = spec->block,
                                                .seed = spec->seed}};
-    arbiter_send(a, a->event->incarnation, &message);
+    arbiter_send(a, to, &message);
 }
 
 void arbiter_datasets_hear(struct arbiter *a, const struct wire_dataset *told)
 {
     struct shard_dataset job = {0};
-    char why[WHY_BYTES];
+    char why[ARBITER_WHY_BYTES];
     uint32_t number;
     bool added = false;
-    bool known = find(a, &told->name, &number, &job);
+    bool known = arbiter_datasets_find(a->ledger.shard, &told->name, &number, &job);
     uint32_t settled = known ? job.micro_batches : a->micro_batches;
-    struct shard_dataset spec =
-        read_spec(told, told->micro_batches > 0 ? told->micro_batches : settled);
-    if (known ? !agree(&spec, &job, why) : !may_declare(a, &spec, number, why)) {
+    struct shard_dataset spec;
+    arbiter_datasets_read(told, told->micro_batches > 0 ? told->micro_batches : settled, &spec);
+    if (known ? !arbiter_datasets_agree(&spec, &job, why) : !may_declare(a, &spec, number, why)) {
         arbiter_refuse(a, a->event->incarnation, why);
         return;
     }
     if (!known) {
         declare(a, &spec, &added);
     }
-    answer(a, &spec, number);
+    arbiter_datasets_answer(a, a->event->incarnation, &spec, number);
 }

@@ -21,6 +21,11 @@ enum entry_kind {
     ENTRY_SNAPSHOT,   /* all of it until here: records as sections, data sets before the ledger */
     ENTRY_LEDGER,     /* in a snapshot only: ledger_write */
     ENTRY_LOGGED,     /* in a snapshot only: the version of the log, a number */
+    ENTRY_LEASED,     /* the names of sums, as ENTRY_DATASET: leasing.h has all of these */
+    ENTRY_OWNER,      /* an incarnation, its data set, 1 or 0: it has enrolled, or is out */
+    ENTRY_DONE,       /* an incarnation, DONE */
+    ENTRY_BEGIN,      /* a data set, TO_DO */
+    ENTRY_LEASES,     /* in a snapshot only: leases_write */
     ENTRY_KINDS,
 };
 

@@ -6,6 +6,7 @@
 
 #include "coordinator/arbiter/arbiter.h"
 #include "coordinator/arbiter/entry.h"
+#include "coordinator/arbiter/leasing.h"
 #include "coordinator/arbiter/ledger.h"
 
 /* What is known of a process beside what rendezvous keeps; in its slot there. */
@@ -32,6 +33,7 @@ struct arbiter {
     struct rendezvous *rendezvous;
     struct rendezvous_effects asked; /* of rendezvous_step */
     struct ledger ledger;
+    struct leases leases;
     struct shard_dataset datasets[SHARD_DATASETS_MAX];
     size_t dataset_count;
     uint32_t micro_batches;
@@ -42,6 +44,7 @@ struct arbiter {
     bool serving;         /* records are */
     bool any_asked;
     bool any_expired;
+    bool trained; /* all members have ended well; leases go on */
     bool over;
     uint64_t told_generation; /* its members may hold records */
     /* of the step at hand */
@@ -64,6 +67,7 @@ void arbiter_carry_out(struct arbiter *a, const struct rendezvous_effect *effect
 /* The deadline of a generation: its members are silent after so long. */
 void arbiter_await_reports(struct arbiter *a, uint64_t generation, int64_t wait_ms);
 void arbiter_add(struct arbiter *a, enum arbiter_effect_kind kind);
+void arbiter_end(struct arbiter *a);
 
 /* ---- Effects (send.c) ---- */
 
@@ -82,6 +86,18 @@ void arbiter_refuse(struct arbiter *a, uint64_t to, const char *why); /* and han
 
 void arbiter_datasets_declare(struct arbiter *a); /* those of the options */
 void arbiter_datasets_hear(struct arbiter *a, const struct wire_dataset *told);
+
+/* Its number, or the next one. */
+bool arbiter_datasets_find(const struct shard_state *shard, const struct wire_text *name,
+                           uint32_t *ret_number, struct shard_dataset *ret);
+void arbiter_datasets_read(const struct wire_dataset *told, uint32_t micro_batches,
+                           struct shard_dataset *ret);
+enum { ARBITER_WHY_BYTES = 256 };
+/* Whether they mean the same; otherwise why not: the first field that differs. */
+bool arbiter_datasets_agree(const struct shard_dataset *theirs, const struct shard_dataset *job,
+                            char *ret_why);
+void arbiter_datasets_answer(struct arbiter *a, uint64_t to, const struct shard_dataset *spec,
+                             uint32_t number);
 
 /* ---- Records (records.c) ---- */
 

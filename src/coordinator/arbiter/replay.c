@@ -183,6 +183,7 @@ static void restore_section(struct arbiter *a, uint32_t kind, const uint8_t *byt
         arbiter_fail(a, entry_read_term(bytes, count, &version, a->err));
         tell(a, (struct rendezvous_event){.kind = RENDEZVOUS_REPLAY_LOG, .version = version});
         break;
+    case ENTRY_LEASES: leases_read(a, bytes, count); break;
     case ENTRY_DATASET:
     case ENTRY_TERM: replay(a, &event); break;
     default: arbiter_fail(a, muster_fail(a->err, MUSTER_EDATA, "a snapshot has a wrong section"));
@@ -219,6 +220,10 @@ void replay(struct arbiter *a, const struct arbiter_event *event)
     case ENTRY_CHECKPOINT: replay_told_checkpoint(a, event); break;
     case ENTRY_END: a->over = true; break;
     case ENTRY_SNAPSHOT: replay_snapshot(a, event); break;
+    case ENTRY_LEASED: leases_replay_dataset(a, event); break;
+    case ENTRY_OWNER: leases_replay_owner(a, event); break;
+    case ENTRY_DONE: leases_replay_done(a, event); break;
+    case ENTRY_BEGIN: leases_replay_begin(a, event); break;
     default:
         arbiter_fail(a, muster_fail(a->err, MUSTER_EUNSUPPORTED,
                                     "the journal has a record of kind %u, of a newer version",

@@ -8,7 +8,8 @@
 bool arbiter_may_compact(const struct arbiter *a)
 {
     const struct rendezvous *s = a->rendezvous;
-    return s->phase == RENDEZVOUS_RUNNING && !s->appended && !s->syncing &&
+    bool quiet = s->phase == RENDEZVOUS_RUNNING || s->generation == 0 || a->trained;
+    return quiet && !a->leases.appended && !a->leases.syncing && !s->appended && !s->syncing &&
            s->logged == s->durable && !a->failed && !a->over;
 }
 
@@ -71,9 +72,15 @@ int arbiter_snapshot(struct arbiter *a, struct buf *ret, struct muster_err *err)
     add(ENTRY_LEDGER, &section, ret);
     entry_write_term(a->rendezvous->term, &section);
     add(ENTRY_TERM, &section, ret);
-    add_generation(a, &section, ret);
+    if (a->rendezvous->generation > 0) {
+        add_generation(a, &section, ret);
+    }
     entry_write_number(a->rendezvous->logged, &section);
     add(ENTRY_LOGGED, &section, ret);
+    if (!leases_are_unused(&a->leases)) {
+        leases_write(&a->leases, &section);
+        add(ENTRY_LEASES, &section, ret);
+    }
     int r = add_checkpoint(a, &section, ret, err);
     buf_done(&section);
     r = r < 0 ? r : a->failed;

@@ -23,7 +23,8 @@ static int allocate(struct arbiter *a, const struct arbiter_options *options,
         return err_no_memory(err);
     }
     rendezvous_init(a->rendezvous, options->sizes, options->peers);
-    return ledger_init(&a->ledger, err);
+    int r = ledger_init(&a->ledger, err);
+    return r < 0 ? r : leases_init(&a->leases, err);
 }
 
 int arbiter_new(const struct arbiter_options *options, struct arbiter **ret, struct muster_err *err)
@@ -62,6 +63,7 @@ void arbiter_free(struct arbiter *a)
     buf_done(&a->prepared);
     arbiter_effects_done(&a->grants);
     ledger_done(&a->ledger);
+    leases_done(&a->leases);
     free(a);
 }
 
@@ -107,12 +109,23 @@ uint64_t arbiter_version(const struct arbiter *a)
 
 bool arbiter_knows(const struct arbiter *a, uint64_t incarnation)
 {
-    return rendezvous_find(a->rendezvous, incarnation) != NULL;
+    return rendezvous_find(a->rendezvous, incarnation) || leases_owner(&a->leases, incarnation);
 }
 
 bool arbiter_dataset(const struct arbiter *a, uint32_t number, struct shard_progress *ret)
 {
     return shard_progress(a->ledger.shard, number, ret);
+}
+
+bool arbiter_leased(const struct arbiter *a, uint32_t number, struct shard_progress *ret,
+                    const char **ret_names, const double **ret_sums)
+{
+    if (!shard_progress(a->leases.shard, number, ret)) {
+        return false;
+    }
+    *ret_names = a->leases.sums[number].names;
+    *ret_sums = a->leases.sums[number].list;
+    return true;
 }
 
 static void count_records(const struct shard_progress *data, struct arbiter_figures *ret)
@@ -149,7 +162,8 @@ void arbiter_figures(const struct arbiter *a, struct arbiter_figures *ret)
 
 int64_t arbiter_next_ms(const struct arbiter *a)
 {
-    int64_t lease_ms = shard_next_ms(a->ledger.shard);
+    int64_t ledger_ms = shard_next_ms(a->ledger.shard), leases_ms = shard_next_ms(a->leases.shard);
+    int64_t lease_ms = ledger_ms < leases_ms ? ledger_ms : leases_ms;
     return a->deadline_ms < lease_ms ? a->deadline_ms : lease_ms;
 }
 
@@ -157,6 +171,7 @@ const char *arbiter_check(const struct arbiter *a)
 {
     const char *broken = rendezvous_check(a->rendezvous);
     broken = broken ? broken : shard_check(a->ledger.shard);
+    broken = broken ? broken : shard_check(a->leases.shard);
     if (!broken && a->rendezvous->logged != a->ledger.version &&
         !(a->rendezvous->phase == RENDEZVOUS_RECORDING && a->rendezvous->next_restore)) {
         broken = "the records are those of the log";

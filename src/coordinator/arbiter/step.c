@@ -50,6 +50,17 @@ static void note_complete(struct arbiter *a)
     }
 }
 
+/* A job without training ends with its leases. */
+static void note_over(struct arbiter *a)
+{
+    struct shard_progress data;
+    bool trains = a->rendezvous->generation > 0 || shard_progress(a->ledger.shard, 0, &data);
+    if (!a->failed && !a->over && (a->trained || !trains) && !leases_are_unused(&a->leases) &&
+        leases_are_over(&a->leases)) {
+        arbiter_end(a);
+    }
+}
+
 /* What follows from the event beside what rendezvous said. */
 static void settle(struct arbiter *a)
 {
@@ -66,6 +77,10 @@ static void settle(struct arbiter *a)
         note_complete(a);
         again = a->any_expired || a->rendezvous->generation != generation;
     }
+    if (!a->failed && !a->over) {
+        leases_settle(a);
+        note_over(a);
+    }
 }
 
 /* ---- Events ---- */
@@ -80,6 +95,7 @@ static void start(struct arbiter *a)
     tell(a, &(struct rendezvous_event){.kind = RENDEZVOUS_START});
     arbiter_records_tick(a);
     arbiter_records_join(a);
+    leases_start(a);
     a->told_generation = a->rendezvous->generation;
     if (a->rendezvous->generation == 0) {
         arbiter_await_reports(a, 0, a->first_ms);
@@ -142,6 +158,9 @@ static void hear_commits(struct arbiter *a, const struct wire_commits *commits)
 
 static void hear(struct arbiter *a)
 {
+    if (leases_hear(a)) {
+        return;
+    }
     const struct wire_message *m = a->event->message;
     struct rendezvous_event event = {.incarnation = a->event->incarnation};
     struct card *card = arbiter_card(a, event.incarnation);
@@ -185,6 +204,9 @@ static void disconnected(struct arbiter *a)
 
 static void dead(struct arbiter *a)
 {
+    if (leases_bury(a, a->event->incarnation)) {
+        return;
+    }
     const struct rendezvous_peer *peer = rendezvous_find(a->rendezvous, a->event->incarnation);
     if (peer && !peer->gone) {
         tell(a, &(struct rendezvous_event){.kind = RENDEZVOUS_DEAD,
@@ -195,10 +217,20 @@ static void dead(struct arbiter *a)
 static void tick(struct arbiter *a)
 {
     arbiter_records_tick(a);
+    leases_tick(a);
     if (a->now_ms >= a->deadline_ms) {
         a->deadline_ms = INT64_MAX;
         tell(a, &(struct rendezvous_event){.kind = RENDEZVOUS_DEADLINE,
                                            .generation = a->deadline_generation});
+    }
+}
+
+/* SYNC may have been asked for by the one, or by both. */
+static void durable(struct arbiter *a)
+{
+    leases_durable(a);
+    if (a->rendezvous->syncing) {
+        tell(a, &(struct rendezvous_event){.kind = RENDEZVOUS_DURABLE});
     }
 }
 
@@ -210,7 +242,7 @@ static void take(struct arbiter *a)
     case ARBITER_MESSAGE: hear(a); break;
     case ARBITER_DISCONNECTED: disconnected(a); break;
     case ARBITER_DEAD: dead(a); break;
-    case ARBITER_DURABLE: tell(a, &(struct rendezvous_event){.kind = RENDEZVOUS_DURABLE}); break;
+    case ARBITER_DURABLE: durable(a); break;
     case ARBITER_TICK: tick(a); break;
     }
 }

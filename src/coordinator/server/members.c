@@ -217,7 +217,8 @@ static void make_place(struct server *s)
 
 static bool is_for_the_arbiter(enum wire_kind kind)
 {
-    return (kind >= WIRE_JOIN && kind <= WIRE_CHECKPOINT) || kind == WIRE_DATASET;
+    return (kind >= WIRE_JOIN && kind <= WIRE_CHECKPOINT) ||
+           (kind >= WIRE_DATASET && kind <= WIRE_DONE) || kind == WIRE_TO_DO;
 }
 
 static bool make_room(struct server *s, size_t frame_bytes)
@@ -257,8 +258,8 @@ static void hear(struct server *s, struct server_connection *c, const uint8_t *b
         refuse(s, c, "it sent what is no message of a worker");
         return;
     }
-    if (m.kind == WIRE_JOIN) {
-        note_name(s, c->incarnation, &m.join.name);
+    if (m.kind == WIRE_JOIN || m.kind == WIRE_ENROLL) {
+        note_name(s, c->incarnation, m.kind == WIRE_JOIN ? &m.join.name : &m.enroll.name);
     }
     server_feed(s, (struct arbiter_event){
                        .kind = ARBITER_MESSAGE, .incarnation = c->incarnation, .message = &m});

@@ -200,6 +200,33 @@ static void add_dataset(const struct shard_progress *data, struct buf *text)
     }
 }
 
+/* "correct 9,012 (0.901 a record)" */
+static void add_sums(const char *names, const double *sums, uint64_t records, struct buf *text)
+{
+    for (size_t i = 0; *names; i++) {
+        size_t length = strcspn(names, ",");
+        buf_format(text, "%s%.*s %.10g (%.6g a record)", i > 0 ? ", " : ": ", (int)length, names,
+                   sums[i], sums[i] / (double)records);
+        names += length + (names[length] != 0);
+    }
+}
+
+static void add_leased(const struct arbiter *arbiter, struct buf *text)
+{
+    static const char *const tasks[SHARD_TASKS] = {"trained", "evaluated", "predicted"};
+    struct shard_progress data;
+    const char *names;
+    const double *sums;
+    for (uint32_t i = 0; arbiter_leased(arbiter, i, &data, &names, &sums); i++) {
+        char records[NUMBER_BYTES];
+        uint64_t count = data.epoch * data.dataset.size + data.epoch_done;
+        buf_format(text, "%s: %s records %s", *data.dataset.name ? data.dataset.name : "records",
+                   count_text(count, records), tasks[data.dataset.task]);
+        add_sums(names, sums, count ? count : 1, text);
+        buf_text(text, "\n");
+    }
+}
+
 int report_summary(struct report *report, const struct arbiter *arbiter, int64_t now_ms,
                    struct muster_err *err)
 {
@@ -213,6 +240,7 @@ int report_summary(struct report *report, const struct arbiter *arbiter, int64_t
     for (uint32_t i = 0; arbiter_dataset(arbiter, i, &data); i++) {
         add_dataset(&data, &text);
     }
+    add_leased(arbiter, &text);
     buf_add(&text, buf_str(&report->lost_text), report->lost_text.used);
     buf_format(&text,
                "done: %s records in %s steps, %" PRIu64 " generation%s, %" PRIu64
