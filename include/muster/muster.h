@@ -4,4 +4,5 @@
 #include <muster/comm.h>
 #include <muster/elastic.h>
 #include <muster/err.h>
+#include <muster/shards.h>
 #include <muster/version.h>

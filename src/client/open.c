@@ -1,47 +1,16 @@
 /* See open.h. */
 #include "client/open.h"
 
+#include "client/identity.h"
 #include "comm/system/sized.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 /* ---- Options ---- */
-
-static const char *or_environment(const char *said, const char *variable)
-{
-    const char *value = said ? said : getenv(variable);
-    return value && *value ? value : NULL;
-}
-
-static int digit(char c)
-{
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
-
-static int read_token(const char *said, uint8_t *ret, struct muster_err *err)
-{
-    const char *text = or_environment(said, "MUSTER_COORDINATOR_TOKEN");
-    bool good = text && strlen(text) == 2 * (size_t)WIRE_TOKEN_BYTES;
-    for (int i = 0; good && i < WIRE_TOKEN_BYTES; i++) {
-        int high = digit(text[2 * i]), low = digit(text[2 * i + 1]);
-        good = high >= 0 && low >= 0;
-        ret[i] = (uint8_t)(high << 4 | low);
-    }
-    return good ? 0
-                : muster_fail(err, MUSTER_EINVAL,
-                              "the job's token is %d hexadecimal digits: the option token, or "
-                              "MUSTER_COORDINATOR_TOKEN",
-                              2 * WIRE_TOKEN_BYTES);
-}
 
 static int read_micro_batches(uint32_t said, uint32_t *ret, struct muster_err *err)
 {
@@ -61,37 +30,13 @@ static int read_micro_batches(uint32_t said, uint32_t *ret, struct muster_err *e
     return 0;
 }
 
-static int copy_text(const char *text, size_t most, const char *what, char **ret,
-                     struct muster_err *err)
-{
-    if (strlen(text) > most) {
-        return muster_fail(err, MUSTER_EINVAL, "%s has at most %zu bytes", what, most);
-    }
-    *ret = strdup(text);
-    return *ret ? 0 : muster_fail(err, MUSTER_ENOMEM, "no memory for a job");
-}
-
 static int copy_texts(struct muster_elastic *job, const struct muster_elastic_options *o,
                       struct muster_err *err)
 {
-    char host[256] = "", name[300];
-    const char *coordinator = or_environment(o->coordinator, "MUSTER_COORDINATOR");
-    const char *pod = or_environment(o->name, "MUSTER_POD");
-    const char *wrong = coordinator ? connection_check_address(coordinator) : "there is none";
-    if (wrong) {
-        return muster_fail(err, MUSTER_EINVAL,
-                           "the coordinator's address (the option coordinator, or "
-                           "MUSTER_COORDINATOR) is \"unix:PATH\" or \"tcp:HOST:PORT\": %s",
-                           wrong);
-    }
-    (void)gethostname(host, sizeof host - 1);
-    (void)snprintf(name, sizeof name, "%s:%ld", host, (long)getpid());
-    int r =
-        copy_text(coordinator, WIRE_TEXT_MAX, "the coordinator's address", &job->coordinator, err);
-    r = r < 0 ? r : copy_text(pod ? pod : name, WIRE_TEXT_MAX, "a worker's name", &job->name, err);
+    int r = identity_names(o->coordinator, o->name, &job->coordinator, &job->name, err);
     return r < 0 ? r
-                 : copy_text(o->dataset ? o->dataset : "", WIRE_DATASET_NAME_MAX,
-                             "the name of a data set", &job->dataset, err);
+                 : identity_copy(o->dataset ? o->dataset : "", WIRE_DATASET_NAME_MAX,
+                                 "the name of a data set", &job->dataset, err);
 }
 
 static int read_plan(struct muster_elastic *job, const struct muster_elastic_options *o,
@@ -124,7 +69,7 @@ static int read_options(struct muster_elastic *job, const struct muster_elastic_
         o->peer_ms > 0 && o->peer_ms < WORKER_FOREVER_MS ? o->peer_ms : WORKER_FOREVER_MS;
     job->interrupted = o->interrupted;
     job->user = o->user;
-    int r = read_token(o->token, job->token, err);
+    int r = identity_token(o->token, job->token, err);
     r = r < 0 ? r : copy_texts(job, o, err);
     return r < 0 ? r : read_plan(job, o, err);
 }
@@ -144,22 +89,9 @@ static int open_sockets(struct muster_elastic *job, const char *host, struct mus
     muster_region_member(job->region, &member);
     memcpy(job->address.region, member.bytes, sizeof job->address.region);
     job->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    while (job->incarnation == 0) {
-        if (job->wake_fd < 0 || getrandom(&job->incarnation, sizeof job->incarnation, 0) < 0) {
-            return muster_fail(err, MUSTER_EOS, "cannot begin a job: %s", strerror(errno));
-        }
-    }
-    return 0;
-}
-
-static void init_waiting(struct muster_elastic *job)
-{
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_mutex_init(&job->mutex, NULL);
-    pthread_cond_init(&job->changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    return job->wake_fd < 0
+               ? muster_fail(err, MUSTER_EOS, "cannot begin a job: %s", strerror(errno))
+               : identity_incarnation(&job->incarnation, err);
 }
 
 int open_job(const struct muster_elastic_options *options, struct muster_elastic **ret,
@@ -173,7 +105,7 @@ int open_job(const struct muster_elastic_options *options, struct muster_elastic
     job->wake_fd = -1;
     job->pristine = true;
     job->why = (struct muster_err)MUSTER_ERR_INIT;
-    init_waiting(job);
+    identity_waiting(&job->mutex, &job->changed);
     connection_init(&job->connection);
     passes_init(&job->passes, 0);
     int r = read_options(job, options, err);

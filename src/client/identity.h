@@ -1,0 +1,20 @@
+/* Who a process is to the coordinator: its address, the token, a name, an incarnation.
+ *
+ * Layer: worker (part of libmuster). Memory: texts are the caller's to free. Thread: any.
+ */
+#pragma once
+
+#include "wire/wire.h"
+
+#include <pthread.h>
+
+/* NULL: as the environment says. MUSTER_EINVAL. */
+int identity_token(const char *said, uint8_t ret[WIRE_TOKEN_BYTES], struct muster_err *err);
+int identity_names(const char *coordinator, const char *name, char **ret_coordinator,
+                   char **ret_name, struct muster_err *err);
+int identity_copy(const char *text, size_t most, const char *what, char **ret,
+                  struct muster_err *err);
+/* Not 0. */
+int identity_incarnation(uint64_t *ret, struct muster_err *err);
+/* The condition is on the monotonic clock. */
+void identity_waiting(pthread_mutex_t *mutex, pthread_cond_t *changed);
