@@ -1,0 +1,94 @@
+/* A worker by leases as a process, for test_shards.py.
+ *
+ *     shards_worker FILE RECORDS SHARD EPOCHS [DATASET [STOP_AT [HOLD]]]
+ *
+ * Of each record it does, FILE gets a line "epoch record", once its shard is reported and durable;
+ * it sums up "ones" and "numbers". Before it reports shard STOP_AT it makes FILE.stopped and waits
+ * until somebody opens the FIFO HOLD for writing. "done ONES NUMBERS" at the end.
+ */
+#include <muster/shards.h>
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int complain(const struct muster_err *err)
+{
+    fprintf(stderr, "shards_worker: %s\n", err->text);
+    return 1;
+}
+
+static void wait_at(const char *file, const char *hold)
+{
+    char stopped[4096];
+    (void)snprintf(stopped, sizeof stopped, "%s.stopped", file);
+    FILE *mark = fopen(stopped, "w");
+    if (mark) {
+        fclose(mark);
+    }
+    int fd = hold ? open(hold, O_RDONLY | O_CLOEXEC) : -1;
+    if (fd >= 0) {
+        close(fd);
+    }
+}
+
+static int work(struct muster_shards *shards, const char *file, uint64_t stop_at, const char *hold,
+                struct muster_err *err)
+{
+    struct muster_shard shard = MUSTER_SHARD_INIT;
+    FILE *out = fopen(file, "a");
+    int r = out ? 0 : muster_fail(err, MUSTER_EIO, "%s cannot be written", file);
+    while (r == 0 && (r = muster_shards_fetch(shards, &shard, err)) == 1) {
+        double sums[2] = {0, 0};
+        for (size_t i = 0; i < shard.record_count; i++) {
+            sums[0] += 1;
+            sums[1] += (double)shard.records[i];
+        }
+        if (shard.number == stop_at) {
+            wait_at(file, hold);
+        }
+        r = muster_shards_report(shards, shard.number, sums, err);
+        r = r < 0 ? r : muster_shards_wait(shards, err);
+        for (size_t i = 0; r == 0 && i < shard.record_count; i++) {
+            fprintf(out, "%" PRIu64 " %" PRIu64 "\n", shard.epoch, shard.records[i]);
+        }
+        fflush(out);
+    }
+    if (out) {
+        fclose(out);
+    }
+    return r;
+}
+
+int main(int argc, char **argv)
+{
+    struct muster_shards_options options = MUSTER_SHARDS_OPTIONS_INIT;
+    struct muster_shards_info info = MUSTER_SHARDS_INFO_INIT;
+    struct muster_err err = MUSTER_ERR_INIT;
+    struct muster_shards *shards = NULL;
+    if (argc < 5) {
+        fprintf(stderr, "shards_worker FILE RECORDS SHARD EPOCHS [DATASET [STOP_AT [HOLD]]]\n");
+        return 64;
+    }
+    options.records = strtoull(argv[2], NULL, 10);
+    options.shard = (uint32_t)strtoul(argv[3], NULL, 10);
+    options.epochs = (uint32_t)strtoul(argv[4], NULL, 10);
+    options.dataset = argc > 5 ? argv[5] : "test";
+    options.sums = "ones,numbers";
+    options.shuffle = 1;
+    options.seed = 3;
+    options.task = MUSTER_SHARDS_EVALUATE;
+    int r = muster_shards_open(&options, &shards, &err);
+    r = r < 0 ? r
+              : work(shards, argv[1], argc > 6 ? strtoull(argv[6], NULL, 10) : 0,
+                     argc > 7 ? argv[7] : NULL, &err);
+    r = r < 0 ? r : muster_shards_query(shards, &info, &err);
+    if (r == 0) {
+        printf("done %.0f %.0f\n", info.sums[0], info.sums[1]);
+    }
+    muster_shards_close(shards);
+    return r < 0 ? complain(&err) : 0;
+}
