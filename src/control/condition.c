@@ -97,3 +97,13 @@ int control_set(json_t *status, const struct control_condition *c, int64_t now_u
     list = build_end(&b, list);
     return list && json_object_set_new(status, "conditions", list) == 0 ? 1 : MUSTER_ENOMEM;
 }
+
+void control_unset(json_t *status, const char *type)
+{
+    json_t *list = json_object_get(status, "conditions");
+    for (size_t i = json_array_size(list); i > 0; i--) {
+        if (is(json_array_get(list, i - 1), type)) {
+            json_array_remove(list, i - 1);
+        }
+    }
+}

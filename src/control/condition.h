@@ -21,3 +21,6 @@ bool control_has(const json_t *status, const char *type);
  * replaces Running and the reverse; Failed and Succeeded set both to False. The new one comes last,
  * which is what kubectl prints as STATE. 1: changed; 0: not; negative: MUSTER_ENOMEM. */
 int control_set(json_t *status, const struct control_condition *condition, int64_t now_unix_ms);
+
+/* As if there had never been a condition of that type. */
+void control_unset(json_t *status, const char *type);

@@ -87,6 +87,12 @@ int control_reconcile(const struct control_view *view, struct control_effects *r
                       struct muster_err *err);
 void control_effects_done(struct control_effects *effects);
 
+/* The effects for a job that control_reconcile cannot read (MUSTER_EDATA, `sentence`): the
+ * condition Stalled and an event, once; its pods stay. A later step that can read it takes the
+ * condition away. MUSTER_ENOMEM. */
+int control_stalled(const struct control_view *view, const char *sentence,
+                    struct control_effects *ret_effects, struct muster_err *err);
+
 /* False: spec.runPolicy.managedBy names another controller, so a step has no effects, ever. */
 bool control_manages(const json_t *job);
 

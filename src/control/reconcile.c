@@ -2,13 +2,17 @@
  * prefix is safe: what was counted, then the status, then deletions, then creations. See control.h.
  */
 #include "base/doc.h"
+#include "base/err.h"
 #include "control/actions.h"
+#include "control/condition.h"
 #include "control/effects.h"
 #include "control/failure.h"
 #include "control/restart.h"
 #include "job/annotations.h"
 
 #include <string.h>
+
+#define STALLED "Stalled" /* the condition of a job that cannot be read */
 
 enum { NAME_BYTES_MAX = 253 };
 
@@ -123,6 +127,7 @@ static int run_step(const struct control_observed *o, const struct control_count
     if (!s.status) {
         return MUSTER_ENOMEM;
     }
+    control_unset(s.status, STALLED);
     tell_failures(&s);
     enum control_state state = control_apply_rules(&s);
     if (control_is_active(state) && control_restarts(&s)) {
@@ -178,6 +183,37 @@ int control_reconcile(const struct control_view *view, struct control_effects *r
     if (r != 0) {
         control_effects_done(&fx);
         return r;
+    }
+    *ret_effects = fx;
+    return 0;
+}
+
+static int stall(json_t *status, const struct control_view *view, const char *sentence,
+                 struct control_effects *fx)
+{
+    const char *reason = "PyTorchJobInvalid";
+    const struct control_condition condition = {STALLED, true, reason, sentence};
+    int r = control_set(status, &condition, view->now_unix_ms);
+    if (r == 1) {
+        control_add_write(fx, CONTROL_UPDATE_STATUS, json_incref(status));
+        control_add_event(fx, true, reason, "The job cannot be read: %s", sentence);
+    }
+    return r < 0 || fx->failed ? MUSTER_ENOMEM : 0;
+}
+
+int control_stalled(const struct control_view *view, const char *sentence,
+                    struct control_effects *ret_effects, struct muster_err *err)
+{
+    const json_t *old = doc_at(view->job, "status");
+    struct control_effects fx = {0};
+    bool ours = control_manages(view->job) && !job_is_finished(view->job) &&
+                !doc_at(view->job, "metadata.deletionTimestamp");
+    json_t *status = json_is_object(old) ? json_deep_copy(old) : json_object();
+    int r = !status ? MUSTER_ENOMEM : ours ? stall(status, view, sentence, &fx) : 0;
+    json_decref(status);
+    if (r < 0) {
+        control_effects_done(&fx);
+        return err_no_memory(err);
     }
     *ret_effects = fx;
     return 0;

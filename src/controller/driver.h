@@ -1,0 +1,58 @@
+/* The driver of a controller: watches a cluster, runs control_reconcile for each job that changed,
+ * and has its effects carried out. It is the same over the embedded store and a Kubernetes API
+ * server (cluster.h); the clock, too, is its program's.
+ *
+ * A job is one key in a queue: never two steps of it at a time, steps of different jobs side by
+ * side. A step sees what the watches have shown (cache.h), sends its effects in phases (flow.h),
+ * and is over when the watches have shown what it wrote; that is waited for DRIVER_SHOWN_MS at
+ * most. A step that failed is made again after a pause that grows.
+ *
+ * Layer: services; pure. Thread: the loop's. Ownership: driver_new/driver_free; it borrows the
+ * cluster, the clock and all texts of its options.
+ */
+#pragma once
+
+#include "controller/cluster.h"
+
+struct driver;
+
+enum {
+    DRIVER_SHOWN_MS = 10000,
+    DRIVER_RETRY_MS = 1000, /* after the first failure */
+    DRIVER_AGAIN_MS = 5,    /* after the first conflict */
+    DRIVER_EVENTS_MAX = 1024,
+};
+
+struct driver_clock {
+    int64_t (*now_ms)(void *arg); /* does not jump */
+    int64_t (*now_unix_ms)(void *arg);
+    /* Calls driver_turn then (at once: INT64_MIN), from the loop; takes the place of an earlier
+     * call. INT64_MAX: not at all. */
+    void (*call_at)(void *arg, int64_t at_ms);
+    void *arg;
+};
+
+struct driver_options {
+    struct cluster *cluster;
+    struct driver_clock clock;
+    const char *namespace;    /* "": all */
+    const char *labels;       /* of pods, Services and claims that are watched; "": all */
+    size_t jobs_side_by_side; /* 0: 16 */
+    size_t objects_max;       /* 0: 500,000 */
+    /* For the log; `what` is a word, `key` a job's. May be NULL. */
+    void (*say)(void *arg, const char *what, const char *key, const char *sentence);
+    void *arg;
+};
+
+/* Starts the watches. */
+int driver_new(const struct driver_options *options, struct driver **ret, struct muster_err *err);
+/* Cancels what is under way; NULL is fine. */
+struct driver *driver_free(struct driver *driver);
+
+/* Works off a part of the queue. */
+void driver_turn(struct driver *driver);
+
+/* Jobs that are not finished, and finished ones for which something is under way. */
+size_t driver_live_jobs(const struct driver *driver);
+/* There is a live job, or one that a step is due for (a time to live that runs). */
+bool driver_is_busy(const struct driver *driver);

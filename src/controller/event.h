@@ -1,0 +1,26 @@
+/* Event objects (core/v1): what happened to an object. Pure.
+ *
+ * An event's name is made from what it says, so that the same one again is found by its name: its
+ * count and lastTimestamp change, as client-go's correlator has it. An event about a job or one of
+ * its pods carries the job's uid as a label (JOB_LABEL_EVENT).
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct event_note {
+    const json_t *about;   /* the object: apiVersion, kind, metadata */
+    const char *component; /* "pytorchjob-controller", "muster-agent" … */
+    bool warning;
+    const char *reason;
+    const char *message;
+    int64_t now_unix_ms;
+};
+
+/* NULL without memory; the caller frees. */
+char *event_name(const struct event_note *note);
+json_t *event_make(const struct event_note *note, const char *name);
+/* The merge patch that counts it once more. */
+json_t *event_count_again(const json_t *old, int64_t now_unix_ms);

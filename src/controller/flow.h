@@ -1,0 +1,77 @@
+/* The effects of one step on their way: requests in phases, with a barrier after each (the job's
+ * annotations, its status, deletions, creations, the job's own end), in parallel within a phase.
+ *
+ * It says what to send and what to tell, one thing at a time; whoever sends hands it the answers.
+ * The first that fails ends it, when those under way are answered: a step may be cut anywhere.
+ * Creations that no write of the job vouches for are preceded by a look at the job: what the cache
+ * shows may be older than the pods (a job that was just suspended, or deleted). A name that is
+ * taken is looked at: alive and ours is success, on its way out is waited for, a stranger's is a
+ * refusal.
+ *
+ * Layer: pure. Ownership: flow_init/flow_done; it takes the effects and a reference to the job.
+ */
+#pragma once
+
+#include "controller/expect.h"
+
+enum { FLOW_PARALLEL = 32 };
+
+struct flow_item;
+
+enum flow_outcome {
+    FLOW_OK,
+    FLOW_AGAIN,  /* the cluster is further than the view was: soon again */
+    FLOW_FAILED, /* later again */
+};
+
+struct flow {
+    json_t *job; /* of the view; then as our own writes made it */
+    struct control_effects fx;
+    struct expectations expected;
+    struct flow_item *items;
+    size_t count, next;
+    int phase;
+    size_t under_way;
+    size_t tell, tell_end; /* events that are due */
+    size_t tell_one;       /* … of an effect that was carried out; count: none */
+    bool vouched;          /* a write of this step found the job as the view shows it */
+    bool looking;          /* at the job */
+    enum flow_outcome outcome;
+    int code;               /* of the first failure */
+    int64_t retry_after_ms; /* what a server asked for */
+    int64_t wake_unix_ms;   /* INT64_MAX: none */
+};
+
+/* What is to be done now. */
+enum flow_do {
+    FLOW_WAIT,     /* for an answer */
+    FLOW_SEND,     /* effect number `item` */
+    FLOW_LOOK,     /* get the object of effect `item` */
+    FLOW_LOOK_JOB, /* get the job */
+    FLOW_TELL,     /* effect number `item`, an event */
+    FLOW_END,      /* all is answered: see outcome; expected may still be open */
+};
+
+/* Takes what `fx` holds. MUSTER_ENOMEM. */
+int flow_init(struct flow *flow, json_t *job, struct control_effects *fx);
+void flow_done(struct flow *flow);
+
+enum flow_do flow_next(struct flow *flow, size_t *ret_item);
+
+struct flow_answer {
+    int code;
+    bool unsure;
+    int64_t retry_after_ms;
+    json_t *object; /* borrowed; NULL: none */
+    bool is_shown;  /* of a deletion: the cache does not show the object any more */
+};
+
+/* What the caller tells of an answer. flow_next, until it says FLOW_WAIT, comes after each. */
+enum flow_told { FLOW_SILENT, FLOW_REFUSED, FLOW_STRANGER };
+
+enum flow_told flow_answered(struct flow *flow, size_t item, const struct flow_answer *answer);
+enum flow_told flow_looked(struct flow *flow, size_t item, const struct flow_answer *answer);
+void flow_looked_at_job(struct flow *flow, const struct flow_answer *answer);
+
+/* Cannot be sent (no memory): as if it had been answered so. */
+void flow_not_sent(struct flow *flow, int code);

@@ -1,0 +1,72 @@
+/* What the files of the driver share. Not for use outside src/controller. */
+#pragma once
+
+#include "controller/cache.h"
+#include "controller/driver.h"
+#include "controller/event.h"
+#include "controller/flow.h"
+#include "controller/queue.h"
+
+#include <uthash.h>
+
+/* One job with which something is under way. */
+struct task {
+    struct driver *driver;
+    bool flowing; /* its flow is not at its end */
+    bool reading; /* the job, which was packed, is asked for */
+    struct flow flow;
+    int64_t shown_by_ms; /* until then the watches may show what it wrote */
+    UT_hash_handle hh;
+    char key[];
+};
+
+/* A request under way. */
+struct call {
+    struct driver *driver;
+    struct call *prev, *next;
+    struct cluster_call *sent;
+    void (*done)(struct call *call, const struct cluster_answer *answer);
+    struct task *task; /* of events: NULL */
+    size_t item;
+    bool reads;    /* the object of `item` */
+    json_t *event; /* of an event that is told */
+};
+
+struct driver {
+    struct driver_options options;
+    struct cache cache;
+    struct queue queue;
+    struct task *tasks;
+    struct call *calls;
+    size_t events; /* under way */
+    struct watch {
+        struct driver *driver;
+        enum control_resource resource;
+        struct cluster_watch *watch;
+    } watches[CONTROL_RESOURCES];
+};
+
+extern const struct cluster_resource driver_resources[CONTROL_RESOURCES];
+extern const struct cluster_resource driver_events;
+
+/* A new call, in the list; NULL without memory. */
+struct call *driver_call(struct driver *driver,
+                         void (*done)(struct call *, const struct cluster_answer *));
+/* Sends it; on failure the call is gone. */
+int driver_send(struct call *call, const struct cluster_request *request);
+
+void driver_say(const struct driver *driver, const char *what, const char *key,
+                const char *sentence);
+void driver_arm(struct driver *driver);
+
+/* Begins a step; the task is its owner from then on, and releases the key in the end. */
+void driver_step(struct driver *driver, const char *key);
+/* A watch has shown something of it. */
+void driver_task_shown(struct driver *driver, const char *key);
+/* Its time to be shown is over. */
+void driver_tasks_expire(struct driver *driver, int64_t now_ms);
+int64_t driver_tasks_next(const struct driver *driver);
+void driver_task_free(struct task *task);
+
+/* Sends an event about the job, and forgets it. */
+void driver_tell(struct driver *driver, const json_t *job, const struct control_effect *event);

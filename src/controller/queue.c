@@ -1,0 +1,283 @@
+/* See queue.h. */
+#include "controller/queue.h"
+
+#include <assert.h>
+#include <muster/err.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+#include <utlist.h>
+
+enum { NOT_IN_HEAP = -1, DOUBLINGS_MAX = 20 };
+
+struct queue_item {
+    bool ready; /* in the list */
+    bool taken;
+    bool again; /* added while it was taken */
+    int failures;
+    int64_t at_ms;    /* while it is in the heap */
+    ptrdiff_t heaped; /* its place there */
+    struct queue_item *prev, *next;
+    UT_hash_handle hh;
+    char key[];
+};
+
+void queue_init(struct queue *q, size_t keys_max)
+{
+    *q = (struct queue){.keys_max = keys_max};
+}
+
+void queue_done(struct queue *q)
+{
+    struct queue_item *item, *next;
+    HASH_ITER (hh, q->items, item, next) {
+        HASH_DEL(q->items, item);
+        free(item);
+    }
+    free(q->heap);
+    *q = (struct queue){0};
+}
+
+static struct queue_item *find(const struct queue *q, const char *key)
+{
+    struct queue_item *item = NULL;
+    HASH_FIND_STR(q->items, key, item);
+    return item;
+}
+
+/* ---- the heap ---- */
+
+static void put(struct queue *q, size_t place, struct queue_item *item)
+{
+    q->heap[place] = item;
+    item->heaped = (ptrdiff_t)place;
+}
+
+static void rise(struct queue *q, size_t place)
+{
+    struct queue_item *item = q->heap[place];
+    for (; place > 0 && item->at_ms < q->heap[(place - 1) / 2]->at_ms; place = (place - 1) / 2) {
+        put(q, place, q->heap[(place - 1) / 2]);
+    }
+    put(q, place, item);
+}
+
+static void sink(struct queue *q, size_t place)
+{
+    struct queue_item *item = q->heap[place];
+    for (size_t child = 2 * place + 1; child < q->heap_count; child = 2 * place + 1) {
+        child += child + 1 < q->heap_count && q->heap[child + 1]->at_ms < q->heap[child]->at_ms;
+        if (item->at_ms <= q->heap[child]->at_ms) {
+            break;
+        }
+        put(q, place, q->heap[child]);
+        place = child;
+    }
+    put(q, place, item);
+}
+
+static void leave_heap(struct queue *q, struct queue_item *item)
+{
+    if (item->heaped == NOT_IN_HEAP) {
+        return;
+    }
+    size_t place = (size_t)item->heaped;
+    struct queue_item *last = q->heap[--q->heap_count];
+    item->heaped = NOT_IN_HEAP;
+    if (last != item) {
+        put(q, place, last);
+        rise(q, place);
+        sink(q, (size_t)last->heaped);
+    }
+}
+
+/* Every item has its place from the start, so that nothing can fail later. */
+static bool make_room(struct queue *q, size_t count)
+{
+    if (count <= q->heap_room) {
+        return true;
+    }
+    size_t room = q->heap_room ? 2 * q->heap_room : 16;
+    struct queue_item **heap = realloc(q->heap, room * sizeof(struct queue_item *));
+    if (!heap) {
+        return false;
+    }
+    q->heap = heap;
+    q->heap_room = room;
+    return true;
+}
+
+/* ---- adding ---- */
+
+static int find_or_make(struct queue *q, const char *key, struct queue_item **ret)
+{
+    struct queue_item *item = find(q, key);
+    size_t count = HASH_COUNT(q->items);
+    if (!item && count >= q->keys_max) {
+        return MUSTER_ETOOBIG;
+    }
+    if (!item) {
+        size_t bytes = strlen(key) + 1;
+        item = make_room(q, count + 1) ? calloc(1, sizeof *item + bytes) : NULL;
+        if (!item) {
+            return MUSTER_ENOMEM;
+        }
+        memcpy(item->key, key, bytes);
+        item->heaped = NOT_IN_HEAP;
+        HASH_ADD_STR(q->items, key, item);
+    }
+    *ret = item;
+    return 0;
+}
+
+static void make_ready(struct queue *q, struct queue_item *item)
+{
+    leave_heap(q, item);
+    if (!item->ready) {
+        item->ready = true;
+        q->ready_count++;
+        DL_APPEND(q->ready, item);
+    }
+}
+
+static void drop_ready(struct queue *q, struct queue_item *item)
+{
+    if (item->ready) {
+        item->ready = false;
+        q->ready_count--;
+        DL_DELETE(q->ready, item);
+    }
+}
+
+int queue_add(struct queue *q, const char *key)
+{
+    struct queue_item *item = NULL;
+    int r = find_or_make(q, key, &item);
+    if (r < 0) {
+        return r;
+    }
+    if (item->taken) {
+        item->again = true;
+    } else {
+        make_ready(q, item);
+    }
+    return 0;
+}
+
+int queue_add_at(struct queue *q, const char *key, int64_t at_ms)
+{
+    struct queue_item *item = NULL;
+    int r = find_or_make(q, key, &item);
+    if (r < 0 || item->ready) {
+        return r;
+    }
+    if (item->heaped == NOT_IN_HEAP) {
+        item->at_ms = at_ms;
+        put(q, q->heap_count++, item);
+        rise(q, (size_t)item->heaped);
+    } else if (at_ms < item->at_ms) {
+        item->at_ms = at_ms;
+        rise(q, (size_t)item->heaped);
+    }
+    return 0;
+}
+
+/* ---- taking ---- */
+
+static void wake_due(struct queue *q, int64_t now_ms)
+{
+    while (q->heap_count > 0 && q->heap[0]->at_ms <= now_ms) {
+        struct queue_item *item = q->heap[0];
+        leave_heap(q, item);
+        if (item->taken) {
+            item->again = true;
+        } else {
+            make_ready(q, item);
+        }
+    }
+}
+
+const char *queue_take(struct queue *q, int64_t now_ms)
+{
+    wake_due(q, now_ms);
+    struct queue_item *item = q->ready;
+    if (!item) {
+        return NULL;
+    }
+    assert(!item->taken && item->heaped == NOT_IN_HEAP);
+    drop_ready(q, item);
+    item->taken = true;
+    item->again = false;
+    return item->key;
+}
+
+void queue_release(struct queue *q, const char *key)
+{
+    struct queue_item *item = find(q, key);
+    assert(item && item->taken);
+    item->taken = false;
+    if (item->again) {
+        item->again = false;
+        make_ready(q, item);
+    }
+}
+
+int queue_retry(struct queue *q, const char *key, int64_t now_ms, int64_t first_ms,
+                int64_t at_least_ms)
+{
+    struct queue_item *item = NULL;
+    int r = find_or_make(q, key, &item);
+    if (r < 0) {
+        return r;
+    }
+    int64_t delay = first_ms << (item->failures < DOUBLINGS_MAX ? item->failures : DOUBLINGS_MAX);
+    item->failures += item->failures < DOUBLINGS_MAX;
+    delay = delay < QUEUE_RETRY_MAX_MS ? delay : QUEUE_RETRY_MAX_MS;
+    return queue_add_at(q, key, now_ms + (delay > at_least_ms ? delay : at_least_ms));
+}
+
+void queue_succeeded(struct queue *q, const char *key)
+{
+    struct queue_item *item = find(q, key);
+    if (item) {
+        item->failures = 0;
+    }
+}
+
+void queue_remove(struct queue *q, const char *key)
+{
+    struct queue_item *item = find(q, key);
+    if (!item) {
+        return;
+    }
+    assert(!item->taken);
+    leave_heap(q, item);
+    drop_ready(q, item);
+    HASH_DEL(q->items, item);
+    free(item);
+}
+
+/* ---- asking ---- */
+
+int64_t queue_next(const struct queue *q)
+{
+    if (q->ready) {
+        return INT64_MIN;
+    }
+    return q->heap_count > 0 ? q->heap[0]->at_ms : INT64_MAX;
+}
+
+bool queue_has(const struct queue *q, const char *key)
+{
+    const struct queue_item *item = find(q, key);
+    return item && (item->ready || item->taken || item->heaped != NOT_IN_HEAP);
+}
+
+size_t queue_busy(const struct queue *q)
+{
+    size_t count = 0;
+    for (const struct queue_item *item = q->items; item; item = item->hh.next) {
+        count += item->ready || item->taken || item->heaped != NOT_IN_HEAP;
+    }
+    return count;
+}

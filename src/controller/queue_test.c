@@ -1,0 +1,165 @@
+/* Each key once, in order; not while it is taken; later and later after failures. */
+#include "base/testing/test.h"
+#include "controller/queue.h"
+
+#include <muster/err.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void expect(struct queue *q, int64_t now_ms, const char *keys)
+{
+    char text[64] = "";
+    for (const char *key; (key = queue_take(q, now_ms)) != NULL;) {
+        assert_true(strlen(text) + strlen(key) < sizeof text);
+        strncat(text, key, sizeof text - strlen(text) - 1);
+    }
+    assert_string_equal(text, keys);
+}
+
+static void a_key_is_there_once_and_in_its_order(void **state)
+{
+    (void)state;
+    struct queue q;
+    queue_init(&q, 10);
+    queue_add(&q, "b");
+    queue_add(&q, "a");
+    queue_add(&q, "b");
+    assert_true(queue_next(&q) == INT64_MIN);
+    expect(&q, 0, "ba");
+    assert_true(queue_next(&q) == INT64_MAX);
+    queue_done(&q);
+}
+
+static void what_is_added_while_it_is_taken_comes_after_its_release(void **state)
+{
+    (void)state;
+    struct queue q;
+    queue_init(&q, 10);
+    queue_add(&q, "a");
+    expect(&q, 0, "a");
+    queue_add(&q, "a");
+    queue_add(&q, "a");
+    expect(&q, 0, "");
+    assert_true(queue_has(&q, "a"));
+    queue_release(&q, "a");
+    expect(&q, 0, "a");
+    queue_release(&q, "a");
+    expect(&q, 0, "");
+    assert_false(queue_has(&q, "a"));
+    queue_done(&q);
+}
+
+static void a_time_is_waited_for_and_the_earlier_one_counts(void **state)
+{
+    (void)state;
+    struct queue q;
+    queue_init(&q, 10);
+    queue_add_at(&q, "late", 30);
+    queue_add_at(&q, "soon", 20);
+    queue_add_at(&q, "late", 10);
+    queue_add_at(&q, "soon", 50);
+    assert_int_equal(queue_next(&q), 10);
+    expect(&q, 9, "");
+    expect(&q, 10, "late");
+    queue_add_at(&q, "late", 15); /* it is taken: only remembered */
+    expect(&q, 25, "soon");
+    queue_release(&q, "late");
+    expect(&q, 25, "late");
+    queue_done(&q);
+}
+
+static void an_addition_makes_a_time_needless(void **state)
+{
+    (void)state;
+    struct queue q;
+    queue_init(&q, 10);
+    queue_add_at(&q, "a", 100);
+    queue_add(&q, "a");
+    expect(&q, 0, "a");
+    queue_release(&q, "a");
+    expect(&q, 200, "");
+    queue_done(&q);
+}
+
+static void failures_wait_longer_each_time(void **state)
+{
+    (void)state;
+    static const int64_t delays[] = {1000, 2000, 4000, 8000, 16000, 32000, 60000, 60000, 60000};
+    struct queue q;
+    queue_init(&q, 10);
+    for (size_t i = 0; i < sizeof delays / sizeof delays[0]; i++) {
+        queue_retry(&q, "a", 0, 1000, 0);
+        assert_int_equal(queue_next(&q), delays[i]);
+        expect(&q, delays[i], "a");
+        queue_release(&q, "a");
+    }
+    queue_succeeded(&q, "a");
+    queue_retry(&q, "a", 0, 1000, 0);
+    assert_int_equal(queue_next(&q), 1000);
+    queue_retry(&q, "b", 0, 10, 700); /* the server said when */
+    assert_int_equal(queue_next(&q), 700);
+    queue_done(&q);
+}
+
+static void its_size_is_bounded(void **state)
+{
+    (void)state;
+    struct queue q;
+    queue_init(&q, 1);
+    assert_int_equal(queue_add(&q, "a"), 0);
+    assert_int_equal(queue_add(&q, "b"), MUSTER_ETOOBIG);
+    queue_remove(&q, "a");
+    assert_int_equal(queue_add_at(&q, "b", 5), 0);
+    queue_remove(&q, "b");
+    assert_true(queue_next(&q) == INT64_MAX);
+    queue_done(&q);
+}
+
+/* Against a list that is searched whole. */
+static void times_come_in_order_whatever_is_added_and_removed(void **state)
+{
+    (void)state;
+    enum { KEYS = 50, ROUNDS = 5000 };
+    int64_t at[KEYS];
+    struct queue q;
+    uint64_t random = 1;
+    queue_init(&q, KEYS);
+    for (int i = 0; i < KEYS; i++) {
+        at[i] = INT64_MAX;
+    }
+    for (int round = 0; round < ROUNDS; round++) {
+        random = random * 6364136223846793005ULL + 1442695040888963407ULL;
+        int key = (int)(random >> 33) % KEYS;
+        int64_t time = (int64_t)(random >> 40) % 1000;
+        char name[16];
+        snprintf(name, sizeof name, "%d", key);
+        if (random >> 60 < 4) {
+            queue_remove(&q, name);
+            at[key] = INT64_MAX;
+        } else {
+            queue_add_at(&q, name, time);
+            at[key] = time < at[key] ? time : at[key];
+        }
+        int64_t soonest = INT64_MAX;
+        for (int i = 0; i < KEYS; i++) {
+            soonest = at[i] < soonest ? at[i] : soonest;
+        }
+        assert_true(queue_next(&q) == soonest);
+    }
+    queue_done(&q);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_key_is_there_once_and_in_its_order),
+        cmocka_unit_test(what_is_added_while_it_is_taken_comes_after_its_release),
+        cmocka_unit_test(a_time_is_waited_for_and_the_earlier_one_counts),
+        cmocka_unit_test(an_addition_makes_a_time_needless),
+        cmocka_unit_test(failures_wait_longer_each_time),
+        cmocka_unit_test(its_size_is_bounded),
+        cmocka_unit_test(times_come_in_order_whatever_is_added_and_removed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

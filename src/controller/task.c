@@ -1,0 +1,437 @@
+/* A step of one job: the view, the decision, its requests and their answers. See driver.h. */
+#include "base/doc.h"
+#include "control/control.h"
+#include "controller/internal.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void run(struct task *task);
+
+static int64_t now_ms(const struct driver *d)
+{
+    return d->options.clock.now_ms(d->options.clock.arg);
+}
+
+static int64_t now_unix_ms(const struct driver *d)
+{
+    return d->options.clock.now_unix_ms(d->options.clock.arg);
+}
+
+void driver_task_free(struct task *task)
+{
+    HASH_DEL(task->driver->tasks, task);
+    flow_done(&task->flow);
+    free(task);
+}
+
+/* ---- the end of a step ---- */
+
+/* The key goes back to the queue, or is forgotten with its job. */
+static void release(struct task *task)
+{
+    struct driver *d = task->driver;
+    struct cache_job job;
+    char key[512];
+    snprintf(key, sizeof key, "%s", task->key);
+    driver_task_free(task);
+    queue_release(&d->queue, key);
+    if (!cache_job(&d->cache, key, &job)) {
+        queue_remove(&d->queue, key);
+    }
+    driver_arm(d);
+}
+
+static void release_if_shown(struct task *task)
+{
+    if (!task->flowing && !task->reading && expect_is_met(&task->flow.expected)) {
+        release(task);
+    }
+}
+
+static void retry(struct task *task, int64_t first_ms, int64_t at_least_ms)
+{
+    struct driver *d = task->driver;
+    (void)queue_retry(&d->queue, task->key, now_ms(d), first_ms, at_least_ms);
+}
+
+/* Cannot even begin: no memory. */
+static void give_up(struct task *task, int code, const char *sentence)
+{
+    driver_say(task->driver, "controller.retry", task->key,
+               sentence && *sentence ? sentence : muster_code_text(code));
+    retry(task, DRIVER_RETRY_MS, 0);
+    release(task);
+}
+
+/* Nothing was to be done for a finished job: its text is not needed any more. */
+static void pack_if_idle(struct task *task)
+{
+    const struct control_effects *fx = &task->flow.fx;
+    for (size_t i = 0; i < fx->count; i++) {
+        if (fx->list[i].verb != CONTROL_WAKE_AT) {
+            return;
+        }
+    }
+    cache_pack_job(&task->driver->cache, task->key);
+}
+
+static void end(struct task *task)
+{
+    struct driver *d = task->driver;
+    const struct flow *flow = &task->flow;
+    task->flowing = false;
+    task->shown_by_ms = now_ms(d) + DRIVER_SHOWN_MS;
+    if (flow->wake_unix_ms != INT64_MAX) {
+        int64_t delay = flow->wake_unix_ms - now_unix_ms(d);
+        (void)queue_add_at(&d->queue, task->key, now_ms(d) + (delay > 0 ? delay : 0));
+    }
+    switch (flow->outcome) {
+    case FLOW_OK:
+        queue_succeeded(&d->queue, task->key);
+        pack_if_idle(task);
+        break;
+    case FLOW_AGAIN: retry(task, DRIVER_AGAIN_MS, flow->retry_after_ms); break;
+    case FLOW_FAILED: retry(task, DRIVER_RETRY_MS, flow->retry_after_ms); break;
+    }
+    release_if_shown(task);
+}
+
+void driver_task_shown(struct driver *d, const char *key)
+{
+    struct task *task = NULL;
+    HASH_FIND_STR(d->tasks, key, task);
+    if (task && !task->flow.items) {
+        return; /* it has not begun */
+    }
+    if (task) {
+        release_if_shown(task);
+    }
+}
+
+void driver_tasks_expire(struct driver *d, int64_t now)
+{
+    struct task *task, *next;
+    HASH_ITER (hh, d->tasks, task, next) {
+        if (!task->flowing && !task->reading && task->shown_by_ms <= now) {
+            driver_say(d, "controller.late", task->key, "the watches do not show what was written");
+            expect_clear(&task->flow.expected);
+            (void)queue_add(&d->queue, task->key);
+            release(task);
+        }
+    }
+}
+
+int64_t driver_tasks_next(const struct driver *d)
+{
+    int64_t next = INT64_MAX;
+    for (const struct task *task = d->tasks; task; task = task->hh.next) {
+        if (!task->flowing && !task->reading && task->shown_by_ms < next) {
+            next = task->shown_by_ms;
+        }
+    }
+    return next;
+}
+
+/* ---- requests ---- */
+
+static struct flow_answer answer_of(const struct cluster_answer *answer)
+{
+    return (struct flow_answer){.code = answer->code,
+                                .unsure = answer->unsure,
+                                .retry_after_ms = answer->retry_after_ms,
+                                .object = answer->code == 0 ? answer->object : NULL};
+}
+
+static void tell_refusal(struct task *task, size_t item, const char *sentence)
+{
+    struct control_effects told;
+    if (control_refused(&task->flow.fx.list[item], sentence, &told, NULL) < 0) {
+        return;
+    }
+    for (size_t i = 0; i < told.count; i++) {
+        driver_tell(task->driver, task->flow.job, &told.list[i]);
+    }
+    control_effects_done(&told);
+}
+
+static void say_failure(struct task *task, const struct cluster_answer *answer)
+{
+    if (answer->code < 0 && answer->code != MUSTER_EEXIST && answer->code != MUSTER_ECONFLICT &&
+        answer->code != MUSTER_ENOENT) {
+        driver_say(task->driver, "controller.retry", task->key, answer->message);
+    }
+}
+
+static bool is_shown_gone(const struct task *task, size_t item)
+{
+    const struct control_effect *e = &task->flow.fx.list[item];
+    return e->verb == CONTROL_DELETE && e->resource != CONTROL_JOB &&
+           !cache_has(&task->driver->cache, e->resource,
+                      doc_text(task->flow.job, "metadata.namespace", ""), e->name, e->uid);
+}
+
+static void on_item(struct call *call, const struct cluster_answer *got)
+{
+    struct task *task = call->task;
+    struct flow_answer answer = answer_of(got);
+    answer.is_shown = is_shown_gone(task, call->item);
+    enum flow_told told = call->reads ? flow_looked(&task->flow, call->item, &answer)
+                                      : flow_answered(&task->flow, call->item, &answer);
+    say_failure(task, got);
+    if (told == FLOW_STRANGER) {
+        char sentence[512];
+        snprintf(sentence, sizeof sentence, "%s \"%s\" already exists, and is not of this job",
+                 driver_resources[task->flow.fx.list[call->item].resource].plural,
+                 task->flow.fx.list[call->item].name);
+        tell_refusal(task, call->item, sentence);
+    } else if (told == FLOW_REFUSED) {
+        tell_refusal(task, call->item, got->message);
+    }
+    run(task);
+}
+
+static void on_job(struct call *call, const struct cluster_answer *got)
+{
+    struct flow_answer answer = answer_of(got);
+    flow_looked_at_job(&call->task->flow, &answer);
+    say_failure(call->task, got);
+    run(call->task);
+}
+
+/* The body of each verb; a new reference, NULL without memory or where there is none. */
+static json_t *body_of(const struct task *task, const struct control_effect *e)
+{
+    const json_t *job = task->flow.job;
+    json_t *copy = NULL;
+    if (e->verb == CONTROL_CREATE) {
+        return json_incref(e->object);
+    }
+    if (e->verb == CONTROL_ANNOTATE) {
+        return json_pack("{s:{s:s, s:s, s:O}}", "metadata", "uid",
+                         doc_text(job, "metadata.uid", ""), "resourceVersion",
+                         doc_text(job, "metadata.resourceVersion", ""), "annotations", e->object);
+    }
+    if (e->verb == CONTROL_UPDATE_STATUS) {
+        copy = json_copy((json_t *)job);
+        if (copy && json_object_set(copy, "status", e->object) != 0) {
+            json_decref(copy);
+            copy = NULL;
+        }
+    }
+    return copy;
+}
+
+static struct cluster_request request_of(const struct task *task, const struct control_effect *e)
+{
+    const json_t *job = task->flow.job;
+    bool on_job = e->verb == CONTROL_ANNOTATE || e->verb == CONTROL_UPDATE_STATUS ||
+                  (e->verb == CONTROL_DELETE && e->resource == CONTROL_JOB);
+    enum control_resource resource = on_job ? CONTROL_JOB : e->resource;
+    struct cluster_request request = {
+        .lane = on_job ? CLUSTER_LANE_JOBS : CLUSTER_LANE_PARTS,
+        .resource = &driver_resources[resource],
+        .namespace = doc_text(job, "metadata.namespace", ""),
+        .name = on_job ? doc_text(job, "metadata.name", "") : e->name,
+        .grace_s = CLUSTER_GRACE_DEFAULT,
+        .body = body_of(task, e),
+    };
+    switch (e->verb) {
+    case CONTROL_CREATE: request.verb = CLUSTER_CREATE; break;
+    case CONTROL_ANNOTATE: request.verb = CLUSTER_PATCH; break;
+    case CONTROL_UPDATE_STATUS:
+        request.verb = CLUSTER_REPLACE;
+        request.subresource = "status";
+        break;
+    case CONTROL_DELETE:
+        request.verb = CLUSTER_DELETE;
+        request.uid = on_job ? doc_text(job, "metadata.uid", NULL) : e->uid;
+        request.version = on_job ? doc_text(job, "metadata.resourceVersion", NULL) : NULL;
+        break;
+    case CONTROL_RECORD_EVENT:
+    case CONTROL_WAKE_AT: assert(!"no request");
+    }
+    return request;
+}
+
+static int send_call(struct task *task, size_t item, bool reads,
+                     void (*done)(struct call *, const struct cluster_answer *),
+                     const struct cluster_request *request)
+{
+    struct call *call = driver_call(task->driver, done);
+    if (!call) {
+        return MUSTER_ENOMEM;
+    }
+    call->task = task;
+    call->item = item;
+    call->reads = reads;
+    return driver_send(call, request);
+}
+
+static int send_item(struct task *task, size_t item)
+{
+    const struct control_effect *e = &task->flow.fx.list[item];
+    struct cluster_request request = request_of(task, e);
+    bool needs_body = e->verb != CONTROL_DELETE;
+    int r = needs_body && !request.body ? MUSTER_ENOMEM
+                                        : send_call(task, item, false, on_item, &request);
+    json_decref(request.body);
+    return r;
+}
+
+static int look(struct task *task, size_t item)
+{
+    const struct control_effect *e = &task->flow.fx.list[item];
+    const struct cluster_request request = {
+        .verb = CLUSTER_GET,
+        .lane = CLUSTER_LANE_PARTS,
+        .resource = &driver_resources[e->resource],
+        .namespace = doc_text(task->flow.job, "metadata.namespace", ""),
+        .name = e->name,
+    };
+    return send_call(task, item, true, on_item, &request);
+}
+
+static int get_job(struct task *task, void (*done)(struct call *, const struct cluster_answer *))
+{
+    char namespace[256];
+    const char *slash = strchr(task->key, '/');
+    assert(slash);
+    snprintf(namespace, sizeof namespace, "%.*s", (int)(slash - task->key), task->key);
+    const struct cluster_request request = {
+        .verb = CLUSTER_GET,
+        .lane = CLUSTER_LANE_JOBS,
+        .resource = &driver_resources[CONTROL_JOB],
+        .namespace = namespace,
+        .name = slash + 1,
+    };
+    return send_call(task, 0, true, done, &request);
+}
+
+static void run(struct task *task)
+{
+    struct flow *flow = &task->flow;
+    for (;;) {
+        size_t item = 0;
+        int r = 0;
+        switch (flow_next(flow, &item)) {
+        case FLOW_WAIT: return;
+        case FLOW_END: end(task); return;
+        case FLOW_TELL: driver_tell(task->driver, flow->job, &flow->fx.list[item]); break;
+        case FLOW_SEND: r = send_item(task, item); break;
+        case FLOW_LOOK: r = look(task, item); break;
+        case FLOW_LOOK_JOB: r = get_job(task, on_job); break;
+        }
+        if (r < 0) {
+            flow_not_sent(flow, r);
+        }
+    }
+}
+
+/* ---- the decision ---- */
+
+static int decide(struct task *task, const struct control_view *view, struct muster_err *err)
+{
+    struct control_effects fx;
+    int r = control_reconcile(view, &fx, err);
+    if (r == MUSTER_EDATA) { /* nobody but its user can mend that */
+        driver_say(task->driver, "controller.unreadable", task->key, err->text);
+        r = control_stalled(view, err->text, &fx, err);
+    }
+    if (r < 0) {
+        return r;
+    }
+    r = flow_init(&task->flow, view->job, &fx);
+    if (r < 0) {
+        control_effects_done(&fx);
+    }
+    return r;
+}
+
+static int look_and_decide(struct task *task, json_t *job, struct muster_err *err)
+{
+    struct driver *d = task->driver;
+    const char *uid = doc_text(job, "metadata.uid", "");
+    json_t *pods = cache_list(&d->cache, CONTROL_POD, uid);
+    json_t *services = cache_list(&d->cache, CONTROL_SERVICE, uid);
+    json_t *claims = cache_list(&d->cache, CONTROL_CLAIM, doc_text(job, "metadata.namespace", ""));
+    const struct control_view view = {.job = job,
+                                      .pods = pods,
+                                      .services = services,
+                                      .claims = claims,
+                                      .now_unix_ms = now_unix_ms(d)};
+    int r = pods && services && claims ? decide(task, &view, err) : MUSTER_ENOMEM;
+    json_decref(pods);
+    json_decref(services);
+    json_decref(claims);
+    return r;
+}
+
+static void begin(struct task *task)
+{
+    struct driver *d = task->driver;
+    struct muster_err err = MUSTER_ERR_INIT;
+    json_t *job = cache_job_object(&d->cache, task->key);
+    int r = job ? look_and_decide(task, job, &err) : MUSTER_ENOMEM;
+    json_decref(job);
+    if (r < 0) {
+        give_up(task, r, err.text);
+        return;
+    }
+    task->flowing = true;
+    run(task);
+}
+
+/* The job that was packed. */
+static void on_read(struct call *call, const struct cluster_answer *answer)
+{
+    struct task *task = call->task;
+    struct driver *d = task->driver;
+    struct cache_change change;
+    int r = answer->code;
+    task->reading = false;
+    if (r == 0) {
+        r = cache_put(&d->cache, CONTROL_JOB, answer->object, &change);
+    }
+    if (r == 0) {
+        begin(task);
+    } else if (r == MUSTER_ENOENT) { /* its watch will say so */
+        release(task);
+    } else {
+        give_up(task, r, answer->message);
+    }
+}
+
+static void read_job(struct task *task)
+{
+    task->reading = true;
+    int r = get_job(task, on_read);
+    if (r < 0) {
+        task->reading = false;
+        give_up(task, r, NULL);
+    }
+}
+
+void driver_step(struct driver *d, const char *key)
+{
+    struct cache_job job;
+    size_t bytes = strlen(key) + 1;
+    struct task *task = calloc(1, sizeof *task + bytes);
+    if (!task) {
+        (void)queue_retry(&d->queue, key, now_ms(d), DRIVER_RETRY_MS, 0);
+        queue_release(&d->queue, key);
+        return;
+    }
+    task->driver = d;
+    memcpy(task->key, key, bytes);
+    HASH_ADD_STR(d->tasks, key, task);
+    if (!cache_job(&d->cache, key, &job)) {
+        release(task);
+    } else if (job.packed) {
+        read_job(task);
+    } else {
+        begin(task);
+    }
+}

@@ -1,0 +1,244 @@
+/* See driver.h: watches, the queue, and turns. */
+#include "base/doc.h"
+#include "base/err.h"
+#include "controller/internal.h"
+
+#include <stdlib.h>
+#include <utlist.h>
+
+enum { STEPS_PER_TURN = 16, SIDE_BY_SIDE = 16, OBJECTS_MAX = 500000 };
+
+const struct cluster_resource driver_resources[CONTROL_RESOURCES] = {
+    [CONTROL_JOB] = {"kubeflow.org", "v1", "pytorchjobs", "PyTorchJob", true},
+    [CONTROL_POD] = {"", "v1", "pods", "Pod", true},
+    [CONTROL_SERVICE] = {"", "v1", "services", "Service", true},
+    [CONTROL_CLAIM] = {"", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", true},
+};
+const struct cluster_resource driver_events = {"", "v1", "events", "Event", true};
+
+void driver_say(const struct driver *d, const char *what, const char *key, const char *sentence)
+{
+    if (d->options.say) {
+        d->options.say(d->options.arg, what, key, sentence);
+    }
+}
+
+static int64_t now_ms(const struct driver *d)
+{
+    return d->options.clock.now_ms(d->options.clock.arg);
+}
+
+void driver_arm(struct driver *d)
+{
+    int64_t queue = cache_is_synced(&d->cache) ? queue_next(&d->queue) : INT64_MAX;
+    bool full = HASH_COUNT(d->tasks) >= d->options.jobs_side_by_side;
+    int64_t tasks = driver_tasks_next(d);
+    int64_t next = full || tasks < queue ? tasks : queue;
+    d->options.clock.call_at(d->options.clock.arg, next);
+}
+
+/* ---- requests ---- */
+
+struct call *driver_call(struct driver *d,
+                         void (*done)(struct call *, const struct cluster_answer *))
+{
+    struct call *call = calloc(1, sizeof *call);
+    if (call) {
+        call->driver = d;
+        call->done = done;
+        DL_APPEND(d->calls, call);
+    }
+    return call;
+}
+
+static void free_call(struct call *call)
+{
+    DL_DELETE(call->driver->calls, call);
+    json_decref(call->event);
+    free(call);
+}
+
+static void on_answer(void *arg, const struct cluster_answer *answer)
+{
+    struct call *call = arg;
+    struct driver *d = call->driver;
+    call->sent = NULL;
+    call->done(call, answer);
+    free_call(call);
+    driver_arm(d); /* a step may have come to its end, and waits to be shown */
+}
+
+int driver_send(struct call *call, const struct cluster_request *request)
+{
+    struct cluster *cluster = call->driver->options.cluster;
+    int r = cluster->backend->send(cluster, request, on_answer, call, &call->sent, NULL);
+    if (r < 0) {
+        free_call(call);
+    }
+    return r;
+}
+
+/* ---- watches ---- */
+
+static void add(struct driver *d, const char *key)
+{
+    if (queue_add(&d->queue, key) < 0) {
+        driver_say(d, "controller.queue", key, "no room: its changes are not seen");
+    }
+}
+
+/* All jobs of the namespace that a claim is in may wait for it; they make it themselves, so none
+ * does. */
+static void shown(struct watch *w, const struct cache_change *change)
+{
+    struct driver *d = w->driver;
+    struct task *task = NULL;
+    if (w->resource == CONTROL_CLAIM) {
+        for (task = d->tasks; task; task = task->hh.next) {
+            expect_shown(&task->flow.expected, w->resource, change->name, change->uid,
+                         change->version, change->gone);
+        }
+        return;
+    }
+    HASH_FIND_STR(d->tasks, change->job, task);
+    if (task) {
+        expect_shown(&task->flow.expected, w->resource, change->name, change->uid, change->version,
+                     change->gone);
+        driver_task_shown(d, change->job);
+    }
+    add(d, change->job);
+}
+
+static void on_gone(void *arg, const char *job)
+{
+    struct watch *w = arg;
+    if (*job) {
+        add(w->driver, job);
+    }
+}
+
+static void synced(struct watch *w, const char *version)
+{
+    struct driver *d = w->driver;
+    cache_synced(&d->cache, w->resource, on_gone, w);
+    struct task *task, *next;
+    HASH_ITER (hh, d->tasks, task, next) {
+        expect_listed(&task->flow.expected, w->resource, version);
+        driver_task_shown(d, task->key);
+    }
+}
+
+static void on_change(void *arg, const struct cluster_change *news)
+{
+    struct watch *w = arg;
+    struct driver *d = w->driver;
+    struct cache_change change = {0};
+    int r = 0;
+    switch (news->news) {
+    case CLUSTER_BEGIN: cache_begin(&d->cache, w->resource); break;
+    case CLUSTER_OBJECT: r = cache_put(&d->cache, w->resource, news->object, &change); break;
+    case CLUSTER_GONE: cache_remove(&d->cache, w->resource, news->object, &change); break;
+    case CLUSTER_SYNCED: synced(w, news->version); break;
+    case CLUSTER_BOOKMARK: break;
+    case CLUSTER_TROUBLE: driver_say(d, "controller.watch", "", news->message); break;
+    }
+    if (r < 0) {
+        driver_say(d, "controller.cache", change.job, muster_code_text(r));
+    }
+    if (change.changed) {
+        shown(w, &change);
+    }
+    driver_arm(d);
+}
+
+static int start_watch(struct driver *d, enum control_resource resource, struct muster_err *err)
+{
+    struct watch *w = &d->watches[resource];
+    const struct cluster_scope scope = {.resource = &driver_resources[resource],
+                                        .namespace = d->options.namespace,
+                                        .labels =
+                                            resource == CONTROL_JOB ? NULL : d->options.labels};
+    struct cluster *cluster = d->options.cluster;
+    w->driver = d;
+    w->resource = resource;
+    return cluster->backend->watch(cluster, &scope, on_change, w, &w->watch, err);
+}
+
+/* ---- life ---- */
+
+int driver_new(const struct driver_options *options, struct driver **ret, struct muster_err *err)
+{
+    struct driver *d = calloc(1, sizeof *d);
+    if (!d) {
+        return err_no_memory(err);
+    }
+    d->options = *options;
+    size_t side_by_side = options->jobs_side_by_side;
+    size_t objects = options->objects_max ? options->objects_max : OBJECTS_MAX;
+    d->options.jobs_side_by_side = side_by_side ? side_by_side : SIDE_BY_SIDE;
+    cache_init(&d->cache, objects);
+    queue_init(&d->queue, objects);
+    int r = 0;
+    for (enum control_resource i = 0; i < CONTROL_RESOURCES && r == 0; i++) {
+        r = start_watch(d, i, err);
+    }
+    if (r < 0) {
+        driver_free(d);
+        return r;
+    }
+    *ret = d;
+    return 0;
+}
+
+struct driver *driver_free(struct driver *d)
+{
+    if (!d) {
+        return NULL;
+    }
+    const struct cluster_backend *backend = d->options.cluster->backend;
+    for (int i = 0; i < CONTROL_RESOURCES; i++) {
+        backend->unwatch(d->watches[i].watch);
+    }
+    struct call *call, *next_call;
+    DL_FOREACH_SAFE (d->calls, call, next_call) {
+        if (call->sent) {
+            backend->cancel(call->sent);
+        }
+        free_call(call);
+    }
+    struct task *task, *next;
+    HASH_ITER (hh, d->tasks, task, next) {
+        driver_task_free(task);
+    }
+    d->options.clock.call_at(d->options.clock.arg, INT64_MAX);
+    cache_done(&d->cache);
+    queue_done(&d->queue);
+    free(d);
+    return NULL;
+}
+
+void driver_turn(struct driver *d)
+{
+    int64_t now = now_ms(d);
+    driver_tasks_expire(d, now);
+    for (int i = 0; i < STEPS_PER_TURN && cache_is_synced(&d->cache) &&
+                    HASH_COUNT(d->tasks) < d->options.jobs_side_by_side;
+         i++) {
+        const char *key = queue_take(&d->queue, now);
+        if (!key) {
+            break;
+        }
+        driver_step(d, key);
+    }
+    driver_arm(d);
+}
+
+size_t driver_live_jobs(const struct driver *d)
+{
+    return cache_live_jobs(&d->cache) + HASH_COUNT(d->tasks) + d->events + d->queue.ready_count;
+}
+
+bool driver_is_busy(const struct driver *d)
+{
+    return d->calls || d->tasks || cache_live_jobs(&d->cache) > 0 || queue_busy(&d->queue) > 0;
+}

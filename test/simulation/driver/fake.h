@@ -1,0 +1,77 @@
+/* A cluster that misbehaves as a real one may, under a clock that jumps from event to event:
+ * requests overtake each other, are refused, lost, or carried out without an answer; watches lag,
+ * each on its own, leave states out, repeat themselves and begin again. Its pods run, end and go.
+ *
+ * Tests only. Ownership: fake_init/fake_done.
+ */
+#pragma once
+
+#include "controller/cluster.h"
+#include "controller/driver.h"
+
+enum { FAKE_WATCHES = 16, FAKE_DRIVERS = 2 };
+
+struct fake_request;
+
+struct fake_watch {
+    struct fake *fake;
+    struct cluster_scope scope;
+    cluster_watch_fn *fn;
+    void *arg;
+    size_t next; /* in the log */
+    int64_t due_ms;
+    bool open, listed;
+};
+
+struct fake_driver {
+    struct fake *fake;
+    struct driver *driver;
+    int64_t wake_ms;
+};
+
+/* In percent. */
+struct fake_faults {
+    uint32_t lost, unanswered, refused, throttled, repeated, relisted, skipped;
+    uint32_t lag_ms; /* of everything, at most */
+};
+
+struct fake {
+    struct cluster cluster; /* first */
+    struct fake_faults faults;
+    uint64_t random;
+    int64_t now_ms;
+    int64_t version;
+    int64_t uids;
+    json_t *objects; /* {"pods": {"namespace/name": object}} */
+    json_t *log;     /* [{"resource", "gone", "object"}] */
+    json_t *fates;   /* {"pod name": how often it still fails} */
+    struct fake_request *requests;
+    struct fake_watch watches[FAKE_WATCHES];
+    struct fake_driver drivers[FAKE_DRIVERS];
+    size_t sent;   /* requests, events left out */
+    size_t events; /* requests for events */
+    size_t pods_made;
+    bool late;          /* the request that is carried out is of a driver that is no more */
+    const char *broken; /* the first invariant that did not hold */
+};
+
+void fake_init(struct fake *fake, uint64_t seed);
+void fake_done(struct fake *fake);
+uint32_t fake_draw(struct fake *fake, uint32_t below);
+
+/* The n-th driver starts, and stops (as when it crashes). */
+void fake_start(struct fake *fake, int n);
+void fake_stop(struct fake *fake, int n);
+
+/* The next thing that is due happens; false: nothing is due before `until_ms`. */
+bool fake_step(struct fake *fake, int64_t until_ms);
+
+/* A user's doing. */
+void fake_create_job(struct fake *fake, json_t *job);
+void fake_patch_job(struct fake *fake, const char *path, json_t *value);
+void fake_delete(struct fake *fake, const char *resource, const char *name);
+void fake_put(struct fake *fake, const char *resource, json_t *object);
+
+json_t *fake_get(const struct fake *fake, const char *resource, const char *name); /* borrowed */
+size_t fake_count(const struct fake *fake, const char *resource);
+bool fake_job_is(const struct fake *fake, const char *condition);
