@@ -92,10 +92,11 @@ struct muster_elastic_pass {
     uint64_t generation;     /* changes whenever workers come or go */
     int rank;                /* in this generation */
     int size;
+    uint32_t passes_left; /* of this worker in this step, after this one */
 };
 /* clang-format off */
 #define MUSTER_ELASTIC_PASS_INIT                                                                   \
-    {sizeof(struct muster_elastic_pass), 0, 0, 0, 0, NULL, 0, 0.0, 0, 0, 0}
+    {sizeof(struct muster_elastic_pass), 0, 0, 0, 0, NULL, 0, 0.0, 0, 0, 0, 0}
 /* clang-format on */
 
 /* 1: a pass is to be computed. 0: all epochs are committed, and the coordinator has them durable,
@@ -122,6 +123,21 @@ MUSTER_API size_t muster_elastic_ahead(struct muster_elastic *job, size_t passes
 MUSTER_API int muster_elastic_step(struct muster_elastic *job, const void *gradient, size_t count,
                                    enum muster_type type, const void *extra, void *ret_mean,
                                    struct muster_err *err);
+/* Where one step changes the model several times (two optimizers, a line search), each gradient
+ * depends on the sum of the one before it. Such a step is computed by all of this worker's passes
+ * together: after muster_elastic_next and the records of its passes_left (muster_elastic_ahead),
+ * muster_elastic_sum takes their gradients, one after the other, and gives the mean over the step's
+ * records, so often as is wanted; muster_elastic_commit then ends the step. Between the two the
+ * model may be changed, when a copy of it was kept: 0 from either means that workers came or went.
+ * The state is to be put back as it was at muster_elastic_next, which is called again, and all
+ * passes are computed again. 1: the mean is there; the step is committed, and the model is as the
+ * sums have made it. type: MUSTER_F32 or MUSTER_F64. gradients: NULL without records. All workers
+ * bring the same number of sums, each of the same shape. extras: of the passes, one after the
+ * other, or NULL. */
+MUSTER_API int muster_elastic_sum(struct muster_elastic *job, const void *gradients, size_t count,
+                                  enum muster_type type, void *ret_mean, struct muster_err *err);
+MUSTER_API int muster_elastic_commit(struct muster_elastic *job, const void *extras,
+                                     struct muster_err *err);
 /* The extras of the step that was committed last, by micro-batch: micro_batches times extra_bytes.
  * The library's, until the next muster_elastic_step. */
 MUSTER_API const void *muster_elastic_extras(const struct muster_elastic *job);

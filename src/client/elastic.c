@@ -5,6 +5,7 @@
 #include "client/obey.h"
 #include "client/open.h"
 #include "client/step.h"
+#include "client/sum.h"
 #include "client/uplink.h"
 #include "comm/region/region.h"
 #include "comm/system/sized.h"
@@ -205,7 +206,9 @@ static void fill_pass(struct muster_elastic *job, uint32_t micro_batch,
         plan_records(&job->plan, range, job->records);
         ret->record_count = range.count;
         ret->share = (double)range.count / step.count;
+        ret->passes_left = span.first + span.count - micro_batch - 1;
     }
+    job->sums = job->summed = 0;
     job->pass_generation = job->mine->number;
     job->pass_version = step.version;
     job->pass_micro_batch = micro_batch;
@@ -280,52 +283,37 @@ int muster_elastic_step(struct muster_elastic *job, const void *gradient, size_t
     return r;
 }
 
-/* The passes of this worker from here on, one after the other. */
-struct outlook {
-    uint64_t version;
-    struct plan_step step;
-    struct plan_share share;
-    uint32_t next;
-};
-
-static bool look_at_step(const struct muster_elastic *job, struct outlook *o, uint64_t version)
+int muster_elastic_sum(struct muster_elastic *job, const void *gradients, size_t count,
+                       enum muster_type type, void *ret_mean, struct muster_err *err)
 {
-    const struct generation *g = job->mine;
-    if (version > plan_steps(&job->plan)) {
-        return false;
+    const struct sum_call call = {gradients, count, type, ret_mean};
+    int r = check_own(job, err);
+    if (r < 0) {
+        return r;
     }
-    o->version = version;
-    o->step = plan_step(&job->plan, version);
-    o->share = version == job->core.version + 1
-                   ? generation_share(job)
-                   : plan_share(o->step.micro_batches, (uint32_t)g->rank, (uint32_t)g->size);
-    o->next = o->share.first;
-    return true;
+    if (type != MUSTER_F32 && type != MUSTER_F64) {
+        return muster_fail(err, MUSTER_EINVAL, "a sum within a step is of type f32 or f64");
+    }
+    pthread_mutex_lock(&job->mutex);
+    r = job->pass_version == 0
+            ? muster_fail(err, MUSTER_EINVAL, "a step begins with muster_elastic_next")
+            : sum_take(job, &call, err);
+    pthread_mutex_unlock(&job->mutex);
+    return r;
 }
 
-static size_t look_ahead(struct muster_elastic *job, size_t passes, uint64_t *ret_records,
-                         size_t room, size_t *ret_counts)
+int muster_elastic_commit(struct muster_elastic *job, const void *extras, struct muster_err *err)
 {
-    struct outlook o;
-    size_t used = 0, found = 0;
-    bool goes_on = job->mine->size > 0 && look_at_step(job, &o, job->core.version + 1);
-    while (goes_on && found < passes) {
-        if (o.next == o.share.first + o.share.count) {
-            goes_on = look_at_step(job, &o, o.version + 1);
-            continue;
-        }
-        struct shard_range range = plan_micro_batch(&job->plan, &o.step, o.next);
-        bool kept = passes_has(&job->passes, o.version, o.next++);
-        if (!kept && range.count > room - used) {
-            break;
-        }
-        if (!kept) {
-            plan_records(&job->plan, range, ret_records + used);
-            used += range.count;
-            ret_counts[found++] = range.count;
-        }
+    int r = check_own(job, err);
+    if (r < 0) {
+        return r;
     }
-    return used;
+    pthread_mutex_lock(&job->mutex);
+    r = job->pass_version == 0
+            ? muster_fail(err, MUSTER_EINVAL, "a step begins with muster_elastic_next")
+            : step_commit(job, extras, err);
+    pthread_mutex_unlock(&job->mutex);
+    return r;
 }
 
 size_t muster_elastic_ahead(struct muster_elastic *job, size_t passes, uint64_t *ret_records,
@@ -335,7 +323,7 @@ size_t muster_elastic_ahead(struct muster_elastic *job, size_t passes, uint64_t 
         return 0;
     }
     pthread_mutex_lock(&job->mutex);
-    size_t found = look_ahead(job, passes, ret_records, room, ret_counts);
+    size_t found = generation_ahead(job, passes, ret_records, room, ret_counts);
     pthread_mutex_unlock(&job->mutex);
     return found;
 }

@@ -38,6 +38,56 @@ struct plan_share generation_share(const struct muster_elastic *job)
     return shares[job->mine->rank];
 }
 
+/* ---- What comes ---- */
+
+/* The passes of this worker from here on, one after the other. */
+struct outlook {
+    uint64_t version;
+    struct plan_step step;
+    struct plan_share share;
+    uint32_t next;
+};
+
+static bool look_at_step(const struct muster_elastic *job, struct outlook *o, uint64_t version)
+{
+    const struct generation *g = job->mine;
+    if (version > plan_steps(&job->plan)) {
+        return false;
+    }
+    o->version = version;
+    o->step = plan_step(&job->plan, version);
+    o->share = version == job->core.version + 1
+                   ? generation_share(job)
+                   : plan_share(o->step.micro_batches, (uint32_t)g->rank, (uint32_t)g->size);
+    o->next = o->share.first;
+    return true;
+}
+
+size_t generation_ahead(struct muster_elastic *job, size_t passes, uint64_t *ret_records,
+                        size_t room, size_t *ret_counts)
+{
+    struct outlook o;
+    size_t used = 0, found = 0;
+    bool goes_on = job->mine->size > 0 && look_at_step(job, &o, job->core.version + 1);
+    while (goes_on && found < passes) {
+        if (o.next == o.share.first + o.share.count) {
+            goes_on = look_at_step(job, &o, o.version + 1);
+            continue;
+        }
+        struct shard_range range = plan_micro_batch(&job->plan, &o.step, o.next);
+        bool kept = passes_has(&job->passes, o.version, o.next++);
+        if (!kept && range.count > room - used) {
+            break;
+        }
+        if (!kept) {
+            plan_records(&job->plan, range, ret_records + used);
+            used += range.count;
+            ret_counts[found++] = range.count;
+        }
+    }
+    return used;
+}
+
 /* ---- Forming ---- */
 
 void generation_leave(struct muster_elastic *job)

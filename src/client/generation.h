@@ -16,5 +16,9 @@ int generation_ready(struct muster_elastic *job, struct muster_err *err);
 void generation_shares(const struct muster_elastic *job, struct plan_share *ret);
 struct plan_share generation_share(const struct muster_elastic *job);
 
+/* As muster_elastic_ahead. */
+size_t generation_ahead(struct muster_elastic *job, size_t passes, uint64_t *ret_records,
+                        size_t room, size_t *ret_counts);
+
 /* Ends the communicator. */
 void generation_leave(struct muster_elastic *job);

@@ -142,6 +142,7 @@ void open_free(struct muster_elastic *job)
     free(job->pieces);
     free(job->records);
     free(job->kept_sum);
+    free(job->sum_parts);
     free(job->extras);
     free(job->generation);
     free(job->mine);

@@ -149,6 +149,17 @@ static void scale_bf16(const uint16_t *from, float *to, size_t count, double sha
     }
 }
 
+void passes_scale(enum muster_type type, const void *from, void *to, size_t count, double share)
+{
+    if (type == MUSTER_F32) {
+        scale_f32(from, to, count, share);
+    } else if (type == MUSTER_F64) {
+        scale_f64(from, to, count, share);
+    } else {
+        scale_bf16(from, to, count, share);
+    }
+}
+
 void passes_put(struct passes *p, uint32_t micro_batch, const void *gradient, double share,
                 const void *extra)
 {
@@ -156,14 +167,7 @@ void passes_put(struct passes *p, uint32_t micro_batch, const void *gradient, do
     if (micro_batch < p->span.first || at >= p->span.count) {
         return;
     }
-    void *slot = p->slots + at * slot_bytes(p);
-    if (p->type == MUSTER_F32) {
-        scale_f32(gradient, slot, p->count, share);
-    } else if (p->type == MUSTER_F64) {
-        scale_f64(gradient, slot, p->count, share);
-    } else {
-        scale_bf16(gradient, slot, p->count, share);
-    }
+    passes_scale(p->type, gradient, p->slots + at * slot_bytes(p), p->count, share);
     char *place = p->extras + at * p->extra_bytes;
     if (extra) {
         memcpy(place, extra, p->extra_bytes);

@@ -40,6 +40,8 @@ int passes_move(struct passes *passes, uint64_t version, struct plan_share share
                 struct muster_err *err);
 void passes_clear(struct passes *passes);
 
+/* `count` elements, each times the share; of bf16 the result is f32. */
+void passes_scale(enum muster_type type, const void *from, void *to, size_t count, double share);
 /* Keeps a gradient, of which `share` is the weight. extra: NULL: zeros. What lies outside of the
  * span is not kept. */
 void passes_put(struct passes *passes, uint32_t micro_batch, const void *gradient, double share,

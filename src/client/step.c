@@ -3,19 +3,12 @@
 
 #include "client/generation.h"
 #include "client/loss.h"
+#include "client/manifest.h"
 #include "client/obey.h"
 #include "commit/planted.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* What every member shows the others before anything is summed (rule 1). The records follow from
- * the version and the plan. */
-struct manifest {
-    uint64_t version;
-    uint64_t plan;
-    uint64_t extra_bytes;
-};
 
 /* ---- This worker's passes ---- */
 
@@ -37,31 +30,23 @@ static int keep_pass(struct muster_elastic *job, const struct step_call *call,
     return r;
 }
 
-/* ---- The exchange: no mutex is held ---- */
-
-static int compare(const struct muster_elastic *job, const struct manifest *mine,
-                   const struct manifest *all, struct muster_err *ret)
+/* All of this worker's passes, whose gradients muster_elastic_sum has summed: their extras. */
+static int keep_extras(struct muster_elastic *job, const char *extras, struct muster_err *err)
 {
-    for (int r = 0; r < job->mine->size; r++) {
-        const char *what = all[r].version != mine->version           ? "another step"
-                           : all[r].plan != mine->plan               ? "another data set"
-                           : all[r].extra_bytes != mine->extra_bytes ? "extras of another size"
-                                                                     : NULL;
-        if (what) {
-            return muster_fail(ret, MUSTER_EMISMATCH, "worker %d brings %s", r, what);
-        }
+    const float none = 0;
+    struct plan_step step = plan_step(&job->plan, job->pass_version);
+    int r = passes_move(&job->passes, job->pass_version, generation_share(job), err);
+    struct plan_share span = job->passes.span;
+    for (uint32_t i = 0; r == 0 && i < span.count; i++) {
+        const char *extra = extras ? extras + i * job->extra_bytes : NULL;
+        passes_put(&job->passes, span.first + i, &none, 1.0, extra);
+        job->figures.trained += plan_micro_batch(&job->plan, &step, span.first + i).count;
     }
-    return 0;
+    job->pass_records = 0;
+    return r;
 }
 
-static int exchange_manifests(struct muster_elastic *job, struct muster_comm *comm,
-                              uint64_t version, struct muster_err *ret)
-{
-    struct manifest mine = {version, plan_digest(&job->plan), job->extra_bytes};
-    struct manifest all[MUSTER_MAX_RANKS];
-    int r = muster_all_gather(comm, &mine, all, sizeof mine / sizeof(uint64_t), MUSTER_I64, ret);
-    return r < 0 ? r : compare(job, &mine, all, ret);
-}
+/* ---- The exchange: no mutex is held ---- */
 
 static int gather_extras(struct muster_elastic *job, struct muster_comm *comm, const size_t *counts,
                          struct muster_err *ret)
@@ -96,7 +81,7 @@ static int exchange(struct muster_elastic *job, const struct step_call *call,
 {
     size_t counts[MUSTER_MAX_RANKS];
     count_extras(job, shares, counts);
-    int r = exchange_manifests(job, comm, step->version, ret);
+    int r = manifest_exchange(job, comm, step->version, 0, ret);
     r = r < 0 ? r : gather_extras(job, comm, counts, ret);
     return r < 0 ? r : sum(job, comm, call, step->micro_batches, ret);
 }
@@ -148,6 +133,7 @@ static int hand_out(struct muster_elastic *job, const struct step_call *call)
     job->todo.apply = false;
     job->pristine = false;
     job->pass_version = 0;
+    job->summed = 0;
     passes_clear(&job->passes);
     return 1;
 }
@@ -200,12 +186,21 @@ static bool gives_up(struct muster_elastic *job, const struct step_call *call)
     return gives;
 }
 
-int step_take(struct muster_elastic *job, const struct step_call *call, struct muster_err *err)
+/* Sums were taken in a generation that is over: those of the next one begin with the first. */
+static bool is_outlived(struct muster_elastic *job)
 {
-    bool again = job->is_kept; /* the shape is that of the sum */
-    int r = again ? 0 : passes_shape(&job->passes, call->count, call->type, err);
-    r = r == 0 && call->type == MUSTER_BF16 ? ensure_kept(job, err) : r;
-    r = r < 0 ? r : keep_pass(job, call, err);
+    bool outlived = job->summed != 0 && job->summed != job->mine->number;
+    if (outlived) {
+        passes_clear(&job->passes);
+        job->summed = 0;
+    }
+    return outlived;
+}
+
+/* Until the step is committed (1), or it takes more than was brought (0). */
+static int commit(struct muster_elastic *job, const struct step_call *call, struct muster_err *err)
+{
+    int r = 0;
     while (r == 0) {
         r = generation_ready(job, err);
         if (r < 0) {
@@ -217,8 +212,8 @@ int step_take(struct muster_elastic *job, const struct step_call *call, struct m
         if (r == 0) {
             return end_of_job(job, err);
         }
-        if (job->core.version + 1 != job->pass_version) {
-            return 0; /* the state was restored: this pass is of no use */
+        if (job->core.version + 1 != job->pass_version || is_outlived(job)) {
+            return 0; /* the state was restored, or is to be: this pass is of no use */
         }
         r = passes_move(&job->passes, job->pass_version, generation_share(job), err);
         if (r == 0 &&
@@ -228,4 +223,23 @@ int step_take(struct muster_elastic *job, const struct step_call *call, struct m
         r = r < 0 ? r : try(job, call, err);
     }
     return leave_off(job, call, r);
+}
+
+int step_take(struct muster_elastic *job, const struct step_call *call, struct muster_err *err)
+{
+    bool again = job->is_kept; /* the shape is that of the sum */
+    int r = again ? 0 : passes_shape(&job->passes, call->count, call->type, err);
+    r = r == 0 && call->type == MUSTER_BF16 ? ensure_kept(job, err) : r;
+    r = r < 0 ? r : keep_pass(job, call, err);
+    return r < 0 ? leave_off(job, call, r) : commit(job, call, err);
+}
+
+int step_commit(struct muster_elastic *job, const void *extras, struct muster_err *err)
+{
+    float none = 0;
+    const struct step_call call = {NULL, 1, MUSTER_F32, NULL, &none};
+    bool current = job->summed != 0 && job->summed == job->mine->number;
+    int r = job->is_kept ? 0 : passes_shape(&job->passes, call.count, call.type, err);
+    r = r == 0 && current && !job->is_kept ? keep_extras(job, extras, err) : r;
+    return r < 0 ? leave_off(job, &call, r) : commit(job, &call, err);
 }

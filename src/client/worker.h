@@ -124,8 +124,12 @@ struct muster_elastic {
                        prepared */
     size_t kept_room;
     bool is_kept;
-    void *extras;  /* by micro-batch, of the step that was committed last or is under way */
-    bool pristine; /* the model is as the user made it */
+    void *sum_parts; /* this worker's, of a sum within the step */
+    size_t sum_room;
+    uint64_t sums;   /* of the step that is under way, in this generation */
+    uint64_t summed; /* the generation in which they were taken; 0: there was none */
+    void *extras;    /* by micro-batch, of the step that was committed last or is under way */
+    bool pristine;   /* the model is as the user made it */
 
     /* ---- both, under the mutex ---- */
     pthread_mutex_t mutex;

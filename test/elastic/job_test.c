@@ -116,6 +116,61 @@ static void several_share_the_passes(void **state)
     assert_int_equal(passes, EPOCHS * 15); /* each once */
 }
 
+/* ---- Steps of several sums ---- */
+
+static void steps_of_several_sums_train_every_record(void **state)
+{
+    struct scene *s = *state;
+    uint64_t passes = 0;
+    serve(s, WORKERS, EPOCHS);
+    for (int i = 0; i < WORKERS; i++) {
+        s->workers[i].sums = true;
+        trainee_start(&s->workers[i]);
+    }
+    for (int i = 0; i < WORKERS; i++) {
+        trainee_join(&s->workers[i]);
+        check_finished(&s->workers[i]);
+        passes += s->workers[i].passes;
+    }
+    assert_int_equal(passes, EPOCHS * 15); /* each once */
+}
+
+static void a_step_of_sums_is_put_back_when_workers_come_and_go(void **state)
+{
+    struct scene *s = *state;
+    serve(s, 2, ENDLESS);
+    for (int i = 0; i < WORKERS; i++) {
+        s->workers[i].sums = true;
+    }
+    trainee_start(&s->workers[0]);
+    trainee_start(&s->workers[1]);
+    wait_for_version(&s->workers[0], 4);
+    trainee_start(&s->workers[2]);
+    wait_for_size(&s->workers[0], 3);
+    wait_for_version(&s->workers[2], 8);
+    for (int i = 0; i < WORKERS; i++) {
+        ask_to_leave(&s->workers[i]);
+        trainee_join(&s->workers[i]);
+        check_left(&s->workers[i]);
+    }
+}
+
+/* Whoever sees it first ends; the other may go on alone. */
+static void who_brings_another_number_of_sums_is_told(void **state)
+{
+    struct scene *s = *state;
+    int told = 0;
+    serve(s, 2, EPOCHS);
+    s->workers[0].sums = true;
+    trainee_start(&s->workers[0]);
+    trainee_start(&s->workers[1]);
+    for (int i = 0; i < 2; i++) {
+        trainee_join(&s->workers[i]);
+        told += strstr(s->workers[i].err.text, "another number of sums") != NULL;
+    }
+    assert_true(told >= 1);
+}
+
 /* ---- Who comes and goes ---- */
 
 static void a_worker_joins_with_the_state_of_the_others(void **state)
@@ -426,6 +481,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(one_worker_trains_every_record, set_up, tear_down),
         cmocka_unit_test_setup_teardown(several_share_the_passes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(steps_of_several_sums_train_every_record, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_step_of_sums_is_put_back_when_workers_come_and_go, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(who_brings_another_number_of_sums_is_told, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(a_worker_joins_with_the_state_of_the_others, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(who_leaves_is_not_missed, set_up, tear_down),

@@ -60,13 +60,74 @@ __attribute__((no_sanitize("thread"))) static void update(struct trainee *t, con
     }
 }
 
+/* As update: readers may be late. */
+__attribute__((no_sanitize("thread"))) static void put_back(struct trainee *t, const double *undo)
+{
+    volatile double *weights = t->weights;
+    for (uint64_t i = 0; i < t->options.records; i++) {
+        weights[i] = undo[i];
+    }
+}
+
+/* The gradients of all its passes in the step, one after the other. */
+static uint32_t compute_all(struct trainee *t, struct muster_elastic *job,
+                            const struct muster_elastic_pass *pass, double *ret)
+{
+    uint64_t records[TRAINEE_RECORDS_MAX];
+    size_t counts[TRAINEE_RECORDS_MAX] = {0};
+    uint32_t count = pass->record_count > 0 ? pass->passes_left + 1 : 0;
+    (void)muster_elastic_ahead(job, count, records, TRAINEE_RECORDS_MAX, counts);
+    for (uint32_t i = 0, at = 0; i < count; at += (uint32_t)counts[i++]) {
+        struct muster_elastic_pass one = *pass;
+        one.records = records + at;
+        one.record_count = counts[i];
+        compute(t, &one, ret + i * t->options.records);
+    }
+    return count;
+}
+
+/* A step of two updates, of which the second takes the first back and makes it again. */
+static int train_by_sums(struct trainee *t, struct muster_elastic *job,
+                         const struct muster_elastic_pass *pass, double *gradients, double *mean)
+{
+    double *undo = malloc(sizeof t->weights);
+    assert(undo);
+    memcpy(undo, t->weights, sizeof t->weights);
+    uint32_t count = compute_all(t, job, pass, gradients);
+    int r = 1;
+    for (int i = 0; r == 1 && i < 2; i++) {
+        r = muster_elastic_sum(job, count > 0 ? gradients : NULL, t->options.records, MUSTER_F64,
+                               mean, &t->err);
+        if (r == 1) {
+            put_back(t, undo);
+            update(t, mean, pass->version);
+        }
+    }
+    r = r == 1 ? muster_elastic_commit(job, NULL, &t->err) : r;
+    if (r == 1) {
+        t->passes += count;
+        atomic_store(&t->version, pass->version);
+    } else {
+        put_back(t, undo);
+    }
+    free(undo);
+    return r;
+}
+
 static int train(struct trainee *t, struct muster_elastic *job, double *gradient)
 {
     struct muster_elastic_pass pass = MUSTER_ELASTIC_PASS_INIT;
-    double *mean = gradient + t->options.records;
+    double *mean = gradient + t->options.records * t->options.micro_batches;
     int r;
     while ((r = muster_elastic_next(job, &pass, &t->err)) == 1) {
         atomic_store(&t->size, pass.size);
+        if (t->sums) {
+            r = train_by_sums(t, job, &pass, gradient, mean);
+            if (r < 0) {
+                return r;
+            }
+            continue;
+        }
         compute(t, &pass, gradient);
         t->passes += pass.record_count > 0;
         if (t->at_pass) {
@@ -94,7 +155,8 @@ void trainee_run(struct trainee *t)
         return;
     }
     atomic_store(&t->job, job);
-    double *gradient = calloc(2 * t->options.records, sizeof *gradient);
+    double *gradient =
+        calloc((t->options.micro_batches + 1) * t->options.records, sizeof *gradient);
     t->result = gradient ? muster_elastic_state(job, &piece, 1, &t->err) : MUSTER_ENOMEM;
     t->result = t->result < 0 ? t->result : train(t, job, gradient);
     (void)muster_elastic_query(job, &t->info, NULL);

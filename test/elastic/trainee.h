@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { TRAINEE_RECORDS_MAX = 1024 };
@@ -17,6 +18,7 @@ struct trainee {
     /* Called with each pass before its step; may be NULL. */
     void (*at_pass)(struct trainee *trainee, const struct muster_elastic_pass *pass);
     void *user;
+    bool sums; /* its steps are changed by two sums each, and put back where they do not commit */
 
     struct muster_elastic *_Atomic job; /* NULL: not open */
     _Atomic uint64_t version;           /* committed here */

@@ -8,19 +8,19 @@ import atexit
 import functools
 import signal
 import threading
-import types
 import weakref
 
 import torch
 
 from muster import _muster
-from muster.elastic import keyed, refusals
+from muster.elastic import keyed, refusals, wrapping
 from muster.elastic.buffers import Buffers
 from muster.elastic.ending import EXPELLED, LEFT_BY_SIGTERM, Expelled, Left, came_late
 from muster.elastic.gradient import BackwardWatch, Gradient
 from muster.elastic.loader import Loader
 from muster.elastic.slots import params_of
 from muster.elastic.state import State
+from muster.elastic.transaction import Transaction
 
 
 class Pass:
@@ -49,7 +49,7 @@ class Plan:
 class Job:
     """An elastic job's worker. To be made when model and optimizer are; then job.loader(…) and job.epochs().
 
-    optimizer: any of torch.optim (LBFGS excepted), or a list of them that all step in each pass. scheduler: one or a list:
+    optimizer: any of torch.optim, or a list of them that all step in each pass; transaction() is for several updates in one. scheduler: one or a list:
     their step() counts committed steps; others (a GradScaler, an exponential moving average) by register().
     deterministic: True or a seed: equal bits whatever the number of workers and the faults (None: MUSTER_DETERMINISTIC).
     reduction: 'mean' over the step's records, or 'sum' where the loss is a sum. backwards: how often a pass calls backward.
@@ -75,12 +75,14 @@ class Job:
                             environment=0 if self.seed is None else keyed.environment_digest())
         self.plan, self.native, self.others, self.pass_ = None, None, {}, None
         self.pending = None  # a pass that was asked for, and no batch of it handed out yet
+        self.share = []  # the passes that are this worker's; only with a step function more than the one in hand
+        self.transaction_, self.took = None, False
         self.finished = self.terminated = False
         self.joined_at = None  # {'epoch', 'version'} of the first pass with others' state, until somebody has seen it
         self.before_publish = None  # called before others may read the state
         self.info = {}
         for one in self.optimizers:
-            self._wrap_optimizer(one)
+            wrapping.wrap_optimizer(self, one)
         for i, one in enumerate(scheduler if isinstance(scheduler, (list, tuple)) else [scheduler] if scheduler else []):
             self.register(f'scheduler {i}', one)
 
@@ -99,7 +101,7 @@ class Job:
         advancing = ('step', 'update', 'update_parameters')
         if hasattr(other, 'unscale_'):
             advancing = ('update',)  # a GradScaler's step calls the optimizer's
-        self._once_per_step(other, [name for name in advancing if callable(getattr(type(other), name, None))])
+        wrapping.once_per_step(self, other, [name for name in advancing if callable(getattr(type(other), name, None))])
         return other
 
     def loader(self, dataset, batch_size, epochs=1, shuffle=True, seed=0, name='', **options):
@@ -132,8 +134,9 @@ class Job:
         known = {}
         for param in [p for one in self.optimizers for p in params_of(one)] + list(self.model.parameters()):
             known[param] = None
+        refusals.check_closures(self.optimizers, self.transaction_)
         self.gradient, self.buffers = Gradient(list(known)), Buffers(self.model)
-        self.state = State(self.model, self.optimizers, self.others)
+        self.state = State(self.model, self.optimizers, self.others, [buffer for _, buffer in self.buffers.sent])
         plan = self.plan
         try:
             self.native = _muster.Elastic(
@@ -162,6 +165,19 @@ class Job:
             job.native.leave()
         signal.signal(signal.SIGTERM, leave)
 
+    def transaction(self, function):
+        """The function, which is all of a pass, as one that may step optimizers several times, with gradients of their own,
+        and evaluate closures (LBFGS): what it changes is put back where its step must run again."""
+        if self.native is not None:
+            raise RuntimeError('transaction() comes before the first batch')
+        if self.transaction_ is None:
+            self.transaction_ = Transaction(self)
+
+        @functools.wraps(function)
+        def run(*args, **kwargs):
+            return self.transaction_.call(function, args, kwargs)
+        return run
+
     def leave(self):
         """Hands this worker's work to the others at the end of the step; the loop then ends by Left, a SystemExit."""
         self.open()
@@ -176,6 +192,8 @@ class Job:
         for hook in self.hooks:
             hook.remove()
         self.buffers.close()
+        if self.transaction_ is not None and self.transaction_.undo is not None:
+            self.transaction_.undo.tell(at_end=True)
         self.pass_ = None
         self.finished = True
 
@@ -189,17 +207,44 @@ class Job:
         if self.pending is None and not self.finished:
             self.open()
             self._end_pass()
+            self.pending = self._next_of_share()
+            if self.pending is not None:
+                return self.pending
             if self.before_publish is not None:
                 self.before_publish()
             self.state.publish(self.native)
-            found = self._ask(self.native.next)
-            if found is None:
-                self._done()
+            if self.fetch() is None:
                 return None
-            self.pending = Pass(found)
-            if self.state.take():
-                self.joined_at = {'epoch': self.pending.epoch, 'version': self.pending.version}
         return self.pending
+
+    def fetch(self):
+        """What is to be computed, as the library has it now: pending, and share."""
+        found = self.ask(self.native.next)
+        if found is None:
+            self._done()
+            return None
+        self.share = [Pass(found)]
+        if self.transaction_ is not None:
+            self.share += self._rest_of_share(found)
+        self.took = self.state.take()
+        if self.took:
+            self.joined_at = {'epoch': found['epoch'], 'version': found['version']}
+        self.pending = self._next_of_share() or self.share[0]
+        return self.pending
+
+    def _rest_of_share(self, found):
+        """The passes of this worker that come after the first: they are handed out here, and brought together."""
+        left = found['passes_left']
+        lists = self.native.ahead(left + 1, (left + 1) * self.plan.batch)[1:] if left else []
+        each = found['share'] / max(1, len(found['records']))
+        return [Pass({**found, 'micro_batch': found['micro_batch'] + i, 'records': records, 'share': each * len(records)})
+                for i, records in enumerate(lists, 1)]
+
+    def _next_of_share(self):
+        """The next pass of this step whose batch has not been handed out."""
+        calls = self.transaction_.calls if self.transaction_ is not None and self.transaction_.version else {}
+        of_step = [one for one in self.share if one.version == self.transaction_.version] if calls else []
+        return next((one for one in of_step if one.micro_batch not in calls), None)
 
     def _end_pass(self):
         pass_ = self.pass_
@@ -242,11 +287,13 @@ class Job:
     @property
     def incomplete(self):
         """Whether the pass under way did not complete its step: nothing of the model may change."""
+        if self.transaction_ is not None and self.transaction_.running:
+            return self.transaction_.dry
         return self.pass_ is not None and not self.pass_.committed
 
     # ---- the transaction
 
-    def _ask(self, call, *args):
+    def ask(self, call, *args):
         try:
             return call(*args)
         except _muster.Error as error:
@@ -263,10 +310,14 @@ class Job:
             return
         self.gradient.touched = False
         pass_.backwards += 1
+        if self.transaction_ is not None:
+            self.transaction_.backward_ended()
+            return
         if pass_.given:
             raise NotImplementedError(
                 f'backward() has reached the parameters {pass_.backwards} times in a pass: add the losses up and call it once, or '
-                f'say Job(…, backwards={pass_.backwards}); several optimizer steps with gradients of their own are not supported')
+                f'say Job(…, backwards={pass_.backwards}); several optimizer steps with gradients of their own are for a function '
+                'that job.transaction() has wrapped')
         if pass_.backwards == self.backwards:
             self._bring(True)
 
@@ -283,7 +334,7 @@ class Job:
             if self.sum:
                 gradient.scale(1 / pass_.share)
             mine = gradient.buffer
-        pass_.committed = self._ask(self.native.step, mine, gradient.count, gradient.type, gradient.buffer,
+        pass_.committed = self.ask(self.native.step, mine, gradient.count, gradient.type, gradient.buffer,
                                     extra if mine is not None else None)
         pass_.given = True
         self.info = self.native.query()
@@ -295,12 +346,15 @@ class Job:
         if self.seed is not None:
             keyed.seed_all(keyed.key(self.seed, 'commit', pass_.version))
 
-    def _optimizer_step(self, optimizer, inner, closure, args, kwargs):
+    def optimizer_step(self, optimizer, inner, closure, args, kwargs):
         pass_, loss = self.pass_, None
         if pass_ is None or self.finished:
             return inner(closure, *args, **kwargs) if closure is not None else inner(*args, **kwargs)
+        if self.transaction_ is not None:
+            return self.transaction_.step(inner, closure, args, kwargs)
         if optimizer in pass_.stepped:
-            raise NotImplementedError('step() of an optimizer came twice in a pass: a pass is one update')
+            raise NotImplementedError('step() of an optimizer came twice in a pass: a pass is one update, but in a function that '
+                                      'job.transaction() has wrapped')
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
@@ -311,32 +365,6 @@ class Job:
         pass_.stepped.add(optimizer)
         result = inner(*args, **kwargs)
         return result if loss is None else loss
-
-    def _wrap_optimizer(self, optimizer):
-        """The instance's step: schedulers that were made before have wrapped it already, later ones wrap ours."""
-        inner, job = optimizer.step, self
-
-        @functools.wraps(inner)
-        def step(self, closure=None, *args, **kwargs):
-            return job._optimizer_step(optimizer, inner, closure, args, kwargs)
-        optimizer.step = types.MethodType(step, optimizer)
-
-    def _once_per_step(self, other, methods):
-        """By a class of its own: an attribute would be part of a scheduler's state dict. It is pickled as what it was."""
-        job, cls = self, type(other)
-
-        def once(inner):
-            @functools.wraps(inner)
-            def call(self, *args, **kwargs):
-                return None if job.incomplete else inner(self, *args, **kwargs)
-            return call
-
-        def reduce(self, protocol):
-            _, _, *rest = cls.__reduce_ex__(self, protocol)
-            return (cls.__new__, (cls,), *rest)
-        body = {name: once(getattr(cls, name)) for name in methods}
-        other.__class__ = type(cls.__name__, (cls,), {**body, '__reduce_ex__': reduce, '__module__': cls.__module__,
-                                                      '__doc__': cls.__doc__})
 
 
 def _close(reference):

@@ -22,10 +22,14 @@ def check_model(model):
 def check_optimizer(optimizer):
     if not isinstance(optimizer, torch.optim.Optimizer):
         raise TypeError(f'{type(optimizer).__name__} is no torch.optim.Optimizer')
-    if isinstance(optimizer, torch.optim.LBFGS):
-        _refuse('no LBFGS', 'a step of it needs the gradient at several points, and its state grows')
     if type(optimizer).__name__ == 'ZeroRedundancyOptimizer':
         _refuse('no ZeroRedundancyOptimizer', 'the state that a lost worker holds would be lost with it')
+
+
+def check_closures(optimizers, transaction):
+    if transaction is None and any(isinstance(optimizer, torch.optim.LBFGS) for optimizer in optimizers):
+        _refuse('no LBFGS in a plain loop', 'a step of it needs the gradient at several points. Put the pass into a function, and '
+                'call job.transaction(function) in its place')
 
 
 def replace_ddp(model):

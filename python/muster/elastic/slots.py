@@ -74,6 +74,9 @@ class Slots:
         value = self.optimizer.state.get(param, {}).get(key)
         return value if isinstance(value, torch.Tensor) else None
 
+    def place(self):
+        """Before the state is shown: tensors are shown where they are."""
+
     def tensors(self):
         """What others read of each slot: its tensor, or room for one."""
         self._check()

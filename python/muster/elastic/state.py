@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from muster.elastic import encoding
+from muster.elastic.history import HistorySlots
 from muster.elastic.memory import buffer_of, in_place, mirror_of
 from muster.elastic.slots import Slots, group_values, install_group_values
 
@@ -24,12 +25,14 @@ def module_tensors(module):
 
 
 class State:
-    """others: {name: object}: modules by their tensors, all else by state_dict() and load_state_dict()."""
+    """others: {name: object}: modules by their tensors, all else by state_dict() and load_state_dict(). unsteady: tensors of
+    the model that a forward pass changes, while others may read: those are shown as they were."""
 
-    def __init__(self, model, optimizers, others):
+    def __init__(self, model, optimizers, others, unsteady=()):
         self.modules = [model] + [o for o in others.values() if isinstance(o, nn.Module)]
         self.others = {name: o for name, o in others.items() if not isinstance(o, nn.Module)}
-        self.slots = [Slots(optimizer) for optimizer in optimizers]
+        self.slots = [HistorySlots(one) if isinstance(one, torch.optim.LBFGS) else Slots(one) for one in optimizers]
+        self.unsteady = {tensor.data_ptr() for tensor in unsteady}
         self.stamp = os.urandom(_STAMP_BYTES)
         self.mirrors = {}  # by the tensor's number
         self.registered = None  # the pieces as the library has them: [(address, bytes)]
@@ -56,7 +59,7 @@ class State:
     def _pieces(self):
         """The memory of each tensor, mirrors filled."""
         for number, tensor in enumerate(self._tensors()):
-            if in_place(tensor):
+            if in_place(tensor) and tensor.data_ptr() not in self.unsteady:
                 yield tensor
                 continue
             mirror = self.mirrors.get(number)
@@ -67,6 +70,8 @@ class State:
 
     def publish(self, native):
         """To be called between two steps: what others read from now on is the state as it is now."""
+        for slots in self.slots:
+            slots.place()
         self._write_text()
         pieces = list(self._pieces())
         where = [(piece.data_ptr(), piece.numel() * piece.element_size()) for piece in pieces]

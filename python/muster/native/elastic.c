@@ -357,6 +357,67 @@ static PyObject *step(PyObject *object, PyObject *args, PyObject *kwargs)
     return rc < 0 ? native_raise(native_state_of(object), &err) : PyBool_FromLong(rc);
 }
 
+/* What muster_elastic_sum or muster_elastic_commit said. */
+static PyObject *result_of(PyObject *object, int rc, const struct muster_err *err)
+{
+    if (PyErr_Occurred()) {
+        return NULL;
+    }
+    return rc < 0 ? native_raise(native_state_of(object), err) : PyBool_FromLong(rc);
+}
+
+static PyObject *sum(PyObject *object, PyObject *args)
+{
+    PyObject *gradients, *mean;
+    unsigned int passes, count;
+    int type;
+    if (!PyArg_ParseTuple(args, "OIIiO", &gradients, &passes, &count, &type, &mean)) {
+        return NULL;
+    }
+    struct native_elastic *self = enter_as_user(object);
+    if (!self) {
+        return NULL;
+    }
+    struct step s = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
+    size_t bytes = (size_t)count * muster_type_bytes((enum muster_type)type);
+    int rc = get_sized(gradients, false, passes * bytes, "the gradients", &s.gradient);
+    rc = rc < 0 ? rc : get_sized(mean, true, bytes, "the mean's memory", &s.mean);
+    if (rc == 0) {
+        Py_BEGIN_ALLOW_THREADS;
+        rc = muster_elastic_sum(self->job, s.gradient.view ? s.gradient.bytes : NULL, count,
+                                (enum muster_type)type, s.mean.view ? s.mean.bytes : NULL, &err);
+        Py_END_ALLOW_THREADS;
+    }
+    step_done(&s);
+    leave_as_user(self);
+    return result_of(object, rc, &err);
+}
+
+static PyObject *commit(PyObject *object, PyObject *args)
+{
+    PyObject *extras;
+    unsigned int passes;
+    if (!PyArg_ParseTuple(args, "OI", &extras, &passes)) {
+        return NULL;
+    }
+    struct native_elastic *self = enter_as_user(object);
+    if (!self) {
+        return NULL;
+    }
+    struct step s = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
+    int rc = get_sized(extras, false, passes * self->extra_bytes, "extras", &s.extra);
+    if (rc == 0) {
+        Py_BEGIN_ALLOW_THREADS;
+        rc = muster_elastic_commit(self->job, s.extra.view ? s.extra.bytes : NULL, &err);
+        Py_END_ALLOW_THREADS;
+    }
+    step_done(&s);
+    leave_as_user(self);
+    return result_of(object, rc, &err);
+}
+
 static PyObject *extras(PyObject *object, PyObject *unused)
 {
     (void)unused;
@@ -410,6 +471,12 @@ static PyMethodDef methods[] = {
     {"step", (PyCFunction)(void (*)(void))step, METH_VARARGS | METH_KEYWORDS,
      "step(gradient, count, type, mean, extra=None): brings a pass's gradient, or None. True: the "
      "step is committed, and `mean` has the step's mean; False: there are more passes."},
+    {"sum", sum, METH_VARARGS,
+     "sum(gradients, passes, count, type, mean): within a step: `mean` becomes the mean of all "
+     "workers' gradients, of which these are this worker's, or None. False: workers came or went; "
+     "the state is to be put back, and next() is called again."},
+    {"commit", commit, METH_VARARGS,
+     "commit(extras, passes): ends a step of such sums. True: it is committed; False: as sum()."},
     {"extras", extras, METH_NOARGS,
      "extras(): the extras of the step that was committed last, by micro-batch, as bytes."},
     {"leave", leave, METH_NOARGS, "leave(): to be left out at the end of the step; any thread."},

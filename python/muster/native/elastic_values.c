@@ -49,12 +49,12 @@ PyObject *native_elastic_pass(const struct muster_elastic_pass *pass)
     if (!records) {
         return NULL;
     }
-    return Py_BuildValue("{sKsKsIsIsNsdsKsisi}", "version", (unsigned long long)pass->version,
-                         "epoch", (unsigned long long)pass->epoch, "micro_batch",
-                         (unsigned int)pass->micro_batch, "micro_batches",
-                         (unsigned int)pass->micro_batches, "records", records, "share",
-                         pass->share, "generation", (unsigned long long)pass->generation, "rank",
-                         pass->rank, "size", pass->size);
+    return Py_BuildValue(
+        "{sKsKsIsIsNsdsKsisisI}", "version", (unsigned long long)pass->version, "epoch",
+        (unsigned long long)pass->epoch, "micro_batch", (unsigned int)pass->micro_batch,
+        "micro_batches", (unsigned int)pass->micro_batches, "records", records, "share",
+        pass->share, "generation", (unsigned long long)pass->generation, "rank", pass->rank, "size",
+        pass->size, "passes_left", (unsigned int)pass->passes_left);
 }
 
 PyObject *native_elastic_lists(const uint64_t *records, size_t num, const size_t *counts,

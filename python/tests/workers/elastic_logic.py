@@ -176,7 +176,7 @@ def refused():
             told[name] = [type(error).__name__, str(error)]
     ask('SyncBatchNorm', lambda: Job(nn.SyncBatchNorm.convert_sync_batchnorm(network()), optim.SGD(net.parameters(), lr=1)))
     ask('FSDP', lambda: refusals.check_model(type('FullyShardedDataParallel', (nn.Module,), {})()))
-    ask('LBFGS', lambda: Job(net, optim.LBFGS(net.parameters())))
+    ask('LBFGS', lambda: refusals.check_closures([optim.LBFGS(net.parameters())], None))
     ask('no optimizer', lambda: Job(net, net))
     ask('reduction', lambda: Job(net, optim.SGD(net.parameters(), lr=1), reduction='max'))
     ask('no loader', lambda: Job(net, optim.SGD(net.parameters(), lr=1)).open())

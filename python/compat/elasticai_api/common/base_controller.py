@@ -14,13 +14,18 @@ class AllReduceController:
         if data_shard_service is None:
             raise TypeError(f'{type(self).__name__} needs a data_shard_service')
         self.data_shard_service = data_shard_service
+        self.several_updates = False
         data_shard_service.bind(self._make_job)
 
-    def elastic_run(self, func):
-        """The function as one pass. It runs once per call, also the first time; its errors are the caller's."""
+    def elastic_run(self, func, several_updates=False):
+        """The function as one pass. It runs once per call, also the first time; its errors are the caller's.
+        several_updates: it steps optimizers several times, or evaluates closures (muster.elastic.Job.transaction)."""
+        self.several_updates = self.several_updates or several_updates
+
         @functools.wraps(func)
         def run(*args, **kwargs):
-            result = func(*args, **kwargs)
+            transaction = self.data_shard_service.job().transaction_
+            result = func(*args, **kwargs) if transaction is None else transaction.call(func, args, kwargs)
             self._after_run(self.data_shard_service.job())
             return result
         return run

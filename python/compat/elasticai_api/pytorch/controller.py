@@ -1,4 +1,6 @@
 """ElasticDL's controller for torch."""
+import torch
+
 from elasticai_api.common.base_controller import AllReduceController
 from elasticai_api.common.data_shard_service import RecordIndexService, _micro_batches
 from elasticai_api.common.master_client import build_master_client
@@ -53,6 +55,8 @@ class PyTorchAllReduceController(AllReduceController):
             raise RuntimeError('set_broadcast_model(model) and set_broadcast_optimizer(optimizer) come before the first batch')
         job = Job(self._model, self._optimizer, micro_batches=_micro_batches())
         job.before_publish = self._before_publish
+        if self.several_updates or any(isinstance(one, torch.optim.LBFGS) for one in job.optimizers):
+            job.transaction(lambda: None)
         return job
 
     # ElasticDL's scripts compare get_current_epoch() with a counter of their own after each batch, and step their scheduler

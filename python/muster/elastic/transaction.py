@@ -1,0 +1,207 @@
+"""A step function that updates the model several times, or evaluates a closure: as one step that commits or never was.
+
+Each of its gradients depends on the update before, which needs the gradients of all micro-batches of the step. So the
+function's calls for this worker's micro-batches run together once the last of their batches has come: up to the first
+backward, where all workers' gradients are summed; then, with that mean, up to the second; and so on. One micro-batch runs
+through; several begin again from the undo copy for each sum, as a function cannot be left and entered in its middle.
+Earlier batches' calls had to return something before: they have run without effect.
+"""
+import torch
+
+from muster import _muster
+from muster.elastic import keyed
+from muster.elastic.memory import buffer_of
+from muster.elastic.undo import Undo
+
+
+class _Met(BaseException):
+    """Unwinds the function: this micro-batch has brought what the sum wants of it."""
+
+
+class _Again(BaseException):
+    """Unwinds the function: workers came or went, the step begins again."""
+
+
+class Transaction:
+    """Of one job, whose function all its passes call."""
+
+    def __init__(self, job):
+        self.job, self.undo = job, None
+        self.version, self.calls = 0, {}  # of the step: {micro-batch: (args, kwargs, random state)}
+        self.running = self.dry = self.live = False
+        self.sums, self.at, self.parts = [], 0, None
+
+    # ---- one call
+
+    def call(self, function, args, kwargs):
+        job, pass_ = self.job, self.job.pass_
+        if pass_ is None or job.finished or self.running:
+            return function(*args, **kwargs)
+        if pass_.given:
+            raise RuntimeError('a batch was given to the step function twice: one call of it is one pass')
+        self._begin(pass_)
+        self.calls[pass_.micro_batch] = args, kwargs, keyed.random_state()
+        while True:
+            missing = [one for one in job.share if one.micro_batch not in self.calls]
+            if missing or pass_.version != job.share[0].version:
+                return self._run_dry(function, args, kwargs)
+            try:
+                return self._try(function)
+            except _Again:
+                self.undo.put_back()
+                self._renew()
+
+    def _begin(self, pass_):
+        job = self.job
+        if self.undo is None:
+            self.undo = Undo(job.state.modules, job.optimizers, job.others.values())
+            self.loss = torch.zeros(1, dtype=torch.float64)
+        if self.version != pass_.version:
+            self.version = pass_.version
+            self.calls.clear()
+            self.undo.keep()
+
+    def _renew(self):
+        """The step begins again, with other workers."""
+        job = self.job
+        if job.fetch() is None:
+            raise RuntimeError('the job has ended within a step')
+        if job.took:  # others' state: what this worker has of the step is of no use
+            self.version = 0
+            self.calls.clear()
+            self.undo.keep()
+
+    def _run_dry(self, function, args, kwargs):
+        """For what it returns. Its step is not complete: the model stays as it is."""
+        job = self.job
+        self.undo.lend()
+        self.running = self.dry = True
+        try:
+            job.buffers.begin()
+            return function(*args, **kwargs)
+        finally:
+            self.running = self.dry = False
+            job.buffers.end(0)
+            self.undo.take_back()
+            job.pass_.given = True
+            job.gradient.clear()
+
+    # ---- the step
+
+    def _try(self, function):
+        """All of this worker's micro-batches, to the end of the function and of the step."""
+        job, self.sums = self.job, []
+        share = job.share
+        self.live = len(share) == 1
+        ended = False
+        while not ended:
+            results = [self._run(function, one, number) for number, one in enumerate(share)]
+            ended = results[0] is not None
+            if any((result is None) == ended for result in results):
+                raise RuntimeError('the step function calls backward() a different number of times for different batches')
+            if not ended:
+                self._sum(self.parts, len(share), share[0].records)
+        if not self.sums and self.at == 0:
+            job.pass_.backwards = 0
+            return results[-1][0]  # the pass was not given: whoever asks for the next one is told
+        self._commit(b''.join(extra for _, extra in results))
+        return results[-1][0]
+
+    def _run(self, function, one, number):
+        """(what the function returned, the pass's extra); None: it has stopped at the next sum."""
+        job = self.job
+        args, kwargs, random_state = self.calls[one.micro_batch]
+        if not self.live:
+            self.undo.put_back()
+            keyed.restore_random_state(random_state)
+        self.at, self.one, self.number = 0, one, number
+        job.gradient.clear()
+        job.buffers.begin()
+        self.running = True
+        try:
+            result = function(*args, **kwargs)
+            return result, job.buffers.end(len(one.records))
+        except _Met:
+            return None
+        finally:
+            self.running = False
+
+    def _commit(self, extras):
+        job = self.job
+        passes = len(job.share) if job.share[0].records else 0
+        if not job.ask(job.native.commit, extras if passes else None, passes):
+            raise _Again
+        job.buffers.apply(job.native.extras())
+        job.pass_.given = job.pass_.committed = True
+        job.info = job.native.query()
+        self.calls.clear()
+        self.version = 0
+        self.undo.tell()
+        if job.seed is not None:
+            keyed.seed_all(keyed.key(job.seed, 'commit', job.pass_.version))
+
+    # ---- within the function
+
+    def backward_ended(self):
+        if not self.running:
+            raise RuntimeError('backward() has reached the parameters outside of the step function: all of a pass is in it')
+        if self.dry:
+            return
+        gradient = self.job.gradient
+        if self.at >= len(self.sums):
+            gradient.gather()
+            if self.job.sum and self.one.records:
+                gradient.scale(1 / self.one.share)
+        self._meet(gradient.flat)
+        gradient.put_back()
+
+    def step(self, inner, closure, args, kwargs):
+        """An optimizer's step()."""
+        if not self.running:
+            raise RuntimeError('step() of an optimizer outside of the step function: all of a pass is in it')
+        if self.dry:
+            if closure is None:
+                return None
+            with torch.enable_grad():
+                return closure()
+        if closure is None:
+            return inner(*args, **kwargs)
+        return inner(lambda: self._evaluate(closure), *args, **kwargs)
+
+    def _evaluate(self, closure):
+        """A closure's loss is the mean over all records, as its gradient is."""
+        loss = closure()
+        if self.at >= len(self.sums):
+            self.loss.fill_(float(loss))
+            if self.job.sum and self.one.records:
+                self.loss.mul_(1 / self.one.share)
+        self._meet(self.loss)
+        mean = self.loss.item()
+        return torch.full_like(loss.detach(), mean) if isinstance(loss, torch.Tensor) else mean
+
+    def _meet(self, flat):
+        """Here the micro-batches of the step meet; flat becomes the mean."""
+        if self.at < len(self.sums):  # once more: the sum is known
+            flat.copy_(self.sums[self.at])
+            self.at += 1
+            return
+        if not self.live:
+            if self.number == 0:
+                self.parts = torch.empty(len(self.job.share), flat.numel(), dtype=flat.dtype)
+                self.flat = flat
+            elif self.flat is not flat:
+                raise RuntimeError('the step function does not do the same for different batches')
+            self.parts[self.number].copy_(flat)
+            raise _Met
+        self.flat = flat
+        self._sum(flat, 1, self.one.records)
+
+    def _sum(self, parts, count, records):
+        job, flat = self.job, self.flat
+        kind = _muster.F64 if flat.dtype == torch.float64 else _muster.F32
+        mine = buffer_of(parts) if records else None
+        if not job.ask(job.native.sum, mine, count if records else 0, flat.numel(), kind, buffer_of(flat)):
+            raise _Again
+        self.at += 1
+        if not self.live:
+            self.sums.append(flat.clone())

@@ -1,0 +1,31 @@
+"""What Job puts around methods of the user's objects: an optimizer's step, and what advances once per committed step."""
+import functools
+import types
+
+
+def wrap_optimizer(job, optimizer):
+    """The instance's step: schedulers that were made before have wrapped it already, later ones wrap ours."""
+    inner = optimizer.step
+
+    @functools.wraps(inner)
+    def step(self, closure=None, *args, **kwargs):
+        return job.optimizer_step(optimizer, inner, closure, args, kwargs)
+    optimizer.step = types.MethodType(step, optimizer)
+
+
+def once_per_step(job, other, methods):
+    """By a class of its own: an attribute would be part of a scheduler's state dict. It is pickled as what it was."""
+    cls = type(other)
+
+    def once(inner):
+        @functools.wraps(inner)
+        def call(self, *args, **kwargs):
+            return None if job.incomplete else inner(self, *args, **kwargs)
+        return call
+
+    def reduce(self, protocol):
+        _, _, *rest = cls.__reduce_ex__(self, protocol)
+        return (cls.__new__, (cls,), *rest)
+    body = {name: once(getattr(cls, name)) for name in methods}
+    other.__class__ = type(cls.__name__, (cls,), {**body, '__reduce_ex__': reduce, '__module__': cls.__module__,
+                                                  '__doc__': cls.__doc__})

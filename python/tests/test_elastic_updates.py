@@ -1,0 +1,62 @@
+"""Step functions that update the model several times, or evaluate closures: a step of them commits whole, or never was."""
+import json
+import signal
+
+import pytest
+from elastic_world import World
+
+KINDS = ['gan', pytest.param('lbfgs', marks=pytest.mark.heavy), pytest.param('manual', marks=pytest.mark.heavy)]
+SCRIPT = 'elastic_updates.py'
+
+
+@pytest.fixture
+def world():
+    worlds = []
+
+    def make(*args, **kwargs):
+        worlds.append(World(*args, **kwargs))
+        return worlds[-1]
+    yield make
+    for one in worlds:
+        one.close()
+
+
+def end_of(worker):
+    worker.end()
+    return json.loads(worker.wait_for_line('end '))
+
+
+@pytest.mark.parametrize('kind', KINDS)
+def test_a_step_that_is_lost_in_its_middle_is_undone(world, python, kind):
+    """One worker is killed while the other has changed its model and has not committed; a third gets the state of that one."""
+    options = {'kind': kind, 'epochs': 40}
+    job = world(1, python)
+    quiet = end_of(job.start(SCRIPT, json.dumps(options)))
+    job.coordinators[0].end()
+
+    job = world(2, python)
+    first, third = (job.start_held(SCRIPT, json.dumps({**options, 'paced': True})) for _ in range(2))
+    second = job.start_held(SCRIPT, json.dumps({**options, 'paced': True, 'stop_in': 20}))
+    job.let(first, second)
+    second.wait_for_line('middle')
+    first.signal(signal.SIGKILL)
+    first.end(-signal.SIGKILL)
+    (job.folder / 'go-on').touch()
+    job.let(third)
+    third.wait_for_line('step ', 2)
+    second.signal(signal.SIGKILL)
+    job.go()
+    assert end_of(third) == quiet
+    assert len(third.lines('muster.elastic: the undo copy of each step takes ')) == 1
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize('kind', ['gan', 'lbfgs', 'manual'])
+def test_any_number_of_workers_has_the_same_bits(world, python, kind):
+    """More than there are micro-batches, too."""
+    ends = []
+    for size in (1, 3, 5):
+        job = world(size, python)
+        workers = [job.start(SCRIPT, json.dumps({'kind': kind})) for _ in range(size)]
+        ends += [end_of(worker) for worker in workers]
+    assert all(end == ends[0] for end in ends) and ends[0]['lr_steps'] == 8

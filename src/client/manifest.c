@@ -1,0 +1,33 @@
+/* See manifest.h. */
+#include "client/manifest.h"
+
+struct manifest {
+    uint64_t version;
+    uint64_t plan;
+    uint64_t extra_bytes;
+    uint64_t sum;
+};
+
+static const char *find_difference(const struct manifest *mine, const struct manifest *other)
+{
+    return other->version != mine->version           ? "another step"
+           : other->plan != mine->plan               ? "another data set"
+           : other->extra_bytes != mine->extra_bytes ? "extras of another size"
+           : other->sum != mine->sum                 ? "another number of sums in the step"
+                                                     : NULL;
+}
+
+int manifest_exchange(const struct muster_elastic *job, struct muster_comm *comm, uint64_t version,
+                      uint64_t sum, struct muster_err *ret)
+{
+    const struct manifest mine = {version, plan_digest(&job->plan), job->extra_bytes, sum};
+    struct manifest all[MUSTER_MAX_RANKS];
+    int r = muster_all_gather(comm, &mine, all, sizeof mine / sizeof(uint64_t), MUSTER_I64, ret);
+    for (int rank = 0; r >= 0 && rank < job->mine->size; rank++) {
+        const char *what = find_difference(&mine, &all[rank]);
+        if (what) {
+            return muster_fail(ret, MUSTER_EMISMATCH, "worker %d brings %s", rank, what);
+        }
+    }
+    return r;
+}
