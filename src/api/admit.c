@@ -7,8 +7,8 @@
  */
 #include "api/internal.h"
 
-#include "api/base64.h"
 #include "api/fields.h"
+#include "base/base64.h"
 #include "base/doc.h"
 #include "base/err.h"
 #include "job/check/check.h"

@@ -1,7 +1,7 @@
 /* See protobuf.h. A message is described by a table of its fields; unknown ones are skipped. */
 #include "api/protobuf.h"
 
-#include "api/base64.h"
+#include "base/base64.h"
 #include "base/build.h"
 #include "base/cleanup.h"
 #include "base/doc.h"

@@ -1,7 +1,7 @@
 /* See cluster_spec.h. */
 #include "cli/elasticdl/cluster_spec.h"
 
-#include "api/base64.h"
+#include "base/base64.h"
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/err.h"

@@ -1,7 +1,7 @@
 /* See launch.h. */
 #include "daemon/machine/launch.h"
 
-#include "api/base64.h"
+#include "base/base64.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/doc.h"

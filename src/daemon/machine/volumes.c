@@ -2,7 +2,7 @@
  * checked here. */
 #include "daemon/machine/volumes.h"
 
-#include "api/base64.h"
+#include "base/base64.h"
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/err.h"

@@ -1,5 +1,5 @@
 /* See base64.h. GnuTLS does the work; its memory is its own, so that what it returns is copied. */
-#include "api/base64.h"
+#include "base/base64.h"
 
 #include "base/err.h"
 

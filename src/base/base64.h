@@ -1,6 +1,6 @@
 /* Base64 (RFC 4648), as Secrets and kubeconfigs hold bytes.
  *
- * Layer: services. Pure.
+ * Layer: base. Pure.
  */
 #pragma once
 
