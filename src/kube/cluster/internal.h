@@ -1,0 +1,41 @@
+/* What the files of kube/cluster share. Not for other folders. */
+#pragma once
+
+#include "base/buf.h"
+#include "kube/cluster/kube_cluster.h"
+#include "kube/pace/queue.h"
+#include "kube/pace/retry.h"
+#include "kube/transport/transport.h"
+
+struct kube_cluster {
+    struct cluster base; /* first */
+    struct transport *transport;
+    struct endpoint *endpoint;
+    struct queue queue;
+    struct retry_chance chance;
+    uv_timer_t tick; /* when the queue wants to be looked at */
+    struct cluster_call *calls;
+    struct cluster_watch *watches;
+};
+
+/* Something that is in the queue: a call, or a watch's next request. */
+struct turn {
+    struct queue_item item;           /* first */
+    void (*start)(struct turn *turn); /* its turn has come; no callback of an owner's from within */
+    void (*late)(struct turn *turn);  /* its deadline is over; it is out of the queue */
+};
+
+int64_t kube_cluster_now_ms(void);
+
+/* Starts what may be started; calls back nobody. After each change of the queue. */
+void kube_cluster_pump(struct kube_cluster *k);
+
+/* call.c */
+int call_send(struct cluster *cluster, const struct cluster_request *request, cluster_done_fn *done,
+              void *arg, struct cluster_call **ret, struct muster_err *err);
+void call_cancel(struct cluster_call *call);
+
+/* watch.c */
+int watch_open(struct cluster *cluster, const struct cluster_scope *scope, cluster_watch_fn *fn,
+               void *arg, struct cluster_watch **ret, struct muster_err *err);
+void watch_close(struct cluster_watch *watch);

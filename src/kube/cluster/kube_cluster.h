@@ -1,0 +1,32 @@
+/* A Kubernetes API server as a struct cluster (controller/cluster.h), asynchronously, on the libuv
+ * loop: requests in lanes under one budget, repeated where that is safe; watches that outlast cut
+ * connections, restarts and forgotten versions.
+ *
+ * Layer: services, room kube/cluster. Thread: the loop's.
+ */
+#pragma once
+
+#include "controller/cluster.h"
+#include "kube/config/target.h"
+
+#include <uv.h>
+
+/* Zero: upstream's defaults. */
+struct kube_cluster_options {
+    double qps;        /* requests a second in all; 0: 20, < 0: no limit */
+    int burst;         /* 0: 30 */
+    int under_way_max; /* requests at once, each on a connection of its own; 0: 16 */
+    uint64_t seed;     /* of the pauses; 0: from the kernel */
+};
+
+/* Takes the target over when it succeeds. Nothing is asked yet: an address where nobody is shows
+ * with the first request. */
+int kube_cluster_open(uv_loop_t *loop, struct target *target,
+                      const struct kube_cluster_options *options, struct cluster **ret,
+                      struct muster_err *err);
+
+/* Cancels all; the loop must run once more for the handles to go. NULL is fine. */
+void kube_cluster_close(struct cluster *cluster);
+
+/* Of what names none. Borrowed. */
+const char *kube_cluster_namespace(const struct cluster *cluster);

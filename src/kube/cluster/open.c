@@ -1,0 +1,106 @@
+/* Opening and closing, and the timer that drives the queue. */
+#include "kube/cluster/internal.h"
+
+#include "base/err.h"
+
+#include <stdlib.h>
+#include <sys/random.h>
+
+enum { QPS = 20, BURST = 30, UNDER_WAY_MAX = 16, NS_PER_MS = 1000000 };
+
+int64_t kube_cluster_now_ms(void)
+{
+    return (int64_t)(uv_hrtime() / NS_PER_MS);
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+    struct kube_cluster *k = timer->data;
+    struct queue_item *item;
+    while ((item = queue_late(&k->queue, kube_cluster_now_ms())) != NULL) {
+        struct turn *turn = (struct turn *)item;
+        turn->late(turn);
+        if (uv_is_closing((uv_handle_t *)timer)) {
+            return; /* its owner closed the cluster */
+        }
+    }
+    kube_cluster_pump(k);
+}
+
+void kube_cluster_pump(struct kube_cluster *k)
+{
+    struct queue_item *item;
+    int64_t wake_ms = QUEUE_NEVER, now_ms = kube_cluster_now_ms();
+    while ((item = queue_next(&k->queue, (int64_t)uv_hrtime(), &wake_ms)) != NULL) {
+        struct turn *turn = (struct turn *)item;
+        turn->start(turn);
+    }
+    if (wake_ms == QUEUE_NEVER) {
+        uv_timer_stop(&k->tick);
+        return;
+    }
+    uv_update_time(k->tick.loop); /* a timer counts from the loop's time, which may be long ago */
+    uv_timer_start(&k->tick, on_tick, wake_ms > now_ms ? (uint64_t)(wake_ms - now_ms) : 0, 0);
+}
+
+static void freed(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+void kube_cluster_close(struct cluster *cluster)
+{
+    struct kube_cluster *k = (struct kube_cluster *)cluster;
+    if (!k) {
+        return;
+    }
+    while (k->calls) {
+        call_cancel(k->calls);
+    }
+    while (k->watches) {
+        watch_close(k->watches);
+    }
+    transport_close(k->transport);
+    endpoint_close(k->endpoint);
+    uv_close((uv_handle_t *)&k->tick, freed);
+}
+
+static int set_up(struct kube_cluster *k, struct target *target, struct muster_err *err)
+{
+    int r = transport_open(k->tick.loop, &k->transport, err);
+    return r < 0 ? r : endpoint_open(target, &k->endpoint, err);
+}
+
+int kube_cluster_open(uv_loop_t *loop, struct target *target,
+                      const struct kube_cluster_options *options, struct cluster **ret,
+                      struct muster_err *err)
+{
+    static const struct cluster_backend backend = {
+        .send = call_send, .cancel = call_cancel, .watch = watch_open, .unwatch = watch_close};
+    struct kube_cluster *k = calloc(1, sizeof *k);
+    const struct kube_cluster_options none = {0}, *o = options ? options : &none;
+    if (!k) {
+        return err_no_memory(err);
+    }
+    k->base.backend = &backend;
+    queue_init(&k->queue, o->qps != 0 ? o->qps : QPS, o->burst > 0 ? o->burst : BURST,
+               o->under_way_max > 0 ? o->under_way_max : UNDER_WAY_MAX);
+    k->chance.state = o->seed;
+    if (!k->chance.state) {
+        (void)!getrandom(&k->chance.state, sizeof k->chance.state, 0); /* any value will do */
+    }
+    uv_timer_init(loop, &k->tick);
+    k->tick.data = k;
+    int r = set_up(k, target, err);
+    if (r < 0) {
+        kube_cluster_close(&k->base);
+        return r;
+    }
+    *ret = &k->base;
+    return 0;
+}
+
+const char *kube_cluster_namespace(const struct cluster *cluster)
+{
+    return endpoint_target(((const struct kube_cluster *)cluster)->endpoint)->namespace;
+}

@@ -1,0 +1,144 @@
+/* See pace/queue.h. */
+#include "kube/pace/queue.h"
+
+#include <assert.h>
+#include <utlist.h>
+
+enum { NS_PER_MS = 1000000 };
+
+void queue_init(struct queue *q, double qps, int burst, int under_way_max)
+{
+    *q = (struct queue){.under_way_max = under_way_max, .wake_ms = QUEUE_NEVER};
+    budget_init(&q->budget, qps, burst);
+}
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static bool is_counted(const struct queue_item *item)
+{
+    return item->lane > 0 && !item->is_stream;
+}
+
+static void take_out(struct queue *q, struct queue_item *item)
+{
+    assert(item->place != QUEUE_NOWHERE);
+    if (item->place == QUEUE_LANE) {
+        DL_DELETE(q->lanes[item->lane], item);
+    } else if (item->place == QUEUE_WAITING) {
+        DL_DELETE(q->waiting, item);
+    } else if (is_counted(item)) {
+        assert(q->under_way > 0);
+        q->under_way--;
+    }
+    item->place = QUEUE_NOWHERE;
+}
+
+static void put_in_lane(struct queue *q, struct queue_item *item)
+{
+    item->place = QUEUE_LANE;
+    DL_APPEND(q->lanes[item->lane], item);
+    q->wake_ms = earlier(q->wake_ms, item->deadline_ms);
+}
+
+bool queue_add(struct queue *q, struct queue_item *item)
+{
+    assert(item->place == QUEUE_NOWHERE && item->lane >= 0 && item->lane < QUEUE_LANES);
+    if (q->count >= QUEUE_ITEMS_MAX) {
+        return false;
+    }
+    q->count++;
+    put_in_lane(q, item);
+    return true;
+}
+
+void queue_wait(struct queue *q, struct queue_item *item, int64_t due_ms)
+{
+    take_out(q, item);
+    item->place = QUEUE_WAITING;
+    item->due_ms = due_ms;
+    DL_APPEND(q->waiting, item);
+    q->wake_ms = earlier(q->wake_ms, earlier(due_ms, item->deadline_ms));
+}
+
+void queue_remove(struct queue *q, struct queue_item *item)
+{
+    take_out(q, item);
+    assert(q->count > 0);
+    q->count--;
+}
+
+/* Those that are due go into their lanes; finds out anew when to wake. Looks at all that are not
+ * sent, hence only when wake_ms has come. */
+static void look_through(struct queue *q, int64_t now_ms)
+{
+    struct queue_item *item, *next;
+    q->wake_ms = QUEUE_NEVER;
+    DL_FOREACH_SAFE (q->waiting, item, next) {
+        if (item->due_ms <= now_ms) {
+            DL_DELETE(q->waiting, item);
+            put_in_lane(q, item);
+        } else {
+            q->wake_ms = earlier(q->wake_ms, earlier(item->due_ms, item->deadline_ms));
+        }
+    }
+    for (int lane = 0; lane < QUEUE_LANES; lane++) {
+        DL_FOREACH (q->lanes[lane], item) {
+            q->wake_ms = earlier(q->wake_ms, item->deadline_ms);
+        }
+    }
+}
+
+struct queue_item *queue_next(struct queue *q, int64_t now_ns, int64_t *ret_wake_ms)
+{
+    int64_t now_ms = now_ns / NS_PER_MS;
+    if (q->wake_ms <= now_ms) {
+        look_through(q, now_ms);
+    }
+    *ret_wake_ms = q->wake_ms;
+    for (int lane = 0; lane < QUEUE_LANES; lane++) {
+        struct queue_item *item = q->lanes[lane];
+        if (!item || (is_counted(item) && q->under_way >= q->under_way_max)) {
+            continue;
+        }
+        int64_t missing_ns = lane == 0 ? 0 : budget_take(&q->budget, now_ns);
+        if (missing_ns > 0) {
+            int64_t wake_ms = (now_ns + missing_ns + NS_PER_MS - 1) / NS_PER_MS;
+            *ret_wake_ms = earlier(*ret_wake_ms, wake_ms);
+            return NULL;
+        }
+        take_out(q, item);
+        item->place = QUEUE_SENT;
+        q->under_way += is_counted(item);
+        return item;
+    }
+    return NULL;
+}
+
+static struct queue_item *first_late(struct queue_item *list, int64_t now_ms)
+{
+    struct queue_item *item;
+    DL_FOREACH (list, item) {
+        if (item->deadline_ms <= now_ms) {
+            return item;
+        }
+    }
+    return NULL;
+}
+
+struct queue_item *queue_late(struct queue *q, int64_t now_ms)
+{
+    if (q->wake_ms > now_ms) {
+        return NULL;
+    }
+    struct queue_item *late = first_late(q->waiting, now_ms);
+    for (int lane = 0; !late && lane < QUEUE_LANES; lane++) {
+        late = first_late(q->lanes[lane], now_ms);
+    }
+    if (late) {
+        queue_remove(q, late);
+    }
+    return late;
+}

@@ -1,0 +1,145 @@
+/* The queue: who goes first, who waits for how long, who is too late. */
+#include "base/testing/test.h"
+#include "kube/pace/queue.h"
+
+enum { MS = 1000000, ITEMS = 6 };
+
+struct scene {
+    struct queue q;
+    struct queue_item items[ITEMS];
+    int64_t wake_ms;
+};
+
+static void start(struct scene *s, double qps, int burst, int under_way_max)
+{
+    *s = (struct scene){0};
+    queue_init(&s->q, qps, burst, under_way_max);
+    for (int i = 0; i < ITEMS; i++) {
+        s->items[i].deadline_ms = QUEUE_NEVER;
+    }
+}
+
+static void add(struct scene *s, int i, int lane)
+{
+    s->items[i].lane = lane;
+    assert_true(queue_add(&s->q, &s->items[i]));
+}
+
+/* Which is sent at that time; -1: none. */
+static int next(struct scene *s, int64_t at_ms)
+{
+    struct queue_item *item = queue_next(&s->q, at_ms * MS, &s->wake_ms);
+    return item ? (int)(item - s->items) : -1;
+}
+
+static void urgent_lanes_go_first(void **state)
+{
+    (void)state;
+    struct scene s;
+    start(&s, 0, 0, 100);
+    add(&s, 0, 3);
+    add(&s, 1, 2);
+    add(&s, 2, 2);
+    add(&s, 3, 1);
+    add(&s, 4, 0);
+    assert_int_equal(next(&s, 0), 4);
+    assert_int_equal(next(&s, 0), 3);
+    assert_int_equal(next(&s, 0), 1);
+    assert_int_equal(next(&s, 0), 2);
+    assert_int_equal(next(&s, 0), 0);
+    assert_int_equal(next(&s, 0), -1);
+    assert_true(s.wake_ms == QUEUE_NEVER);
+}
+
+static void without_a_token_only_the_lease_goes(void **state)
+{
+    (void)state;
+    struct scene s;
+    start(&s, 10, 1, 100);
+    add(&s, 0, 1);
+    add(&s, 1, 1);
+    add(&s, 2, 0);
+    assert_int_equal(next(&s, 1000), 2);
+    assert_int_equal(next(&s, 1000), 0);
+    assert_int_equal(next(&s, 1000), -1);
+    assert_int_equal(s.wake_ms, 1100);
+    assert_int_equal(next(&s, 1100), 1);
+}
+
+/* Events do not take the token that a job's write waits for, nor its place. */
+static void few_are_under_way(void **state)
+{
+    (void)state;
+    struct scene s;
+    start(&s, 0, 0, 1);
+    s.items[3].is_stream = true;
+    add(&s, 0, 3);
+    add(&s, 1, 1);
+    add(&s, 2, 0);
+    add(&s, 3, 2);
+    assert_int_equal(next(&s, 0), 2);
+    assert_int_equal(next(&s, 0), 1);
+    assert_int_equal(next(&s, 0), 3); /* a watch lasts, and is not counted */
+    assert_int_equal(next(&s, 0), -1);
+    queue_remove(&s.q, &s.items[2]);
+    queue_remove(&s.q, &s.items[3]);
+    assert_int_equal(next(&s, 0), -1);
+    queue_remove(&s.q, &s.items[1]);
+    assert_int_equal(next(&s, 0), 0);
+}
+
+static void what_waits_comes_back_when_it_is_due(void **state)
+{
+    (void)state;
+    struct scene s;
+    start(&s, 0, 0, 1);
+    add(&s, 0, 1);
+    add(&s, 1, 1);
+    assert_int_equal(next(&s, 0), 0);
+    queue_wait(&s.q, &s.items[0], 50); /* it is not under way any more */
+    assert_int_equal(next(&s, 0), 1);
+    queue_remove(&s.q, &s.items[1]);
+    assert_int_equal(next(&s, 49), -1);
+    assert_int_equal(s.wake_ms, 50);
+    assert_int_equal(next(&s, 50), 0);
+}
+
+static void who_is_late_is_taken_out(void **state)
+{
+    (void)state;
+    struct scene s;
+    start(&s, 1, 1, 100);
+    s.items[0].deadline_ms = s.items[2].deadline_ms = 2000;
+    s.items[1].deadline_ms = 1000;
+    s.items[3].deadline_ms = 1500;
+    for (int i = 0; i < 4; i++) {
+        add(&s, i, 1);
+    }
+    assert_int_equal(next(&s, 500), 0);
+    queue_wait(&s.q, &s.items[2], 1900);
+    assert_int_equal(next(&s, 500), -1);
+    assert_int_equal(s.wake_ms, 1000);
+    assert_ptr_equal(queue_late(&s.q, 999), NULL);
+    assert_ptr_equal(queue_late(&s.q, 1000), &s.items[1]);
+    assert_ptr_equal(queue_late(&s.q, 1000), NULL);
+    assert_int_equal(next(&s, 1400), -1);
+    assert_int_equal(s.wake_ms, 1500);
+    assert_ptr_equal(queue_late(&s.q, 3000), &s.items[2]);
+    assert_ptr_equal(queue_late(&s.q, 3000), &s.items[3]);
+    assert_ptr_equal(queue_late(&s.q, 3000), NULL); /* what is sent has a limit of its own */
+    queue_remove(&s.q, &s.items[0]);
+    assert_int_equal(s.q.count, 0);
+    assert_int_equal(s.q.under_way, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(urgent_lanes_go_first),
+        cmocka_unit_test(without_a_token_only_the_lease_goes),
+        cmocka_unit_test(few_are_under_way),
+        cmocka_unit_test(what_waits_comes_back_when_it_is_due),
+        cmocka_unit_test(who_is_late_is_taken_out),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,46 @@
+/* Whether and when a request that failed is sent again.
+ *
+ * The rule is that of client-go: what the server answered with Retry-After (429, and 5xx of a
+ * server that starts, stops or is overloaded) is sent again whatever its method, as the server
+ * says that it has not done it. Without an answer a request is repeated only where that does no
+ * harm: the connection was never made, or it only reads. A write whose answer was lost is told to
+ * the caller, who looks whether it happened.
+ *
+ * Layer: services, room kube/pace. Pure: chance comes in as a seed.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    RETRY_TRIES_MAX = 10,
+    RETRY_FIRST_MS = 100,
+    RETRY_MAX_MS = 10000,
+    RETRY_AFTER_MAX_MS = 60000, /* a server that says more is asked again after this */
+};
+
+/* How one try ended. */
+struct retry_outcome {
+    long http_status;       /* 0: no answer */
+    int64_t retry_after_ms; /* < 0: the server named none */
+    bool connected;         /* false: nothing of the request has left */
+    bool only_reads;
+    int tried; /* how often it was sent, this time included */
+};
+
+/* A stream of random numbers (xorshift64*); any seed will do. */
+struct retry_chance {
+    uint64_t state;
+};
+
+/* How many milliseconds until the next try; < 0: there is none. */
+int64_t retry_delay_ms(const struct retry_outcome *outcome, struct retry_chance *chance);
+
+/* Exponential back-off after so many failures in a row, from half to all of
+ * first_ms * 2^(failures - 1), at most max_ms. */
+int64_t retry_backoff_ms(int failures, int64_t first_ms, int64_t max_ms,
+                         struct retry_chance *chance);
+
+/* "120" or an HTTP date (which counts as a second); < 0 when it is neither. */
+int64_t retry_after_ms(const char *header);

@@ -1,0 +1,218 @@
+/* See transport/endpoint.h. */
+#include "kube/transport/endpoint.h"
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/file.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum {
+    TOKEN_FRESH_MS = 60000, /* as client-go has it */
+    TOKEN_REFUSED_MS = 1000,
+    TOKEN_BYTES_MAX = 1 << 20,
+    CONNECT_MS = 10000,
+    KEEPALIVE_S = 15,
+    PATH_BYTES = 40,
+};
+
+enum { PEM_CA, PEM_CERT, PEM_KEY, PEM_COUNT };
+
+struct endpoint {
+    struct target target;
+    int fds[PEM_COUNT]; /* -1: none */
+    char paths[PEM_COUNT][PATH_BYTES];
+    char *token;              /* from the token file; NULL: not read yet */
+    int64_t token_read_ms;    /* when */
+    struct curl_slist *route; /* to the address, where the URL has the certificate's name */
+};
+
+static int keep_pem(struct endpoint *e, int which, const char *pem, struct muster_err *err)
+{
+    if (!pem) {
+        return 0;
+    }
+    e->fds[which] = memfd_create("muster-pem", MFD_CLOEXEC);
+    if (e->fds[which] < 0 || file_write_all(e->fds[which], pem, strlen(pem)) < 0) {
+        return muster_fail(err, MUSTER_EOS, "cannot keep a certificate in memory: %s",
+                           strerror(errno));
+    }
+    snprintf(e->paths[which], PATH_BYTES, "/proc/self/fd/%d", e->fds[which]);
+    return 0;
+}
+
+/* "::host:port": whatever the URL says, that is where to connect. */
+static int keep_route(struct endpoint *e, struct muster_err *err)
+{
+    const char *address = strstr(e->target.server, "://") + 3;
+    muster_auto(free) char *route = NULL;
+    if (!e->target.tls_server_name) {
+        return 0;
+    }
+    size_t length = strcspn(address, "/");
+    bool has_port = memrchr(address, ':', length) && address[length - 1] != ']';
+    if (asprintf(&route, "::%.*s%s", (int)length, address, has_port ? "" : ":443") < 0) {
+        route = NULL;
+        return err_no_memory(err);
+    }
+    e->route = curl_slist_append(NULL, route);
+    return e->route ? 0 : err_no_memory(err);
+}
+
+int endpoint_open(struct target *target, struct endpoint **ret, struct muster_err *err)
+{
+    struct endpoint *e = calloc(1, sizeof *e);
+    if (!e) {
+        return err_no_memory(err);
+    }
+    memset(e->fds, -1, sizeof e->fds);
+    e->target = *target;
+    int r = keep_pem(e, PEM_CA, target->ca_pem, err);
+    r = r < 0 ? r : keep_pem(e, PEM_CERT, target->cert_pem, err);
+    r = r < 0 ? r : keep_pem(e, PEM_KEY, target->key_pem, err);
+    r = r < 0 ? r : keep_route(e, err);
+    if (r < 0) {
+        e->target = (struct target){0}; /* it stays the caller's */
+        endpoint_close(e);
+        return r;
+    }
+    *target = (struct target){0};
+    *ret = e;
+    return 0;
+}
+
+void endpoint_close(struct endpoint *endpoint)
+{
+    if (!endpoint) {
+        return;
+    }
+    for (int i = 0; i < PEM_COUNT; i++) {
+        cleanup_close(&endpoint->fds[i]);
+    }
+    if (endpoint->token) {
+        explicit_bzero(endpoint->token, strlen(endpoint->token));
+    }
+    free(endpoint->token);
+    curl_slist_free_all(endpoint->route);
+    target_done(&endpoint->target);
+    free(endpoint);
+}
+
+const struct target *endpoint_target(const struct endpoint *endpoint)
+{
+    return &endpoint->target;
+}
+
+static void apply_tls(const struct endpoint *e, CURL *easy)
+{
+    const struct target *t = &e->target;
+    if (e->fds[PEM_CA] >= 0) {
+        curl_easy_setopt(easy, CURLOPT_CAINFO, e->paths[PEM_CA]);
+        curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
+    }
+    if (e->fds[PEM_CERT] >= 0) {
+        curl_easy_setopt(easy, CURLOPT_SSLCERT, e->paths[PEM_CERT]);
+        curl_easy_setopt(easy, CURLOPT_SSLKEY, e->paths[PEM_KEY]);
+    }
+    curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+    curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, t->insecure ? 0L : 1L);
+    curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, t->insecure ? 0L : 2L);
+}
+
+static void apply_connection(const struct endpoint *e, CURL *easy)
+{
+    const struct target *t = &e->target;
+    if (t->socket) {
+        curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, t->socket);
+    }
+    if (e->route) {
+        curl_easy_setopt(easy, CURLOPT_CONNECT_TO, e->route);
+    }
+    curl_easy_setopt(easy, CURLOPT_PROXY, t->proxy ? t->proxy : "");
+    /* One request at a time and connection: a watch that stands still holds up nobody. */
+    curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
+    curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+    curl_easy_setopt(easy, CURLOPT_TCP_KEEPIDLE, (long)KEEPALIVE_S);
+    curl_easy_setopt(easy, CURLOPT_TCP_KEEPINTVL, (long)KEEPALIVE_S);
+    curl_easy_setopt(easy, CURLOPT_USERAGENT, "muster/" MUSTER_VERSION);
+    if (t->user) {
+        curl_easy_setopt(easy, CURLOPT_USERNAME, t->user);
+        curl_easy_setopt(easy, CURLOPT_PASSWORD, t->password ? t->password : "");
+    }
+}
+
+int endpoint_apply(struct endpoint *endpoint, CURL *easy, const char *path, struct muster_err *err)
+{
+    const struct target *t = &endpoint->target;
+    muster_auto(free) char *url = NULL;
+    const char *address = strstr(t->server, "://") + 3;
+    int written = t->tls_server_name ? asprintf(&url, "https://%s%s%s", t->tls_server_name,
+                                                address + strcspn(address, "/"), path)
+                                     : asprintf(&url, "%s%s", t->server, path);
+    if (written < 0) {
+        url = NULL;
+        return err_no_memory(err);
+    }
+    apply_connection(endpoint, easy);
+    apply_tls(endpoint, easy);
+    return curl_easy_setopt(easy, CURLOPT_URL, url) == CURLE_OK ? 0 : err_no_memory(err);
+}
+
+/* A file that cannot be read now, as it is being replaced, leaves the token that we had. */
+static const char *token_of(struct endpoint *e, int64_t now_ms)
+{
+    char *text = NULL;
+    size_t bytes;
+    if (!e->target.token_file) {
+        return e->target.token;
+    }
+    if (e->token && now_ms - e->token_read_ms < TOKEN_FRESH_MS) {
+        return e->token;
+    }
+    e->token_read_ms = now_ms;
+    if (file_read(e->target.token_file, TOKEN_BYTES_MAX, &text, &bytes, NULL) == 0) {
+        free(e->token);
+        e->token = text;
+    }
+    return e->token ? e->token : e->target.token;
+}
+
+int endpoint_authorize(struct endpoint *endpoint, int64_t now_ms, struct curl_slist **headers,
+                       struct muster_err *err)
+{
+    muster_auto(free) char *header = NULL;
+    const char *token = token_of(endpoint, now_ms);
+    size_t length = 0;
+    while (token && isgraph((unsigned char)token[length])) {
+        length++; /* what is no visible character ends it: nobody puts a header into a token */
+    }
+    if (length == 0) {
+        return 0;
+    }
+    if (asprintf(&header, "Authorization: Bearer %.*s", (int)length, token) < 0) {
+        header = NULL;
+        return err_no_memory(err);
+    }
+    struct curl_slist *more = curl_slist_append(*headers, header);
+    explicit_bzero(header, strlen(header));
+    *headers = more ? more : *headers;
+    return more ? 0 : err_no_memory(err);
+}
+
+bool endpoint_token_refused(struct endpoint *endpoint, int64_t now_ms)
+{
+    struct endpoint *e = endpoint;
+    if (!e->target.token_file || !e->token || now_ms - e->token_read_ms < TOKEN_REFUSED_MS) {
+        return false;
+    }
+    e->token_read_ms = now_ms - TOKEN_FRESH_MS;
+    return true;
+}

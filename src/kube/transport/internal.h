@@ -1,0 +1,34 @@
+/* What the files of kube/transport share. Not for other folders. */
+#pragma once
+
+#include "base/buf.h"
+#include "kube/transport/transport.h"
+
+struct transport {
+    uv_loop_t *loop;
+    CURLM *multi;
+    uv_timer_t timer; /* curl's */
+    struct transfer *transfers;
+    struct transfer *ready; /* those that have something for their owners */
+};
+
+struct transfer {
+    struct transport *transport;
+    struct endpoint *endpoint;
+    CURL *easy;
+    struct curl_slist *headers;
+    struct transfer_events events;
+    const char *body; /* what is left to be sent */
+    size_t body_left;
+    struct buf pending; /* what came, and was not given to its owner yet */
+    bool finished, paused, is_ready;
+    CURLcode curl_code;
+    char problem[CURL_ERROR_SIZE];
+    struct transfer *prev, *next;
+    struct transfer *ready_prev, *ready_next;
+};
+
+void transfer_make_ready(struct transfer *transfer);
+
+/* Calls its owner, and frees it where that was the end. */
+void transfer_deliver(struct transfer *transfer);
