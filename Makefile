@@ -26,6 +26,9 @@ build: configure ## build/bin/muster, build/lib/libmuster.{so,a}, build/python
 test: ready-test build ## every test that takes under a minute and needs no cluster
 	@tools/run-tests $(BUILD)
 
+test-kubernetes: ready-test build ## tests against a real kube-apiserver and etcd, which it builds first, once (needs Go)
+	@MUSTER_BUILD=$(abspath $(BUILD)) $$(tools/python-with-torch pytest) -m pytest -q test/kubernetes
+
 demo: ready-demo build ## train a PyTorchJob on Fashion-MNIST, Master 1 + Worker 1
 	@tools/demo $(BUILD)
 
@@ -47,4 +50,4 @@ install: build ## PREFIX=/usr/local
 clean: ## remove the build folders
 	@rm -rf build build-*
 
-.PHONY: all help deps configure build test demo demo-elastic check format bench install clean
+.PHONY: all help deps configure build test test-kubernetes demo demo-elastic check format bench install clean

@@ -1,0 +1,45 @@
+"""Fixtures: one cluster for all tests of a run, a namespace and a client for each test."""
+import itertools
+
+import pytest
+
+from cluster import Cluster
+from program import limited  # noqa: F401 (each test has a limit)
+from speaker import Speaker
+
+CONFIG_MAPS = {'plural': 'configmaps', 'kind': 'ConfigMap'}
+PODS = {'plural': 'pods', 'kind': 'Pod'}
+SERVICES = {'plural': 'services', 'kind': 'Service'}
+counter = itertools.count(1)
+
+
+@pytest.fixture(scope='session')
+def cluster():
+    running = Cluster()
+    try:
+        yield running.start()
+    finally:
+        running.close()
+
+
+@pytest.fixture()
+def namespace(cluster):
+    return cluster.namespace(f'test-{next(counter)}')
+
+
+@pytest.fixture()
+def speakers():
+    """Makes clients, and ends them in order after the test."""
+    made = []
+
+    def make(*options, **more):
+        made.append(Speaker(*options, **more))
+        return made[-1]
+    yield make
+    for speaker in made:
+        speaker.close()
+
+
+@pytest.fixture()
+def speaker(cluster, speakers):
+    return speakers('--kubeconfig', cluster.kubeconfig)

@@ -1,0 +1,94 @@
+"""The asynchronous client as a program (speaker.c), asked and answered by lines."""
+import json
+import queue
+import subprocess
+import threading
+
+from cluster import die_with_parent
+from program import BUILD, LIMIT_S
+
+
+class Speaker:
+    """One client: calls by number, watches by number."""
+
+    def __init__(self, *options, env=None):
+        self.process = subprocess.Popen([BUILD / 'tests/kubernetes_speaker', *map(str, options)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True, env=env, preexec_fn=die_with_parent)
+        self.answers = {}  # id -> a queue with one answer
+        self.news = {}  # watch -> a queue of changes
+        self.ended = queue.Queue()
+        self.last = 0
+        self.reader = threading.Thread(target=self.read, daemon=True)
+        self.reader.start()
+
+    def read(self):
+        for line in self.process.stdout:
+            said = json.loads(line)
+            if 'id' in said:
+                self.answers[said['id']].put(said)
+            elif 'watch' in said:
+                self.news[said['watch']].put(said)
+            else:
+                self.ended.put(said['ended'])
+
+    def say(self, **line):
+        self.process.stdin.write(json.dumps(line) + '\n')
+        self.process.stdin.flush()
+
+    def send(self, verb, resource, **request):
+        """The number of the call; its answer comes with `answer`."""
+        self.last += 1
+        self.answers[self.last] = queue.Queue()
+        self.say(id=self.last, verb=verb, **resource, **request)
+        return self.last
+
+    def answer(self, call, limit_s=LIMIT_S):
+        try:
+            return self.answers[call].get(timeout=limit_s)
+        except queue.Empty:
+            raise AssertionError(f'no answer to {call} within {limit_s} s') from None
+
+    def call(self, verb, resource, **request):
+        return self.answer(self.send(verb, resource, **request))
+
+    def watch(self, resource, **scope):
+        self.last += 1
+        self.news[self.last] = queue.Queue()
+        self.say(watch=self.last, **resource, **scope)
+        return self.last
+
+    def next(self, watch, *kinds):
+        """The next news of those kinds (bookmarks come when they like, and are passed over unless asked for)."""
+        while True:
+            try:
+                news = self.news[watch].get(timeout=LIMIT_S)
+            except queue.Empty:
+                raise AssertionError(f'watch {watch} said nothing within {LIMIT_S} s') from None
+            if news['news'] in kinds or (not kinds and news['news'] != 'BOOKMARK'):
+                return news
+
+    def synced(self, watch):
+        """One whole listing: the names of what is there."""
+        names = []
+        while True:
+            news = self.next(watch)
+            if news['news'] == 'BEGIN':
+                names = []
+            elif news['news'] == 'OBJECT':
+                names.append(news['object']['metadata']['name'])
+            elif news['news'] == 'SYNCED':
+                return sorted(names)
+
+    def end(self, kind, number):
+        self.say(**{kind: number})
+        assert self.ended.get(timeout=LIMIT_S) == number
+
+    def close(self):
+        """It ends by itself, in order, with no handle left."""
+        self.process.stdin.close()
+        code = self.process.wait(LIMIT_S)
+        self.reader.join(LIMIT_S)
+        said = self.process.stderr.read()
+        self.process.stdout.close()
+        self.process.stderr.close()
+        assert code == 0, f'the speaker ended with {code}: {said}'
