@@ -387,7 +387,9 @@ def test_the_status_file_says_how_the_job_gets_on(muster):
     assert status()['recoveries'][0] == lost[0] and status()['recoveries'][1]['kind'] == 'coordinator'
     train(team)
     team.finish()
-    coordinator.end()
+    out, _ = coordinator.end()
+    assert 'lost: worker-77: its process has ended' in out and ' 1 lost, in term 2' in out  # before this coordinator began
+    assert status()['lost'] == 1
     assert (status()['phase'], status()['records'], status()['workers'], status()['epoch']) == ('Done', 2000, 0, 2)
 
 

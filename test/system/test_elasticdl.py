@@ -298,6 +298,17 @@ def of_job(tool, *start):
     return [pid for pid, line in tool.processes() if line.split()[:len(start)] == list(map(str, start))]
 
 
+def write_job(muster, command, path):
+    """A job whose coordinator waits for both workers however long they take to import torch: else it begins with one after 30 s."""
+    text = muster.run('train', *LEAN, f'--job_command={command}', '--dry-run', '-o', 'json', env={'PATH': path}).stdout
+    job = json.loads(text)
+    containers = {role: spec['template']['spec']['containers'][0] for role, spec in job['spec']['pytorchReplicaSpecs'].items()}
+    containers['Master']['command'] += ['--first-wait', '1h']
+    for container in containers.values():
+        container['env'].append({'name': 'MUSTER_COORDINATOR_TOKEN', 'value': 'ab' * 32})
+    return muster.write('job.yaml', job)
+
+
 LATE = '''
 import os
 import signal
@@ -329,7 +340,7 @@ def test_a_worker_that_is_back_when_the_job_is_done_does_not_fail_it(tool):
     """Nor does it go on with a model that nobody trained."""
     python, path = torch_path()
     (tool.work / 'late.py').write_text(LATE)
-    elasticdl(tool, 'train', *LEAN, f'--job_command=exec {python} late.py', env={'PATH': path})
+    tool.run('create', '-f', write_job(tool, f'exec {python} late.py', path))
     tool.wait_condition('example', 'Succeeded', LONG_S)
     logs = tool.run('logs', 'example').stdout
     assert '1 lost' in logs and 'recovered from the loss of example-edljob-worker-1 in ' in logs
@@ -346,7 +357,7 @@ def test_a_worker_and_the_coordinator_are_killed_and_every_record_counts_once(to
     python, path = torch_path()
     make_zoo(tool, 3, 0.03)
     tool.env['PATH'] = path
-    process = tool.start('train', *LEAN, f'--job_command=exec {python} -m model_zoo.example', '-o', 'json')
+    process = tool.start('run', '-f', write_job(tool, f'exec {python} -m model_zoo.example', path), '-o', 'json')
     log = lambda: tool.run('logs', 'example', code=None).stdout  # noqa: E731
     wait_for(lambda: 'generation 1, 2 workers, epoch 1 of 3' in log(), 'two workers train', LONG_S)
     os.kill(of_job(tool, tool.binary, 'coordinator')[0], signal.SIGKILL)

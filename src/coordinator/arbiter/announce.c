@@ -59,6 +59,9 @@ static void append_generation(struct arbiter *a, const struct rendezvous_effect 
         replay_steps(a, (const uint8_t *)a->prepared.data, a->prepared.used);
     }
     arbiter_append(a, ENTRY_GENERATION, offset);
+    offset = a->out->bytes.used;
+    arbiter_write_names(a, true, &a->out->bytes);
+    arbiter_append(a, ENTRY_NAMES, offset);
 }
 
 static void append_checkpoint(struct arbiter *a, uint64_t version)
@@ -127,11 +130,24 @@ static void acknowledge(struct arbiter *a, const struct rendezvous_effect *effec
     arbiter_send(a, effect->to, &message);
 }
 
+static void append_loss(struct arbiter *a, const struct rendezvous_effect *effect)
+{
+    struct loss loss = {.incarnation = effect->to, .reason = effect->reason};
+    size_t offset = a->out->bytes.used;
+    memcpy(loss.name, arbiter_name(a, effect->to), strlen(arbiter_name(a, effect->to)));
+    losses_add(&a->losses, &loss);
+    losses_write(&a->losses, a->losses.kept - 1, &a->out->bytes);
+    arbiter_append(a, ENTRY_LOST, offset);
+}
+
 static void leave_out(struct arbiter *a, const struct rendezvous_effect *effect)
 {
     const struct arbiter_effect lost = {
         .kind = ARBITER_LOST, .to = effect->to, .record = effect->reason};
     arbiter_records_return(a, effect->to);
+    if (losses_counts(effect->reason)) {
+        append_loss(a, effect);
+    }
     arbiter_fail(a, arbiter_effects_add(a->out, lost, a->err));
 }
 

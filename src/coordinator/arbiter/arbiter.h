@@ -29,6 +29,7 @@
 #pragma once
 
 #include "coordinator/arbiter/effects.h"
+#include "coordinator/arbiter/losses.h"
 #include "rendezvous/rendezvous.h"
 #include "shard/shard.h"
 #include "wire/wire.h"
@@ -101,6 +102,9 @@ struct arbiter_figures {
     uint64_t records;      /* UINT64_MAX: without end */
 };
 
+/* Of its pod, ARBITER_NAME_BYTES at most; "": it has said none, or is forgotten. */
+const char *arbiter_name(const struct arbiter *arbiter, uint64_t incarnation);
+const struct losses *arbiter_losses(const struct arbiter *arbiter);
 bool arbiter_knows(const struct arbiter *arbiter, uint64_t incarnation);
 void arbiter_figures(const struct arbiter *arbiter, struct arbiter_figures *ret);
 /* Of a data set, by its number from 0; false: there is none. */

@@ -183,9 +183,15 @@ static int says(struct scene *scene, uint64_t who, struct wire_message message)
                            .kind = ARBITER_MESSAGE, .incarnation = who, .message = &message});
 }
 
+static void joins_as(struct scene *scene, uint64_t who, struct wire_text name)
+{
+    const struct wire_message join = {.kind = WIRE_JOIN, .join.name = name};
+    assert_int_equal(says(scene, who, join), 0);
+}
+
 static void joins(struct scene *scene, uint64_t who)
 {
-    assert_int_equal(says(scene, who, (struct wire_message){.kind = WIRE_JOIN}), 0);
+    joins_as(scene, who, (struct wire_text){0});
 }
 
 static void asks(struct scene *scene, uint64_t who, uint64_t records)
@@ -250,14 +256,14 @@ static void what_is_announced_is_in_the_journal(void **state)
     joins(scene, 1);
     assert_int_equal(scene->sent_count, 0); /* the first generation waits for two */
     joins(scene, 2);
-    assert_int_equal(scene->journaled, 3);
+    assert_int_equal(scene->journaled, 4); /* the generation, the names of its members */
     assert_int_equal(sent_to(scene, 1, WIRE_OPEN)->members, 2);
-    assert_int_equal(sent_to(scene, 2, WIRE_OPEN)->appended, 3);
+    assert_int_equal(sent_to(scene, 2, WIRE_OPEN)->appended, 4);
     asks(scene, 1, BATCH);
     assert_int_equal(sent_to(scene, 1, WIRE_GRANT)->range.count, BATCH);
     assert_int_equal(commits(scene, 1, 1, 0, BATCH), 0);
     assert_int_equal(sent_to(scene, 1, WIRE_ACK)->version, 1);
-    assert_int_equal(sent_to(scene, 2, WIRE_ACK)->appended, 4);
+    assert_int_equal(sent_to(scene, 2, WIRE_ACK)->appended, 5);
     end_scene(scene);
 }
 
@@ -322,7 +328,7 @@ static void a_restart_after_any_record(void **state)
             end_scene(scene);
             return;
         }
-        uint64_t version = records > 3 ? records - 3 : 0;
+        uint64_t version = records > 4 ? records - 4 : 0;
         begin(scene, records);
         assert_true(scene->served);
         assert_int_equal(arbiter_version(scene->arbiter), version);
@@ -537,6 +543,14 @@ static void people_are_told_who_was_lost_and_how_far_it_is(void **state)
     end_scene(scene);
 }
 
+static void expect_loss(const struct scene *scene, uint64_t count, const char *name)
+{
+    const struct losses *losses = arbiter_losses(scene->arbiter);
+    assert_int_equal(losses->count, count);
+    assert_string_equal(losses->list[losses->kept - 1].name, name);
+    assert_int_equal(losses->list[losses->kept - 1].reason, RENDEZVOUS_DIED);
+}
+
 /* The journal becomes one record. */
 static void compacts(struct scene *scene)
 {
@@ -554,6 +568,51 @@ static void compacts(struct scene *scene)
     memcpy(scene->journal[0].bytes, bytes.data, bytes.used);
     scene->journaled = 1;
     buf_done(&bytes);
+}
+
+/* Also of who was lost after a restart, and when the journal is one record. */
+static void who_was_lost_is_in_the_journal(void **state)
+{
+    (void)state;
+    struct scene *scene = new_scene();
+    joins_as(scene, 1, (struct wire_text){"one", 3});
+    joins_as(scene, 2, (struct wire_text){"t\033wo", 4});
+    feed(scene, (struct arbiter_event){.kind = ARBITER_DEAD, .incarnation = 2});
+    reports(scene, 1, 0, 0, 0, true);
+    expect_loss(scene, 1, "t?wo");
+    begin(scene, scene->journaled);
+    expect_loss(scene, 1, "t?wo");
+    assert_string_equal(arbiter_name(scene->arbiter, 1), "one");
+    reports(scene, 1, 0, 0, 0, false);
+    compacts(scene);
+    begin(scene, scene->journaled);
+    expect_loss(scene, 1, "t?wo");
+    assert_string_equal(arbiter_name(scene->arbiter, 1), "one");
+    end_scene(scene);
+}
+
+static void the_last_losses_are_kept_and_all_are_counted(void **state)
+{
+    (void)state;
+    struct losses losses = {0}, again = {0};
+    struct buf record;
+    buf_init(&record, 1 << 10);
+    for (uint64_t i = 1; i <= LOSSES_KEPT + 6; i++) {
+        losses_add(&losses, &(struct loss){.incarnation = i, .reason = RENDEZVOUS_SILENT});
+    }
+    for (size_t i = 0; i < losses.kept; i++) {
+        buf_clear(&record);
+        losses_write(&losses, i, &record);
+        assert_int_equal(losses_read(&again, (uint8_t *)record.data, record.used, NULL), 0);
+    }
+    assert_int_equal(again.count, LOSSES_KEPT + 6);
+    assert_memory_equal(again.list, losses.list, sizeof losses.list);
+    /* the same one is none that follows; and it ends too early */
+    assert_int_equal(losses_read(&again, (uint8_t *)record.data, record.used, NULL), MUSTER_EDATA);
+    again.count = 0;
+    assert_int_equal(losses_read(&again, (uint8_t *)record.data, record.used - 1, NULL),
+                     MUSTER_EDATA);
+    buf_done(&record);
 }
 
 /* After each step of a job: what the snapshot gives is what the records gave. */
@@ -660,6 +719,8 @@ int main(void)
         cmocka_unit_test(other_records_than_the_plan_are_a_contradiction),
         cmocka_unit_test(a_plan_goes_back_to_the_checkpoint),
         cmocka_unit_test(people_are_told_who_was_lost_and_how_far_it_is),
+        cmocka_unit_test(the_last_losses_are_kept_and_all_are_counted),
+        cmocka_unit_test(who_was_lost_is_in_the_journal),
         cmocka_unit_test(a_snapshot_takes_the_place_of_all_records),
         cmocka_unit_test(a_snapshot_with_a_wrong_byte),
         cmocka_unit_test(records_that_are_none_of_ours),

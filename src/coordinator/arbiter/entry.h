@@ -26,6 +26,8 @@ enum entry_kind {
     ENTRY_DONE,       /* an incarnation, DONE */
     ENTRY_BEGIN,      /* a data set, TO_DO */
     ENTRY_LEASES,     /* in a snapshot only: leases_write */
+    ENTRY_LOST,       /* losses_write */
+    ENTRY_NAMES,      /* of the generation's members, in their order: arbiter_write_names */
     ENTRY_KINDS,
 };
 

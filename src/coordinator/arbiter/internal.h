@@ -8,6 +8,7 @@
 #include "coordinator/arbiter/entry.h"
 #include "coordinator/arbiter/leasing.h"
 #include "coordinator/arbiter/ledger.h"
+#include "coordinator/arbiter/losses.h"
 
 /* What is known of a process beside what rendezvous keeps; in its slot there. */
 struct card {
@@ -16,6 +17,7 @@ struct card {
     uint64_t waits; /* … that it was asked for, and has not granted */
     struct wire_address address;
     bool expired;
+    char name[ARBITER_NAME_BYTES]; /* of its pod, clean; "": it has said none */
 };
 
 /* A checkpoint as its member told it. */
@@ -34,6 +36,7 @@ struct arbiter {
     struct rendezvous_effects asked; /* of rendezvous_step */
     struct ledger ledger;
     struct leases leases;
+    struct losses losses;
     struct shard_dataset datasets[SHARD_DATASETS_MAX];
     size_t dataset_count;
     uint32_t micro_batches;
@@ -77,6 +80,9 @@ void arbiter_send_open(struct arbiter *a, const struct rendezvous_effect *effect
 /* The same, as a record: of the members that are next. */
 void arbiter_write_open(struct arbiter *a, const struct rendezvous_effect *effect, bool next,
                         struct buf *ret);
+void arbiter_note_name(struct card *card, const struct wire_text *name);
+/* How they are called, in the same order; see replay_names. */
+void arbiter_write_names(const struct arbiter *a, bool next, struct buf *ret);
 
 void arbiter_send_grant(struct arbiter *a, uint64_t to, const struct wire_grant *grant);
 void arbiter_send_grants(struct arbiter *a);                          /* at the end of the step */

@@ -112,6 +112,23 @@ static void replay_generation(struct arbiter *a, const struct arbiter_event *eve
     free(room.memory);
 }
 
+/* Of the members as they were opened: each is in the slot of its place. */
+static void replay_names(struct arbiter *a, const uint8_t *bytes, size_t count)
+{
+    size_t members = count / ARBITER_NAME_BYTES;
+    bool wrong = count % ARBITER_NAME_BYTES != 0;
+    for (size_t i = 0; i < members && !wrong && i < a->rendezvous->room; i++) {
+        const uint8_t *name = bytes + i * ARBITER_NAME_BYTES;
+        wrong = !memchr(name, 0, ARBITER_NAME_BYTES);
+        if (!wrong) {
+            memcpy(a->cards[i].name, name, ARBITER_NAME_BYTES);
+        }
+    }
+    if (wrong) {
+        arbiter_fail(a, muster_fail(a->err, MUSTER_EDATA, "a record of the journal has no names"));
+    }
+}
+
 static void replay_told_checkpoint(struct arbiter *a, const struct arbiter_event *event)
 {
     struct wire_room room = {0};
@@ -185,6 +202,8 @@ static void restore_section(struct arbiter *a, uint32_t kind, const uint8_t *byt
         break;
     case ENTRY_LEASES: leases_read(a, bytes, count); break;
     case ENTRY_DATASET:
+    case ENTRY_LOST:
+    case ENTRY_NAMES:
     case ENTRY_TERM: replay(a, &event); break;
     default: arbiter_fail(a, muster_fail(a->err, MUSTER_EDATA, "a snapshot has a wrong section"));
     }
@@ -219,6 +238,10 @@ void replay(struct arbiter *a, const struct arbiter_event *event)
         break;
     case ENTRY_CHECKPOINT: replay_told_checkpoint(a, event); break;
     case ENTRY_END: a->over = true; break;
+    case ENTRY_LOST:
+        arbiter_fail(a, losses_read(&a->losses, event->bytes, event->count, a->err));
+        break;
+    case ENTRY_NAMES: replay_names(a, event->bytes, event->count); break;
     case ENTRY_SNAPSHOT: replay_snapshot(a, event); break;
     case ENTRY_LEASED: leases_replay_dataset(a, event); break;
     case ENTRY_OWNER: leases_replay_owner(a, event); break;

@@ -97,6 +97,46 @@ static const struct wire_address *address_of(const struct arbiter *a, uint32_t s
     return a->cards[slot].incarnation == incarnation ? &a->cards[slot].address : &unknown;
 }
 
+static void clean_name(const struct wire_text *name, char ret[ARBITER_NAME_BYTES])
+{
+    size_t count = name->count < ARBITER_NAME_BYTES ? name->count : ARBITER_NAME_BYTES - 1;
+    memset(ret, 0, ARBITER_NAME_BYTES);
+    for (size_t i = 0; i < count; i++) {
+        ret[i] = name->bytes[i] > ' ' && name->bytes[i] < 0x7f ? name->bytes[i] : '?';
+    }
+}
+
+void arbiter_note_name(struct card *card, const struct wire_text *name)
+{
+    clean_name(name, card->name);
+}
+
+/* As with the address. */
+static void name_of(const struct arbiter *a, uint32_t slot, char ret[ARBITER_NAME_BYTES])
+{
+    uint64_t incarnation = a->rendezvous->peers[slot].incarnation;
+    const struct arbiter_event *event = a->event;
+    memset(ret, 0, ARBITER_NAME_BYTES);
+    if (event->kind == ARBITER_MESSAGE && event->message->kind == WIRE_JOIN &&
+        event->incarnation == incarnation) {
+        clean_name(&event->message->join.name, ret);
+    } else if (a->cards[slot].incarnation == incarnation) {
+        memcpy(ret, a->cards[slot].name, ARBITER_NAME_BYTES);
+    }
+}
+
+void arbiter_write_names(const struct arbiter *a, bool next, struct buf *ret)
+{
+    char name[ARBITER_NAME_BYTES];
+    for (uint32_t i = 0; i < a->rendezvous->room; i++) {
+        const struct rendezvous_peer *peer = &a->rendezvous->peers[i];
+        if (next ? peer->next : peer->standing == RENDEZVOUS_MEMBER) {
+            name_of(a, i, name);
+            buf_add(ret, name, sizeof name);
+        }
+    }
+}
+
 static uint32_t list_members(const struct arbiter *a, bool next, struct wire_member *ret)
 {
     uint32_t count = 0;

@@ -46,6 +46,16 @@ static void add_generation(struct arbiter *a, struct buf *section, struct buf *r
         }
     }
     add(ENTRY_GENERATION, section, ret);
+    arbiter_write_names(a, false, section);
+    add(ENTRY_NAMES, section, ret);
+}
+
+static void add_losses(const struct arbiter *a, struct buf *section, struct buf *ret)
+{
+    for (size_t i = 0; i < a->losses.kept; i++) {
+        losses_write(&a->losses, i, section);
+        add(ENTRY_LOST, section, ret);
+    }
 }
 
 static int add_checkpoint(struct arbiter *a, struct buf *section, struct buf *ret,
@@ -81,6 +91,7 @@ int arbiter_snapshot(struct arbiter *a, struct buf *ret, struct muster_err *err)
         leases_write(&a->leases, &section);
         add(ENTRY_LEASES, &section, ret);
     }
+    add_losses(a, &section, ret);
     int r = add_checkpoint(a, &section, ret, err);
     buf_done(&section);
     r = r < 0 ? r : a->failed;

@@ -112,6 +112,22 @@ bool arbiter_knows(const struct arbiter *a, uint64_t incarnation)
     return rendezvous_find(a->rendezvous, incarnation) || leases_owner(&a->leases, incarnation);
 }
 
+/* Also of one that was left out by the step at hand, and has no slot any more. */
+const char *arbiter_name(const struct arbiter *a, uint64_t incarnation)
+{
+    for (uint32_t i = 0; i < a->rendezvous->room; i++) {
+        if (a->cards[i].incarnation == incarnation) {
+            return a->cards[i].name;
+        }
+    }
+    return "";
+}
+
+const struct losses *arbiter_losses(const struct arbiter *a)
+{
+    return &a->losses;
+}
+
 bool arbiter_dataset(const struct arbiter *a, uint32_t number, struct shard_progress *ret)
 {
     return shard_progress(a->ledger.shard, number, ret);

@@ -112,6 +112,7 @@ static void note_join(struct arbiter *a, const struct arbiter_event *event)
                 *card = (struct card){.incarnation = event->incarnation};
             }
             card->address = event->message->join.address;
+            arbiter_note_name(card, &event->message->join.name);
             return;
         }
     }

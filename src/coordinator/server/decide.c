@@ -77,8 +77,7 @@ static void hang_up(struct server *s, uint64_t incarnation)
 
 static void note_lost(struct server *s, const struct arbiter_effect *effect)
 {
-    const struct server_member *member = server_member(s, effect->to);
-    const char *name = member ? member->name : "";
+    const char *name = arbiter_name(s->arbiter, effect->to);
     enum rendezvous_reason reason = (enum rendezvous_reason)effect->record;
     report_lost(&s->report, name, effect->to, reason);
     if (reason != RENDEZVOUS_DONE) {

@@ -14,7 +14,7 @@
 #include "coordinator/server/table.h"
 #include "coordinator/server/watch.h"
 
-enum { SERVER_STRANGERS_MAX = 128, SERVER_HELLO_MS = 5000, SERVER_NAME_BYTES = 64 };
+enum { SERVER_STRANGERS_MAX = 128, SERVER_HELLO_MS = 5000 };
 
 /* A process that has shown the token. */
 struct server_member {
@@ -22,7 +22,6 @@ struct server_member {
     uint64_t incarnation;
     struct server_connection *connection; /* NULL: it is away */
     struct server_watch *watch;           /* NULL: its end is not proven to us */
-    char name[SERVER_NAME_BYTES];         /* of its pod; "" until it says */
 };
 
 struct server {

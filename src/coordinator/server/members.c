@@ -233,18 +233,6 @@ static bool make_room(struct server *s, size_t frame_bytes)
     return true;
 }
 
-static void note_name(struct server *s, uint64_t incarnation, const struct wire_text *name)
-{
-    struct server_member *member = server_member(s, incarnation);
-    if (member) {
-        size_t count = name->count < sizeof member->name ? name->count : sizeof member->name - 1;
-        char text[SERVER_NAME_BYTES] = "";
-        memcpy(text, name->bytes, count);
-        report_clean_name(text, member->name, sizeof member->name);
-        pace_note(&s->pace, PACE_JOINED, member->name);
-    }
-}
-
 static void hear(struct server *s, struct server_connection *c, const uint8_t *bytes, size_t count)
 {
     struct wire_message m;
@@ -258,11 +246,12 @@ static void hear(struct server *s, struct server_connection *c, const uint8_t *b
         refuse(s, c, "it sent what is no message of a worker");
         return;
     }
-    if (m.kind == WIRE_JOIN || m.kind == WIRE_ENROLL) {
-        note_name(s, c->incarnation, m.kind == WIRE_JOIN ? &m.join.name : &m.enroll.name);
-    }
+    uint64_t incarnation = c->incarnation;
     server_feed(s, (struct arbiter_event){
-                       .kind = ARBITER_MESSAGE, .incarnation = c->incarnation, .message = &m});
+                       .kind = ARBITER_MESSAGE, .incarnation = incarnation, .message = &m});
+    if (m.kind == WIRE_JOIN && s->arbiter) {
+        pace_note(&s->pace, PACE_JOINED, arbiter_name(s->arbiter, incarnation));
+    }
 }
 
 static void on_frame(void *data, struct server_connection *c, const uint8_t *bytes, size_t count)

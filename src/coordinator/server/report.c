@@ -17,12 +17,6 @@ void report_init(struct report *report, bool progress, int64_t now_ms)
                               .is_terminal = isatty(STDERR_FILENO) == 1,
                               .began_ms = now_ms,
                               .last_ms = now_ms};
-    buf_init(&report->lost_text, REPORT_LOST_MAX);
-}
-
-void report_done(struct report *report)
-{
-    buf_done(&report->lost_text);
 }
 
 void report_clean_name(const char *name, char *ret, size_t size)
@@ -170,18 +164,20 @@ void report_recovery(struct report *report, const struct pace_recovery *recovery
     }
 }
 
+static const char *name_or_number(const char *name, uint64_t incarnation, char room[NUMBER_BYTES])
+{
+    (void)snprintf(room, NUMBER_BYTES, "%016" PRIx64, incarnation);
+    return *name ? name : room;
+}
+
 void report_lost(struct report *report, const char *name, uint64_t incarnation,
                  enum rendezvous_reason reason)
 {
     char number[NUMBER_BYTES];
-    if (reason == RENDEZVOUS_DONE || reason == RENDEZVOUS_LEFT) {
-        return;
+    if (losses_counts(reason)) {
+        report_say(report, "lost %s: %s", name_or_number(name, incarnation, number),
+                   arbiter_why(reason));
     }
-    (void)snprintf(number, sizeof number, "%016" PRIx64, incarnation);
-    const char *who = *name ? name : number;
-    report->lost++;
-    buf_format(&report->lost_text, "lost: %s: %s\n", who, arbiter_why(reason));
-    report_say(report, "lost %s: %s", who, arbiter_why(reason));
 }
 
 /* ---- At the end ---- */
@@ -227,6 +223,19 @@ static void add_leased(const struct arbiter *arbiter, struct buf *text)
     }
 }
 
+static void add_losses(const struct losses *losses, struct buf *text)
+{
+    char number[NUMBER_BYTES];
+    if (losses->count > losses->kept) {
+        buf_format(text, "lost: %" PRIu64 " before these\n", losses->count - losses->kept);
+    }
+    for (size_t i = 0; i < losses->kept; i++) {
+        const struct loss *loss = &losses->list[i];
+        buf_format(text, "lost: %s: %s\n", name_or_number(loss->name, loss->incarnation, number),
+                   arbiter_why(loss->reason));
+    }
+}
+
 int report_summary(struct report *report, const struct arbiter *arbiter, int64_t now_ms,
                    struct muster_err *err)
 {
@@ -241,13 +250,13 @@ int report_summary(struct report *report, const struct arbiter *arbiter, int64_t
         add_dataset(&data, &text);
     }
     add_leased(arbiter, &text);
-    buf_add(&text, buf_str(&report->lost_text), report->lost_text.used);
+    add_losses(arbiter_losses(arbiter), &text);
     buf_format(&text,
                "done: %s records in %s steps, %" PRIu64 " generation%s, %" PRIu64
                " lost, in term %" PRIu64 " of the coordinator, which took %s\n",
                count_text(now.records_done, records), count_text(now.version, steps),
-               now.generation, now.generation == 1 ? "" : "s", report->lost, now.term,
-               age_words(now_ms - report->began_ms, age));
+               now.generation, now.generation == 1 ? "" : "s", arbiter_losses(arbiter)->count,
+               now.term, age_words(now_ms - report->began_ms, age));
     bool written = fputs(buf_str(&text), stdout) >= 0 && fflush(stdout) == 0;
     buf_done(&text);
     return written ? 0 : muster_fail(err, MUSTER_EIO, "the summary cannot be written");

@@ -1,7 +1,7 @@
 /* What the coordinator tells people: a line while the job goes on, who was lost and why, and the
  * summary at the end.
  *
- * Layer: program (coordinator). Memory: report_init/done. Thread: one.
+ * Layer: program (coordinator). Memory: the caller's. Thread: one.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-enum { REPORT_LOST_MAX = 64 << 10, REPORT_LINE_BYTES = 160 };
+enum { REPORT_LINE_BYTES = 160 };
 
 struct report {
     bool progress;
@@ -22,12 +22,9 @@ struct report {
     uint32_t last_members;
     bool is_open; /* a line that is written over by the next */
     char last[REPORT_LINE_BYTES];
-    uint64_t lost; /* processes */
-    struct buf lost_text;
 };
 
 void report_init(struct report *report, bool progress, int64_t now_ms);
-void report_done(struct report *report);
 
 /* At most a line each second, and each five where it is no terminal and the same workers train;
  * nothing where nothing has changed. */

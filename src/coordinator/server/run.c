@@ -158,7 +158,7 @@ static void tell_status(struct server *s)
     if (s->status_due || now_ms - s->status_ms >= STATUS_MS) {
         s->status_ms = now_ms;
         s->status_due = false;
-        status_write(s->options->status_file, s->arbiter, &s->pace, s->report.lost, s->over);
+        status_write(s->options->status_file, s->arbiter, &s->pace, s->over);
     }
 }
 
@@ -235,7 +235,6 @@ static void close_all(struct server *s)
     }
     uv_run(s->loop, UV_RUN_DEFAULT);
     free(s->room);
-    report_done(&s->report);
 }
 
 static int run(struct server *s, struct muster_err *err)

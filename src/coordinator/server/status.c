@@ -55,8 +55,7 @@ static void add_records(struct build *b, json_t *doc, const struct arbiter_figur
     }
 }
 
-static json_t *make(const struct arbiter *arbiter, const struct pace *pace, uint64_t lost,
-                    bool over)
+static json_t *make(const struct arbiter *arbiter, const struct pace *pace, bool over)
 {
     struct arbiter_figures figures;
     struct build b = {0};
@@ -67,7 +66,7 @@ static json_t *make(const struct arbiter *arbiter, const struct pace *pace, uint
     build_int(&b, doc, "generation", (json_int_t)figures.generation);
     build_int(&b, doc, "workers", over ? 0 : figures.members);
     build_int(&b, doc, "joining", figures.joiners);
-    build_int(&b, doc, "lost", (json_int_t)lost);
+    build_int(&b, doc, "lost", (json_int_t)arbiter_losses(arbiter)->count);
     build_int(&b, doc, "steps", (json_int_t)figures.version);
     add_records(&b, doc, &figures, over ? 0 : pace_rate(pace));
     json_t *list = build_array_at(&b, doc, "recoveries");
@@ -80,9 +79,9 @@ static json_t *make(const struct arbiter *arbiter, const struct pace *pace, uint
 }
 
 void status_write(const char *path, const struct arbiter *arbiter, const struct pace *pace,
-                  uint64_t lost, bool over)
+                  bool over)
 {
-    muster_auto(doc) json_t *doc = path ? make(arbiter, pace, lost, over) : NULL;
+    muster_auto(doc) json_t *doc = path ? make(arbiter, pace, over) : NULL;
     muster_auto(free) char *text = doc ? doc_print(doc) : NULL;
     if (text) {
         (void)file_put(path, text, strlen(text), MODE, NULL);

@@ -13,9 +13,9 @@
 
 enum { STATUS_BYTES_MAX = 64 << 10 };
 
-/* path: NULL for none. over: the job is done. lost: workers, so far. */
+/* path: NULL for none. over: the job is done. */
 void status_write(const char *path, const struct arbiter *arbiter, const struct pace *pace,
-                  uint64_t lost, bool over);
+                  bool over);
 
 /* The recoveries that a coordinator before this one has written there. What is no such file is as
  * good as none. */

@@ -1,0 +1,35 @@
+/* Who was lost: how many in all, and the last ones by name and reason. Kept in the journal, as
+ * people ask at the end, whatever became of the coordinator meanwhile.
+ *
+ * Layer: program (coordinator). Pure. Memory: the caller's. Thread: one.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "rendezvous/rendezvous.h"
+
+#include <muster/err.h>
+
+enum { LOSSES_KEPT = 64, ARBITER_NAME_BYTES = 64 };
+
+struct loss {
+    uint64_t incarnation;
+    enum rendezvous_reason reason;
+    char name[ARBITER_NAME_BYTES]; /* of its pod; "" where none is known */
+};
+
+struct losses {
+    uint64_t count; /* of all */
+    struct loss list[LOSSES_KEPT];
+    size_t kept; /* the last ones, the oldest first */
+};
+
+/* Who left as it wished, or has ended well, is not lost. */
+bool losses_counts(enum rendezvous_reason reason);
+
+void losses_add(struct losses *losses, const struct loss *loss);
+
+/* The i-th of those that are kept, as the record of the journal. */
+void losses_write(const struct losses *losses, size_t i, struct buf *ret);
+/* The record after those that were read. MUSTER_EDATA: it is none. */
+int losses_read(struct losses *losses, const uint8_t *bytes, size_t count, struct muster_err *err);
