@@ -50,11 +50,18 @@ struct muster_elastic_options {
                                 ever. One that is dead, stopped or cut off is left out in < 1 s */
     int (*interrupted)(void *user); /* asked while it waits; not 0: MUSTER_EINTERRUPTED */
     void *user;
+    const char *checkpoint;      /* a folder that all workers see: the state is written there while
+                                    training goes on, and read when no worker has it any more; NULL:
+                                    MUSTER_CHECKPOINT, or none */
+    uint32_t checkpoint_steps;   /* every so many steps; 0: MUSTER_CHECKPOINT_STEPS, or 0 */
+    uint32_t checkpoint_seconds; /* and as often as that; 0: MUSTER_CHECKPOINT_SECONDS, or 0; where
+                                    neither is given: 60 */
+    uint32_t checkpoint_keep;    /* the newest so many; 0: MUSTER_CHECKPOINT_KEEP, or 2 */
 };
 /* clang-format off */
 #define MUSTER_ELASTIC_OPTIONS_INIT                                                                \
     {sizeof(struct muster_elastic_options), NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0,  \
-     60000, 0, NULL, NULL}
+     60000, 0, NULL, NULL, NULL, 0, 0, 0}
 /* clang-format on */
 
 /* Connects to the coordinator, and opens an endpoint. Imports, data and devices should be ready:
@@ -159,12 +166,14 @@ struct muster_elastic_info {
     int64_t commit_ns;    /* of the last step: from its last pass until it was committed */
     int rank;
     int size;
-    int finished; /* every epoch is committed and durable */
-    int left;     /* muster_elastic_leave was obeyed */
+    int finished;        /* every epoch is committed and durable */
+    int left;            /* muster_elastic_leave was obeyed */
+    uint64_t checkpoint; /* the version of the newest one that the job may go back to; 0: none */
+    uint64_t restored; /* the version that the state was read from a checkpoint at; 0: it was not */
 };
 /* clang-format off */
 #define MUSTER_ELASTIC_INFO_INIT                                                                   \
-    {sizeof(struct muster_elastic_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+    {sizeof(struct muster_elastic_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 /* clang-format on */
 MUSTER_API int muster_elastic_query(const struct muster_elastic *job,
                                     struct muster_elastic_info *ret, struct muster_err *err);

@@ -4,6 +4,7 @@
 #include "client/generation.h"
 #include "client/obey.h"
 #include "client/open.h"
+#include "client/saver.h"
 #include "client/step.h"
 #include "client/sum.h"
 #include "client/uplink.h"
@@ -81,6 +82,7 @@ int muster_elastic_open(const struct muster_elastic_options *options, struct mus
     }
     r = wait_for_coordinator(job, own.connect_ms, err);
     r = r < 0 ? r : allocate(job, err);
+    r = r < 0 ? r : saver_start(job, err);
     if (r < 0) {
         uplink_stop(job, 0);
         open_free(job);
@@ -114,6 +116,7 @@ void muster_elastic_close(struct muster_elastic *job)
     if (!job || job->owner != getpid()) {
         return; /* in a forked child nothing of it is ours */
     }
+    saver_stop(job);
     leave_job(job);
     uplink_stop(job, FLUSH_MS);
     open_free(job);
@@ -149,6 +152,7 @@ int muster_elastic_state(struct muster_elastic *job, const struct muster_elastic
     }
     pthread_mutex_lock(&job->mutex);
     bool readable = job->readable;
+    saver_settle(job);
     obey_hide(job);
     r = region_set_pieces(job->region, copy, num_pieces, err);
     if (r == 0) {
@@ -184,6 +188,7 @@ static void resume(struct muster_elastic *job)
 {
     if (job->core.loaded && !job->readable && job->core.stage != COMMIT_OVER) {
         obey_show(job);
+        saver_offer(job);
     }
 }
 
@@ -255,6 +260,9 @@ int muster_elastic_next(struct muster_elastic *job, struct muster_elastic_pass *
     }
     pthread_mutex_lock(&job->mutex);
     r = next_pass(job, &pass, err);
+    if (r <= 0) {
+        saver_settle(job);
+    }
     pthread_mutex_unlock(&job->mutex);
     if (r == 1) {
         sized_write(&sized_pass, ret, &pass);
@@ -279,6 +287,9 @@ int muster_elastic_step(struct muster_elastic *job, const void *gradient, size_t
     }
     pthread_mutex_lock(&job->mutex);
     r = step_take(job, &call, err);
+    if (r != 0) {
+        saver_settle(job);
+    }
     pthread_mutex_unlock(&job->mutex);
     return r;
 }
@@ -366,7 +377,10 @@ int muster_elastic_query(const struct muster_elastic *job, struct muster_elastic
         .rank = job->mine->rank,
         .size = job->mine->size,
         .finished = job->end == WORKER_FINISHED,
-        .left = job->end == WORKER_LEFT};
+        .left = job->end == WORKER_LEFT,
+        .checkpoint =
+            job->saver.known_count > 0 ? job->saver.known[job->saver.known_count - 1].version : 0,
+        .restored = job->restored};
     pthread_mutex_unlock(&shared->mutex);
     sized_write(&sized_info, ret, &info);
     return 0;

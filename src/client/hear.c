@@ -3,6 +3,7 @@
 
 #include "client/obey.h"
 #include "client/report.h"
+#include "client/saver.h"
 #include "rendezvous/rendezvous.h"
 
 #include <stdlib.h>
@@ -185,6 +186,7 @@ int hear(struct muster_elastic *job, const struct wire_message *m, struct muster
         event.kind = COMMIT_ACK;
         event.version = m->ack.version;
         break;
+    case WIRE_CHECKPOINT: saver_hear(job, &m->checkpoint); return 0;
     case WIRE_GRANT: return 0; /* records of a plan are not granted */
     default: return unexpected(m, err);
     }

@@ -1,7 +1,7 @@
 /* See identity.h. */
 #include "client/identity.h"
 
-#include "client/connection.h"
+#include "client/socket/connection.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -7,8 +7,8 @@
  */
 #pragma once
 
-#include "client/connection.h"
 #include "client/holdings.h"
+#include "client/socket/connection.h"
 #include "shard/order.h"
 
 #include <muster/shards.h>

@@ -2,6 +2,7 @@
 #include "client/open.h"
 
 #include "client/identity.h"
+#include "client/saver.h"
 #include "comm/system/sized.h"
 
 #include <errno.h>
@@ -71,6 +72,7 @@ static int read_options(struct muster_elastic *job, const struct muster_elastic_
     job->user = o->user;
     int r = identity_token(o->token, job->token, err);
     r = r < 0 ? r : copy_texts(job, o, err);
+    r = r < 0 ? r : saver_init(&job->saver, o, err);
     return r < 0 ? r : read_plan(job, o, err);
 }
 
@@ -131,6 +133,7 @@ void open_free(struct muster_elastic *job)
     muster_endpoint_close(job->endpoint);
     connection_done(&job->connection);
     passes_done(&job->passes);
+    saver_done(&job->saver);
     if (job->wake_fd >= 0) {
         close(job->wake_fd);
     }

@@ -143,3 +143,26 @@ void report_progress(struct muster_elastic *job)
                                           .wait_ns = (uint64_t)f->wait_ns}};
     say(job, UPLINK_UP, &m);
 }
+
+void report_checkpoint(struct muster_elastic *job, const struct checkpoint_place *place)
+{
+    char name[CHECKPOINT_NAME_BYTES];
+    checkpoint_name_write(&place->name, name);
+    struct wire_message m = {.kind = WIRE_CHECKPOINT,
+                             .checkpoint = {.generation = job->core.generation,
+                                            .version = place->name.version,
+                                            .path = text_of(name)}};
+    memcpy(m.checkpoint.digest, place->digest, sizeof m.checkpoint.digest);
+    say(job, UPLINK_UP, &m);
+}
+
+void report_checkpoint_failed(struct muster_elastic *job, uint64_t version, bool reading,
+                              const char *why)
+{
+    struct wire_message m = {.kind = WIRE_CHECKPOINT_FAILED,
+                             .checkpoint_failed = {.generation = job->core.generation,
+                                                   .version = version,
+                                                   .reading = reading,
+                                                   .why = text_of(why)}};
+    say(job, UPLINK_UP, &m);
+}

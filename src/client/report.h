@@ -15,3 +15,8 @@ void report_state(struct muster_elastic *job, uint64_t lost);
 void report_commit(struct muster_elastic *job, uint64_t version);
 void report_leave(struct muster_elastic *job, bool finished);
 void report_progress(struct muster_elastic *job);
+/* It has written one. */
+void report_checkpoint(struct muster_elastic *job, const struct checkpoint_place *place);
+/* One could not be written, or (reading) be read by anybody. */
+void report_checkpoint_failed(struct muster_elastic *job, uint64_t version, bool reading,
+                              const char *why);

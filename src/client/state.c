@@ -3,6 +3,7 @@
 
 #include "client/loss.h"
 #include "client/obey.h"
+#include "client/saver.h"
 #include "comm/region/region.h"
 
 #include <string.h>
@@ -147,11 +148,18 @@ int state_load(struct muster_elastic *job, struct muster_err *err)
 
 /* ---- Restoring ---- */
 
-/* Who has it, by rank. */
-static int agree(struct muster_elastic *job, bool has, uint8_t *ret, struct muster_err *err)
+/* What a worker can say of the state that the generation begins with; the highest is believed. */
+enum claim {
+    CLAIM_NONE,   /* it cannot tell: it sees no checkpoints of the job, or has another model */
+    CLAIM_SPOILT, /* it sees them, and this one cannot be read */
+    CLAIM_HAS,
+};
+
+/* What each says, by rank. */
+static int agree(struct muster_elastic *job, enum claim claim, uint8_t *ret, struct muster_err *err)
 {
     struct muster_err failure = MUSTER_ERR_INIT;
-    uint8_t mine = has;
+    uint8_t mine = (uint8_t)claim;
     struct muster_comm *comm = job->comm;
     pthread_mutex_unlock(&job->mutex);
     int r = muster_all_gather(comm, &mine, ret, 1, MUSTER_U8, &failure);
@@ -176,24 +184,94 @@ static int follow(struct muster_elastic *job, int first, struct muster_err *err)
     return r;
 }
 
-int state_restore(struct muster_elastic *job, struct muster_err *err)
+/* The checkpoint of the generation, by its head or (whole) into the pieces. Why it cannot be read
+ * is in `why`. */
+static enum claim try_checkpoint(struct muster_elastic *job, bool whole, struct muster_err *why)
 {
-    uint8_t has[MUSTER_MAX_RANKS] = {0};
-    bool mine = job->pristine && job->mine->checkpoint[0] == 0;
-    int first = 0;
-    passes_clear(&job->passes);
-    int r = agree(job, mine, has, err);
-    if (r <= 0 || !is_current(job)) {
-        return r < 0 ? r : 0;
+    const struct checkpoint_wanted wanted = {.folder = job->saver.folder,
+                                             .name = job->mine->checkpoint,
+                                             .digest = job->mine->digest,
+                                             .version = job->core.version,
+                                             .plan = plan_digest(&job->plan),
+                                             .pieces = job->pieces,
+                                             .num_pieces = job->num_pieces};
+    if (!wanted.folder) {
+        (void)muster_fail(why, MUSTER_ENOENT,
+                          "this worker has no folder of checkpoints: "
+                          "MUSTER_CHECKPOINT");
+        return CLAIM_NONE;
     }
-    while (first < job->mine->size && !has[first]) {
+    job->pristine = job->pristine && !whole;
+    pthread_mutex_unlock(&job->mutex);
+    int r = whole ? checkpoint_load(&wanted, why) : checkpoint_look(&wanted, why);
+    pthread_mutex_lock(&job->mutex);
+    return r == 0 ? CLAIM_HAS : r == MUSTER_EDATA ? CLAIM_SPOILT : CLAIM_NONE;
+}
+
+static int find_claim(const uint8_t *claims, int size, enum claim claim)
+{
+    int first = 0;
+    while (first < size && claims[first] != claim) {
         first++;
     }
-    if (first == job->mine->size) {
-        worker_end(
-            job, WORKER_FAILED, MUSTER_EGONE,
-            "all workers that had the model are gone, and there is no checkpoint: begin anew");
-        return 0;
+    return first;
+}
+
+/* Nobody has it. A checkpoint that is damaged may have one before it: the coordinator knows. What
+ * no worker can see may be there all the same: that is for people. */
+static int give_up(struct muster_elastic *job, bool spoilt, const struct muster_err *why)
+{
+    const char *name = job->mine->checkpoint;
+    if (spoilt) {
+        job->todo.restore = false; /* until the generation is closed */
+        saver_refuse(job, why->code < 0 ? why->text : "another worker cannot read it");
+    } else if (name[0]) {
+        worker_end(job, WORKER_FAILED, why->code < 0 ? why->code : MUSTER_ENOENT,
+                   "the job goes on from checkpoint %s, and no worker can take it: %s", name,
+                   why->code < 0 ? why->text : "");
+    } else {
+        worker_end(job, WORKER_FAILED, MUSTER_EGONE,
+                   "all workers that had the model are gone, and there is no checkpoint: begin "
+                   "anew");
     }
-    return follow(job, first, err);
+    return 0;
+}
+
+/* One after the other reads the checkpoint, until one has it whole; the others have it from that.
+ */
+static int restore_from(struct muster_elastic *job, enum claim mine, struct muster_err *why,
+                        struct muster_err *err)
+{
+    uint8_t claims[MUSTER_MAX_RANKS] = {0};
+    int size = job->mine->size, rank = job->mine->rank;
+    bool is_file = job->mine->checkpoint[0] != 0;
+    int r = agree(job, mine, claims, err);
+    while (r == 1 && is_current(job)) {
+        int first = find_claim(claims, size, CLAIM_HAS);
+        if (first == size) {
+            return give_up(job, find_claim(claims, size, CLAIM_SPOILT) < size, why);
+        }
+        if (first == rank && is_file) {
+            mine = try_checkpoint(job, true, why);
+        }
+        r = is_file ? agree(job, mine, claims, err) : 1;
+        if (r == 1 && is_current(job) && claims[first] == CLAIM_HAS) {
+            job->restored = is_file ? job->core.version : 0;
+            return follow(job, first, err);
+        }
+    }
+    return r < 0 ? r : 0;
+}
+
+int state_restore(struct muster_elastic *job, struct muster_err *err)
+{
+    struct muster_err why = MUSTER_ERR_INIT;
+    enum claim mine = job->pristine ? CLAIM_HAS : CLAIM_NONE;
+    passes_clear(&job->passes);
+    job->saver.newest = job->core.version;
+    job->saver.newest_ns = worker_now_ns();
+    if (job->mine->checkpoint[0]) {
+        mine = try_checkpoint(job, false, &why);
+    }
+    return restore_from(job, mine, &why, err);
 }

@@ -5,6 +5,7 @@
 #include "client/loss.h"
 #include "client/manifest.h"
 #include "client/obey.h"
+#include "client/saver.h"
 
 #include <stdlib.h>
 
@@ -62,6 +63,7 @@ static int exchange(struct muster_elastic *job, struct muster_comm *comm,
 /* Nobody reads the state of this version any more: all have brought something to its step. */
 static int take(struct muster_elastic *job)
 {
+    saver_settle(job);
     if (!is_current(job)) {
         return 0; /* closed meanwhile: the sum is of no use */
     }

@@ -7,6 +7,7 @@
 #include "client/hear.h"
 #include "client/obey.h"
 #include "client/report.h"
+#include "client/saver.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -117,6 +118,7 @@ static int tend(struct muster_elastic *job, struct times *t)
     } else if (job->phase == UPLINK_UP && job->joins && now >= t->progress_ns) {
         t->progress_ns = later(now, PROGRESS_MS);
         report_progress(job);
+        saver_remind(job);
     }
     int64_t left_ms = (next - now) / NS_PER_MS + 1;
     return left_ms < 0 ? 0 : (int)left_ms;

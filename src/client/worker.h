@@ -10,11 +10,13 @@
  */
 #pragma once
 
-#include "client/connection.h"
+#include "client/checkpoint/file.h"
 #include "client/passes.h"
 #include "client/plan.h"
-#include "client/probe.h"
+#include "client/socket/connection.h"
+#include "client/socket/probe.h"
 #include "commit/member.h"
+#include "rendezvous/rendezvous.h"
 #include "wire/wire.h"
 
 #include <muster/elastic.h>
@@ -81,6 +83,41 @@ struct figures {
     int64_t stepped_ns; /* when the last step was committed */
 };
 
+enum saver_phase { SAVER_IDLE, SAVER_COPYING, SAVER_WRITING };
+
+enum { SAVER_KNOWN_MAX = RENDEZVOUS_CHECKPOINTS_MAX, SAVER_WHY_BYTES = 256 };
+
+/* See saver.h. */
+struct saver {
+    /* ---- as it was opened ---- */
+    char *folder; /* NULL: no checkpoints are written */
+    uint64_t every_steps;
+    int64_t every_ns;
+    uint32_t keep;
+    bool is_started;
+    pthread_t thread;
+
+    /* ---- the saver's thread, while not IDLE ---- */
+    char *copy;
+    size_t room;
+    uint64_t *sizes; /* of the pieces */
+    size_t num_sizes;
+    struct checkpoint_head head;
+
+    /* ---- all, under the mutex ---- */
+    enum saver_phase phase;
+    _Atomic bool stop;
+    uint64_t newest;         /* the version that was begun, or made known, last */
+    int64_t newest_ns;       /* when */
+    uint64_t unsaid_version; /* written, and not known to be in the journal; 0: none */
+    struct checkpoint_place unsaid;
+    uint64_t refused_generation; /* its checkpoint cannot be read; 0: none */
+    char why[SAVER_WHY_BYTES];   /* … */
+    bool prune;                  /* the thread is to look what is not kept any more */
+    struct checkpoint_name known[SAVER_KNOWN_MAX]; /* in the journal; their versions ascend */
+    size_t known_count;
+};
+
 /* What ends forming, and later waits in the communicator. */
 struct patience {
     struct muster_elastic *job;
@@ -126,10 +163,11 @@ struct muster_elastic {
     bool is_kept;
     void *sum_parts; /* this worker's, of a sum within the step */
     size_t sum_room;
-    uint64_t sums;   /* of the step that is under way, in this generation */
-    uint64_t summed; /* the generation in which they were taken; 0: there was none */
-    void *extras;    /* by micro-batch, of the step that was committed last or is under way */
-    bool pristine;   /* the model is as the user made it */
+    uint64_t sums;     /* of the step that is under way, in this generation */
+    uint64_t summed;   /* the generation in which they were taken; 0: there was none */
+    void *extras;      /* by micro-batch, of the step that was committed last or is under way */
+    bool pristine;     /* the model is as the user made it */
+    uint64_t restored; /* the version that was read from a checkpoint; 0: none was */
 
     /* ---- both, under the mutex ---- */
     pthread_mutex_t mutex;
@@ -150,6 +188,7 @@ struct muster_elastic {
     enum worker_ending end;
     struct muster_err why; /* of FAILED and EXPELLED; else the link's last trouble */
     struct figures figures;
+    struct saver saver;
 };
 
 /* Waits for a change of what the mutex guards, asking the user now and then whether to go on. The

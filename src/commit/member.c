@@ -163,14 +163,12 @@ static void open_generation(struct turn *t)
 {
     struct commit_member *m = t->m;
     const struct commit_event *open = t->event;
-    if (open->version > COMMIT_VERSION_MAX) {
-        fail_to_follow(t);
+    if (open->version > COMMIT_VERSION_MAX || (open->restore && m->loaded)) {
+        fail_to_follow(t); /* rule 11: nobody had the state, and this member has it */
         return;
     }
     if (open->restore) {
-        discard(t);
         work_in(t);
-        m->loaded = false;
         m->complete = false;
         emit_step(t, COMMIT_DO_RESTORE, m->version);
     } else if (!m->loaded) {

@@ -12,6 +12,13 @@ bool rendezvous_journal_add_steps(struct turn *t, uint64_t first, uint64_t versi
 
 void rendezvous_journal_append(struct turn *t, struct rendezvous_effect effect);
 void rendezvous_journal_add_checkpoint(struct turn *t, uint64_t version);
+/* It is the newest. */
+void rendezvous_journal_note_checkpoint(struct rendezvous *state, uint64_t version);
+/* Whose state the job goes back to. */
+uint64_t rendezvous_journal_last_checkpoint(const struct rendezvous *state);
+/* Those after `version`, of which one is, or which is before all. */
+void rendezvous_journal_forget_checkpoints(struct rendezvous *state, uint64_t version);
+void rendezvous_journal_tell_checkpoints(struct turn *t, const struct rendezvous_peer *peer);
 
 /* A step that is durable is acknowledged again: when it became so, this member had not applied it,
  * and took no notice. */

@@ -253,11 +253,38 @@ void member_commits(struct turn *t)
     }
 }
 
+/* Where the state was just restored there is none to be written. */
 void member_checkpoint(struct turn *t)
 {
-    const struct rendezvous_peer *peer = turn_find(t->s, t->event->incarnation);
-    if (peer && peer->standing == RENDEZVOUS_MEMBER && t->event->generation == t->s->generation &&
-        t->s->phase != RENDEZVOUS_RECORDING) {
+    struct rendezvous *s = t->s;
+    const struct rendezvous_peer *peer = turn_find(s, t->event->incarnation);
+    bool heard = peer && peer->standing == RENDEZVOUS_MEMBER && !peer->gone &&
+                 t->event->generation == s->generation && s->phase != RENDEZVOUS_RECORDING;
+    if (heard && t->event->version <= s->checkpoint) {
+        rendezvous_journal_tell_checkpoints(t, peer);
+    } else if (heard && !(s->restored && t->event->version <= s->base)) {
         rendezvous_journal_add_checkpoint(t, t->event->version);
     }
+}
+
+/* Of the checkpoint that the open generation began with, as long as nobody can have read it: a step
+ * that was committed since proves the contrary. */
+void member_unreadable(struct turn *t)
+{
+    struct rendezvous *s = t->s;
+    const struct rendezvous_peer *peer = turn_find(s, t->event->incarnation);
+    bool heard = peer && peer->standing == RENDEZVOUS_MEMBER && !peer->gone &&
+                 t->event->generation == s->generation && s->phase != RENDEZVOUS_RECORDING;
+    bool meant = s->restored && s->logged == s->base && t->event->version == s->base &&
+                 s->checkpoint == s->base && s->base > 0;
+    if (!heard || !meant || s->unreadable) {
+        return;
+    }
+    if (s->older_count == 0) {
+        turn_emit(t, (struct rendezvous_effect){.kind = RENDEZVOUS_LOST_STATE});
+        return;
+    }
+    s->unreadable = true;
+    round_close(t, true);
+    round_decide(t);
 }

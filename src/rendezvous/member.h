@@ -13,3 +13,4 @@ void member_disconnected(struct turn *t);
 void member_report(struct turn *t);
 void member_commits(struct turn *t);
 void member_checkpoint(struct turn *t);
+void member_unreadable(struct turn *t);

@@ -19,6 +19,10 @@
  *     CLOSING    … the log is complete,     OVER       EXPELLED to all, END                     14
  *                one has finished, none
  *                has the state
+ *     RUNNING    UNREADABLE                 CLOSING    CLOSE; the next one restores the         11
+ *                                                      checkpoint before that
+ *     any        CHECKPOINT                            CHECKPOINT, SYNC; TELL_CHECKPOINTS once
+ *                                                      durable
  *     any        COMMITS, REPORT with steps            LOG, SYNC; ACK once durable               3
  *     any        COMMITS of durable steps              ACK, again                                3
  *     any        REPORT of an unknown one              EXPELLED                                 12
@@ -33,6 +37,10 @@
  *
  * Settled: all members are known to have the state. Before, a generation is not closed for joins
  * and leaves, so that each generation gets on by a step at least.
+ *
+ * Checkpoints. Some are kept beside the newest: where no member can read it, the next generation
+ * goes back to the one before it, and what came after that is cut. GEN with `restore` says that the
+ * checkpoints after its base are forgotten.
  *
  * Ends. Once the log is complete, who is silent may have ended well: nobody is left out by a
  * deadline any more, and nothing is closed for joins and leaves. Members that leave stay in the
@@ -53,6 +61,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* Checkpoints that a job can go back to: the newest, and those before it. */
+enum { RENDEZVOUS_CHECKPOINTS_MAX = 4 };
 
 enum rendezvous_phase {
     RENDEZVOUS_READING,
@@ -86,6 +97,7 @@ struct rendezvous_config {
     uint32_t max_size;
     uint32_t first_size; /* members that the first generation waits for; DEADLINE of generation 0
                             makes it min_size */
+    uint64_t lineage;    /* of a job that begins: its upper half is the job's, the lower 0 */
 };
 
 struct rendezvous {
@@ -99,6 +111,11 @@ struct rendezvous {
     uint64_t durable;
     uint64_t checkpoint;         /* the newest in the journal; 0: the model as it was at first */
     uint64_t pending_checkpoint; /* the log has not reached it; 0: none */
+    uint64_t older_checkpoints[RENDEZVOUS_CHECKPOINTS_MAX - 1]; /* ascending */
+    uint32_t older_count;
+    bool unreadable;   /* the newest one is, as members of the open generation say */
+    bool tell_pending; /* an appended checkpoint is to be told once it is durable */
+    bool syncing_checkpoint;
     uint64_t next_base;
     uint64_t last_age;
     uint64_t suspecting, suspected; /* the first pair of this round; 0: none */
@@ -134,6 +151,7 @@ enum rendezvous_event_kind {
     RENDEZVOUS_REPORT, /* generation, closed, loaded, prepared, version, first: of the steps that it
                           brings, up to version; lost: an incarnation that it lost, 0 */
     RENDEZVOUS_COMMITS,    /* generation, first, version: steps first … version */
+    RENDEZVOUS_UNREADABLE, /* generation, version: nobody can read the checkpoint it begins with */
     RENDEZVOUS_CHECKPOINT, /* generation, version: it has written this one */
     /* the caller */
     RENDEZVOUS_DISCONNECTED, /* incarnation */
@@ -180,9 +198,12 @@ enum rendezvous_effect_kind {
     RENDEZVOUS_TAKE_LEASES,   /* to: the leases of its report are what it has */
     RENDEZVOUS_RESEND_GRANTS, /* to: all it has in the table */
     RENDEZVOUS_RETURN_LEASES, /* to: what it has is free again, as it is left out: reason */
-    RENDEZVOUS_CUT,           /* the steps after `version` do not count; all leases are void */
-    RENDEZVOUS_AWAIT,         /* begin the deadline of `generation` */
-    RENDEZVOUS_END,           /* the job is done */
+    RENDEZVOUS_CUT,   /* the steps after `version` do not count, nor do checkpoints after it;
+                         all leases are void */
+    RENDEZVOUS_AWAIT, /* begin the deadline of `generation` */
+    RENDEZVOUS_END,   /* the job is done */
+    RENDEZVOUS_TELL_CHECKPOINTS, /* to: those that the job may go back to */
+    RENDEZVOUS_LOST_STATE,       /* no checkpoint can be read: the job cannot go on */
 };
 
 enum rendezvous_reason {
@@ -217,7 +238,7 @@ struct rendezvous_effects {
     size_t room;
     struct rendezvous_effect *list;
 };
-#define RENDEZVOUS_EFFECTS_MAX(peers) (4 * (size_t)(peers) + 8)
+#define RENDEZVOUS_EFFECTS_MAX(peers) (6 * (size_t)(peers) + 8)
 
 /* The bytes of a state for so many processes at a time, members and joiners. */
 size_t rendezvous_size_bytes(uint32_t peers);

@@ -28,6 +28,8 @@ static const char *const names[] = {
     [RENDEZVOUS_CUT] = "CUT",
     [RENDEZVOUS_AWAIT] = "AWAIT",
     [RENDEZVOUS_END] = "END",
+    [RENDEZVOUS_TELL_CHECKPOINTS] = "checkpoints",
+    [RENDEZVOUS_LOST_STATE] = "LOST_STATE",
 };
 
 static struct rendezvous_effect list[RENDEZVOUS_EFFECTS_MAX(PEERS)];
@@ -209,8 +211,85 @@ static void nobody_left_with_the_state_restores_the_checkpoint(void **state)
     expect(s, EVENT(DEAD, .incarnation = 2), "");
     expect(s, EVENT(JOIN, .incarnation = 3), "generation 1");
     expect(s, DURABLE, "SYNC");
-    expect(s, DURABLE, "CUT 1 RETURN>1 RETURN>2 OPEN>3 1");
+    expect(s, DURABLE, "CUT 1 RETURN>1 RETURN>2 OPEN>3 1 checkpoints>3");
     assert_int_equal(s->lineage, 2);
+    free(s);
+}
+
+static void a_checkpoint_is_told_once_it_is_durable(void **state)
+{
+    (void)state;
+    struct rendezvous *s = running();
+    commit_one(s);
+    expect(s, DURABLE, "ACK>1 1 ACK>2 1");
+    expect(s, EVENT(CHECKPOINT, .incarnation = 1, .generation = 1, .version = 1),
+           "checkpoint 1 SYNC");
+    expect(s, EVENT(CHECKPOINT, .incarnation = 1, .generation = 1, .version = 1), "");
+    expect(s, DURABLE, "checkpoints>1 checkpoints>2");
+    expect(s, EVENT(CHECKPOINT, .incarnation = 2, .generation = 1, .version = 1), "checkpoints>2");
+    free(s);
+}
+
+/* Versions 1 and 2 have checkpoints, and nobody is left. */
+static struct rendezvous *restored(void)
+{
+    struct rendezvous *s = running();
+    commit_one(s);
+    expect(s, DURABLE, "ACK>1 1 ACK>2 1");
+    for (uint64_t v = 1; v <= 2; v++) {
+        expect(s, EVENT(CHECKPOINT, .incarnation = 1, .generation = 1, .version = v),
+               v == 1 ? "checkpoint 1 SYNC" : "checkpoint 2 SYNC");
+        expect(s, DURABLE, "checkpoints>1 checkpoints>2");
+        expect(s,
+               EVENT(COMMITS, .incarnation = 1, .generation = 1, .first = v + 1, .version = v + 1),
+               v == 1 ? "log 2 SYNC" : "log 3 SYNC");
+        expect(s, DURABLE, v == 1 ? "ACK>1 2 ACK>2 2" : "ACK>1 3 ACK>2 3");
+    }
+    expect(s, EVENT(DEAD, .incarnation = 1), "CLOSE>2 AWAIT");
+    expect(s, EVENT(DEAD, .incarnation = 2), "");
+    expect(s, EVENT(JOIN, .incarnation = 3), "generation 2 SYNC");
+    expect(s, DURABLE, "CUT 2 RETURN>1 RETURN>2 OPEN>3 2 checkpoints>3");
+    return s;
+}
+
+#define UNREADABLE(g, v) EVENT(UNREADABLE, .incarnation = 3, .generation = (g), .version = (v))
+#define CLOSED_AT(g, v)                                                                            \
+    EVENT(REPORT, .incarnation = 3, .generation = (g), .closed = true, .first = (v) + 1,           \
+          .version = (v))
+
+static void a_checkpoint_that_nobody_can_read_gives_way_to_the_one_before(void **state)
+{
+    (void)state;
+    struct rendezvous *s = restored();
+    expect(s, UNREADABLE(2, 1), ""); /* the generation began with another */
+    expect(s, UNREADABLE(1, 2), "");
+    expect(s, UNREADABLE(2, 2), "CLOSE>3 AWAIT");
+    expect(s, UNREADABLE(2, 2), ""); /* once is enough */
+    expect(s, CLOSED_AT(2, 2), "generation 1 SYNC");
+    expect(s, DURABLE, "CUT 1 OPEN>3 1 checkpoints>3");
+    assert_int_equal(s->lineage, 3);
+    assert_int_equal(s->checkpoint, 1);
+    expect(s, UNREADABLE(3, 1), "LOST_STATE");
+    free(s);
+}
+
+static void a_checkpoint_that_was_trained_from_can_be_read(void **state)
+{
+    (void)state;
+    struct rendezvous *s = restored();
+    expect(s, EVENT(COMMITS, .incarnation = 3, .generation = 2, .first = 3, .version = 3),
+           "log 3 SYNC");
+    expect(s, UNREADABLE(2, 2), "");
+    free(s);
+}
+
+/* A state that was just restored, and lost again, is not told to be saved. */
+static void nothing_is_saved_before_a_step_follows_the_restored_state(void **state)
+{
+    (void)state;
+    struct rendezvous *s = restored();
+    s->checkpoint = 1; /* as if the newest had been given up */
+    expect(s, EVENT(CHECKPOINT, .incarnation = 3, .generation = 2, .version = 2), "");
     free(s);
 }
 
@@ -304,6 +383,10 @@ int main(void)
         cmocka_unit_test(a_coordinator_that_begins_again_opens_what_its_journal_has),
         cmocka_unit_test(who_brings_steps_that_do_not_follow_is_expelled),
         cmocka_unit_test(nobody_left_with_the_state_restores_the_checkpoint),
+        cmocka_unit_test(a_checkpoint_is_told_once_it_is_durable),
+        cmocka_unit_test(a_checkpoint_that_nobody_can_read_gives_way_to_the_one_before),
+        cmocka_unit_test(a_checkpoint_that_was_trained_from_can_be_read),
+        cmocka_unit_test(nothing_is_saved_before_a_step_follows_the_restored_state),
         cmocka_unit_test(the_younger_of_two_that_cannot_reach_each_other_goes),
         cmocka_unit_test(the_job_is_done_when_the_last_has_finished),
         cmocka_unit_test(a_last_member_that_leaves_is_let_go),

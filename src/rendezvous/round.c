@@ -208,6 +208,10 @@ static void record(struct turn *t, uint64_t base, bool restore)
                                       .version = base,
                                       .restore = restore && !PLANTED(RESTORE_NOT_JOURNALED),
                                       .prepared = prepared});
+    s->unreadable = false;
+    if (restore) {
+        rendezvous_journal_forget_checkpoints(s, base);
+    }
     if (restore && !PLANTED(RESTORE_KEEPS_LOG)) {
         rendezvous_journal_cut(s, base);
     } else if (!restore) {
@@ -250,7 +254,7 @@ static enum commit_verdict count_votes(const struct rendezvous *s, uint64_t *ret
 void round_decide(struct turn *t)
 {
     struct rendezvous *s = t->s;
-    uint64_t base = s->checkpoint;
+    uint64_t base = rendezvous_journal_last_checkpoint(s);
     if (s->phase != RENDEZVOUS_CLOSING || !s->serving) {
         return;
     }
@@ -295,6 +299,7 @@ void round_send_open(struct turn *t, const struct rendezvous_peer *peer)
                                          .lineage = s->lineage,
                                          .version = s->base,
                                          .restore = s->restored});
+    rendezvous_journal_tell_checkpoints(t, peer);
 }
 
 static enum rendezvous_reason why_left_out(const struct rendezvous_peer *peer)

@@ -26,6 +26,9 @@ static void replay_generation(struct turn *t)
     s->base = t->event->version;
     s->logged = t->event->version;
     s->restored = t->event->restore;
+    if (s->restored) {
+        rendezvous_journal_forget_checkpoints(s, s->base);
+    }
     s->last_age = 0;
 }
 
@@ -45,7 +48,7 @@ static void replay_log(struct turn *t)
 
 static void replay_checkpoint(struct turn *t)
 {
-    t->s->checkpoint = t->event->version;
+    rendezvous_journal_note_checkpoint(t->s, t->event->version);
 }
 
 static void start(struct turn *t)
@@ -124,6 +127,7 @@ static const struct rule {
     [RENDEZVOUS_LEAVE] = {SERVING, member_leave},
     [RENDEZVOUS_REPORT] = {SERVING, member_report},
     [RENDEZVOUS_COMMITS] = {SERVING, member_commits},
+    [RENDEZVOUS_UNREADABLE] = {SERVING, member_unreadable},
     [RENDEZVOUS_CHECKPOINT] = {SERVING, member_checkpoint},
     [RENDEZVOUS_DISCONNECTED] = {SERVING, member_disconnected},
     [RENDEZVOUS_DEAD] = {SERVING, member_dead},
@@ -143,6 +147,7 @@ void rendezvous_init(struct rendezvous *state, struct rendezvous_config config, 
     assert(config.first_size <= config.max_size && config.max_size <= peers);
     memset(state, 0, rendezvous_size_bytes(peers));
     state->config = config;
+    state->lineage = config.lineage;
     state->room = peers;
 }
 
@@ -183,6 +188,9 @@ const char *rendezvous_check(const struct rendezvous *s)
 {
     if (s->durable > s->logged || s->checkpoint > s->logged) {
         return "what is durable, or has a checkpoint, is in the log";
+    }
+    if (s->unreadable && s->older_count == 0) {
+        return "there is a checkpoint before one that cannot be read";
     }
     for (uint32_t i = 0; i < s->room; i++) {
         const struct rendezvous_peer *peer = &s->peers[i];

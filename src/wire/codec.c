@@ -240,6 +240,14 @@ static void code_dataset(struct coder *c, struct wire_message *m)
     code_dataset_fields(c, &m->dataset);
 }
 
+static void code_checkpoint_failed(struct coder *c, struct wire_message *m)
+{
+    coder_u64(c, &m->checkpoint_failed.generation);
+    coder_u64(c, &m->checkpoint_failed.version);
+    coder_bool(c, &m->checkpoint_failed.reading);
+    coder_text(c, &m->checkpoint_failed.why);
+}
+
 static const struct {
     const char *name;
     void (*code)(struct coder *c, struct wire_message *m);
@@ -266,6 +274,7 @@ static const struct {
     [WIRE_LEASED] = {"LEASED", code_leased},
     [WIRE_RECEIPT] = {"RECEIPT", code_receipt},
     [WIRE_TO_DO] = {"TO_DO", code_to_do},
+    [WIRE_CHECKPOINT_FAILED] = {"CHECKPOINT_FAILED", code_checkpoint_failed},
 };
 
 static bool is_kind(unsigned kind)

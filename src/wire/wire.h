@@ -12,7 +12,8 @@
  *     COMMITS   steps that count                      ACK       steps that are durable
  *     ASK       for records                           GRANT     records to train
  *     PROGRESS  renews its leases; figures            EXPELLED  the others go on without it
- *     CHECKPOINT  it has written one
+ *     CHECKPOINT  it has written one; the answer, to all: those that the job may go back to
+ *     CHECKPOINT_FAILED  it could not write one, or nobody can read the generation's
  *     DATASET   what is trained, both ways: after each WELCOME, before JOIN or REPORT, a member
  *               says which data set it has; the answer is the job's, or REFUSED
  *
@@ -79,6 +80,7 @@ enum wire_kind {
     WIRE_LEASED,
     WIRE_RECEIPT,
     WIRE_TO_DO,
+    WIRE_CHECKPOINT_FAILED,
     WIRE_KINDS,
 };
 
@@ -158,7 +160,15 @@ struct wire_checkpoint {
     uint64_t generation;
     uint64_t version;
     uint8_t digest[WIRE_DIGEST_BYTES];
-    struct wire_text path;
+    struct wire_text
+        path; /* the name of its file; of the answer: names, one on a line, newest last */
+};
+
+struct wire_checkpoint_failed {
+    uint64_t generation;
+    uint64_t version;
+    bool reading;
+    struct wire_text why;
 };
 
 struct wire_welcome {
@@ -296,6 +306,7 @@ struct wire_message {
         struct wire_leased leased;
         struct wire_receipt receipt;
         struct wire_to_do to_do;
+        struct wire_checkpoint_failed checkpoint_failed;
     };
 };
 

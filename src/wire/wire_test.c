@@ -41,6 +41,7 @@ static const struct wire_message samples[] = {
     {WIRE_LEASED, 20, .leased = {true, true, 4, {ranges, 2}, {sums, 2}}},
     {WIRE_RECEIPT, 21, .receipt = {4}},
     {WIRE_TO_DO, 22, .to_do = {true, 1, {ranges, 2}, {ranges, 1}}},
+    {WIRE_CHECKPOINT_FAILED, 23, .checkpoint_failed = {3, 8, true, {"torn", 4}}},
 };
 enum { SAMPLES = sizeof samples / sizeof samples[0] };
 

@@ -3,9 +3,9 @@
  * and parameters whose gradient depends on them, with momentum: whatever is trained twice, left out
  * or summed in another order changes them.
  *
- * It prints a line for each step that it has committed: version, workers, the time. SIGTERM: it
- * leaves. At its end it prints how it ended, the version, records whose weight is not EPOCHS, and a
- * digest of the whole model.
+ * It prints a line for each step that it has committed: version, workers, the time; and for each
+ * checkpoint. SIGTERM: it leaves. At its end it prints how it ended, the version, records whose
+ * weight is not EPOCHS, and a digest of the whole model.
  */
 #include "base/testing/test_wait.h"
 #include "commit/planted.h"
@@ -75,6 +75,23 @@ static void print_step(const struct muster_elastic_pass *pass)
     (void)fflush(stdout);
 }
 
+/* A line for each that the coordinator has in its journal, and for the one that it began from. */
+static void print_checkpoint(void)
+{
+    static uint64_t checkpoint, restored;
+    struct muster_elastic_info info = MUSTER_ELASTIC_INFO_INIT;
+    (void)muster_elastic_query(job, &info, NULL);
+    if (info.restored != restored) {
+        (void)printf("restored %" PRIu64 "\n", info.restored);
+    }
+    if (info.checkpoint != checkpoint) {
+        (void)printf("checkpoint %" PRIu64 "\n", info.checkpoint);
+    }
+    restored = info.restored;
+    checkpoint = info.checkpoint;
+    (void)fflush(stdout);
+}
+
 static int train(const struct muster_elastic_options *o, struct model *m, int64_t sleep_ms,
                  struct muster_err *err)
 {
@@ -85,6 +102,7 @@ static int train(const struct muster_elastic_options *o, struct model *m, int64_
     uint64_t each = (uint64_t)o->batch * o->micro_batches, steps = (o->records - 1) / each + 1;
     int r = muster_elastic_state(job, pieces, 2, err);
     while (r >= 0 && (r = muster_elastic_next(job, &pass, err)) == 1) {
+        print_checkpoint();
         uint64_t first = (pass.version - 1) % steps * each, left = o->records - first;
         compute(m, &pass, gradient);
         if (pass.record_count > 0) { /* time to be struck in */

@@ -48,6 +48,9 @@ static void keep_prepared(struct arbiter *a)
 static void append_generation(struct arbiter *a, const struct rendezvous_effect *effect)
 {
     size_t offset = a->out->bytes.used;
+    if (effect->restore) {
+        replay_forget_checkpoints(a, effect->version);
+    }
     arbiter_write_open(a, effect, true, &a->out->bytes);
     for (uint32_t i = 0; i < a->rendezvous->room; i++) {
         if (a->rendezvous->peers[i].next) {
@@ -152,9 +155,9 @@ static void leave_out(struct arbiter *a, const struct rendezvous_effect *effect)
 }
 
 /* Who waited for records of what does not count any more waits still. */
-static void cut(struct arbiter *a)
+static void cut(struct arbiter *a, uint64_t version)
 {
-    arbiter_fail(a, ledger_cut(&a->ledger, a->err));
+    arbiter_fail(a, ledger_cut(&a->ledger, version, a->err));
     a->serving = false;
     for (uint32_t i = 0; i < a->rendezvous->room; i++) {
         if (a->cards[i].waits > 0) {
@@ -186,6 +189,38 @@ static void end(struct arbiter *a)
     }
 }
 
+/* Their names, one on a line. */
+static void tell_checkpoints(struct arbiter *a, uint64_t to)
+{
+    struct buf names;
+    buf_init(&names, WIRE_TEXT_MAX);
+    for (size_t i = 0; i < a->saved_count; i++) {
+        buf_add(&names, "\n", i > 0);
+        buf_add(&names, a->saved[i].told.path.bytes, a->saved[i].told.path.count);
+    }
+    if (a->saved_count > 0 && !buf_failed(&names)) {
+        struct wire_message message = {.kind = WIRE_CHECKPOINT,
+                                       .checkpoint = a->saved[a->saved_count - 1].told};
+        message.checkpoint.path = (struct wire_text){names.data, (uint32_t)names.used};
+        arbiter_send(a, to, &message);
+    }
+    buf_done(&names);
+}
+
+/* Beginning anew would throw away what was trained: that is for people. */
+static void lose_state(struct arbiter *a)
+{
+    static const char why[] = "no checkpoint of this job can be read, and no worker has the model";
+    for (uint32_t i = 0; i < a->rendezvous->room; i++) {
+        if (a->rendezvous->peers[i].standing != RENDEZVOUS_FREE) {
+            arbiter_refuse(a, a->rendezvous->peers[i].incarnation, why);
+        }
+    }
+    const struct wire_text *path = &a->saved[a->saved_count - 1].told.path;
+    arbiter_fail(a, muster_fail(a->err, MUSTER_EDATA, "%s; the last of them is %.*s", why,
+                                (int)path->count, path->bytes));
+}
+
 void arbiter_carry_out(struct arbiter *a, const struct rendezvous_effect *effect)
 {
     switch (effect->kind) {
@@ -205,8 +240,10 @@ void arbiter_carry_out(struct arbiter *a, const struct rendezvous_effect *effect
         break;
     case RENDEZVOUS_RESEND_GRANTS: arbiter_records_resend(a, effect->to); break;
     case RENDEZVOUS_RETURN_LEASES: leave_out(a, effect); break;
-    case RENDEZVOUS_CUT: cut(a); break;
+    case RENDEZVOUS_CUT: cut(a, effect->version); break;
     case RENDEZVOUS_AWAIT: arbiter_await_reports(a, effect->generation, ARBITER_DEADLINE_MS); break;
     case RENDEZVOUS_END: end(a); break;
+    case RENDEZVOUS_TELL_CHECKPOINTS: tell_checkpoints(a, effect->to); break;
+    case RENDEZVOUS_LOST_STATE: lose_state(a); break;
     }
 }

@@ -41,7 +41,8 @@ struct arbiter {
     size_t dataset_count;
     uint32_t micro_batches;
     struct card *cards;
-    struct saved saved;   /* registered */
+    struct saved saved[RENDEZVOUS_CHECKPOINTS_MAX]; /* in the journal; their versions ascend */
+    size_t saved_count;
     struct saved offered; /* the log has not reached it */
     struct buf prepared;  /* COMMITS of the step that a report prepared */
     bool serving;         /* records are */

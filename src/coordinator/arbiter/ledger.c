@@ -20,6 +20,9 @@ void ledger_done(struct ledger *ledger)
     shard_free(ledger->shard);
     free(ledger->base);
     free(ledger->late);
+    for (size_t i = 0; i < ledger->older_count; i++) {
+        free(ledger->older[i].bytes);
+    }
     buf_done(&ledger->tail);
 }
 
@@ -39,6 +42,20 @@ static int take_state(const struct shard_state *shard, uint8_t **state, size_t *
     free(*state);
     *state = bytes;
     *ret_bytes = shard_snapshot(shard, bytes, bound);
+    return 0;
+}
+
+static int copy(const uint8_t *bytes, size_t count, uint8_t **ret, struct muster_err *err)
+{
+    uint8_t *copied = count > 0 ? malloc(count) : NULL;
+    if (count > 0 && !copied) {
+        return err_no_memory(err);
+    }
+    if (count > 0) {
+        memcpy(copied, bytes, count);
+    }
+    free(*ret);
+    *ret = copied;
     return 0;
 }
 
@@ -217,25 +234,83 @@ static void forget_late(struct ledger *ledger)
     ledger->first = ledger->checkpoint;
 }
 
+/* The newest checkpoint's state becomes one of the older ones; of the model as it was at first
+ * there is none. */
+static void push_older(struct ledger *ledger)
+{
+    if (ledger->checkpoint == 0) {
+        free(ledger->base);
+    } else {
+        if (ledger->older_count == LEDGER_OLDER_MAX) {
+            free(ledger->older[0].bytes);
+            memmove(ledger->older, ledger->older + 1,
+                    (LEDGER_OLDER_MAX - 1) * sizeof ledger->older[0]);
+            ledger->older_count--;
+        }
+        ledger->older[ledger->older_count++] =
+            (struct ledger_state){ledger->checkpoint, ledger->base, ledger->base_bytes};
+    }
+    ledger->base = NULL;
+    ledger->base_bytes = 0;
+}
+
+static void pop_older(struct ledger *ledger)
+{
+    const struct ledger_state *state = &ledger->older[--ledger->older_count];
+    free(ledger->base);
+    ledger->base = state->bytes;
+    ledger->base_bytes = state->count;
+    ledger->checkpoint = state->version;
+}
+
+int ledger_add_older(struct ledger *ledger, uint64_t version, const uint8_t *bytes, size_t count,
+                     struct muster_err *err)
+{
+    struct shard_state *shard = NULL;
+    size_t n = ledger->older_count;
+    bool fits = n < LEDGER_OLDER_MAX && version < ledger->checkpoint && version > 0 &&
+                (n == 0 || ledger->older[n - 1].version < version);
+    if (!fits || shard_restore(bytes, count, 0, &shard) < 0) {
+        return muster_fail(err, MUSTER_EDATA, "a record of the journal is no ledger");
+    }
+    shard_free(shard);
+    ledger->older[n] = (struct ledger_state){.version = version, .count = count};
+    int r = copy(bytes, count, &ledger->older[n].bytes, err);
+    ledger->older_count += r == 0;
+    return r;
+}
+
 int ledger_set_checkpoint(struct ledger *ledger, uint64_t version, struct muster_err *err)
 {
     struct shard_state *shard = NULL;
     assert(version >= ledger->first && version <= ledger->version);
     int64_t taken = ensure_base(ledger, err);
     taken = taken < 0 ? taken : redo(ledger, version, SIZE_MAX, &shard, &version, err);
-    int r = taken < 0 ? (int)taken : take_state(shard, &ledger->base, &ledger->base_bytes, err);
+    uint8_t *state = NULL;
+    size_t bytes = 0;
+    int r = taken < 0 ? (int)taken : take_state(shard, &state, &bytes, err);
     shard_free(shard);
     if (r == 0) {
         buf_consume(&ledger->tail, (size_t)taken);
+        push_older(ledger);
+        ledger->base = state;
+        ledger->base_bytes = bytes;
         ledger->checkpoint = version;
         forget_late(ledger);
     }
     return r;
 }
 
-int ledger_cut(struct ledger *ledger, struct muster_err *err)
+int ledger_cut(struct ledger *ledger, uint64_t version, struct muster_err *err)
 {
     struct shard_state *shard = NULL;
+    while (ledger->checkpoint > version && ledger->older_count > 0) {
+        pop_older(ledger);
+    }
+    if (ledger->checkpoint != version) {
+        return muster_fail(err, MUSTER_EDATA, "no checkpoint has version %llu",
+                           (unsigned long long)version);
+    }
     int r = ensure_base(ledger, err);
     r = r < 0 ? r : restore(ledger, ledger->base, ledger->base_bytes, &shard, err);
     if (r < 0) {
@@ -279,20 +354,6 @@ void ledger_write(const struct ledger *ledger, struct buf *ret)
     buf_add(ret, ledger->base, ledger->base_bytes);
     buf_add(ret, ledger->late, ledger->late_bytes);
     buf_add(ret, ledger->tail.data, ledger->tail.used);
-}
-
-static int copy(const uint8_t *bytes, size_t count, uint8_t **ret, struct muster_err *err)
-{
-    uint8_t *copied = count > 0 ? malloc(count) : NULL;
-    if (count > 0 && !copied) {
-        return err_no_memory(err);
-    }
-    if (count > 0) {
-        memcpy(copied, bytes, count);
-    }
-    free(*ret);
-    *ret = copied;
-    return 0;
 }
 
 int ledger_read(struct ledger *ledger, const uint8_t *bytes, size_t count, struct muster_err *err)

@@ -1,5 +1,5 @@
 /* The records of a job as its log of steps says: what is done, what is to do, and how to go back to
- * the newest checkpoint.
+ * the newest checkpoint, or to one before it.
  *
  * Beside the records as they are now it keeps those of the checkpoint, as a step cannot be undone,
  * and the late steps, for the checkpoint that comes next: it is of one of them.
@@ -9,10 +9,20 @@
 #pragma once
 
 #include "base/buf.h"
+#include "rendezvous/rendezvous.h"
 #include "shard/shard.h"
 #include "wire/wire.h"
 
 enum { LEDGER_TAIL_MAX = 16 << 20, LEDGER_TAIL_ROOM = LEDGER_TAIL_MAX + WIRE_FRAME_MAX };
+
+enum { LEDGER_OLDER_MAX = RENDEZVOUS_CHECKPOINTS_MAX - 1 };
+
+/* The records at a version. */
+struct ledger_state {
+    uint64_t version;
+    uint8_t *bytes;
+    size_t count;
+};
 
 struct ledger {
     struct shard_state *shard;
@@ -24,6 +34,8 @@ struct ledger {
     uint8_t *late;  /* the records at that version; NULL: it is the checkpoint's */
     size_t late_bytes;
     struct buf tail; /* the steps after `first`, each as a frame of COMMITS */
+    struct ledger_state older[LEDGER_OLDER_MAX]; /* at checkpoints before the newest; they ascend */
+    size_t older_count;
 };
 
 int ledger_init(struct ledger *ledger, struct muster_err *err);
@@ -42,8 +54,12 @@ int ledger_commit(struct ledger *ledger, const struct wire_step *step, struct sh
 /* The checkpoint is at this version now, between `first` and `version`. */
 int ledger_set_checkpoint(struct ledger *ledger, uint64_t version, struct muster_err *err);
 
-/* The steps after the checkpoint do not count; nobody holds anything, and nothing is served. */
-int ledger_cut(struct ledger *ledger, struct muster_err *err);
+/* The checkpoint of that version is the newest, and the steps after it do not count; nobody holds
+ * anything, and nothing is served. MUSTER_EDATA: there is none of that version. */
+int ledger_cut(struct ledger *ledger, uint64_t version, struct muster_err *err);
+/* After ledger_read: a state of `older`, in their order. MUSTER_EDATA: it is none. */
+int ledger_add_older(struct ledger *ledger, uint64_t version, const uint8_t *bytes, size_t count,
+                     struct muster_err *err);
 
 /* All of it as bytes; without data sets that came after `first` (ledger_add). */
 void ledger_write(const struct ledger *ledger, struct buf *ret);

@@ -47,7 +47,7 @@ static void a_long_tail_is_folded(void **state)
     assert_int_equal(done(&ledger), STEPS + 1);
     assert_int_equal(ledger_set_checkpoint(&ledger, ledger.version - 1, NULL), 0);
     commit(&ledger, STEPS + 2);
-    assert_int_equal(ledger_cut(&ledger, NULL), 0);
+    assert_int_equal(ledger_cut(&ledger, STEPS, NULL), 0);
     assert_int_equal(ledger.version, STEPS);
     assert_int_equal(done(&ledger), STEPS);
     commit(&ledger, STEPS + 1);
@@ -64,11 +64,34 @@ static void what_was_folded_can_be_cut(void **state)
         commit(&ledger, v);
     }
     assert_true(ledger.first > 0);
-    assert_int_equal(ledger_cut(&ledger, NULL), 0);
+    assert_int_equal(ledger_cut(&ledger, 0, NULL), 0);
     assert_int_equal(ledger.version, 0);
     assert_int_equal(ledger.first, 0);
     assert_int_equal(done(&ledger), 0);
     commit(&ledger, 1);
+    ledger_done(&ledger);
+}
+
+/* Of seven checkpoints the last are kept: to each of those it can go back, one after the other,
+ * also after it was read. */
+static void it_goes_back_to_older_checkpoints(void **state)
+{
+    (void)state;
+    struct ledger ledger;
+    enum { LAST = 7 };
+    start(&ledger);
+    for (uint64_t v = 1; v <= LAST; v++) {
+        commit(&ledger, v);
+        assert_int_equal(ledger_set_checkpoint(&ledger, v, NULL), 0);
+    }
+    assert_int_equal(ledger.older_count, LEDGER_OLDER_MAX);
+    for (uint64_t v = LAST - 1; v >= LAST - LEDGER_OLDER_MAX; v--) {
+        assert_int_equal(ledger_cut(&ledger, v, NULL), 0);
+        assert_int_equal(ledger.version, v);
+        assert_int_equal(done(&ledger), v);
+        commit(&ledger, v + 1);
+    }
+    assert_int_equal(ledger_cut(&ledger, 1, NULL), MUSTER_EDATA);
     ledger_done(&ledger);
 }
 
@@ -104,6 +127,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_long_tail_is_folded),
         cmocka_unit_test(what_was_folded_can_be_cut),
+        cmocka_unit_test(it_goes_back_to_older_checkpoints),
         cmocka_unit_test(it_is_read_as_it_was_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,17 +44,36 @@ void replay_keep(struct saved *saved, const struct wire_checkpoint *told)
     saved->told.path.bytes = saved->path;
 }
 
+/* Their paths are in them: they cannot be moved as they are. */
+static void push_saved(struct arbiter *a, const struct wire_checkpoint *told)
+{
+    if (a->saved_count == RENDEZVOUS_CHECKPOINTS_MAX) {
+        for (size_t i = 1; i < a->saved_count; i++) {
+            replay_keep(&a->saved[i - 1], &a->saved[i].told);
+        }
+        a->saved_count--;
+    }
+    replay_keep(&a->saved[a->saved_count++], told);
+}
+
+void replay_forget_checkpoints(struct arbiter *a, uint64_t version)
+{
+    while (a->saved_count > 0 && a->saved[a->saved_count - 1].told.version > version) {
+        a->saved_count--;
+    }
+}
+
 void replay_checkpoint(struct arbiter *a, const struct wire_checkpoint *told)
 {
-    if (told->version < a->ledger.first || told->version > a->ledger.version ||
-        told->path.count > WIRE_TEXT_MAX) {
+    if (told->version < a->ledger.first || told->version <= a->ledger.checkpoint ||
+        told->version > a->ledger.version || told->path.count > WIRE_TEXT_MAX) {
         arbiter_fail(a, muster_fail(a->err, MUSTER_EDATA,
                                     "the checkpoint of version %llu is none of this log",
                                     (unsigned long long)told->version));
         return;
     }
     arbiter_fail(a, ledger_set_checkpoint(&a->ledger, told->version, a->err));
-    replay_keep(&a->saved, told);
+    push_saved(a, told);
 }
 
 /* Members in their order, each in its slot. */
@@ -94,7 +113,8 @@ static void replay_generation(struct arbiter *a, const struct arbiter_event *eve
     }
     const struct wire_open *open = &generation.open.open;
     if (!a->failed && open->restore) {
-        arbiter_fail(a, ledger_cut(&a->ledger, a->err));
+        arbiter_fail(a, ledger_cut(&a->ledger, open->base, a->err));
+        replay_forget_checkpoints(a, open->base);
     }
     if (!a->failed && generation.commits) {
         arbiter_records_commit(a, &generation.step);
@@ -181,10 +201,20 @@ static void restore_checkpoint(struct arbiter *a, const uint8_t *bytes, size_t c
     int r = entry_read_message(bytes, count, WIRE_CHECKPOINT, &room, &message, a->err);
     arbiter_fail(a, r);
     if (r == 0) {
-        replay_keep(&a->saved, &message.checkpoint);
+        push_saved(a, &message.checkpoint);
         tell(a, (struct rendezvous_event){.kind = RENDEZVOUS_REPLAY_CHECKPOINT,
                                           .version = message.checkpoint.version});
     }
+}
+
+/* A number, and the records at that version. */
+static void restore_older(struct arbiter *a, const uint8_t *bytes, size_t count)
+{
+    enum { NUMBER_BYTES = 8 };
+    arbiter_fail(a, count < NUMBER_BYTES
+                        ? muster_fail(a->err, MUSTER_EDATA, "a snapshot has a wrong section")
+                        : ledger_add_older(&a->ledger, entry_read_number(bytes),
+                                           bytes + NUMBER_BYTES, count - NUMBER_BYTES, a->err));
 }
 
 static void restore_section(struct arbiter *a, uint32_t kind, const uint8_t *bytes, size_t count)
@@ -196,6 +226,7 @@ static void restore_section(struct arbiter *a, uint32_t kind, const uint8_t *byt
     case ENTRY_LEDGER: arbiter_fail(a, ledger_read(&a->ledger, bytes, count, a->err)); break;
     case ENTRY_GENERATION: restore_generation(a, bytes, count); break;
     case ENTRY_CHECKPOINT: restore_checkpoint(a, bytes, count); break;
+    case ENTRY_OLDER: restore_older(a, bytes, count); break;
     case ENTRY_LOGGED:
         arbiter_fail(a, entry_read_term(bytes, count, &version, a->err));
         tell(a, (struct rendezvous_event){.kind = RENDEZVOUS_REPLAY_LOG, .version = version});

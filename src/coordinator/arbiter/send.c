@@ -151,6 +151,17 @@ static uint32_t list_members(const struct arbiter *a, bool next, struct wire_mem
     return count;
 }
 
+/* Which checkpoint has that version. Of a generation that began long ago there may be none any
+ * more: it has gone on since. */
+static size_t oldest_after(const struct arbiter *a, uint64_t version)
+{
+    size_t i = 0;
+    while (i + 1 < a->saved_count && a->saved[i].told.version < version) {
+        i++;
+    }
+    return i;
+}
+
 void arbiter_write_open(struct arbiter *a, const struct rendezvous_effect *effect, bool next,
                         struct buf *ret)
 {
@@ -164,9 +175,10 @@ void arbiter_write_open(struct arbiter *a, const struct rendezvous_effect *effec
                                             .base = effect->version,
                                             .lineage = effect->lineage,
                                             .restore = effect->restore}};
-    if (effect->restore && effect->version > 0) {
-        message.open.checkpoint = a->saved.told.path;
-        memcpy(message.open.digest, a->saved.told.digest, sizeof message.open.digest);
+    if (effect->restore && effect->version > 0 && a->saved_count > 0) {
+        const struct wire_checkpoint *told = &a->saved[oldest_after(a, effect->version)].told;
+        message.open.checkpoint = told->path;
+        memcpy(message.open.digest, told->digest, sizeof message.open.digest);
     }
     message.open.members = (struct wire_members){members, list_members(a, next, members)};
     write_frame(a, &message, ret);

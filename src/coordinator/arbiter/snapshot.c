@@ -58,14 +58,27 @@ static void add_losses(const struct arbiter *a, struct buf *section, struct buf 
     }
 }
 
-static int add_checkpoint(struct arbiter *a, struct buf *section, struct buf *ret,
-                          struct muster_err *err)
+static void add_older(const struct arbiter *a, struct buf *section, struct buf *ret)
 {
-    const struct wire_message message = {
-        .kind = WIRE_CHECKPOINT, .term = a->rendezvous->term, .checkpoint = a->saved.told};
-    int r = a->rendezvous->checkpoint > 0 ? entry_write_message(&message, section, err) : 0;
-    if (r == 0 && a->rendezvous->checkpoint > 0) {
-        add(ENTRY_CHECKPOINT, section, ret);
+    for (size_t i = 0; i < a->ledger.older_count; i++) {
+        const struct ledger_state *older = &a->ledger.older[i];
+        entry_write_number(older->version, section);
+        buf_add(section, older->bytes, older->count);
+        add(ENTRY_OLDER, section, ret);
+    }
+}
+
+static int add_checkpoints(struct arbiter *a, struct buf *section, struct buf *ret,
+                           struct muster_err *err)
+{
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < a->saved_count; i++) {
+        const struct wire_message message = {
+            .kind = WIRE_CHECKPOINT, .term = a->rendezvous->term, .checkpoint = a->saved[i].told};
+        r = entry_write_message(&message, section, err);
+        if (r == 0) {
+            add(ENTRY_CHECKPOINT, section, ret);
+        }
     }
     return r;
 }
@@ -80,6 +93,7 @@ int arbiter_snapshot(struct arbiter *a, struct buf *ret, struct muster_err *err)
     add_datasets(a, &section, ret);
     ledger_write(&a->ledger, &section);
     add(ENTRY_LEDGER, &section, ret);
+    add_older(a, &section, ret);
     entry_write_term(a->rendezvous->term, &section);
     add(ENTRY_TERM, &section, ret);
     if (a->rendezvous->generation > 0) {
@@ -92,7 +106,7 @@ int arbiter_snapshot(struct arbiter *a, struct buf *ret, struct muster_err *err)
         add(ENTRY_LEASES, &section, ret);
     }
     add_losses(a, &section, ret);
-    int r = add_checkpoint(a, &section, ret, err);
+    int r = add_checkpoints(a, &section, ret, err);
     buf_done(&section);
     r = r < 0 ? r : a->failed;
     return r == 0 && buf_failed(ret) ? err_no_memory(err) : r;

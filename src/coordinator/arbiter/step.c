@@ -133,6 +133,16 @@ static void hear_checkpoint(struct arbiter *a, const struct wire_checkpoint *tol
     }
 }
 
+static void hear_checkpoint_failed(struct arbiter *a, const struct wire_checkpoint_failed *told)
+{
+    if (told->reading) {
+        tell(a, &(struct rendezvous_event){.kind = RENDEZVOUS_UNREADABLE,
+                                           .incarnation = a->event->incarnation,
+                                           .generation = told->generation,
+                                           .version = told->version});
+    }
+}
+
 static void hear_report(struct arbiter *a, const struct wire_report *report)
 {
     uint64_t first = report->steps.count > 0 ? report->steps.list[0].version : report->version + 1;
@@ -180,6 +190,7 @@ static void hear(struct arbiter *a)
     case WIRE_REPORT: hear_report(a, &m->report); break;
     case WIRE_COMMITS: hear_commits(a, &m->commits); break;
     case WIRE_CHECKPOINT: hear_checkpoint(a, &m->checkpoint); break;
+    case WIRE_CHECKPOINT_FAILED: hear_checkpoint_failed(a, &m->checkpoint_failed); break;
     case WIRE_DATASET: arbiter_datasets_hear(a, &m->dataset); break;
     case WIRE_ASK:
         if (card && m->ask.records > 0) {

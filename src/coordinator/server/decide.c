@@ -8,6 +8,9 @@
 #include "coordinator/arbiter/entry.h"
 
 #include <assert.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 
 int64_t server_now_ms(void)
@@ -196,17 +199,29 @@ static int replay(struct server *s, struct muster_err *err)
     return r < 0 ? muster_wrap(err, "the journal in %s", s->options->journal) : 0;
 }
 
+/* By which a job's checkpoints are told from those of others. */
+static int name_job(uint64_t *ret_lineage, struct muster_err *err)
+{
+    uint32_t job;
+    if (getrandom(&job, sizeof job, 0) != sizeof job) {
+        return muster_fail(err, MUSTER_EOS, "no random numbers: %s", strerror(errno));
+    }
+    *ret_lineage = (uint64_t)job << 32;
+    return 0;
+}
+
 static int open_term(struct server *s, struct muster_err *err)
 {
     const struct server_options *options = s->options;
     const struct journal_options journal = {.folder = options->journal, .sync = options->durable};
-    const struct arbiter_options arbiter = {.sizes = options->sizes,
-                                            .peers = options->sizes.max_size + 64,
-                                            .micro_batches = options->micro_batches,
-                                            .lease_ms = SHARD_LEASE_MS,
-                                            .first_ms = options->first_ms};
+    struct arbiter_options arbiter = {.sizes = options->sizes,
+                                      .peers = options->sizes.max_size + 64,
+                                      .micro_batches = options->micro_batches,
+                                      .lease_ms = SHARD_LEASE_MS,
+                                      .first_ms = options->first_ms};
     int r = file_mkdir(options->journal, 0700, err);
     r = r < 0 ? r : journal_open(&journal, &s->journal, err);
+    r = r < 0 ? r : name_job(&arbiter.sizes.lineage, err);
     r = r < 0 ? r : arbiter_new(&arbiter, &s->arbiter, err);
     return r < 0 ? r : replay(s, err);
 }

@@ -14,7 +14,12 @@
 #include "coordinator/server/table.h"
 #include "coordinator/server/watch.h"
 
-enum { SERVER_STRANGERS_MAX = 128, SERVER_HELLO_MS = 5000 };
+enum {
+    SERVER_STRANGERS_MAX = 128,
+    SERVER_HELLO_MS = 5000,
+    SERVER_WHY_BYTES = 256,
+    SERVER_WARN_MS = 5000
+};
 
 /* A process that has shown the token. */
 struct server_member {
@@ -54,9 +59,10 @@ struct server {
     bool over;           /* the job is */
     bool journal_failed; /* as `result` says */
     bool stopping;
-    int64_t until_ms; /* over: when what is not sent is given up */
-    int64_t retry_ms; /* arbiter is NULL: when the journal is tried again */
-    int result;       /* < 0: it has failed */
+    int64_t until_ms;              /* over: when what is not sent is given up */
+    int64_t retry_ms;              /* arbiter is NULL: when the journal is tried again */
+    int result;                    /* < 0: it has failed */
+    int64_t checkpoint_said_ms[2]; /* when it was said last that one cannot be written, read */
 };
 
 int64_t server_now_ms(void);

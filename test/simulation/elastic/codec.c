@@ -121,6 +121,7 @@ static struct wire_message to_wire(struct parts *parts, const struct message *m)
     case WIRE_LEASED:
     case WIRE_RECEIPT:
     case WIRE_TO_DO:
+    case WIRE_CHECKPOINT_FAILED:
     case WIRE_KINDS: break;
     }
     return w;
@@ -196,6 +197,7 @@ static struct message from_wire(const struct wire_message *w, uint8_t incarnatio
     case WIRE_LEASED:
     case WIRE_RECEIPT:
     case WIRE_TO_DO:
+    case WIRE_CHECKPOINT_FAILED:
     case WIRE_KINDS: break;
     }
     return m;

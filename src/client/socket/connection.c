@@ -1,5 +1,5 @@
 /* See connection.h. */
-#include "client/connection.h"
+#include "client/socket/connection.h"
 
 #include <errno.h>
 #include <netdb.h>

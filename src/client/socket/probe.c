@@ -1,5 +1,5 @@
 /* See probe.h. */
-#include "client/probe.h"
+#include "client/socket/probe.h"
 
 #include "comm/region/region.h"
 #include "comm/system/deadline.h"

@@ -1,0 +1,38 @@
+/* Checkpoints as files of a folder: written aside, made durable, renamed; read and checked.
+ *
+ * Layer: worker (part of libmuster). Memory: the caller's. Thread: any; it waits for the disk.
+ */
+#pragma once
+
+#include "client/checkpoint/format.h"
+#include "client/checkpoint/name.h"
+
+/* Where a checkpoint came to be. */
+struct checkpoint_place {
+    struct checkpoint_name name;
+    uint8_t digest[CHECKPOINT_DIGEST_BYTES];
+};
+
+/* writer: its incarnation. cancelled: asked now and then: MUSTER_EABORTED. MUSTER_ECREATE,
+ * MUSTER_EIO: nothing is left behind. The bytes of the head that it writes are its own. */
+int checkpoint_save(const char *folder, uint64_t writer, const struct checkpoint_head *head,
+                    const uint64_t *sizes, const char *state, bool (*cancelled)(void *context),
+                    void *context, struct checkpoint_place *ret, struct muster_err *err);
+
+/* What a checkpoint must be like. */
+struct checkpoint_wanted {
+    const char *folder;
+    const char *name;
+    const uint8_t *digest;
+    uint64_t version;
+    uint64_t plan;
+    const struct muster_elastic_piece *pieces;
+    size_t num_pieces;
+};
+
+/* Whether it is there and fits, by its head. MUSTER_ENOENT: the folder has no checkpoint of this
+ * job; MUSTER_EDATA: it is damaged, or it alone is not there; MUSTER_ECONFLICT: it is of another
+ * model or data set; MUSTER_EUNSUPPORTED: of another version of muster. */
+int checkpoint_look(const struct checkpoint_wanted *wanted, struct muster_err *err);
+/* Into the pieces, block by block: on failure they are partly written. As checkpoint_look. */
+int checkpoint_load(const struct checkpoint_wanted *wanted, struct muster_err *err);

@@ -1,0 +1,28 @@
+/* What else is in a folder of checkpoints: those of a job, and which of them are kept.
+ *
+ * Layer: worker (part of libmuster). Memory: the caller's. Thread: any; it waits for the disk.
+ */
+#pragma once
+
+#include "client/checkpoint/name.h"
+
+#include <muster/err.h>
+
+#include <stddef.h>
+
+/* The folder, made where its parent is there, as an absolute path (malloc). MUSTER_ECREATE. */
+int folder_open(const char *path, char **ret, struct muster_err *err);
+
+/* A file of the job of that lineage is there, whole. */
+bool folder_has_job(const char *folder, uint64_t lineage);
+
+/* Those that the coordinator has in its journal: it may go back to them. Their versions ascend. */
+struct folder_known {
+    const struct checkpoint_name *list;
+    size_t count;     /* at least one */
+    uint64_t lineage; /* of the log as it is now */
+};
+
+/* Removes what the job has beside the newest `keep` of them: known ones first, then older files,
+ * while `keep` goes so far. A newer one of this lineage stays: it may still be made known. */
+void folder_prune(const char *folder, const struct folder_known *known, uint32_t keep);
