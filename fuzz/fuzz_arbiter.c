@@ -7,7 +7,7 @@
 #include "coordinator/arbiter/entry.h"
 #include "promise.h"
 
-enum { EVENT_BYTES = 6, RECORDS_MAX = 400, MESSAGES = 8 };
+enum { EVENT_BYTES = 6, RECORDS_MAX = 400, MESSAGES = 8, OWNERS = 4, FIRST_OWNER = 100 };
 
 struct world {
     struct arbiter *arbiter;
@@ -21,6 +21,7 @@ struct world {
     } journal[RECORDS_MAX];
     size_t journaled;
     bool full;
+    uint64_t done[OWNERS]; /* the number of the last DONE, as its owner sees it */
 };
 
 static void append(struct world *w, const struct arbiter_effect *effect)
@@ -161,15 +162,65 @@ static bool say(struct world *w, const uint8_t *at)
                        .kind = ARBITER_MESSAGE, .incarnation = 1 + at[1] % 8, .message = &m});
 }
 
+/* Who works by leases: what is said is done may be held, or not. */
+static bool say_of_leases(struct world *w, const uint8_t *at)
+{
+    uint32_t owner = at[1] % OWNERS;
+    uint64_t bits = at[5];
+    struct shard_range range = {
+        .dataset = at[5] & 1, .epoch = at[4] & 1, .first = at[3] % 20, .count = 1 + at[4] % 5};
+    struct wire_message m = {.kind = WIRE_ENROLL, .term = arbiter_term(w->arbiter)};
+    switch (at[2] % 8) {
+    case 0:
+    case 1:
+        m.enroll.dataset = (struct wire_dataset){
+            .name = {"lm", 1 + (at[3] & 1)}, .task = 1, .records = 20, .epochs = 2, .batch = 5};
+        m.enroll.sums = (struct wire_text){"n", 1};
+        m.enroll.again = at[4] & 1;
+        m.enroll.held = (struct wire_ranges){&range, at[5] & 1};
+        break;
+    case 2:
+    case 3:
+        m.kind = WIRE_FETCH;
+        m.fetch.records = 1 + at[3];
+        break;
+    case 4:
+    case 5:
+        m.kind = WIRE_DONE;
+        range = (struct shard_range){at[5] & 1, at[4] & 1, at[3] % 4 * 5, 5};
+        w->done[owner] += at[5] % 16 != 15;
+        m.done = (struct wire_done){.sequence = w->done[owner],
+                                    .done = {&range, at[4] % 8 != 7},
+                                    .failed = {&range, at[4] % 8 == 7},
+                                    .sums = {&bits, 1}};
+        break;
+    case 6:
+        m.kind = WIRE_TO_DO;
+        m.to_do = (struct wire_to_do){
+            .begin = at[3] & 1, .epoch = range.epoch, .ranges = {&range, at[4] & 1}};
+        break;
+    default: m.kind = at[3] % 4 == 0 ? WIRE_LEAVE : WIRE_PROGRESS;
+    }
+    if (m.kind == WIRE_ENROLL && !m.enroll.again) {
+        w->done[owner] = 0;
+    }
+    return step(w, (struct arbiter_event){
+                       .kind = ARBITER_MESSAGE, .incarnation = FIRST_OWNER + owner, .message = &m});
+}
+
 static bool feed(struct world *w, const uint8_t *at)
 {
-    uint64_t who = 1 + at[1] % 8;
+    uint64_t who = at[1] & 16 ? FIRST_OWNER + at[1] % OWNERS : 1 + at[1] % 8;
     switch (at[0] % 16) {
     case 0: return step(w, (struct arbiter_event){.kind = ARBITER_DEAD, .incarnation = who});
     case 1:
         return step(w, (struct arbiter_event){.kind = ARBITER_DISCONNECTED, .incarnation = who});
     case 2: w->now_ms += at[2] * 200; return step(w, (struct arbiter_event){.kind = ARBITER_TICK});
     case 3: restart(w, at[2] & 1); return true;
+    case 4:
+    case 5:
+    case 6:
+    case 7: return say_of_leases(w, at);
     default: return say(w, at);
     }
 }

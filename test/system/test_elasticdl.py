@@ -2,10 +2,12 @@
 
 Where the coordinator does not matter, a shell stands in for it: what is tested is the job around it.
 """
+import csv
 import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import stat
 import subprocess
@@ -350,6 +352,39 @@ def test_a_worker_that_is_back_when_the_job_is_done_does_not_fail_it(tool):
     assert re.search(r'Elastic:\n +Epoch: +2\n', tool.run('describe', 'job', 'example').stdout)
     assert 'the job was done before this worker had joined it' in logs
     assert logs.count('trained\n') == 1
+
+
+@pytest.mark.heavy
+def test_a_model_is_trained_evaluated_and_predicts(tool):
+    """Real pictures: the accuracy that both workers say is that of predictions.csv, which has each picture once."""
+    python, path = torch_path()
+    env = {'PATH': path}
+    example = SOURCE / 'examples/elastic-mnist'
+    shutil.copytree(example / 'model_zoo', tool.work / 'model_zoo')
+    subprocess.run([python, example / 'write_pictures.py', '--images', '1400', tool.work / 'data'], check=True, capture_output=True)
+    data, small = tool.work / 'data/mnist_png', '--width 4'
+    elasticdl(tool, 'train', *LEAN, '--job_command=python -m model_zoo.mnist.mnist_pytorch --num_epochs 2 --loader_workers 0 --output model '
+              f'--training_data={data}/training --validation_data={data}/testing {small}', env=env)
+    tool.wait_condition('example', 'Succeeded', LONG_S)
+    trained = re.findall(r'accuracy: (\d+)/(\d+)', tool.run('logs', 'example').stdout)[-1]
+
+    command = f'--job_command=python -m model_zoo.mnist.mnist_tasks --output predictions {small}'
+    elasticdl(tool, 'evaluate', *LEAN, command, f'--validation_data={data}/testing', '--checkpoint_dir_for_init=model', env=env)
+    tool.wait_condition('example', 'Succeeded', LONG_S)
+    logs = tool.run('logs', 'example').stdout
+    said = set(re.findall(r'evaluation: average loss ([0-9.]+), accuracy ([0-9.]+) \((\d+) of (\d+)\)', logs))
+    (_, accuracy, correct, count), = said
+    assert count == trained[1] and abs(int(correct) - int(trained[0])) <= 1  # sums in another order
+    assert accuracy == f'{int(correct) / int(count):.4f}' and f'mnist_validation: {int(count):,} records evaluated: correct {correct} ' in logs
+
+    elasticdl(tool, 'predict', *LEAN, command, f'--prediction_data={data}/testing', '--checkpoint_dir_for_init=model', env=env)
+    tool.wait_condition('example', 'Succeeded', LONG_S)
+    with open(tool.work / 'predictions/predictions.csv', newline='') as file:
+        lines = list(csv.DictReader(file))
+    assert [int(line['record']) for line in lines] == list(range(int(count)))
+    assert len({line['picture'] for line in lines}) == int(count)
+    right = sum(pathlib.Path(line['picture']).parent.name == line['label'] for line in lines)
+    assert right == int(correct)
 
 
 @pytest.mark.heavy

@@ -13,7 +13,8 @@ docs/elastic.md says what is guaranteed and what it costs. Nothing of torch is l
 """
 import importlib
 
-_PLACES = {'Job': 'job', 'Left': 'ending', 'Expelled': 'ending', 'Loader': 'loader'}
+_PLACES = {'Job': 'job', 'Left': 'ending', 'Expelled': 'ending', 'Loader': 'loader', 'Shards': 'shards', 'evaluate': 'shards',
+           'predict': 'shards'}
 
 
 def __getattr__(name):

@@ -131,8 +131,9 @@ static int execute(PyObject *module)
     state->endpoint_type = add_type(module, &native_endpoint_spec, "Endpoint");
     state->region_type = add_type(module, &native_region_spec, "Region");
     state->elastic_type = add_type(module, &native_elastic_spec, "Elastic");
-    bool all = state->comm_type && state->request_type && state->endpoint_type &&
-               state->region_type && state->elastic_type;
+    state->shards_type = add_type(module, &native_shards_spec, "Shards");
+    bool all = state->shards_type && state->comm_type && state->request_type &&
+               state->endpoint_type && state->region_type && state->elastic_type;
     return all ? 0 : -1;
 }
 
@@ -148,6 +149,7 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(state->endpoint_type);
     Py_VISIT(state->region_type);
     Py_VISIT(state->elastic_type);
+    Py_VISIT(state->shards_type);
     return 0;
 }
 
@@ -164,6 +166,7 @@ static int clear(PyObject *module)
     Py_CLEAR(state->endpoint_type);
     Py_CLEAR(state->region_type);
     Py_CLEAR(state->elastic_type);
+    Py_CLEAR(state->shards_type);
     return 0;
 }
 

@@ -21,6 +21,7 @@
 
 #include <muster/elastic.h>
 #include <muster/muster.h>
+#include <muster/shards.h>
 
 enum { NATIVE_MAX_CLASSES = 16 };
 
@@ -39,6 +40,7 @@ struct native_state {
     PyTypeObject *endpoint_type;
     PyTypeObject *region_type;
     PyTypeObject *elastic_type;
+    PyTypeObject *shards_type;
     struct native_queue *queue; /* requests that have ended, for the completion thread */
 };
 
@@ -115,6 +117,9 @@ PyObject *native_region_read(PyObject *module, PyObject *args, PyObject *kwargs)
 
 /* elastic.c */
 extern PyType_Spec native_elastic_spec;
+
+/* shards.c */
+extern PyType_Spec native_shards_spec;
 
 /* elastic_values.c */
 /* 0, or -1 with an exception set. The texts belong to args and kwargs. */

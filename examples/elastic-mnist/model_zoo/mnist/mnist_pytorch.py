@@ -171,6 +171,16 @@ def train(args):
     for value in model.state_dict().values():
         digest.update(value.cpu().contiguous().numpy().tobytes())
     print(f'weights sha256={digest.hexdigest()}', flush=True)
+    if args.output:
+        save(model, args.output)
+
+
+def save(model, folder):
+    """Every worker has the same model; the file is whole whoever writes it last."""
+    os.makedirs(folder, exist_ok=True)
+    mine = os.path.join(folder, f'model.{os.uname().nodename}.{os.getpid()}')
+    torch.save(model.state_dict(), mine)
+    os.replace(mine, os.path.join(folder, 'model.pt'))
 
 
 def parse_arguments():
@@ -181,6 +191,7 @@ def parse_arguments():
     add('--learning_rate', type=float, default=0.1)
     add('--training_data', required=True, help='folder of folders of pictures')
     add('--validation_data', required=True)
+    add('--output', help='folder for the trained model, model.pt: mnist_tasks evaluates it, and predicts with it')
     add('--no_cuda', action='store_true')
     add('--loader_workers', type=int, default=2, help='processes that read pictures')
     add('--log_interval', type=int, default=10)

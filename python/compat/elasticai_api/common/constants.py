@@ -2,7 +2,7 @@
 
 
 class TaskType:
-    """Of ElasticDL's protocol. Here all records that are served are for training."""
+    """Of ElasticDL's protocol."""
     NONE = 0
     TRAINING = 1
     EVALUATION = 2

@@ -1,4 +1,5 @@
-"""ElasticDL's services that say which records to train, over the plan of a muster.elastic job.
+"""ElasticDL's services that say which records to train, over the plan of a muster.elastic job; and which to evaluate, to predict,
+or to train without a controller, by leases (muster.elastic.Shards).
 
 A record belongs to the fetch that draws it: a DataLoader over a Dataset that asks fetch_record_index() for its records is
 given batches of exactly the records of one pass, in the loader's workers, too. One shard is the records of one pass.
@@ -8,6 +9,7 @@ import os
 import sys
 
 from elasticai_api.common.constants import TaskType
+from elasticai_api.common.leased import Leased
 from elasticai_api.common.master_client import MasterClient, build_master_client
 
 Shard = collections.namedtuple('Shard', 'name start end indices')
@@ -53,8 +55,8 @@ class DataShardService:
                  shuffle_shards=False, task_type=TaskType.TRAINING, num_minibatches_per_shard=0, dataset_name=None):
         if master_client is not None and not isinstance(master_client, MasterClient) and batch_size is None:
             raise TypeError('batch_size is not given, or by its place: name it, or give the master client first')
-        if task_type != TaskType.TRAINING:
-            raise NotImplementedError('records are served for training only: evaluate over a Dataset without a service')
+        if task_type not in (TaskType.TRAINING, TaskType.EVALUATION, TaskType.PREDICTION):
+            raise ValueError(f'task_type={task_type}: records are served for TRAINING, EVALUATION and PREDICTION')
         if not batch_size or not num_epochs or not dataset_size:
             raise ValueError(f'batch_size={batch_size}, num_epochs={num_epochs}, dataset_size={dataset_size}: all three must be 1 '
                              'or more')
@@ -62,10 +64,14 @@ class DataShardService:
         self._shuffle = int(bool(shuffle or shuffle_shards))
         self.dataset_name = dataset_name or ''
         self._job, self._make_job, self._drawn = None, None, collections.deque()
+        self._task_type, self._num_minibatches, self._leased = task_type, num_minibatches_per_shard, None
+        self._handed_out = 0  # records of the batch that a DataLoader gave last
+        if task_type != TaskType.TRAINING and os.environ.get('MUSTER_COORDINATOR'):
+            self.leased()  # now: the job is not done before these records are
 
     def __getstate__(self):
         """What a loader's worker that was spawned gets: records are assigned to it, it asks nobody."""
-        return {**self.__dict__, '_job': None, '_make_job': None, '_drawn': collections.deque()}
+        return {**self.__dict__, '_job': None, '_make_job': None, '_drawn': collections.deque(), '_leased': None}
 
     # ---- between controller and service
 
@@ -84,17 +90,38 @@ class DataShardService:
                                     int(os.environ.get('MUSTER_SHUFFLE_SEED') or 0), self.dataset_name))
         return self._job
 
+    def is_leased(self):
+        """Whether no step of all workers trains these records."""
+        return self._make_job is None and (self._task_type != TaskType.TRAINING or not isinstance(self, RecordIndexService))
+
+    def leased(self):
+        if self._leased is None:
+            self._leased = Leased(self._batch_size, self._num_epochs, self._dataset_size, self._shuffle, self._task_type,
+                                  self._num_minibatches, self.dataset_name)
+        return self._leased
+
+    def close(self):
+        """Leaves the data set: what was not reported goes to others. For records by leases; else the controller does so."""
+        if self._leased is not None:
+            self._leased.shards.close()
+
     # ---- ElasticDL's calls
 
     def get_minibatch_count_per_epoch(self):
         return -(-self._dataset_size // self._batch_size)
 
     def get_current_epoch(self):
+        if self.is_leased():
+            return self.leased().epoch()
         info = self._job.info if self._job is not None else {}
         return info.get('records_done', 0) // self._dataset_size
 
     def fetch_shard(self):
-        """The records of the next pass; None: all epochs are committed. The pass before it must have been trained."""
+        """The next records; None: all epochs are done. Trained with a controller they are those of the next pass, and the pass before
+        it must have been trained; else they are a shard, num_minibatches_per_shard batches (2)."""
+        if self.is_leased():
+            shard = self.leased().fetch()
+            return None if shard is None else Shard(self.dataset_name, min(shard.records), max(shard.records) + 1, shard.records)
         job = self.job()
         pass_ = job.peek()
         if pass_ is None:
@@ -105,16 +132,39 @@ class DataShardService:
 
     def get_task(self, task_type=None):
         shard = self.fetch_shard()
+        if self.is_leased():
+            return Task(0, None, TaskType.NONE) if shard is None else Task(self.leased().pending[-1][0], shard, self._task_type)
         return Task(0 if shard is None else self._job.pass_.version, shard, TaskType.NONE if shard is None else TaskType.TRAINING)
 
     def get_current_task(self):
+        if self.is_leased():
+            pending = self.leased().pending
+            return Task(pending[0][0], None, self._task_type) if pending else None
         pass_ = self._job.pass_ if self._job is not None else None
         return None if pass_ is None else Task(pass_.version, pass_.records, TaskType.TRAINING)
 
     def report_batch_done(self, batch_size=None, err_msg=''):
-        """Nothing is left to report: a record is done when its step is committed. True if that is so."""
+        """Of a step there is nothing left to report: a record is done when its step is committed. True if that is so. By leases: the
+        oldest records that were drawn and not reported, at most batch_size; a shard is reported with its last record, and goes to
+        another worker where one of them failed (err_msg). True if a shard was reported."""
+        if self.is_leased():
+            drawn = self.leased().outstanding() - len(self._drawn)
+            return self.leased().done(min(batch_size or self._handed_out or self._batch_size, drawn), bool(err_msg))
         pass_ = self._job.pass_ if self._job is not None else None
         return pass_ is not None and pass_.committed
+
+
+    def get_shard_checkpoint(self):
+        """What is not done, of all workers, as JSON: dataset_name, todo and doing (lists of [start, end]), current_epoch, …"""
+        if self.is_leased():
+            return self.leased().checkpoint()
+        raise NotImplementedError('the records of a job that trains in steps are in its own checkpoints, together with the model')
+
+    def restore_shard_from_checkpoint(self, shard_checkpoint):
+        """The data set begins there, if none of it was handed out yet: what was to do and what was being done is to do. True: it does."""
+        if self.is_leased():
+            return self.leased().restore(shard_checkpoint)
+        raise NotImplementedError('the records of a job that trains in steps are in its own checkpoints, together with the model')
 
 
 class RecordIndexService(DataShardService):
@@ -136,7 +186,10 @@ class RecordIndexService(DataShardService):
             if 'torch' in sys.modules and sys.modules['torch'].utils.data.get_worker_info() is not None:
                 raise RuntimeError('this DataLoader was not recognised as one over a RecordIndexService: keep the service in an '
                                    'attribute of the Dataset')
-            shard = self.fetch_shard()
+            try:
+                shard = self.fetch_shard()
+            except BlockingIOError:  # all that is left is held, some of it here: what was drawn is to be reported
+                shard = None
             if shard is None:
                 raise StopIteration
             self._drawn.extend(shard.indices)

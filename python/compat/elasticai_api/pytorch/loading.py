@@ -3,6 +3,8 @@
 A loader that draws them in its own order loses or mixes them: the end of the data ends a fetch in the middle, two worker
 processes share every batch's range. Here the loader is the user's in all but the order.
 """
+import collections
+
 from torch.utils.data import ConcatDataset, DataLoader, Subset
 
 from elasticai_api.common.data_shard_service import DataShardService, Reader
@@ -30,6 +32,50 @@ def _options(loader):
     return options
 
 
+class _Items:
+    """The Dataset by the record, as a loader's workers read it."""
+
+    def __init__(self, dataset):
+        self.dataset, self.read = dataset, Reader(dataset)
+
+    def __getitem__(self, record):
+        return self.read(record)
+
+
+class _Batches:
+    """Of shards by leases, as far ahead as the loader asks; ends where only records are left that this worker has not reported."""
+
+    def __init__(self, service, drawn):
+        self.service, self.drawn = service, drawn
+
+    def __iter__(self):
+        size = self.service._batch_size
+        while True:
+            try:
+                shard = self.service.fetch_shard()
+            except BlockingIOError:
+                return
+            if shard is None:
+                return
+            for at in range(0, len(shard.indices), size):
+                self.drawn.append(len(shard.indices[at:at + size]))
+                yield shard.indices[at:at + size]
+
+
+def _iterate_leased(loader, service):
+    """A batch is done when it is reported, or when the next one is asked for."""
+    leased = service.leased()
+    consumed = leased.taken
+    while not leased.shards.ended:
+        drawn = collections.deque()
+        for batch in _original(DataLoader(_Items(loader.dataset), batch_sampler=_Batches(service, drawn), **_options(loader))):
+            service._handed_out = drawn.popleft()
+            consumed += service._handed_out
+            yield batch
+            if leased.taken < consumed:
+                leased.done(consumed - leased.taken, False)
+
+
 def _iterate(loader):
     service = service_of(loader.dataset)
     if service is None:
@@ -37,6 +83,8 @@ def _iterate(loader):
     if loader.batch_size is not None and loader.batch_size != service._batch_size:
         raise ValueError(f'the DataLoader has batches of {loader.batch_size}, the RecordIndexService of {service._batch_size}: a '
                          'batch is what one pass trains, both must say the same')
+    if service.is_leased():
+        return _iterate_leased(loader, service)
     from muster.elastic.loader import Loader
     mine = Loader(service.job(), loader.dataset, service._batch_size, endless=True, read=Reader(loader.dataset), **_options(loader))
     return iter(mine)

@@ -1,0 +1,54 @@
+"""Data sets by leases from Python: ElasticDL's tests of its shard services, as behaviour, and evaluation while a worker dies."""
+import json
+import os
+
+import pytest
+from elastic_world import World
+
+
+@pytest.fixture
+def world(python):
+    one = World(1, python)
+    yield one
+    one.close()
+
+
+def end_of(process):
+    process.end()
+    return json.loads(process.lines('end ')[0])
+
+
+def test_elasticdls_tests_of_shards(world):
+    end = end_of(world.start('elastic_shards.py', 'elasticdl'))
+    assert end['test_set_training_params'] == [[0, 3], [3, 6], [6, 9], [9, 10]]
+    assert end['test_epoch'] == 2 * [[0, 10], [10, 20], [20, 30], [30, 40]]
+    assert end['test_get_task, test_report_batch_done']
+    assert end['test_report_task_result'] == [[0, 4]] + [[start, 2] for start in (10, 20, 30, 40)]
+    todo, doing = end['checkpoint'].pop('todo'), end['checkpoint'].pop('doing')  # what is fetched ahead is being done, too
+    assert [5, 10] in doing and sorted(todo + doing) == [[5, 10], [10, 15], [15, 20]]
+    assert end['checkpoint'] == {'dataset_name': 'e', 'current_epoch': 0, 'num_epochs': 1, 'records_per_task': 5, 'dataset_size': 20,
+                                 'shuffle_shards': False, 'version': 'v1.0', 'current_subepoch': 0}
+    assert end['wrong'] == [False] * 6
+    assert end['restored'] == [[5, 10], [10, 15]]
+    assert len(end['records']) == 200 and sorted(end['records'][:100]) == sorted(end['records'][100:]) == list(range(100))
+    assert end['records'][:100] != end['records'][100:]
+    world.coordinators[0].end()
+    assert 'h: 200 records predicted' in world.coordinators[0].text()
+
+
+def test_records_of_a_worker_that_is_killed_are_evaluated_by_another(world):
+    os.mkfifo(world.folder / 'never')
+    os.mkfifo(world.folder / 'later')
+    first = world.start('elastic_shards.py', 'evaluate', env={'HOLD_AT': str(world.folder / 'never')})
+    first.wait_for_line('held')
+    second = world.start('elastic_shards.py', 'evaluate', env={'HOLD_AT': str(world.folder / 'later')})
+    second.wait_for_line('held')
+    first.popen.kill()
+    first.popen.wait()
+    let = os.open(world.folder / 'later', os.O_RDWR)
+    seen = end_of(second)['seen']
+    os.close(let)
+    world.coordinators[0].end()
+    assert '203 records evaluated' in world.coordinators[0].text()
+    assert len(set(seen)) == len(seen) and set(range(203)) - set(seen) <= set(range(16))  # the first two batches were the other's
+    assert max(seen) == 202

@@ -1,0 +1,114 @@
+"""A worker of data sets by leases. Argument: what to do. Prints 'end JSON'."""
+import json
+import os
+import sys
+
+from elasticai_api.common.constants import TaskType
+from elasticai_api.common.data_shard_service import DataShardService, RecordIndexService, build_data_shard_service
+from muster.elastic import Shards
+
+
+def drain(service, batch):
+    """The shards of all epochs, each batch of them reported."""
+    found = []
+    for shard in iter(service.fetch_shard, None):
+        found.append((shard.start, shard.end))
+        told = [service.report_batch_done(min(batch, len(shard.indices) - at)) for at in range(0, len(shard.indices), batch)]
+        assert told == [False] * (len(told) - 1) + [True], told
+    service.close()
+    return found
+
+
+def elasticdl():
+    """ElasticDL's tests of shards, by what they assert; a data set each. 'others' is open all the while: the job goes on."""
+    others = Shards(10, 5, name='others')
+    end = {}
+    service = build_data_shard_service(1, num_epochs=1, dataset_size=10, num_minibatches_per_shard=3, dataset_name='a')
+    end['test_set_training_params'] = drain(service, 1)
+    service = DataShardService(None, 10, 2, 40, task_type=TaskType.EVALUATION, num_minibatches_per_shard=1, dataset_name='b')
+    end['test_epoch'] = drain(service, 10)
+
+    service = DataShardService(None, 2, 1, 8, task_type=TaskType.EVALUATION, dataset_name='c')
+    task = service.get_task()
+    assert service.get_current_task().task_id == task.task_id and task.type == TaskType.EVALUATION
+    assert (task.shard.start, task.shard.end, task.shard.indices) == (0, 4, [0, 1, 2, 3])
+    assert not service.report_batch_done() and service.report_batch_done() and not service.report_batch_done()
+    assert service.get_current_task() is None and service.get_minibatch_count_per_epoch() == 4
+    service.get_task()
+    assert service.report_batch_done(4) and service.get_task().type == TaskType.NONE
+    service.close()
+    end['test_get_task, test_report_batch_done'] = True
+
+    service = DataShardService(None, 10, 2, 50, task_type=TaskType.EVALUATION, num_minibatches_per_shard=1, dataset_name='d')
+    runs = {}
+    for shard in iter(service.fetch_shard, None):  # every first shard of an epoch fails once
+        runs[shard.start] = runs.get(shard.start, 0) + 1
+        fails = shard.start == 0 and runs[0] in (1, 3)
+        assert service.report_batch_done(err_msg='cannot' if fails else '')
+    service.close()
+    end['test_report_task_result'] = sorted(runs.items())
+
+    service = DataShardService(None, 5, 1, 20, task_type=TaskType.EVALUATION, num_minibatches_per_shard=1, dataset_name='e')
+    service.fetch_shard()
+    service.report_batch_done()
+    service.fetch_shard()
+    service.leased().shards.wait()
+    end['checkpoint'] = json.loads(service.get_shard_checkpoint())
+    assert not service.restore_shard_from_checkpoint(json.dumps(end['checkpoint']))  # it has begun
+    service.report_batch_done()
+    drain(service, 5)
+
+    service = DataShardService(None, 5, 2, 20, task_type=TaskType.EVALUATION, num_minibatches_per_shard=1, dataset_name='f')
+    saved = json.dumps({'dataset_name': 'f', 'todo': [[10, 15]], 'doing': [[5, 10]], 'current_epoch': 1, 'num_epochs': 2,
+                        'records_per_task': 5, 'dataset_size': 20, 'shuffle_shards': False, 'version': 'v1.0', 'current_subepoch': 0})
+    wrong = ['', '{}', saved.replace('"f"', '"g"'), saved.replace('15', '21'), saved.replace('[10,', '[9,'), saved.replace('1, "num', '2, "num')]
+    end['wrong'] = [service.restore_shard_from_checkpoint(text) for text in wrong]
+    assert service.restore_shard_from_checkpoint(saved) and service.get_current_epoch() == 0
+    end['restored'] = drain(service, 5)
+
+    drain_all = RecordIndexService(batch_size=7, num_epochs=2, dataset_size=100, task_type=TaskType.PREDICTION, shuffle=True, dataset_name='h')
+    drawn = []
+    for record in drain_all.record_index_gen():
+        drawn.append(record)
+        if len(drawn) % 7 == 0 or len(drawn) in (100, 200):
+            drain_all.report_batch_done()
+    drain_all.close()
+    end['records'] = drawn
+    while (shard := others.fetch()) is not None:
+        others.report(shard.number)
+    others.close()
+    return end
+
+
+def evaluate():
+    """A DataLoader with two workers over a service; held at its third batch until HOLD can be read."""
+    import torch
+    from torch.utils.data import DataLoader, Dataset
+
+    class Numbers(Dataset):
+        def __init__(self, service):
+            self.service = service
+
+        def __len__(self):
+            return sys.maxsize
+
+        def __getitem__(self, index):
+            return self.service.fetch_record_index()
+
+    service = RecordIndexService(batch_size=8, num_epochs=1, dataset_size=203, task_type=TaskType.EVALUATION, dataset_name='eval')
+    seen = []
+    for number, batch in enumerate(DataLoader(Numbers(service), batch_size=8, num_workers=2)):
+        assert isinstance(batch, torch.Tensor) and service.get_current_task() is not None
+        if number == 2 and os.environ.get('HOLD_AT'):
+            print('held', flush=True)
+            with open(os.environ['HOLD_AT']):
+                pass
+        seen += batch.tolist()
+        service.report_batch_done()
+    service.leased().shards.wait()
+    service.close()
+    return {'seen': seen}
+
+
+if __name__ == '__main__':
+    print('end', json.dumps(globals()[sys.argv[1]]()), flush=True)
