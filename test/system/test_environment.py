@@ -9,7 +9,7 @@ import pathlib
 
 import pytest
 
-from conftest import SOURCE, wait_for
+from conftest import SOURCE, Api, job, shell, wait_for
 
 JOBS = sorted(p for p in (SOURCE / 'test/data/jobs').glob('*-*.yaml') if p.stem not in ('seed-azure-stack',))
 DUMP = 'import json,os,sys; json.dump(dict(os.environ), open(os.path.join(sys.argv[1], os.environ["MUSTER_POD"] + ".json"), "w"))'
@@ -136,3 +136,16 @@ def check_process(seen, expected):
             assert local.startswith('127.0.0.1:')
         else:
             assert local == cluster[name], 'a rendezvous of the user is left alone'
+
+
+@pytest.mark.parametrize('there', [True, False])
+def test_a_job_of_the_api_runs_in_the_controllers_home_or_in_the_root(muster, there):
+    """A service account's HOME is often a folder that does not exist."""
+    home = muster.work / 'homes'
+    if there:
+        home.mkdir()
+    muster.env['HOME'] = str(home)
+    made = Api(muster).call('POST', '/apis/kubeflow.org/v1/namespaces/default/pytorchjobs', job('where', shell('pwd')))
+    assert made[0] == 201, made
+    muster.wait_condition('where', 'Succeeded')
+    assert muster.run('logs', 'where').stdout == f'[rank 0] {home if there else "/"}\n'

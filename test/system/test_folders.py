@@ -56,10 +56,12 @@ def test_a_run_reads_the_logs_of_a_job_that_its_ttl_deleted(muster):
 
 def test_so_does_one_that_comes_after_the_deletion(muster):
     """It learns of the pod, and asks where its files are, when the pod and its job have gone."""
-    training = job('brief', shell('echo last words'), run_policy={'ttlSecondsAfterFinished': 0})
+    script = 'while [ ! -e go ]; do sleep 0.02; done; echo last words'
+    training = job('brief', shell(script), run_policy={'ttlSecondsAfterFinished': 0})
     process = muster.start('run', '-f', muster.write('job.yaml', training), '-o', 'json', '--results', 'out')
     wait_for(lambda: muster.get('jobs'), 'the job is there')
     process.send_signal(signal.SIGSTOP)
+    (muster.work / 'go').touch()
     wait_for(lambda: muster.get('jobs') == [], 'it is deleted')
     process.send_signal(signal.SIGCONT)
     out, err = process.communicate(timeout=LIMIT_S)

@@ -31,7 +31,8 @@ static json_t *submitted(const json_t *job)
         return submit;
     }
     const char *home = getenv("HOME");
-    return json_pack("{s:s}", "cwd", home ? home : "/");
+    bool there = home && access(home, X_OK) == 0; /* a service account's may name no folder */
+    return json_pack("{s:s}", "cwd", there ? home : "/");
 }
 
 /* The container's own of a name that the submitter gave by name goes; what a launcher sets stays.
