@@ -53,6 +53,11 @@ def test_ctrl_c_ends_a_step_of_ddp(python, ranks, what, rank):
     assert waiting.returncode == -signal.SIGINT
 
 
+def test_the_thread_that_completes_calls_begins_with_the_group(python, ranks):
+    for code, out, err in ranks(python, 'life.py', 2, 'complete_from_the_beginning').finish():
+        assert (code, out.split()) == (0, ['done']), err
+
+
 @pytest.mark.parametrize('what', ['die_in_backward', 'die_in_a_call_of_the_group', 'die_in_a_functional_collective'])
 def test_kill_of_a_peer_is_our_error_in_what_torch_waits_for(python, ranks, what):
     group = ranks(python, 'life.py', 2, what)

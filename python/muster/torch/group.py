@@ -12,7 +12,7 @@ from muster import redirect
 from muster.handing import NotAMember
 from muster.torch import checks, meeting
 from muster.torch.collectives import Collectives
-from muster.torch.work import WORKS_ARE_PYTHON, stop_completion
+from muster.torch.work import WORKS_ARE_PYTHON, start_completion, stop_completion
 
 SETTLE_AT_EXIT_MS = 2000  # so long after the last that ended, what nobody waited for may take then
 
@@ -37,6 +37,7 @@ class Group(Collectives, _BASE):
         self._moved = 0     # those of them that were no barrier
         self._monitored = 0
         self._checks = checks.attach(self)
+        start_completion()  # not in the first call: what Ctrl-C raises there, C++ makes a RuntimeError of on torch 1.13
         redirect.wrap_collectives()
         weakref.finalize(self, _unwrap_if_last).atexit = False  # torch 1.13 does not call shutdown, but forgets it
         _live.add(self)  # C++ holds a Backend without its Python half: it lives until shutdown

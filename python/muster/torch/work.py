@@ -329,7 +329,8 @@ class _Completion:
         if self._threads:
             _muster.stop_taking()
             for thread in self._threads:
-                thread.join(1)
+                if thread.is_alive():  # one whose start Ctrl-C interrupted may not be joined
+                    thread.join(1)
             self._threads = []
 
     def after_fork(self):
@@ -338,5 +339,5 @@ class _Completion:
 
 
 _completion = _Completion()
-stop_completion = _completion.stop
+start_completion, stop_completion = _completion.ensure, _completion.stop
 os.register_at_fork(after_in_child=_completion.after_fork)

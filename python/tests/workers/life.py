@@ -11,6 +11,7 @@ import torch
 import torch.distributed as dist
 
 import muster.torch  # noqa: F401
+from muster.torch.work import Operation
 
 RANK, SIZE = int(os.environ['RANK']), int(os.environ['WORLD_SIZE'])
 
@@ -58,14 +59,24 @@ def interrupt_soon():
     threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
 
 
+def interrupt_a_wait():
+    """SIGINT arrives when the main thread waits for a call. While torch 1.13's engine calls Python, it makes a RuntimeError of it."""
+    def see_and_interrupt():
+        waits = Operation.wait.__code__
+        while sys._current_frames()[threading.main_thread().ident].f_code is not waits:
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+    threading.Thread(target=see_and_interrupt, daemon=True).start()
+
+
 def wait_for_ever(call):
     """Rank 0 waits for rank 1, which never comes."""
     begin()
     dist.barrier()
     if RANK:
         signal.pause()
-    interrupt_soon()
     try:
+        interrupt_soon()
         call()
     except KeyboardInterrupt:
         say('interrupted')
@@ -117,11 +128,19 @@ def call_in_ctrl_c():
     signal.signal(signal.SIGINT, lambda *_: dist.all_reduce(torch.ones(3)))
     if RANK:
         signal.pause()
-    interrupt_soon()
     try:
+        interrupt_soon()
         dist.all_reduce(torch.ones(3))
     except RuntimeError as error:
         say(f'error {error}')
+
+
+def complete_from_the_beginning():
+    """What completes the calls is there before the first call, in which Ctrl-C would interrupt its start."""
+    begin()
+    assert [t.name for t in threading.enumerate()].count('muster completion') == 1
+    dist.barrier()
+    say('done')
 
 
 def wrapped_model():
@@ -137,7 +156,7 @@ def interrupt_backward():
     dist.barrier()
     if RANK:
         signal.pause()
-    interrupt_soon()
+    interrupt_a_wait()
     loss.backward()
 
 
