@@ -12,6 +12,7 @@
 #include "daemon/history/trim.h"
 #include "job/annotations.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -120,6 +121,23 @@ json_t *archive_pending(const struct home *home, const char *uid)
     }
     merge_remains(home, uid, doc_at(record, "pods"));
     return record;
+}
+
+json_t *archive_pending_pod(const struct home *home, const char *pod_uid)
+{
+    muster_auto(free) char *jobs = home_file(home, "jobs");
+    json_t *pod = NULL;
+    DIR *entries = jobs ? opendir(jobs) : NULL;
+    for (struct dirent *e = entries ? readdir(entries) : NULL; e && !pod; e = readdir(entries)) {
+        muster_auto(doc) json_t *record =
+            *e->d_name != '.' ? archive_pending(home, e->d_name) : NULL;
+        json_t *pods = doc_at(record, "pods");
+        pod = json_incref(json_array_get(pods, find_uid(pods, pod_uid)));
+    }
+    if (entries) {
+        closedir(entries);
+    }
+    return pod;
 }
 
 int archive_forget(const struct home *home, const char *uid, struct muster_err *err)

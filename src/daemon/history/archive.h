@@ -23,6 +23,9 @@ int archive_record(const struct home *home, struct store *store, const json_t *j
 /* {"run", "job", "pods"} of a job that was deleted and is not in the history yet; new reference,
  * NULL when there is none. Pods that ended after their job was deleted are in it as they ended. */
 json_t *archive_pending(const struct home *home, const char *uid);
+/* The pod with this uid as it was when its job was deleted, of any job of archive_pending: a new
+ * reference, or NULL. */
+json_t *archive_pending_pod(const struct home *home, const char *pod_uid);
 /* The deletion did not happen. */
 int archive_forget(const struct home *home, const char *uid, struct muster_err *err);
 

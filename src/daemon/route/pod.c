@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/err.h"
+#include "daemon/history/archive.h"
 #include "daemon/history/deleted_pods.h"
 #include "daemon/object/jobs.h"
 #include "daemon/route/logs.h"
@@ -76,6 +77,10 @@ static int find_orphan(const struct pod_routes *routes, const char *namespace, c
                        const char *uid, json_t **ret, struct muster_err *err)
 {
     muster_auto(doc) json_t *pod = uid ? deleted_pods_find(routes->home, uid) : NULL;
+    if (!pod &&
+        uid) { /* it went with its job, and the agent has not written down yet how it ended */
+        pod = archive_pending_pod(routes->home, uid);
+    }
     if (!pod || !same(pod, "metadata.name", name) || !same(pod, "metadata.namespace", namespace)) {
         return muster_fail(err, MUSTER_ENOENT, "pods \"%s\" not found", name);
     }
