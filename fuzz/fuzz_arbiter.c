@@ -7,7 +7,7 @@
 #include "coordinator/arbiter/entry.h"
 #include "promise.h"
 
-enum { EVENT_BYTES = 6, RECORDS_MAX = 400, MESSAGES = 8, OWNERS = 4, FIRST_OWNER = 100 };
+enum { EVENT_BYTES = 6, RECORDS_MAX = 400, MESSAGES = 10, OWNERS = 4, FIRST_OWNER = 100 };
 
 struct world {
     struct arbiter *arbiter;
@@ -156,6 +156,18 @@ static bool say(struct world *w, const uint8_t *at)
                                           .batch = 4,
                                           .micro_batches = 2};
         break;
+    case 7:
+        m.kind = WIRE_PASS;
+        m.pass.at_hand = (struct wire_ranges){&span, at[3] % 2};
+        span.count = at[4] % 2 ? 4 : span.count;
+        break;
+    case 8:
+        m.kind = WIRE_FAIL;
+        m.fail.why = (struct wire_text){"why\n", at[3] == 1 ? at[4] % 5 : 0};
+        if (at[3] != 1) { /* rarely: it is the end */
+            m.kind = WIRE_PASS;
+        }
+        break;
     default: m.kind = WIRE_ASK; m.ask.records = at[3];
     }
     return step(w, (struct arbiter_event){
@@ -212,7 +224,14 @@ static bool feed(struct world *w, const uint8_t *at)
 {
     uint64_t who = at[1] & 16 ? FIRST_OWNER + at[1] % OWNERS : 1 + at[1] % 8;
     switch (at[0] % 16) {
-    case 0: return step(w, (struct arbiter_event){.kind = ARBITER_DEAD, .incarnation = who});
+    case 0:
+        return step(w, (struct arbiter_event){.kind = ARBITER_DEAD,
+                                              .incarnation = who,
+                                              .cause = (enum arbiter_cause)(at[2] % 4)});
+    case 15:
+        return step(w, (struct arbiter_event){.kind = ARBITER_CAUSE,
+                                              .incarnation = who,
+                                              .cause = (enum arbiter_cause)(at[2] % 4)});
     case 1:
         return step(w, (struct arbiter_event){.kind = ARBITER_DISCONNECTED, .incarnation = who});
     case 2: w->now_ms += at[2] * 200; return step(w, (struct arbiter_event){.kind = ARBITER_TICK});

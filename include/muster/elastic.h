@@ -111,7 +111,8 @@ struct muster_elastic_pass {
  * versions the model must have been updated. The first call joins the job: it waits until the
  * coordinator has opened a generation with this worker, and the state is that of the others, if
  * there are any. MUSTER_EGONE: the others went on without this worker (it was silent for too
- * long): what it has is of no use; it may open the job anew. */
+ * long): what it has is of no use; it may open the job anew. MUSTER_EFAILED: the job
+ * has failed. */
 MUSTER_API int muster_elastic_next(struct muster_elastic *job, struct muster_elastic_pass *ret,
                                    struct muster_err *err);
 /* Looks ahead: the records of the next passes of this worker, from its next one on, as they will
@@ -152,6 +153,12 @@ MUSTER_API const void *muster_elastic_extras(const struct muster_elastic *job);
 /* Asks to leave at the end of the step: this worker's part is done by the others, and
  * muster_elastic_next returns 0. From any thread, and from signal handlers. */
 MUSTER_API void muster_elastic_leave(struct muster_elastic *job);
+
+/* The program has found an error that another worker would meet as well: the job ends, and every
+ * worker's next call returns MUSTER_EFAILED with this text, of 4,000 bytes at most. Waits until the
+ * coordinator knows it, for 2 s at most: 0; MUSTER_EUNAVAIL: it does not. */
+MUSTER_API int muster_elastic_fail(struct muster_elastic *job, const char *why,
+                                   struct muster_err *err);
 
 struct muster_elastic_info {
     size_t struct_size; /* set by MUSTER_ELASTIC_INFO_INIT */

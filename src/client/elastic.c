@@ -4,6 +4,7 @@
 #include "client/generation.h"
 #include "client/obey.h"
 #include "client/open.h"
+#include "client/report.h"
 #include "client/saver.h"
 #include "client/step.h"
 #include "client/sum.h"
@@ -12,6 +13,7 @@
 #include "comm/system/sized.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -111,6 +113,25 @@ static void leave_job(struct muster_elastic *job)
     pthread_mutex_unlock(&job->mutex);
 }
 
+int muster_elastic_fail(struct muster_elastic *job, const char *why, struct muster_err *err)
+{
+    char text[WORKER_WHY_BYTES + 1];
+    int64_t end_ns = worker_now_ns() + CLOSE_MS * INT64_C(1000000);
+    int r = check_own(job, err);
+    if (r < 0) {
+        return r;
+    }
+    (void)snprintf(text, sizeof text, "%.300s: %s", job->name, why ? why : "it does not say why");
+    pthread_mutex_lock(&job->mutex);
+    report_failure(job, text);
+    while (job->end == WORKER_GOES_ON && job->phase == UPLINK_UP && worker_now_ns() < end_ns) {
+        (void)worker_wait(job, NULL);
+    }
+    bool known = job->end != WORKER_GOES_ON;
+    pthread_mutex_unlock(&job->mutex);
+    return known ? 0 : muster_fail(err, MUSTER_EUNAVAIL, "the coordinator cannot be told");
+}
+
 void muster_elastic_close(struct muster_elastic *job)
 {
     if (!job || job->owner != getpid()) {
@@ -192,6 +213,19 @@ static void resume(struct muster_elastic *job)
     }
 }
 
+/* Whether the coordinator is to know what this worker may die of: where it costs nothing, in a step
+ * that is tried again, or of which others died. */
+static bool is_told(const struct muster_elastic *job, struct shard_range range)
+{
+    const struct generation *g = job->mine;
+    bool told =
+        job->core.version == g->base || job->figures.step_ns >= WORKER_TOLD_MS * INT64_C(1000000);
+    for (uint32_t i = 0; i < g->suspect_count && !told; i++) {
+        told = shard_range_overlaps(g->suspects[i], range);
+    }
+    return told;
+}
+
 static void fill_pass(struct muster_elastic *job, uint32_t micro_batch,
                       struct muster_elastic_pass *ret)
 {
@@ -212,6 +246,10 @@ static void fill_pass(struct muster_elastic *job, uint32_t micro_batch,
         ret->record_count = range.count;
         ret->share = (double)range.count / step.count;
         ret->passes_left = span.first + span.count - micro_batch - 1;
+        if (is_told(job, range)) {
+            job->at_hand = range;
+            report_pass(job);
+        }
     }
     job->sums = job->summed = 0;
     job->pass_generation = job->mine->number;

@@ -84,6 +84,9 @@ static int declared(struct muster_elastic *job, const struct wire_message *m,
     if (job->joins) {
         obey(job, &(struct commit_event){.kind = COMMIT_CONNECTED, .term = m->term}, NULL);
     }
+    if (job->at_hand.count > 0) { /* another coordinator may not know */
+        report_pass(job);
+    }
     (void)pthread_cond_broadcast(&job->changed);
     return r;
 }
@@ -108,6 +111,10 @@ static int copy_open(const struct muster_elastic *job, const struct wire_open *t
     ret->size = (int)told->members.count;
     memcpy(ret->checkpoint, told->checkpoint.bytes, told->checkpoint.count);
     memcpy(ret->digest, told->digest, sizeof ret->digest);
+    ret->suspect_count = told->suspects.count;
+    for (uint32_t i = 0; i < told->suspects.count; i++) {
+        ret->suspects[i] = told->suspects.list[i];
+    }
     if (told->members.count > MUSTER_MAX_RANKS) {
         return muster_fail(err, MUSTER_EUNSUPPORTED, "a generation of %u workers: at most %d",
                            told->members.count, MUSTER_MAX_RANKS);
@@ -150,15 +157,22 @@ static int expelled(struct muster_elastic *job, const struct wire_message *m)
     if (told->incarnation != job->incarnation || m->term < job->core.term) {
         return 0;
     }
-    enum worker_ending end = told->reason == RENDEZVOUS_DONE   ? WORKER_FINISHED
-                             : told->reason == RENDEZVOUS_LEFT ? WORKER_LEFT
-                                                               : WORKER_EXPELLED;
+    enum worker_ending end = told->reason == RENDEZVOUS_DONE     ? WORKER_FINISHED
+                             : told->reason == RENDEZVOUS_LEFT   ? WORKER_LEFT
+                             : told->reason == RENDEZVOUS_FAILED ? WORKER_FAILED
+                                                                 : WORKER_EXPELLED;
     obey(job,
          &(struct commit_event){
              .kind = COMMIT_EXPELLED, .term = m->term, .incarnation = told->incarnation},
          NULL);
-    worker_end(job, end, MUSTER_EGONE, "this worker was left out of the job: %.*s",
-               (int)told->why.count, told->why.bytes);
+    if (end == WORKER_FAILED) { /* the rest of it is in the coordinator's log */
+        const char *line = memchr(told->why.bytes, '\n', told->why.count);
+        worker_end(job, end, MUSTER_EFAILED, "the job has failed: %.*s",
+                   (int)(line ? line - told->why.bytes : told->why.count), told->why.bytes);
+    } else {
+        worker_end(job, end, MUSTER_EGONE, "this worker was left out of the job: %.*s",
+                   (int)told->why.count, told->why.bytes);
+    }
     return 0;
 }
 

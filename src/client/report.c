@@ -132,6 +132,19 @@ void report_leave(struct muster_elastic *job, bool finished)
     say(job, UPLINK_UP, &m);
 }
 
+void report_pass(struct muster_elastic *job)
+{
+    struct wire_message m = {.kind = WIRE_PASS,
+                             .pass.at_hand = {&job->at_hand, job->at_hand.count > 0}};
+    say(job, UPLINK_UP, &m);
+}
+
+void report_failure(struct muster_elastic *job, const char *why)
+{
+    struct wire_message m = {.kind = WIRE_FAIL, .fail.why = text_of(why)};
+    say(job, UPLINK_UP, &m);
+}
+
 void report_progress(struct muster_elastic *job)
 {
     const struct figures *f = &job->figures;

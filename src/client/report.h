@@ -14,6 +14,9 @@ void report_join(struct muster_elastic *job);
 void report_state(struct muster_elastic *job, uint64_t lost);
 void report_commit(struct muster_elastic *job, uint64_t version);
 void report_leave(struct muster_elastic *job, bool finished);
+/* What is at hand, job->at_hand. */
+void report_pass(struct muster_elastic *job);
+void report_failure(struct muster_elastic *job, const char *why);
 void report_progress(struct muster_elastic *job);
 /* It has written one. */
 void report_checkpoint(struct muster_elastic *job, const struct checkpoint_place *place);

@@ -29,6 +29,8 @@ enum {
     WORKER_EXTRA_MAX = 1 << 20,
     WORKER_PIECES_MAX = 65536,
     WORKER_CONNECT_MS = 60000,
+    WORKER_WHY_BYTES = 4000,
+    WORKER_TOLD_MS = 20, /* passes of longer steps are told of: it costs them nothing */
     WORKER_FOREVER_MS = 1000 * 1000 * 1000, /* 11 days */
 };
 
@@ -62,6 +64,8 @@ struct generation {
     bool loaded[MUSTER_MAX_RANKS];
     struct muster_member endpoints[MUSTER_MAX_RANKS];
     struct muster_member regions[MUSTER_MAX_RANKS];
+    struct shard_range suspects[WIRE_SUSPECTS_MAX]; /* workers have died of */
+    uint32_t suspect_count;
 };
 
 /* What the core asked of the user's thread. */
@@ -182,9 +186,10 @@ struct muster_elastic {
     struct commit_member core;
     struct generation *generation;
     struct todo todo;
-    struct muster_comm *comm; /* of core.generation; NULL: not formed */
-    uint64_t abort_wanted;    /* a generation that is closed, and not yet aborted */
-    bool aborting;            /* the link's thread is inside of muster_comm_abort */
+    struct shard_range at_hand; /* of the pass that was told of; count 0: none */
+    struct muster_comm *comm;   /* of core.generation; NULL: not formed */
+    uint64_t abort_wanted;      /* a generation that is closed, and not yet aborted */
+    bool aborting;              /* the link's thread is inside of muster_comm_abort */
     enum worker_ending end;
     struct muster_err why; /* of FAILED and EXPELLED; else the link's last trouble */
     struct figures figures;

@@ -216,6 +216,7 @@ enum rendezvous_reason {
     RENDEZVOUS_FULL,        /* too many processes */
     RENDEZVOUS_DONE,        /* the job is, or its own part */
     RENDEZVOUS_DIED,        /* its end was proven, or it was given up */
+    RENDEZVOUS_FAILED,      /* the job has; the caller's */
 };
 
 struct rendezvous_effect {

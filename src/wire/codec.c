@@ -165,6 +165,19 @@ static void code_checkpoint(struct coder *c, struct wire_message *m)
     coder_text(c, &m->checkpoint.path);
 }
 
+static void code_pass(struct coder *c, struct wire_message *m)
+{
+    code_ranges(c, &m->pass.at_hand);
+    if (m->pass.at_hand.count > 1) {
+        coder_fail(c, "it has more than one pass at hand");
+    }
+}
+
+static void code_fail(struct coder *c, struct wire_message *m)
+{
+    coder_text(c, &m->fail.why);
+}
+
 static void code_welcome(struct coder *c, struct wire_message *m)
 {
     coder_u32(c, &m->welcome.version);
@@ -188,6 +201,10 @@ static void code_open(struct coder *c, struct wire_message *m)
     code_members(c, &open->members);
     if (open->members.count == 0) {
         coder_fail(c, "it has no member");
+    }
+    code_ranges(c, &open->suspects);
+    if (open->suspects.count > WIRE_SUSPECTS_MAX) {
+        coder_fail(c, "it suspects too much");
     }
 }
 
@@ -275,6 +292,8 @@ static const struct {
     [WIRE_RECEIPT] = {"RECEIPT", code_receipt},
     [WIRE_TO_DO] = {"TO_DO", code_to_do},
     [WIRE_CHECKPOINT_FAILED] = {"CHECKPOINT_FAILED", code_checkpoint_failed},
+    [WIRE_PASS] = {"PASS", code_pass},
+    [WIRE_FAIL] = {"FAIL", code_fail},
 };
 
 static bool is_kind(unsigned kind)

@@ -14,6 +14,8 @@
  *     PROGRESS  renews its leases; figures            EXPELLED  the others go on without it
  *     CHECKPOINT  it has written one; the answer, to all: those that the job may go back to
  *     CHECKPOINT_FAILED  it could not write one, or nobody can read the generation's
+ *     PASS      the records that it has at hand
+ *     FAIL      its program has found an error that ends the job
  *     DATASET   what is trained, both ways: after each WELCOME, before JOIN or REPORT, a member
  *               says which data set it has; the answer is the job's, or REFUSED
  *
@@ -40,7 +42,7 @@
 #include <stdint.h>
 
 enum {
-    WIRE_VERSION = 1,
+    WIRE_VERSION = 2,
     WIRE_LENGTH_BYTES = 4,
     WIRE_FRAME_MAX = 4 << 20, /* whole; OPEN of 10,000 members is the largest */
     WIRE_FIRST_MAX = 128,     /* of HELLO: strangers are not read further */
@@ -51,6 +53,7 @@ enum {
     WIRE_SUMS_MAX = 8, /* of a data set */
     WIRE_SUM_NAMES_MAX = 255,
     WIRE_TEXT_MAX = 4096,
+    WIRE_SUSPECTS_MAX = 64,
 };
 
 /* A file of a Unix socket's name and this says that its coordinator has ended, as the job is done:
@@ -81,6 +84,8 @@ enum wire_kind {
     WIRE_RECEIPT,
     WIRE_TO_DO,
     WIRE_CHECKPOINT_FAILED,
+    WIRE_PASS,
+    WIRE_FAIL,
     WIRE_KINDS,
 };
 
@@ -171,6 +176,15 @@ struct wire_checkpoint_failed {
     struct wire_text why;
 };
 
+/* Records that a step function has from now on: if the process dies, they are suspected. */
+struct wire_pass {
+    struct wire_ranges at_hand; /* none, or one range: of one micro-batch */
+};
+
+struct wire_fail {
+    struct wire_text why;
+};
+
 struct wire_welcome {
     uint32_t version; /* WIRE_VERSION */
     uint64_t lease_ms;
@@ -199,6 +213,7 @@ struct wire_open {
     struct wire_text checkpoint; /* restore: its path, empty for the model as it was at first */
     uint8_t digest[WIRE_DIGEST_BYTES];
     struct wire_members members; /* in the order of their ranks, one at least */
+    struct wire_ranges suspects; /* who has any of them at hand says so: PASS */
 };
 
 struct wire_close {
@@ -307,6 +322,8 @@ struct wire_message {
         struct wire_receipt receipt;
         struct wire_to_do to_do;
         struct wire_checkpoint_failed checkpoint_failed;
+        struct wire_pass pass;
+        struct wire_fail fail;
     };
 };
 

@@ -24,7 +24,7 @@ static const struct wire_message samples[] = {
     {WIRE_CHECKPOINT, 8, .checkpoint = {3, 8, {4, 5}, {"/data/8", 7}}},
     {WIRE_WELCOME, 9, .welcome = {WIRE_VERSION, 30000}},
     {WIRE_REFUSED, 10, .refused = {{"the token is wrong", 18}}},
-    {WIRE_OPEN, 11, .open = {4, 8, 2, true, {"/data/8", 7}, {4, 5}, {members, 2}}},
+    {WIRE_OPEN, 11, .open = {4, 8, 2, true, {"/data/8", 7}, {4, 5}, {members, 2}, {ranges, 1}}},
     {WIRE_CLOSE, 12, .close = {3, true}},
     {WIRE_ACK, 13, .ack = {8}},
     {WIRE_GRANT, 14, .grant = {5, true, {ranges, 2}}},
@@ -42,6 +42,8 @@ static const struct wire_message samples[] = {
     {WIRE_RECEIPT, 21, .receipt = {4}},
     {WIRE_TO_DO, 22, .to_do = {true, 1, {ranges, 2}, {ranges, 1}}},
     {WIRE_CHECKPOINT_FAILED, 23, .checkpoint_failed = {3, 8, true, {"torn", 4}}},
+    {WIRE_PASS, 24, .pass = {{ranges, 1}}},
+    {WIRE_FAIL, 25, .fail = {{"worker-1: KeyError: 7", 21}}},
 };
 enum { SAMPLES = sizeof samples / sizeof samples[0] };
 

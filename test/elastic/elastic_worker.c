@@ -92,6 +92,36 @@ static void print_checkpoint(void)
     (void)fflush(stdout);
 }
 
+/* MUSTER_TEST_POISON: "RECORD HOW", of a record that this program cannot stand: it crashes, is
+ * killed from outside (by itself), exits, hangs, or finds an error. Or "RECORD HOW PATH": where the
+ * file PATH is. */
+static int meet_poison(const struct muster_elastic_pass *pass, struct muster_err *err)
+{
+    const char *poison = getenv("MUSTER_TEST_POISON");
+    unsigned long long record;
+    char how[16], path[256] = "/";
+    bool meant = poison && sscanf(poison, "%llu %15s %255s", &record, how, path) >= 2;
+    for (size_t i = 0; meant && i < pass->record_count; i++) {
+        if (pass->records[i] != record || access(path, F_OK) != 0) {
+            continue;
+        }
+        if (strcmp(how, "crash") == 0) {
+            abort();
+        }
+        if (strcmp(how, "kill") == 0) {
+            (void)kill(getpid(), SIGKILL);
+        }
+        if (strcmp(how, "exit") == 0) {
+            _exit(3);
+        }
+        while (strcmp(how, "hang") == 0) {
+            (void)pause();
+        }
+        return muster_elastic_fail(job, "a record that is none", err);
+    }
+    return 0;
+}
+
 static int train(const struct muster_elastic_options *o, struct model *m, int64_t sleep_ms,
                  struct muster_err *err)
 {
@@ -108,7 +138,8 @@ static int train(const struct muster_elastic_options *o, struct model *m, int64_
         if (pass.record_count > 0) { /* time to be struck in */
             test_let_pass(sleep_ms);
         }
-        r = muster_elastic_step(job, gradient, ALL, MUSTER_F32, NULL, mean, err);
+        r = meet_poison(&pass, err);
+        r = r < 0 ? r : muster_elastic_step(job, gradient, ALL, MUSTER_F32, NULL, mean, err);
         if (r == 1) {
             update(m, mean, (uint32_t)(left < each ? left : each));
             print_step(&pass);

@@ -105,6 +105,7 @@ const char *arbiter_why(enum rendezvous_reason reason)
     case RENDEZVOUS_FULL: return "there are too many processes in this job";
     case RENDEZVOUS_DONE: return "the job is done";
     case RENDEZVOUS_DIED: return "its process has ended";
+    case RENDEZVOUS_FAILED: return "the job has failed";
     }
     return "";
 }
@@ -152,6 +153,7 @@ static void leave_out(struct arbiter *a, const struct rendezvous_effect *effect)
         append_loss(a, effect);
     }
     arbiter_fail(a, arbiter_effects_add(a->out, lost, a->err));
+    arbiter_blame_left_out(a, effect->to, effect->reason);
 }
 
 /* Who waited for records of what does not count any more waits still. */
@@ -170,6 +172,54 @@ void arbiter_await_reports(struct arbiter *a, uint64_t generation, int64_t wait_
 {
     a->deadline_generation = generation;
     a->deadline_ms = a->now_ms + wait_ms;
+}
+
+bool arbiter_has_failed(const struct arbiter *a)
+{
+    return a->failure.used > 0;
+}
+
+void arbiter_expel_failed(struct arbiter *a, uint64_t incarnation)
+{
+    struct wire_text why = {buf_str(&a->failure), (uint32_t)a->failure.used};
+    struct wire_message message = {
+        .kind = WIRE_EXPELLED,
+        .expelled = {.incarnation = incarnation, .reason = RENDEZVOUS_FAILED, .why = why}};
+    arbiter_send(a, incarnation, &message);
+}
+
+static void expel_all(struct arbiter *a)
+{
+    for (uint32_t i = 0; i < a->rendezvous->room; i++) {
+        const struct rendezvous_peer *peer = &a->rendezvous->peers[i];
+        if (peer->standing != RENDEZVOUS_FREE && peer->connected && !peer->gone) {
+            arbiter_expel_failed(a, peer->incarnation);
+        }
+    }
+}
+
+void arbiter_announce_failure(struct arbiter *a)
+{
+    struct arbiter_effect effect = {
+        .kind = ARBITER_FAILED, .offset = a->out->bytes.used, .count = a->failure.used};
+    buf_add(&a->out->bytes, a->failure.data, a->failure.used);
+    a->over = true;
+    arbiter_fail(a, arbiter_effects_add(a->out, effect, a->err));
+}
+
+/* The journal has it: a coordinator that is started again says so again. */
+void arbiter_fail_job(struct arbiter *a, const char *text)
+{
+    size_t offset = a->out->bytes.used;
+    if (a->over || a->failed) {
+        return;
+    }
+    buf_add(&a->failure, text, strnlen(text, WIRE_TEXT_MAX));
+    buf_add(&a->out->bytes, a->failure.data, a->failure.used);
+    arbiter_append(a, ENTRY_FAILURE, offset);
+    arbiter_add(a, ARBITER_SYNC);
+    expel_all(a);
+    arbiter_announce_failure(a);
 }
 
 void arbiter_end(struct arbiter *a)

@@ -20,6 +20,11 @@
  * as the last one, says that nothing else is there now: its member goes on with what it has, and
  * asks again.
  *
+ * A job fails (ARBITER_FAILED) when a worker says so (FAIL), or when ARBITER_TRIES workers have
+ * died with the same pass at hand (PASS): its records are named. Steps whose pass was at hand of
+ * one that died are suspects until they are committed; members hear of them by OPEN. What is
+ * suspected is not in the journal, that the job has failed is.
+ *
  * Of a member that is not heard of for the time of a lease, its death is assumed; where the log has
  * every record, that it has ended well.
  *
@@ -34,7 +39,7 @@
 #include "shard/shard.h"
 #include "wire/wire.h"
 
-enum { ARBITER_PEERS_MAX = 16384, ARBITER_DEADLINE_MS = 800 };
+enum { ARBITER_PEERS_MAX = 16384, ARBITER_DEADLINE_MS = 800, ARBITER_TRIES = 3 };
 
 struct arbiter_options {
     struct rendezvous_config sizes;
@@ -51,13 +56,23 @@ enum arbiter_event_kind {
     ARBITER_START,        /* the journal has no more */
     ARBITER_MESSAGE,      /* incarnation, message */
     ARBITER_DISCONNECTED, /* incarnation */
-    ARBITER_DEAD,         /* incarnation: proven */
+    ARBITER_DEAD,         /* incarnation, cause: proven */
+    ARBITER_CAUSE,        /* incarnation, cause: of one whose cause was pending */
     ARBITER_DURABLE,
     ARBITER_TICK,
 };
 
+/* Of a death: records that were at hand are blamed for it or not. */
+enum arbiter_cause {
+    ARBITER_CAUSE_UNKNOWN,
+    ARBITER_CAUSE_PENDING, /* ARBITER_CAUSE follows */
+    ARBITER_CAUSE_OWN,     /* the process itself: it crashed, or was out of memory */
+    ARBITER_CAUSE_OUTSIDE, /* it was killed */
+};
+
 struct arbiter_event {
     enum arbiter_event_kind kind;
+    enum arbiter_cause cause;
     int64_t now_ms;
     uint64_t incarnation;
     const struct wire_message *message;

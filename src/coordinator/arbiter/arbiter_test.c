@@ -17,11 +17,11 @@ struct sent {
     uint64_t version; /* ACK, OPEN: base */
     bool restore;
     bool last;
-    struct shard_range range; /* GRANT: the first */
+    struct shard_range range; /* GRANT, OPEN: the first */
     uint32_t ranges;
     uint32_t members;
     struct wire_dataset dataset;
-    char why[256];   /* REFUSED */
+    char why[256];   /* REFUSED, EXPELLED */
     size_t appended; /* records of the journal before it was sent */
 };
 
@@ -44,6 +44,7 @@ struct scene {
     int opened;
     bool served, ended;
     bool planned; /* no data set in the options */
+    char failure[512];
 };
 
 static const struct shard_dataset twenty = {.name = "a", .size = 20, .epochs = 1, .batch = BATCH};
@@ -66,6 +67,8 @@ static void note_sent(struct scene *scene, const struct arbiter_effect *effect)
         sent->version = m.open.base;
         sent->restore = m.open.restore;
         sent->members = m.open.members.count;
+        sent->ranges = m.open.suspects.count;
+        sent->range = sent->ranges ? m.open.suspects.list[0] : (struct shard_range){0};
     } else if (m.kind == WIRE_ACK) {
         sent->version = m.ack.version;
     } else if (m.kind == WIRE_GRANT) {
@@ -77,6 +80,9 @@ static void note_sent(struct scene *scene, const struct arbiter_effect *effect)
     } else if (m.kind == WIRE_REFUSED) {
         snprintf(sent->why, sizeof sent->why, "%.*s", (int)m.refused.why.count,
                  m.refused.why.bytes);
+    } else if (m.kind == WIRE_EXPELLED) {
+        snprintf(sent->why, sizeof sent->why, "%.*s", (int)m.expelled.why.count,
+                 m.expelled.why.bytes);
     }
 }
 
@@ -112,6 +118,10 @@ static int feed(struct scene *scene, struct arbiter_event event)
             scene->reason = (enum rendezvous_reason)effect->record;
             break;
         case ARBITER_END: scene->ended = true; break;
+        case ARBITER_FAILED:
+            snprintf(scene->failure, sizeof scene->failure, "%.*s", (int)effect->count,
+                     (const char *)arbiter_effect_bytes(&scene->effects, effect));
+            break;
         }
     }
     if (r == 0 && arbiter_check(scene->arbiter)) {
@@ -543,6 +553,129 @@ static void people_are_told_who_was_lost_and_how_far_it_is(void **state)
     end_scene(scene);
 }
 
+/* ---- Workers that die of what they compute ---- */
+
+static void has_at_hand(struct scene *scene, uint64_t who, uint64_t first, uint32_t count)
+{
+    const struct shard_range range = {.first = first, .count = count};
+    assert_int_equal(
+        says(scene, who,
+             (struct wire_message){.kind = WIRE_PASS, .pass.at_hand = {&range, count > 0}}),
+        0);
+}
+
+/* Every other one is told of when it is dead for a while. */
+static void dies(struct scene *scene, uint64_t who, enum arbiter_cause cause)
+{
+    bool later = who % 2;
+    feed(scene, (struct arbiter_event){.kind = ARBITER_DEAD,
+                                       .incarnation = who,
+                                       .cause = later ? ARBITER_CAUSE_PENDING : cause});
+    if (later) {
+        feed(scene,
+             (struct arbiter_event){.kind = ARBITER_CAUSE, .incarnation = who, .cause = cause});
+    }
+}
+
+/* One dies, the other goes on with another that comes. */
+static void next_of_two(struct scene *scene, uint64_t left, uint64_t comes)
+{
+    reports(scene, left, 0, 0, 0, true);
+    scene->sent_count = 0;
+    declares(scene, comes, mnist);
+    joins(scene, comes);
+    reports(scene, left, 0, 0, 0, true);
+}
+
+static void three_deaths_of_one_pass_fail_the_job(void **state)
+{
+    (void)state;
+    struct scene *scene = planned_scene();
+    for (uint64_t who = 2; who <= 4; who++) {
+        has_at_hand(scene, 1, 0, 4);
+        has_at_hand(scene, who, 4, 4);
+        dies(scene, who, who == 3 ? ARBITER_CAUSE_UNKNOWN : ARBITER_CAUSE_OWN);
+        if (who < 4) {
+            assert_string_equal(scene->failure, "");
+            next_of_two(scene, 1, who + 1);
+            assert_int_equal(sent_to(scene, who + 1, WIRE_OPEN)->ranges, 1);
+            assert_int_equal(sent_to(scene, who + 1, WIRE_OPEN)->range.first, 4);
+        }
+    }
+    assert_string_equal(scene->failure,
+                        "3 workers died, one after the other, of the same pass: "
+                        "records 4, 5, 6, 7 of data set \"mnist\", in epoch 1 of 1");
+    assert_string_equal(sent_to(scene, 1, WIRE_EXPELLED)->why, scene->failure);
+    joins(scene, 5);
+    assert_string_equal(sent_to(scene, 5, WIRE_EXPELLED)->why, scene->failure);
+    scene->failure[0] = 0;
+    begin(scene, scene->journaled); /* it says so again */
+    assert_non_null(strstr(scene->failure, "records 4, 5, 6, 7"));
+    assert_false(scene->served);
+    end_scene(scene);
+}
+
+static void deaths_that_no_pass_is_blamed_for(void **state)
+{
+    (void)state;
+    static const struct {
+        enum arbiter_cause cause;
+        bool at_hand, leaves;
+    } deaths[] = {{ARBITER_CAUSE_OUTSIDE, true, false},
+                  {ARBITER_CAUSE_UNKNOWN, true, true},
+                  {ARBITER_CAUSE_UNKNOWN, false, false}};
+    for (size_t i = 0; i < 3; i++) {
+        struct scene *scene = planned_scene();
+        for (uint64_t who = 2; who <= 5; who++) {
+            has_at_hand(scene, who, 4, 4);
+            has_at_hand(scene, who, 4, deaths[i].at_hand ? 4 : 0);
+            if (deaths[i].leaves) {
+                says(scene, who, (struct wire_message){.kind = WIRE_LEAVE});
+            }
+            dies(scene, who, deaths[i].cause);
+            next_of_two(scene, 1, who + 1);
+            assert_int_equal(sent_to(scene, who + 1, WIRE_OPEN)->ranges, 0);
+        }
+        assert_string_equal(scene->failure, "");
+        end_scene(scene);
+    }
+}
+
+/* It crashed before it could say of what: the next ones say it. */
+static void a_step_of_which_nothing_was_told_is_suspected(void **state)
+{
+    (void)state;
+    struct scene *scene = planned_scene();
+    assert_int_equal(commits(scene, 1, 1, 0, 8), 0);
+    assert_int_equal(commits(scene, 2, 1, 0, 8), 0);
+    dies(scene, 2, ARBITER_CAUSE_OWN);
+    reports(scene, 1, 1, 0, 0, true);
+    assert_int_equal(sent_to(scene, 1, WIRE_OPEN)->range.first, 8);
+    assert_int_equal(sent_to(scene, 1, WIRE_OPEN)->range.count, 8);
+    scene->sent_count = 0;
+    assert_int_equal(commits(scene, 1, 2, 8, 8), 0); /* it was trained: nothing is wrong with it */
+    declares(scene, 3, mnist);
+    joins(scene, 3);
+    reports(scene, 1, 2, 0, 0, true);
+    assert_int_equal(sent_to(scene, 3, WIRE_OPEN)->ranges, 0);
+    end_scene(scene);
+}
+
+static void a_worker_says_that_the_job_has_failed(void **state)
+{
+    (void)state;
+    struct scene *scene = planned_scene();
+    assert_int_equal(says(scene, 2,
+                          (struct wire_message){.kind = WIRE_FAIL,
+                                                .fail.why = {"w: KeyError: 7\nTraceback", 24}}),
+                     0);
+    assert_string_equal(scene->failure, "w: KeyError: 7\nTraceback");
+    assert_string_equal(sent_to(scene, 1, WIRE_EXPELLED)->why, scene->failure);
+    assert_int_equal(scene->journal[scene->journaled - 1].kind, ENTRY_FAILURE);
+    assert_false(scene->ended);
+    end_scene(scene);
+}
+
 static void expect_loss(const struct scene *scene, uint64_t count, const char *name)
 {
     const struct losses *losses = arbiter_losses(scene->arbiter);
@@ -719,6 +852,10 @@ int main(void)
         cmocka_unit_test(other_records_than_the_plan_are_a_contradiction),
         cmocka_unit_test(a_plan_goes_back_to_the_checkpoint),
         cmocka_unit_test(people_are_told_who_was_lost_and_how_far_it_is),
+        cmocka_unit_test(three_deaths_of_one_pass_fail_the_job),
+        cmocka_unit_test(deaths_that_no_pass_is_blamed_for),
+        cmocka_unit_test(a_step_of_which_nothing_was_told_is_suspected),
+        cmocka_unit_test(a_worker_says_that_the_job_has_failed),
         cmocka_unit_test(the_last_losses_are_kept_and_all_are_counted),
         cmocka_unit_test(who_was_lost_is_in_the_journal),
         cmocka_unit_test(a_snapshot_takes_the_place_of_all_records),

@@ -23,6 +23,7 @@ enum arbiter_effect_kind {
     ARBITER_SEND,    /* to (an incarnation), bytes: a frame */
     ARBITER_HANG_UP, /* to: its connection ends, after what it was sent */
     ARBITER_END,     /* the job is done */
+    ARBITER_FAILED,  /* bytes: why. The job has ended so */
     /* for people: */
     ARBITER_OPENED, /* a generation */
     ARBITER_LOST, /* to: left out of the generation that follows; record: enum rendezvous_reason */

@@ -16,8 +16,11 @@ struct card {
     uint64_t asked; /* records that the table of records is to be asked for; 0: none */
     uint64_t waits; /* … that it was asked for, and has not granted */
     struct wire_address address;
+    struct shard_range at_hand; /* count 0: nothing that it told of */
     bool expired;
     char name[ARBITER_NAME_BYTES]; /* of its pod, clean; "": it has said none */
+    bool away;                     /* its connection has ended */
+    bool judged;                   /* its death was, or will be */
 };
 
 /* A checkpoint as its member told it. */
@@ -25,6 +28,20 @@ struct saved {
     struct wire_checkpoint told; /* its path is in `path` */
     char path[WIRE_TEXT_MAX];
 };
+
+/* Records that were at hand of workers that died; until their step is committed. */
+struct arbiter_suspect {
+    struct shard_range range;
+    uint32_t tries; /* 0: of a step of which no worker said what it had at hand */
+};
+
+/* A death whose cause is not known yet. */
+struct arbiter_death {
+    uint64_t incarnation;
+    struct shard_range at_hand;
+};
+
+enum { ARBITER_DEATHS_MAX = 64 };
 
 struct arbiter {
     int64_t lease_ms;
@@ -44,8 +61,13 @@ struct arbiter {
     struct saved saved[RENDEZVOUS_CHECKPOINTS_MAX]; /* in the journal; their versions ascend */
     size_t saved_count;
     struct saved offered; /* the log has not reached it */
-    struct buf prepared;  /* COMMITS of the step that a report prepared */
-    bool serving;         /* records are */
+    struct arbiter_suspect suspects[WIRE_SUSPECTS_MAX];
+    uint32_t suspect_count;
+    struct arbiter_death deaths[ARBITER_DEATHS_MAX];
+    uint32_t death_count;
+    struct buf failure;  /* the journal's: why the job has failed; empty: it has not */
+    struct buf prepared; /* COMMITS of the step that a report prepared */
+    bool serving;        /* records are */
     bool any_asked;
     bool any_expired;
     bool trained; /* all members have ended well; leases go on */
@@ -72,6 +94,24 @@ void arbiter_carry_out(struct arbiter *a, const struct rendezvous_effect *effect
 void arbiter_await_reports(struct arbiter *a, uint64_t generation, int64_t wait_ms);
 void arbiter_add(struct arbiter *a, enum arbiter_effect_kind kind);
 void arbiter_end(struct arbiter *a);
+
+/* ---- The end of a job that has failed (announce.c) ---- */
+
+/* All members hear of it, and the journal has it; text is not empty. */
+void arbiter_fail_job(struct arbiter *a, const char *text);
+bool arbiter_has_failed(const struct arbiter *a);
+void arbiter_announce_failure(struct arbiter *a);
+void arbiter_expel_failed(struct arbiter *a, uint64_t incarnation);
+
+/* ---- Records that workers die of (blame.c) ---- */
+
+void arbiter_blame_hear(struct arbiter *a, struct card *card, const struct wire_pass *told);
+void arbiter_blame_dead(struct arbiter *a, uint64_t incarnation, enum arbiter_cause cause);
+void arbiter_blame_settle(struct arbiter *a, uint64_t incarnation, enum arbiter_cause cause);
+void arbiter_blame_left_out(struct arbiter *a, uint64_t incarnation, enum rendezvous_reason reason);
+/* The records are trained: nothing is wrong with them. */
+void arbiter_blame_clear(struct arbiter *a, const struct wire_ranges *ranges);
+uint32_t arbiter_blame_list(const struct arbiter *a, struct shard_range *ret);
 
 /* ---- Effects (send.c) ---- */
 

@@ -107,6 +107,7 @@ void arbiter_records_commit(struct arbiter *a, const struct wire_message *commit
                      ledger_commit(&a->ledger, &commits->commits.steps.list[i], &effects, a->err));
         if (!a->failed) {
             go_on(a, &effects);
+            arbiter_blame_clear(a, &commits->commits.steps.list[i].ranges);
         }
     }
 }

@@ -256,6 +256,17 @@ static void replay_snapshot(struct arbiter *a, const struct arbiter_event *event
     }
 }
 
+static void replay_failure(struct arbiter *a, const struct arbiter_event *event)
+{
+    a->over = true;
+    buf_clear(&a->failure);
+    buf_add(&a->failure, event->bytes, event->count);
+    if (event->count == 0 || event->count > WIRE_TEXT_MAX ||
+        memchr(event->bytes, 0, event->count) || buf_failed(&a->failure)) {
+        arbiter_fail(a, muster_fail(a->err, MUSTER_EDATA, "a record of the journal is no failure"));
+    }
+}
+
 void replay(struct arbiter *a, const struct arbiter_event *event)
 {
     switch (event->record) {
@@ -278,6 +289,7 @@ void replay(struct arbiter *a, const struct arbiter_event *event)
     case ENTRY_OWNER: leases_replay_owner(a, event); break;
     case ENTRY_DONE: leases_replay_done(a, event); break;
     case ENTRY_BEGIN: leases_replay_begin(a, event); break;
+    case ENTRY_FAILURE: replay_failure(a, event); break;
     default:
         arbiter_fail(a, muster_fail(a->err, MUSTER_EUNSUPPORTED,
                                     "the journal has a record of kind %u, of a newer version",

@@ -18,6 +18,7 @@ static int allocate(struct arbiter *a, const struct arbiter_options *options,
                                            .list = calloc(effects, sizeof *a->asked.list)};
     a->cards = calloc(options->peers, sizeof *a->cards);
     buf_init(&a->prepared, WIRE_FRAME_MAX);
+    buf_init(&a->failure, WIRE_TEXT_MAX + 1);
     arbiter_effects_init(&a->grants);
     if (!a->rendezvous || !a->asked.list || !a->cards) {
         return err_no_memory(err);
@@ -61,6 +62,7 @@ void arbiter_free(struct arbiter *a)
     free(a->asked.list);
     free(a->cards);
     buf_done(&a->prepared);
+    buf_done(&a->failure);
     arbiter_effects_done(&a->grants);
     ledger_done(&a->ledger);
     leases_done(&a->leases);

@@ -6,6 +6,7 @@
 #include "coordinator/arbiter/replay.h"
 
 #include <assert.h>
+#include <string.h>
 
 /* ---- Telling rendezvous ---- */
 
@@ -87,6 +88,10 @@ static void settle(struct arbiter *a)
 
 static void start(struct arbiter *a)
 {
+    if (arbiter_has_failed(a)) {
+        arbiter_announce_failure(a);
+        return;
+    }
     if (a->over) {
         arbiter_add(a, ARBITER_END);
         return;
@@ -167,6 +172,13 @@ static void hear_commits(struct arbiter *a, const struct wire_commits *commits)
                                        .version = steps->list[steps->count - 1].version});
 }
 
+static void hear_failure(struct arbiter *a, const struct wire_text *why)
+{
+    char text[WIRE_TEXT_MAX + 1] = "";
+    memcpy(text, why->bytes, why->count);
+    arbiter_fail_job(a, why->count > 0 ? text : "a worker says so");
+}
+
 static void hear(struct arbiter *a)
 {
     if (leases_hear(a)) {
@@ -175,7 +187,14 @@ static void hear(struct arbiter *a)
     const struct wire_message *m = a->event->message;
     struct rendezvous_event event = {.incarnation = a->event->incarnation};
     struct card *card = arbiter_card(a, event.incarnation);
+    if (arbiter_has_failed(a)) {
+        arbiter_expel_failed(a, event.incarnation);
+        return;
+    }
     arbiter_records_renew(a, event.incarnation);
+    if (card) {
+        card->away = false;
+    }
     switch ((int)m->kind) {
     case WIRE_JOIN:
         event.kind = RENDEZVOUS_JOIN;
@@ -192,6 +211,8 @@ static void hear(struct arbiter *a)
     case WIRE_CHECKPOINT: hear_checkpoint(a, &m->checkpoint); break;
     case WIRE_CHECKPOINT_FAILED: hear_checkpoint_failed(a, &m->checkpoint_failed); break;
     case WIRE_DATASET: arbiter_datasets_hear(a, &m->dataset); break;
+    case WIRE_PASS: arbiter_blame_hear(a, card, &m->pass); break;
+    case WIRE_FAIL: hear_failure(a, &m->fail.why); break;
     case WIRE_ASK:
         if (card && m->ask.records > 0) {
             arbiter_records_ask(a, card, m->ask.records);
@@ -209,6 +230,7 @@ static void disconnected(struct arbiter *a)
     bool joins = peer && peer->standing == RENDEZVOUS_JOINING;
     if (card) {
         card->asked = 0;
+        card->away = true;
     }
     tell(a, &(struct rendezvous_event){.kind = joins ? RENDEZVOUS_DEAD : RENDEZVOUS_DISCONNECTED,
                                        .incarnation = a->event->incarnation});
@@ -221,6 +243,7 @@ static void dead(struct arbiter *a)
     }
     const struct rendezvous_peer *peer = rendezvous_find(a->rendezvous, a->event->incarnation);
     if (peer && !peer->gone) {
+        arbiter_blame_dead(a, a->event->incarnation, a->event->cause);
         tell(a, &(struct rendezvous_event){.kind = RENDEZVOUS_DEAD,
                                            .incarnation = a->event->incarnation});
     }
@@ -254,6 +277,7 @@ static void take(struct arbiter *a)
     case ARBITER_MESSAGE: hear(a); break;
     case ARBITER_DISCONNECTED: disconnected(a); break;
     case ARBITER_DEAD: dead(a); break;
+    case ARBITER_CAUSE: arbiter_blame_settle(a, a->event->incarnation, a->event->cause); break;
     case ARBITER_DURABLE: durable(a); break;
     case ARBITER_TICK: tick(a); break;
     }

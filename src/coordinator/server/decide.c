@@ -9,6 +9,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -80,12 +81,29 @@ static void hang_up(struct server *s, uint64_t incarnation)
 
 static void note_lost(struct server *s, const struct arbiter_effect *effect)
 {
+    const struct server_member *member = server_member(s, effect->to);
     const char *name = arbiter_name(s->arbiter, effect->to);
     enum rendezvous_reason reason = (enum rendezvous_reason)effect->record;
-    report_lost(&s->report, name, effect->to, reason);
+    report_lost(&s->report, name, effect->to, reason, member ? member->how : "");
     if (reason != RENDEZVOUS_DONE) {
         pace_note(&s->pace, reason == RENDEZVOUS_LEFT ? PACE_LEFT : PACE_LOST, name);
     }
+}
+
+/* Nobody decides any more; what members are to hear is sent before the end. */
+static void note_failed(struct server *s, const struct arbiter_effect *effect)
+{
+    s->over = true;
+    s->has_failed = true;
+    const char *bytes = (const char *)arbiter_effect_bytes(&s->effects, effect);
+    char *text = strndup(bytes, effect->count);
+    report_clean_text(text);
+    size_t first = text ? strcspn(text, "\n") : 0;
+    if (text && text[first]) { /* the rest of it, a traceback, is for the log */
+        report_say(&s->report, "%s", text);
+    }
+    muster_fail(s->err, MUSTER_EFAILED, "the job has failed: %.*s", (int)first, text ? text : "");
+    free(text);
 }
 
 static void carry_out(struct server *s, const struct arbiter_effect *effect,
@@ -98,6 +116,7 @@ static void carry_out(struct server *s, const struct arbiter_effect *effect,
     case ARBITER_SEND: send_frame(s, effect, last); break;
     case ARBITER_HANG_UP: hang_up(s, effect->to); break;
     case ARBITER_END: s->over = true; break;
+    case ARBITER_FAILED: note_failed(s, effect); break;
     case ARBITER_OPENED: s->status_due = true; break;
     case ARBITER_LOST: note_lost(s, effect); break;
     }

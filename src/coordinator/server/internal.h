@@ -18,7 +18,8 @@ enum {
     SERVER_STRANGERS_MAX = 128,
     SERVER_HELLO_MS = 5000,
     SERVER_WHY_BYTES = 256,
-    SERVER_WARN_MS = 5000
+    SERVER_WARN_MS = 5000,
+    SERVER_PENDING_MS = 2000
 };
 
 /* A process that has shown the token. */
@@ -27,6 +28,9 @@ struct server_member {
     uint64_t incarnation;
     struct server_connection *connection; /* NULL: it is away */
     struct server_watch *watch;           /* NULL: its end is not proven to us */
+    int64_t died_ms;                      /* 0: it lives, or nobody knows */
+    char name[ARBITER_NAME_BYTES];        /* when it died */
+    char how[SERVER_WATCH_TEXT_BYTES];    /* it ended: "by signal 11 (SIGSEGV)"; "": nobody knows */
 };
 
 struct server {
@@ -57,6 +61,7 @@ struct server {
     bool sync_due;
     bool announced;      /* it has served */
     bool over;           /* the job is */
+    bool has_failed;     /* over: … so, as `err` says */
     bool journal_failed; /* as `result` says */
     bool stopping;
     int64_t until_ms;              /* over: when what is not sent is given up */

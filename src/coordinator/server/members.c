@@ -89,10 +89,16 @@ static void on_died(void *data)
         server_connection_drain(c);
         server_connection_end(c);
     }
-    server_watch_stop(member->watch);
-    member->watch = NULL;
-    server_feed(s,
-                (struct arbiter_event){.kind = ARBITER_DEAD, .incarnation = member->incarnation});
+    enum arbiter_cause cause = server_watch_cause(member->watch, member->how);
+    member->died_ms = server_now_ms();
+    (void)snprintf(member->name, sizeof member->name, "%s",
+                   arbiter_name(s->arbiter, member->incarnation));
+    if (cause != ARBITER_CAUSE_PENDING) {
+        server_watch_stop(member->watch);
+        member->watch = NULL;
+    }
+    server_feed(s, (struct arbiter_event){
+                       .kind = ARBITER_DEAD, .incarnation = member->incarnation, .cause = cause});
 }
 
 static struct server_member *add_member(struct server *s, uint64_t incarnation)
@@ -219,7 +225,7 @@ static bool is_for_the_arbiter(enum wire_kind kind)
 {
     return (kind >= WIRE_JOIN && kind <= WIRE_CHECKPOINT) ||
            (kind >= WIRE_DATASET && kind <= WIRE_DONE) || kind == WIRE_TO_DO ||
-           kind == WIRE_CHECKPOINT_FAILED;
+           kind == WIRE_CHECKPOINT_FAILED || kind == WIRE_PASS || kind == WIRE_FAIL;
 }
 
 static bool make_room(struct server *s, size_t frame_bytes)
@@ -309,6 +315,24 @@ void server_accept(void *data, int fd)
 
 /* ---- Tidying ---- */
 
+/* Why it died, once its parent knows. */
+static void settle_death(struct server *s, struct server_member *member, int64_t now_ms)
+{
+    enum arbiter_cause cause = server_watch_cause(member->watch, member->how);
+    if (cause == ARBITER_CAUSE_PENDING && now_ms - member->died_ms < SERVER_PENDING_MS) {
+        return;
+    }
+    server_watch_stop(member->watch);
+    member->watch = NULL;
+    if (*member->how) {
+        report_say(&s->report, "%s ended %s", member->name, member->how);
+    }
+    bool known = cause != ARBITER_CAUSE_PENDING;
+    server_feed(s, (struct arbiter_event){.kind = ARBITER_CAUSE,
+                                          .incarnation = member->incarnation,
+                                          .cause = known ? cause : ARBITER_CAUSE_UNKNOWN});
+}
+
 void server_tidy(struct server *s)
 {
     int64_t now_ms = server_now_ms();
@@ -321,7 +345,11 @@ void server_tidy(struct server *s)
     }
     struct server_member *member;
     for (size_t at = 0; s->arbiter && (member = server_table_each(&s->members, &at));) {
-        if (!member->connection && !arbiter_knows(s->arbiter, member->incarnation)) {
+        if (member->watch && member->died_ms > 0) {
+            settle_death(s, member, now_ms);
+        }
+        bool settled = !member->watch || member->died_ms == 0;
+        if (settled && !member->connection && !arbiter_knows(s->arbiter, member->incarnation)) {
             forget(s, member);
             at = 0;
         }

@@ -28,6 +28,14 @@ void report_clean_name(const char *name, char *ret, size_t size)
     ret[i] = 0;
 }
 
+void report_clean_text(char *text)
+{
+    for (; text && *text; text++) {
+        bool plain = (unsigned char)*text >= ' ' && *text != 0x7f;
+        *text = plain || *text == '\n' || *text == '\t' ? *text : '?';
+    }
+}
+
 /* "12,345" */
 static const char *count_text(uint64_t count, char ret[NUMBER_BYTES])
 {
@@ -171,12 +179,12 @@ static const char *name_or_number(const char *name, uint64_t incarnation, char r
 }
 
 void report_lost(struct report *report, const char *name, uint64_t incarnation,
-                 enum rendezvous_reason reason)
+                 enum rendezvous_reason reason, const char *how)
 {
     char number[NUMBER_BYTES];
     if (losses_counts(reason)) {
-        report_say(report, "lost %s: %s", name_or_number(name, incarnation, number),
-                   arbiter_why(reason));
+        report_say(report, "lost %s: %s%s%s", name_or_number(name, incarnation, number),
+                   arbiter_why(reason), *how ? " " : "", how);
     }
 }
 

@@ -32,9 +32,9 @@ void report_progress(struct report *report, const struct arbiter *arbiter, const
                      int64_t now_ms);
 /* What a recovery was for, and what it cost. */
 void report_recovery(struct report *report, const struct pace_recovery *recovery);
-/* name: "" where none is known. */
+/* name: "" where none is known; how: the process ended, "" where nobody knows. */
 void report_lost(struct report *report, const char *name, uint64_t incarnation,
-                 enum rendezvous_reason reason);
+                 enum rendezvous_reason reason, const char *how);
 /* A line of its own on standard error, in whatever state the progress line is. */
 void report_say(struct report *report, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -44,3 +44,5 @@ int report_summary(struct report *report, const struct arbiter *arbiter, int64_t
 
 /* What somebody else gave as a name, with a '?' for what does not belong on a terminal. */
 void report_clean_name(const char *name, char *ret, size_t size);
+/* The same of a text of several lines, in its place. NULL is fine. */
+void report_clean_text(char *text);

@@ -225,7 +225,7 @@ static void close_all(struct server *s)
                               (uv_handle_t *)&s->on_int};
     server_end(s);
     for (size_t i = 0; i < s->listener_count; i++) {
-        if (s->over && s->result == 0 && s->options->marks_done) {
+        if (s->over && s->result == 0 && !s->has_failed && s->options->marks_done) {
             server_listener_note_done(&s->listeners[i]);
         }
         server_listener_close(&s->listeners[i]);
@@ -246,6 +246,9 @@ static int run(struct server *s, struct muster_err *err)
     }
     if (s->sync_due || !s->over) {
         uv_run(s->loop, UV_RUN_DEFAULT);
+    }
+    if (s->result == 0 && s->has_failed) {
+        return MUSTER_EFAILED;
     }
     if (s->result == 0) {
         s->status_due = true;

@@ -1,28 +1,150 @@
 /* See watch.h. */
 #include "coordinator/server/watch.h"
 
+#include <inttypes.h>
+#include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+enum { STAT_BYTES = 1024, CGROUP_BYTES = 4096, EXIT_CODE_FIELD = 52, FROM_A_SIGNAL = 128 };
 
 struct server_watch {
     uv_poll_t poll;
     int pidfd;
+    pid_t pid;
+    char *events;       /* the file where its cgroup counts; NULL: none */
+    uint64_t oom_kills; /* there, when it began to be watched */
     void (*died)(void *data);
     void *data;
 };
 
 /* A number that was used again meanwhile belongs to a process that lives on: then its death is not
  * seen here, and never seen wrongly while it lives. */
-static int open_peer(int fd)
+static int open_peer(int fd, pid_t *ret_pid)
 {
     struct ucred peer = {0};
     socklen_t size = sizeof peer;
     bool known = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.pid > 0;
+    *ret_pid = peer.pid;
     return known ? (int)syscall(SYS_pidfd_open, peer.pid, 0) : -1;
 }
+
+/* A small file of /proc or /sys, as text. */
+static bool read_file(const char *path, char *ret, size_t size)
+{
+    FILE *file = fopen(path, "re");
+    size_t count = file ? fread(ret, 1, size - 1, file) : 0;
+    if (file) {
+        (void)fclose(file);
+    }
+    ret[count] = 0;
+    return count > 0;
+}
+
+/* ---- Out of memory: the kernel kills by SIGKILL, and counts it in the cgroup ---- */
+
+static char *find_events(pid_t pid)
+{
+    char path[64], text[CGROUP_BYTES], *events = NULL;
+    (void)snprintf(path, sizeof path, "/proc/%ld/cgroup", (long)pid);
+    const char *unified = read_file(path, text, sizeof text) ? strstr(text, "0::/") : NULL;
+    if (!unified || asprintf(&events, "/sys/fs/cgroup%.*s/memory.events",
+                             (int)strcspn(unified + 3, "\n"), unified + 3) < 0) {
+        return NULL;
+    }
+    return events;
+}
+
+static uint64_t count_oom_kills(const char *events)
+{
+    char text[CGROUP_BYTES];
+    const char *line =
+        events && read_file(events, text, sizeof text) ? strstr(text, "oom_kill ") : NULL;
+    return line ? strtoull(line + strlen("oom_kill "), NULL, 10) : 0;
+}
+
+/* ---- How it ended ---- */
+
+/* As in kernel 6.15, where this says how a process ended that its parent has waited
+ * for. */
+struct exit_info {
+    uint64_t mask;
+    uint64_t cgroup;
+    uint32_t ids[12];
+    int32_t status;
+    uint32_t more[3];
+};
+#define EXIT_INFO_STATUS (UINT64_C(1) << 3)
+#define EXIT_INFO_ASK _IOWR(0xFF, 11, struct exit_info)
+
+/* Before its parent has: the field of /proc that says it is zero for other users' processes. */
+static bool read_zombie(const struct server_watch *watch, int *ret_status)
+{
+    char path[64], text[STAT_BYTES];
+    struct stat owner;
+    (void)snprintf(path, sizeof path, "/proc/%ld/stat", (long)watch->pid);
+    bool may = stat(path, &owner) == 0 && (owner.st_uid == geteuid() || geteuid() == 0);
+    char *at = may && read_file(path, text, sizeof text) ? strrchr(text, ')') : NULL;
+    /* field 3 follows; whoever has its number is still it */
+    bool ended = at && at[1] == ' ' && at[2] == 'Z' &&
+                 syscall(SYS_pidfd_send_signal, watch->pidfd, 0, NULL, 0) == 0;
+    for (int field = 2; at && field < EXIT_CODE_FIELD; field++) {
+        at = strchr(at + 1, ' ');
+    }
+    *ret_status = at ? (int)strtol(at, NULL, 10) : 0;
+    return ended && at && *ret_status != 0; /* 0: it may be that we may not know */
+}
+
+static bool read_status(const struct server_watch *watch, int *ret_status)
+{
+    struct exit_info info = {.mask = EXIT_INFO_STATUS};
+    if (read_zombie(watch, ret_status)) {
+        return true;
+    }
+    bool known = ioctl(watch->pidfd, EXIT_INFO_ASK, &info) == 0 && (info.mask & EXIT_INFO_STATUS);
+    *ret_status = info.status;
+    return known;
+}
+
+static bool is_from_outside(int signal)
+{
+    return signal == SIGKILL || signal == SIGTERM || signal == SIGINT || signal == SIGHUP;
+}
+
+enum arbiter_cause server_watch_cause(const struct server_watch *watch,
+                                      char ret_text[SERVER_WATCH_TEXT_BYTES])
+{
+    int status = 0;
+    *ret_text = 0;
+    if (!watch) {
+        return ARBITER_CAUSE_UNKNOWN;
+    }
+    if (!read_status(watch, &status)) {
+        return ARBITER_CAUSE_PENDING;
+    }
+    if (WIFSIGNALED(status)) {
+        int signal = WTERMSIG(status);
+        bool oom = signal == SIGKILL && count_oom_kills(watch->events) > watch->oom_kills;
+        const char *name = sigabbrev_np(signal);
+        (void)snprintf(ret_text, SERVER_WATCH_TEXT_BYTES, "by signal %d (%s%s)%s", signal,
+                       name ? "SIG" : "", name ? name : "?", oom ? ", out of memory" : "");
+        return is_from_outside(signal) && !oom ? ARBITER_CAUSE_OUTSIDE : ARBITER_CAUSE_OWN;
+    }
+    int code = WEXITSTATUS(status);
+    (void)snprintf(ret_text, SERVER_WATCH_TEXT_BYTES, "with exit code %d", code);
+    bool told = code > FROM_A_SIGNAL && is_from_outside(code - FROM_A_SIGNAL);
+    return told ? ARBITER_CAUSE_OUTSIDE : ARBITER_CAUSE_OWN;
+}
+
+/* ---- Watching ---- */
 
 static void on_end(uv_poll_t *poll, int status, int events)
 {
@@ -37,7 +159,8 @@ static void on_end(uv_poll_t *poll, int status, int events)
 struct server_watch *server_watch_start(uv_loop_t *loop, int socket, void (*died)(void *data),
                                         void *data)
 {
-    int pidfd = open_peer(socket);
+    pid_t pid = 0;
+    int pidfd = open_peer(socket, &pid);
     struct server_watch *watch = pidfd < 0 ? NULL : calloc(1, sizeof *watch);
     if (!watch || uv_poll_init(loop, &watch->poll, pidfd) < 0) {
         free(watch);
@@ -47,6 +170,9 @@ struct server_watch *server_watch_start(uv_loop_t *loop, int socket, void (*died
         return NULL;
     }
     watch->pidfd = pidfd;
+    watch->pid = pid;
+    watch->events = find_events(pid);
+    watch->oom_kills = count_oom_kills(watch->events);
     watch->died = died;
     watch->data = data;
     watch->poll.data = watch;
@@ -58,6 +184,7 @@ static void on_closed(uv_handle_t *handle)
 {
     struct server_watch *watch = handle->data;
     close(watch->pidfd);
+    free(watch->events);
     free(watch);
 }
 

@@ -5,7 +5,11 @@
  */
 #pragma once
 
+#include "coordinator/arbiter/arbiter.h"
+
 #include <uv.h>
+
+enum { SERVER_WATCH_TEXT_BYTES = 64 };
 
 struct server_watch;
 
@@ -13,4 +17,8 @@ struct server_watch;
  * of another PID namespace, a kernel without pidfd_open): its end shows in other ways. */
 struct server_watch *server_watch_start(uv_loop_t *loop, int socket, void (*died)(void *data),
                                         void *data);
+/* Once it has died: why, and "by signal 11 (SIGSEGV)", or "". Pending: it is known when its parent
+ * has waited for it, by kernels since 6.15. */
+enum arbiter_cause server_watch_cause(const struct server_watch *watch,
+                                      char ret_text[SERVER_WATCH_TEXT_BYTES]);
 void server_watch_stop(struct server_watch *watch); /* NULL is fine */

@@ -122,6 +122,8 @@ static struct wire_message to_wire(struct parts *parts, const struct message *m)
     case WIRE_RECEIPT:
     case WIRE_TO_DO:
     case WIRE_CHECKPOINT_FAILED:
+    case WIRE_PASS:
+    case WIRE_FAIL:
     case WIRE_KINDS: break;
     }
     return w;
@@ -198,6 +200,8 @@ static struct message from_wire(const struct wire_message *w, uint8_t incarnatio
     case WIRE_RECEIPT:
     case WIRE_TO_DO:
     case WIRE_CHECKPOINT_FAILED:
+    case WIRE_PASS:
+    case WIRE_FAIL:
     case WIRE_KINDS: break;
     }
     return m;

@@ -1,0 +1,79 @@
+"""Records that workers die of: the worker's own crash blames the pass that it had at hand, a kill from outside blames nobody."""
+import os
+import signal
+
+import pytest
+
+from job import Job
+from program import wait_for
+
+RECORD = 41  # of 97
+
+
+def deaths(job):
+    return [worker for worker in job.workers if worker.process.poll() in (-signal.SIGABRT, 3)]
+
+
+def start_again_until_failed(job, most):
+    """As a parent does that starts whoever died again. The last one is not started again: the job has failed then."""
+    for number in range(1, most + 1):
+        wait_for(lambda: len(deaths(job)) >= number or job.coordinator.poll() is not None, f'death {number}')
+        if job.coordinator.poll() is not None:
+            return
+        if number < most:
+            job.add_worker()
+    wait_for(lambda: job.coordinator.poll() is not None, 'the end of the job')
+
+
+@pytest.mark.parametrize('workers', [1, 3])
+@pytest.mark.parametrize('how', ['crash', 'exit'])
+def test_a_record_that_crashes_every_worker_is_named(tmp_path, monkeypatch, workers, how):
+    monkeypatch.setenv('MUSTER_TEST_POISON', f'{RECORD} {how}')
+    with Job(tmp_path, first_size=workers, sleep_ms=0) as job:
+        for _ in range(workers):
+            job.add_worker()
+        start_again_until_failed(job, most=4)
+        assert len(deaths(job)) in (3, 4)  # the first one may have been too quick to be told of
+        log = (tmp_path / 'coordinator').read_text()
+        assert job.coordinator.returncode == 65, log
+        said = [line for line in log.splitlines() if 'job has failed' in line]
+        assert len(said) == 1 and '3 workers died, one after the other, of the same pass: records ' in said[0]
+        named = said[0].split('records ')[1].split(', in epoch')[0].split(', ')
+        assert str(RECORD) in named and len(named) == job.batch
+        assert ('by signal 6 (SIGABRT)' if how == 'crash' else 'with exit code 3') in log
+        told = [worker for worker in job.workers if worker.process.poll() == 65]
+        assert all('the job has failed: 3 workers died' in worker.lines()[-1] for worker in told)
+
+
+def test_who_is_killed_from_outside_costs_no_try(tmp_path, monkeypatch):
+    """Five times the same pass; then the poison is gone, and the job ends well."""
+    poison = tmp_path / 'poison'
+    poison.touch()
+    monkeypatch.setenv('MUSTER_TEST_POISON', f'{RECORD} kill {poison}')
+    with Job(tmp_path, first_size=2, sleep_ms=0) as job:
+        for _ in range(2):
+            job.add_worker()
+        for _ in range(5):
+            wait_for(lambda: len(job.alive()) < 2, 'a death')
+            job.add_worker()
+        os.rename(poison, tmp_path / 'gone')
+        while len(job.alive()) == 0:
+            job.add_worker()
+        for worker in job.workers:
+            worker.signalled = signal.SIGKILL
+        assert job.coordinator.wait() == 0, (tmp_path / 'coordinator').read_text()
+        assert 'by signal 9 (SIGKILL)' in (tmp_path / 'coordinator').read_text()
+
+
+def test_a_worker_says_that_the_job_has_failed(tmp_path, monkeypatch):
+    with Job(tmp_path, first_size=2, sleep_ms=2) as job:
+        other = job.add_worker()
+        job.environment['MUSTER_TEST_POISON'] = f'{RECORD} fail'
+        failing = job.add_worker()
+        wait_for(lambda: job.coordinator.poll() is not None, 'the end of the coordinator')
+        log = (tmp_path / 'coordinator').read_text()
+        assert job.coordinator.returncode == 65, log
+        assert 'the job has failed: ' in log and 'a record that is none' in log
+        for worker in (other, failing):
+            assert worker.process.wait() == 65, worker.lines()
+            assert 'the job has failed' in worker.lines()[-1] and 'a record that is none' in worker.lines()[-1]
