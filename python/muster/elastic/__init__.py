@@ -13,7 +13,7 @@ docs/elastic.md says what is guaranteed and what it costs. Nothing of torch is l
 """
 import importlib
 
-_PLACES = {'Job': 'job', 'Left': 'ending', 'Expelled': 'ending', 'Loader': 'loader', 'Shards': 'shards', 'evaluate': 'shards',
+_PLACES = {'Job': 'job', 'Left': 'ending', 'Expelled': 'ending', 'Failed': 'ending', 'Loader': 'loader', 'Shards': 'shards', 'evaluate': 'shards',
            'predict': 'shards'}
 
 

@@ -3,8 +3,18 @@
 What stands there (saving the model, printing the accuracy) is meant for a trained model; this worker has half of one.
 Both are SystemExit: no `except Exception` takes them for an error of the training.
 """
+import sys
+import traceback
+
+from muster import _muster
+
 LEFT_BY_SIGTERM = 143  # as a shell says it: 128 + SIGTERM
 EXPELLED = 138  # 128 + SIGUSR1: what restartPolicy ExitCode takes for "start it again"
+
+
+FAILED = 65  # as muster.EFAILED: starting it again would not help
+NOTE = 'muster.elastic: '  # at the beginning of what is added to an error
+_WHY_BYTES = 3500  # of a job's failure
 
 
 class Left(SystemExit):
@@ -19,3 +29,48 @@ def came_late():
 
 class Expelled(SystemExit):
     """The others went on without this worker, as it was silent for too long; it may be started again."""
+
+
+class Failed(SystemExit):
+    """The job has failed, and the coordinator has said so to all workers: another one's code raised, or records crash workers."""
+
+
+def add_note(error, note):
+    """To be read below the traceback; before Python 3.11 it is above."""
+    if hasattr(error, 'add_note'):
+        error.add_note(NOTE + note)
+    else:
+        print(NOTE + note, file=sys.stderr, flush=True)
+
+
+def _why(error):
+    """A line, and the end of the traceback: what the coordinator's log has room for."""
+    text = ''.join(traceback.format_exception(type(error), error, error.__traceback__)).replace('\0', '?').rstrip()
+    lines = [line.strip() for line in text.splitlines()]
+    said = [line[len(NOTE):] for line in lines if line.startswith(NOTE)]
+    what = str(error).strip().splitlines()
+    first = ': '.join(said[:1] + [type(error).__name__] + what[-1:])[:400]
+    rest = text.encode(errors='replace')[-_WHY_BYTES + 1000:].decode(errors='ignore')
+    return f'{first}\n{rest}'
+
+
+def tell_error(native, error):
+    """An error of the user's code ends the job: the next worker would meet it, too. What muster itself raised (a refusal, a coordinator
+    that cannot be reached) is this worker's alone."""
+    if native is None or not isinstance(error, Exception) or isinstance(error, _muster.Error):
+        return
+    try:
+        native.fail(_why(error))
+    except (_muster.Error, ValueError) as told:
+        print(f'muster.elastic: the others do not hear of it: {told}', file=sys.stderr, flush=True)
+
+
+def tell_of_errors(find):
+    """From now on, an error that ends this process ends the job. find(): the open job's native part, or None."""
+    before = sys.excepthook
+
+    def hook(kind, error, trace):
+        before(kind, error, trace)
+        sys.stderr.flush()
+        tell_error(find(), error)
+    sys.excepthook = hook

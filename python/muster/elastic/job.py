@@ -15,7 +15,7 @@ import torch
 from muster import _muster
 from muster.elastic import keyed, refusals, wrapping
 from muster.elastic.buffers import Buffers
-from muster.elastic.ending import EXPELLED, LEFT_BY_SIGTERM, Expelled, Left, came_late
+from muster.elastic.ending import EXPELLED, FAILED, LEFT_BY_SIGTERM, Expelled, Failed, Left, came_late, tell_error, tell_of_errors
 from muster.elastic.gradient import BackwardWatch, Gradient
 from muster.elastic.loader import Loader
 from muster.elastic.slots import params_of
@@ -150,6 +150,7 @@ class Job:
         self.watch.start()
         self.hooks = self.gradient.watch()
         atexit.register(_close, weakref.ref(self))
+        tell_of_errors(functools.partial(_native_of, weakref.ref(self)))
         self._hear_sigterm()
 
     def _hear_sigterm(self):
@@ -182,6 +183,10 @@ class Job:
         """Hands this worker's work to the others at the end of the step; the loop then ends by Left, a SystemExit."""
         self.open()
         self.native.leave()
+
+    def fail(self, error):
+        """The exception ends the job for all workers. One that nobody catches does so by itself."""
+        tell_error(_native_of(lambda: self), error)
 
     def close(self):
         """Leaves the job, if it is not done. The process does so at its end, too."""
@@ -297,12 +302,13 @@ class Job:
         try:
             return call(*args)
         except _muster.Error as error:
-            if error.name != 'EGONE':
+            if error.name not in ('EGONE', 'EFAILED'):
                 raise
-            gone = str(error)
+            ending = Failed(FAILED) if error.name == 'EFAILED' else Expelled(EXPELLED)
+            why = str(error)
         self.close()
-        print(f'muster.elastic: {gone}', flush=True)
-        raise Expelled(EXPELLED)
+        print(f'muster.elastic: {why}', flush=True)
+        raise ending
 
     def _backward_ended(self):
         pass_ = self.pass_
@@ -365,6 +371,11 @@ class Job:
         pass_.stepped.add(optimizer)
         result = inner(*args, **kwargs)
         return result if loss is None else loss
+
+
+def _native_of(reference):
+    job = reference()
+    return None if job is None or job.finished else job.native
 
 
 def _close(reference):

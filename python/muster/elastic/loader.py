@@ -13,6 +13,7 @@ import sys
 from torch.utils.data import DataLoader, IterableDataset, default_collate
 
 from muster.elastic import keyed
+from muster.elastic.ending import add_note
 
 _PR_SET_PDEATHSIG = 1
 _REFUSED = ('sampler', 'batch_sampler', 'drop_last', 'shuffle', 'batch_size')
@@ -21,14 +22,26 @@ _REFUSED = ('sampler', 'batch_sampler', 'drop_last', 'shuffle', 'batch_size')
 class Items:
     """The dataset for the DataLoader's workers: an index is a record, and the key of its random numbers or None."""
 
-    def __init__(self, read):
-        self.read = read
+    def __init__(self, read, dataset, records):
+        self.read, self.dataset, self.records = read, dataset, records
 
     def __getitem__(self, index):
         record, key = index
         if key is not None:
             keyed.seed_all(keyed.key(*key, record))
-        return self.read(record)
+        try:
+            return self.read(record)
+        except Exception as error:
+            self._name(error, record)
+            raise
+
+    def _name(self, error, record):
+        """An error that a record is the cause of says which one."""
+        note = f'record {record} of {self.records} cannot be read'
+        now = len(self.dataset) if hasattr(self.dataset, '__len__') else self.records
+        if now < self.records:
+            note += f': the data set has {now} records now, and had {self.records} when training began'
+        add_note(error, note)
 
     def __len__(self):
         return sys.maxsize
@@ -91,7 +104,7 @@ class Loader:
                                       '__getitem__ and __len__')
         self.job, self.dataset, self.batch_size, self.endless = job, dataset, batch_size, endless
         self.collate = Collate(collate_fn or default_collate)
-        self.items = Items(read or dataset.__getitem__)
+        self.items = Items(read or dataset.__getitem__, dataset, len(dataset) if read is None else job.plan.records)
         self.options = dict(options, num_workers=num_workers, worker_init_fn=WorkerInit(worker_init_fn))
         if prefetch_factor is not None:
             self.options['prefetch_factor'] = prefetch_factor
@@ -167,7 +180,12 @@ class Loader:
 
     def _pop(self):
         """The oldest fetched batch. The DataLoader asks the feed for another one meanwhile."""
-        batch = next(self.fetched)
+        try:
+            batch = next(self.fetched)
+        except Exception as error:
+            records = ', '.join(map(str, self.feed.issued[0][1][:20]))
+            add_note(error, f"the loader's processes were reading records {records}")
+            raise
         self.feed.issued.popleft()
         return batch
 

@@ -444,6 +444,26 @@ static PyObject *leave(PyObject *object, PyObject *unused)
     Py_RETURN_NONE;
 }
 
+static PyObject *fail(PyObject *object, PyObject *why)
+{
+    Py_ssize_t size;
+    const char *text = PyUnicode_AsUTF8AndSize(why, &size);
+    struct native_elastic *self = text ? enter_as_user(object) : NULL;
+    if (!self) {
+        return NULL;
+    }
+    struct muster_err err = MUSTER_ERR_INIT;
+    int rc;
+    Py_BEGIN_ALLOW_THREADS;
+    rc = muster_elastic_fail(self->job, text, &err);
+    Py_END_ALLOW_THREADS;
+    leave_as_user(self);
+    if (rc < 0 || PyErr_Occurred()) {
+        return native_raise(native_state_of(object), &err);
+    }
+    Py_RETURN_NONE;
+}
+
 static PyObject *query(PyObject *object, PyObject *unused)
 {
     (void)unused;
@@ -480,6 +500,8 @@ static PyMethodDef methods[] = {
     {"extras", extras, METH_NOARGS,
      "extras(): the extras of the step that was committed last, by micro-batch, as bytes."},
     {"leave", leave, METH_NOARGS, "leave(): to be left out at the end of the step; any thread."},
+    {"fail", fail, METH_O,
+     "fail(why): the job ends, for all workers; why: a line, and more lines for the log."},
     {"query", query, METH_NOARGS, "query(): what struct muster_elastic_info says, as a dict."},
     {"close", close_job, METH_NOARGS, "Leaves the job. Later calls raise ValueError."},
     {0},

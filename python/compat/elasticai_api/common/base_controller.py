@@ -32,10 +32,13 @@ class AllReduceController:
 
     @contextlib.contextmanager
     def scope(self):
-        """Training is in here. However it ends, this worker is then no member of the job any more."""
+        """Training is in here. However it ends, this worker is then no member of the job any more; an error ends the job for all."""
         job = self.data_shard_service.job()
         try:
             yield
+        except Exception as error:
+            job.fail(error)
+            raise
         finally:
             job.close()
 

@@ -1,0 +1,47 @@
+"""An error of the user's code ends the job for all, at once, with its traceback; it names the record where one is the cause."""
+import pytest
+from elastic_world import World
+
+
+@pytest.fixture
+def world():
+    worlds = []
+
+    def make(*args, **kwargs):
+        worlds.append(World(*args, **kwargs))
+        return worlds[-1]
+    yield make
+    for one in worlds:
+        one.close()
+
+
+def failed(world, python, kind, loaders):
+    """(what the worker says that met it, what the other says, what the coordinator says)"""
+    job = world(2, python)
+    workers = [job.start_held('elastic_error.py', kind, loaders) for _ in range(2)]
+    job.let(*workers)
+    codes = [worker.end(None) for worker in workers]
+    assert job.coordinators[0].end(65) == 65
+    assert sorted(codes) == [1, 65], [worker.text() for worker in workers]
+    culprit = workers[codes.index(1)]
+    assert 'trained' not in culprit.text()
+    return culprit.text(), workers[codes.index(65)].text(), job.coordinators[0].text()
+
+
+def test_an_error_of_the_step_function(world, python):
+    culprit, other, coordinator = failed(world, python, 'step', 0)
+    assert culprit.count("raise ZeroDivisionError('the step function is wrong')") == 1  # not tried again
+    assert 'muster.elastic: the job has failed: ' in other and 'ZeroDivisionError: the step function is wrong' in other
+    assert 'Traceback' not in other and 'trained' not in other
+    assert 'Traceback (most recent call last)' in coordinator and 'elastic_error.py' in coordinator
+    assert 'muster: the job has failed: ' in coordinator.splitlines()[-1]
+
+
+@pytest.mark.parametrize('loaders', [0, 2])
+@pytest.mark.parametrize('kind, what', [('item', 'KeyError'), ('shrinks', 'IndexError')])
+def test_a_record_that_cannot_be_read_is_named(world, python, kind, what, loaders):
+    culprit, other, coordinator = failed(world, python, kind, loaders)
+    said = coordinator.splitlines()[-1]
+    assert 'record 41 of 97 cannot be read' in said and what in said
+    assert ('has 40 records now, and had 97 when training began' in said) == (kind == 'shrinks')
+    assert 'record 41 of 97 cannot be read' in other and 'record 41 of 97 cannot be read' in culprit

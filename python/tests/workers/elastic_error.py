@@ -1,0 +1,42 @@
+"""A worker of an elastic job whose code, or whose data set, has an error at record 41. Which one, and the loader's workers: its arguments."""
+import sys
+
+import torch
+from torch import nn, optim
+from torch.utils.data import Dataset
+
+import elastic_pace
+
+import muster.elastic
+
+KIND, RECORD = sys.argv[1], 41
+
+
+class Numbers(Dataset):
+    records = 97
+
+    def __len__(self):
+        return self.records
+
+    def __getitem__(self, index):
+        if index == RECORD and KIND == 'item':
+            return {}['no such file']
+        if index == RECORD and KIND == 'shrinks':
+            self.records = 40
+            raise IndexError('list index out of range')
+        return torch.tensor([float(index)])
+
+
+model = nn.Linear(1, 1)
+optimizer = optim.SGD(model.parameters(), lr=1e-6)
+job = muster.elastic.Job(model, optimizer, micro_batches=2)
+loader = job.loader(Numbers(), 4, epochs=3, num_workers=int(sys.argv[2]))
+elastic_pace.hold()
+for epoch in job.epochs():
+    for batch in loader:
+        if RECORD in batch and KIND == 'step':
+            raise ZeroDivisionError('the step function is wrong')
+        optimizer.zero_grad()
+        model(batch).mean().backward()
+        optimizer.step()
+print('trained', flush=True)
