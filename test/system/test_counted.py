@@ -1,4 +1,5 @@
 """tools/counted: a skip is named and counted, and .ci/run fails on one that no list has."""
+import os
 import subprocess
 import sys
 
@@ -25,8 +26,8 @@ set_tests_properties(does_nothing PROPERTIES SKIP_RETURN_CODE 77)
 '''
 
 
-def counted(*words, code=0):
-    done = subprocess.run([COUNTED, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=LIMIT_S, check=False)
+def counted(*words, code=0, again=0, cwd=None):
+    done = subprocess.run([COUNTED, *words], cwd=cwd, env={**os.environ, 'MUSTER_AGAIN': str(again)}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=LIMIT_S, check=False)
     assert done.returncode == code, done.stdout
     return done.stdout.splitlines()
 
@@ -39,7 +40,7 @@ def tests(tmp_path):
 
 
 def run_pytest(folder, **options):
-    return counted('pytest', sys.executable, '--rootdir', folder, folder / 'test_x.py', **options)
+    return counted('pytest', sys.executable, '--rootdir=.', 'test_x.py', cwd=folder, **options)
 
 
 def test_skips_of_pytest(tests):
@@ -59,6 +60,24 @@ def test_failures(tests):
     (tests / 'CTestTestfile.cmake').write_text(CTEST + 'add_test(fails false)\n')
     assert run_pytest(tests, code=1)[-1] == '1 passed, 1 failed, 2 skipped'
     assert counted('ctest', tests, code=1)[-1] == '2 passed, 1 failed, 2 skipped'
+
+
+def write_failures(folder, *names):
+    """Tests that fail at their first run, and one that always fails."""
+    programs = {name: 'false' if name == 'always' else f'sh -c "! mkdir {name}-ran"' for name in names}
+    (folder / 'CTestTestfile.cmake').write_text(CTEST + ''.join(f'add_test({n} {p})\n' for n, p in programs.items()))
+    (folder / 'test_x.py').write_text(PYTEST + 'import os\n' + ''.join(
+        f'def test_{n}():\n    assert os.system({p!r}) == 0\n'.replace('-ran', '-py') for n, p in programs.items()))
+
+
+@pytest.mark.parametrize('names, again, flaky, failed', [
+    (['once'], 0, 0, 1), (['once'], 2, 1, 0), (['once', 'always'], 2, 1, 1), (['once', 'twice', 'always'], 2, 0, 3)])
+def test_who_passes_alone_is_flaky(tests, names, again, flaky, failed):
+    write_failures(tests, *names)
+    for lines, passes in ((run_pytest(tests, again=again, code=int(failed > 0)), 1),
+                          (counted('ctest', tests, again=again, code=int(failed > 0)), 2)):
+        assert sum(line.startswith('flaky: ') for line in lines) == flaky, lines
+        assert lines[-1] == f'{passes + flaky} passed, {failed} failed, 2 skipped'
 
 
 @pytest.mark.parametrize('words', [('pytest', sys.executable, '/nowhere'), ('ctest', '/nowhere'), ('ctest', '.', '-R', 'unknown')])
