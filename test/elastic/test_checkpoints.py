@@ -3,6 +3,8 @@
 As in test_faults.py the model is a ledger (each record counts once per epoch) and parameters that have the bits of a quiet run.
 """
 import os
+import os
+import shutil
 import signal
 
 import pytest
@@ -89,3 +91,84 @@ def test_the_coordinator_dies_with_them(tmp_path):
         go_on(job)
         assert job.wait_for_end() == 0
         check_ends(job, model)
+
+
+def spoil(path):
+    """A bit of its last byte is another one: its head is whole."""
+    with open(path, 'r+b') as file:
+        file.seek(-1, os.SEEK_END)
+        byte = file.read(1)[0]
+        file.seek(-1, os.SEEK_END)
+        file.write(bytes([byte ^ 1]))
+
+
+def trained_and_dead(job, count):
+    """Two workers have trained until so many checkpoints are in the journal, and are dead."""
+    for _ in range(2):
+        job.add_worker()
+    for _ in range(count):
+        job.wait_for_another()
+    job.kill_workers()
+
+
+def test_a_damaged_checkpoint_is_refused_and_the_one_before_it_taken(tmp_path):
+    model = quiet_run(tmp_path / 'quiet', **SHAPE)
+    with Saved(tmp_path, keep=100, first_size=2) as job:
+        trained_and_dead(job, 3)
+        known = sorted(set(job.told('checkpoint')))
+        damaged = [path for path, version in zip(job.files(), job.versions()) if version >= known[-1]]
+        for path in damaged:
+            spoil(path)
+        both = [job.add_worker() for _ in range(2)]
+        wait_for(lambda: all(worker.steps() for worker in both), 'steps')
+        assert known[-2] in job.told('restored')
+        assert min(worker.steps()[0][0] for worker in both) == known[-2] + 1
+        assert 'cannot read the checkpoint of version' in job.said()
+        assert 'damaged in the' in job.said()
+        assert job.wait_for_end() == 0
+        check_ends(job, model)
+
+
+def test_a_job_whose_checkpoints_are_all_damaged_ends_with_a_sentence(tmp_path):
+    with Saved(tmp_path, keep=100, first_size=2) as job:
+        trained_and_dead(job, 2)
+        for path in job.files():
+            spoil(path)
+        worker = job.add_worker()
+        job.add_worker()
+        assert job.wait_for_end() == 65
+        assert 'no checkpoint of this job can be read' in job.said()
+        assert worker.process.wait() != 0
+        assert not worker.steps()
+
+
+def test_a_worker_that_sees_no_checkpoints_says_so_and_none_is_given_up(tmp_path):
+    model = quiet_run(tmp_path / 'quiet', **SHAPE)
+    with Saved(tmp_path, first_size=1) as job:
+        trained_and_dead(job, 2)
+        newest = max(job.told('checkpoint'))
+        folder = job.environment.pop('MUSTER_CHECKPOINT')
+        blind = job.add_worker()
+        assert blind.process.wait() == 66
+        assert 'this worker has no folder of checkpoints: MUSTER_CHECKPOINT' in '\n'.join(blind.lines())
+        job.environment['MUSTER_CHECKPOINT'] = folder
+        job.add_worker()
+        assert job.wait_for_end() == 0
+        check_ends_but(job, blind, model)
+        assert max(job.told('restored')) >= newest
+
+
+def check_ends_but(job, worker, model):
+    job.workers.remove(worker)
+    check_ends(job, model)
+    job.workers.append(worker)
+
+
+def test_what_cannot_be_written_is_said_and_training_goes_on(tmp_path):
+    with Saved(tmp_path) as job:
+        job.add_worker()
+        job.wait_for_another()
+        shutil.rmtree(job.kept)
+        wait_for(lambda: 'cannot write the checkpoint of version' in job.said(), 'a warning')
+        assert job.wait_for_end() == 0
+        check_ends(job)

@@ -6,6 +6,7 @@ optimizer.step() updates the model. Earlier passes find zeros, and their optimiz
 """
 import atexit
 import functools
+import os
 import signal
 import threading
 import weakref
@@ -54,11 +55,13 @@ class Job:
     deterministic: True or a seed: equal bits whatever the number of workers and the faults (None: MUSTER_DETERMINISTIC).
     reduction: 'mean' over the step's records, or 'sum' where the loss is a sum. backwards: how often a pass calls backward.
     micro_batches: of a step, by all workers together (None: MUSTER_MICRO_BATCHES, or as the first worker said, or 1).
+    checkpoint: a folder that all workers see: when all of them die, training goes on from there (None: MUSTER_CHECKPOINT).
     The rest as struct muster_elastic_options of muster/elastic.h has it. One thread uses a job.
     """
 
     def __init__(self, model, optimizer, scheduler=None, *, deterministic=None, threads=1, reduction='mean', backwards=1,
-                 micro_batches=None, coordinator=None, token=None, host=None, name=None, connect_ms=60_000, peer_ms=0):
+                 micro_batches=None, coordinator=None, token=None, host=None, name=None, connect_ms=60_000, peer_ms=0,
+                 checkpoint=None, checkpoint_steps=0, checkpoint_seconds=0, checkpoint_keep=0):
         self.model = refusals.replace_ddp(model)
         refusals.check_model(self.model)
         self.optimizers = list(optimizer) if isinstance(optimizer, (list, tuple)) else [optimizer]
@@ -71,7 +74,9 @@ class Job:
         if self.seed is not None:
             keyed.pin(threads)
         self.options = dict(micro_batches=micro_batches or 0, coordinator=coordinator, token=token, host=host, name=name,
-                            connect_ms=connect_ms, peer_ms=peer_ms,
+                            connect_ms=connect_ms, peer_ms=peer_ms, checkpoint=checkpoint and os.fspath(checkpoint),
+                            checkpoint_steps=checkpoint_steps, checkpoint_seconds=checkpoint_seconds,
+                            checkpoint_keep=checkpoint_keep,
                             environment=0 if self.seed is None else keyed.environment_digest())
         self.plan, self.native, self.others, self.pass_ = None, None, {}, None
         self.pending = None  # a pass that was asked for, and no batch of it handed out yet

@@ -511,7 +511,8 @@ static PyType_Slot slots[] = {
     {Py_tp_doc,
      "Elastic(records, batch, epochs=1, micro_batches=0, dataset=None, seed=0, shuffle=0, "
      "coordinator=None, token=None, host=None, name=None, environment=0, extra_bytes=0, "
-     "connect_ms=60000, peer_ms=0): a worker of an elastic job, as muster/elastic.h has it."},
+     "connect_ms=60000, peer_ms=0, checkpoint=None, checkpoint_steps=0, checkpoint_seconds=0, "
+     "checkpoint_keep=0): a worker of an elastic job, as muster/elastic.h has it."},
     {Py_tp_new, create},
     {Py_tp_dealloc, dealloc},
     {Py_tp_methods, methods},

@@ -5,17 +5,34 @@
 
 int native_elastic_options(PyObject *args, PyObject *kwargs, struct muster_elastic_options *o)
 {
-    static char *names[] = {"records",     "batch",      "epochs",  "micro_batches",
-                            "dataset",     "seed",       "shuffle", "coordinator",
-                            "token",       "host",       "name",    "environment",
-                            "extra_bytes", "connect_ms", "peer_ms", NULL};
+    static char *names[] = {"records",
+                            "batch",
+                            "epochs",
+                            "micro_batches",
+                            "dataset",
+                            "seed",
+                            "shuffle",
+                            "coordinator",
+                            "token",
+                            "host",
+                            "name",
+                            "environment",
+                            "extra_bytes",
+                            "connect_ms",
+                            "peer_ms",
+                            "checkpoint",
+                            "checkpoint_steps",
+                            "checkpoint_seconds",
+                            "checkpoint_keep",
+                            NULL};
     unsigned long long records, seed = 0, environment = 0, extra_bytes = 0;
     unsigned int batch, epochs = 1, micro_batches = 0, shuffle = 0;
     long long connect_ms = o->connect_ms, peer_ms = o->peer_ms;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "KI|IIzKIzzzzKKLL", names, &records, &batch,
-                                     &epochs, &micro_batches, &o->dataset, &seed, &shuffle,
-                                     &o->coordinator, &o->token, &o->host, &o->name, &environment,
-                                     &extra_bytes, &connect_ms, &peer_ms)) {
+    if (!PyArg_ParseTupleAndKeywords(
+            args, kwargs, "KI|IIzKIzzzzKKLLzIII", names, &records, &batch, &epochs, &micro_batches,
+            &o->dataset, &seed, &shuffle, &o->coordinator, &o->token, &o->host, &o->name,
+            &environment, &extra_bytes, &connect_ms, &peer_ms, &o->checkpoint, &o->checkpoint_steps,
+            &o->checkpoint_seconds, &o->checkpoint_keep)) {
         return -1;
     }
     o->records = records;
@@ -74,11 +91,12 @@ PyObject *native_elastic_lists(const uint64_t *records, size_t num, const size_t
 PyObject *native_elastic_info(const struct muster_elastic_info *i)
 {
     return Py_BuildValue(
-        "{sKsKsKsKsKsKsKsLsLsisisOsO}", "generation", (unsigned long long)i->generation, "version",
-        (unsigned long long)i->version, "epoch", (unsigned long long)i->epoch, "records_done",
-        (unsigned long long)i->records_done, "records_all", (unsigned long long)i->records_all,
-        "incarnation", (unsigned long long)i->incarnation, "recoveries",
-        (unsigned long long)i->recoveries, "recovery_ns", (long long)i->recovery_ns, "commit_ns",
-        (long long)i->commit_ns, "rank", i->rank, "size", i->size, "finished",
-        i->finished ? Py_True : Py_False, "left", i->left ? Py_True : Py_False);
+        "{sKsKsKsKsKsKsKsLsLsisisOsOsKsK}", "generation", (unsigned long long)i->generation,
+        "version", (unsigned long long)i->version, "epoch", (unsigned long long)i->epoch,
+        "records_done", (unsigned long long)i->records_done, "records_all",
+        (unsigned long long)i->records_all, "incarnation", (unsigned long long)i->incarnation,
+        "recoveries", (unsigned long long)i->recoveries, "recovery_ns", (long long)i->recovery_ns,
+        "commit_ns", (long long)i->commit_ns, "rank", i->rank, "size", i->size, "finished",
+        i->finished ? Py_True : Py_False, "left", i->left ? Py_True : Py_False, "checkpoint",
+        (unsigned long long)i->checkpoint, "restored", (unsigned long long)i->restored);
 }

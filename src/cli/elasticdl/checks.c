@@ -158,6 +158,19 @@ static int read_task(const struct reader *t)
     return 0;
 }
 
+static int read_checkpoints(struct reader *t)
+{
+    struct checked *c = &t->checked;
+    int r = args_number(t->args, "checkpoint_steps", 0, COUNT_MAX, &c->checkpoint_steps, t->err);
+    r = r < 0 ? r
+              : args_number(t->args, "keep_checkpoint_max", 0, COUNT_MAX, &c->checkpoints, t->err);
+    if (r == 0 && !*value_of(t, "checkpoint_dir") && c->checkpoint_steps + c->checkpoints > 0) {
+        return refuse(t, "checkpoint_dir",
+                      "is required with --checkpoint_steps and --keep_checkpoint_max");
+    }
+    return r;
+}
+
 static int read_level(const struct reader *t)
 {
     static const char *const levels[] = {"DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"};
@@ -180,6 +193,7 @@ int checks_read(const struct args *args, struct checked *ret, struct muster_err 
     r = r < 0 ? r : read_restarts(&t);
     r = r < 0 ? r : read_command(&t);
     r = r < 0 ? r : read_task(&t);
+    r = r < 0 ? r : read_checkpoints(&t);
     r = r < 0 ? r : read_level(&t);
     r = r < 0 ? r : check_priority(&t, "master_pod_priority");
     r = r < 0 ? r : check_priority(&t, "worker_pod_priority");

@@ -11,6 +11,8 @@ struct checked {
     int64_t workers;
     int64_t relaunches;         /* of each worker, on the average; 0: none */
     const char *restart_policy; /* of the Workers, a PyTorchJob's word */
+    int64_t checkpoint_steps;   /* 0: not said */
+    int64_t checkpoints;        /* that are kept; 0: not said */
 };
 
 /* MUSTER_EINVAL names the flag that is wrong. */

@@ -193,6 +193,22 @@ static void add_task(struct translation *t, json_t *env)
     }
 }
 
+static void add_checkpoints(struct translation *t, json_t *env)
+{
+    const char *folder = given(t, "checkpoint_dir");
+    if (folder) {
+        add_variable(t, env, "MUSTER_CHECKPOINT", job_literal(folder));
+    }
+    if (t->flags.checkpoint_steps > 0) {
+        add_variable(t, env, "MUSTER_CHECKPOINT_STEPS",
+                     json_sprintf("%lld", (long long)t->flags.checkpoint_steps));
+    }
+    if (t->flags.checkpoints > 0) {
+        add_variable(t, env, "MUSTER_CHECKPOINT_KEEP",
+                     json_sprintf("%lld", (long long)t->flags.checkpoints));
+    }
+}
+
 /* The user's, which win over those of before. */
 static void add_own(struct translation *t, const json_t *own, json_t *env)
 {
@@ -220,9 +236,38 @@ static int add_environment(struct translation *t, json_t *container)
     add_variable(t, env, "WORKER_NUM", json_sprintf("%lld", (long long)t->flags.workers));
     add_variable(t, env, "USE_TORCH", json_string("true"));
     add_task(t, env);
+    add_checkpoints(t, env);
     int r = values_variables("envs", value_of(t, "envs"), &own, t->err);
     add_own(t, own, env);
     return r;
+}
+
+static bool is_mounted(const json_t *mounts, const char *folder)
+{
+    size_t i;
+    json_t *mount;
+    json_array_foreach (mounts, i, mount) {
+        const char *path = doc_text(mount, "mountPath", "");
+        size_t length = strlen(path);
+        if (length > 0 && strncmp(folder, path, length) == 0 &&
+            (folder[length] == 0 || folder[length] == '/' || path[length - 1] == '/')) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* In a cluster what is in no volume goes with its pod; here the folder is this machine's. */
+static int check_checkpoints(const struct translation *t, const json_t *mounts)
+{
+    const char *folder = given(t, "checkpoint_dir");
+    if (!folder || t->site->folder || is_mounted(mounts, folder)) {
+        return 0;
+    }
+    return muster_fail(t->err, MUSTER_EINVAL,
+                       "%s: --checkpoint_dir %s is in no --volume: it would go with its pod "
+                       "(--volume=claim_name=CLAIM,mount_path=%s)",
+                       verb(t), folder, folder);
 }
 
 static int add_volumes(struct translation *t, json_t *pod, json_t *container)
@@ -230,6 +275,7 @@ static int add_volumes(struct translation *t, json_t *pod, json_t *container)
     muster_auto(doc) json_t *volumes = NULL;
     muster_auto(doc) json_t *mounts = NULL;
     int r = values_volumes(value_of(t, "volume"), t->flags.name, &volumes, &mounts, t->err);
+    r = r < 0 ? r : check_checkpoints(t, mounts);
     if (r == 0 && json_array_size(volumes) > 0) {
         build_set(&t->build, container, "volumeMounts", muster_take(mounts));
         build_set(&t->build, pod, "volumes", muster_take(volumes));

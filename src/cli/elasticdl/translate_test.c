@@ -129,6 +129,10 @@ static void command_lines_become_jobs(void **state)
          &here,
          {J("--volume=host_path=/a,mount_path=/b;host_path=/a,mount_path=/c,sub_path=d;"
             "claim_name=data,mount_path=/e")}},
+        {"checkpoints",
+         &cluster,
+         {J("--volume=claim_name=data,mount_path=/data", "--checkpoint_dir=/data/$(job)/x",
+            "--checkpoint_steps=100", "--keep_checkpoint_max=3")}},
         {"gpus", &here, {J("--worker_resource_request=cpu=4,memory=16Gi,gpu=1")}},
         {"limits",
          &cluster,
@@ -236,6 +240,9 @@ static void command_lines_that_are_refused(void **state)
         {"--use_async is not for muster", {J("--use_async")}},
         {"--use_async is not for muster", {J("--use-async=true")}},
         {"runs a program of yours: --job_command", {J("--model_def=mnist.py")}},
+        {"--checkpoint_dir is required with", {J("--checkpoint_steps=5")}},
+        {"--checkpoint_dir is required with", {J("--keep_checkpoint_max=5")}},
+        {"--checkpoint_steps", {J("--checkpoint_dir=/x", "--checkpoint_steps=often")}},
         {"TensorFlow's estimators", {J("--need_tf_config")}},
         {"--cluster_spec_json says the same", {J("--cluster_spec=spec.py")}},
         {"kubectl create -f FILE", {J("--force_use_kube_config_file")}},
@@ -270,12 +277,30 @@ static void command_lines_that_are_refused(void **state)
     }
 }
 
+static void checkpoints_of_a_cluster_are_on_a_volume(void **state)
+{
+    (void)state;
+    static const char *const refused[][WORDS_MAX] = {
+        {J("--checkpoint_dir=/data/x")},
+        {J("--checkpoint_dir=/database", "--volume=claim_name=c,mount_path=/data")}};
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        struct translated t = translate(refused[i], &cluster);
+        assert_int_equal(t.r, MUSTER_EINVAL);
+        assert_non_null(strstr(t.err.text, "is in no --volume"));
+        done(&t);
+        t = translate(refused[i], &here);
+        assert_int_equal(t.r, 0);
+        done(&t);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(command_lines_become_jobs),
         cmocka_unit_test(a_token_is_in_the_secret_alone),
         cmocka_unit_test(command_lines_that_are_refused),
+        cmocka_unit_test(checkpoints_of_a_cluster_are_on_a_volume),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
