@@ -93,6 +93,13 @@ static struct cluster_answer understand(const struct cluster_call *call,
     return answer;
 }
 
+/* What the next try would find again: a certificate that is not believed, or cannot be read. */
+static bool is_permanent(int curl_code)
+{
+    return curl_code == CURLE_PEER_FAILED_VERIFICATION || curl_code == CURLE_SSL_CERTPROBLEM ||
+           curl_code == CURLE_SSL_CACERT_BADFILE;
+}
+
 /* < 0: this was the last try. */
 static int64_t next_try_ms(struct cluster_call *call, const struct transfer_result *result)
 {
@@ -101,6 +108,9 @@ static int64_t next_try_ms(struct cluster_call *call, const struct transfer_resu
     int64_t now_ms = kube_cluster_now_ms();
     if (answered && result->http_status == HTTP_UNAUTHORIZED) {
         return endpoint_token_refused(k->endpoint, now_ms) ? now_ms : -1;
+    }
+    if (is_permanent(result->curl_code)) {
+        return -1;
     }
     const struct retry_outcome outcome = {
         .http_status = answered ? result->http_status : 0,

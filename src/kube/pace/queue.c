@@ -29,7 +29,8 @@ static void take_out(struct queue *q, struct queue_item *item)
         DL_DELETE(q->lanes[item->lane], item);
     } else if (item->place == QUEUE_WAITING) {
         DL_DELETE(q->waiting, item);
-    } else if (is_counted(item)) {
+    } else if (item->counted) {
+        item->counted = false;
         assert(q->under_way > 0);
         q->under_way--;
     }
@@ -111,7 +112,8 @@ struct queue_item *queue_next(struct queue *q, int64_t now_ns, int64_t *ret_wake
         }
         take_out(q, item);
         item->place = QUEUE_SENT;
-        q->under_way += is_counted(item);
+        item->counted = is_counted(item);
+        q->under_way += item->counted;
         return item;
     }
     return NULL;

@@ -25,6 +25,7 @@ struct queue_item {
     bool is_stream;      /* it lasts: sent, it is not counted as under way */
     int64_t deadline_ms; /* while it is not sent; QUEUE_NEVER: none */
     enum queue_place place;
+    bool counted; /* as under way, since it was sent */
     int64_t due_ms;
     struct queue_item *prev, *next;
 };

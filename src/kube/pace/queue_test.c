@@ -132,6 +132,24 @@ static void who_is_late_is_taken_out(void **state)
     assert_int_equal(s.q.under_way, 0);
 }
 
+/* A watch that was a stream reads pages next: what it is now counts when it is sent again. */
+static void what_was_a_stream_may_become_none(void **state)
+{
+    (void)state;
+    struct scene s;
+    start(&s, 0, 0, 1);
+    s.items[0].is_stream = true;
+    add(&s, 0, 1);
+    assert_int_equal(next(&s, 0), 0);
+    s.items[0].is_stream = false;
+    queue_wait(&s.q, &s.items[0], 0);
+    assert_int_equal(next(&s, 0), 0);
+    assert_int_equal(s.q.under_way, 1);
+    s.items[0].is_stream = true;
+    queue_remove(&s.q, &s.items[0]);
+    assert_int_equal(s.q.under_way, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -140,6 +158,7 @@ int main(void)
         cmocka_unit_test(few_are_under_way),
         cmocka_unit_test(what_waits_comes_back_when_it_is_due),
         cmocka_unit_test(who_is_late_is_taken_out),
+        cmocka_unit_test(what_was_a_stream_may_become_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
