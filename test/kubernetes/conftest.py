@@ -5,6 +5,7 @@ import pytest
 
 from cluster import Cluster
 from program import limited  # noqa: F401 (each test has a limit)
+from proxy import Proxy
 from speaker import Speaker
 
 CONFIG_MAPS = {'plural': 'configmaps', 'kind': 'ConfigMap'}
@@ -43,3 +44,17 @@ def speakers():
 @pytest.fixture()
 def speaker(cluster, speakers):
     return speakers('--kubeconfig', cluster.kubeconfig)
+
+
+@pytest.fixture()
+def proxy(cluster):
+    made = Proxy(cluster)
+    yield made
+    made.close()
+
+
+@pytest.fixture()
+def through(cluster, proxy, speakers):
+    """A client whose requests go through the proxy."""
+    config = cluster.write_kubeconfig(f'through-{next(counter)}', proxy.url, user={})
+    return lambda *options: speakers('--kubeconfig', config, *options)

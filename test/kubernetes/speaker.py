@@ -30,6 +30,16 @@ class Speaker:
                 self.news[said['watch']].put(said)
             else:
                 self.ended.put(said['ended'])
+        for waiting in [*self.answers.values(), *self.news.values(), self.ended]:
+            waiting.put(None)  # it is gone
+
+    def take(self, box, what):
+        try:
+            said = box.get(timeout=LIMIT_S)
+        except queue.Empty:
+            raise AssertionError(f'{what} within {LIMIT_S} s') from None
+        assert said is not None, f'{what}: the speaker ended with {self.process.wait(LIMIT_S)}: {self.process.stderr.read()}'
+        return said
 
     def say(self, **line):
         self.process.stdin.write(json.dumps(line) + '\n')
@@ -42,11 +52,8 @@ class Speaker:
         self.say(id=self.last, verb=verb, **resource, **request)
         return self.last
 
-    def answer(self, call, limit_s=LIMIT_S):
-        try:
-            return self.answers[call].get(timeout=limit_s)
-        except queue.Empty:
-            raise AssertionError(f'no answer to {call} within {limit_s} s') from None
+    def answer(self, call):
+        return self.take(self.answers[call], f'no answer to {call}')
 
     def call(self, verb, resource, **request):
         return self.answer(self.send(verb, resource, **request))
@@ -60,10 +67,7 @@ class Speaker:
     def next(self, watch, *kinds):
         """The next news of those kinds (bookmarks come when they like, and are passed over unless asked for)."""
         while True:
-            try:
-                news = self.news[watch].get(timeout=LIMIT_S)
-            except queue.Empty:
-                raise AssertionError(f'watch {watch} said nothing within {LIMIT_S} s') from None
+            news = self.take(self.news[watch], f'no news of watch {watch}')
             if news['news'] in kinds or (not kinds and news['news'] != 'BOOKMARK'):
                 return news
 
@@ -81,11 +85,14 @@ class Speaker:
 
     def end(self, kind, number):
         self.say(**{kind: number})
-        assert self.ended.get(timeout=LIMIT_S) == number
+        assert self.take(self.ended, 'no end') == number
 
     def close(self):
         """It ends by itself, in order, with no handle left."""
-        self.process.stdin.close()
+        try:
+            self.process.stdin.close()
+        except BrokenPipeError:
+            pass  # its exit status says more
         code = self.process.wait(LIMIT_S)
         self.reader.join(LIMIT_S)
         said = self.process.stderr.read()
