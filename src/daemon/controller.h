@@ -1,9 +1,8 @@
 /* The operator of the embedded cluster: watches the store and carries out what control_reconcile
  * decides.
  *
- * Layer: program (daemon). Thread: the loop's. A change of a job, or of what it owns, queues the
- * job's key; the queue is worked off from the loop, never inside a store callback. Each step's
- * effects are one transaction.
+ * Layer: program (daemon). Thread: the loop's. It is the driver of src/controller over the store as
+ * a cluster (store_cluster.h).
  */
 #pragma once
 

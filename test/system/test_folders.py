@@ -55,18 +55,21 @@ def test_a_run_reads_the_logs_of_a_job_that_its_ttl_deleted(muster):
 
 
 def test_so_does_one_that_comes_after_the_deletion(muster):
-    """It learns of the pod, and asks where its files are, when the pod and its job have gone."""
-    script = 'while [ ! -e go ]; do sleep 0.02; done; echo last words'
-    training = job('brief', shell(script), run_policy={'ttlSecondsAfterFinished': 0})
+    """It learns of the second worker, and asks where its files are, when the pod and its job have gone."""
+    script = 'case $RANK in 0) touch up; while [ ! -e go ]; do sleep 0.05; done;; 1) ;; 2) echo last words; touch said;; esac'
+    training = job('brief', shell(script), workers=1, run_policy={'ttlSecondsAfterFinished': 0})
     process = muster.start('run', '-f', muster.write('job.yaml', training), '-o', 'json', '--results', 'out')
-    wait_for(lambda: muster.get('jobs'), 'the job is there')
+    assert 'started' in process.stderr.readline()  # it follows
+    wait_for(lambda: (muster.work / 'up').exists(), 'the master runs')
     process.send_signal(signal.SIGSTOP)
+    muster.run('scale', 'brief', '--replicas', '2')
+    wait_for(lambda: (muster.work / 'said').exists(), 'the second worker runs')
     (muster.work / 'go').touch()
-    wait_for(lambda: muster.get('jobs') == [], 'it is deleted')
+    wait_for(lambda: muster.get('jobs') == [], 'the job is deleted')
     process.send_signal(signal.SIGCONT)
     out, err = process.communicate(timeout=LIMIT_S)
-    assert json.loads(out)['state'] == 'Succeeded' and '[rank 0] last words' in err
-    assert (muster.work / 'out/logs/brief-master-0.log').read_text() == 'last words\n'
+    assert json.loads(out)['state'] == 'Succeeded' and '[rank 2] last words' in err
+    assert (muster.work / 'out/logs/brief-worker-1.log').read_text() == 'last words\n'
     wait_for(lambda: folders(muster) == [], 'its folder goes after the run')
 
 

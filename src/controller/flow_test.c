@@ -1,0 +1,216 @@
+/* A step on its way: phases and their barriers, looks, refusals, and what is waited for. */
+#include "base/testing/test_doc.h"
+#include "controller/flow.h"
+
+static struct control_effect effect(enum control_verb verb, enum control_resource resource,
+                                    const char *name)
+{
+    return (struct control_effect){.verb = verb,
+                                   .resource = resource,
+                                   .name = name ? strdup(name) : NULL,
+                                   .uid = verb == CONTROL_DELETE ? strdup("u") : NULL};
+}
+
+static void open_flow(struct flow *f, const struct control_effect *effects, size_t count)
+{
+    json_t *job = parse("{'metadata': {'name': 'j', 'namespace': 'n', 'uid': 'job',"
+                        " 'resourceVersion': '7'}}");
+    struct control_effects fx = {.list = calloc(count, sizeof *effects), .count = count};
+    memcpy(fx.list, effects, count * sizeof *effects);
+    assert_int_equal(flow_init(f, job, &fx), 0);
+    json_decref(job);
+}
+
+#define OPEN(f, ...)                                                                               \
+    do {                                                                                           \
+        const struct control_effect effects_[] = {__VA_ARGS__};                                    \
+        open_flow(f, effects_, sizeof effects_ / sizeof effects_[0]);                              \
+    } while (0)
+
+/* What is done until it waits: "send 0", "look 1", "job", "tell 2", "wait", "end". */
+static void expect(struct flow *f, const char *done)
+{
+    static const char *const words[] = {
+        [FLOW_WAIT] = "wait",    [FLOW_SEND] = "send", [FLOW_LOOK] = "look",
+        [FLOW_LOOK_JOB] = "job", [FLOW_TELL] = "tell", [FLOW_END] = "end"};
+    struct buf text;
+    enum flow_do what;
+    buf_init(&text, 1000);
+    do {
+        size_t item = 0;
+        what = flow_next(f, &item);
+        bool numbered = what == FLOW_SEND || what == FLOW_LOOK || what == FLOW_TELL;
+        buf_format(&text, numbered ? "%s %zu " : "%s", words[what], item);
+        buf_text(&text, what == FLOW_LOOK_JOB ? " " : "");
+    } while (what != FLOW_WAIT && what != FLOW_END);
+    assert_string_equal(buf_str(&text), done);
+    buf_done(&text);
+}
+
+static enum flow_told answer(struct flow *f, size_t item, int code, const char *object)
+{
+    json_t *doc = object ? parse(object) : NULL;
+    const struct flow_answer got = {.code = code, .object = doc};
+    enum flow_told told = flow_answered(f, item, &got);
+    json_decref(doc);
+    return told;
+}
+
+#define OBJECT "{'metadata': {'resourceVersion': '9'}}"
+
+static void phases_follow_each_other(void **state)
+{
+    (void)state;
+    struct flow f;
+    OPEN(&f, effect(CONTROL_UPDATE_STATUS, CONTROL_JOB, NULL),
+         effect(CONTROL_RECORD_EVENT, CONTROL_JOB, "Any"), effect(CONTROL_DELETE, CONTROL_POD, "a"),
+         effect(CONTROL_CREATE, CONTROL_POD, "b"), effect(CONTROL_CREATE, CONTROL_SERVICE, "b"));
+    expect(&f, "send 0 wait");
+    answer(&f, 0, 0, "{'metadata': {'name': 'j', 'uid': 'job', 'resourceVersion': '8'}}");
+    expect(&f, "tell 1 send 2 wait");
+    answer(&f, 2, 0, NULL);
+    expect(&f, "send 3 send 4 wait");
+    answer(&f, 4, 0, OBJECT);
+    expect(&f, "wait");
+    answer(&f, 3, 0, OBJECT);
+    expect(&f, "end");
+    assert_int_equal(f.outcome, FLOW_OK);
+    flow_done(&f);
+}
+
+static void the_next_step_waits_until_all_is_shown(void **state)
+{
+    (void)state;
+    struct flow f;
+    OPEN(&f, effect(CONTROL_UPDATE_STATUS, CONTROL_JOB, NULL),
+         effect(CONTROL_DELETE, CONTROL_POD, "a"), effect(CONTROL_CREATE, CONTROL_POD, "b"));
+    expect(&f, "send 0 wait");
+    expect_shown(&f.expected, CONTROL_JOB, "j", "job", "8", false); /* before the answer */
+    answer(&f, 0, 0, "{'metadata': {'name': 'j', 'uid': 'job', 'resourceVersion': '8'}}");
+    expect(&f, "send 1 wait");
+    answer(&f, 1, 0, NULL);
+    expect(&f, "send 2 wait");
+    answer(&f, 2, 0, OBJECT);
+    expect(&f, "end");
+    assert_false(expect_is_met(&f.expected));
+    expect_shown(&f.expected, CONTROL_POD, "a", "u", "10", true);
+    assert_false(expect_is_met(&f.expected));
+    expect_shown(&f.expected, CONTROL_POD, "b", "v", "8", false); /* older */
+    assert_false(expect_is_met(&f.expected));
+    expect_listed(&f.expected, CONTROL_POD, "11");
+    assert_true(expect_is_met(&f.expected));
+    flow_done(&f);
+}
+
+static void a_creation_that_nothing_vouches_for_looks_first(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *job; /* as it is now */
+        const char *then;
+        enum flow_outcome outcome;
+    } table[] = {
+        {"{'metadata': {'name': 'j', 'uid': 'job', 'resourceVersion': '7'}}", "send 0 wait",
+         FLOW_OK},
+        {"{'metadata': {'name': 'j', 'uid': 'job', 'resourceVersion': '8'}}", "end", FLOW_AGAIN}};
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        struct flow f;
+        OPEN(&f, effect(CONTROL_CREATE, CONTROL_POD, "a"));
+        expect(&f, "job wait");
+        json_t *job = parse(table[i].job);
+        flow_looked_at_job(&f, &(struct flow_answer){.object = job});
+        json_decref(job);
+        expect(&f, table[i].then);
+        assert_int_equal(f.outcome, table[i].outcome);
+        flow_done(&f);
+    }
+}
+
+/* AlreadyExists. */
+static void a_name_that_is_taken_is_looked_at(void **state)
+{
+    (void)state;
+    static const struct {
+        enum control_resource resource;
+        const char *object; /* NULL: gone meanwhile */
+        enum flow_told told;
+        enum flow_outcome outcome;
+        const char *then;
+    } table[] = {
+        {CONTROL_POD,
+         "{'metadata': {'resourceVersion': '9', 'ownerReferences': [{'uid': 'job', 'controller': true}]}}",
+         FLOW_SILENT, FLOW_OK, "tell 2 end"},
+        {CONTROL_POD,
+         "{'metadata': {'resourceVersion': '9', 'deletionTimestamp': 't', 'ownerReferences': [{'uid': "
+         "'job', 'controller': true}]}}",
+         FLOW_SILENT, FLOW_AGAIN, "end"},
+        {CONTROL_POD,
+         "{'metadata': {'resourceVersion': '9', 'ownerReferences': [{'uid': 'job'}, {'uid': 'x'}]}}",
+         FLOW_STRANGER, FLOW_FAILED, "end"},
+        {CONTROL_POD, NULL, FLOW_SILENT, FLOW_AGAIN, "end"},
+        {CONTROL_CLAIM, OBJECT, FLOW_SILENT, FLOW_OK, "tell 2 end"}, /* whoever made it */
+    };
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        struct flow f;
+        struct control_effect success = effect(CONTROL_RECORD_EVENT, CONTROL_JOB, "Created");
+        success.of_previous = true;
+        OPEN(&f, effect(CONTROL_ANNOTATE, CONTROL_JOB, NULL),
+             effect(CONTROL_CREATE, table[i].resource, "a"), success);
+        expect(&f, "send 0 wait");
+        answer(&f, 0, 0, "{'metadata': {'name': 'j', 'uid': 'job', 'resourceVersion': '8'}}");
+        expect(&f, "send 1 wait");
+        assert_int_equal(answer(&f, 1, MUSTER_EEXIST, NULL), FLOW_SILENT);
+        expect(&f, "look 1 wait");
+        json_t *object = table[i].object ? parse(table[i].object) : NULL;
+        const struct flow_answer got = {.code = object ? 0 : MUSTER_ENOENT, .object = object};
+        assert_int_equal(flow_looked(&f, 1, &got), table[i].told);
+        json_decref(object);
+        expect(&f, table[i].then);
+        assert_int_equal(f.outcome, table[i].outcome);
+        flow_done(&f);
+    }
+}
+
+/* What is under way is answered; nothing more is sent. */
+static void the_first_failure_ends_it(void **state)
+{
+    (void)state;
+    struct flow f;
+    OPEN(&f, effect(CONTROL_DELETE, CONTROL_POD, "a"), effect(CONTROL_DELETE, CONTROL_POD, "b"),
+         effect(CONTROL_CREATE, CONTROL_POD, "c"));
+    expect(&f, "send 0 send 1 wait");
+    assert_int_equal(answer(&f, 0, MUSTER_EPERM, NULL), FLOW_REFUSED);
+    expect(&f, "wait");
+    answer(&f, 1, MUSTER_ENOENT, NULL); /* gone already is as good */
+    expect(&f, "end");
+    assert_int_equal(f.outcome, FLOW_FAILED);
+    assert_int_equal(f.code, MUSTER_EPERM);
+    flow_done(&f);
+}
+
+static void a_conflict_is_no_failure(void **state)
+{
+    (void)state;
+    struct flow f;
+    OPEN(&f, effect(CONTROL_UPDATE_STATUS, CONTROL_JOB, NULL),
+         effect(CONTROL_RECORD_EVENT, CONTROL_JOB, "Any"),
+         effect(CONTROL_CREATE, CONTROL_POD, "c"));
+    expect(&f, "send 0 wait");
+    assert_int_equal(answer(&f, 0, MUSTER_ECONFLICT, NULL), FLOW_SILENT);
+    expect(&f, "end"); /* without the event */
+    assert_int_equal(f.outcome, FLOW_AGAIN);
+    flow_done(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(phases_follow_each_other),
+        cmocka_unit_test(the_next_step_waits_until_all_is_shown),
+        cmocka_unit_test(a_creation_that_nothing_vouches_for_looks_first),
+        cmocka_unit_test(a_name_that_is_taken_is_looked_at),
+        cmocka_unit_test(the_first_failure_ends_it),
+        cmocka_unit_test(a_conflict_is_no_failure),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
