@@ -44,10 +44,13 @@ format: ## reformat the C code
 bench: ready-bench build ## the benchmark tables, ours beside the peers
 	@bench/run $(BUILD)
 
+wheels: build ## BUILD/wheels: muster, elasticdl_client and elasticdl_api for pip, as local files
+	@tools/wheels $(BUILD)
+
 install: build ## PREFIX=/usr/local
 	@cmake --install $(BUILD) --prefix $(PREFIX)
 
 clean: ## remove the build folders
 	@rm -rf build build-*
 
-.PHONY: all help deps configure build test test-kubernetes demo demo-elastic check format bench install clean
+.PHONY: all help deps configure build test test-kubernetes demo demo-elastic check format bench wheels install clean

@@ -116,8 +116,9 @@ def test_more_workers_than_micro_batches(world, quiet, python):
 
 
 def test_every_record_counts_once_per_epoch(world, python):
+    """Through a kill, a hand-back and a stop, with batches that were fetched ahead by processes of the loaders."""
     job = world(2, python)
-    options = json.dumps({'epochs': 60, 'paced': True})
+    options = json.dumps({'epochs': 60, 'paced': True, 'loader_workers': 2})
     workers = [job.start_held('elastic_ledger.py', options) for _ in range(5)]
     job.let(*workers[:2])
     for i, number in enumerate((signal.SIGKILL, signal.SIGTERM, signal.SIGSTOP)):
@@ -142,3 +143,12 @@ def test_ctrl_c_ends_a_worker_that_waits(world):
     assert 'KeyboardInterrupt' in worker.text()
 
 
+
+
+@pytest.mark.parametrize('words', [['0'], ['2'], ['2', 'transaction']], ids=' '.join)
+def test_each_record_is_read_once_in_an_epoch(world, words):
+    """By the loader's processes, too: what they fetch ahead is what comes."""
+    job = world(1, sys.executable)
+    job.start('elastic_reads.py', *words).end()
+    reads = [int(line) for line in (job.folder / 'reads').read_text().split()]
+    assert sorted(reads) == sorted(3 * list(range(61)))

@@ -1,27 +1,28 @@
-"""`pip wheel .` makes a wheel that works where it is installed, with no PYTHONPATH: imported, found by name, and moving a
-script that says gloo. Each python gets an environment of its own, into which its torch is lent by a .pth file.
+"""`make wheels` makes wheels that work where they are installed, with no PYTHONPATH: muster is imported, found by name, and
+moves a script that says gloo; elasticdl_client and elasticdl_api are what ElasticDL's tutorial installs. Each python gets an environment of its own, into which its torch is lent by a .pth file.
 """
 import pathlib
-import shutil
 import subprocess
 import sys
 
 import pytest
 
+from program import BUILD
+
 SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
-PARTS = ('CMakeLists.txt', 'README.md', 'pyproject.toml', 'setup.py', 'include', 'src', 'python')
 
 
 @pytest.fixture(scope='session')
-def wheel(tmp_path_factory):
-    """Built from a copy: setuptools writes beside its sources."""
-    source, out = tmp_path_factory.mktemp('source'), tmp_path_factory.mktemp('wheel')
-    for part in PARTS:
-        copy = shutil.copytree if (SOURCE / part).is_dir() else shutil.copy
-        copy(SOURCE / part, source / part)
-    subprocess.run([sys.executable, '-m', 'pip', 'wheel', '-q', '--no-deps', '--no-build-isolation', '--no-index', '-w', out,
-                    '.'], cwd=source, check=True)
-    return next(out.glob('muster-*-abi3-*.whl'))
+def wheels(tmp_path_factory):
+    """The folder that `make wheels` fills."""
+    out = tmp_path_factory.mktemp('wheels')
+    subprocess.run([sys.executable, SOURCE / 'tools/wheels', BUILD, out], check=True)
+    return out
+
+
+@pytest.fixture(scope='session')
+def wheel(wheels):
+    return next(wheels.glob('muster-*-abi3-*.whl'))
 
 
 @pytest.fixture(scope='session')
@@ -56,3 +57,26 @@ def test_the_wheel_moves_a_script_that_says_gloo(installed, outputs):
 def test_the_wheel_leaves_gloo_alone(installed, outputs):
     for got in outputs(installed, 'redirect.py', 2, 'gloo', env={'PYTHONPATH': ''}):
         assert (got['backend'], got['loaded']) == ('gloo', False)
+
+
+@pytest.mark.heavy
+def test_the_tutorials_installation(installed, wheels, tmp_path):
+    """`pip install elasticdl_client elasticdl_api` finds ours, and their command and package work."""
+    environment = {'PATH': f'{installed.parent}:/usr/bin:/bin', 'HOME': str(tmp_path), 'MUSTER_HOME': str(tmp_path / 'muster')}
+    subprocess.run([sys.executable, '-m', 'pip', '--python', installed, 'install', '-q', '--no-index', '--find-links', wheels,
+                    'elasticdl_client>1.0.0', 'elasticdl_api>1.0.0'], check=True)
+
+    def run(*words):
+        return subprocess.run(words, env=environment, cwd=tmp_path, capture_output=True, text=True)
+    wrong = run('elasticdl', 'train', '--num_worker=2')
+    assert wrong.returncode != 0 and '--num_workers' in wrong.stderr, wrong.stderr
+    job = ['--job_name=mnist', '--image_name=none', '--num_workers=2', '--job_command=python3 train.py', '--yaml=job.yaml']
+    written = run('elasticdl', 'train', *job)
+    assert written.returncode == 0, written.stderr
+    assert 'name: mnist\n' in (tmp_path / 'job.yaml').read_text()
+    script = ('from elasticai_api.common.data_shard_service import RecordIndexService as s; import muster; '
+              'from elasticai_api.pytorch.controller import PyTorchAllReduceController as c; import elasticai_api; '
+              'print(s(batch_size=2, dataset_size=9, num_epochs=1).get_minibatch_count_per_epoch(), elasticai_api.__file__)')
+    used = run(installed, '-c', script)
+    assert used.returncode == 0 and used.stdout.split()[0] == '5', used.stderr
+    assert pathlib.Path(used.stdout.split()[1]).is_relative_to(installed.parent.parent)

@@ -190,10 +190,13 @@ class Loader:
         return batch
 
     def _coming(self):
-        """What this worker trains after the pass in hand, while nobody comes or goes."""
+        """What this worker trains after the pass in hand, while nobody comes or goes. The library counts from the first pass
+        that it has no gradient of."""
         job, plan = self.job, self.job.plan
         pass_ = job.pending or job.pass_
-        lists = job.native.ahead(self.depth + 1, (self.depth + 1) * plan.batch)
+        passed = pass_.micro_batch - job.share[0].micro_batch + 1 if pass_.records else 0
+        passes = self.depth + 1 + passed
+        lists = job.native.ahead(passes, passes * plan.batch)[passed:]
         return [(self._epoch_of(pass_, number), tuple(records)) for number, records in enumerate(lists, 1) if records]
 
     def _epoch_of(self, pass_, number):
