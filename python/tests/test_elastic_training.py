@@ -152,3 +152,27 @@ def test_each_record_is_read_once_in_an_epoch(world, words):
     job.start('elastic_reads.py', *words).end()
     reads = [int(line) for line in (job.folder / 'reads').read_text().split()]
     assert sorted(reads) == sorted(3 * list(range(61)))
+
+
+def test_the_model_is_that_of_a_plain_loop(world, python):
+    """Not only alike everywhere: right. Adam, clipping, BatchNorm, OneCycle, a prime number of records; a kill and a join."""
+    job = world(2, python)
+    first, second, third = (job.start_held('elastic_plain.py', 'train') for _ in range(3))
+    job.let(first, second)
+    second.wait_for_line('step ', 2)
+    first.signal(signal.SIGKILL)
+    job.let(third)
+    third.wait_for_line('step ', 2)
+    job.go()
+    second.end()
+    third.end()
+    passes = {tuple(line.split()[:2]): line for worker in job.workers for line in worker.lines('pass ')}
+    seen = [int(word) for line in passes.values() for word in line.split()[2:]]
+    assert sorted(seen) == sorted(12 * list(range(211)))
+    (job.folder / 'passes').write_text(''.join(f'pass {line}\n' for line in passes.values()))
+    plain = job.start('elastic_plain.py', 'replay', 'passes')
+    plain.end()
+    wanted, = ends([plain])
+    for found in ends([second, third]):
+        for ours, theirs in zip(found, wanted):
+            assert ours == pytest.approx(theirs, rel=1e-7, abs=1e-9)
