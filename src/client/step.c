@@ -121,6 +121,24 @@ static int try(struct muster_elastic *job, const struct step_call *call, struct 
 
 /* ---- The end of a call ---- */
 
+static int64_t mean(int64_t before_ns, int64_t now_ns)
+{
+    return before_ns > 0 ? before_ns + (now_ns - before_ns) / 8 : now_ns;
+}
+
+/* For PROGRESS. A step in which somebody was lost says nothing about this worker. */
+static void note_step(struct figures *f, uint64_t generation, int64_t now_ns)
+{
+    if (f->stepped_number == generation) {
+        f->step_ns = mean(f->step_ns, now_ns - f->stepped_ns);
+        f->wait_ns = mean(f->wait_ns, f->commit_ns);
+    } else { /* other shares */
+        f->step_ns = f->wait_ns = 0;
+    }
+    f->stepped_ns = now_ns;
+    f->stepped_number = generation;
+}
+
 /* Rule 3: this step counts, whatever happens now. */
 static int hand_out(struct muster_elastic *job, const struct step_call *call)
 {
@@ -128,8 +146,7 @@ static int hand_out(struct muster_elastic *job, const struct step_call *call)
     struct figures *f = &job->figures;
     bool kept = job->is_kept || job->passes.type == MUSTER_BF16;
     passes_narrow(&job->passes, kept ? job->kept_sum : call->mean, call->mean);
-    f->step_ns = f->stepped_ns > 0 ? now_ns - f->stepped_ns : 0;
-    f->stepped_ns = now_ns;
+    note_step(f, job->mine->number, now_ns);
     job->is_kept = false;
     job->todo.apply = false;
     job->pristine = false;

@@ -82,9 +82,10 @@ struct figures {
     int64_t lost_ns; /* when the generation was closed, 0: it was not, or has been replaced */
     int64_t recovery_ns;
     int64_t commit_ns;
-    int64_t wait_ns;
-    int64_t step_ns;
-    int64_t stepped_ns; /* when the last step was committed */
+    int64_t wait_ns;         /* means of late steps: in the exchange, */
+    int64_t step_ns;         /* and the whole step */
+    int64_t stepped_ns;      /* when the last step was committed */
+    uint64_t stepped_number; /* in which generation */
 };
 
 enum saver_phase { SAVER_IDLE, SAVER_COPYING, SAVER_WRITING };

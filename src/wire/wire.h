@@ -157,7 +157,7 @@ struct wire_progress {
     uint64_t generation;
     uint64_t version;
     uint64_t records; /* trained here */
-    uint64_t step_ns; /* medians of late steps: whole, and waiting for others */
+    uint64_t step_ns; /* means of late steps: whole, and in the exchange with others */
     uint64_t wait_ns;
 };
 

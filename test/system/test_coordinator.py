@@ -393,6 +393,23 @@ def test_the_status_file_says_how_the_job_gets_on(muster):
     assert (status()['phase'], status()['records'], status()['workers'], status()['epoch']) == ('Done', 2000, 0, 2)
 
 
+def test_who_is_slow_is_named(muster):
+    """By what the workers say of their steps: here 40 of 100 ms are one's own, and 10 those of the others."""
+    path = muster.work / 'status.json'
+    coordinator = Coordinator(muster, '--first-size', 3, '--status-file', 'status.json', '--progress')
+    team = team_of(3, coordinator)
+    for version, records in ((10, 100), (20, 200)):
+        for worker in team.workers:
+            own = 40_000_000 if worker.incarnation == 2 else 10_000_000
+            worker.send(frame('PROGRESS', struct.pack('<QQQQQ', 1, version, records, 100_000_000, 100_000_000 - own)))
+    wait_for(lambda: path.exists() and json.loads(path.read_text())['slow'], 'it is named')
+    assert json.loads(path.read_text())['slow'] == [{'worker': 'worker-2', 'phase': 'computing', 'lagMs': 30, 'percent': 400}]
+    train(team)
+    team.finish()
+    _, err = coordinator.end()
+    assert err.count("worker-2 is slow: its computing takes 4.0 times as long as the others', and each step waits 30 ms for it") == 1
+
+
 @pytest.mark.parametrize('text', ['', '{"recoveries": [{"kind": "lost", "ms": 1e300, "at": "\\u001b[2J"}, 5, {"kind": "', '[]'])
 def test_a_status_file_that_is_none_is_replaced(muster, text):
     (muster.work / 'status.json').write_text(text)

@@ -114,6 +114,24 @@ def test_a_killed_worker_is_relaunched_and_the_job_goes_on(tool):
     tool.wait_condition(name, 'Running')
 
 
+def test_a_worker_that_was_replaced_is_no_first_failure(tool):
+    """Of a run that somebody ends later."""
+    text = tool.run('train', *TUTORIAL, '--job_command=exec sleep 603', '--dry-run', '-o', 'json').stdout
+    job = json.loads(text)
+    job['spec']['pytorchReplicaSpecs']['Master']['template']['spec']['containers'][0]['command'] = ['/bin/bash', '-c', 'exec sleep 600']
+    process = tool.start('run', '-f', tool.write('job.yaml', job))
+    before = running(tool, MASTER, WORKERS + '0', WORKERS + '1')
+    workers = wait_for(lambda: (found := [p for p, line in tool.processes() if line.split() == ['sleep', '603']])[1:] and found,
+                       'two workers')
+    os.kill(workers[0], signal.SIGKILL)
+    uids = {pod['metadata']['uid'] for pod in before.values()}
+    wait_for(lambda: any(pod['metadata']['uid'] not in uids for pod in pods(tool).values()), 'a new pod')
+    running(tool, MASTER, WORKERS + '0', WORKERS + '1')
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=LONG_S)
+    assert 'was killed by signal 9' not in err.splitlines()[-1] and 'first failure' not in err
+
+
 def test_defect_21_a_traceback_fails_the_job_and_is_shown(tool):
     """In ElasticDL the job goes on with one worker less, and says nothing."""
     name = submit(tool, f'if [ $WORKER_ID = 1 ]; then exec {sys.executable} -c "raise KeyError(7)"; fi; exec sleep 600')

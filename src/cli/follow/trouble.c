@@ -84,12 +84,19 @@ bool trouble_is_hopeless(struct trouble *trouble, int64_t now_ms)
     return due;
 }
 
+/* Its workers may be lost at any time: one that was replaced did not end it. */
+static bool is_elastic(const json_t *job)
+{
+    return json_object_get(doc_at(job, "metadata.annotations"), JOB_ANNOTATION_COORDINATOR) != NULL;
+}
+
 void trouble_add_first(const struct trouble *trouble, struct trouble_view view, const json_t *last,
                        bool stopped, struct buf *out)
 {
     bool restarted =
         last && (storm_restarts(&trouble->storm, last) > 0 || restarts_of(view.job) > 0);
-    if (!trouble->storm.first[0] || !(stopped || restarted) || *trouble->hopeless) {
+    if (!trouble->storm.first[0] || !(stopped || restarted) || *trouble->hopeless ||
+        is_elastic(view.job)) {
         return;
     }
     struct buf first;

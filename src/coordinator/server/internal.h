@@ -11,6 +11,7 @@
 #include "coordinator/server/pace.h"
 #include "coordinator/server/report.h"
 #include "coordinator/server/server.h"
+#include "coordinator/server/slow.h"
 #include "coordinator/server/table.h"
 #include "coordinator/server/watch.h"
 
@@ -31,6 +32,7 @@ struct server_member {
     int64_t died_ms;                      /* 0: it lives, or nobody knows */
     char name[ARBITER_NAME_BYTES];        /* when it died */
     char how[SERVER_WATCH_TEXT_BYTES];    /* it ended: "by signal 11 (SIGSEGV)"; "": nobody knows */
+    struct slow_worker slow;
 };
 
 struct server {
@@ -47,6 +49,11 @@ struct server {
     struct pace pace;
     int64_t status_ms; /* when the status file was written last */
     bool status_due;   /* a generation was opened, or a recovery is over */
+    struct {
+        uint64_t incarnation;
+        struct slow_worker figures;
+    } slow[SLOW_NAMED_MAX];
+    size_t slow_count;
     /* of a term */
     struct journal *journal;
     struct arbiter *arbiter; /* NULL: the journal cannot be written */
@@ -91,6 +98,8 @@ void server_accept(void *data, int fd);
 struct server_member *server_member(const struct server *s, uint64_t incarnation);
 /* The arbiter hears of the first connection that has ended. */
 void server_bury_one(struct server *s);
+/* Who is slow now is said, and noted. */
+void server_find_slow(struct server *s);
 /* Strangers that say nothing; members that nobody knows any more. */
 void server_tidy(struct server *s);
 void server_forget_all(struct server *s);

@@ -276,8 +276,12 @@ static void hear(struct server *s, struct server_connection *c, const uint8_t *b
         return;
     }
     uint64_t incarnation = c->incarnation;
+    struct server_member *member = server_member(s, incarnation);
     if (m.kind == WIRE_CHECKPOINT_FAILED) {
         say_checkpoint_failed(s, c->incarnation, &m.checkpoint_failed);
+    }
+    if (m.kind == WIRE_PROGRESS && member) {
+        slow_hear(&member->slow, &m.progress);
     }
     server_feed(s, (struct arbiter_event){
                        .kind = ARBITER_MESSAGE, .incarnation = incarnation, .message = &m});
@@ -371,4 +375,46 @@ void server_forget_all(struct server *s)
         forget(s, member);
     }
     server_table_done(&s->members);
+}
+
+/* ---- Who is slow ---- */
+
+struct slow_list {
+    struct server *server;
+    struct server_member *members[SLOW_COMPARED_MAX];
+};
+
+static void say_slow(void *data, size_t index)
+{
+    const struct slow_list *list = data;
+    const struct server_member *member = list->members[index];
+    struct server *s = list->server;
+    if (s->report.progress) {
+        report_say(&s->report,
+                   "%s is slow: its computing takes %.1f times as long as the others', and each "
+                   "step waits %.0f ms for it",
+                   arbiter_name(s->arbiter, member->incarnation), member->slow.times,
+                   member->slow.lag_ms);
+    }
+}
+
+void server_find_slow(struct server *s)
+{
+    struct slow_list list = {.server = s};
+    struct slow_worker *workers[SLOW_COMPARED_MAX];
+    struct server_member *member;
+    size_t count = 0;
+    for (size_t at = 0;
+         count < SLOW_COMPARED_MAX && (member = server_table_each(&s->members, &at));) {
+        workers[count] = &member->slow;
+        list.members[count++] = member;
+    }
+    slow_look(workers, count, arbiter_generation(s->arbiter), say_slow, &list);
+    s->slow_count = 0;
+    for (size_t i = 0; i < count && s->slow_count < SLOW_NAMED_MAX; i++) {
+        if (list.members[i]->slow.named) {
+            s->slow[s->slow_count].incarnation = list.members[i]->incarnation;
+            s->slow[s->slow_count++].figures = list.members[i]->slow;
+        }
+    }
 }

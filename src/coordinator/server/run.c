@@ -152,13 +152,29 @@ static void on_prepare(uv_prepare_t *handle)
     set_deadline(s);
 }
 
+static void write_status(struct server *s)
+{
+    struct status_slow slow[SLOW_NAMED_MAX];
+    for (size_t i = 0; i < s->slow_count; i++) {
+        slow[i] = (struct status_slow){arbiter_name(s->arbiter, s->slow[i].incarnation),
+                                       &s->slow[i].figures};
+    }
+    status_write(s->options->status_file, s->arbiter, &s->pace, slow, s->over ? 0 : s->slow_count,
+                 s->over);
+}
+
+/* Each second, and sooner where there is news. */
 static void tell_status(struct server *s)
 {
     int64_t now_ms = server_now_ms();
-    if (s->status_due || now_ms - s->status_ms >= STATUS_MS) {
-        s->status_ms = now_ms;
+    bool due = now_ms - s->status_ms >= STATUS_MS;
+    if (due && !s->over) {
+        server_find_slow(s);
+    }
+    if (s->status_due || due) {
+        s->status_ms = due ? now_ms : s->status_ms;
         s->status_due = false;
-        status_write(s->options->status_file, s->arbiter, &s->pace, s->over);
+        write_status(s);
     }
 }
 

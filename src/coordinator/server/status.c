@@ -55,7 +55,19 @@ static void add_records(struct build *b, json_t *doc, const struct arbiter_figur
     }
 }
 
-static json_t *make(const struct arbiter *arbiter, const struct pace *pace, bool over)
+/* Its phase: all but the exchange with the others is its own computing. */
+static json_t *slow_doc(struct build *b, const struct status_slow *each)
+{
+    json_t *doc = build_value(b, json_object());
+    build_text(b, doc, "worker", each->worker);
+    build_text(b, doc, "phase", "computing");
+    build_int(b, doc, "lagMs", (json_int_t)(each->slow->lag_ms + 0.5));
+    build_int(b, doc, "percent", (json_int_t)(each->slow->times * 100 + 0.5));
+    return doc;
+}
+
+static json_t *make(const struct arbiter *arbiter, const struct pace *pace,
+                    const struct status_slow *slow, size_t slow_count, bool over)
 {
     struct arbiter_figures figures;
     struct build b = {0};
@@ -73,15 +85,19 @@ static json_t *make(const struct arbiter *arbiter, const struct pace *pace, bool
     for (size_t i = 0; i < pace->recovery_count; i++) {
         build_add(&b, list, recovery_doc(&b, &pace->recoveries[i]));
     }
+    list = build_array_at(&b, doc, "slow");
+    for (size_t i = 0; i < slow_count; i++) {
+        build_add(&b, list, slow_doc(&b, &slow[i]));
+    }
     build_int(&b, doc, "term", (json_int_t)figures.term);
     build_text(&b, doc, "updated", timestamp_text(clock_unix_ms(), now));
     return build_end(&b, doc);
 }
 
 void status_write(const char *path, const struct arbiter *arbiter, const struct pace *pace,
-                  bool over)
+                  const struct status_slow *slow, size_t slow_count, bool over)
 {
-    muster_auto(doc) json_t *doc = path ? make(arbiter, pace, over) : NULL;
+    muster_auto(doc) json_t *doc = path ? make(arbiter, pace, slow, slow_count, over) : NULL;
     muster_auto(free) char *text = doc ? doc_print(doc) : NULL;
     if (text) {
         (void)file_put(path, text, strlen(text), MODE, NULL);

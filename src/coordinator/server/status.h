@@ -10,12 +10,18 @@
 
 #include "coordinator/arbiter/arbiter.h"
 #include "coordinator/server/pace.h"
+#include "coordinator/server/slow.h"
 
 enum { STATUS_BYTES_MAX = 64 << 10 };
 
+struct status_slow {
+    const char *worker;
+    const struct slow_worker *slow;
+};
+
 /* path: NULL for none. over: the job is done. */
 void status_write(const char *path, const struct arbiter *arbiter, const struct pace *pace,
-                  bool over);
+                  const struct status_slow *slow, size_t slow_count, bool over);
 
 /* The recoveries that a coordinator before this one has written there. What is no such file is as
  * good as none. */

@@ -75,18 +75,19 @@ static void take(struct build *b, json_t *to, const json_t *from, const char *co
     }
 }
 
-static void take_recoveries(struct build *b, json_t *to, const json_t *from)
+/* Recoveries, and who is slow. */
+static void take_list(struct build *b, json_t *to, const json_t *from, const char *key)
 {
-    static const char *const numbers[] = {"ms", "others", NULL};
-    static const char *const texts[] = {"at", "kind", "worker", NULL};
-    json_t *list = build_array_at(b, to, "recoveries");
+    static const char *const numbers[] = {"ms", "others", "lagMs", "percent", NULL};
+    static const char *const texts[] = {"at", "kind", "worker", "phase", NULL};
+    json_t *list = build_array_at(b, to, key);
     size_t i;
     json_t *each;
-    json_array_foreach (json_object_get(from, "recoveries"), i, each) {
-        if (i < ELASTIC_RECOVERIES_MAX) {
-            json_t *recovery = build_value(b, json_object());
-            take(b, recovery, each, numbers, texts);
-            build_add(b, list, recovery);
+    json_array_foreach (json_object_get(from, key), i, each) {
+        if (i < ELASTIC_LIST_MAX) {
+            json_t *entry = build_value(b, json_object());
+            take(b, entry, each, numbers, texts);
+            build_add(b, list, entry);
         }
     }
 }
@@ -100,7 +101,8 @@ static json_t *taken(const json_t *from)
     struct build b = {0};
     json_t *to = build_value(&b, json_object());
     take(&b, to, from, numbers, texts);
-    take_recoveries(&b, to, from);
+    take_list(&b, to, from, "recoveries");
+    take_list(&b, to, from, "slow");
     return build_end(&b, to);
 }
 

@@ -15,7 +15,7 @@
 
 /* Below the job's folder. */
 #define ELASTIC_STATUS_FILE "status.json"
-enum { ELASTIC_BYTES_MAX = 64 << 10, ELASTIC_RECOVERIES_MAX = 16, ELASTIC_TEXT_MAX = 128 };
+enum { ELASTIC_BYTES_MAX = 64 << 10, ELASTIC_LIST_MAX = 16, ELASTIC_TEXT_MAX = 128 };
 
 /* Nothing is done to a job without a coordinator. */
 void elastic_add(const struct home *home, json_t *job);

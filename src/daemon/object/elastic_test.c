@@ -58,7 +58,7 @@ static void what_is_understood_is_taken_over(void **state)
     muster_auto(doc) json_t *job = NULL;
     muster_auto(doc) json_t *expected =
         parse("{'phase': 'Training', 'generation': 3, 'workers': 2, 'records': 10, 'recoveries': "
-              "[{'kind': 'lost', 'worker': 'w-0', 'ms': 12}, {}]}");
+              "[{'kind': 'lost', 'worker': 'w-0', 'ms': 12}, {}], 'slow': []}");
     write_file(*state, status, strlen(status));
     assert_true(json_equal(elastic_of(*state, &job), expected));
 }
