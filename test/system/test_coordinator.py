@@ -168,7 +168,7 @@ def ends(sock):
 @pytest.mark.parametrize('said, answer', [
     (hello(5, 'cd' * 32), b'token'),
     (hello(5, TOKEN[:-2] + 'ac'), b'token'),
-    (hello(5, version=99), b'the worker speaks version 99, the coordinator version 1'),
+    (hello(5, version=99), b'the worker speaks version 99, the coordinator version 2'),
     (hello(0), b''),
     (frame('JOIN', bytes(268)), b''),
     (b'GET / HTTP/1.1\r\nHost: a\r\n\r\n', b''),
