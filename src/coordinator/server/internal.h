@@ -92,14 +92,15 @@ void server_compact(struct server *s);
 /* What was appended is made durable, and is announced then. */
 void server_sync(struct server *s);
 
+/* Who is slow now is said, and noted (find_slow.c). */
+void server_find_slow(struct server *s);
+
 /* ---- Members (members.c) ---- */
 
 void server_accept(void *data, int fd);
 struct server_member *server_member(const struct server *s, uint64_t incarnation);
 /* The arbiter hears of the first connection that has ended. */
 void server_bury_one(struct server *s);
-/* Who is slow now is said, and noted. */
-void server_find_slow(struct server *s);
 /* Strangers that say nothing; members that nobody knows any more. */
 void server_tidy(struct server *s);
 void server_forget_all(struct server *s);
