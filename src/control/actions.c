@@ -151,8 +151,8 @@ static void clean_up(struct actor *a, int64_t ended_unix_ms)
         delete_picked(a, any_pod);
     } else if (policy == JOB_CLEAN_RUNNING || note_of(a, JOB_ANNOTATION_STOP)) {
         delete_picked(a, unfinished);
-    } else {
-        free_gpus(a, ended_unix_ms);
+    } else if (a->o->view->target == CONTROL_TARGET_MACHINE) {
+        free_gpus(a, ended_unix_ms); /* a cluster's quotas are its own (docs/differences.md) */
     }
 }
 

@@ -22,6 +22,12 @@
 /* More is left for the next step, which WAKE_AT asks for at once. */
 enum { CONTROL_EFFECTS_MAX = 1024 };
 
+/* Where the job runs: what is decided otherwise there is said where it is decided. */
+enum control_target {
+    CONTROL_TARGET_MACHINE, /* this one: what runs on holds its GPUs */
+    CONTROL_TARGET_CLUSTER,
+};
+
 struct control_view {
     json_t *job;            /* the PyTorchJob as stored */
     const json_t *pods;     /* arrays of objects of the job's namespace: those with the job's */
@@ -29,6 +35,7 @@ struct control_view {
     const json_t *claims;   /* PersistentVolumeClaims; needed only with volumeClaimTemplates */
                             /* all of them whole, or as projection.h leaves them */
     int64_t now_unix_ms;
+    enum control_target target;
 };
 
 /* What is done, and to what. Which fields of struct control_effect a verb fills is said there. */

@@ -40,6 +40,36 @@ static void clean_up_by_policy(void **state)
     }
 }
 
+/* Under cleanPodPolicy None: on this machine the GPUs of what runs on are freed after 30 s, on a
+ * cluster nobody touches it. */
+static void gpus_are_freed_on_this_machine_only(void **state)
+{
+    (void)state;
+    static const struct {
+        enum control_target target;
+        int64_t now_s;
+        bool told, deleted;
+    } table[] = {{CONTROL_TARGET_MACHINE, 0, true, false},
+                 {CONTROL_TARGET_MACHINE, 29, true, false},
+                 {CONTROL_TARGET_MACHINE, 30, false, true},
+                 {CONTROL_TARGET_CLUSTER, 0, false, false},
+                 {CONTROL_TARGET_CLUSTER, 30, false, false}};
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        struct scene s;
+        open_scene(&s, make_job(false, 1, "Never", "{}"));
+        s.target = table[i].target;
+        s.now_s = table[i].now_s;
+        set_condition(&s, "Succeeded", "2026-01-01T00:00:00Z");
+        json_t *pod = add_pod(&s, "Worker", 0, "Running");
+        json_object_set_new(json_array_get(doc_at(pod, "spec.containers"), 0), "resources",
+                            parse("{'limits': {'nvidia.com/gpu': 1}}"));
+        step(&s);
+        assert_int_equal(count(&s, "delete pod"), table[i].deleted);
+        assert_int_equal(count(&s, "wake 30"), table[i].told);
+        close_scene(&s);
+    }
+}
+
 static void pods_that_already_go_are_not_deleted_again(void **state)
 {
     (void)state;
@@ -176,6 +206,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(clean_up_by_policy),
+        cmocka_unit_test(gpus_are_freed_on_this_machine_only),
         cmocka_unit_test(pods_that_already_go_are_not_deleted_again),
         cmocka_unit_test(a_deadline_passes_when_it_is_reached),
         cmocka_unit_test(a_deadline_counts_from_the_millisecond),

@@ -18,6 +18,7 @@ struct scene {
     json_t *claims;
     int64_t now_s;  /* since EPOCH */
     int64_t now_ms; /* and so many more */
+    enum control_target target;
     struct buf trace;
     json_t *status; /* of the last step; NULL when it was not written */
 };
@@ -41,8 +42,8 @@ static inline void close_scene(struct scene *s)
 
 static inline struct control_effects effects_of(const struct scene *s)
 {
-    const struct control_view view = {s->job, s->pods, s->services, s->claims,
-                                      EPOCH + s->now_s * 1000 + s->now_ms};
+    const struct control_view view = {
+        s->job, s->pods, s->services, s->claims, EPOCH + s->now_s * 1000 + s->now_ms, s->target};
     struct control_effects fx;
     struct muster_err err = MUSTER_ERR_INIT;
     if (control_reconcile(&view, &fx, &err) != 0) {

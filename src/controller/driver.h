@@ -12,6 +12,7 @@
  */
 #pragma once
 
+#include "control/control.h"
 #include "controller/cluster.h"
 
 struct driver;
@@ -35,6 +36,7 @@ struct driver_clock {
 struct driver_options {
     struct cluster *cluster;
     struct driver_clock clock;
+    enum control_target target;
     const char *namespace;    /* "": all */
     const char *labels;       /* of pods, Services and claims that are watched; "": all */
     size_t jobs_side_by_side; /* 0: 16 */

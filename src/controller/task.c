@@ -361,7 +361,8 @@ static int look_and_decide(struct task *task, json_t *job, struct muster_err *er
                                       .pods = pods,
                                       .services = services,
                                       .claims = claims,
-                                      .now_unix_ms = now_unix_ms(d)};
+                                      .now_unix_ms = now_unix_ms(d),
+                                      .target = d->options.target};
     int r = pods && services && claims ? decide(task, &view, err) : MUSTER_ENOMEM;
     json_decref(pods);
     json_decref(services);
