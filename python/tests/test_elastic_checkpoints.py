@@ -1,0 +1,59 @@
+"""All workers die: others go on from the newest checkpoint, and the weights are those of a quiet run, bit for bit."""
+import json
+import signal
+
+import pytest
+from elastic_world import World
+
+from program import wait_for
+
+OPTIONS = {'epochs': 6, 'loader_workers': 0}
+FIRST = 2  # the version of the first checkpoint; the newest two are kept
+
+
+@pytest.fixture
+def world():
+    worlds = []
+
+    def make(*args, **kwargs):
+        worlds.append(World(*args, **kwargs))
+        return worlds[-1]
+    yield make
+    for one in worlds:
+        one.close()
+
+
+def sha256_of(worker):
+    worker.end()
+    return json.loads(worker.wait_for_line('end '))['sha256']
+
+
+@pytest.mark.heavy
+def test_everyone_dies_and_others_go_on_from_the_newest_checkpoint(world, python):
+    job = world(1, python)
+    quiet = sha256_of(job.start('elastic_train.py', json.dumps(OPTIONS)))
+
+    job = world(2, python)
+    folder = job.folder / 'checkpoints'
+    job.env.update(MUSTER_CHECKPOINT=str(folder), MUSTER_CHECKPOINT_STEPS=str(FIRST))
+    paced = json.dumps({**OPTIONS, 'paced': True})
+    first, second, third, fourth = (job.start_held('elastic_train.py', paced) for _ in range(4))
+    job.let(first, second)
+
+    def versions():
+        return sorted(int(path.name.split('-')[1]) for path in folder.glob('*.checkpoint'))
+    # What is gone was removed as the coordinator had said that it has two newer ones.
+    wait_for(lambda: versions() and versions()[0] > FIRST, 'the first checkpoint is removed')
+    for worker in (first, second):
+        worker.signal(signal.SIGKILL)
+        worker.end(-signal.SIGKILL)
+    assert len(versions()) >= 2
+    job.let(third, fourth)
+    for worker in (third, fourth):
+        worker.wait_for_line('step ')
+    job.go()
+    assert sha256_of(third) == quiet
+    assert sha256_of(fourth) == quiet
+    begun = min(int(worker.lines('step ')[0].split()[0]) for worker in (third, fourth))
+    assert begun > 3 * FIRST
+    job.coordinators[0].end()
