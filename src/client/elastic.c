@@ -246,6 +246,7 @@ static void fill_pass(struct muster_elastic *job, uint32_t micro_batch,
         ret->record_count = range.count;
         ret->share = (double)range.count / step.count;
         ret->passes_left = span.first + span.count - micro_batch - 1;
+        job->computing = true;
         if (is_told(job, range)) {
             job->at_hand = range;
             report_pass(job);
@@ -267,6 +268,7 @@ static int end_of_job(const struct muster_elastic *job, struct muster_err *err)
 static int next_pass(struct muster_elastic *job, struct muster_elastic_pass *ret,
                      struct muster_err *err)
 {
+    report_pass_end(job);
     join(job);
     if (!job->todo.apply) {
         resume(job);

@@ -6,6 +6,7 @@
 #include "client/saver.h"
 #include "rendezvous/rendezvous.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -151,6 +152,18 @@ static int opened(struct muster_elastic *job, const struct wire_message *m, stru
     return r;
 }
 
+/* The user's thread does not come back, and nothing else can end it: whoever started this process
+ * sees a core, or the stacks of all threads (Python's faulthandler), and may start it again. One
+ * that has come back meanwhile hears of its expulsion as others do. */
+static void end_hung_process(const struct muster_elastic *job, const struct wire_text *why)
+{
+    if (job->computing) {
+        (void)fprintf(stderr, "muster: this worker is ended: %.*s\n", (int)why->count, why->bytes);
+        (void)fflush(stderr);
+        abort();
+    }
+}
+
 static int expelled(struct muster_elastic *job, const struct wire_message *m)
 {
     const struct wire_expelled *told = &m->expelled;
@@ -165,6 +178,9 @@ static int expelled(struct muster_elastic *job, const struct wire_message *m)
          &(struct commit_event){
              .kind = COMMIT_EXPELLED, .term = m->term, .incarnation = told->incarnation},
          NULL);
+    if (told->reason == RENDEZVOUS_HANGS) {
+        end_hung_process(job, &told->why);
+    }
     if (end == WORKER_FAILED) { /* the rest of it is in the coordinator's log */
         const char *line = memchr(told->why.bytes, '\n', told->why.count);
         worker_end(job, end, MUSTER_EFAILED, "the job has failed: %.*s",

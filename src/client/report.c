@@ -139,6 +139,15 @@ void report_pass(struct muster_elastic *job)
     say(job, UPLINK_UP, &m);
 }
 
+void report_pass_end(struct muster_elastic *job)
+{
+    job->computing = false;
+    if (job->at_hand.count > 0) {
+        job->at_hand.count = 0;
+        report_pass(job);
+    }
+}
+
 void report_failure(struct muster_elastic *job, const char *why)
 {
     struct wire_message m = {.kind = WIRE_FAIL, .fail.why = text_of(why)};

@@ -16,6 +16,8 @@ void report_commit(struct muster_elastic *job, uint64_t version);
 void report_leave(struct muster_elastic *job, bool finished);
 /* What is at hand, job->at_hand. */
 void report_pass(struct muster_elastic *job);
+/* The user's thread has called: what happens from now on is no fault of its records. */
+void report_pass_end(struct muster_elastic *job);
 void report_failure(struct muster_elastic *job, const char *why);
 void report_progress(struct muster_elastic *job);
 /* It has written one. */

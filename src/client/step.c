@@ -204,15 +204,6 @@ static bool gives_up(struct muster_elastic *job, const struct step_call *call)
     return gives;
 }
 
-/* What happens from now on is no fault of its records. */
-static void end_pass(struct muster_elastic *job)
-{
-    if (job->at_hand.count > 0) {
-        job->at_hand.count = 0;
-        report_pass(job);
-    }
-}
-
 /* Sums were taken in a generation that is over: those of the next one begin with the first. */
 static bool is_outlived(struct muster_elastic *job)
 {
@@ -228,7 +219,7 @@ static bool is_outlived(struct muster_elastic *job)
 static int commit(struct muster_elastic *job, const struct step_call *call, struct muster_err *err)
 {
     int r = 0;
-    end_pass(job);
+    report_pass_end(job);
     while (r == 0) {
         r = generation_ready(job, err);
         if (r < 0) {

@@ -5,6 +5,7 @@
 #include "client/loss.h"
 #include "client/manifest.h"
 #include "client/obey.h"
+#include "client/report.h"
 #include "client/saver.h"
 
 #include <stdlib.h>
@@ -84,6 +85,7 @@ int sum_take(struct muster_elastic *job, const struct sum_call *call, struct mus
     struct plan_step step = plan_step(&job->plan, job->pass_version);
     struct plan_share span = generation_share(job);
     struct muster_comm *comm = job->comm;
+    report_pass_end(job);
     int r = ensure_room(job, call, span.count, err);
     if (r < 0) {
         return r;
@@ -93,5 +95,6 @@ int sum_take(struct muster_elastic *job, const struct sum_call *call, struct mus
     pthread_mutex_unlock(&job->mutex);
     r = exchange(job, comm, call, &step, span, &failure);
     pthread_mutex_lock(&job->mutex);
+    job->computing = job->pass_records > 0; /* the step function goes on */
     return r < 0 ? loss_take(job, r, &failure, err) : take(job);
 }

@@ -97,6 +97,16 @@ static void ask_to_leave(struct muster_elastic *job)
     }
 }
 
+/* One that was too short to be told of, and is not over yet. */
+static void tell_of_pass(struct muster_elastic *job)
+{
+    if (job->computing && job->at_hand.count == 0) {
+        struct plan_step step = plan_step(&job->plan, job->pass_version);
+        job->at_hand = plan_micro_batch(&job->plan, &step, job->pass_micro_batch);
+        report_pass(job);
+    }
+}
+
 /* What its time has come for; how long until the next of it. */
 static int tend(struct muster_elastic *job, struct times *t)
 {
@@ -118,6 +128,7 @@ static int tend(struct muster_elastic *job, struct times *t)
     } else if (job->phase == UPLINK_UP && job->joins && now >= t->progress_ns) {
         t->progress_ns = later(now, PROGRESS_MS);
         report_progress(job);
+        tell_of_pass(job);
         saver_remind(job);
     }
     int64_t left_ms = (next - now) / NS_PER_MS + 1;

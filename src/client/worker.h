@@ -188,6 +188,7 @@ struct muster_elastic {
     struct generation *generation;
     struct todo todo;
     struct shard_range at_hand; /* of the pass that was told of; count 0: none */
+    bool computing;             /* the user's thread has a pass with records, and is in no call */
     struct muster_comm *comm;   /* of core.generation; NULL: not formed */
     uint64_t abort_wanted;      /* a generation that is closed, and not yet aborted */
     bool aborting;              /* the link's thread is inside of muster_comm_abort */

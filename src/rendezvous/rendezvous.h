@@ -217,6 +217,7 @@ enum rendezvous_reason {
     RENDEZVOUS_DONE,        /* the job is, or its own part */
     RENDEZVOUS_DIED,        /* its end was proven, or it was given up */
     RENDEZVOUS_FAILED,      /* the job has; the caller's */
+    RENDEZVOUS_HANGS,       /* it does not come back from its step function; the caller's */
 };
 
 struct rendezvous_effect {

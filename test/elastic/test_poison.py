@@ -10,6 +10,10 @@ from program import wait_for
 RECORD = 41  # of 97
 
 
+def named(said):
+    return said.split('of the same pass: records ')[1].split(', in epoch')[0].split(', ')
+
+
 def deaths(job):
     return [worker for worker in job.workers if worker.process.poll() in (-signal.SIGABRT, 3)]
 
@@ -38,11 +42,23 @@ def test_a_record_that_crashes_every_worker_is_named(tmp_path, monkeypatch, work
         assert job.coordinator.returncode == 65, log
         said = [line for line in log.splitlines() if 'job has failed' in line]
         assert len(said) == 1 and '3 workers died, one after the other, of the same pass: records ' in said[0]
-        named = said[0].split('records ')[1].split(', in epoch')[0].split(', ')
-        assert str(RECORD) in named and len(named) == job.batch
+        assert str(RECORD) in named(said[0]) and len(named(said[0])) == job.batch
         assert ('by signal 6 (SIGABRT)' if how == 'crash' else 'with exit code 3') in log
         told = [worker for worker in job.workers if worker.process.poll() == 65]
         assert all('the job has failed: 3 workers died' in worker.lines()[-1] for worker in told)
+
+
+def test_a_step_function_that_hangs_is_ended_and_its_records_are_named(tmp_path, monkeypatch):
+    monkeypatch.setenv('MUSTER_TEST_POISON', f'{RECORD} hang')
+    with Job(tmp_path, first_size=2, sleep_ms=0, pass_timeout='2s') as job:
+        for _ in range(2):
+            job.add_worker()
+        start_again_until_failed(job, most=10)  # on a loaded machine others may be taken for hanging, too
+        log = (tmp_path / 'coordinator').read_text()
+        assert job.coordinator.returncode == 65, log
+        assert log.count('its step function has not come back for ') >= 3
+        assert str(RECORD) in named(log)
+        assert all('this worker is ended: its step function has not come back' in '\n'.join(worker.lines()) for worker in deaths(job))
 
 
 def test_who_is_killed_from_outside_costs_no_try(tmp_path, monkeypatch):

@@ -5,6 +5,7 @@ and brought to the others; the last pass of a step finds the mean over all recor
 optimizer.step() updates the model. Earlier passes find zeros, and their optimizer.step() has no effect.
 """
 import atexit
+import faulthandler
 import functools
 import os
 import signal
@@ -154,6 +155,8 @@ class Job:
         self.watch = BackwardWatch(self._backward_ended)
         self.watch.start()
         self.hooks = self.gradient.watch()
+        if not faulthandler.is_enabled():
+            faulthandler.enable()  # a crash, and a hang that is ended, show where the code was
         atexit.register(_close, weakref.ref(self))
         tell_of_errors(functools.partial(_native_of, weakref.ref(self)))
         self._hear_sigterm()

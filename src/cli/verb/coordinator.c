@@ -34,6 +34,16 @@ static int read_token(struct cli *cli, struct server_options *ret)
     return r < 0 ? muster_wrap(&cli->err, "MUSTER_COORDINATOR_TOKEN") : 0;
 }
 
+/* 0 means: for ever; without a word, what passes take decides. */
+static int read_pass_limit(struct cli *cli, struct server_options *ret)
+{
+    int r = args_duration(&cli->args, "pass-timeout", &ret->pass_ms, &cli->err);
+    if (r == 0 && args_value(&cli->args, "pass-timeout") && ret->pass_ms == 0) {
+        ret->pass_ms = -1;
+    }
+    return r;
+}
+
 static int read_sizes(struct cli *cli, struct server_options *ret)
 {
     int64_t least = 1, most = 1024, first = 0, micro_batches = 0;
@@ -43,6 +53,7 @@ static int read_sizes(struct cli *cli, struct server_options *ret)
     r = r < 0 ? r
               : args_number(&cli->args, "micro-batches", 1, UINT32_MAX, &micro_batches, &cli->err);
     r = r < 0 ? r : args_duration(&cli->args, "first-wait", &ret->first_ms, &cli->err);
+    r = r < 0 ? r : read_pass_limit(cli, ret);
     first = first > 0 ? first : least;
     if (r == 0 && (least > first || first > most)) {
         r = muster_fail(&cli->err, MUSTER_EINVAL,

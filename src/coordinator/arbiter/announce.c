@@ -106,6 +106,7 @@ const char *arbiter_why(enum rendezvous_reason reason)
     case RENDEZVOUS_DONE: return "the job is done";
     case RENDEZVOUS_DIED: return "its process has ended";
     case RENDEZVOUS_FAILED: return "the job has failed";
+    case RENDEZVOUS_HANGS: return "its step function did not come back";
     }
     return "";
 }

@@ -48,6 +48,8 @@ struct arbiter_options {
     size_t dataset_count;
     uint32_t micro_batches; /* of a planned data set whose members do not say; 0: 1 */
     int64_t lease_ms;       /* SHARD_LEASE_MS or more */
+    int64_t pass_ms;        /* how long a step function may take while others wait; 0: 20 times the
+                               median of late passes, 10 s at least; < 0: for ever */
     int64_t first_ms;       /* how long the first generation waits for sizes.first_size members */
 };
 

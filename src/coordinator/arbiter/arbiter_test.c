@@ -45,6 +45,7 @@ struct scene {
     bool served, ended;
     bool planned; /* no data set in the options */
     char failure[512];
+    uint64_t hangs; /* the last one */
 };
 
 static const struct shard_dataset twenty = {.name = "a", .size = 20, .epochs = 1, .batch = BATCH};
@@ -118,6 +119,7 @@ static int feed(struct scene *scene, struct arbiter_event event)
             scene->reason = (enum rendezvous_reason)effect->record;
             break;
         case ARBITER_END: scene->ended = true; break;
+        case ARBITER_HANGS: scene->hangs = effect->to; break;
         case ARBITER_FAILED:
             snprintf(scene->failure, sizeof scene->failure, "%.*s", (int)effect->count,
                      (const char *)arbiter_effect_bytes(&scene->effects, effect));
@@ -661,6 +663,61 @@ static void a_step_of_which_nothing_was_told_is_suspected(void **state)
     end_scene(scene);
 }
 
+static void ticks(struct scene *scene, int64_t ms)
+{
+    for (int64_t end = scene->now_ms + ms; scene->now_ms < end;) {
+        scene->now_ms += 1000;
+        says(scene, 1, (struct wire_message){.kind = WIRE_PROGRESS});
+        says(scene, 2, (struct wire_message){.kind = WIRE_PROGRESS});
+        feed(scene, (struct arbiter_event){.kind = ARBITER_TICK});
+    }
+}
+
+/* Passes of 2 s: 20 of them, then it is expelled, as the other one waits. */
+static void who_does_not_come_back_is_expelled(void **state)
+{
+    (void)state;
+    struct scene *scene = planned_scene();
+    for (int i = 0; i < 3; i++) {
+        has_at_hand(scene, 1, 0, 4);
+        has_at_hand(scene, 2, 4, 4);
+        ticks(scene, 2000);
+        has_at_hand(scene, 1, 0, 0);
+        has_at_hand(scene, 2, 0, 0);
+    }
+    has_at_hand(scene, 1, 0, 4);
+    has_at_hand(scene, 2, 4, 4);
+    ticks(scene, 60000); /* both compute: nobody waits */
+    assert_int_equal(scene->hangs, 0);
+    has_at_hand(scene, 1, 0, 0);
+    has_at_hand(scene, 2, 0, 0);
+    has_at_hand(scene, 2, 4, 4);
+    ticks(scene, 39000);
+    assert_int_equal(scene->hangs, 0);
+    ticks(scene, 1000);
+    assert_int_equal(scene->hangs, 2);
+    assert_string_equal(sent_to(scene, 2, WIRE_EXPELLED)->why,
+                        "its step function has not come back for 40 s, while others waited: 4 "
+                        "records from position 4 of epoch 1");
+    assert_non_null(sent_to(scene, 1, WIRE_CLOSE));
+    reports(scene, 1, 0, 0, 0, true);
+    assert_int_equal(sent_to(scene, 1, WIRE_OPEN)->range.first, 4); /* suspected */
+    assert_string_equal(scene->failure, "");
+    end_scene(scene);
+}
+
+static void a_first_pass_may_take_long(void **state)
+{
+    (void)state;
+    struct scene *scene = planned_scene();
+    has_at_hand(scene, 2, 4, 4);
+    ticks(scene, 119000);
+    assert_int_equal(scene->hangs, 0);
+    ticks(scene, 1000);
+    assert_int_equal(scene->hangs, 2);
+    end_scene(scene);
+}
+
 static void a_worker_says_that_the_job_has_failed(void **state)
 {
     (void)state;
@@ -855,6 +912,8 @@ int main(void)
         cmocka_unit_test(three_deaths_of_one_pass_fail_the_job),
         cmocka_unit_test(deaths_that_no_pass_is_blamed_for),
         cmocka_unit_test(a_step_of_which_nothing_was_told_is_suspected),
+        cmocka_unit_test(who_does_not_come_back_is_expelled),
+        cmocka_unit_test(a_first_pass_may_take_long),
         cmocka_unit_test(a_worker_says_that_the_job_has_failed),
         cmocka_unit_test(the_last_losses_are_kept_and_all_are_counted),
         cmocka_unit_test(who_was_lost_is_in_the_journal),

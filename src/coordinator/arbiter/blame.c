@@ -23,6 +23,7 @@ void arbiter_blame_hear(struct arbiter *a, struct card *card, const struct wire_
     struct shard_range none = {0};
     struct shard_range range = told->at_hand.count > 0 ? told->at_hand.list[0] : none;
     if (card && (range.count == 0 || is_planned(a, range))) {
+        arbiter_hang_note(a, card, range);
         card->at_hand = range;
     }
 }

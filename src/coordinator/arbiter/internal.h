@@ -17,6 +17,8 @@ struct card {
     uint64_t waits; /* … that it was asked for, and has not granted */
     struct wire_address address;
     struct shard_range at_hand; /* count 0: nothing that it told of */
+    int64_t since_ms;           /* when it told so */
+    uint64_t passes;            /* that it told of, and brought back */
     bool expired;
     char name[ARBITER_NAME_BYTES]; /* of its pod, clean; "": it has said none */
     bool away;                     /* its connection has ended */
@@ -41,7 +43,15 @@ struct arbiter_death {
     struct shard_range at_hand;
 };
 
-enum { ARBITER_DEATHS_MAX = 64 };
+enum { ARBITER_DEATHS_MAX = 64, ARBITER_PASSES_KEPT = 31 };
+
+/* What is known of the time that passes take. */
+struct hangs {
+    int64_t limit_ms; /* the user's; 0: by the passes; < 0: none */
+    int64_t look_ms;  /* INT64_MAX: nobody has a pass at hand */
+    int64_t passes[ARBITER_PASSES_KEPT];
+    size_t pass_count;
+};
 
 struct arbiter {
     int64_t lease_ms;
@@ -65,6 +75,7 @@ struct arbiter {
     uint32_t suspect_count;
     struct arbiter_death deaths[ARBITER_DEATHS_MAX];
     uint32_t death_count;
+    struct hangs hangs;
     struct buf failure;  /* the journal's: why the job has failed; empty: it has not */
     struct buf prepared; /* COMMITS of the step that a report prepared */
     bool serving;        /* records are */
@@ -111,6 +122,13 @@ void arbiter_blame_settle(struct arbiter *a, uint64_t incarnation, enum arbiter_
 void arbiter_blame_left_out(struct arbiter *a, uint64_t incarnation, enum rendezvous_reason reason);
 /* The records are trained: nothing is wrong with them. */
 void arbiter_blame_clear(struct arbiter *a, const struct wire_ranges *ranges);
+/* ---- Passes that do not come back (hang.c) ---- */
+
+/* Before card->at_hand is it. */
+void arbiter_hang_note(struct arbiter *a, struct card *card, struct shard_range at_hand);
+/* Who is expelled for it now; 0: nobody. */
+uint64_t arbiter_hang_look(struct arbiter *a);
+
 uint32_t arbiter_blame_list(const struct arbiter *a, struct shard_range *ret);
 
 /* ---- Effects (send.c) ---- */

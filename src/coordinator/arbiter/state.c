@@ -38,6 +38,7 @@ int arbiter_new(const struct arbiter_options *options, struct arbiter **ret, str
     }
     a->lease_ms = options->lease_ms;
     a->first_ms = options->first_ms;
+    a->hangs = (struct hangs){.limit_ms = options->pass_ms, .look_ms = INT64_MAX};
     a->deadline_ms = INT64_MAX;
     a->micro_batches = options->micro_batches > 0 ? options->micro_batches : 1;
     a->dataset_count = options->dataset_count;
@@ -182,7 +183,8 @@ int64_t arbiter_next_ms(const struct arbiter *a)
 {
     int64_t ledger_ms = shard_next_ms(a->ledger.shard), leases_ms = shard_next_ms(a->leases.shard);
     int64_t lease_ms = ledger_ms < leases_ms ? ledger_ms : leases_ms;
-    return a->deadline_ms < lease_ms ? a->deadline_ms : lease_ms;
+    int64_t look_ms = a->hangs.look_ms < lease_ms ? a->hangs.look_ms : lease_ms;
+    return a->deadline_ms < look_ms ? a->deadline_ms : look_ms;
 }
 
 const char *arbiter_check(const struct arbiter *a)

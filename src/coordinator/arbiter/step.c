@@ -251,8 +251,12 @@ static void dead(struct arbiter *a)
 
 static void tick(struct arbiter *a)
 {
+    uint64_t hangs = arbiter_hang_look(a);
     arbiter_records_tick(a);
     leases_tick(a);
+    if (hangs != 0) {
+        tell(a, &(struct rendezvous_event){.kind = RENDEZVOUS_DEAD, .incarnation = hangs});
+    }
     if (a->now_ms >= a->deadline_ms) {
         a->deadline_ms = INT64_MAX;
         tell(a, &(struct rendezvous_event){.kind = RENDEZVOUS_DEADLINE,

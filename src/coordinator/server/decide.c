@@ -117,6 +117,10 @@ static void carry_out(struct server *s, const struct arbiter_effect *effect,
     case ARBITER_HANG_UP: hang_up(s, effect->to); break;
     case ARBITER_END: s->over = true; break;
     case ARBITER_FAILED: note_failed(s, effect); break;
+    case ARBITER_HANGS:
+        report_say(&s->report, "%s: %.*s", arbiter_name(s->arbiter, effect->to), (int)effect->count,
+                   (const char *)arbiter_effect_bytes(&s->effects, effect));
+        break;
     case ARBITER_OPENED: s->status_due = true; break;
     case ARBITER_LOST: note_lost(s, effect); break;
     }
@@ -237,6 +241,7 @@ static int open_term(struct server *s, struct muster_err *err)
                                       .peers = options->sizes.max_size + 64,
                                       .micro_batches = options->micro_batches,
                                       .lease_ms = SHARD_LEASE_MS,
+                                      .pass_ms = options->pass_ms,
                                       .first_ms = options->first_ms};
     int r = file_mkdir(options->journal, 0700, err);
     r = r < 0 ? r : journal_open(&journal, &s->journal, err);
