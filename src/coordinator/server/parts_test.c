@@ -1,11 +1,16 @@
-/* The parts of the server that need no loop: the token, the table by incarnation, the queue. */
+/* The parts of the server: the token, the table by incarnation, the queue, how a process ended. */
 #include "base/testing/test.h"
 #include "coordinator/server/queue.h"
 #include "coordinator/server/table.h"
 #include "coordinator/server/token.h"
+#include "coordinator/server/watch.h"
 
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { KEYS = 5000, FRAMES = 300, FRAME_BYTES = 4096 };
@@ -99,12 +104,78 @@ static void a_queue_keeps_the_order(void **state)
     close(ends[0]);
 }
 
+static void never(void *data)
+{
+    fail_msg("the loop does not run while it lives: %p", data);
+}
+
+/* A child that has connected, and is ended once it may: by a signal, or by exit (-code). */
+static pid_t start_child(int listens, int end)
+{
+    struct sockaddr_un address;
+    socklen_t bytes = sizeof address;
+    assert_int_equal(getsockname(listens, (struct sockaddr *)&address, &bytes), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        const struct rlimit none = {0, 0};
+        char go;
+        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        (void)setrlimit(RLIMIT_CORE, &none);
+        if (connect(fd, (const struct sockaddr *)&address, bytes) == 0 && read(fd, &go, 1) == 1) {
+            (void)signal(end, SIG_DFL);
+            (void)kill(getpid(), end);
+        }
+        _exit(end < 0 ? -end : 99);
+    }
+    return child;
+}
+
+static void how_a_process_ended_is_known_when_it_was_waited_for(void **state)
+{
+    (void)state;
+    static const struct {
+        int end;
+        enum arbiter_cause cause;
+        const char *text;
+    } ends[] = {{SIGSEGV, ARBITER_CAUSE_OWN, "by signal 11 (SIGSEGV)"},
+                {SIGKILL, ARBITER_CAUSE_OUTSIDE, "by signal 9 (SIGKILL)"},
+                {SIGTERM, ARBITER_CAUSE_OUTSIDE, "by signal 15 (SIGTERM)"},
+                {-3, ARBITER_CAUSE_OWN, "with exit code 3"},
+                {-143, ARBITER_CAUSE_OUTSIDE, "with exit code 143"}};
+    const struct sockaddr_un any = {.sun_family = AF_UNIX};
+    int listens = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(listens, (const struct sockaddr *)&any, sizeof any.sun_family), 0);
+    assert_int_equal(listen(listens, 1), 0);
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        char text[SERVER_WATCH_TEXT_BYTES];
+        uv_loop_t loop;
+        assert_int_equal(uv_loop_init(&loop), 0);
+        pid_t child = start_child(listens, ends[i].end);
+        int fd = accept4(listens, NULL, NULL, SOCK_CLOEXEC);
+        struct server_watch *watch = server_watch_start(&loop, fd, never, NULL);
+        assert_non_null(watch);
+        assert_int_equal(write(fd, "g", 1), 1);
+        assert_int_equal(waitpid(child, NULL, 0), child);
+        enum arbiter_cause cause = server_watch_cause(watch, text);
+        if (cause != ARBITER_CAUSE_PENDING) { /* a kernel before 6.15 has nothing more to say */
+            assert_int_equal(cause, ends[i].cause);
+            assert_string_equal(text, ends[i].text);
+        }
+        server_watch_stop(watch);
+        assert_int_equal(uv_run(&loop, UV_RUN_DEFAULT), 0);
+        assert_int_equal(uv_loop_close(&loop), 0);
+        close(fd);
+    }
+    close(listens);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_token_is_64_digits),
         cmocka_unit_test(a_table_has_what_was_added_and_not_removed),
         cmocka_unit_test(a_queue_keeps_the_order),
+        cmocka_unit_test(how_a_process_ended_is_known_when_it_was_waited_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

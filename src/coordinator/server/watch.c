@@ -78,9 +78,9 @@ static uint64_t count_oom_kills(const char *events)
 struct exit_info {
     uint64_t mask;
     uint64_t cgroup;
-    uint32_t ids[12];
+    uint32_t ids[11];
     int32_t status;
-    uint32_t more[3];
+    uint32_t more[2];
 };
 #define EXIT_INFO_STATUS (UINT64_C(1) << 3)
 #define EXIT_INFO_ASK _IOWR(0xFF, 11, struct exit_info)
