@@ -8,7 +8,7 @@ from elastic_world import World
 
 @pytest.fixture
 def world(python):
-    one = World(1, python)
+    one = World(2, python)
     yield one
     one.close()
 
@@ -34,6 +34,26 @@ def test_elasticdls_tests_of_shards(world):
     assert end['records'][:100] != end['records'][100:]
     world.coordinators[0].end()
     assert 'h: 200 records predicted' in world.coordinators[0].text()
+
+
+def test_evaluation_runs_after_the_last_step_whoever_dies_in_it(world):
+    """Training is over and its workers are gone from it; the coordinator stays until all is evaluated, by who is left."""
+    os.mkfifo(world.folder / 'never')
+    os.mkfifo(world.folder / 'later')
+    workers = [world.start('elastic_shards.py', 'train_then_evaluate', env={'HOLD_AT': str(world.folder / hold)}) for hold in ('never', 'later')]
+    for worker in workers:
+        worker.wait_for_line('held')
+    assert world.coordinators[0].popen.poll() is None
+    workers[0].popen.kill()
+    workers[0].popen.wait()
+    let = os.open(world.folder / 'later', os.O_RDWR)
+    end = end_of(workers[1])
+    os.close(let)
+    assert (end['records'], end['count']) == (120, 120)
+    world.coordinators[0].end()
+    said = world.coordinators[0].text()
+    assert 'epoch 2: 120 records committed' in said and 'testing: 120 records evaluated: count 120 (1 a record)' in said
+    assert abs(end['output'] - end['expected']) <= 1e-4 * abs(end['expected']) + 1e-3
 
 
 def test_records_of_a_worker_that_is_killed_are_evaluated_by_another(world):

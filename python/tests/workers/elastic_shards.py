@@ -110,5 +110,34 @@ def evaluate():
     return {'seen': seen}
 
 
+def train_then_evaluate():
+    """Steps of all workers over one data set, then another one by leases, which is made before training; held in the middle of it."""
+    import torch
+    from muster.elastic import Job, evaluate as share
+    data = torch.utils.data.TensorDataset(torch.arange(120.0).reshape(-1, 1))
+    model = torch.nn.Linear(1, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-6)
+    shards = Shards(len(data), 5, task='evaluate', name='testing', sums=('count', 'output'))
+    job = Job(model, optimizer)
+    loader, calls = job.loader(data, batch_size=8, epochs=2), []
+    for _ in job.epochs():
+        for batch, in loader:
+            optimizer.zero_grad()
+            model(batch).mean().backward()
+            optimizer.step()
+
+    def measure(model, batch):
+        calls.append(len(batch))
+        if len(calls) == 2 and os.environ.get('HOLD_AT'):
+            print('held', flush=True)
+            with open(os.environ['HOLD_AT']):
+                pass
+        return len(batch), model(batch).sum()
+
+    total = share(model, shards, data, measure)
+    shards.close()
+    return {**total, 'expected': float(model(data.tensors[0]).sum())}
+
+
 if __name__ == '__main__':
     print('end', json.dumps(globals()[sys.argv[1]]()), flush=True)
