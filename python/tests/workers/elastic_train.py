@@ -5,6 +5,7 @@ Says 'step VERSION SIZE' for each step that it commits, and at its end 'end JSON
 import hashlib
 import json
 import sys
+import time
 
 import torch
 from torch import nn, optim
@@ -40,7 +41,7 @@ job = muster.elastic.Job(model, optimizer, scheduler, micro_batches=OPTIONS['mic
                          deterministic=OPTIONS['deterministic'], threads=OPTIONS['threads'])
 job.register('average', average)
 loader = job.loader(Points(), OPTIONS['batch'], epochs=OPTIONS['epochs'], num_workers=OPTIONS['loader_workers'])
-passes, epochs = 0, []
+passes, epochs, began, steps = 0, [], None, 0
 elastic_pace.hold()
 for epoch in job.epochs():
     epochs.append(epoch)
@@ -55,9 +56,10 @@ for epoch in job.epochs():
         if OPTIONS['paced']:
             elastic_pace.pace()
         if not job.incomplete:
+            began, steps = began or time.monotonic(), steps + 1
             print('step', job.info['version'], job.info['size'], flush=True)
 digest = hashlib.sha256()
 for value in [*model.state_dict().values(), *average.state_dict().values()]:
     digest.update(bytes(value.reshape(-1).view(torch.uint8).tolist()))
 print('end', json.dumps({'sha256': digest.hexdigest(), 'passes': passes, 'epochs': epochs, 'lr_steps': scheduler.last_epoch,
-                         'finished': job.finished}), flush=True)
+                         'finished': job.finished, 'step_ms': 1000 * (time.monotonic() - began) / steps if steps else None}), flush=True)
