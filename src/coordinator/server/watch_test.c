@@ -1,0 +1,130 @@
+/* How a worker ended, as the coordinator learns it: before its parent has waited for it, and after.
+ */
+#include "base/testing/test.h"
+#include "coordinator/server/watch.h"
+
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct worker {
+    uv_loop_t loop;
+    struct server_watch *watch;
+    pid_t pid;
+    int fd;
+    bool died;
+};
+
+static void on_died(void *data)
+{
+    struct worker *worker = data;
+    worker->died = true;
+}
+
+/* A process that is connected to us and waits to be killed; `code` >= 0: it exits when told. */
+static void start(struct worker *w, int code)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    socklen_t size = sizeof name;
+    int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(listener, (struct sockaddr *)&name, sizeof(sa_family_t)), 0);
+    assert_int_equal(listen(listener, 1), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&name, &size), 0);
+    w->pid = fork();
+    if (w->pid == 0) {
+        char byte;
+        signal(SIGSEGV, SIG_DFL); /* cmocka has one of its own */
+        int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+        bool told = connect(fd, (struct sockaddr *)&name, size) == 0 && read(fd, &byte, 1) == 1;
+        _exit(told ? code : 99);
+    }
+    w->fd = accept(listener, NULL, NULL);
+    assert_true(w->fd >= 0);
+    close(listener);
+    w->died = false;
+    assert_int_equal(uv_loop_init(&w->loop), 0);
+    w->watch = server_watch_start(&w->loop, w->fd, on_died, w);
+    assert_non_null(w->watch);
+}
+
+static enum arbiter_cause await_cause(struct worker *w, char *ret_text)
+{
+    while (!w->died) {
+        uv_run(&w->loop, UV_RUN_ONCE);
+    }
+    return server_watch_cause(w->watch, ret_text);
+}
+
+static void stop(struct worker *w)
+{
+    server_watch_stop(w->watch);
+    uv_run(&w->loop, UV_RUN_DEFAULT);
+    assert_int_equal(uv_loop_close(&w->loop), 0);
+    close(w->fd);
+}
+
+static void expect(struct worker *w, bool waited_for, enum arbiter_cause cause, const char *text)
+{
+    char got[SERVER_WATCH_TEXT_BYTES];
+    if (waited_for) {
+        assert_int_equal(waitpid(w->pid, NULL, 0), w->pid);
+    }
+    enum arbiter_cause said = await_cause(w, got);
+    if (said != ARBITER_CAUSE_PENDING) { /* a kernel before 6.15 does not tell */
+        assert_int_equal(said, cause);
+        assert_string_equal(got, text);
+    } else {
+        assert_true(waited_for);
+    }
+    if (!waited_for) {
+        assert_int_equal(waitpid(w->pid, NULL, 0), w->pid);
+    }
+    stop(w);
+}
+
+static void who_is_killed_from_outside_is_to_blame_for_nothing(void **state)
+{
+    (void)state;
+    for (int waited_for = 0; waited_for < 2; waited_for++) {
+        struct worker w;
+        start(&w, 0);
+        kill(w.pid, SIGKILL);
+        expect(&w, waited_for, ARBITER_CAUSE_OUTSIDE, "by signal 9 (SIGKILL)");
+    }
+}
+
+static void who_crashes_is_known_by_its_signal(void **state)
+{
+    (void)state;
+    for (int waited_for = 0; waited_for < 2; waited_for++) {
+        struct worker w;
+        start(&w, 0);
+        kill(w.pid, SIGSEGV);
+        expect(&w, waited_for, ARBITER_CAUSE_OWN, "by signal 11 (SIGSEGV)");
+    }
+}
+
+static void who_exits_is_known_by_its_code(void **state)
+{
+    (void)state;
+    for (int waited_for = 0; waited_for < 2; waited_for++) {
+        struct worker w;
+        start(&w, 7);
+        assert_int_equal(write(w.fd, "", 1), 1);
+        expect(&w, waited_for, ARBITER_CAUSE_OWN, "with exit code 7");
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_is_killed_from_outside_is_to_blame_for_nothing),
+        cmocka_unit_test(who_crashes_is_known_by_its_signal),
+        cmocka_unit_test(who_exits_is_known_by_its_code),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
