@@ -36,8 +36,8 @@ def test_a_record_that_crashes_every_worker_is_named(tmp_path, monkeypatch, work
     with Job(tmp_path, first_size=workers, sleep_ms=0) as job:
         for _ in range(workers):
             job.add_worker()
-        start_again_until_failed(job, most=4)
-        assert len(deaths(job)) in (3, 4)  # the first one may have been too quick to be told of
+        start_again_until_failed(job, most=10)
+        assert len(deaths(job)) >= 3  # and those that were too quick to be told of
         log = (tmp_path / 'coordinator').read_text()
         assert job.coordinator.returncode == 65, log
         said = [line for line in log.splitlines() if 'job has failed' in line]
@@ -73,11 +73,11 @@ def test_who_is_killed_from_outside_costs_no_try(tmp_path, monkeypatch):
             wait_for(lambda: len(job.alive()) < 2, 'a death')
             job.add_worker()
         os.rename(poison, tmp_path / 'gone')
-        while len(job.alive()) == 0:
-            job.add_worker()
-        for worker in job.workers:
-            worker.signalled = signal.SIGKILL
-        assert job.coordinator.wait() == 0, (tmp_path / 'coordinator').read_text()
+        while job.coordinator.poll() is None:
+            if not job.alive():  # the last one had met it before
+                job.add_worker()
+            wait_for(lambda: job.coordinator.poll() is not None or not job.alive(), 'the end')
+        assert job.coordinator.returncode == 0, (tmp_path / 'coordinator').read_text()
         assert 'by signal 9 (SIGKILL)' in (tmp_path / 'coordinator').read_text()
 
 
