@@ -47,10 +47,13 @@ bench: ready-bench build ## the benchmark tables, ours beside the peers
 wheels: build ## BUILD/wheels: muster, elasticdl_client and elasticdl_api for pip, as local files
 	@tools/wheels $(BUILD)
 
+bench-kubernetes: ready-test build ## what a real kube-apiserver takes through our client
+	@MUSTER_BUILD=$(abspath $(BUILD)) bench/kubernetes/floors
+
 install: build ## PREFIX=/usr/local
 	@cmake --install $(BUILD) --prefix $(PREFIX)
 
 clean: ## remove the build folders
 	@rm -rf build build-*
 
-.PHONY: all help deps configure build test test-kubernetes demo demo-elastic check format bench wheels install clean
+.PHONY: all help deps configure build test test-kubernetes demo demo-elastic check format bench bench-kubernetes wheels install clean

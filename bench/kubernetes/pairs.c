@@ -1,0 +1,108 @@
+/* How fast pods and their Services can be made through the client of src/kube: the floor under
+ * every operator that uses it.
+ *
+ *     kubernetes_pairs KUBECONFIG NAMESPACE PAIRS UNDER_WAY
+ *
+ * All requests are queued at once; the client has UNDER_WAY of them on connections. Prints one JSON
+ * object.
+ */
+#include "base/time/clock.h"
+#include "kube/cluster/kube_cluster.h"
+#include "kube/config/kubeconfig.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { TIMEOUT_MS = 600000, MS_PER_S = 1000 };
+
+static const struct cluster_resource kinds[] = {{"", "v1", "pods", "Pod", true},
+                                                {"", "v1", "services", "Service", true}};
+
+static struct {
+    struct cluster *cluster;
+    int left, failed;
+} bench;
+
+static void die(const char *why)
+{
+    fprintf(stderr, "kubernetes_pairs: %s\n", why);
+    exit(1);
+}
+
+static void on_done(void *arg, const struct cluster_answer *answer)
+{
+    (void)arg;
+    if (answer->code < 0) {
+        fprintf(stderr, "kubernetes_pairs: %d %s\n", answer->http_status, answer->message);
+        bench.failed++;
+    }
+    if (--bench.left == 0) {
+        kube_cluster_close(bench.cluster);
+    }
+}
+
+static json_t *make_pod(const char *name)
+{
+    return json_pack("{s:{s:s, s:{s:s}}, s:{s:s, s:[{s:s, s:s, s:[s, s], s:[{s:s, s:i}]}]}}",
+                     "metadata", "name", name, "labels", "pair", name, "spec", "restartPolicy",
+                     "Never", "containers", "name", "pytorch", "image", "none", "command", "python",
+                     "train.py", "ports", "name", "pytorchjob-port", "containerPort", 23456);
+}
+
+static json_t *make_service(const char *name)
+{
+    return json_pack("{s:{s:s, s:{s:s}}, s:{s:s, s:{s:s}, s:[{s:s, s:i}]}}", "metadata", "name",
+                     name, "labels", "pair", name, "spec", "clusterIP", "None", "selector", "pair",
+                     name, "ports", "name", "pytorchjob-port", "port", 23456);
+}
+
+static void send_pair(const char *namespace, int number)
+{
+    char name[32];
+    struct muster_err err = MUSTER_ERR_INIT;
+    snprintf(name, sizeof name, "pair-%05d", number);
+    json_t *const bodies[] = {make_pod(name), make_service(name)};
+    for (size_t i = 0; i < 2; i++) {
+        const struct cluster_request request = {
+            .verb = CLUSTER_CREATE,
+            .lane = CLUSTER_LANE_PARTS,
+            .resource = &kinds[i],
+            .namespace = namespace,
+            .body = bodies[i],
+            .timeout_ms = TIMEOUT_MS,
+        };
+        bench.left++;
+        if (bench.cluster->backend->send(bench.cluster, &request, on_done, NULL, NULL, &err) < 0) {
+            die(err.text);
+        }
+        json_decref(bodies[i]);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    uv_loop_t loop;
+    struct target target = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
+    if (argc != 5) {
+        die("usage: kubernetes_pairs KUBECONFIG NAMESPACE PAIRS UNDER_WAY");
+    }
+    int pairs = (int)strtol(argv[3], NULL, 10);
+    const struct kube_cluster_options options = {.qps = -1,
+                                                 .under_way_max = (int)strtol(argv[4], NULL, 10)};
+    uv_loop_init(&loop);
+    if (kubeconfig_load(argv[1], NULL, &target, &err) < 0 ||
+        kube_cluster_open(&loop, &target, &options, &bench.cluster, &err) < 0) {
+        die(err.text);
+    }
+    int64_t began_ms = clock_ms();
+    for (int i = 0; i < pairs; i++) {
+        send_pair(argv[2], i);
+    }
+    uv_run(&loop, UV_RUN_DEFAULT);
+    double seconds = (double)(clock_ms() - began_ms) / MS_PER_S;
+    printf("{\"pairs\": %d, \"under_way\": %d, \"seconds\": %.3f, \"pairs_per_second\": %.1f, "
+           "\"failed\": %d}\n",
+           pairs, options.under_way_max, seconds, pairs / seconds, bench.failed);
+    return uv_loop_close(&loop) < 0 || bench.failed > 0;
+}
