@@ -73,6 +73,21 @@ def test_so_does_one_that_comes_after_the_deletion(muster):
     wait_for(lambda: folders(muster) == [], 'its folder goes after the run')
 
 
+def test_a_run_does_not_wait_for_a_job_that_was_gone_before_it_looked(muster, api):
+    """It is stopped as soon as its job is there, mostly before its first listing, and goes on when the job is gone."""
+    training = job('brief', shell('echo last words'), run_policy={'ttlSecondsAfterFinished': 0})
+    process = muster.start('run', '-f', muster.write('job.yaml', training), '-o', 'json')
+    seen = '/apis/kubeflow.org/v1/namespaces/default/pytorchjobs'
+    while process.poll() is None and not api.call('GET', seen)[1]['items']:
+        pass
+    process.send_signal(signal.SIGSTOP)
+    wait_for(lambda: muster.get('jobs') == [], 'the job is deleted')
+    process.send_signal(signal.SIGCONT)
+    out, err = process.communicate(timeout=LIMIT_S)
+    assert (process.returncode, json.loads(out)['state']) == (0, 'Succeeded'), err
+    assert '[rank 0] last words' in err
+
+
 def test_logs_are_kept_when_the_store_is_moved_away(muster):
     muster.run('run', '-f', muster.write('job.yaml', job('old', shell('echo a'))))
     muster.run('down')

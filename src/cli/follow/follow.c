@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/time/clock.h"
 #include "cli/follow/after_end.h"
+#include "cli/follow/missed.h"
 #include "cli/follow/progress.h"
 #include "cli/follow/stop.h"
 #include "cli/pod/places.h"
@@ -142,6 +143,7 @@ static void pod_changed(void *context, enum kube_change change, const json_t *po
 static void job_changed(void *context, enum kube_change change, const json_t *job)
 {
     struct followed_job *j = context;
+    j->seen = true;
     if (strcmp(doc_text(job, "metadata.uid", ""), doc_text(j->object, "metadata.uid", "")) != 0) {
         j->deleted = true; /* another one has its name now */
     } else {
@@ -174,6 +176,20 @@ void follow_init(struct follow *follow, struct cli *cli, struct screen *screen, 
     uv_timer_start(&follow->tick, on_tick, TICK_MS, TICK_MS);
 }
 
+/* It was over and deleted before the first listing: no change will tell. */
+static void catch_up(struct followed_job *j)
+{
+    muster_auto(doc) json_t *run =
+        missed_find(j->follow->cli, j->namespace, j->name, doc_text(j->object, "metadata.uid", ""));
+    size_t i;
+    json_t *pod;
+    json_array_foreach (doc_at(run, "pods"), i, pod) {
+        pod_changed(j, KUBE_MODIFIED, pod);
+        pod_changed(j, KUBE_DELETED, pod);
+    }
+    job_changed(j, KUBE_DELETED, run ? doc_at(run, "job") : j->object);
+}
+
 static int start_watches(struct followed_job *j)
 {
     struct cli *cli = j->follow->cli;
@@ -187,6 +203,9 @@ static int start_watches(struct followed_job *j)
     r = r < 0 ? r
               : kube_watch_start(cli->kube, &job, NULL, &(struct kube_watch_events){job_changed, j},
                                  &j->job_watch, &cli->err);
+    if (r == 0 && !j->seen) {
+        catch_up(j);
+    }
     return r < 0 ? r : stall_notes_start(&j->stalls, cli, j->follow->screen, j->object);
 }
 

@@ -28,6 +28,7 @@ struct followed_job {
     json_t *told;    /* how isolation is degraded, each sentence once */
     bool untold;     /* pods have started since that was asked for last */
     int64_t asked_ms;
+    bool seen; /* by its watch */
     bool deleted;
     bool over;
     int64_t started_ms;
