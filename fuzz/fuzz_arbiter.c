@@ -64,7 +64,10 @@ static bool step(struct world *w, struct arbiter_event event)
 static void begin(struct world *w)
 {
     const struct arbiter_options options = {
-        .sizes = {1, 3, 1}, .peers = 6, .lease_ms = SHARD_LEASE_MS, .first_ms = 1000};
+        .sizes = {.min_size = 1, .max_size = 3, .first_size = 1},
+        .peers = 6,
+        .lease_ms = SHARD_LEASE_MS,
+        .first_ms = 1000};
     arbiter_free(w->arbiter);
     promise(arbiter_new(&options, &w->arbiter, &w->err) == 0, "there is memory", "");
     for (size_t i = 0; i < w->journaled; i++) {
