@@ -176,13 +176,14 @@ def test_the_example_trains(tmp_path):
 
 
 def test_the_ledger_tells_when_steps_do_not_commit(tmp_path):
-    """The same worker, but a step that fails is applied as far as it is there."""
-    with Job(tmp_path, first_size=3, sleep_ms=2) as job:
+    """The same worker, but a step that fails is applied as far as it is there. A kill may fall between two steps: there are four."""
+    with Job(tmp_path, first_size=5, sleep_ms=2) as job:
         job.program = 'elastic_worker_uncommitted'
-        for _ in range(3):
+        for _ in range(5):
             job.add_worker()
-        job.wait_for_version(5)
-        job.workers[1].send(signal.SIGKILL)
+        for killed in range(1, 5):
+            job.wait_for_version(5 * killed)
+            job.workers[killed].send(signal.SIGKILL)
         job.wait_for_end()
         survivors = [worker for worker in job.workers if worker.signalled is None]
         assert any(int(worker.end()[1]['wrong']) > 0 for worker in survivors)

@@ -5,11 +5,11 @@
 #include "base/err.h"
 #include "base/time/clock.h"
 #include "cli/follow/after_end.h"
-#include "cli/follow/missed.h"
 #include "cli/follow/progress.h"
 #include "cli/follow/stop.h"
 #include "cli/pod/places.h"
 #include "cli/pod/ranks.h"
+#include "cli/pod/runs.h"
 #include "cli/submit/restarts.h"
 #include "control/observe.h"
 #include "control/verdict.h"
@@ -179,8 +179,8 @@ void follow_init(struct follow *follow, struct cli *cli, struct screen *screen, 
 /* It was over and deleted before the first listing: no change will tell. */
 static void catch_up(struct followed_job *j)
 {
-    muster_auto(doc) json_t *run =
-        missed_find(j->follow->cli, j->namespace, j->name, doc_text(j->object, "metadata.uid", ""));
+    muster_auto(doc) json_t *run = runs_find_uid(j->follow->cli, j->namespace, j->name,
+                                                 doc_text(j->object, "metadata.uid", ""));
     size_t i;
     json_t *pod;
     json_array_foreach (doc_at(run, "pods"), i, pod) {

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CELL_BYTES = 64, RANK_COLUMNS = 5 };
+enum { CELL_BYTES = 64, RANK_COLUMNS = 5, SAME_NAME_MAX = 10 };
 
 /* ---- Asking for one ---- */
 
@@ -46,6 +46,48 @@ int runs_get(struct cli *cli, const char *job, int64_t run, json_t **ret)
     muster_auto(free) char *path = runs_path(cli, job, run);
     return path ? kube_call(cli->kube, "GET", path, NULL, ret, &cli->err)
                 : err_no_memory(&cli->err);
+}
+
+/* Without a message where it cannot be had. The path is freed. */
+static json_t *get(struct cli *cli, char *path)
+{
+    json_t *answer = NULL;
+    if (path) {
+        (void)kube_call(cli->kube, "GET", path, NULL, &answer, NULL);
+    }
+    free(path);
+    return answer;
+}
+
+static json_t *list_runs(struct cli *cli, const char *namespace, const char *name)
+{
+    char *path = NULL;
+    return get(cli, asprintf(&path, "/muster/v1/history?limit=%d&namespace=%s&job=%s",
+                             SAME_NAME_MAX, namespace, name) < 0
+                        ? NULL
+                        : path);
+}
+
+static json_t *get_run(struct cli *cli, const char *namespace, const char *name, int64_t run)
+{
+    char *path = NULL;
+    return get(cli, asprintf(&path, "/muster/v1/history/%s/%s/%" PRId64, namespace, name, run) < 0
+                        ? NULL
+                        : path);
+}
+
+json_t *runs_find_uid(struct cli *cli, const char *namespace, const char *name, const char *uid)
+{
+    muster_auto(doc) json_t *list = list_runs(cli, namespace, name);
+    size_t i;
+    json_t *summary;
+    json_array_foreach (doc_at(list, "runs"), i, summary) {
+        muster_auto(doc) json_t *run = get_run(cli, namespace, name, doc_int(summary, "run", 0));
+        if (strcmp(doc_text(run, "job.metadata.uid", ""), uid) == 0) {
+            return muster_take(run);
+        }
+    }
+    return NULL;
 }
 
 static json_t *named(const json_t *pods, const char *name)

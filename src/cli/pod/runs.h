@@ -18,6 +18,10 @@ char *runs_path(const struct cli *cli, const char *job, int64_t run);
 /* One run, whole. MUSTER_ENOENT: there is none of that number (any more). */
 int runs_get(struct cli *cli, const char *job, int64_t run, json_t **ret);
 
+/* The run of the job with this uid, whole, among the newest of that name; NULL: there is none, or
+ * it cannot be asked for. */
+json_t *runs_find_uid(struct cli *cli, const char *namespace, const char *name, const char *uid);
+
 /* The pods that WORD, a job or one of its pods, means in a run; each is told as gone. *ret_job is
  * the job's name, which the caller frees. */
 int runs_find_pods(struct cli *cli, const char *word, int64_t run, struct pod_set *ret,
