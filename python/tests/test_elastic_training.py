@@ -157,6 +157,7 @@ def test_each_record_is_read_once_in_an_epoch(world, words):
 def test_the_model_is_that_of_a_plain_loop(world, python):
     """Not only alike everywhere: right. Adam, clipping, BatchNorm, OneCycle, a prime number of records; a kill and a join."""
     job = world(2, python)
+    job.env['PACE'] = '0.2'
     first, second, third = (job.start_held('elastic_plain.py', 'train') for _ in range(3))
     job.let(first, second)
     second.wait_for_line('step ', 2)

@@ -35,6 +35,7 @@ def test_a_step_that_is_lost_in_its_middle_is_undone(world, python, kind):
     job.coordinators[0].end()
 
     job = world(2, python)
+    job.env['PACE'] = '0.2'
     first, third = (job.start_held(SCRIPT, json.dumps({**options, 'paced': True})) for _ in range(2))
     second = job.start_held(SCRIPT, json.dumps({**options, 'paced': True, 'stop_in': 20}))
     job.let(first, second)
