@@ -19,7 +19,7 @@ static void try_coordinator(const uint8_t *data, size_t size)
     alignas(max_align_t) static unsigned char
         memory[sizeof(struct rendezvous) + PEERS * sizeof(struct rendezvous_peer)];
     struct rendezvous *s = (struct rendezvous *)memory;
-    struct rendezvous_config config = {1, 3, 2};
+    struct rendezvous_config config = {.min_size = 1, .max_size = 3, .first_size = 2};
     struct rendezvous_effect list[RENDEZVOUS_EFFECTS_MAX(PEERS)];
     struct rendezvous_effects effects = {.room = RENDEZVOUS_EFFECTS_MAX(PEERS), .list = list};
     rendezvous_init(s, config, PEERS);

@@ -88,6 +88,7 @@ struct rendezvous_peer {
     bool silent;   /* did not report by the deadline */
     bool reported; /* closed the generation, with version, loaded and prepared */
     bool loaded;
+    bool opened_loaded; /* when the generation began: OPEN says so whenever it is sent */
     bool prepared;
     bool next; /* is in the generation that is being recorded */
 };
@@ -141,7 +142,7 @@ enum rendezvous_event_kind {
     RENDEZVOUS_REPLAY_TERM,       /* term */
     RENDEZVOUS_REPLAY_GENERATION, /* generation, version (base), lineage, restore; then its members
                                    */
-    RENDEZVOUS_REPLAY_MEMBER,     /* incarnation, age */
+    RENDEZVOUS_REPLAY_MEMBER,     /* incarnation, age, loaded: as in OPEN */
     RENDEZVOUS_REPLAY_LOG,        /* version */
     RENDEZVOUS_REPLAY_CHECKPOINT, /* version */
     RENDEZVOUS_START,

@@ -325,6 +325,7 @@ static void leave_out(struct turn *t, struct rendezvous_peer *peer)
 static void take_in(struct rendezvous *s, struct rendezvous_peer *peer)
 {
     peer->loaded = peer->loaded && !s->restored;
+    peer->opened_loaded = peer->loaded;
     peer->standing = RENDEZVOUS_MEMBER;
     peer->counted = true;
     peer->next = false;

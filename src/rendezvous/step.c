@@ -37,6 +37,7 @@ static void replay_member(struct turn *t)
     struct rendezvous_peer *peer = turn_take(t->s, t->event->incarnation, RENDEZVOUS_MEMBER);
     if (peer) { /* else the job was written with more room: whoever is missing is unknown here */
         peer->age = t->event->age;
+        peer->opened_loaded = t->event->loaded && !t->s->restored;
         t->s->last_age = peer->age > t->s->last_age ? peer->age : t->s->last_age;
     }
 }

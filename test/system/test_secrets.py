@@ -1,6 +1,7 @@
 """A Secret's value: while it exists in the store and where a container asked for it as a file; after its deletion nowhere under MUSTER_HOME."""
 import base64
 import os
+import pathlib
 
 from conftest import Api, job, wait_for
 
@@ -17,12 +18,13 @@ def holders(folder, value):
     """Files below the folder with the value, plain or as base64 has it."""
     forms = [value.encode(), base64.b64encode(value.encode())]
     found = []
-    for path in folder.rglob('*'):
-        try:
-            if path.is_file() and any(form in path.read_bytes() for form in forms):
-                found.append(str(path.relative_to(folder)))
-        except FileNotFoundError:
-            continue
+    for where, _, names in os.walk(folder):  # which passes over folders that go meanwhile
+        for path in (pathlib.Path(where) / name for name in names):
+            try:
+                if path.is_file() and any(form in path.read_bytes() for form in forms):
+                    found.append(str(path.relative_to(folder)))
+            except FileNotFoundError:
+                continue
     return sorted(found)
 
 

@@ -20,6 +20,7 @@ struct sent {
     struct shard_range range; /* GRANT, OPEN: the first */
     uint32_t ranges;
     uint32_t members;
+    char loaded[8]; /* OPEN: a 1 for each member that has the state, else a 0 */
     struct wire_dataset dataset;
     char why[256];   /* REFUSED, EXPELLED */
     size_t appended; /* records of the journal before it was sent */
@@ -68,6 +69,9 @@ static void note_sent(struct scene *scene, const struct arbiter_effect *effect)
         sent->version = m.open.base;
         sent->restore = m.open.restore;
         sent->members = m.open.members.count;
+        for (uint32_t i = 0; i < m.open.members.count && i + 1 < sizeof sent->loaded; i++) {
+            sent->loaded[i] = m.open.members.list[i].loaded ? '1' : '0';
+        }
         sent->ranges = m.open.suspects.count;
         sent->range = sent->ranges ? m.open.suspects.list[0] : (struct shard_range){0};
     } else if (m.kind == WIRE_ACK) {
@@ -354,6 +358,38 @@ static void a_restart_after_any_record(void **state)
         }
         end_scene(scene);
     }
+}
+
+/* As those that do not know of the newest generation yet. */
+static void reports_of(struct scene *scene, uint64_t who, uint64_t generation)
+{
+    const struct wire_message m = {
+        .kind = WIRE_REPORT,
+        .report = {.generation = generation, .version = 1, .loaded = true, .closed = true}};
+    assert_int_equal(says(scene, who, m), 0);
+}
+
+/* Its first step is shared by those that had the state when it began: all must be told of the same
+ * ones, also who hears of it from another coordinator, or when others have loaded it meanwhile. */
+static void a_generation_is_opened_for_all_with_the_same_words(void **state)
+{
+    (void)state;
+    struct scene *scene = new_scene();
+    joins(scene, 1);
+    joins(scene, 2);
+    asks(scene, 1, BATCH);
+    assert_int_equal(commits(scene, 1, 1, 0, BATCH), 0);
+    joins(scene, 3);
+    reports(scene, 1, 1, 0, 0, true);
+    reports(scene, 2, 1, 0, 0, true);
+    assert_string_equal(sent_to(scene, 1, WIRE_OPEN)->loaded, "110");
+    begin(scene, scene->journaled);
+    reports_of(scene, 1, 1);
+    assert_string_equal(sent_to(scene, 1, WIRE_OPEN)->loaded, "110");
+    reports(scene, 3, 1, 0, 0, true); /* it has it now, and closes the generation */
+    reports_of(scene, 2, 1);
+    assert_string_equal(sent_to(scene, 2, WIRE_OPEN)->loaded, "110");
+    end_scene(scene);
 }
 
 static void all_die_and_the_log_goes_back_to_the_checkpoint(void **state)
@@ -901,6 +937,7 @@ int main(void)
         cmocka_unit_test(the_end_is_in_the_ledger),
         cmocka_unit_test(nothing_is_granted_after_a_restart_before_all_have_said_what_they_hold),
         cmocka_unit_test(a_restart_after_any_record),
+        cmocka_unit_test(a_generation_is_opened_for_all_with_the_same_words),
         cmocka_unit_test(all_die_and_the_log_goes_back_to_the_checkpoint),
         cmocka_unit_test(who_is_silent_for_a_lease_is_given_up),
         cmocka_unit_test(the_first_declares_and_all_have_the_same),

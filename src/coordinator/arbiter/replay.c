@@ -84,7 +84,8 @@ static void replay_members(struct arbiter *a, const struct entry_generation *gen
         const struct wire_member *member = &members->list[i];
         tell(a, (struct rendezvous_event){.kind = RENDEZVOUS_REPLAY_MEMBER,
                                           .incarnation = member->incarnation,
-                                          .age = entry_age(generation, i)});
+                                          .age = entry_age(generation, i),
+                                          .loaded = member->loaded});
         if (i < a->rendezvous->room) {
             a->cards[i] =
                 (struct card){.incarnation = member->incarnation, .address = member->address};

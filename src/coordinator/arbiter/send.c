@@ -144,7 +144,7 @@ static uint32_t list_members(const struct arbiter *a, bool next, struct wire_mem
         const struct rendezvous_peer *peer = &a->rendezvous->peers[i];
         if (next ? peer->next : peer->standing == RENDEZVOUS_MEMBER) {
             ret[count++] = (struct wire_member){.incarnation = peer->incarnation,
-                                                .loaded = peer->loaded,
+                                                .loaded = next ? peer->loaded : peer->opened_loaded,
                                                 .address = *address_of(a, i)};
         }
     }

@@ -210,7 +210,8 @@ int kubeconfig_target(const struct kubeconfig *config, const char *context, stru
     struct target t = {0};
     const char *name = context ? context : config->current;
     if (!name) {
-        return muster_fail(err, MUSTER_ECONFIG, "%s names no current-context; use --context",
+        return muster_fail(err, MUSTER_ECONFIG,
+                           "%s names no current-context: kubectl config use-context chooses one",
                            *config->names ? config->names : "no kubeconfig");
     }
     const json_t *chosen = entry(config->contexts, "context", name, config, err);
