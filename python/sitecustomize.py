@@ -25,7 +25,7 @@ def _install():
 _STACKS_SIGNAL = 47  # src/process/stack/python.h
 
 
-def _wait_to_be_asked():
+def _wait_to_be_asked(begun):
     """A thread that the signal is sent to, so that it interrupts nobody else: C code that takes an interrupted poll for
     an error (TCPStore of torch 1.13 does) never sees it. It takes no other signal.
     """
@@ -35,6 +35,7 @@ def _wait_to_be_asked():
     name = os.open(f'/proc/self/task/{_thread.get_native_id()}/comm', os.O_WRONLY)
     os.write(name, b'muster-stacks')
     os.close(name)
+    begun.release()
     forever = _thread.allocate_lock()
     forever.acquire()
     forever.acquire()
@@ -45,9 +46,12 @@ def _start_waiting():
     try:
         size = _thread.stack_size(256 << 10)
         try:
-            _thread.start_new_thread(_wait_to_be_asked, ())
+            begun = _thread.allocate_lock()
+            begun.acquire()
+            _thread.start_new_thread(_wait_to_be_asked, (begun,))
         finally:
             _thread.stack_size(size)
+        begun.acquire(timeout=1)  # C code that never gives the GIL back would keep the thread from telling its name
     except Exception:  # no start and no fork fails for want of stacks: `muster stacks` says that there are none
         pass
 
