@@ -1,0 +1,27 @@
+/* Between the versions of a PyTorchJob: the answer to an API server that asks for objects in
+ * another version than the one they are stored in (ConversionReview, apiextensions.k8s.io/v1).
+ *
+ * v1 is the version in which jobs are stored, and holds all that the others can say. v1beta1 and
+ * v1beta2 have some fields of runPolicy directly under spec, and cannot say the rest of v1's spec:
+ * that is carried along in an annotation, as JSON, and put back on the way to v1, so that a client
+ * of an old version which changes an object does not lose what it cannot see. Status is the same in
+ * all versions. Source: kubeflow/pytorch-operator, pkg/apis/pytorch, its branches v0.4 to v0.6.
+ *
+ * Layer: pure. Thread: any.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <muster/err.h>
+
+/* What an object of an old version carries that only v1 has. */
+#define WEBHOOK_ANNOTATION_V1_FIELDS "muster.dev/v1-fields"
+
+/* A copy of the job in that version ("kubeflow.org/v1beta2"); the caller's. What is malformed is
+ * left as it is: the schema of the version judges it. MUSTER_EDATA: one of the two versions is not
+ * ours, or it is no object. MUSTER_ENOMEM. */
+int webhook_convert(const json_t *job, const char *version, json_t **ret, struct muster_err *err);
+
+/* The answer to a review: all of its objects converted, or one sentence on why not. The caller's;
+ * NULL only when out of memory. */
+json_t *webhook_answer_conversion(const json_t *review);
