@@ -2,6 +2,7 @@
 #include "client/identity.h"
 
 #include "client/socket/connection.h"
+#include "core/pid_space.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -69,6 +70,17 @@ int identity_names(const char *coordinator_said, const char *name_said, char **r
                           err);
     return r < 0 ? r
                  : identity_copy(pod ? pod : name, WIRE_TEXT_MAX, "a worker's name", ret_name, err);
+}
+
+struct wire_message identity_hello(uint64_t incarnation, const uint8_t token[WIRE_TOKEN_BYTES])
+{
+    struct wire_message m = {.kind = WIRE_HELLO,
+                             .hello = {.version = WIRE_VERSION,
+                                       .incarnation = incarnation,
+                                       .pid_space = pid_space(),
+                                       .pid = (uint32_t)getpid()}};
+    memcpy(m.hello.token, token, sizeof m.hello.token);
+    return m;
 }
 
 int identity_incarnation(uint64_t *ret, struct muster_err *err)

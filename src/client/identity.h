@@ -14,6 +14,8 @@ int identity_names(const char *coordinator, const char *name, char **ret_coordin
                    char **ret_name, struct muster_err *err);
 int identity_copy(const char *text, size_t most, const char *what, char **ret,
                   struct muster_err *err);
+/* HELLO of this process. */
+struct wire_message identity_hello(uint64_t incarnation, const uint8_t token[WIRE_TOKEN_BYTES]);
 /* Not 0. */
 int identity_incarnation(uint64_t *ret, struct muster_err *err);
 /* The condition is on the monotonic clock. */

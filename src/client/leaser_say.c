@@ -1,4 +1,5 @@
 /* What a worker by leases says to the coordinator. See leaser.h. */
+#include "client/identity.h"
 #include "client/leaser.h"
 
 #include <stdlib.h>
@@ -28,9 +29,7 @@ static struct wire_text text_of(const char *text)
 
 void leaser_say_hello(struct muster_shards *s)
 {
-    struct wire_message m = {.kind = WIRE_HELLO,
-                             .hello = {.version = WIRE_VERSION, .incarnation = s->incarnation}};
-    memcpy(m.hello.token, s->token, sizeof m.hello.token);
+    struct wire_message m = identity_hello(s->incarnation, s->token);
     say(s, LEASER_GREETING, &m);
 }
 

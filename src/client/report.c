@@ -1,6 +1,8 @@
 /* See report.h. */
 #include "client/report.h"
 
+#include "client/identity.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,9 +30,7 @@ static struct wire_text text_of(const char *text)
 
 void report_hello(struct muster_elastic *job)
 {
-    struct wire_message m = {.kind = WIRE_HELLO,
-                             .hello = {.version = WIRE_VERSION, .incarnation = job->incarnation}};
-    memcpy(m.hello.token, job->token, sizeof m.hello.token);
+    struct wire_message m = identity_hello(job->incarnation, job->token);
     say(job, UPLINK_GREETING, &m);
 }
 

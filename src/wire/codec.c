@@ -96,6 +96,8 @@ static void code_hello(struct coder *c, struct wire_message *m)
     coder_u32(c, &m->hello.version);
     coder_u64(c, &m->hello.incarnation);
     coder_bytes(c, m->hello.token, sizeof m->hello.token);
+    coder_u64(c, &m->hello.pid_space);
+    coder_u32(c, &m->hello.pid);
 }
 
 static void code_join(struct coder *c, struct wire_message *m)

@@ -42,7 +42,7 @@
 #include <stdint.h>
 
 enum {
-    WIRE_VERSION = 2,
+    WIRE_VERSION = 3,
     WIRE_LENGTH_BYTES = 4,
     WIRE_FRAME_MAX = 4 << 20, /* whole; OPEN of 10,000 members is the largest */
     WIRE_FIRST_MAX = 128,     /* of HELLO: strangers are not read further */
@@ -121,6 +121,8 @@ struct wire_hello {
     uint32_t version; /* WIRE_VERSION */
     uint64_t incarnation;
     uint8_t token[WIRE_TOKEN_BYTES];
+    uint64_t pid_space; /* where `pid` is its number (core/pid_space.h); 0: not known */
+    uint32_t pid;
 };
 
 struct wire_join {

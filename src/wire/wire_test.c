@@ -14,7 +14,7 @@ static const struct wire_member members[] = {{1, true, {{1}, {2}}}, {2, false, {
 
 /* One of each kind, no field of which is zero. */
 static const struct wire_message samples[] = {
-    {WIRE_HELLO, 1, .hello = {WIRE_VERSION, 5, {1, 2, 3}}},
+    {WIRE_HELLO, 1, .hello = {WIRE_VERSION, 5, {1, 2, 3}, 7, 8}},
     {WIRE_JOIN, 2, .join = {{{9}, {8}}, 77, {"worker-1", 8}}},
     {WIRE_LEAVE, 3, .leave = {true}},
     {WIRE_REPORT, 4, .report = {3, 8, 6, true, true, {steps, 2}, {next, 1}, {ranges, 2}}},

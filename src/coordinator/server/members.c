@@ -173,17 +173,17 @@ static void welcome(struct server *s, struct server_connection *c)
     server_frame_release(frame);
 }
 
-static void admit(struct server *s, struct server_connection *c, uint64_t incarnation)
+static void admit(struct server *s, struct server_connection *c, const struct wire_hello *hello)
 {
-    struct server_member *member = take_member(s, incarnation);
+    struct server_member *member = take_member(s, hello->incarnation);
     if (!member || !s->arbiter) {
         server_connection_end(c);
         return;
     }
     s->strangers--;
-    c->incarnation = incarnation;
+    c->incarnation = hello->incarnation;
     member->connection = c;
-    member->watch = server_watch_start(s->loop, c->fd, on_died, member);
+    member->watch = server_watch_start(s->loop, c->fd, hello, on_died, member);
     welcome(s, c);
 }
 
@@ -203,7 +203,7 @@ static void greet(struct server *s, struct server_connection *c, const uint8_t *
                s->members.count >= 2 * (size_t)SERVER_SIZE_MAX) {
         refuse(s, c, "there are too many processes in this job");
     } else {
-        admit(s, c, m.hello.incarnation);
+        admit(s, c, &m.hello);
     }
 }
 

@@ -152,7 +152,8 @@ static void how_a_process_ended_is_known_when_it_was_waited_for(void **state)
         assert_int_equal(uv_loop_init(&loop), 0);
         pid_t child = start_child(listens, ends[i].end);
         int fd = accept4(listens, NULL, NULL, SOCK_CLOEXEC);
-        struct server_watch *watch = server_watch_start(&loop, fd, never, NULL);
+        const struct wire_hello nobody = {0};
+        struct server_watch *watch = server_watch_start(&loop, fd, &nobody, never, NULL);
         assert_non_null(watch);
         assert_int_equal(write(fd, "g", 1), 1);
         assert_int_equal(waitpid(child, NULL, 0), child);

@@ -1,7 +1,10 @@
 /* See watch.h. */
 #include "coordinator/server/watch.h"
 
+#include "core/pid_space.h"
+
 #include <inttypes.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -26,15 +29,37 @@ struct server_watch {
     void *data;
 };
 
+/* Copies of one virtual machine may have the same PID space: their addresses differ. */
+static bool is_of_this_machine(int fd, const struct wire_hello *hello)
+{
+    union {
+        struct sockaddr any;
+        struct sockaddr_in four;
+        struct sockaddr_in6 six;
+    } here, there;
+    socklen_t here_bytes = sizeof here, there_bytes = sizeof there;
+    if (hello->pid_space == 0 || hello->pid_space != pid_space() || hello->pid > INT32_MAX ||
+        getsockname(fd, &here.any, &here_bytes) < 0 ||
+        getpeername(fd, &there.any, &there_bytes) < 0) {
+        return false;
+    }
+    return here.any.sa_family == AF_INET6
+               ? memcmp(&here.six.sin6_addr, &there.six.sin6_addr, sizeof here.six.sin6_addr) == 0
+               : here.any.sa_family == AF_INET &&
+                     here.four.sin_addr.s_addr == there.four.sin_addr.s_addr;
+}
+
 /* A number that was used again meanwhile belongs to a process that lives on: then its death is not
  * seen here, and never seen wrongly while it lives. */
-static int open_peer(int fd, pid_t *ret_pid)
+static int open_peer(int fd, const struct wire_hello *hello, pid_t *ret_pid)
 {
     struct ucred peer = {0};
     socklen_t size = sizeof peer;
-    bool known = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.pid > 0;
-    *ret_pid = peer.pid;
-    return known ? (int)syscall(SYS_pidfd_open, peer.pid, 0) : -1;
+    *ret_pid = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 ? peer.pid : 0;
+    if (*ret_pid <= 0 && is_of_this_machine(fd, hello)) {
+        *ret_pid = (pid_t)hello->pid;
+    }
+    return *ret_pid > 0 ? (int)syscall(SYS_pidfd_open, *ret_pid, 0) : -1;
 }
 
 /* A small file of /proc or /sys, as text. */
@@ -156,11 +181,11 @@ static void on_end(uv_poll_t *poll, int status, int events)
     }
 }
 
-struct server_watch *server_watch_start(uv_loop_t *loop, int socket, void (*died)(void *data),
-                                        void *data)
+struct server_watch *server_watch_start(uv_loop_t *loop, int socket, const struct wire_hello *hello,
+                                        void (*died)(void *data), void *data)
 {
     pid_t pid = 0;
-    int pidfd = open_peer(socket, &pid);
+    int pidfd = open_peer(socket, hello, &pid);
     struct server_watch *watch = pidfd < 0 ? NULL : calloc(1, sizeof *watch);
     if (!watch || uv_poll_init(loop, &watch->poll, pidfd) < 0) {
         free(watch);

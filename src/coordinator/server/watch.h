@@ -13,10 +13,12 @@ enum { SERVER_WATCH_TEXT_BYTES = 64 };
 
 struct server_watch;
 
-/* The process at the other end of a Unix socket. NULL: there is none to watch (another host's, one
- * of another PID namespace, a kernel without pidfd_open): its end shows in other ways. */
-struct server_watch *server_watch_start(uv_loop_t *loop, int socket, void (*died)(void *data),
-                                        void *data);
+/* The process at the other end of a socket, which has said HELLO: a Unix socket's as the kernel
+ * knows it, of TCP the one that it says to be, where both ends have the same address and numbers of
+ * processes mean the same. NULL: there is none to watch (another host's, one of another PID
+ * namespace, a kernel without pidfd_open): its end shows in other ways. */
+struct server_watch *server_watch_start(uv_loop_t *loop, int socket, const struct wire_hello *hello,
+                                        void (*died)(void *data), void *data);
 /* Once it has died: why, and "by signal 11 (SIGSEGV)", or "". Pending: it is known when its parent
  * has waited for it, by kernels since 6.15. */
 enum arbiter_cause server_watch_cause(const struct server_watch *watch,

@@ -2,7 +2,9 @@
  */
 #include "base/testing/test.h"
 #include "coordinator/server/watch.h"
+#include "core/pid_space.h"
 
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
@@ -25,21 +27,41 @@ static void on_died(void *data)
     worker->died = true;
 }
 
-/* A process that is connected to us and waits to be killed; `code` >= 0: it exits when told. */
-static void start(struct worker *w, int code)
+union name {
+    struct sockaddr any;
+    struct sockaddr_un local;
+    struct sockaddr_in inet;
+};
+
+/* Any address of that family. */
+static int listen_at(int family, union name *ret, socklen_t *ret_bytes)
 {
-    struct sockaddr_un name = {.sun_family = AF_UNIX};
-    socklen_t size = sizeof name;
-    int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_int_equal(bind(listener, (struct sockaddr *)&name, sizeof(sa_family_t)), 0);
+    *ret = (union name){.any.sa_family = (sa_family_t)family};
+    socklen_t bytes = family == AF_UNIX ? sizeof(sa_family_t) : sizeof ret->inet;
+    int listener = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (family == AF_INET) {
+        ret->inet.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    }
+    *ret_bytes = sizeof *ret;
+    assert_int_equal(bind(listener, &ret->any, bytes), 0);
     assert_int_equal(listen(listener, 1), 0);
-    assert_int_equal(getsockname(listener, (struct sockaddr *)&name, &size), 0);
+    assert_int_equal(getsockname(listener, &ret->any, ret_bytes), 0);
+    return listener;
+}
+
+/* A process that is connected to us and waits to be killed; `code` >= 0: it exits when told. `space`
+ * is what it says its PID to be a number of. */
+static void start_at(struct worker *w, int code, int family, uint64_t space)
+{
+    union name name;
+    socklen_t size;
+    int listener = listen_at(family, &name, &size);
     w->pid = fork();
     if (w->pid == 0) {
         char byte;
         signal(SIGSEGV, SIG_DFL); /* cmocka has one of its own */
-        int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-        bool told = connect(fd, (struct sockaddr *)&name, size) == 0 && read(fd, &byte, 1) == 1;
+        int fd = socket(family, SOCK_STREAM, 0);
+        bool told = connect(fd, &name.any, size) == 0 && read(fd, &byte, 1) == 1;
         _exit(told ? code : 99);
     }
     w->fd = accept(listener, NULL, NULL);
@@ -47,7 +69,13 @@ static void start(struct worker *w, int code)
     close(listener);
     w->died = false;
     assert_int_equal(uv_loop_init(&w->loop), 0);
-    w->watch = server_watch_start(&w->loop, w->fd, on_died, w);
+    const struct wire_hello hello = {.pid_space = space, .pid = (uint32_t)w->pid};
+    w->watch = server_watch_start(&w->loop, w->fd, &hello, on_died, w);
+}
+
+static void start(struct worker *w, int code)
+{
+    start_at(w, code, AF_UNIX, 0);
     assert_non_null(w->watch);
 }
 
@@ -119,12 +147,31 @@ static void who_exits_is_known_by_its_code(void **state)
     }
 }
 
+/* The kernel does not say who is at the other end: it is believed, where it can be true. */
+static void of_tcp_processes_of_this_machine_are_watched(void **state)
+{
+    (void)state;
+    struct worker w;
+    start_at(&w, 0, AF_INET, pid_space());
+    assert_non_null(w.watch);
+    kill(w.pid, SIGKILL);
+    expect(&w, false, ARBITER_CAUSE_OUTSIDE, "by signal 9 (SIGKILL)");
+    for (uint64_t other = 0; other < 2; other++) {
+        start_at(&w, 0, AF_INET, other);
+        assert_null(w.watch);
+        kill(w.pid, SIGKILL);
+        assert_int_equal(waitpid(w.pid, NULL, 0), w.pid);
+        stop(&w);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_is_killed_from_outside_is_to_blame_for_nothing),
         cmocka_unit_test(who_crashes_is_known_by_its_signal),
         cmocka_unit_test(who_exits_is_known_by_its_code),
+        cmocka_unit_test(of_tcp_processes_of_this_machine_are_watched),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,10 @@
+/* Which process a number means: whether two programs mean the same one by the same PID.
+ *
+ * Layer: core. Thread: any.
+ */
+#pragma once
+
+#include <stdint.h>
+
+/* A hash of the running kernel and the PID namespace; 0: /proc does not say. */
+uint64_t pid_space(void);
