@@ -133,6 +133,7 @@ static bool say(struct world *w, const uint8_t *at)
         m.report = (struct wire_report){.generation = now.generation - (at[5] % 8 == 7),
                                         .version = version,
                                         .lost = at[5] % 5,
+                                        .ended = at[4] & 8,
                                         .closed = at[4] & 1,
                                         .loaded = at[4] & 2};
         if (version > now.version && version <= now.version + 2) {

@@ -102,7 +102,7 @@ static void leave_job(struct muster_elastic *job)
     if (job->joins && job->end == WORKER_GOES_ON) {
         job->told_leave = true;
         obey_own(job, COMMIT_LEAVE, 0);
-        obey_lost(job, 0);
+        obey_lost(job, 0, false);
         obey_abort(job);
     }
     while (job->joins && job->end == WORKER_GOES_ON && job->core.connected &&

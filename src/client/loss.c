@@ -4,14 +4,16 @@
 #include "client/obey.h"
 
 /* Whom the communicator, or the attempt to form one, says to be lost; 0: nobody is named. A peer
- * that has closed it lives. */
-static uint64_t find_lost(const struct muster_elastic *job, int code, int rank)
+ * that has closed it lives. ended: by the word of its kernel, not by silence. */
+static uint64_t find_lost(const struct muster_elastic *job, int code, int rank, bool *ret_ended)
 {
     enum muster_peer_state peers[MUSTER_MAX_RANKS];
     const struct generation *g = job->mine;
+    *ret_ended = false;
     if (job->comm && muster_comm_query(job->comm, NULL, peers, NULL) == 0) {
         for (int r = 0; r < g->size; r++) {
             if (peers[r] == MUSTER_PEER_DEAD || peers[r] == MUSTER_PEER_SUSPECTED) {
+                *ret_ended = peers[r] == MUSTER_PEER_DEAD;
                 return g->incarnations[r];
             }
         }
@@ -30,7 +32,9 @@ int loss_take(struct muster_elastic *job, int code, const struct muster_err *fai
               struct muster_err *err)
 {
     if (job->core.generation == job->mine->number) {
-        obey_lost(job, is_of_others(code) ? find_lost(job, code, failure->rank) : 0);
+        bool ended = false;
+        uint64_t lost = is_of_others(code) ? find_lost(job, code, failure->rank, &ended) : 0;
+        obey_lost(job, lost, ended);
         obey_abort(job);
     }
     return is_of_others(code) ? 0 : muster_fail(err, code, "%s", failure->text);

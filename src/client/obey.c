@@ -64,7 +64,7 @@ static void carry_out(struct muster_elastic *job, const struct commit_effect *ef
 {
     switch (effect->kind) {
     case COMMIT_DO_JOIN: report_join(job); break;
-    case COMMIT_DO_REPORT: report_state(job, effect->incarnation); break;
+    case COMMIT_DO_REPORT: report_state(job, effect->incarnation, effect->ended); break;
     case COMMIT_DO_COMMITS: report_commit(job, effect->version); break;
     case COMMIT_DO_LEAVE: report_leave(job, effect->finished); break;
     case COMMIT_DO_ABORT: abort_generation(job, effect->generation); break;
@@ -118,10 +118,10 @@ void obey_own(struct muster_elastic *job, enum commit_event_kind kind, uint64_t 
     obey(job, &event, NULL);
 }
 
-void obey_lost(struct muster_elastic *job, uint64_t lost)
+void obey_lost(struct muster_elastic *job, uint64_t lost, bool ended)
 {
     const struct commit_event event = {
-        .kind = COMMIT_LOST, .generation = job->mine->number, .incarnation = lost};
+        .kind = COMMIT_LOST, .generation = job->mine->number, .incarnation = lost, .ended = ended};
     obey(job, &event, NULL);
 }
 

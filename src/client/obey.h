@@ -15,8 +15,8 @@ void obey(struct muster_elastic *job, const struct commit_event *event,
 void obey_own(struct muster_elastic *job, enum commit_event_kind kind, uint64_t version);
 
 /* This worker closes the generation that was formed last; lost: an incarnation that it could not
- * reach, 0: none. */
-void obey_lost(struct muster_elastic *job, uint64_t lost);
+ * reach, 0: none; ended: its kernel has ended the connection. */
+void obey_lost(struct muster_elastic *job, uint64_t lost, bool ended);
 
 /* The communicator of a generation that was closed, also one that is being formed. The mutex is let
  * go meanwhile. */

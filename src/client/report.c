@@ -84,8 +84,8 @@ void report_commit(struct muster_elastic *job, uint64_t version)
     say_commits(job, &step, 1);
 }
 
-static void say_report(struct muster_elastic *job, uint64_t lost, const struct wire_step *steps,
-                       uint32_t count)
+static void say_report(struct muster_elastic *job, uint64_t lost, bool ended,
+                       const struct wire_step *steps, uint32_t count)
 {
     const struct commit_member *core = &job->core;
     struct wire_step prepared;
@@ -94,6 +94,7 @@ static void say_report(struct muster_elastic *job, uint64_t lost, const struct w
                              .report = {.generation = core->generation,
                                         .version = core->version,
                                         .lost = lost,
+                                        .ended = ended,
                                         .closed = core->stage == COMMIT_CLOSED,
                                         .loaded = core->loaded,
                                         .steps = {steps, count}}};
@@ -105,7 +106,7 @@ static void say_report(struct muster_elastic *job, uint64_t lost, const struct w
 }
 
 /* While the coordinator was away many steps may have been committed: frames have a limit. */
-void report_state(struct muster_elastic *job, uint64_t lost)
+void report_state(struct muster_elastic *job, uint64_t lost, bool ended)
 {
     struct wire_step *steps = malloc(STEPS_OF_A_FRAME * sizeof *steps);
     struct shard_range *ranges = malloc(STEPS_OF_A_FRAME * sizeof *ranges);
@@ -120,7 +121,7 @@ void report_state(struct muster_elastic *job, uint64_t lost)
     }
     if (steps && ranges) {
         list_steps(job, first, (uint32_t)left, steps, ranges);
-        say_report(job, lost, steps, (uint32_t)left);
+        say_report(job, lost, ended, steps, (uint32_t)left);
     }
     free(steps);
     free(ranges);

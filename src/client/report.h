@@ -10,8 +10,9 @@
 void report_hello(struct muster_elastic *job);
 void report_dataset(struct muster_elastic *job);
 void report_join(struct muster_elastic *job);
-/* REPORT: what it did since the last acknowledgement. lost: an incarnation, 0. */
-void report_state(struct muster_elastic *job, uint64_t lost);
+/* REPORT: what it did since the last acknowledgement. lost: an incarnation, 0; ended: its kernel
+ * has ended the connection. */
+void report_state(struct muster_elastic *job, uint64_t lost, bool ended);
 void report_commit(struct muster_elastic *job, uint64_t version);
 void report_leave(struct muster_elastic *job, bool finished);
 /* What is at hand, job->at_hand. */

@@ -87,7 +87,7 @@ static void apply(struct turn *t)
 
 /* ---- The end of a generation: rule 4 ---- */
 
-static void close_generation(struct turn *t, uint64_t lost)
+static void close_generation(struct turn *t, uint64_t lost, bool ended)
 {
     struct commit_member *m = t->m;
     m->stage = COMMIT_CLOSED;
@@ -96,7 +96,8 @@ static void close_generation(struct turn *t, uint64_t lost)
     m->boundary = false;
     emit(t, (struct commit_effect){.kind = COMMIT_DO_ABORT, .generation = m->generation});
     if (m->connected) {
-        emit(t, (struct commit_effect){.kind = COMMIT_DO_REPORT, .incarnation = lost});
+        emit(t,
+             (struct commit_effect){.kind = COMMIT_DO_REPORT, .incarnation = lost, .ended = ended});
     }
 }
 
@@ -111,13 +112,13 @@ static void passed(struct turn *t)
         emit_step(t, COMMIT_DO_COMMITS, m->version);
     }
     if (m->boundary) {
-        close_generation(t, 0);
+        close_generation(t, 0, false);
     }
 }
 
 static void lost(struct turn *t)
 {
-    close_generation(t, t->event->incarnation);
+    close_generation(t, t->event->incarnation, t->event->ended);
 }
 
 static void closed_by_coordinator(struct turn *t)
@@ -126,7 +127,7 @@ static void closed_by_coordinator(struct turn *t)
     if (t->event->boundary && (m->entered || m->prepared)) {
         m->boundary = true;
     } else {
-        close_generation(t, 0);
+        close_generation(t, 0, false);
     }
 }
 

@@ -95,12 +95,14 @@ struct commit_event {
     uint64_t incarnation;
     bool restore;
     bool boundary;
+    bool ended; /* LOST: its end of the connection was closed by its kernel, or it is dead */
 };
 
 enum commit_effect_kind {
     COMMIT_DO_JOIN,    /* send JOIN */
     COMMIT_DO_REPORT,  /* send REPORT: this struct, leases, steps after `acked` up to `version`, and
-                          if prepared the records of version + 1; incarnation: who was lost, 0 */
+                          if prepared the records of version + 1; incarnation: who was lost, 0;
+                          ended: as  LOST has it */
     COMMIT_DO_COMMITS, /* send COMMITS: step `version` */
     COMMIT_DO_LEAVE,   /* send LEAVE; finished: after the last step */
     COMMIT_DO_ENTER,   /* show the others what it brings to step `version`; begin the reductions */
@@ -126,6 +128,7 @@ struct commit_effect {
     uint64_t version;
     uint64_t incarnation;
     bool finished;
+    bool ended;
 };
 
 enum { COMMIT_EFFECTS_MAX = 8 };

@@ -142,11 +142,23 @@ void member_leave(struct turn *t)
     }
 }
 
+/* A process that lives does not close both its connections, as a rule; one that does comes back too
+ * late, as one that was silent. It is no proof: where nobody else has the state it is waited for.
+ */
+static void note_ended(struct turn *t, struct rendezvous_peer *peer)
+{
+    if (t->s->phase == RENDEZVOUS_CLOSING && peer->ended && !peer->connected && !peer->reported) {
+        peer->silent = true;
+        round_decide(t);
+    }
+}
+
 void member_disconnected(struct turn *t)
 {
     struct rendezvous_peer *peer = turn_find(t->s, t->event->incarnation);
     if (peer) {
         peer->connected = false;
+        note_ended(t, peer);
     }
 }
 
@@ -198,6 +210,11 @@ static void note_closed(struct turn *t, struct rendezvous_peer *peer)
     }
     round_suspect(t->s, report->incarnation, report->lost);
     round_close(t, true);
+    struct rendezvous_peer *lost = report->ended ? turn_find(t->s, report->lost) : NULL;
+    if (lost && lost->standing == RENDEZVOUS_MEMBER) {
+        lost->ended = true;
+        note_ended(t, lost);
+    }
 }
 
 static void report_of_this_generation(struct turn *t, struct rendezvous_peer *peer, bool came_back)

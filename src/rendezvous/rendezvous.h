@@ -47,8 +47,9 @@
  * next generation while nobody else has the state; where nobody else is, they are let go.
  *
  * Time. AWAIT asks for DEADLINE (in less than a second): who has not reported by then is silent,
- * and is left out if others have the state. If none has, it is waited for: the caller says DEAD of
- * whoever it gives up (after the time of a lease).
+ * and is left out if others have the state. So is, at once, who has lost its connection to a member
+ * and that to the coordinator, both by its kernel: as a rule its process is gone. If none has, it
+ * is waited for: the caller says DEAD of whoever it gives up (after the time of a lease).
  *
  * Members. Where a member of the open generation does not go on, two that cannot reach each other
  * among others, it is left out by the next. The generation's order of ranks is that of its slots.
@@ -85,7 +86,8 @@ struct rendezvous_peer {
     bool leaving;
     bool gone;     /* dead, given up, or finished */
     bool finished; /* it is gone as it has ended well */
-    bool silent;   /* did not report by the deadline */
+    bool ended;    /* by the word of another member its kernel has ended their connection */
+    bool silent;   /* did not report by the deadline, or both its connections have ended */
     bool reported; /* closed the generation, with version, loaded and prepared */
     bool loaded;
     bool opened_loaded; /* when the generation began: OPEN says so whenever it is sent */
@@ -150,7 +152,8 @@ enum rendezvous_event_kind {
     RENDEZVOUS_JOIN,
     RENDEZVOUS_LEAVE,  /* finished: the caller says so, too, of any process that it saw end well */
     RENDEZVOUS_REPORT, /* generation, closed, loaded, prepared, version, first: of the steps that it
-                          brings, up to version; lost: an incarnation that it lost, 0 */
+                          brings, up to version; lost: an incarnation that it lost, 0;
+                          ended: the kernel of that one has ended their connection */
     RENDEZVOUS_COMMITS,    /* generation, first, version: steps first … version */
     RENDEZVOUS_UNREADABLE, /* generation, version: nobody can read the checkpoint it begins with */
     RENDEZVOUS_CHECKPOINT, /* generation, version: it has written this one */
@@ -179,6 +182,7 @@ struct rendezvous_event {
     bool loaded;
     bool prepared;
     bool finished;
+    bool ended;
 };
 
 enum rendezvous_effect_kind {

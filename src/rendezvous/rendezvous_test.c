@@ -156,6 +156,42 @@ static void the_silent_are_left_out_and_then_unknown(void **state)
     free(s);
 }
 
+/* Whichever of its connections is heard of first; one of them alone says little. */
+static void who_has_lost_both_its_connections_is_not_waited_for(void **state)
+{
+    (void)state;
+    struct rendezvous_event report = EVENT(REPORT, .incarnation = 1, .generation = 1,
+                                           .closed = true, .loaded = true, .lost = 2, .first = 1);
+    struct rendezvous *s = running();
+    expect(s, EVENT(DISCONNECTED, .incarnation = 2), "");
+    expect(s, report, "AWAIT");
+    free(s);
+    report.ended = true;
+    s = running();
+    expect(s, report, "CLOSE>2 AWAIT");
+    expect(s, EVENT(DISCONNECTED, .incarnation = 2), "generation SYNC");
+    expect(s, DURABLE, "RETURN>2 OPEN>1");
+    free(s);
+    s = running();
+    expect(s, EVENT(DISCONNECTED, .incarnation = 2), "");
+    expect(s, report, "AWAIT generation SYNC");
+    free(s);
+}
+
+/* Who alone has the model, as far as anybody knows, is not given up for it. */
+static void who_has_the_model_is_waited_for_without_connections(void **state)
+{
+    (void)state;
+    struct rendezvous *s = running();
+    expect(s, EVENT(DISCONNECTED, .incarnation = 2), "");
+    expect(s,
+           EVENT(REPORT, .incarnation = 1, .generation = 1, .closed = true, .lost = 2,
+                 .ended = true, .first = 1),
+           "AWAIT");
+    expect(s, EVENT(DEAD, .incarnation = 2), "generation SYNC");
+    free(s);
+}
+
 static void a_coordinator_that_begins_again_opens_what_its_journal_has(void **state)
 {
     (void)state;
@@ -380,6 +416,8 @@ int main(void)
         cmocka_unit_test(a_death_closes_and_the_generation_is_durable_before_it_opens),
         cmocka_unit_test(joiners_wait_for_a_step_then_for_its_boundary),
         cmocka_unit_test(the_silent_are_left_out_and_then_unknown),
+        cmocka_unit_test(who_has_lost_both_its_connections_is_not_waited_for),
+        cmocka_unit_test(who_has_the_model_is_waited_for_without_connections),
         cmocka_unit_test(a_coordinator_that_begins_again_opens_what_its_journal_has),
         cmocka_unit_test(who_brings_steps_that_do_not_follow_is_expelled),
         cmocka_unit_test(nobody_left_with_the_state_restores_the_checkpoint),

@@ -330,6 +330,7 @@ static void take_in(struct rendezvous *s, struct rendezvous_peer *peer)
     peer->counted = true;
     peer->next = false;
     peer->reported = false;
+    peer->ended = false;
     peer->silent = false;
     peer->prepared = false;
     s->settled = s->settled && peer->loaded;

@@ -118,6 +118,7 @@ static void code_report(struct coder *c, struct wire_message *m)
     coder_u64(c, &report->generation);
     coder_u64(c, &report->version);
     coder_u64(c, &report->lost);
+    coder_bool(c, &report->ended);
     coder_bool(c, &report->closed);
     coder_bool(c, &report->loaded);
     code_steps(c, &report->steps);

@@ -139,6 +139,7 @@ struct wire_report {
     uint64_t generation;
     uint64_t version; /* the steps end there */
     uint64_t lost;    /* an incarnation, 0: none */
+    bool ended;       /* its kernel has ended the connection to it */
     bool closed;
     bool loaded;
     struct wire_steps steps;

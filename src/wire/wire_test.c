@@ -17,7 +17,7 @@ static const struct wire_message samples[] = {
     {WIRE_HELLO, 1, .hello = {WIRE_VERSION, 5, {1, 2, 3}, 7, 8}},
     {WIRE_JOIN, 2, .join = {{{9}, {8}}, 77, {"worker-1", 8}}},
     {WIRE_LEAVE, 3, .leave = {true}},
-    {WIRE_REPORT, 4, .report = {3, 8, 6, true, true, {steps, 2}, {next, 1}, {ranges, 2}}},
+    {WIRE_REPORT, 4, .report = {3, 8, 6, true, true, true, {steps, 2}, {next, 1}, {ranges, 2}}},
     {WIRE_COMMITS, 5, .commits = {3, {steps, 2}}},
     {WIRE_ASK, 6, .ask = {640}},
     {WIRE_PROGRESS, 7, .progress = {3, 8, 512, 5000000, 10000}},
@@ -95,6 +95,7 @@ static void fields_are_where_they_were(void **state)
     assert_int_equal(read_frame(bytes, (size_t)count, &m, &memory), 0);
     assert_int_equal(m.report.version, 8);
     assert_int_equal(m.report.lost, 6);
+    assert_true(m.report.ended);
     assert_int_equal(m.report.steps.count, 2);
     assert_int_equal(m.report.steps.list[0].ranges.list[1].first, UINT64_C(1) << 40);
     assert_int_equal(m.report.prepared.list[0].version, 9);

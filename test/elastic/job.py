@@ -63,7 +63,8 @@ class Job:
         self.records, self.epochs, self.batch, self.micro_batches, self.sleep_ms = records, epochs, batch, micro_batches, sleep_ms
         self.socket = self.folder / 'socket'
         self.options = [word for name, value in options.items() for word in (f'--{name.replace("_", "-")}', str(value))]
-        self.environment = dict(os.environ, MUSTER_COORDINATOR=f'unix:{self.socket}', MUSTER_COORDINATOR_TOKEN=TOKEN)
+        self.address = f'unix:{self.socket}'
+        self.environment = dict(os.environ, MUSTER_COORDINATOR=self.address, MUSTER_COORDINATOR_TOKEN=TOKEN)
         self.environment.pop('MUSTER_MICRO_BATCHES', None)
         self.workers = []
         self.coordinator = None
@@ -75,8 +76,19 @@ class Job:
     def start_coordinator(self):
         with open(self.folder / 'coordinator', 'ab') as output:
             self.coordinator = subprocess.Popen(
-                [str(BUILD / 'bin' / 'muster'), 'coordinator', '--listen', f'unix:{self.socket}', '--journal', str(self.folder / 'journal'),
+                [str(BUILD / 'bin' / 'muster'), 'coordinator', '--listen', self.address, '--journal', str(self.folder / 'journal'),
                  *self.options], stdout=output, stderr=subprocess.STDOUT, env=self.environment)
+
+    def log(self):
+        return (self.folder / 'coordinator').read_text(errors='replace')
+
+    def use_tcp(self):
+        """Before anything is started: the coordinator says which port it has got."""
+        self.address = 'tcp:127.0.0.1:0'
+        self.start_coordinator()
+        wait_for(lambda: 'listening at ' in self.log(), 'the coordinator listens')
+        self.address = self.log().split('listening at ')[1].split(',')[0]
+        self.environment['MUSTER_COORDINATOR'] = self.address
 
     def add_worker(self, sleep_ms=None):
         self.workers.append(Worker(self, len(self.workers), self.sleep_ms if sleep_ms is None else sleep_ms))
@@ -99,7 +111,8 @@ class Job:
         return self.coordinator.returncode
 
     def __enter__(self):
-        self.start_coordinator()
+        if not self.coordinator:
+            self.start_coordinator()
         return self
 
     def __exit__(self, *_):

@@ -74,6 +74,23 @@ def test_one_of_three_is_killed_and_the_others_go_on(tmp_path, which):
         assert all(int(worker.end()[1]['recoveries']) == 1 for worker in survivors)
 
 
+def test_over_tcp_a_death_on_this_machine_is_seen_and_not_waited_for(tmp_path):
+    """Else it would be left out as silent, when the deadline of 0.8 s is over."""
+    job = Job(tmp_path, first_size=3, sleep_ms=2)
+    job.use_tcp()
+    with job:
+        for _ in range(3):
+            job.add_worker()
+        for killed in (1, 2):
+            job.wait_for_version(5 * killed)
+            job.workers[killed].send(signal.SIGKILL)
+            job.workers[killed].process.wait()
+            wait_for(lambda: job.log().count('lost ') == killed, 'it is left out')
+        assert job.wait_for_end() == 0
+        check_ends(job)
+    assert job.log().count('its process has ended by signal 9 (SIGKILL)') == 2
+
+
 def test_deaths_in_recovery(tmp_path):
     """One after the other, while the others still deal with the one before."""
     with Job(tmp_path, first_size=4, sleep_ms=2) as job:

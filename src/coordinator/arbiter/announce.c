@@ -96,7 +96,7 @@ const char *arbiter_why(enum rendezvous_reason reason)
 {
     switch (reason) {
     case RENDEZVOUS_LEFT: return "it has left, as it wished";
-    case RENDEZVOUS_SILENT: return "it did not answer in time, and the others went on";
+    case RENDEZVOUS_SILENT: return "it did not answer, and the others went on";
     case RENDEZVOUS_UNREACHABLE: return "an older member could not reach it";
     case RENDEZVOUS_UNKNOWN: return "it is no member of this job: join anew, as a new process";
     case RENDEZVOUS_BROKEN: return "the steps that it reports do not follow those in the log";

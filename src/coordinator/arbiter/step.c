@@ -157,6 +157,7 @@ static void hear_report(struct arbiter *a, const struct wire_report *report)
                                        .version = report->version,
                                        .first = first,
                                        .lost = report->lost,
+                                       .ended = report->ended,
                                        .closed = report->closed,
                                        .loaded = report->loaded,
                                        .prepared = report->prepared.count > 0});

@@ -49,8 +49,8 @@ static int listen_at(int family, union name *ret, socklen_t *ret_bytes)
     return listener;
 }
 
-/* A process that is connected to us and waits to be killed; `code` >= 0: it exits when told. `space`
- * is what it says its PID to be a number of. */
+/* A process that is connected to us and waits to be killed; `code` >= 0: it exits when told.
+ * `space` is what it says its PID to be a number of. */
 static void start_at(struct worker *w, int code, int family, uint64_t space)
 {
     union name name;

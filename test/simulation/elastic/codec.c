@@ -60,6 +60,7 @@ static struct wire_report to_report(struct parts *parts, const struct message *m
     struct wire_report report = {.generation = m->generation,
                                  .version = m->version,
                                  .lost = m->lost,
+                                 .ended = m->lost != 0,
                                  .closed = m->closed,
                                  .loaded = m->loaded,
                                  .steps = to_steps(parts, m),

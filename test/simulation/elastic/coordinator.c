@@ -309,6 +309,7 @@ void coordinator_hear(struct world *world, struct process *p)
                                      .version = m.version,
                                      .first = m.first,
                                      .lost = m.lost,
+                                     .ended = m.lost != 0,
                                      .closed = m.closed,
                                      .loaded = m.loaded,
                                      .prepared = m.is_prepared,
