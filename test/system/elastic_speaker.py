@@ -12,7 +12,7 @@ import sys
 
 KINDS = ['', 'HELLO', 'JOIN', 'LEAVE', 'REPORT', 'COMMITS', 'ASK', 'PROGRESS', 'CHECKPOINT', 'WELCOME', 'REFUSED', 'OPEN', 'CLOSE',
          'ACK', 'GRANT', 'EXPELLED', 'DATASET']
-VERSION, FRAME_MAX = 2, 4 << 20
+VERSION, FRAME_MAX = 3, 4 << 20
 TOKEN = 'ab' * 32
 
 
@@ -35,7 +35,8 @@ def frame(kind, body=b'', term=0):
 
 
 def hello(incarnation, token=TOKEN, version=VERSION):
-    return frame('HELLO', struct.pack('<IQ', version, incarnation) + bytes.fromhex(token))
+    """Without a PID: the process is the test's own."""
+    return frame('HELLO', struct.pack('<IQ', version, incarnation) + bytes.fromhex(token) + struct.pack('<QI', 0, 0))
 
 
 def connect(address, limit_s=60):
@@ -136,8 +137,9 @@ class Worker:
         return steps([(v, self.plan.span(v)) for v in range(self.acked + 1, self.version + 1)])
 
     def report(self, lost=0):
-        self.send(frame('REPORT', struct.pack('<QQQ??', self.generation, self.version, lost, self.closed, self.loaded) + self.tail() +
-                        steps([]) + ranges()))
+        ended = False  # only silence is said of who is lost
+        self.send(frame('REPORT', struct.pack('<QQQ???', self.generation, self.version, lost, ended, self.closed, self.loaded) +
+                        self.tail() + steps([]) + ranges()))
 
     def commit(self):
         """The next step is passed here."""
@@ -188,6 +190,7 @@ class Worker:
                 self.acked = fields['version']
             elif kind in ('EXPELLED', 'REFUSED'):
                 self.ended = fields['why']
+                assert 'speaks version' not in self.ended, f'{self.ended}: the fields here are those of an older src/wire/wire.h'
 
 
 class Team:

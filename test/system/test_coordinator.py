@@ -15,7 +15,7 @@ import time
 
 import pytest
 from conftest import LIMIT_S, wait_for
-from elastic_speaker import TOKEN, Plan, Team, Worker, connect, frame, hello
+from elastic_speaker import TOKEN, VERSION, Plan, Team, Worker, connect, frame, hello
 from program import turns
 
 SPEAKER = pathlib.Path(__file__).parent / 'elastic_speaker.py'
@@ -168,7 +168,7 @@ def ends(sock):
 @pytest.mark.parametrize('said, answer', [
     (hello(5, 'cd' * 32), b'token'),
     (hello(5, TOKEN[:-2] + 'ac'), b'token'),
-    (hello(5, version=99), b'the worker speaks version 99, the coordinator version 2'),
+    (hello(5, version=99), f'the worker speaks version 99, the coordinator version {VERSION}'.encode()),
     (hello(0), b''),
     (frame('JOIN', bytes(268)), b''),
     (b'GET / HTTP/1.1\r\nHost: a\r\n\r\n', b''),
@@ -281,10 +281,10 @@ def test_who_is_silent_is_left_out_when_another_misses_it(muster):
     team.workers[0].lose(silent.incarnation)
     team.until(lambda: team.is_open() and team.workers[0].generation == 2, 'the next generation is open')
     wait_for(lambda: (silent.hear(), silent.ended)[1], 'it is told')
-    assert 'did not answer in time' in silent.ended
+    assert 'it did not answer' in silent.ended
     train(team)
     team.finish()
-    assert 'lost: worker-2: it did not answer in time' in coordinator.end()[0]
+    assert 'lost: worker-2: it did not answer' in coordinator.end()[0]
 
 
 def test_a_worker_that_reconnects_takes_its_old_place(muster):

@@ -130,7 +130,7 @@ bool arbiter_dataset(const struct arbiter *arbiter, uint32_t number, struct shar
  * between two, and the values. */
 bool arbiter_leased(const struct arbiter *arbiter, uint32_t number, struct shard_progress *ret,
                     const char **ret_names, const double **ret_sums);
-/* "it did not answer in time, …" */
+/* "it did not answer, …" */
 const char *arbiter_why(enum rendezvous_reason reason);
 
 /* NULL, or which promise is broken. For tests. */
