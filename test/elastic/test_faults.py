@@ -183,6 +183,31 @@ def test_a_worker_is_killed_while_the_coordinator_is_away(tmp_path):
         check_ends(job)
 
 
+@pytest.mark.parametrize('over_tcp', [False, True])
+def test_all_workers_die_while_the_coordinator_is_away(tmp_path, over_tcp):
+    """One that begins again knows which processes they were: it does not wait for the time of a lease, 30 s, to see them come back."""
+    job = Job(tmp_path, first_size=2, sleep_ms=2)
+    if over_tcp:
+        job.use_tcp()
+    with job:
+        for _ in range(2):
+            job.add_worker()
+        job.wait_for_version(5)
+        job.coordinator.kill()
+        job.coordinator.wait()
+        for worker in job.workers:
+            worker.send(signal.SIGKILL)
+            worker.process.wait()
+        job.start_coordinator()
+        began = time.monotonic()
+        newcomer = job.add_worker()
+        wait_for(lambda: newcomer.version > 0, 'the newcomer trains')
+        assert time.monotonic() - began < 15
+        assert job.wait_for_end() == 0
+        check_ends(job)
+        assert newcomer.steps()[0][0] == 1
+
+
 def test_the_example_trains(tmp_path):
     with Job(tmp_path, first_size=2) as job:
         example = [str(BUILD / 'examples' / 'elastic')]

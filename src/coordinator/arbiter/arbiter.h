@@ -26,7 +26,7 @@
  * suspected is not in the journal, that the job has failed is.
  *
  * Of a member that is not heard of for the time of a lease, its death is assumed; where the log has
- * every record, that it has ended well.
+ * every record, that it has ended well. So it is, at once, of one that is gone.
  *
  * Layer: program (coordinator). Pure: no clock, no I/O. Memory: arbiter_new/free; what events point
  * to is borrowed for the call. Thread: one.
@@ -60,6 +60,8 @@ enum arbiter_event_kind {
     ARBITER_DISCONNECTED, /* incarnation */
     ARBITER_DEAD,         /* incarnation, cause: proven */
     ARBITER_CAUSE,        /* incarnation, cause: of one whose cause was pending */
+    ARBITER_GONE,         /* incarnation: its process ended, and nobody knows when: before it said
+                             anything in this term */
     ARBITER_DURABLE,
     ARBITER_TICK,
 };

@@ -418,6 +418,46 @@ static void all_die_and_the_log_goes_back_to_the_checkpoint(void **state)
     end_scene(scene);
 }
 
+/* The coordinator and its members end together, and others join. */
+static void who_is_gone_in_the_next_term_is_not_waited_for(void **state)
+{
+    (void)state;
+    struct scene *scene = new_scene();
+    joins(scene, 1);
+    joins(scene, 2);
+    asks(scene, 1, BATCH);
+    assert_int_equal(commits(scene, 1, 1, 0, BATCH), 0);
+    begin(scene, scene->journaled);
+    joins(scene, 3);
+    assert_null(sent_to(scene, 3, WIRE_OPEN));
+    feed(scene, (struct arbiter_event){.kind = ARBITER_GONE, .incarnation = 1});
+    feed(scene, (struct arbiter_event){.kind = ARBITER_GONE, .incarnation = 9});
+    assert_null(sent_to(scene, 3, WIRE_OPEN)); /* the other one may have the model */
+    feed(scene, (struct arbiter_event){.kind = ARBITER_GONE, .incarnation = 2});
+    assert_true(sent_to(scene, 3, WIRE_OPEN)->restore);
+    assert_int_equal(sent_to(scene, 3, WIRE_OPEN)->version, 0);
+    end_scene(scene);
+}
+
+/* They may have ended as the last step was acknowledged: nothing is trained once more. */
+static void who_is_gone_after_the_last_step_has_ended_well(void **state)
+{
+    (void)state;
+    struct scene *scene = new_scene();
+    joins(scene, 1);
+    joins(scene, 2);
+    for (uint64_t step = 1; step <= 20 / BATCH; step++) {
+        asks(scene, 1, BATCH);
+        assert_int_equal(commits(scene, 1, step, (step - 1) * BATCH, BATCH), 0);
+    }
+    begin(scene, scene->journaled);
+    feed(scene, (struct arbiter_event){.kind = ARBITER_GONE, .incarnation = 1});
+    assert_false(scene->ended);
+    feed(scene, (struct arbiter_event){.kind = ARBITER_GONE, .incarnation = 2});
+    assert_true(scene->ended);
+    end_scene(scene);
+}
+
 static void who_is_silent_for_a_lease_is_given_up(void **state)
 {
     (void)state;
@@ -939,6 +979,8 @@ int main(void)
         cmocka_unit_test(a_restart_after_any_record),
         cmocka_unit_test(a_generation_is_opened_for_all_with_the_same_words),
         cmocka_unit_test(all_die_and_the_log_goes_back_to_the_checkpoint),
+        cmocka_unit_test(who_is_gone_in_the_next_term_is_not_waited_for),
+        cmocka_unit_test(who_is_gone_after_the_last_step_has_ended_well),
         cmocka_unit_test(who_is_silent_for_a_lease_is_given_up),
         cmocka_unit_test(the_first_declares_and_all_have_the_same),
         cmocka_unit_test(another_data_set_is_refused_by_what_differs),

@@ -250,6 +250,16 @@ static void dead(struct arbiter *a)
     }
 }
 
+/* Its end may have been a good one. */
+static void gone(struct arbiter *a)
+{
+    struct card *card = arbiter_card(a, a->event->incarnation);
+    if (!leases_bury(a, a->event->incarnation) && card) {
+        card->expired = true;
+        a->any_expired = true;
+    }
+}
+
 static void tick(struct arbiter *a)
 {
     uint64_t hangs = arbiter_hang_look(a);
@@ -283,6 +293,7 @@ static void take(struct arbiter *a)
     case ARBITER_DISCONNECTED: disconnected(a); break;
     case ARBITER_DEAD: dead(a); break;
     case ARBITER_CAUSE: arbiter_blame_settle(a, a->event->incarnation, a->event->cause); break;
+    case ARBITER_GONE: gone(a); break;
     case ARBITER_DURABLE: durable(a); break;
     case ARBITER_TICK: tick(a); break;
     }

@@ -276,6 +276,9 @@ int server_begin(struct server *s, struct muster_err *err)
         const struct pace_look look = look_at(s);
         pace_begin(&s->pace, &look, away_ms);
         server_feed(s, (struct arbiter_event){.kind = ARBITER_START});
+        if (s->result == 0 && !s->over) {
+            server_roll_call(s);
+        }
     }
     return r;
 }

@@ -29,6 +29,7 @@ struct server_member {
     uint64_t incarnation;
     struct server_connection *connection; /* NULL: it is away */
     struct server_watch *watch;           /* NULL: its end is not proven to us */
+    bool recalled;                        /* it has not connected in this term */
     int64_t died_ms;                      /* 0: it lives, or nobody knows */
     char name[ARBITER_NAME_BYTES];        /* when it died */
     char how[SERVER_WATCH_TEXT_BYTES];    /* it ended: "by signal 11 (SIGSEGV)"; "": nobody knows */
@@ -95,10 +96,18 @@ void server_sync(struct server *s);
 /* Who is slow now is said, and noted (find_slow.c). */
 void server_find_slow(struct server *s);
 
+/* ---- Which processes they are (roll.c) ---- */
+
+void server_roll_add(struct server *s, const struct server_member *member);
+/* Those of the term before: who has died meanwhile is told to the arbiter. */
+void server_roll_call(struct server *s);
+
 /* ---- Members (members.c) ---- */
 
 void server_accept(void *data, int fd);
 struct server_member *server_member(const struct server *s, uint64_t incarnation);
+/* One that the journal has, and that may come back; it is watched, or is gone. */
+void server_recall(struct server *s, uint64_t incarnation, const struct server_process *process);
 /* The arbiter hears of the first connection that has ended. */
 void server_bury_one(struct server *s);
 /* Strangers that say nothing; members that nobody knows any more. */

@@ -85,6 +85,13 @@ static void on_died(void *data)
     struct server_member *member = data;
     struct server *s = member->server;
     struct server_connection *c = member->connection;
+    if (member->recalled) {
+        server_watch_stop(member->watch);
+        member->watch = NULL;
+        server_feed(
+            s, (struct arbiter_event){.kind = ARBITER_GONE, .incarnation = member->incarnation});
+        return;
+    }
     if (c) {
         server_connection_drain(c);
         server_connection_end(c);
@@ -129,7 +136,23 @@ static struct server_member *take_member(struct server *s, uint64_t incarnation)
     }
     server_watch_stop(member->watch);
     member->watch = NULL;
+    member->recalled = false;
     return member;
+}
+
+void server_recall(struct server *s, uint64_t incarnation, const struct server_process *process)
+{
+    bool gone = false;
+    struct server_member *member =
+        server_member(s, incarnation) ? NULL : add_member(s, incarnation);
+    if (!member) {
+        return;
+    }
+    member->recalled = true;
+    member->watch = server_watch_resume(s->loop, process, on_died, member, &gone);
+    if (gone) {
+        server_feed(s, (struct arbiter_event){.kind = ARBITER_GONE, .incarnation = incarnation});
+    }
 }
 
 /* ---- Strangers ---- */
@@ -184,6 +207,7 @@ static void admit(struct server *s, struct server_connection *c, const struct wi
     c->incarnation = hello->incarnation;
     member->connection = c;
     member->watch = server_watch_start(s->loop, c->fd, hello, on_died, member);
+    server_roll_add(s, member);
     welcome(s, c);
 }
 

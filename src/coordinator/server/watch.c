@@ -3,6 +3,7 @@
 
 #include "core/pid_space.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <netinet/in.h>
 #include <signal.h>
@@ -17,7 +18,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { STAT_BYTES = 1024, CGROUP_BYTES = 4096, EXIT_CODE_FIELD = 52, FROM_A_SIGNAL = 128 };
+enum {
+    STAT_BYTES = 1024,
+    CGROUP_BYTES = 4096,
+    FROM_A_SIGNAL = 128,
+    /* of /proc/PID/stat */
+    BEGAN_FIELD = 22,
+    EXIT_CODE_FIELD = 52
+};
 
 struct server_watch {
     uv_poll_t poll;
@@ -74,6 +82,24 @@ static bool read_file(const char *path, char *ret, size_t size)
     return count > 0;
 }
 
+/* text: room of STAT_BYTES. NULL: it is not known; else from the space after its name on, which
+ * may have any characters. */
+static const char *read_stat(pid_t pid, char *text)
+{
+    char path[64];
+    (void)snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
+    return read_file(path, text, STAT_BYTES) ? strrchr(text, ')') : NULL;
+}
+
+/* stat: as read_stat gives it. */
+static uint64_t stat_field(const char *stat, int number)
+{
+    for (int field = 2; stat && field < number; field++) {
+        stat = strchr(stat + 1, ' ');
+    }
+    return stat ? strtoull(stat, NULL, 10) : 0;
+}
+
 /* ---- Out of memory: the kernel kills by SIGKILL, and counts it in the cgroup ---- */
 
 static char *find_events(pid_t pid)
@@ -115,17 +141,14 @@ static bool read_zombie(const struct server_watch *watch, int *ret_status)
 {
     char path[64], text[STAT_BYTES];
     struct stat owner;
-    (void)snprintf(path, sizeof path, "/proc/%ld/stat", (long)watch->pid);
+    (void)snprintf(path, sizeof path, "/proc/%ld", (long)watch->pid);
     bool may = stat(path, &owner) == 0 && (owner.st_uid == geteuid() || geteuid() == 0);
-    char *at = may && read_file(path, text, sizeof text) ? strrchr(text, ')') : NULL;
+    const char *at = may ? read_stat(watch->pid, text) : NULL;
     /* field 3 follows; whoever has its number is still it */
     bool ended = at && at[1] == ' ' && at[2] == 'Z' &&
                  syscall(SYS_pidfd_send_signal, watch->pidfd, 0, NULL, 0) == 0;
-    for (int field = 2; at && field < EXIT_CODE_FIELD; field++) {
-        at = strchr(at + 1, ' ');
-    }
-    *ret_status = at ? (int)strtol(at, NULL, 10) : 0;
-    return ended && at && *ret_status != 0; /* 0: it may be that we may not know */
+    *ret_status = (int)stat_field(at, EXIT_CODE_FIELD);
+    return ended && *ret_status != 0; /* 0: it may be that we may not know */
 }
 
 static bool read_status(const struct server_watch *watch, int *ret_status)
@@ -181,11 +204,10 @@ static void on_end(uv_poll_t *poll, int status, int events)
     }
 }
 
-struct server_watch *server_watch_start(uv_loop_t *loop, int socket, const struct wire_hello *hello,
-                                        void (*died)(void *data), void *data)
+/* pidfd: it is closed where there is no memory. */
+static struct server_watch *begin(uv_loop_t *loop, int pidfd, pid_t pid, void (*died)(void *data),
+                                  void *data)
 {
-    pid_t pid = 0;
-    int pidfd = open_peer(socket, hello, &pid);
     struct server_watch *watch = pidfd < 0 ? NULL : calloc(1, sizeof *watch);
     if (!watch || uv_poll_init(loop, &watch->poll, pidfd) < 0) {
         free(watch);
@@ -203,6 +225,44 @@ struct server_watch *server_watch_start(uv_loop_t *loop, int socket, const struc
     watch->poll.data = watch;
     (void)uv_poll_start(&watch->poll, UV_READABLE, on_end);
     return watch;
+}
+
+struct server_watch *server_watch_start(uv_loop_t *loop, int socket, const struct wire_hello *hello,
+                                        void (*died)(void *data), void *data)
+{
+    pid_t pid = 0;
+    int pidfd = open_peer(socket, hello, &pid);
+    return begin(loop, pidfd, pid, died, data);
+}
+
+/* ---- For a coordinator that begins again ---- */
+
+struct server_process server_watch_process(const struct server_watch *watch)
+{
+    char text[STAT_BYTES];
+    return (struct server_process){.space = pid_space(),
+                                   .pid = (uint32_t)watch->pid,
+                                   .began = stat_field(read_stat(watch->pid, text), BEGAN_FIELD)};
+}
+
+struct server_watch *server_watch_resume(uv_loop_t *loop, const struct server_process *process,
+                                         void (*died)(void *data), void *data, bool *ret_gone)
+{
+    char text[STAT_BYTES];
+    pid_t pid = (pid_t)process->pid;
+    *ret_gone = false;
+    if (process->space == 0 || process->space != pid_space() || pid <= 0) {
+        return NULL;
+    }
+    int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    *ret_gone = pidfd < 0 && errno == ESRCH;
+    uint64_t began = pidfd < 0 ? 0 : stat_field(read_stat(pid, text), BEGAN_FIELD);
+    if (began != 0 && process->began != 0 && began != process->began) {
+        *ret_gone = true; /* another one has its number now */
+        close(pidfd);
+        return NULL;
+    }
+    return begin(loop, pidfd, pid, died, data);
 }
 
 static void on_closed(uv_handle_t *handle)

@@ -19,6 +19,16 @@ struct server_watch;
  * namespace, a kernel without pidfd_open): its end shows in other ways. */
 struct server_watch *server_watch_start(uv_loop_t *loop, int socket, const struct wire_hello *hello,
                                         void (*died)(void *data), void *data);
+/* Which one it is, also for another coordinator of this machine. */
+struct server_process {
+    uint64_t space; /* core/pid_space.h */
+    uint64_t began; /* in the kernel's ticks; 0: it does not say */
+    uint32_t pid;
+};
+struct server_process server_watch_process(const struct server_watch *watch);
+/* NULL: there is none to watch; ret_gone: as it is no more, which is proven. */
+struct server_watch *server_watch_resume(uv_loop_t *loop, const struct server_process *process,
+                                         void (*died)(void *data), void *data, bool *ret_gone);
 /* Once it has died: why, and "by signal 11 (SIGSEGV)", or "". Pending: it is known when its parent
  * has waited for it, by kernels since 6.15. */
 enum arbiter_cause server_watch_cause(const struct server_watch *watch,

@@ -165,12 +165,42 @@ static void of_tcp_processes_of_this_machine_are_watched(void **state)
     }
 }
 
+/* As one that begins again does, which has no connection yet. */
+static void a_process_is_found_again_or_is_known_to_be_gone(void **state)
+{
+    (void)state;
+    struct worker w;
+    bool gone = true;
+    start(&w, 0);
+    struct server_process process = server_watch_process(w.watch), other = process;
+    server_watch_stop(w.watch);
+    assert_int_equal(process.pid, w.pid);
+    assert_true(process.began > 0);
+    other.began++; /* its number was used again */
+    assert_null(server_watch_resume(&w.loop, &other, on_died, &w, &gone));
+    assert_true(gone);
+    other = process;
+    other.space++; /* another machine's, about which nothing is known */
+    assert_null(server_watch_resume(&w.loop, &other, on_died, &w, &gone));
+    assert_false(gone);
+    w.watch = server_watch_resume(&w.loop, &process, on_died, &w, &gone);
+    assert_non_null(w.watch);
+    assert_false(gone);
+    kill(w.pid, SIGKILL);
+    expect(&w, false, ARBITER_CAUSE_OUTSIDE, "by signal 9 (SIGKILL)");
+    assert_int_equal(uv_loop_init(&w.loop), 0);
+    assert_null(server_watch_resume(&w.loop, &process, on_died, &w, &gone));
+    assert_true(gone);
+    assert_int_equal(uv_loop_close(&w.loop), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_is_killed_from_outside_is_to_blame_for_nothing),
         cmocka_unit_test(who_crashes_is_known_by_its_signal),
         cmocka_unit_test(who_exits_is_known_by_its_code),
+        cmocka_unit_test(a_process_is_found_again_or_is_known_to_be_gone),
         cmocka_unit_test(of_tcp_processes_of_this_machine_are_watched),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
