@@ -3,6 +3,7 @@
 A Muster has a MUSTER_HOME and a working directory of its own. At its end the controller is brought down, and no process of the
 test may be left (their environment or working directory tells).
 """
+import faulthandler
 import json
 import os
 import pathlib
@@ -10,6 +11,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -20,15 +22,20 @@ BUILD = pathlib.Path(os.environ.get('MUSTER_BUILD', SOURCE / 'build')).resolve()
 # Limits end what hangs, and nothing else: MUSTER_TEST_PATIENCE makes them so many times as long, for a machine under load.
 PATIENCE = int(os.environ.get('MUSTER_TEST_PATIENCE', 1))
 LIMIT_S = 120 * PATIENCE
-TEST_LIMIT_S, HEAVY_LIMIT_S = 900 * PATIENCE, 3600 * PATIENCE
+TEST_LIMIT_S, HEAVY_LIMIT_S = 420 * PATIENCE, 1800 * PATIENCE
 TURN_S = 0.02
 
 
 @pytest.fixture(autouse=True)
 def limited(request):
-    """A test that hangs where nothing else has a limit (a pipe that is read) fails."""
+    """A test that hangs where nothing else has a limit (a pipe that is read) fails, and says where its threads were. A hang in C,
+    which no handler of Python's interrupts, is ended by tools/limited."""
     limit_s = HEAVY_LIMIT_S if request.node.get_closest_marker('heavy') else TEST_LIMIT_S
-    before = signal.signal(signal.SIGALRM, lambda *_: pytest.fail(f'the test was not over within {limit_s} s'))
+
+    def fail(*_):
+        faulthandler.dump_traceback(sys.__stderr__)
+        pytest.fail(f'{request.node.nodeid} was not over within {limit_s} s')
+    before = signal.signal(signal.SIGALRM, fail)
     signal.setitimer(signal.ITIMER_REAL, limit_s)
     yield
     signal.setitimer(signal.ITIMER_REAL, 0)

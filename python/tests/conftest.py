@@ -12,7 +12,7 @@ import tempfile
 
 import pytest
 
-from program import LIMIT_S
+from program import LIMIT_S, limited  # noqa: F401 (each test has a limit)
 
 HERE = pathlib.Path(__file__).resolve().parent
 PACKAGE = pathlib.Path(os.environ.get('MUSTER_BUILD', HERE.parent.parent / 'build')) / 'python'

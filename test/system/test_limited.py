@@ -1,0 +1,66 @@
+"""tools/limited and tools/run-parts: what hangs is ended and named, with the stacks of the test; nothing of it is left."""
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from program import LIMIT_S, PATIENCE, SOURCE, wait_for
+
+HANG = '''import subprocess, threading
+def test_passes():
+    pass
+def test_waits_for_ever():
+    subprocess.Popen(['sleep', '1000.25'], start_new_session=True)
+    open('up', 'w').close()
+    threading.Event().wait()
+def test_is_not_reached():
+    pass
+'''
+
+
+def limited(*words, cwd=None):
+    """Exit code and output, which ends with the command, whoever else still has it open."""
+    env = {**os.environ, 'MUSTER_TEST_PATIENCE': '1'}
+    done = subprocess.run([SOURCE / 'tools/limited', *words], cwd=cwd, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=LIMIT_S, check=False)
+    return done.returncode, done.stdout
+
+
+def running(*words):
+    """Whether a process with these words is there."""
+    listed = subprocess.run(['ps', '-eo', 'args='], stdout=subprocess.PIPE, text=True, check=True).stdout
+    return ' '.join(words) in listed.splitlines()
+
+
+@pytest.mark.parametrize('command, code', [(['true'], 0), (['sh', '-c', 'exit 7'], 7), (['sh', '-c', 'kill -9 $$'], 137)])
+def test_exits_as_the_command(command, code):
+    assert limited('60', 'it', *command) == (code, '')
+
+
+def test_output_that_a_daemon_holds_keeps_nobody_waiting():
+    begin = time.monotonic()
+    code, output = limited('60', 'it', 'sh', '-c', 'echo said; setsid sleep 20.125 & exit 0')
+    assert code == 0 and output.startswith('said\nleft: it is over, and its output is held by one of:\n')
+    assert 'sleep 20.125' in output and time.monotonic() - begin < 20
+
+
+def test_what_hangs_is_named_and_ended():
+    code, output = limited('1', 'it', 'sh', '-c', 'setsid sleep 1000.125 & trap "" TERM; while :; do wait; done')
+    assert code == 124 and output.startswith('limit: it was not over within 1 s; what runs:\n') and 'sleep 1000.125' in output
+    assert not running('sleep', '1000.125')
+
+
+def test_a_part_that_hangs_says_in_which_test(tmp_path):
+    (tmp_path / 'test_hang.py').write_text(HANG)
+    env = {**os.environ, 'PART_LIMIT_S': '15'}
+    parts = subprocess.Popen([SOURCE / 'tools/run-parts', 'log', sys.executable, ''], cwd=tmp_path, env=env, text=True, stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    parts.stdin.write('test_hang.py --rootdir=.\n')
+    parts.stdin.close()
+    wait_for((tmp_path / 'up').exists, 'the test hangs')
+    output = parts.stdout.read()
+    parts.wait(LIMIT_S)
+    assert f'limit: part test_hang.py --rootdir=. was not over within {15 * PATIENCE} s; what runs:' in output
+    assert ' in test_waits_for_ever' in output and '0 passed, 1 failed, 0 skipped' in output
+    assert not running('sleep', '1000.25')
