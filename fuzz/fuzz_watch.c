@@ -12,7 +12,7 @@ struct told {
     int end;
 };
 
-static void take(struct watch_decoder *d, struct follow *f, struct told *told)
+static void take(struct watch_decoder *d, struct watch_follow *f, struct told *told)
 {
     struct watch_event event;
     struct muster_err err = MUSTER_ERR_INIT;
@@ -20,8 +20,8 @@ static void take(struct watch_decoder *d, struct follow *f, struct told *told)
         told->end = 0;
         told->events++;
         told->versions += strlen(event.version) + (size_t)event.type;
-        (void)follow_begins(f);
-        (void)follow_event(f, &event);
+        (void)watch_follow_begins(f);
+        (void)watch_follow_event(f, &event);
         promise(strlen(f->version) < FOLLOW_VERSION_BYTES, "a version fits", f->version);
         json_decref(event.object);
     }
@@ -31,16 +31,16 @@ static void take(struct watch_decoder *d, struct follow *f, struct told *told)
 static struct told read_all(const uint8_t *data, size_t size, size_t piece)
 {
     struct watch_decoder d;
-    struct follow f;
+    struct watch_follow f;
     struct told told = {0};
     watch_decoder_init(&d, LINE_BYTES_MAX);
-    follow_init(&f);
+    watch_follow_init(&f);
     for (size_t at = 0; at < size && told.end == 0; at += piece) {
         watch_decoder_feed(&d, (const char *)data + at, size - at < piece ? size - at : piece);
         take(&d, &f, &told);
     }
-    (void)follow_end(&f, size > 0 ? data[0] * 4 : 0, size % 2, (int64_t)size);
-    follow_done(&f);
+    (void)watch_follow_end(&f, size > 0 ? data[0] * 4 : 0, size % 2, (int64_t)size);
+    watch_follow_done(&f);
     watch_decoder_done(&d);
     return told;
 }

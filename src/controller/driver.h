@@ -43,6 +43,11 @@ struct driver_options {
     size_t objects_max;       /* 0: 500,000 */
     /* For the log; `what` is a word, `key` a job's. May be NULL. */
     void (*say)(void *arg, const char *what, const char *key, const char *sentence);
+    /* A write of a step was carried out, just now; `after` is the job as it is now. May be NULL. */
+    void (*did)(void *arg, const struct control_effect *effect, const json_t *before,
+                const json_t *after);
+    /* The job "namespace/name" is not there any more. May be NULL. */
+    void (*gone)(void *arg, const char *key);
     void *arg;
 };
 
@@ -53,6 +58,9 @@ struct driver *driver_free(struct driver *driver);
 
 /* Works off a part of the queue. */
 void driver_turn(struct driver *driver);
+
+/* Everything was listed, once at least. */
+bool driver_is_synced(const struct driver *driver);
 
 /* Jobs that are not finished, and finished ones for which something is under way. */
 size_t driver_live_jobs(const struct driver *driver);

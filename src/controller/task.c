@@ -173,14 +173,27 @@ static bool is_shown_gone(const struct task *task, size_t item)
                       doc_text(task->flow.job, "metadata.namespace", ""), e->name, e->uid);
 }
 
+static void did(const struct task *task, size_t item, const json_t *before)
+{
+    const struct driver_options *o = &task->driver->options;
+    if (o->did) {
+        o->did(o->arg, &task->flow.fx.list[item], before, task->flow.job);
+    }
+}
+
 static void on_item(struct call *call, const struct cluster_answer *got)
 {
     struct task *task = call->task;
     struct flow_answer answer = answer_of(got);
     answer.is_shown = is_shown_gone(task, call->item);
+    json_t *before = json_incref(task->flow.job);
     enum flow_told told = call->reads ? flow_looked(&task->flow, call->item, &answer)
                                       : flow_answered(&task->flow, call->item, &answer);
     say_failure(task, got);
+    if (got->code == 0 && !call->reads) {
+        did(task, call->item, before);
+    }
+    json_decref(before);
     if (told == FLOW_STRANGER) {
         char sentence[512];
         snprintf(sentence, sizeof sentence, "%s \"%s\" already exists, and is not of this job",

@@ -109,9 +109,18 @@ static void shown(struct watch *w, const struct cache_change *change)
     add(d, change->job);
 }
 
+static void tell_gone(const struct watch *w, const char *job)
+{
+    const struct driver_options *o = &w->driver->options;
+    if (w->resource == CONTROL_JOB && o->gone) {
+        o->gone(o->arg, job);
+    }
+}
+
 static void on_gone(void *arg, const char *job)
 {
     struct watch *w = arg;
+    tell_gone(w, job);
     if (*job) {
         add(w->driver, job);
     }
@@ -147,6 +156,9 @@ static void on_change(void *arg, const struct cluster_change *news)
     }
     if (change.changed) {
         shown(w, &change);
+    }
+    if (change.changed && news->news == CLUSTER_GONE) {
+        tell_gone(w, change.job);
     }
     driver_arm(d);
 }
@@ -231,6 +243,11 @@ void driver_turn(struct driver *d)
         driver_step(d, key);
     }
     driver_arm(d);
+}
+
+bool driver_is_synced(const struct driver *d)
+{
+    return cache_is_synced(&d->cache);
 }
 
 size_t driver_live_jobs(const struct driver *d)

@@ -6,6 +6,7 @@
 #include "base/time/clock.h"
 #include "controller/driver.h"
 #include "daemon/store_cluster.h"
+#include "loop/alarm.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,9 +14,7 @@
 struct controller {
     struct cluster *cluster;
     struct driver *driver;
-    uv_timer_t timer; /* when the driver is due later … */
-    uv_idle_t idle;   /* … and at once */
-    int handles;
+    struct alarm_clock alarm; /* when the driver is due */
 };
 
 static int64_t now_ms(void *arg)
@@ -30,31 +29,16 @@ static int64_t now_unix_ms(void *arg)
     return clock_unix_ms();
 }
 
-static void on_timer(uv_timer_t *timer)
+static void on_alarm(void *arg)
 {
-    struct controller *c = timer->data;
-    driver_turn(c->driver);
-}
-
-static void on_idle(uv_idle_t *idle)
-{
-    struct controller *c = idle->data;
-    uv_idle_stop(idle);
+    struct controller *c = arg;
     driver_turn(c->driver);
 }
 
 static void call_at(void *arg, int64_t at_ms)
 {
     struct controller *c = arg;
-    int64_t delay = at_ms == INT64_MIN ? 0 : at_ms == INT64_MAX ? INT64_MAX : at_ms - clock_ms();
-    uv_timer_stop(&c->timer);
-    uv_idle_stop(&c->idle);
-    if (delay <= 0) {
-        uv_idle_start(&c->idle, on_idle);
-    } else if (at_ms != INT64_MAX) {
-        uv_update_time(c->timer.loop);
-        uv_timer_start(&c->timer, on_timer, (uint64_t)delay, 0);
-    }
+    alarm_set(&c->alarm, at_ms);
 }
 
 static void say(void *arg, const char *what, const char *key, const char *sentence)
@@ -70,9 +54,7 @@ int controller_new(uv_loop_t *loop, struct store *store, struct controller **ret
     if (!c) {
         return err_no_memory(err);
     }
-    c->timer.data = c->idle.data = c;
-    uv_timer_init(loop, &c->timer);
-    uv_idle_init(loop, &c->idle);
+    alarm_init(loop, on_alarm, c, &c->alarm);
     int r = store_cluster_new(loop, store, &c->cluster, err);
     if (r == 0) {
         const struct driver_options options = {
@@ -90,14 +72,6 @@ int controller_new(uv_loop_t *loop, struct store *store, struct controller **ret
     return 0;
 }
 
-static void free_self(uv_handle_t *handle)
-{
-    struct controller *c = handle->data;
-    if (++c->handles == 2) {
-        free(c);
-    }
-}
-
 struct controller *controller_free(struct controller *c)
 {
     if (!c) {
@@ -105,8 +79,7 @@ struct controller *controller_free(struct controller *c)
     }
     c->driver = driver_free(c->driver);
     c->cluster = store_cluster_free(c->cluster);
-    uv_close((uv_handle_t *)&c->timer, free_self);
-    uv_close((uv_handle_t *)&c->idle, free_self);
+    alarm_close(&c->alarm, free);
     return NULL;
 }
 

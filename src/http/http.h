@@ -127,7 +127,8 @@ struct http_limits {
 
 struct http_options {
     const char *socket_path; /* AF_UNIX, mode 0600; what lies there is replaced. Or: */
-    int port;                /* on 127.0.0.1; 0 chooses a free one */
+    int port;                /* 0 chooses a free one */
+    const char *address;     /* where that port is: an IPv4 address; NULL: 127.0.0.1 */
     const char *key_pem;     /* with cert_pem: TLS; both NULL: plain */
     const char *cert_pem;
     const char *token;        /* "Authorization: Bearer TOKEN" is asked for; NULL: not */

@@ -692,9 +692,35 @@ static void a_connection_leaves_http_behind(void **state)
     world_done(&w);
 }
 
+/* The kernel takes a connection before anybody accepts it. */
+static bool connects(const char *host, int port)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(inet_pton(AF_INET, host, &address.sin_addr), 1);
+    int r = connect(fd, (const struct sockaddr *)&address, sizeof address);
+    close(fd);
+    return r == 0;
+}
+
+static void the_address_is_the_one_that_was_asked_for(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w);
+    serve(&w, (struct http_options){.address = "127.0.0.2"});
+    assert_true(connects("127.0.0.2", http_server_port(w.server)));
+    assert_false(connects("127.0.0.1", http_server_port(w.server)));
+    struct http_server *second = NULL;
+    const struct http_options bad = {.address = "nowhere"};
+    assert_int_equal(http_server_start(&w.loop, &bad, answer, &w, &second, &w.err), MUSTER_EINVAL);
+    world_done(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_address_is_the_one_that_was_asked_for),
         cmocka_unit_test(requests_are_answered_on_one_connection),
         cmocka_unit_test(who_comes_when_it_is_full_gets_in_when_others_leave),
         cmocka_unit_test(one_user_gets_a_share_and_the_owner_all),

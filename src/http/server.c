@@ -53,25 +53,33 @@ static int open_unix(const char *path, struct muster_err *err)
     return fd;
 }
 
-static int open_loopback(int port, struct muster_err *err)
+static int open_tcp(const char *host, int port, struct muster_err *err)
 {
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+    if (inet_pton(AF_INET, host, &address.sin_addr) != 1) {
+        return muster_fail(err, MUSTER_EINVAL, "no IPv4 address to listen on: \"%.100s\"", host);
+    }
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) {
         return muster_fail(err, MUSTER_EOS, "cannot make a socket: %s", strerror(errno));
     }
     int on = 1;
     (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    struct sockaddr_in address = {.sin_family = AF_INET,
-                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-                                  .sin_port = htons((uint16_t)port)};
     if (bind(fd, (const struct sockaddr *)&address, sizeof address) < 0 ||
         listen(fd, BACKLOG) < 0) {
         int saved = errno;
         close(fd);
-        return muster_fail(err, MUSTER_EUNAVAIL, "cannot listen on 127.0.0.1:%d: %s", port,
+        return muster_fail(err, MUSTER_EUNAVAIL, "cannot listen on %s:%d: %s", host, port,
                            strerror(saved));
     }
     return fd;
+}
+
+static int open_listener(const struct http_options *options, struct muster_err *err)
+{
+    return options->socket_path
+               ? open_unix(options->socket_path, err)
+               : open_tcp(options->address ? options->address : "127.0.0.1", options->port, err);
 }
 
 static int port_of(int fd)
@@ -161,8 +169,7 @@ static struct MHD_Daemon *start_daemon(struct http_server *server,
 int http_server_start(uv_loop_t *loop, const struct http_options *options, http_handler handler,
                       void *arg, struct http_server **ret, struct muster_err *err)
 {
-    int fd = options->socket_path ? open_unix(options->socket_path, err)
-                                  : open_loopback(options->port, err);
+    int fd = open_listener(options, err);
     if (fd < 0) {
         return fd;
     }

@@ -1,10 +1,11 @@
-/* muster: one binary. What users type is cli_main; perf measures collectives; the hidden verbs are
- * the background controller, the supervisor of each job's processes and the
- * parent of a coordinator. */
+/* muster: one binary. What users type is cli_main; perf measures collectives, operator is the
+ * controller on a Kubernetes cluster; the hidden verbs are the background controller, the
+ * supervisor of each job's processes and the parent of a coordinator. */
 #include "base/nofile_limit.h"
 #include "cli/dispatch.h"
 #include "daemon/daemon.h"
 #include "main/keep.h"
+#include "operator/operator.h"
 #include "perf/perf.h"
 #include "process/supervisor/supervisor.h"
 
@@ -42,6 +43,7 @@ static const struct {
     int (*run)(int argc, char **argv);
 } programs[] = {{"daemon", daemon_main},
                 {"keep", keep_main},
+                {"operator", operator_main},
                 {"perf", perf_main},
                 {"supervisor", supervisor_main}};
 

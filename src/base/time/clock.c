@@ -15,6 +15,11 @@ int64_t clock_ms(void)
     return read_ms(CLOCK_MONOTONIC);
 }
 
+int64_t clock_boot_ms(void)
+{
+    return read_ms(CLOCK_BOOTTIME);
+}
+
 int64_t clock_unix_ms(void)
 {
     return read_ms(CLOCK_REALTIME);

@@ -28,8 +28,8 @@ static void detach(struct cluster_call *call)
 {
     transfer_cancel(call->transfer);
     call->transfer = NULL;
-    if (call->turn.item.place != QUEUE_NOWHERE) {
-        queue_remove(&call->k->queue, &call->turn.item);
+    if (call->turn.item.place != PACE_NOWHERE) {
+        pace_remove(&call->k->queue, &call->turn.item);
     }
     DL_DELETE(call->k->calls, call);
 }
@@ -107,7 +107,7 @@ static int64_t next_try_ms(struct cluster_call *call, const struct transfer_resu
     bool answered = result->curl_code == CURLE_OK;
     int64_t now_ms = kube_cluster_now_ms();
     if (answered && result->http_status == HTTP_UNAUTHORIZED) {
-        return endpoint_token_refused(k->endpoint, now_ms) ? now_ms : -1;
+        return kube_endpoint_token_refused(k->endpoint, now_ms) ? now_ms : -1;
     }
     if (is_permanent(result->curl_code)) {
         return -1;
@@ -135,7 +135,7 @@ static void on_end(void *context, const struct transfer_result *result)
         return;
     }
     buf_clear(&call->reply);
-    queue_wait(&call->k->queue, &call->turn.item, due_ms);
+    pace_wait(&call->k->queue, &call->turn.item, due_ms);
     kube_cluster_pump(call->k);
 }
 
@@ -158,7 +158,7 @@ static void start(struct turn *turn)
     const struct transfer_events events = {on_data, on_end, call};
     call->tried++;
     if (transport_start(k->transport, &order, &events, &call->transfer, NULL) < 0) {
-        queue_wait(&k->queue, &turn->item, now_ms + RETRY_FIRST_MS);
+        pace_wait(&k->queue, &turn->item, now_ms + RETRY_FIRST_MS);
     }
 }
 
@@ -189,7 +189,7 @@ int call_send(struct cluster *cluster, const struct cluster_request *request, cl
     call->turn.item.deadline_ms = kube_cluster_now_ms() + timeout_ms;
     buf_init(&call->reply, REPLY_BYTES_MAX);
     int r = wire_request_make(request, &call->wire, err);
-    if (r == 0 && !queue_add(&k->queue, &call->turn.item)) {
+    if (r == 0 && !pace_add(&k->queue, &call->turn.item)) {
         r = muster_fail(err, MUSTER_ENOMEM, "too many requests wait for the API server");
     }
     if (r < 0) {

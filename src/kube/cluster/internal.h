@@ -10,8 +10,8 @@
 struct kube_cluster {
     struct cluster base; /* first */
     struct transport *transport;
-    struct endpoint *endpoint;
-    struct queue queue;
+    struct kube_endpoint *endpoint;
+    struct pace queue;
     struct retry_chance chance;
     uv_timer_t tick; /* when the queue wants to be looked at */
     struct cluster_call *calls;
@@ -20,7 +20,7 @@ struct kube_cluster {
 
 /* Something that is in the queue: a call, or a watch's next request. */
 struct turn {
-    struct queue_item item;           /* first */
+    struct pace_item item;            /* first */
     void (*start)(struct turn *turn); /* its turn has come; no callback of an owner's from within */
     void (*late)(struct turn *turn);  /* its deadline is over; it is out of the queue */
 };

@@ -16,8 +16,8 @@ int64_t kube_cluster_now_ms(void)
 static void on_tick(uv_timer_t *timer)
 {
     struct kube_cluster *k = timer->data;
-    struct queue_item *item;
-    while ((item = queue_late(&k->queue, kube_cluster_now_ms())) != NULL) {
+    struct pace_item *item;
+    while ((item = pace_late(&k->queue, kube_cluster_now_ms())) != NULL) {
         struct turn *turn = (struct turn *)item;
         turn->late(turn);
         if (uv_is_closing((uv_handle_t *)timer)) {
@@ -29,13 +29,13 @@ static void on_tick(uv_timer_t *timer)
 
 void kube_cluster_pump(struct kube_cluster *k)
 {
-    struct queue_item *item;
-    int64_t wake_ms = QUEUE_NEVER, now_ms = kube_cluster_now_ms();
-    while ((item = queue_next(&k->queue, (int64_t)uv_hrtime(), &wake_ms)) != NULL) {
+    struct pace_item *item;
+    int64_t wake_ms = PACE_NEVER, now_ms = kube_cluster_now_ms();
+    while ((item = pace_next(&k->queue, (int64_t)uv_hrtime(), &wake_ms)) != NULL) {
         struct turn *turn = (struct turn *)item;
         turn->start(turn);
     }
-    if (wake_ms == QUEUE_NEVER) {
+    if (wake_ms == PACE_NEVER) {
         uv_timer_stop(&k->tick);
         return;
     }
@@ -61,14 +61,14 @@ void kube_cluster_close(struct cluster *cluster)
         watch_close(k->watches);
     }
     transport_close(k->transport);
-    endpoint_close(k->endpoint);
+    kube_endpoint_close(k->endpoint);
     uv_close((uv_handle_t *)&k->tick, freed);
 }
 
 static int set_up(struct kube_cluster *k, struct target *target, struct muster_err *err)
 {
     int r = transport_open(k->tick.loop, &k->transport, err);
-    return r < 0 ? r : endpoint_open(target, &k->endpoint, err);
+    return r < 0 ? r : kube_endpoint_open(target, &k->endpoint, err);
 }
 
 int kube_cluster_open(uv_loop_t *loop, struct target *target,
@@ -83,8 +83,8 @@ int kube_cluster_open(uv_loop_t *loop, struct target *target,
         return err_no_memory(err);
     }
     k->base.backend = &backend;
-    queue_init(&k->queue, o->qps != 0 ? o->qps : QPS, o->burst > 0 ? o->burst : BURST,
-               o->under_way_max > 0 ? o->under_way_max : UNDER_WAY_MAX);
+    pace_init(&k->queue, o->qps != 0 ? o->qps : QPS, o->burst > 0 ? o->burst : BURST,
+              o->under_way_max > 0 ? o->under_way_max : UNDER_WAY_MAX);
     k->chance.state = o->seed;
     if (!k->chance.state) {
         (void)!getrandom(&k->chance.state, sizeof k->chance.state, 0); /* any value will do */
@@ -102,5 +102,5 @@ int kube_cluster_open(uv_loop_t *loop, struct target *target,
 
 const char *kube_cluster_namespace(const struct cluster *cluster)
 {
-    return endpoint_target(((const struct kube_cluster *)cluster)->endpoint)->namespace;
+    return kube_endpoint_target(((const struct kube_cluster *)cluster)->endpoint)->namespace;
 }

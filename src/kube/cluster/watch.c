@@ -27,7 +27,7 @@ struct cluster_watch {
     char *texts[3]; /* what scope points to */
     cluster_watch_fn *fn;
     void *arg;
-    struct follow follow;
+    struct watch_follow follow;
     struct watch_decoder decoder;
     struct buf page; /* of a list; of a refusal */
     struct transfer *transfer;
@@ -40,7 +40,7 @@ struct cluster_watch {
 
 static void free_watch(struct cluster_watch *w)
 {
-    follow_done(&w->follow);
+    watch_follow_done(&w->follow);
     watch_decoder_done(&w->decoder);
     buf_done(&w->page);
     for (size_t i = 0; i < sizeof w->texts / sizeof w->texts[0]; i++) {
@@ -58,7 +58,7 @@ static void tell(struct cluster_watch *w, const struct cluster_change *change)
 
 static void tell_begin(struct cluster_watch *w)
 {
-    if (follow_begins(&w->follow)) {
+    if (watch_follow_begins(&w->follow)) {
         tell(w, &(struct cluster_change){.news = CLUSTER_BEGIN});
     }
 }
@@ -71,7 +71,7 @@ static void ask_again(struct cluster_watch *w, int64_t due_ms)
     buf_clear(&w->page);
     watch_decoder_reset(&w->decoder);
     w->turn.item.is_stream = w->follow.how != WIRE_PAGE;
-    queue_wait(&w->k->queue, &w->turn.item, due_ms);
+    pace_wait(&w->k->queue, &w->turn.item, due_ms);
     kube_cluster_pump(w->k);
 }
 
@@ -111,7 +111,7 @@ static bool take_events(struct cluster_watch *w)
     int r = 0;
     while (!w->stopped && (r = watch_decoder_next(&w->decoder, &event, &err)) > 0) {
         tell_begin(w);
-        enum follow_news news = follow_event(&w->follow, &event);
+        enum follow_news news = watch_follow_event(&w->follow, &event);
         if (news != FOLLOW_BROKEN) {
             tell_news(w, news, event.object);
         }
@@ -169,7 +169,7 @@ static void take_page(struct cluster_watch *w, const json_t *list)
             tell_news(w, FOLLOW_OBJECT, item);
         }
     }
-    if (follow_page(&w->follow, list, &news) < 0) {
+    if (watch_follow_page(&w->follow, list, &news) < 0) {
         w->follow.failures++; /* out of memory: the same page again */
         tell_trouble(w, MUSTER_ENOMEM, "out of memory");
         return;
@@ -185,7 +185,7 @@ static void take_answer(struct cluster_watch *w, const struct transfer_result *r
     if (answer.code == 0) {
         take_page(w, answer.object);
     } else if (answer.code == MUSTER_EUNAUTH) {
-        (void)endpoint_token_refused(w->k->endpoint, kube_cluster_now_ms());
+        (void)kube_endpoint_token_refused(w->k->endpoint, kube_cluster_now_ms());
     }
     if (answer.code < 0 && answer.code != MUSTER_EGONE &&
         !(w->follow.how == WIRE_STREAM && answer.code == MUSTER_EINVAL)) {
@@ -211,7 +211,7 @@ static void on_end(void *context, const struct transfer_result *result)
         free_watch(w);
         return;
     }
-    if (follow_end(&w->follow, result->http_status, complete, lasted_ms)) {
+    if (watch_follow_end(&w->follow, result->http_status, complete, lasted_ms)) {
         wait_longer(w);
     } else {
         ask_again(w, kube_cluster_now_ms());
@@ -225,7 +225,7 @@ static void start(struct turn *turn)
     int64_t now_ms = kube_cluster_now_ms();
     int64_t lasts_s =
         LASTS_MIN_S + retry_backoff_ms(1, 2 * LASTS_MIN_S, 2 * LASTS_MIN_S, &k->chance) / 2;
-    char *path = wire_follow_path(&w->scope, w->follow.how, follow_from(&w->follow), lasts_s);
+    char *path = wire_follow_path(&w->scope, w->follow.how, watch_follow_from(&w->follow), lasts_s);
     w->is_page = w->follow.how == WIRE_PAGE;
     w->started_ms = now_ms;
     const struct transfer_order order = {
@@ -237,7 +237,7 @@ static void start(struct turn *turn)
     };
     const struct transfer_events events = {on_data, on_end, w};
     if (!path || transport_start(k->transport, &order, &events, &w->transfer, NULL) < 0) {
-        queue_wait(&k->queue, &turn->item, now_ms + BACKOFF_FIRST); /* out of memory */
+        pace_wait(&k->queue, &turn->item, now_ms + BACKOFF_FIRST); /* out of memory */
     }
     free(path);
 }
@@ -267,12 +267,12 @@ int watch_open(struct cluster *cluster, const struct cluster_scope *scope, clust
     w->fn = fn;
     w->arg = arg;
     w->turn = (struct turn){.start = start};
-    w->turn.item = (struct queue_item){
-        .lane = CLUSTER_LANE_JOBS, .is_stream = true, .deadline_ms = QUEUE_NEVER};
-    follow_init(&w->follow);
+    w->turn.item =
+        (struct pace_item){.lane = CLUSTER_LANE_JOBS, .is_stream = true, .deadline_ms = PACE_NEVER};
+    watch_follow_init(&w->follow);
     watch_decoder_init(&w->decoder, LINE_BYTES_MAX);
     buf_init(&w->page, PAGE_BYTES_MAX);
-    if (copy_scope(w, scope) < 0 || !queue_add(&k->queue, &w->turn.item)) {
+    if (copy_scope(w, scope) < 0 || !pace_add(&k->queue, &w->turn.item)) {
         free_watch(w);
         return err_no_memory(err);
     }
@@ -292,7 +292,7 @@ void watch_close(struct cluster_watch *watch)
     DL_DELETE(k->watches, watch);
     transfer_cancel(watch->transfer);
     watch->transfer = NULL;
-    queue_remove(&k->queue, &watch->turn.item);
+    pace_remove(&k->queue, &watch->turn.item);
     if (!uv_is_closing((uv_handle_t *)&k->tick)) {
         kube_cluster_pump(k);
     }

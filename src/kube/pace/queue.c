@@ -6,9 +6,9 @@
 
 enum { NS_PER_MS = 1000000 };
 
-void queue_init(struct queue *q, double qps, int burst, int under_way_max)
+void pace_init(struct pace *q, double qps, int burst, int under_way_max)
 {
-    *q = (struct queue){.under_way_max = under_way_max, .wake_ms = QUEUE_NEVER};
+    *q = (struct pace){.under_way_max = under_way_max, .wake_ms = PACE_NEVER};
     budget_init(&q->budget, qps, burst);
 }
 
@@ -17,37 +17,37 @@ static int64_t earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-static bool is_counted(const struct queue_item *item)
+static bool is_counted(const struct pace_item *item)
 {
     return item->lane > 0 && !item->is_stream;
 }
 
-static void take_out(struct queue *q, struct queue_item *item)
+static void take_out(struct pace *q, struct pace_item *item)
 {
-    assert(item->place != QUEUE_NOWHERE);
-    if (item->place == QUEUE_LANE) {
+    assert(item->place != PACE_NOWHERE);
+    if (item->place == PACE_LANE) {
         DL_DELETE(q->lanes[item->lane], item);
-    } else if (item->place == QUEUE_WAITING) {
+    } else if (item->place == PACE_WAITING) {
         DL_DELETE(q->waiting, item);
     } else if (item->counted) {
         item->counted = false;
         assert(q->under_way > 0);
         q->under_way--;
     }
-    item->place = QUEUE_NOWHERE;
+    item->place = PACE_NOWHERE;
 }
 
-static void put_in_lane(struct queue *q, struct queue_item *item)
+static void put_in_lane(struct pace *q, struct pace_item *item)
 {
-    item->place = QUEUE_LANE;
+    item->place = PACE_LANE;
     DL_APPEND(q->lanes[item->lane], item);
     q->wake_ms = earlier(q->wake_ms, item->deadline_ms);
 }
 
-bool queue_add(struct queue *q, struct queue_item *item)
+bool pace_add(struct pace *q, struct pace_item *item)
 {
-    assert(item->place == QUEUE_NOWHERE && item->lane >= 0 && item->lane < QUEUE_LANES);
-    if (q->count >= QUEUE_ITEMS_MAX) {
+    assert(item->place == PACE_NOWHERE && item->lane >= 0 && item->lane < PACE_LANES);
+    if (q->count >= PACE_ITEMS_MAX) {
         return false;
     }
     q->count++;
@@ -55,16 +55,16 @@ bool queue_add(struct queue *q, struct queue_item *item)
     return true;
 }
 
-void queue_wait(struct queue *q, struct queue_item *item, int64_t due_ms)
+void pace_wait(struct pace *q, struct pace_item *item, int64_t due_ms)
 {
     take_out(q, item);
-    item->place = QUEUE_WAITING;
+    item->place = PACE_WAITING;
     item->due_ms = due_ms;
     DL_APPEND(q->waiting, item);
     q->wake_ms = earlier(q->wake_ms, earlier(due_ms, item->deadline_ms));
 }
 
-void queue_remove(struct queue *q, struct queue_item *item)
+void pace_remove(struct pace *q, struct pace_item *item)
 {
     take_out(q, item);
     assert(q->count > 0);
@@ -73,10 +73,10 @@ void queue_remove(struct queue *q, struct queue_item *item)
 
 /* Those that are due go into their lanes; finds out anew when to wake. Looks at all that are not
  * sent, hence only when wake_ms has come. */
-static void look_through(struct queue *q, int64_t now_ms)
+static void look_through(struct pace *q, int64_t now_ms)
 {
-    struct queue_item *item, *next;
-    q->wake_ms = QUEUE_NEVER;
+    struct pace_item *item, *next;
+    q->wake_ms = PACE_NEVER;
     DL_FOREACH_SAFE (q->waiting, item, next) {
         if (item->due_ms <= now_ms) {
             DL_DELETE(q->waiting, item);
@@ -85,22 +85,22 @@ static void look_through(struct queue *q, int64_t now_ms)
             q->wake_ms = earlier(q->wake_ms, earlier(item->due_ms, item->deadline_ms));
         }
     }
-    for (int lane = 0; lane < QUEUE_LANES; lane++) {
+    for (int lane = 0; lane < PACE_LANES; lane++) {
         DL_FOREACH (q->lanes[lane], item) {
             q->wake_ms = earlier(q->wake_ms, item->deadline_ms);
         }
     }
 }
 
-struct queue_item *queue_next(struct queue *q, int64_t now_ns, int64_t *ret_wake_ms)
+struct pace_item *pace_next(struct pace *q, int64_t now_ns, int64_t *ret_wake_ms)
 {
     int64_t now_ms = now_ns / NS_PER_MS;
     if (q->wake_ms <= now_ms) {
         look_through(q, now_ms);
     }
     *ret_wake_ms = q->wake_ms;
-    for (int lane = 0; lane < QUEUE_LANES; lane++) {
-        struct queue_item *item = q->lanes[lane];
+    for (int lane = 0; lane < PACE_LANES; lane++) {
+        struct pace_item *item = q->lanes[lane];
         if (!item || (is_counted(item) && q->under_way >= q->under_way_max)) {
             continue;
         }
@@ -111,7 +111,7 @@ struct queue_item *queue_next(struct queue *q, int64_t now_ns, int64_t *ret_wake
             return NULL;
         }
         take_out(q, item);
-        item->place = QUEUE_SENT;
+        item->place = PACE_SENT;
         item->counted = is_counted(item);
         q->under_way += item->counted;
         return item;
@@ -119,9 +119,9 @@ struct queue_item *queue_next(struct queue *q, int64_t now_ns, int64_t *ret_wake
     return NULL;
 }
 
-static struct queue_item *first_late(struct queue_item *list, int64_t now_ms)
+static struct pace_item *first_late(struct pace_item *list, int64_t now_ms)
 {
-    struct queue_item *item;
+    struct pace_item *item;
     DL_FOREACH (list, item) {
         if (item->deadline_ms <= now_ms) {
             return item;
@@ -130,17 +130,17 @@ static struct queue_item *first_late(struct queue_item *list, int64_t now_ms)
     return NULL;
 }
 
-struct queue_item *queue_late(struct queue *q, int64_t now_ms)
+struct pace_item *pace_late(struct pace *q, int64_t now_ms)
 {
     if (q->wake_ms > now_ms) {
         return NULL;
     }
-    struct queue_item *late = first_late(q->waiting, now_ms);
-    for (int lane = 0; !late && lane < QUEUE_LANES; lane++) {
+    struct pace_item *late = first_late(q->waiting, now_ms);
+    for (int lane = 0; !late && lane < PACE_LANES; lane++) {
         late = first_late(q->lanes[lane], now_ms);
     }
     if (late) {
-        queue_remove(q, late);
+        pace_remove(q, late);
     }
     return late;
 }

@@ -5,30 +5,30 @@
 enum { MS = 1000000, ITEMS = 6 };
 
 struct scene {
-    struct queue q;
-    struct queue_item items[ITEMS];
+    struct pace q;
+    struct pace_item items[ITEMS];
     int64_t wake_ms;
 };
 
 static void start(struct scene *s, double qps, int burst, int under_way_max)
 {
     *s = (struct scene){0};
-    queue_init(&s->q, qps, burst, under_way_max);
+    pace_init(&s->q, qps, burst, under_way_max);
     for (int i = 0; i < ITEMS; i++) {
-        s->items[i].deadline_ms = QUEUE_NEVER;
+        s->items[i].deadline_ms = PACE_NEVER;
     }
 }
 
 static void add(struct scene *s, int i, int lane)
 {
     s->items[i].lane = lane;
-    assert_true(queue_add(&s->q, &s->items[i]));
+    assert_true(pace_add(&s->q, &s->items[i]));
 }
 
 /* Which is sent at that time; -1: none. */
 static int next(struct scene *s, int64_t at_ms)
 {
-    struct queue_item *item = queue_next(&s->q, at_ms * MS, &s->wake_ms);
+    struct pace_item *item = pace_next(&s->q, at_ms * MS, &s->wake_ms);
     return item ? (int)(item - s->items) : -1;
 }
 
@@ -48,7 +48,7 @@ static void urgent_lanes_go_first(void **state)
     assert_int_equal(next(&s, 0), 2);
     assert_int_equal(next(&s, 0), 0);
     assert_int_equal(next(&s, 0), -1);
-    assert_true(s.wake_ms == QUEUE_NEVER);
+    assert_true(s.wake_ms == PACE_NEVER);
 }
 
 static void without_a_token_only_the_lease_goes(void **state)
@@ -81,10 +81,10 @@ static void few_are_under_way(void **state)
     assert_int_equal(next(&s, 0), 1);
     assert_int_equal(next(&s, 0), 3); /* a watch lasts, and is not counted */
     assert_int_equal(next(&s, 0), -1);
-    queue_remove(&s.q, &s.items[2]);
-    queue_remove(&s.q, &s.items[3]);
+    pace_remove(&s.q, &s.items[2]);
+    pace_remove(&s.q, &s.items[3]);
     assert_int_equal(next(&s, 0), -1);
-    queue_remove(&s.q, &s.items[1]);
+    pace_remove(&s.q, &s.items[1]);
     assert_int_equal(next(&s, 0), 0);
 }
 
@@ -96,9 +96,9 @@ static void what_waits_comes_back_when_it_is_due(void **state)
     add(&s, 0, 1);
     add(&s, 1, 1);
     assert_int_equal(next(&s, 0), 0);
-    queue_wait(&s.q, &s.items[0], 50); /* it is not under way any more */
+    pace_wait(&s.q, &s.items[0], 50); /* it is not under way any more */
     assert_int_equal(next(&s, 0), 1);
-    queue_remove(&s.q, &s.items[1]);
+    pace_remove(&s.q, &s.items[1]);
     assert_int_equal(next(&s, 49), -1);
     assert_int_equal(s.wake_ms, 50);
     assert_int_equal(next(&s, 50), 0);
@@ -116,18 +116,18 @@ static void who_is_late_is_taken_out(void **state)
         add(&s, i, 1);
     }
     assert_int_equal(next(&s, 500), 0);
-    queue_wait(&s.q, &s.items[2], 1900);
+    pace_wait(&s.q, &s.items[2], 1900);
     assert_int_equal(next(&s, 500), -1);
     assert_int_equal(s.wake_ms, 1000);
-    assert_ptr_equal(queue_late(&s.q, 999), NULL);
-    assert_ptr_equal(queue_late(&s.q, 1000), &s.items[1]);
-    assert_ptr_equal(queue_late(&s.q, 1000), NULL);
+    assert_ptr_equal(pace_late(&s.q, 999), NULL);
+    assert_ptr_equal(pace_late(&s.q, 1000), &s.items[1]);
+    assert_ptr_equal(pace_late(&s.q, 1000), NULL);
     assert_int_equal(next(&s, 1400), -1);
     assert_int_equal(s.wake_ms, 1500);
-    assert_ptr_equal(queue_late(&s.q, 3000), &s.items[2]);
-    assert_ptr_equal(queue_late(&s.q, 3000), &s.items[3]);
-    assert_ptr_equal(queue_late(&s.q, 3000), NULL); /* what is sent has a limit of its own */
-    queue_remove(&s.q, &s.items[0]);
+    assert_ptr_equal(pace_late(&s.q, 3000), &s.items[2]);
+    assert_ptr_equal(pace_late(&s.q, 3000), &s.items[3]);
+    assert_ptr_equal(pace_late(&s.q, 3000), NULL); /* what is sent has a limit of its own */
+    pace_remove(&s.q, &s.items[0]);
     assert_int_equal(s.q.count, 0);
     assert_int_equal(s.q.under_way, 0);
 }
@@ -142,11 +142,11 @@ static void what_was_a_stream_may_become_none(void **state)
     add(&s, 0, 1);
     assert_int_equal(next(&s, 0), 0);
     s.items[0].is_stream = false;
-    queue_wait(&s.q, &s.items[0], 0);
+    pace_wait(&s.q, &s.items[0], 0);
     assert_int_equal(next(&s, 0), 0);
     assert_int_equal(s.q.under_way, 1);
     s.items[0].is_stream = true;
-    queue_remove(&s.q, &s.items[0]);
+    pace_remove(&s.q, &s.items[0]);
     assert_int_equal(s.q.under_way, 0);
 }
 

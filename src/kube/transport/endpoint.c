@@ -23,7 +23,7 @@ enum {
 
 enum { PEM_CA, PEM_CERT, PEM_KEY, PEM_COUNT };
 
-struct endpoint {
+struct kube_endpoint {
     struct target target;
     int fds[PEM_COUNT]; /* -1: none */
     char paths[PEM_COUNT][PATH_BYTES];
@@ -32,7 +32,7 @@ struct endpoint {
     struct curl_slist *route; /* to the address, where the URL has the certificate's name */
 };
 
-static int keep_pem(struct endpoint *e, int which, const char *pem, struct muster_err *err)
+static int keep_pem(struct kube_endpoint *e, int which, const char *pem, struct muster_err *err)
 {
     if (!pem) {
         return 0;
@@ -47,7 +47,7 @@ static int keep_pem(struct endpoint *e, int which, const char *pem, struct muste
 }
 
 /* "::host:port": whatever the URL says, that is where to connect. */
-static int keep_route(struct endpoint *e, struct muster_err *err)
+static int keep_route(struct kube_endpoint *e, struct muster_err *err)
 {
     const char *address = strstr(e->target.server, "://") + 3;
     muster_auto(free) char *route = NULL;
@@ -64,9 +64,9 @@ static int keep_route(struct endpoint *e, struct muster_err *err)
     return e->route ? 0 : err_no_memory(err);
 }
 
-int endpoint_open(struct target *target, struct endpoint **ret, struct muster_err *err)
+int kube_endpoint_open(struct target *target, struct kube_endpoint **ret, struct muster_err *err)
 {
-    struct endpoint *e = calloc(1, sizeof *e);
+    struct kube_endpoint *e = calloc(1, sizeof *e);
     if (!e) {
         return err_no_memory(err);
     }
@@ -78,7 +78,7 @@ int endpoint_open(struct target *target, struct endpoint **ret, struct muster_er
     r = r < 0 ? r : keep_route(e, err);
     if (r < 0) {
         e->target = (struct target){0}; /* it stays the caller's */
-        endpoint_close(e);
+        kube_endpoint_close(e);
         return r;
     }
     *target = (struct target){0};
@@ -86,7 +86,7 @@ int endpoint_open(struct target *target, struct endpoint **ret, struct muster_er
     return 0;
 }
 
-void endpoint_close(struct endpoint *endpoint)
+void kube_endpoint_close(struct kube_endpoint *endpoint)
 {
     if (!endpoint) {
         return;
@@ -103,12 +103,12 @@ void endpoint_close(struct endpoint *endpoint)
     free(endpoint);
 }
 
-const struct target *endpoint_target(const struct endpoint *endpoint)
+const struct target *kube_endpoint_target(const struct kube_endpoint *endpoint)
 {
     return &endpoint->target;
 }
 
-static void apply_tls(const struct endpoint *e, CURL *easy)
+static void apply_tls(const struct kube_endpoint *e, CURL *easy)
 {
     const struct target *t = &e->target;
     if (e->fds[PEM_CA] >= 0) {
@@ -124,7 +124,7 @@ static void apply_tls(const struct endpoint *e, CURL *easy)
     curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, t->insecure ? 0L : 2L);
 }
 
-static void apply_connection(const struct endpoint *e, CURL *easy)
+static void apply_connection(const struct kube_endpoint *e, CURL *easy)
 {
     const struct target *t = &e->target;
     if (t->socket) {
@@ -149,7 +149,8 @@ static void apply_connection(const struct endpoint *e, CURL *easy)
     }
 }
 
-int endpoint_apply(struct endpoint *endpoint, CURL *easy, const char *path, struct muster_err *err)
+int kube_endpoint_apply(struct kube_endpoint *endpoint, CURL *easy, const char *path,
+                        struct muster_err *err)
 {
     const struct target *t = &endpoint->target;
     muster_auto(free) char *url = NULL;
@@ -167,7 +168,7 @@ int endpoint_apply(struct endpoint *endpoint, CURL *easy, const char *path, stru
 }
 
 /* A file that cannot be read now, as it is being replaced, leaves the token that we had. */
-static const char *token_of(struct endpoint *e, int64_t now_ms)
+static const char *token_of(struct kube_endpoint *e, int64_t now_ms)
 {
     char *text = NULL;
     size_t bytes;
@@ -185,8 +186,8 @@ static const char *token_of(struct endpoint *e, int64_t now_ms)
     return e->token ? e->token : e->target.token;
 }
 
-int endpoint_authorize(struct endpoint *endpoint, int64_t now_ms, struct curl_slist **headers,
-                       struct muster_err *err)
+int kube_endpoint_authorize(struct kube_endpoint *endpoint, int64_t now_ms,
+                            struct curl_slist **headers, struct muster_err *err)
 {
     muster_auto(free) char *header = NULL;
     const char *token = token_of(endpoint, now_ms);
@@ -207,9 +208,9 @@ int endpoint_authorize(struct endpoint *endpoint, int64_t now_ms, struct curl_sl
     return more ? 0 : err_no_memory(err);
 }
 
-bool endpoint_token_refused(struct endpoint *endpoint, int64_t now_ms)
+bool kube_endpoint_token_refused(struct kube_endpoint *endpoint, int64_t now_ms)
 {
-    struct endpoint *e = endpoint;
+    struct kube_endpoint *e = endpoint;
     if (!e->target.token_file || !e->token || now_ms - e->token_read_ms < TOKEN_REFUSED_MS) {
         return false;
     }

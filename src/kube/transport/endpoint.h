@@ -12,23 +12,24 @@
 #include <curl/curl.h>
 #include <stdint.h>
 
-struct endpoint;
+struct kube_endpoint;
 
 /* Takes the target over when it succeeds: it becomes empty. */
-int endpoint_open(struct target *target, struct endpoint **ret, struct muster_err *err);
-void endpoint_close(struct endpoint *endpoint);
+int kube_endpoint_open(struct target *target, struct kube_endpoint **ret, struct muster_err *err);
+void kube_endpoint_close(struct kube_endpoint *endpoint);
 
-const struct target *endpoint_target(const struct endpoint *endpoint);
+const struct target *kube_endpoint_target(const struct kube_endpoint *endpoint);
 
 /* What every transfer of ours has set: the URL of `path`, where to connect, whom to believe, who we
  * are. The endpoint must outlive the handle's transfers. */
-int endpoint_apply(struct endpoint *endpoint, CURL *easy, const char *path, struct muster_err *err);
+int kube_endpoint_apply(struct kube_endpoint *endpoint, CURL *easy, const char *path,
+                        struct muster_err *err);
 
 /* Adds the Authorization header, where there is one, to the list. MUSTER_ENOMEM leaves the list as
  * it was. */
-int endpoint_authorize(struct endpoint *endpoint, int64_t now_ms, struct curl_slist **headers,
-                       struct muster_err *err);
+int kube_endpoint_authorize(struct kube_endpoint *endpoint, int64_t now_ms,
+                            struct curl_slist **headers, struct muster_err *err);
 
 /* The server refused the token: a token file is read before the next request. True when there is
  * one, and it was not read for this reason within the last second. */
-bool endpoint_token_refused(struct endpoint *endpoint, int64_t now_ms);
+bool kube_endpoint_token_refused(struct kube_endpoint *endpoint, int64_t now_ms);

@@ -14,7 +14,7 @@ struct transport {
 
 struct transfer {
     struct transport *transport;
-    struct endpoint *endpoint;
+    struct kube_endpoint *endpoint;
     CURL *easy;
     struct curl_slist *headers;
     struct transfer_events events;

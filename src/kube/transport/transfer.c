@@ -142,7 +142,8 @@ static int add_headers(struct transfer *transfer, const struct transfer_order *o
         transfer->headers = more ? more : transfer->headers;
         r = more ? 0 : err_no_memory(err);
     }
-    return r < 0 ? r : endpoint_authorize(order->endpoint, clock_ms(), &transfer->headers, err);
+    return r < 0 ? r
+                 : kube_endpoint_authorize(order->endpoint, clock_ms(), &transfer->headers, err);
 }
 
 static void set_body(struct transfer *transfer, const struct transfer_order *order)
@@ -163,7 +164,7 @@ static int set_up(struct transfer *transfer, const struct transfer_order *order,
                   struct muster_err *err)
 {
     CURL *easy = transfer->easy;
-    int r = endpoint_apply(order->endpoint, easy, order->path, err);
+    int r = kube_endpoint_apply(order->endpoint, easy, order->path, err);
     r = r < 0 ? r : add_headers(transfer, order, err);
     if (r < 0) {
         return r;

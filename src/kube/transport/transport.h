@@ -19,7 +19,7 @@ struct transfer;
 
 /* Borrowed; `body` must stay until the end. */
 struct transfer_order {
-    struct endpoint *endpoint;
+    struct kube_endpoint *endpoint;
     const char *method;       /* "GET" */
     const char *path;         /* "/api/v1/pods?limit=500" */
     const char *accept;       /* NULL: application/json */

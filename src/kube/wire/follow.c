@@ -8,30 +8,30 @@
 
 enum { HTTP_GONE = 410 };
 
-void follow_init(struct follow *f)
+void watch_follow_init(struct watch_follow *f)
 {
-    *f = (struct follow){.how = WIRE_STREAM};
+    *f = (struct watch_follow){.how = WIRE_STREAM};
 }
 
-void follow_done(struct follow *f)
+void watch_follow_done(struct watch_follow *f)
 {
     free(f->next);
     f->next = NULL;
 }
 
-const char *follow_from(const struct follow *f)
+const char *watch_follow_from(const struct watch_follow *f)
 {
     return f->how == WIRE_WATCH ? f->version : f->next ? f->next : "";
 }
 
-bool follow_begins(struct follow *f)
+bool watch_follow_begins(struct watch_follow *f)
 {
     bool begins = f->how != WIRE_WATCH && !f->began;
     f->began = f->began || begins;
     return begins;
 }
 
-static void list_again(struct follow *f)
+static void list_again(struct watch_follow *f)
 {
     f->how = f->no_streams ? WIRE_PAGE : WIRE_STREAM;
     f->began = false;
@@ -39,14 +39,14 @@ static void list_again(struct follow *f)
     f->next = NULL;
 }
 
-static void keep_version(struct follow *f, const char *version)
+static void keep_version(struct watch_follow *f, const char *version)
 {
     if (*version) {
         snprintf(f->version, sizeof f->version, "%s", version);
     }
 }
 
-static enum follow_news refused(struct follow *f, const json_t *status)
+static enum follow_news refused(struct watch_follow *f, const json_t *status)
 {
     if (doc_int(status, "code", 0) == HTTP_GONE) {
         list_again(f);
@@ -55,7 +55,7 @@ static enum follow_news refused(struct follow *f, const json_t *status)
     return FOLLOW_BROKEN;
 }
 
-enum follow_news follow_event(struct follow *f, const struct watch_event *event)
+enum follow_news watch_follow_event(struct watch_follow *f, const struct watch_event *event)
 {
     if (event->type == WATCH_ERROR) {
         return refused(f, event->object);
@@ -79,7 +79,7 @@ enum follow_news follow_event(struct follow *f, const struct watch_event *event)
                                           : FOLLOW_OBJECT;
 }
 
-int follow_page(struct follow *f, const json_t *list, enum follow_news *ret)
+int watch_follow_page(struct watch_follow *f, const json_t *list, enum follow_news *ret)
 {
     const char *next = doc_text(list, "metadata.continue", "");
     free(f->next);
@@ -98,12 +98,12 @@ int follow_page(struct follow *f, const json_t *list, enum follow_news *ret)
 
 /* A server that does not know how to stream a list refuses its parameters; one that breaks off says
  * nothing about that. */
-static bool refuses_streams(const struct follow *f, long http_status)
+static bool refuses_streams(const struct watch_follow *f, long http_status)
 {
     return f->how == WIRE_STREAM && (http_status == 400 || http_status == 422);
 }
 
-bool follow_end(struct follow *f, long http_status, bool complete, int64_t lasted_ms)
+bool watch_follow_end(struct watch_follow *f, long http_status, bool complete, int64_t lasted_ms)
 {
     bool refused = http_status >= 300;
     if (refuses_streams(f, http_status)) {

@@ -7,7 +7,7 @@
  *     STREAM, PAGE -> complete -> WATCH -> cut -> WATCH
  *                                 WATCH -> 410 -> STREAM or PAGE
  *
- * Layer: services, room kube/wire. Pure. Ownership: follow_done.
+ * Layer: services, room kube/wire. Pure. Ownership: watch_follow_done.
  */
 #pragma once
 
@@ -16,7 +16,7 @@
 
 enum { FOLLOW_VERSION_BYTES = 32, FOLLOW_SHORT_MS = 5000 };
 
-struct follow {
+struct watch_follow {
     enum wire_follow how;
     bool began;      /* the listing that is under way was told */
     bool no_streams; /* the server refused WIRE_STREAM */
@@ -35,20 +35,20 @@ enum follow_news {
     FOLLOW_BROKEN, /* the answer is of no use any more: end it */
 };
 
-void follow_init(struct follow *f);
-void follow_done(struct follow *f);
+void watch_follow_init(struct watch_follow *f);
+void watch_follow_done(struct watch_follow *f);
 
 /* What wire_follow_path wants as `from`. */
-const char *follow_from(const struct follow *f);
+const char *watch_follow_from(const struct watch_follow *f);
 
 /* True once for each listing, before anything else of it is told. */
-bool follow_begins(struct follow *f);
+bool watch_follow_begins(struct watch_follow *f);
 
-enum follow_news follow_event(struct follow *f, const struct watch_event *event);
+enum follow_news watch_follow_event(struct watch_follow *f, const struct watch_event *event);
 
 /* After the objects of a page were told: FOLLOW_SYNCED with the last one. MUSTER_ENOMEM. */
-int follow_page(struct follow *f, const json_t *list, enum follow_news *ret);
+int watch_follow_page(struct watch_follow *f, const json_t *list, enum follow_news *ret);
 
 /* The request ended. `http_status` 0: no server answered. `lasted_ms`: how long it did. True: that
  * was a failure, and f->failures says how many in a row; false: go on at once. */
-bool follow_end(struct follow *f, long http_status, bool complete, int64_t lasted_ms);
+bool watch_follow_end(struct watch_follow *f, long http_status, bool complete, int64_t lasted_ms);

@@ -141,24 +141,24 @@ static void answers_become_codes(void **state)
     answers(504, STATUS("Timeout"), MUSTER_ETIMEDOUT, true);
 }
 
-static char *path_of(const struct follow *f)
+static char *path_of(const struct watch_follow *f)
 {
     static const struct cluster_scope scope = {&pods, "a", "l=1", NULL};
     static char text[300];
-    char *path = wire_follow_path(&scope, f->how, follow_from(f), 400);
+    char *path = wire_follow_path(&scope, f->how, watch_follow_from(f), 400);
     snprintf(text, sizeof text, "%s", strchr(path, '?'));
     free(path);
     return text;
 }
 
-static enum follow_news event(struct follow *f, enum watch_event_type type, const char *version,
-                              bool end)
+static enum follow_news event(struct watch_follow *f, enum watch_event_type type,
+                              const char *version, bool end)
 {
     json_t *object = type == WATCH_ERROR
                          ? json_pack("{s:i}", "code", (int)strtol(version, NULL, 10))
                          : json_object();
     const struct watch_event e = {type, object, version, end};
-    enum follow_news news = follow_event(f, &e);
+    enum follow_news news = watch_follow_event(f, &e);
     json_decref(object);
     return news;
 }
@@ -168,58 +168,58 @@ static enum follow_news event(struct follow *f, enum watch_event_type type, cons
 static void a_stream_lists_then_follows(void **state)
 {
     (void)state;
-    struct follow f;
-    follow_init(&f);
+    struct watch_follow f;
+    watch_follow_init(&f);
     assert_string_equal(path_of(&f), "?labelSelector=l%3D1" WATCHES
                                      "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan");
-    assert_true(follow_begins(&f));
-    assert_false(follow_begins(&f));
+    assert_true(watch_follow_begins(&f));
+    assert_false(watch_follow_begins(&f));
     assert_int_equal(event(&f, WATCH_ADDED, "3", false), FOLLOW_OBJECT);
     assert_int_equal(event(&f, WATCH_BOOKMARK, "4", false), FOLLOW_NOTHING);
     /* Broken off before its end: what was listed is not all. */
-    assert_true(follow_end(&f, 200, false, 100000));
+    assert_true(watch_follow_end(&f, 200, false, 100000));
     assert_int_equal(f.how, WIRE_STREAM);
-    assert_true(follow_begins(&f));
+    assert_true(watch_follow_begins(&f));
     assert_int_equal(event(&f, WATCH_ADDED, "3", false), FOLLOW_OBJECT);
     assert_int_equal(event(&f, WATCH_BOOKMARK, "5", true), FOLLOW_SYNCED);
     assert_int_equal(event(&f, WATCH_DELETED, "6", false), FOLLOW_GONE);
     assert_int_equal(event(&f, WATCH_BOOKMARK, "9", false), FOLLOW_BOOKMARK);
-    assert_false(follow_end(&f, 200, true, 100000));
+    assert_false(watch_follow_end(&f, 200, true, 100000));
     assert_string_equal(path_of(&f), "?labelSelector=l%3D1" WATCHES "&resourceVersion=9");
-    assert_false(follow_begins(&f));
+    assert_false(watch_follow_begins(&f));
     /* A server that ends each watch at once is not asked in a circle. */
-    assert_true(follow_end(&f, 200, true, 10));
+    assert_true(watch_follow_end(&f, 200, true, 10));
     assert_int_equal(f.failures, 1);
     assert_int_equal(event(&f, WATCH_MODIFIED, "10", false), FOLLOW_OBJECT);
     assert_int_equal(f.failures, 0);
-    follow_done(&f);
+    watch_follow_done(&f);
 }
 
 static void a_forgotten_version_is_listed_anew(void **state)
 {
     (void)state;
-    struct follow f;
-    follow_init(&f);
-    (void)follow_begins(&f);
+    struct watch_follow f;
+    watch_follow_init(&f);
+    (void)watch_follow_begins(&f);
     assert_int_equal(event(&f, WATCH_BOOKMARK, "5", true), FOLLOW_SYNCED);
     assert_int_equal(event(&f, WATCH_ERROR, "500", false), FOLLOW_BROKEN);
     assert_int_equal(f.how, WIRE_WATCH);
     assert_int_equal(event(&f, WATCH_ERROR, "410", false), FOLLOW_BROKEN);
     assert_int_equal(f.how, WIRE_STREAM);
     assert_int_equal(f.failures, 2);
-    assert_true(follow_begins(&f));
+    assert_true(watch_follow_begins(&f));
     assert_int_equal(event(&f, WATCH_BOOKMARK, "9", true), FOLLOW_SYNCED);
-    assert_true(follow_end(&f, 410, true, 3));
+    assert_true(watch_follow_end(&f, 410, true, 3));
     assert_int_equal(f.how, WIRE_STREAM);
-    follow_done(&f);
+    watch_follow_done(&f);
 }
 
-static void give_page(struct follow *f, const char *next, enum follow_news expected)
+static void give_page(struct watch_follow *f, const char *next, enum follow_news expected)
 {
     enum follow_news news;
     json_t *list =
         json_pack("{s:{s:s, s:s}}", "metadata", "resourceVersion", "33", "continue", next);
-    assert_int_equal(follow_page(f, list, &news), 0);
+    assert_int_equal(watch_follow_page(f, list, &news), 0);
     assert_int_equal(news, expected);
     json_decref(list);
 }
@@ -227,26 +227,26 @@ static void give_page(struct follow *f, const char *next, enum follow_news expec
 static void pages_where_lists_are_not_streamed(void **state)
 {
     (void)state;
-    struct follow f;
-    follow_init(&f);
-    assert_false(follow_end(&f, 422, true, 1));
+    struct watch_follow f;
+    watch_follow_init(&f);
+    assert_false(watch_follow_end(&f, 422, true, 1));
     assert_string_equal(path_of(&f), "?labelSelector=l%3D1&limit=500");
-    assert_true(follow_begins(&f));
+    assert_true(watch_follow_begins(&f));
     give_page(&f, "t1", FOLLOW_NOTHING);
-    assert_false(follow_end(&f, 200, true, 1));
+    assert_false(watch_follow_end(&f, 200, true, 1));
     assert_string_equal(path_of(&f), "?labelSelector=l%3D1&limit=500&continue=t1");
-    assert_false(follow_begins(&f));
-    assert_true(follow_end(&f, 410, true, 1)); /* the token is too old: from the first page */
+    assert_false(watch_follow_begins(&f));
+    assert_true(watch_follow_end(&f, 410, true, 1)); /* the token is too old: from the first page */
     assert_string_equal(path_of(&f), "?labelSelector=l%3D1&limit=500");
-    assert_true(follow_begins(&f));
+    assert_true(watch_follow_begins(&f));
     give_page(&f, "t2", FOLLOW_NOTHING);
-    assert_true(follow_end(&f, 0, false, 1)); /* no answer: the same page again */
+    assert_true(watch_follow_end(&f, 0, false, 1)); /* no answer: the same page again */
     assert_string_equal(path_of(&f), "?labelSelector=l%3D1&limit=500&continue=t2");
     give_page(&f, "", FOLLOW_SYNCED);
     assert_string_equal(path_of(&f), "?labelSelector=l%3D1" WATCHES "&resourceVersion=33");
-    assert_true(follow_end(&f, 410, true, 1));
+    assert_true(watch_follow_end(&f, 410, true, 1));
     assert_int_equal(f.how, WIRE_PAGE);
-    follow_done(&f);
+    watch_follow_done(&f);
 }
 
 int main(void)

@@ -1,0 +1,26 @@
+/* An alarm: calls a function from the loop, at a time of clock_ms or at once.
+ *
+ * Layer: services. Thread: the loop's. Ownership: the caller's struct, which must live until
+ * `closed` was called.
+ */
+#pragma once
+
+#include <stdint.h>
+#include <uv.h>
+
+struct alarm_clock {
+    uv_timer_t timer; /* when it is due later … */
+    uv_idle_t idle;   /* … and at once */
+    void (*ring)(void *arg);
+    void (*closed)(void *arg);
+    void *arg;
+    int handles; /* that are closed */
+};
+
+void alarm_init(uv_loop_t *loop, void (*ring)(void *arg), void *arg, struct alarm_clock *ret);
+
+/* In place of what was set before. At once: INT64_MIN; not at all: INT64_MAX. */
+void alarm_set(struct alarm_clock *alarm, int64_t at_ms);
+
+/* `closed` (may be NULL) is called from the loop, which must run once more. */
+void alarm_close(struct alarm_clock *alarm, void (*closed)(void *arg));

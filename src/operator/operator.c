@@ -1,0 +1,258 @@
+/* The operator's life: from its options to the driver over an API server, and out again. */
+#include "operator/operator.h"
+
+#include "base/doc.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/time/clock.h"
+#include "controller/driver.h"
+#include "kube/cluster/kube_cluster.h"
+#include "kube/config/kubeconfig.h"
+#include "loop/alarm.h"
+#include "operator/endpoints.h"
+#include "operator/metrics.h"
+#include "operator/options.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What every pod and Service of ours has (control/objects.c), so that no others are watched. */
+#define OUR_LABEL "training.kubeflow.org/operator-name=pytorchjob-controller"
+
+struct operator
+{
+    struct operator_options options;
+    uv_loop_t loop;
+    struct alarm_clock alarm; /* when the driver is due */
+    uv_signal_t on_term, on_interrupt;
+    struct cluster *cluster;
+    struct driver *driver;
+    struct endpoints *endpoints;
+    struct metrics metrics;
+};
+
+/* ---- the driver's world ---- */
+
+static int64_t now_ms(void *arg)
+{
+    (void)arg;
+    return clock_ms();
+}
+
+static int64_t now_unix_ms(void *arg)
+{
+    (void)arg;
+    return clock_unix_ms();
+}
+
+static void call_at(void *arg, int64_t at_ms)
+{
+    struct operator* o = arg;
+    alarm_set(&o->alarm, at_ms);
+}
+
+static void on_alarm(void *arg)
+{
+    struct operator* o = arg;
+    driver_turn(o->driver);
+}
+
+static void say(void *arg, const char *what, const char *key, const char *sentence)
+{
+    (void)arg;
+    log_about(LOG_WARN, what, key, "%s", sentence);
+}
+
+/* One line for each pod, Service and claim that was made or deleted; of a job's status, its last
+ * condition where that has changed. */
+static void log_deed(const struct control_effect *effect, const json_t *before, const json_t *after)
+{
+    static const char *const nouns[CONTROL_RESOURCES] = {"job", "pod", "service", "claim"};
+    char job[512];
+    (void)snprintf(job, sizeof job, "%s/%s", doc_text(after, "metadata.namespace", ""),
+                   doc_text(after, "metadata.name", ""));
+    const json_t *was = doc_at(before, "status.conditions");
+    const json_t *is = doc_at(after, "status.conditions");
+    if (effect->verb == CONTROL_CREATE) {
+        log_about(LOG_INFO, "operator.create", job, "created %s %s", nouns[effect->resource],
+                  effect->name);
+    } else if (effect->verb == CONTROL_DELETE) {
+        log_about(LOG_INFO, "operator.delete", job, "deleted %s %s", nouns[effect->resource],
+                  effect->name ? effect->name : doc_text(after, "metadata.name", ""));
+    } else if (effect->verb == CONTROL_UPDATE_STATUS && !json_equal(was, is)) {
+        const json_t *last = json_array_get(is, json_array_size(is) - 1);
+        log_about(LOG_INFO, "operator.status", job, "%s", doc_text(last, "message", ""));
+    }
+}
+
+static void did(void *arg, const struct control_effect *effect, const json_t *before,
+                const json_t *after)
+{
+    struct operator* o = arg;
+    metrics_did(&o->metrics, effect, before, after);
+    log_deed(effect, before, after);
+}
+
+static void gone(void *arg, const char *key)
+{
+    struct operator* o = arg;
+    metrics_gone(&o->metrics, key);
+    log_about(LOG_INFO, "operator.gone", key, "the job was deleted");
+}
+
+static int start_driver(struct operator* o, struct muster_err *err)
+{
+    const struct driver_options options = {
+        .cluster = o->cluster,
+        .clock = {now_ms, now_unix_ms, call_at, o},
+        .target = CONTROL_TARGET_CLUSTER,
+        .namespace = o->options.namespace,
+        .labels = OUR_LABEL,
+        .jobs_side_by_side = (size_t)o->options.side_by_side,
+        .say = say,
+        .did = did,
+        .gone = gone,
+        .arg = o,
+    };
+    int r = driver_new(&options, &o->driver, err);
+    o->metrics.leads = r == 0;
+    return r;
+}
+
+/* ---- health ---- */
+
+static bool is_ready(void *arg)
+{
+    const struct operator* o = arg;
+    return o->driver && driver_is_synced(o->driver);
+}
+
+static void print_metrics(void *arg, struct buf *out)
+{
+    const struct operator* o = arg;
+    metrics_print(&o->metrics, o->driver ? driver_live_jobs(o->driver) : 0, out);
+}
+
+static const char *or_usual(const char *given, bool in_pod, const char *in_a_pod,
+                            const char *elsewhere)
+{
+    return given ? given : in_pod ? in_a_pod : elsewhere;
+}
+
+static int open_endpoints(struct operator* o, bool in_pod, struct muster_err *err)
+{
+    const struct endpoints_options options = {
+        .metrics_address = or_usual(o->options.metrics_address, in_pod, ":8080", "127.0.0.1:8080"),
+        .health_address = or_usual(o->options.health_address, in_pod, ":8081", "127.0.0.1:8081"),
+        .is_ready = is_ready,
+        .print_metrics = print_metrics,
+        .arg = o,
+    };
+    return endpoints_open(&o->loop, &options, &o->endpoints, err);
+}
+
+/* ---- life ---- */
+
+/* As client-go looks for it: a kubeconfig that was named, the pod's account, the usual files. */
+static int find_target(const struct operator_options *options, struct target *ret, bool *ret_in_pod,
+                       struct muster_err *err)
+{
+    const char *listed = getenv("KUBECONFIG");
+    bool named = options->kubeconfig || options->context || (listed && *listed);
+    int r = named ? MUSTER_ENOENT : target_in_cluster(NULL, ret, err);
+    *ret_in_pod = r == 0;
+    return r == MUSTER_ENOENT ? kubeconfig_load(options->kubeconfig, options->context, ret, err)
+                              : r;
+}
+
+static int open_cluster(struct operator* o, bool *ret_in_pod, struct muster_err *err)
+{
+    const struct kube_cluster_options options = {.qps = o->options.qps, .burst = o->options.burst};
+    struct target target = {0};
+    int r = find_target(&o->options, &target, ret_in_pod, err);
+    if (r == 0) {
+        log_event(LOG_INFO, "operator.start", "muster %s runs PyTorchJobs of %s%s on %s",
+                  MUSTER_VERSION, *o->options.namespace ? "namespace " : "all namespaces",
+                  o->options.namespace, target.server);
+        r = kube_cluster_open(&o->loop, &target, &options, &o->cluster, err);
+    }
+    target_done(&target);
+    return r;
+}
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+    struct operator* o = handle->data;
+    log_event(LOG_INFO, "operator.signal", "signal %d: leaving; pods run on", number);
+    uv_stop(&o->loop);
+}
+
+static void watch_signals(struct operator* o)
+{
+    signal(SIGPIPE, SIG_IGN);
+    o->on_term.data = o->on_interrupt.data = o;
+    uv_signal_init(&o->loop, &o->on_term);
+    uv_signal_init(&o->loop, &o->on_interrupt);
+    uv_signal_start(&o->on_term, on_signal, SIGTERM);
+    uv_signal_start(&o->on_interrupt, on_signal, SIGINT);
+}
+
+/* From the outside in. */
+static void close_parts(struct operator* o)
+{
+    endpoints_close(o->endpoints);
+    o->driver = driver_free(o->driver);
+    kube_cluster_close(o->cluster);
+    alarm_close(&o->alarm, NULL);
+    uv_close((uv_handle_t *)&o->on_term, NULL);
+    uv_close((uv_handle_t *)&o->on_interrupt, NULL);
+    uv_run(&o->loop, UV_RUN_DEFAULT);
+    uv_loop_close(&o->loop);
+    metrics_done(&o->metrics);
+}
+
+static int run(struct operator* o, struct muster_err *err)
+{
+    bool in_pod = false;
+    int r = uv_loop_init(&o->loop);
+    if (r < 0) {
+        return muster_fail(err, MUSTER_EOS, "cannot start an event loop: %s", uv_strerror(r));
+    }
+    alarm_init(&o->loop, on_alarm, o, &o->alarm);
+    watch_signals(o);
+    r = open_cluster(o, &in_pod, err);
+    r = r < 0 ? r : open_endpoints(o, in_pod, err);
+    r = r < 0 ? r : start_driver(o, err);
+    if (r == 0) {
+        uv_run(&o->loop, UV_RUN_DEFAULT);
+    }
+    close_parts(o);
+    return r;
+}
+
+int operator_main(int argc, char **argv)
+{
+    struct operator o = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
+    int r = operator_options_read(argc, argv, &o.options, &err);
+    if (r < 0) {
+        fprintf(stderr, "muster operator: %s\n", err.text);
+        return muster_code_exit(r);
+    }
+    const char *level = o.options.log_level;
+    log_to(STDERR_FILENO, *level == 'd' ? LOG_DEBUG : *level == 'i' ? LOG_INFO : LOG_ERROR);
+    log_as(o.options.logs_json ? LOG_JSON : LOG_LOGFMT);
+    r = run(&o, &err);
+    if (r < 0) {
+        log_event(LOG_ERROR, "operator.end", "%s", err.text);
+    }
+    return r < 0 ? muster_code_exit(r) : 0;
+}
+
+void operator_help(const char *program)
+{
+    operator_options_help(program);
+}

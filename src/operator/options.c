@@ -1,0 +1,180 @@
+/* See options.h. */
+#include "operator/options.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PORT_MAX = 65535, NUMBER_MAX = 1000000 };
+
+struct flag {
+    const char *name;
+    const char *argument; /* NULL: a switch */
+    const char *fallback;
+    const char *help;
+};
+
+#define OPTION(name, letter, argument, fallback, help) {name, argument, fallback, help},
+static const struct flag flags[] = {
+#include "kube/config/operator_flags.def"
+};
+#undef OPTION
+
+enum { FLAGS = sizeof flags / sizeof flags[0] };
+
+/* ---- words to values ---- */
+
+static int find(const char *name, size_t length, struct muster_err *err)
+{
+    for (int i = 0; i < FLAGS; i++) {
+        if (strlen(flags[i].name) == length && strncmp(flags[i].name, name, length) == 0) {
+            return i;
+        }
+    }
+    return muster_fail(err, MUSTER_EINVAL, "there is no flag --%.*s (muster operator --help)",
+                       (int)length, name);
+}
+
+static int read_word(int argc, char **argv, int *at, const char **values, struct muster_err *err)
+{
+    const char *word = argv[*at];
+    if (word[0] != '-' || word[1] == '\0') {
+        return muster_fail(err, MUSTER_EINVAL, "a flag is expected: \"%.100s\"", word);
+    }
+    const char *name = word + (word[1] == '-' ? 2 : 1);
+    size_t length = strcspn(name, "=");
+    int i = find(name, length, err);
+    if (i < 0) {
+        return i;
+    }
+    if (name[length] == '=') {
+        values[i] = name + length + 1;
+    } else if (!flags[i].argument) {
+        values[i] = "true";
+    } else if (++*at < argc) {
+        values[i] = argv[*at];
+    } else {
+        return muster_fail(err, MUSTER_EINVAL, "--%s needs a value", flags[i].name);
+    }
+    return 0;
+}
+
+static const char *value_of(const char *const *values, const char *name)
+{
+    int i = find(name, strlen(name), NULL);
+    return values[i];
+}
+
+static int read_number(const char *const *values, const char *name, int least, int *ret,
+                       struct muster_err *err)
+{
+    const char *text = value_of(values, name);
+    char *end;
+    long number = strtol(text, &end, 10);
+    if (end == text || *end || number < least || number > NUMBER_MAX) {
+        return muster_fail(err, MUSTER_EINVAL,
+                           "--%s: a number from %d to %d is expected: \"%.40s\"", name, least,
+                           NUMBER_MAX, text);
+    }
+    *ret = (int)number;
+    return 0;
+}
+
+static int read_choice(const char *const *values, const char *name, const char *const *choices,
+                       const char **ret, struct muster_err *err)
+{
+    const char *text = value_of(values, name);
+    for (size_t i = 0; choices[i]; i++) {
+        if (strcmp(text, choices[i]) == 0) {
+            *ret = choices[i];
+            return 0;
+        }
+    }
+    const char *argument = flags[find(name, strlen(name), NULL)].argument;
+    return muster_fail(err, MUSTER_EINVAL, "--%s: %s is expected: \"%.40s\"", name, argument, text);
+}
+
+/* The other kinds of the training-operator belong to somebody else. */
+static int check_scheme(const char *kind, struct muster_err *err)
+{
+    if (kind && strcasecmp(kind, "pytorchjob") != 0) {
+        return muster_fail(err, MUSTER_EINVAL,
+                           "--enable-scheme=%.40s: this operator runs PyTorchJobs only; keep the "
+                           "training-operator for %.40s, with its --enable-scheme",
+                           kind, kind);
+    }
+    return 0;
+}
+
+int operator_options_read(int argc, char **argv, struct operator_options *ret,
+                          struct muster_err *err)
+{
+    static const char *const levels[] = {"debug", "info", "error", NULL};
+    static const char *const encoders[] = {"json", "console", NULL};
+    const char *values[FLAGS] = {0};
+    const char *encoder = encoders[0];
+    const char *namespace = getenv("KUBEFLOW_NAMESPACE");
+    struct operator_options o = {0};
+    int r = 0;
+    for (int at = 1; at < argc && r == 0; at++) {
+        r = read_word(argc, argv, &at, values, err);
+        r = r < 0 ? r : check_scheme(value_of(values, "enable-scheme"), err);
+    }
+    for (int i = 0; i < FLAGS; i++) {
+        values[i] = values[i] ? values[i] : flags[i].fallback;
+    }
+    r = r < 0 ? r : read_number(values, "kube-api-qps", 1, &o.qps, err);
+    r = r < 0 ? r : read_number(values, "kube-api-burst", 1, &o.burst, err);
+    r = r < 0 ? r : read_number(values, "controller-threads", 1, &o.side_by_side, err);
+    r = r < 0 ? r : read_choice(values, "zap-log-level", levels, &o.log_level, err);
+    r = r < 0 ? r : read_choice(values, "zap-encoder", encoders, &encoder, err);
+    if (r < 0) {
+        return r;
+    }
+    o.kubeconfig = value_of(values, "kubeconfig");
+    o.context = value_of(values, "context");
+    o.namespace = value_of(values, "namespace");
+    o.namespace = o.namespace ? o.namespace : namespace ? namespace : "";
+    o.metrics_address = value_of(values, "metrics-bind-address");
+    o.health_address = value_of(values, "health-probe-bind-address");
+    o.logs_json = encoder == encoders[0];
+    *ret = o;
+    return 0;
+}
+
+/* ---- addresses ---- */
+
+int operator_address_read(const char *flag, const char *text, char host[OPERATOR_HOST_BYTES],
+                          int *ret_port, struct muster_err *err)
+{
+    const char *colon = strrchr(text, ':');
+    char *end = NULL;
+    long port = colon ? strtol(colon + 1, &end, 10) : -1;
+    size_t length = colon ? (size_t)(colon - text) : 0;
+    if (strcmp(text, "0") == 0) {
+        host[0] = '\0';
+        return 0;
+    }
+    if (!colon || end == colon + 1 || *end || port < 0 || port > PORT_MAX ||
+        length >= OPERATOR_HOST_BYTES) {
+        return muster_fail(
+            err, MUSTER_EINVAL,
+            "--%s: HOST:PORT with an IPv4 address, :PORT or 0 is expected: \"%.60s\"", flag, text);
+    }
+    (void)snprintf(host, OPERATOR_HOST_BYTES, "%.*s", length ? (int)length : 7,
+                   length ? text : "0.0.0.0");
+    *ret_port = (int)port;
+    return 0;
+}
+
+void operator_options_help(const char *program)
+{
+    printf("usage: %s [FLAG…]\n\nThe controller of PyTorchJobs on a Kubernetes cluster.\n\n",
+           program);
+    for (int i = 0; i < FLAGS; i++) {
+        const struct flag *f = &flags[i];
+        printf("  --%s%s%s\n        %s%s%s%s\n", f->name, f->argument ? " " : "",
+               f->argument ? f->argument : "", f->help, f->fallback ? " (default: " : "",
+               f->fallback ? f->fallback : "", f->fallback ? ")" : "");
+    }
+}

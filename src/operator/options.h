@@ -1,0 +1,34 @@
+/* The flags of the operator, read as Go programs read theirs: -name and --name, a value after '='
+ * or as the next word.
+ *
+ * Layer: program. Pure but for operator_options_read, which asks the environment. Ownership: texts
+ * are borrowed from argv.
+ */
+#pragma once
+
+#include <muster/err.h>
+#include <stdbool.h>
+
+struct operator_options {
+    const char *kubeconfig, *context; /* NULL: not given */
+    const char *namespace;            /* "": all */
+    const char *metrics_address;      /* NULL: not given; "0": none */
+    const char *health_address;
+    int qps, burst;
+    int side_by_side;
+    const char *log_level; /* debug, info or error */
+    bool logs_json;
+};
+
+/* MUSTER_EINVAL names the flag. */
+int operator_options_read(int argc, char **argv, struct operator_options *ret,
+                          struct muster_err *err);
+
+/* "127.0.0.1:8080", ":8080" (every address of the machine) or "0" (NULL host: nowhere). `host` has
+ * room for INET_ADDRSTRLEN bytes. */
+enum { OPERATOR_HOST_BYTES = 16 };
+int operator_address_read(const char *flag, const char *text, char host[OPERATOR_HOST_BYTES],
+                          int *ret_port, struct muster_err *err);
+
+/* All flags, for people, on standard output. */
+void operator_options_help(const char *program);

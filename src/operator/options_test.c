@@ -1,0 +1,112 @@
+/* Flags as Go programs take them. */
+#include "operator/options.h"
+
+#include "base/testing/test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct muster_err err;
+
+/* Words separated by blanks. */
+static int read_line(const char *line, struct operator_options *ret)
+{
+    static char text[512];
+    char *argv[16] = {"operator"};
+    int argc = 1;
+    (void)snprintf(text, sizeof text, "%s", line);
+    for (char *rest = text, *word; (word = strtok_r(rest, " ", &rest)) && argc < 16;) {
+        argv[argc++] = word;
+    }
+    return operator_options_read(argc, argv, ret, &err);
+}
+
+static void defaults_are_upstream_s(void **state)
+{
+    (void)state;
+    struct operator_options o;
+    unsetenv("KUBEFLOW_NAMESPACE");
+    assert_int_equal(read_line("", &o), 0);
+    assert_int_equal(o.qps, 20);
+    assert_int_equal(o.burst, 30);
+    assert_string_equal(o.namespace, "");
+    assert_null(o.metrics_address);
+    assert_true(o.logs_json);
+    setenv("KUBEFLOW_NAMESPACE", "team", 1);
+    assert_int_equal(read_line("", &o), 0);
+    assert_string_equal(o.namespace, "team");
+    assert_int_equal(read_line("--namespace=mine", &o), 0);
+    assert_string_equal(o.namespace, "mine");
+    unsetenv("KUBEFLOW_NAMESPACE");
+}
+
+static void one_dash_or_two_and_both_kinds_of_values(void **state)
+{
+    (void)state;
+    struct operator_options o;
+    assert_int_equal(
+        read_line("-kube-api-qps 100 --kube-api-burst=200 --kubeconfig /a=b -context c "
+                  "--zap-log-level debug --zap-encoder=console "
+                  "--enable-scheme=pytorchjob --enable-scheme PyTorchJob",
+                  &o),
+        0);
+    assert_int_equal(o.qps, 100);
+    assert_int_equal(o.burst, 200);
+    assert_string_equal(o.kubeconfig, "/a=b");
+    assert_string_equal(o.context, "c");
+    assert_string_equal(o.log_level, "debug");
+    assert_false(o.logs_json);
+}
+
+static void mistakes_name_the_flag(void **state)
+{
+    (void)state;
+    static const char *const lines[][2] = {
+        {"--no-such", "--no-such"},
+        {"word", "word"},
+        {"--kube-api-qps", "--kube-api-qps"},
+        {"--kube-api-qps=0", "--kube-api-qps"},
+        {"--kube-api-qps=10x", "--kube-api-qps"},
+        {"--kube-api-burst=", "--kube-api-burst"},
+        {"--zap-log-level=loud", "debug|info|error"},
+        {"--enable-scheme=tfjob --enable-scheme=pytorchjob", "tfjob"},
+    };
+    struct operator_options o;
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        err = (struct muster_err)MUSTER_ERR_INIT;
+        assert_int_equal(read_line(lines[i][0], &o), MUSTER_EINVAL);
+        assert_non_null(strstr(err.text, lines[i][1]));
+    }
+}
+
+static void addresses(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {
+        "", "8080", "a:", ":65536", ":-1", ":1x", "1234567890123456:1"};
+    char host[OPERATOR_HOST_BYTES];
+    int port = -1;
+    assert_int_equal(operator_address_read("m", ":8080", host, &port, &err), 0);
+    assert_string_equal(host, "0.0.0.0");
+    assert_int_equal(port, 8080);
+    assert_int_equal(operator_address_read("m", "127.0.0.1:0", host, &port, &err), 0);
+    assert_string_equal(host, "127.0.0.1");
+    assert_int_equal(port, 0);
+    assert_int_equal(operator_address_read("m", "0", host, &port, &err), 0);
+    assert_string_equal(host, "");
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_int_equal(operator_address_read("m", bad[i], host, &port, &err), MUSTER_EINVAL);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(defaults_are_upstream_s),
+        cmocka_unit_test(one_dash_or_two_and_both_kinds_of_values),
+        cmocka_unit_test(mistakes_name_the_flag),
+        cmocka_unit_test(addresses),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
