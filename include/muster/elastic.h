@@ -57,11 +57,13 @@ struct muster_elastic_options {
     uint32_t checkpoint_seconds; /* and as often as that; 0: MUSTER_CHECKPOINT_SECONDS, or 0; where
                                     neither is given: 60 */
     uint32_t checkpoint_keep;    /* the newest so many; 0: MUSTER_CHECKPOINT_KEEP, or 2 */
+    uint32_t whole_passes;       /* 1: records that may have crashed workers are not tried in parts
+                                    of a pass: for muster_elastic_sum */
 };
 /* clang-format off */
 #define MUSTER_ELASTIC_OPTIONS_INIT                                                                \
     {sizeof(struct muster_elastic_options), NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0,  \
-     60000, 0, NULL, NULL, NULL, 0, 0, 0}
+     60000, 0, NULL, NULL, NULL, 0, 0, 0, 0}
 /* clang-format on */
 
 /* Connects to the coordinator, and opens an endpoint. Imports, data and devices should be ready:
@@ -99,11 +101,13 @@ struct muster_elastic_pass {
     uint64_t generation;     /* changes whenever workers come or go */
     int rank;                /* in this generation */
     int size;
-    uint32_t passes_left; /* of this worker in this step, after this one */
+    uint32_t passes_left;         /* of this worker in this step, after this one */
+    uint32_t micro_batch_records; /* more than record_count: records of the micro-batch may have
+                                     crashed workers, and are computed in parts, a pass each */
 };
 /* clang-format off */
 #define MUSTER_ELASTIC_PASS_INIT                                                                   \
-    {sizeof(struct muster_elastic_pass), 0, 0, 0, 0, NULL, 0, 0.0, 0, 0, 0, 0}
+    {sizeof(struct muster_elastic_pass), 0, 0, 0, 0, NULL, 0, 0.0, 0, 0, 0, 0, 0}
 /* clang-format on */
 
 /* 1: a pass is to be computed. 0: all epochs are committed, and the coordinator has them durable,

@@ -226,6 +226,18 @@ static bool is_told(const struct muster_elastic *job, struct shard_range range)
     return told;
 }
 
+/* Of those that are left. */
+static uint32_t count_parts(const struct muster_elastic *job, struct shard_range micro_batch,
+                            uint32_t done)
+{
+    uint32_t parts = 0;
+    while (done < micro_batch.count) {
+        done += generation_part(job, micro_batch, done).count;
+        parts++;
+    }
+    return parts;
+}
+
 static void fill_pass(struct muster_elastic *job, uint32_t micro_batch,
                       struct muster_elastic_pass *ret)
 {
@@ -241,11 +253,16 @@ static void fill_pass(struct muster_elastic *job, uint32_t micro_batch,
                                         .rank = job->mine->rank,
                                         .size = job->mine->size};
     if (micro_batch < span.first + span.count) {
-        struct shard_range range = plan_micro_batch(&job->plan, &step, micro_batch);
+        struct shard_range whole = plan_micro_batch(&job->plan, &step, micro_batch);
+        uint32_t done = passes_records(&job->passes, step.version, micro_batch);
+        struct shard_range range = generation_part(job, whole, done);
         plan_records(&job->plan, range, job->records);
         ret->record_count = range.count;
+        ret->micro_batch_records = whole.count;
         ret->share = (double)range.count / step.count;
-        ret->passes_left = span.first + span.count - micro_batch - 1;
+        ret->passes_left =
+            span.first + span.count - micro_batch - 1 + count_parts(job, whole, done + range.count);
+        job->pass_is_last = done + range.count == whole.count;
         job->computing = true;
         if (is_told(job, range)) {
             job->at_hand = range;

@@ -38,6 +38,25 @@ struct plan_share generation_share(const struct muster_elastic *job)
     return shares[job->mine->rank];
 }
 
+/* Suspects begin and end where parts do. */
+struct shard_range generation_part(const struct muster_elastic *job, struct shard_range micro_batch,
+                                   uint32_t done)
+{
+    const struct generation *g = job->mine;
+    uint64_t first = micro_batch.first + done, end = shard_range_end(micro_batch);
+    for (uint32_t i = 0; i < g->suspect_count && !job->whole_passes; i++) {
+        struct shard_range suspect = g->suspects[i];
+        uint64_t edges[] = {suspect.first, shard_range_end(suspect)};
+        bool other = suspect.dataset != micro_batch.dataset || suspect.epoch != micro_batch.epoch;
+        for (int e = 0; !other && e < 2; e++) {
+            end = edges[e] > first && edges[e] < end ? edges[e] : end;
+        }
+    }
+    micro_batch.first = first;
+    micro_batch.count = (uint32_t)(end - first);
+    return micro_batch;
+}
+
 /* ---- What comes ---- */
 
 /* The passes of this worker from here on, one after the other. */
@@ -46,6 +65,7 @@ struct outlook {
     struct plan_step step;
     struct plan_share share;
     uint32_t next;
+    uint32_t done; /* records of it */
 };
 
 static bool look_at_step(const struct muster_elastic *job, struct outlook *o, uint64_t version)
@@ -60,6 +80,7 @@ static bool look_at_step(const struct muster_elastic *job, struct outlook *o, ui
                    ? generation_share(job)
                    : plan_share(o->step.micro_batches, (uint32_t)g->rank, (uint32_t)g->size);
     o->next = o->share.first;
+    o->done = passes_records(&job->passes, version, o->next);
     return true;
 }
 
@@ -74,16 +95,19 @@ size_t generation_ahead(struct muster_elastic *job, size_t passes, uint64_t *ret
             goes_on = look_at_step(job, &o, o.version + 1);
             continue;
         }
-        struct shard_range range = plan_micro_batch(&job->plan, &o.step, o.next);
-        bool kept = passes_has(&job->passes, o.version, o.next++);
-        if (!kept && range.count > room - used) {
+        struct shard_range whole = plan_micro_batch(&job->plan, &o.step, o.next);
+        if (o.done == whole.count) {
+            o.done = passes_records(&job->passes, o.version, ++o.next);
+            continue;
+        }
+        struct shard_range range = generation_part(job, whole, o.done);
+        if (range.count > room - used) {
             break;
         }
-        if (!kept) {
-            plan_records(&job->plan, range, ret_records + used);
-            used += range.count;
-            ret_counts[found++] = range.count;
-        }
+        plan_records(&job->plan, range, ret_records + used);
+        o.done += range.count;
+        used += range.count;
+        ret_counts[found++] = range.count;
     }
     return used;
 }

@@ -16,6 +16,11 @@ int generation_ready(struct muster_elastic *job, struct muster_err *err);
 void generation_shares(const struct muster_elastic *job, struct plan_share *ret);
 struct plan_share generation_share(const struct muster_elastic *job);
 
+/* The next records of a micro-batch that are computed together, after its first `done`: all of
+ * them, unless workers have died of some. */
+struct shard_range generation_part(const struct muster_elastic *job, struct shard_range micro_batch,
+                                   uint32_t done);
+
 /* As muster_elastic_ahead. */
 size_t generation_ahead(struct muster_elastic *job, size_t passes, uint64_t *ret_records,
                         size_t room, size_t *ret_counts);

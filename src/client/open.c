@@ -66,6 +66,7 @@ static int read_options(struct muster_elastic *job, const struct muster_elastic_
 {
     job->environment = o->environment;
     job->extra_bytes = o->extra_bytes;
+    job->whole_passes = o->whole_passes != 0;
     job->peer_ms =
         o->peer_ms > 0 && o->peer_ms < WORKER_FOREVER_MS ? o->peer_ms : WORKER_FOREVER_MS;
     job->interrupted = o->interrupted;

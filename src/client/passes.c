@@ -17,13 +17,15 @@ void passes_done(struct passes *p)
     free(p->slots);
     free(p->extras);
     free(p->has);
+    free(p->whole);
     *p = (struct passes){0};
 }
 
 void passes_clear(struct passes *p)
 {
     for (uint32_t i = 0; i < p->span.count; i++) {
-        p->has[i] = false;
+        p->has[i] = 0;
+        p->whole[i] = false;
     }
     p->version = 0;
     p->span.count = 0;
@@ -79,7 +81,8 @@ static void carry_over(const struct passes *from, struct passes *to)
             memcpy(to->slots + i * bytes, from->slots + old * bytes, bytes);
             memcpy(to->extras + i * to->extra_bytes, from->extras + old * to->extra_bytes,
                    to->extra_bytes);
-            to->has[i] = true;
+            to->has[i] = from->has[old];
+            to->whole[i] = from->whole[old];
         }
     }
 }
@@ -87,10 +90,11 @@ static void carry_over(const struct passes *from, struct passes *to)
 static int allocate(struct passes *p, struct muster_err *err)
 {
     p->room = p->span.count;
-    p->slots = malloc(p->room * slot_bytes(p) + 1);
+    p->slots = malloc((p->room + 1) * slot_bytes(p) + 1);
     p->extras = malloc(p->room * p->extra_bytes + 1);
     p->has = calloc(p->room + 1, sizeof *p->has);
-    if (!p->slots || !p->extras || !p->has) {
+    p->whole = calloc(p->room + 1, sizeof *p->whole);
+    if (!p->slots || !p->extras || !p->has || !p->whole) {
         passes_done(p);
         return muster_fail(err, MUSTER_ENOMEM, "no memory for the gradients of %u passes",
                            p->span.count);
@@ -107,6 +111,7 @@ int passes_move(struct passes *p, uint64_t version, struct plan_share share, str
     bool keeps = p->version == version && has_any(p);
     if (!keeps && p->has && share.count <= p->room) {
         memset(p->has, 0, share.count * sizeof *p->has);
+        memset(p->whole, 0, share.count * sizeof *p->whole);
         p->version = version;
         p->span = share;
         return 0;
@@ -160,37 +165,57 @@ void passes_scale(enum muster_type type, const void *from, void *to, size_t coun
     }
 }
 
-void passes_put(struct passes *p, uint32_t micro_batch, const void *gradient, double share,
-                const void *extra)
+static void add(const struct passes *p, char *slot, const void *more)
 {
-    uint32_t at = micro_batch - p->span.first;
-    if (micro_batch < p->span.first || at >= p->span.count) {
+    for (size_t i = 0; p->summed == MUSTER_F32 && i < p->count; i++) {
+        ((float *)(void *)slot)[i] += ((const float *)more)[i];
+    }
+    for (size_t i = 0; p->summed == MUSTER_F64 && i < p->count; i++) {
+        ((double *)(void *)slot)[i] += ((const double *)more)[i];
+    }
+}
+
+/* The first part is scaled in place, others beside: the last slot of the room is theirs. */
+void passes_put(struct passes *p, const struct passes_part *part)
+{
+    uint32_t at = part->micro_batch - p->span.first;
+    if (part->micro_batch < p->span.first || at >= p->span.count) {
         return;
     }
-    passes_scale(p->type, gradient, p->slots + at * slot_bytes(p), p->count, share);
+    char *slot = p->slots + at * slot_bytes(p), *beside = p->slots + p->room * slot_bytes(p);
+    passes_scale(p->type, part->gradient, p->has[at] == 0 ? slot : beside, p->count, part->share);
+    if (p->has[at] > 0) {
+        add(p, slot, beside);
+    }
     char *place = p->extras + at * p->extra_bytes;
-    if (extra) {
-        memcpy(place, extra, p->extra_bytes);
+    if (part->extra) {
+        memcpy(place, part->extra, p->extra_bytes);
     } else {
         memset(place, 0, p->extra_bytes);
     }
-    p->has[at] = true;
+    p->has[at] += part->records;
+    p->whole[at] = part->last;
 }
 
 uint32_t passes_missing(const struct passes *p)
 {
     uint32_t i = 0;
-    while (i < p->span.count && p->has[i]) {
+    while (i < p->span.count && p->whole[i]) {
         i++;
     }
     return p->span.first + i;
 }
 
-bool passes_has(const struct passes *p, uint64_t version, uint32_t micro_batch)
+uint32_t passes_records(const struct passes *p, uint64_t version, uint32_t micro_batch)
 {
     uint32_t at = micro_batch - p->span.first;
-    return p->version == version && micro_batch >= p->span.first && at < p->span.count &&
-           p->has[at];
+    bool known = p->version == version && micro_batch >= p->span.first && at < p->span.count;
+    return known && p->has ? p->has[at] : 0;
+}
+
+bool passes_has(const struct passes *p, uint64_t version, uint32_t micro_batch)
+{
+    return passes_records(p, version, micro_batch) > 0 && p->whole[micro_batch - p->span.first];
 }
 
 void passes_narrow(const struct passes *p, const void *from, void *to)

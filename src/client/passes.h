@@ -24,7 +24,8 @@ struct passes {
     struct plan_share span;
     char *slots; /* of the span's micro-batches, one after the other */
     char *extras;
-    bool *has;
+    uint32_t *has; /* of each, how many of its records its slot has, from the front */
+    bool *whole;
     size_t room; /* of slots and extras, in micro-batches */
 };
 
@@ -42,15 +43,24 @@ void passes_clear(struct passes *passes);
 
 /* `count` elements, each times the share; of bf16 the result is f32. */
 void passes_scale(enum muster_type type, const void *from, void *to, size_t count, double share);
-/* Keeps a gradient, of which `share` is the weight. extra: NULL: zeros. What lies outside of the
- * span is not kept. */
-void passes_put(struct passes *passes, uint32_t micro_batch, const void *gradient, double share,
-                const void *extra);
+/* A gradient of the next records of a micro-batch, and what the step's weight of it is. */
+struct passes_part {
+    uint32_t micro_batch;
+    uint32_t records;
+    bool last; /* the micro-batch has no more */
+    const void *gradient;
+    double share;
+    const void *extra; /* NULL: zeros. Of several parts the last one's is kept */
+};
+/* Keeps it, added to what there is. What lies outside of the span is not kept. */
+void passes_put(struct passes *passes, const struct passes_part *part);
 /* The first of the span that it does not have; or span.first + span.count. */
 uint32_t passes_missing(const struct passes *passes);
 
-/* Whether it has that pass of that step. */
+/* Whether it has that pass of that step, */
 bool passes_has(const struct passes *passes, uint64_t version, uint32_t micro_batch);
+/* and how many of its records. */
+uint32_t passes_records(const struct passes *passes, uint64_t version, uint32_t micro_batch);
 
 /* The sum as the user has it, of values as they are summed. `to` may be `from`. */
 void passes_narrow(const struct passes *passes, const void *from, void *to);

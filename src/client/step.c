@@ -23,8 +23,13 @@ static int keep_pass(struct muster_elastic *job, const struct step_call *call,
     int r = passes_move(&job->passes, job->pass_version, generation_share(job), err);
     if (r == 0) {
         struct plan_step step = plan_step(&job->plan, job->pass_version);
-        double share = (double)job->pass_records / step.count;
-        passes_put(&job->passes, job->pass_micro_batch, call->gradient, share, call->extra);
+        const struct passes_part part = {.micro_batch = job->pass_micro_batch,
+                                         .records = job->pass_records,
+                                         .last = job->pass_is_last,
+                                         .gradient = call->gradient,
+                                         .share = (double)job->pass_records / step.count,
+                                         .extra = call->extra};
+        passes_put(&job->passes, &part);
         job->figures.trained += job->pass_records;
         job->pass_records = 0; /* a call that is made again brings nothing new */
     }
@@ -36,12 +41,19 @@ static int keep_extras(struct muster_elastic *job, const char *extras, struct mu
 {
     const float none = 0;
     struct plan_step step = plan_step(&job->plan, job->pass_version);
+    passes_clear(&job->passes); /* of a call that is made again */
     int r = passes_move(&job->passes, job->pass_version, generation_share(job), err);
     struct plan_share span = job->passes.span;
     for (uint32_t i = 0; r == 0 && i < span.count; i++) {
-        const char *extra = extras ? extras + i * job->extra_bytes : NULL;
-        passes_put(&job->passes, span.first + i, &none, 1.0, extra);
-        job->figures.trained += plan_micro_batch(&job->plan, &step, span.first + i).count;
+        const struct passes_part part = {
+            .micro_batch = span.first + i,
+            .records = plan_micro_batch(&job->plan, &step, span.first + i).count,
+            .last = true,
+            .gradient = &none,
+            .share = 1.0,
+            .extra = extras ? extras + i * job->extra_bytes : NULL};
+        passes_put(&job->passes, &part);
+        job->figures.trained += part.records;
     }
     job->pass_records = 0;
     return r;

@@ -137,6 +137,7 @@ struct muster_elastic {
     uint8_t token[WIRE_TOKEN_BYTES];
     uint64_t environment;
     size_t extra_bytes;
+    bool whole_passes; /* none is computed in parts */
     int64_t peer_ms;
     int (*interrupted)(void *user);
     void *user;
@@ -162,6 +163,7 @@ struct muster_elastic {
     uint64_t pass_version;    /* its step; 0: none was */
     uint32_t pass_micro_batch;
     uint32_t pass_records; /* 0: it was handed out without any */
+    bool pass_is_last;     /* part of its micro-batch */
     void *kept_sum; /* what bf16 is summed into; and of a call that was interrupted once it had
                        prepared */
     size_t kept_room;

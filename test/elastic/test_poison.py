@@ -11,7 +11,7 @@ RECORD = 41  # of 97
 
 
 def named(said):
-    return said.split('of the same pass: records ')[1].split(', in epoch')[0].split(', ')
+    return said.split('one after the other, of record ')[1].split(', in epoch')[0]
 
 
 def deaths(job):
@@ -41,8 +41,8 @@ def test_a_record_that_crashes_every_worker_is_named(tmp_path, monkeypatch, work
         log = (tmp_path / 'coordinator').read_text()
         assert job.coordinator.returncode == 65, log
         said = [line for line in log.splitlines() if 'job has failed' in line]
-        assert len(said) == 1 and '3 workers died, one after the other, of the same pass: records ' in said[0]
-        assert str(RECORD) in named(said[0]) and len(named(said[0])) == job.batch
+        assert len(said) == 1 and '3 workers died, one after the other, of record ' in said[0]
+        assert named(said[0]) == str(RECORD)
         assert ('by signal 6 (SIGABRT)' if how == 'crash' else 'with exit code 3') in log
         told = [worker for worker in job.workers if worker.process.poll() == 65]
         assert all('the job has failed: 3 workers died' in worker.lines()[-1] for worker in told)
@@ -57,7 +57,7 @@ def test_a_step_function_that_hangs_is_ended_and_its_records_are_named(tmp_path,
         log = (tmp_path / 'coordinator').read_text()
         assert job.coordinator.returncode == 65, log
         assert log.count('its step function has not come back for ') >= 3
-        assert str(RECORD) in named(log)
+        assert named(log.split('the job has failed')[1]) == str(RECORD)
         assert all('this worker is ended: its step function has not come back' in '\n'.join(worker.lines()) for worker in deaths(job))
 
 

@@ -32,6 +32,7 @@ class Pass:
         self.version, self.epoch = found['version'], found['epoch']
         self.micro_batch, self.records, self.share = found['micro_batch'], found['records'], found['share']
         self.micro_batches, self.rank, self.size = found['micro_batches'], found['rank'], found['size']
+        self.is_part = len(self.records) < found['micro_batch_records']  # its micro-batch is computed in parts: workers died of it
         self.backwards = 0
         self.given = False  # its gradient has been brought
         self.committed = False
@@ -147,7 +148,7 @@ class Job:
         try:
             self.native = _muster.Elastic(
                 plan.records, plan.batch, plan.epochs, dataset=plan.name, seed=plan.seed, shuffle=plan.shuffle,
-                extra_bytes=self.buffers.extra_bytes, **self.options)
+                extra_bytes=self.buffers.extra_bytes, whole_passes=self.transaction_ is not None, **self.options)
         except _muster.Error as error:
             if error.name == 'EGONE':
                 raise came_late() from None
@@ -292,6 +293,10 @@ class Job:
         elif not pass_.records:
             self.random_state = keyed.random_state()
         return pass_
+
+    def doubles(self, pass_):
+        """Whether the batch has its record twice: BatchNorm cannot train on a batch of one. The mean's gradient is the same."""
+        return pass_.is_part and len(pass_.records) == 1 and bool(self.buffers.statistics) and not self.sum
 
     def skip(self):
         """The pass that has begun has no gradient: its batch was for nobody. For callers that know."""

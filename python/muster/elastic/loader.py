@@ -12,7 +12,7 @@ import sys
 
 from torch.utils.data import DataLoader, IterableDataset, default_collate
 
-from muster.elastic import keyed
+from muster.elastic import children, keyed
 from muster.elastic.ending import add_note
 
 _PR_SET_PDEATHSIG = 1
@@ -111,6 +111,7 @@ class Loader:
         self.depth = num_workers * (prefetch_factor or 2)
         self.feed, self.fetched, self.last, self.current, self.missed = Feed(self), None, None, None, False
         self.micro_batches = 1
+        self.children, self.alone = children.Watch(), 0  # passes whose records this process reads itself
 
     def __len__(self):
         """Batches of an epoch, of all workers together."""
@@ -132,8 +133,15 @@ class Loader:
         if not pass_.records:
             return self._batch_for_form(pass_)
         wanted = self.current = (0 if self.job.seed is None else pass_.epoch, tuple(pass_.records))
-        batch = self._take(wanted) if self.depth else None
-        self.current = None
+        if self.job.doubles(pass_):
+            self.current = None
+            return self._make((wanted[0], 2 * wanted[1]))
+        try:
+            batch = self._take(wanted) if self.depth and not self.alone else None
+        except children.Died as died:
+            self._forget(died)
+            batch = None
+        self.current, self.alone = None, max(0, self.alone - 1)
         if batch is None:
             batch = self._make(wanted)
         self.last = batch
@@ -155,10 +163,18 @@ class Loader:
 
     # ---- ahead
 
+    def _forget(self, died):
+        """What was fetched ahead is read here, one pass after the other: where a record is the cause, this process meets it, too."""
+        print(f'muster.elastic: {died}; what it read is read in the training process now', file=sys.stderr, flush=True)
+        self.alone = len(self.feed.issued) + 1
+        self.fetched = None
+        self.feed.issued.clear()
+
     def _take(self, wanted):
         """The fetched batch, or None: it is not under way. Batches before it that nobody wants are dropped."""
         if self.fetched is None:
             self.fetched = iter(DataLoader(self.items, batch_sampler=self.feed, collate_fn=self.collate, **self.options))
+            self.children.begin()
         issued = self.feed.issued
         if wanted not in issued:
             if self.missed:  # again: what is under way was meant for another world
@@ -181,7 +197,9 @@ class Loader:
     def _pop(self):
         """The oldest fetched batch. The DataLoader asks the feed for another one meanwhile."""
         try:
-            batch = next(self.fetched)
+            batch = self.children.fetch(self.fetched)
+        except children.Died:
+            raise
         except Exception as error:
             records = ', '.join(map(str, self.feed.issued[0][1][:20]))
             add_note(error, f"the loader's processes were reading records {records}")

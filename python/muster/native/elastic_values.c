@@ -24,15 +24,16 @@ int native_elastic_options(PyObject *args, PyObject *kwargs, struct muster_elast
                             "checkpoint_steps",
                             "checkpoint_seconds",
                             "checkpoint_keep",
+                            "whole_passes",
                             NULL};
     unsigned long long records, seed = 0, environment = 0, extra_bytes = 0;
     unsigned int batch, epochs = 1, micro_batches = 0, shuffle = 0;
     long long connect_ms = o->connect_ms, peer_ms = o->peer_ms;
     if (!PyArg_ParseTupleAndKeywords(
-            args, kwargs, "KI|IIzKIzzzzKKLLzIII", names, &records, &batch, &epochs, &micro_batches,
+            args, kwargs, "KI|IIzKIzzzzKKLLzIIII", names, &records, &batch, &epochs, &micro_batches,
             &o->dataset, &seed, &shuffle, &o->coordinator, &o->token, &o->host, &o->name,
             &environment, &extra_bytes, &connect_ms, &peer_ms, &o->checkpoint, &o->checkpoint_steps,
-            &o->checkpoint_seconds, &o->checkpoint_keep)) {
+            &o->checkpoint_seconds, &o->checkpoint_keep, &o->whole_passes)) {
         return -1;
     }
     o->records = records;
@@ -67,11 +68,12 @@ PyObject *native_elastic_pass(const struct muster_elastic_pass *pass)
         return NULL;
     }
     return Py_BuildValue(
-        "{sKsKsIsIsNsdsKsisisI}", "version", (unsigned long long)pass->version, "epoch",
+        "{sKsKsIsIsNsdsKsisisIsI}", "version", (unsigned long long)pass->version, "epoch",
         (unsigned long long)pass->epoch, "micro_batch", (unsigned int)pass->micro_batch,
         "micro_batches", (unsigned int)pass->micro_batches, "records", records, "share",
         pass->share, "generation", (unsigned long long)pass->generation, "rank", pass->rank, "size",
-        pass->size, "passes_left", (unsigned int)pass->passes_left);
+        pass->size, "passes_left", (unsigned int)pass->passes_left, "micro_batch_records",
+        (unsigned int)pass->micro_batch_records);
 }
 
 PyObject *native_elastic_lists(const uint64_t *records, size_t num, const size_t *counts,

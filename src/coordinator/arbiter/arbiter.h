@@ -21,9 +21,9 @@
  * asks again.
  *
  * A job fails (ARBITER_FAILED) when a worker says so (FAIL), or when ARBITER_TRIES workers have
- * died with the same pass at hand (PASS): its records are named. Steps whose pass was at hand of
- * one that died are suspects until they are committed; members hear of them by OPEN. What is
- * suspected is not in the journal, that the job has failed is.
+ * died with the same record at hand (PASS): it is named. What was at hand of one that died is
+ * suspected until its step is committed, in parts; members hear of them by OPEN, and compute the
+ * parts one by one. What is suspected is not in the journal, that the job has failed is.
  *
  * Of a member that is not heard of for the time of a lease, its death is assumed; where the log has
  * every record, that it has ended well. So it is, at once, of one that is gone.

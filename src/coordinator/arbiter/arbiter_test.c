@@ -665,30 +665,65 @@ static void next_of_two(struct scene *scene, uint64_t left, uint64_t comes)
     reports(scene, left, 0, 0, 0, true);
 }
 
-static void three_deaths_of_one_pass_fail_the_job(void **state)
+/* What workers 2, 3 and 4 have at hand when they die, and how many suspects there are then. */
+struct deaths {
+    struct {
+        uint64_t first;
+        uint32_t count, suspects;
+    } of[3];
+    const char *failure;
+};
+
+static void three_die(struct scene *scene, const struct deaths *deaths)
 {
-    (void)state;
-    struct scene *scene = planned_scene();
     for (uint64_t who = 2; who <= 4; who++) {
         has_at_hand(scene, 1, 0, 4);
-        has_at_hand(scene, who, 4, 4);
+        has_at_hand(scene, who, deaths->of[who - 2].first, deaths->of[who - 2].count);
         dies(scene, who, who == 3 ? ARBITER_CAUSE_UNKNOWN : ARBITER_CAUSE_OWN);
         if (who < 4) {
             assert_string_equal(scene->failure, "");
             next_of_two(scene, 1, who + 1);
-            assert_int_equal(sent_to(scene, who + 1, WIRE_OPEN)->ranges, 1);
-            assert_int_equal(sent_to(scene, who + 1, WIRE_OPEN)->range.first, 4);
+            assert_int_equal(sent_to(scene, who + 1, WIRE_OPEN)->ranges,
+                             deaths->of[who - 2].suspects);
         }
     }
-    assert_string_equal(scene->failure,
-                        "3 workers died, one after the other, of the same pass: "
-                        "records 4, 5, 6, 7 of data set \"mnist\", in epoch 1 of 1");
+    assert_string_equal(scene->failure, deaths->failure);
+}
+
+/* Of a worker that does not compute parts of passes, too. */
+static void what_workers_die_of_is_tried_in_halves_and_named(void **state)
+{
+    (void)state;
+    static const struct deaths all[] = {
+        {{{4, 4, 2}, {4, 2, 3}, {5, 1, 0}},
+         "3 workers died, one after the other, of record 5 of data set \"mnist\", in epoch 1 of 1"},
+        {{{4, 4, 2}, {6, 2, 3}, {6, 1, 0}},
+         "3 workers died, one after the other, of record 6 of data set \"mnist\", in epoch 1 of 1"},
+        {{{4, 4, 2}, {4, 4, 4}, {4, 4, 0}},
+         "3 workers died, one after the other, of the same pass: records 4, 5, 6, 7 of data set "
+         "\"mnist\", in epoch 1 of 1"},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        struct scene *scene = planned_scene();
+        three_die(scene, &all[i]);
+        end_scene(scene);
+    }
+}
+
+static void a_job_that_has_failed_says_so_to_all(void **state)
+{
+    (void)state;
+    static const struct deaths deaths = {
+        {{4, 4, 2}, {4, 2, 3}, {4, 1, 0}},
+        "3 workers died, one after the other, of record 4 of data set \"mnist\", in epoch 1 of 1"};
+    struct scene *scene = planned_scene();
+    three_die(scene, &deaths);
     assert_string_equal(sent_to(scene, 1, WIRE_EXPELLED)->why, scene->failure);
     joins(scene, 5);
     assert_string_equal(sent_to(scene, 5, WIRE_EXPELLED)->why, scene->failure);
     scene->failure[0] = 0;
     begin(scene, scene->journaled); /* it says so again */
-    assert_non_null(strstr(scene->failure, "records 4, 5, 6, 7"));
+    assert_non_null(strstr(scene->failure, "record 4"));
     assert_false(scene->served);
     end_scene(scene);
 }
@@ -988,7 +1023,8 @@ int main(void)
         cmocka_unit_test(other_records_than_the_plan_are_a_contradiction),
         cmocka_unit_test(a_plan_goes_back_to_the_checkpoint),
         cmocka_unit_test(people_are_told_who_was_lost_and_how_far_it_is),
-        cmocka_unit_test(three_deaths_of_one_pass_fail_the_job),
+        cmocka_unit_test(what_workers_die_of_is_tried_in_halves_and_named),
+        cmocka_unit_test(a_job_that_has_failed_says_so_to_all),
         cmocka_unit_test(deaths_that_no_pass_is_blamed_for),
         cmocka_unit_test(a_step_of_which_nothing_was_told_is_suspected),
         cmocka_unit_test(who_does_not_come_back_is_expelled),

@@ -1,6 +1,7 @@
-/* Records that workers die of. A pass that is at hand of a worker which dies is suspected; once
- * ARBITER_TRIES have died of one and the same, its records are named, and the job fails. Workers
- * that were killed from outside, or pre-empted, died of nothing. See internal.h. */
+/* Records that workers die of. What is at hand of a worker which dies is suspected, and tried again
+ * in parts, so small that one record is left for the ARBITER_TRIES-th death: it is named, and the
+ * job fails. Workers that were killed from outside, or pre-empted, died of nothing. See internal.h.
+ */
 #include "coordinator/arbiter/internal.h"
 
 #include "shard/order.h"
@@ -8,7 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { NAMED_MAX = 64, TEXT_BYTES = 2048 };
+enum { NAMED_MAX = 64, TEXT_BYTES = 2048, PARTS_MAX = 32 };
 
 static bool is_planned(const struct arbiter *a, struct shard_range range)
 {
@@ -28,38 +29,78 @@ void arbiter_blame_hear(struct arbiter *a, struct card *card, const struct wire_
     }
 }
 
-/* ---- Suspects ---- */
+/* ---- Suspects: they do not overlap ---- */
 
-static struct arbiter_suspect *find(struct arbiter *a, struct shard_range range)
+/* How often workers have died of what the range has; *ret_met: of how many suspects it has some. */
+static uint32_t tries_of(const struct arbiter *a, struct shard_range range, uint32_t *ret_met)
 {
+    uint32_t tries = 0;
+    *ret_met = 0;
     for (uint32_t i = 0; i < a->suspect_count; i++) {
-        struct shard_range known = a->suspects[i].range;
-        if (shard_range_compare(known, range) == 0 && known.count == range.count) {
-            return &a->suspects[i];
+        const struct arbiter_suspect *known = &a->suspects[i];
+        if (shard_range_overlaps(known->range, range)) {
+            tries = known->tries > tries ? known->tries : tries;
+            ++*ret_met;
         }
     }
-    return NULL;
+    return tries;
 }
 
 /* Where there is no room nothing is suspected: then more workers have to die. */
-static struct arbiter_suspect *suspect(struct arbiter *a, struct shard_range range)
+static void suspect(struct arbiter *a, struct shard_range range, uint32_t tries)
 {
-    struct arbiter_suspect *found = find(a, range);
-    if (!found && a->suspect_count < WIRE_SUSPECTS_MAX) {
-        found = &a->suspects[a->suspect_count++];
-        *found = (struct arbiter_suspect){.range = range};
+    if (range.count > 0 && a->suspect_count < WIRE_SUSPECTS_MAX) {
+        a->suspects[a->suspect_count++] = (struct arbiter_suspect){range, tries};
     }
-    return found;
+}
+
+/* What lies before and behind it stays suspected. */
+static void clear(struct arbiter *a, struct shard_range range)
+{
+    struct arbiter_suspect kept[WIRE_SUSPECTS_MAX];
+    uint32_t count = a->suspect_count;
+    memcpy(kept, a->suspects, count * sizeof *kept);
+    a->suspect_count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        struct shard_range before = kept[i].range, behind = kept[i].range;
+        if (!shard_range_overlaps(kept[i].range, range)) {
+            suspect(a, kept[i].range, kept[i].tries);
+            continue;
+        }
+        before.count = range.first > before.first ? (uint32_t)(range.first - before.first) : 0;
+        behind.first = shard_range_end(range);
+        behind.count = shard_range_end(kept[i].range) > behind.first
+                           ? (uint32_t)(shard_range_end(kept[i].range) - behind.first)
+                           : 0;
+        suspect(a, before, kept[i].tries);
+        suspect(a, behind, kept[i].tries);
+    }
+}
+
+/* Two deaths before the last one is named: about as many parts as a part has records. */
+static uint32_t count_parts(const struct arbiter *a, uint32_t records, uint32_t tries)
+{
+    uint32_t parts = 1, room = WIRE_SUSPECTS_MAX - a->suspect_count;
+    while (tries + 1 < ARBITER_TRIES ? parts * parts < records : parts < records) {
+        parts++;
+    }
+    parts = parts < PARTS_MAX ? parts : PARTS_MAX;
+    return parts < room ? parts : room;
+}
+
+static void split(struct arbiter *a, struct shard_range range, uint32_t tries)
+{
+    clear(a, range);
+    for (uint32_t left = count_parts(a, range.count, tries); left > 1; left--) {
+        suspect(a, shard_range_take(&range, (range.count + left - 1) / left), tries);
+    }
+    suspect(a, range, tries);
 }
 
 void arbiter_blame_clear(struct arbiter *a, const struct wire_ranges *ranges)
 {
     for (uint32_t i = 0; i < ranges->count && a->suspect_count > 0; i++) {
-        for (uint32_t s = a->suspect_count; s-- > 0;) {
-            if (shard_range_overlaps(a->suspects[s].range, ranges->list[i])) {
-                a->suspects[s] = a->suspects[--a->suspect_count];
-            }
-        }
+        clear(a, ranges->list[i]);
     }
 }
 
@@ -88,15 +129,14 @@ static void name_records(const struct shard_dataset *spec, struct shard_range ra
     }
 }
 
-static void give_up(struct arbiter *a, const struct arbiter_suspect *suspect)
+static void give_up(struct arbiter *a, struct shard_range range, uint32_t tries)
 {
     struct shard_progress data = {0};
-    struct shard_range range = suspect->range;
     struct buf text;
     buf_init(&text, TEXT_BYTES);
     (void)shard_progress(a->ledger.shard, range.dataset, &data);
-    buf_format(&text, "%u workers died, one after the other, of the same pass: record%s ",
-               suspect->tries, range.count > 1 ? "s" : "");
+    buf_format(&text, "%u workers died, one after the other, of %s ", tries,
+               range.count > 1 ? "the same pass: records" : "record");
     name_records(&data.dataset, range, &text);
     if (data.dataset.name[0]) {
         buf_format(&text, " of data set \"%s\"", data.dataset.name);
@@ -117,10 +157,15 @@ static void suspect_next_step(struct arbiter *a)
         if (spec->micro_batches > 0 && data.epoch < spec->epochs) {
             uint64_t each = (uint64_t)spec->batch * spec->micro_batches;
             uint64_t left = spec->size - data.epoch_done;
-            (void)suspect(a, (struct shard_range){.dataset = i,
-                                                  .epoch = data.epoch,
-                                                  .first = data.epoch_done,
-                                                  .count = (uint32_t)(left < each ? left : each)});
+            const struct shard_range step = {.dataset = i,
+                                             .epoch = data.epoch,
+                                             .first = data.epoch_done,
+                                             .count = (uint32_t)(left < each ? left : each)};
+            uint32_t met;
+            (void)tries_of(a, step, &met);
+            if (met == 0) {
+                suspect(a, step, 0);
+            }
             return;
         }
     }
@@ -134,19 +179,27 @@ static bool is_trained(const struct arbiter *a, struct shard_range range)
             (data.epoch == range.epoch && data.epoch_done > range.first));
 }
 
+/* Who has parts of several suspects at hand computes no parts of a pass: it cannot be told of which
+ * of them it dies. */
+static void blame(struct arbiter *a, struct shard_range at_hand)
+{
+    uint32_t met, tries = tries_of(a, at_hand, &met) + 1;
+    if (tries >= ARBITER_TRIES && (at_hand.count == 1 || met > 1)) {
+        give_up(a, at_hand, tries);
+    } else {
+        split(a, at_hand, tries);
+    }
+}
+
 static void judge(struct arbiter *a, struct shard_range at_hand, enum arbiter_cause cause)
 {
-    struct arbiter_suspect *found = NULL;
     if (cause == ARBITER_CAUSE_OUTSIDE || (at_hand.count > 0 && is_trained(a, at_hand))) {
         return;
     }
     if (at_hand.count > 0) {
-        found = suspect(a, at_hand);
+        blame(a, at_hand);
     } else if (cause == ARBITER_CAUSE_OWN) {
         suspect_next_step(a);
-    }
-    if (found && ++found->tries >= ARBITER_TRIES) {
-        give_up(a, found);
     }
 }
 

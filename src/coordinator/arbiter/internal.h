@@ -120,7 +120,7 @@ void arbiter_blame_hear(struct arbiter *a, struct card *card, const struct wire_
 void arbiter_blame_dead(struct arbiter *a, uint64_t incarnation, enum arbiter_cause cause);
 void arbiter_blame_settle(struct arbiter *a, uint64_t incarnation, enum arbiter_cause cause);
 void arbiter_blame_left_out(struct arbiter *a, uint64_t incarnation, enum rendezvous_reason reason);
-/* The records are trained: nothing is wrong with them. */
+/* They are trained: nothing is wrong with them. */
 void arbiter_blame_clear(struct arbiter *a, const struct wire_ranges *ranges);
 /* ---- Passes that do not come back (hang.c) ---- */
 

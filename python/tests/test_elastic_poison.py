@@ -1,0 +1,42 @@
+"""A data set of which one file ends the process that reads it: the job says which record it is."""
+import sys
+
+import pytest
+from elastic_world import World
+
+from program import wait_for
+
+RECORD = 41  # of 97
+
+
+@pytest.fixture
+def files(tmp_path):
+    folder = tmp_path / 'files'
+    folder.mkdir()
+    for i in range(97):
+        (folder / f'{i:03}').write_text('-1' if i == RECORD else str(i / 97))
+    return folder
+
+
+def run_until_it_ends(job, *words, most=12):
+    """A worker that has ended by itself is started again, as a parent does."""
+    coordinator = job.coordinators[0].popen
+    for number in range(most):
+        worker = job.start('elastic_poison.py', *words)
+        wait_for(lambda: worker.popen.poll() is not None or coordinator.poll() is not None, f'the end of worker {number}')
+        if coordinator.poll() is not None:
+            return
+    raise AssertionError(f'{most} workers have died: {job.coordinators[0].text()}')
+
+
+@pytest.mark.parametrize('how, loaders', [('exit', 2), ('segv', 0)])
+def test_the_record_that_ends_every_worker_is_named(files, how, loaders):
+    job = World(1, sys.executable)
+    try:
+        run_until_it_ends(job, files, how, loaders)
+        said = job.coordinators[0].text()
+        assert job.coordinators[0].popen.returncode == 65, said
+        assert f'workers died, one after the other, of record {RECORD}, in epoch 1 of 2' in said
+        assert 3 <= len(job.workers) <= 5
+    finally:
+        job.close()
