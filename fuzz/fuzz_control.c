@@ -187,6 +187,19 @@ static void draw_numbers(struct choices *c, json_t *job)
     }
 }
 
+static void draw_counters(struct choices *c, json_t *job)
+{
+    static const char *const slots[] = {"worker-0", "worker-1", "master-0", "other"};
+    static const char *const uids[] = {"pod-1", "pod-2", ""};
+    if (draw(c, 2)) {
+        doc_set(job, "status.counters",
+                json_pack("{s:i, s:{s:{s:s, s:s, s:i, s:i, s:i, s:b}}}", "failures",
+                          (int)draw(c, 9), "replicas", PICK(c, slots), "uid", PICK(c, uids),
+                          "version", "3", "failures", (int)draw(c, 3), "remakes", (int)draw(c, 9),
+                          "at", (int)draw(c, 9000), "remade", (int)draw(c, 2)));
+    }
+}
+
 static json_t *draw_job(struct choices *c)
 {
     static const char *const clean[] = {"None", "Running", "All"};
@@ -209,6 +222,7 @@ static json_t *draw_job(struct choices *c)
     }
     draw_numbers(c, job);
     doc_set(job, "status.conditions", draw_conditions(c));
+    draw_counters(c, job);
     if (draw(c, 2)) {
         doc_set_text(job, "status.startTime", "1970-01-01T00:00:10Z");
     }

@@ -46,6 +46,13 @@ bool text_ends_with(const char *text, const char *ending)
     return length > end && strcmp(text + length - end, ending) == 0;
 }
 
+int text_compare_numbers(const char *a, const char *b)
+{
+    size_t a_length = strlen(a);
+    size_t b_length = strlen(b);
+    return a_length != b_length ? (a_length < b_length ? -1 : 1) : strcmp(a, b);
+}
+
 size_t text_utf8_length(const unsigned char *at, size_t left)
 {
     static const struct {

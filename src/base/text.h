@@ -19,6 +19,9 @@ bool text_is_any_of(const char *text, const char *const *words, size_t count);
 /* It ends so, and is longer than that. */
 bool text_ends_with(const char *text, const char *ending);
 
+/* Like strcmp, of decimal numbers of any length without leading zeros; "" is before all. */
+int text_compare_numbers(const char *a, const char *b);
+
 /* Length of the UTF-8 sequence at `at`, of whose bytes `left` (at least one) are there; 0 when it
  * is none (RFC 3629: no surrogates, no overlong forms, nothing past U+10FFFF). */
 size_t text_utf8_length(const unsigned char *at, size_t left);

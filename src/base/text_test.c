@@ -26,6 +26,15 @@ static void copies_what_fits(void **state)
     assert_string_equal(to, "");
 }
 
+static void compares_numbers(void **state)
+{
+    (void)state;
+    assert_true(text_compare_numbers("9", "10") < 0);
+    assert_true(text_compare_numbers("10", "9") > 0);
+    assert_true(text_compare_numbers("", "0") < 0);
+    assert_int_equal(text_compare_numbers("99999999999999999999", "99999999999999999999"), 0);
+}
+
 static void knows_what_is_utf8(void **state)
 {
     (void)state;
@@ -42,6 +51,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cuts_between_characters),
         cmocka_unit_test(copies_what_fits),
+        cmocka_unit_test(compares_numbers),
         cmocka_unit_test(knows_what_is_utf8),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

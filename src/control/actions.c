@@ -269,7 +269,7 @@ static void delete_all_pods(struct actor *a)
 
 static void keep_running(struct actor *a)
 {
-    bool restarts = a->step->restart != NULL;
+    bool restarts = a->step->restarts;
     if (restarts) {
         delete_all_pods(a);
     } else {

@@ -3,7 +3,7 @@
  * Level-triggered: a step knows nothing but the view, so it may be repeated, skipped, or run on an
  * old view. The driver (embedded controller or operator) carries effects out in their order and
  * stops at the first that fails; the next step starts from what was reached. What must
- * last from step to step (counted failures, restart delays) lies in the job's annotations, and is
+ * last from step to step (counted failures, restart delays) lies in the job's status, and is
  * written before the effect that it is about.
  *
  * Layer: pure. Ownership: the view borrows; the effects own what they hold (control_effects_done).
@@ -43,7 +43,6 @@ enum control_verb {
     CONTROL_CREATE,
     CONTROL_DELETE,
     CONTROL_UPDATE_STATUS, /* of the job */
-    CONTROL_ANNOTATE,      /* the job */
     CONTROL_RECORD_EVENT,  /* about the job */
     CONTROL_WAKE_AT,
 };
@@ -56,7 +55,7 @@ enum control_resource {
     CONTROL_RESOURCES,
 };
 
-/* Writes to the job itself (UPDATE_STATUS, ANNOTATE, DELETE of CONTROL_JOB) must fail when the job
+/* Writes to the job itself (UPDATE_STATUS, DELETE of CONTROL_JOB) must fail when the job
  * is no longer the one of the view: the driver sends the view's resourceVersion along, or the
  * version its own earlier effect of the same step gave. DELETE of anything else is for `uid` only.
  */
@@ -65,8 +64,7 @@ struct control_effect {
     enum control_resource resource;
     bool warning;       /* RECORD_EVENT: type Warning, else Normal */
     bool of_previous;   /* RECORD_EVENT: tells that the effect before it was carried out */
-    json_t *object;     /* CREATE: the object; UPDATE_STATUS: the new .status, whole;
-                           ANNOTATE: {"key": "value"…}, to be written in one go; null: removed */
+    json_t *object;     /* CREATE: the object; UPDATE_STATUS: the new .status, whole */
     char *name;         /* CREATE, DELETE: object name; RECORD_EVENT: reason */
     char *uid;          /* DELETE of what is not the job */
     char *text;         /* RECORD_EVENT: message */
@@ -99,6 +97,10 @@ void control_effects_done(struct control_effects *effects);
  * condition away. MUSTER_ENOMEM. */
 int control_stalled(const struct control_view *view, const char *sentence,
                     struct control_effects *ret_effects, struct muster_err *err);
+
+/* When the clock of the stored job started: to the millisecond, where that is written down;
+ * TIMESTAMP_NONE: it has not. */
+int64_t control_started_unix_ms(const json_t *job);
 
 /* False: spec.runPolicy.managedBy names another controller, so a step has no effects, ever. */
 bool control_manages(const json_t *job);

@@ -4,75 +4,25 @@
 #include "base/backoff.h"
 #include "base/build.h"
 #include "base/doc.h"
+#include "base/text.h"
 #include "control/failure.h"
-#include "job/annotations.h"
+#include "control/old_counters.h"
+#include "control/status/stored.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The key of JOB_ANNOTATION_COUNTED that is no pod: whose counts these are. */
-#define OWNER "job"
+enum { ENTRIES_SPARE = 64, SLOT_BYTES = 32 };
 
-enum { ENTRIES_SPARE = 64 };
-
-static const char *note_text(const struct job *job, const char *key)
+static const char *slot_name(enum job_role role, int index, char ret_name[SLOT_BYTES])
 {
-    const json_t *notes = doc_at(job->object, "metadata.annotations");
-    return json_string_value(json_object_get(notes, key));
-}
-
-/* An annotation that a user has damaged counts as empty. NULL without memory. */
-static json_t *note_object(const struct job *job, const char *key)
-{
-    const char *text = note_text(job, key);
-    json_t *doc = NULL;
-    int r = text ? doc_parse(text, strlen(text), &doc, NULL) : 0;
-    if (r == MUSTER_ENOMEM || (doc && json_is_object(doc))) {
-        return doc;
-    }
-    json_decref(doc);
-    return json_object();
-}
-
-static int64_t annotation_number(const struct job *job, const char *key)
-{
-    const char *text = note_text(job, key);
-    int64_t value = text ? strtoll(text, NULL, 10) : 0;
-    return 0 < value && value < INT32_MAX ? value : 0;
-}
-
-/* Annotations travel when people export a job and create it again: what another job counted is
- * forgotten. */
-static bool is_anothers(const struct job *job, const json_t *counted)
-{
-    const char *owner = doc_text(counted, OWNER, NULL);
-    return owner && strcmp(owner, job->uid) != 0;
-}
-
-static void read_annotations(struct build *b, const struct job *job, struct control_counters *ret)
-{
-    *ret = (struct control_counters){.failures = annotation_number(job, JOB_ANNOTATION_FAILURES),
-                                     .counted = note_object(job, JOB_ANNOTATION_COUNTED),
-                                     .restarts = note_object(job, JOB_ANNOTATION_RESTARTS),
-                                     .new_failures = json_array()};
-    if (is_anothers(job, ret->counted)) {
-        ret->failures = 0;
-        json_object_clear(ret->counted);
-        json_object_clear(ret->restarts);
-    }
-    b->failed |= !ret->counted || !ret->restarts || !ret->new_failures;
-    build_text(b, ret->counted, OWNER, job->uid);
-}
-
-static const char *slot_name(enum job_role role, int index, char ret_name[32])
-{
-    snprintf(ret_name, 32, "%s-%d", job_role_lower(role), index);
+    snprintf(ret_name, SLOT_BYTES, "%s-%d", job_role_lower(role), index);
     return ret_name;
 }
 
-/* A number that a damaged annotation cannot make overflow. */
+/* A number that a damaged status cannot make overflow. */
 static int64_t sane(const json_t *entry, const char *field)
 {
     int64_t value = doc_int(entry, field, 0);
@@ -82,11 +32,14 @@ static int64_t sane(const json_t *entry, const char *field)
 int64_t control_not_before(const struct control_counters *counters, enum job_role role, int index)
 {
     assert(role < JOB_ROLE_COUNT && index >= 0);
-    char slot[32];
-    const json_t *entry = json_object_get(counters->restarts, slot_name(role, index, slot));
+    char slot[SLOT_BYTES];
+    const json_t *replicas = json_object_get(counters->doc, "replicas");
+    const json_t *entry = json_object_get(replicas, slot_name(role, index, slot));
     int64_t at = sane(entry, "at");
-    return at ? at + backoff_ms(sane(entry, "count")) : 0;
+    return at ? at + backoff_ms(sane(entry, "remakes")) : 0;
 }
+
+/* ---- one pod ---- */
 
 static int64_t failed_at(const struct control_member *pod, int64_t now)
 {
@@ -95,117 +48,145 @@ static int64_t failed_at(const struct control_member *pod, int64_t now)
     return known ? failure.at_unix_ms : now;
 }
 
-/* A pod that is to be made again is noted once, under its uid. True: noted now. */
-static bool count_restart(struct build *b, struct control_counters *m,
-                          const struct control_member *pod, int64_t now)
+static bool is_of(const json_t *entry, const struct control_member *pod)
 {
-    char slot[32];
-    slot_name(pod->role, pod->index, slot);
-    const json_t *old = json_object_get(m->restarts, slot);
-    if (strcmp(doc_text(old, "uid", ""), pod->uid) == 0) {
-        return false;
-    }
-    int64_t at = failed_at(pod, now);
-    bool quiet = at - sane(old, "at") > BACKOFF_RESET_MS;
-    int64_t count = quiet ? 1 : sane(old, "count") + 1;
-    build_set(b, m->restarts, slot,
-              json_pack("{s:s, s:I, s:I}", "uid", pod->uid, "count", (json_int_t)count, "at",
-                        (json_int_t)at));
-    return true;
+    return strcmp(doc_text(entry, "uid", ""), pod->uid) == 0;
+}
+
+/* The pod was there before the one that was counted last: the view of the pods is an old one. */
+static bool is_older(const struct control_member *pod, const json_t *entry)
+{
+    const char *version = doc_text(pod->object, "metadata.resourceVersion", "");
+    const char *counted = doc_text(entry, "version", "");
+    return *version && *counted && text_compare_numbers(version, counted) <= 0;
 }
 
 static bool remakes(const struct control_observed *o, const struct control_member *pod)
 {
-    return o->job->max_restarts == JOB_UNSET && pod->in_range && !pod->terminating &&
-           pod->phase == CONTROL_FAILED_PHASE &&
+    return o->job->max_restarts == JOB_UNSET && pod->phase == CONTROL_FAILED_PHASE &&
            o->job->replica[pod->role].restart_policy != JOB_NEVER;
 }
 
-/* What we kill ourselves (pods that are terminating) is no failure. */
-static bool count_pod(struct build *b, struct control_counters *m, const struct control_member *pod)
+static json_t *make_entry(struct build *b, const struct control_member *pod, const json_t *old,
+                          int64_t failures)
 {
-    if (!pod->in_range || pod->terminating) {
-        return false;
+    const char *version = doc_text(pod->object, "metadata.resourceVersion", NULL);
+    json_t *entry = build_value(b, json_object());
+    build_text(b, entry, "uid", pod->uid);
+    build_text(b, entry, "version", version);
+    build_int(b, entry, "failures", failures);
+    if (sane(old, "remakes") > 0) {
+        build_int(b, entry, "remakes", sane(old, "remakes"));
+        build_int(b, entry, "at", sane(old, "at"));
     }
-    int64_t seen = control_count_failures(pod->object);
-    const json_t *entry = json_object_get(m->counted, pod->uid);
-    int64_t counted = json_is_integer(entry) ? (int64_t)json_integer_value(entry) : 0;
-    if (seen <= counted || counted < 0) {
-        return false;
-    }
-    assert(pod->known && m->failures >= 0);
-    m->failures += seen - counted;
-    build_int(b, m->counted, pod->uid, seen);
-    build_add(b, m->new_failures, json_string(pod->uid));
-    return true;
+    return entry;
 }
 
-static bool in_view(const struct control_observed *o, const char *uid)
+/* A pod that is to be made again is counted once. */
+static void count_remake(struct build *b, json_t *entry, int64_t at)
 {
-    for (size_t i = 0; i < o->pod_count; i++) {
-        if (strcmp(o->pods[i].uid, uid) == 0) {
-            return true;
+    bool quiet = at - sane(entry, "at") > BACKOFF_RESET_MS;
+    build_int(b, entry, "remakes", quiet ? 1 : sane(entry, "remakes") + 1);
+    build_int(b, entry, "at", at);
+    build_set(b, entry, "remade", json_true());
+}
+
+static void count_failures(struct build *b, struct control_counters *m,
+                           const struct control_member *pod, int64_t new)
+{
+    int64_t room = INT32_MAX - m->failures;
+    m->failures += new < room ? new : room;
+    build_int(b, m->doc, "failures", m->failures);
+    build_add(b, m->new_failures, json_string(pod->uid));
+}
+
+static void count_pod(struct build *b, struct control_counters *m, const struct control_observed *o,
+                      const struct control_member *pod)
+{
+    char slot[SLOT_BYTES];
+    const json_t *replicas = json_object_get(m->doc, "replicas");
+    const json_t *old = json_object_get(replicas, slot_name(pod->role, pod->index, slot));
+    bool again = is_of(old, pod);
+    int64_t seen = control_count_failures(pod->object);
+    int64_t counted = again ? sane(old, "failures") : 0;
+    bool noted = again && doc_bool(old, "remade", false);
+    bool remade = remakes(o, pod) && !noted;
+    bool room = old || json_object_size(replicas) < COUNTERS_ENTRIES_MAX;
+    if ((seen <= counted && !remade) || (!again && is_older(pod, old)) || !room) {
+        return;
+    }
+    json_t *entry = make_entry(b, pod, old, seen > counted ? seen : counted);
+    if (noted) {
+        build_set(b, entry, "remade", json_true());
+    } else if (remade) {
+        count_remake(b, entry, failed_at(pod, o->view->now_unix_ms));
+    }
+    if (seen > counted) {
+        count_failures(b, m, pod, seen - counted);
+    }
+    build_set(b, build_object_at(b, m->doc, "replicas"), slot, entry);
+    m->changed = true;
+}
+
+/* ---- all of them ---- */
+
+/* "worker-3" of a job with four Workers. */
+static bool names_replica(const struct job *job, const char *slot)
+{
+    for (enum job_role role = 0; role < JOB_ROLE_COUNT; role++) {
+        const char *word = job_role_lower(role);
+        size_t bytes = strlen(word);
+        if (job->replica[role].present && strncmp(slot, word, bytes) == 0 && slot[bytes] == '-') {
+            return strtoll(slot + bytes + 1, NULL, 10) < job->replica[role].replicas;
         }
     }
     return false;
 }
 
-/* Pods that are gone need not be known any more. Some are kept: an old view may show them again. */
-static void forget_gone(const struct control_observed *o, struct control_counters *m)
+/* Replicas that the job has no more need not be known. Some are kept: an old view may show them
+ * again. */
+static void forget_surplus(const struct job *job, json_t *replicas)
 {
-    size_t most = 2 * o->pod_count + ENTRIES_SPARE;
-    const char *uid;
-    json_t *value;
+    size_t most = ENTRIES_SPARE;
+    const char *slot;
+    json_t *entry;
     void *next;
-    json_object_foreach_safe (m->counted, next, uid, value) {
-        if (json_object_size(m->counted) <= most) {
+    for (enum job_role role = 0; role < JOB_ROLE_COUNT; role++) {
+        most += job->replica[role].present ? (size_t)job->replica[role].replicas : 0;
+    }
+    json_object_foreach_safe (replicas, next, slot, entry) {
+        if (json_object_size(replicas) <= most) {
             break;
         }
-        if (strcmp(uid, OWNER) != 0 && !in_view(o, uid)) {
-            json_object_del(m->counted, uid);
+        if (!names_replica(job, slot)) {
+            json_object_del(replicas, slot);
         }
     }
 }
 
-static void set_text_of(struct build *b, json_t *notes, const char *key, const json_t *doc)
+static json_t *read_doc(struct build *b, const struct control_observed *o)
 {
-    char *text = doc_print(doc);
-    build_set(b, notes, key, text ? json_string(text) : NULL);
-    free(text);
-}
-
-static void write_annotations(struct build *b, struct control_counters *m, bool counted,
-                              bool restarts)
-{
-    if (counted || restarts) {
-        m->changed = build_value(b, json_object());
-    }
-    if (counted) {
-        build_set(b, m->changed, JOB_ANNOTATION_FAILURES,
-                  json_sprintf("%lld", (long long)m->failures));
-        set_text_of(b, m->changed, JOB_ANNOTATION_COUNTED, m->counted);
-    }
-    if (restarts) {
-        set_text_of(b, m->changed, JOB_ANNOTATION_RESTARTS, m->restarts);
-    }
+    const json_t *stored = control_stored_counters(o->job->object);
+    return stored ? build_value(b, json_deep_copy(stored)) : control_old_counters(b, o);
 }
 
 int control_count(const struct control_observed *o, struct control_counters *ret,
                   struct muster_err *err)
 {
     struct build b = {0};
-    struct control_counters m;
-    read_annotations(&b, o->job, &m);
-    bool counted = false;
-    bool restarts = false;
-    for (size_t i = 0; i < o->pod_count; i++) {
-        counted |= count_pod(&b, &m, &o->pods[i]);
-        if (remakes(o, &o->pods[i])) {
-            restarts |= count_restart(&b, &m, &o->pods[i], o->view->now_unix_ms);
+    struct control_counters m = {.doc = read_doc(&b, o),
+                                 .new_failures = build_value(&b, json_array())};
+    int64_t failures = sane(m.doc, "failures");
+    m.failures = failures < INT32_MAX ? failures : INT32_MAX;
+    for (size_t i = 0; i < o->pod_count && !b.failed; i++) {
+        /* What we kill ourselves (pods that are terminating) is no failure. */
+        if (o->pods[i].in_range && !o->pods[i].terminating) {
+            count_pod(&b, &m, o, &o->pods[i]);
         }
     }
-    forget_gone(o, &m);
-    write_annotations(&b, &m, counted, restarts);
+    if (m.changed) {
+        forget_surplus(o->job, json_object_get(m.doc, "replicas"));
+    }
     if (b.failed) {
         control_counters_done(&m);
         return muster_fail(err, MUSTER_ENOMEM, "no memory for a job's counters");
@@ -214,11 +195,15 @@ int control_count(const struct control_observed *o, struct control_counters *ret
     return 0;
 }
 
+int control_counters_set(struct control_counters *m, const char *field, json_t *value)
+{
+    m->changed = true;
+    return json_object_set_new(m->doc, field, value) == 0 ? 0 : MUSTER_ENOMEM;
+}
+
 void control_counters_done(struct control_counters *m)
 {
-    json_decref(m->changed);
-    json_decref(m->counted);
-    json_decref(m->restarts);
+    json_decref(m->doc);
     json_decref(m->new_failures);
     *m = (struct control_counters){0};
 }

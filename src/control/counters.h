@@ -1,5 +1,16 @@
-/* What is counted of a job from step to step, in its annotations: failures, restarts, and how long
- * to wait before a failed replica is made again.
+/* What is counted of a job from step to step, in its .status.counters: failures, restarts, and how
+ * long to wait before a failed replica is made again.
+ *
+ *     {"failures": 3,                       what backoffLimit counts
+ *      "replicas": {"worker-1": {"uid", "version",   the pod that was counted last, as it was then
+ *                                "failures",         of that pod
+ *                                "remakes", "at",    how often in a row, and when it failed last
+ *                                "remade": true}},   that pod is counted in `remakes`
+ *      "jobRestarts", "firstRestart", "lastRestart",            attempt.h
+ *      "startTimeMs", "completionTimeMs"}    to the millisecond, where something counts from them
+ *
+ * An entry for each replica that has failed, COUNTERS_ENTRIES_MAX at most: past that, further
+ * replicas are made again at once, and not counted.
  *
  * Layer: pure. Ownership: control_counters_done frees what control_count made.
  */
@@ -7,18 +18,22 @@
 
 #include "control/observe.h"
 
+enum { COUNTERS_ENTRIES_MAX = 8192 };
+
 struct control_counters {
-    json_t *changed; /* {"key": "text"}: annotations to write; NULL when nothing changed */
+    json_t *doc;  /* all of it, as it is to be */
+    bool changed; /* and is not yet */
     int64_t failures;
-    json_t *counted;      /* {"job": uid, "pod uid": failures counted} */
-    json_t *restarts;     /* {"worker-1": {"uid", "count", "at"}} */
     json_t *new_failures; /* uids of pods that failed since the last step: their events are due */
 };
 
-/* Reads the annotations and counts what is new in `o`. MUSTER_ENOMEM. */
+/* Reads the counters and counts what is new in `o`. MUSTER_ENOMEM. */
 int control_count(const struct control_observed *o, struct control_counters *ret,
                   struct muster_err *err);
 void control_counters_done(struct control_counters *counters);
+
+/* Takes `value`. MUSTER_ENOMEM. */
+int control_counters_set(struct control_counters *counters, const char *field, json_t *value);
 
 /* When the replica may be made again: 0 for at once. */
 int64_t control_not_before(const struct control_counters *counters, enum job_role role, int index);

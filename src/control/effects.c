@@ -12,8 +12,8 @@ enum { FIRST_ROOM = 16, TEXT_BYTES_MAX = 4096 };
 
 static const char *const verbs[] = {
     [CONTROL_CREATE] = "create ",       [CONTROL_DELETE] = "delete ",
-    [CONTROL_UPDATE_STATUS] = "status", [CONTROL_ANNOTATE] = "annotate",
-    [CONTROL_RECORD_EVENT] = "event",   [CONTROL_WAKE_AT] = "wake",
+    [CONTROL_UPDATE_STATUS] = "status", [CONTROL_RECORD_EVENT] = "event",
+    [CONTROL_WAKE_AT] = "wake",
 };
 
 static const char *const nouns[CONTROL_RESOURCES] = {
@@ -137,9 +137,9 @@ void control_add_success(struct control_effects *fx, const char *reason, const c
     }
 }
 
-void control_add_write(struct control_effects *fx, enum control_verb verb, json_t *object)
+void control_add_status(struct control_effects *fx, json_t *status)
 {
-    (void)add_object(fx, verb, object);
+    (void)add_object(fx, CONTROL_UPDATE_STATUS, status);
 }
 
 void control_add_delete_job(struct control_effects *fx)
@@ -206,14 +206,7 @@ int control_refused(const struct control_effect *effect, const char *sentence,
     return 0;
 }
 
-static void trace_object(const json_t *object, struct buf *out)
-{
-    char *text = doc_print(object);
-    buf_format(out, " %s", text ? text : "?");
-    free(text);
-}
-
-/* "Created Running=False Succeeded": the conditions, in order. */
+/* "Created Running=False Succeeded": the conditions, in order; then the counters, if any. */
 static void trace_status(const json_t *status, struct buf *out)
 {
     size_t index;
@@ -225,6 +218,12 @@ static void trace_status(const json_t *status, struct buf *out)
             buf_format(out, "=%s", value);
         }
     }
+    const json_t *counters = doc_at(status, "counters");
+    char *text = counters ? doc_print(counters) : NULL;
+    if (text) {
+        buf_format(out, " %s", text);
+    }
+    free(text);
 }
 
 void control_trace(const struct control_effects *fx, struct buf *out)
@@ -239,8 +238,6 @@ void control_trace(const struct control_effects *fx, struct buf *out)
             buf_format(out, " %s %s: %s", e->warning ? "Warning" : "Normal", e->name, e->text);
         } else if (e->verb == CONTROL_UPDATE_STATUS) {
             trace_status(e->object, out);
-        } else if (e->verb == CONTROL_ANNOTATE) {
-            trace_object(e->object, out);
         } else if (e->verb == CONTROL_WAKE_AT) {
             buf_format(out, " %lld", (long long)e->at_unix_ms);
         } else if (e->name) {

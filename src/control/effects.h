@@ -16,8 +16,7 @@ void control_add_event(struct control_effects *fx, bool warning, const char *rea
 /* A Normal event which tells that the effect added last was carried out. */
 void control_add_success(struct control_effects *fx, const char *reason, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* UPDATE_STATUS or ANNOTATE. */
-void control_add_write(struct control_effects *fx, enum control_verb verb, json_t *object);
+void control_add_status(struct control_effects *fx, json_t *status);
 void control_add_delete_job(struct control_effects *fx);
 /* Moves the effects of `from` to the end; it is empty afterwards. */
 void control_add_all(struct control_effects *fx, struct control_effects *from);

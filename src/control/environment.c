@@ -3,7 +3,7 @@
 
 #include "base/buf.h"
 #include "base/doc.h"
-#include "control/attempt.h"
+#include "control/status/attempt.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* The invariants of a step, checked against the view it was made from. See control.h. */
 #include "base/doc.h"
-#include "control/attempt.h"
-#include "control/condition.h"
 #include "control/control.h"
 #include "control/observe.h"
+#include "control/status/attempt.h"
+#include "control/status/condition.h"
 #include "job/annotations.h"
 
 #include <stdlib.h>
@@ -72,13 +72,13 @@ static const char *deletes_what_is_there(const struct control_view *view,
     return NULL;
 }
 
-/* Every prefix must be safe: first the counters, then the status, then deletions, then the
- * rest. Events may stand anywhere. */
+/* Every prefix must be safe: first the status with the counters, then deletions, then the rest.
+ * Events may stand anywhere. */
 static const char *in_safe_order(const struct control_view *view, const struct control_effects *fx)
 {
     static const int order[] = {
-        [CONTROL_ANNOTATE] = 0, [CONTROL_UPDATE_STATUS] = 1, [CONTROL_DELETE] = 2,
-        [CONTROL_CREATE] = 3,   [CONTROL_WAKE_AT] = 4,       [CONTROL_RECORD_EVENT] = -1,
+        [CONTROL_UPDATE_STATUS] = 1, [CONTROL_DELETE] = 2,        [CONTROL_CREATE] = 3,
+        [CONTROL_WAKE_AT] = 4,       [CONTROL_RECORD_EVENT] = -1,
     };
     (void)view;
     int last = 0;
@@ -96,8 +96,8 @@ static const char *in_safe_order(const struct control_view *view, const struct c
 static const char *once_each(const struct control_view *view, const struct control_effects *fx)
 {
     (void)view;
-    static const enum control_verb once[] = {CONTROL_ANNOTATE, CONTROL_UPDATE_STATUS,
-                                             CONTROL_DELETE, CONTROL_WAKE_AT};
+    static const enum control_verb once[] = {CONTROL_UPDATE_STATUS, CONTROL_DELETE,
+                                             CONTROL_WAKE_AT};
     for (size_t i = 0; i < sizeof once / sizeof once[0]; i++) {
         if (count_of(fx, once[i], CONTROL_JOB) > 1) {
             return "writes the job, or wakes, more than once";
@@ -224,14 +224,12 @@ static const char *restarts_within_bounds(const struct control_view *view,
     int64_t before = control_attempt_read(&job).number;
     int64_t most = job.max_restarts;
     job_done(&job);
-    for (size_t i = 0; i < fx->count; i++) {
-        const json_t *notes = fx->list[i].verb == CONTROL_ANNOTATE ? fx->list[i].object : NULL;
-        const char *text = json_string_value(json_object_get(notes, JOB_ANNOTATION_JOB_RESTARTS));
-        if (text && (strtoll(text, NULL, 10) != before + 1 || before >= most)) {
-            return "restarts the job more often than is allowed";
-        }
-    }
-    return NULL;
+    const char *field = "counters.jobRestarts";
+    int64_t stored = doc_int(doc_at(view->job, "status"), field, before);
+    int64_t after = doc_int(status_after(view, fx), field, before);
+    return after != stored && (after != before + 1 || before >= most)
+               ? "restarts the job more often than is allowed"
+               : NULL;
 }
 
 const char *control_check_invariants(const struct control_view *view,

@@ -3,9 +3,9 @@
 
 #include "base/build.h"
 #include "base/doc.h"
-#include "control/attempt.h"
 #include "control/control.h"
 #include "control/environment.h"
+#include "control/status/attempt.h"
 #include "job/annotations.h"
 
 #include <stdio.h>

@@ -2,8 +2,8 @@
 #include "control/observe.h"
 
 #include "base/doc.h"
-#include "control/attempt.h"
 #include "control/objects.h"
+#include "control/status/attempt.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,13 +1,13 @@
 /* One step: observe, count, apply the rules, then say what must be done, in an order in which every
- * prefix is safe: what was counted, then the status, then deletions, then creations. See control.h.
+ * prefix is safe: the status with what was counted, then deletions, then creations. See control.h.
  */
 #include "base/doc.h"
 #include "base/err.h"
 #include "control/actions.h"
-#include "control/condition.h"
 #include "control/effects.h"
 #include "control/failure.h"
 #include "control/restart.h"
+#include "control/status/condition.h"
 #include "job/annotations.h"
 
 #include <string.h>
@@ -66,55 +66,35 @@ static void tell_failures(struct control_step *s)
     }
 }
 
-static void note_now(struct control_step *s, json_t *notes, const char *key)
+static void count_from_now(struct control_step *s, const char *field)
 {
-    json_t *text = json_sprintf("%lld", (long long)s->now_unix_ms);
-    if (json_object_set_new(notes, key, text) < 0) {
+    if (control_counters_set(s->counters, field, json_integer(s->now_unix_ms)) < 0) {
         s->r = MUSTER_ENOMEM;
     }
 }
 
-/* The counters to be written, milliseconds included where something counts them; NULL: nothing. */
-static json_t *notes_due(struct control_step *s)
+/* UPDATE_STATUS, where it is another, and the events that are due when it is written. Milliseconds
+ * are kept where something counts them. */
+static void write_job(struct control_step *s, struct control_effects *fx)
 {
     const struct job *job = s->o->job;
     bool fraction = s->now_unix_ms % 1000 != 0;
-    bool start = fraction && s->started && job->active_deadline_s != JOB_UNSET;
-    bool end = fraction && s->ended && job->ttl_s != JOB_UNSET;
-    if (!start && !end && !s->restart) {
-        return json_incref(s->counters->changed);
+    if (fraction && s->started && job->active_deadline_s != JOB_UNSET) {
+        count_from_now(s, "startTimeMs");
     }
-    json_t *notes = json_object();
-    if (s->counters->changed && json_object_update(notes, s->counters->changed) < 0) {
-        s->r = MUSTER_ENOMEM; /* json_copy leaves out what it has no memory for */
+    if (fraction && s->ended && job->ttl_s != JOB_UNSET) {
+        count_from_now(s, "completionTimeMs");
     }
-    if (start) {
-        note_now(s, notes, JOB_ANNOTATION_STARTED);
-    }
-    if (end) {
-        note_now(s, notes, JOB_ANNOTATION_ENDED);
-    }
-    if (s->restart && json_object_update(notes, s->restart) < 0) {
+    if (s->counters->changed && json_object_set(s->status, "counters", s->counters->doc) < 0) {
         s->r = MUSTER_ENOMEM;
     }
-    return notes;
-}
-
-/* ANNOTATE, UPDATE_STATUS, and the events that are due when both are written. */
-static void write_job(struct control_step *s, struct control_effects *fx)
-{
-    const json_t *old = doc_at(s->o->job->object, "status");
-    json_t *notes = notes_due(s);
-    if (notes) {
-        control_add_write(fx, CONTROL_ANNOTATE, notes);
-    }
-    if (!json_equal(old, s->status)) {
-        control_add_write(fx, CONTROL_UPDATE_STATUS, json_incref(s->status));
+    if (!json_equal(doc_at(job->object, "status"), s->status)) {
+        control_add_status(fx, json_incref(s->status));
     }
     control_add_all(fx, &s->events);
 }
 
-static int run_step(const struct control_observed *o, const struct control_counters *counters,
+static int run_step(const struct control_observed *o, struct control_counters *counters,
                     struct control_effects *fx)
 {
     const json_t *old = doc_at(o->job->object, "status");
@@ -138,7 +118,6 @@ static int run_step(const struct control_observed *o, const struct control_count
     int r = s.r != 0 || fx->failed || s.events.failed ? MUSTER_ENOMEM : 0;
     control_effects_done(&s.events);
     json_decref(s.status);
-    json_decref(s.restart);
     return r;
 }
 
@@ -195,7 +174,7 @@ static int stall(json_t *status, const struct control_view *view, const char *se
     const struct control_condition condition = {STALLED, true, reason, sentence};
     int r = control_set(status, &condition, view->now_unix_ms);
     if (r == 1) {
-        control_add_write(fx, CONTROL_UPDATE_STATUS, json_incref(status));
+        control_add_status(fx, json_incref(status));
         control_add_event(fx, true, reason, "The job cannot be read: %s", sentence);
     }
     return r < 0 || fx->failed ? MUSTER_ENOMEM : 0;

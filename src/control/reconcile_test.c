@@ -164,10 +164,9 @@ static void damaged_annotations_count_as_empty(void **state)
                                  "'muster.dev/counted': '{', 'muster.dev/restarts': '[1]'}"));
     set_ended(add_pod(&s, "Master", 0, "Failed"), 137, "Error", "never");
     step(&s);
-    const json_t *notes = doc_at(s.job, "metadata.annotations");
-    assert_string_equal(json_string_value(json_object_get(notes, "muster.dev/failures")), "1");
-    assert_string_equal(json_string_value(json_object_get(notes, "muster.dev/counted")),
-                        "{\"job\":\"job-1\",\"pod-0\":1}");
+    assert_document(doc_at(s.job, "status.counters"),
+                    "{'failures': 1, 'replicas': {'master-0': {'uid': 'pod-0', 'failures': 1, "
+                    "'remakes': 1, 'at': 1767225600000, 'remade': true}}}");
     close_scene(&s);
 }
 

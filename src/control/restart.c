@@ -2,9 +2,9 @@
 #include "control/restart.h"
 
 #include "base/text.h"
-#include "control/attempt.h"
 #include "control/effects.h"
 #include "control/failure.h"
+#include "control/status/attempt.h"
 #include "job/annotations.h"
 
 #include <assert.h>
@@ -73,16 +73,25 @@ void control_restart_say(const struct control_step *s, struct buf *out)
     buf_done(&cause);
 }
 
+/* To be written with the status. */
+static int write_attempt(struct control_counters *m, const struct control_attempt *attempt)
+{
+    int r = control_counters_set(m, "jobRestarts", json_integer(attempt->number));
+    r = r < 0 ? r : control_counters_set(m, "firstRestart", json_string(attempt->first));
+    return r < 0 ? r : control_counters_set(m, "lastRestart", json_string(attempt->last));
+}
+
 void control_restart(struct control_step *s)
 {
-    assert(control_restarts(s) && !s->restart);
+    assert(control_restarts(s) && !s->restarts);
     struct buf cause;
     struct buf sentence;
     buf_init(&cause, SENTENCE_BYTES_MAX);
     buf_init(&sentence, SENTENCE_BYTES_MAX);
     struct control_attempt attempt = next_attempt(s, &cause);
-    s->restart = control_attempt_notes(s->o->job, &attempt);
-    s->r = s->restart ? s->r : MUSTER_ENOMEM;
+    s->restarts = true;
+    int r = write_attempt(s->counters, &attempt);
+    s->r = r < 0 ? r : s->r;
     control_restart_say(s, &sentence);
     control_add_event(&s->events, true, "JobRestarting", "%s", buf_str(&sentence));
     buf_done(&sentence);

@@ -1,6 +1,6 @@
 /* Restarting all ranks of a job together: counted once, whatever is seen twice or lost. */
-#include "control/attempt.h"
 #include "control/scene.h"
+#include "control/status/attempt.h"
 #include "job/annotations.h"
 
 static void set_note(struct scene *s, const char *key, const char *value)

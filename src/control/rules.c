@@ -4,13 +4,13 @@
 
 #include "base/doc.h"
 #include "base/text.h"
-#include "control/attempt.h"
 #include "control/broken.h"
-#include "control/condition.h"
 #include "control/effects.h"
 #include "control/failure.h"
 #include "control/replica_status.h"
 #include "control/restart.h"
+#include "control/status/attempt.h"
+#include "control/status/condition.h"
 #include "job/annotations.h"
 
 #include <assert.h>

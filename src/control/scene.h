@@ -69,8 +69,6 @@ static inline void step(struct scene *s)
         if (e->verb == CONTROL_UPDATE_STATUS) {
             s->status = json_incref(e->object);
             doc_set(s->job, "status", json_deep_copy(e->object));
-        } else if (e->verb == CONTROL_ANNOTATE) {
-            json_object_update(doc_at(s->job, "metadata.annotations"), e->object);
         } else if (e->verb == CONTROL_WAKE_AT) {
             e->at_unix_ms = (e->at_unix_ms - EPOCH) / 1000;
         }

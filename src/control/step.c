@@ -4,7 +4,8 @@
 #include "base/build.h"
 #include "base/doc.h"
 #include "base/time/timestamp.h"
-#include "control/condition.h"
+#include "control/status/condition.h"
+#include "control/status/stored.h"
 #include "job/annotations.h"
 
 #include <stdlib.h>
@@ -55,30 +56,38 @@ void control_stop_clock(struct control_step *s)
     s->ended = true;
 }
 
-/* Times have whole seconds, as everywhere; what they leave out is in an annotation, which is
- * believed as far as it fits: it travels when a job is exported and created again. */
-static int64_t moment(const struct control_step *s, const char *field, const char *note, bool now)
+/* Times have whole seconds, as everywhere; what they leave out is in the counters, which are
+ * believed as far as they fit. */
+static int64_t moment(int64_t time, int64_t exact)
 {
-    int64_t time = timestamp_read(doc_text(s->status, field, NULL));
-    const json_t *notes = doc_at(s->o->job->object, "metadata.annotations");
-    const char *text = json_string_value(json_object_get(notes, note));
-    int64_t exact = now ? s->now_unix_ms : text ? strtoll(text, NULL, 10) : 0;
     return time != TIMESTAMP_NONE && exact >= time && exact - time < 1000 ? exact : time;
 }
 
-static int64_t started_at(const struct control_step *s)
+static int64_t time_of(const struct control_step *s, const char *field, const char *exact, bool now)
 {
-    return moment(s, "startTime", JOB_ANNOTATION_STARTED, s->started);
+    int64_t time = timestamp_read(doc_text(s->status, field, NULL));
+    return moment(time, now ? s->now_unix_ms : doc_int(s->counters->doc, exact, 0));
 }
 
 int64_t control_ended_at(const struct control_step *s)
 {
-    return moment(s, "completionTime", JOB_ANNOTATION_ENDED, s->ended);
+    return time_of(s, "completionTime", "completionTimeMs", s->ended);
+}
+
+int64_t control_started_unix_ms(const json_t *job)
+{
+    const json_t *counters = control_stored_counters(job);
+    const json_t *notes = doc_at(job, "metadata.annotations");
+    const char *note = json_string_value(json_object_get(notes, JOB_ANNOTATION_STARTED));
+    return moment(timestamp_read(doc_text(job, "status.startTime", NULL)),
+                  counters ? doc_int(counters, "startTimeMs", 0)
+                  : note   ? strtoll(note, NULL, 10)
+                           : 0);
 }
 
 int64_t control_deadline(const struct control_step *s)
 {
-    int64_t start = started_at(s);
+    int64_t start = time_of(s, "startTime", "startTimeMs", s->started);
     int64_t limit_s = s->o->job->active_deadline_s;
     bool bounded = limit_s != JOB_UNSET && start != TIMESTAMP_NONE && limit_s < INT32_MAX;
     return bounded ? start + limit_s * 1000 : INT64_MAX;

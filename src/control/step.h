@@ -1,8 +1,8 @@
 /* A step under way: what it has seen, the status it makes, the state that status tells, and the
  * job's clock.
  *
- * Layer: pure. Ownership: the step borrows all but `status`, `events` and `restart`, which its
- * maker frees.
+ * Layer: pure. Ownership: the step borrows all but `status` and `events`, which its maker
+ * frees.
  */
 #pragma once
 
@@ -28,13 +28,13 @@ enum control_state {
 /* One look at a job, while it is worked out. */
 struct control_step {
     const struct control_observed *o;
-    const struct control_counters *counters;
+    struct control_counters *counters;
     int64_t now_unix_ms;
     json_t *status;                /* the new one, made from the old */
     struct control_effects events; /* due once the status is written */
     bool started;                  /* startTime is this step's */
     bool ended;                    /* completionTime is */
-    json_t *restart;               /* its annotations, where all ranks begin anew; or NULL */
+    bool restarts;                 /* all ranks begin anew */
     int r;                         /* 0, or MUSTER_ENOMEM */
 };
 

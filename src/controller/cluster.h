@@ -62,6 +62,8 @@
  */
 #pragma once
 
+#include "base/text.h"
+
 #include <jansson.h>
 #include <muster/err.h>
 #include <stdbool.h>
@@ -209,10 +211,5 @@ struct cluster {
  * is older than all. */
 static inline int cluster_version_compare(const char *a, const char *b)
 {
-    size_t a_length = a ? strlen(a) : 0;
-    size_t b_length = b ? strlen(b) : 0;
-    if (a_length != b_length) {
-        return a_length < b_length ? -1 : 1;
-    }
-    return a_length == 0 ? 0 : strcmp(a, b);
+    return text_compare_numbers(a ? a : "", b ? b : "");
 }

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum phase { NOTES, STATUS, NEWS, DELETES, CREATES, END, PHASES };
+enum phase { STATUS, NEWS, DELETES, CREATES, END, PHASES };
 
 enum state {
     WAITING,
@@ -27,7 +27,6 @@ struct flow_item {
 static enum phase phase_of(const struct control_effect *e)
 {
     switch (e->verb) {
-    case CONTROL_ANNOTATE: return NOTES;
     case CONTROL_UPDATE_STATUS: return STATUS;
     case CONTROL_CREATE: return CREATES;
     case CONTROL_DELETE: return e->resource == CONTROL_JOB ? END : DELETES;
@@ -120,7 +119,7 @@ static enum flow_do send_item(struct flow *f, size_t i, size_t *ret_item)
     const struct control_effect *e = &f->fx.list[i];
     bool look = item->state == TAKEN;
     if (!look) {
-        bool on_job = item->phase == NOTES || item->phase == STATUS || item->phase == END;
+        bool on_job = item->phase == STATUS || item->phase == END;
         const char *name = on_job ? doc_text(f->job, "metadata.name", "") : e->name;
         item->expectation =
             expect_sent(&f->expected, on_job ? CONTROL_JOB : e->resource, name ? name : "");
@@ -288,7 +287,6 @@ enum flow_told flow_answered(struct flow *f, size_t i, const struct flow_answer 
 {
     const struct flow_item *item = answered_item(f, i);
     switch (item->phase) {
-    case NOTES:
     case STATUS: return job_written(f, i, answer);
     case DELETES:
     case END: return deleted(f, i, answer);

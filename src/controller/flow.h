@@ -1,5 +1,5 @@
 /* The effects of one step on their way: requests in phases, with a barrier after each (the job's
- * annotations, its status, deletions, creations, the job's own end), in parallel within a phase.
+ * status, deletions, creations, the job's own end), in parallel within a phase.
  *
  * It says what to send and what to tell, one thing at a time; whoever sends hands it the answers.
  * The first that fails ends it, when those under way are answered: a step may be cut anywhere.

@@ -154,7 +154,7 @@ static void a_name_that_is_taken_is_looked_at(void **state)
         struct flow f;
         struct control_effect success = effect(CONTROL_RECORD_EVENT, CONTROL_JOB, "Created");
         success.of_previous = true;
-        OPEN(&f, effect(CONTROL_ANNOTATE, CONTROL_JOB, NULL),
+        OPEN(&f, effect(CONTROL_UPDATE_STATUS, CONTROL_JOB, NULL),
              effect(CONTROL_CREATE, table[i].resource, "a"), success);
         expect(&f, "send 0 wait");
         answer(&f, 0, 0, "{'metadata': {'name': 'j', 'uid': 'job', 'resourceVersion': '8'}}");

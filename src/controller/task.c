@@ -222,11 +222,6 @@ static json_t *body_of(const struct task *task, const struct control_effect *e)
     if (e->verb == CONTROL_CREATE) {
         return json_incref(e->object);
     }
-    if (e->verb == CONTROL_ANNOTATE) {
-        return json_pack("{s:{s:s, s:s, s:O}}", "metadata", "uid",
-                         doc_text(job, "metadata.uid", ""), "resourceVersion",
-                         doc_text(job, "metadata.resourceVersion", ""), "annotations", e->object);
-    }
     if (e->verb == CONTROL_UPDATE_STATUS) {
         copy = json_copy((json_t *)job);
         if (copy && json_object_set(copy, "status", e->object) != 0) {
@@ -240,7 +235,7 @@ static json_t *body_of(const struct task *task, const struct control_effect *e)
 static struct cluster_request request_of(const struct task *task, const struct control_effect *e)
 {
     const json_t *job = task->flow.job;
-    bool on_job = e->verb == CONTROL_ANNOTATE || e->verb == CONTROL_UPDATE_STATUS ||
+    bool on_job = e->verb == CONTROL_UPDATE_STATUS ||
                   (e->verb == CONTROL_DELETE && e->resource == CONTROL_JOB);
     enum control_resource resource = on_job ? CONTROL_JOB : e->resource;
     struct cluster_request request = {
@@ -253,7 +248,6 @@ static struct cluster_request request_of(const struct task *task, const struct c
     };
     switch (e->verb) {
     case CONTROL_CREATE: request.verb = CLUSTER_CREATE; break;
-    case CONTROL_ANNOTATE: request.verb = CLUSTER_PATCH; break;
     case CONTROL_UPDATE_STATUS:
         request.verb = CLUSTER_REPLACE;
         request.subresource = "status";

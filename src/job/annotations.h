@@ -36,17 +36,7 @@
 #define JOB_ANNOTATION_MAX_RESTARTS                                                                \
     "muster.dev/max-restarts" /* "N": a rank that fails ends all, which start anew, N times */
 
-/* On the job, written by the controller. */
-#define JOB_ANNOTATION_FAILURES "muster.dev/failures" /* what backoffLimit counts: "N" */
-#define JOB_ANNOTATION_COUNTED                                                                     \
-    "muster.dev/counted" /* JSON {"job": uid, "<pod uid>": failures counted}                       \
-                          */
-#define JOB_ANNOTATION_RESTARTS                                                                    \
-    "muster.dev/restarts" /* JSON {"worker-1": {"uid","count","at"}}: delays of re-made pods */
-#define JOB_ANNOTATION_STARTED                                                                     \
-    "muster.dev/started" /* startTime in milliseconds since 1970, where there is a deadline */
-#define JOB_ANNOTATION_ENDED                                                                       \
-    "muster.dev/ended" /* completionTime, the same way, where there is a TTL */
+/* On the job: why and how it is ended from outside. */
 #define JOB_ANNOTATION_STOP                                                                        \
     "muster.dev/stop" /* text: why the job was ended from outside; the control core fails the job  \
                        */
@@ -54,8 +44,14 @@
     "muster.dev/stop-signal" /* with it, by the CLI: "SIGINT": what ranks get first; else SIGTERM  \
                               */
 
-#define JOB_ANNOTATION_JOB_RESTARTS "muster.dev/job-restarts"   /* "N UID": see control/attempt.h */
-#define JOB_ANNOTATION_FIRST_RESTART "muster.dev/first-restart" /* text: the failure it was for */
+/* On the job, written by the controllers of earlier versions; .status.counters by now. */
+#define JOB_ANNOTATION_FAILURES "muster.dev/failures"
+#define JOB_ANNOTATION_COUNTED "muster.dev/counted"
+#define JOB_ANNOTATION_RESTARTS "muster.dev/restarts"
+#define JOB_ANNOTATION_STARTED "muster.dev/started"
+#define JOB_ANNOTATION_ENDED "muster.dev/ended"
+#define JOB_ANNOTATION_JOB_RESTARTS "muster.dev/job-restarts" /* "N UID" */
+#define JOB_ANNOTATION_FIRST_RESTART "muster.dev/first-restart"
 #define JOB_ANNOTATION_LAST_RESTART "muster.dev/last-restart"
 
 /* On the pods of such a job, written by the controller. */

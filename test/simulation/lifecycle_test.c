@@ -228,9 +228,7 @@ static void expect_time(const json_t *test, const struct sim_world *w)
 
 static int64_t failures_of(const struct sim_world *w)
 {
-    const json_t *notes = doc_at(w->store.job, "metadata.annotations");
-    const char *text = json_string_value(json_object_get(notes, "muster.dev/failures"));
-    return text ? strtoll(text, NULL, 10) : 0;
+    return doc_int(w->store.job, "status.counters.failures", 0);
 }
 
 static void check_case(void **state)

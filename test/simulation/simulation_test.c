@@ -192,7 +192,12 @@ static int64_t note_number(const struct sim_world *w, const char *key)
 
 static int64_t counted(const struct sim_world *w)
 {
-    return note_number(w, JOB_ANNOTATION_FAILURES);
+    return doc_int(w->store.job, "status.counters.failures", 0);
+}
+
+static int64_t restarted(const struct sim_world *w)
+{
+    return doc_int(w->store.job, "status.counters.jobRestarts", 0);
 }
 
 static void check(const struct chaos *c, const char *seed)
@@ -202,11 +207,10 @@ static void check(const struct chaos *c, const char *seed)
     if (!broken && counted(w) > w->kubelet.failures) {
         broken = "a failure was counted twice";
     }
-    if (!broken && note_number(w, JOB_ANNOTATION_JOB_RESTARTS) > w->kubelet.failures) {
+    if (!broken && restarted(w) > w->kubelet.failures) {
         broken = "a failure restarted the job twice";
     }
-    if (!broken &&
-        note_number(w, JOB_ANNOTATION_JOB_RESTARTS) > note_number(w, JOB_ANNOTATION_MAX_RESTARTS)) {
+    if (!broken && restarted(w) > note_number(w, JOB_ANNOTATION_MAX_RESTARTS)) {
         broken = "the job was restarted too often";
     }
     if (broken) {

@@ -46,6 +46,12 @@ void sim_view_done(struct sim_view *v)
     *v = (struct sim_view){.job_version = 0};
 }
 
+static void changed(struct sim_store *s, json_t *object)
+{
+    s->version++;
+    doc_set(object, "metadata.resourceVersion", json_sprintf("%lld", (long long)s->version));
+}
+
 static size_t find(const json_t *list, const char *field, const char *value)
 {
     size_t index;
@@ -69,7 +75,7 @@ static int create(struct sim_store *s, json_t *list, const json_t *object, int64
     doc_set(copy, "metadata.uid", json_sprintf("uid-%lld", (long long)++s->uids));
     doc_set_text(copy, "metadata.creationTimestamp", timestamp_seconds(now, text));
     json_array_append_new(list, copy);
-    s->version++;
+    changed(s, copy);
     return 0;
 }
 
@@ -99,7 +105,7 @@ static void mark_deleted(struct sim_store *s, json_t *pod, int64_t now)
     char text[TIMESTAMP_BYTES];
     if (pod && !doc_at(pod, "metadata.deletionTimestamp")) {
         doc_set_text(pod, "metadata.deletionTimestamp", timestamp_text(now, text));
-        s->version++;
+        changed(s, pod);
     }
 }
 
@@ -113,14 +119,6 @@ static int write_job(struct sim_store *s, int64_t *job_version, const char *path
     s->version++;
     *job_version = ++s->job_version;
     return 0;
-}
-
-static int annotate(struct sim_store *s, int64_t *job_version, const json_t *notes)
-{
-    const json_t *old = doc_at(s->job, "metadata.annotations");
-    json_t *all = old ? json_deep_copy(old) : json_object();
-    json_object_update(all, (json_t *)notes);
-    return write_job(s, job_version, "metadata.annotations", all);
 }
 
 static int delete_job(struct sim_store *s, const int64_t *job_version)
@@ -167,7 +165,6 @@ int sim_store_apply(struct sim_store *s, const struct control_effect *e, int64_t
     case CONTROL_DELETE: return delete_effect(s, e, job_version, now);
     case CONTROL_UPDATE_STATUS:
         return write_job(s, job_version, "status", json_deep_copy(e->object));
-    case CONTROL_ANNOTATE: return annotate(s, job_version, e->object);
     case CONTROL_RECORD_EVENT: record(s, e, now); return 0;
     case CONTROL_WAKE_AT: return 0;
     }
@@ -199,7 +196,7 @@ void sim_store_set_status(struct sim_store *s, const char *uid, json_t *status)
         return;
     }
     doc_set(pod, "status", status);
-    s->version++;
+    changed(s, pod);
 }
 
 void sim_store_patch_job(struct sim_store *s, json_t *patch)

@@ -159,10 +159,9 @@ class Run:
                 made[pod[1]] = made.get(pod[1], 0) + count
         replicas = {role: {k: v for k, v in entry.items() if k != 'selector'}
                     for role, entry in job.get('status', {}).get('replicaStatuses', {}).items()}
-        notes = job.get('metadata', {}).get('annotations') or {}
         return {'conditions': [c['type'] + ('' if c['status'] == 'True' else '=' + c['status']) for c in self.conditions()],
                 'events': counts, 'made': made, 'pods': self.pods(), 'replicas': replicas,
-                'failures': int(notes.get('muster.dev/failures', 0))}
+                'failures': job.get('status', {}).get('counters', {}).get('failures', 0)}
 
     def differences(self):
         expected, seen = self.case['expect'], self.seen()

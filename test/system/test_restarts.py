@@ -15,7 +15,7 @@ def run(muster, *words, **options):
 
 
 def restarts(muster):
-    return int(muster.get('job', 'tries')['metadata']['annotations'].get('muster.dev/job-restarts', '0').split()[0])
+    return muster.get('job', 'tries')['status'].get('counters', {}).get('jobRestarts', 0)
 
 
 def test_all_ranks_begin_anew(muster):

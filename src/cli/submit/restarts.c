@@ -2,7 +2,7 @@
 #include "cli/submit/restarts.h"
 
 #include "cli/submit/objects.h"
-#include "control/attempt.h"
+#include "control/status/attempt.h"
 #include "job/annotations.h"
 
 #include <string.h>

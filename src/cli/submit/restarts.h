@@ -1,4 +1,4 @@
-/* --max-restarts: all ranks of a job together (control/attempt.h).
+/* --max-restarts: all ranks of a job together (control/status/attempt.h).
  *
  * Layer: cli.
  */

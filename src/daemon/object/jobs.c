@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/doc.h"
+#include "base/time/timestamp.h"
 #include "control/control.h"
 #include "job/annotations.h"
 #include "job/job.h"
@@ -16,10 +17,10 @@ bool jobs_is_finished(const json_t *job)
 
 bool jobs_is_past_deadline(const json_t *job, int64_t now_unix_ms)
 {
-    const char *started = job ? jobs_annotation(job, JOB_ANNOTATION_STARTED) : NULL;
+    int64_t started = control_started_unix_ms(job);
     int64_t deadline_s = doc_int(job, "spec.runPolicy.activeDeadlineSeconds", -1);
-    return started && deadline_s >= 0 && !job_condition(job, "Succeeded") &&
-           now_unix_ms >= strtoll(started, NULL, 10) + deadline_s * 1000;
+    return started != TIMESTAMP_NONE && deadline_s >= 0 && !job_condition(job, "Succeeded") &&
+           now_unix_ms >= started + deadline_s * 1000;
 }
 
 const json_t *jobs_owner(const json_t *object)

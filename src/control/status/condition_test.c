@@ -1,6 +1,6 @@
 /* The algebra of conditions (TestUpdateJobConditions, and what it leaves out). */
-#include "control/condition.h"
 #include "control/fixture.h"
+#include "control/status/condition.h"
 
 #define EPOCH 1767225600000
 

@@ -1,6 +1,6 @@
 /* Which try of the whole job a pod belongs to. With the annotation JOB_ANNOTATION_MAX_RESTARTS a
  * rank that fails ends all ranks, and they start anew together: the next attempt. The job's number
- * is in JOB_ANNOTATION_JOB_RESTARTS, a pod's in its annotation JOB_ANNOTATION_ATTEMPT; a pod whose
+ * is in .status.counters.jobRestarts, a pod's in its annotation JOB_ANNOTATION_ATTEMPT; a pod whose
  * number is lower has only to go.
  *
  * Layer: pure; nothing is allocated, so that no attempt can be taken for another one.
@@ -15,11 +15,8 @@ struct control_attempt {
     const char *last;  /* why the attempt before this one failed */
 };
 
-/* Number 0 where the job is not restarted as a whole, or what is written down is another job's:
- * annotations travel when a job is exported and created again. */
+/* Number 0 where the job is not restarted as a whole. Of a job that an earlier version began it is
+ * in annotations; they travel when a job is exported and created again, so what is written there
+ * may be another job's, which counts as 0, too. */
 struct control_attempt control_attempt_read(const struct job *job);
 int64_t control_attempt_of_pod(const json_t *pod);
-
-/* {JOB_ANNOTATION_JOB_RESTARTS, …}: the annotations of an attempt; new reference, NULL when out of
- * memory. */
-json_t *control_attempt_notes(const struct job *job, const struct control_attempt *attempt);

@@ -1,5 +1,5 @@
 /* See condition.h. */
-#include "control/condition.h"
+#include "control/status/condition.h"
 
 #include "base/build.h"
 #include "base/doc.h"

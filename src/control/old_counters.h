@@ -1,0 +1,12 @@
+/* The counters of a job that an earlier version began: it kept them in annotations, which are read
+ * as long as the status has none.
+ *
+ * Layer: pure.
+ */
+#pragma once
+
+#include "base/build.h"
+#include "control/observe.h"
+
+/* As they would lie in .status.counters (counters.h). New reference; NULL: see `b`. */
+json_t *control_old_counters(struct build *b, const struct control_observed *o);

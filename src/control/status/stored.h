@@ -1,0 +1,14 @@
+/* What earlier steps counted of a job, as it is stored: .status.counters (counters.h).
+ *
+ * Layer: pure.
+ */
+#pragma once
+
+#include "base/doc.h"
+
+/* Borrowed; NULL: nothing, or by an earlier version, which kept it in annotations. */
+static inline const json_t *control_stored_counters(const json_t *job)
+{
+    const json_t *counters = doc_at(job, "status.counters");
+    return json_is_object(counters) ? counters : NULL;
+}
