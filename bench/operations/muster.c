@@ -10,6 +10,7 @@
 
 struct library {
     struct muster_comm *comm;
+    struct muster_err err; /* made once, as by a program that loops over calls */
     int (*run)(struct muster_comm *, const struct muster_call *, struct muster_err *);
     int (*start)(struct muster_comm *, const struct muster_call *, struct muster_request **,
                  struct muster_err *);
@@ -33,9 +34,8 @@ static void check(int rc, const struct muster_err *err)
     }
 }
 
-static void there_and_back(const struct library *l, const struct arguments *a)
+static void there_and_back(struct library *l, const struct arguments *a)
 {
-    struct muster_err err = MUSTER_ERR_INIT;
     struct muster_call send = {.struct_size = sizeof(struct muster_call),
                                .kind = MUSTER_SEND,
                                .type = MUSTER_F32,
@@ -49,13 +49,12 @@ static void there_and_back(const struct library *l, const struct arguments *a)
                                   .out = a->out,
                                   .count = a->count};
     bool first = a->rank < a->neighbour;
-    check(l->run(l->comm, first ? &send : &receive, &err), &err);
-    check(l->run(l->comm, first ? &receive : &send, &err), &err);
+    check(l->run(l->comm, first ? &send : &receive, &l->err), &l->err);
+    check(l->run(l->comm, first ? &receive : &send, &l->err), &l->err);
 }
 
-static void window(const struct library *l, const struct arguments *a)
+static void window(struct library *l, const struct arguments *a)
 {
-    struct muster_err err = MUSTER_ERR_INIT;
     struct muster_request *requests[2 * MAX_WINDOW];
     for (int i = 0; i < 2 * a->window; i++) {
         bool receives = i < a->window;
@@ -67,18 +66,17 @@ static void window(const struct library *l, const struct arguments *a)
                                    .in = a->in + at,
                                    .out = a->out + at,
                                    .count = a->count};
-        check(l->start(l->comm, &call, &requests[i], &err), &err);
+        check(l->start(l->comm, &call, &requests[i], &l->err), &l->err);
     }
     for (int i = 0; i < 2 * a->window; i++) {
-        check(l->wait(requests[i], -1, &err), &err);
+        check(l->wait(requests[i], -1, &l->err), &l->err);
         l->free_request(requests[i]);
     }
 }
 
 static void run(void *state, const struct arguments *a)
 {
-    const struct library *l = state;
-    struct muster_err err = MUSTER_ERR_INIT;
+    struct library *l = state;
     struct muster_call call = {.struct_size = sizeof(struct muster_call),
                                .kind = kinds[a->operation],
                                .type = MUSTER_F32,
@@ -92,11 +90,11 @@ static void run(void *state, const struct arguments *a)
         window(l, a);
     } else if (a->operation == ALL_REDUCE_STARTED) {
         struct muster_request *request;
-        check(l->start(l->comm, &call, &request, &err), &err);
-        check(l->wait(request, -1, &err), &err);
+        check(l->start(l->comm, &call, &request, &l->err), &l->err);
+        check(l->wait(request, -1, &l->err), &l->err);
         l->free_request(request);
     } else {
-        check(l->run(l->comm, &call, &err), &err);
+        check(l->run(l->comm, &call, &l->err), &l->err);
     }
 }
 
@@ -132,11 +130,11 @@ struct runner muster_runner(const char *path, const char *name, const char *port
     int (*create)(const struct muster_comm_options *, struct muster_comm **, struct muster_err *);
     *(void **)&create = symbol(handle, "muster_comm_create");
     struct muster_comm_options options = MUSTER_COMM_OPTIONS_INIT;
-    struct muster_err err = MUSTER_ERR_INIT;
+    l->err = (struct muster_err)MUSTER_ERR_INIT;
     options.rank = rank;
     options.size = size;
     options.host = "127.0.0.1";
     options.port = (int)strtol(port, NULL, 10);
-    check(create(&options, &l->comm, &err), &err);
+    check(create(&options, &l->comm, &l->err), &l->err);
     return (struct runner){name, l, run, close_library};
 }
