@@ -66,14 +66,16 @@ static void look_who_attends(struct muster_comm *const *comms, int num)
     bool any = false;
     for (int i = 0; i < num; i++) {
         before[i] = visits(comms[i]);
-        comms[i]->attended = is_helped(comms[i]) && lane_in_flight(comms[i]) > 0;
+        bool visited = before[i] != comms[i]->visits_seen;
+        comms[i]->attended = (is_helped(comms[i]) || visited) && lane_in_flight(comms[i]) > 0;
         any |= comms[i]->attended;
     }
     if (any) {
         (void)nanosleep(&(struct timespec){0, LOOK_NS}, NULL);
     }
     for (int i = 0; i < num; i++) {
-        comms[i]->attended = comms[i]->attended && visits(comms[i]) != before[i];
+        comms[i]->visits_seen = visits(comms[i]);
+        comms[i]->attended = comms[i]->attended && comms[i]->visits_seen != before[i];
     }
 }
 

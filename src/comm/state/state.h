@@ -105,7 +105,8 @@ struct muster_comm {
     struct messages *messages; /* message.c */
     _Atomic int helpers; /* threads in muster_request_wait, which step the lanes themselves … */
     _Atomic int helped;  /* … and calls in a row that such a thread ended: background.c */
-    _Atomic unsigned visits;         /* of such threads so far */
+    _Atomic unsigned visits;         /* of such threads so far … */
+    unsigned visits_seen;            /* … when the progress thread looked last */
     struct muster_comm *next_active; /* background.c */
     bool attended;                   /* they come so often that the progress thread stays away */
     _Atomic bool active;
