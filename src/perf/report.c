@@ -108,9 +108,9 @@ static void print_tunings(enum schedule_processor here)
         (void)printf("%c %-8s", p == (int)here ? '*' : ' ', row->name);
         print_blocks(row);
         (void)printf(
-            "\n            readers claim lines: %s, writers demote lines: %s, zero-copy of 2 "
-            "ranks writes both outputs at once: %s%s\n            measured: %s\n",
-            row->claims ? "yes" : "no", row->demotes ? "yes" : "no",
+            "\n            readers claim lines: %s, writers demote lines: %s, fetch them "
+            "ahead: %s\n            zero-copy of 2 ranks writes both outputs at once: %s%s\n            measured: %s\n",
+            row->claims ? "yes" : "no", row->demotes ? "yes" : "no", row->fetches ? "yes" : "no",
             row->twin_below_bytes == SIZE_MAX ? "always" : "below ",
             row->twin_below_bytes == SIZE_MAX ? "" : short_size(row->twin_below_bytes, below),
             row->measured);

@@ -15,6 +15,7 @@ const struct schedule_tuning schedule_tunings[SCHEDULE_PROCESSORS] = {
     [SCHEDULE_GENERIC] = {.name = "generic",
                           .measured = "nowhere: as amd",
                           .claims = true,
+                          .fetches = true,
                           .twin_below_bytes = 32 * MIB,
                           .blocks = {{256 * KIB, 16 * KIB},
                                      {32 * MIB, 32 * KIB},
@@ -23,6 +24,7 @@ const struct schedule_tuning schedule_tunings[SCHEDULE_PROCESSORS] = {
                       .measured = "Zen 3: taking back a line that was read costs 8 ns; "
                                   "2 ranks, 1 MiB 42 us",
                       .claims = true,
+                      .fetches = true,
                       .twin_below_bytes = 32 * MIB,
                       .blocks = {{256 * KIB, 16 * KIB},
                                  {32 * MIB, 32 * KIB},

@@ -16,6 +16,8 @@ _Static_assert((int)MESSAGE_NOW_BYTES == (int)LINE_RING_BLOCK_BYTES, "it is publ
 
 /* Looks for a message before its receive becomes a task, each after a pause. */
 enum { NOW_SPINS = 1000 };
+/* Of larger messages the copies take the time, and fetching ahead gains nothing. */
+enum { AHEAD_BYTES = 12 * SEGMENT_LINE };
 
 bool message_send_now(struct muster_comm *comm, const struct prepared *call)
 {
@@ -35,6 +37,15 @@ bool message_send_now(struct muster_comm *comm, const struct prepared *call)
     line_ring_publish(s->out_ring, &s->out, true);
     bell_wake(s->control);
     return true;
+}
+
+void message_send_ahead(struct muster_comm *comm, const struct prepared *call)
+{
+    const struct stream *s = &comm->messages->streams[call->peer];
+    size_t two = 2 * (SEGMENT_LINE + call->bytes + SEGMENT_LINE - 1);
+    if (comm->tuning->fetches && two <= AHEAD_BYTES) {
+        line_ring_fetch(s->out_ring, &s->out, two);
+    }
 }
 
 /* Waits a little for the next header from there. */

@@ -255,6 +255,9 @@ bool lane_send_now(struct muster_comm *comm, const struct prepared *call)
     if (phase_code(&comm->life) == 0) {
         begin_messages(comm, lane);
         sent = message_send_now(comm, call);
+        if (sent) {
+            message_send_ahead(comm, call);
+        }
     }
     pthread_mutex_unlock(&lane->running);
     return sent;

@@ -116,6 +116,14 @@ void line_ring_publish(struct stream_ring *ring, struct line_ring_end *end, bool
     }
 }
 
+void line_ring_fetch(const struct stream_ring *ring, const struct line_ring_end *end, size_t bytes)
+{
+    size_t free_bytes = size_min(bytes, plan_room(end));
+    for (size_t i = 0; i < free_bytes; i += SEGMENT_LINE) {
+        line_fetch(ring->data + (end->at + i) % STREAM_BYTES);
+    }
+}
+
 bool line_ring_take_header(struct stream_ring *ring, struct line_ring_end *end, void *ret_header)
 {
     assert(end->at % SEGMENT_LINE == 0);

@@ -43,6 +43,11 @@ size_t line_ring_put(struct stream_ring *ring, struct line_ring_end *end, const 
 /* Publishes what was put. last: the message ends here. */
 void line_ring_publish(struct stream_ring *ring, struct line_ring_end *end, bool last);
 
+/* Takes the lines of the next so many bytes ahead (line_fetch), as far as they are known to be
+ * free.
+ */
+void line_ring_fetch(const struct stream_ring *ring, const struct line_ring_end *end, size_t bytes);
+
 /* The header of the next message. False: none has come. */
 bool line_ring_take_header(struct stream_ring *ring, struct line_ring_end *end, void *ret_header);
 /* So many bytes of it have come, as far as this end knows. */

@@ -164,6 +164,28 @@ static size_t length_of(size_t message)
     return message * message * 37 % (3 * LINE_RING_BLOCK_BYTES) + 1;
 }
 
+/* Some of them lie behind the end of the memory; and what is unread stays what it is. */
+static void lines_that_are_fetched_ahead_are_not_changed(void **state)
+{
+    (void)state;
+    static struct stream_ring before;
+    static const char data[LINE_RING_BLOCK_BYTES];
+    size_t blocks = 0;
+    for (size_t n = 1; n > 0; blocks++) {
+        struct line_ring_end end = out;
+        memcpy(&before, &ring, sizeof ring);
+        line_ring_fetch(&ring, &out, STREAM_BYTES);
+        assert_memory_equal(&before, &ring, sizeof ring);
+        assert_memory_equal(&end, &out, sizeof out);
+        n = line_ring_begin(&ring, &out, header) ? line_ring_put(&ring, &out, data, sizeof data)
+                                                 : 0;
+        if (n > 0) {
+            line_ring_publish(&ring, &out, true);
+        }
+    }
+    assert_in_range(blocks, 2, STREAM_BYTES / sizeof data + 1);
+}
+
 static void *write_all(void *unused)
 {
     (void)unused;
@@ -224,6 +246,7 @@ int main(void)
         cmocka_unit_test_setup(a_full_ring_takes_no_more, begin),
         cmocka_unit_test_setup(a_message_without_data, begin),
         cmocka_unit_test_setup(old_data_is_no_header, begin),
+        cmocka_unit_test_setup(lines_that_are_fetched_ahead_are_not_changed, begin),
         cmocka_unit_test_setup(two_threads_pass_all_bytes, begin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
