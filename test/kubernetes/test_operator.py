@@ -1,0 +1,279 @@
+"""`muster operator` against a real kube-apiserver: jobs are made, pods say what a kubelet would say, and the cluster is looked at."""
+import random
+import re
+import signal
+import time
+
+import pytest
+
+from jobs import LABEL, Jobs, Operator, install
+from program import turns, wait_for
+from proxy import Hold
+
+
+@pytest.fixture(scope='module')
+def crd(cluster):
+    install(cluster)
+
+
+@pytest.fixture()
+def jobs(cluster, crd, namespace):
+    return Jobs(cluster, namespace)
+
+
+@pytest.fixture()
+def operators():
+    """Makes operators, and ends them after the test."""
+    made = []
+
+    def make(*words, **more):
+        made.append(Operator(*words, **more))
+        return made[-1]
+    yield make
+    for operator in made:
+        operator.close()
+
+
+@pytest.fixture()
+def operator(cluster, jobs, operators):
+    running = operators(cluster.kubeconfig, '--namespace', jobs.namespace).start()
+    yield running.wait_ready()
+    assert running.process.poll() is not None or running.end() == 0
+
+
+def env_of(pod):
+    return {e['name']: e['value'] for e in pod['spec']['containers'][0]['env']}
+
+
+def test_pods_and_services_of_a_job(jobs, operator):
+    """Names, labels, owners and environment are the reference tables'."""
+    made = jobs.create('mnist', workers=2)
+    pods = jobs.wait_pods('mnist', 3)
+    assert list(pods) == ['mnist-master-0', 'mnist-worker-0', 'mnist-worker-1']
+    owner = {'apiVersion': 'kubeflow.org/v1', 'kind': 'PyTorchJob', 'name': 'mnist', 'uid': made['metadata']['uid'], 'controller': True,
+             'blockOwnerDeletion': True}
+    for rank, (name, pod) in enumerate(pods.items()):
+        kind, index = name.split('-')[1:]
+        labels = {f'{LABEL}operator-name': 'pytorchjob-controller', f'{LABEL}job-name': 'mnist', f'{LABEL}replica-type': kind,
+                  f'{LABEL}replica-index': index}
+        role = {f'{LABEL}job-role': 'master'} if kind == 'master' else {}
+        assert {key: value for key, value in pod['metadata']['labels'].items() if key.startswith(LABEL)} == labels | role
+        assert pod['metadata']['ownerReferences'] == [owner]
+        assert env_of(pod) == {'PYTHONUNBUFFERED': '1', 'MASTER_PORT': '23456', 'PET_MASTER_PORT': '23456', 'MASTER_ADDR': 'mnist-master-0',
+                               'PET_MASTER_ADDR': 'mnist-master-0', 'WORLD_SIZE': '3', 'RANK': str(rank), 'PET_NODE_RANK': str(rank),
+                               'PET_NPROC_PER_NODE': 'auto', 'PET_NNODES': '3'}
+        service = jobs.get(name, 'services')
+        assert service['metadata']['ownerReferences'] == [owner]
+        assert service['spec']['clusterIP'] == 'None' and service['spec']['selector'] == labels
+        assert [(p['name'], p['port']) for p in service['spec']['ports']] == [('pytorchjob-port', 23456)]
+    assert list(jobs.conditions('mnist')) == ['Created']
+    wait_for(lambda: sorted(jobs.reasons('mnist')) == ['SuccessfulCreatePod'] * 3 + ['SuccessfulCreateService'] * 3, 'six events')
+
+
+def test_it_runs_and_succeeds(jobs, operator):
+    jobs.create('a', run={'cleanPodPolicy': 'All'})
+    jobs.wait_pods('a', 2)
+    jobs.set_phases('a', 'Running')
+    jobs.wait_condition('a', 'Running')
+    wait_for(lambda: jobs.get('a')['status']['replicaStatuses']['Worker'].get('active') == 1, 'the worker is counted')
+    jobs.set_phase('a-master-0', 'Succeeded', 0)
+    assert jobs.wait_condition('a', 'Succeeded')['reason'] == 'PyTorchJobSucceeded'
+    status = jobs.get('a')['status']
+    assert status['completionTime'] and status['replicaStatuses']['Master']['succeeded'] == 1
+    assert [c['type'] for c in status['conditions'] if c['status'] == 'True'] == ['Created', 'Succeeded']
+    wait_for(lambda: not jobs.list('pods') and not jobs.list('services'), 'cleanPodPolicy All')
+    counted, labels = operator.metrics(), f'{{job_namespace="{jobs.namespace}",framework="pytorch"}}'
+    assert [counted.get(f'training_operator_jobs_{what}_total{labels}') for what in ('created', 'successful', 'failed')] == [1, 1, None]
+    assert counted['created_pods_total'] == counted['deleted_pods_total'] == 2
+
+
+def test_never_fails_with_the_first_pod(jobs, operator):
+    jobs.create('a', policy='Never')
+    jobs.wait_pods('a', 2)
+    jobs.set_phases('a', 'Running')
+    jobs.set_phase('a-worker-0', 'Failed', 3)
+    assert jobs.wait_condition('a', 'Failed')['reason'] == 'PyTorchJobFailed'
+    assert len(jobs.list('pods')) == 2  # cleanPodPolicy None
+    assert operator.metrics()[f'training_operator_jobs_failed_total{{job_namespace="{jobs.namespace}",framework="pytorch"}}'] == 1
+
+
+def test_restarts_are_bounded(jobs, operator):
+    """backoffLimit counts pods that were made again, too."""
+    jobs.create('a', policy='ExitCode', run={'backoffLimit': 2})
+    jobs.wait_pods('a', 2)
+    seen = set()
+    while 'Failed' not in jobs.conditions('a'):
+        worker = wait_for(lambda: 'Failed' in jobs.conditions('a') or (jobs.get('a-worker-0', 'pods') or {}).get('metadata'), 'another try, or the end')
+        if worker is not True and worker['uid'] not in seen:
+            seen.add(worker['uid'])
+            jobs.set_phase('a-worker-0', 'Failed', 137)
+    assert 'backoff limit' in jobs.conditions('a')['Failed']['message']
+    assert len(seen) == 3
+
+
+def test_the_deadline_fires(jobs, operator):
+    begin = time.monotonic()
+    jobs.create('a', run={'activeDeadlineSeconds': 2, 'cleanPodPolicy': 'Running'})
+    jobs.wait_pods('a', 2)
+    jobs.set_phases('a', 'Running')
+    assert 'deadline' in jobs.wait_condition('a', 'Failed')['message']
+    assert time.monotonic() - begin > 1  # startTime has whole seconds
+    wait_for(lambda: not jobs.list('pods'), 'cleanPodPolicy Running')
+
+
+def test_a_finished_job_is_deleted_in_its_time(jobs, operator):
+    jobs.create('a', workers=0, run={'ttlSecondsAfterFinished': 1})
+    jobs.wait_pods('a', 1)
+    jobs.set_phase('a-master-0', 'Succeeded', 0)
+    wait_for(lambda: jobs.get('a') is None, 'the job is deleted')
+    gone = f'training_operator_jobs_deleted_total{{job_namespace="{jobs.namespace}",framework="pytorch"}}'
+    wait_for(lambda: operator.metrics().get(gone) == 1, 'it is counted')
+
+
+def test_suspend_and_resume(jobs, operator):
+    jobs.create('a', run={'suspend': True})
+    jobs.wait_condition('a', 'Suspended')
+    assert not jobs.list('pods')
+    jobs.patch('a', {'spec': {'runPolicy': {'suspend': False}}})
+    first = {name: pod['metadata']['uid'] for name, pod in jobs.wait_pods('a', 2).items()}
+    jobs.patch('a', {'spec': {'runPolicy': {'suspend': True}}})
+    wait_for(lambda: not jobs.list('pods') and not jobs.list('services'), 'it is suspended')
+    jobs.patch('a', {'spec': {'runPolicy': {'suspend': False}}})
+    again = {name: pod['metadata']['uid'] for name, pod in jobs.wait_pods('a', 2).items()}
+    assert list(first) == list(again) and not set(first.values()) & set(again.values())
+
+
+def test_a_job_of_somebody_else_is_left_alone(jobs, operator):
+    jobs.create('foreign', run={'managedBy': 'kueue.x-k8s.io/multikueue'})
+    jobs.create('ours')
+    jobs.wait_pods('ours', 2)
+    assert 'status' not in jobs.get('foreign') and not jobs.list('pods', 'foreign')
+
+
+def stranger(name):
+    """A pod with our labels that is nobody's."""
+    labels = {f'{LABEL}operator-name': 'pytorchjob-controller', f'{LABEL}job-name': 'a', f'{LABEL}replica-type': 'worker', f'{LABEL}replica-index': '0'}
+    return {'metadata': {'name': name, 'labels': labels}, 'spec': {'containers': [{'name': 'pytorch', 'image': 'none'}]}}
+
+
+def test_strangers_are_not_touched(jobs, operator):
+    """One that has our labels is not counted; one that has a name of ours is said, and waited for."""
+    def uid(name):
+        return jobs.get(name, 'pods')['metadata']['uid']
+    for name in ('stranger', 'a-worker-0'):
+        jobs.cluster.request('POST', jobs.at('pods'), stranger(name))
+    before = {name: uid(name) for name in ('stranger', 'a-worker-0')}
+    jobs.create('a', run={'cleanPodPolicy': 'All'})
+    wait_for(lambda: 'FailedCreatePod' in jobs.reasons('a'), 'the name is taken, and that is said')
+    assert any('not of this job' in e['message'] for e in jobs.events('a'))
+    jobs.delete('a-worker-0', 'pods')
+    wait_for(lambda: (jobs.get('a-worker-0', 'pods') or stranger('x'))['metadata'].get('ownerReferences'), 'the name is free, and taken by the job')
+    jobs.set_phases('a', 'Running')
+    jobs.set_phase('a-master-0', 'Succeeded', 0)
+    wait_for(lambda: list(jobs.list('pods')) == ['stranger'], 'only the stranger is left')
+    assert uid('stranger') == before['stranger']
+
+
+def test_a_job_that_is_deleted_while_it_is_created(cluster, jobs, proxy, operators):
+    """Its pods are on their way when it goes: what came into being is its own (the garbage collector takes it), and nothing follows."""
+    through = cluster.write_kubeconfig('operator-through', proxy.url, user={})
+    running = operators(through, '--namespace', jobs.namespace).start().wait_ready()
+    hold = proxy.add(Hold('POST', '/pods$'))
+    made = jobs.create('a')
+    assert wait_for(hold.held.is_set, 'the first pod is on its way')
+    jobs.delete('a')
+    hold.release.set()
+    wait_for(lambda: running.said('operator.gone'), 'the operator knows it')
+    asked = len([1 for method, _ in proxy.seen if method == 'POST'])
+    jobs.create('b')
+    jobs.wait_pods('b', 2)
+    for pod in jobs.list('pods', 'a').values():
+        assert pod['metadata']['ownerReferences'][0]['uid'] == made['metadata']['uid']
+    assert jobs.get('a') is None
+    posts = [path for method, path in proxy.seen if method == 'POST'][asked:]
+    assert sum(path.endswith(('/pods', '/services')) for path in posts) == 4  # b's
+    assert running.end() == 0
+
+
+def test_the_server_is_gone_for_a_while(cluster, jobs, operator):
+    """Jobs and pods change meanwhile for nobody; when it is back, all goes on."""
+    jobs.create('a')
+    jobs.wait_pods('a', 2)
+    cluster.stop('kube-apiserver')
+    wait_for(lambda: operator.said('controller.watch'), 'the operator says that nothing comes')
+    cluster.start_server()
+    jobs.set_phases('a', 'Running')
+    jobs.wait_condition('a', 'Running')
+    jobs.create('b')
+    jobs.wait_pods('b', 2)
+    assert operator.health('/healthz') == 200
+
+
+def test_killed_at_random_it_converges(cluster, jobs, operators, tmp_path):
+    """30 times, while jobs are made: each pod and Service is made once."""
+    seed = random.randrange(1 << 32)
+    print(f'seed {seed}')
+    chance = random.Random(seed)
+    operator = operators(cluster.kubeconfig, '--namespace', jobs.namespace)
+    start = cluster.request('GET', jobs.at('pods'))['metadata']['resourceVersion']
+    for number in range(30):
+        operator.start()
+        jobs.create(f'job-{number}', workers=2)
+        wait_for(lambda: operator.said('operator.create') or chance.random() < 0.03, 'it works')
+        until = time.monotonic() + chance.random() * 0.3
+        for _ in turns():
+            if time.monotonic() >= until:
+                break
+        operator.end(signal.SIGKILL)
+    operator.start()
+    wait_for(lambda: len(jobs.list('pods')) == len(jobs.list('services')) == 90, '90 pods and Services')
+    wait_for(lambda: operator.metrics()['muster_operator_live_jobs'] == 30, 'nothing is under way')
+    assert made_once(cluster, jobs, start) == sorted(jobs.list('pods'))
+    assert operator.end() == 0
+
+
+def made_once(cluster, jobs, version):
+    """The names of pods that were made since that version, each as often as it was made."""
+    names = []
+    query = f'?watch=true&resourceVersion={version}&timeoutSeconds=1'
+    for line in cluster.request('GET', jobs.at('pods') + query, raw=True).splitlines():
+        names += re.findall(r'^\{"type":"ADDED".*?"name":"([^"]+)"', line)
+    return sorted(names)
+
+
+def test_readiness_health_and_the_end(cluster, jobs, operators, proxy):
+    """Not ready while the API server says nothing; alive all the while. SIGTERM and SIGINT end it with 0."""
+    hold = proxy.add(Hold('GET', '/pytorchjobs'))
+    through = cluster.write_kubeconfig('operator-held', proxy.url, user={})
+    running = operators(through).start()
+    assert wait_for(hold.held.is_set, 'it asks')
+    assert (running.health('/healthz'), running.health('/readyz'), running.health('/else')) == (200, 503, 404)
+    hold.release.set()
+    running.wait_ready()
+    assert running.metrics()['process_resident_memory_bytes'] < 64 << 20
+    assert running.end(signal.SIGINT) == 0
+    assert running.start().wait_ready().end(signal.SIGTERM) == 0
+    assert running.said('operator.signal')
+
+
+@pytest.mark.parametrize('words, message', [(['--no-such'], 'there is no flag --no-such'), (['--kubeconfig', '/nowhere'], '/nowhere'),
+                                            (['--metrics-bind-address=1.2.3.4:5'], '--metrics-bind-address')])
+def test_what_cannot_start_says_why(cluster, operators, words, message):
+    running = operators(cluster.kubeconfig, *words).start()
+    assert running.process.wait(60) > 0
+    assert message in (running.folder / 'log').read_text()
+
+
+def test_the_small_program_is_the_same(cluster, jobs, operators):
+    running = operators(cluster.kubeconfig, '--namespace', jobs.namespace, program=('muster-operator',)).start().wait_ready()
+    jobs.create('a')
+    jobs.wait_pods('a', 2)
+    assert running.end() == 0
+
+
+def test_tokens_are_not_logged(cluster, jobs, operators):
+    config = cluster.write_kubeconfig('secret-token', cluster.url, user={'token': 'very-secret-token'})
+    running = operators(config, '--zap-log-level=debug').start()
+    wait_for(lambda: running.said('controller.watch', 'Unauthorized'), 'it is refused')
+    assert 'very-secret-token' not in (running.folder / 'log').read_text()
+    assert running.end() == 0
