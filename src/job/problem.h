@@ -39,6 +39,8 @@ struct job_problems {
     size_t errors; /* of severity JOB_ERROR, dropped ones too */
     bool advice;   /* set by the caller (lint): notes on what the file needs from elsewhere */
     bool verbose;  /* set by the caller: notes also say of each field how it is supported */
+    bool cluster;  /* set by the caller: it runs on a cluster, so what only this machine cannot do,
+                      or only another operator does, is no problem */
 };
 
 void job_problems_init(struct job_problems *p, size_t max);

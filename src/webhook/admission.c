@@ -69,6 +69,7 @@ static void judge_job(struct judgement *j, const json_t *job, const json_t *befo
 {
     struct job_problems problems;
     job_problems_init(&problems, PROBLEMS_MAX);
+    problems.cluster = true;
     job_check(job, NULL, &problems);
     if (before) {
         job_check_update(before, job, &problems);

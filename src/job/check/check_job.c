@@ -145,7 +145,7 @@ static void check_counts(struct check *c, const json_t *specs)
         size_t mark = check_enter(c, "Master");
         check_say(c, JOB_ERROR, "replicas", "set Worker.replicas for more ranks", "must be 1");
         check_leave(c, mark);
-    } else if (json_is_object(master) && !doc_at(master, "replicas")) {
+    } else if (json_is_object(master) && !doc_at(master, "replicas") && !c->problems->cluster) {
         check_say(
             c, JOB_WARNING, "Master", "add replicas: 1",
             "has no replicas; it is 1 here, but the training-operator of a cluster refuses the job");
@@ -207,7 +207,7 @@ static void check_rendezvous(struct check *c, const json_t *policy)
         check_say(c, JOB_WARNING, "rdzvBackend", "set rdzvHost, or use c10d",
                   "%s needs a server, and rdzvHost is not set", backend);
     }
-    if (json_is_array(conf) && json_array_size(conf) == 0) {
+    if (json_is_array(conf) && json_array_size(conf) == 0 && !c->problems->cluster) {
         check_say(c, JOB_WARNING, "rdzvConf", "remove it",
                   "is an empty list, on which the training-operator of a cluster crashes");
     }

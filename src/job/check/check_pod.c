@@ -5,6 +5,7 @@
 #include "job/annotations.h"
 #include "job/check/context.h"
 #include "job/shell_variables.h"
+#include "job/text.h"
 
 #include <string.h>
 
@@ -158,10 +159,13 @@ static void check_claim_templates(struct check *c, const json_t *replica_spec, j
     json_t *item;
     json_array_foreach (doc_at(replica_spec, "volumeClaimTemplates"), index, item) {
         const char *name = doc_text(item, "metadata.name", "");
+        const char *fault = *name ? job_text_fault(SCHEMA_LABEL, name) : NULL;
         size_t mark = check_enter_index(c, index);
         check_claim(c, item);
         check_enter(c, "metadata");
-        if (json_object_get(names, name)) {
+        if (fault) {
+            check_say(c, JOB_ERROR, "name", NULL, "\"%.60s\" %s", name, fault);
+        } else if (json_object_get(names, name)) {
             check_say(c, JOB_ERROR, "name", NULL, "duplicate name \"%.60s\"", name);
         } else if (*name) {
             json_object_set_new(names, name, json_true());

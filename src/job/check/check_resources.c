@@ -98,10 +98,10 @@ static void check_name(struct check *c, const char *name)
     if (misspelt) {
         check_say(c, JOB_ERROR, name, "did you mean nvidia.com/gpu?",
                   "unknown resource; use cpu, memory, nvidia.com/gpu");
-    } else if (strchr(name, '/')) {
-        say_unassigned(c, name);
-    } else {
+    } else if (!strchr(name, '/')) {
         say_unknown(c, name);
+    } else if (!c->problems->cluster) {
+        say_unassigned(c, name);
     }
 }
 

@@ -10,12 +10,13 @@
     "{'apiVersion':'kubeflow.org/v1','kind':'PyTorchJob','metadata':{'name':'a'},'spec':" spec "}"
 #define POD "'template':{'spec':{'containers':[{'name':'pytorch','image':'i'}]}}"
 
-static void expect_problems(const char *text, const char *expected)
+static void expect_problems_on(bool cluster, const char *text, const char *expected)
 {
     struct job_problems problems;
     struct buf out;
     json_t *doc = parse(text);
     job_problems_init(&problems, 20);
+    problems.cluster = cluster;
     buf_init(&out, 65536);
     job_check(doc, NULL, &problems);
     job_problems_print(&problems, "-", &out);
@@ -23,6 +24,53 @@ static void expect_problems(const char *text, const char *expected)
     buf_done(&out);
     job_problems_done(&problems);
     json_decref(doc);
+}
+
+static void expect_problems(const char *text, const char *expected)
+{
+    expect_problems_on(false, text, expected);
+}
+
+#define TEMPLATE(fields, resources)                                                                \
+    JOB("{'pytorchReplicaSpecs':{'Master':{'replicas':1,'template':{'spec':{" fields               \
+        "'containers':[{'name':'pytorch','image':'i','resources':{'limits':{" resources            \
+        "}}}]}}}}}")
+
+/* What this machine cannot do a cluster can; what is wrong is wrong on both. */
+static void what_is_said_depends_on_where_it_runs(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *job, *here, *cluster;
+    } table[] = {
+        {TEMPLATE("'nodeSelector':{'zone':'a'},", ""),
+         "-: warning: spec.pytorchReplicaSpecs.Master.template.spec.nodeSelector: has no effect on "
+         "this machine: there is one machine\n",
+         ""},
+        {TEMPLATE("'resourceClaims':[{'name':'gpu'}],", ""),
+         "-: error: spec.pytorchReplicaSpecs.Master.template.spec.resourceClaims: cannot be run on "
+         "this machine: dynamic resources need a cluster's driver; GPUs are asked for by "
+         "nvidia.com/gpu\n",
+         ""},
+        {TEMPLATE("", "'amd.com/gpu':1"),
+         "-: warning: spec.pytorchReplicaSpecs.Master.template.spec.containers[0].resources.limits["
+         "amd.com/gpu]: has no effect on this machine: every rank sees all AMD GPUs (let the "
+         "script choose, for example with HIP_VISIBLE_DEVICES)\n",
+         ""},
+        {JOB("{'pytorchReplicaSpecs':{'Master':{" POD "}}}"),
+         "-: warning: spec.pytorchReplicaSpecs.Master: has no replicas; it is 1 here, but the "
+         "training-operator of a cluster refuses the job (add replicas: 1)\n",
+         ""},
+        {JOB("{'pytorchReplicaSpecs':{'Master':{'replicas':2," POD "}}}"),
+         "-: error: spec.pytorchReplicaSpecs.Master.replicas: must be 1 (set Worker.replicas for "
+         "more ranks)\n",
+         "-: error: spec.pytorchReplicaSpecs.Master.replicas: must be 1 (set Worker.replicas for "
+         "more ranks)\n"},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        expect_problems_on(false, table[i].job, table[i].here);
+        expect_problems_on(true, table[i].job, table[i].cluster);
+    }
 }
 
 /* Names and cases of upstream's webhook test, TestValidateV1PyTorchJob. */
@@ -152,6 +200,7 @@ static void a_file_of_mistakes_costs_no_more_than_its_list(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_said_depends_on_where_it_runs),
         cmocka_unit_test(what_upstreams_webhook_refuses_is_refused),
         cmocka_unit_test(what_upstreams_webhook_lets_pass_is_refused),
         cmocka_unit_test(verbose_notes_say_how_fields_are_supported),

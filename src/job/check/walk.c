@@ -291,6 +291,9 @@ static bool asks_for_nothing(const json_t *value)
 
 static void say_support(struct check *c, const json_t *value, const struct schema_field *field)
 {
+    if (c->problems->cluster) {
+        return;
+    }
     if (field->support == SCHEMA_REJECTED) {
         check_say(c, JOB_ERROR, NULL, NULL, "cannot be run on this machine: %s", field->says);
     } else if (field->support == SCHEMA_WARNED && !asks_for_nothing(value)) {
