@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "daemon/route/routes.h"
-#include "promise.h"
+#include "invariant.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -99,14 +99,14 @@ static void start_routes(struct api_hooks *ret_hooks)
     static struct routes *routes;
     struct routes_options options = {
         .loop = &loop, .home = &home, .store = store, .gpus = &gpus, .node_name = "node"};
-    promise(mkdtemp(folder), "a folder is made", folder);
+    invariant(mkdtemp(folder), "a folder is made", folder);
     (void)atexit(remove_folder);
     int r = leases_new(&loop, store, &options.leases, NULL);
-    promise(r == 0, "leases", "");
+    invariant(r == 0, "leases", "");
     r = environments_new(&loop, store, &home, &options.environments, NULL);
-    promise(r == 0, "environments", "");
+    invariant(r == 0, "environments", "");
     r = routes_new(&options, &routes, ret_hooks, NULL);
-    promise(r == 0, "routes", "");
+    invariant(r == 0, "routes", "");
 }
 
 static void start(void)

@@ -1,11 +1,11 @@
 /* A coordinator that hears whatever workers with the token may say, in any order, while processes
- * die, connections break and time passes: its promises hold between steps (arbiter_check), and what
- * its journal has, or a snapshot of it, can be read again.
+ * die, connections break and time passes: its invariants hold between steps (arbiter_check), and
+ * what its journal has, or a snapshot of it, can be read again.
  *
  * The input is events of six bytes each; where workers contradict the ledger, it ends there. */
 #include "coordinator/arbiter/arbiter.h"
 #include "coordinator/arbiter/entry.h"
-#include "promise.h"
+#include "invariant.h"
 
 enum { EVENT_BYTES = 6, RECORDS_MAX = 400, MESSAGES = 10, OWNERS = 4, FIRST_OWNER = 100 };
 
@@ -29,7 +29,7 @@ static void append(struct world *w, const struct arbiter_effect *effect)
     w->full = w->full || w->journaled == RECORDS_MAX;
     if (!w->full) {
         uint8_t *bytes = malloc(effect->count + 1);
-        promise(bytes != NULL, "there is memory", "");
+        invariant(bytes != NULL, "there is memory", "");
         if (effect->count > 0) {
             memcpy(bytes, arbiter_effect_bytes(&w->effects, effect), effect->count);
         }
@@ -53,11 +53,11 @@ static bool step(struct world *w, struct arbiter_event event)
         synced = synced || effect->kind == ARBITER_SYNC;
     }
     if (r < 0) {
-        promise(r == MUSTER_EDATA && *w->err.text, "only contradictions end it", w->err.text);
+        invariant(r == MUSTER_EDATA && *w->err.text, "only contradictions end it", w->err.text);
         return false;
     }
     const char *broken = arbiter_check(w->arbiter);
-    promise(!broken, broken, "");
+    invariant(!broken, broken, "");
     return !synced || step(w, (struct arbiter_event){.kind = ARBITER_DURABLE});
 }
 
@@ -69,14 +69,14 @@ static void begin(struct world *w)
         .lease_ms = SHARD_LEASE_MS,
         .first_ms = 1000};
     arbiter_free(w->arbiter);
-    promise(arbiter_new(&options, &w->arbiter, &w->err) == 0, "there is memory", "");
+    invariant(arbiter_new(&options, &w->arbiter, &w->err) == 0, "there is memory", "");
     for (size_t i = 0; i < w->journaled; i++) {
         const struct arbiter_event event = {.kind = ARBITER_REPLAY,
                                             .record = w->journal[i].kind,
                                             .bytes = w->journal[i].bytes,
                                             .count = w->journal[i].count};
         int r = arbiter_step(w->arbiter, &event, &w->effects, &w->err);
-        promise(r == 0, "what was appended is read", w->err.text);
+        invariant(r == 0, "what was appended is read", w->err.text);
     }
     (void)step(w, (struct arbiter_event){.kind = ARBITER_START});
 }
@@ -94,18 +94,18 @@ static void restart(struct world *w, bool compacts)
     uint64_t version = arbiter_version(w->arbiter);
     buf_init(&bytes, 1 << 20);
     if (compacts && arbiter_may_compact(w->arbiter)) {
-        promise(arbiter_snapshot(w->arbiter, &bytes, &w->err) == 0, "a snapshot is made", "");
+        invariant(arbiter_snapshot(w->arbiter, &bytes, &w->err) == 0, "a snapshot is made", "");
         forget_journal(w);
         w->journal[0].kind = ENTRY_SNAPSHOT;
         w->journal[0].count = bytes.used;
         w->journal[0].bytes = malloc(bytes.used + 1);
-        promise(w->journal[0].bytes != NULL, "there is memory", "");
+        invariant(w->journal[0].bytes != NULL, "there is memory", "");
         memcpy(w->journal[0].bytes, bytes.data, bytes.used);
         w->journaled = 1;
     }
     buf_done(&bytes);
     begin(w);
-    promise(arbiter_version(w->arbiter) == version, "the log is where it was", "");
+    invariant(arbiter_version(w->arbiter) == version, "the log is where it was", "");
 }
 
 /* Mostly what fits, as else nothing would get on. */

@@ -2,21 +2,21 @@
  * the file is said to be beyond the input. */
 #include "client/checkpoint/format.h"
 #include "comm/region/region.h"
-#include "promise.h"
+#include "invariant.h"
 
 enum { SIZE_BYTES = 2 };
 
 static void check(size_t count, const struct checkpoint_head *head, uint64_t file_bytes)
 {
     uint64_t sum = 0;
-    promise(head->head_bytes <= count, "a head lies in the file", "");
-    promise(head->head_bytes + head->state_bytes == file_bytes, "the file is head and state", "");
-    promise(head->head_bytes == checkpoint_head_bytes(head->num_pieces, head->state_bytes),
-            "a head is as long as its tables", "");
+    invariant(head->head_bytes <= count, "a head lies in the file", "");
+    invariant(head->head_bytes + head->state_bytes == file_bytes, "the file is head and state", "");
+    invariant(head->head_bytes == checkpoint_head_bytes(head->num_pieces, head->state_bytes),
+              "a head is as long as its tables", "");
     for (uint32_t i = 0; i < head->num_pieces; i++) {
         sum += checkpoint_piece_bytes(head, i);
     }
-    promise(sum == head->state_bytes, "the pieces are the state", "");
+    invariant(sum == head->state_bytes, "the pieces are the state", "");
     for (uint64_t i = 0; i < checkpoint_blocks(head); i++) {
         (void)checkpoint_block_sum(head, i);
     }
@@ -27,13 +27,13 @@ static void write_again(const uint8_t *bytes, const struct checkpoint_head *head
 {
     uint64_t *sizes = calloc(head->num_pieces + 1u, sizeof *sizes);
     uint8_t *again = malloc(head->head_bytes);
-    promise(sizes && again, "there is memory", "");
+    invariant(sizes && again, "there is memory", "");
     for (uint32_t i = 0; i < head->num_pieces; i++) {
         sizes[i] = checkpoint_piece_bytes(head, i);
     }
     checkpoint_write_head(head, sizes, state, again);
     size_t tables = CHECKPOINT_FIXED_BYTES + 8 * (size_t)head->num_pieces;
-    promise(memcmp(again, bytes, tables) == 0, "a head is written as it was read", "");
+    invariant(memcmp(again, bytes, tables) == 0, "a head is written as it was read", "");
     free(sizes);
     free(again);
 }
@@ -43,7 +43,7 @@ static void read(const uint8_t *bytes, size_t count, uint64_t more)
     struct muster_err err = MUSTER_ERR_INIT;
     struct checkpoint_head head;
     int r = checkpoint_read_head(bytes, count, count + more, &head, &err);
-    promise(r == 0 || (r < 0 && err.text[0]), "what is refused has a reason", "");
+    invariant(r == 0 || (r < 0 && err.text[0]), "what is refused has a reason", "");
     if (r == 0) {
         check(count, &head, count + more);
     }

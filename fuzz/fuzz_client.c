@@ -5,8 +5,8 @@
  * sends the rest as it is, without a header. */
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "invariant.h"
 #include "kube/kube.h"
-#include "promise.h"
 
 #include <assert.h>
 #include <poll.h>
@@ -116,20 +116,20 @@ static void start(void)
     server.listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     int r = bind(server.listener, (struct sockaddr *)&address, sizeof address);
     r = r < 0 ? r : listen(server.listener, 64);
-    promise(r == 0, "the socket listens", "");
+    invariant(r == 0, "the socket listens", "");
     (void)setenv("MUSTER_HOME", home, 1);
     uv_loop_init(&loop);
     /* What is asked before the first input must have an answer, too. */
     server.at = server.end = (const uint8_t *)"";
     r = pthread_create(&thread, NULL, serve, NULL);
     r = r != 0 ? -1 : kube_open(&loop, KUBE_RUNNING, &kube, &err);
-    promise(r == 0, "the client finds its server", err.text);
+    invariant(r == 0, "the client finds its server", err.text);
 }
 
 static void on_changed(void *context, enum kube_change change, const json_t *object)
 {
     (void)change;
-    promise(json_is_object(object), "what changed is an object", "");
+    invariant(json_is_object(object), "what changed is an object", "");
     ++*(int *)context;
 }
 
@@ -137,12 +137,12 @@ static void on_data(void *context, const char *bytes, size_t count)
 {
     (void)bytes;
     (void)count;
-    promise(*(int *)context == 0, "no data after the end", "");
+    invariant(*(int *)context == 0, "no data after the end", "");
 }
 
 static void on_end(void *context, int code, const struct muster_err *err)
 {
-    promise(code == 0 || *err->text, "an end says why", "");
+    invariant(code == 0 || *err->text, "an end says why", "");
     ++*(int *)context;
 }
 
@@ -166,7 +166,7 @@ static void ask(const struct kube_ref *ref, bool table)
     struct muster_err err = MUSTER_ERR_INIT;
     int r =
         table ? kube_list(kube, ref, &query, &answer, &err) : kube_get(kube, ref, &answer, &err);
-    promise(r == 0 ? answer != NULL : *err.text != '\0', "an answer or a sentence", err.text);
+    invariant(r == 0 ? answer != NULL : *err.text != '\0', "an answer or a sentence", err.text);
     (void)kube_status(kube);
     json_decref(answer);
 }

@@ -7,7 +7,7 @@
 #include "comm/endpoint/endpoint.h"
 #include "comm/region/region.h"
 #include "comm/tcp/link.h"
-#include "promise.h"
+#include "invariant.h"
 
 #include <muster/comm.h>
 
@@ -50,14 +50,15 @@ static void start(void)
     struct muster_err err = MUSTER_ERR_INIT;
     (void)setenv("MUSTER_TRANSPORT", "tcp", 1);
     for (int i = 0; i < 2; i++) {
-        promise(muster_endpoint_open("127.0.0.1", &endpoints[i], &err) == 0, "endpoints", err.text);
+        invariant(muster_endpoint_open("127.0.0.1", &endpoints[i], &err) == 0, "endpoints",
+                  err.text);
         muster_endpoint_member(endpoints[i], &members[i]);
     }
     for (int i = 0; i < STATE_BYTES; i++) {
         state[i] = (char)(i * 7);
     }
-    promise(muster_region_open("127.0.0.1", state, sizeof state, &region, &err) == 0, "a region",
-            err.text);
+    invariant(muster_region_open("127.0.0.1", state, sizeof state, &region, &err) == 0, "a region",
+              err.text);
     muster_region_set(region, 4, 17);
 }
 
@@ -76,7 +77,7 @@ static void try_member(struct noise n)
         memcpy(&list[1], &m, sizeof m);
     }
     int rc = muster_comm_form(endpoints[0], list, 2, 0, 9, 1, NULL, &comm, &err);
-    promise(rc < 0 && err.text[0], "nobody is met who is not there", err.text);
+    invariant(rc < 0 && err.text[0], "nobody is met who is not there", err.text);
 }
 
 /* ---- hellos ---- */
@@ -86,9 +87,9 @@ static int listen_here(struct sockaddr_un *ret, socklen_t *ret_bytes)
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     struct sockaddr_un any = {.sun_family = AF_UNIX};
     *ret_bytes = sizeof *ret;
-    promise(bind(fd, (struct sockaddr *)&any, sizeof any.sun_family) == 0 && listen(fd, 8) == 0 &&
-                getsockname(fd, (struct sockaddr *)ret, ret_bytes) == 0,
-            "a socket listens", "");
+    invariant(bind(fd, (struct sockaddr *)&any, sizeof any.sun_family) == 0 && listen(fd, 8) == 0 &&
+                  getsockname(fd, (struct sockaddr *)ret, ret_bytes) == 0,
+              "a socket listens", "");
     return fd;
 }
 
@@ -104,19 +105,19 @@ static void try_hello(struct noise n)
     bool all = cut % 3 != 0;
     disturb(&n, &hello, sizeof hello);
     int listening = listen_here(&at, &at_bytes);
-    promise(arrivals_open(&arrivals, &listening, 1, NULL) == 0, "arrivals open", "");
+    invariant(arrivals_open(&arrivals, &listening, 1, NULL) == 0, "arrivals open", "");
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    promise(connect(fd, (struct sockaddr *)&at, at_bytes) == 0, "one comes", "");
+    invariant(connect(fd, (struct sockaddr *)&at, at_bytes) == 0, "one comes", "");
     size_t first = cut % sizeof hello;
     (void)!write(fd, &hello, first);
     int from = arrivals_next(&arrivals, 3, 5, 0, &got, NULL);
-    promise(from == MUSTER_EAGAIN, "half a hello is none", "");
+    invariant(from == MUSTER_EAGAIN, "half a hello is none", "");
     if (all && write(fd, (char *)&hello + first, sizeof hello - first) > 0) {
         from = arrivals_next(&arrivals, 3, 5, 0, &got, NULL);
     }
     bool ours = all && hello.magic == HELLO_MAGIC && hello.generation == 3 && hello.digest == 5;
-    promise(from >= 0 ? ours && memcmp(&got, &hello, sizeof got) == 0 : !ours,
-            "who says hello is let in, and nobody else", "");
+    invariant(from >= 0 ? ours && memcmp(&got, &hello, sizeof got) == 0 : !ours,
+              "who says hello is let in, and nobody else", "");
     if (from >= 0) {
         close(from);
     }
@@ -137,13 +138,14 @@ static void read_answers(int fd)
     struct region_answer a;
     char piece[STATE_BYTES];
     while (receive_all(fd, &a, sizeof a)) {
-        promise(a.magic == REGION_MAGIC && a.bytes <= sizeof piece, "an owner gives what is there",
-                "");
+        invariant(a.magic == REGION_MAGIC && a.bytes <= sizeof piece,
+                  "an owner gives what is there", "");
         if (!receive_all(fd, piece, a.bytes)) {
             return;
         }
-        promise(memmem(state, sizeof state, piece, a.bytes) != NULL, "nothing else is given", "");
-        promise(region_checksum(piece, a.bytes) == a.checksum || a.bytes == 0, "the checksum", "");
+        invariant(memmem(state, sizeof state, piece, a.bytes) != NULL, "nothing else is given", "");
+        invariant(region_checksum(piece, a.bytes) == a.checksum || a.bytes == 0, "the checksum",
+                  "");
     }
 }
 
@@ -155,7 +157,7 @@ static void try_asks(struct noise n)
     muster_region_member(region, &self);
     struct member owner = endpoint_member(&self);
     int fd = endpoint_connect(&owner, false, &hello, INT64_MAX, &err);
-    promise(fd >= 0 && fcntl(fd, F_SETFL, 0) == 0, "an owner is there", err.text);
+    invariant(fd >= 0 && fcntl(fd, F_SETFL, 0) == 0, "an owner is there", err.text);
     struct timeval limit = {LIMIT_S, 0};
     (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     for (int i = 0; i < ROUND_TRIPS && (i == 0 || n.size > 0); i++) {
@@ -181,11 +183,11 @@ static void *answer(void *context)
     for (int i = 0; i < LIMIT_S * 10 && fd == MUSTER_EAGAIN; i++) {
         fd = arrivals_next(&endpoints[1]->arrivals, 0, REGION_DIGEST, 100, &hello, NULL);
     }
-    promise(fd >= 0 && fcntl(fd, F_SETFL, 0) == 0, "a reader comes", "");
+    invariant(fd >= 0 && fcntl(fd, F_SETFL, 0) == 0, "a reader comes", "");
     for (bool more = true; more && receive_all(fd, &ask, sizeof ask);) {
         char piece[PIECE_BYTES] = {0};
         bool whole = ask.bytes <= sizeof state;
-        promise(whole && ask.magic == REGION_MAGIC, "a reader asks for what it wants", "");
+        invariant(whole && ask.magic == REGION_MAGIC, "a reader asks for what it wants", "");
         memcpy(piece, state, ask.bytes);
         struct region_answer a = {.magic = REGION_MAGIC,
                                   .shown = 1,
@@ -209,12 +211,12 @@ static void try_answers(struct noise n)
     char got[STATE_BYTES];
     struct muster_err err = MUSTER_ERR_INIT;
     bool good = n.size == 0;
-    promise(pthread_create(&owner, NULL, answer, &n) == 0, "a thread", "");
+    invariant(pthread_create(&owner, NULL, answer, &n) == 0, "a thread", "");
     int rc = muster_region_read(&members[1], 1, 4, 17, got, sizeof got, TIMEOUT_MS, &err);
     pthread_join(owner, NULL);
-    promise(!good || rc == 0, "a good owner is believed", err.text);
-    promise(rc < 0 ? err.text[0] != 0 : memcmp(got, state, sizeof got) == 0,
-            "what was read is the state", err.text);
+    invariant(!good || rc == 0, "a good owner is believed", err.text);
+    invariant(rc < 0 ? err.text[0] != 0 : memcmp(got, state, sizeof got) == 0,
+              "what was read is the state", err.text);
 }
 
 /* ---- frames ---- */
@@ -274,7 +276,7 @@ static void *be_rank(void *context)
     o.timeout_ms = TIMEOUT_MS;
     int rc = muster_comm_form(endpoints[r->rank], members, 2, r->rank, r->generation,
                               LIMIT_S * 1000, &o, &comm, &err);
-    promise(rc == 0, "the two meet", err.text);
+    invariant(rc == 0, "the two meet", err.text);
     if (r->life.size > 0) {
         int fd = comm->peers[1 - r->rank].link->channels[r->channel].fd;
         (void)send(fd, r->life.data, r->life.size, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -282,7 +284,7 @@ static void *be_rank(void *context)
     frames_noise = &r->frames;
     r->rc = reduce(comm, &err);
     frames_noise = NULL;
-    promise(r->rc == 0 || err.text[0], "an error has words", "");
+    invariant(r->rc == 0 || err.text[0], "an error has words", "");
     muster_comm_free(comm);
     return NULL;
 }
@@ -295,10 +297,10 @@ static void try_world(struct noise frames, struct noise life, int channel)
     generation++;
     struct rank zero = {.generation = generation};
     struct rank one = {1, generation, frames, life, channel, 0};
-    promise(pthread_create(&thread, NULL, be_rank, &one) == 0, "a thread", "");
+    invariant(pthread_create(&thread, NULL, be_rank, &one) == 0, "a thread", "");
     (void)be_rank(&zero);
     pthread_join(thread, NULL);
-    promise(!good || (zero.rc == 0 && one.rc == 0), "two good ranks reduce", "");
+    invariant(!good || (zero.rc == 0 && one.rc == 0), "two good ranks reduce", "");
 }
 
 static void try_stray_bytes(struct noise n)

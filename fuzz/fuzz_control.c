@@ -1,14 +1,14 @@
 /* Hostile views for the control core, and hostile statuses and events for the pod machine.
  *
  * An input that starts with '{' is a view in JSON ({"now", "job", "pods", "services", "claims"}):
- * it is reconciled, and no promise may break. Any other input is a list of events, four bytes each,
- * for a pod that is rebuilt from its own status now and then. */
+ * it is reconciled, and no invariant may be violated. Any other input is a list of events, four
+ * bytes each, for a pod that is rebuilt from its own status now and then. */
 #include "base/buf.h"
 #include "base/doc.h"
 #include "control/control.h"
+#include "invariant.h"
 #include "pod/pod.h"
 #include "pod/resolve_env.h"
-#include "promise.h"
 
 #include <string.h>
 
@@ -38,10 +38,11 @@ static void check_effects(const struct control_view *view, struct control_effect
     if (broken) {
         tell_view(view);
     }
-    promise(broken == NULL, broken ? broken : "", buf_str(&trace));
+    invariant(broken == NULL, broken ? broken : "", buf_str(&trace));
     for (size_t i = 0; i < fx->count && i < 16; i++) {
         struct control_effects refusal;
-        promise(control_refused(&fx->list[i], "no", &refusal, NULL) == 0, "a refusal is told", "");
+        invariant(control_refused(&fx->list[i], "no", &refusal, NULL) == 0, "a refusal is told",
+                  "");
         control_effects_done(&refusal);
     }
     buf_done(&trace);
@@ -54,10 +55,10 @@ static void check_repeatable(const struct control_view *view, const struct contr
     struct buf first, second;
     buf_init(&first, 1 << 22);
     buf_init(&second, 1 << 22);
-    promise(control_reconcile(view, &again, NULL) == 0, "what worked works again", "");
+    invariant(control_reconcile(view, &again, NULL) == 0, "what worked works again", "");
     control_trace(fx, &first);
     control_trace(&again, &second);
-    promise(strcmp(buf_str(&first), buf_str(&second)) == 0, "the same again", buf_str(&second));
+    invariant(strcmp(buf_str(&first), buf_str(&second)) == 0, "the same again", buf_str(&second));
     buf_done(&first);
     buf_done(&second);
     control_effects_done(&again);
@@ -70,7 +71,7 @@ static void tell_failure(const struct control_view *view)
     buf_init(&text, 1 << 16);
     if (failure.found) {
         control_failure_text(&failure, &text);
-        promise(text.used > 0 || buf_failed(&text), "a failure has a text", "");
+        invariant(text.used > 0 || buf_failed(&text), "a failure has a text", "");
     }
     buf_done(&text);
 }
@@ -86,9 +87,9 @@ static void try_pod(const json_t *object)
     }
     pod_step(pod, &adopted, &fx);
     const char *broken = pod_check_invariants(pod, &fx);
-    promise(broken == NULL, broken ? broken : "", "");
+    invariant(broken == NULL, broken ? broken : "", "");
     json_t *status = pod_status(pod);
-    promise(status != NULL, "a status can be made", "");
+    invariant(status != NULL, "a status can be made", "");
     json_decref(status);
     pod_free(pod);
 }
@@ -106,7 +107,7 @@ static void try_environment(const json_t *object, const json_t *sources)
         json_t *words = NULL;
         if (pod_environment(object, container, &all, &env, NULL) == 0 &&
             pod_command(container, NULL, env, &words, NULL) == 0) {
-            promise(json_array_size(words) > 0, "a command has a word", "");
+            invariant(json_array_size(words) > 0, "a command has a word", "");
         }
         json_decref(env);
         json_decref(words);
@@ -273,7 +274,7 @@ static struct pod *rebuild(struct pod *pod, json_t *object)
         pod_free(pod);
     }
     struct pod *made = pod_new(object, &place, NULL);
-    promise(made != NULL, "a pod can be rebuilt from its status", "");
+    invariant(made != NULL, "a pod can be rebuilt from its status", "");
     return made;
 }
 
@@ -283,7 +284,7 @@ static void try_events(const uint8_t *data, size_t size)
                                "\"name\":\"i\"}],\"containers\":[{\"name\":\"a\"},{\"name\":\"b\"}"
                                "],\"activeDeadlineSeconds\":90}}";
     json_t *object = NULL;
-    promise(doc_parse(spec, strlen(spec), &object, NULL) == 0, "the pod can be read", "");
+    invariant(doc_parse(spec, strlen(spec), &object, NULL) == 0, "the pod can be read", "");
     if (size > 0 && data[0] % 3) {
         doc_set_text(object, "spec.restartPolicy", data[0] % 3 == 1 ? "Never" : "Always");
     }
@@ -303,7 +304,7 @@ static void try_events(const uint8_t *data, size_t size)
         event.now_unix_ms = now;
         pod_step(pod, &event, &fx);
         const char *broken = pod_check_invariants(pod, &fx);
-        promise(broken == NULL, broken ? broken : "", "");
+        invariant(broken == NULL, broken ? broken : "", "");
         if (data[i + 2] >= 250) {
             pod = rebuild(pod, object);
         }

@@ -1,7 +1,7 @@
 /* The cores of an elastic job, told whatever a broken or hostile process may say, in any order:
- * their promises hold between steps. What they decide is for test/simulation. */
+ * their invariants hold between steps. What they decide is for test/simulation. */
 #include "commit/member.h"
-#include "promise.h"
+#include "invariant.h"
 #include "rendezvous/rendezvous.h"
 
 #include <stdalign.h>
@@ -41,7 +41,7 @@ static void try_coordinator(const uint8_t *data, size_t size)
                 .finished = data[5] & 64},
             &effects);
         const char *broken = rendezvous_check(s);
-        promise(!broken, broken, "");
+        invariant(!broken, broken, "");
     }
 }
 
@@ -61,7 +61,7 @@ static void try_member(const uint8_t *data, size_t size)
                                                   .boundary = data[5] & 2},
                            &effects);
         const char *broken = commit_member_check(&m);
-        promise(!broken, broken, "");
+        invariant(!broken, broken, "");
     }
 }
 

@@ -3,8 +3,8 @@
  *
  * The first byte says in how large pieces the rest comes: it must not matter. */
 #include "cli/log/frames.h"
+#include "invariant.h"
 #include "process/wire/frame.h"
-#include "promise.h"
 
 enum { MOST = 1 << 16 };
 
@@ -39,14 +39,14 @@ static struct session read_session(const uint8_t *data, size_t size, size_t step
                 s.refused = true;
                 break;
             }
-            promise((size_t)length == FRAME_HEAD_BYTES + frame.count && (size_t)length <= used,
-                    "a frame lies in the buffer", "");
-            promise(frame.kind <= FRAME_RESIZE && frame.count <= FRAME_BYTES_MAX &&
-                        frame.bytes == held + FRAME_HEAD_BYTES,
-                    "a frame is one of ours", "");
+            invariant((size_t)length == FRAME_HEAD_BYTES + frame.count && (size_t)length <= used,
+                      "a frame lies in the buffer", "");
+            invariant(frame.kind <= FRAME_RESIZE && frame.count <= FRAME_BYTES_MAX &&
+                          frame.bytes == held + FRAME_HEAD_BYTES,
+                      "a frame is one of ours", "");
             char head[FRAME_HEAD_BYTES];
             frame_head(frame.kind, frame.count, head);
-            promise(memcmp(head, held, sizeof head) == 0, "a head is written as it was read", "");
+            invariant(memcmp(head, held, sizeof head) == 0, "a head is written as it was read", "");
             s.sum = add(add(s.sum, head, sizeof head), frame.bytes, frame.count);
             s.frames++;
             used -= (size_t)length;
@@ -95,7 +95,7 @@ static struct log read_log(const uint8_t *data, size_t size, size_t step, bool *
     for (size_t at = 0; at < size; at += step) {
         frames_feed(&frames, (const char *)data + at, size - at < step ? size - at : step, &sink);
     }
-    promise(log.bytes <= size, "no more is given than came", "");
+    invariant(log.bytes <= size, "no more is given than came", "");
     *ret_broken = frames.broken;
     return log;
 }
@@ -110,13 +110,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size--;
     struct session whole = read_session(data, size, size ? size : 1);
     struct session pieces = read_session(data, size, step);
-    promise(whole.refused == pieces.refused && whole.frames == pieces.frames &&
-                whole.sum == pieces.sum,
-            "a session in pieces is the session", "");
+    invariant(whole.refused == pieces.refused && whole.frames == pieces.frames &&
+                  whole.sum == pieces.sum,
+              "a session in pieces is the session", "");
     bool whole_broken, pieces_broken;
     struct log all = read_log(data, size, size ? size : 1, &whole_broken);
     struct log parts = read_log(data, size, step, &pieces_broken);
-    promise(all.sum == parts.sum && all.bytes == parts.bytes && whole_broken == pieces_broken,
-            "a log in pieces is the log", "");
+    invariant(all.sum == parts.sum && all.bytes == parts.bytes && whole_broken == pieces_broken,
+              "a log in pieces is the log", "");
     return 0;
 }

@@ -1,12 +1,12 @@
 /* Hostile bytes as a job file: read, checked, printed, read again.
  *
- * Beside crashes and leaks it holds two promises: what yaml_print writes reads back as the same
+ * Beside crashes and leaks it checks two invariants: what yaml_print writes reads back as the same
  * document, and an object that was found free of errors can be read into struct job. */
 #include "base/buf.h"
+#include "invariant.h"
 #include "job/check/check.h"
 #include "job/file/file.h"
 #include "job/job.h"
-#include "promise.h"
 
 #include <string.h>
 
@@ -15,14 +15,14 @@ static void check_printing(const json_t *doc)
     char *text = yaml_print(doc);
     struct yaml_stream stream = {0};
     struct muster_err err = MUSTER_ERR_INIT;
-    promise(text != NULL, "a document can be printed", "");
+    invariant(text != NULL, "a document can be printed", "");
     if (yaml_load(text, strlen(text), &yaml_limits_default, &stream, &err) == 0) {
-        promise(stream.fault_count == 0 && stream.document_count == 1 &&
-                    json_equal(stream.documents[0].doc, (json_t *)doc),
-                "what is printed reads back as the same", text);
+        invariant(stream.fault_count == 0 && stream.document_count == 1 &&
+                      json_equal(stream.documents[0].doc, (json_t *)doc),
+                  "what is printed reads back as the same", text);
         yaml_done(&stream);
     } else {
-        promise(err.code == MUSTER_ETOOBIG, "what is printed is within the limits", text);
+        invariant(err.code == MUSTER_ETOOBIG, "what is printed is within the limits", text);
     }
     free(text);
 }
@@ -34,8 +34,8 @@ static void check_reading(json_t *object)
     struct muster_err err = MUSTER_ERR_INIT;
     if (kind && strcmp(kind, "PyTorchJob") == 0) {
         int rc = job_read(object, &job, &err);
-        promise(rc == 0, "what was checked can be read", err.text);
-        promise(job_total_replicas(&job) >= 1, "a job has a replica", "");
+        invariant(rc == 0, "what was checked can be read", err.text);
+        invariant(job_total_replicas(&job) >= 1, "a job has a replica", "");
         job_done(&job);
     }
 }
@@ -54,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     problems.advice = size % 3 != 0;
     buf_init(&out, 1 << 20);
     int rc = job_file_read((const char *)data, size, &file, &problems, &err);
-    promise(rc == 0 || rc == MUSTER_ETOOBIG, "only limits end the reading", err.text);
+    invariant(rc == 0 || rc == MUSTER_ETOOBIG, "only limits end the reading", err.text);
     job_problems_print(&problems, "fuzz.yaml", &out);
     for (size_t i = 0; i < file.object_count; i++) {
         check_printing(file.objects[i]);

@@ -1,6 +1,6 @@
 /* A journal from a disk: what is read was written so, and a record that follows it is read, too. */
 #include "coordinator/journal/format.h"
-#include "promise.h"
+#include "invariant.h"
 
 enum { MOST = 1 << 16 };
 
@@ -9,9 +9,9 @@ static void check_record(const uint8_t *data, size_t start, const struct journal
 {
     uint8_t head[JOURNAL_HEAD_BYTES];
     journal_write_head(record, start, head);
-    promise(memcmp(head, data + start, sizeof head) == 0, "a head is written as it was read", "");
-    promise(record->bytes == data + start + JOURNAL_HEAD_BYTES, "its bytes follow its head", "");
-    promise(record->bytes[record->count] == journal_end_mark, "and its end mark them", "");
+    invariant(memcmp(head, data + start, sizeof head) == 0, "a head is written as it was read", "");
+    invariant(record->bytes == data + start + JOURNAL_HEAD_BYTES, "its bytes follow its head", "");
+    invariant(record->bytes[record->count] == journal_end_mark, "and its end mark them", "");
 }
 
 /* Where a journal ends, torn or well, goes on. */
@@ -25,8 +25,8 @@ static void append(const uint8_t *data, size_t end)
     journal_write_head(&record, end, longer + end);
     longer[end + JOURNAL_HEAD_BYTES] = journal_end_mark;
     int rc = journal_read_record(longer, end + JOURNAL_AROUND_BYTES, &offset, &read, NULL);
-    promise(rc == 1 && read.kind == 7 && offset == end + JOURNAL_AROUND_BYTES,
-            "what is appended is read", "");
+    invariant(rc == 1 && read.kind == 7 && offset == end + JOURNAL_AROUND_BYTES,
+              "what is appended is read", "");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -39,12 +39,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t offset = JOURNAL_HEADER_BYTES, start = offset;
     int rc;
     while ((rc = journal_read_record(data, size, &offset, &record, &err)) > 0) {
-        promise(offset > start && offset <= size, "a record lies in the file", "");
+        invariant(offset > start && offset <= size, "a record lies in the file", "");
         check_record(data, start, &record);
         start = offset;
     }
-    promise(offset == start, "the end is where the last record ends", "");
-    promise(rc == 0 || strstr(err.text, "damaged at byte "), "damage is named", err.text);
+    invariant(offset == start, "the end is where the last record ends", "");
+    invariant(rc == 0 || strstr(err.text, "damaged at byte "), "damage is named", err.text);
     if (rc == 0) {
         append(data, offset);
     }

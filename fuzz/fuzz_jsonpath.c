@@ -4,7 +4,7 @@
 #include "base/doc.h"
 #include "cli/show/custom_columns.h"
 #include "cli/show/jsonpath.h"
-#include "promise.h"
+#include "invariant.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +19,8 @@ static void print_template(const char *template, const json_t *doc)
     buf_init(&out, OUTPUT_BYTES_MAX);
     int r = jsonpath_parse(template, &path, &err);
     r = r < 0 || !doc ? r : jsonpath_print(path, doc, &out, &err);
-    promise(r == 0 || *err.text, "it says why", template);
-    promise(r == 0 || out.used == 0, "an error prints nothing", template);
+    invariant(r == 0 || *err.text, "it says why", template);
+    invariant(r == 0 || out.used == 0, "an error prints nothing", template);
     buf_done(&out);
     jsonpath_free(path);
 }
@@ -33,7 +33,7 @@ static void print_columns(const char *spec, const json_t *doc)
     buf_init(&out, OUTPUT_BYTES_MAX);
     int r = custom_columns_parse(spec, &columns, &err);
     r = r < 0 || !doc ? r : custom_columns_print(columns, doc, &out, &err);
-    promise(r == 0 || *err.text, "it says why", spec);
+    invariant(r == 0 || *err.text, "it says why", spec);
     buf_done(&out);
     custom_columns_free(columns);
 }

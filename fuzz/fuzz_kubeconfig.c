@@ -1,8 +1,8 @@
 /* Kubeconfigs of strangers: read, merged, and turned into a target. The first byte says where the
  * second file begins. */
 #include "base/cleanup.h"
+#include "invariant.h"
 #include "kube/config/kubeconfig.h"
-#include "promise.h"
 
 #include <string.h>
 
@@ -28,9 +28,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int r = kubeconfig_add(&config, one, "one", "/", &err);
     r = r < 0 ? r : kubeconfig_add(&config, two, "two", ".", &err);
     r = r < 0 ? r : kubeconfig_target(&config, NULL, &target, &err);
-    promise(r == 0 || *err.text, "a refusal says why", "");
-    promise(r < 0 || !target.ca_pem || strlen(target.ca_pem) <= size,
-            "a text is no longer than what it came from", "");
+    invariant(r == 0 || *err.text, "a refusal says why", "");
+    invariant(r < 0 || !target.ca_pem || strlen(target.ca_pem) <= size,
+              "a text is no longer than what it came from", "");
     target_done(&target);
     kubeconfig_done(&config);
     return 0;

@@ -9,10 +9,10 @@
 #include "daemon/history/summary.h"
 #include "daemon/machine/image.h"
 #include "daemon/machine/placement.h"
+#include "invariant.h"
 #include "process/machine/cgroup_path.h"
 #include "process/machine/gpus.h"
 #include "process/monitor/hosts.h"
-#include "promise.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -28,7 +28,7 @@ static void remove_folder(void)
 
 static void start(void)
 {
-    promise(mkdtemp(folder), "a folder is made", folder);
+    invariant(mkdtemp(folder), "a folder is made", folder);
     (void)atexit(remove_folder);
 }
 
@@ -38,7 +38,7 @@ static void write_whole(const char *name, const char *text)
     muster_auto(free) char *path = file_join(folder, name);
     muster_auto(close) int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     ssize_t size = (ssize_t)strlen(text);
-    promise(fd >= 0 && write(fd, text, (size_t)size) == size, "the file is written", path);
+    invariant(fd >= 0 && write(fd, text, (size_t)size) == size, "the file is written", path);
 }
 
 /* ---- GPUs ---- */
@@ -49,7 +49,7 @@ static void hold_and_give_back(const struct gpus *machine, const char *ids)
     gpus_hold(&gpus, ids, false);
     gpus_give_back(&gpus, ids);
     for (size_t i = 0; i < gpus.count; i++) {
-        promise(gpus.list[i].holders == 0, "what is given back is free", ids);
+        invariant(gpus.list[i].holders == 0, "what is given back is free", ids);
     }
 }
 
@@ -64,10 +64,10 @@ static void share_gpus(char *text)
         *visible++ = '\0';
     }
     gpus_discover(&gpus, folder, text);
-    promise(gpus.count <= GPUS_MAX && gpus.machine_count <= GPUS_MAX, "as many as there is room",
-            text);
+    invariant(gpus.count <= GPUS_MAX && gpus.machine_count <= GPUS_MAX, "as many as there is room",
+              text);
     size_t count = gpus_pool(&gpus, visible, pool);
-    promise(count <= gpus.count, "a pool is of the machine's", text);
+    invariant(count <= gpus.count, "a pool is of the machine's", text);
     if (count > 0 && gpus_take(&gpus, count, false, pool, ids, sizeof ids, NULL) == 0) {
         gpus_give_back(&gpus, ids);
         hold_and_give_back(&gpus, ids);
@@ -98,8 +98,8 @@ static void describe_run(const json_t *job, const json_t *pods)
 {
     muster_auto(doc) json_t *summary = history_summary(job, pods, 1, 0);
     const json_t *code = json_object_get(summary, "exitCode");
-    promise(json_is_object(summary), "there is a summary", "");
-    promise(!code || json_is_null(code) || json_is_integer(code), "an exit code is a number", "");
+    invariant(json_is_object(summary), "there is a summary", "");
+    invariant(!code || json_is_null(code) || json_is_integer(code), "an exit code is a number", "");
 }
 
 static void find_command(const json_t *job, const json_t *container)
@@ -108,7 +108,7 @@ static void find_command(const json_t *job, const json_t *container)
     struct muster_err err = MUSTER_ERR_INIT;
     int r =
         image_entrypoint(job, json_object_get(container, "annotations"), container, &words, &err);
-    promise(r < 0 || !words || json_array_size(words) > 0, "an entrypoint has words", "");
+    invariant(r < 0 || !words || json_array_size(words) > 0, "an entrypoint has words", "");
 }
 
 static void read_run(const char *text)
@@ -127,9 +127,9 @@ static void add_names(const char *text)
 {
     static const char *const names[NAMES] = {"pod-0", "machine"};
     muster_auto(free) char *once = hosts_text(text, names, NAMES);
-    promise(once && strncmp(once, text, strlen(text)) == 0, "the machine's lines stay", text);
+    invariant(once && strncmp(once, text, strlen(text)) == 0, "the machine's lines stay", text);
     muster_auto(free) char *twice = hosts_text(once, names, NAMES);
-    promise(twice && strcmp(once, twice) == 0, "what has all names is left alone", once);
+    invariant(twice && strcmp(once, twice) == 0, "what has all names is left alone", once);
 }
 
 static void find_groups(const char *text)
@@ -137,7 +137,7 @@ static void find_groups(const char *text)
     static const char *const controllers[] = {"", "memory", "cpu"};
     for (size_t i = 0; i < sizeof controllers / sizeof controllers[0]; i++) {
         muster_auto(free) char *path = cgroup_own_path(text, controllers[i]);
-        promise(!path || !strchr(path, '\n'), "a path is of one line", text);
+        invariant(!path || !strchr(path, '\n'), "a path is of one line", text);
     }
 }
 

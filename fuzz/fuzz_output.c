@@ -12,10 +12,10 @@
 #include "cli/log/log_merge.h"
 #include "cli/log/log_view.h"
 #include "core/flight.h"
+#include "invariant.h"
 #include "process/stack/collectives.h"
 #include "process/stack/report_text.h"
 #include "process/stack/text.h"
-#include "promise.h"
 
 enum { MOST = 1 << 16, OUT_BYTES_MAX = 64 << 20, SOURCES = 3, NAME_BYTES = 128 };
 
@@ -48,9 +48,9 @@ static void check_last_lines(const struct log_view_stream *stream)
 {
     const char *line;
     for (size_t i = 0; (line = log_view_last_line(stream, i)); i++) {
-        promise(i < LOG_VIEW_LAST_LINES, "no more lines are kept", "");
+        invariant(i < LOG_VIEW_LAST_LINES, "no more lines are kept", "");
         for (const char *at = line; *at; at++) {
-            promise((unsigned char)*at >= ' ' && *at != 0x7f, "a kept line is text", line);
+            invariant((unsigned char)*at >= ' ' && *at != 0x7f, "a kept line is text", line);
         }
     }
 }
@@ -67,7 +67,7 @@ static void show_logs(struct rest rest)
     view.prompts = options & 4;
     struct log_view_stream *streams[] = {log_view_add(&view, options & 8 ? "" : "rank 0"),
                                          log_view_add(&view, "rank 1")};
-    promise(streams[0] && streams[1], "there is memory", "");
+    invariant(streams[0] && streams[1], "there is memory", "");
     while (rest.size > 0) {
         unsigned step = take_byte(&rest);
         struct log_view_stream *stream = streams[step & 1];
@@ -89,7 +89,7 @@ static void show_logs(struct rest rest)
         log_view_end(streams[i]);
         check_last_lines(streams[i]);
     }
-    promise(!buf_failed(&out), "what is shown is bounded by what came", "");
+    invariant(!buf_failed(&out), "what is shown is bounded by what came", "");
     log_view_done(&view);
     buf_done(&out);
 }
@@ -113,7 +113,7 @@ static void take_pieces(struct log_merge *merge, int64_t now_ms)
     struct log_merge_piece piece;
     while (log_merge_take(merge, now_ms, &piece)) {
         struct sum *sum = piece.owner;
-        promise(piece.bytes || piece.count == 0, "a piece has its bytes", "");
+        invariant(piece.bytes || piece.count == 0, "a piece has its bytes", "");
         add(&sum->out, piece.bytes, piece.count);
     }
 }
@@ -135,8 +135,8 @@ static void merge_logs(struct rest rest)
         struct rest piece = take(&rest, step >> 3);
         now_ms += step & 15;
         add(&sums[which].in, piece.bytes, piece.size);
-        promise(log_merge_feed(sources[which], unix_ms, piece.bytes, piece.size, now_ms),
-                "there is memory", "");
+        invariant(log_merge_feed(sources[which], unix_ms, piece.bytes, piece.size, now_ms),
+                  "there is memory", "");
         if (step & 4) {
             log_merge_watermark(sources[which], unix_ms);
         }
@@ -147,7 +147,7 @@ static void merge_logs(struct rest rest)
     }
     take_pieces(merge, now_ms);
     for (int i = 0; i < SOURCES; i++) {
-        promise(sums[i].in == sums[i].out, "each log comes whole and in its order", "");
+        invariant(sums[i].in == sums[i].out, "each log comes whole and in its order", "");
     }
     log_merge_free(merge);
 }
@@ -159,8 +159,8 @@ static void find_checkpoints(const char *text, size_t size)
     char path[CHECKPOINT_PATH_BYTES];
     const char *at = text, *end = text + size;
     for (const char *before = at; checkpoint_next(&at, end, path); before = at) {
-        promise(at > before && at <= end, "the next one is looked for behind it", path);
-        promise(checkpoint_is_name(path), "it has such a name", path);
+        invariant(at > before && at <= end, "the next one is looked for behind it", path);
+        invariant(checkpoint_is_name(path), "it has such a name", path);
     }
 }
 
@@ -170,7 +170,7 @@ static void find_hints(const char *text)
     (void)hint_of_line(text, true);
     (void)hint_of_line(text, false);
     hint_of_waiting(text, "default", hint, sizeof hint);
-    promise(memchr(hint, '\0', sizeof hint), "a hint is text", "");
+    invariant(memchr(hint, '\0', sizeof hint), "a hint is text", "");
 }
 
 static void read_stacks(char *text)
@@ -178,10 +178,10 @@ static void read_stacks(char *text)
     char where[NAME_BYTES];
     size_t before = strlen(text);
     if (stack_text_where(text, where, sizeof where)) {
-        promise(memchr(where, '\0', sizeof where) && *where, "a place is text", "");
+        invariant(memchr(where, '\0', sizeof where) && *where, "a place is text", "");
     }
     stack_text_drop_asked(text);
-    promise(strlen(text) <= before, "nothing is added", "");
+    invariant(strlen(text) <= before, "nothing is added", "");
 }
 
 /* The record lies in memory that its writer goes on writing: any bytes may be in it. */
@@ -200,7 +200,7 @@ static void read_flight(struct rest rest)
     uint64_t newest = flight_newest(&flight, &shape, &count);
     (void)flight_read(&flight, newest, &shape, &count);
     flight_name(shape, count, name, sizeof name);
-    promise(memchr(name, '\0', sizeof name), "a call's name is text", "");
+    invariant(memchr(name, '\0', sizeof name), "a call's name is text", "");
     (void)flight_waiting(&flight, &receives, &peer, &tag);
 }
 
@@ -211,7 +211,7 @@ static void read_report(const char *text, size_t size)
         return;
     }
     muster_auto(doc) json_t *described = collectives_describe(report);
-    promise(json_is_array(described), "a list is given", "");
+    invariant(json_is_array(described), "a list is given", "");
     struct buf out;
     size_t i, p;
     json_t *attempt, *process;

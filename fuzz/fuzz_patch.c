@@ -6,7 +6,7 @@
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "cli/submit/last_applied.h"
-#include "promise.h"
+#include "invariant.h"
 
 #include <string.h>
 
@@ -22,12 +22,12 @@ static void try_patch(patch_fn *patch, const json_t *doc, const json_t *change, 
     muster_auto(doc) json_t *twice = NULL;
     struct muster_err err = MUSTER_ERR_INIT;
     int r = patch(doc, change, &once, &err);
-    promise(json_equal(doc, doc_before) && json_equal(change, change_before),
-            "what was passed in stays", "");
-    promise(r == 0 ? once != NULL : *err.text, "there is a result or a sentence", "");
+    invariant(json_equal(doc, doc_before) && json_equal(change, change_before),
+              "what was passed in stays", "");
+    invariant(r == 0 ? once != NULL : *err.text, "there is a result or a sentence", "");
     if (r == 0 && again) {
-        promise(patch(once, change, &twice, NULL) == 0 && json_equal(once, twice),
-                "twice is as once", "");
+        invariant(patch(once, change, &twice, NULL) == 0 && json_equal(once, twice),
+                  "twice is as once", "");
     }
 }
 

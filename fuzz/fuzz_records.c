@@ -7,11 +7,11 @@
 #include "base/doc.h"
 #include "base/file.h"
 #include "base/variables.h"
+#include "invariant.h"
 #include "process/log/format.h"
 #include "process/log/log.h"
 #include "process/wire/record.h"
 #include "process/wire/spec.h"
-#include "promise.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -32,7 +32,7 @@ static void write_whole(const char *name, const void *bytes, size_t count)
 {
     muster_auto(free) char *path = file_join(folder, name);
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    promise(fd >= 0 && write(fd, bytes, count) == (ssize_t)count, "the file is written", path);
+    invariant(fd >= 0 && write(fd, bytes, count) == (ssize_t)count, "the file is written", path);
     close(fd);
 }
 
@@ -44,7 +44,7 @@ static void start(void)
     atexit(remove_folder);
     uv_loop_init(&loop);
     muster_auto(free) char *attempt = file_join(folder, "0");
-    promise(file_mkdir(attempt, 0700, NULL) == 0, "the folder is made", attempt);
+    invariant(file_mkdir(attempt, 0700, NULL) == 0, "the folder is made", attempt);
     write_whole("0/started.json", "{}", 2);
     write_whole("0/exit.json", "{}", 2);
 }
@@ -65,8 +65,8 @@ static void read_log(const struct process_log_options *options, size_t written)
         }
         total += count;
     }
-    promise(state != PROCESS_LOG_MORE, "a log has an end", "");
-    promise(options->timestamps || total <= written, "no more is read than was written", "");
+    invariant(state != PROCESS_LOG_MORE, "a log has an end", "");
+    invariant(options->timestamps || total <= written, "no more is read than was written", "");
     process_log_close(log);
     uv_run(&loop, UV_RUN_NOWAIT);
 }
@@ -98,8 +98,8 @@ static void try_spec(const uint8_t *data, size_t size)
     write_whole("0/spec.json", data, size);
     muster_auto(free) char *attempt = file_join(folder, "0");
     muster_auto(doc) json_t *record = record_read(attempt, "spec.json");
-    promise(!record || process_spec_read(record, &spec, &err) < 0 || spec.argv[0],
-            "a spec has a word", "");
+    invariant(!record || process_spec_read(record, &spec, &err) < 0 || spec.argv[0],
+              "a spec has a word", "");
     process_spec_done(&spec);
     if (doc_parse((const char *)data, size, &doc, NULL) == 0) {
         (void)record_id_valid(doc_text(doc, "id", ""));
@@ -117,9 +117,9 @@ static void try_variables(const char *bytes, size_t count)
     char **merged = variables_merge(lists, 3);
     for (char **entry = merged; entry && *entry; entry++) {
         size_t length = variables_name_length(*entry);
-        promise(length > 0, "a variable has a name", "");
+        invariant(length > 0, "a variable has a name", "");
         muster_auto(free) char *name = strndup(*entry, length);
-        promise(variables_value(merged, name) == *entry + length + 1, "a name comes once", "");
+        invariant(variables_value(merged, name) == *entry + length + 1, "a name comes once", "");
     }
     free(merged);
     variables_done(&v);

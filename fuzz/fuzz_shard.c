@@ -1,8 +1,8 @@
 /* A snapshot from a disk, and the events of workers that lie: a state that was restored or made
- * keeps its promises (shard_check) whatever follows.
+ * keeps its invariants (shard_check) whatever follows.
  *
  * The first byte: how many bytes are a snapshot. The rest are events of six bytes each. */
-#include "promise.h"
+#include "invariant.h"
 #include "shard/shard.h"
 
 enum { EVENT_BYTES = 6, RANGES_MAX = 200 };
@@ -12,16 +12,16 @@ static struct shard_effects effects;
 static void step(struct shard_state *state, const struct shard_event *event)
 {
     (void)shard_step(state, event, &effects);
-    promise(effects.count <= SHARD_EFFECTS_MAX, "effects are bounded", "");
+    invariant(effects.count <= SHARD_EFFECTS_MAX, "effects are bounded", "");
     const char *broken = shard_check(state);
-    promise(!broken, broken, "");
+    invariant(!broken, broken, "");
 }
 
 static struct shard_state *make(void)
 {
     struct shard_state *state = shard_new(RANGES_MAX);
     struct shard_dataset spec = {.size = 50, .epochs = 3, .batch = 4, .block = 1, .overlap = true};
-    promise(state != NULL, "there is memory", "");
+    invariant(state != NULL, "there is memory", "");
     step(state, &(struct shard_event){.kind = SHARD_DATASET, .dataset_spec = &spec});
     return state;
 }
@@ -32,9 +32,9 @@ static void save_again(const struct shard_state *state)
     struct shard_state *again = NULL;
     size_t bound = shard_snapshot_bound(state);
     uint8_t *bytes = malloc(bound);
-    promise(bytes != NULL, "there is memory", "");
+    invariant(bytes != NULL, "there is memory", "");
     size_t size = shard_snapshot(state, bytes, bound);
-    promise(shard_restore(bytes, size, 0, &again) == 0, "a snapshot is restored", "");
+    invariant(shard_restore(bytes, size, 0, &again) == 0, "a snapshot is restored", "");
     shard_free(again);
     free(bytes);
 }

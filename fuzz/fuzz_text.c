@@ -9,8 +9,8 @@
 #include "base/shell_words.h"
 #include "base/text.h"
 #include "base/time/timestamp.h"
+#include "invariant.h"
 #include "pod/resolve_env.h"
-#include "promise.h"
 #include "store/selector.h"
 
 #include <string.h>
@@ -40,8 +40,8 @@ static void try_words(const char *text)
         muster_auto(free) char *quoted = quote(*word);
         char **again = NULL;
         int r = shell_split(quoted, &again, NULL);
-        promise(r == 0 && again[0] && !again[1] && strcmp(again[0], *word) == 0,
-                "a quoted word is read as it was", quoted);
+        invariant(r == 0 && again[0] && !again[1] && strcmp(again[0], *word) == 0,
+                  "a quoted word is read as it was", quoted);
         shell_free(again);
     }
     shell_free(words);
@@ -52,14 +52,14 @@ static void try_stamp(const char *text)
     char shown[TIMESTAMP_BYTES];
     int64_t at = timestamp_read(text);
     if (at != TIMESTAMP_NONE) {
-        promise(timestamp_read(timestamp_text(at, shown)) == at, "a time is read as it was written",
-                shown);
+        invariant(timestamp_read(timestamp_text(at, shown)) == at,
+                  "a time is read as it was written", shown);
     }
 }
 
 static void try_quantity(const char *text)
 {
-    promise(quantity_milli(text) >= -1, "a quantity is not negative", text);
+    invariant(quantity_milli(text) >= -1, "a quantity is not negative", text);
 }
 
 static void try_selector(const char *text)
@@ -69,7 +69,7 @@ static void try_selector(const char *text)
         "\"status\":{\"phase\":\"Running\"}}";
     muster_auto(doc) json_t *object = NULL;
     struct selector selector;
-    promise(doc_parse(object_text, sizeof object_text - 1, &object, NULL) == 0, "it is JSON", "");
+    invariant(doc_parse(object_text, sizeof object_text - 1, &object, NULL) == 0, "it is JSON", "");
     if (selector_parse_labels(text, &selector, &(struct muster_err)MUSTER_ERR_INIT) == 0) {
         (void)selector_match_labels(&selector, object);
         selector_done(&selector);
@@ -85,10 +85,10 @@ static void try_cut(const char *text)
     char room[16];
     size_t length = strlen(text);
     for (size_t max = 0; max <= length && max < 40; max++) {
-        promise(text_cut(text, max) <= max, "what is cut is not longer", text);
+        invariant(text_cut(text, max) <= max, "what is cut is not longer", text);
     }
     text_copy(room, sizeof room, text);
-    promise(strncmp(room, text, strlen(room)) == 0, "a copy begins like the text", text);
+    invariant(strncmp(room, text, strlen(room)) == 0, "a copy begins like the text", text);
 }
 
 static void try_protobuf(const uint8_t *data, size_t size)
@@ -96,7 +96,7 @@ static void try_protobuf(const uint8_t *data, size_t size)
     json_t *object = NULL;
     if (protobuf_read((const char *)data, size, &object, &(struct muster_err)MUSTER_ERR_INIT) ==
         0) {
-        promise(json_is_object(object), "a message is an object", "");
+        invariant(json_is_object(object), "a message is an object", "");
         json_decref(object);
     }
 }

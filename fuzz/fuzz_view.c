@@ -11,7 +11,7 @@
 #include "cli/show/table.h"
 #include "cli/submit/env_file.h"
 #include "control/verdict.h"
-#include "promise.h"
+#include "invariant.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -30,9 +30,9 @@ static void show(const json_t *doc)
     describe_pod(object, events, 0, &out);
     table_print(&table, object, &out);
     struct verdict verdict = verdict_of(object, pods, false);
-    promise((verdict.exit_code == 0) == (verdict.end == VERDICT_SUCCEEDED) ||
-                verdict.end == VERDICT_RUNNING,
-            "only success exits with 0", verdict.state);
+    invariant((verdict.exit_code == 0) == (verdict.end == VERDICT_SUCCEEDED) ||
+                  verdict.end == VERDICT_RUNNING,
+              "only success exits with 0", verdict.state);
     verdict_why(&verdict, object, pods, &out);
     buf_done(&out);
 }
@@ -44,13 +44,13 @@ static void read_options(const struct args *args)
     while ((item = cli_next(args->command, item, CLI_ITEM_OPTION))) {
         struct muster_err err = MUSTER_ERR_INIT;
         const char *choice = NULL;
-        promise(args_duration(args, item->name, &number, &err) == 0 || *err.text, "it says why",
-                "");
-        promise(args_number(args, item->name, 0, 1000, &number, &err) == 0 || *err.text,
-                "it says why", "");
+        invariant(args_duration(args, item->name, &number, &err) == 0 || *err.text, "it says why",
+                  "");
+        invariant(args_number(args, item->name, 0, 1000, &number, &err) == 0 || *err.text,
+                  "it says why", "");
         if (item->argument) {
-            promise(args_choice(args, item->name, &choice, &err) == 0 || *err.text, "it says why",
-                    "");
+            invariant(args_choice(args, item->name, &choice, &err) == 0 || *err.text, "it says why",
+                      "");
         }
     }
 }
@@ -72,15 +72,15 @@ static void parse(char *text)
         read_options(&args);
         args_done(&args);
     } else {
-        promise(*err.text != '\0', "it says why", "");
+        invariant(*err.text != '\0', "it says why", "");
     }
 }
 
 static int check_variable(void *data, const char *name, const char *value)
 {
     (void)data;
-    promise(*name && !strchr(name, '='), "a variable has a name", name);
-    promise(!value || !strchr(value, '\n'), "a value ends with its line", name);
+    invariant(*name && !strchr(name, '='), "a variable has a name", name);
+    invariant(!value || !strchr(value, '\n'), "a value ends with its line", name);
     return 0;
 }
 

@@ -1,8 +1,8 @@
 /* The answer to a watch, in pieces whose lengths the input says, and the machine behind it: the
  * same bytes in one piece give the same events. */
+#include "invariant.h"
 #include "kube/wire/answer.h"
 #include "kube/wire/follow.h"
-#include "promise.h"
 
 enum { LINE_BYTES_MAX = 4096, HEAD = 4 };
 
@@ -22,10 +22,10 @@ static void take(struct watch_decoder *d, struct watch_follow *f, struct told *t
         told->versions += strlen(event.version) + (size_t)event.type;
         (void)watch_follow_begins(f);
         (void)watch_follow_event(f, &event);
-        promise(strlen(f->version) < FOLLOW_VERSION_BYTES, "a version fits", f->version);
+        invariant(strlen(f->version) < FOLLOW_VERSION_BYTES, "a version fits", f->version);
         json_decref(event.object);
     }
-    promise(told->end == 0 || *err.text, "an end says why", "");
+    invariant(told->end == 0 || *err.text, "an end says why", "");
 }
 
 static struct told read_all(const uint8_t *data, size_t size, size_t piece)
@@ -53,11 +53,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     struct told whole = read_all(data + HEAD, size - HEAD, size);
     struct told torn = read_all(data + HEAD, size - HEAD, 1 + (size_t)data[0] % 97);
-    promise(whole.events == torn.events && whole.versions == torn.versions && whole.end == torn.end,
-            "pieces of any size give the same", "");
+    invariant(whole.events == torn.events && whole.versions == torn.versions &&
+                  whole.end == torn.end,
+              "pieces of any size give the same", "");
     wire_answer(100 + data[1] * 2, (const char *)data + HEAD, size - HEAD, true, &answer);
-    promise(answer.code == 0 ? answer.object != NULL : *answer.message != '\0',
-            "an answer or a sentence", "");
+    invariant(answer.code == 0 ? answer.object != NULL : *answer.message != '\0',
+              "an answer or a sentence", "");
     json_decref(answer.object);
     return 0;
 }

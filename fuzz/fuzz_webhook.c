@@ -2,7 +2,7 @@
  * job, as a review of either kind, and its text as a list of images and as the name of one. */
 #include "base/cleanup.h"
 #include "base/doc.h"
-#include "promise.h"
+#include "invariant.h"
 #include "webhook/admission.h"
 #include "webhook/conversion.h"
 
@@ -20,17 +20,17 @@ static void convert_there_and_back(const json_t *job, const char *version)
         int r = webhook_convert(current, version, &old, &err);
         json_t *next = NULL;
         r = r < 0 ? r : webhook_convert(old, "kubeflow.org/v1", &next, &err);
-        promise(r == 0 || *err.text, "a refusal says why", version);
+        invariant(r == 0 || *err.text, "a refusal says why", version);
         if (r < 0) {
             break;
         }
-        promise(!seen || json_equal(next, seen), "a second round changes nothing", version);
+        invariant(!seen || json_equal(next, seen), "a second round changes nothing", version);
         json_decref(seen);
         seen = json_incref(next);
         json_decref(current);
         current = next;
     }
-    promise(json_equal(job, before), "what was passed in stays", version);
+    invariant(json_equal(job, before), "what was passed in stays", version);
     json_decref(seen);
 }
 
@@ -38,9 +38,9 @@ static void review_it(const json_t *review, const struct images *images)
 {
     muster_auto(doc) json_t *admission = webhook_answer_admission(review, images);
     muster_auto(doc) json_t *conversion = webhook_answer_conversion(review);
-    promise(json_is_boolean(doc_at(admission, "response.allowed")), "a review is decided", "");
-    promise(json_is_string(doc_at(conversion, "response.result.status")), "a review is answered",
-            "");
+    invariant(json_is_boolean(doc_at(admission, "response.allowed")), "a review is decided", "");
+    invariant(json_is_string(doc_at(conversion, "response.result.status")), "a review is answered",
+              "");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -53,7 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     int r = images_read(&images, text, &err);
-    promise(r == 0 || *err.text, "a refusal says why", "");
+    invariant(r == 0 || *err.text, "a refusal says why", "");
     images_allow(&images, text);
     if (doc_parse(text, strlen(text), &doc, NULL) == 0) {
         review_it(doc, &images);

@@ -1,6 +1,6 @@
 /* Frames of an elastic job's coordinator and members: what is read is written as the same bytes,
- * and the room that is promised to be enough is. */
-#include "promise.h"
+ * and the room that is said to be enough is. */
+#include "invariant.h"
 #include "wire/wire.h"
 
 enum { MOST = 1 << 16 };
@@ -11,12 +11,12 @@ static void try_frame(const uint8_t *frame, size_t count)
     struct wire_message message;
     struct wire_room room = {malloc(WIRE_ROOM_BYTES(count) + 1), WIRE_ROOM_BYTES(count), 0};
     int code = wire_read(frame, count, &room, &message, &err);
-    promise(code != MUSTER_ETOOBIG, "the room is enough", err.text);
+    invariant(code != MUSTER_ETOOBIG, "the room is enough", err.text);
     if (code == 0) {
         static uint8_t again[MOST];
         int64_t length = wire_write(&message, again, sizeof again, &err);
-        promise(length == (int64_t)count && memcmp(again, frame, count) == 0,
-                "a message has one encoding", wire_kind_name(message.kind));
+        invariant(length == (int64_t)count && memcmp(again, frame, count) == 0,
+                  "a message has one encoding", wire_kind_name(message.kind));
     }
     free(room.memory);
 }
@@ -33,6 +33,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(frame + WIRE_LENGTH_BYTES, data, size);
     try_frame(frame, size + WIRE_LENGTH_BYTES);
     int64_t bytes = wire_frame_bytes(data, size, WIRE_FIRST_MAX, NULL);
-    promise(bytes <= WIRE_FIRST_MAX, "a first frame is short", "");
+    invariant(bytes <= WIRE_FIRST_MAX, "a first frame is short", "");
     return 0;
 }

@@ -144,5 +144,5 @@ void commit_member_init(struct commit_member *member, uint64_t incarnation);
 void commit_member_step(struct commit_member *member, const struct commit_event *event,
                         struct commit_effects *ret);
 
-/* NULL, or which promise is broken. Holds between steps; tests ask after each. */
+/* NULL, or which invariant is violated. Holds between steps; tests ask after each. */
 const char *commit_member_check(const struct commit_member *member);

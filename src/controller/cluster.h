@@ -3,7 +3,7 @@
  *
  * Layer: services, no I/O of its own. Thread: the loop's; every callback comes on it.
  *
- * What a back end promises
+ * What a back end guarantees
  *
  * Requests
  *  1. send never calls `done` from within itself, nor from within cancel, watch or unwatch. `done`
@@ -55,7 +55,7 @@
  *  7. Between two BEGINs the versions of one object never decrease; the same one may come twice.
  *     States may be left out, the last one never is. Each listing is a consistent read: not older
  *     than what this watch, or an answer to this cluster's requests, has shown before.
- *  8. Nothing is promised from one watch to another: pods may be newer or older than their job.
+ *  8. Nothing is guaranteed from one watch to another: pods may be newer or older than their job.
  *  9. TROUBLE says why nothing comes at present (no right, no server); the back end goes on trying,
  *     with growing and random pauses.
  * 10. Callbacks may call anything of this interface, unwatch of the same watch too.

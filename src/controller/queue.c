@@ -267,12 +267,6 @@ int64_t queue_next(const struct queue *q)
     return q->heap_count > 0 ? q->heap[0]->at_ms : INT64_MAX;
 }
 
-bool queue_has(const struct queue *q, const char *key)
-{
-    const struct queue_item *item = find(q, key);
-    return item && (item->ready || item->taken || item->heaped != NOT_IN_HEAP);
-}
-
 size_t queue_busy(const struct queue *q)
 {
     size_t count = 0;

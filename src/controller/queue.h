@@ -50,7 +50,5 @@ void queue_remove(struct queue *queue, const char *key);
 
 /* When the next key is due: INT64_MIN at once, INT64_MAX never. */
 int64_t queue_next(const struct queue *queue);
-/* Is it taken, or will it be given out again? */
-bool queue_has(const struct queue *queue, const char *key);
 /* So many are taken or will be given out. */
 size_t queue_busy(const struct queue *queue);

@@ -1,4 +1,4 @@
-/* The store as a cluster: what a back end promises in controller/cluster.h. */
+/* The store as a cluster: what a back end guarantees in controller/cluster.h. */
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/testing/test.h"

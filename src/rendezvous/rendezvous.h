@@ -261,5 +261,5 @@ const struct rendezvous_peer *rendezvous_find(const struct rendezvous *state, ui
 /* Whether records may be granted to it now (9). */
 bool rendezvous_may_grant(const struct rendezvous *state, uint64_t incarnation);
 
-/* NULL, or which promise is broken. Holds between steps; tests ask after each. */
+/* NULL, or which invariant is violated. Holds between steps; tests ask after each. */
 const char *rendezvous_check(const struct rendezvous *state);

@@ -1,4 +1,4 @@
-/* Promises that hold between steps, for tests. See shard_check in shard.h. */
+/* Invariants that hold between steps, for tests. See shard_check in shard.h. */
 #include "shard/internal.h"
 
 #include <assert.h>

@@ -1,8 +1,8 @@
 /* Random schedules of joins, grants, commits, returns, expiries, kills, crashes and restarts
  * against a plain table of who holds what. After every step: each record is done at most once, has
- * one owner at a time, and the state keeps its promises (shard_check). At the end every record of
- * every epoch is done exactly once, or is a poisonous one that was set aside; only poisonous ones
- * are named.
+ * one owner at a time, and the invariants of the state hold (shard_check). At the end every record
+ * of every epoch is done exactly once, or is a poisonous one that was set aside; only poisonous
+ * ones are named.
  *
  * A schedule is a list of numbers. One that fails is made shorter as long as it still fails, and
  * printed. MUSTER_SEED=N runs one seed alone, MUSTER_SIMULATIONS=N so many. */
@@ -50,7 +50,7 @@ struct world {
     bool poisonous[DATASETS][POSITIONS]; /* by record */
     struct shard_dataset spec[DATASETS];
     bool failed;
-    const char *broken; /* NULL, or which promise */
+    const char *broken; /* NULL, or which invariant */
     struct shard_effects effects;
     uint8_t *snapshot;
     size_t snapshot_bytes;
@@ -58,10 +58,10 @@ struct world {
     size_t log_count;
 };
 
-static void expect(struct world *world, bool kept, const char *promise)
+static void expect(struct world *world, bool kept, const char *invariant)
 {
     if (!kept && !world->broken) {
-        world->broken = promise;
+        world->broken = invariant;
     }
 }
 
@@ -521,7 +521,7 @@ static void set_up(struct world *world, uint64_t seed)
     feed(world, (struct shard_event){.kind = SHARD_SERVE});
 }
 
-/* NULL, or the promise that was broken. */
+/* NULL, or the invariant that was violated. */
 static const char *run(uint64_t seed, const uint32_t *moves, size_t count)
 {
     static struct entry log[LOG_MAX];
@@ -548,7 +548,7 @@ static const char *run(uint64_t seed, const uint32_t *moves, size_t count)
     return broken;
 }
 
-/* Fewer moves that break a promise, too. */
+/* Fewer moves that violate an invariant, too. */
 static size_t shrink(uint64_t seed, uint32_t *moves, size_t count)
 {
     uint32_t shorter[MOVES];

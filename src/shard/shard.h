@@ -196,7 +196,7 @@ size_t shard_bytes(const struct shard_state *state);
 
 const char *shard_reason_text(enum shard_reason reason);
 
-/* NULL, or which promise is broken. It visits everything: for tests. */
+/* NULL, or which invariant is violated. It visits everything: for tests. */
 const char *shard_check(const struct shard_state *state);
 
 /* ---- Snapshots ---- */

@@ -57,7 +57,7 @@ static int64_t written(const struct wire_message *message, uint8_t *bytes)
     return count;
 }
 
-/* Into a room that has just what WIRE_ROOM_BYTES promises, so that a sanitizer sees its end. */
+/* Into a room that has just WIRE_ROOM_BYTES bytes, so that a sanitizer sees its end. */
 static int read_frame(const uint8_t *bytes, size_t count, struct wire_message *ret,
                       void **ret_memory)
 {

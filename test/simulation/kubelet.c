@@ -53,7 +53,7 @@ static void keep_record(struct sim_slot *slot, struct pod_event event, int64_t n
     slot->records[slot->record_count++] = event;
 }
 
-/* The promise that matters most: one index, one process. */
+/* The invariant that matters most: one index, one process. */
 static void check_alone(struct sim_kubelet *k, const struct sim_slot *slot)
 {
     for (size_t i = 0; i < SIM_PODS_MAX; i++) {

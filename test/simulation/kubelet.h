@@ -38,7 +38,7 @@ struct sim_kubelet {
     struct sim_slot slots[SIM_PODS_MAX];
     int64_t failures;   /* ends that count for backoffLimit, each once */
     bool drop_status;   /* as if the agent crashed before it wrote a status */
-    const char *broken; /* the first promise that was broken */
+    const char *broken; /* the first invariant that was violated */
 };
 
 void sim_kubelet_init(struct sim_kubelet *kubelet, struct sim_store *store, const json_t *script);

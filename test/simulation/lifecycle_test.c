@@ -239,7 +239,7 @@ static void check_case(void **state)
     sim_world_init(&w, job, json_object_get(test, "ranks"));
     run_case(&w, test);
     if (w.broken) {
-        fail_msg("broken promise: %s", w.broken);
+        fail_msg("violated invariant: %s", w.broken);
     }
     expect_time(test, &w);
     expect(test, "conditions", conditions_of(&w));

@@ -14,7 +14,7 @@ struct sim_world {
     int64_t now_unix_ms;
     int64_t control_wake_unix_ms;
     int64_t seen_version; /* of the store, when the controller last had nothing to do */
-    const char *broken;   /* the first promise that was broken */
+    const char *broken;   /* the first invariant that was violated */
 };
 
 void sim_world_init(struct sim_world *world, json_t *job, const json_t *script);

@@ -32,7 +32,7 @@ void native_buffer_done(struct native_buffer *buffer)
     Py_CLEAR(buffer->view);
 }
 
-int native_member_get(PyObject *object, struct muster_member *ret)
+static int get_member(PyObject *object, struct muster_member *ret)
 {
     char *bytes;
     Py_ssize_t size_bytes;
@@ -60,7 +60,7 @@ int native_members_get(PyObject *sequence, struct muster_member *ret)
     }
     for (Py_ssize_t i = 0; i < num; i++) {
         PyObject *item = PySequence_GetItem(sequence, i);
-        int rc = item ? native_member_get(item, &ret[i]) : -1;
+        int rc = item ? get_member(item, &ret[i]) : -1;
         Py_XDECREF(item);
         if (rc < 0) {
             return -1;

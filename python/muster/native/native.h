@@ -104,7 +104,6 @@ struct native_buffer {
 /* All return -1 with an exception set. A buffer is contiguous. */
 int native_buffer_get(PyObject *object, bool writable, struct native_buffer *ret);
 void native_buffer_done(struct native_buffer *buffer);
-int native_member_get(PyObject *object, struct muster_member *ret);
 /* Their number; ret has room for MUSTER_MAX_RANKS. */
 int native_members_get(PyObject *sequence, struct muster_member *ret);
 

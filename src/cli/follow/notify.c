@@ -116,7 +116,7 @@ static void wait_for(struct cli *cli, struct notifier *n)
     uv_close((uv_handle_t *)&n->timer, NULL);
 }
 
-void notify_run(struct cli *cli, const char *command, const json_t *report)
+static void run_command(struct cli *cli, const char *command, const json_t *report)
 {
     struct notifier n = {0};
     char **environment = make_environment(report);
@@ -143,12 +143,12 @@ void notify_all(struct cli *cli, const char *command, const json_t *reports, con
     size_t i;
     json_t *report;
     json_array_foreach (reports, i, report) {
-        notify_run(cli, command, report);
+        run_command(cli, command, report);
     }
     if (i == 0 && failed < 0) {
         muster_auto(doc) json_t *error =
             json_pack("{s:s, s:s, s:i, s:s}", "name", name, "state", "Error", "exitCode",
                       muster_code_exit(failed), "message", cli->err.text);
-        notify_run(cli, command, error);
+        run_command(cli, command, error);
     }
 }

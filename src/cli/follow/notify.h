@@ -8,12 +8,10 @@
 
 enum { NOTIFY_MS = 30000 };
 
-/* notify_run for each of `reports`; when there is none, because no job came to be, once with state
- * Error, `name` and the sentence of cli->err, whose code is `failed`. */
+/* Runs `sh -c command` for each of `reports` ({"name", "state", "exitCode", "message"}), with
+ * MUSTER_JOB_NAME, MUSTER_JOB_STATE, MUSTER_JOB_EXIT_CODE and MUSTER_JOB_MESSAGE of it in the
+ * environment, its output on standard error, for NOTIFY_MS at most. What fails is a warning. When
+ * there is no report, because no job came to be, it runs once, with state Error, `name` and the
+ * sentence of cli->err, whose code is `failed`. */
 void notify_all(struct cli *cli, const char *command, const json_t *reports, const char *name,
                 int failed);
-
-/* Runs `sh -c command` with MUSTER_JOB_NAME, MUSTER_JOB_STATE, MUSTER_JOB_EXIT_CODE and
- * MUSTER_JOB_MESSAGE of `report` ({"name", "state", "exitCode", "message"}) in its environment, its
- * output on standard error, for NOTIFY_MS at most. What fails is a warning. */
-void notify_run(struct cli *cli, const char *command, const json_t *report);

@@ -20,7 +20,7 @@ static struct {
 } words[SIGNALS_COUNT];
 static volatile sig_atomic_t holding;
 
-const char *signals_name(int number)
+static const char *name_of(int number)
 {
     return number == SIGINT ? "SIGINT (Ctrl-C)" : number == SIGTERM ? "SIGTERM" : "SIGHUP";
 }
@@ -62,7 +62,7 @@ static void make_words(size_t i, signals_describe *describe)
 {
     char text[128];
     int number = signals_ending[i];
-    snprintf(text, sizeof text, "ended by %s before the job was created", signals_name(number));
+    snprintf(text, sizeof text, "ended by %s before the job was created", name_of(number));
     if (asprintf(&words[i].line, "muster: %s\n", text) < 0) {
         words[i].line = NULL;
     }

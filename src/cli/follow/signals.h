@@ -18,9 +18,6 @@ extern const int signals_ending[SIGNALS_COUNT];
 /* Not SIGHUP under nohup(1), whose programs are to outlive the terminal. */
 bool signals_is_heard(int number);
 
-/* "SIGINT (Ctrl-C)". */
-const char *signals_name(int number);
-
 /* From now on. What `describe` makes (a new reference) is printed on standard output, too; NULL:
  * nothing is. */
 typedef json_t *signals_describe(int exit_code, const char *reason, const char *message);

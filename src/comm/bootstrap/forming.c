@@ -44,7 +44,8 @@ void forming_close(struct forming *f)
     close_all(f);
 }
 
-struct hello forming_hello(const struct forming *f, int channel)
+/* What this rank says first on a connection. */
+static struct hello make_hello(const struct forming *f, int channel)
 {
     return (struct hello){.magic = HELLO_MAGIC,
                           .index = (uint16_t)f->comm->rank,
@@ -249,7 +250,7 @@ int forming_connect(struct forming *f, int rank, int channel, struct muster_err 
         fork_close(&f->under_way);
         return r;
     }
-    struct hello hello = forming_hello(f, channel);
+    struct hello hello = make_hello(f, channel);
     int fd = f->under_way;
     f->under_way = -1;
     fd = endpoint_greet(fd, &hello, err);

@@ -48,9 +48,6 @@ void forming_close(struct forming *f);
 /* All have come. */
 void forming_unwatch(struct forming *f);
 
-/* What this rank says first on a connection. */
-struct hello forming_hello(const struct forming *f, int channel);
-
 /* Waits until the descriptor (-1: none) is ready, at most most_ms (0: the caller has waited),
  * because this rank has not come. Negative once forming must end. */
 int forming_wait(struct forming *f, int fd, short events, int most_ms, int rank,

@@ -153,7 +153,7 @@ static bool send_answer(struct reader *reader)
     return true;
 }
 
-/* Where the pieces are others meanwhile, what it was promised is not there any more. */
+/* Where the pieces are others meanwhile, what it was told of is not there any more. */
 static bool answer(struct muster_region *region, struct reader *reader)
 {
     pthread_mutex_lock(&region->memory_mutex);

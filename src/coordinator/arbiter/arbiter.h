@@ -135,5 +135,5 @@ bool arbiter_leased(const struct arbiter *arbiter, uint32_t number, struct shard
 /* "it did not answer, …" */
 const char *arbiter_why(enum rendezvous_reason reason);
 
-/* NULL, or which promise is broken. For tests. */
+/* NULL, or which invariant is violated. For tests. */
 const char *arbiter_check(const struct arbiter *arbiter);

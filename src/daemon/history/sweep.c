@@ -81,7 +81,8 @@ json_t *sweep_pending(const struct sweep *sweep, const char *namespace, const ch
     return removal_list_pending(&sweep->removals, namespace, name);
 }
 
-bool sweep_keeps(const struct sweep *sweep)
+/* A history that keeps nothing (MUSTER_HISTORY_RUNS=0) is none. */
+static bool keeps_runs(const struct sweep *sweep)
 {
     return sweep->limits.runs_per_name > 0 && sweep->limits.bytes > 0;
 }
@@ -91,7 +92,7 @@ static void on_delete(void *arg, const char *resource, const json_t *object)
 {
     struct sweep *sweep = arg;
     struct muster_err err = MUSTER_ERR_INIT;
-    if (strcmp(resource, "pytorchjobs") != 0 || !job_is_finished(object) || !sweep_keeps(sweep)) {
+    if (strcmp(resource, "pytorchjobs") != 0 || !job_is_finished(object) || !keeps_runs(sweep)) {
         return;
     }
     const char *name = doc_text(object, "metadata.name", "");
@@ -262,7 +263,7 @@ static void retire(struct sweep *sweep)
 
 void sweep_look(struct sweep *sweep)
 {
-    if (sweep->jobs_came && sweep_keeps(sweep)) {
+    if (sweep->jobs_came && keeps_runs(sweep)) {
         retire(sweep);
     }
     if (sweep->work) {

@@ -28,6 +28,3 @@ int64_t sweep_next_run(const struct sweep *sweep, const char *namespace, const c
 /* Deleted jobs that are not in the history yet: [{"run", "job", "pods"}]; new reference. Namespace
  * and name may be NULL: any. */
 json_t *sweep_pending(const struct sweep *sweep, const char *namespace, const char *name);
-
-/* A history that keeps nothing (MUSTER_HISTORY_RUNS=0) is none. */
-bool sweep_keeps(const struct sweep *sweep);

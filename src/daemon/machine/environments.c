@@ -32,7 +32,7 @@ struct environments {
     uv_timer_t clean;
 };
 
-bool environments_id_valid(const char *id)
+static bool is_id(const char *id)
 {
     return strlen(id) == ID_DIGITS && strspn(id, "0123456789abcdef") == ID_DIGITS;
 }
@@ -40,7 +40,7 @@ bool environments_id_valid(const char *id)
 static const char *id_of(const json_t *job)
 {
     const char *id = jobs_annotation(job, JOB_ANNOTATION_ENVIRONMENT);
-    return id && environments_id_valid(id) ? id : NULL;
+    return id && is_id(id) ? id : NULL;
 }
 
 /* ---- Who needs which ---- */
@@ -276,7 +276,7 @@ static void drop_put(void *data)
 static int check_list(const char *id, const char *bytes, size_t count, struct muster_err *err)
 {
     struct variables v = {0};
-    if (!environments_id_valid(id)) {
+    if (!is_id(id)) {
         return muster_fail(err, MUSTER_EINVAL, "an environment is named by %d hexadecimal digits",
                            ID_DIGITS);
     }

@@ -26,9 +26,6 @@ int environments_new(uv_loop_t *loop, struct store *store, const struct home *ho
 /* Run the loop once more after this. NULL is fine. */
 void environments_free(struct environments *environments);
 
-/* Whether it can be one: 32 hexadecimal digits. */
-bool environments_id_valid(const char *id);
-
 /* Keeps a list under a new or an old ID. `then` is called once, from the loop, when it is on the
  * disk, or with why it is not; the loop does not wait for that. A negative return: it is none, and
  * `then` is not called. */

@@ -8,7 +8,7 @@
 
 enum { HINT_BYTES_MAX = 512 };
 
-bool check_word_in(const char *word, const char *words)
+static bool word_in(const char *word, const char *words)
 {
     size_t length = strlen(word);
     for (const char *at = words; *at;) {
@@ -40,7 +40,7 @@ void check_choice(struct check *c, const char *word, const char *words)
 {
     char hint[HINT_BYTES_MAX], list[HINT_BYTES_MAX];
     size_t used = 0;
-    if (check_word_in(word, words)) {
+    if (word_in(word, words)) {
         return;
     }
     for (const char *at = words; *at && used + 2 < sizeof list; at++) {

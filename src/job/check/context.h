@@ -59,8 +59,5 @@ void check_config_map(struct check *c, const json_t *object);
 void check_secret(struct check *c, const json_t *object);
 void check_claim(struct check *c, const json_t *object);
 
-/* Is `word` one of those in `words`, which blanks separate? */
-bool check_word_in(const char *word, const char *words);
-
 /* Says so when it is not. */
 void check_choice(struct check *c, const char *word, const char *words);

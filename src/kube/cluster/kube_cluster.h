@@ -27,6 +27,3 @@ int kube_cluster_open(uv_loop_t *loop, struct target *target,
 
 /* Cancels all; the loop must run once more for the handles to go. NULL is fine. */
 void kube_cluster_close(struct cluster *cluster);
-
-/* Of what names none. Borrowed. */
-const char *kube_cluster_namespace(const struct cluster *cluster);

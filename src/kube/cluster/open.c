@@ -99,8 +99,3 @@ int kube_cluster_open(uv_loop_t *loop, struct target *target,
     *ret = &k->base;
     return 0;
 }
-
-const char *kube_cluster_namespace(const struct cluster *cluster)
-{
-    return kube_endpoint_target(((const struct kube_cluster *)cluster)->endpoint)->namespace;
-}

@@ -25,7 +25,9 @@ static int code_of_status(long http_status)
                                 : MUSTER_EPROTO;
 }
 
-int wire_code(long http_status, const char *reason)
+/* Our code for an HTTP status of 300 and more, and the Status object's reason ("" where there is
+ * none). */
+static int code_of(long http_status, const char *reason)
 {
     int code = code_of_status(http_status);
     if (http_status == 409 && strcmp(reason, "AlreadyExists") != 0) {
@@ -38,7 +40,7 @@ static void refuse(long http_status, bool writes, struct cluster_answer *ret)
 {
     bool is_status = strcmp(doc_text(ret->object, "kind", ""), "Status") == 0;
     ret->reason = is_status ? doc_text(ret->object, "reason", "") : "";
-    ret->code = wire_code(http_status, ret->reason);
+    ret->code = code_of(http_status, ret->reason);
     ret->message = is_status ? doc_text(ret->object, "message", "") : "";
     if (!*ret->message) {
         ret->message = muster_code_text(ret->code);

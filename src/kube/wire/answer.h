@@ -6,10 +6,6 @@
 
 #include "controller/cluster.h"
 
-/* Our code for an HTTP status of 300 and more, and the Status object's reason ("" where there is
- * none). */
-int wire_code(long http_status, const char *reason);
-
 /* Of an answer that is complete. ret->object is a new reference or NULL; reason and message are
  * borrowed from it or static. A success that is no JSON object is MUSTER_EPROTO. `writes`: a
  * failure of a gateway leaves open whether it was carried out. */

@@ -1,5 +1,5 @@
 /* Every order of events, with every fault at every place, for jobs that are small enough: no
- * promise is broken, nothing goes in a circle, and each way comes to a proper end.
+ * invariant is violated, nothing goes in a circle, and each way comes to a proper end.
  *
  * The numbers of worlds are what they were when this was written: they change with the protocol. */
 #include "base/testing/test.h"

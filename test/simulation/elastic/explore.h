@@ -18,7 +18,7 @@ struct explored {
     uint64_t actions; /* that led to a world, new or not */
     uint64_t ends;
     size_t deepest;
-    const char *broken; /* NULL: all promises were kept */
+    const char *broken; /* NULL: all invariants held */
     size_t way_count;   /* from the first world to where one was broken */
     struct action way[WAY_MAX];
 };

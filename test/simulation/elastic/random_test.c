@@ -1,4 +1,4 @@
-/* Random jobs under random faults, and the way of the first that breaks a promise, made short.
+/* Random jobs under random faults, and the way of the first that violates an invariant, made short.
  *
  * MUSTER_SEED=n runs that one alone, MUSTER_SIMULATIONS=n that many. */
 #include "base/testing/test.h"

@@ -18,6 +18,6 @@ struct schedule {
 /* Up to 3 workers and 2 joiners, 6 records, 5 faults. */
 void schedule_run(uint64_t seed, struct schedule *ret);
 
-/* Shortens a schedule that breaks a promise, as long as it still breaks one. Actions that cannot
- * happen are left out; after the last one, whatever can happen first does, until the end. */
+/* Shortens a schedule that violates an invariant, as long as it still violates one. Actions that
+ * cannot happen are left out; after the last one, whatever can happen first does, until the end. */
 void schedule_shrink(struct schedule *schedule);

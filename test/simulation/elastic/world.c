@@ -15,10 +15,10 @@ uint8_t world_all(const struct world *world)
     return (uint8_t)((1u << world->config.records) - 1);
 }
 
-void world_break(struct world *world, const char *promise)
+void world_break(struct world *world, const char *invariant)
 {
     if (!world->broken) {
-        world->broken = promise;
+        world->broken = invariant;
     }
 }
 

@@ -152,7 +152,7 @@ struct coordinator {
 enum { COMMITTED = 255 };
 
 struct world {
-    const char *broken; /* the first promise that was broken */
+    const char *broken; /* the first invariant that was violated */
     struct world_config config;
     uint8_t faults; /* so far */
     uint8_t checkpoints;
@@ -198,7 +198,7 @@ struct action {
 
 void world_init(struct world *world, const struct world_config *config);
 size_t world_actions(const struct world *world, struct action ret[ACTIONS_MAX]);
-/* One of world_actions; `broken` says whether all promises were kept. */
+/* One of world_actions; `broken` says whether all invariants held. */
 void world_act(struct world *world, struct action action);
 /* NULL: it is a proper end that nothing but faults can follow. */
 const char *world_end(const struct world *world);
@@ -211,7 +211,7 @@ const char *world_action_name(struct action action);
 struct rendezvous *world_rendezvous(const struct world *world);
 uint8_t world_all(const struct world *world);
 struct process *world_process(struct world *world, uint64_t incarnation); /* NULL: gone */
-void world_break(struct world *world, const char *promise);
+void world_break(struct world *world, const char *invariant);
 void queue_put(struct world *world, struct queue *queue, const struct message *message);
 struct message queue_take(struct queue *queue);
 

@@ -1,4 +1,4 @@
-/* What the fuzzers share: a promise that must hold whatever the input, and what is not ours to
+/* What the fuzzers share: an invariant that must hold whatever the input, and what is not ours to
  * find. */
 #pragma once
 
@@ -10,10 +10,10 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static inline void promise(bool kept, const char *what, const char *detail)
+static inline void invariant(bool kept, const char *what, const char *detail)
 {
     if (!kept) {
-        fprintf(stderr, "broken promise: %s\n%s\n", what, detail);
+        fprintf(stderr, "violated invariant: %s\n%s\n", what, detail);
         abort();
     }
 }
