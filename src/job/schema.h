@@ -26,6 +26,10 @@
     X(claim_template, "PersistentVolumeClaimTemplate")                                             \
     X(claim_spec, "PersistentVolumeClaimSpec")                                                     \
     X(claim_resources, "VolumeResourceRequirements")                                               \
+    X(job_status, "PyTorchJobStatus")                                                              \
+    X(condition, "JobCondition")                                                                   \
+    X(replica_statuses, "the map of replica statuses")                                             \
+    X(replica_status, "ReplicaStatus")                                                             \
     X(pod_template, "PodTemplateSpec")                                                             \
     X(pod_spec, "PodSpec")                                                                         \
     X(container, "Container")                                                                      \

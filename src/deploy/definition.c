@@ -1,0 +1,121 @@
+/* See definition.h. */
+#include "deploy/definition.h"
+
+#include "deploy/openapi.h"
+
+/* So that the cost of its rule has a bound; there are two types of replicas. */
+enum { REPLICA_TYPES_MAX = 8 };
+
+/* A map, not an object of two properties: of an object the API server would drop what is misspelt
+ * ("Wroker"), and the job would run without it. */
+static json_t *replica_specs(struct openapi *api)
+{
+    json_t *schema = openapi_object();
+    openapi_put(api, schema, "additionalProperties", openapi_type(api, SCHEMA_replica_spec));
+    openapi_put(api, schema, "minProperties", json_integer(1));
+    openapi_put(api, schema, "maxProperties", json_integer(REPLICA_TYPES_MAX));
+    openapi_rule(api, schema, "self.all(type, type in ['Master', 'Worker'])",
+                 "unknown replica type: use Master and Worker");
+    openapi_rule(api, schema,
+                 "!('Master' in self) || !has(self['Master'].replicas) || "
+                 "self['Master'].replicas == 1",
+                 "Master.replicas must be 1");
+    openapi_rule(api, schema,
+                 "!('Worker' in self) || !has(self['Worker'].replicas) || "
+                 "self['Worker'].replicas >= 1",
+                 "Worker.replicas must be at least 1");
+    return schema;
+}
+
+static void change_run_policy(struct openapi *api, json_t *policy)
+{
+    json_t *queue = openapi_property(openapi_property(policy, "schedulingPolicy"), "queue");
+    openapi_put(api, openapi_property(policy, "suspend"), "default", json_false());
+    openapi_rule(api, queue, "self == oldSelf",
+                 "spec.runPolicy.schedulingPolicy.queue is immutable");
+    openapi_rule(api, openapi_property(policy, "managedBy"), "self == oldSelf",
+                 "spec.runPolicy.managedBy is immutable");
+}
+
+static json_t *spec_of(struct openapi *api)
+{
+    json_t *spec = openapi_type(api, SCHEMA_job_spec);
+    openapi_put(api, json_object_get(spec, "properties"), "pytorchReplicaSpecs",
+                replica_specs(api));
+    change_run_policy(api, openapi_property(spec, "runPolicy"));
+    return spec;
+}
+
+static void be_time(struct openapi *api, json_t *schema, const char *name)
+{
+    openapi_put(api, openapi_property(schema, name), "format", json_string("date-time"));
+}
+
+/* What the operator keeps there beside the fields that clients know is kept as it comes. */
+static json_t *status(struct openapi *api)
+{
+    json_t *schema = openapi_type(api, SCHEMA_job_status);
+    json_t *condition = json_object_get(openapi_property(schema, "conditions"), "items");
+    be_time(api, schema, "startTime");
+    be_time(api, schema, "completionTime");
+    be_time(api, schema, "lastReconcileTime");
+    be_time(api, condition, "lastUpdateTime");
+    be_time(api, condition, "lastTransitionTime");
+    openapi_put(api, schema, "x-kubernetes-preserve-unknown-fields", json_true());
+    json_t *replicas = openapi_object();
+    openapi_put(api, replicas, "additionalProperties", openapi_type(api, SCHEMA_replica_status));
+    openapi_put(api, json_object_get(schema, "properties"), "replicaStatuses", replicas);
+    return schema;
+}
+
+static json_t *job_schema(struct openapi *api)
+{
+    json_t *schema = openapi_object();
+    json_t *properties = json_pack("{s:{s:s}, s:{s:s}, s:{s:s}}", "apiVersion", "type", "string",
+                                   "kind", "type", "string", "metadata", "type", "object");
+    openapi_put(api, properties, "spec", spec_of(api));
+    openapi_put(api, properties, "status", status(api));
+    openapi_put(api, schema, "description",
+                json_string("A training job of PyTorch: its ranks are a Master and Workers."));
+    openapi_put(api, schema, "properties", properties);
+    openapi_put(api, schema, "required", json_pack("[s]", "spec"));
+    return schema;
+}
+
+static json_t *columns(void)
+{
+    return json_pack("[{s:s, s:s, s:s}, {s:s, s:s, s:s}]", "name", "State", "type", "string",
+                     "jsonPath", ".status.conditions[-1:].type", "name", "Age", "type", "date",
+                     "jsonPath", ".metadata.creationTimestamp");
+}
+
+static json_t *subresources(void)
+{
+    return json_pack("{s:{}, s:{s:s, s:s, s:s}}", "status", "scale", "specReplicasPath",
+                     ".spec.pytorchReplicaSpecs.Worker.replicas", "statusReplicasPath",
+                     ".status.replicaStatuses.Worker.active", "labelSelectorPath",
+                     ".status.replicaStatuses.Worker.selector");
+}
+
+static json_t *version_new(struct openapi *api)
+{
+    return json_pack("{s:s, s:b, s:b, s:o, s:o, s:{s:o}}", "name", "v1", "served", 1, "storage", 1,
+                     "additionalPrinterColumns", columns(), "subresources", subresources(),
+                     "schema", "openAPIV3Schema", job_schema(api));
+}
+
+json_t *definition_new(void)
+{
+    struct openapi api = {0};
+    json_t *made =
+        json_pack("{s:s, s:s, s:{s:s}, s:{s:s, s:{s:s, s:s, s:s, s:s}, s:s, s:[o]}}", "apiVersion",
+                  "apiextensions.k8s.io/v1", "kind", "CustomResourceDefinition", "metadata", "name",
+                  "pytorchjobs.kubeflow.org", "spec", "group", "kubeflow.org", "names", "kind",
+                  "PyTorchJob", "listKind", "PyTorchJobList", "plural", "pytorchjobs", "singular",
+                  "pytorchjob", "scope", "Namespaced", "versions", version_new(&api));
+    if (api.failed) {
+        json_decref(made);
+        return NULL;
+    }
+    return made;
+}

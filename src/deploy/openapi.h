@@ -1,0 +1,34 @@
+/* A type of the tables of src/job as an OpenAPI schema, as a CustomResourceDefinition has it.
+ *
+ * The schema holds what those tables say: types, required fields, bounds and words. Fields whose
+ * inside the tables do not describe (ANY) are kept as they come. Lists of named things are merged
+ * by their names, as in a Pod, so that two owners may apply one job.
+ *
+ * Layer: pure. Ownership: results are new references. Thread: any.
+ */
+#pragma once
+
+#include "job/schema.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+
+/* A schema on its way; `failed` when out of memory. */
+struct openapi {
+    bool failed;
+};
+
+/* All take the value that they are given. */
+json_t *openapi_type(struct openapi *api, enum schema_type type);
+void openapi_put(struct openapi *api, json_t *object, const char *key, json_t *value);
+void openapi_append(struct openapi *api, json_t *list, json_t *value);
+
+/* A rule in the Common Expression Language, and what the API server says of an object that breaks
+ * it. */
+void openapi_rule(struct openapi *api, json_t *schema, const char *rule, const char *message);
+
+/* {"type": "object"} */
+json_t *openapi_object(void);
+
+/* The schema of a field below one of openapi_type; NULL when there is none. Borrowed. */
+json_t *openapi_property(const json_t *schema, const char *name);
