@@ -46,6 +46,9 @@ void round_close_if_wanted(struct turn *t)
     struct rendezvous *s = t->s;
     uint32_t members = 0, leavers = 0;
     bool joiner = false;
+    if (s->phase != RENDEZVOUS_RUNNING) {
+        return;
+    }
     for (uint32_t i = 0; i < s->room; i++) {
         const struct rendezvous_peer *peer = &s->peers[i];
         bool member = peer->standing == RENDEZVOUS_MEMBER && !peer->gone;
@@ -55,7 +58,7 @@ void round_close_if_wanted(struct turn *t)
     }
     joiner = joiner && members - leavers < s->config.max_size && !s->complete;
     bool wanted = (s->settled && (joiner || leavers > 0)) || (leavers > 0 && leavers == members);
-    if (s->phase == RENDEZVOUS_RUNNING && wanted) {
+    if (wanted) {
         round_close(t, false);
     }
 }
@@ -116,29 +119,47 @@ static void release_leavers(struct turn *t)
     }
 }
 
-static struct rendezvous_peer *oldest_joiner(struct rendezvous *s)
+static bool may_join(const struct rendezvous_peer *peer)
 {
-    struct rendezvous_peer *oldest = NULL;
-    for (uint32_t i = 0; i < s->room; i++) {
-        struct rendezvous_peer *peer = &s->peers[i];
-        bool waits = peer->standing == RENDEZVOUS_JOINING && peer->connected && !peer->next;
-        if (waits && (!oldest || peer->age < oldest->age)) {
-            oldest = peer;
-        }
-    }
-    return oldest;
+    return peer->standing == RENDEZVOUS_JOINING && peer->connected;
 }
 
-/* None where only the end is to be reached. */
+static uint32_t count_joiners(const struct rendezvous *s, uint64_t age)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < s->room; i++) {
+        count += may_join(&s->peers[i]) && s->peers[i].age <= age;
+    }
+    return count;
+}
+
+/* So that so many joiners at most are not younger: each has an age of its own. */
+static uint64_t find_age(const struct rendezvous *s, uint32_t most)
+{
+    uint64_t least = 0, age = s->last_age;
+    if (count_joiners(s, age) <= most) {
+        return age;
+    }
+    while (age - least > 1) { /* too many up to `age`, not up to `least` */
+        uint64_t middle = least + (age - least) / 2;
+        *(count_joiners(s, middle) <= most ? &least : &age) = middle;
+    }
+    return least;
+}
+
+/* The oldest. None where only the end is to be reached. */
 static uint32_t take_joiners(struct rendezvous *s, uint32_t count, bool ending)
 {
-    while (count < s->config.max_size && !ending) {
-        struct rendezvous_peer *joiner = oldest_joiner(s);
-        if (!joiner) {
-            break;
+    if (ending || count >= s->config.max_size) {
+        return count;
+    }
+    uint64_t age = find_age(s, s->config.max_size - count);
+    for (uint32_t i = 0; i < s->room; i++) {
+        struct rendezvous_peer *peer = &s->peers[i];
+        if (may_join(peer) && peer->age <= age) {
+            peer->next = true;
+            count++;
         }
-        joiner->next = true;
-        count++;
     }
     return count;
 }

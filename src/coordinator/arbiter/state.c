@@ -79,13 +79,9 @@ void arbiter_fail(struct arbiter *a, int code)
 
 struct card *arbiter_card(struct arbiter *a, uint64_t incarnation)
 {
-    for (uint32_t i = 0; i < a->rendezvous->room; i++) {
-        if (a->cards[i].incarnation == incarnation &&
-            a->rendezvous->peers[i].incarnation == incarnation) {
-            return &a->cards[i];
-        }
-    }
-    return NULL;
+    const struct rendezvous_peer *peer = rendezvous_find(a->rendezvous, incarnation);
+    struct card *card = peer ? &a->cards[peer - a->rendezvous->peers] : NULL;
+    return card && card->incarnation == incarnation ? card : NULL;
 }
 
 /* ---- What is known ---- */

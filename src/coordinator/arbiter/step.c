@@ -109,17 +109,14 @@ static void start(struct arbiter *a)
 
 static void note_join(struct arbiter *a, const struct arbiter_event *event)
 {
-    for (uint32_t i = 0; i < a->rendezvous->room; i++) {
-        const struct rendezvous_peer *peer = &a->rendezvous->peers[i];
-        if (peer->standing != RENDEZVOUS_FREE && peer->incarnation == event->incarnation) {
-            struct card *card = &a->cards[i];
-            if (card->incarnation != event->incarnation) {
-                *card = (struct card){.incarnation = event->incarnation};
-            }
-            card->address = event->message->join.address;
-            arbiter_note_name(card, &event->message->join.name);
-            return;
+    const struct rendezvous_peer *peer = rendezvous_find(a->rendezvous, event->incarnation);
+    if (peer) {
+        struct card *card = &a->cards[peer - a->rendezvous->peers];
+        if (card->incarnation != event->incarnation) {
+            *card = (struct card){.incarnation = event->incarnation};
         }
+        card->address = event->message->join.address;
+        arbiter_note_name(card, &event->message->join.name);
     }
 }
 
