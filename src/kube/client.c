@@ -5,44 +5,47 @@
 
 #include <stdlib.h>
 
-static void closed(uv_handle_t *handle)
-{
-    struct kube *kube = handle->data;
-    home_done(&kube->home);
-    json_decref(kube->status);
-    free(kube);
-    curl_global_cleanup();
-}
-
 void kube_close(struct kube *kube)
 {
     if (!kube) {
         return;
     }
-    kube_multi_stop(kube);
+    kube_streams_close(kube);
     curl_easy_cleanup(kube->easy);
-    uv_close((uv_handle_t *)&kube->timer, closed);
+    endpoint_close(kube->endpoint);
+    transport_close(kube->transport);
+    home_done(&kube->home);
+    json_decref(kube->status);
+    free(kube);
+}
+
+static int open_endpoint(struct kube *kube, struct muster_err *err)
+{
+    struct target target = {0};
+    int r = target_socket(kube->home.socket, &target, err);
+    r = r < 0 ? r : endpoint_open(&target, &kube->endpoint, err);
+    target_done(&target);
+    return r;
 }
 
 static int set_up(struct kube *kube, struct muster_err *err)
 {
-    kube->easy = curl_easy_init();
-    int r = kube->easy ? kube_multi_start(kube, err) : err_no_memory(err);
+    int r = transport_open(kube->loop, &kube->transport, err);
+    kube->easy = r < 0 ? NULL : curl_easy_init();
+    r = kube->easy || r < 0 ? r : err_no_memory(err);
     r = r < 0 ? r : home_open(&kube->home, err);
+    r = r < 0 ? r : open_endpoint(kube, err);
     return r < 0 ? r : kube_ensure(kube, err);
 }
 
 int kube_open(uv_loop_t *loop, enum kube_start start, struct kube **ret, struct muster_err *err)
 {
     struct kube *kube = calloc(1, sizeof *kube);
-    if (!kube || curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
-        free(kube);
+    if (!kube) {
         return err_no_memory(err);
     }
     kube->loop = loop;
     kube->start = start;
-    uv_timer_init(loop, &kube->timer);
-    kube->timer.data = kube;
     int r = set_up(kube, err);
     if (r < 0) {
         kube_close(kube);

@@ -3,25 +3,26 @@
 
 #include "base/home.h"
 #include "kube/kube.h"
+#include "kube/transport/transport.h"
 
 #include <curl/curl.h>
 
 enum {
     KUBE_REPLY_BYTES_MAX = 256 << 20, /* a list of everything */
-    KUBE_CONNECT_MS = 5000,
     KUBE_REQUEST_MS = 60000,
     KUBE_HURRIED_MS = 10000,
     KUBE_START_MS = 20000, /* until a fresh controller must answer */
     KUBE_RETRY_MS = 100,
+    HTTP_REFUSED = 400, /* this status and all above */
 };
 
 struct kube {
     uv_loop_t *loop;
     enum kube_start start;
     struct home home;
-    CURL *easy; /* for requests */
-    CURLM *multi;
-    uv_timer_t timer; /* curl's */
+    struct endpoint *endpoint;
+    struct transport *transport; /* for streams */
+    CURL *easy;                  /* for requests */
     struct kube_stream *streams;
     json_t *status;
     bool dry_run;
@@ -38,9 +39,7 @@ int kube_refuse(struct kube *kube, long http_status, const char *body, size_t by
                 struct muster_err *err);
 
 /* stream.c */
-int kube_multi_start(struct kube *kube, struct muster_err *err);
-void kube_multi_stop(struct kube *kube);
+void kube_streams_close(struct kube *kube);
 
-/* request.c: what every transfer of ours has set; "http://muster<path>" over the socket. */
-int kube_prepare(struct kube *kube, CURL *easy, const char *path, struct muster_err *err);
-struct curl_slist *kube_headers(bool table, const char *content_type);
+/* request.c: what a list is asked for as. */
+const char *kube_accept(bool table);

@@ -33,35 +33,31 @@ static size_t collect(char *bytes, size_t size, size_t count, void *context)
     return buf_failed(&x->reply) ? 0 : size * count;
 }
 
-struct curl_slist *kube_headers(bool table, const char *content_type)
+const char *kube_accept(bool table)
 {
-    char type[128];
-    snprintf(type, sizeof type, "Content-Type: %s", content_type ? content_type : "");
-    struct curl_slist *headers = curl_slist_append(
-        NULL, table ? "Accept: application/json;as=Table;v=v1;g=meta.k8s.io, application/json"
-                    : "Accept: application/json");
-    struct curl_slist *all =
-        headers ? curl_slist_append(headers, content_type ? type : "Expect:") : NULL;
-    if (!all) {
-        curl_slist_free_all(headers);
-    }
-    return all;
+    return table ? "application/json;as=Table;v=v1;g=meta.k8s.io, application/json"
+                 : "application/json";
 }
 
-int kube_prepare(struct kube *kube, CURL *easy, const char *path, struct muster_err *err)
+static int add_header(struct curl_slist **headers, const char *name, const char *value)
 {
-    muster_auto(free) char *url = NULL;
-    if (asprintf(&url, "http://muster%s", path) < 0) {
-        url = NULL;
-        return err_no_memory(err);
-    }
-    curl_easy_reset(easy);
-    curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, kube->home.socket);
-    curl_easy_setopt(easy, CURLOPT_PROXY, "");
-    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)KUBE_CONNECT_MS);
-    curl_easy_setopt(easy, CURLOPT_USERAGENT, "muster/" MUSTER_VERSION);
-    return curl_easy_setopt(easy, CURLOPT_URL, url) == CURLE_OK ? 0 : err_no_memory(err);
+    char line[160];
+    snprintf(line, sizeof line, "%s:%s%s", name, *value ? " " : "", value);
+    struct curl_slist *more = curl_slist_append(*headers, line);
+    *headers = more ? more : *headers;
+    return more ? 0 : MUSTER_ENOMEM;
+}
+
+/* On failure *ret has what there is so far. */
+static int make_headers(struct kube *kube, const struct exchange *x, struct curl_slist **ret,
+                        struct muster_err *err)
+{
+    int r = add_header(ret, "Accept", kube_accept(x->table));
+    r = r < 0 ? r
+              : add_header(ret, x->content_type ? "Content-Type" : "Expect",
+                           x->content_type ? x->content_type : "");
+    return r < 0 ? err_no_memory(err)
+                 : endpoint_authorize(kube->endpoint, clock_ms(), ret, err);
 }
 
 static long limit_ms(const struct kube *kube)
@@ -117,16 +113,17 @@ static bool may_repeat(const struct exchange *x, CURLcode result)
 static int attempt(struct kube *kube, struct exchange *x, CURLcode *ret_result,
                    struct muster_err *err)
 {
-    int r = kube_prepare(kube, kube->easy, x->path, err);
-    struct curl_slist *headers = r < 0 ? NULL : kube_headers(x->table, x->content_type);
-    if (!headers) {
-        return r < 0 ? r : err_no_memory(err);
+    struct curl_slist *headers = NULL;
+    curl_easy_reset(kube->easy);
+    int r = endpoint_apply(kube->endpoint, kube->easy, x->path, err);
+    r = r < 0 ? r : make_headers(kube, x, &headers, err);
+    if (r == 0) {
+        buf_clear(&x->reply);
+        *ret_result = transfer(kube, x, headers);
     }
-    buf_clear(&x->reply);
-    *ret_result = transfer(kube, x, headers);
     curl_slist_free_all(headers);
     curl_easy_setopt(kube->easy, CURLOPT_HTTPHEADER, NULL);
-    return 0;
+    return r;
 }
 
 static int exchange(struct kube *kube, struct exchange *x, struct muster_err *err)
@@ -161,7 +158,7 @@ static int exchange(struct kube *kube, struct exchange *x, struct muster_err *er
 
 static int understand(struct kube *kube, struct exchange *x, json_t **ret, struct muster_err *err)
 {
-    if (x->http_status >= 400) {
+    if (x->http_status >= HTTP_REFUSED) {
         return kube_refuse(kube, x->http_status, buf_str(&x->reply), x->reply.used, err);
     }
     json_t *answer = NULL;
