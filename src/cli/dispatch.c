@@ -80,7 +80,8 @@ static int run_verb(const struct cli_command *command, int argc, char **argv)
         return muster_code_exit(MUSTER_EOS);
     }
     assert(command->run); /* src/main runs the other programs */
-    return finish(&cli, command->run(&cli));
+    r = cli_choose_cluster(&cli);
+    return finish(&cli, r < 0 ? r : command->run(&cli));
 }
 
 static int run_words(int argc, char **argv)

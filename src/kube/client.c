@@ -2,7 +2,9 @@
 #include "kube/internal.h"
 
 #include "base/err.h"
+#include "kube/config/kubeconfig.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 void kube_close(struct kube *kube)
@@ -12,30 +14,45 @@ void kube_close(struct kube *kube)
     }
     kube_streams_close(kube);
     curl_easy_cleanup(kube->easy);
-    endpoint_close(kube->endpoint);
+    kube_endpoint_close(kube->endpoint);
     transport_close(kube->transport);
     home_done(&kube->home);
+    free(kube->peer);
     json_decref(kube->status);
     free(kube);
 }
 
-static int open_endpoint(struct kube *kube, struct muster_err *err)
+/* Takes the target over. */
+static int connect_to(struct kube *kube, struct target *target, struct muster_err *err)
 {
-    struct target target = {0};
-    int r = target_socket(kube->home.socket, &target, err);
-    r = r < 0 ? r : endpoint_open(&target, &kube->endpoint, err);
-    target_done(&target);
-    return r;
+    int r = asprintf(&kube->peer, "the %s%s", kube->is_cluster ? "API server " : "controller",
+                     kube->is_cluster ? target->server : "");
+    kube->peer = r < 0 ? NULL : kube->peer;
+    r = r < 0 ? err_no_memory(err) : kube_endpoint_open(target, &kube->endpoint, err);
+    target_done(target);
+    r = r < 0 ? r : transport_open(kube->loop, &kube->transport, err);
+    kube->easy = r < 0 ? NULL : curl_easy_init();
+    return kube->easy || r < 0 ? r : err_no_memory(err);
 }
 
-static int set_up(struct kube *kube, struct muster_err *err)
+static int connect_home(struct kube *kube, struct muster_err *err)
 {
-    int r = transport_open(kube->loop, &kube->transport, err);
-    kube->easy = r < 0 ? NULL : curl_easy_init();
-    r = kube->easy || r < 0 ? r : err_no_memory(err);
-    r = r < 0 ? r : home_open(&kube->home, err);
-    r = r < 0 ? r : open_endpoint(kube, err);
+    struct target target = {0};
+    int r = home_open(&kube->home, err);
+    r = r < 0 ? r : target_socket(kube->home.socket, &target, err);
+    r = r < 0 ? r : connect_to(kube, &target, err);
     return r < 0 ? r : kube_ensure(kube, err);
+}
+
+/* When it has failed, nothing is left. */
+static int finish(struct kube *kube, int r, struct kube **ret)
+{
+    if (r < 0) {
+        kube_close(kube);
+        return r;
+    }
+    *ret = kube;
+    return 0;
 }
 
 int kube_open(uv_loop_t *loop, enum kube_start start, struct kube **ret, struct muster_err *err)
@@ -46,13 +63,31 @@ int kube_open(uv_loop_t *loop, enum kube_start start, struct kube **ret, struct 
     }
     kube->loop = loop;
     kube->start = start;
-    int r = set_up(kube, err);
-    if (r < 0) {
-        kube_close(kube);
-        return r;
+    return finish(kube, connect_home(kube, err), ret);
+}
+
+int kube_open_cluster(uv_loop_t *loop, const char *file, const char *context, struct kube **ret,
+                      struct muster_err *err)
+{
+    struct target target = {0};
+    struct kube *kube = calloc(1, sizeof *kube);
+    if (!kube) {
+        return err_no_memory(err);
     }
-    *ret = kube;
-    return 0;
+    kube->loop = loop;
+    kube->is_cluster = true;
+    int r = kubeconfig_load(file, context, &target, err);
+    return finish(kube, r < 0 ? r : connect_to(kube, &target, err), ret);
+}
+
+bool kube_is_cluster(const struct kube *kube)
+{
+    return kube->is_cluster;
+}
+
+const char *kube_namespace(const struct kube *kube)
+{
+    return kube_endpoint_target(kube->endpoint)->namespace;
 }
 
 const char *kube_home(const struct kube *kube)

@@ -18,9 +18,11 @@ enum {
 
 struct kube {
     uv_loop_t *loop;
+    bool is_cluster;
     enum kube_start start;
-    struct home home;
-    struct endpoint *endpoint;
+    struct home home; /* not of a cluster */
+    char *peer;       /* "the controller", or of a cluster "the API server https://…" */
+    struct kube_endpoint *endpoint;
     struct transport *transport; /* for streams */
     CURL *easy;                  /* for requests */
     struct kube_stream *streams;

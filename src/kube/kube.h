@@ -1,9 +1,9 @@
 /* The client of the Kubernetes-shaped API: what every verb of the command line speaks.
  *
  * It finds the controller by the socket in MUSTER_HOME and starts one in the background when none
- * answers and the caller wants one. Requests block; watches, streams and leases live on the libuv
- * loop, outlast the controller (a new one is started and they go on where they were), and call back
- * on the loop's thread.
+ * answers and the caller wants one; or it speaks to a cluster's API server, which it never starts.
+ * Requests block; watches, streams and leases live on the libuv loop, outlast the controller (a new
+ * one is started and they go on where they were), and call back on the loop's thread.
  *
  * Layer: services. Ownership: open/close, start/stop; results are new references. Errors: codes of
  * muster/err.def, from the HTTP status and the Status object's reason.
@@ -65,7 +65,16 @@ enum kube_start {
 int kube_open(uv_loop_t *loop, enum kube_start start, struct kube **ret, struct muster_err *err);
 void kube_close(struct kube *kube);
 
-/* The state folder in use. Borrowed. */
+/* The API server of a kubeconfig's context (see kubeconfig_load for NULLs). Nothing is asked of it
+ * before the first request. It has none of our own paths: leases, kube_muster_path, upgrades. */
+int kube_open_cluster(uv_loop_t *loop, const char *file, const char *context, struct kube **ret,
+                      struct muster_err *err);
+bool kube_is_cluster(const struct kube *kube);
+
+/* Of what names none: the context's, "default" with our own controller. Borrowed. */
+const char *kube_namespace(const struct kube *kube);
+
+/* The state folder in use; not of a cluster. Borrowed. */
 const char *kube_home(const struct kube *kube);
 
 /* The Status object of the last request that the API refused, or NULL. Borrowed until the next. */

@@ -86,7 +86,7 @@ static void refusals_become_errors(void **state)
 static void strange_answers_are_told(void **state)
 {
     (void)state;
-    struct kube kube = {0};
+    struct kube kube = {.peer = (char[]){"the controller"}};
     struct muster_err err = MUSTER_ERR_INIT;
     assert_int_equal(refuse(&kube, 502, "<html>", &err), MUSTER_ENOHOST);
     assert_string_equal(err.text, "the controller answered 502: <html>");

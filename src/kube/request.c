@@ -6,12 +6,20 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/time/clock.h"
+#include "kube/pace/retry.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { TRIES = 3 };
+enum {
+    TRIES = 3,
+    HTTP_UNAUTHORIZED = 401,
+    HTTP_TOO_MANY = 429,
+    HTTP_SERVER_ERROR = 500,
+    PAUSE_MAX_MS = 5000, /* who asks for more is not asked again */
+};
 
 struct exchange {
     const char *method;
@@ -24,6 +32,8 @@ struct exchange {
     int64_t hurried_ms; /* when it was seen to be set; 0: not yet */
     struct buf reply;
     long http_status;
+    int64_t retry_after_ms; /* < 0: not asked for */
+    char problem[CURL_ERROR_SIZE];
 };
 
 static size_t collect(char *bytes, size_t size, size_t count, void *context)
@@ -57,7 +67,7 @@ static int make_headers(struct kube *kube, const struct exchange *x, struct curl
               : add_header(ret, x->content_type ? "Content-Type" : "Expect",
                            x->content_type ? x->content_type : "");
     return r < 0 ? err_no_memory(err)
-                 : endpoint_authorize(kube->endpoint, clock_ms(), ret, err);
+                 : kube_endpoint_authorize(kube->endpoint, clock_ms(), ret, err);
 }
 
 static long limit_ms(const struct kube *kube)
@@ -96,8 +106,14 @@ static CURLcode transfer(struct kube *kube, struct exchange *x, struct curl_slis
         curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)x->body_bytes);
         curl_easy_setopt(easy, CURLOPT_POSTFIELDS, x->body);
     }
+    x->problem[0] = '\0';
+    curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, x->problem);
     CURLcode result = curl_easy_perform(easy);
+    curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, NULL);
     curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &x->http_status);
+    struct curl_header *after = NULL;
+    bool asked = curl_easy_header(easy, "Retry-After", 0, CURLH_HEADER, -1, &after) == CURLHE_OK;
+    x->retry_after_ms = asked ? retry_after_ms(after->value) : -1;
     return result;
 }
 
@@ -115,7 +131,7 @@ static int attempt(struct kube *kube, struct exchange *x, CURLcode *ret_result,
 {
     struct curl_slist *headers = NULL;
     curl_easy_reset(kube->easy);
-    int r = endpoint_apply(kube->endpoint, kube->easy, x->path, err);
+    int r = kube_endpoint_apply(kube->endpoint, kube->easy, x->path, err);
     r = r < 0 ? r : make_headers(kube, x, &headers, err);
     if (r == 0) {
         buf_clear(&x->reply);
@@ -126,6 +142,40 @@ static int attempt(struct kube *kube, struct exchange *x, CURLcode *ret_result,
     return r;
 }
 
+/* An answer that is none yet: a busy server, or a token that was renewed meanwhile. */
+static bool is_to_be_asked_again(struct kube *kube, const struct exchange *x)
+{
+    if (x->http_status == HTTP_UNAUTHORIZED) {
+        return kube_endpoint_token_refused(kube->endpoint, clock_ms());
+    }
+    if (!kube->is_cluster || x->retry_after_ms < 0 || x->retry_after_ms > PAUSE_MAX_MS ||
+        (x->http_status != HTTP_TOO_MANY && x->http_status < HTTP_SERVER_ERROR)) {
+        return false;
+    }
+    (void)usleep((useconds_t)x->retry_after_ms * 1000);
+    return true;
+}
+
+static int explain(struct kube *kube, const struct exchange *x, CURLcode result,
+                   struct muster_err *err)
+{
+    bool late = result == CURLE_OPERATION_TIMEDOUT || result == CURLE_ABORTED_BY_CALLBACK;
+    long waited_s = (x->hurried_ms ? KUBE_HURRIED_MS : limit_ms(kube)) / 1000;
+    if (late && kube->is_cluster) {
+        return muster_fail(err, MUSTER_ETIMEDOUT, "%s has not answered %s %s for %ld s: %s",
+                           kube->peer, x->method, x->path, waited_s, x->problem);
+    }
+    if (late) {
+        return muster_fail(err, MUSTER_ETIMEDOUT,
+                           "the controller (process %d) has not answered %s %s for %ld s; if it "
+                           "hangs: muster down --force",
+                           (int)kube_controller_pid(kube), x->method, x->path, waited_s);
+    }
+    return muster_fail(err, MUSTER_EUNAVAIL, "no answer from %s to %s %s: %s", kube->peer,
+                       x->method, x->path,
+                       kube->is_cluster && *x->problem ? x->problem : curl_easy_strerror(result));
+}
+
 static int exchange(struct kube *kube, struct exchange *x, struct muster_err *err)
 {
     CURLcode result = CURLE_OK;
@@ -134,10 +184,10 @@ static int exchange(struct kube *kube, struct exchange *x, struct muster_err *er
         if (r < 0) {
             return r;
         }
-        if (result == CURLE_OK) {
+        if (result == CURLE_OK && !is_to_be_asked_again(kube, x)) {
             return 0;
         }
-        if (!may_repeat(x, result)) {
+        if (result != CURLE_OK && !may_repeat(x, result)) {
             break;
         }
         r = kube_ensure(kube, err);
@@ -145,15 +195,7 @@ static int exchange(struct kube *kube, struct exchange *x, struct muster_err *er
             return r;
         }
     }
-    if (result == CURLE_OPERATION_TIMEDOUT || result == CURLE_ABORTED_BY_CALLBACK) {
-        return muster_fail(err, MUSTER_ETIMEDOUT,
-                           "the controller (process %d) has not answered %s %s for %ld s; if it "
-                           "hangs: muster down --force",
-                           (int)kube_controller_pid(kube), x->method, x->path,
-                           (x->hurried_ms ? KUBE_HURRIED_MS : limit_ms(kube)) / 1000);
-    }
-    return muster_fail(err, MUSTER_EUNAVAIL, "no answer from the controller to %s %s: %s",
-                       x->method, x->path, curl_easy_strerror(result));
+    return result == CURLE_OK ? 0 : explain(kube, x, result, err);
 }
 
 static int understand(struct kube *kube, struct exchange *x, json_t **ret, struct muster_err *err)
@@ -163,13 +205,12 @@ static int understand(struct kube *kube, struct exchange *x, json_t **ret, struc
     }
     json_t *answer = NULL;
     if (x->reply.used > 0 && doc_parse(x->reply.data, x->reply.used, &answer, err) < 0) {
-        return muster_wrap(err, "the controller's answer to %s %s", x->method, x->path);
+        return muster_wrap(err, "%s's answer to %s %s", kube->peer, x->method, x->path);
     }
     if (answer && !json_is_object(answer)) {
         json_decref(answer);
-        return muster_fail(err, MUSTER_EPROTO,
-                           "the controller's answer to %s %s is not a JSON object", x->method,
-                           x->path);
+        return muster_fail(err, MUSTER_EPROTO, "%s's answer to %s %s is not a JSON object",
+                           kube->peer, x->method, x->path);
     }
     if (ret) {
         *ret = answer ? answer : json_object();

@@ -172,7 +172,7 @@ static int start_one(struct kube *kube, struct muster_err *err)
 
 int kube_ensure(struct kube *kube, struct muster_err *err)
 {
-    if (answers(kube)) {
+    if (kube->is_cluster || answers(kube)) {
         return 0;
     }
     if (kube->start == KUBE_RUNNING) {

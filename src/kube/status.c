@@ -35,7 +35,7 @@ int kube_refuse(struct kube *kube, long http_status, const char *body, size_t by
     if (doc_parse(body, bytes, &status, NULL) < 0 ||
         strcmp(doc_text(status, "kind", ""), "Status") != 0) {
         json_decref(status);
-        return muster_fail(err, code, "the controller answered %ld: %.200s", http_status, body);
+        return muster_fail(err, code, "%s answered %ld: %.200s", kube->peer, http_status, body);
     }
     kube->status = status;
     if (strcmp(doc_text(status, "reason", ""), "Conflict") == 0) {

@@ -32,7 +32,7 @@ static int outcome(struct kube_stream *s, const struct transfer_result *result,
                    struct muster_err *err)
 {
     if (result->curl_code != CURLE_OK) {
-        return muster_fail(err, MUSTER_EUNAVAIL, "the connection to the controller was lost: %s",
+        return muster_fail(err, MUSTER_EUNAVAIL, "the connection to %s was lost: %s", s->kube->peer,
                            curl_easy_strerror((CURLcode)result->curl_code));
     }
     if (result->http_status >= HTTP_REFUSED) {
@@ -87,10 +87,8 @@ static int open_stream(struct kube *kube, const char *path, bool table,
     *s = (struct kube_stream){.kube = kube, .events = *events};
     buf_init(&s->refusal, REFUSAL_BYTES_MAX);
     DL_APPEND(kube->streams, s);
-    const struct transfer_order order = {.endpoint = kube->endpoint,
-                                         .method = "GET",
-                                         .path = path,
-                                         .accept = kube_accept(table)};
+    const struct transfer_order order = {
+        .endpoint = kube->endpoint, .method = "GET", .path = path, .accept = kube_accept(table)};
     const struct transfer_events heard = {on_data, on_end, s};
     int r = transport_start(kube->transport, &order, &heard, &s->transfer, err);
     if (r < 0) {

@@ -13,7 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINE_BYTES_MAX = 16 << 20, VERSION_BYTES = 32 };
+enum {
+    LINE_BYTES_MAX = 16 << 20,
+    VERSION_BYTES = 32,
+    FAILURES_MAX = 6, /* that make the pause longer: to 6.4 s */
+};
 
 struct kube_watch {
     struct kube *kube;
@@ -26,6 +30,7 @@ struct kube_watch {
     struct buf line;
     struct kube_stream *stream;
     uv_timer_t retry;
+    int failures; /* one after another, of a cluster's API server */
     bool stopped;
     bool expired; /* the version is too old: list again */
 };
@@ -174,6 +179,7 @@ static void take_line(struct kube_watch *w, const char *text, size_t bytes)
 static void on_data(void *context, const char *bytes, size_t count)
 {
     struct kube_watch *w = context;
+    w->failures = 0;
     buf_add(&w->line, bytes, count);
     const char *end;
     while (!w->stopped && w->line.used > 0 && (end = memchr(w->line.data, '\n', w->line.used))) {
@@ -219,10 +225,12 @@ static void again(uv_timer_t *timer)
     }
 }
 
+/* Who waits for our own controller starts it; a cluster's is given time. */
 static void retry_later(struct kube_watch *w)
 {
     if (!w->stopped) {
-        uv_timer_start(&w->retry, again, KUBE_RETRY_MS, 0);
+        uv_timer_start(&w->retry, again, (uint64_t)KUBE_RETRY_MS << w->failures, 0);
+        w->failures += w->kube->is_cluster && w->failures < FAILURES_MAX;
     }
 }
 

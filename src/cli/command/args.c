@@ -59,6 +59,12 @@ static int unknown_option(struct reader *r, const char *given)
     const char *verb = r->args.command->name;
     char dashed[NAME_BYTES];
     dash_name(given, dashed);
+    if (strcmp(given, "context") == 0 || strcmp(given, "kubeconfig") == 0) {
+        return muster_fail(r->err, MUSTER_EINVAL,
+                           "%s: works on this machine only, so --%s does not go with it; kubectl "
+                           "--%s does what a cluster has of it",
+                           verb, given, given);
+    }
     const char *theirs = is_run(r) ? torchrun_option(dashed) : NULL;
     if (theirs) {
         return muster_fail(r->err, MUSTER_EINVAL, "run: %s", theirs);

@@ -14,6 +14,9 @@
 int cli_connect(struct cli *cli, enum kube_start start)
 {
     const char *no_start = getenv("MUSTER_NO_START");
+    if (cli->kube) {
+        return 0;
+    }
     if (no_start && *no_start) {
         start = KUBE_RUNNING;
     }
@@ -39,6 +42,9 @@ const char *cli_namespace(const struct cli *cli)
 {
     if (has_option(&cli->args, "all-namespaces") && args_flag(&cli->args, "all-namespaces")) {
         return NULL;
+    }
+    if (cli_on_cluster(cli) && !args_flag(&cli->args, "namespace")) {
+        return kube_namespace(cli->kube);
     }
     return args_value(&cli->args, "namespace");
 }

@@ -25,13 +25,18 @@ struct cli {
     struct muster_err err;
 };
 
-/* Fills cli->kube. */
+/* Where --context or --kubeconfig names a cluster: fills cli->kube, and asks nothing of it yet. */
+int cli_choose_cluster(struct cli *cli);
+/* The verb speaks to a cluster, not to the controller of this machine. */
+bool cli_on_cluster(const struct cli *cli);
+
+/* Fills cli->kube, unless a cluster was chosen. */
 int cli_connect(struct cli *cli, enum kube_start start);
 
 /* "muster: warning: …" and "muster: …" on standard error. */
 void cli_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The namespace of --namespace, or NULL with --all-namespaces. */
+/* The namespace of --namespace (else the context's), or NULL with --all-namespaces. */
 const char *cli_namespace(const struct cli *cli);
 
 /* Prints all of it, or fails with MUSTER_EIO (a full disk, a closed pipe). */

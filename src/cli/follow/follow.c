@@ -338,6 +338,7 @@ void follow_run(struct follow *follow)
         end_hopeless(follow);
         for (size_t i = 0; i < follow->job_count; i++) {
             after_end_check(&follow->jobs[i]);
+            stop_check(&follow->jobs[i]);
         }
     }
     if (!follow->killed) {

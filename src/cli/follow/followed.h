@@ -36,6 +36,7 @@ struct followed_job {
     int64_t pods_ended_ms; /* 0: some run */
     bool cut_short;        /* ranks ran when a signal asked for the end */
     bool untold_end;       /* and the controller could not be told */
+    int64_t stop_asked_ms; /* of a cluster's operator; 0: not yet, or that was the last word */
     bool gpus_told;
     bool stragglers_told;
     bool stragglers_ended;

@@ -23,6 +23,10 @@ int stall_notes_start(struct stall_notes *notes, struct cli *cli, struct screen 
                       const json_t *job)
 {
     char labels[SELECTOR_BYTES];
+    if (cli_on_cluster(cli)) {
+        *notes = (struct stall_notes){0}; /* nobody there looks into the ranks */
+        return 0;
+    }
     const struct kube_ref events = {kube_resource_find("events"),
                                     doc_text(job, "metadata.namespace", "default"), NULL, NULL};
     snprintf(labels, sizeof labels, "%s=%s", JOB_LABEL_EVENT, doc_text(job, "metadata.uid", ""));

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { GRACE_DEFAULT_S = 30, SIGNAL_BASE = 128 };
+enum { GRACE_DEFAULT_S = 30, SIGNAL_BASE = 128, HEARD_MS = 5000 };
 
 /* ---- Asking ---- */
 
@@ -27,7 +27,25 @@ static bool ask_to_stop(struct followed_job *j, const char *why, int signal)
         screen_note(j->follow->screen, "cannot end job %s: %s", j->name, j->follow->cli->err.text);
         return false;
     }
+    j->stop_asked_ms = cli_on_cluster(j->follow->cli) ? clock_ms() : 0;
     return true;
+}
+
+void stop_check(struct followed_job *j)
+{
+    struct cli *cli = j->follow->cli;
+    const struct kube_ref ref = {kube_resource_find("pytorchjobs"), j->namespace, j->name, NULL};
+    if (!j->stop_asked_ms || j->over || clock_ms() - j->stop_asked_ms < HEARD_MS) {
+        return;
+    }
+    j->stop_asked_ms = 0;
+    screen_note(j->follow->screen,
+                "the cluster's operator does not end job %s when asked to: it is deleted", j->name);
+    int r = kube_delete(cli->kube, &ref, -1, &cli->err);
+    if (r < 0 && r != MUSTER_ENOENT) {
+        screen_note(j->follow->screen, "cannot delete job %s: %s", j->name, cli->err.text);
+        j->follow->killed = true;
+    }
 }
 
 bool stop_job(struct followed_job *j, const char *why)

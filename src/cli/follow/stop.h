@@ -15,6 +15,9 @@ void stop_release(struct follow *follow);
 /* As if that signal had come: SIGPIPE when nobody reads the output any more. */
 void stop_hear(struct follow *follow, int signal);
 
+/* On a cluster: an operator that does not end a job when asked to has its job deleted. */
+void stop_check(struct followed_job *job);
+
 /* Ends the job with these words why; SIGTERM comes first. False: it cannot be told, and that was
  * said. */
 bool stop_job(struct followed_job *job, const char *why);

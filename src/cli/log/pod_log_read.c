@@ -20,6 +20,7 @@ enum {
     QUERY_BYTES = 512,
     READ_BYTES = 64 << 10,
     OUT_BYTES = 1 << 20, /* unwritten output before it is written */
+    AGAIN_MS = 1000,     /* a cluster is not asked more often for a log that has ended */
 };
 
 static bool has_more(const struct container_log *c)
@@ -144,7 +145,11 @@ static void on_data(void *context, const char *bytes, size_t count)
 {
     struct container_log *c = context;
     const struct frames_sink sink = {take_data, take_gap, take_watermark, c};
-    frames_feed(&c->frames, bytes, count, &sink);
+    if (cli_on_cluster(c->logs->cli)) {
+        stamped_feed(&c->stamped, bytes, count, &sink);
+    } else {
+        frames_feed(&c->frames, bytes, count, &sink);
+    }
     if (c->frames.broken && !c->logs->err.code) {
         (void)muster_fail(&c->logs->err, MUSTER_EPROTO,
                           "the controller does not give logs as this muster reads them: is it of "
@@ -186,6 +191,9 @@ static void read_folder(struct container_log *c, const char *folder)
 static void read_rest(struct container_log *c)
 {
     muster_auto(free) char *folder = NULL;
+    if (cli_on_cluster(c->logs->cli)) {
+        return; /* a cluster's go with their pod */
+    }
     if (asprintf(&folder, "%s/jobs/%s/containers/%s/%s", kube_home(c->logs->cli->kube), c->job_uid,
                  c->uid, c->container) < 0) {
         folder = NULL;
@@ -202,13 +210,15 @@ static bool is_over(const struct container_log *c, int code)
         return c->gone || newer || c->ended || !c->logs->options.follow;
     }
     bool refused = code == MUSTER_ENOENT || code == MUSTER_EINVAL;
-    return !c->logs->options.follow || (newer && refused); /* an old one that is no longer kept */
+    bool past = newer || (c->ended && cli_on_cluster(c->logs->cli));
+    return !c->logs->options.follow || (past && refused); /* an old one that is no longer kept */
 }
 
 static void on_end(void *context, int code, const struct muster_err *err)
 {
     struct container_log *c = context;
     c->stream = NULL;
+    c->not_before_ms = cli_on_cluster(c->logs->cli) ? clock_ms() + AGAIN_MS : 0;
     if (code < 0 && c->gone && c->logs->options.follow) {
         read_rest(c);
         end_attempt(c);
@@ -227,22 +237,35 @@ static void choose_attempt(struct container_log *c)
     if (c->reading >= 0 && !c->complete) {
         return;
     }
-    c->reading = o->follow && !o->ends_with_start ? c->reading + 1 : c->newest;
+    bool each = o->follow && !o->ends_with_start && !cli_on_cluster(c->logs->cli);
+    c->reading = each ? c->reading + 1 : c->newest;
     c->complete = false;
     c->at = 0;
 }
 
-/* Kubernetes knows pods by name and while they are there, and gives bytes alone; ours is asked for.
- * What was received already is not asked for again, nor counted by tailLines. */
-static void open_stream(struct container_log *c)
+/* A cluster knows the newest run of a container and the one before, and gives lines with times. */
+static char *path_on_cluster(struct container_log *c)
 {
     const struct pod_logs_options *o = &c->logs->options;
-    const struct kube_stream_events events = {on_data, on_end, c};
-    choose_attempt(c);
-    c->frames = (struct frames){0};
-    if (c->source) {
-        log_merge_begin(c->source);
+    const struct kube_ref log = {kube_resource_find("pods"), c->namespace, c->pod, "log"};
+    int64_t newest_ms = stamped_newest_ms(&c->stamped);
+    char stamp[TIMESTAMP_BYTES], since[QUERY_BYTES] = "", more[2 * QUERY_BYTES];
+    stamped_resume(&c->stamped);
+    if (newest_ms) {
+        snprintf(since, sizeof since, "&sinceTime=%s", timestamp_seconds(newest_ms, stamp));
+    } else if (o->parameters) {
+        snprintf(since, sizeof since, "&%s", o->parameters);
     }
+    snprintf(more, sizeof more, "container=%s&timestamps=true%s%s%s", c->container,
+             o->follow ? "&follow=true" : "", o->previous ? "&previous=true" : "", since);
+    return kube_path(&log, &(struct kube_query){.more = more});
+}
+
+/* Ours is asked for: Kubernetes knows pods by name and while they are there, and gives bytes alone.
+ * What was received already is not asked for again, nor counted by tailLines. */
+static char *path_here(struct container_log *c)
+{
+    const struct pod_logs_options *o = &c->logs->options;
     char attempt[32] = "";
     char from[QUERY_BYTES] = "";
     if (o->follow && !o->ends_with_start) {
@@ -255,17 +278,28 @@ static void open_stream(struct container_log *c)
     }
     muster_auto(free) char *base =
         o->run ? strdup(o->run) : kube_muster_path("namespaces", c->namespace, NULL);
-    muster_auto(free) char *path = NULL;
-    struct muster_err err = MUSTER_ERR_INIT;
+    char *path = NULL;
     int r = !base ? -1
                   : asprintf(&path, "%s/pods/%s/log?uid=%s&container=%s&frames=true%s%s%s%s%s%s",
                              base, c->pod, c->uid, c->container, o->follow ? "&follow=true" : "",
                              o->follow && c->source ? "&watermarks=true" : "",
                              o->as_written ? "&asWritten=true" : "",
                              o->previous ? "&previous=true" : "", attempt, from);
-    path = r < 0 ? NULL : path;
-    r = r < 0 ? err_no_memory(&err)
-              : kube_stream_open_path(c->logs->cli->kube, path, &events, &c->stream, &err);
+    return r < 0 ? NULL : path;
+}
+
+static void open_stream(struct container_log *c)
+{
+    const struct kube_stream_events events = {on_data, on_end, c};
+    struct muster_err err = MUSTER_ERR_INIT;
+    choose_attempt(c);
+    c->frames = (struct frames){0};
+    if (c->source) {
+        log_merge_begin(c->source);
+    }
+    muster_auto(free) char *path = cli_on_cluster(c->logs->cli) ? path_on_cluster(c) : path_here(c);
+    int r = !path ? err_no_memory(&err)
+                  : kube_stream_open_path(c->logs->cli->kube, path, &events, &c->stream, &err);
     if (r < 0) {
         on_end(c, r, &err);
     }
@@ -273,7 +307,7 @@ static void open_stream(struct container_log *c)
 
 void podlog_open_if_due(struct container_log *c)
 {
-    if (!c->stream && !c->closing && has_more(c)) {
+    if (!c->stream && !c->closing && has_more(c) && clock_ms() >= c->not_before_ms) {
         open_stream(c);
     }
 }

@@ -9,6 +9,7 @@
 #include "cli/log/frames.h"
 #include "cli/log/log_merge.h"
 #include "cli/log/screen.h"
+#include "cli/log/stamped.h"
 
 struct pod_logs;
 
@@ -44,6 +45,8 @@ struct container_log {
     uint64_t at;     /* the byte of `reading` that comes next */
     char *first_end; /* the last line of its first run, when that was read */
     struct frames frames;
+    struct stamped stamped; /* of a cluster */
+    int64_t not_before_ms;  /* of a cluster: when a log that could not be had is asked for again */
     struct log_merge_source *source; /* by_time */
     struct log_view_stream *view;
     struct kube_stream *stream;

@@ -12,6 +12,9 @@
 int place_get(struct cli *cli, const json_t *pod, const char *container, json_t **ret)
 {
     muster_auto(free) char *path = NULL;
+    if (cli_on_cluster(cli)) {
+        return MUSTER_EUNSUPPORTED; /* it is on another machine */
+    }
     muster_auto(free) char *place =
         kube_muster_path("namespaces", doc_text(pod, "metadata.namespace", "default"), "pods",
                          doc_text(pod, "metadata.name", ""), "container", container, NULL);

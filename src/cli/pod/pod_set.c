@@ -1,6 +1,7 @@
 /* See pod_set.h. */
 #include "cli/pod/pod_set.h"
 
+#include "base/err.h"
 #include "cli/pod/ranks.h"
 #include "cli/pod/target.h"
 
@@ -51,17 +52,33 @@ static void choose_gone(const json_t *gone, const struct pod_set_query *query, j
     }
 }
 
-int pod_set_get(struct cli *cli, const char *namespace, const struct pod_set_query *query,
-                struct pod_set *ret)
+/* What a cluster has deleted is gone with its logs. */
+static int list_live(struct cli *cli, const char *namespace, const char *labels, json_t **ret)
+{
+    const struct kube_ref pods = {kube_resource_find("pods"), namespace, NULL, NULL};
+    muster_auto(doc) json_t *list = NULL;
+    int r = kube_list(cli->kube, &pods, &(struct kube_query){.labels = labels}, &list, &cli->err);
+    *ret = r < 0 ? NULL : json_pack("{s:O}", "live", doc_at(list, "items"));
+    return r < 0 || *ret ? r : err_no_memory(&cli->err);
+}
+
+static int list_all(struct cli *cli, const char *namespace, const char *labels, json_t **ret)
 {
     muster_auto(free) char *path = kube_muster_path("namespaces", namespace, "pods", NULL);
     muster_auto(free) char *all =
-        path ? kube_path_with(path, &(struct kube_query){.labels = query->labels}) : NULL;
+        path ? kube_path_with(path, &(struct kube_query){.labels = labels}) : NULL;
+    return all ? kube_call(cli->kube, "GET", all, NULL, ret, &cli->err)
+               : muster_fail(&cli->err, MUSTER_ETOOBIG, "the selector is too long");
+}
+
+int pod_set_get(struct cli *cli, const char *namespace, const struct pod_set_query *query,
+                struct pod_set *ret)
+{
     muster_auto(doc) json_t *answer = NULL;
     muster_auto(doc) json_t *chosen = json_array();
     muster_auto(doc) json_t *uids = json_object();
-    int r = all ? kube_call(cli->kube, "GET", all, NULL, &answer, &cli->err)
-                : muster_fail(&cli->err, MUSTER_ETOOBIG, "the selector is too long");
+    int r = cli_on_cluster(cli) ? list_live(cli, namespace, query->labels, &answer)
+                                : list_all(cli, namespace, query->labels, &answer);
     if (r < 0) {
         return r;
     }

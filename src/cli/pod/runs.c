@@ -78,7 +78,7 @@ static json_t *get_run(struct cli *cli, const char *namespace, const char *name,
 
 json_t *runs_find_uid(struct cli *cli, const char *namespace, const char *name, const char *uid)
 {
-    muster_auto(doc) json_t *list = list_runs(cli, namespace, name);
+    muster_auto(doc) json_t *list = cli_on_cluster(cli) ? NULL : list_runs(cli, namespace, name);
     size_t i;
     json_t *summary;
     json_array_foreach (doc_at(list, "runs"), i, summary) {

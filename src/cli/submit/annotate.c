@@ -6,6 +6,7 @@
 #include "base/soft_limits.h"
 #include "cli/submit/environment.h"
 #include "cli/submit/images.h"
+#include "cli/submit/pod_variables.h"
 #include "job/annotations.h"
 
 #include <errno.h>
@@ -115,6 +116,10 @@ int objects_annotate_options(struct cli *cli, json_t *object)
     if (!objects_is_job(object)) {
         return 0;
     }
+    if (cli_on_cluster(cli)) {
+        int failed = pod_variables_set(cli, object);
+        return failed < 0 ? failed : objects_set_policy(cli, object);
+    }
     int r = images_annotate(cli, object);
     if (r == 0 && has(cli, "network")) {
         r = annotate_words(cli, object);
@@ -132,6 +137,9 @@ int objects_annotate(struct cli *cli, json_t *object, const json_t *before)
 {
     if (!objects_is_job(object)) {
         return 0;
+    }
+    if (cli_on_cluster(cli)) {
+        return objects_annotate_options(cli, object); /* its pods know nothing of this shell */
     }
     int r = annotate_submitter(cli, object);
     r = r < 0 ? r : environment_annotate(cli, object, before);

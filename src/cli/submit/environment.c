@@ -215,7 +215,9 @@ static int fill(struct cli *cli, struct environment *e)
         return r;
     }
     e->given = last_ones(e);
-    e->shell = e->given ? shell_part(whole, e->given) : NULL;
+    e->shell = !e->given             ? NULL
+               : cli_on_cluster(cli) ? variables_merge(NULL, 0)
+                                     : shell_part(whole, e->given);
     return e->shell ? check_size(e, &cli->err) : err_no_memory(&cli->err);
 }
 
@@ -252,6 +254,11 @@ int environment_check(struct cli *cli)
     return environment_gather(cli, &e);
 }
 
+char *const *environment_given(const struct environment *environment)
+{
+    return environment->given;
+}
+
 bool environment_has(const struct environment *e, const char *name)
 {
     return variables_value(e->given, name) || variables_value(e->shell, name);
@@ -277,7 +284,7 @@ int environment_say_lacking(struct cli *cli)
 {
     const struct environment *e = NULL;
     int r = environment_gather(cli, &e);
-    if (r == 0) {
+    if (r == 0 && !cli_on_cluster(cli)) {
         say_names(e->given, "that -e or --env-file gives the ranks here");
         say_names(e->shell, "of this shell that the ranks have here");
     }
@@ -333,7 +340,7 @@ int environment_send(struct cli *cli, const json_t *job)
 {
     muster_auto(free) char *path = path_of(job);
     const struct environment *e = NULL;
-    if (!path || kube_is_dry_run(cli->kube)) {
+    if (!path || kube_is_dry_run(cli->kube) || cli_on_cluster(cli)) {
         return 0;
     }
     int r = environment_gather(cli, &e);
@@ -354,7 +361,7 @@ int environment_send(struct cli *cli, const json_t *job)
 void environment_withdraw(struct cli *cli, const json_t *job)
 {
     muster_auto(free) char *path = path_of(job);
-    if (path && !kube_is_dry_run(cli->kube)) {
+    if (path && !kube_is_dry_run(cli->kube) && !cli_on_cluster(cli)) {
         struct muster_err unsaid = MUSTER_ERR_INIT;
         (void)kube_call(cli->kube, "DELETE", path, NULL, NULL, &unsaid);
     }

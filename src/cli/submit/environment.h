@@ -20,6 +20,9 @@ int environment_give(struct cli *cli, const char *what, const char *name, const 
 int environment_check(struct cli *cli);
 void environment_free(struct environment *environment);
 
+/* What -e and --env-file give: a variable each, to a NULL. Borrowed. */
+char *const *environment_given(const struct environment *environment);
+
 /* Whether ranks get that variable from it. */
 bool environment_has(const struct environment *environment, const char *name);
 

@@ -36,6 +36,11 @@ static int count_ranks(struct generator *g, const char *word, int64_t *ret)
 {
     struct cli *cli = g->cli;
     muster_auto(doc) json_t *nodes = NULL;
+    if (cli_on_cluster(cli)) {
+        return muster_fail(&cli->err, MUSTER_EINVAL,
+                           "run: -n %s counts what this machine has; give a cluster's job a number",
+                           word);
+    }
     int r = cli->kube ? 0 : cli_connect(cli, KUBE_START);
     r = r < 0 ? r : kube_call(cli->kube, "GET", "/api/v1/nodes", NULL, &nodes, &cli->err);
     if (r < 0) {
@@ -116,7 +121,11 @@ int generated_job(struct cli *cli, struct objects *ret)
     int r = read_ranks(&g);
     r = r < 0 ? r : read_env(&g);
     r = r < 0 ? r : overrides_read(cli, &g.overrides);
-    r = r < 0 ? r : program_check_command(cli);
+    r = r < 0 || cli_on_cluster(cli) ? r : program_check_command(cli);
+    if (r == 0 && cli_on_cluster(cli) && !plain_image(args)) {
+        r = muster_fail(&cli->err, MUSTER_EINVAL,
+                        "run: the pods of a cluster need an image that has COMMAND: --image IMAGE");
+    }
     if (r == 0 && args->operand_count == 0) {
         r = muster_fail(&cli->err, MUSTER_EINVAL,
                         "run: no command given: muster run -n %d -- COMMAND", (int)g.command.ranks);

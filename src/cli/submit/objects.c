@@ -57,7 +57,7 @@ static int read_text(struct cli *cli, const struct text *t, enum objects_use use
     job_problems_init(&problems, PROBLEMS_MAX);
     int r = job_file_read(t->text, t->bytes, &file, &problems, &cli->err);
     if (r == 0) {
-        if (use != OBJECTS_NAMES) {
+        if (use != OBJECTS_NAMES && !cli_on_cluster(cli)) {
             machine_check(&file, &problems);
         }
         print_problems(&problems, path, use != OBJECTS_ALL);
@@ -176,9 +176,10 @@ void objects_done(struct objects *objects)
 struct kube_ref objects_ref(const struct cli *cli, const json_t *object)
 {
     const char *namespace = args_value(&cli->args, "namespace");
+    const char *other = cli_on_cluster(cli) ? kube_namespace(cli->kube) : "default";
     return (struct kube_ref){
         .resource = kube_resource_of(object),
-        .namespace = namespace ? namespace : doc_text(object, "metadata.namespace", "default"),
+        .namespace = namespace ? namespace : doc_text(object, "metadata.namespace", other),
         .name = doc_text(object, "metadata.name", NULL),
     };
 }

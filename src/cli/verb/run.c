@@ -50,6 +50,9 @@ struct runner {
 static int take_lease(struct runner *r)
 {
     unsigned char bytes[LEASE_BYTES];
+    if (cli_on_cluster(r->cli)) {
+        return 0; /* a cluster's job outlives a command that is killed */
+    }
     if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes) {
         return muster_fail(&r->cli->err, MUSTER_EOS, "the system gives no random numbers");
     }
@@ -94,8 +97,10 @@ static int put_job(struct runner *r, json_t *object)
     if (failed < 0) {
         return failed;
     }
-    notes = json_object_get(json_object_get(object, "metadata"), "annotations");
-    json_object_set_new(notes, JOB_ANNOTATION_LEASE, json_string(r->lease_id));
+    if (r->lease) {
+        notes = json_object_get(json_object_get(object, "metadata"), "annotations");
+        json_object_set_new(notes, JOB_ANNOTATION_LEASE, json_string(r->lease_id));
+    }
     failed = create_job(r, object, &created);
     if (failed == MUSTER_EEXIST) {
         failed = replace_finished(r->cli, object);

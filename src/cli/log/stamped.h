@@ -1,0 +1,33 @@
+/* A log as a cluster's API gives it: a time stands before each line, and opened again it begins
+ * anew.
+ *
+ * Layer: cli; pure. A zeroed reader is ready; it owns nothing.
+ */
+#pragma once
+
+#include "cli/log/frames.h"
+
+enum { STAMPED_TIME_BYTES = 48 };
+
+struct stamped {
+    char time[STAMPED_TIME_BYTES]; /* what there is of it, at the beginning of a line */
+    size_t time_used;
+    bool in_text;
+    int64_t line_ns;   /* of the newest line, since 1970 */
+    uint64_t given;    /* bytes of it that were handed on; its end included, it is whole */
+    bool whole;        /* the newest line has its end */
+    int64_t resume_ns; /* up to this line all was handed on before */
+    uint64_t resume_given;
+    uint64_t skip; /* bytes of this line that were handed on before */
+    uint64_t offset;
+};
+
+/* Hands text on without its times. */
+void stamped_feed(struct stamped *stamped, const char *bytes, size_t count,
+                  const struct frames_sink *sink);
+
+/* The log is opened again: what was handed on already is not handed on once more. */
+void stamped_resume(struct stamped *stamped);
+
+/* When the newest line was written, since 1970; 0: there was none. */
+int64_t stamped_newest_ms(const struct stamped *stamped);

@@ -1,0 +1,272 @@
+"""muster's verbs with --kubeconfig and --context, each test against both clusters: a real API server, which nobody watches for jobs, and the
+embedded one over TLS, as another machine would see it. The client has a home of its own, where no controller is started.
+"""
+import itertools
+import json
+import signal
+
+import pytest
+
+import crd
+from cluster import Cluster
+from program import LIMIT_S, Muster, listens, wait_for
+
+counter = itertools.count(1)
+BOTH = ['embedded', 'real']
+
+
+def job(name, command='exit 0', workers=0, **policy):
+    container = {'name': 'pytorch', 'image': 'none', 'command': ['sh', '-c', command]}
+    replica = {'template': {'spec': {'containers': [container]}}}
+    replicas = {'Master': {'replicas': 1, **replica}, **({'Worker': {'replicas': workers, **replica}} if workers else {})}
+    return {'apiVersion': 'kubeflow.org/v1', 'kind': 'PyTorchJob', 'metadata': {'name': name},
+            'spec': {'runPolicy': policy, 'pytorchReplicaSpecs': replicas}}
+
+
+def never(made):
+    """Its Master is not restarted."""
+    made['spec']['pytorchReplicaSpecs']['Master']['restartPolicy'] = 'Never'
+    return made
+
+
+class Embedded:
+    """Another muster's controller, over TLS."""
+
+    def __init__(self):
+        self.muster = Muster()
+        self.muster.run('kubeconfig', '--write', 'config')
+        self.path = self.muster.work / 'config'
+
+    def namespace(self, name):
+        return name  # made when something is created in it
+
+    def kubeconfig(self, namespace):
+        text = self.path.read_text()
+        path = self.path.with_name(f'config-{namespace}')
+        path.write_text(text.replace('namespace: default', f'namespace: {namespace}').replace('"namespace":"default"', f'"namespace":"{namespace}"'))
+        return path
+
+    def close(self):
+        self.muster.close()
+
+
+class Real:
+    def __init__(self):
+        self.cluster = Cluster()
+        try:
+            self.cluster.start()
+            crd.install(self.cluster)
+        except BaseException:
+            self.cluster.close()
+            raise
+
+    def namespace(self, name):
+        return self.cluster.namespace(name)
+
+    def kubeconfig(self, namespace):
+        return self.cluster.write_kubeconfig(f'config-{namespace}', self.cluster.url, namespace=namespace)
+
+    def end(self, namespace, name, state, **more):
+        """As an operator would."""
+        path = f'{crd.JOBS}/{namespace}/pytorchjobs/{name}/status'
+        conditions = [{'type': kind, 'status': 'True', 'reason': kind, 'message': f'the job is {kind}', 'lastTransitionTime': '2026-01-01T00:00:00Z',
+                       'lastUpdateTime': '2026-01-01T00:00:00Z'} for kind in ('Created', state)]
+        self.cluster.request('PATCH', path, {'status': {'conditions': conditions, **more}}, 'application/merge-patch+json')
+
+    def close(self):
+        self.cluster.close()
+
+
+@pytest.fixture(scope='module')
+def sides():
+    """Each is made when a test first asks for it."""
+    made = {}
+
+    def get(kind):
+        if kind not in made:
+            made[kind] = {'embedded': Embedded, 'real': Real}[kind]()
+        return made[kind]
+    yield get
+    for side in made.values():
+        side.close()
+
+
+class Client:
+    """muster, told a cluster."""
+
+    def __init__(self, side, namespace):
+        self.side, self.namespace, self.muster = side, namespace, Muster()
+        self.config = side.kubeconfig(namespace)
+
+    def run(self, *words, **options):
+        return self.muster.run(*words, '--kubeconfig', self.config, **options)
+
+    def get(self, *words):
+        return json.loads(self.run('get', *words, '-o', 'json').stdout)
+
+    def create(self, *objects):
+        return self.run('create', '-f', self.muster.write('objects.yaml', *objects))
+
+    def close(self):
+        left = list(self.muster.home.iterdir()) if self.muster.home.exists() else []
+        assert not left, f'a client of a cluster needs no controller, and there is {left}'
+        self.muster.close()
+
+
+@pytest.fixture()
+def client(sides, request):
+    side = sides(request.param)
+    made = Client(side, side.namespace(f'verbs-{next(counter)}'))
+    yield made
+    made.close()
+
+
+both = pytest.mark.parametrize('client', BOTH, indirect=True)
+embedded = pytest.mark.parametrize('client', BOTH[:1], indirect=True)
+real = pytest.mark.parametrize('client', BOTH[1:], indirect=True)
+
+
+@both
+def test_a_job_is_made_shown_changed_and_deleted(client):
+    assert 'pytorchjob.kubeflow.org/a created' in client.create(job('a', workers=2, suspend=True)).stdout
+    made = client.get('job', 'a')
+    assert made['metadata']['namespace'] == client.namespace
+    assert not made['metadata'].get('annotations'), 'a cluster is told nothing of this shell'
+    assert client.run('get', 'jobs', '-o', 'name').stdout == 'pytorchjob.kubeflow.org/a\n'
+    assert client.run('get', 'jobs').stdout.split()[:3] == ['NAME', 'STATE', 'AGE']
+    assert f'Namespace:    {client.namespace}' in client.run('describe', 'job', 'a').stdout
+    client.run('scale', 'a', '--workers', 3)
+    assert client.get('job', 'a')['spec']['pytorchReplicaSpecs']['Worker']['replicas'] == 3
+    client.run('suspend', 'a')
+    assert client.get('job', 'a')['spec']['runPolicy']['suspend'] is True
+    assert 'deleted' in client.run('delete', 'job', 'a').stdout
+    assert client.run('wait', '--for=delete', 'job/a').stdout
+    assert 'not found' in client.run('get', 'job', 'a', code=66).stderr
+
+
+@both
+def test_apply_changes_what_the_file_changes(client):
+    apply = lambda o: client.run('apply', '-f', client.muster.write('o.yaml', o)).stdout.split()[-1]  # noqa: E731
+    config = {'apiVersion': 'v1', 'kind': 'ConfigMap', 'metadata': {'name': 'c'}, 'data': {'a': '1', 'b': '2'}}
+    assert apply(config) == 'created'
+    assert apply(config) == 'unchanged'
+    assert apply({**config, 'data': {'a': '3'}}) == 'configured'
+    assert client.get('configmap', 'c')['data'] == {'a': '3'}
+
+
+@both
+def test_variables_go_into_the_containers(client):
+    made = job('env', suspend=True)
+    made['spec']['pytorchReplicaSpecs']['Master']['template']['spec']['containers'][0]['env'] = [{'name': 'X', 'value': '0'}]
+    client.run('create', '-f', client.muster.write('j.yaml', made), '-e', 'X=1', '-e', 'Y=two words')
+    master = client.get('job', 'env')['spec']['pytorchReplicaSpecs']['Master']
+    assert master['template']['spec']['containers'][0]['env'] == [{'name': 'X', 'value': '1'}, {'name': 'Y', 'value': 'two words'}]
+
+
+@both
+def test_several_objects_are_made_whole_or_not_at_all(client):
+    config = {'apiVersion': 'v1', 'kind': 'ConfigMap', 'metadata': {'name': 'first'}}
+    client.create({**config, 'metadata': {'name': 'second'}})
+    refused = client.run('create', '-f', client.muster.write('two.yaml', config, {**config, 'metadata': {'name': 'second'}}), code=None)
+    assert refused.returncode != 0 and 'already exists' in refused.stderr
+    assert [item['metadata']['name'] for item in client.get('configmaps')['items'] if item['metadata']['name'] in ('first', 'second')] == ['second']
+
+
+@both
+@pytest.mark.parametrize('words, said', [
+    (['create', '-f', 'j', '--network', 'private'], '--network is for jobs of this machine'),
+    (['create', '-f', 'j', '--image', 'a=b'], 'on a cluster the image says itself what it runs'),
+    (['run', '-n', '2', '--', 'true'], 'need an image'),
+    (['run', '-n', 'gpu', '--image', 'i', '--', 'true'], 'counts what this machine has'),
+    (['run', '-f', 'j', '--results', 'r'], '--results is for jobs of this machine'),
+    (['logs', 'a', '--run', '2'], 'a cluster keeps no earlier runs'),
+    (['stacks', 'a'], 'works on this machine only'),
+    (['cp', 'a:/x', '.'], 'works on this machine only'),
+    (['get', 'pods', '--context', 'nowhere'], 'no context "nowhere"'),
+])
+def test_what_a_cluster_has_not_is_said(client, words, said):
+    at = words.index('--') if '--' in words else len(words)
+    done = client.muster.run(*words[:at], '--kubeconfig', client.config, *words[at:], code=None)
+    assert done.returncode in (64, 78) and said in done.stderr, done
+
+
+@both
+def test_the_context_is_found_by_the_variable(client):
+    client.create({'apiVersion': 'v1', 'kind': 'ConfigMap', 'metadata': {'name': 'here'}})
+    name = {'embedded': 'muster', 'real': 'test'}['real' if isinstance(client.side, Real) else 'embedded']
+    done = client.muster.run('get', 'configmap', 'here', '-o', 'name', '--context', name, env={'KUBECONFIG': f'/nowhere:{client.config}'})
+    assert done.stdout == 'configmap/here\n'
+
+
+@real
+def test_tokens_certificates_and_servers_that_are_wrong(client):
+    cluster = client.side.cluster
+    token = cluster.write_kubeconfig('token', cluster.url, user={'token': 'wrong-secret'})
+    done = client.muster.run('get', 'pods', '--kubeconfig', token, code=None)
+    assert done.returncode == 77 and 'Unauthorized' in done.stderr and 'wrong-secret' not in done.stderr
+    nobody = cluster.write_kubeconfig('nobody', cluster.url, user={})
+    assert 'cannot list resource "pods"' in client.muster.run('get', 'pods', '--kubeconfig', nobody, code=77).stderr
+    config = json.loads(cluster.kubeconfig.read_text())
+    del config['clusters'][0]['cluster']['certificate-authority-data']
+    stranger = client.muster.write('stranger', config)
+    done = client.muster.run('get', 'pods', '--kubeconfig', stranger, code=69)
+    assert f'no answer from the API server {cluster.url}' in done.stderr and 'certificate' in done.stderr
+    config['clusters'][0]['cluster']['server'] = 'https://127.0.0.1:1'
+    done = client.muster.run('get', 'pods', '--kubeconfig', client.muster.write('refused', config), code=69)
+    assert 'no answer from the API server https://127.0.0.1:1' in done.stderr
+
+
+@real
+def test_a_token_file_is_read(client):
+    cluster = client.side.cluster
+    cluster.request('POST', f'/api/v1/namespaces/{client.namespace}/serviceaccounts', {'metadata': {'name': 'me'}})
+    answer = cluster.request('POST', f'/api/v1/namespaces/{client.namespace}/serviceaccounts/me/token',
+                             {'apiVersion': 'authentication.k8s.io/v1', 'kind': 'TokenRequest', 'spec': {}})
+    cluster.request('POST', f'/apis/rbac.authorization.k8s.io/v1/namespaces/{client.namespace}/rolebindings',
+                    {'metadata': {'name': 'me'}, 'roleRef': {'apiGroup': 'rbac.authorization.k8s.io', 'kind': 'ClusterRole', 'name': 'view'},
+                     'subjects': [{'kind': 'ServiceAccount', 'name': 'me', 'namespace': client.namespace}]})
+    (cluster.folder / 'token').write_text(answer['status']['token'] + '\n')
+    config = cluster.write_kubeconfig('file', cluster.url, user={'tokenFile': 'token'}, namespace=client.namespace)
+
+    def is_allowed():
+        return client.muster.run('get', 'pods', '--kubeconfig', config, code=None).returncode == 0
+    wait_for(is_allowed, 'the account may list pods')
+
+
+@embedded
+def test_run_streams_the_logs_and_has_the_status(client):
+    path = client.muster.write('j.yaml', never(job('run', 'echo "$0 says $X"; exit 3')))
+    done = client.run('run', '-f', path, '-e', 'X=hello', code=3)
+    assert '[rank 0] sh says hello' in done.stdout and 'failed' in done.stderr
+    assert client.run('logs', 'run').stdout == '[rank 0] sh says hello\n'
+    assert client.run('logs', 'run-master-0').stdout == 'sh says hello\n'
+
+
+@embedded
+def test_logs_are_followed_over_a_restart(client):
+    command = 'if [ -e again ]; then echo second; else touch again; echo first; exit 1; fi'
+    made = job('twice', f'cd "$(dirname "$MUSTER_HOME")" 2>/dev/null; {command}')
+    made['spec']['pytorchReplicaSpecs']['Master']['restartPolicy'] = 'OnFailure'
+    client.create(made)
+    assert client.run('logs', 'twice', '-f').stdout.split('\n')[-2] == '[rank 0] second'
+
+
+@real
+def test_run_follows_what_the_operator_says(client):
+    path = client.muster.write('j.yaml', job('run'))
+    process = client.muster.start('run', '-f', path, '--kubeconfig', client.config)
+    wait_for(lambda: client.get('jobs')['items'], 'the job is there')
+    client.side.end(client.namespace, 'run', 'Succeeded')
+    out, err = process.communicate(timeout=LIMIT_S)
+    assert process.returncode == 0 and 'succeeded' in err, (out, err)
+
+
+@real
+def test_ctrl_c_deletes_a_job_that_no_operator_ends(client):
+    path = client.muster.write('j.yaml', job('endless'))
+    process = client.muster.start('run', '-f', path, '--kubeconfig', client.config)
+    wait_for(lambda: client.get('jobs')['items'] and listens(process), 'the job is followed')
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=LIMIT_S)
+    assert process.returncode == 130 and 'does not end job endless when asked to: it is deleted' in err, err
+    assert client.get('jobs')['items'] == []
