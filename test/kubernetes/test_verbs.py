@@ -222,8 +222,10 @@ def test_a_token_file_is_read(client):
     cluster.request('POST', f'/api/v1/namespaces/{client.namespace}/serviceaccounts', {'metadata': {'name': 'me'}})
     answer = cluster.request('POST', f'/api/v1/namespaces/{client.namespace}/serviceaccounts/me/token',
                              {'apiVersion': 'authentication.k8s.io/v1', 'kind': 'TokenRequest', 'spec': {}})
-    cluster.request('POST', f'/apis/rbac.authorization.k8s.io/v1/namespaces/{client.namespace}/rolebindings',
-                    {'metadata': {'name': 'me'}, 'roleRef': {'apiGroup': 'rbac.authorization.k8s.io', 'kind': 'ClusterRole', 'name': 'view'},
+    rbac = f'/apis/rbac.authorization.k8s.io/v1/namespaces/{client.namespace}'
+    cluster.request('POST', f'{rbac}/roles', {'metadata': {'name': 'me'}, 'rules': [{'apiGroups': [''], 'resources': ['pods'], 'verbs': ['list']}]})
+    cluster.request('POST', f'{rbac}/rolebindings',
+                    {'metadata': {'name': 'me'}, 'roleRef': {'apiGroup': 'rbac.authorization.k8s.io', 'kind': 'Role', 'name': 'me'},
                      'subjects': [{'kind': 'ServiceAccount', 'name': 'me', 'namespace': client.namespace}]})
     (cluster.folder / 'token').write_text(answer['status']['token'] + '\n')
     config = cluster.write_kubeconfig('file', cluster.url, user={'tokenFile': 'token'}, namespace=client.namespace)

@@ -51,6 +51,8 @@ OPTIONS = {
     'stdin': (['--stdin', '0'], 'test_inside.py', 'test_inside.py'),
     'results': (['--results', 'out'], '--dry-run runs nothing', '--dry-run runs nothing'),
     'quiet': (['--quiet'], 'test_run.py', 'test_run.py'),
+    'context': (['--context', 'team'], 'kubernetes/test_verbs.py', 'kubernetes/test_verbs.py'),
+    'kubeconfig': (['--kubeconfig', 'file'], 'kubernetes/test_verbs.py', 'kubernetes/test_verbs.py'),
 }
 
 
@@ -279,7 +281,7 @@ def test_a_rank_for_each_gpu(muster):
 # Whose messages a file of src/ makes: a verb of that name, or these. What speaks of other programs' options is left out.
 JOB_VERBS = ['run', 'create', 'apply']
 OTHERS = {'gpu_memory.c', 'podman.c', 'pyspy.c', 'paste.c', 'podman.h', 'supervisor.c', 'supervisor_start.c', 'cgroup.c', 'protobuf.c', 'strategic.c', 'torchrun.c',
-          'completion.c', 'help.c', 'help_verb.c', 'markdown.c', 'manual.c', 'args.c', 'dispatch.c', 'help.h', 'main.c',
+          'cluster.c', 'completion.c', 'help.c', 'help_verb.c', 'markdown.c', 'manual.c', 'args.c', 'dispatch.c', 'help.h', 'main.c',
           'describe.def', 'commands.def'}
 SPEAKERS = {'admission.c': JOB_VERBS, 'image.c': JOB_VERBS, 'submit.c': JOB_VERBS, 'images.c': JOB_VERBS, 'generated.c': ['run'],
             'overrides.c': ['run'], 'endpoint.c': ['down'], 'program.c': ['run'], 'override.c': ['run'], 'up.c': ['kubeconfig']}

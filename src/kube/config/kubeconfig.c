@@ -129,7 +129,8 @@ static const json_t *entry(const json_t *entries, const char *what, const char *
             buf_format(&names, "%s%s", names.used ? ", " : "", key);
         }
         (void)muster_fail(err, MUSTER_ECONFIG, "no %s \"%.100s\" in %.200s (there are: %s)", what,
-                          name, config->names, *buf_str(&names) ? buf_str(&names) : "none");
+                          name, *config->names ? config->names : "KUBECONFIG or ~/.kube/config",
+                          *buf_str(&names) ? buf_str(&names) : "none");
         buf_done(&names);
     }
     return found;
