@@ -1,5 +1,5 @@
 /* See checkpoint.h. */
-#include "cli/follow/checkpoint.h"
+#include "cli/result/checkpoint.h"
 
 #include "base/text.h"
 

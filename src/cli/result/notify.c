@@ -1,5 +1,5 @@
 /* See notify.h. */
-#include "cli/follow/notify.h"
+#include "cli/result/notify.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* See results_folder.h. The manifest is written last into the staged folder and moved last out of
  * it: a staged folder that has one is whole. */
-#include "cli/follow/results_folder.h"
+#include "cli/result/results_folder.h"
 
 #include "base/cleanup.h"
 #include "base/doc.h"

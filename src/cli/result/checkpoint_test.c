@@ -1,5 +1,5 @@
 /* Paths of checkpoints in lines as trainings print them. */
-#include "cli/follow/checkpoint.h"
+#include "cli/result/checkpoint.h"
 
 #include "base/testing/test.h"
 

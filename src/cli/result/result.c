@@ -1,13 +1,13 @@
 /* See result.h: the last line and the JSON object. */
-#include "cli/follow/result.h"
+#include "cli/result/result.h"
 
 #include "base/buf.h"
 #include "base/time/age.h"
 #include "base/time/clock.h"
 #include "cli/follow/bad_ranks.h"
-#include "cli/follow/resume.h"
 #include "cli/pod/places.h"
 #include "cli/pod/ranks.h"
+#include "cli/result/resume.h"
 #include "cli/show/bytes.h"
 #include "cli/show/short_path.h"
 #include "cli/submit/restarts.h"

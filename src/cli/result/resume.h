@@ -5,8 +5,8 @@
  */
 #pragma once
 
-#include "cli/follow/checkpoint.h"
 #include "cli/follow/followed.h"
+#include "cli/result/checkpoint.h"
 
 struct resume {
     char path[CHECKPOINT_PATH_BYTES]; /* on this machine; "" when there is none */

@@ -1,6 +1,6 @@
 /* See resume.h. Only what was written since the run began is meant: what it began with, somebody
  * knows already. */
-#include "cli/follow/resume.h"
+#include "cli/result/resume.h"
 
 #include "base/file.h"
 #include "base/time/age.h"

@@ -1,10 +1,10 @@
 /* --results: volumes, logs and status in a folder of the user's; see result.h. */
 #include "base/err.h"
 #include "base/file.h"
-#include "cli/follow/result.h"
-#include "cli/follow/results_folder.h"
 #include "cli/pod/copy.h"
 #include "cli/pod/ranks.h"
+#include "cli/result/result.h"
+#include "cli/result/results_folder.h"
 
 #include <errno.h>
 #include <stdio.h>
