@@ -4,6 +4,7 @@
 #include "base/doc.h"
 #include "control/projection/projection.h"
 #include "controller/cluster.h"
+#include "controller/planted.h"
 #include "job/job.h"
 
 #include <assert.h>
@@ -198,7 +199,7 @@ static int insert(struct cache *c, struct cache_item *item, struct cache_item *o
         return MUSTER_ENOMEM;
     }
     item->group = group;
-    item->listing = c->listings[item->resource].number;
+    item->listing = PLANTED_DRIVER(LISTED_IS_UNSEEN) ? 0 : c->listings[item->resource].number;
     if (group) {
         DL_APPEND(group->items[item->resource], item);
     }
@@ -276,7 +277,8 @@ void cache_synced(struct cache *c, enum control_resource resource, cache_gone_fn
     struct cache_listing *listing = &c->listings[resource];
     struct cache_item *item, *next;
     HASH_ITER (hh, c->items, item, next) {
-        if (item->resource == resource && item->listing != listing->number) {
+        if (item->resource == resource && item->listing != listing->number &&
+            !PLANTED_DRIVER(UNSEEN_STAYS)) {
             char job[sizeof((struct cache_change *)NULL)->job];
             snprintf(job, sizeof job, "%s", item->job);
             drop(c, item);

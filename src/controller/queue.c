@@ -1,6 +1,8 @@
 /* See queue.h. */
 #include "controller/queue.h"
 
+#include "core/hash.h"
+
 #include <assert.h>
 #include <muster/err.h>
 #include <stdlib.h>
@@ -222,6 +224,14 @@ void queue_release(struct queue *q, const char *key)
     }
 }
 
+/* Up to a quarter more, another one for each key: those that failed together come back apart. */
+static int64_t jitter(const struct queue_item *item, int64_t delay)
+{
+    uint64_t drawn =
+        hash_bytes(hash_text(HASH_START, item->key), &item->failures, sizeof item->failures);
+    return (int64_t)((drawn >> 16) % (uint64_t)(delay / 4 + 1));
+}
+
 int queue_retry(struct queue *q, const char *key, int64_t now_ms, int64_t first_ms,
                 int64_t at_least_ms)
 {
@@ -233,7 +243,8 @@ int queue_retry(struct queue *q, const char *key, int64_t now_ms, int64_t first_
     int64_t delay = first_ms << (item->failures < DOUBLINGS_MAX ? item->failures : DOUBLINGS_MAX);
     item->failures += item->failures < DOUBLINGS_MAX;
     delay = delay < QUEUE_RETRY_MAX_MS ? delay : QUEUE_RETRY_MAX_MS;
-    return queue_add_at(q, key, now_ms + (delay > at_least_ms ? delay : at_least_ms));
+    delay = delay > at_least_ms ? delay : at_least_ms;
+    return queue_add_at(q, key, now_ms + delay + jitter(item, delay));
 }
 
 void queue_succeeded(struct queue *q, const char *key)

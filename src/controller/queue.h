@@ -39,7 +39,7 @@ const char *queue_take(struct queue *queue, int64_t now_ms);
 void queue_release(struct queue *queue, const char *key);
 
 /* It failed: again after first_ms, and twice as long each further time, up to QUEUE_RETRY_MAX_MS;
- * never before at_least_ms are over. */
+ * never before at_least_ms are over; and up to a quarter later, which differs by key. */
 int queue_retry(struct queue *queue, const char *key, int64_t now_ms, int64_t first_ms,
                 int64_t at_least_ms);
 /* It did not fail: the next failure is the first. */

@@ -2,6 +2,7 @@
 #include "base/doc.h"
 #include "control/control.h"
 #include "controller/internal.h"
+#include "controller/planted.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -46,7 +47,8 @@ static void release(struct task *task)
 
 static void release_if_shown(struct task *task)
 {
-    if (!task->flowing && !task->reading && expect_is_met(&task->flow.expected)) {
+    if (!task->flowing && !task->reading &&
+        (PLANTED_DRIVER(NOT_AWAITED) || expect_is_met(&task->flow.expected))) {
         release(task);
     }
 }
@@ -54,6 +56,9 @@ static void release_if_shown(struct task *task)
 static void retry(struct task *task, int64_t first_ms, int64_t at_least_ms)
 {
     struct driver *d = task->driver;
+    if (PLANTED_DRIVER(NO_RETRY)) {
+        return;
+    }
     (void)queue_retry(&d->queue, task->key, now_ms(d), first_ms, at_least_ms);
 }
 
@@ -224,6 +229,9 @@ static json_t *body_of(const struct task *task, const struct control_effect *e)
     }
     if (e->verb == CONTROL_UPDATE_STATUS) {
         copy = json_copy((json_t *)job);
+        if (PLANTED_DRIVER(BLIND_STATUS)) {
+            doc_set(copy, "metadata", json_object());
+        }
         if (copy && json_object_set(copy, "status", e->object) != 0) {
             json_decref(copy);
             copy = NULL;
@@ -255,6 +263,7 @@ static struct cluster_request request_of(const struct task *task, const struct c
     case CONTROL_DELETE:
         request.verb = CLUSTER_DELETE;
         request.uid = on_job ? doc_text(job, "metadata.uid", NULL) : e->uid;
+        request.uid = PLANTED_DRIVER(DELETE_BY_NAME) ? NULL : request.uid;
         request.version = on_job ? doc_text(job, "metadata.resourceVersion", NULL) : NULL;
         break;
     case CONTROL_RECORD_EVENT:

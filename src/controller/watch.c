@@ -2,6 +2,7 @@
 #include "base/doc.h"
 #include "base/err.h"
 #include "controller/internal.h"
+#include "controller/planted.h"
 
 #include <stdlib.h>
 #include <utlist.h>
@@ -154,7 +155,8 @@ static void on_change(void *arg, const struct cluster_change *news)
     if (r < 0) {
         driver_say(d, "controller.cache", change.job, muster_code_text(r));
     }
-    if (change.changed) {
+    bool unseen = PLANTED_DRIVER(END_UNSEEN) && news->news == CLUSTER_GONE;
+    if (change.changed && !unseen) {
         shown(w, &change);
     }
     if (change.changed && news->news == CLUSTER_GONE) {

@@ -35,8 +35,13 @@ static bool matches(const json_t *object, const char *uid, const char *version)
 static void check_creation(struct fake *f, const char *resource)
 {
     const json_t *job = fake_get(f, "pytorchjobs", "case");
-    if (strcmp(resource, "pods") == 0 && job && job_is_finished(job) && !f->late) {
+    if (strcmp(resource, "pods") != 0 || !job || f->late) {
+        return;
+    }
+    if (job_is_finished(job)) {
         f->broken = "a pod was made for a job that is over";
+    } else if (doc_bool(job, "spec.runPolicy.suspend", false) && job_condition(job, "Suspended")) {
+        f->broken = "a pod was made for a job that is suspended";
     }
 }
 
@@ -69,8 +74,21 @@ static int do_write(struct fake *f, const struct cluster_request *q, json_t *old
     if (was_over && !job_is_finished(copy)) {
         f->broken = "a job that was over is not any more";
     }
+    if (doc_int(copy, "status.counters.failures", 0) > f->failures) {
+        f->broken = "a failure was counted twice";
+    }
     *ret = json_deep_copy(copy);
     return 0;
+}
+
+/* A pod that is not the one that was meant: a new one under its name. */
+static void check_deletion(struct fake *f, const struct cluster_request *q, const json_t *old)
+{
+    const char *owner = doc_text(old, "metadata.ownerReferences.0.uid", "");
+    const char *job = doc_text(fake_get(f, "pytorchjobs", "case"), "metadata.uid", owner);
+    if (strcmp(q->resource->plural, "pods") == 0 && strcmp(owner, job) != 0) {
+        f->broken = "a stranger's pod was deleted";
+    }
 }
 
 static int do_delete(struct fake *f, const struct cluster_request *q, json_t *old, json_t **ret)
@@ -78,6 +96,7 @@ static int do_delete(struct fake *f, const struct cluster_request *q, json_t *ol
     if (!matches(old, q->uid, q->version)) {
         return MUSTER_ECONFLICT;
     }
+    check_deletion(f, q, old);
     if (q->grace_s == 0) {
         f->broken = "a pod was deleted while it may run";
     }
@@ -164,6 +183,7 @@ static int send_request(struct cluster *cluster, const struct cluster_request *r
                                .due_ms = fake_lag(f)};
     bool event = strcmp(request->resource->plural, "events") == 0;
     f->sent += !event;
+    f->creations += !event && request->verb == CLUSTER_CREATE;
     f->events += event;
     keep_texts(r);
     r->request.body = json_deep_copy(request->body);
@@ -257,7 +277,8 @@ static int start_watch(struct cluster *cluster, const struct cluster_scope *scop
         w++;
     }
     assert_true(w < f->watches + FAKE_WATCHES);
-    *w = (struct fake_watch){f, *scope, fn, arg, 0, fake_lag(f), true, false};
+    *w = (struct fake_watch){
+        .fake = f, .scope = *scope, .fn = fn, .arg = arg, .due_ms = fake_lag(f), .open = true};
     *ret = (struct cluster_watch *)w;
     return 0;
 }
@@ -292,7 +313,7 @@ static struct fake_watch *next_watch(const struct fake *f)
         if (w->open) {
             skip_others(w);
         }
-        bool due = w->open && (!w->listed || w->next < json_array_size(f->log));
+        bool due = w->open && (!w->listed || w->listing || w->next < json_array_size(f->log));
         next = due && (!next || w->due_ms < next->due_ms) ? w : next;
     }
     return next;
@@ -307,13 +328,14 @@ int64_t fake_watches_next(const struct fake *f)
 static void tell(struct fake_watch *w, enum cluster_news news, json_t *object)
 {
     char version[32];
-    snprintf(version, sizeof version, "%lld", (long long)w->fake->version);
+    snprintf(version, sizeof version, "%lld", (long long)w->version);
     const struct cluster_change change = {.news = news, .object = object, .version = version};
     if (w->open) {
         w->fn(w->arg, &change);
     }
 }
 
+/* Its end comes with a later delivery: what happens meanwhile may be told in between. */
 static void list(struct fake_watch *w)
 {
     const char *name;
@@ -323,8 +345,14 @@ static void list(struct fake_watch *w)
     json_object_foreach (map, name, object) {
         tell(w, CLUSTER_OBJECT, object);
     }
-    w->listed = true;
+    w->listed = w->listing = true;
     w->next = json_array_size(w->fake->log);
+    w->version = w->fake->version;
+}
+
+static void end_listing(struct fake_watch *w)
+{
+    w->listing = false;
     tell(w, CLUSTER_SYNCED, NULL);
 }
 
@@ -363,8 +391,11 @@ static void deliver(struct fake_watch *w)
 void fake_watches_run(struct fake *f)
 {
     struct fake_watch *w = next_watch(f);
-    if (!w->listed || fake_chance(f, f->faults.relisted)) {
+    bool more = w->next < json_array_size(f->log);
+    if (!w->listed || (more && !w->listing && fake_chance(f, f->faults.relisted))) {
         list(w);
+    } else if (w->listing && (!more || fake_chance(f, 50))) {
+        end_listing(w);
     } else {
         deliver(w);
     }

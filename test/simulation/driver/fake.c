@@ -164,6 +164,7 @@ static void advance_pod(struct fake *f, const json_t *pod)
         doc_set_text(copy, "status.phase", "Running");
     } else {
         json_int_t left = json_integer_value(json_object_get(f->fates, name));
+        f->failures += left > 0;
         doc_set_text(copy, "status.phase", left > 0 ? "Failed" : "Succeeded");
         doc_set(copy, "status.containerStatuses",
                 json_pack("[{s:s, s:i, s:{s:{s:i, s:s}}}]", "name", "pytorch", "restartCount", 0,

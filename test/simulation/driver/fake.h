@@ -21,6 +21,8 @@ struct fake_watch {
     size_t next; /* in the log */
     int64_t due_ms;
     bool open, listed;
+    bool listing;    /* its objects were told, its end not yet */
+    int64_t version; /* of the listing */
 };
 
 struct fake_driver {
@@ -48,9 +50,11 @@ struct fake {
     struct fake_request *requests;
     struct fake_watch watches[FAKE_WATCHES];
     struct fake_driver drivers[FAKE_DRIVERS];
-    size_t sent;   /* requests, events left out */
-    size_t events; /* requests for events */
+    size_t sent;      /* requests, events left out */
+    size_t creations; /* of those */
+    size_t events;    /* requests for events */
     size_t pods_made;
+    int64_t failures;   /* pods that have failed */
     bool late;          /* the request that is carried out is of a driver that is no more */
     const char *broken; /* the first invariant that did not hold */
 };

@@ -1,0 +1,184 @@
+/* See scenes.h. */
+#include "scenes.h"
+
+#include "base/testing/test.h"
+#include "base/testing/test_doc.h"
+#include "job/job.h"
+
+#include <stdio.h>
+
+enum { HORIZON_MS = 24 * 3600000 };
+
+static void open_scene(struct fake *f, json_t *job)
+{
+    fake_init(f, 1);
+    fake_start(f, 0);
+    fake_create_job(f, job);
+}
+
+static const char *close_scene(struct fake *f, const char *broken)
+{
+    broken = f->broken ? f->broken : broken;
+    fake_done(f);
+    return broken;
+}
+
+static size_t count_events(const struct fake *f, const char *reason)
+{
+    size_t count = 0;
+    const char *name;
+    json_t *event;
+    json_object_foreach (json_object_get(f->objects, "events"), name, event) {
+        count += strcmp(doc_text(event, "reason", ""), reason) == 0;
+    }
+    return count;
+}
+
+/* What that watch has to tell comes later. */
+static void hold_watch(struct fake *f, const char *resource, int64_t delay_ms)
+{
+    for (int i = 0; i < FAKE_WATCHES; i++) {
+        struct fake_watch *w = &f->watches[i];
+        if (w->open && strcmp(w->scope.resource->plural, resource) == 0) {
+            w->due_ms = f->now_ms + delay_ms;
+        }
+    }
+}
+
+/* The status, and a pod and a Service each; then nothing more than changes. */
+const char *scene_calm(void)
+{
+    struct fake f;
+    open_scene(&f, chaos_make_job(1, 3, "Never", "{}"));
+    chaos_settle(&f, f.now_ms);
+    bool thrifty = f.sent == 9 && f.events == 8 && fake_count(&f, "pods") == 4 &&
+                   fake_count(&f, "services") == 4;
+    chaos_settle(&f, HORIZON_MS);
+    bool succeeded = fake_job_is(&f, "Succeeded");
+    size_t sent = f.sent;
+    chaos_settle(&f, 2 * HORIZON_MS);
+    return close_scene(&f, !thrifty         ? "more is sent than must be"
+                           : !succeeded     ? "does not succeed"
+                           : f.sent != sent ? "something is still sent"
+                                            : NULL);
+}
+
+/* What was created is not shown yet when the job is. */
+const char *scene_slow_watches(void)
+{
+    struct fake f;
+    open_scene(&f, chaos_make_job(1, 3, "Never", "{}"));
+    f.faults.lag_ms = 500;
+    hold_watch(&f, "pods", 3000);
+    hold_watch(&f, "services", 3000);
+    chaos_settle(&f, f.now_ms + 20000);
+    return close_scene(&f, f.creations != 8 ? "creates what it has created" : NULL);
+}
+
+/* The job's watch is late, that of the pods is not. */
+const char *scene_suspended(void)
+{
+    struct fake f;
+    open_scene(&f, chaos_make_job(0, 2, "OnFailure", "{}"));
+    chaos_settle(&f, f.now_ms);
+    size_t made = f.pods_made;
+    hold_watch(&f, "pytorchjobs", 5000);
+    fake_patch_job(&f, "spec.runPolicy.suspend", json_true());
+    fake_delete(&f, "pods", "case-worker-0");
+    fake_delete(&f, "pods", "case-worker-1");
+    chaos_settle(&f, f.now_ms + 20000);
+    return close_scene(&f, f.pods_made != made             ? "pods are made for a suspended job"
+                           : !fake_job_is(&f, "Suspended") ? "is not suspended"
+                                                           : NULL);
+}
+
+/* Created and not answered: it is found, and taken. */
+const char *scene_lost_answers(void)
+{
+    struct fake f;
+    open_scene(&f, chaos_make_job(0, 2, "Never", "{}"));
+    f.faults.unanswered = 100;
+    chaos_settle(&f, f.now_ms + 5);
+    f.faults.unanswered = 0;
+    chaos_settle(&f, HORIZON_MS);
+    return close_scene(&f, f.pods_made != 2                ? "a pod is made twice"
+                           : !fake_job_is(&f, "Succeeded") ? "does not succeed"
+                                                           : NULL);
+}
+
+/* Every request is refused for a minute, and nothing happens by itself. */
+const char *scene_refused(void)
+{
+    struct fake f;
+    open_scene(&f, chaos_make_job(0, 2, "Never", "{}"));
+    f.faults.refused = 100;
+    chaos_settle(&f, f.now_ms + 60000);
+    size_t sent = f.sent;
+    f.faults.refused = 0;
+    chaos_settle(&f, HORIZON_MS);
+    return close_scene(&f, sent > 10                       ? "tries too often"
+                           : !fake_job_is(&f, "Succeeded") ? "does not succeed"
+                                                           : NULL);
+}
+
+static json_t *make_stranger(const char *name)
+{
+    json_t *pod = parse("{'metadata': {'namespace': 'default', 'uid': 'theirs', "
+                        "'ownerReferences': [{'uid': 'other', 'controller': true}]}, 'status': "
+                        "{'phase': 'Succeeded'}}");
+    doc_set_text(pod, "metadata.name", name);
+    return pod;
+}
+
+/* A stranger's pod has a replica's name. */
+const char *scene_taken_name(void)
+{
+    struct fake f;
+    fake_init(&f, 1);
+    json_t *stranger = make_stranger("case-worker-1");
+    doc_set_int(stranger, "due", 600000);
+    fake_put(&f, "pods", stranger);
+    fake_start(&f, 0);
+    fake_create_job(&f, chaos_make_job(0, 2, "Never", "{}"));
+    chaos_settle(&f, f.now_ms + 300000);
+    bool told = count_events(&f, "FailedCreatePod") == 1 && f.sent < 100; /* later and later */
+    const char *uid = doc_text(fake_get(&f, "pods", "case-worker-1"), "metadata.uid", "");
+    bool there = strcmp(uid, "theirs") == 0;
+    chaos_settle(&f, HORIZON_MS); /* its owner is nobody: it is collected in the end */
+    return close_scene(&f, !told                           ? "is not told once"
+                           : !there                        ? "the stranger's pod is gone"
+                           : !fake_job_is(&f, "Succeeded") ? "does not succeed"
+                                                           : NULL);
+}
+
+/* A pod that is to go went already, and a stranger's has its name. */
+const char *scene_name_passed_on(void)
+{
+    struct fake f;
+    open_scene(&f, chaos_make_job(0, 2, "OnFailure", "{}"));
+    chaos_settle(&f, f.now_ms);
+    hold_watch(&f, "pods", 5000);
+    fake_delete(&f, "pods", "case-worker-1");
+    fake_put(&f, "pods", make_stranger("case-worker-1"));
+    fake_patch_job(&f, "spec.pytorchReplicaSpecs.Worker.replicas", json_integer(1));
+    chaos_settle(&f, f.now_ms + 1000);
+    return close_scene(&f, NULL); /* the cluster minds */
+}
+
+const char *scene_unreadable(void)
+{
+    struct fake f;
+    json_t *job = chaos_make_job(0, 1, "Never", "{}");
+    json_t *specs = json_incref(doc_at(job, "spec.pytorchReplicaSpecs"));
+    doc_set(job, "spec.pytorchReplicaSpecs", json_string("broken"));
+    open_scene(&f, job);
+    chaos_settle(&f, f.now_ms + 3600000);
+    bool once =
+        fake_job_is(&f, "Stalled") && count_events(&f, "PyTorchJobInvalid") == 1 && f.sent <= 2;
+    fake_patch_job(&f, "spec.pytorchReplicaSpecs", specs);
+    chaos_settle(&f, HORIZON_MS);
+    return close_scene(&f, !once                           ? "is not said once"
+                           : fake_job_is(&f, "Stalled")    ? "stays stalled"
+                           : !fake_job_is(&f, "Succeeded") ? "does not succeed"
+                                                           : NULL);
+}

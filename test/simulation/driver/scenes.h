@@ -1,0 +1,16 @@
+/* One way in which a cluster misbehaves, each: NULL, or what is wrong; static text.
+ *
+ * Tests only.
+ */
+#pragma once
+
+#include "chaos.h"
+
+const char *scene_calm(void);
+const char *scene_slow_watches(void);
+const char *scene_suspended(void);
+const char *scene_lost_answers(void);
+const char *scene_refused(void);
+const char *scene_taken_name(void);
+const char *scene_name_passed_on(void);
+const char *scene_unreadable(void);
