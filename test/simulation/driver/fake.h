@@ -56,6 +56,7 @@ struct fake {
     size_t pods_made;
     int64_t failures;   /* pods that have failed */
     bool late;          /* the request that is carried out is of a driver that is no more */
+    bool written_late;  /* one has written the job, perhaps after its successor looked */
     const char *broken; /* the first invariant that did not hold */
 };
 
