@@ -170,7 +170,10 @@ void metrics_print(const struct metrics *m, size_t live_jobs, struct buf *out)
     plain(out, "muster_operator_live_jobs", "gauge",
           "Jobs that are not finished, and finished ones with something under way.",
           (double)live_jobs);
-    plain(out, "leader_election_master_status", "gauge", "1: this operator is the one that works.",
-          m->leads);
+    if (m->lease) {
+        head(out, "leader_election_master_status", "gauge",
+             "1: this operator is the one that works.");
+        buf_format(out, "leader_election_master_status{name=\"%s\"} %d\n", m->lease, m->leads);
+    }
     print_process(out);
 }

@@ -18,7 +18,8 @@ struct metrics {
     struct metrics_namespace *namespaces;
     uint64_t pods_created, pods_deleted, services_created;
     size_t namespace_count;
-    bool leads; /* this operator is the one that works */
+    const char *lease; /* its name; NULL: nobody is elected */
+    bool leads;        /* this operator is the one that works */
 };
 
 void metrics_done(struct metrics *metrics);

@@ -10,6 +10,7 @@
 #include "kube/config/kubeconfig.h"
 #include "loop/alarm.h"
 #include "operator/endpoints.h"
+#include "operator/leader.h"
 #include "operator/metrics.h"
 #include "operator/options.h"
 
@@ -22,15 +23,18 @@
 /* What every pod and Service of ours has (control/objects.c), so that no others are watched. */
 #define OUR_LABEL "training.kubeflow.org/operator-name=pytorchjob-controller"
 
-struct operator
-{
+struct program {
     struct operator_options options;
     uv_loop_t loop;
     struct alarm_clock alarm; /* when the driver is due */
     uv_signal_t on_term, on_interrupt;
     struct cluster *cluster;
-    struct driver *driver;
+    struct driver *driver; /* NULL: another operator works */
+    struct leader *leader; /* NULL: nobody is elected */
+    char *own_namespace;   /* where the lease is */
     struct endpoints *endpoints;
+    int end; /* why it ends: 0, or a code with its sentence in err */
+    struct muster_err *err;
     struct metrics metrics;
 };
 
@@ -50,13 +54,13 @@ static int64_t now_unix_ms(void *arg)
 
 static void call_at(void *arg, int64_t at_ms)
 {
-    struct operator* o = arg;
+    struct program *o = arg;
     alarm_set(&o->alarm, at_ms);
 }
 
 static void on_alarm(void *arg)
 {
-    struct operator* o = arg;
+    struct program *o = arg;
     driver_turn(o->driver);
 }
 
@@ -91,19 +95,19 @@ static void log_deed(const struct control_effect *effect, const json_t *before, 
 static void did(void *arg, const struct control_effect *effect, const json_t *before,
                 const json_t *after)
 {
-    struct operator* o = arg;
+    struct program *o = arg;
     metrics_did(&o->metrics, effect, before, after);
     log_deed(effect, before, after);
 }
 
 static void gone(void *arg, const char *key)
 {
-    struct operator* o = arg;
+    struct program *o = arg;
     metrics_gone(&o->metrics, key);
     log_about(LOG_INFO, "operator.gone", key, "the job was deleted");
 }
 
-static int start_driver(struct operator* o, struct muster_err *err)
+static int start_driver(struct program *o, struct muster_err *err)
 {
     const struct driver_options options = {
         .cluster = o->cluster,
@@ -122,17 +126,66 @@ static int start_driver(struct operator* o, struct muster_err *err)
     return r;
 }
 
+/* ---- one of several ---- */
+
+static bool may_send(void *arg)
+{
+    const struct program *o = arg;
+    return leader_may_send(o->leader);
+}
+
+static void on_led(void *arg)
+{
+    struct program *o = arg;
+    o->end = start_driver(o, o->err);
+    if (o->end < 0) {
+        uv_stop(&o->loop);
+    }
+}
+
+/* Another operator may work by now: what is under way here is not to go on. */
+static void on_lost(void *arg)
+{
+    struct program *o = arg;
+    o->metrics.leads = false;
+    o->end = muster_fail(o->err, MUSTER_EUNAVAIL,
+                         "the lease %s could not be renewed within its time: another operator may "
+                         "take it; start this one again",
+                         o->options.lease);
+    uv_stop(&o->loop);
+}
+
+static void on_released(void *arg)
+{
+    struct program *o = arg;
+    uv_stop(&o->loop);
+}
+
+static int stand_for_election(struct program *o, struct muster_err *err)
+{
+    const struct leader_options options = {
+        .cluster = o->cluster,
+        .namespace = o->own_namespace,
+        .name = o->options.lease,
+        .led = on_led,
+        .lost = on_lost,
+        .arg = o,
+    };
+    o->metrics.lease = o->options.lease;
+    return leader_open(&o->loop, &options, &o->leader, err);
+}
+
 /* ---- health ---- */
 
 static bool is_ready(void *arg)
 {
-    const struct operator* o = arg;
-    return o->driver && driver_is_synced(o->driver);
+    const struct program *o = arg;
+    return o->driver ? driver_is_synced(o->driver) : o->leader && leader_has_heard(o->leader);
 }
 
 static void print_metrics(void *arg, struct buf *out)
 {
-    const struct operator* o = arg;
+    const struct program *o = arg;
     metrics_print(&o->metrics, o->driver ? driver_live_jobs(o->driver) : 0, out);
 }
 
@@ -142,7 +195,7 @@ static const char *or_usual(const char *given, bool in_pod, const char *in_a_pod
     return given ? given : in_pod ? in_a_pod : elsewhere;
 }
 
-static int open_endpoints(struct operator* o, bool in_pod, struct muster_err *err)
+static int open_endpoints(struct program *o, bool in_pod, struct muster_err *err)
 {
     const struct endpoints_options options = {
         .metrics_address = or_usual(o->options.metrics_address, in_pod, ":8080", "127.0.0.1:8080"),
@@ -168,11 +221,16 @@ static int find_target(const struct operator_options *options, struct target *re
                               : r;
 }
 
-static int open_cluster(struct operator* o, bool *ret_in_pod, struct muster_err *err)
+static int open_cluster(struct program *o, bool *ret_in_pod, struct muster_err *err)
 {
-    const struct kube_cluster_options options = {.qps = o->options.qps, .burst = o->options.burst};
+    const struct kube_cluster_options options = {
+        .qps = o->options.qps, .burst = o->options.burst, .may_send = may_send, .arg = o};
     struct target target = {0};
     int r = find_target(&o->options, &target, ret_in_pod, err);
+    if (r == 0) {
+        o->own_namespace = strdup(target.namespace);
+        r = o->own_namespace ? 0 : err_no_memory(err);
+    }
     if (r == 0) {
         log_event(LOG_INFO, "operator.start", "muster %s runs PyTorchJobs of %s%s on %s",
                   MUSTER_VERSION, *o->options.namespace ? "namespace " : "all namespaces",
@@ -185,12 +243,18 @@ static int open_cluster(struct operator* o, bool *ret_in_pod, struct muster_err 
 
 static void on_signal(uv_signal_t *handle, int number)
 {
-    struct operator* o = handle->data;
+    struct program *o = handle->data;
     log_event(LOG_INFO, "operator.signal", "signal %d: leaving; pods run on", number);
-    uv_stop(&o->loop);
+    uv_signal_stop(handle); /* a second one ends it at once */
+    o->driver = driver_free(o->driver);
+    if (o->leader) {
+        leader_release(o->leader, on_released);
+    } else {
+        uv_stop(&o->loop);
+    }
 }
 
-static void watch_signals(struct operator* o)
+static void watch_signals(struct program *o)
 {
     signal(SIGPIPE, SIG_IGN);
     o->on_term.data = o->on_interrupt.data = o;
@@ -201,10 +265,12 @@ static void watch_signals(struct operator* o)
 }
 
 /* From the outside in. */
-static void close_parts(struct operator* o)
+static void close_parts(struct program *o)
 {
     endpoints_close(o->endpoints);
     o->driver = driver_free(o->driver);
+    leader_close(o->leader);
+    o->leader = NULL;
     kube_cluster_close(o->cluster);
     alarm_close(&o->alarm, NULL);
     uv_close((uv_handle_t *)&o->on_term, NULL);
@@ -212,11 +278,13 @@ static void close_parts(struct operator* o)
     uv_run(&o->loop, UV_RUN_DEFAULT);
     uv_loop_close(&o->loop);
     metrics_done(&o->metrics);
+    free(o->own_namespace);
 }
 
-static int run(struct operator* o, struct muster_err *err)
+static int run(struct program *o, struct muster_err *err)
 {
     bool in_pod = false;
+    o->err = err;
     int r = uv_loop_init(&o->loop);
     if (r < 0) {
         return muster_fail(err, MUSTER_EOS, "cannot start an event loop: %s", uv_strerror(r));
@@ -225,9 +293,10 @@ static int run(struct operator* o, struct muster_err *err)
     watch_signals(o);
     r = open_cluster(o, &in_pod, err);
     r = r < 0 ? r : open_endpoints(o, in_pod, err);
-    r = r < 0 ? r : start_driver(o, err);
+    r = r < 0 ? r : o->options.leader_elect ? stand_for_election(o, err) : start_driver(o, err);
     if (r == 0) {
         uv_run(&o->loop, UV_RUN_DEFAULT);
+        r = o->end;
     }
     close_parts(o);
     return r;
@@ -235,7 +304,7 @@ static int run(struct operator* o, struct muster_err *err)
 
 int operator_main(int argc, char **argv)
 {
-    struct operator o = {0};
+    struct program o = {0};
     struct muster_err err = MUSTER_ERR_INIT;
     int r = operator_options_read(argc, argv, &o.options, &err);
     if (r < 0) {

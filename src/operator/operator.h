@@ -3,8 +3,8 @@
  * It is the driver of src/controller over an API server (src/kube/cluster). Nothing is kept but in
  * the cluster: it may be killed at any time, and another one goes on from what it finds.
  *
- * Layer: program. Thread: one, the loop's. Files: options.h reads the flags; operator.c is its
- * life.
+ * Layer: program. Thread: one, the loop's. Files: options.h reads the flags, operator.c is its
+ * life, leader.h and election.h say which of several works.
  */
 #pragma once
 

@@ -94,6 +94,18 @@ static int read_choice(const char *const *values, const char *name, const char *
     return muster_fail(err, MUSTER_EINVAL, "--%s: %s is expected: \"%.40s\"", name, argument, text);
 }
 
+static int read_switch(const char *const *values, const char *name, bool *ret,
+                       struct muster_err *err)
+{
+    const char *text = value_of(values, name);
+    *ret = text && strcmp(text, "true") == 0;
+    if (text && !*ret && strcmp(text, "false") != 0) {
+        return muster_fail(err, MUSTER_EINVAL, "--%s: true or false is expected: \"%.40s\"", name,
+                           text);
+    }
+    return 0;
+}
+
 /* The other kinds of the training-operator belong to somebody else. */
 static int check_scheme(const char *kind, struct muster_err *err)
 {
@@ -127,6 +139,7 @@ int operator_options_read(int argc, char **argv, struct operator_options *ret,
     r = r < 0 ? r : read_number(values, "kube-api-burst", 1, &o.burst, err);
     r = r < 0 ? r : read_number(values, "controller-threads", 1, &o.side_by_side, err);
     r = r < 0 ? r : read_choice(values, "zap-log-level", levels, &o.log_level, err);
+    r = r < 0 ? r : read_switch(values, "leader-elect", &o.leader_elect, err);
     r = r < 0 ? r : read_choice(values, "zap-encoder", encoders, &encoder, err);
     if (r < 0) {
         return r;
@@ -135,6 +148,7 @@ int operator_options_read(int argc, char **argv, struct operator_options *ret,
     o.context = value_of(values, "context");
     o.namespace = value_of(values, "namespace");
     o.namespace = o.namespace ? o.namespace : namespace ? namespace : "";
+    o.lease = value_of(values, "leader-election-id");
     o.metrics_address = value_of(values, "metrics-bind-address");
     o.health_address = value_of(values, "health-probe-bind-address");
     o.logs_json = encoder == encoders[0];

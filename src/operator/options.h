@@ -16,6 +16,8 @@ struct operator_options {
     const char *health_address;
     int qps, burst;
     int side_by_side;
+    bool leader_elect;
+    const char *lease;     /* its name */
     const char *log_level; /* debug, info or error */
     bool logs_json;
 };

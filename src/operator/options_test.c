@@ -33,6 +33,7 @@ static void defaults_are_upstream_s(void **state)
     assert_string_equal(o.namespace, "");
     assert_null(o.metrics_address);
     assert_true(o.logs_json);
+    assert_false(o.leader_elect);
     setenv("KUBEFLOW_NAMESPACE", "team", 1);
     assert_int_equal(read_line("", &o), 0);
     assert_string_equal(o.namespace, "team");
@@ -57,6 +58,11 @@ static void one_dash_or_two_and_both_kinds_of_values(void **state)
     assert_string_equal(o.context, "c");
     assert_string_equal(o.log_level, "debug");
     assert_false(o.logs_json);
+    assert_int_equal(read_line("--leader-elect -leader-election-id mine", &o), 0);
+    assert_true(o.leader_elect);
+    assert_string_equal(o.lease, "mine");
+    assert_int_equal(read_line("--leader-elect=false", &o), 0);
+    assert_false(o.leader_elect);
 }
 
 static void mistakes_name_the_flag(void **state)
@@ -69,6 +75,7 @@ static void mistakes_name_the_flag(void **state)
         {"--kube-api-qps=0", "--kube-api-qps"},
         {"--kube-api-qps=10x", "--kube-api-qps"},
         {"--kube-api-burst=", "--kube-api-burst"},
+        {"--leader-elect=maybe", "true or false"},
         {"--zap-log-level=loud", "debug|info|error"},
         {"--enable-scheme=tfjob --enable-scheme=pytorchjob", "tfjob"},
     };

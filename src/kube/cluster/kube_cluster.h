@@ -17,6 +17,10 @@ struct kube_cluster_options {
     int burst;         /* 0: 30 */
     int under_way_max; /* requests at once, each on a connection of its own; 0: 16 */
     uint64_t seed;     /* of the pauses; 0: from the kernel */
+    /* Asked before anything is sent, watches and answers to them, too; NULL: it may. Whoever says
+     * false ends the program: nothing goes on here. */
+    bool (*may_send)(void *arg);
+    void *arg;
 };
 
 /* Takes the target over when it succeeds. Nothing is asked yet: an address where nobody is shows

@@ -96,6 +96,7 @@ int kube_cluster_open(uv_loop_t *loop, struct target *target,
         kube_cluster_close(&k->base);
         return r;
     }
+    transport_ask_before(k->transport, o->may_send, o->arg);
     *ret = &k->base;
     return 0;
 }

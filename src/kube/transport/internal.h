@@ -9,7 +9,9 @@ struct transport {
     CURLM *multi;
     uv_timer_t timer; /* curl's */
     struct transfer *transfers;
-    struct transfer *ready; /* those that have something for their owners */
+    struct transfer *ready;      /* those that have something for their owners */
+    bool (*may_send)(void *arg); /* NULL: always */
+    void *may_send_arg;
 };
 
 struct transfer {

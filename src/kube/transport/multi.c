@@ -106,6 +106,9 @@ static void deliver(struct transport *t)
 static void advance(struct transport *t, curl_socket_t fd, int events)
 {
     int running = 0;
+    if (t->may_send && !t->may_send(t->may_send_arg)) {
+        return;
+    }
     curl_multi_socket_action(t->multi, fd, events, &running);
     note_finished(t);
     deliver(t);
@@ -138,6 +141,12 @@ int transport_open(uv_loop_t *loop, struct transport **ret, struct muster_err *e
     curl_multi_setopt(t->multi, CURLMOPT_TIMERDATA, t);
     *ret = t;
     return 0;
+}
+
+void transport_ask_before(struct transport *t, bool (*may_send)(void *arg), void *arg)
+{
+    t->may_send = may_send;
+    t->may_send_arg = arg;
 }
 
 void transport_close(struct transport *transport)

@@ -1,0 +1,48 @@
+/* Who of several operators works: a Lease of the API server, as client-go has it.
+ *
+ * Whoever wrote the Lease last works until ELECTION_DEADLINE_MS after it has sent that write, and
+ * sends nothing after that. The others take the Lease when they have seen no change of it for
+ * ELECTION_LEASE_S: by then the one before has been silent for three seconds. All durations are of
+ * one machine's clock that goes on while it sleeps (CLOCK_BOOTTIME); clocks need not agree.
+ *
+ * Layer: program; pure: time comes in. Ownership: the caller's struct.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <muster/err.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    ELECTION_LEASE_S = 8,
+    ELECTION_DEADLINE_MS = 5000,
+    ELECTION_RETRY_MS = 1000,
+    ELECTION_TEXT_BYTES = 256,
+};
+
+struct election {
+    char identity[ELECTION_TEXT_BYTES]; /* ours */
+    /* The Lease as it was when it changed last, and when we saw that. */
+    char holder[ELECTION_TEXT_BYTES];
+    char renewed[ELECTION_TEXT_BYTES];
+    int64_t seen_ms;
+    bool leads;
+    int64_t until_ms; /* who leads may send until then */
+};
+
+enum election_do { ELECTION_WAIT, ELECTION_CREATE, ELECTION_REPLACE };
+
+/* What is to be done about the Lease (NULL: there is none). *ret_body: what to write, a new
+ * reference; only of CREATE and REPLACE. MUSTER_ENOMEM. */
+int election_step(struct election *e, const json_t *lease, int64_t now_ms, int64_t now_unix_ms,
+                  enum election_do *ret, json_t **ret_body);
+
+/* The write that was sent then was carried out. */
+void election_won(struct election *e, int64_t sent_ms);
+
+/* Who does not lead sends nothing but about the Lease. */
+bool election_may_send(const struct election *e, int64_t now_ms);
+
+/* The Lease without a holder, for who comes next. New reference, NULL without memory. */
+json_t *election_release(const json_t *lease, int64_t now_unix_ms);
