@@ -75,17 +75,19 @@ static int run(struct muster_comm *comm, const struct muster_call *call, struct 
 
 int muster_run(struct muster_comm *comm, const struct muster_call *call, struct muster_err *err)
 {
-    struct muster_call given = MUSTER_CALL_INIT;
+    struct muster_call other = MUSTER_CALL_INIT;
+    const void *view;
     int r = sized_check_err(err);
-    r = r < 0 ? r : sized_read(&sized_call, &given, call, err);
+    r = r < 0 ? r : sized_view(&sized_call, &other, call, &view, err);
     if (r < 0) {
         return r;
     }
-    if (given.kind == MUSTER_ALL_REDUCE &&
-        plan_fits(comm, given.in, given.out, given.count, given.type, given.op)) {
-        return way_plan(comm)->run(comm, given.in, given.out, err);
+    const struct muster_call *given = view;
+    if (given->kind == MUSTER_ALL_REDUCE &&
+        plan_fits(comm, given->in, given->out, given->count, given->type, given->op)) {
+        return way_plan(comm)->run(comm, given->in, given->out, err);
     }
-    return run_call(comm, &given, NULL, err);
+    return run_call(comm, given, NULL, err);
 }
 
 static __attribute__((noinline)) int all_reduce(struct muster_comm *comm, const void *in, void *out,

@@ -30,20 +30,20 @@ static void take_own_fields(const struct muster_call *call, const struct types_k
 {
     bool out_counts = kind->counts != TYPES_NO_COUNTS,
          in_counts = kind->counts == TYPES_BOTH_COUNTS;
-    *ret = (struct prepared){.kind = call->kind,
-                             .type = call->type,
-                             .op = call->op,
-                             .peer = call->peer,
-                             .tag = call->tag,
-                             .in = call->in,
-                             .out = call->out,
-                             .in_counts = in_counts ? call->in_counts : NULL,
-                             .out_counts = out_counts ? call->out_counts : NULL,
-                             .unit = 1,
-                             .divisor = 1};
-    if (call->kind != MUSTER_BARRIER && !ret->in_counts && !ret->out_counts) {
-        ret->count = call->count;
-    }
+    ret->kind = call->kind;
+    ret->type = call->type;
+    ret->op = call->op;
+    ret->peer = call->peer;
+    ret->tag = call->tag;
+    ret->in = call->in;
+    ret->out = call->out;
+    ret->in_counts = in_counts ? call->in_counts : NULL;
+    ret->out_counts = out_counts ? call->out_counts : NULL;
+    bool counted = call->kind != MUSTER_BARRIER && !ret->in_counts && !ret->out_counts;
+    ret->count = counted ? call->count : 0;
+    ret->unit = 1;
+    ret->divisor = 1;
+    ret->ways = (struct reduce_ways){0};
 }
 
 static int find_elements(const struct muster_comm *comm, const struct types_kind *kind,

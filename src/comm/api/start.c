@@ -19,12 +19,9 @@
 
 enum { INLINE_BYTES = MESSAGE_EAGER_BYTES };
 
-static struct muster_request *request_new(struct muster_comm *comm, const struct prepared *call)
+/* Its call is prepared. */
+static void set_up(struct muster_comm *comm, struct muster_request *request)
 {
-    struct muster_request *request = request_alloc();
-    if (!request) {
-        return NULL;
-    }
     request->comm = comm;
     request->before = NULL;
     request->waiter = (struct waiter){0};
@@ -33,10 +30,8 @@ static struct muster_request *request_new(struct muster_comm *comm, const struct
     atomic_init(&request->next, NULL);
     atomic_init(&request->refs, 2);
     atomic_init(&request->state, REQUEST_PENDING);
-    request->task.call = *call;
     call_begin(comm, &request->task);
     request->task.queued = true;
-    return request;
 }
 
 /* Messages have a limit of their own: what would end them may be a message yet to be started. */
@@ -58,15 +53,11 @@ static int check_room(struct muster_comm *comm, const struct muster_call *call,
     return 0;
 }
 
-static int start(struct muster_comm *comm, const struct prepared *call, struct muster_request **ret,
-                 struct muster_err *err)
+static void start(struct muster_comm *comm, struct muster_request *request, struct muster_err *err)
 {
-    struct muster_request *request = request_new(comm, call);
-    if (!request) {
-        return muster_fail(err, MUSTER_ENOMEM, "no memory for a request");
-    }
+    const struct prepared *call = &request->task.call;
+    set_up(comm, request);
     lane_append(&comm->lanes[call->lane], request);
-    *ret = request;
     /* Small calls leave at once; large ones must not hold up the caller. */
     if (call->bytes <= INLINE_BYTES) {
         lane_begin(comm, request);
@@ -78,26 +69,35 @@ static int start(struct muster_comm *comm, const struct prepared *call, struct m
             progress_drain(comm);
         }
     }
-    return 0;
 }
 
 int muster_start(struct muster_comm *comm, const struct muster_call *call,
                  struct muster_request **ret, struct muster_err *err)
 {
-    struct muster_call given = MUSTER_CALL_INIT;
-    struct prepared prepared;
+    struct muster_call other = MUSTER_CALL_INIT;
+    const void *given;
     int r = sized_check_err(err);
-    r = r < 0 ? r : sized_read(&sized_call, &given, call, err);
-    r = r < 0 ? r : check_room(comm, &given, err);
-    r = r < 0 ? r : prepare_call(comm, &given, &prepared, err);
+    r = r < 0 ? r : sized_view(&sized_call, &other, call, &given, err);
+    r = r < 0 ? r : check_room(comm, given, err);
     if (r < 0) {
         return r;
     }
-    if (prepared.kind == MUSTER_SEND && lane_send_now(comm, &prepared)) {
-        *ret = request_sent();
-        return 0;
+    struct muster_request *request = request_alloc();
+    if (!request) {
+        return muster_fail(err, MUSTER_ENOMEM, "no memory for a request");
     }
-    return start(comm, &prepared, ret, err);
+    const struct prepared *prepared = &request->task.call;
+    r = prepare_call(comm, given, &request->task.call, err);
+    bool sent = r == 0 && prepared->kind == MUSTER_SEND && lane_send_now(comm, prepared);
+    if (r < 0 || sent) {
+        request_drop(request);
+    } else {
+        start(comm, request, err);
+    }
+    if (r == 0) {
+        *ret = sent ? request_sent() : request;
+    }
+    return r;
 }
 
 /* Waits as a helper: steps the lanes, instead of waiting for the progress thread to. */

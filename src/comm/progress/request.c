@@ -77,6 +77,13 @@ struct muster_request *request_alloc(void)
     return request;
 }
 
+void request_drop(struct muster_request *request)
+{
+    if (!keep(request)) {
+        request_free(request);
+    }
+}
+
 struct muster_request *request_sent(void)
 {
     static struct muster_request sent = {

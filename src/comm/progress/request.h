@@ -24,6 +24,8 @@ struct muster_request {
 
 /* Room for a request, with its mutex; all else is the caller's to set. NULL: no memory. */
 struct muster_request *request_alloc(void);
+/* Of one that nobody else has seen. */
+void request_drop(struct muster_request *request);
 void request_unref(struct muster_request *request);
 /* One for all sends that ended before their start returned. */
 struct muster_request *request_sent(void);

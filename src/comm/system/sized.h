@@ -28,6 +28,10 @@ extern const struct sized_kind sized_options, sized_store, sized_call, sized_mes
 int sized_read(const struct sized_kind *kind, void *own, const void *theirs,
                struct muster_err *err);
 
+/* As sized_read, without the copy where none is needed: theirs, or own. */
+int sized_view(const struct sized_kind *kind, void *own, const void *theirs, const void **ret,
+               struct muster_err *err);
+
 /* Whether a result can be written to theirs later. */
 int sized_check(const struct sized_kind *kind, const void *theirs, struct muster_err *err);
 /* Writes a result; what only the caller's struct has becomes zero. theirs has been checked. */
