@@ -29,8 +29,8 @@ struct schedule_tuning {
     bool claims;          /* a reader writes a word of each line back: line_claim */
     bool demotes;         /* who has published and can only wait moves its lines to the cache that
                              all cores share: line_demote */
-    bool fetches;         /* who sends message after message takes the lines of the next ones from
-                             their reader's core ahead: line_fetch */
+    bool fetches;         /* who sends or reads message after message takes their lines from the
+                             other core ahead: line_fetch, line_ring_expect */
     size_t twin_below_bytes; /* zero-copy of two ranks writes both outputs in one pass */
     struct {
         size_t below_bytes;

@@ -71,6 +71,18 @@ static void start(struct muster_comm *comm, struct muster_request *request, stru
     }
 }
 
+/* 1: it was a send, and has ended. */
+static int send_now(struct muster_comm *comm, const struct muster_call *call,
+                    struct muster_err *err)
+{
+    struct prepared prepared;
+    if (call->kind != MUSTER_SEND) {
+        return 0;
+    }
+    int r = prepare_call(comm, call, &prepared, err);
+    return r < 0 ? r : lane_send_now(comm, &prepared);
+}
+
 int muster_start(struct muster_comm *comm, const struct muster_call *call,
                  struct muster_request **ret, struct muster_err *err)
 {
@@ -79,25 +91,26 @@ int muster_start(struct muster_comm *comm, const struct muster_call *call,
     int r = sized_check_err(err);
     r = r < 0 ? r : sized_view(&sized_call, &other, call, &given, err);
     r = r < 0 ? r : check_room(comm, given, err);
+    r = r < 0 ? r : send_now(comm, given, err);
     if (r < 0) {
         return r;
+    }
+    if (r > 0) {
+        *ret = request_sent();
+        return 0;
     }
     struct muster_request *request = request_alloc();
     if (!request) {
         return muster_fail(err, MUSTER_ENOMEM, "no memory for a request");
     }
-    const struct prepared *prepared = &request->task.call;
     r = prepare_call(comm, given, &request->task.call, err);
-    bool sent = r == 0 && prepared->kind == MUSTER_SEND && lane_send_now(comm, prepared);
-    if (r < 0 || sent) {
+    if (r < 0) {
         request_drop(request);
-    } else {
-        start(comm, request, err);
+        return r;
     }
-    if (r == 0) {
-        *ret = sent ? request_sent() : request;
-    }
-    return r;
+    start(comm, request, err);
+    *ret = request;
+    return 0;
 }
 
 /* Waits as a helper: steps the lanes, instead of waiting for the progress thread to. */

@@ -140,6 +140,9 @@ static size_t read_header(struct muster_comm *comm, struct stream *s, int from)
         return 0;
     }
     if (s->in_ring) {
+        if (comm->tuning->fetches) {
+            line_ring_expect(s->in_ring, &s->in);
+        }
         n = line_ring_take_header(s->in_ring, &s->in, &in->header) ? left : 0;
     } else {
         n = (size_t)link_stream_read(comm, from, (char *)&in->header + in->header_bytes, left);

@@ -13,6 +13,7 @@ _Static_assert(STREAM_BYTES % LINE_RING_BLOCK_BYTES == 0 &&
 
 /* Who sends an answer waits for the lines that it claims. */
 enum { CLAIM_ABOVE_BYTES = 2 * SEGMENT_LINE };
+enum { EXPECTED_LINES = 2 };
 
 /* The line of a header. */
 struct header_line {
@@ -121,6 +122,13 @@ void line_ring_fetch(const struct stream_ring *ring, const struct line_ring_end 
     size_t free_bytes = size_min(bytes, plan_room(end));
     for (size_t i = 0; i < free_bytes; i += SEGMENT_LINE) {
         line_fetch(ring->data + (end->at + i) % STREAM_BYTES);
+    }
+}
+
+void line_ring_expect(const struct stream_ring *ring, const struct line_ring_end *end)
+{
+    for (size_t line = 1; line <= EXPECTED_LINES; line++) {
+        __builtin_prefetch(ring->data + (end->at + line * SEGMENT_LINE) % STREAM_BYTES);
     }
 }
 

@@ -48,6 +48,10 @@ void line_ring_publish(struct stream_ring *ring, struct line_ring_end *end, bool
  */
 void line_ring_fetch(const struct stream_ring *ring, const struct line_ring_end *end, size_t bytes);
 
+/* Begins to read the lines behind the next header: the data of a small message, and the header
+ * after it. All three then come from the writer's core at once, and not one after the other. */
+void line_ring_expect(const struct stream_ring *ring, const struct line_ring_end *end);
+
 /* The header of the next message. False: none has come. */
 bool line_ring_take_header(struct stream_ring *ring, struct line_ring_end *end, void *ret_header);
 /* So many bytes of it have come, as far as this end knows. */

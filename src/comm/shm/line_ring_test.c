@@ -175,6 +175,7 @@ static void lines_that_are_fetched_ahead_are_not_changed(void **state)
         struct line_ring_end end = out;
         memcpy(&before, &ring, sizeof ring);
         line_ring_fetch(&ring, &out, STREAM_BYTES);
+        line_ring_expect(&ring, &out);
         assert_memory_equal(&before, &ring, sizeof ring);
         assert_memory_equal(&end, &out, sizeof out);
         n = line_ring_begin(&ring, &out, header) ? line_ring_put(&ring, &out, data, sizeof data)
