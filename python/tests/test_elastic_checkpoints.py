@@ -28,6 +28,24 @@ def sha256_of(worker):
     return json.loads(worker.wait_for_line('end '))['sha256']
 
 
+def test_random_numbers_go_on_from_the_checkpoint(world, python):
+    """Without deterministic=, dropout and the data's noise are drawn in turn: who goes on alone draws what comes next."""
+    options = {'epochs': 3, 'loader_workers': 0, 'deterministic': False}
+    quiet = sha256_of(world(1, python).start('elastic_train.py', json.dumps(options)))
+
+    job = world(1, python)
+    job.env.update(MUSTER_CHECKPOINT=str(job.folder / 'checkpoints'), MUSTER_CHECKPOINT_STEPS='1')
+    first, second = (job.start_held('elastic_train.py', json.dumps({**options, 'paced': True})) for _ in range(2))
+    job.let(first)
+    wait_for(lambda: list((job.folder / 'checkpoints').glob('*.checkpoint')), 'the first checkpoint')
+    first.signal(signal.SIGKILL)
+    first.end(-signal.SIGKILL)
+    job.go()
+    job.let(second)
+    assert sha256_of(second) == quiet
+    assert int(second.lines('step ')[0].split()[0]) > 1
+
+
 @pytest.mark.heavy
 def test_everyone_dies_and_others_go_on_from_the_newest_checkpoint(world, python):
     job = world(1, python)

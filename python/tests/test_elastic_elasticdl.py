@@ -112,6 +112,17 @@ def test_defect_19_no_polls(result):
     assert served['count'] == 200_000 and served['per_second'] > 10_000
 
 
+def test_shard_checkpoint(result):
+    """Of a job that trains in steps, ElasticDL's JSON says where it stands; model and records go back together."""
+    end = result('position')
+    after, within, done = end['told']
+    assert after == {'dataset_name': 'x', 'todo': [[24, 101]], 'doing': [], 'current_epoch': 0, 'num_epochs': 2, 'records_per_task': 8,
+                     'dataset_size': 101, 'shuffle_shards': False, 'version': 'v1.0', 'current_subepoch': 0}
+    assert (within['doing'], within['todo']) == ([[24, 32]], [[32, 101]])
+    assert (done['current_epoch'], done['todo'], done['doing']) == (2, [], [])
+    assert end['stands'] == [True, False, False, False, False, False]
+
+
 def test_shards_are_passes(result):
     assert sorted(sum(result('shards')['seen'], [])) == sorted(2 * list(range(101)))
 

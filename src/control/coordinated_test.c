@@ -261,15 +261,15 @@ static void a_killed_coordinator_comes_back_and_one_that_failed_does_not(void **
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         struct scene s;
         open_running(&s, 2, "ExitCode", "{}");
-        json_t *list =
-            json_pack("[{s:s, s:i, s:{s:{}}, s:{s:{s:i, s:s, s:s}}}]", "name", "pytorch",
-                      "restartCount", 1, "state", "running", "lastState", "terminated", "exitCode",
-                      table[i].code, "reason", "Error", "finishedAt", "2026-01-01T00:00:01Z");
+        json_t *list = json_pack("[{s:s, s:i, s:{s:{}}, s:{s:{s:i, s:s, s:s, s:s}}}]", "name",
+                                 "pytorch", "restartCount", 1, "state", "running", "lastState",
+                                 "terminated", "exitCode", table[i].code, "reason", "Error",
+                                 "message", "record 41", "finishedAt", "2026-01-01T00:00:01Z");
         doc_set(json_array_get(s.pods, 0), "status.containerStatuses", list);
         step(&s);
         assert_int_equal(holds(&s, "Failed"), table[i].fails);
-        assert_int_equal(count(&s, "its coordinator failed. First failure: elasticdl-mnist-master "
-                                   "exited with code"),
+        assert_int_equal(count(&s, "its coordinator failed: record 41. First failure: "
+                                   "elasticdl-mnist-master exited with code"),
                          table[i].fails ? 1 : 0);
         close_scene(&s);
     }

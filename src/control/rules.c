@@ -326,9 +326,13 @@ static void message_failed_permanently(const struct control_step *s, struct buf 
     message_first_failure(s, out);
 }
 
+/* What it said itself, if its end is known, is why; who failed first comes after that. */
 static void message_coordinator_failed(const struct control_step *s, struct buf *out)
 {
-    buf_format(out, "PyTorchJob %s is failed because its coordinator failed.", s->o->job->name);
+    const struct control_member *pod = control_find_pod(s->o, JOB_MASTER, 0);
+    const char *said = pod ? control_pod_failure(pod->object, false).message : "";
+    buf_format(out, "PyTorchJob %s is failed because its coordinator failed", s->o->job->name);
+    buf_format(out, *said ? ": %s." : ".", said);
     message_first_failure(s, out);
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/doc.h"
 #include "control/control.h"
+#include "job/annotations.h"
 #include "job/job.h"
 
 #include <string.h>
@@ -78,6 +79,10 @@ void verdict_why(const struct verdict *verdict, const json_t *job, const json_t 
 {
     if (verdict->end == VERDICT_DELETED || verdict->deadline || verdict->stopped || !verdict->pod) {
         buf_text(out, verdict->end == VERDICT_SUCCEEDED ? "" : verdict->message);
+        return;
+    }
+    if (json_object_get(doc_at(job, "metadata.annotations"), JOB_ANNOTATION_COORDINATOR)) {
+        buf_text(out, verdict->message);
         return;
     }
     struct control_failure failure = control_first_failure(job, pods);

@@ -4,6 +4,7 @@ Each worker writes the records whose shard is done; whoever dies, every record o
 coordinator keeps are those of all records.
 """
 import collections
+import json
 import os
 import signal
 import subprocess
@@ -110,6 +111,23 @@ def test_a_coordinator_may_be_away_while_shards_are_done(tmp_path):
         job.go_on('it is away')  # their reports wait for the next one
         job.start_coordinator()
         check_end(job, *workers)
+
+
+def test_the_status_file_has_how_far_a_data_set_is(tmp_path):
+    status = tmp_path / 'status'
+    with Shards(tmp_path, status_file=status) as job:
+        job.add(stop_at=71)
+        job.stopped(0)
+
+        def told():
+            found = json.loads(status.read_text())['datasets'] if status.exists() else []
+            return found and found[0]['records'] >= 480 and found[0]
+        one = wait_for(told, 'half of an epoch')
+        assert (one['name'], one['task'], one['totalRecords']) == ('test', 'evaluate', RECORDS * EPOCHS) and one['records'] < RECORDS
+        job.go_on('never')
+        wait_for(lambda: job.coordinator.poll() is not None, 'the end of the coordinator')
+        last, = json.loads(status.read_text())['datasets']
+        assert (last['records'], last['recordsPerSecond'], last['secondsLeft']) == (RECORDS * EPOCHS, 0, 0)
 
 
 def test_two_data_sets_are_both_done_before_the_job_is(tmp_path):

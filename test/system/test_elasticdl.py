@@ -132,6 +132,19 @@ def test_a_worker_that_was_replaced_is_no_first_failure(tool):
     assert 'was killed by signal 9' not in err.splitlines()[-1] and 'first failure' not in err
 
 
+def test_why_a_job_has_failed_is_said_everywhere(tool):
+    """Workers die of a record: the coordinator ends with 65, and its sentence is what train, get and describe say."""
+    name, worker = 'test-mnist-allreduce', tool.binary.parent.parent / 'tests/elastic_worker'
+    said = tool.run('train', *TUTORIAL, f"--job_command=MUSTER_TEST_POISON='41 crash' exec {worker} 97 2 4 2 0", code=None)
+    assert said.returncode not in (0, None)
+    why = '3 workers died, one after the other, of record 41, in epoch 1 of 2'
+    status = tool.get('job', name)['status']
+    assert f'is failed because its coordinator failed: {why}. First failure: ' in status['conditions'][-1]['message']
+    assert (status['elastic']['phase'], status['elastic']['message']) == ('Failed', why)
+    assert why in tool.run('describe', 'job', name).stdout
+    assert f'its coordinator failed: {why}' in said.stderr
+
+
 def test_defect_21_a_traceback_fails_the_job_and_is_shown(tool):
     """In ElasticDL the job goes on with one worker less, and says nothing."""
     name = submit(tool, f'if [ $WORKER_ID = 1 ]; then exec {sys.executable} -c "raise KeyError(7)"; fi; exec sleep 600')

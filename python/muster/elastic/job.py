@@ -143,7 +143,8 @@ class Job:
             known[param] = None
         refusals.check_closures(self.optimizers, self.transaction_)
         self.gradient, self.buffers = Gradient(list(known)), Buffers(self.model)
-        self.state = State(self.model, self.optimizers, self.others, [buffer for _, buffer in self.buffers.sent])
+        self.state = State(self.model, self.optimizers, self.others, [buffer for _, buffer in self.buffers.sent],
+                           with_random=self.seed is None and self._keeps_checkpoints())
         plan = self.plan
         try:
             self.native = _muster.Elastic(
@@ -241,10 +242,15 @@ class Job:
         if self.transaction_ is not None:
             self.share += self._rest_of_share(found)
         self.took = self.state.take()
+        if self.took and self.state.random is not None and self.native.query()['restored'] == found['version'] - 1:
+            keyed.restore_shown(self.state.random)
         if self.took:
             self.joined_at = {'epoch': found['epoch'], 'version': found['version']}
         self.pending = self._next_of_share() or self.share[0]
         return self.pending
+
+    def _keeps_checkpoints(self):
+        return bool(self.options['checkpoint'] or os.environ.get('MUSTER_CHECKPOINT'))
 
     def _rest_of_share(self, found):
         """The passes of this worker that come after the first: they are handed out here, and brought together."""

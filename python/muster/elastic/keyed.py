@@ -39,6 +39,26 @@ def restore_random_state(state):
         torch.cuda.set_rng_state_all(state[3])
 
 
+def shown_random_state():
+    """The same but a GPU's, as tensors and numbers: for a checkpoint."""
+    version, numbers, gauss = random.getstate()
+    numpy = sys.modules.get('numpy')
+    shown = {'torch': torch.get_rng_state(), 'python': torch.tensor(numbers), 'gauss': gauss, 'version': version}
+    if numpy is not None:
+        name, keys, *rest = numpy.random.get_state()
+        shown['numpy'] = [name, torch.tensor(keys.tolist()), *rest]
+    return shown
+
+
+def restore_shown(shown):
+    torch.set_rng_state(shown['torch'])
+    random.setstate((shown['version'], tuple(shown['python'].tolist()), shown['gauss']))
+    numpy = sys.modules.get('numpy')
+    if numpy is not None and 'numpy' in shown:
+        name, keys, *rest = shown['numpy']
+        numpy.random.set_state((name, numpy.array(keys.tolist(), dtype=numpy.uint32), *rest))
+
+
 def instruction_set():
     ask = getattr(getattr(torch.backends, 'cpu', None), 'get_cpu_capability', None)
     if ask is not None:

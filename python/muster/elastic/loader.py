@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 
+import torch
 from torch.utils.data import DataLoader, IterableDataset, default_collate
 
 from muster.elastic import children, keyed
@@ -173,7 +174,7 @@ class Loader:
     def _take(self, wanted):
         """The fetched batch, or None: it is not under way. Batches before it that nobody wants are dropped."""
         if self.fetched is None:
-            self.fetched = iter(DataLoader(self.items, batch_sampler=self.feed, collate_fn=self.collate, **self.options))
+            self.fetched = self._start()
             self.children.begin()
         issued = self.feed.issued
         if wanted not in issued:
@@ -185,6 +186,13 @@ class Loader:
         while issued[0] != wanted:
             self._pop()
         return self._pop()
+
+    def _start(self):
+        """A DataLoader draws a number when it begins, wherever the training is: the generator stays as it is."""
+        state = torch.get_rng_state()
+        fetched = iter(DataLoader(self.items, batch_sampler=self.feed, collate_fn=self.collate, **self.options))
+        torch.set_rng_state(state)
+        return fetched
 
     def _drop_stale(self):
         issued, self.current = self.feed.issued, None

@@ -9,7 +9,7 @@ import os
 import torch
 from torch import nn
 
-from muster.elastic import encoding
+from muster.elastic import encoding, keyed
 from muster.elastic.history import HistorySlots
 from muster.elastic.memory import buffer_of, in_place, mirror_of
 from muster.elastic.slots import Slots, group_values, install_group_values
@@ -28,11 +28,12 @@ class State:
     """others: {name: object}: modules by their tensors, all else by state_dict() and load_state_dict(). unsteady: tensors of
     the model that a forward pass changes, while others may read: those are shown as they were."""
 
-    def __init__(self, model, optimizers, others, unsteady=()):
+    def __init__(self, model, optimizers, others, unsteady=(), with_random=False):
         self.modules = [model] + [o for o in others.values() if isinstance(o, nn.Module)]
         self.others = {name: o for name, o in others.items() if not isinstance(o, nn.Module)}
         self.slots = [HistorySlots(one) if isinstance(one, torch.optim.LBFGS) else Slots(one) for one in optimizers]
         self.unsteady = {tensor.data_ptr() for tensor in unsteady}
+        self.with_random, self.random = with_random, None  # generators' states, for checkpoints
         self.stamp = os.urandom(_STAMP_BYTES)
         self.mirrors = {}  # by the tensor's number
         self.registered = None  # the pieces as the library has them: [(address, bytes)]
@@ -99,7 +100,8 @@ class State:
     def _plain(self):
         return {'optimizers': [{'groups': group_values(slots.optimizer), 'present': slots.present(),
                                 'values': slots.values()} for slots in self.slots],
-                'others': {name: other.state_dict() for name, other in self.others.items()}}
+                'others': {name: other.state_dict() for name, other in self.others.items()},
+                **({'random': keyed.shown_random_state()} if self.with_random else {})}
 
     def _encode(self):
         return encoding.encode(self._plain())
@@ -123,3 +125,4 @@ class State:
             install_group_values(slots.optimizer, mine['groups'])
         for name, other in self.others.items():
             other.load_state_dict(plain['others'][name])
+        self.random = plain.get('random')

@@ -69,6 +69,23 @@ def error():
         return {'error': str(caught), 'calls': len(calls), 'left': service.job().finished, 'soon': time.monotonic() - began < 30}
 
 
+def position():
+    """Where the records of a job that trains in steps are, after three batches and within the fourth."""
+    service = RecordIndexService(batch_size=BATCH, dataset_size=RECORDS, num_epochs=EPOCHS, dataset_name='x')
+    controller, told = controller_of(service), []
+    elastic = controller.elastic_run(train_one_batch)
+    with controller.scope():
+        for number, records in enumerate(DataLoader(Numbers(service), batch_size=BATCH)):
+            if number == 3:
+                told.append(service.get_shard_checkpoint())
+            elastic(records)
+            if number == 2:
+                told.append(service.get_shard_checkpoint())
+                before = [service.restore_shard_from_checkpoint(text) for text in (told[0], told[0].replace('24', '32'), '{}', '[', '7')]
+        told.append(service.get_shard_checkpoint())
+    return {'told': [json.loads(text) for text in told], 'stands': before + [service.restore_shard_from_checkpoint(told[0])]}
+
+
 def skip():
     """A batch that is not trained is not taken for done."""
     service = RecordIndexService(batch_size=BATCH, dataset_size=RECORDS, num_epochs=EPOCHS)

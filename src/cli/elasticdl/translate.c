@@ -164,6 +164,9 @@ static int add_master(struct translation *t, json_t *specs)
     json_t *container = start_container(t, template, MUSTER_IMAGE);
     json_t *pod = doc_at(template, "spec");
     add_command(t, container);
+    if (!t->site->folder) { /* a kubelet has why the job has failed from there */
+        build_text(&t->build, container, "terminationMessagePolicy", "FallbackToLogsOnError");
+    }
     json_t *env = build_array_at(&t->build, container, "env");
     add_variable(t, env, "MUSTER_COORDINATOR_LISTEN",
                  json_sprintf("tcp:0.0.0.0:%d", JOB_DEFAULT_PORT));

@@ -135,5 +135,8 @@ bool arbiter_leased(const struct arbiter *arbiter, uint32_t number, struct shard
 /* "it did not answer, …" */
 const char *arbiter_why(enum rendezvous_reason reason);
 
+/* Why the job has failed: a line for people, and the rest; NULL: it has not. */
+const char *arbiter_failure(const struct arbiter *arbiter);
+
 /* NULL, or which invariant is violated. For tests. */
 const char *arbiter_check(const struct arbiter *arbiter);

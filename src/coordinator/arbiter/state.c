@@ -127,6 +127,11 @@ const struct losses *arbiter_losses(const struct arbiter *a)
     return &a->losses;
 }
 
+const char *arbiter_failure(const struct arbiter *a)
+{
+    return a->failure.used > 0 ? buf_str((struct buf *)&a->failure) : NULL;
+}
+
 bool arbiter_dataset(const struct arbiter *a, uint32_t number, struct shard_progress *ret)
 {
     return shard_progress(a->ledger.shard, number, ret);

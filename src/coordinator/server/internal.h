@@ -48,8 +48,9 @@ struct server {
     uv_signal_t on_term, on_int;
     struct report report;
     struct pace pace;
-    int64_t status_ms; /* when the status file was written last */
-    bool status_due;   /* a generation was opened, or a recovery is over */
+    struct pace leased[SHARD_DATASETS_MAX]; /* samples, by the data set\'s number */
+    int64_t status_ms;                      /* when the status file was written last */
+    bool status_due;                        /* a generation was opened, or a recovery is over */
     struct {
         uint64_t incarnation;
         struct slow_worker figures;

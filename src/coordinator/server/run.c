@@ -159,8 +159,26 @@ static void write_status(struct server *s)
         slow[i] = (struct status_slow){arbiter_name(s->arbiter, s->slow[i].incarnation),
                                        &s->slow[i].figures};
     }
-    status_write(s->options->status_file, s->arbiter, &s->pace, slow, s->over ? 0 : s->slow_count,
-                 s->over);
+    const struct status status = {.arbiter = s->arbiter,
+                                  .pace = &s->pace,
+                                  .leased = s->leased,
+                                  .slow = slow,
+                                  .slow_count = s->over ? 0 : s->slow_count,
+                                  .over = s->over};
+    status_write(s->options->status_file, &status);
+}
+
+static void sample(struct server *s, int64_t now_ms)
+{
+    struct arbiter_figures figures;
+    struct shard_progress data;
+    const char *names;
+    const double *sums;
+    arbiter_figures(s->arbiter, &figures);
+    pace_sample(&s->pace, now_ms, figures.records_done);
+    for (uint32_t i = 0; arbiter_leased(s->arbiter, i, &data, &names, &sums); i++) {
+        pace_sample(&s->leased[i], now_ms, data.epoch * data.dataset.size + data.epoch_done);
+    }
 }
 
 /* Each second, and sooner where there is news. */
@@ -187,9 +205,7 @@ static void on_look(uv_timer_t *timer)
     }
     server_tidy(s);
     if (!s->over) {
-        struct arbiter_figures figures;
-        arbiter_figures(s->arbiter, &figures);
-        pace_sample(&s->pace, server_now_ms(), figures.records_done);
+        sample(s, server_now_ms());
         report_progress(&s->report, s->arbiter, &s->pace, server_now_ms());
         tell_status(s);
     }
@@ -263,12 +279,13 @@ static int run(struct server *s, struct muster_err *err)
     if (s->sync_due || !s->over) {
         uv_run(s->loop, UV_RUN_DEFAULT);
     }
+    if (s->result == 0) { /* it is over */
+        write_status(s);
+    }
     if (s->result == 0 && s->has_failed) {
         return MUSTER_EFAILED;
     }
     if (s->result == 0) {
-        s->status_due = true;
-        tell_status(s);
         return report_summary(&s->report, s->arbiter, server_now_ms(), err);
     }
     if (s->result > 0) {

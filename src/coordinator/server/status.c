@@ -5,24 +5,71 @@
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "base/time/clock.h"
 #include "base/time/timestamp.h"
 #include "coordinator/server/report.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MODE = 0644 };
+enum { MODE = 0644, LINE_BYTES = 480 };
 
 /* ---- Writing ---- */
 
-static const char *phase_of(const struct arbiter_figures *figures, const struct pace *pace,
-                            bool over)
+static const char *phase_of(const struct arbiter_figures *figures, const struct status *status)
 {
-    return over                       ? "Done"
-           : figures->generation == 0 ? "Waiting"
-           : pace->closed             ? "Recovering"
-                                      : "Training";
+    return arbiter_failure(status->arbiter) ? "Failed"
+           : status->over                   ? "Done"
+           : figures->generation == 0       ? "Waiting"
+           : status->pace->closed           ? "Recovering"
+                                            : "Training";
+}
+
+/* Its first line: the rest, a traceback, is in the log. */
+static void add_failure(struct build *b, json_t *doc, const char *why)
+{
+    char line[LINE_BYTES];
+    if (why) {
+        (void)snprintf(line, sizeof line, "%.*s", (int)strcspn(why, "\n"), why);
+        report_clean_text(line);
+        line[text_cut(line, sizeof line - 1)] = 0;
+        build_text(b, doc, "message", line);
+    }
+}
+
+static void add_rate(struct build *b, json_t *doc, uint64_t done, uint64_t all, double per_s)
+{
+    int64_t left_s = pace_seconds_left(done, all, per_s);
+    build_int(b, doc, "records", (json_int_t)done);
+    if (all != UINT64_MAX) {
+        build_int(b, doc, "totalRecords", (json_int_t)all);
+    }
+    build_int(b, doc, "recordsPerSecond", (json_int_t)per_s);
+    if (left_s >= 0) {
+        build_int(b, doc, "secondsLeft", left_s);
+    }
+}
+
+static void add_leased(struct build *b, json_t *doc, const struct status *status)
+{
+    static const char *const tasks[SHARD_TASKS] = {"train", "evaluate", "predict"};
+    json_t *list = build_array_at(b, doc, "datasets");
+    struct shard_progress data;
+    const char *names;
+    const double *sums;
+    for (uint32_t i = 0; arbiter_leased(status->arbiter, i, &data, &names, &sums); i++) {
+        const struct shard_dataset *spec = &data.dataset;
+        bool ends = spec->epochs != SHARD_ENDLESS;
+        json_t *entry = build_value(b, json_object());
+        build_text(b, entry, "name", spec->name);
+        build_text(b, entry, "task", tasks[spec->task]);
+        add_rate(b, entry, data.epoch * spec->size + data.epoch_done,
+                 ends ? spec->epochs * spec->size : UINT64_MAX,
+                 status->over ? 0 : pace_rate(&status->leased[i]));
+        build_add(b, list, entry);
+    }
 }
 
 static json_t *recovery_doc(struct build *b, const struct pace_recovery *recovery)
@@ -42,17 +89,9 @@ static json_t *recovery_doc(struct build *b, const struct pace_recovery *recover
 static void add_records(struct build *b, json_t *doc, const struct arbiter_figures *figures,
                         double per_s)
 {
-    int64_t left_s = pace_seconds_left(figures->records_done, figures->records, per_s);
     build_int(b, doc, "epoch", figures->epoch + (figures->epoch < figures->epochs));
     build_int(b, doc, "epochs", figures->epochs);
-    build_int(b, doc, "records", (json_int_t)figures->records_done);
-    if (figures->records != UINT64_MAX) {
-        build_int(b, doc, "totalRecords", (json_int_t)figures->records);
-    }
-    build_int(b, doc, "recordsPerSecond", (json_int_t)per_s);
-    if (left_s >= 0) {
-        build_int(b, doc, "secondsLeft", left_s);
-    }
+    add_rate(b, doc, figures->records_done, figures->records, per_s);
 }
 
 /* Its phase: all but the exchange with the others is its own computing. */
@@ -66,15 +105,18 @@ static json_t *slow_doc(struct build *b, const struct status_slow *each)
     return doc;
 }
 
-static json_t *make(const struct arbiter *arbiter, const struct pace *pace,
-                    const struct status_slow *slow, size_t slow_count, bool over)
+static json_t *make(const struct status *status)
 {
+    const struct arbiter *arbiter = status->arbiter;
+    const struct pace *pace = status->pace;
+    bool over = status->over;
     struct arbiter_figures figures;
     struct build b = {0};
     char now[TIMESTAMP_BYTES];
     json_t *doc = build_value(&b, json_object());
     arbiter_figures(arbiter, &figures);
-    build_text(&b, doc, "phase", phase_of(&figures, pace, over));
+    build_text(&b, doc, "phase", phase_of(&figures, status));
+    add_failure(&b, doc, arbiter_failure(arbiter));
     build_int(&b, doc, "generation", (json_int_t)figures.generation);
     build_int(&b, doc, "workers", over ? 0 : figures.members);
     build_int(&b, doc, "joining", figures.joiners);
@@ -86,18 +128,18 @@ static json_t *make(const struct arbiter *arbiter, const struct pace *pace,
         build_add(&b, list, recovery_doc(&b, &pace->recoveries[i]));
     }
     list = build_array_at(&b, doc, "slow");
-    for (size_t i = 0; i < slow_count; i++) {
-        build_add(&b, list, slow_doc(&b, &slow[i]));
+    for (size_t i = 0; i < status->slow_count; i++) {
+        build_add(&b, list, slow_doc(&b, &status->slow[i]));
     }
+    add_leased(&b, doc, status);
     build_int(&b, doc, "term", (json_int_t)figures.term);
     build_text(&b, doc, "updated", timestamp_text(clock_unix_ms(), now));
     return build_end(&b, doc);
 }
 
-void status_write(const char *path, const struct arbiter *arbiter, const struct pace *pace,
-                  const struct status_slow *slow, size_t slow_count, bool over)
+void status_write(const char *path, const struct status *status)
 {
-    muster_auto(doc) json_t *doc = path ? make(arbiter, pace, slow, slow_count, over) : NULL;
+    muster_auto(doc) json_t *doc = path ? make(status) : NULL;
     muster_auto(free) char *text = doc ? doc_print(doc) : NULL;
     if (text) {
         (void)file_put(path, text, strlen(text), MODE, NULL);

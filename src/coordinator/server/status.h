@@ -19,9 +19,17 @@ struct status_slow {
     const struct slow_worker *slow;
 };
 
-/* path: NULL for none. over: the job is done. */
-void status_write(const char *path, const struct arbiter *arbiter, const struct pace *pace,
-                  const struct status_slow *slow, size_t slow_count, bool over);
+struct status {
+    const struct arbiter *arbiter;
+    const struct pace *pace;
+    const struct pace *leased; /* of data sets by leases, by their numbers: samples only */
+    const struct status_slow *slow;
+    size_t slow_count;
+    bool over; /* the job is */
+};
+
+/* path: NULL for none. */
+void status_write(const char *path, const struct status *status);
 
 /* The recoveries that a coordinator before this one has written there. What is no such file is as
  * good as none. */

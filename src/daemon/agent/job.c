@@ -10,6 +10,7 @@
 #include "base/time/clock.h"
 #include "daemon/machine/environments.h"
 #include "daemon/machine/podman.h"
+#include "daemon/object/elastic.h"
 #include "daemon/object/jobs.h"
 #include "job/annotations.h"
 #include "job/job.h"
@@ -19,6 +20,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { FAILED_CODE = 65 }; /* MUSTER_EFAILED, of a program */
 
 /* ---- What the supervisor says ---- */
 
@@ -72,14 +75,26 @@ static void on_started(void *data, const char *id, int64_t at_unix_ms)
     post(data, id, (struct pod_event){.kind = POD_STARTED, .at_unix_ms = at_unix_ms});
 }
 
+/* Of an elastic job that has failed, its coordinator knows why. */
+static const char *why_exited(const struct agent_job *job, const struct process_exit *exit,
+                              char room[ELASTIC_WHY_BYTES])
+{
+    if (exit->code != FAILED_CODE || (exit->message && *exit->message)) {
+        return exit->message;
+    }
+    elastic_failure(job->folder, room);
+    return room;
+}
+
 static void on_exited(void *data, const char *id, const struct process_exit *exit)
 {
+    char room[ELASTIC_WHY_BYTES];
     post(data, id,
          (struct pod_event){.kind = POD_EXITED,
                             .code = exit->code,
                             .oom = exit->oom,
                             .peak_memory_bytes = exit->peak_memory_bytes,
-                            .message = exit->message,
+                            .message = why_exited(data, exit, room),
                             .at_unix_ms = exit->at_unix_ms});
 }
 

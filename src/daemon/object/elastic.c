@@ -53,9 +53,9 @@ static int read_file(const char *path, char *room, size_t *ret_count, struct mus
 
 /* ---- What is taken over ---- */
 
-static bool is_small_text(const json_t *value)
+static bool is_small_text(const json_t *value, size_t most)
 {
-    return json_is_string(value) && json_string_length(value) <= ELASTIC_TEXT_MAX;
+    return json_is_string(value) && json_string_length(value) <= most;
 }
 
 static void take(struct build *b, json_t *to, const json_t *from, const char *const *numbers,
@@ -69,17 +69,27 @@ static void take(struct build *b, json_t *to, const json_t *from, const char *co
     }
     for (; *texts; texts++) {
         json_t *value = json_object_get(from, *texts);
-        if (is_small_text(value)) {
+        if (is_small_text(value, ELASTIC_TEXT_MAX)) {
             build_set(b, to, *texts, json_incref(value));
         }
     }
 }
 
-/* Recoveries, and who is slow. */
+static void take_message(struct build *b, json_t *to, const json_t *from)
+{
+    json_t *value = json_object_get(from, "message");
+    if (is_small_text(value, ELASTIC_WHY_BYTES - 1)) {
+        build_set(b, to, "message", json_incref(value));
+    }
+}
+
+/* Recoveries, who is slow, and data sets by leases. */
 static void take_list(struct build *b, json_t *to, const json_t *from, const char *key)
 {
-    static const char *const numbers[] = {"ms", "others", "lagMs", "percent", NULL};
-    static const char *const texts[] = {"at", "kind", "worker", "phase", NULL};
+    static const char *const numbers[] = {
+        "ms",           "others",           "lagMs",       "percent", "records",
+        "totalRecords", "recordsPerSecond", "secondsLeft", NULL};
+    static const char *const texts[] = {"at", "kind", "worker", "phase", "name", "task", NULL};
     json_t *list = build_array_at(b, to, key);
     size_t i;
     json_t *each;
@@ -103,6 +113,10 @@ static json_t *taken(const json_t *from)
     take(&b, to, from, numbers, texts);
     take_list(&b, to, from, "recoveries");
     take_list(&b, to, from, "slow");
+    if (json_array_size(json_object_get(from, "datasets")) > 0) {
+        take_list(&b, to, from, "datasets");
+    }
+    take_message(&b, to, from);
     return build_end(&b, to);
 }
 
@@ -118,6 +132,15 @@ static int read_status(const char *path, json_t **ret, struct muster_err *err)
     }
     *ret = r == 0 ? taken(from) : NULL;
     return r;
+}
+
+void elastic_failure(const char *folder, char ret[ELASTIC_WHY_BYTES])
+{
+    muster_auto(free) char *path = file_join(folder, ELASTIC_STATUS_FILE);
+    muster_auto(doc) json_t *status = NULL;
+    bool failed = path && read_status(path, &status, NULL) == 0 &&
+                  strcmp(doc_text(status, "phase", ""), "Failed") == 0;
+    (void)snprintf(ret, ELASTIC_WHY_BYTES, "%s", failed ? doc_text(status, "message", "") : "");
 }
 
 void elastic_add(const struct home *home, json_t *job)

@@ -17,5 +17,9 @@
 #define ELASTIC_STATUS_FILE "status.json"
 enum { ELASTIC_BYTES_MAX = 64 << 10, ELASTIC_LIST_MAX = 16, ELASTIC_TEXT_MAX = 128 };
 
+/* Why its coordinator ended the job, in the job's folder; "": it has not said so. */
+enum { ELASTIC_WHY_BYTES = 512 };
+void elastic_failure(const char *folder, char ret[ELASTIC_WHY_BYTES]);
+
 /* Nothing is done to a job without a coordinator. */
 void elastic_add(const struct home *home, json_t *job);

@@ -5,6 +5,7 @@ A record belongs to the fetch that draws it: a DataLoader over a Dataset that as
 given batches of exactly the records of one pass, in the loader's workers, too. One shard is the records of one pass.
 """
 import collections
+import json
 import os
 import sys
 
@@ -156,15 +157,35 @@ class DataShardService:
 
     def get_shard_checkpoint(self):
         """What is not done, of all workers, as JSON: dataset_name, todo and doing (lists of [start, end]), current_epoch, …"""
-        if self.is_leased():
-            return self.leased().checkpoint()
-        raise NotImplementedError('the records of a job that trains in steps are in its own checkpoints, together with the model')
+        return self.leased().checkpoint() if self.is_leased() else self._position()
+
+    def _position(self):
+        """Of a job that trains in steps: positions in the epoch's order that are in no committed step; those of the step under way are
+        being done."""
+        job, size = self.job(), self._dataset_size
+        epoch, first = divmod(job.info.get('records_done', 0), size)
+        pass_, ended = job.pass_, epoch >= self._num_epochs
+        under_way = 0 if ended or pass_ is None or pass_.committed else min(size - first, self._batch_size * pass_.micro_batches)
+        todo = [] if ended else [[first + under_way, size]]
+        return json.dumps({
+            'dataset_name': self.dataset_name, 'todo': [pair for pair in todo if pair[0] < pair[1]],
+            'doing': [[first, first + under_way]] if under_way else [], 'current_epoch': epoch, 'num_epochs': self._num_epochs,
+            'records_per_task': self._batch_size, 'dataset_size': size, 'shuffle_shards': bool(self._shuffle), 'version': 'v1.0',
+            'current_subepoch': 0})
 
     def restore_shard_from_checkpoint(self, shard_checkpoint):
         """The data set begins there, if none of it was handed out yet: what was to do and what was being done is to do. True: it does."""
-        if self.is_leased():
-            return self.leased().restore(shard_checkpoint)
-        raise NotImplementedError('the records of a job that trains in steps are in its own checkpoints, together with the model')
+        return self.leased().restore(shard_checkpoint) if self.is_leased() else self._stands_at(shard_checkpoint)
+
+    def _stands_at(self, shard_checkpoint):
+        """Records and model go back together, by the job's own checkpoint (MUSTER_CHECKPOINT): True where the job stands there."""
+        try:
+            saved, now = json.loads(shard_checkpoint), json.loads(self._position())
+            same = ('dataset_name', 'dataset_size', 'shuffle_shards', 'current_epoch')
+            left = [min((pair[0] for pair in one['todo'] + one['doing']), default=None) for one in (saved, now)]
+            return all(saved[key] == now[key] for key in same) and left[0] == left[1]
+        except (ValueError, KeyError, TypeError, IndexError):
+            return False
 
 
 class RecordIndexService(DataShardService):
