@@ -59,11 +59,16 @@ struct muster_elastic_options {
     uint32_t checkpoint_keep;    /* the newest so many; 0: MUSTER_CHECKPOINT_KEEP, or 2 */
     uint32_t whole_passes;       /* 1: records that may have crashed workers are not tried in parts
                                     of a pass: for muster_elastic_sum */
+    uint32_t digest_steps;       /* each so many steps the workers compare digests of their states:
+                                    one whose bits have changed by themselves reads them from the
+                                    others, where more than half are alike; else the job fails. 0:
+                                    MUSTER_DIGEST_STEPS, or never */
+    uint32_t digest_skip;        /* but of so many pieces at the end, each worker's own */
 };
 /* clang-format off */
 #define MUSTER_ELASTIC_OPTIONS_INIT                                                                \
     {sizeof(struct muster_elastic_options), NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0,  \
-     60000, 0, NULL, NULL, NULL, 0, 0, 0, 0}
+     60000, 0, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0}
 /* clang-format on */
 
 /* Connects to the coordinator, and opens an endpoint. Imports, data and devices should be ready:
@@ -181,10 +186,13 @@ struct muster_elastic_info {
     int left;            /* muster_elastic_leave was obeyed */
     uint64_t checkpoint; /* the version of the newest one that the job may go back to; 0: none */
     uint64_t restored; /* the version that the state was read from a checkpoint at; 0: it was not */
+    uint64_t diverged; /* how often digests were not alike; and lastly: */
+    uint64_t diverged_version;
+    int diverged_rank; /* whose: it has the state from the others since */
 };
 /* clang-format off */
 #define MUSTER_ELASTIC_INFO_INIT                                                                   \
-    {sizeof(struct muster_elastic_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+    {sizeof(struct muster_elastic_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 /* clang-format on */
 MUSTER_API int muster_elastic_query(const struct muster_elastic *job,
                                     struct muster_elastic_info *ret, struct muster_err *err);

@@ -134,6 +134,16 @@ def test_every_record_counts_once_per_epoch(world, python):
     job.coordinators[0].end()
 
 
+def test_a_bit_that_changes_by_itself_is_healed_from_the_others(world, quiet, python):
+    job = world(3, python)
+    job.env['MUSTER_DIGEST_STEPS'] = '1'
+    workers = [job.start('elastic_train.py', json.dumps({'micro_batches': 8, 'flip': 3 * (i == 1)})) for i in range(3)]
+    for worker in workers:
+        worker.end()
+        assert 'muster.elastic: after step 3 the state of rank ' in worker.text()
+    assert {end['sha256'] for end in ends(workers)} == {quiet(python, {'micro_batches': 8})['sha256']}
+
+
 def test_ctrl_c_ends_a_worker_that_waits(world):
     job = world(2, sys.executable)
     worker = job.start('elastic_ledger.py')

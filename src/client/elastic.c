@@ -437,7 +437,10 @@ int muster_elastic_query(const struct muster_elastic *job, struct muster_elastic
         .left = job->end == WORKER_LEFT,
         .checkpoint =
             job->saver.known_count > 0 ? job->saver.known[job->saver.known_count - 1].version : 0,
-        .restored = job->restored};
+        .restored = job->restored,
+        .diverged = job->figures.diverged,
+        .diverged_version = job->figures.diverged_version,
+        .diverged_rank = job->figures.diverged_rank};
     pthread_mutex_unlock(&shared->mutex);
     sized_write(&sized_info, ret, &info);
     return 0;

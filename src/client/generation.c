@@ -176,6 +176,8 @@ static int form(struct muster_elastic *job, struct muster_err *err)
     struct generation *mine = job->mine;
     job->todo.form = false;
     *mine = *job->generation;
+    job->vote = (struct vote){.decided = true};
+    job->vote.odd[mine->rank] = job->todo.heal;
     generation_leave(job);
     pthread_mutex_unlock(&job->mutex);
     int r = form_with(job, mine, &comm, &failure);
@@ -208,6 +210,8 @@ int generation_ready(struct muster_elastic *job, struct muster_err *err)
             r = state_restore(job, err);
         } else if (works && job->todo.load) {
             r = state_load(job, err);
+        } else if (works && job->todo.heal && job->comm) {
+            r = state_heal(job, err);
         } else if (works && job->comm && core->loaded && !core->complete) {
             return 1;
         } else {

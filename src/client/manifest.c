@@ -1,11 +1,14 @@
 /* See manifest.h. */
 #include "client/manifest.h"
 
+#include "client/vote.h"
+
 struct manifest {
     uint64_t version;
     uint64_t plan;
     uint64_t extra_bytes;
     uint64_t sum;
+    uint64_t digest; /* of the state; 0: none is due */
 };
 
 static const char *find_difference(const struct manifest *mine, const struct manifest *other)
@@ -17,10 +20,23 @@ static const char *find_difference(const struct manifest *mine, const struct man
                                                      : NULL;
 }
 
-int manifest_exchange(const struct muster_elastic *job, struct muster_comm *comm, uint64_t version,
+static int count_votes(struct muster_elastic *job, const struct manifest *all)
+{
+    uint64_t digests[MUSTER_MAX_RANKS];
+    for (int rank = 0; rank < job->mine->size; rank++) {
+        if (all[rank].digest == 0) { /* it has none to compare with */
+            return 0;
+        }
+        digests[rank] = all[rank].digest;
+    }
+    return vote_count(digests, job->mine->size, &job->vote);
+}
+
+int manifest_exchange(struct muster_elastic *job, struct muster_comm *comm, uint64_t version,
                       uint64_t sum, struct muster_err *ret)
 {
-    const struct manifest mine = {version, plan_digest(&job->plan), job->extra_bytes, sum};
+    const struct manifest mine = {version, plan_digest(&job->plan), job->extra_bytes, sum,
+                                  sum <= 1 ? vote_digest(job, version - 1) : 0};
     struct manifest all[MUSTER_MAX_RANKS];
     int r = muster_all_gather(comm, &mine, all, sizeof mine / sizeof(uint64_t), MUSTER_I64, ret);
     for (int rank = 0; r >= 0 && rank < job->mine->size; rank++) {
@@ -29,5 +45,5 @@ int manifest_exchange(const struct muster_elastic *job, struct muster_comm *comm
             return muster_fail(ret, MUSTER_EMISMATCH, "worker %d brings %s", rank, what);
         }
     }
-    return r;
+    return r < 0 ? r : count_votes(job, all);
 }

@@ -9,5 +9,5 @@
 
 /* sum: how many sums of the step there will have been (sum.h); 0: it is the step's commit. 0, or as
  * the communicator has it; MUSTER_EMISMATCH: another member brings something else. */
-int manifest_exchange(const struct muster_elastic *job, struct muster_comm *comm, uint64_t version,
+int manifest_exchange(struct muster_elastic *job, struct muster_comm *comm, uint64_t version,
                       uint64_t sum, struct muster_err *ret);

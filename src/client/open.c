@@ -13,9 +13,10 @@
 
 /* ---- Options ---- */
 
-static int read_micro_batches(uint32_t said, uint32_t *ret, struct muster_err *err)
+/* What the program does not say the environment may; 0: neither does. */
+static int read_number(uint32_t said, const char *name, uint32_t *ret, struct muster_err *err)
 {
-    const char *text = getenv("MUSTER_MICRO_BATCHES");
+    const char *text = getenv(name);
     char *end = NULL;
     if (said > 0 || !text || !*text) {
         *ret = said;
@@ -24,8 +25,7 @@ static int read_micro_batches(uint32_t said, uint32_t *ret, struct muster_err *e
     errno = 0;
     unsigned long value = strtoul(text, &end, 10);
     if (text[0] < '0' || text[0] > '9' || *end || errno || value == 0 || value > UINT32_MAX) {
-        return muster_fail(err, MUSTER_ECONFIG, "MUSTER_MICRO_BATCHES is a number, not \"%s\"",
-                           text);
+        return muster_fail(err, MUSTER_ECONFIG, "%s is a number, not \"%s\"", name, text);
     }
     *ret = (uint32_t)value;
     return 0;
@@ -48,7 +48,8 @@ static int read_plan(struct muster_elastic *job, const struct muster_elastic_opt
                               .epochs = o->epochs,
                               .batch = o->batch,
                               .shuffle = o->shuffle};
-    int r = read_micro_batches(o->micro_batches, &job->plan.micro_batches, err);
+    int r = read_number(o->micro_batches, "MUSTER_MICRO_BATCHES", &job->plan.micro_batches, err);
+    r = r < 0 ? r : read_number(o->digest_steps, "MUSTER_DIGEST_STEPS", &job->digest_steps, err);
     struct plan least = job->plan; /* where the coordinator says how many */
     least.micro_batches = least.micro_batches ? least.micro_batches : 1;
     const char *wrong = plan_check(&least);
@@ -67,6 +68,7 @@ static int read_options(struct muster_elastic *job, const struct muster_elastic_
     job->environment = o->environment;
     job->extra_bytes = o->extra_bytes;
     job->whole_passes = o->whole_passes != 0;
+    job->digest_skip = o->digest_skip;
     job->peer_ms =
         o->peer_ms > 0 && o->peer_ms < WORKER_FOREVER_MS ? o->peer_ms : WORKER_FOREVER_MS;
     job->interrupted = o->interrupted;

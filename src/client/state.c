@@ -146,6 +146,30 @@ int state_load(struct muster_elastic *job, struct muster_err *err)
     return r;
 }
 
+int state_heal(struct muster_elastic *job, struct muster_err *err)
+{
+    struct owners owners = {0};
+    for (int r = 0; r < job->mine->size; r++) {
+        if (!job->vote.odd[r]) {
+            add_owner(job, &owners, r);
+        }
+    }
+    if (owners.count == 0) {
+        worker_end(job, WORKER_FAILED, MUSTER_EDATA,
+                   "a bit of this worker's state has changed by itself, and nobody is left who has "
+                   "the right one");
+        return 0;
+    }
+    saver_settle(job); /* it may be copying what is wrong */
+    obey_hide(job);
+    int r = read_state(job, &owners, err);
+    if (r == 1 && is_current(job)) {
+        job->todo.heal = false;
+        obey_show(job);
+    }
+    return r < 0 ? r : 0;
+}
+
 /* ---- Restoring ---- */
 
 /* What a worker can say of the state that the generation begins with; the highest is believed. */

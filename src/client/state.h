@@ -11,6 +11,9 @@
  * closed; negative: the user's error. */
 int state_load(struct muster_elastic *job, struct muster_err *err);
 
+/* The same of a worker that has a state, but another one than most: from those. */
+int state_heal(struct muster_elastic *job, struct muster_err *err);
+
 /* That of core.version from a checkpoint, or the model as it was at first: of the first worker that
  * still has it so. As state_load. */
 int state_restore(struct muster_elastic *job, struct muster_err *err);

@@ -6,6 +6,7 @@
 #include "client/manifest.h"
 #include "client/obey.h"
 #include "client/report.h"
+#include "client/vote.h"
 #include "commit/planted.h"
 
 #include <stdlib.h>
@@ -95,8 +96,8 @@ static int exchange(struct muster_elastic *job, const struct step_call *call,
     size_t counts[MUSTER_MAX_RANKS];
     count_extras(job, shares, counts);
     int r = manifest_exchange(job, comm, step->version, 0, ret);
-    r = r < 0 ? r : gather_extras(job, comm, counts, ret);
-    return r < 0 ? r : sum(job, comm, call, step->micro_batches, ret);
+    r = r != 0 ? r : gather_extras(job, comm, counts, ret);
+    return r != 0 ? r : sum(job, comm, call, step->micro_batches, ret);
 }
 
 /* ---- The transaction ---- */
@@ -111,9 +112,13 @@ static int try(struct muster_elastic *job, const struct step_call *call, struct 
     int64_t began_ns = worker_now_ns();
     generation_shares(job, shares);
     obey_own(job, COMMIT_READY, 0);
+    job->vote_due = job->readable;
     pthread_mutex_unlock(&job->mutex);
     int r = exchange(job, call, shares, &step, comm, &failure);
     pthread_mutex_lock(&job->mutex);
+    if (r == VOTE_AGAIN) {
+        return vote_take(job, err);
+    }
     if (r == 0 && job->core.generation == job->mine->number) {
         obey_own(job, COMMIT_REDUCED, step.version);
         if (job->core.stage != COMMIT_PREPARED) {
@@ -252,6 +257,9 @@ static int commit(struct muster_elastic *job, const struct step_call *call, stru
             return 0;
         }
         r = r < 0 ? r : try(job, call, err);
+        if (r == 0 && job->todo.heal) {
+            return 0; /* by muster_elastic_next, as who joins: this pass is of no use */
+        }
     }
     return leave_off(job, call, r);
 }

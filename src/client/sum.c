@@ -7,6 +7,7 @@
 #include "client/obey.h"
 #include "client/report.h"
 #include "client/saver.h"
+#include "client/vote.h"
 
 #include <stdlib.h>
 
@@ -62,10 +63,10 @@ static int exchange(struct muster_elastic *job, struct muster_comm *comm,
                     struct plan_share span, struct muster_err *ret)
 {
     int r = manifest_exchange(job, comm, step->version, job->sums + 1, ret);
-    return r < 0 ? r
-                 : muster_all_reduce_parts(comm, job->sum_parts, span.first, span.count,
-                                           step->micro_batches, call->mean, call->count, call->type,
-                                           MUSTER_SUM, ret);
+    return r != 0 ? r
+                  : muster_all_reduce_parts(comm, job->sum_parts, span.first, span.count,
+                                            step->micro_batches, call->mean, call->count,
+                                            call->type, MUSTER_SUM, ret);
 }
 
 /* Nobody reads the state of this version any more: all have brought something to its step. */
@@ -103,9 +104,13 @@ int sum_take(struct muster_elastic *job, const struct sum_call *call, struct mus
     }
     scale(job, call, &step, span);
     obey_own(job, COMMIT_READY, 0);
+    job->vote_due = job->readable;
     pthread_mutex_unlock(&job->mutex);
     r = exchange(job, comm, call, &step, span, &failure);
     pthread_mutex_lock(&job->mutex);
     job->computing = job->pass_records > 0; /* the step function goes on */
+    if (r == VOTE_AGAIN) {
+        return vote_take(job, err);
+    }
     return r < 0 ? loss_take(job, r, &failure, err) : take(job);
 }

@@ -74,9 +74,20 @@ struct todo {
     bool load;
     bool restore;
     bool apply; /* the sum of step core.version is to be handed out */
+    bool heal;  /* the state is to be read from those that differ from this worker: `vote` */
+};
+
+/* The last one that was not unanimous: by ranks of the generation. */
+struct vote {
+    bool decided; /* more than half are alike */
+    bool odd[MUSTER_MAX_RANKS];
+    int first; /* of the odd */
 };
 
 struct figures {
+    uint64_t diverged; /* votes that were not unanimous */
+    uint64_t diverged_version;
+    int diverged_rank;
     uint64_t trained; /* records, here */
     uint64_t recoveries;
     int64_t lost_ns; /* when the generation was closed, 0: it was not, or has been replaced */
@@ -137,7 +148,9 @@ struct muster_elastic {
     uint8_t token[WIRE_TOKEN_BYTES];
     uint64_t environment;
     size_t extra_bytes;
-    bool whole_passes; /* none is computed in parts */
+    bool whole_passes;     /* none is computed in parts */
+    uint32_t digest_steps; /* 0: no votes */
+    uint32_t digest_skip;  /* pieces at the end that are each worker's own */
     int64_t peer_ms;
     int (*interrupted)(void *user);
     void *user;
@@ -157,6 +170,8 @@ struct muster_elastic {
     struct passes passes;
     struct probe probe;
     struct patience patience;
+    struct vote vote;
+    bool vote_due;            /* no step has changed the state, and all of them show it */
     struct generation *mine;  /* the generation that it formed last: a copy */
     uint64_t *records;        /* of the pass that was handed out */
     uint64_t pass_generation; /* in which it was handed out */

@@ -84,6 +84,58 @@ static void check_left(const struct trainee *t)
     assert_int_equal(trainee_count_wrong(t, t->info.version), 0);
 }
 
+/* ---- A bit that changes by itself ---- */
+
+enum { FLIP_AT = 4 }; /* the step during which it does; its digest is due with that step */
+
+static void flip_a_bit(struct trainee *t, const struct muster_elastic_pass *pass)
+{
+    uint64_t bits;
+    if (pass->version == FLIP_AT && !t->user) {
+        memcpy(&bits, &t->weights[7], sizeof bits);
+        bits ^= UINT64_C(1) << 51;
+        memcpy(&t->weights[7], &bits, sizeof bits);
+        t->user = t; /* once */
+    }
+}
+
+static void start_with_digests(struct scene *s, int workers)
+{
+    serve(s, (uint32_t)workers, EPOCHS);
+    for (int i = 0; i < workers; i++) {
+        s->workers[i].options.digest_steps = 1;
+        s->workers[i].at_pass = i == 1 ? flip_a_bit : NULL;
+        trainee_start(&s->workers[i]);
+    }
+    for (int i = 0; i < workers; i++) {
+        trainee_join(&s->workers[i]);
+    }
+}
+
+/* Its passes with the wrong state are dropped; all three end with every record. */
+static void a_bit_that_changed_by_itself_is_healed_from_the_others(void **state)
+{
+    struct scene *s = *state;
+    start_with_digests(s, WORKERS);
+    for (int i = 0; i < WORKERS; i++) {
+        check_finished(&s->workers[i]);
+        assert_int_equal(s->workers[i].info.diverged, 1);
+        assert_int_equal(s->workers[i].info.diverged_version, FLIP_AT - 1);
+        assert_int_equal(s->workers[i].info.diverged_rank, s->workers[1].info.rank);
+    }
+}
+
+static void of_two_nobody_knows_which_one_is_right(void **state)
+{
+    struct scene *s = *state;
+    start_with_digests(s, 2);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(s->workers[i].result, MUSTER_EFAILED);
+        assert_non_null(
+            strstr(s->workers[i].err.text, "the states of 2 workers differ after step 3"));
+    }
+}
+
 /* ---- Jobs that nobody disturbs ---- */
 
 static void one_worker_trains_every_record(void **state)
@@ -479,6 +531,9 @@ static void a_forked_child_cannot_use_it(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_bit_that_changed_by_itself_is_healed_from_the_others,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(of_two_nobody_knows_which_one_is_right, set_up, tear_down),
         cmocka_unit_test_setup_teardown(one_worker_trains_every_record, set_up, tear_down),
         cmocka_unit_test_setup_teardown(several_share_the_passes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(steps_of_several_sums_train_every_record, set_up,

@@ -57,13 +57,14 @@ class Job:
     deterministic: True or a seed: equal bits whatever the number of workers and the faults (None: MUSTER_DETERMINISTIC).
     reduction: 'mean' over the step's records, or 'sum' where the loss is a sum. backwards: how often a pass calls backward.
     micro_batches: of a step, by all workers together (None: MUSTER_MICRO_BATCHES, or as the first worker said, or 1).
+    digest_steps: each so many steps the workers compare digests of their states (0: MUSTER_DIGEST_STEPS, or never).
     checkpoint: a folder that all workers see: when all of them die, training goes on from there (None: MUSTER_CHECKPOINT).
     The rest as struct muster_elastic_options of muster/elastic.h has it. One thread uses a job.
     """
 
     def __init__(self, model, optimizer, scheduler=None, *, deterministic=None, threads=1, reduction='mean', backwards=1,
                  micro_batches=None, coordinator=None, token=None, host=None, name=None, connect_ms=60_000, peer_ms=0,
-                 checkpoint=None, checkpoint_steps=0, checkpoint_seconds=0, checkpoint_keep=0):
+                 digest_steps=0, checkpoint=None, checkpoint_steps=0, checkpoint_seconds=0, checkpoint_keep=0):
         self.model = refusals.replace_ddp(model)
         refusals.check_model(self.model)
         self.optimizers = list(optimizer) if isinstance(optimizer, (list, tuple)) else [optimizer]
@@ -78,7 +79,8 @@ class Job:
         self.options = dict(micro_batches=micro_batches or 0, coordinator=coordinator, token=token, host=host, name=name,
                             connect_ms=connect_ms, peer_ms=peer_ms, checkpoint=checkpoint and os.fspath(checkpoint),
                             checkpoint_steps=checkpoint_steps, checkpoint_seconds=checkpoint_seconds,
-                            checkpoint_keep=checkpoint_keep,
+                            checkpoint_keep=checkpoint_keep, digest_steps=digest_steps,
+                            digest_skip=1,  # the text, which has the stamp of its worker
                             environment=0 if self.seed is None else keyed.environment_digest())
         self.plan, self.native, self.others, self.pass_ = None, None, {}, None
         self.pending = None  # a pass that was asked for, and no batch of it handed out yet
@@ -329,6 +331,12 @@ class Job:
         print(f'muster.elastic: {why}', flush=True)
         raise ending
 
+    def _note_info(self):
+        before, self.info = self.info, self.native.query()
+        if self.info['diverged'] > before.get('diverged', 0):
+            print(f"muster.elastic: after step {self.info['diverged_version']} the state of rank {self.info['diverged_rank']} was not that of the "
+                  'others: a bit of it had changed by itself, and it has the state from them now', flush=True)
+
     def _backward_ended(self):
         pass_ = self.pass_
         if pass_ is None or not self.gradient.touched or self.finished:
@@ -362,7 +370,7 @@ class Job:
         pass_.committed = self.ask(self.native.step, mine, gradient.count, gradient.type, gradient.buffer,
                                     extra if mine is not None else None)
         pass_.given = True
-        self.info = self.native.query()
+        self._note_info()
         if not pass_.committed:
             gradient.zero()
             return

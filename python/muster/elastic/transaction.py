@@ -133,7 +133,7 @@ class Transaction:
             raise _Again
         job.buffers.apply(job.native.extras())
         job.pass_.given = job.pass_.committed = True
-        job.info = job.native.query()
+        job._note_info()
         self.calls.clear()
         self.version = 0
         self.undo.tell()

@@ -25,15 +25,18 @@ int native_elastic_options(PyObject *args, PyObject *kwargs, struct muster_elast
                             "checkpoint_seconds",
                             "checkpoint_keep",
                             "whole_passes",
+                            "digest_steps",
+                            "digest_skip",
                             NULL};
     unsigned long long records, seed = 0, environment = 0, extra_bytes = 0;
     unsigned int batch, epochs = 1, micro_batches = 0, shuffle = 0;
     long long connect_ms = o->connect_ms, peer_ms = o->peer_ms;
     if (!PyArg_ParseTupleAndKeywords(
-            args, kwargs, "KI|IIzKIzzzzKKLLzIIII", names, &records, &batch, &epochs, &micro_batches,
-            &o->dataset, &seed, &shuffle, &o->coordinator, &o->token, &o->host, &o->name,
-            &environment, &extra_bytes, &connect_ms, &peer_ms, &o->checkpoint, &o->checkpoint_steps,
-            &o->checkpoint_seconds, &o->checkpoint_keep, &o->whole_passes)) {
+            args, kwargs, "KI|IIzKIzzzzKKLLzIIIIII", names, &records, &batch, &epochs,
+            &micro_batches, &o->dataset, &seed, &shuffle, &o->coordinator, &o->token, &o->host,
+            &o->name, &environment, &extra_bytes, &connect_ms, &peer_ms, &o->checkpoint,
+            &o->checkpoint_steps, &o->checkpoint_seconds, &o->checkpoint_keep, &o->whole_passes,
+            &o->digest_steps, &o->digest_skip)) {
         return -1;
     }
     o->records = records;
@@ -93,12 +96,14 @@ PyObject *native_elastic_lists(const uint64_t *records, size_t num, const size_t
 PyObject *native_elastic_info(const struct muster_elastic_info *i)
 {
     return Py_BuildValue(
-        "{sKsKsKsKsKsKsKsLsLsisisOsOsKsK}", "generation", (unsigned long long)i->generation,
+        "{sKsKsKsKsKsKsKsLsLsisisOsOsKsKsKsKsi}", "generation", (unsigned long long)i->generation,
         "version", (unsigned long long)i->version, "epoch", (unsigned long long)i->epoch,
         "records_done", (unsigned long long)i->records_done, "records_all",
         (unsigned long long)i->records_all, "incarnation", (unsigned long long)i->incarnation,
         "recoveries", (unsigned long long)i->recoveries, "recovery_ns", (long long)i->recovery_ns,
         "commit_ns", (long long)i->commit_ns, "rank", i->rank, "size", i->size, "finished",
         i->finished ? Py_True : Py_False, "left", i->left ? Py_True : Py_False, "checkpoint",
-        (unsigned long long)i->checkpoint, "restored", (unsigned long long)i->restored);
+        (unsigned long long)i->checkpoint, "restored", (unsigned long long)i->restored, "diverged",
+        (unsigned long long)i->diverged, "diverged_version",
+        (unsigned long long)i->diverged_version, "diverged_rank", i->diverged_rank);
 }

@@ -17,7 +17,7 @@ import elastic_pace
 import muster.elastic
 
 OPTIONS = {'records': 211, 'batch': 8, 'micro_batches': 8, 'epochs': 2, 'loader_workers': 2, 'deterministic': 7, 'threads': 1,
-           'paced': False}
+           'paced': False, 'flip': 0}
 OPTIONS.update(json.loads(sys.argv[1]) if len(sys.argv) > 1 else {})
 
 
@@ -57,6 +57,8 @@ for epoch in job.epochs():
             elastic_pace.pace()
         if not job.incomplete:
             began, steps = began or time.monotonic(), steps + 1
+            if job.info['version'] == OPTIONS['flip']:  # a bit of a parameter changes by itself
+                model[0].weight.data.view(torch.int32)[0, 0] ^= 1 << 22
             print('step', job.info['version'], job.info['size'], flush=True)
 digest = hashlib.sha256()
 for value in [*model.state_dict().values(), *average.state_dict().values()]:
