@@ -100,3 +100,17 @@ def outputs(ranks):
             assert code == 0, f'exit code {code}\n{out}\n{err}'
         return [json.loads(out.splitlines()[-1]) for _, out, _ in results]
     return run
+
+
+@pytest.fixture
+def world():
+    """world(…) makes a World (elastic_world.py): a coordinator and its workers, which are ended after the test."""
+    from elastic_world import World  # which takes what is above from here
+    worlds = []
+
+    def make(*args, **kwargs):
+        worlds.append(World(*args, **kwargs))
+        return worlds[-1]
+    yield make
+    for one in worlds:
+        one.close()

@@ -3,24 +3,11 @@ import json
 import signal
 
 import pytest
-from elastic_world import World
 
 from program import wait_for
 
 OPTIONS = {'epochs': 6, 'loader_workers': 0}
 FIRST = 2  # the version of the first checkpoint; the newest two are kept
-
-
-@pytest.fixture
-def world():
-    worlds = []
-
-    def make(*args, **kwargs):
-        worlds.append(World(*args, **kwargs))
-        return worlds[-1]
-    yield make
-    for one in worlds:
-        one.close()
 
 
 def sha256_of(worker):

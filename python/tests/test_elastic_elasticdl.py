@@ -6,7 +6,6 @@ import sys
 
 import pytest
 from conftest import PACKAGE
-from elastic_world import World
 
 from program import SOURCE
 
@@ -22,16 +21,12 @@ def pictures(tmp_path_factory):
 
 
 @pytest.fixture
-def world():
-    worlds = []
-
+def world(world):
     def make(*args, **kwargs):
-        worlds.append(World(*args, **kwargs))
-        worlds[-1].env.update(SEED)
-        return worlds[-1]
-    yield make
-    for one in worlds:
-        one.close()
+        one = world(*args, **kwargs)
+        one.env.update(SEED)
+        return one
+    return make
 
 
 def words(pictures):

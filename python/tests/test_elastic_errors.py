@@ -1,18 +1,5 @@
 """An error of the user's code ends the job for all, at once, with its traceback; it names the record where one is the cause."""
 import pytest
-from elastic_world import World
-
-
-@pytest.fixture
-def world():
-    worlds = []
-
-    def make(*args, **kwargs):
-        worlds.append(World(*args, **kwargs))
-        return worlds[-1]
-    yield make
-    for one in worlds:
-        one.close()
 
 
 def failed(world, python, kind, loaders):

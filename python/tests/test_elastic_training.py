@@ -4,21 +4,8 @@ import signal
 import sys
 
 import pytest
-from elastic_world import World
 
 END_BY_SIGTERM = 143
-
-
-@pytest.fixture
-def world():
-    worlds = []
-
-    def make(*args, **kwargs):
-        worlds.append(World(*args, **kwargs))
-        return worlds[-1]
-    yield make
-    for one in worlds:
-        one.close()
 
 
 @pytest.fixture(scope='session')

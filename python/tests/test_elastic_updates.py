@@ -3,22 +3,9 @@ import json
 import signal
 
 import pytest
-from elastic_world import World
 
 KINDS = ['gan', pytest.param('lbfgs', marks=pytest.mark.heavy), pytest.param('manual', marks=pytest.mark.heavy)]
 SCRIPT = 'elastic_updates.py'
-
-
-@pytest.fixture
-def world():
-    worlds = []
-
-    def make(*args, **kwargs):
-        worlds.append(World(*args, **kwargs))
-        return worlds[-1]
-    yield make
-    for one in worlds:
-        one.close()
 
 
 def end_of(worker):

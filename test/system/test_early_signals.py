@@ -59,10 +59,11 @@ def test_while_the_controller_does_not_answer(muster, number, code):
 
 @pytest.mark.parametrize('number, code', CODES[:2])
 def test_at_every_step_of_the_way(muster, number, code):
-    """The descriptors that it has opened tell how far it is; on a slow machine it is further by the time of the signal. The
-    tests above meet each side of the creation."""
+    """The descriptors that it has opened tell how far it is; on a slow machine it is further by the time of the signal, and the
+    tests above meet each side of the creation. On which side a signal came is said as it was: that there was no job, or its end."""
     muster.run('get', 'jobs')
     for opened in range(3, 16):
+        muster.run('delete', 'job', 'early', '--ignore-not-found')
         process = muster.start(*LONG)
         descriptors = pathlib.Path(f'/proc/{process.pid}/fd')
         wait_for(lambda: listens(process), 'it hears signals')
@@ -70,8 +71,9 @@ def test_at_every_step_of_the_way(muster, number, code):
         process.send_signal(number)
         _, err = process.communicate(timeout=LIMIT_S)
         assert process.returncode == code, (opened, err)
-        assert 'before the job was created' in err or 'ending' in err, (opened, err)
         wait_for(lambda: is_over(muster), 'the job has ended, or never was')
+        created = muster.condition('early') != ''
+        assert ('before the job was created' in err, 'ending' in err) == (not created, created), (opened, err)
 
 
 def test_while_a_second_job_waits_for_its_name(muster):
