@@ -9,21 +9,7 @@
 
 #include <stdlib.h>
 
-struct native_elastic {
-    PyObject head;
-    struct muster_elastic *job; /* NULL once closed */
-    size_t extra_bytes;
-    struct native_buffer *pieces;
-    size_t num_pieces;
-    uint32_t micro_batches; /* of the step that is under way */
-    int inside;             /* threads inside a call */
-    bool busy;              /* one of them is the job's user */
-    bool closing;
-};
-
-/* Runs Python's signal handlers, so that one may ask to leave while the job waits; non-zero when
- * one raised. Only the main thread runs them. */
-static int interrupted(void *context)
+int native_elastic_interrupted(void *context)
 {
     (void)context;
     PyGILState_STATE gil = PyGILState_Ensure();
@@ -68,7 +54,7 @@ static struct native_elastic *enter_call(PyObject *object)
     return self;
 }
 
-static struct native_elastic *enter_as_user(PyObject *object)
+struct native_elastic *native_elastic_enter(PyObject *object)
 {
     struct native_elastic *self = enter_call(object);
     if (self && self->busy) {
@@ -83,7 +69,7 @@ static struct native_elastic *enter_as_user(PyObject *object)
     return self;
 }
 
-static void leave_as_user(struct native_elastic *self)
+void native_elastic_leave(struct native_elastic *self)
 {
     self->busy = false;
     leave_call(self);
@@ -95,7 +81,7 @@ static PyObject *create(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     if (native_elastic_options(args, kwargs, &options) < 0) {
         return NULL;
     }
-    options.interrupted = interrupted;
+    options.interrupted = native_elastic_interrupted;
     struct muster_elastic *job = NULL;
     struct muster_err err = MUSTER_ERR_INIT;
     int rc;
@@ -187,7 +173,7 @@ static int register_pieces(struct native_elastic *self, const struct native_buff
 
 static PyObject *state(PyObject *object, PyObject *sequence)
 {
-    struct native_elastic *self = enter_as_user(object);
+    struct native_elastic *self = native_elastic_enter(object);
     if (!self) {
         return NULL;
     }
@@ -204,7 +190,7 @@ static PyObject *state(PyObject *object, PyObject *sequence)
     } else if (pieces) {
         drop_pieces(pieces, num);
     }
-    leave_as_user(self);
+    native_elastic_leave(self);
     if (!pieces || rc < 0) {
         return pieces ? native_raise(native_state_of(object), &err) : NULL;
     }
@@ -214,7 +200,7 @@ static PyObject *state(PyObject *object, PyObject *sequence)
 static PyObject *next(PyObject *object, PyObject *unused)
 {
     (void)unused;
-    struct native_elastic *self = enter_as_user(object);
+    struct native_elastic *self = native_elastic_enter(object);
     if (!self) {
         return NULL;
     }
@@ -229,7 +215,7 @@ static PyObject *next(PyObject *object, PyObject *unused)
     if (rc == 1 && !PyErr_Occurred()) {
         result = native_elastic_pass(&pass);
     }
-    leave_as_user(self);
+    native_elastic_leave(self);
     if (rc < 0 || PyErr_Occurred()) {
         Py_XDECREF(result);
         return native_raise(native_state_of(object), &err);
@@ -252,7 +238,7 @@ static PyObject *ahead(PyObject *object, PyObject *args)
         return PyErr_Format(PyExc_ValueError, "at most %d passes and %d records at once",
                             AHEAD_MAX_PASSES, AHEAD_MAX_RECORDS);
     }
-    struct native_elastic *self = enter_as_user(object);
+    struct native_elastic *self = native_elastic_enter(object);
     if (!self) {
         return NULL;
     }
@@ -269,167 +255,8 @@ static PyObject *ahead(PyObject *object, PyObject *args)
     }
     free(records);
     free(counts);
-    leave_as_user(self);
+    native_elastic_leave(self);
     return lists;
-}
-
-struct step {
-    struct native_buffer gradient;
-    struct native_buffer extra;
-    struct native_buffer mean;
-    size_t count;
-    enum muster_type type;
-};
-
-static void step_done(struct step *step)
-{
-    native_buffer_done(&step->gradient);
-    native_buffer_done(&step->extra);
-    native_buffer_done(&step->mean);
-}
-
-/* A buffer of at least so many bytes; None is none. */
-static int get_sized(PyObject *object, bool writable, size_t size_bytes, const char *what,
-                     struct native_buffer *ret)
-{
-    if (object == Py_None) {
-        return 0;
-    }
-    if (native_buffer_get(object, writable, ret) < 0) {
-        return -1;
-    }
-    if ((size_t)ret->size_bytes < size_bytes) {
-        PyErr_Format(PyExc_ValueError, "%s has %zd bytes, %zu are needed", what, ret->size_bytes,
-                     size_bytes);
-        return -1;
-    }
-    return 0;
-}
-
-static int parse_step(struct native_elastic *self, PyObject *args, PyObject *kwargs,
-                      struct step *ret)
-{
-    static char *names[] = {"gradient", "count", "type", "mean", "extra", NULL};
-    PyObject *gradient, *mean, *extra = Py_None;
-    unsigned long long count;
-    int type;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OKiO|O", names, &gradient, &count, &type, &mean,
-                                     &extra)) {
-        return -1;
-    }
-    size_t element = muster_type_bytes((enum muster_type)type), size_bytes;
-    if (element == 0 || __builtin_mul_overflow((size_t)count, element, &size_bytes)) {
-        PyErr_Format(PyExc_ValueError, "%llu elements of type %d are nothing", count, type);
-        return -1;
-    }
-    ret->count = (size_t)count;
-    ret->type = (enum muster_type)type;
-    if (get_sized(gradient, false, size_bytes, "the gradient", &ret->gradient) < 0 ||
-        get_sized(mean, true, size_bytes, "the mean's memory", &ret->mean) < 0 ||
-        get_sized(extra, false, self->extra_bytes, "extra", &ret->extra) < 0) {
-        return -1;
-    }
-    return 0;
-}
-
-static PyObject *step(PyObject *object, PyObject *args, PyObject *kwargs)
-{
-    struct native_elastic *self = enter_as_user(object);
-    if (!self) {
-        return NULL;
-    }
-    struct step step = {0};
-    struct muster_err err = MUSTER_ERR_INIT;
-    bool parsed = parse_step(self, args, kwargs, &step) == 0;
-    int rc = -1;
-    if (parsed) {
-        Py_BEGIN_ALLOW_THREADS;
-        rc = muster_elastic_step(self->job, step.gradient.view ? step.gradient.bytes : NULL,
-                                 step.count, step.type, step.extra.view ? step.extra.bytes : NULL,
-                                 step.mean.view ? step.mean.bytes : NULL, &err);
-        Py_END_ALLOW_THREADS;
-    }
-    step_done(&step);
-    leave_as_user(self);
-    if (!parsed || PyErr_Occurred()) {
-        return NULL;
-    }
-    return rc < 0 ? native_raise(native_state_of(object), &err) : PyBool_FromLong(rc);
-}
-
-/* What muster_elastic_sum or muster_elastic_commit said. */
-static PyObject *result_of(PyObject *object, int rc, const struct muster_err *err)
-{
-    if (PyErr_Occurred()) {
-        return NULL;
-    }
-    return rc < 0 ? native_raise(native_state_of(object), err) : PyBool_FromLong(rc);
-}
-
-static PyObject *sum(PyObject *object, PyObject *args)
-{
-    PyObject *gradients, *mean;
-    unsigned int passes, count;
-    int type;
-    if (!PyArg_ParseTuple(args, "OIIiO", &gradients, &passes, &count, &type, &mean)) {
-        return NULL;
-    }
-    struct native_elastic *self = enter_as_user(object);
-    if (!self) {
-        return NULL;
-    }
-    struct step s = {0};
-    struct muster_err err = MUSTER_ERR_INIT;
-    size_t bytes = (size_t)count * muster_type_bytes((enum muster_type)type);
-    int rc = get_sized(gradients, false, passes * bytes, "the gradients", &s.gradient);
-    rc = rc < 0 ? rc : get_sized(mean, true, bytes, "the mean's memory", &s.mean);
-    if (rc == 0) {
-        Py_BEGIN_ALLOW_THREADS;
-        rc = muster_elastic_sum(self->job, s.gradient.view ? s.gradient.bytes : NULL, count,
-                                (enum muster_type)type, s.mean.view ? s.mean.bytes : NULL, &err);
-        Py_END_ALLOW_THREADS;
-    }
-    step_done(&s);
-    leave_as_user(self);
-    return result_of(object, rc, &err);
-}
-
-static PyObject *commit(PyObject *object, PyObject *args)
-{
-    PyObject *extras;
-    unsigned int passes;
-    if (!PyArg_ParseTuple(args, "OI", &extras, &passes)) {
-        return NULL;
-    }
-    struct native_elastic *self = enter_as_user(object);
-    if (!self) {
-        return NULL;
-    }
-    struct step s = {0};
-    struct muster_err err = MUSTER_ERR_INIT;
-    int rc = get_sized(extras, false, passes * self->extra_bytes, "extras", &s.extra);
-    if (rc == 0) {
-        Py_BEGIN_ALLOW_THREADS;
-        rc = muster_elastic_commit(self->job, s.extra.view ? s.extra.bytes : NULL, &err);
-        Py_END_ALLOW_THREADS;
-    }
-    step_done(&s);
-    leave_as_user(self);
-    return result_of(object, rc, &err);
-}
-
-static PyObject *extras(PyObject *object, PyObject *unused)
-{
-    (void)unused;
-    struct native_elastic *self = enter_as_user(object);
-    if (!self) {
-        return NULL;
-    }
-    const char *bytes = muster_elastic_extras(self->job);
-    size_t size_bytes = bytes ? self->micro_batches * self->extra_bytes : 0;
-    PyObject *result = PyBytes_FromStringAndSize(bytes, (Py_ssize_t)size_bytes);
-    leave_as_user(self);
-    return result;
 }
 
 static PyObject *leave(PyObject *object, PyObject *unused)
@@ -448,7 +275,7 @@ static PyObject *fail(PyObject *object, PyObject *why)
 {
     Py_ssize_t size;
     const char *text = PyUnicode_AsUTF8AndSize(why, &size);
-    struct native_elastic *self = text ? enter_as_user(object) : NULL;
+    struct native_elastic *self = text ? native_elastic_enter(object) : NULL;
     if (!self) {
         return NULL;
     }
@@ -457,7 +284,7 @@ static PyObject *fail(PyObject *object, PyObject *why)
     Py_BEGIN_ALLOW_THREADS;
     rc = muster_elastic_fail(self->job, text, &err);
     Py_END_ALLOW_THREADS;
-    leave_as_user(self);
+    native_elastic_leave(self);
     if (rc < 0 || PyErr_Occurred()) {
         return native_raise(native_state_of(object), &err);
     }
@@ -488,16 +315,16 @@ static PyMethodDef methods[] = {
     {"ahead", ahead, METH_VARARGS,
      "ahead(passes, room): the records of this worker's next passes, one list each, room records "
      "at most, as they will be while nobody comes or goes."},
-    {"step", (PyCFunction)(void (*)(void))step, METH_VARARGS | METH_KEYWORDS,
+    {"step", (PyCFunction)(void (*)(void))native_elastic_step, METH_VARARGS | METH_KEYWORDS,
      "step(gradient, count, type, mean, extra=None): brings a pass's gradient, or None. True: the "
      "step is committed, and `mean` has the step's mean; False: there are more passes."},
-    {"sum", sum, METH_VARARGS,
+    {"sum", native_elastic_sum, METH_VARARGS,
      "sum(gradients, passes, count, type, mean): within a step: `mean` becomes the mean of all "
      "workers' gradients, of which these are this worker's, or None. False: workers came or went; "
      "the state is to be put back, and next() is called again."},
-    {"commit", commit, METH_VARARGS,
+    {"commit", native_elastic_commit, METH_VARARGS,
      "commit(extras, passes): ends a step of such sums. True: it is committed; False: as sum()."},
-    {"extras", extras, METH_NOARGS,
+    {"extras", native_elastic_extras, METH_NOARGS,
      "extras(): the extras of the step that was committed last, by micro-batch, as bytes."},
     {"leave", leave, METH_NOARGS, "leave(): to be left out at the end of the step; any thread."},
     {"fail", fail, METH_O,

@@ -115,7 +115,31 @@ extern PyType_Spec native_region_spec;
 PyObject *native_region_read(PyObject *module, PyObject *args, PyObject *kwargs);
 
 /* elastic.c */
+struct native_elastic {
+    PyObject head;
+    struct muster_elastic *job; /* NULL once closed */
+    size_t extra_bytes;
+    struct native_buffer *pieces;
+    size_t num_pieces;
+    uint32_t micro_batches; /* of the step that is under way */
+    int inside;             /* threads inside a call */
+    bool busy;              /* one of them is the job's user */
+    bool closing;
+};
 extern PyType_Spec native_elastic_spec;
+/* The job's user, one thread at a time; NULL with an exception set when there is one, or the job is
+ * closed. */
+struct native_elastic *native_elastic_enter(PyObject *object);
+void native_elastic_leave(struct native_elastic *self);
+/* Runs Python's signal handlers, so that one may ask to leave while the job waits; non-zero when
+ * one raised. Only the main thread runs them. */
+int native_elastic_interrupted(void *context);
+
+/* elastic_step.c: methods of the type */
+PyObject *native_elastic_step(PyObject *object, PyObject *args, PyObject *kwargs);
+PyObject *native_elastic_sum(PyObject *object, PyObject *args);
+PyObject *native_elastic_commit(PyObject *object, PyObject *args);
+PyObject *native_elastic_extras(PyObject *object, PyObject *unused);
 
 /* shards.c */
 extern PyType_Spec native_shards_spec;

@@ -14,16 +14,6 @@ struct native_shards {
     bool busy;
 };
 
-/* Runs Python's signal handlers; non-zero when one raised. */
-static int interrupted(void *context)
-{
-    (void)context;
-    PyGILState_STATE gil = PyGILState_Ensure();
-    int r = PyErr_Occurred() ? -1 : PyErr_CheckSignals();
-    PyGILState_Release(gil);
-    return r < 0;
-}
-
 static PyObject *create(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {"records",    "shard",   "epochs",      "dataset", "task",
@@ -45,7 +35,7 @@ static PyObject *create(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     o.seed = seed;
     o.shuffle = shuffle;
     o.connect_ms = connect_ms;
-    o.interrupted = interrupted;
+    o.interrupted = native_elastic_interrupted;
     struct muster_shards *shards = NULL;
     struct muster_err err = MUSTER_ERR_INIT;
     struct muster_shards_info info = MUSTER_SHARDS_INFO_INIT;
@@ -76,6 +66,16 @@ static struct native_shards *enter(PyObject *object)
     }
     self->busy = true;
     return self;
+}
+
+/* The end of a call: None, or the exception of its error. */
+static PyObject *leave(struct native_shards *self, int r, const struct muster_err *err)
+{
+    self->busy = false;
+    if (r < 0) {
+        return native_raise(native_state_of((PyObject *)self), err);
+    }
+    Py_RETURN_NONE;
 }
 
 static PyObject *records_of(const struct muster_shard *shard)
@@ -158,11 +158,7 @@ static PyObject *report(PyObject *object, PyObject *args)
     Py_BEGIN_ALLOW_THREADS;
     r = muster_shards_report(self->shards, number, sums, &err);
     Py_END_ALLOW_THREADS;
-    self->busy = false;
-    if (r < 0) {
-        return native_raise(native_state_of(object), &err);
-    }
-    Py_RETURN_NONE;
+    return leave(self, r, &err);
 }
 
 static PyObject *fail(PyObject *object, PyObject *args)
@@ -180,11 +176,7 @@ static PyObject *fail(PyObject *object, PyObject *args)
     Py_BEGIN_ALLOW_THREADS;
     r = muster_shards_fail(self->shards, number, &err);
     Py_END_ALLOW_THREADS;
-    self->busy = false;
-    if (r < 0) {
-        return native_raise(native_state_of(object), &err);
-    }
-    Py_RETURN_NONE;
+    return leave(self, r, &err);
 }
 
 static PyObject *wait(PyObject *object, PyObject *unused)
@@ -199,11 +191,7 @@ static PyObject *wait(PyObject *object, PyObject *unused)
     Py_BEGIN_ALLOW_THREADS;
     r = muster_shards_wait(self->shards, &err);
     Py_END_ALLOW_THREADS;
-    self->busy = false;
-    if (r < 0) {
-        return native_raise(native_state_of(object), &err);
-    }
-    Py_RETURN_NONE;
+    return leave(self, r, &err);
 }
 
 static PyObject *query(PyObject *object, PyObject *unused)
