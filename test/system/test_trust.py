@@ -57,6 +57,29 @@ def test_a_pod_whose_names_leave_its_folder_is_refused(api, muster):
     assert not [path for path in muster.folder.rglob('escaped*')]
 
 
+def connect(port, newest):
+    """A TLS connection of this version at most, whatever this machine's own rules for clients are."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.set_ciphers('ALL:@SECLEVEL=0')
+    context.minimum_version, context.maximum_version = ssl.TLSVersion.TLSv1, newest
+    with context.wrap_socket(socket.create_connection(('127.0.0.1', port))) as connection:
+        return connection.version()
+
+
+@pytest.mark.filterwarnings('ignore::DeprecationWarning')
+def test_an_old_version_of_tls_is_refused(muster):
+    muster.run('up')
+    port = server_port(muster)
+    assert connect(port, ssl.TLSVersion.TLSv1_2) == 'TLSv1.2'
+    with pytest.raises((ssl.SSLError, ConnectionError)):
+        connect(port, ssl.TLSVersion.TLSv1_1)
+
+
+def server_port(muster):
+    return int(json.loads((muster.home / 'server.json').read_text())['server'].rsplit(':', 1)[1])
+
+
 def memory_mib(pid):
     status = pathlib.Path(f'/proc/{pid}/status').read_text()
     return int(status.split('VmRSS:')[1].split()[0]) // 1024
@@ -67,7 +90,7 @@ def test_the_body_of_a_stranger_is_not_kept(muster):
     muster.run('up')
     pid = muster.status()
     before = memory_mib(pid)
-    port = int(json.loads((muster.home / 'server.json').read_text())['server'].rsplit(':', 1)[1])
+    port = server_port(muster)
     context = ssl._create_unverified_context()
     head = f'POST {PODS} HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nContent-Length: {3 * MIB}\r\n\r\n'.encode()
     strangers = []
