@@ -283,97 +283,6 @@ static PyObject *start(PyObject *object, PyObject *const *args, Py_ssize_t num_a
     return request;
 }
 
-static PyObject *abort_comm(PyObject *object, PyObject *unused)
-{
-    (void)unused;
-    struct native_comm *self = (struct native_comm *)object;
-    if (native_comm_try_enter(self)) {
-        Py_BEGIN_ALLOW_THREADS;
-        muster_comm_abort(self->comm);
-        Py_END_ALLOW_THREADS;
-        native_comm_leave(self);
-    }
-    Py_RETURN_NONE;
-}
-
-static PyObject *set_timeout(PyObject *object, PyObject *timeout_ms)
-{
-    long long value = PyLong_AsLongLong(timeout_ms);
-    if (value == -1 && PyErr_Occurred()) {
-        return NULL;
-    }
-    struct native_comm *self = native_comm_enter(object);
-    if (!self) {
-        return NULL;
-    }
-    muster_comm_set_timeout(self->comm, value);
-    native_comm_leave(self);
-    Py_RETURN_NONE;
-}
-
-static PyObject *settle(PyObject *object, PyObject *limit_ms)
-{
-    long long value = PyLong_AsLongLong(limit_ms);
-    if (value == -1 && PyErr_Occurred()) {
-        return NULL;
-    }
-    struct native_comm *self = (struct native_comm *)object;
-    if (native_queue_settle(native_state_of(object)->queue, self, value) < 0) {
-        return NULL;
-    }
-    Py_RETURN_NONE;
-}
-
-static PyObject *describe(PyObject *object, PyObject *unused)
-{
-    (void)unused;
-    struct native_comm *self = native_comm_enter(object);
-    if (!self) {
-        return NULL;
-    }
-    PyObject *text = PyUnicode_FromString(muster_comm_describe(self->comm));
-    native_comm_leave(self);
-    return text;
-}
-
-static PyObject *states(struct native_comm *self, const enum muster_peer_state *peers)
-{
-    int size = muster_comm_size(self->comm);
-    PyObject *list = PyList_New(size);
-    for (int r = 0; list && r < size; r++) {
-        PyObject *name = PyUnicode_FromString(muster_peer_state_name(peers[r]));
-        if (!name || PyList_SetItem(list, r, name) < 0) {
-            Py_CLEAR(list);
-        }
-    }
-    return list;
-}
-
-static PyObject *query(PyObject *object, PyObject *unused)
-{
-    (void)unused;
-    struct native_comm *self = native_comm_enter(object);
-    if (!self) {
-        return NULL;
-    }
-    struct muster_comm_state state = MUSTER_COMM_STATE_INIT;
-    enum muster_peer_state peers[MUSTER_MAX_RANKS];
-    struct muster_err err = MUSTER_ERR_INIT;
-    PyObject *result = NULL;
-    if (muster_comm_query(self->comm, &state, peers, &err) < 0) {
-        native_raise(native_state_of(object), &err);
-    } else {
-        result = Py_BuildValue(
-            "{s:i,s:i,s:K,s:K,s:K,s:i,s:O,s:N}", "rank", muster_comm_rank(self->comm), "size",
-            muster_comm_size(self->comm), "generation", (unsigned long long)state.generation,
-            "started", (unsigned long long)state.started, "completed",
-            (unsigned long long)state.completed, "closed", state.closed, "input_untouched",
-            state.input_untouched ? Py_True : Py_False, "peers", states(self, peers));
-    }
-    native_comm_leave(self);
-    return result;
-}
-
 /* What all_reduce_parts is given; bytes that hold them are checked against the counts. */
 struct parts {
     struct native_buffer in, out;
@@ -447,14 +356,15 @@ static PyMethodDef methods[] = {
      "the source of a received message, else -1."},
     {"start", (PyCFunction)(void (*)(void))start, METH_FASTCALL,
      "start(owner, …as run…): a Request; owner lives until the call has ended."},
-    {"abort", abort_comm, METH_NOARGS, "Ends the calls under way, here and at the peers."},
+    {"abort", native_comm_abort, METH_NOARGS, "Ends the calls under way, here and at the peers."},
     {"close", close_comm, METH_NOARGS, "Frees it; later calls raise ValueError."},
-    {"settle", settle, METH_O,
+    {"settle", native_comm_settle, METH_O,
      "settle(ms): waits until the collectives that were started have ended, at most so "
      "long since the last that did."},
-    {"set_timeout", set_timeout, METH_O, "set_timeout(ms): of every wait for a live peer."},
-    {"describe", describe, METH_NOARGS, "One line on how it moves data."},
-    {"query", query, METH_NOARGS,
+    {"set_timeout", native_comm_set_timeout, METH_O,
+     "set_timeout(ms): of every wait for a live peer."},
+    {"describe", native_comm_describe, METH_NOARGS, "One line on how it moves data."},
+    {"query", native_comm_query, METH_NOARGS,
      "rank, size, generation, started, completed, closed (0 or a code), input_untouched, and peers: "
      "their states by rank. From any thread, at any time."},
     {"all_reduce_parts", (PyCFunction)(void (*)(void))all_reduce_parts,

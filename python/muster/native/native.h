@@ -71,6 +71,13 @@ void native_comm_leave(struct native_comm *self);
  * after the call, as they may make calls themselves. */
 int native_interrupted(void *context);
 
+/* comm_query.c: methods of the type */
+PyObject *native_comm_abort(PyObject *object, PyObject *unused);
+PyObject *native_comm_set_timeout(PyObject *object, PyObject *timeout_ms);
+PyObject *native_comm_settle(PyObject *object, PyObject *limit_ms);
+PyObject *native_comm_describe(PyObject *object, PyObject *unused);
+PyObject *native_comm_query(PyObject *object, PyObject *unused);
+
 /* call.c: one collective or message, from a Python argument list to struct muster_call */
 struct native_call {
     struct muster_call call;

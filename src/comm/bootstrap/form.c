@@ -16,6 +16,7 @@
 #include "comm/tcp/link.h"
 #include "core/hash.h"
 
+#include <assert.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,7 @@ static void find_hosts(struct forming *f, int size)
                 break;
             }
         }
+        assert(f->hosts[f->hosts[r]] == f->hosts[r]); /* the lowest of its host */
     }
 }
 
@@ -106,6 +108,7 @@ static int meet(struct forming *f, struct muster_err *err)
  * are watched would see that we have left them only when it has closed its own. */
 static void be_witnessed(struct muster_comm *comm)
 {
+    assert(!comm->witnessed);
     witness_hold();
     comm->witnessed = true;
 }
@@ -121,6 +124,7 @@ static int form_all(struct forming *f, struct muster_err *err)
     r = r < 0 ? r : accept_higher(f, err);
     r = r < 0 ? r : locals_come_alive(f, err);
     forming_unwatch(f);
+    assert(r < 0 || link_find_missing(f->comm) < 0);
     if (r == 0 && !f->comm->all_local) {
         be_witnessed(f->comm);
     }

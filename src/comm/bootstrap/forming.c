@@ -4,6 +4,7 @@
 #include "comm/endpoint/address.h"
 #include "comm/system/deadline.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -30,6 +31,7 @@ static void close_all(void *context)
 
 void forming_open(struct forming *f)
 {
+    assert(f->endpoint && f->comm && f->members && f->options);
     f->under_way = f->gone = -1;
     for (int r = 0; r < MUSTER_MAX_RANKS; r++) {
         f->watches[r] = -1;
@@ -47,6 +49,7 @@ void forming_close(struct forming *f)
 /* What this rank says first on a connection. */
 static struct hello make_hello(const struct forming *f, int channel)
 {
+    assert(channel >= 0 && channel <= UINT16_MAX);
     return (struct hello){.magic = HELLO_MAGIC,
                           .index = (uint16_t)f->comm->rank,
                           .channel = (uint16_t)channel,
@@ -89,6 +92,7 @@ static int begin(const struct forming *f, int rank)
 
 static int fail_gone(struct forming *f, int rank, struct muster_err *err)
 {
+    assert(rank != f->comm->rank);
     muster_fail(err, MUSTER_EUNAVAIL,
                 "rank %d of %d is gone: its process or its endpoint has ended", rank,
                 f->comm->size);
@@ -99,6 +103,7 @@ static int fail_gone(struct forming *f, int rank, struct muster_err *err)
 /* Nobody listens there any more: it has ended, and its incarnation does not return. */
 static int watch(struct forming *f, int rank, struct muster_err *err)
 {
+    assert(rank != f->comm->rank && f->watches[rank] < 0);
     f->watches[rank] = begin(f, rank);
     return f->watches[rank] < 0 && errno == ECONNREFUSED ? fail_gone(f, rank, err) : 0;
 }
@@ -137,6 +142,7 @@ static int list_watches(const struct forming *f, struct pollfd *fds, int *ranks)
             ranks[num++] = r;
         }
     }
+    assert(num <= f->comm->size); /* nobody watches itself */
     return num;
 }
 
@@ -152,6 +158,7 @@ static int look_at_watches(struct forming *f, const struct pollfd *fds, const in
 
 int forming_blame(struct forming *f, int rank, int r, struct muster_err *err)
 {
+    assert(r < 0);
     int64_t end_ns = deadline_after_ms(BLAME_MS);
     int found = 0;
     for (int peer = 0; found == 0 && !f->watch && peer < f->comm->size; peer++) {
@@ -195,6 +202,7 @@ int forming_wait(struct forming *f, int fd, short events, int most_ms, int rank,
 {
     struct pollfd fds[MUSTER_MAX_RANKS + 1] = {{.fd = fd, .events = events}};
     int ranks[MUSTER_MAX_RANKS + 1], num = 1;
+    assert(rank >= 0 && rank < f->comm->size && most_ms >= 0);
     int r = check(f, rank, err);
     f->patient = f->patient || most_ms == 0; /* the caller has waited itself */
     if (r == 0 && f->patient && !f->watch) {
@@ -235,6 +243,7 @@ static int fail_connecting(struct forming *f, int rank, struct muster_err *err)
 
 int forming_connect(struct forming *f, int rank, int channel, struct muster_err *err)
 {
+    assert(f->under_way < 0 && rank != f->comm->rank);
     int r = 0;
     while ((f->under_way = begin(f, rank)) < 0 && errno == EAGAIN && r == 0) {
         r = forming_wait(f, -1, 0, 1, rank, err);

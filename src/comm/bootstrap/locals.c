@@ -9,6 +9,7 @@
 #include "comm/state/bell.h"
 #include "comm/tcp/link.h"
 
+#include <assert.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdio.h>
@@ -34,6 +35,7 @@ static int hand_out(struct forming *f, int fd, int rank, bool *came, struct must
     if (credentials_are_ours(fd)) {
         r = endpoint_pass(fd, comm->segment.fd, err);
         r = r < 0 ? forming_blame(f, rank, r, err) : 0;
+        assert(comm->peers[rank].local > 0 && comm->peers[rank].local < comm->local_size);
         came[comm->peers[rank].local] = true;
     } else {
         r = forming_wait(f, -1, 0, 0, rank, err);
@@ -46,6 +48,7 @@ static int lead_host(struct forming *f, struct muster_err *err)
 {
     struct muster_comm *comm = f->comm;
     bool came[MUSTER_MAX_RANKS] = {false};
+    assert(comm->locals[0] == comm->rank);
     int missing, r = segment_create(comm->local_size, &comm->segment, err);
     while (r == 0 && (missing = first_missing(comm, came)) >= 0) {
         struct hello hello;
@@ -98,6 +101,7 @@ static int follow_host(struct forming *f, struct muster_err *err)
 {
     struct muster_comm *comm = f->comm;
     int leader = comm->locals[0];
+    assert(leader < comm->rank);
     int from = forming_connect(f, leader, 0, err);
     if (from < 0) {
         return from;
@@ -206,6 +210,7 @@ static void open_flight_record(const struct forming *f)
 int locals_come_alive(struct forming *f, struct muster_err *err)
 {
     struct muster_comm *comm = f->comm;
+    assert(phase_of(&comm->life) == COMM_FORMING && comm->control);
     comm->watch = (struct heartbeat_watch){.beat = failure_beat, .context = comm};
     int r = heartbeat_join(&comm->control->heartbeat, &comm->watch, err);
     if (r < 0) {

@@ -9,6 +9,7 @@
 #include "comm/system/deadline.h"
 #include "comm/system/sized.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 struct split {
@@ -52,6 +53,7 @@ static void choose_members(struct splitting *s)
             s->members[s->num++] = s->all[i].member;
         }
     }
+    assert(s->num > 0 && s->ranks[s->index] == s->comm->rank); /* it is of its own colour */
 }
 
 /* Who could not go on has closed the communicator that is split; nobody frees it in good order
@@ -93,6 +95,7 @@ static int prepare(struct splitting *s, struct muster_err *err)
 
 static int form_part(struct splitting *s, int key, struct muster_comm **ret, struct muster_err *err)
 {
+    assert(s->endpoint && s->all && s->members && s->ranks);
     struct split ours = {.color = s->color, .key = key, .rank = s->comm->rank};
     muster_endpoint_member(s->endpoint, &ours.member);
     int r = muster_all_gather(s->comm, &ours, s->all, sizeof ours, MUSTER_U8, err);

@@ -24,6 +24,7 @@ static bool expect(const struct arrivals *a, int fd, uint64_t data)
 
 int arrivals_open(struct arrivals *ret, const int *listening, int num, struct muster_err *err)
 {
+    assert(num > 0);
     ret->num = 0;
     ret->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     bool ok = ret->epoll_fd >= 0;
@@ -66,6 +67,7 @@ static void hang_up(struct arrivals *a, int i)
 /* Reads what has come of a hello. False: this is none, or never will be. */
 static bool read_hello(struct arrival *arrival)
 {
+    assert(!has_spoken(arrival));
     char *to = (char *)&arrival->hello + arrival->have_bytes;
     ssize_t n = recv(arrival->fd, to, sizeof arrival->hello - arrival->have_bytes, MSG_DONTWAIT);
     if (n <= 0) {
