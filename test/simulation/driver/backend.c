@@ -35,7 +35,7 @@ static bool matches(const json_t *object, const char *uid, const char *version)
 static void check_creation(struct fake *f, const char *resource)
 {
     const json_t *job = fake_get(f, "pytorchjobs", "case");
-    if (strcmp(resource, "pods") != 0 || !job || f->late || f->written_late) {
+    if (strcmp(resource, "pods") != 0 || !job || f->late || f->excused) {
         return;
     }
     if (job_is_finished(job)) {
@@ -71,7 +71,7 @@ static int do_write(struct fake *f, const struct cluster_request *q, json_t *old
         json_object_update_recursive(copy, q->body);
     }
     fake_put(f, q->resource->plural, copy);
-    f->written_late |= f->late;
+    f->excused |= f->late;
     if (was_over && !job_is_finished(copy)) {
         f->broken = "a job that was over is not any more";
     }

@@ -150,6 +150,7 @@ const char *chaos_run(uint64_t seed, bool tell)
     fake_init(&f, seed);
     draw_faults(&f);
     bool two = fake_draw(&f, 4) == 0; /* a former leader that does not know yet */
+    f.excused = two;
     begin(&f, two);
     for (int i = 0; i < STEPS && !f.broken; i++) {
         if (fake_draw(&f, 20) == 0) {

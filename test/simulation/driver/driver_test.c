@@ -29,6 +29,7 @@ SCENE(lost_answers, an_answer_that_was_lost_makes_nothing_twice)
 SCENE(refused, what_was_refused_is_tried_again)
 SCENE(taken_name, a_name_that_is_taken_is_told_and_waited_for)
 SCENE(name_passed_on, only_the_pod_that_was_meant_is_deleted)
+SCENE(two_drivers, a_job_that_is_over_stays_so)
 SCENE(unreadable, a_job_that_cannot_be_read_is_said_once)
 
 static void run_seed(uint64_t seed)
@@ -64,6 +65,7 @@ int main(void)
         cmocka_unit_test(what_was_refused_is_tried_again),
         cmocka_unit_test(a_name_that_is_taken_is_told_and_waited_for),
         cmocka_unit_test(only_the_pod_that_was_meant_is_deleted),
+        cmocka_unit_test(a_job_that_is_over_stays_so),
         cmocka_unit_test(a_job_that_cannot_be_read_is_said_once),
         cmocka_unit_test(whatever_happens_there_is_an_end),
     };

@@ -54,9 +54,9 @@ struct fake {
     size_t creations; /* of those */
     size_t events;    /* requests for events */
     size_t pods_made;
-    int64_t failures;   /* pods that have failed */
-    bool late;          /* the request that is carried out is of a driver that is no more */
-    bool written_late;  /* one has written the job, perhaps after its successor looked */
+    int64_t failures; /* pods that have failed */
+    bool late;        /* the request that is carried out is of a driver that is no more */
+    bool excused;     /* such a one wrote the job, perhaps after another driver had looked at it */
     const char *broken; /* the first invariant that did not hold */
 };
 

@@ -37,7 +37,7 @@ static uint64_t seek(enum planted_driver mistake)
     }
 SCENE_FINDS(NO_LOOK, suspended)
 SCENE_FINDS(TAKEN_IS_DONE, taken_name)
-FINDS(BLIND_STATUS)
+SCENE_FINDS(BLIND_STATUS, two_drivers)
 SCENE_FINDS(DELETE_BY_NAME, name_passed_on)
 FINDS(UNSEEN_STAYS)
 FINDS(LISTED_IS_UNSEEN)

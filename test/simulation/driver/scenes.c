@@ -35,14 +35,19 @@ static size_t count_events(const struct fake *f, const char *reason)
 }
 
 /* What that watch has to tell comes later. */
-static void hold_watch(struct fake *f, const char *resource, int64_t delay_ms)
+static void hold_watch_from(struct fake *f, int first, const char *resource, int64_t delay_ms)
 {
-    for (int i = 0; i < FAKE_WATCHES; i++) {
+    for (int i = first; i < FAKE_WATCHES; i++) {
         struct fake_watch *w = &f->watches[i];
         if (w->open && strcmp(w->scope.resource->plural, resource) == 0) {
             w->due_ms = f->now_ms + delay_ms;
         }
     }
+}
+
+static void hold_watch(struct fake *f, const char *resource, int64_t delay_ms)
+{
+    hold_watch_from(f, 0, resource, delay_ms);
 }
 
 /* The status, and a pod and a Service each; then nothing more than changes. */
@@ -163,6 +168,20 @@ const char *scene_name_passed_on(void)
     fake_patch_job(&f, "spec.pytorchReplicaSpecs.Worker.replicas", json_integer(1));
     chaos_settle(&f, f.now_ms + 1000);
     return close_scene(&f, NULL); /* the cluster minds */
+}
+
+/* A former leader sees pods run of a job that is over by now, and it does not see that either. */
+const char *scene_two_drivers(void)
+{
+    enum { LATE_MS = 3600000 };
+    struct fake f;
+    open_scene(&f, chaos_make_job(0, 2, "Never", "{}"));
+    fake_start(&f, 1);
+    chaos_settle(&f, f.now_ms);
+    hold_watch_from(&f, CONTROL_RESOURCES, "pods", LATE_MS);
+    hold_watch_from(&f, CONTROL_RESOURCES, "pytorchjobs", 2 * LATE_MS);
+    chaos_settle(&f, 3 * LATE_MS);
+    return close_scene(&f, !fake_job_is(&f, "Succeeded") ? "does not succeed" : NULL);
 }
 
 const char *scene_unreadable(void)

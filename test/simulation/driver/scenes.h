@@ -13,4 +13,5 @@ const char *scene_lost_answers(void);
 const char *scene_refused(void);
 const char *scene_taken_name(void);
 const char *scene_name_passed_on(void);
+const char *scene_two_drivers(void);
 const char *scene_unreadable(void);
