@@ -62,6 +62,10 @@ static json_t *status(struct openapi *api)
     be_time(api, condition, "lastUpdateTime");
     be_time(api, condition, "lastTransitionTime");
     openapi_put(api, schema, "x-kubernetes-preserve-unknown-fields", json_true());
+    /* One owner, one entry in managedFields: there may be thousands of replicas below it. */
+    json_t *counters = openapi_property(schema, "counters");
+    openapi_put(api, counters, "type", json_string("object"));
+    openapi_put(api, counters, "x-kubernetes-map-type", json_string("atomic"));
     json_t *replicas = openapi_object();
     openapi_put(api, replicas, "additionalProperties", openapi_type(api, SCHEMA_replica_status));
     openapi_put(api, json_object_get(schema, "properties"), "replicaStatuses", replicas);

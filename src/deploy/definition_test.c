@@ -74,6 +74,16 @@ static void every_field_of_a_job_is_there(void **state)
     check_type(openapi_property(job, "status"), SCHEMA_job_status);
 }
 
+static void counters_are_one_value(void **state)
+{
+    (void)state;
+    muster_auto(doc) json_t *made = definition_new();
+    const json_t *status = doc_at(made, "spec.versions.0.schema.openAPIV3Schema.properties.status");
+    const json_t *counters = openapi_property(status, "counters");
+    assert_string_equal(doc_text(counters, "x-kubernetes-map-type", ""), "atomic");
+    assert_true(doc_bool(counters, "x-kubernetes-preserve-unknown-fields", false));
+}
+
 /* An API server refuses a schema in which a value has no type. */
 static void check_structural(const json_t *schema, const char *path)
 {
@@ -108,6 +118,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_files_are_what_the_program_makes),
         cmocka_unit_test(every_field_of_a_job_is_there),
+        cmocka_unit_test(counters_are_one_value),
         cmocka_unit_test(every_value_has_a_type),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
