@@ -361,6 +361,15 @@ bool cache_has(const struct cache *c, enum control_resource resource, const char
     return item && !item->gone && strcmp(item->uid, uid) == 0;
 }
 
+void cache_each_live_job(const struct cache *c, cache_job_fn *fn, void *arg)
+{
+    for (const struct cache_item *item = c->items; item; item = item->hh.next) {
+        if (item->resource == CONTROL_JOB && !item->finished) {
+            fn(arg, item->job);
+        }
+    }
+}
+
 size_t cache_live_jobs(const struct cache *c)
 {
     size_t count = 0;

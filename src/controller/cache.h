@@ -76,5 +76,8 @@ json_t *cache_list(const struct cache *cache, enum control_resource resource, co
 bool cache_has(const struct cache *cache, enum control_resource resource, const char *namespace,
                const char *name, const char *uid);
 
+/* Each job that is not finished, by its key. */
+typedef void cache_job_fn(void *arg, const char *key);
+void cache_each_live_job(const struct cache *cache, cache_job_fn *fn, void *arg);
 /* How many jobs are not finished. */
 size_t cache_live_jobs(const struct cache *cache);

@@ -22,6 +22,7 @@ enum {
     DRIVER_RETRY_MS = 1000, /* after the first failure */
     DRIVER_AGAIN_MS = 5,    /* after the first conflict */
     DRIVER_EVENTS_MAX = 1024,
+    DRIVER_RESYNC_MS = 12 * 3600000,
 };
 
 struct driver_clock {
@@ -41,6 +42,8 @@ struct driver_options {
     const char *labels;       /* of pods, Services and claims that are watched; "": all */
     size_t jobs_side_by_side; /* 0: 16 */
     size_t objects_max;       /* 0: 500,000 */
+    int64_t resync_ms;        /* so often each job that is not finished gets a step, whatever the
+                                 watches show; 0: DRIVER_RESYNC_MS */
     /* For the log; `what` is a word, `key` a job's. May be NULL. */
     void (*say)(void *arg, const char *what, const char *key, const char *sentence);
     /* A write of a step was carried out, just now; `after` is the job as it is now. May be NULL. */

@@ -39,6 +39,8 @@ struct driver {
     struct task *tasks;
     struct call *calls;
     size_t events; /* under way */
+    int64_t resync_at_ms;
+    size_t resynced; /* jobs of this resync: each a little later */
     struct watch {
         struct driver *driver;
         enum control_resource resource;

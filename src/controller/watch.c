@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <utlist.h>
 
-enum { STEPS_PER_TURN = 16, SIDE_BY_SIDE = 16, OBJECTS_MAX = 500000 };
+enum { STEPS_PER_TURN = 16, SIDE_BY_SIDE = 16, OBJECTS_MAX = 500000, RESYNC_APART_MS = 10 };
 
 const struct cluster_resource driver_resources[CONTROL_RESOURCES] = {
     [CONTROL_JOB] = {"kubeflow.org", "v1", "pytorchjobs", "PyTorchJob", true},
@@ -35,6 +35,7 @@ void driver_arm(struct driver *d)
     bool full = HASH_COUNT(d->tasks) >= d->options.jobs_side_by_side;
     int64_t tasks = driver_tasks_next(d);
     int64_t next = full || tasks < queue ? tasks : queue;
+    next = d->resync_at_ms < next ? d->resync_at_ms : next;
     d->options.clock.call_at(d->options.clock.arg, next);
 }
 
@@ -190,6 +191,9 @@ int driver_new(const struct driver_options *options, struct driver **ret, struct
     size_t side_by_side = options->jobs_side_by_side;
     size_t objects = options->objects_max ? options->objects_max : OBJECTS_MAX;
     d->options.jobs_side_by_side = side_by_side ? side_by_side : SIDE_BY_SIDE;
+    int64_t resync = options->resync_ms;
+    d->options.resync_ms = resync ? resync : DRIVER_RESYNC_MS;
+    d->resync_at_ms = now_ms(d) + d->options.resync_ms;
     cache_init(&d->cache, objects);
     queue_init(&d->queue, objects);
     int r = 0;
@@ -231,9 +235,27 @@ struct driver *driver_free(struct driver *d)
     return NULL;
 }
 
+static void resync_job(void *arg, const char *key)
+{
+    struct driver *d = arg;
+    int64_t apart = (int64_t)d->resynced++ * RESYNC_APART_MS;
+    (void)queue_add_at(&d->queue, key, now_ms(d) + apart);
+}
+
+/* A job that nobody was woken for goes on. */
+static void resync_if_due(struct driver *d, int64_t now)
+{
+    if (now >= d->resync_at_ms) {
+        d->resynced = 0;
+        d->resync_at_ms = now + d->options.resync_ms;
+        cache_each_live_job(&d->cache, resync_job, d);
+    }
+}
+
 void driver_turn(struct driver *d)
 {
     int64_t now = now_ms(d);
+    resync_if_due(d, now);
     driver_tasks_expire(d, now);
     for (int i = 0; i < STEPS_PER_TURN && cache_is_synced(&d->cache) &&
                     HASH_COUNT(d->tasks) < d->options.jobs_side_by_side;

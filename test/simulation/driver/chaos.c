@@ -144,10 +144,11 @@ static void tell_objects(const struct fake *f)
     free(text);
 }
 
-const char *chaos_run(uint64_t seed, bool tell)
+const char *chaos_run(uint64_t seed, int64_t resync_ms, bool tell)
 {
     struct fake f;
     fake_init(&f, seed);
+    f.resync_ms = resync_ms ? resync_ms : f.resync_ms;
     draw_faults(&f);
     bool two = fake_draw(&f, 4) == 0; /* a former leader that does not know yet */
     f.excused = two;

@@ -13,5 +13,6 @@ json_t *chaos_make_job(int master, int workers, const char *restart, const char 
 /* Until nothing is due before that. */
 void chaos_settle(struct fake *fake, int64_t until_ms);
 
-/* All of it by one seed: NULL, or what is wrong; static text. `tell`: prints the objects then. */
-const char *chaos_run(uint64_t seed, bool tell);
+/* All of it by one seed: NULL, or what is wrong; static text. `tell`: prints the objects then.
+ * `resync_ms`: of the driver; 0: none. */
+const char *chaos_run(uint64_t seed, int64_t resync_ms, bool tell);

@@ -34,7 +34,7 @@ SCENE(unreadable, a_job_that_cannot_be_read_is_said_once)
 
 static void run_seed(uint64_t seed)
 {
-    const char *broken = chaos_run(seed, true);
+    const char *broken = chaos_run(seed, 0, true);
     if (broken) {
         fail_msg("MUSTER_SEED=%llu: %s", (unsigned long long)seed, broken);
     }

@@ -229,6 +229,7 @@ void fake_init(struct fake *f, uint64_t seed)
                        .log = json_array(),
                        .fates = json_object(),
                        .version = 100,
+                       .resync_ms = INT64_MAX / 4,
                        .now_ms = 1000};
 }
 
@@ -250,6 +251,7 @@ void fake_start(struct fake *f, int n)
     const struct driver_options options = {
         .cluster = &f->cluster,
         .clock = {now_ms, now_unix_ms, call_at, d},
+        .resync_ms = f->resync_ms,
     };
     assert_int_equal(driver_new(&options, &d->driver, NULL), 0);
 }

@@ -50,9 +50,10 @@ struct fake {
     struct fake_request *requests;
     struct fake_watch watches[FAKE_WATCHES];
     struct fake_driver drivers[FAKE_DRIVERS];
-    size_t sent;      /* requests, events left out */
-    size_t creations; /* of those */
-    size_t events;    /* requests for events */
+    int64_t resync_ms; /* of the drivers; far away but where a test sets it */
+    size_t sent;       /* requests, events left out */
+    size_t creations;  /* of those */
+    size_t events;     /* requests for events */
     size_t pods_made;
     int64_t failures; /* pods that have failed */
     bool late;        /* the request that is carried out is of a driver that is no more */
