@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/testing/test.h"
 #include "base/testing/test_folder.h"
+#include "base/testing/test_seeds.h"
 #include "base/testing/test_wait.h"
 #include "base/time/clock.h"
 #include "process/wire/record.h"
@@ -310,13 +311,6 @@ static int all_tests(void)
 
 int main(int argc, char **argv)
 {
-    seed = (uint64_t)clock_ms() % 1000000;
-    for (int i = 1; i + 1 < argc; i++) {
-        if (strcmp(argv[i], "rounds") == 0) {
-            rounds = (unsigned)strtoul(argv[i + 1], NULL, 10);
-        } else if (strcmp(argv[i], "seed") == 0) {
-            seed = strtoull(argv[i + 1], NULL, 10);
-        }
-    }
+    test_read_rounds(argc, argv, &rounds, &seed);
     return test_job_main(argc, argv, all_tests);
 }

@@ -9,6 +9,7 @@
 #include "shard/shard.h"
 
 #include "base/testing/test.h"
+#include "base/testing/test_seeds.h"
 
 #include "shard/order.h"
 
@@ -587,12 +588,7 @@ static void try_seed(uint64_t seed)
 static void every_record_is_done_once_whatever_happens(void **state)
 {
     (void)state;
-    const char *one = getenv("MUSTER_SEED"), *many = getenv("MUSTER_SIMULATIONS");
-    uint64_t first = one ? strtoull(one, NULL, 10) : 0;
-    uint64_t count = one ? 1 : many ? strtoull(many, NULL, 10) : SCHEDULES;
-    for (uint64_t seed = first; seed < first + count; seed++) {
-        try_seed(seed);
-    }
+    test_each_seed(SCHEDULES, try_seed);
 }
 
 int main(void)

@@ -5,6 +5,7 @@
  * Whatever happens, the sums that the coordinator has at the end are those of each record once.
  */
 #include "base/testing/test.h"
+#include "base/testing/test_seeds.h"
 #include "client/holdings.h"
 #include "coordinator/arbiter/arbiter.h"
 #include "coordinator/arbiter/entry.h"
@@ -427,15 +428,8 @@ static void run_seed(uint64_t seed)
 
 static void every_record_counts_once_whatever_happens(void **state)
 {
-    const char *one = getenv("MUSTER_SEED");
     (void)state;
-    if (one) {
-        run_seed(strtoull(one, NULL, 10));
-        return;
-    }
-    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-        run_seed(seed);
-    }
+    test_each_seed(SEEDS, run_seed);
 }
 
 int main(void)

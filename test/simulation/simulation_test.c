@@ -5,6 +5,7 @@
  * A failure prints its seed; MUSTER_SEED=n runs that one alone, MUSTER_SIMULATIONS=n that many. */
 #include "base/doc.h"
 #include "base/testing/test.h"
+#include "base/testing/test_seeds.h"
 #include "job/annotations.h"
 #include "world.h"
 
@@ -277,23 +278,10 @@ static void run_seed(uint64_t seed)
     json_decref(job);
 }
 
-static uint64_t number_of(const char *name, uint64_t fallback)
-{
-    const char *text = getenv(name);
-    return text ? strtoull(text, NULL, 10) : fallback;
-}
-
 static void whatever_happens_there_is_one_pod_and_an_end(void **state)
 {
     (void)state;
-    if (getenv("MUSTER_SEED")) {
-        run_seed(number_of("MUSTER_SEED", 0));
-        return;
-    }
-    uint64_t runs = number_of("MUSTER_SIMULATIONS", RUNS);
-    for (uint64_t seed = 1; seed <= runs; seed++) {
-        run_seed(seed);
-    }
+    test_each_seed(RUNS, run_seed);
 }
 
 int main(void)

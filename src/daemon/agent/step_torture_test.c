@@ -9,6 +9,7 @@
 #include "daemon/agent/step_world.h"
 
 #include "base/testing/test.h"
+#include "base/testing/test_seeds.h"
 #include "base/time/clock.h"
 
 #include <stdio.h>
@@ -215,14 +216,7 @@ static void everything_in_any_order(void **state)
 
 int main(int argc, char **argv)
 {
-    seed = (uint64_t)clock_ms() % 1000000;
-    for (int i = 1; i + 1 < argc; i++) {
-        if (strcmp(argv[i], "rounds") == 0) {
-            rounds = (unsigned)strtoul(argv[i + 1], NULL, 10);
-        } else if (strcmp(argv[i], "seed") == 0) {
-            seed = strtoull(argv[i + 1], NULL, 10);
-        }
-    }
+    test_read_rounds(argc, argv, &rounds, &seed);
     const struct CMUnitTest tests[] = {cmocka_unit_test(everything_in_any_order)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  *
  * MUSTER_SEED=n runs that one alone, MUSTER_SIMULATIONS=n that many. */
 #include "base/testing/test.h"
+#include "base/testing/test_seeds.h"
 #include "explore.h"
 #include "schedule.h"
 
@@ -22,23 +23,10 @@ static void run_seed(uint64_t seed)
     }
 }
 
-static uint64_t number_of(const char *name, uint64_t fallback)
-{
-    const char *text = getenv(name);
-    return text ? strtoull(text, NULL, 10) : fallback;
-}
-
 static void every_random_schedule_ends_well(void **state)
 {
     (void)state;
-    if (getenv("MUSTER_SEED")) {
-        run_seed(number_of("MUSTER_SEED", 0));
-        return;
-    }
-    uint64_t runs = number_of("MUSTER_SIMULATIONS", RUNS);
-    for (uint64_t seed = 1; seed <= runs; seed++) {
-        run_seed(seed);
-    }
+    test_each_seed(RUNS, run_seed);
 }
 
 int main(void)

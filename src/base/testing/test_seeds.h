@@ -1,0 +1,33 @@
+/* Tests that are random by a number, the seed: which of them a call of the program runs. */
+#pragma once
+
+#include "base/time/clock.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* run() for the seeds 1 to `count`. MUSTER_SEED=N runs that one alone, MUSTER_SIMULATIONS=N so
+ * many. */
+static inline void test_each_seed(uint64_t count, void (*run)(uint64_t seed))
+{
+    const char *one = getenv("MUSTER_SEED"), *many = getenv("MUSTER_SIMULATIONS");
+    uint64_t first = one ? strtoull(one, NULL, 10) : 1;
+    uint64_t num = one ? 1 : many ? strtoull(many, NULL, 10) : count;
+    for (uint64_t seed = first; seed < first + num; seed++) {
+        run(seed);
+    }
+}
+
+/* The arguments `rounds N seed N`, each of which may be missing; another seed at each start. */
+static inline void test_read_rounds(int argc, char **argv, unsigned *rounds, uint64_t *ret_seed)
+{
+    *ret_seed = (uint64_t)clock_ms() % 1000000;
+    for (int i = 1; i + 1 < argc; i++) {
+        if (strcmp(argv[i], "rounds") == 0) {
+            *rounds = (unsigned)strtoul(argv[i + 1], NULL, 10);
+        } else if (strcmp(argv[i], "seed") == 0) {
+            *ret_seed = strtoull(argv[i + 1], NULL, 10);
+        }
+    }
+}
