@@ -2,8 +2,8 @@
  *
  * elastic: through muster/elastic.h, beside a coordinator. plain: the same sum of the same
  * gradients on a communicator from the environment, without manifest, barrier and coordinator.
- * Computing is sleeping, as with a device. SIGTERM: it leaves. Prints "step VERSION WORKERS
- * TIME_NS" for each.
+ * Computing is sleeping, as with a device. RECOVERY_HOST: its address. SIGTERM: it leaves. Prints
+ * "step VERSION WORKERS TIME_NS" for each.
  */
 #include <muster/muster.h>
 
@@ -63,7 +63,8 @@ static int train_elastic(const struct work *w, struct muster_err *err)
     options.epochs = (uint32_t)w->steps;
     options.batch = 1;
     options.micro_batches = w->micro_batches;
-    options.host = "127.0.0.1";
+    const char *host = getenv("RECOVERY_HOST");
+    options.host = host ? host : "127.0.0.1";
     int r = muster_elastic_open(&options, &job, err);
     if (r < 0) {
         return r;

@@ -39,7 +39,13 @@
 #include "shard/shard.h"
 #include "wire/wire.h"
 
-enum { ARBITER_PEERS_MAX = 16384, ARBITER_DEADLINE_MS = 800, ARBITER_TRIES = 3 };
+enum {
+    ARBITER_PEERS_MAX = 16384,
+    ARBITER_DEADLINE_MS = 800, /* for reports, once a generation is closed */
+    ARBITER_MISSED_MS = 150,   /* where only those are late whom others have lost, who were silent
+                                  to them before */
+    ARBITER_TRIES = 3
+};
 
 struct arbiter_options {
     struct rendezvous_config sizes;

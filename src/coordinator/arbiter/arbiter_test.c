@@ -418,6 +418,32 @@ static void all_die_and_the_log_goes_back_to_the_checkpoint(void **state)
     end_scene(scene);
 }
 
+/* The others say that they have lost it: it has been silent to them for 0.9 s already. */
+static void who_alone_is_late_and_was_lost_is_waited_for_shortly(void **state)
+{
+    (void)state;
+    struct scene *scene = new_scene();
+    const struct wire_message lost = {
+        .kind = WIRE_REPORT,
+        .report = {.generation = 2, .lost = 3, .closed = true, .loaded = true}};
+    joins(scene, 1);
+    joins(scene, 2);
+    joins(scene, 3);
+    reports(scene, 1, 0, 0, 0, true);
+    reports(scene, 2, 0, 0, 0, true);
+    assert_int_equal(arbiter_generation(scene->arbiter), 2);
+    assert_int_equal(says(scene, 1, lost), 0);
+    assert_int_equal(arbiter_next_ms(scene->arbiter), scene->now_ms + ARBITER_DEADLINE_MS);
+    assert_int_equal(says(scene, 2, lost), 0);
+    scene->now_ms += ARBITER_MISSED_MS;
+    assert_int_equal(arbiter_next_ms(scene->arbiter), scene->now_ms);
+    feed(scene, (struct arbiter_event){.kind = ARBITER_TICK});
+    assert_int_equal(arbiter_generation(scene->arbiter), 3);
+    assert_int_equal(scene->lost, 3);
+    assert_int_equal(scene->reason, RENDEZVOUS_SILENT);
+    end_scene(scene);
+}
+
 /* The coordinator and its members end together, and others join. */
 static void who_is_gone_in_the_next_term_is_not_waited_for(void **state)
 {
@@ -1014,6 +1040,7 @@ int main(void)
         cmocka_unit_test(a_restart_after_any_record),
         cmocka_unit_test(a_generation_is_opened_for_all_with_the_same_words),
         cmocka_unit_test(all_die_and_the_log_goes_back_to_the_checkpoint),
+        cmocka_unit_test(who_alone_is_late_and_was_lost_is_waited_for_shortly),
         cmocka_unit_test(who_is_gone_in_the_next_term_is_not_waited_for),
         cmocka_unit_test(who_is_gone_after_the_last_step_has_ended_well),
         cmocka_unit_test(who_is_silent_for_a_lease_is_given_up),

@@ -23,6 +23,7 @@ struct card {
     char name[ARBITER_NAME_BYTES]; /* of its pod, clean; "": it has said none */
     bool away;                     /* its connection has ended */
     bool judged;                   /* its death was, or will be */
+    uint64_t missed;               /* the generation in which another one has lost it; 0: none */
 };
 
 /* A checkpoint as its member told it. */

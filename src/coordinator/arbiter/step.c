@@ -145,6 +145,29 @@ static void hear_checkpoint_failed(struct arbiter *a, const struct wire_checkpoi
     }
 }
 
+/* Whom all wait for has been silent to another worker as long as those are that are given up: the
+ * coordinator asks it by CLOSE, and an answer takes no time. */
+static void hasten(struct arbiter *a, uint64_t lost)
+{
+    const struct rendezvous *s = a->rendezvous;
+    struct card *missed = arbiter_card(a, lost);
+    if (missed) {
+        missed->missed = s->generation;
+    }
+    if (a->deadline_ms == INT64_MAX || a->deadline_generation != s->generation) {
+        return;
+    }
+    for (uint32_t i = 0; i < s->room; i++) {
+        const struct rendezvous_peer *peer = &s->peers[i];
+        bool late = peer->standing == RENDEZVOUS_MEMBER && !peer->reported && !peer->gone;
+        if (late && a->cards[i].missed != s->generation) {
+            return;
+        }
+    }
+    int64_t soon_ms = a->now_ms + ARBITER_MISSED_MS;
+    a->deadline_ms = soon_ms < a->deadline_ms ? soon_ms : a->deadline_ms;
+}
+
 static void hear_report(struct arbiter *a, const struct wire_report *report)
 {
     uint64_t first = report->steps.count > 0 ? report->steps.list[0].version : report->version + 1;
@@ -158,6 +181,9 @@ static void hear_report(struct arbiter *a, const struct wire_report *report)
                                        .closed = report->closed,
                                        .loaded = report->loaded,
                                        .prepared = report->prepared.count > 0});
+    if (report->closed && report->generation == a->rendezvous->generation) {
+        hasten(a, report->lost);
+    }
 }
 
 static void hear_commits(struct arbiter *a, const struct wire_commits *commits)
