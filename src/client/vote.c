@@ -12,7 +12,16 @@ enum { LANES = 4, WHY_BYTES = 256 };
 
 /* ---- The digest ---- */
 
-/* A lane is changed by each change of a word of it: words are mixed in one to one. */
+/* One to one; a difference in any bit is one in all of them. */
+static uint64_t mix(uint64_t x)
+{
+    x = (x ^ x >> 32) * PRIME;
+    x = (x ^ x >> 29) * PRIME;
+    return x ^ x >> 32;
+}
+
+/* A lane differs where a word of it does, and lanes are mixed before they are put together: those
+ * that all differ do not cancel each other out. */
 static uint64_t digest_of(uint64_t start, const char *bytes, size_t count)
 {
     uint64_t lanes[LANES] = {start, ~start, start ^ PRIME, start + PRIME}, words[LANES];
@@ -24,10 +33,11 @@ static uint64_t digest_of(uint64_t start, const char *bytes, size_t count)
     }
     memset(words, 0, sizeof words);
     memcpy(words, bytes, count);
+    uint64_t digest = 0;
     for (int i = 0; i < LANES; i++) {
-        lanes[i] = (lanes[i] ^ words[i]) * PRIME;
+        digest = mix(digest ^ mix(lanes[i] ^ words[i]) * PRIME);
     }
-    return ((lanes[0] * PRIME ^ lanes[1]) * PRIME ^ lanes[2]) * PRIME ^ lanes[3];
+    return digest;
 }
 
 uint64_t vote_digest(const struct muster_elastic *job, uint64_t version)
@@ -39,7 +49,7 @@ uint64_t vote_digest(const struct muster_elastic *job, uint64_t version)
     for (size_t i = 0; i + job->digest_skip < job->num_pieces; i++) {
         digest = digest_of(digest, job->pieces[i].memory, job->pieces[i].size_bytes);
     }
-    return digest | 1; /* never 0 */
+    return digest ? digest : 1;
 }
 
 /* ---- The vote ---- */
