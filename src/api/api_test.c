@@ -81,6 +81,14 @@ static const struct refusal {
      "propagationPolicy"},
     {"POST", CONFIG_MAPS "?dryRun=Some", CONFIG_MAP("a"), 400, "BadRequest", "dryRun"},
     {"GET", "/muster/v1/nothing", NULL, 404, "NotFound", "could not find"},
+    {"GET", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/tfjobs.kubeflow.org", NULL,
+     404, "NotFound", "\"tfjobs.kubeflow.org\" not found"},
+    {"POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "{}", 405,
+     "MethodNotAllowed", "they can be read only"},
+    {"POST", "/api/v1/namespaces/default/pods/a/exec", NULL, 405, "MethodNotAllowed",
+     "muster exec POD -- COMMAND"},
+    {"POST", "/api/v1/namespaces/default/pods/a/portforward", NULL, 405, "MethodNotAllowed",
+     "a rank's ports are ports of this machine"},
 };
 
 static void refusals_say_what_kubectl_expects(void **state)
@@ -442,6 +450,37 @@ static void pages_follow_each_other(void **state)
     fixture_done(&f);
 }
 
+static void a_client_asks_what_it_may(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f, NULL);
+    int code = fixture_call(&f, "POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+                            "{'spec':{'resourceAttributes':{'verb':'create'}}}");
+    assert_int_equal(code, 201);
+    assert_true(doc_bool(f.doc, "status.allowed", false));
+    assert_string_equal(answer(&f, "spec.resourceAttributes.verb"), "create");
+    code = fixture_call(&f, "POST", "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", "{}");
+    assert_int_equal(code, 201);
+    assert_string_equal(answer(&f, "status.resourceRules.0.verbs.0"), "*");
+    fixture_done(&f);
+}
+
+#define DEFINITIONS "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+static void the_custom_resource_is_defined(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f, NULL);
+    assert_int_equal(fixture_call(&f, "GET", DEFINITIONS, NULL), 200);
+    assert_string_equal(answer(&f, "items.0.metadata.name"), "pytorchjobs.kubeflow.org");
+    assert_int_equal(fixture_call(&f, "GET", DEFINITIONS "/pytorchjobs.kubeflow.org", NULL), 200);
+    assert_string_equal(answer(&f, "spec.names.kind"), "PyTorchJob");
+    assert_string_equal(answer(&f, "spec.versions.0.name"), "v1");
+    fixture_done(&f);
+}
+
 static void discovery_names_every_resource(void **state)
 {
     (void)state;
@@ -483,6 +522,8 @@ int main(void)
         cmocka_unit_test(kubectl_gets_its_table),
         cmocka_unit_test(pages_follow_each_other),
         cmocka_unit_test(discovery_names_every_resource),
+        cmocka_unit_test(a_client_asks_what_it_may),
+        cmocka_unit_test(the_custom_resource_is_defined),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -103,11 +103,37 @@ static json_t *core_versions(void)
                      "serverAddressByClientCIDRs");
 }
 
+/* What beside.c answers. */
+static json_t *review_resources(void)
+{
+    return json_pack(
+        "{s:s, s:s, s:s, s:[{s:s, s:s, s:b, s:s, s:[s]}, {s:s, s:s, s:b, s:s, s:[s]}]}", "kind",
+        "APIResourceList", "apiVersion", "v1", "groupVersion", "authorization.k8s.io/v1",
+        "resources", "name", "selfsubjectaccessreviews", "singularName", "selfsubjectaccessreview",
+        "namespaced", 0, "kind", "SelfSubjectAccessReview", "verbs", "create", "name",
+        "selfsubjectrulesreviews", "singularName", "selfsubjectrulesreview", "namespaced", 0,
+        "kind", "SelfSubjectRulesReview", "verbs", "create");
+}
+
+static json_t *definition_resources(void)
+{
+    return json_pack(
+        "{s:s, s:s, s:s, s:[{s:s, s:s, s:b, s:s, s:[s, s], s:[s, s]}]}", "kind", "APIResourceList",
+        "apiVersion", "v1", "groupVersion", "apiextensions.k8s.io/v1", "resources", "name",
+        "customresourcedefinitions", "singularName", "customresourcedefinition", "namespaced", 0,
+        "kind", "CustomResourceDefinition", "verbs", "get", "list", "shortNames", "crd", "crds");
+}
+
+static json_t *entry_of_group(const char *name, const char *version)
+{
+    return json_pack("{s:s, s:[{s:s, s:s}], s:{s:s, s:s}}", "name", name, "versions",
+                     "groupVersion", version, "version", "v1", "preferredVersion", "groupVersion",
+                     version, "version", "v1");
+}
+
 static json_t *group_entry(void)
 {
-    return json_pack("{s:s, s:[{s:s, s:s}], s:{s:s, s:s}}", "name", custom_group, "versions",
-                     "groupVersion", "kubeflow.org/v1", "version", "v1", "preferredVersion",
-                     "groupVersion", "kubeflow.org/v1", "version", "v1");
+    return entry_of_group(custom_group, "kubeflow.org/v1");
 }
 
 static json_t *group(void)
@@ -123,8 +149,10 @@ static json_t *group(void)
 
 static json_t *groups(void)
 {
-    return json_pack("{s:s, s:s, s:[o]}", "kind", "APIGroupList", "apiVersion", "v1", "groups",
-                     group_entry());
+    return json_pack("{s:s, s:s, s:[o, o, o]}", "kind", "APIGroupList", "apiVersion", "v1",
+                     "groups", group_entry(),
+                     entry_of_group("authorization.k8s.io", "authorization.k8s.io/v1"),
+                     entry_of_group("apiextensions.k8s.io", "apiextensions.k8s.io/v1"));
 }
 
 /* ---- version ---- */
@@ -211,6 +239,8 @@ static const struct page {
     {"/apis/kubeflow.org", group},
     {"/api/v1", core_resources},
     {"/apis/kubeflow.org/v1", custom_resources},
+    {"/apis/authorization.k8s.io/v1", review_resources},
+    {"/apis/apiextensions.k8s.io/v1", definition_resources},
     {"/version", version},
     {"/openapi/v3", openapi_root},
     {"/openapi/v3/api/v1", openapi_core},

@@ -120,6 +120,11 @@ json_t *table_make(const struct resource *resource, const json_t *items, const j
 /* /api, /apis, /version, /openapi, /healthz …; false when the path is none of them. */
 bool discovery_handle(const struct http_request *request, struct http_reply *reply);
 
+/* ---- beside.c ---- */
+
+/* Access reviews, custom resource definitions, and what is not served; false: none of them. */
+bool beside_handle(const struct http_request *request, struct http_reply *reply);
+
 /* ---- live.c: replies that stay open ---- */
 
 /* The first member of a watch or a lease. */

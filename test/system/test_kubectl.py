@@ -310,3 +310,22 @@ def test_down_ends_a_pod_of_no_job(muster):
     cluster.kubectl('run', 'alone', '--image=none', '--command', '--', 'sleep', '600')
     wait_for(lambda: cluster.phase('alone') == 'Running', 'the start of the pod')
     muster.run('down')
+
+
+def test_what_may_i_do(cluster):
+    assert cluster.kubectl('auth', 'can-i', 'create', 'pytorchjobs').strip() == 'yes'
+    assert '*.*' in cluster.kubectl('auth', 'can-i', '--list')
+
+
+def test_the_custom_resource_is_listed(cluster):
+    assert 'pytorchjobs.kubeflow.org' in cluster.kubectl('get', 'crd')
+    assert cluster.get('crd', 'pytorchjobs.kubeflow.org')['spec']['names']['kind'] == 'PyTorchJob'
+    assert 'tfjobs.kubeflow.org" not found' in cluster.try_kubectl('get', 'crd', 'tfjobs.kubeflow.org').stderr
+
+
+def test_what_is_muster_s_own_is_said(cluster):
+    cluster.create(job('inside', SLEEP))
+    wait_for(lambda: cluster.pods_of('inside') and cluster.phase('inside-master-0') == 'Running', 'the rank runs')
+    assert 'muster exec POD -- COMMAND' in cluster.try_kubectl('exec', 'inside-master-0', '--', 'true').stderr
+    assert 'ports of this machine' in cluster.try_kubectl('port-forward', 'inside-master-0', '1:1').stderr
+    cluster.kubectl('delete', 'pytorchjob', 'inside')

@@ -1,0 +1,177 @@
+/* What kubectl and client-go ask beside the objects of the table: may I (access reviews), which
+ * custom resources are there; and what is served elsewhere, which is said.
+ *
+ * Layer: services.
+ */
+#include "api/internal.h"
+
+#include "base/build.h"
+#include "base/cleanup.h"
+#include "base/doc.h"
+#include "base/err.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool is_method(const struct http_request *request, const char *method)
+{
+    return strcmp(request->method, method) == 0;
+}
+
+/* What follows `prefix`; NULL when the path begins otherwise. */
+static const char *after(const char *path, const char *prefix)
+{
+    size_t length = strlen(prefix);
+    return strncmp(path, prefix, length) == 0 ? path + length : NULL;
+}
+
+/* ---- access reviews ---- */
+
+/* Who has come so far has the token, or is the user himself. */
+static json_t *rules(void)
+{
+    return json_pack("{s:[{s:[s], s:[s], s:[s]}], s:[{s:[s], s:[s]}], s:b}", "resourceRules",
+                     "verbs", "*", "apiGroups", "*", "resources", "*", "nonResourceRules", "verbs",
+                     "*", "nonResourceURLs", "*", "incomplete", 0);
+}
+
+static json_t *allowed(void)
+{
+    return json_pack("{s:b, s:s}", "allowed", 1, "reason",
+                     "whoever has this controller's token may do everything");
+}
+
+/* Of a body in protobuf (Go clients) the question is not repeated; the answer is the same. */
+static bool handle_review(const struct http_request *request, struct http_reply *reply)
+{
+    static const struct {
+        const char *path, *kind;
+        json_t *(*status)(void);
+    } reviews[] = {
+        {"/selfsubjectaccessreviews", "SelfSubjectAccessReview", allowed},
+        {"/selfsubjectrulesreviews", "SelfSubjectRulesReview", rules},
+    };
+    const char *path = after(request->path, "/apis/authorization.k8s.io/v1");
+    for (size_t i = 0; path && i < sizeof reviews / sizeof reviews[0]; i++) {
+        muster_auto(doc) json_t *body = NULL;
+        if (strcmp(path, reviews[i].path) != 0 || !is_method(request, "POST")) {
+            continue;
+        }
+        (void)doc_parse(request->body, request->body_bytes, &body, NULL);
+        const json_t *spec = doc_at(body, "spec");
+        api_send_json(reply, 201,
+                      json_pack("{s:s, s:s, s:{}, s:o, s:o}", "kind", reviews[i].kind, "apiVersion",
+                                "authorization.k8s.io/v1", "metadata", "spec",
+                                spec ? json_incref((json_t *)(uintptr_t)spec) : json_object(),
+                                "status", reviews[i].status()));
+        return true;
+    }
+    return false;
+}
+
+/* ---- custom resources ---- */
+
+static json_t *names_of(const struct resource *resource)
+{
+    char list[64];
+    (void)snprintf(list, sizeof list, "%sList", resource->kind);
+    return json_pack("{s:s, s:s, s:s, s:s}", "kind", resource->kind, "listKind", list, "plural",
+                     resource->plural, "singular", resource->singular);
+}
+
+/* It is part of this controller, as old as any; nobody can change it. */
+static json_t *definition(const struct resource *resource)
+{
+    char name[128];
+    (void)resource_qualified(resource, name, sizeof name);
+    return json_pack(
+        "{s:s, s:s, s:{s:s, s:s, s:s, s:s}, s:{s:s, s:o, s:s, s:[{s:s, s:b, s:b, s:{s:{s:s, s:b}},"
+        " s:{s:{}, s:{s:s, s:s}}}]}, s:{s:[{s:s, s:s, s:s}], s:o, s:[s]}}",
+        "kind", "CustomResourceDefinition", "apiVersion", "apiextensions.k8s.io/v1", "metadata",
+        "name", name, "uid", name, "resourceVersion", "1", "creationTimestamp",
+        "1970-01-01T00:00:00Z", "spec", "group", resource->group, "names", names_of(resource),
+        "scope", "Namespaced", "versions", "name", "v1", "served", 1, "storage", 1, "schema",
+        "openAPIV3Schema", "type", "object", "x-kubernetes-preserve-unknown-fields", 1,
+        "subresources", "status", "scale", "specReplicasPath",
+        ".spec.pytorchReplicaSpecs.Worker.replicas", "statusReplicasPath",
+        ".status.replicaStatuses.Worker.active", "status", "conditions", "type", "Established",
+        "status", "True", "reason", "InitialNamesAccepted", "acceptedNames", names_of(resource),
+        "storedVersions", "v1");
+}
+
+static const struct resource *custom(const char *name)
+{
+    for (size_t i = 0; i < resource_count; i++) {
+        char own[128];
+        if (*resources[i].group &&
+            (!name || strcmp(name, resource_qualified(&resources[i], own, sizeof own)) == 0)) {
+            return &resources[i];
+        }
+    }
+    return NULL;
+}
+
+static bool handle_definitions(const struct http_request *request, struct http_reply *reply)
+{
+    const char *rest =
+        after(request->path, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions");
+    const struct resource *resource = rest && *rest == '/' ? custom(rest + 1) : custom(NULL);
+    struct muster_err err = MUSTER_ERR_INIT;
+    if (!rest || (*rest && *rest != '/')) {
+        return false;
+    }
+    if (!is_method(request, "GET")) {
+        (void)muster_fail(&err, MUSTER_EMETHOD,
+                          "the custom resources of this controller are built in: they can be read "
+                          "only");
+        api_send_error(reply, &err);
+    } else if (!resource) {
+        (void)muster_fail(&err, MUSTER_ENOENT,
+                          "customresourcedefinitions.apiextensions.k8s.io \"%.200s\" not found",
+                          rest + 1);
+        api_send_error(reply, &err);
+    } else if (*rest) {
+        api_send_json(reply, 200, definition(resource));
+    } else {
+        api_send_json(reply, 200,
+                      json_pack("{s:s, s:s, s:{s:s}, s:[o]}", "kind",
+                                "CustomResourceDefinitionList", "apiVersion",
+                                "apiextensions.k8s.io/v1", "metadata", "resourceVersion", "1",
+                                "items", definition(resource)));
+    }
+    return true;
+}
+
+/* ---- what is served elsewhere ---- */
+
+static bool refuse_subresource(const struct http_request *request, struct http_reply *reply)
+{
+    static const struct {
+        const char *end, *instead;
+    } elsewhere[] = {
+        {"/exec", "muster exec POD -- COMMAND runs a command in a rank"},
+        {"/attach", "muster logs -f shows what a rank prints"},
+        {"/portforward", "a rank's ports are ports of this machine"},
+        {"/proxy", "a rank's ports are ports of this machine"},
+        {"/ephemeralcontainers", "muster exec POD -- COMMAND runs a command in a rank"},
+    };
+    struct muster_err err = MUSTER_ERR_INIT;
+    const char *pods = strstr(request->path, "/pods/");
+    const char *end = pods ? strchr(pods + strlen("/pods/"), '/') : NULL;
+    for (size_t i = 0; end && i < sizeof elsewhere / sizeof elsewhere[0]; i++) {
+        if (strcmp(end, elsewhere[i].end) == 0) {
+            (void)muster_fail(&err, MUSTER_EMETHOD,
+                              "muster's controller has no %s of pods: %s (docs/api.md)", end + 1,
+                              elsewhere[i].instead);
+            api_send_error(reply, &err);
+            return true;
+        }
+    }
+    return false;
+}
+
+bool beside_handle(const struct http_request *request, struct http_reply *reply)
+{
+    return handle_review(request, reply) || handle_definitions(request, reply) ||
+           refuse_subresource(request, reply);
+}
