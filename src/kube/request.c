@@ -15,7 +15,6 @@
 
 enum {
     TRIES = 3,
-    HTTP_UNAUTHORIZED = 401,
     HTTP_TOO_MANY = 429,
     HTTP_SERVER_ERROR = 500,
     PAUSE_MAX_MS = 5000, /* who asks for more is not asked again */

@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/time/clock.h"
 
 #include <stdlib.h>
 #include <utlist.h>
@@ -34,6 +35,9 @@ static int outcome(struct kube_stream *s, const struct transfer_result *result,
     if (result->curl_code != CURLE_OK) {
         return muster_fail(err, MUSTER_EUNAVAIL, "the connection to %s was lost: %s", s->kube->peer,
                            curl_easy_strerror((CURLcode)result->curl_code));
+    }
+    if (result->http_status == HTTP_UNAUTHORIZED) { /* who opens it again shows another token */
+        (void)kube_endpoint_token_refused(s->kube->endpoint, clock_ms());
     }
     if (result->http_status >= HTTP_REFUSED) {
         return kube_refuse(s->kube, result->http_status, buf_str(&s->refusal), s->refusal.used,

@@ -219,20 +219,53 @@ def test_tokens_certificates_and_servers_that_are_wrong(client):
 @real
 def test_a_token_file_is_read(client):
     cluster = client.side.cluster
-    cluster.request('POST', f'/api/v1/namespaces/{client.namespace}/serviceaccounts', {'metadata': {'name': 'me'}})
-    answer = cluster.request('POST', f'/api/v1/namespaces/{client.namespace}/serviceaccounts/me/token',
-                             {'apiVersion': 'authentication.k8s.io/v1', 'kind': 'TokenRequest', 'spec': {}})
-    rbac = f'/apis/rbac.authorization.k8s.io/v1/namespaces/{client.namespace}'
-    cluster.request('POST', f'{rbac}/roles', {'metadata': {'name': 'me'}, 'rules': [{'apiGroups': [''], 'resources': ['pods'], 'verbs': ['list']}]})
-    cluster.request('POST', f'{rbac}/rolebindings',
-                    {'metadata': {'name': 'me'}, 'roleRef': {'apiGroup': 'rbac.authorization.k8s.io', 'kind': 'Role', 'name': 'me'},
-                     'subjects': [{'kind': 'ServiceAccount', 'name': 'me', 'namespace': client.namespace}]})
-    (cluster.folder / 'token').write_text(answer['status']['token'] + '\n')
+    (cluster.folder / 'token').write_text(account_token(cluster, client.namespace, 'me') + '\n')
     config = cluster.write_kubeconfig('file', cluster.url, user={'tokenFile': 'token'}, namespace=client.namespace)
 
     def is_allowed():
         return client.muster.run('get', 'pods', '--kubeconfig', config, code=None).returncode == 0
     wait_for(is_allowed, 'the account may list pods')
+
+
+def account_token(cluster, namespace, name):
+    """Of an account that may list pods."""
+    rbac = f'/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}'
+    cluster.request('POST', f'/api/v1/namespaces/{namespace}/serviceaccounts', {'metadata': {'name': name}})
+    cluster.request('POST', f'{rbac}/roles', {'metadata': {'name': name}, 'rules': [{'apiGroups': [''], 'resources': ['pods'], 'verbs': ['list']}]})
+    cluster.request('POST', f'{rbac}/rolebindings',
+                    {'metadata': {'name': name}, 'roleRef': {'apiGroup': 'rbac.authorization.k8s.io', 'kind': 'Role', 'name': name},
+                     'subjects': [{'kind': 'ServiceAccount', 'name': name, 'namespace': namespace}]})
+    return cluster.request('POST', f'/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token',
+                           {'apiVersion': 'authentication.k8s.io/v1', 'kind': 'TokenRequest', 'spec': {}})['status']['token']
+
+
+PLUGIN = """#!/bin/sh
+cd "$(dirname "$0")"
+echo run >>runs
+token=$(cat "token-$(wc -l <runs)" || cat token-last)
+echo '{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": {"token": "'"$token"'"}}'
+"""
+
+
+@real
+def test_an_exec_plugin_says_who_we_are(client):
+    cluster, folder = client.side.cluster, client.muster.work
+    token = account_token(cluster, client.namespace, 'plugged')
+    (folder / 'plugin').write_text(PLUGIN)
+    (folder / 'plugin').chmod(0o700)
+    plugin = {'exec': {'apiVersion': 'client.authentication.k8s.io/v1', 'command': str(folder / 'plugin'), 'interactiveMode': 'Never'}}
+    config = cluster.write_kubeconfig('exec', cluster.url, user=plugin, namespace=client.namespace)
+    (folder / 'token-1').write_text('stale-secret')
+    (folder / 'token-last').write_text(token)
+
+    def is_allowed():
+        (folder / 'runs').write_text('')
+        return client.muster.run('get', 'pods', '--kubeconfig', config, code=None).returncode == 0
+    wait_for(is_allowed, 'the account may list pods')
+    assert (folder / 'runs').read_text() == 'run\nrun\n', 'refused once, it is asked once more'
+    (folder / 'token-last').write_text('stale-secret')
+    done = client.muster.run('get', 'pods', '--kubeconfig', config, code=77)
+    assert 'Unauthorized' in done.stderr and 'secret' not in done.stderr
 
 
 @embedded

@@ -6,6 +6,7 @@
 #include "base/doc.h"
 #include "base/err.h"
 #include "base/yaml/yaml.h"
+#include "kube/config/exec_plugin.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -180,16 +181,32 @@ static int take_cluster(struct target *t, const json_t *found, struct muster_err
 /* Ways to log in that kubectl knows and this does not: told, as the request would be refused. */
 static int refuse_unknown(const json_t *found, struct muster_err *err)
 {
-    static const char *const unknown[] = {"exec", "auth-provider", "as", "as-uid", "as-groups"};
+    static const char *const unknown[] = {"auth-provider", "as", "as-uid", "as-groups"};
     for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++) {
         if (doc_at(doc_at(found, "is"), unknown[i])) {
             return muster_fail(err, MUSTER_EUNSUPPORTED,
                                "%s: a user with \"%s\" is not supported: use a certificate, a "
-                               "token or a token file",
+                               "token, a token file or an exec plugin",
                                doc_text(found, "at", ""), unknown[i]);
         }
     }
     return 0;
+}
+
+/* A token that is there needs no plugin. */
+static int take_exec(struct target *t, const json_t *found, struct muster_err *err)
+{
+    json_t *exec = doc_at(doc_at(found, "is"), "exec");
+    if (!exec || t->token || t->token_file) {
+        return 0;
+    }
+    int r = exec_plugin_check(exec, err);
+    if (r < 0) {
+        return muster_wrap(err, "%s", doc_text(found, "at", ""));
+    }
+    t->exec = json_incref(exec);
+    t->exec_folder = strdup(doc_text(found, "folder", ""));
+    return t->exec_folder ? 0 : err_no_memory(err);
 }
 
 static int take_user(struct target *t, const json_t *found, struct muster_err *err)
@@ -201,6 +218,7 @@ static int take_user(struct target *t, const json_t *found, struct muster_err *e
     r = r < 0 ? r : take_text(&t->token, found, "token", err);
     r = r < 0 ? r : take_data(&unused, &t->token_file, found, "tokenFile", err);
     r = r < 0 ? r : take_text(&t->user, found, "username", err);
+    r = r < 0 ? r : take_exec(t, found, err);
     free(unused);
     return r < 0 ? r : take_text(&t->password, found, "password", err);
 }

@@ -116,7 +116,7 @@ static void what_is_wrong_is_said(void **state)
     (void)state;
     bad(NULL, "prod", "no context \"prod\" in /c/one (there are: lab, open, nobody");
     bad(NULL, "torn", "no cluster \"gone\"");
-    bad(NULL, "cloud", "\"exec\" is not supported");
+    bad(NULL, "cloud", "exec.apiVersion must be");
     bad("clusters: 7\n", NULL, "/c/bad: clusters is not a list");
     bad("users:\n- name: x\n", NULL, "/c/bad: users[0] needs name and user");
     bad("a: [b\n", NULL, "/c/bad:");

@@ -23,14 +23,16 @@ static void wipe(char **text)
 
 void target_done(struct target *target)
 {
-    char **const texts[] = {&target->server,   &target->socket,          &target->namespace,
-                            &target->ca_file,  &target->cert_file,       &target->key_file,
-                            &target->ca_pem,   &target->cert_pem,        &target->key_pem,
-                            &target->token,    &target->token_file,      &target->user,
-                            &target->password, &target->tls_server_name, &target->proxy};
+    char **const texts[] = {
+        &target->server,    &target->socket,          &target->namespace,  &target->ca_file,
+        &target->cert_file, &target->key_file,        &target->ca_pem,     &target->cert_pem,
+        &target->key_pem,   &target->token,           &target->token_file, &target->user,
+        &target->password,  &target->tls_server_name, &target->proxy,      &target->exec_folder};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         wipe(texts[i]);
     }
+    json_decref(target->exec);
+    target->exec = NULL;
 }
 
 /* A file takes the place of nothing: a text that is given in the configuration itself counts. */

@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include <jansson.h>
 #include <muster/err.h>
 #include <stdbool.h>
 
@@ -24,6 +25,8 @@ struct target {
     char *tls_server_name; /* in the server's certificate, where its address is not */
     char *proxy;           /* a URL; NULL: none */
     bool insecure;         /* whoever answers is believed to be the server */
+    json_t *exec;          /* the program that says who we are (exec_plugin.h), or NULL */
+    char *exec_folder;     /* of the kubeconfig */
 };
 
 void target_done(struct target *target);

@@ -4,6 +4,8 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "base/time/clock.h"
+#include "kube/config/exec_plugin.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -16,6 +18,7 @@ enum {
     TOKEN_FRESH_MS = 60000, /* as client-go has it */
     TOKEN_REFUSED_MS = 1000,
     TOKEN_BYTES_MAX = 1 << 20,
+    EXPIRES_SOON_MS = 5000, /* a credential that does is not used any more */
     CONNECT_MS = 10000,
     KEEPALIVE_S = 15,
     PATH_BYTES = 40,
@@ -27,8 +30,10 @@ struct kube_endpoint {
     struct target target;
     int fds[PEM_COUNT]; /* -1: none */
     char paths[PEM_COUNT][PATH_BYTES];
-    char *token;              /* from the token file; NULL: not read yet */
+    char *token;              /* from the token file or the plugin; NULL: not read yet */
     int64_t token_read_ms;    /* when */
+    int64_t expires_unix_ms;  /* what the plugin gave; 0: it is to be asked */
+    int64_t refused_ms;       /* when the server refused that */
     struct curl_slist *route; /* to the address, where the URL has the certificate's name */
 };
 
@@ -37,12 +42,16 @@ static int keep_pem(struct kube_endpoint *e, int which, const char *pem, struct 
     if (!pem) {
         return 0;
     }
+    int before = e->fds[which]; /* closed last: the path must be another, for curl to see it */
     e->fds[which] = memfd_create("muster-pem", MFD_CLOEXEC);
     if (e->fds[which] < 0 || file_write_all(e->fds[which], pem, strlen(pem)) < 0) {
         return muster_fail(err, MUSTER_EOS, "cannot keep a certificate in memory: %s",
                            strerror(errno));
     }
     snprintf(e->paths[which], PATH_BYTES, "/proc/self/fd/%d", e->fds[which]);
+    if (before >= 0) {
+        close(before);
+    }
     return 0;
 }
 
@@ -86,6 +95,15 @@ int kube_endpoint_open(struct target *target, struct kube_endpoint **ret, struct
     return 0;
 }
 
+static void forget_token(struct kube_endpoint *e)
+{
+    if (e->token) {
+        explicit_bzero(e->token, strlen(e->token));
+    }
+    free(e->token);
+    e->token = NULL;
+}
+
 void kube_endpoint_close(struct kube_endpoint *endpoint)
 {
     if (!endpoint) {
@@ -94,10 +112,7 @@ void kube_endpoint_close(struct kube_endpoint *endpoint)
     for (int i = 0; i < PEM_COUNT; i++) {
         cleanup_close(&endpoint->fds[i]);
     }
-    if (endpoint->token) {
-        explicit_bzero(endpoint->token, strlen(endpoint->token));
-    }
-    free(endpoint->token);
+    forget_token(endpoint);
     curl_slist_free_all(endpoint->route);
     target_done(&endpoint->target);
     free(endpoint);
@@ -149,6 +164,27 @@ static void apply_connection(const struct kube_endpoint *e, CURL *easy)
     }
 }
 
+/* Who an exec plugin says that we are: asked at first, when that expires, and when it was refused.
+ */
+static int ask_plugin(struct kube_endpoint *e, struct muster_err *err)
+{
+    struct exec_credential credential = {0};
+    if (!e->target.exec || clock_unix_ms() + EXPIRES_SOON_MS < e->expires_unix_ms) {
+        return 0;
+    }
+    int r = exec_plugin_run(&e->target, EXEC_PLUGIN_MS, &credential, err);
+    if (r < 0) {
+        return r;
+    }
+    forget_token(e);
+    e->token = muster_take(credential.token);
+    e->expires_unix_ms = credential.expires_unix_ms;
+    r = keep_pem(e, PEM_CERT, credential.cert_pem, err);
+    r = r < 0 ? r : keep_pem(e, PEM_KEY, credential.key_pem, err);
+    exec_credential_done(&credential);
+    return r;
+}
+
 int kube_endpoint_apply(struct kube_endpoint *endpoint, CURL *easy, const char *path,
                         struct muster_err *err)
 {
@@ -162,6 +198,10 @@ int kube_endpoint_apply(struct kube_endpoint *endpoint, CURL *easy, const char *
         url = NULL;
         return err_no_memory(err);
     }
+    int r = ask_plugin(endpoint, err);
+    if (r < 0) {
+        return r;
+    }
     apply_connection(endpoint, easy);
     apply_tls(endpoint, easy);
     return curl_easy_setopt(easy, CURLOPT_URL, url) == CURLE_OK ? 0 : err_no_memory(err);
@@ -173,7 +213,7 @@ static const char *token_of(struct kube_endpoint *e, int64_t now_ms)
     char *text = NULL;
     size_t bytes;
     if (!e->target.token_file) {
-        return e->target.token;
+        return e->target.exec ? e->token : e->target.token;
     }
     if (e->token && now_ms - e->token_read_ms < TOKEN_FRESH_MS) {
         return e->token;
@@ -210,6 +250,12 @@ int kube_endpoint_authorize(struct kube_endpoint *endpoint, int64_t now_ms,
 
 bool kube_endpoint_token_refused(struct kube_endpoint *endpoint, int64_t now_ms)
 {
+    if (endpoint->target.exec) {
+        bool again = now_ms - endpoint->refused_ms >= TOKEN_REFUSED_MS;
+        endpoint->refused_ms = again ? now_ms : endpoint->refused_ms;
+        endpoint->expires_unix_ms = again ? 0 : endpoint->expires_unix_ms;
+        return again;
+    }
     struct kube_endpoint *e = endpoint;
     if (!e->target.token_file || !e->token || now_ms - e->token_read_ms < TOKEN_REFUSED_MS) {
         return false;

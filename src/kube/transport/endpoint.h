@@ -2,6 +2,8 @@
  *
  * Certificates and keys lie in memory files, as libcurl's GnuTLS reads no others; they never reach
  * a disk. A token file is read again each minute, and at once after the server refused the token.
+ * An exec plugin runs before the first request, when what it gave expires, and when that was
+ * refused: the loop waits for it, EXEC_PLUGIN_MS at most.
  *
  * Layer: services, room kube/transport. Thread: one. Ownership: open/close; it keeps the target.
  */

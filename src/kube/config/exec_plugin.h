@@ -1,0 +1,35 @@
+/* Exec plugins: the program of a kubeconfig's user that prints who we are to the server
+ * (client.authentication.k8s.io/v1 and v1beta1).
+ *
+ * It gets this process's environment, what the kubeconfig adds, and KUBERNETES_EXEC_INFO; standard
+ * error is ours, as it may ask to log in; standard input is ours where the kubeconfig allows it.
+ * What it prints is a secret: no message has any of it.
+ *
+ * Layer: services, room kube/config. Blocks until the program has ended, or was killed for its
+ * time. Ownership: init by exec_plugin_run, exec_credential_done.
+ */
+#pragma once
+
+#include "kube/config/target.h"
+
+#include <stdint.h>
+
+enum { EXEC_PLUGIN_MS = 60000, EXEC_OUTPUT_BYTES_MAX = 1 << 20 };
+
+struct exec_credential {
+    char *token;
+    char *cert_pem, *key_pem;
+    int64_t expires_unix_ms; /* INT64_MAX: it does not say */
+};
+
+/* MUSTER_EUNSUPPORTED when a kubeconfig's `exec` is not what this can run; before anything runs. */
+int exec_plugin_check(const json_t *exec, struct muster_err *err);
+
+/* Runs the target's. MUSTER_EUNAUTH says which program gave no credential, and why. */
+int exec_plugin_run(const struct target *target, int64_t limit_ms, struct exec_credential *ret,
+                    struct muster_err *err);
+
+/* What a plugin printed; pure. `api_version` is what was asked for. */
+int exec_credential_read(const char *text, size_t bytes, const char *api_version,
+                         struct exec_credential *ret, struct muster_err *err);
+void exec_credential_done(struct exec_credential *credential);
