@@ -55,6 +55,9 @@ struct api_hooks {
     int (*admit)(void *arg, const char *resource, const json_t *object,
                  struct job_problems *problems, struct muster_err *err);
 
+    /* New: the CustomResourceDefinition of jobs, which says what their fields are. */
+    json_t *(*definition)(void);
+
     /* What is known of an object now and is in no store: added to it, where one is read by name. */
     void (*add_live)(void *arg, const char *resource, json_t *object);
 

@@ -81,10 +81,6 @@ static const struct refusal {
      "propagationPolicy"},
     {"POST", CONFIG_MAPS "?dryRun=Some", CONFIG_MAP("a"), 400, "BadRequest", "dryRun"},
     {"GET", "/muster/v1/nothing", NULL, 404, "NotFound", "could not find"},
-    {"GET", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/tfjobs.kubeflow.org", NULL,
-     404, "NotFound", "\"tfjobs.kubeflow.org\" not found"},
-    {"POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "{}", 405,
-     "MethodNotAllowed", "they can be read only"},
     {"POST", "/api/v1/namespaces/default/pods/a/exec", NULL, 405, "MethodNotAllowed",
      "muster exec POD -- COMMAND"},
     {"POST", "/api/v1/namespaces/default/pods/a/portforward", NULL, 405, "MethodNotAllowed",
@@ -450,6 +446,25 @@ static void pages_follow_each_other(void **state)
     fixture_done(&f);
 }
 
+static void an_evicted_pod_is_deleted(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f, NULL);
+    assert_int_equal(fixture_call(&f, "POST", PODS,
+                                  "{'metadata':{'name':'a'},'spec':{'containers':[{'name':'c',"
+                                  "'image':'i'}]}}"),
+                     201);
+    const char *dry = "{'metadata':{'name':'a'},'deleteOptions':{'dryRun':['All']}}";
+    assert_int_equal(fixture_call(&f, "POST", PODS "/a/eviction", dry), 200);
+    assert_int_equal(fixture_call(&f, "GET", PODS "/a", NULL), 200);
+    const char *other = "{'deleteOptions':{'preconditions':{'uid':'another'}}}";
+    assert_int_equal(fixture_call(&f, "POST", PODS "/a/eviction", other), 409);
+    assert_int_equal(fixture_call(&f, "POST", PODS "/a/eviction", "{}"), 200);
+    assert_int_equal(fixture_call(&f, "GET", PODS "/a", NULL), 404);
+    fixture_done(&f);
+}
+
 static void a_client_asks_what_it_may(void **state)
 {
     (void)state;
@@ -468,16 +483,32 @@ static void a_client_asks_what_it_may(void **state)
 
 #define DEFINITIONS "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
+static json_t *a_definition(void)
+{
+    return json_pack("{s:{s:s}, s:{s:{s:s}, s:[{s:s, s:{s:{s:s}}}]}}", "metadata", "name",
+                     "pytorchjobs.kubeflow.org", "spec", "names", "kind", "PyTorchJob", "versions",
+                     "name", "v1", "schema", "openAPIV3Schema", "type", "object");
+}
+
 static void the_custom_resource_is_defined(void **state)
 {
+    const struct api_hooks hooks = {.definition = a_definition};
     (void)state;
     struct fixture f;
-    fixture_init(&f, NULL);
+    fixture_init(&f, &hooks);
     assert_int_equal(fixture_call(&f, "GET", DEFINITIONS, NULL), 200);
     assert_string_equal(answer(&f, "items.0.metadata.name"), "pytorchjobs.kubeflow.org");
     assert_int_equal(fixture_call(&f, "GET", DEFINITIONS "/pytorchjobs.kubeflow.org", NULL), 200);
-    assert_string_equal(answer(&f, "spec.names.kind"), "PyTorchJob");
-    assert_string_equal(answer(&f, "spec.versions.0.name"), "v1");
+    assert_string_equal(answer(&f, "status.acceptedNames.kind"), "PyTorchJob");
+    assert_int_equal(fixture_call(&f, "GET", DEFINITIONS "/tfjobs.kubeflow.org", NULL), 404);
+    assert_non_null(strstr(answer(&f, "message"), "\"tfjobs.kubeflow.org\" not found"));
+    assert_int_equal(fixture_call(&f, "POST", DEFINITIONS, "{}"), 405);
+    assert_int_equal(fixture_call(&f, "GET", "/openapi/v3/apis/kubeflow.org/v1", NULL), 200);
+    const json_t *schema =
+        json_object_get(doc_at(f.doc, "components.schemas"), "org.kubeflow.v1.PyTorchJob");
+    assert_string_equal(doc_text(schema, "type", ""), "object");
+    assert_string_equal(doc_text(schema, "x-kubernetes-group-version-kind.0.kind", ""),
+                        "PyTorchJob");
     fixture_done(&f);
 }
 
@@ -522,6 +553,7 @@ int main(void)
         cmocka_unit_test(kubectl_gets_its_table),
         cmocka_unit_test(pages_follow_each_other),
         cmocka_unit_test(discovery_names_every_resource),
+        cmocka_unit_test(an_evicted_pod_is_deleted),
         cmocka_unit_test(a_client_asks_what_it_may),
         cmocka_unit_test(the_custom_resource_is_defined),
     };

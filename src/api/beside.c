@@ -71,32 +71,40 @@ static bool handle_review(const struct http_request *request, struct http_reply 
 
 /* ---- custom resources ---- */
 
-static json_t *names_of(const struct resource *resource)
+/* It is part of this controller, as old as any; nobody can change it. */
+static json_t *definition(const struct api *api)
 {
-    char list[64];
-    (void)snprintf(list, sizeof list, "%sList", resource->kind);
-    return json_pack("{s:s, s:s, s:s, s:s}", "kind", resource->kind, "listKind", list, "plural",
-                     resource->plural, "singular", resource->singular);
+    struct build b = {0};
+    json_t *made = build_value(&b, api->hooks.definition());
+    json_t *metadata = build_object_at(&b, made, "metadata");
+    build_text(&b, metadata, "uid", doc_text(metadata, "name", ""));
+    build_text(&b, metadata, "resourceVersion", "1");
+    build_text(&b, metadata, "creationTimestamp", "1970-01-01T00:00:00Z");
+    build_set(&b, made, "status",
+              json_pack("{s:[{s:s, s:s, s:s}], s:O?, s:[s]}", "conditions", "type", "Established",
+                        "status", "True", "reason", "InitialNamesAccepted", "acceptedNames",
+                        doc_at(made, "spec.names"), "storedVersions", "v1"));
+    return build_end(&b, made);
 }
 
-/* It is part of this controller, as old as any; nobody can change it. */
-static json_t *definition(const struct resource *resource)
+/* Of our group, with the schema: kubectl explain. */
+static bool handle_schema(const struct api *api, const struct http_request *request,
+                          struct http_reply *reply)
 {
-    char name[128];
-    (void)resource_qualified(resource, name, sizeof name);
-    return json_pack(
-        "{s:s, s:s, s:{s:s, s:s, s:s, s:s}, s:{s:s, s:o, s:s, s:[{s:s, s:b, s:b, s:{s:{s:s, s:b}},"
-        " s:{s:{}, s:{s:s, s:s}}}]}, s:{s:[{s:s, s:s, s:s}], s:o, s:[s]}}",
-        "kind", "CustomResourceDefinition", "apiVersion", "apiextensions.k8s.io/v1", "metadata",
-        "name", name, "uid", name, "resourceVersion", "1", "creationTimestamp",
-        "1970-01-01T00:00:00Z", "spec", "group", resource->group, "names", names_of(resource),
-        "scope", "Namespaced", "versions", "name", "v1", "served", 1, "storage", 1, "schema",
-        "openAPIV3Schema", "type", "object", "x-kubernetes-preserve-unknown-fields", 1,
-        "subresources", "status", "scale", "specReplicasPath",
-        ".spec.pytorchReplicaSpecs.Worker.replicas", "statusReplicasPath",
-        ".status.replicaStatuses.Worker.active", "status", "conditions", "type", "Established",
-        "status", "True", "reason", "InitialNamesAccepted", "acceptedNames", names_of(resource),
-        "storedVersions", "v1");
+    struct build b = {0};
+    if (strcmp(request->path, "/openapi/v3/apis/kubeflow.org/v1") != 0 || !api->hooks.definition) {
+        return false;
+    }
+    muster_auto(doc) json_t *made = api->hooks.definition();
+    json_t *schema = doc_at(made, "spec.versions.0.schema.openAPIV3Schema");
+    json_t *doc = build_value(&b, discovery_openapi());
+    json_t *schemas = build_object_at(&b, build_object_at(&b, doc, "components"), "schemas");
+    build_set(&b, schema, "x-kubernetes-group-version-kind",
+              json_pack("[{s:s, s:s, s:s}]", "group", "kubeflow.org", "version", "v1", "kind",
+                        "PyTorchJob"));
+    build_set(&b, schemas, "org.kubeflow.v1.PyTorchJob", schema ? json_incref(schema) : NULL);
+    api_send_json(reply, 200, build_end(&b, doc));
+    return true;
 }
 
 static const struct resource *custom(const char *name)
@@ -111,13 +119,14 @@ static const struct resource *custom(const char *name)
     return NULL;
 }
 
-static bool handle_definitions(const struct http_request *request, struct http_reply *reply)
+static bool handle_definitions(const struct api *api, const struct http_request *request,
+                               struct http_reply *reply)
 {
     const char *rest =
         after(request->path, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions");
     const struct resource *resource = rest && *rest == '/' ? custom(rest + 1) : custom(NULL);
     struct muster_err err = MUSTER_ERR_INIT;
-    if (!rest || (*rest && *rest != '/')) {
+    if (!rest || (*rest && *rest != '/') || !api->hooks.definition) {
         return false;
     }
     if (!is_method(request, "GET")) {
@@ -131,13 +140,13 @@ static bool handle_definitions(const struct http_request *request, struct http_r
                           rest + 1);
         api_send_error(reply, &err);
     } else if (*rest) {
-        api_send_json(reply, 200, definition(resource));
+        api_send_json(reply, 200, definition(api));
     } else {
         api_send_json(reply, 200,
                       json_pack("{s:s, s:s, s:{s:s}, s:[o]}", "kind",
                                 "CustomResourceDefinitionList", "apiVersion",
                                 "apiextensions.k8s.io/v1", "metadata", "resourceVersion", "1",
-                                "items", definition(resource)));
+                                "items", definition(api)));
     }
     return true;
 }
@@ -170,8 +179,9 @@ static bool refuse_subresource(const struct http_request *request, struct http_r
     return false;
 }
 
-bool beside_handle(const struct http_request *request, struct http_reply *reply)
+bool beside_handle(const struct api *api, const struct http_request *request,
+                   struct http_reply *reply)
 {
-    return handle_review(request, reply) || handle_definitions(request, reply) ||
-           refuse_subresource(request, reply);
+    return handle_review(request, reply) || handle_schema(api, request, reply) ||
+           handle_definitions(api, request, reply) || refuse_subresource(request, reply);
 }

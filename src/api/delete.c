@@ -115,6 +115,16 @@ int verb_delete(struct api_call *call, struct muster_err *err)
     return 0;
 }
 
+/* policy/v1: there are no budgets here that could refuse it. */
+int verb_evict(struct api_call *call, struct muster_err *err)
+{
+    json_t *options = json_incref(doc_at(call->body, "deleteOptions"));
+    json_decref(call->body);
+    call->body = options;
+    call->dry_run = call->dry_run || *doc_text(options, "dryRun.0", "");
+    return verb_delete(call, err);
+}
+
 /* ---- a collection ---- */
 
 static int delete_and_send(struct api_call *call, const struct call_selectors *selectors,

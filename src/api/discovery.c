@@ -13,6 +13,8 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+#define OPENAPI_V2_TYPE "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+
 static const char custom_group[] = "kubeflow.org";
 
 /* ---- resources of a group ---- */
@@ -32,21 +34,24 @@ static json_t *entry(struct build *b, const struct resource *resource, const cha
         "create", "delete", "deletecollection", "get", "list", "patch", "update", "watch", NULL};
     static const char *const some[] = {"get", "patch", "update", NULL};
     static const char *const read[] = {"get", NULL};
+    static const char *const make[] = {"create", NULL};
     char name[64];
     bool scale = strcmp(subresource, "scale") == 0;
+    bool eviction = strcmp(subresource, "eviction") == 0;
     (void)snprintf(name, sizeof name, "%s%s%s", resource->plural, *subresource ? "/" : "",
                    subresource);
     json_t *entry = build_value(b, json_object());
     build_text(b, entry, "name", name);
     build_text(b, entry, "singularName", *subresource ? "" : resource->singular);
     build_set(b, entry, "namespaced", json_boolean(resource->namespaced));
-    build_text(b, entry, "kind", scale ? "Scale" : resource->kind);
-    if (scale) {
-        build_text(b, entry, "group", "autoscaling");
+    build_text(b, entry, "kind", scale ? "Scale" : eviction ? "Eviction" : resource->kind);
+    if (scale || eviction) {
+        build_text(b, entry, "group", scale ? "autoscaling" : "policy");
         build_text(b, entry, "version", "v1");
     }
     build_set(b, entry, "verbs",
               words(b, !*subresource                     ? all
+                       : eviction                        ? make
                        : strcmp(subresource, "log") == 0 ? read
                                                          : some));
     if (!*subresource && *resource->short_name) {
@@ -63,8 +68,10 @@ static json_t *resource_list(const char *group, const char *group_version)
     static const struct {
         int bit;
         const char *name;
-    } subresources[] = {
-        {RESOURCE_STATUS, "status"}, {RESOURCE_SCALE, "scale"}, {RESOURCE_LOG, "log"}};
+    } subresources[] = {{RESOURCE_STATUS, "status"},
+                        {RESOURCE_SCALE, "scale"},
+                        {RESOURCE_LOG, "log"},
+                        {RESOURCE_EVICTION, "eviction"}};
     struct build b = {0};
     json_t *list = build_value(&b, json_object());
     build_text(&b, list, "kind", "APIResourceList");
@@ -189,6 +196,14 @@ static json_t *patch_operation(const struct resource *resource)
         resource->group, "version", "v1", "kind", resource->kind);
 }
 
+/* By it kubectl explain finds the kind of a resource. */
+static json_t *get_operation(const struct resource *resource)
+{
+    return json_pack("{s:{s:{s:s}}, s:s, s:{s:s, s:s, s:s}}", "responses", "200", "description",
+                     "OK", "x-kubernetes-action", "get", "x-kubernetes-group-version-kind", "group",
+                     resource->group, "version", "v1", "kind", resource->kind);
+}
+
 static json_t *openapi_of(const char *for_group, const char *prefix)
 {
     struct build b = {0};
@@ -206,6 +221,7 @@ static json_t *openapi_of(const char *for_group, const char *prefix)
         (void)snprintf(path, sizeof path, "%s%s%s/{name}", prefix,
                        resource->namespaced ? "/namespaces/{namespace}/" : "/", resource->plural);
         build_set(&b, build_object_at(&b, paths, path), "patch", patch_operation(resource));
+        build_set(&b, build_object_at(&b, paths, path), "get", get_operation(resource));
     }
     build_object_at(&b, build_object_at(&b, doc, "components"), "schemas");
     return build_end(&b, doc);
@@ -216,7 +232,7 @@ static json_t *openapi_core(void)
     return openapi_of("", "/api/v1");
 }
 
-static json_t *openapi_custom(void)
+json_t *discovery_openapi(void)
 {
     return openapi_of(custom_group, "/apis/kubeflow.org/v1");
 }
@@ -244,7 +260,7 @@ static const struct page {
     {"/version", version},
     {"/openapi/v3", openapi_root},
     {"/openapi/v3/api/v1", openapi_core},
-    {"/openapi/v3/apis/kubeflow.org/v1", openapi_custom},
+    {"/openapi/v3/apis/kubeflow.org/v1", discovery_openapi},
     {"/openapi/v2", openapi_v2},
     {"/healthz", NULL},
     {"/readyz", NULL},
@@ -262,7 +278,11 @@ bool discovery_handle(const struct http_request *request, struct http_reply *rep
         if (strlen(page->path) != length || strncmp(page->path, request->path, length) != 0) {
             continue;
         }
-        if (page->make) {
+        const char *accept = http_header(request, "Accept");
+        if (page->make == openapi_v2 && accept && strstr(accept, "proto-openapi") &&
+            !strstr(accept, "json")) {
+            http_reply_send(reply, 200, OPENAPI_V2_TYPE, "", 0); /* an empty message */
+        } else if (page->make) {
             api_send_json(reply, 200, page->make());
         } else {
             http_reply_send(reply, 200, "text/plain", "ok", 2);

@@ -60,6 +60,7 @@ int verb_update(struct api_call *call, struct muster_err *err);
 int verb_patch(struct api_call *call, struct muster_err *err);
 int verb_delete(struct api_call *call, struct muster_err *err);
 int verb_delete_all(struct api_call *call, struct muster_err *err);
+int verb_evict(struct api_call *call, struct muster_err *err);
 int verb_log(struct api_call *call, struct muster_err *err);
 int verb_get_scale(struct api_call *call, struct muster_err *err);
 int verb_set_scale(struct api_call *call, struct muster_err *err);
@@ -117,13 +118,16 @@ json_t *table_make(const struct resource *resource, const json_t *items, const j
 
 /* ---- discovery.c ---- */
 
+/* New: the OpenAPI document of our own group, without schemas. */
+json_t *discovery_openapi(void);
 /* /api, /apis, /version, /openapi, /healthz …; false when the path is none of them. */
 bool discovery_handle(const struct http_request *request, struct http_reply *reply);
 
 /* ---- beside.c ---- */
 
 /* Access reviews, custom resource definitions, and what is not served; false: none of them. */
-bool beside_handle(const struct http_request *request, struct http_reply *reply);
+bool beside_handle(const struct api *api, const struct http_request *request,
+                   struct http_reply *reply);
 
 /* ---- live.c: replies that stay open ---- */
 

@@ -18,7 +18,7 @@ struct cursor {
     bool failed;
 };
 
-enum kind { TEXT, BOOL, MESSAGE, TEXT_MAP, BYTES_MAP };
+enum kind { TEXT, BOOL, NUMBER, TEXT_LIST, MESSAGE, TEXT_MAP, BYTES_MAP };
 
 struct field {
     unsigned number; /* 0 ends a table */
@@ -60,11 +60,32 @@ static const struct field namespace_fields[] = {
     {0},
 };
 
+static const struct field precondition_fields[] = {
+    {1, TEXT, "uid", NULL},
+    {2, TEXT, "resourceVersion", NULL},
+    {0},
+};
+
+static const struct field delete_fields[] = {
+    {1, NUMBER, "gracePeriodSeconds", NULL}, {2, MESSAGE, "preconditions", precondition_fields},
+    {3, BOOL, "orphanDependents", NULL},     {4, TEXT, "propagationPolicy", NULL},
+    {5, TEXT_LIST, "dryRun", NULL},          {0},
+};
+
+static const struct field eviction_fields[] = {
+    {1, MESSAGE, "metadata", metadata_fields},
+    {2, MESSAGE, "deleteOptions", delete_fields},
+    {0},
+};
+
 static const struct {
     const char *kind;
     const struct field *fields;
 } kinds[] = {
-    {"ConfigMap", config_map_fields}, {"Secret", secret_fields}, {"Namespace", namespace_fields}};
+    {"ConfigMap", config_map_fields}, {"Secret", secret_fields},
+    {"Namespace", namespace_fields},  {"DeleteOptions", delete_fields},
+    {"Eviction", eviction_fields},
+};
 
 /* ---- the wire ---- */
 
@@ -176,6 +197,8 @@ static void read_value(struct build *b, struct cursor *part, uint64_t value,
         }
         break;
     case BOOL: build_set(b, into, field->name, json_boolean(value != 0)); break;
+    case NUMBER: build_set(b, into, field->name, json_integer((json_int_t)value)); break;
+    case TEXT_LIST: build_add(b, build_array_at(b, into, field->name), text_of(part)); break;
     case MESSAGE:
         read_message(b, part, field->message, build_object_at(b, into, field->name));
         break;

@@ -33,6 +33,27 @@ static void a_secret_is_read(void **state)
     assert_true(doc_bool(object, "immutable", false));
 }
 
+/* What client-go sends for Delete with a grace period of 0, a uid and a dry run. */
+static void delete_options_are_read(void **state)
+{
+    static const char bytes[] = "k8s\0"
+                                "\x0a\x13\x0a\x02v1\x12\x0d"
+                                "DeleteOptions"
+                                "\x12\x1b\x08\x00\x12\x05\x0a\x03uid\x22\x0a"
+                                "Foreground"
+                                "\x2a\x02xy\x1a\x00\x22\x00";
+    (void)state;
+    muster_auto(doc) json_t *object = NULL;
+    struct muster_err err = MUSTER_ERR_INIT;
+    if (protobuf_read(bytes, sizeof bytes - 1, &object, &err) < 0) {
+        fail_msg("%s", err.text);
+    }
+    assert_int_equal(doc_int(object, "gracePeriodSeconds", -1), 0);
+    assert_string_equal(doc_text(object, "preconditions.uid", ""), "uid");
+    assert_string_equal(doc_text(object, "propagationPolicy", ""), "Foreground");
+    assert_string_equal(doc_text(object, "dryRun.0", ""), "xy");
+}
+
 /* Cut anywhere, or with any byte changed, it is read or refused, and never read beyond its end. */
 static void broken_bytes_are_refused(void **state)
 {
@@ -68,6 +89,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_secret_is_read),
+        cmocka_unit_test(delete_options_are_read),
         cmocka_unit_test(broken_bytes_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

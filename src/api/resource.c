@@ -65,7 +65,10 @@ static bool has_subresource(const struct resource *resource, const char *name)
     static const struct {
         const char *name;
         int bit;
-    } known[] = {{"status", RESOURCE_STATUS}, {"scale", RESOURCE_SCALE}, {"log", RESOURCE_LOG}};
+    } known[] = {{"status", RESOURCE_STATUS},
+                 {"scale", RESOURCE_SCALE},
+                 {"log", RESOURCE_LOG},
+                 {"eviction", RESOURCE_EVICTION}};
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         if (strcmp(known[i].name, name) == 0) {
             return resource->subresources & known[i].bit;

@@ -10,7 +10,12 @@
 
 struct column;
 
-enum { RESOURCE_STATUS = 1, RESOURCE_SCALE = 2, RESOURCE_LOG = 4 }; /* subresources */
+enum {
+    RESOURCE_STATUS = 1,
+    RESOURCE_SCALE = 2,
+    RESOURCE_LOG = 4,
+    RESOURCE_EVICTION = 8
+}; /* subresources */
 
 struct resource {
     const char *group; /* "" is the core group */

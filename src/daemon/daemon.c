@@ -23,6 +23,7 @@
 #include "daemon/machine/node.h"
 #include "daemon/object/leases.h"
 #include "daemon/route/routes.h"
+#include "deploy/definition.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -106,6 +107,7 @@ static int open_api(struct daemon *d, struct muster_err *err)
     struct muster_err tls_err = MUSTER_ERR_INIT;
     struct api_hooks hooks;
     int r = routes_new(&options, &d->routes, &hooks, err);
+    hooks.definition = definition_new;
     r = r < 0 ? r : api_new(&d->loop, d->store, &hooks, &d->api, err);
     r = r < 0 ? r
               : api_endpoint_open(&d->loop, d->api, d->home.path, d->home.socket, &d->endpoint,

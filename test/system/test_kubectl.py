@@ -329,3 +329,24 @@ def test_what_is_muster_s_own_is_said(cluster):
     assert 'muster exec POD -- COMMAND' in cluster.try_kubectl('exec', 'inside-master-0', '--', 'true').stderr
     assert 'ports of this machine' in cluster.try_kubectl('port-forward', 'inside-master-0', '1:1').stderr
     cluster.kubectl('delete', 'pytorchjob', 'inside')
+
+
+def test_a_kind_that_is_not_served_is_named(cluster):
+    refused = cluster.try_kubectl('create', '-f', '-', text=json.dumps({'apiVersion': 'kubeflow.org/v1', 'kind': 'TFJob', 'metadata': {'name': 'a'}}))
+    assert 'no matches for kind "TFJob" in version "kubeflow.org/v1"' in refused.stderr and 'proto' not in refused.stderr
+
+
+def test_a_pod_is_evicted(cluster):
+    cluster.create(job('moved', SLEEP))
+    wait_for(lambda: cluster.pods_of('moved') and cluster.phase('moved-master-0') == 'Running', 'the rank runs')
+    uid = cluster.get('pod', 'moved-master-0')['metadata']['uid']
+    eviction = {'apiVersion': 'policy/v1', 'kind': 'Eviction', 'metadata': {'name': 'moved-master-0'}, 'deleteOptions': {'gracePeriodSeconds': 1}}
+    cluster.kubectl('create', '--raw', '/api/v1/namespaces/default/pods/moved-master-0/eviction', '-f', '-', text=json.dumps(eviction))
+    wait_for(lambda: cluster.pods_of('moved') and cluster.get('pod', 'moved-master-0')['metadata']['uid'] != uid, 'another pod is in its place')
+    cluster.kubectl('delete', 'pytorchjob', 'moved')
+
+
+def test_fields_are_explained(cluster):
+    explained = cluster.kubectl('explain', 'pytorchjobs.spec.runPolicy')
+    assert 'activeDeadlineSeconds' in explained and 'backoffLimit' in explained
+    assert 'cleanPodPolicy' in cluster.kubectl('explain', 'pytorchjob', '--recursive')
