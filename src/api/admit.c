@@ -20,13 +20,25 @@ enum { SECRET_BYTES_MAX = 2 << 20 };
 
 /* ---- kinds: what is wrong with each; they return 0 or MUSTER_ENOMEM ---- */
 
+/* Of config maps and secrets. */
+static void check_immutable(const json_t *before, const json_t *object,
+                            struct job_problems *problems)
+{
+    static const char *const fields[] = {"immutable", "data", "binaryData"};
+    bool fixed = before && doc_bool(before, "immutable", false);
+    for (size_t i = 0; fixed && i < sizeof fields / sizeof fields[0]; i++) {
+        json_t *was = json_object_get(before, fields[i]);
+        json_t *is = json_object_get(object, fields[i]);
+        if (was != is && !json_equal(was, is)) {
+            job_problem_add(problems, JOB_ERROR, fields[i], NULL,
+                            "Forbidden: field is immutable when `immutable` is set");
+        }
+    }
+}
+
 static int admit_config_map(const json_t *before, json_t *object, struct job_problems *problems)
 {
-    if (before && doc_bool(before, "immutable", false) &&
-        !json_equal(json_object_get(before, "data"), json_object_get(object, "data"))) {
-        job_problem_add(problems, JOB_ERROR, "data", NULL,
-                        "Forbidden: field is immutable when `immutable` is set");
-    }
+    check_immutable(before, object, problems);
     return 0;
 }
 
@@ -44,7 +56,6 @@ static int set_encoded(json_t *data, const char *key, const char *text)
 /* stringData is for writing only: it goes into data, in base64. */
 static int admit_secret(const json_t *before, json_t *object, struct job_problems *problems)
 {
-    (void)before;
     json_t *plain = json_object_get(object, "stringData");
     const char *key;
     json_t *value;
@@ -62,6 +73,7 @@ static int admit_secret(const json_t *before, json_t *object, struct job_problem
         }
     }
     json_object_del(object, "stringData");
+    check_immutable(before, object, problems);
     return 0;
 }
 

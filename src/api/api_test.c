@@ -446,6 +446,40 @@ static void pages_follow_each_other(void **state)
     fixture_done(&f);
 }
 
+static void what_is_immutable_stays(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f, NULL);
+    fixture_call(&f, "POST", CONFIG_MAPS, "{'metadata':{'name':'a'},'data':{'k':'1'}}");
+    assert_int_equal(fixture_call(&f, "PUT", CONFIG_MAPS "/a",
+                                  "{'metadata':{'name':'a'},'data':{'k':'1'},'immutable':true}"),
+                     200);
+    assert_int_equal(fixture_call(&f, "PUT", CONFIG_MAPS "/a",
+                                  "{'metadata':{'name':'a'},'data':{'k':'1'},'immutable':false}"),
+                     422);
+    assert_int_equal(fixture_call(&f, "PUT", CONFIG_MAPS "/a",
+                                  "{'metadata':{'name':'a'},'data':{'k':'2'},'immutable':true}"),
+                     422);
+    assert_int_equal(fixture_call(&f, "PUT", CONFIG_MAPS "/a",
+                                  "{'metadata':{'name':'a','labels':{'b':'c'}},'data':{'k':'1'},"
+                                  "'immutable':true}"),
+                     200);
+    fixture_done(&f);
+}
+
+static void a_claim_is_bound(void **state)
+{
+    (void)state;
+    muster_auto(doc) json_t *claim =
+        json_pack("{s:{s:[s], s:{s:{s:s}}}}", "spec", "accessModes", "ReadWriteMany", "resources",
+                  "requests", "storage", "1Gi");
+    assert_int_equal(api_fill("persistentvolumeclaims", claim), 0);
+    assert_string_equal(doc_text(claim, "status.phase", ""), "Bound");
+    assert_string_equal(doc_text(claim, "status.capacity.storage", ""), "1Gi");
+    assert_string_equal(doc_text(claim, "status.accessModes.0", ""), "ReadWriteMany");
+}
+
 static void an_evicted_pod_is_deleted(void **state)
 {
     (void)state;
@@ -553,6 +587,8 @@ int main(void)
         cmocka_unit_test(kubectl_gets_its_table),
         cmocka_unit_test(pages_follow_each_other),
         cmocka_unit_test(discovery_names_every_resource),
+        cmocka_unit_test(what_is_immutable_stays),
+        cmocka_unit_test(a_claim_is_bound),
         cmocka_unit_test(an_evicted_pod_is_deleted),
         cmocka_unit_test(a_client_asks_what_it_may),
         cmocka_unit_test(the_custom_resource_is_defined),

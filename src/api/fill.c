@@ -15,7 +15,7 @@ static const struct row {
     int64_t number;
 } rows[] = {
     {"namespaces", "status.phase", "Active", 0},
-    {"persistentvolumeclaims", "status.phase", "Pending", 0},
+    {"persistentvolumeclaims", "status.phase", "Bound", 0}, /* a folder is always to be had */
     {"pods", "spec.restartPolicy", "Always", 0},
     {"pods", "spec.terminationGracePeriodSeconds", NULL, 30},
     {"pods", "status.phase", "Pending", 0},
@@ -23,6 +23,21 @@ static const struct row {
     {"services", "spec.clusterIP", "None", 0}, /* no proxy here: every service is headless */
     {"services", "spec.type", "ClusterIP", 0},
 };
+
+/* The folder is what was asked for, whatever that was. */
+static int fill_claim(json_t *claim)
+{
+    json_t *modes = doc_at(claim, "spec.accessModes");
+    json_t *asked = doc_at(claim, "spec.resources.requests");
+    int r = 0;
+    if (modes && !doc_at(claim, "status.accessModes")) {
+        r = doc_set(claim, "status.accessModes", json_deep_copy(modes));
+    }
+    if (r == 0 && asked && !doc_at(claim, "status.capacity")) {
+        r = doc_set(claim, "status.capacity", json_deep_copy(asked));
+    }
+    return r;
+}
 
 int api_fill(const char *resource, json_t *object)
 {
@@ -37,5 +52,5 @@ int api_fill(const char *resource, json_t *object)
             return r;
         }
     }
-    return 0;
+    return strcmp(resource, "persistentvolumeclaims") == 0 ? fill_claim(object) : 0;
 }
