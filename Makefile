@@ -47,8 +47,9 @@ bench: ready-bench build ## the benchmark tables, ours beside the peers
 wheels: build ## BUILD/wheels: muster, elasticdl_client and elasticdl_api for pip, as local files
 	@tools/wheels $(BUILD)
 
-bench-kubernetes: ready-test build ## what a real kube-apiserver takes through our client
+bench-kubernetes: ready-test build ## what a real kube-apiserver takes through our client, and what muster operator needs of it
 	@MUSTER_BUILD=$(abspath $(BUILD)) bench/kubernetes/floors
+	@MUSTER_BUILD=$(abspath $(BUILD)) bench/kubernetes/operator
 
 install: build ## PREFIX=/usr/local
 	@cmake --install $(BUILD) --prefix $(PREFIX)

@@ -4,6 +4,7 @@ import itertools
 import pytest
 
 from cluster import Cluster
+from jobs import install
 from program import limited  # noqa: F401 (each test has a limit)
 from proxy import Proxy
 from speaker import Speaker
@@ -21,6 +22,12 @@ def cluster():
         yield running.start()
     finally:
         running.close()
+
+
+@pytest.fixture(scope='session')
+def served(cluster):
+    """PyTorchJobs are."""
+    install(cluster)
 
 
 @pytest.fixture()

@@ -17,20 +17,16 @@ MERGE = 'application/merge-patch+json'
 LABEL = 'training.kubeflow.org/'
 
 
-def definition():
-    """The CRD, of which the API server keeps all fields as they are."""
-    keep = {'type': 'object', 'x-kubernetes-preserve-unknown-fields': True}
-    worker = '.pytorchReplicaSpecs.Worker.replicas'
-    version = {'name': 'v1', 'served': True, 'storage': True,
-               'subresources': {'status': {}, 'scale': {'specReplicasPath': f'.spec{worker}', 'statusReplicasPath': '.status.replicaStatuses.Worker.active'}},
-               'schema': {'openAPIV3Schema': {'type': 'object', 'properties': {'spec': keep, 'status': keep}}}}
-    return {'apiVersion': 'apiextensions.k8s.io/v1', 'kind': 'CustomResourceDefinition', 'metadata': {'name': 'pytorchjobs.kubeflow.org'},
-            'spec': {'group': 'kubeflow.org', 'scope': 'Namespaced', 'versions': [version],
-                     'names': {'kind': 'PyTorchJob', 'listKind': 'PyTorchJobList', 'plural': 'pytorchjobs', 'singular': 'pytorchjob'}}}
+def deployed(*words):
+    """What `muster deploy --print` would install."""
+    done = subprocess.run([BUILD / 'bin/muster', 'deploy', '--print', '-o', 'json', *words], stdout=subprocess.PIPE, text=True, timeout=LIMIT_S, check=True)
+    return json.loads(done.stdout)['items']
 
 
 def install(cluster):
-    cluster.request('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', definition())
+    """The definition of PyTorchJobs, as deploy/ has it."""
+    definition = next(made for made in deployed('--overlay', 'cluster') if made['kind'] == 'CustomResourceDefinition')
+    cluster.request('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', definition)
 
     def is_served():
         try:

@@ -229,7 +229,7 @@ def test_two_owners_apply_one_job(installed, kubectl, own):
 EVERYWHERE = {
     'pytorchjobs.kubeflow.org': 'delete get list patch watch', 'pytorchjobs.kubeflow.org/status': 'get patch update',
     'pytorchjobs.kubeflow.org/finalizers': 'update', 'pods': 'create delete get list watch', 'services': 'create delete get list watch',
-    'persistentvolumeclaims': 'create get list watch', 'events': 'create patch',
+    'persistentvolumeclaims': 'create get list watch', 'events': 'create get patch',
     'horizontalpodautoscalers.autoscaling': 'create delete get list patch update watch',
     'podgroups.scheduling.volcano.sh': 'create delete get list patch update watch',
     'podgroups.scheduling.x-k8s.io': 'create delete get list patch update watch',

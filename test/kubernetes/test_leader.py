@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from jobs import Jobs, Operator, install
+from jobs import Jobs, Operator
 from program import wait_for
 from proxy import Cut, Proxy
 
@@ -14,11 +14,6 @@ LEASE_S, DEADLINE_S, RETRY_S = 8, 5, 1
 LOST = 69
 # How often each way to lose a leader is tried; the table of times is printed.
 TIMES = int(os.environ.get('MUSTER_FAILOVERS', 1))
-
-
-@pytest.fixture(scope='module')
-def crd(cluster):
-    install(cluster)
 
 
 class Pair:
@@ -45,7 +40,7 @@ class Pair:
 
 
 @pytest.fixture()
-def pair(cluster, crd, namespace):
+def pair(cluster, served, namespace):
     made = Pair(cluster, Jobs(cluster, namespace))
     yield made
     made.close()

@@ -6,18 +6,13 @@ import time
 
 import pytest
 
-from jobs import LABEL, Jobs, Operator, install
+from jobs import LABEL, Jobs, Operator, deployed
 from program import turns, wait_for
 from proxy import Hold
 
 
-@pytest.fixture(scope='module')
-def crd(cluster):
-    install(cluster)
-
-
 @pytest.fixture()
-def jobs(cluster, crd, namespace):
+def jobs(cluster, served, namespace):
     return Jobs(cluster, namespace)
 
 
@@ -269,6 +264,35 @@ def test_the_small_program_is_the_same(cluster, jobs, operators):
     jobs.create('a')
     jobs.wait_pods('a', 2)
     assert running.end() == 0
+
+
+ROLES = {'Namespace': '/api/v1/namespaces', 'ServiceAccount': '/api/v1/namespaces/muster-system/serviceaccounts',
+         'ClusterRole': '/apis/rbac.authorization.k8s.io/v1/clusterroles', 'ClusterRoleBinding': '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings'}
+
+
+def test_its_own_rights_are_enough(cluster, jobs, operators):
+    """The service account of deploy/, and no other right: a whole life of a job, events that come again among it."""
+    for made in deployed('--overlay', 'cluster'):
+        if made['kind'] in ROLES:
+            cluster.request('POST', ROLES[made['kind']], made)
+    account = f'{ROLES["ServiceAccount"]}/muster-operator/token'
+    token = cluster.request('POST', account, {'spec': {'expirationSeconds': 3600}})['status']['token']
+    config = cluster.write_kubeconfig('own-rights', cluster.url, user={'token': token})
+    running = operators(config, '--namespace', jobs.namespace).start().wait_ready()
+    jobs.create('a', policy='ExitCode', run={'cleanPodPolicy': 'All', 'ttlSecondsAfterFinished': 1})
+    for number in range(2):
+        worker = wait_for(lambda: (jobs.wait_pods('a', 2)['a-worker-0']['status']['phase'] == 'Pending'), 'the worker')
+        jobs.set_phase('a-worker-0', 'Failed', 137)
+        wait_for(lambda: counted(jobs, 'Created pod: a-worker-0') == 2 + number, 'it is made again, and that is counted')
+        assert worker
+    jobs.set_phase('a-master-0', 'Succeeded', 0)
+    wait_for(lambda: jobs.get('a') is None and not jobs.list('pods'), 'all is deleted')
+    assert not [line for line in running.lines() if 'forbidden' in line['message']]
+    assert running.end() == 0
+
+
+def counted(jobs, message):
+    return next((e['count'] for e in jobs.events('a') if e['message'] == message), 0)
 
 
 def test_tokens_are_not_logged(cluster, jobs, operators):
