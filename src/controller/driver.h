@@ -23,6 +23,7 @@ enum {
     DRIVER_AGAIN_MS = 5,    /* after the first conflict */
     DRIVER_EVENTS_MAX = 1024,
     DRIVER_RESYNC_MS = 12 * 3600000,
+    DRIVER_EVENT_MS = 600000, /* that one may wait for its turn: events are last */
 };
 
 struct driver_clock {

@@ -21,6 +21,7 @@ static struct cluster_request request_for(enum cluster_verb verb, const json_t *
     return (struct cluster_request){
         .verb = verb,
         .lane = CLUSTER_LANE_EVENTS,
+        .timeout_ms = DRIVER_EVENT_MS,
         .resource = &driver_events,
         .namespace = doc_text(event, "metadata.namespace", ""),
         .name = doc_text(event, "metadata.name", ""),

@@ -266,6 +266,17 @@ def test_the_small_program_is_the_same(cluster, jobs, operators):
     assert running.end() == 0
 
 
+@pytest.mark.heavy
+def test_events_wait_for_their_turn(cluster, jobs, operators):
+    """With one request a second they wait for longer than any other request may; none is lost."""
+    running = operators(cluster.kubeconfig, '--namespace', jobs.namespace, '--kube-api-qps=1', '--kube-api-burst=1').start().wait_ready()
+    jobs.create('a', workers=20)
+    jobs.wait_pods('a', 21)
+    assert len(jobs.events('a')) < 21  # pods and Services go first
+    wait_for(lambda: len(jobs.events('a')) == 42, 'all events')
+    assert not running.said('controller.event')
+
+
 ROLES = {'Namespace': '/api/v1/namespaces', 'ServiceAccount': '/api/v1/namespaces/muster-system/serviceaccounts',
          'ClusterRole': '/apis/rbac.authorization.k8s.io/v1/clusterroles', 'ClusterRoleBinding': '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings'}
 
