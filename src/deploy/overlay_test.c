@@ -65,6 +65,17 @@ static void an_image_may_be_chosen(void **state)
                         "registry.test/muster:2");
 }
 
+static void patches_change_what_they_name(void **state)
+{
+    (void)state;
+    muster_auto(doc) json_t *objects = objects_of("ha", NULL, NULL);
+    json_t *operator= find(objects, "Deployment", "muster-operator");
+    assert_int_equal(doc_int(operator, "spec.replicas", 0), 2);
+    assert_true(has_argument(objects, "--leader-elect"));
+    assert_non_null(find(objects, "Role", "muster-operator-lease"));
+    assert_non_null(find(objects, "ClusterRoleBinding", "muster-operator"));
+}
+
 static void one_namespace_has_no_right_outside_of_it(void **state)
 {
     (void)state;
@@ -102,6 +113,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_overlay_is_its_base_and_what_it_adds),
         cmocka_unit_test(an_image_may_be_chosen),
+        cmocka_unit_test(patches_change_what_they_name),
         cmocka_unit_test(one_namespace_has_no_right_outside_of_it),
         cmocka_unit_test(what_cannot_be_chosen_is_said),
     };

@@ -256,6 +256,13 @@ def test_the_operator_may_do_what_it_needs_and_nothing_else(installed, kubectl):
         assert kubectl.attempt('auth', 'can-i', *words, '--as', OPERATOR, '--all-namespaces').stdout.strip() == 'no', words
 
 
+def test_of_two_operators_each_may_hold_their_lease(installed, kubectl):
+    kubectl('apply', '--server-side', '--force-conflicts', '-f', '-', text=as_list(printed('ha')))
+    lease = {'leases.coordination.k8s.io': 'create', 'leases.coordination.k8s.io [muster-operator]': 'get update'}
+    assert rights(kubectl, OPERATOR, 'muster-system') == EVERYWHERE | CLUSTER | lease
+    assert rights(kubectl, OPERATOR, 'default') == EVERYWHERE | CLUSTER
+
+
 def test_an_operator_of_one_namespace_may_do_nothing_in_another(installed, own, kubectl):
     for name in ('team-a', 'team-b'):
         own.namespace(name)
