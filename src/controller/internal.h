@@ -70,5 +70,9 @@ void driver_tasks_expire(struct driver *driver, int64_t now_ms);
 int64_t driver_tasks_next(const struct driver *driver);
 void driver_task_free(struct task *task);
 
+/* Whether the job, which has not begun, has errors that job_check finds; `err` has the first. On
+ * this machine the API server has looked before. */
+bool driver_refuses(const struct control_view *view, struct muster_err *err);
+
 /* Sends an event about the job, and forgets it. */
 void driver_tell(struct driver *driver, const json_t *job, const struct control_effect *event);

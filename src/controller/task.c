@@ -351,7 +351,7 @@ static void run(struct task *task)
 static int decide(struct task *task, const struct control_view *view, struct muster_err *err)
 {
     struct control_effects fx;
-    int r = control_reconcile(view, &fx, err);
+    int r = driver_refuses(view, err) ? MUSTER_EDATA : control_reconcile(view, &fx, err);
     if (r == MUSTER_EDATA) { /* nobody but its user can mend that */
         driver_say(task->driver, "controller.unreadable", task->key, err->text);
         r = control_stalled(view, err->text, &fx, err);

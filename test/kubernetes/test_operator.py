@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from jobs import LABEL, Jobs, Operator, deployed
+from jobs import LABEL, Jobs, Operator, deployed, job
 from program import turns, wait_for
 from proxy import Hold
 
@@ -80,6 +80,25 @@ def test_it_runs_and_succeeds(jobs, operator):
     counted, labels = operator.metrics(), f'{{job_namespace="{jobs.namespace}",framework="pytorch"}}'
     assert [counted.get(f'training_operator_jobs_{what}_total{labels}') for what in ('created', 'successful', 'failed')] == [1, 1, None]
     assert counted['created_pods_total'] == counted['deleted_pods_total'] == 2
+
+
+def test_a_job_that_cannot_run_is_stalled_once(jobs, operator):
+    """Without a webhook the API server takes it: it gets no pod, a condition and one event; a change of it is looked at again."""
+    container = [{'name': 'other', 'image': 'none'}]
+    long = 'n' * 60
+    jobs.create(long)
+    assert 'metadata.name: too long' in jobs.wait_condition(long, 'Stalled')['message']
+    jobs.create('b', template={'spec': {'containers': container}})
+    assert 'one container must be called pytorch' in jobs.wait_condition('b', 'Stalled')['message']
+    wait_for(lambda: jobs.reasons('b') == ['PyTorchJobInvalid'], 'one event')
+    jobs.patch('b', {'metadata': {'labels': {'looked': 'again'}}})
+    jobs.create('c')
+    jobs.wait_pods('c', 2)  # made after it was looked at again
+    assert jobs.reasons('b') == ['PyTorchJobInvalid']
+    assert not jobs.list('pods', 'b') and not jobs.list('pods', long)
+    jobs.patch('b', {'spec': job('b')['spec']})
+    jobs.wait_pods('b', 2)
+    assert 'Stalled' not in jobs.conditions('b')
 
 
 def test_never_fails_with_the_first_pod(jobs, operator):

@@ -285,7 +285,7 @@ OTHERS = {'gpu_memory.c', 'podman.c', 'pyspy.c', 'paste.c', 'podman.h', 'supervi
           'describe.def', 'commands.def'}
 SPEAKERS = {'admission.c': JOB_VERBS, 'image.c': JOB_VERBS, 'submit.c': JOB_VERBS, 'images.c': JOB_VERBS, 'generated.c': ['run'],
             'overrides.c': ['run'], 'endpoint.c': ['down'], 'program.c': ['run'], 'override.c': ['run'], 'up.c': ['kubeconfig']}
-FOREIGN = {'from-literal', 'interactive', 'tty'}  # kubectl's
+FOREIGN = {'from-literal', 'interactive', 'server-side', 'tty'}  # kubectl's
 FOLDERS = {'job': JOB_VERBS}
 
 
