@@ -91,6 +91,8 @@ static void strange_answers_are_told(void **state)
     assert_int_equal(refuse(&kube, 502, "<html>", &err), MUSTER_ENOHOST);
     assert_string_equal(err.text, "the controller answered 502: <html>");
     assert_null(kube_status(&kube));
+    assert_int_equal(refuse(&kube, 404, "404 page not found\n", &err), MUSTER_ENOENT);
+    assert_non_null(strstr(err.text, "'muster deploy --print | kubectl apply"));
     assert_int_equal(refuse(&kube, 599, "", &err), MUSTER_EINTERNAL);
     assert_int_equal(refuse(&kube, 418, "[]", &err), MUSTER_EINVAL);
 }

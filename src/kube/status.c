@@ -25,6 +25,13 @@ static int code_of(long http_status)
     return http_status >= 500 ? MUSTER_EINTERNAL : MUSTER_EINVAL;
 }
 
+/* What an API server says of a path of no resource that it knows. */
+static bool is_unknown_kind(long http_status, const char *body)
+{
+    static const char unknown[] = "404 page not found";
+    return http_status == 404 && strncmp(body, unknown, sizeof unknown - 1) == 0;
+}
+
 int kube_refuse(struct kube *kube, long http_status, const char *body, size_t bytes,
                 struct muster_err *err)
 {
@@ -35,6 +42,13 @@ int kube_refuse(struct kube *kube, long http_status, const char *body, size_t by
     if (doc_parse(body, bytes, &status, NULL) < 0 ||
         strcmp(doc_text(status, "kind", ""), "Status") != 0) {
         json_decref(status);
+        if (is_unknown_kind(http_status, body)) {
+            return muster_fail(
+                err, code,
+                "%s does not know this kind of object (a cluster gets PyTorchJobs by "
+                "'muster deploy --print | kubectl apply --server-side -f -')",
+                kube->peer);
+        }
         return muster_fail(err, code, "%s answered %ld: %.200s", kube->peer, http_status, body);
     }
     kube->status = status;

@@ -305,3 +305,12 @@ def test_ctrl_c_deletes_a_job_that_no_operator_ends(client):
     _, err = process.communicate(timeout=LIMIT_S)
     assert process.returncode == 130 and 'does not end job endless when asked to: it is deleted' in err, err
     assert client.get('jobs')['items'] == []
+
+
+@real
+def test_run_says_that_no_operator_looks_at_the_job(client):
+    path = client.muster.write('j.yaml', job('alone'))
+    process = client.muster.start('run', '-f', path, '--kubeconfig', client.config)
+    assert process.stderr.readline().startswith('muster: warning: for 10 s no operator has looked at job alone')
+    client.side.end(client.namespace, 'alone', 'Succeeded')
+    assert process.communicate(timeout=LIMIT_S) and process.returncode == 0

@@ -27,6 +27,7 @@ enum {
     DRAIN_MS = 5000,  /* for logs to end after the last pod */
     COUNTS_MS = 2000, /* for the job's status to say what its pods' does */
     LAST_MS = 500,    /* for the other ranks' last words after a failure */
+    TAKEN_MS = 10000, /* for an operator to write something about the job */
 };
 
 static void say(struct follow *f, struct buf *lines)
@@ -328,6 +329,19 @@ static void end_hopeless(struct follow *f)
     }
 }
 
+/* A cluster may have no operator, or one that does not look here. */
+static void tell_if_untaken(struct followed_job *j)
+{
+    if (!j->untaken_told && cli_on_cluster(j->follow->cli) && !j->over &&
+        !doc_at(j->object, "status.conditions") && clock_ms() - j->started_ms > TAKEN_MS) {
+        j->untaken_told = true;
+        screen_note(j->follow->screen,
+                    "warning: for %d s no operator has looked at job %s: does one run in the "
+                    "cluster, and for namespace %s?",
+                    TAKEN_MS / 1000, j->name, j->namespace);
+    }
+}
+
 void follow_run(struct follow *follow)
 {
     stop_catch(follow);
@@ -338,6 +352,7 @@ void follow_run(struct follow *follow)
         end_hopeless(follow);
         for (size_t i = 0; i < follow->job_count; i++) {
             after_end_check(&follow->jobs[i]);
+            tell_if_untaken(&follow->jobs[i]);
             stop_check(&follow->jobs[i]);
         }
     }

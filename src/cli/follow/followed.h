@@ -38,6 +38,7 @@ struct followed_job {
     bool untold_end;       /* and the controller could not be told */
     int64_t stop_asked_ms; /* of a cluster's operator; 0: not yet, or that was the last word */
     bool gpus_told;
+    bool untaken_told;
     bool stragglers_told;
     bool stragglers_ended;
     struct pod_logs *logs;
