@@ -5,6 +5,7 @@ model has the same bits as that of one worker that nobody disturbed. MUSTER_FAUL
 """
 import os
 import random
+import re
 import signal
 import subprocess
 import time
@@ -88,7 +89,7 @@ def test_over_tcp_a_death_on_this_machine_is_seen_and_not_waited_for(tmp_path):
             wait_for(lambda: job.log().count('lost ') == killed, 'it is left out')
         assert job.wait_for_end() == 0
         check_ends(job)
-    assert job.log().count('its process has ended by signal 9 (SIGKILL)') == 2
+    assert len(re.findall('^muster: lost .*: its process has ended', job.log(), re.M)) == 2  # by which signal, a kernel before 6.15 may not know any more
 
 
 def test_deaths_in_recovery(tmp_path):

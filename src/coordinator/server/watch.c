@@ -136,7 +136,8 @@ struct exit_info {
 #define EXIT_INFO_STATUS (UINT64_C(1) << 3)
 #define EXIT_INFO_ASK _IOWR(0xFF, 11, struct exit_info)
 
-/* Before its parent has: the field of /proc that says it is zero for other users' processes. */
+/* Before its parent has, or just as it does (X): the field of /proc that says it is zero for other
+ * users' processes. */
 static bool read_zombie(const struct server_watch *watch, int *ret_status)
 {
     char path[64], text[STAT_BYTES];
@@ -145,7 +146,7 @@ static bool read_zombie(const struct server_watch *watch, int *ret_status)
     bool may = stat(path, &owner) == 0 && (owner.st_uid == geteuid() || geteuid() == 0);
     const char *at = may ? read_stat(watch->pid, text) : NULL;
     /* field 3 follows; whoever has its number is still it */
-    bool ended = at && at[1] == ' ' && at[2] == 'Z' &&
+    bool ended = at && at[1] == ' ' && (at[2] == 'Z' || at[2] == 'X') &&
                  syscall(SYS_pidfd_send_signal, watch->pidfd, 0, NULL, 0) == 0;
     *ret_status = (int)stat_field(at, EXIT_CODE_FIELD);
     return ended && *ret_status != 0; /* 0: it may be that we may not know */
