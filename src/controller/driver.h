@@ -19,9 +19,9 @@ struct driver;
 
 enum {
     DRIVER_SHOWN_MS = 10000,
-    DRIVER_RETRY_MS = 1000, /* after the first failure */
-    DRIVER_AGAIN_MS = 5,    /* after the first conflict */
-    DRIVER_EVENTS_MAX = 1024,
+    DRIVER_RETRY_MS = 1000,             /* after the first failure */
+    DRIVER_AGAIN_MS = 5,                /* after the first conflict */
+    DRIVER_EVENTS_BYTES_MAX = 32 << 20, /* that wait for their turn: some 16,000 */
     DRIVER_RESYNC_MS = 12 * 3600000,
     DRIVER_EVENT_MS = 600000, /* that one may wait for its turn: events are last */
 };
@@ -70,3 +70,5 @@ bool driver_is_synced(const struct driver *driver);
 size_t driver_live_jobs(const struct driver *driver);
 /* There is a live job, or one that a step is due for (a time to live that runs). */
 bool driver_is_busy(const struct driver *driver);
+/* Events that were not even sent, as too many waited. */
+uint64_t driver_events_left_out(const struct driver *driver);

@@ -28,8 +28,9 @@ struct call {
     void (*done)(struct call *call, const struct cluster_answer *answer);
     struct task *task; /* of events: NULL */
     size_t item;
-    bool reads;    /* the object of `item` */
-    json_t *event; /* of an event that is told */
+    bool reads;  /* the object of `item` */
+    char *event; /* of an event that is told: its "namespace/name" */
+    size_t event_bytes;
 };
 
 struct driver {
@@ -38,7 +39,10 @@ struct driver {
     struct queue queue;
     struct task *tasks;
     struct call *calls;
-    size_t events; /* under way */
+    size_t events; /* under way, and what they weigh */
+    size_t event_bytes;
+    uint64_t events_left_out;
+    bool leaves_out; /* that was said, and some of those that wait are still there */
     int64_t resync_at_ms;
     size_t resynced; /* jobs of this resync: each a little later */
     struct watch {
@@ -74,5 +78,7 @@ void driver_task_free(struct task *task);
  * this machine the API server has looked before. */
 bool driver_refuses(const struct control_view *view, struct muster_err *err);
 
-/* Sends an event about the job, and forgets it. */
+/* Sends an event about the job, and forgets it; beyond DRIVER_EVENTS_BYTES_MAX it is left out. */
 void driver_tell(struct driver *driver, const json_t *job, const struct control_effect *event);
+/* The call, which may be of an event, is over. */
+void driver_forget_event(struct call *call);

@@ -1,67 +1,121 @@
 /* Events about jobs: sent, and forgotten. The same event again is counted. See driver.h. */
+#include "base/cleanup.h"
 #include "base/doc.h"
 #include "control/objects.h"
 #include "controller/internal.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-static void send_again(struct driver *d, const struct cluster_request *request, json_t *event,
-                       void (*done)(struct call *, const struct cluster_answer *))
+/* What one weighs while it waits, beside its texts: the call here, the request of the back end with
+ * its path, and the body, which repeats names, labels and times (Kubernetes' as text). */
+enum { EVENT_BYTES = 2048 };
+
+static void leave_out(struct driver *d)
+{
+    d->events_left_out++;
+    if (!d->leaves_out) {
+        driver_say(d, "controller.event", "",
+                   "events are left out: too many wait to be sent; the next ones are only counted");
+    }
+    d->leaves_out = true;
+}
+
+/* Takes the id ("namespace/name"). What is sent about it waits as `bytes`. */
+static int send_event(struct driver *d, const struct cluster_request *request, char *id,
+                      size_t bytes, void (*done)(struct call *, const struct cluster_answer *))
 {
     struct call *call = driver_call(d, done);
-    if (call) {
-        call->event = json_incref(event);
-        d->events++;
-        d->events -= driver_send(call, request) < 0;
+    if (!call) {
+        free(id);
+        return MUSTER_ENOMEM;
+    }
+    call->event = id;
+    call->event_bytes = bytes;
+    d->events++;
+    d->event_bytes += bytes;
+    return driver_send(call, request);
+}
+
+void driver_forget_event(struct call *call)
+{
+    struct driver *d = call->driver;
+    if (call->event) {
+        d->events--;
+        d->event_bytes -= call->event_bytes;
+        d->leaves_out = d->leaves_out && d->events > 0;
+        free(call->event);
     }
 }
 
-static struct cluster_request request_for(enum cluster_verb verb, const json_t *event)
+static struct cluster_request request_for(enum cluster_verb verb, const char *namespace,
+                                          const char *name)
 {
     return (struct cluster_request){
         .verb = verb,
         .lane = CLUSTER_LANE_EVENTS,
         .timeout_ms = DRIVER_EVENT_MS,
         .resource = &driver_events,
-        .namespace = doc_text(event, "metadata.namespace", ""),
-        .name = doc_text(event, "metadata.name", ""),
+        .namespace = namespace,
+        .name = name,
     };
+}
+
+/* A further request about the event of the call, which takes over its id. */
+static void send_next(struct call *call, enum cluster_verb verb, json_t *body,
+                      void (*done)(struct call *, const struct cluster_answer *))
+{
+    char *slash = strchr(call->event, '/');
+    char *id = strdup(call->event);
+    *slash = '\0';
+    struct cluster_request request = request_for(verb, call->event, slash + 1);
+    request.body = body;
+    if (!id || send_event(call->driver, &request, id, call->event_bytes, done) < 0) {
+        leave_out(call->driver);
+    }
+    *slash = '/';
 }
 
 static void on_counted(struct call *call, const struct cluster_answer *answer)
 {
-    call->driver->events--;
     if (answer->code < 0) {
-        driver_say(call->driver, "controller.event", doc_text(call->event, "metadata.name", ""),
-                   answer->message);
+        driver_say(call->driver, "controller.event", call->event, answer->message);
     }
 }
 
 static void on_read(struct call *call, const struct cluster_answer *answer)
 {
-    struct driver *d = call->driver;
-    d->events--;
-    json_t *patch =
-        answer->code == 0
-            ? event_count_again(answer->object, d->options.clock.now_unix_ms(d->options.clock.arg))
-            : NULL;
+    const struct driver_clock *clock = &call->driver->options.clock;
+    muster_auto(doc) json_t *patch =
+        answer->code == 0 ? event_count_again(answer->object, clock->now_unix_ms(clock->arg))
+                          : NULL;
     if (patch) {
-        struct cluster_request request = request_for(CLUSTER_PATCH, call->event);
-        request.body = patch;
-        send_again(d, &request, call->event, on_counted);
+        send_next(call, CLUSTER_PATCH, patch, on_counted);
     }
-    json_decref(patch);
 }
 
 static void on_created(struct call *call, const struct cluster_answer *answer)
 {
-    if (answer->code != MUSTER_EEXIST) {
+    if (answer->code == MUSTER_EEXIST) {
+        send_next(call, CLUSTER_GET, NULL, on_read);
+    } else {
         on_counted(call, answer);
-        return;
     }
-    const struct cluster_request request = request_for(CLUSTER_GET, call->event);
-    call->driver->events--;
-    send_again(call->driver, &request, call->event, on_read);
+}
+
+static int create(struct driver *d, const struct event_note *note, size_t bytes)
+{
+    muster_auto(free) char *name = event_name(note);
+    muster_auto(doc) json_t *event = name ? event_make(note, name) : NULL;
+    const char *namespace = doc_text(event, "metadata.namespace", "");
+    char *id = NULL;
+    if (!event || asprintf(&id, "%s/%s", namespace, name) < 0) {
+        return MUSTER_ENOMEM;
+    }
+    struct cluster_request request = request_for(CLUSTER_CREATE, namespace, name);
+    request.body = event;
+    return send_event(d, &request, id, bytes, on_created);
 }
 
 void driver_tell(struct driver *d, const json_t *job, const struct control_effect *effect)
@@ -74,15 +128,8 @@ void driver_tell(struct driver *d, const json_t *job, const struct control_effec
         .message = effect->text,
         .now_unix_ms = d->options.clock.now_unix_ms(d->options.clock.arg),
     };
-    char *name = d->events < DRIVER_EVENTS_MAX ? event_name(&note) : NULL;
-    json_t *event = name ? event_make(&note, name) : NULL;
-    if (event) {
-        struct cluster_request request = request_for(CLUSTER_CREATE, event);
-        request.body = event;
-        send_again(d, &request, event, on_created);
-    } else {
-        driver_say(d, "controller.event", note.reason, "left out: too many wait to be sent");
+    size_t bytes = EVENT_BYTES + strlen(note.message);
+    if (d->event_bytes + bytes > DRIVER_EVENTS_BYTES_MAX || create(d, &note, bytes) < 0) {
+        leave_out(d);
     }
-    json_decref(event);
-    free(name);
 }

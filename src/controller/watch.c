@@ -56,7 +56,7 @@ struct call *driver_call(struct driver *d,
 static void free_call(struct call *call)
 {
     DL_DELETE(call->driver->calls, call);
-    json_decref(call->event);
+    driver_forget_event(call);
     free(call);
 }
 
@@ -277,6 +277,11 @@ bool driver_is_synced(const struct driver *d)
 size_t driver_live_jobs(const struct driver *d)
 {
     return cache_live_jobs(&d->cache) + HASH_COUNT(d->tasks) + d->events + d->queue.ready_count;
+}
+
+uint64_t driver_events_left_out(const struct driver *d)
+{
+    return d->events_left_out;
 }
 
 bool driver_is_busy(const struct driver *d)

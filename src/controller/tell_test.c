@@ -1,0 +1,194 @@
+/* Events that come faster than they may be sent. */
+#include "base/testing/test.h"
+#include "base/testing/test_doc.h"
+#include "controller/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { BURST = 8000, LONG_BYTES = 1 << 20 };
+
+/* A cluster that takes requests, and answers when it is told to. */
+static struct {
+    struct cluster cluster; /* first */
+    struct {
+        cluster_done_fn *done;
+        void *arg;
+        enum cluster_verb verb;
+        char name[64];
+    } * requests;
+    size_t count, said;
+    char sentence[256];
+} world;
+
+static int take_request(struct cluster *cluster, const struct cluster_request *q,
+                        cluster_done_fn *done, void *arg, struct cluster_call **ret,
+                        struct muster_err *err)
+{
+    (void)cluster, (void)ret, (void)err;
+    world.requests = realloc(world.requests, (world.count + 1) * sizeof *world.requests);
+    assert_non_null(world.requests);
+    world.requests[world.count].done = done;
+    world.requests[world.count].arg = arg;
+    world.requests[world.count].verb = q->verb;
+    (void)snprintf(world.requests[world.count++].name, 64, "%s/%s", q->namespace, q->name);
+    return 0;
+}
+
+static void cancel(struct cluster_call *call)
+{
+    (void)call;
+}
+
+static int take_watch(struct cluster *cluster, const struct cluster_scope *scope,
+                      cluster_watch_fn *fn, void *arg, struct cluster_watch **ret,
+                      struct muster_err *err)
+{
+    (void)cluster, (void)scope, (void)fn, (void)arg, (void)err;
+    *ret = (struct cluster_watch *)&world;
+    return 0;
+}
+
+static void drop_watch(struct cluster_watch *watch)
+{
+    (void)watch;
+}
+
+static int64_t now(void *arg)
+{
+    (void)arg;
+    return 1767225600000;
+}
+
+static void call_at(void *arg, int64_t at_ms)
+{
+    (void)arg, (void)at_ms;
+}
+
+static void say(void *arg, const char *what, const char *key, const char *sentence)
+{
+    (void)arg, (void)what, (void)key;
+    world.said++;
+    (void)snprintf(world.sentence, sizeof world.sentence, "%s", sentence);
+}
+
+static struct driver *make_driver(void)
+{
+    static const struct cluster_backend backend = {take_request, cancel, take_watch, drop_watch};
+    const struct driver_options options = {.cluster = &world.cluster,
+                                           .clock = {now, now, call_at, NULL},
+                                           .namespace = "",
+                                           .labels = "",
+                                           .say = say};
+    struct driver *driver = NULL;
+    world.cluster.backend = &backend;
+    assert_int_equal(driver_new(&options, &driver, NULL), 0);
+    return driver;
+}
+
+static void tell(struct driver *driver, size_t count, char *message)
+{
+    json_t *job = parse("{'apiVersion': 'kubeflow.org/v1', 'kind': 'PyTorchJob', 'metadata': "
+                        "{'name': 'j', 'namespace': 'n', 'uid': 'u'}}");
+    char text[] = "SuccessfulCreatePod";
+    const struct control_effect event = {
+        .verb = CONTROL_RECORD_EVENT, .name = text, .text = message};
+    for (size_t i = 0; i < count; i++) {
+        driver_tell(driver, job, &event);
+    }
+    json_decref(job);
+}
+
+/* All that wait are answered with that code, once. */
+static void answer(int code, json_t *object)
+{
+    const struct cluster_answer answer = {
+        .code = code, .reason = "", .message = "refused", .object = object};
+    size_t count = world.count;
+    for (size_t i = 0; i < count; i++) {
+        world.requests[i].done(world.requests[i].arg, &answer);
+    }
+    world.count -= count;
+    memmove(world.requests, world.requests + count, world.count * sizeof *world.requests);
+}
+
+static void leave(struct driver *driver)
+{
+    driver_free(driver);
+    free(world.requests);
+    memset(&world, 0, sizeof world);
+}
+
+/* A thousand jobs of four at once. */
+static void a_burst_of_thousands_waits(void **state)
+{
+    (void)state;
+    struct driver *driver = make_driver();
+    char message[] = "Created pod: training-of-a-large-model-worker-0";
+    tell(driver, BURST, message);
+    assert_int_equal(world.count, BURST);
+    assert_int_equal(driver_events_left_out(driver), 0);
+    answer(0, NULL);
+    assert_int_equal(driver->events, 0);
+    assert_int_equal(driver->event_bytes, 0);
+    assert_int_equal(world.said, 0);
+    leave(driver);
+}
+
+/* It is said once in a burst, and counted. */
+static void what_is_too_much_is_left_out(void **state)
+{
+    (void)state;
+    struct driver *driver = make_driver();
+    char *message = malloc(LONG_BYTES + 1);
+    memset(message, 'm', LONG_BYTES);
+    message[LONG_BYTES] = '\0';
+    for (int burst = 1; burst <= 2; burst++) {
+        tell(driver, 40, message);
+        assert_in_range(world.count, 30, 32); /* of the 32 MiB */
+        assert_int_equal(driver->event_bytes <= DRIVER_EVENTS_BYTES_MAX, 1);
+        assert_int_equal(driver_events_left_out(driver), (40 - world.count) * (size_t)burst);
+        assert_int_equal(world.said, burst);
+        assert_non_null(strstr(world.sentence, "left out"));
+        answer(0, NULL);
+        assert_int_equal(driver->event_bytes, 0);
+    }
+    free(message);
+    leave(driver);
+}
+
+/* The same again: it is read, and counted; each request waits as much as the one before. */
+static void the_same_again_is_counted(void **state)
+{
+    (void)state;
+    struct driver *driver = make_driver();
+    char message[] = "Created pod: a", first[64];
+    tell(driver, 1, message);
+    (void)snprintf(first, sizeof first, "%s", world.requests[0].name);
+    assert_memory_equal(first, "n/j.", 4);
+    size_t bytes = driver->event_bytes;
+    answer(MUSTER_EEXIST, NULL);
+    assert_int_equal(world.requests[0].verb, CLUSTER_GET);
+    assert_string_equal(world.requests[0].name, first);
+    assert_int_equal(driver->event_bytes, bytes);
+    json_t *old = parse("{'count': 1}");
+    answer(0, old);
+    json_decref(old);
+    assert_int_equal(world.requests[0].verb, CLUSTER_PATCH);
+    assert_string_equal(world.requests[0].name, first);
+    answer(MUSTER_EPERM, NULL);
+    assert_string_equal(world.sentence, "refused");
+    assert_int_equal(world.count, 0);
+    assert_int_equal(driver->events, 0);
+    leave(driver);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_burst_of_thousands_waits),
+        cmocka_unit_test(what_is_too_much_is_left_out),
+        cmocka_unit_test(the_same_again_is_counted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
