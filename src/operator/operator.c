@@ -314,6 +314,10 @@ int operator_main(int argc, char **argv)
     const char *level = o.options.log_level;
     log_to(STDERR_FILENO, *level == 'd' ? LOG_DEBUG : *level == 'i' ? LOG_INFO : LOG_ERROR);
     log_as(o.options.logs_json ? LOG_JSON : LOG_LOGFMT);
+    for (size_t i = 0; i < o.options.unused_count; i++) {
+        log_event(LOG_INFO, "operator.flag", "--%s means nothing here: %s",
+                  o.options.unused[i].flag, o.options.unused[i].why);
+    }
     r = run(&o, &err);
     if (r < 0) {
         log_event(LOG_ERROR, "operator.end", "%s", err.text);

@@ -1,24 +1,33 @@
 /* See options.h. */
 #include "operator/options.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { PORT_MAX = 65535, NUMBER_MAX = 1000000 };
 
+enum use { USED, UNUSED, REFUSED };
+
 struct flag {
+    enum use use;
     const char *name;
     const char *argument; /* NULL: a switch */
     const char *fallback;
-    const char *help;
+    const char *help; /* or why it is not used */
 };
 
-#define OPTION(name, letter, argument, fallback, help) {name, argument, fallback, help},
+#define OPTION(name, letter, argument, fallback, help) {USED, name, argument, fallback, help},
+#define UNUSED(name, argument, why) {UNUSED, name, argument, NULL, why},
+#define REFUSED(name, argument, why) {REFUSED, name, argument, NULL, why},
 static const struct flag flags[] = {
 #include "kube/config/operator_flags.def"
+#include "kube/config/upstream_flags.def"
 };
 #undef OPTION
+#undef UNUSED
+#undef REFUSED
 
 enum { FLAGS = sizeof flags / sizeof flags[0] };
 
@@ -118,27 +127,53 @@ static int check_scheme(const char *kind, struct muster_err *err)
     return 0;
 }
 
-int operator_options_read(int argc, char **argv, struct operator_options *ret,
-                          struct muster_err *err)
+/* As controller-runtime has it: a name, or a number, of which more is said the larger it is. */
+static int read_level(const char **values, const char **ret, struct muster_err *err)
 {
     static const char *const levels[] = {"debug", "info", "error", NULL};
-    static const char *const encoders[] = {"json", "console", NULL};
-    const char *values[FLAGS] = {0};
-    const char *encoder = encoders[0];
-    const char *namespace = getenv("KUBEFLOW_NAMESPACE");
-    struct operator_options o = {0};
+    const char **value = &values[find("zap-log-level", strlen("zap-log-level"), NULL)];
+    bool number =
+        **value >= '1' && **value <= '9' && strspn(*value, "0123456789") == strlen(*value);
+    *value = number ? "debug" : strcmp(*value, "panic") == 0 ? "error" : *value;
+    return read_choice((const char *const *)values, "zap-log-level", levels, ret, err);
+}
+
+/* Every flag but the last of its name is forgotten; those without a use here are noted. */
+static int read_words(int argc, char **argv, const char **values, struct operator_options *o,
+                      struct muster_err *err)
+{
     int r = 0;
     for (int at = 1; at < argc && r == 0; at++) {
         r = read_word(argc, argv, &at, values, err);
         r = r < 0 ? r : check_scheme(value_of(values, "enable-scheme"), err);
     }
-    for (int i = 0; i < FLAGS; i++) {
-        values[i] = values[i] ? values[i] : flags[i].fallback;
+    for (int i = 0; i < FLAGS && r == 0; i++) {
+        const struct flag *f = &flags[i];
+        if (f->use == REFUSED && values[i] && *values[i] && strcasecmp(values[i], "none") != 0) {
+            r = muster_fail(err, MUSTER_EINVAL, "--%s=%.40s: %s", f->name, values[i], f->help);
+        } else if (f->use == UNUSED && values[i]) {
+            assert(o->unused_count < OPERATOR_UNUSED_MAX);
+            o->unused[o->unused_count].flag = f->name;
+            o->unused[o->unused_count++].why = f->help;
+        }
+        values[i] = values[i] ? values[i] : f->fallback;
     }
+    return r;
+}
+
+int operator_options_read(int argc, char **argv, struct operator_options *ret,
+                          struct muster_err *err)
+{
+    static const char *const encoders[] = {"json", "console", NULL};
+    const char *values[FLAGS] = {0};
+    const char *encoder = encoders[0];
+    const char *namespace = getenv("KUBEFLOW_NAMESPACE");
+    struct operator_options o = {0};
+    int r = read_words(argc, argv, values, &o, err);
     r = r < 0 ? r : read_number(values, "kube-api-qps", 1, &o.qps, err);
     r = r < 0 ? r : read_number(values, "kube-api-burst", 1, &o.burst, err);
     r = r < 0 ? r : read_number(values, "controller-threads", 1, &o.side_by_side, err);
-    r = r < 0 ? r : read_choice(values, "zap-log-level", levels, &o.log_level, err);
+    r = r < 0 ? r : read_level(values, &o.log_level, err);
     r = r < 0 ? r : read_switch(values, "leader-elect", &o.leader_elect, err);
     r = r < 0 ? r : read_choice(values, "zap-encoder", encoders, &encoder, err);
     if (r < 0) {
@@ -185,10 +220,16 @@ void operator_options_help(const char *program)
 {
     printf("usage: %s [FLAG…]\n\nThe controller of PyTorchJobs on a Kubernetes cluster.\n\n",
            program);
-    for (int i = 0; i < FLAGS; i++) {
+    for (int i = 0; i < FLAGS && flags[i].use == USED; i++) {
         const struct flag *f = &flags[i];
         printf("  --%s%s%s\n        %s%s%s%s\n", f->name, f->argument ? " " : "",
                f->argument ? f->argument : "", f->help, f->fallback ? " (default: " : "",
                f->fallback ? f->fallback : "", f->fallback ? ")" : "");
+    }
+    printf("\nOf the training-operator's other flags these are taken, and mean nothing here:\n");
+    for (int i = 0; i < FLAGS; i++) {
+        if (flags[i].use == UNUSED) {
+            printf("  --%s\n        %s\n", flags[i].name, flags[i].help);
+        }
     }
 }

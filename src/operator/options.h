@@ -8,6 +8,10 @@
 
 #include <muster/err.h>
 #include <stdbool.h>
+#include <stddef.h>
+
+/* More than there are. */
+enum { OPERATOR_UNUSED_MAX = 16 };
 
 struct operator_options {
     const char *kubeconfig, *context; /* NULL: not given */
@@ -20,6 +24,10 @@ struct operator_options {
     const char *lease;     /* its name */
     const char *log_level; /* debug, info or error */
     bool logs_json;
+    struct {
+        const char *flag, *why;
+    } unused[OPERATOR_UNUSED_MAX]; /* flags that were given and mean nothing here */
+    size_t unused_count;
 };
 
 /* MUSTER_EINVAL names the flag. */

@@ -12,7 +12,7 @@ static struct muster_err err;
 /* Words separated by blanks. */
 static int read_line(const char *line, struct operator_options *ret)
 {
-    static char text[512];
+    static char text[1024];
     char *argv[16] = {"operator"};
     int argc = 1;
     (void)snprintf(text, sizeof text, "%s", line);
@@ -78,6 +78,10 @@ static void mistakes_name_the_flag(void **state)
         {"--leader-elect=maybe", "true or false"},
         {"--zap-log-level=loud", "debug|info|error"},
         {"--enable-scheme=tfjob --enable-scheme=pytorchjob", "tfjob"},
+        {"--gang-scheduler-name=volcano", "--gang-scheduler-name=volcano: this operator makes no"},
+        {"--job-label-selector team=a", "--job-label-selector=team=a: "},
+        {"--zap-log-level=0", "debug|info|error"},
+        {"--webhook-server-port", "--webhook-server-port needs a value"},
     };
     struct operator_options o;
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
@@ -85,6 +89,38 @@ static void mistakes_name_the_flag(void **state)
         assert_int_equal(read_line(lines[i][0], &o), MUSTER_EINVAL);
         assert_non_null(strstr(err.text, lines[i][1]));
     }
+}
+
+/* All that the training-operator 1.9 takes, as a Deployment may have it. */
+static void a_deployment_keeps_its_arguments(void **state)
+{
+    (void)state;
+    struct operator_options o;
+    assert_int_equal(
+        read_line(
+            "--metrics-bind-address=:8080 --health-probe-bind-address=:8081 "
+            "--leader-elect=false --leader-election-id=1ca428e5.training-operator.kubeflow.org "
+            "--enable-scheme=pytorchjob --namespace= --kube-api-qps=20 --kube-api-burst=30 "
+            "--controller-threads=1 --gang-scheduler-name= --job-label-selector= "
+            "--zap-log-level=2 --zap-encoder=json",
+            &o),
+        0);
+    assert_int_equal(o.unused_count, 0);
+    assert_string_equal(o.log_level, "debug");
+    assert_int_equal(
+        read_line("--pytorch-init-container-image=alpine:3.10 "
+                  "--pytorch-init-container-template-file=/etc/config/initContainer.yaml "
+                  "--pytorch-init-container-max-tries 100 --mpi-kubectl-delivery-image=a:b "
+                  "--webhook-server-port=9443 --webhook-service-name=training-operator "
+                  "--webhook-secret-name=training-operator-webhook-cert --zap-devel "
+                  "--zap-stacktrace-level=panic --zap-time-encoding=epoch --zap-log-level=panic "
+                  "--gang-scheduler-name=none",
+                  &o),
+        0);
+    assert_int_equal(o.unused_count, 10);
+    assert_string_equal(o.unused[0].flag, "webhook-server-port");
+    assert_non_null(strstr(o.unused[3].why, "no init container"));
+    assert_string_equal(o.log_level, "error");
 }
 
 static void addresses(void **state)
@@ -113,6 +149,7 @@ int main(void)
         cmocka_unit_test(defaults_are_upstream_s),
         cmocka_unit_test(one_dash_or_two_and_both_kinds_of_values),
         cmocka_unit_test(mistakes_name_the_flag),
+        cmocka_unit_test(a_deployment_keeps_its_arguments),
         cmocka_unit_test(addresses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
