@@ -35,6 +35,7 @@ static void resend_grants(struct turn *t, const struct rendezvous_peer *peer)
 static void join_as_member(struct turn *t, struct rendezvous_peer *peer)
 {
     peer->connected = true;
+    peer->parted = false;
     open_again(t, peer);
     if (peer->counted) {
         resend_grants(t, peer);
@@ -64,6 +65,7 @@ void member_join(struct turn *t)
         peer->age = ++s->last_age;
     }
     peer->connected = true;
+    peer->parted = false;
     round_close_if_wanted(t);
     round_decide(t);
 }
@@ -147,7 +149,7 @@ void member_leave(struct turn *t)
  */
 static void note_ended(struct turn *t, struct rendezvous_peer *peer)
 {
-    if (t->s->phase == RENDEZVOUS_CLOSING && peer->ended && !peer->connected && !peer->reported) {
+    if (t->s->phase == RENDEZVOUS_CLOSING && peer->ended && peer->parted && !peer->reported) {
         peer->silent = true;
         round_decide(t);
     }
@@ -158,7 +160,17 @@ void member_disconnected(struct turn *t)
     struct rendezvous_peer *peer = turn_find(t->s, t->event->incarnation);
     if (peer) {
         peer->connected = false;
+        peer->parted = true;
         note_ended(t, peer);
+    }
+}
+
+void member_connected(struct turn *t)
+{
+    struct rendezvous_peer *peer = turn_find(t->s, t->event->incarnation);
+    if (peer) {
+        peer->connected = false; /* until it reports */
+        peer->parted = false;
     }
 }
 
@@ -248,6 +260,7 @@ void member_report(struct turn *t)
     }
     bool came_back = !peer->connected;
     peer->connected = true;
+    peer->parted = false;
     if (t->event->generation > s->generation) {
         break_off(t, peer, RENDEZVOUS_AHEAD);
     } else if (t->event->generation < s->generation) {

@@ -10,6 +10,7 @@ void member_join(struct turn *t);
 void member_leave(struct turn *t);
 void member_dead(struct turn *t);
 void member_disconnected(struct turn *t);
+void member_connected(struct turn *t);
 void member_report(struct turn *t);
 void member_commits(struct turn *t);
 void member_checkpoint(struct turn *t);

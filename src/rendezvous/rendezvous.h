@@ -48,8 +48,9 @@
  *
  * Time. AWAIT asks for DEADLINE (in less than a second): who has not reported by then is silent,
  * and is left out if others have the state. So is, at once, who has lost its connection to a member
- * and that to the coordinator, both by its kernel: as a rule its process is gone. If none has, it
- * is waited for: the caller says DEAD of whoever it gives up (after the time of a lease).
+ * and, in this term, that to the coordinator, both by its kernel, and has no new one: as a rule its
+ * process is gone. If none has, it is waited for: the caller says DEAD of whoever it gives up
+ * (after the time of a lease).
  *
  * Members. Where a member of the open generation does not go on, two that cannot reach each other
  * among others, it is left out by the next. The generation's order of ranks is that of its slots.
@@ -81,8 +82,9 @@ struct rendezvous_peer {
     uint64_t age;     /* the number of its join: who has a higher one is younger */
     uint64_t version; /* reported */
     enum rendezvous_standing standing;
-    bool connected;
-    bool counted; /* member: its leases are in the table of this term */
+    bool connected; /* what is sent to it arrives, as far as anybody knows */
+    bool parted;    /* its connection has ended in this term, and it has no new one */
+    bool counted;   /* member: its leases are in the table of this term */
     bool leaving;
     bool gone;     /* dead, given up, or finished */
     bool finished; /* it is gone as it has ended well */
@@ -159,6 +161,8 @@ enum rendezvous_event_kind {
     RENDEZVOUS_CHECKPOINT, /* generation, version: it has written this one */
     /* the caller */
     RENDEZVOUS_DISCONNECTED, /* incarnation */
+    RENDEZVOUS_CONNECTED,    /* incarnation: it has a new connection, on which it is going to say
+                                REPORT; what it was sent before may be lost */
     RENDEZVOUS_DEAD,         /* incarnation: proven, or given up; after LEAVE of those that ended
                                 well, or a job that is done begins again */
     RENDEZVOUS_DEADLINE,     /* generation */

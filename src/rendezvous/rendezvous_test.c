@@ -178,6 +178,38 @@ static void who_has_lost_both_its_connections_is_not_waited_for(void **state)
     free(s);
 }
 
+/* It is about to report over its new one, or, where the coordinator is a new one, to connect. */
+static void who_comes_back_is_waited_for(void **state)
+{
+    (void)state;
+    struct rendezvous_event report =
+        EVENT(REPORT, .incarnation = 1, .generation = 1, .closed = true, .loaded = true, .lost = 2,
+              .ended = true, .first = 1);
+    struct rendezvous *s = running();
+    expect(s, EVENT(DISCONNECTED, .incarnation = 2), "");
+    expect(s, EVENT(CONNECTED, .incarnation = 2), "");
+    expect(s, report, "AWAIT");
+    expect(s, EVENT(DISCONNECTED, .incarnation = 2), "generation SYNC");
+    free(s);
+    s = running();
+    expect(s, report, "CLOSE>2 AWAIT");
+    expect(s, EVENT(CONNECTED, .incarnation = 2), "");
+    report.incarnation = 2;
+    report.lost = 1;
+    expect(s, report, "RESEND>2 ACK>2 generation SYNC");
+    free(s);
+    s = fresh(2);
+    expect(s, EVENT(REPLAY_GENERATION, .generation = 1), "");
+    expect(s, EVENT(REPLAY_MEMBER, .incarnation = 1, .age = 1), "");
+    expect(s, EVENT(REPLAY_MEMBER, .incarnation = 2, .age = 2), "");
+    expect(s, START, "term SYNC");
+    expect(s, DURABLE, "SERVE");
+    report.incarnation = 1;
+    report.lost = 2;
+    expect(s, report, "TAKE>1 ACK>1 AWAIT");
+    free(s);
+}
+
 /* Who alone has the model, as far as anybody knows, is not given up for it. */
 static void who_has_the_model_is_waited_for_without_connections(void **state)
 {
@@ -417,6 +449,7 @@ int main(void)
         cmocka_unit_test(joiners_wait_for_a_step_then_for_its_boundary),
         cmocka_unit_test(the_silent_are_left_out_and_then_unknown),
         cmocka_unit_test(who_has_lost_both_its_connections_is_not_waited_for),
+        cmocka_unit_test(who_comes_back_is_waited_for),
         cmocka_unit_test(who_has_the_model_is_waited_for_without_connections),
         cmocka_unit_test(a_coordinator_that_begins_again_opens_what_its_journal_has),
         cmocka_unit_test(who_brings_steps_that_do_not_follow_is_expelled),

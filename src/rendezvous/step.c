@@ -131,6 +131,7 @@ static const struct rule {
     [RENDEZVOUS_UNREADABLE] = {SERVING, member_unreadable},
     [RENDEZVOUS_CHECKPOINT] = {SERVING, member_checkpoint},
     [RENDEZVOUS_DISCONNECTED] = {SERVING, member_disconnected},
+    [RENDEZVOUS_CONNECTED] = {SERVING, member_connected},
     [RENDEZVOUS_DEAD] = {SERVING, member_dead},
     [RENDEZVOUS_DEADLINE] = {SERVING, deadline},
     [RENDEZVOUS_DURABLE] = {SERVING, durable},

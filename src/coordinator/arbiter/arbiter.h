@@ -64,6 +64,7 @@ enum arbiter_event_kind {
     ARBITER_START,        /* the journal has no more */
     ARBITER_MESSAGE,      /* incarnation, message */
     ARBITER_DISCONNECTED, /* incarnation */
+    ARBITER_CONNECTED,    /* incarnation: once more; what it was sent before may be lost */
     ARBITER_DEAD,         /* incarnation, cause: proven */
     ARBITER_CAUSE,        /* incarnation, cause: of one whose cause was pending */
     ARBITER_GONE,         /* incarnation: its process ended, and nobody knows when: before it said

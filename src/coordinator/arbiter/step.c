@@ -247,16 +247,18 @@ static void hear(struct arbiter *a)
 }
 
 /* A joiner that is gone comes back as a new one, or not at all. */
-static void disconnected(struct arbiter *a)
+static void note_connection(struct arbiter *a, bool is_new)
 {
     const struct rendezvous_peer *peer = rendezvous_find(a->rendezvous, a->event->incarnation);
     struct card *card = arbiter_card(a, a->event->incarnation);
     bool joins = peer && peer->standing == RENDEZVOUS_JOINING;
     if (card) {
         card->asked = 0;
-        card->away = true;
+        card->away = !is_new;
     }
-    tell(a, &(struct rendezvous_event){.kind = joins ? RENDEZVOUS_DEAD : RENDEZVOUS_DISCONNECTED,
+    tell(a, &(struct rendezvous_event){.kind = joins    ? RENDEZVOUS_DEAD
+                                               : is_new ? RENDEZVOUS_CONNECTED
+                                                        : RENDEZVOUS_DISCONNECTED,
                                        .incarnation = a->event->incarnation});
 }
 
@@ -313,7 +315,8 @@ static void take(struct arbiter *a)
     case ARBITER_REPLAY: replay(a, a->event); break;
     case ARBITER_START: start(a); break;
     case ARBITER_MESSAGE: hear(a); break;
-    case ARBITER_DISCONNECTED: disconnected(a); break;
+    case ARBITER_DISCONNECTED: note_connection(a, false); break;
+    case ARBITER_CONNECTED: note_connection(a, true); break;
     case ARBITER_DEAD: dead(a); break;
     case ARBITER_CAUSE: arbiter_blame_settle(a, a->event->incarnation, a->event->cause); break;
     case ARBITER_GONE: gone(a); break;

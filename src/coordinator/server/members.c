@@ -120,7 +120,7 @@ static struct server_member *add_member(struct server *s, uint64_t incarnation)
     return member;
 }
 
-/* One that is there already has lost its connection, before we have. */
+/* One that is there already has a new connection, maybe before the end of the old one is seen. */
 static struct server_member *take_member(struct server *s, uint64_t incarnation)
 {
     struct server_member *member = server_member(s, incarnation);
@@ -131,9 +131,8 @@ static struct server_member *take_member(struct server *s, uint64_t incarnation)
         struct server_connection *old = member->connection;
         member->connection = NULL;
         server_connection_end(old);
-        server_feed(
-            s, (struct arbiter_event){.kind = ARBITER_DISCONNECTED, .incarnation = incarnation});
     }
+    server_feed(s, (struct arbiter_event){.kind = ARBITER_CONNECTED, .incarnation = incarnation});
     server_watch_stop(member->watch);
     member->watch = NULL;
     member->recalled = false;
