@@ -11,12 +11,14 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent.parent / 'test'), str(HERE.parent.parent / 'test' / 'elastic'), str(HERE.parent / 'network')]
 import namespaces  # noqa: E402
+import pytest  # noqa: E402
 
 WORKERS, PARAMETERS, COMPUTE_US = 4, 1_200_000, 5000
 SETTLED_STEPS = 10
 WINDOW_S = 0.7
 NEXT_STEP = ('kill', 'kill rank 0', 'stop', 'kill, other host', 'kill worker and coordinator')
 EVERYBODY = 'kill all and coordinator'
+LATE = pytest.fail.Exception  # what does not happen within the limit of test/program.py
 
 
 class Worker:
@@ -88,6 +90,8 @@ class Scene:
                 process.kill()
             if process:
                 process.wait()
+        for worker in self.job.workers if self.hosts else []:
+            self.set_link(worker, 'up')
 
     def members(self):
         return [worker for worker in self.job.workers if worker.signalled is None and worker.alive()]
