@@ -148,6 +148,33 @@ static void relaunches_are_bounded(void **state)
     close_scene(&s);
 }
 
+/* The bound is none for them: each is made again, and the next crash is the first that counts. */
+static void preempted_workers_cost_no_try(void **state)
+{
+    (void)state;
+    struct scene s;
+    open_running(&s, 2, "ExitCode", "{'backoffLimit': 0}");
+    end_worker(&s, 1, 143);
+    step(&s);
+    json_t *disrupted = json_array_get(s.pods, 1);
+    doc_set_text(disrupted, "status.phase", "Failed");
+    doc_set(disrupted, "status.conditions",
+            parse("[{'type': 'DisruptionTarget', 'status': 'True'}]"));
+    step(&s);
+    assert_false(holds(&s, "Failed"));
+    assert_int_equal(count(&s, "delete pod"), 2);
+    json_array_remove(s.pods, 2);
+    json_array_remove(s.pods, 1);
+    step(&s);
+    assert_int_equal(count(&s, "create pod mnist-edljob-worker-0\n"), 1);
+    assert_int_equal(count(&s, "create pod mnist-edljob-worker-1\n"), 1);
+    doc_set_text(add_pod(&s, "Worker", 0, "Running"), "metadata.uid", "another");
+    end_worker(&s, 0, 137);
+    step(&s);
+    assert_true(holds(&s, "Failed"));
+    close_scene(&s);
+}
+
 /* ElasticDL goes on with one worker less, for ever, and says nothing. */
 static void an_error_of_the_users_program_fails_the_job(void **state)
 {
@@ -300,6 +327,7 @@ int main(void)
         cmocka_unit_test(workers_have_no_ranks),
         cmocka_unit_test(a_killed_worker_is_made_again_and_the_job_goes_on),
         cmocka_unit_test(relaunches_are_bounded),
+        cmocka_unit_test(preempted_workers_cost_no_try),
         cmocka_unit_test(an_error_of_the_users_program_fails_the_job),
         cmocka_unit_test(without_relaunches_the_job_goes_on_until_no_worker_is_left),
         cmocka_unit_test(the_coordinators_end_is_the_jobs_when_workers_have_ended),

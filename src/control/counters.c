@@ -100,6 +100,13 @@ static void count_failures(struct build *b, struct control_counters *m,
     build_add(b, m->new_failures, json_string(pod->uid));
 }
 
+/* A Worker of an elastic job that hands its work back costs no try; its pod is remade as others
+ * are, with a longer pause each time. */
+static int64_t count_excused(const struct control_observed *o, const struct control_member *pod)
+{
+    return o->job->coordinated && pod->role == JOB_WORKER && control_is_preempted(pod->object);
+}
+
 static void count_pod(struct build *b, struct control_counters *m, const struct control_observed *o,
                       const struct control_member *pod)
 {
@@ -122,7 +129,7 @@ static void count_pod(struct build *b, struct control_counters *m, const struct 
         count_remake(b, entry, failed_at(pod, o->view->now_unix_ms));
     }
     if (seen > counted) {
-        count_failures(b, m, pod, seen - counted);
+        count_failures(b, m, pod, seen - counted - count_excused(o, pod));
     }
     build_set(b, build_object_at(b, m->doc, "replicas"), slot, entry);
     m->changed = true;

@@ -12,7 +12,12 @@
 
 static const char *const status_lists[] = {"status.initContainerStatuses",
                                            "status.containerStatuses"};
-enum { STATUS_LISTS = 2, MESSAGE_BYTES_MAX = 1024, KILLED_CODE = 128 + SIGKILL };
+enum {
+    STATUS_LISTS = 2,
+    MESSAGE_BYTES_MAX = 1024,
+    KILLED_CODE = 128 + SIGKILL,
+    TERM_CODE = 128 + SIGTERM
+};
 
 /* The last end of a container that is down, NULL while it runs, starts, or never ran. While it
  * waits for its back-off, its end is in lastState and its restart is not yet counted. */
@@ -78,6 +83,13 @@ int control_exit_code(const json_t *pod)
         }
     }
     return first;
+}
+
+bool control_is_preempted(const json_t *pod)
+{
+    const json_t *target = doc_find(doc_at(pod, "status.conditions"), "type", "DisruptionTarget");
+    return control_exit_code(pod) == TERM_CODE ||
+           strcmp(doc_text(target, "status", ""), "True") == 0;
 }
 
 int control_last_exit_code(const json_t *pod, const char *container)

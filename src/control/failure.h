@@ -15,6 +15,11 @@ int64_t control_count_failures(const json_t *pod);
  * failed; -1 when none ended (evicted, node lost). */
 int control_exit_code(const json_t *pod);
 
+/* SIGTERM ended it, from outside or by its own handler (143), or Kubernetes says that it was
+ * disrupted (the condition DisruptionTarget): whoever needed its place is to blame, not the
+ * program. */
+bool control_is_preempted(const json_t *pod);
+
 /* Of a container's last end, also where it runs again; -1: it has not ended. */
 int control_last_exit_code(const json_t *pod, const char *container);
 

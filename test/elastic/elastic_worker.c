@@ -3,9 +3,11 @@
  * and parameters whose gradient depends on them, with momentum: whatever is trained twice, left out
  * or summed in another order changes them.
  *
+ * MUSTER_TEST_GO: a file; once it is there, SLEEP_MS is 0.
+ *
  * It prints a line for each step that it has committed: version, workers, the time; and for each
- * checkpoint. SIGTERM: it leaves. At its end it prints how it ended, the version, records whose
- * weight is not EPOCHS, and a digest of the whole model.
+ * checkpoint. SIGTERM: it leaves, and exits with 143. At its end it prints how it ended, the
+ * version, records whose weight is not EPOCHS, and a digest of the whole model.
  */
 #include "base/testing/test_wait.h"
 #include "commit/planted.h"
@@ -93,8 +95,8 @@ static void print_checkpoint(void)
 }
 
 /* MUSTER_TEST_POISON: "RECORD HOW", of a record that this program cannot stand: it crashes, is
- * killed from outside (by itself), exits, hangs, or finds an error. Or "RECORD HOW PATH": where the
- * file PATH is. */
+ * killed from outside (by itself), exits, hangs, or finds an error. Or "RECORD HOW
+ * PATH": where the file PATH is. */
 static int meet_poison(const struct muster_elastic_pass *pass, struct muster_err *err)
 {
     const char *poison = getenv("MUSTER_TEST_POISON");
@@ -122,6 +124,15 @@ static int meet_poison(const struct muster_elastic_pass *pass, struct muster_err
     return 0;
 }
 
+/* Time to be struck in. */
+static void wait_in_pass(int64_t sleep_ms)
+{
+    const char *go = getenv("MUSTER_TEST_GO");
+    if (!go || access(go, F_OK) != 0) {
+        test_let_pass(sleep_ms);
+    }
+}
+
 static int train(const struct muster_elastic_options *o, struct model *m, int64_t sleep_ms,
                  struct muster_err *err)
 {
@@ -135,8 +146,8 @@ static int train(const struct muster_elastic_options *o, struct model *m, int64_
         print_checkpoint();
         uint64_t first = (pass.version - 1) % steps * each, left = o->records - first;
         compute(m, &pass, gradient);
-        if (pass.record_count > 0) { /* time to be struck in */
-            test_let_pass(sleep_ms);
+        if (pass.record_count > 0) {
+            wait_in_pass(sleep_ms);
         }
         r = meet_poison(&pass, err);
         r = r < 0 ? r : muster_elastic_step(job, gradient, ALL, MUSTER_F32, NULL, mean, err);
@@ -148,7 +159,7 @@ static int train(const struct muster_elastic_options *o, struct model *m, int64_
     return r;
 }
 
-static void print_end(const struct muster_elastic_options *o, const struct model *m, int code,
+static bool print_end(const struct muster_elastic_options *o, const struct model *m, int code,
                       const char *why)
 {
     struct muster_elastic_info info = MUSTER_ELASTIC_INFO_INIT;
@@ -166,6 +177,7 @@ static void print_end(const struct muster_elastic_options *o, const struct model
                                : "ended",
                  info.version, wrong, hash_bytes(HASH_START, m, sizeof *m), info.recoveries,
                  (double)info.recovery_ns / 1e6, why);
+    return info.left;
 }
 
 int main(int count, char **words)
@@ -191,8 +203,8 @@ int main(int count, char **words)
     const struct sigaction leave = {.sa_handler = on_term};
     (void)sigaction(SIGTERM, &leave, NULL);
     r = train(&options, &model, strtol(words[5], NULL, 10), &err);
-    print_end(&options, &model, r, err.text);
+    bool left = print_end(&options, &model, r, err.text);
     (void)signal(SIGTERM, SIG_IGN);
     muster_elastic_close(job);
-    return r < 0 ? muster_code_exit(r) : 0;
+    return r < 0 ? muster_code_exit(r) : left ? 128 + SIGTERM : 0;
 }

@@ -385,6 +385,54 @@ def test_a_worker_that_is_back_when_the_job_is_done_does_not_fail_it(tool):
     assert logs.count('trained\n') == 1
 
 
+PREEMPTED = '''
+import os
+import time
+
+import torch
+import muster.elastic
+
+model = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+job = muster.elastic.Job(model, optimizer)
+loader = job.loader(torch.utils.data.TensorDataset(torch.ones(97, 2)), batch_size=4, epochs=100)
+for epoch in job.epochs():
+    for (data,) in loader:
+        optimizer.zero_grad()
+        model(data).mean().backward()
+        time.sleep(0 if os.path.exists('go') else 0.05)
+        optimizer.step()
+print('finished', flush=True)
+'''
+
+
+@pytest.mark.parametrize('language', ['C', pytest.param('Python', marks=pytest.mark.heavy)])
+def test_preempted_workers_cost_no_try(tool, language):
+    """SIGTERM to both, one after the other, in a job that bears no failure: their work goes to the others, and they are made again."""
+    python, path = torch_path()
+    (tool.work / 'preempted.py').write_text(PREEMPTED)
+    worker = tool.binary.parent.parent / 'tests/elastic_worker'
+    words = [python, 'preempted.py'] if language == 'Python' else [worker, '97', '100', '4', '2', '50']
+    job = json.loads(pathlib.Path(write_job(tool, f'MUSTER_TEST_GO=go exec {" ".join(map(str, words))}', path)).read_text())
+    job['spec']['runPolicy']['backoffLimit'] = 0
+    tool.run('create', '-f', tool.write('job.yaml', job))
+    elastic = lambda: tool.get('job', 'example')['status'].get('elastic', {})  # noqa: E731
+    two = lambda: (now := elastic()).get('workers') == 2 and now['steps'] > 0 and now  # noqa: E731
+    before, first = wait_for(two, 'two workers train', LONG_S), of_job(tool, *words)
+    for number, pid in enumerate(first):
+        os.kill(pid, signal.SIGTERM)
+        wait_for(lambda: (now := two()) and now['generation'] >= before['generation'] + 2 * number + 2, 'another one trains', LONG_S)
+    (tool.work / 'go').touch()
+    tool.wait_condition('example', 'Succeeded', LONG_S)
+    status = tool.get('job', 'example')['status']
+    assert len(first) == 2 and status['counters'].get('failures', 0) == 0
+    assert sorted(each['remakes'] for each in status['counters']['replicas'].values()) == [1, 1]
+    assert (status['elastic']['lost'], status['elastic']['records']) == (0, 9700)
+    assert [each['kind'] for each in status['elastic']['recoveries']].count('left') == 2
+    logs = tool.run('logs', 'example').stdout
+    assert logs.count('finished') == 2 and 'epoch 100: 97 records committed' in logs
+
+
 @pytest.mark.heavy
 def test_a_model_is_trained_evaluated_and_predicts(tool):
     """Real pictures: the accuracy that both workers say is that of predictions.csv, which has each picture once."""

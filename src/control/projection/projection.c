@@ -82,12 +82,25 @@ static void project_containers(struct build *b, json_t *to, const json_t *status
     }
 }
 
+static void project_conditions(struct build *b, json_t *to, const json_t *status)
+{
+    static const char *const fields[] = {"type", "status", NULL};
+    const json_t *target =
+        doc_find(json_object_get(status, "conditions"), "type", "DisruptionTarget");
+    if (target) {
+        json_t *own = build_value(b, json_object());
+        share_all(b, own, target, fields);
+        build_add(b, build_array_at(b, to, "conditions"), own);
+    }
+}
+
 static void project_status(struct build *b, json_t *to, const json_t *pod)
 {
     static const char *const fields[] = {"phase", "reason", "message", NULL};
     const json_t *status = json_object_get(pod, "status");
     json_t *own = build_object_at(b, to, "status");
     share_all(b, own, status, fields);
+    project_conditions(b, own, status);
     project_containers(b, own, status, "initContainerStatuses");
     project_containers(b, own, status, "containerStatuses");
 }

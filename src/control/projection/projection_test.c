@@ -29,7 +29,8 @@ static void a_pod_keeps_what_the_core_reads(void **state)
         " {'apiVersion': 'v1', 'kind': 'PyTorchJob', 'name': 'j', 'uid': 'o', 'controller': true}]},"
         " 'spec': {'nodeName': 'n', 'containers': [{'name': 'side', 'image': 'i'}, {'name': 'pytorch',"
         " 'resources': {'limits': {'nvidia.com/gpu': 1}}}]},"
-        " 'status': {'phase': 'Running', 'hostIP': '10.0.0.1', 'containerStatuses': [{'name':"
+        " 'status': {'phase': 'Running', 'hostIP': '10.0.0.1', 'conditions': [{'type': 'Ready'},"
+        " {'type': 'DisruptionTarget', 'status': 'True', 'reason': 'r'}], 'containerStatuses': [{'name':"
         " 'pytorch', 'imageID': 'x', 'restartCount': 3, 'state': {'waiting': {'reason':"
         " 'CrashLoopBackOff', 'message': 'm'}}, 'lastState': {'terminated': {'exitCode': 1,"
         " 'containerID': 'c', 'finishedAt': 't'}}}]}}",
@@ -37,7 +38,8 @@ static void a_pod_keeps_what_the_core_reads(void **state)
         " 'annotations': {'muster.dev/attempt': '2'},"
         " 'ownerReferences': [{'kind': 'PyTorchJob', 'name': 'j', 'uid': 'o', 'controller': true}]},"
         " 'spec': {'containers': [{'resources': {'limits': {'nvidia.com/gpu': 1}}}]},"
-        " 'status': {'phase': 'Running', 'containerStatuses': [{'name': 'pytorch', 'restartCount': 3,"
+        " 'status': {'phase': 'Running', 'conditions': [{'type': 'DisruptionTarget', 'status': 'True'}],"
+        " 'containerStatuses': [{'name': 'pytorch', 'restartCount': 3,"
         " 'state': {'waiting': {'reason': 'CrashLoopBackOff'}}, 'lastState': {'terminated':"
         " {'exitCode': 1, 'finishedAt': 't'}}}]}}");
 }
