@@ -35,6 +35,9 @@ struct driver_clock {
     void *arg;
 };
 
+/* How a step ended: all was done, the cluster was further than the view, or something failed. */
+enum driver_result { DRIVER_DONE, DRIVER_AGAIN, DRIVER_FAILED, DRIVER_RESULTS };
+
 struct driver_options {
     struct cluster *cluster;
     struct driver_clock clock;
@@ -52,7 +55,20 @@ struct driver_options {
                 const json_t *after);
     /* The job "namespace/name" is not there any more. May be NULL. */
     void (*gone)(void *arg, const char *key);
+    /* A creation of a step was refused. May be NULL. */
+    void (*refused)(void *arg, const struct control_effect *effect);
+    /* A step is over, its requests are answered. May be NULL. */
+    void (*stepped)(void *arg, enum driver_result result, int64_t took_ms);
     void *arg;
+};
+
+/* Since the start, and now. */
+struct driver_numbers {
+    uint64_t queue_adds, queue_retries;
+    uint64_t events_left_out; /* that were not even sent, as too many waited */
+    size_t queue_depth;
+    size_t steps, steps_max; /* under way */
+    size_t live_jobs;        /* driver_live_jobs */
 };
 
 /* Starts the watches. */
@@ -70,5 +86,4 @@ bool driver_is_synced(const struct driver *driver);
 size_t driver_live_jobs(const struct driver *driver);
 /* There is a live job, or one that a step is due for (a time to live that runs). */
 bool driver_is_busy(const struct driver *driver);
-/* Events that were not even sent, as too many waited. */
-uint64_t driver_events_left_out(const struct driver *driver);
+struct driver_numbers driver_numbers(const struct driver *driver);

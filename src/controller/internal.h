@@ -15,6 +15,7 @@ struct task {
     bool flowing; /* its flow is not at its end */
     bool reading; /* the job, which was packed, is asked for */
     struct flow flow;
+    int64_t began_ms;
     int64_t shown_by_ms; /* until then the watches may show what it wrote */
     UT_hash_handle hh;
     char key[];

@@ -138,6 +138,7 @@ static void make_ready(struct queue *q, struct queue_item *item)
     if (!item->ready) {
         item->ready = true;
         q->ready_count++;
+        q->adds++;
         DL_APPEND(q->ready, item);
     }
 }
@@ -240,6 +241,7 @@ int queue_retry(struct queue *q, const char *key, int64_t now_ms, int64_t first_
     if (r < 0) {
         return r;
     }
+    q->retries++;
     int64_t delay = first_ms << (item->failures < DOUBLINGS_MAX ? item->failures : DOUBLINGS_MAX);
     item->failures += item->failures < DOUBLINGS_MAX;
     delay = delay < QUEUE_RETRY_MAX_MS ? delay : QUEUE_RETRY_MAX_MS;

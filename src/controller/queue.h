@@ -22,6 +22,7 @@ struct queue {
     size_t heap_count, heap_room;
     size_t ready_count;
     size_t keys_max;
+    uint64_t adds, retries; /* since queue_init */
 };
 
 void queue_init(struct queue *queue, size_t keys_max);

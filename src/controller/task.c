@@ -62,12 +62,21 @@ static void retry(struct task *task, int64_t first_ms, int64_t at_least_ms)
     (void)queue_retry(&d->queue, task->key, now_ms(d), first_ms, at_least_ms);
 }
 
+static void tell_end(const struct task *task, enum driver_result result)
+{
+    const struct driver_options *o = &task->driver->options;
+    if (o->stepped) {
+        o->stepped(o->arg, result, now_ms(task->driver) - task->began_ms);
+    }
+}
+
 /* Cannot even begin: no memory. */
 static void give_up(struct task *task, int code, const char *sentence)
 {
     driver_say(task->driver, "controller.retry", task->key,
                sentence && *sentence ? sentence : muster_code_text(code));
     retry(task, DRIVER_RETRY_MS, 0);
+    tell_end(task, DRIVER_FAILED);
     release(task);
 }
 
@@ -93,6 +102,9 @@ static void end(struct task *task)
         int64_t delay = flow->wake_unix_ms - now_unix_ms(d);
         (void)queue_add_at(&d->queue, task->key, now_ms(d) + (delay > 0 ? delay : 0));
     }
+    static const enum driver_result results[] = {
+        [FLOW_OK] = DRIVER_DONE, [FLOW_AGAIN] = DRIVER_AGAIN, [FLOW_FAILED] = DRIVER_FAILED};
+    tell_end(task, results[flow->outcome]);
     switch (flow->outcome) {
     case FLOW_OK:
         queue_succeeded(&d->queue, task->key);
@@ -152,7 +164,11 @@ static struct flow_answer answer_of(const struct cluster_answer *answer)
 
 static void tell_refusal(struct task *task, size_t item, const char *sentence)
 {
+    const struct driver_options *o = &task->driver->options;
     struct control_effects told;
+    if (o->refused && task->flow.fx.list[item].verb == CONTROL_CREATE) {
+        o->refused(o->arg, &task->flow.fx.list[item]);
+    }
     if (control_refused(&task->flow.fx.list[item], sentence, &told, NULL) < 0) {
         return;
     }
@@ -442,6 +458,7 @@ void driver_step(struct driver *d, const char *key)
         return;
     }
     task->driver = d;
+    task->began_ms = now_ms(d);
     memcpy(task->key, key, bytes);
     HASH_ADD_STR(d->tasks, key, task);
     if (!cache_job(&d->cache, key, &job)) {

@@ -127,7 +127,7 @@ static void a_burst_of_thousands_waits(void **state)
     char message[] = "Created pod: training-of-a-large-model-worker-0";
     tell(driver, BURST, message);
     assert_int_equal(world.count, BURST);
-    assert_int_equal(driver_events_left_out(driver), 0);
+    assert_int_equal(driver_numbers(driver).events_left_out, 0);
     answer(0, NULL);
     assert_int_equal(driver->events, 0);
     assert_int_equal(driver->event_bytes, 0);
@@ -147,7 +147,8 @@ static void what_is_too_much_is_left_out(void **state)
         tell(driver, 40, message);
         assert_in_range(world.count, 30, 32); /* of the 32 MiB */
         assert_int_equal(driver->event_bytes <= DRIVER_EVENTS_BYTES_MAX, 1);
-        assert_int_equal(driver_events_left_out(driver), (40 - world.count) * (size_t)burst);
+        assert_int_equal(driver_numbers(driver).events_left_out,
+                         (40 - world.count) * (size_t)burst);
         assert_int_equal(world.said, burst);
         assert_non_null(strstr(world.sentence, "left out"));
         answer(0, NULL);

@@ -279,9 +279,15 @@ size_t driver_live_jobs(const struct driver *d)
     return cache_live_jobs(&d->cache) + HASH_COUNT(d->tasks) + d->events + d->queue.ready_count;
 }
 
-uint64_t driver_events_left_out(const struct driver *d)
+struct driver_numbers driver_numbers(const struct driver *d)
 {
-    return d->events_left_out;
+    return (struct driver_numbers){.queue_adds = d->queue.adds,
+                                   .queue_retries = d->queue.retries,
+                                   .events_left_out = d->events_left_out,
+                                   .queue_depth = d->queue.ready_count,
+                                   .steps = HASH_COUNT(d->tasks),
+                                   .steps_max = d->options.jobs_side_by_side,
+                                   .live_jobs = driver_live_jobs(d)};
 }
 
 bool driver_is_busy(const struct driver *d)

@@ -66,6 +66,10 @@ static void count(struct metrics *m, const char *name, size_t length, enum metri
     }
 }
 
+/* Buckets of the time that steps take, in milliseconds; the last one has the rest. */
+static const int64_t buckets_ms[METRICS_BUCKETS - 1] = {
+    5, 10, 25, 50, 100, 150, 250, 500, 1000, 2500, 5000, 10000, 15000, 30000, 60000};
+
 /* The condition is there now, and was not. */
 static bool has_become(const json_t *before, const json_t *after, const char *type)
 {
@@ -89,6 +93,14 @@ static void count_job(struct metrics *m, const json_t *before, const json_t *aft
     }
 }
 
+/* The status keeps how often its pods failed, so each failure is in one write. */
+static uint64_t new_failures(const json_t *before, const json_t *after)
+{
+    int64_t was = doc_int(before, "status.counters.failures", 0);
+    int64_t is = doc_int(after, "status.counters.failures", 0);
+    return is > was ? (uint64_t)(is - was) : 0;
+}
+
 void metrics_did(struct metrics *m, const struct control_effect *effect, const json_t *before,
                  const json_t *after)
 {
@@ -97,7 +109,24 @@ void metrics_did(struct metrics *m, const struct control_effect *effect, const j
     m->services_created += control_is(effect, CONTROL_CREATE, CONTROL_SERVICE);
     if (effect->verb == CONTROL_UPDATE_STATUS) {
         count_job(m, before, after);
+        m->pods_failed += new_failures(before, after);
     }
+}
+
+void metrics_refused(struct metrics *m, const struct control_effect *effect)
+{
+    m->services_refused += control_is(effect, CONTROL_CREATE, CONTROL_SERVICE);
+}
+
+void metrics_stepped(struct metrics *m, enum driver_result result, int64_t took_ms)
+{
+    int i = 0;
+    while (i < METRICS_BUCKETS - 1 && took_ms > buckets_ms[i]) {
+        i++;
+    }
+    m->steps[result]++;
+    m->steps_within[i]++;
+    m->steps_ms += took_ms > 0 ? (uint64_t)took_ms : 0;
 }
 
 void metrics_gone(struct metrics *m, const char *job)
@@ -112,11 +141,11 @@ static void head(struct buf *out, const char *name, const char *kind, const char
     buf_format(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, kind);
 }
 
-static void plain(struct buf *out, const char *name, const char *kind, const char *help,
-                  double value)
+static void plain(struct buf *out, const char *name, const char *labels, const char *kind,
+                  const char *help, double value)
 {
     head(out, name, kind, help);
-    buf_format(out, "%s %.17g\n", name, value);
+    buf_format(out, "%s%s %.17g\n", name, labels, value);
 }
 
 static void print_jobs(const struct metrics *m, struct buf *out)
@@ -154,22 +183,106 @@ static void print_process(struct buf *out)
 {
     struct rusage usage = {0};
     (void)getrusage(RUSAGE_SELF, &usage);
-    plain(out, "process_cpu_seconds_total", "counter", "Processor time, user and system.",
+    plain(out, "process_cpu_seconds_total", "", "counter", "Processor time, user and system.",
           seconds(usage.ru_utime) + seconds(usage.ru_stime));
-    plain(out, "process_resident_memory_bytes", "gauge", "Memory in use.", resident_bytes());
+    plain(out, "process_resident_memory_bytes", "", "gauge", "Memory in use.", resident_bytes());
 }
 
-void metrics_print(const struct metrics *m, size_t live_jobs, struct buf *out)
+/* ---- controller-runtime's ---- */
+
+#define QUEUE "{controller=\"pytorchjob-controller\",name=\"pytorchjob-controller\"}"
+#define OURS "controller=\"pytorchjob-controller\""
+
+static void print_queue(const struct driver_numbers *n, struct buf *out)
+{
+    plain(out, "workqueue_depth", QUEUE, "gauge", "Jobs that wait for a step.",
+          (double)n->queue_depth);
+    plain(out, "workqueue_adds_total", QUEUE, "counter", "How often a job came to wait for one.",
+          (double)n->queue_adds);
+    plain(out, "workqueue_retries_total", QUEUE, "counter", "How often that was after a failure.",
+          (double)n->queue_retries);
+    plain(out, "controller_runtime_active_workers", "{" OURS "}", "gauge", "Steps under way.",
+          (double)n->steps);
+    plain(out, "controller_runtime_max_concurrent_reconciles", "{" OURS "}", "gauge",
+          "Steps that may be under way.", (double)n->steps_max);
+}
+
+static void print_times(const struct metrics *m, struct buf *out)
+{
+    static const char name[] = "controller_runtime_reconcile_time_seconds";
+    uint64_t sum = 0;
+    head(out, name, "histogram", "How long steps took, until their requests were answered.");
+    for (int i = 0; i < METRICS_BUCKETS; i++) {
+        char limit[32] = "+Inf";
+        if (i < METRICS_BUCKETS - 1) {
+            (void)snprintf(limit, sizeof limit, "%g", (double)buckets_ms[i] / 1e3);
+        }
+        sum += m->steps_within[i];
+        buf_format(out, "%s_bucket{" OURS ",le=\"%s\"} %llu\n", name, limit,
+                   (unsigned long long)sum);
+    }
+    buf_format(out, "%s_sum{" OURS "} %.17g\n%s_count{" OURS "} %llu\n", name,
+               (double)m->steps_ms / 1e3, name, (unsigned long long)sum);
+}
+
+static void print_steps(const struct metrics *m, struct buf *out)
+{
+    static const char *const words[DRIVER_RESULTS] = {"success", "requeue", "error"};
+    head(out, "controller_runtime_reconcile_total", "counter", "Steps, by how they ended.");
+    for (int i = 0; i < DRIVER_RESULTS; i++) {
+        buf_format(out, "controller_runtime_reconcile_total{" OURS ",result=\"%s\"} %llu\n",
+                   words[i], (unsigned long long)m->steps[i]);
+    }
+    plain(out, "controller_runtime_reconcile_errors_total", "{" OURS "}", "counter",
+          "Steps that failed.", (double)m->steps[DRIVER_FAILED]);
+    print_times(m, out);
+}
+
+static void print_requests(const struct metrics_others *others, struct buf *out)
+{
+    head(out, "rest_client_requests_total", "counter", "Requests to the API server, by answer.");
+    for (size_t i = 0; i < others->request_count; i++) {
+        const struct kube_cluster_count *c = &others->requests[i];
+        char code[16] = "<error>";
+        if (c->http_status > 0) {
+            (void)snprintf(code, sizeof code, "%d", c->http_status);
+        }
+        buf_format(out, "rest_client_requests_total{code=\"%s\",host=\"%s\",method=\"%s\"} %llu\n",
+                   code, others->host, c->method, (unsigned long long)c->count);
+    }
+}
+
+/* ---- all ---- */
+
+static void print_parts(const struct metrics *m, struct buf *out)
+{
+    const struct {
+        const char *name, *help;
+        uint64_t count;
+    } rows[] = {
+        {"created_pods_total", "Pods that were created.", m->pods_created},
+        {"deleted_pods_total", "Pods that were deleted by the operator.", m->pods_deleted},
+        {"failed_pods_total", "Failures of pods, restarts in place among them.", m->pods_failed},
+        {"succeeded_service_creation_total", "Services that were created.", m->services_created},
+        {"failed_service_creation_total", "Services that were refused.", m->services_refused},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        plain(out, rows[i].name, "", "counter", rows[i].help, (double)rows[i].count);
+    }
+}
+
+void metrics_print(const struct metrics *m, const struct metrics_others *others, struct buf *out)
 {
     print_jobs(m, out);
-    plain(out, "created_pods_total", "counter", "Pods that were created.", (double)m->pods_created);
-    plain(out, "deleted_pods_total", "counter", "Pods that were deleted by the operator.",
-          (double)m->pods_deleted);
-    plain(out, "succeeded_service_creation_total", "counter", "Services that were created.",
-          (double)m->services_created);
-    plain(out, "muster_operator_live_jobs", "gauge",
+    print_parts(m, out);
+    plain(out, "muster_operator_live_jobs", "", "gauge",
           "Jobs that are not finished, and finished ones with something under way.",
-          (double)live_jobs);
+          (double)others->driver.live_jobs);
+    plain(out, "muster_operator_events_left_out_total", "", "counter",
+          "Events that were not sent, as too many waited.", (double)others->driver.events_left_out);
+    print_queue(&others->driver, out);
+    print_steps(m, out);
+    print_requests(others, out);
     if (m->lease) {
         head(out, "leader_election_master_status", "gauge",
              "1: this operator is the one that works.");

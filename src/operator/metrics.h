@@ -9,14 +9,20 @@
 
 #include "base/buf.h"
 #include "control/control.h"
+#include "controller/driver.h"
+#include "kube/cluster/kube_cluster.h"
 
-enum { METRICS_NAMESPACES_MAX = 5000 };
+enum { METRICS_NAMESPACES_MAX = 5000, METRICS_BUCKETS = 16 };
 
 struct metrics_namespace;
 
 struct metrics {
     struct metrics_namespace *namespaces;
-    uint64_t pods_created, pods_deleted, services_created;
+    uint64_t pods_created, pods_deleted, pods_failed;
+    uint64_t services_created, services_refused;
+    uint64_t steps[DRIVER_RESULTS];
+    uint64_t steps_within[METRICS_BUCKETS]; /* not summed up */
+    uint64_t steps_ms;                      /* of all together */
     size_t namespace_count;
     const char *lease; /* its name; NULL: nobody is elected */
     bool leads;        /* this operator is the one that works */
@@ -30,5 +36,18 @@ void metrics_did(struct metrics *metrics, const struct control_effect *effect, c
 /* "namespace/name" is not there any more. */
 void metrics_gone(struct metrics *metrics, const char *job);
 
+/* driver_options.refused, driver_options.stepped */
+void metrics_refused(struct metrics *metrics, const struct control_effect *effect);
+void metrics_stepped(struct metrics *metrics, enum driver_result result, int64_t took_ms);
+
+/* What others have counted. */
+struct metrics_others {
+    struct driver_numbers driver;
+    const struct kube_cluster_count *requests;
+    size_t request_count;
+    const char *host; /* of the API server */
+};
+
 /* In the text format, version 0.0.4. */
-void metrics_print(const struct metrics *metrics, size_t live_jobs, struct buf *out);
+void metrics_print(const struct metrics *metrics, const struct metrics_others *others,
+                   struct buf *out);

@@ -4,6 +4,7 @@
 #include "base/testing/test.h"
 #include "base/testing/test_doc.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static char *printed(const struct metrics *m)
@@ -11,7 +12,19 @@ static char *printed(const struct metrics *m)
     static char text[16384];
     struct buf out;
     buf_init(&out, sizeof text - 1);
-    metrics_print(m, 3, &out);
+    static const struct kube_cluster_count requests[] = {{"GET", 200, 7}, {"POST", 0, 1}};
+    const struct metrics_others others = {
+        .driver = {.queue_adds = 11,
+                   .queue_retries = 2,
+                   .queue_depth = 4,
+                   .steps = 5,
+                   .steps_max = 16,
+                   .live_jobs = 3},
+        .requests = requests,
+        .request_count = 2,
+        .host = "10.0.0.1:443",
+    };
+    metrics_print(m, &others, &out);
     assert_false(buf_failed(&out));
     memcpy(text, buf_str(&out), out.used + 1);
     buf_done(&out);
@@ -90,6 +103,69 @@ static void pods_and_services_are_counted(void **state)
     metrics_done(&m);
 }
 
+/* What the status has counted before is not counted again; a restart in place is a failure. */
+static void failures_of_pods_are_counted(void **state)
+{
+    (void)state;
+    static const int failures[] = {0, 1, 1, 3};
+    const struct control_effect status = {.verb = CONTROL_UPDATE_STATUS};
+    struct metrics m = {0};
+    for (size_t i = 1; i < sizeof failures / sizeof failures[0]; i++) {
+        json_t *was = job_with("Created"), *is = job_with("Created");
+        doc_set_int(was, "status.counters.failures", failures[i - 1]);
+        doc_set_int(is, "status.counters.failures", failures[i]);
+        metrics_did(&m, &status, was, is);
+        json_decref(was);
+        json_decref(is);
+    }
+    const struct control_effect effects[] = {{.verb = CONTROL_CREATE, .resource = CONTROL_POD},
+                                             {.verb = CONTROL_CREATE, .resource = CONTROL_SERVICE}};
+    metrics_refused(&m, &effects[0]);
+    metrics_refused(&m, &effects[1]);
+    const char *text = printed(&m);
+    assert_non_null(strstr(text, "\nfailed_pods_total 3\n"));
+    assert_non_null(strstr(text, "\nfailed_service_creation_total 1\n"));
+    metrics_done(&m);
+}
+
+static void steps_queue_and_requests(void **state)
+{
+    (void)state;
+    struct metrics m = {0};
+    metrics_stepped(&m, DRIVER_DONE, 5);
+    metrics_stepped(&m, DRIVER_DONE, 6);
+    metrics_stepped(&m, DRIVER_AGAIN, 100);
+    metrics_stepped(&m, DRIVER_FAILED, 100000);
+    const char *text = printed(&m);
+#define TIMES "\ncontroller_runtime_reconcile_time_seconds"
+#define JOBS "controller=\"pytorchjob-controller\""
+    static const char *const lines[] = {
+        TIMES "_bucket{" JOBS ",le=\"0.005\"} 1\n",
+        TIMES "_bucket{" JOBS ",le=\"0.01\"} 2\n",
+        TIMES "_bucket{" JOBS ",le=\"0.05\"} 2\n",
+        TIMES "_bucket{" JOBS ",le=\"0.1\"} 3\n",
+        TIMES "_bucket{" JOBS ",le=\"60\"} 3\n",
+        TIMES "_bucket{" JOBS ",le=\"+Inf\"} 4\n",
+        TIMES "_count{" JOBS "} 4\n",
+        "\ncontroller_runtime_reconcile_total{" JOBS ",result=\"success\"} 2\n",
+        "\ncontroller_runtime_reconcile_total{" JOBS ",result=\"requeue\"} 1\n",
+        "\ncontroller_runtime_reconcile_errors_total{" JOBS "} 1\n",
+        "\ncontroller_runtime_active_workers{" JOBS "} 5\n",
+        "\nworkqueue_depth{" JOBS ",name=\"pytorchjob-controller\"} 4\n",
+        "\nworkqueue_adds_total{" JOBS ",name=\"pytorchjob-controller\"} 11\n",
+        "\nworkqueue_retries_total{" JOBS ",name=\"pytorchjob-controller\"} 2\n",
+        "\nrest_client_requests_total{code=\"200\",host=\"10.0.0.1:443\",method=\"GET\"} 7\n",
+        "\nrest_client_requests_total{code=\"<error>\",host=\"10.0.0.1:443\",method=\"POST\"} 1\n",
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        assert_non_null(strstr(text, lines[i]));
+    }
+    const char *sum = strstr(text, TIMES "_sum{" JOBS "} ");
+    assert_non_null(sum);
+    assert_true(strtod(strchr(sum, '}') + 1, NULL) == 100.111);
+    metrics_done(&m);
+}
+
 /* Namespaces come from outside: there is an end to them. */
 static void namespaces_have_a_limit(void **state)
 {
@@ -109,6 +185,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_transition_counts_once),
         cmocka_unit_test(pods_and_services_are_counted),
+        cmocka_unit_test(failures_of_pods_are_counted),
+        cmocka_unit_test(steps_queue_and_requests),
         cmocka_unit_test(namespaces_have_a_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -32,6 +32,7 @@ struct program {
     struct driver *driver; /* NULL: another operator works */
     struct leader *leader; /* NULL: nobody is elected */
     char *own_namespace;   /* where the lease is */
+    char *host;            /* of the API server, with its port */
     struct endpoints *endpoints;
     int end; /* why it ends: 0, or a code with its sentence in err */
     struct muster_err *err;
@@ -107,6 +108,18 @@ static void gone(void *arg, const char *key)
     log_about(LOG_INFO, "operator.gone", key, "the job was deleted");
 }
 
+static void refused(void *arg, const struct control_effect *effect)
+{
+    struct program *o = arg;
+    metrics_refused(&o->metrics, effect);
+}
+
+static void stepped(void *arg, enum driver_result result, int64_t took_ms)
+{
+    struct program *o = arg;
+    metrics_stepped(&o->metrics, result, took_ms);
+}
+
 static int start_driver(struct program *o, struct muster_err *err)
 {
     const struct driver_options options = {
@@ -119,6 +132,8 @@ static int start_driver(struct program *o, struct muster_err *err)
         .say = say,
         .did = did,
         .gone = gone,
+        .refused = refused,
+        .stepped = stepped,
         .arg = o,
     };
     int r = driver_new(&options, &o->driver, err);
@@ -186,7 +201,12 @@ static bool is_ready(void *arg)
 static void print_metrics(void *arg, struct buf *out)
 {
     const struct program *o = arg;
-    metrics_print(&o->metrics, o->driver ? driver_live_jobs(o->driver) : 0, out);
+    struct metrics_others others = {.host = o->host};
+    if (o->driver) {
+        others.driver = driver_numbers(o->driver);
+    }
+    others.requests = kube_cluster_counts(o->cluster, &others.request_count);
+    metrics_print(&o->metrics, &others, out);
 }
 
 static const char *or_usual(const char *given, bool in_pod, const char *in_a_pod,
@@ -229,7 +249,9 @@ static int open_cluster(struct program *o, bool *ret_in_pod, struct muster_err *
     int r = find_target(&o->options, &target, ret_in_pod, err);
     if (r == 0) {
         o->own_namespace = strdup(target.namespace);
-        r = o->own_namespace ? 0 : err_no_memory(err);
+        const char *slashes = strstr(target.server, "://");
+        o->host = strdup(slashes ? slashes + 3 : target.server);
+        r = o->own_namespace && o->host ? 0 : err_no_memory(err);
     }
     if (r == 0) {
         log_event(LOG_INFO, "operator.start", "muster %s runs PyTorchJobs of %s%s on %s",
@@ -279,6 +301,7 @@ static void close_parts(struct program *o)
     uv_loop_close(&o->loop);
     metrics_done(&o->metrics);
     free(o->own_namespace);
+    free(o->host);
 }
 
 static int run(struct program *o, struct muster_err *err)

@@ -80,6 +80,10 @@ def test_it_runs_and_succeeds(jobs, operator):
     counted, labels = operator.metrics(), f'{{job_namespace="{jobs.namespace}",framework="pytorch"}}'
     assert [counted.get(f'training_operator_jobs_{what}_total{labels}') for what in ('created', 'successful', 'failed')] == [1, 1, None]
     assert counted['created_pods_total'] == counted['deleted_pods_total'] == 2
+    queue = '{controller="pytorchjob-controller",name="pytorchjob-controller"}'
+    assert counted[f'workqueue_adds_total{queue}'] > 0
+    host = jobs.cluster.url.partition('://')[2]
+    assert counted[f'rest_client_requests_total{{code="201",host="{host}",method="POST"}}'] >= 4
 
 
 def test_a_job_that_cannot_run_is_stalled_once(jobs, operator):
@@ -122,7 +126,7 @@ def test_restarts_are_bounded(jobs, operator):
             seen.add(worker['uid'])
             jobs.set_phase('a-worker-0', 'Failed', 137)
     assert 'backoff limit' in jobs.conditions('a')['Failed']['message']
-    assert len(seen) == 3
+    assert len(seen) == operator.metrics()['failed_pods_total'] == 3
 
 
 def test_the_deadline_fires(jobs, operator):
@@ -133,6 +137,21 @@ def test_the_deadline_fires(jobs, operator):
     assert 'deadline' in jobs.wait_condition('a', 'Failed')['message']
     assert time.monotonic() - begin > 1  # startTime has whole seconds
     wait_for(lambda: not jobs.list('pods'), 'cleanPodPolicy Running')
+
+
+def test_it_is_ended_from_outside(jobs, operator):
+    """By the annotations that `muster run --context` writes on Ctrl-C: whatever cleanPodPolicy says, no pod runs on."""
+    jobs.create('a', run={'cleanPodPolicy': 'None'})
+    jobs.wait_pods('a', 2)
+    jobs.set_phases('a', 'Running')
+    jobs.wait_condition('a', 'Running')
+    jobs.patch('a', {'metadata': {'annotations': {'muster.dev/stop': 'muster run was interrupted', 'muster.dev/stop-signal': 'SIGINT'}}})
+    failed = jobs.wait_condition('a', 'Failed')
+    assert failed['reason'] == 'PyTorchJobStopped' and failed['message'].endswith('muster run was interrupted')
+    wait_for(lambda: not jobs.list('pods'), 'its pods are gone')
+    jobs.create('b', run={'cleanPodPolicy': 'None'})
+    jobs.wait_pods('b', 2)
+    assert not jobs.list('pods', 'a') and operator.metrics()['deleted_pods_total'] == 2
 
 
 def test_a_finished_job_is_deleted_in_its_time(jobs, operator):

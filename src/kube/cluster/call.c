@@ -128,6 +128,7 @@ static void on_end(void *context, const struct transfer_result *result)
 {
     struct cluster_call *call = context;
     call->transfer = NULL; /* it frees itself */
+    kube_cluster_count(call->k, call->wire.method, result);
     int64_t due_ms = next_try_ms(call, result);
     if (due_ms < 0) {
         const struct cluster_answer answer = understand(call, result);

@@ -16,6 +16,8 @@ struct kube_cluster {
     uv_timer_t tick; /* when the queue wants to be looked at */
     struct cluster_call *calls;
     struct cluster_watch *watches;
+    struct kube_cluster_count counts[KUBE_CLUSTER_COUNTS_MAX];
+    size_t count_count;
 };
 
 /* Something that is in the queue: a call, or a watch's next request. */
@@ -26,6 +28,10 @@ struct turn {
 };
 
 int64_t kube_cluster_now_ms(void);
+
+/* A request was answered, or is over without an answer. */
+void kube_cluster_count(struct kube_cluster *k, const char *method,
+                        const struct transfer_result *result);
 
 /* Starts what may be started; calls back nobody. After each change of the queue. */
 void kube_cluster_pump(struct kube_cluster *k);

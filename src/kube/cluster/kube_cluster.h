@@ -29,5 +29,17 @@ int kube_cluster_open(uv_loop_t *loop, struct target *target,
                       const struct kube_cluster_options *options, struct cluster **ret,
                       struct muster_err *err);
 
+/* Answers so far, by method and HTTP status; 0: none came. */
+struct kube_cluster_count {
+    char method[8];
+    int http_status;
+    uint64_t count;
+};
+
+enum { KUBE_CLUSTER_COUNTS_MAX = 64 };
+
+/* Borrowed. Of a watch, when it ends. */
+const struct kube_cluster_count *kube_cluster_counts(const struct cluster *cluster, size_t *ret);
+
 /* Cancels all; the loop must run once more for the handles to go. NULL is fine. */
 void kube_cluster_close(struct cluster *cluster);

@@ -3,7 +3,9 @@
 
 #include "base/err.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 
 enum { QPS = 20, BURST = 30, UNDER_WAY_MAX = 16, NS_PER_MS = 1000000 };
@@ -11,6 +13,32 @@ enum { QPS = 20, BURST = 30, UNDER_WAY_MAX = 16, NS_PER_MS = 1000000 };
 int64_t kube_cluster_now_ms(void)
 {
     return (int64_t)(uv_hrtime() / NS_PER_MS);
+}
+
+void kube_cluster_count(struct kube_cluster *k, const char *method,
+                        const struct transfer_result *result)
+{
+    int status = result->curl_code == CURLE_OK ? (int)result->http_status : 0;
+    size_t i = 0;
+    while (i < k->count_count &&
+           (k->counts[i].http_status != status || strcmp(k->counts[i].method, method) != 0)) {
+        i++;
+    }
+    if (i == k->count_count && i < KUBE_CLUSTER_COUNTS_MAX) {
+        k->counts[i].http_status = status;
+        (void)snprintf(k->counts[i].method, sizeof k->counts[i].method, "%s", method);
+        k->count_count++;
+    }
+    if (i < k->count_count) {
+        k->counts[i].count++;
+    }
+}
+
+const struct kube_cluster_count *kube_cluster_counts(const struct cluster *cluster, size_t *ret)
+{
+    const struct kube_cluster *k = (const struct kube_cluster *)cluster;
+    *ret = k->count_count;
+    return k->counts;
 }
 
 static void on_tick(uv_timer_t *timer)
