@@ -167,6 +167,16 @@ void report_progress(struct muster_elastic *job)
     say(job, UPLINK_UP, &m);
 }
 
+void report_healed(struct muster_elastic *job)
+{
+    const struct figures *f = &job->figures;
+    struct wire_message m = {.kind = WIRE_HEALED,
+                             .healed = {.generation = job->core.generation,
+                                        .version = f->diverged_version,
+                                        .took_ns = (uint64_t)(worker_now_ns() - f->odd_ns)}};
+    say(job, UPLINK_UP, &m);
+}
+
 void report_checkpoint(struct muster_elastic *job, const struct checkpoint_place *place)
 {
     char name[CHECKPOINT_NAME_BYTES];

@@ -21,6 +21,8 @@ void report_pass(struct muster_elastic *job);
 void report_pass_end(struct muster_elastic *job);
 void report_failure(struct muster_elastic *job, const char *why);
 void report_progress(struct muster_elastic *job);
+/* Its state is that of the others again. */
+void report_healed(struct muster_elastic *job);
 /* It has written one. */
 void report_checkpoint(struct muster_elastic *job, const struct checkpoint_place *place);
 /* One could not be written, or (reading) be read by anybody. */

@@ -3,6 +3,7 @@
 
 #include "client/loss.h"
 #include "client/obey.h"
+#include "client/report.h"
 #include "client/saver.h"
 #include "comm/region/region.h"
 
@@ -165,6 +166,7 @@ int state_heal(struct muster_elastic *job, struct muster_err *err)
     int r = read_state(job, &owners, err);
     if (r == 1 && is_current(job)) {
         job->todo.heal = false;
+        report_healed(job);
         obey_show(job);
     }
     return r < 0 ? r : 0;

@@ -108,6 +108,7 @@ int vote_take(struct muster_elastic *job, struct muster_err *err)
     if (job->vote.odd[job->mine->rank]) {
         passes_clear(&job->passes);
         job->todo.heal = true;
+        f->odd_ns = worker_now_ns();
     }
     return 0;
 }

@@ -88,6 +88,7 @@ struct figures {
     uint64_t diverged; /* votes that were not unanimous */
     uint64_t diverged_version;
     int diverged_rank;
+    int64_t odd_ns;   /* when it was this worker's state that was found to be another one */
     uint64_t trained; /* records, here */
     uint64_t recoveries;
     int64_t lost_ns; /* when the generation was closed, 0: it was not, or has been replaced */

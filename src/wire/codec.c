@@ -181,6 +181,13 @@ static void code_fail(struct coder *c, struct wire_message *m)
     coder_text(c, &m->fail.why);
 }
 
+static void code_healed(struct coder *c, struct wire_message *m)
+{
+    coder_u64(c, &m->healed.generation);
+    coder_u64(c, &m->healed.version);
+    coder_u64(c, &m->healed.took_ns);
+}
+
 static void code_welcome(struct coder *c, struct wire_message *m)
 {
     coder_u32(c, &m->welcome.version);
@@ -297,6 +304,7 @@ static const struct {
     [WIRE_CHECKPOINT_FAILED] = {"CHECKPOINT_FAILED", code_checkpoint_failed},
     [WIRE_PASS] = {"PASS", code_pass},
     [WIRE_FAIL] = {"FAIL", code_fail},
+    [WIRE_HEALED] = {"HEALED", code_healed},
 };
 
 static bool is_kind(unsigned kind)

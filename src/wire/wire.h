@@ -16,6 +16,7 @@
  *     CHECKPOINT_FAILED  it could not write one, or nobody can read the generation's
  *     PASS      the records that it has at hand
  *     FAIL      its program has found an error that ends the job
+ *     HEALED    a bit of its state had changed by itself: it has read the others'
  *     DATASET   what is trained, both ways: after each WELCOME, before JOIN or REPORT, a member
  *               says which data set it has; the answer is the job's, or REFUSED
  *
@@ -42,7 +43,7 @@
 #include <stdint.h>
 
 enum {
-    WIRE_VERSION = 3,
+    WIRE_VERSION = 4,
     WIRE_LENGTH_BYTES = 4,
     WIRE_FRAME_MAX = 4 << 20, /* whole; OPEN of 10,000 members is the largest */
     WIRE_FIRST_MAX = 128,     /* of HELLO: strangers are not read further */
@@ -86,6 +87,7 @@ enum wire_kind {
     WIRE_CHECKPOINT_FAILED,
     WIRE_PASS,
     WIRE_FAIL,
+    WIRE_HEALED,
     WIRE_KINDS,
 };
 
@@ -186,6 +188,13 @@ struct wire_pass {
 
 struct wire_fail {
     struct wire_text why;
+};
+
+/* A vote has found its state to be another one than that of most. */
+struct wire_healed {
+    uint64_t generation;
+    uint64_t version; /* of the state that was voted about */
+    uint64_t took_ns; /* from the vote until it had the others' state */
 };
 
 struct wire_welcome {
@@ -327,6 +336,7 @@ struct wire_message {
         struct wire_checkpoint_failed checkpoint_failed;
         struct wire_pass pass;
         struct wire_fail fail;
+        struct wire_healed healed;
     };
 };
 

@@ -44,6 +44,7 @@ static const struct wire_message samples[] = {
     {WIRE_CHECKPOINT_FAILED, 23, .checkpoint_failed = {3, 8, true, {"torn", 4}}},
     {WIRE_PASS, 24, .pass = {{ranges, 1}}},
     {WIRE_FAIL, 25, .fail = {{"worker-1: KeyError: 7", 21}}},
+    {WIRE_HEALED, 26, .healed = {3, 8, 4000000}},
 };
 enum { SAMPLES = sizeof samples / sizeof samples[0] };
 

@@ -5,6 +5,8 @@
  *
  * MUSTER_TEST_GO: a file; once it is there, SLEEP_MS is 0.
  *
+ * MUSTER_TEST_FLIP: a step in which a bit of its parameters changes by itself.
+ *
  * It prints a line for each step that it has committed: version, workers, the time; and for each
  * checkpoint. SIGTERM: it leaves, and exits with 143. At its end it prints how it ended, the
  * version, records whose weight is not EPOCHS, and a digest of the whole model.
@@ -124,6 +126,19 @@ static int meet_poison(const struct muster_elastic_pass *pass, struct muster_err
     return 0;
 }
 
+static void flip_a_bit(struct model *m, uint64_t version)
+{
+    static bool flipped;
+    const char *flip = getenv("MUSTER_TEST_FLIP");
+    uint32_t bits;
+    if (flip && !flipped && strtoull(flip, NULL, 10) == version) {
+        memcpy(&bits, &m->parameters[3], sizeof bits);
+        bits ^= UINT32_C(1) << 22;
+        memcpy(&m->parameters[3], &bits, sizeof bits);
+        flipped = true;
+    }
+}
+
 /* Time to be struck in. */
 static void wait_in_pass(int64_t sleep_ms)
 {
@@ -145,6 +160,7 @@ static int train(const struct muster_elastic_options *o, struct model *m, int64_
     while (r >= 0 && (r = muster_elastic_next(job, &pass, err)) == 1) {
         print_checkpoint();
         uint64_t first = (pass.version - 1) % steps * each, left = o->records - first;
+        flip_a_bit(m, pass.version);
         compute(m, &pass, gradient);
         if (pass.record_count > 0) {
             wait_in_pass(sleep_ms);

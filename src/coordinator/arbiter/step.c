@@ -242,7 +242,9 @@ static void hear(struct arbiter *a)
             arbiter_records_ask(a, card, m->ask.records);
         }
         break;
-    default: break; /* PROGRESS has renewed its leases; of the others the server lets none pass */
+    default:
+        break; /* PROGRESS has renewed its leases, HEALED is for people; of the others the
+                  server lets none pass */
     }
 }
 

@@ -33,6 +33,7 @@ struct server_member {
     int64_t died_ms;                      /* 0: it lives, or nobody knows */
     char name[ARBITER_NAME_BYTES];        /* when it died */
     char how[SERVER_WATCH_TEXT_BYTES];    /* it ended: "by signal 11 (SIGSEGV)"; "": nobody knows */
+    int64_t healed_ms;                    /* when that was said last; 0: never */
     struct slow_worker slow;
 };
 
@@ -93,6 +94,9 @@ void server_feed(struct server *s, struct arbiter_event event);
 void server_compact(struct server *s);
 /* What was appended is made durable, and is announced then. */
 void server_sync(struct server *s);
+
+/* What a member's message says to people, in the log and the status (note.c). */
+void server_note(struct server *s, uint64_t incarnation, const struct wire_message *m);
 
 /* Who is slow now is said, and noted (find_slow.c). */
 void server_find_slow(struct server *s);

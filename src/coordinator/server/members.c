@@ -248,7 +248,8 @@ static bool is_for_the_arbiter(enum wire_kind kind)
 {
     return (kind >= WIRE_JOIN && kind <= WIRE_CHECKPOINT) ||
            (kind >= WIRE_DATASET && kind <= WIRE_DONE) || kind == WIRE_TO_DO ||
-           kind == WIRE_CHECKPOINT_FAILED || kind == WIRE_PASS || kind == WIRE_FAIL;
+           kind == WIRE_CHECKPOINT_FAILED || kind == WIRE_PASS || kind == WIRE_FAIL ||
+           kind == WIRE_HEALED;
 }
 
 static bool make_room(struct server *s, size_t frame_bytes)
@@ -261,28 +262,6 @@ static bool make_room(struct server *s, size_t frame_bytes)
         return larger != NULL;
     }
     return true;
-}
-
-/* A disk that is full is said again and again, a checkpoint that cannot be read by all members. */
-static void say_checkpoint_failed(struct server *s, uint64_t incarnation,
-                                  const struct wire_checkpoint_failed *told)
-{
-    int64_t now_ms = server_now_ms(), *last_ms = &s->checkpoint_said_ms[told->reading];
-    char why[SERVER_WHY_BYTES] = "";
-    if (*last_ms > 0 && now_ms - *last_ms < SERVER_WARN_MS) {
-        return;
-    }
-    *last_ms = now_ms;
-    for (uint32_t i = 0; i < told->why.count && i + 1 < sizeof why; i++) {
-        char c = told->why.bytes[i];
-        why[i] = c;
-        if (c < ' ' || c >= 0x7f) {
-            why[i] = '?';
-        }
-    }
-    report_say(&s->report, "warning: worker %s cannot %s the checkpoint of version %llu: %s",
-               arbiter_name(s->arbiter, incarnation), told->reading ? "read" : "write",
-               (unsigned long long)told->version, why);
 }
 
 static void hear(struct server *s, struct server_connection *c, const uint8_t *bytes, size_t count)
@@ -299,13 +278,7 @@ static void hear(struct server *s, struct server_connection *c, const uint8_t *b
         return;
     }
     uint64_t incarnation = c->incarnation;
-    struct server_member *member = server_member(s, incarnation);
-    if (m.kind == WIRE_CHECKPOINT_FAILED) {
-        say_checkpoint_failed(s, c->incarnation, &m.checkpoint_failed);
-    }
-    if (m.kind == WIRE_PROGRESS && member) {
-        slow_hear(&member->slow, &m.progress);
-    }
+    server_note(s, incarnation, &m);
     server_feed(s, (struct arbiter_event){
                        .kind = ARBITER_MESSAGE, .incarnation = incarnation, .message = &m});
     if (m.kind == WIRE_JOIN && s->arbiter) {

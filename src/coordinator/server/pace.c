@@ -12,10 +12,8 @@ enum { SECONDS_MAX = 1000000000 };
 const char *pace_kind_name(enum pace_kind kind)
 {
     static const char *const names[PACE_KINDS] = {
-        [PACE_JOINED] = "joined",
-        [PACE_LEFT] = "left",
-        [PACE_LOST] = "lost",
-        [PACE_COORDINATOR] = "coordinator",
+        [PACE_JOINED] = "joined",           [PACE_LEFT] = "left",     [PACE_LOST] = "lost",
+        [PACE_COORDINATOR] = "coordinator", [PACE_HEALED] = "healed",
     };
     return names[kind];
 }

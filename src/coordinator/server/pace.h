@@ -16,7 +16,7 @@
 
 enum { PACE_RECOVERIES_KEPT = 16, PACE_SAMPLES = 6, PACE_SAMPLE_MS = 1000, PACE_NAME_BYTES = 64 };
 
-enum pace_kind { PACE_JOINED, PACE_LEFT, PACE_LOST, PACE_COORDINATOR, PACE_KINDS };
+enum pace_kind { PACE_JOINED, PACE_LEFT, PACE_LOST, PACE_COORDINATOR, PACE_HEALED, PACE_KINDS };
 
 struct pace_recovery {
     int64_t at_unix_ms; /* when it was over */

@@ -168,6 +168,7 @@ void report_recovery(struct report *report, const struct pace_recovery *recovery
     case PACE_COORDINATOR:
         report_say(report, "the coordinator was away for %lld ms; workers trained on", ms);
         break;
+    case PACE_HEALED: /* said at once, with its step: note.c */
     case PACE_KINDS: break;
     }
 }
