@@ -9,6 +9,7 @@
 #include "kube/cluster/kube_cluster.h"
 #include "kube/config/kubeconfig.h"
 #include "loop/alarm.h"
+#include "operator/definition.h"
 #include "operator/endpoints.h"
 #include "operator/leader.h"
 #include "operator/metrics.h"
@@ -37,6 +38,7 @@ struct program {
     int end; /* why it ends: 0, or a code with its sentence in err */
     struct muster_err *err;
     struct metrics metrics;
+    bool drops_said; /* that the definition of PyTorchJobs drops what we count */
 };
 
 /* ---- the driver's world ---- */
@@ -93,11 +95,28 @@ static void log_deed(const struct control_effect *effect, const json_t *before, 
     }
 }
 
+/* Without the right to read it (another overlay, upstream's roles) the first status shows it. */
+static void say_drops(struct program *o)
+{
+    if (!o->drops_said) {
+        log_event(
+            LOG_WARN, "operator.definition",
+            "the cluster's definition of PyTorchJobs drops .status.counters: backoffLimit and "
+            "restarts are not counted rightly; install muster's: muster deploy --print | "
+            "kubectl apply --server-side --force-conflicts -f -");
+    }
+    o->drops_said = true;
+}
+
 static void did(void *arg, const struct control_effect *effect, const json_t *before,
                 const json_t *after)
 {
     struct program *o = arg;
     metrics_did(&o->metrics, effect, before, after);
+    if (effect->verb == CONTROL_UPDATE_STATUS && json_object_get(effect->object, "counters") &&
+        !doc_at(after, "status.counters")) {
+        say_drops(o);
+    }
     log_deed(effect, before, after);
 }
 
@@ -120,6 +139,25 @@ static void stepped(void *arg, enum driver_result result, int64_t took_ms)
     metrics_stepped(&o->metrics, result, took_ms);
 }
 
+static void on_definition(void *arg, const struct cluster_answer *answer)
+{
+    if (answer->code == 0 && !definition_keeps_counters(answer->object)) {
+        say_drops(arg);
+    }
+}
+
+static int look_at_definition(struct program *o, struct muster_err *err)
+{
+    static const struct cluster_resource definitions = {"apiextensions.k8s.io", "v1",
+                                                        "customresourcedefinitions",
+                                                        "CustomResourceDefinition", false};
+    const struct cluster_request request = {.verb = CLUSTER_GET,
+                                            .lane = CLUSTER_LANE_JOBS,
+                                            .resource = &definitions,
+                                            .name = "pytorchjobs.kubeflow.org"};
+    return o->cluster->backend->send(o->cluster, &request, on_definition, o, NULL, err);
+}
+
 static int start_driver(struct program *o, struct muster_err *err)
 {
     const struct driver_options options = {
@@ -136,7 +174,8 @@ static int start_driver(struct program *o, struct muster_err *err)
         .stepped = stepped,
         .arg = o,
     };
-    int r = driver_new(&options, &o->driver, err);
+    int r = look_at_definition(o, err);
+    r = r < 0 ? r : driver_new(&options, &o->driver, err);
     o->metrics.leads = r == 0;
     return r;
 }

@@ -1,14 +1,16 @@
 """`muster operator` against a real kube-apiserver: jobs are made, pods say what a kubelet would say, and the cluster is looked at."""
+import json
 import random
 import re
+import shutil
 import signal
 import time
 
 import pytest
 
 from jobs import LABEL, Jobs, Operator, deployed, job
-from program import turns, wait_for
-from proxy import Hold
+from program import BUILD, SOURCE, turns, wait_for
+from proxy import Hold, Refuse
 
 
 @pytest.fixture()
@@ -342,6 +344,63 @@ def test_its_own_rights_are_enough(cluster, jobs, operators):
 
 def counted(jobs, message):
     return next((e['count'] for e in jobs.events('a') if e['message'] == message), 0)
+
+
+@pytest.fixture()
+def without_counters(cluster, served):
+    """The definition of PyTorchJobs as upstream has it: nothing about counters."""
+    at = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/pytorchjobs.kubeflow.org'
+    counters = '/spec/versions/0/schema/openAPIV3Schema/properties/status/properties/counters'
+    schema = cluster.request('GET', at)['spec']['versions'][0]['schema']['openAPIV3Schema']
+    kept = schema['properties']['status']['properties']['counters']
+    cluster.request('PATCH', at, [{'op': 'remove', 'path': counters}], 'application/json-patch+json')
+    yield
+    cluster.request('PATCH', at, [{'op': 'add', 'path': counters, 'value': kept}], 'application/json-patch+json')
+
+
+@pytest.mark.parametrize('may_look', [True, False])
+def test_a_definition_that_drops_counters_is_said_once(cluster, jobs, operators, proxy, without_counters, may_look):
+    """At the start; without the right to look at it, after the first job's status was written."""
+    if not may_look:
+        proxy.add(Refuse('GET', '/customresourcedefinitions/', status=403, reason='Forbidden', times=None))
+    through = cluster.write_kubeconfig(f'operator-look-{may_look}', proxy.url, user={})
+    running = operators(through, '--namespace', jobs.namespace).start().wait_ready()
+    if may_look:
+        wait_for(lambda: running.said('operator.definition', 'muster deploy --print'), 'it is said')
+    jobs.create('a')
+    jobs.wait_pods('a', 2)
+    wait_for(lambda: running.said('operator.definition', 'muster deploy --print'), 'it is said')
+    jobs.set_phases('a', 'Running')
+    jobs.wait_condition('a', 'Running')
+    assert running.end() == 0
+    assert len([line for line in running.lines() if line['event'] == 'operator.definition']) == 1
+
+
+def test_the_page_is_right(cluster, served, operators):
+    """docs/operator.md: its command runs the jobs of a namespace, its log line is what is logged, its metrics are there."""
+    page = (SOURCE / 'docs/operator.md').read_text()
+    command, = [line for block in re.findall(r'```sh\n(.*?)```', page, re.S) for line in block.splitlines()]
+    running = operators(cluster.kubeconfig)
+    kubeconfig = running.folder / '.kube/config'
+    kubeconfig.parent.mkdir()
+    shutil.copy(cluster.kubeconfig, kubeconfig)
+    # As it stands, but for ports that others may have.
+    running.words = ['sh', '-c', f'exec {command} --metrics-bind-address=127.0.0.1:0 --health-probe-bind-address=127.0.0.1:0']
+    running.env['PATH'] = f'{BUILD}/bin:{running.env["PATH"]}'
+    namespace = re.search(r'--namespace (\S+)', command)[1]
+    jobs = Jobs(cluster, cluster.namespace(namespace))
+    running.start().wait_ready()
+    jobs.create('mnist')
+    jobs.wait_pods('mnist', 2)
+    shown = json.loads(re.search(r'^\{"level.*\}$', page, re.M)[0])
+    logged = wait_for(lambda: running.said(shown['event'], shown['message']), 'it is logged')
+    assert re.fullmatch(r'[-0-9]{10}T[0-9:]{8}\.[0-9]{3}Z', logged['time']) and list(logged) == list(shown)
+    assert {**logged, 'time': ''} == {**shown, 'time': ''}
+    described = re.findall(r'`([a-z_]+)`', ' '.join(re.findall(r'^\| (`[^|]*_[^|]*`) \|', page, re.M)))
+    counted = running.ask('metrics-bind-address', '/metrics')[1]
+    assert len(described) > 10
+    assert {name for name in described if f'# TYPE {name} ' not in counted} <= {'leader_election_master_status'}  # of several operators
+    assert running.end() == 0
 
 
 def test_tokens_are_not_logged(cluster, jobs, operators):

@@ -1,0 +1,18 @@
+/* See definition.h. */
+#include "operator/definition.h"
+
+#include "base/doc.h"
+
+/* A field that is named is kept, and so is any below a schema that says so. */
+bool definition_keeps_counters(const json_t *definition)
+{
+    static const char *const path[] = {"status", "counters"};
+    const json_t *version = doc_find(doc_at(definition, "spec.versions"), "name", "v1");
+    const json_t *schema = doc_at(version, "schema.openAPIV3Schema");
+    bool any = schema == NULL;
+    for (size_t i = 0; i < sizeof path / sizeof path[0] && schema && !any; i++) {
+        any = doc_bool(schema, "x-kubernetes-preserve-unknown-fields", false);
+        schema = json_object_get(json_object_get(schema, "properties"), path[i]);
+    }
+    return any || schema;
+}
