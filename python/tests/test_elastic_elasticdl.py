@@ -1,5 +1,6 @@
 """Scripts written for ElasticDL: the tutorial's as it is, with real processes, and ElasticDL's defects by their number."""
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -41,15 +42,20 @@ def test_the_tutorials_script(world, python, pictures):
     job = world(1, python)
     alone = job.start('-m', 'model_zoo.mnist.mnist_pytorch', *words(pictures))
     alone.end()
-    assert len(alone.lines('loss = ')) == 6 * 11 and len(alone.lines('Test set: ')) == 6
+    assert len(alone.lines('loss = ')) == 6 * 11 and len(alone.lines('Test set: ')) == 5
     weights, = alone.lines('weights ')
     job.coordinators[0].end()
+    evaluated, = job.coordinators[0].lines('mnist_validation: ')
+    assert re.match(r'\d+ records evaluated: correct \d+ ', evaluated)
 
     job = world(2, python)
     both = [job.start('-m', 'model_zoo.mnist.mnist_pytorch', *words(pictures)) for _ in range(2)]
     for worker in both:
         worker.end()
-        assert worker.lines('weights ') == [weights] and len(worker.lines('Test set: ')) == 6
+        assert worker.lines('weights ') == [weights] and len(worker.lines('Test set: ')) == 5
+    job.coordinators[0].end()
+    once, = job.coordinators[0].lines('mnist_validation: ')
+    assert once.split(', ')[0] == evaluated.split(', ')[0], 'each picture once, whoever looked at it'
 
     job = world(2, python)
     job.env['PACE'] = '0.5'  # who joins has the time to, however slow the machine is
@@ -64,6 +70,9 @@ def test_the_tutorials_script(world, python, pictures):
     job.go()
     third.end()
     assert third.lines('weights ') == [weights]
+    job.coordinators[0].end()
+    once, = job.coordinators[0].lines('mnist_validation: ')
+    assert once.split(', ')[0] == evaluated.split(', ')[0]
 
 
 @pytest.fixture

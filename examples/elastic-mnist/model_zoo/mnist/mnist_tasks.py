@@ -9,9 +9,8 @@ import os
 import sys
 
 import torch
-import torch.nn.functional as F
 
-from model_zoo.mnist.mnist_pytorch import ElasticDataset, Net, find_images
+from model_zoo.mnist.mnist_pytorch import ElasticDataset, Net, find_images, measure
 from muster.elastic import Shards, evaluate, predict
 
 
@@ -22,11 +21,6 @@ def load(folder, width):
     model = Net(width)
     model.load_state_dict(torch.load(path))
     return model
-
-
-def measure(model, images, labels):
-    output = model(images)
-    return (output.argmax(dim=1) == labels).sum(), F.nll_loss(output, labels, reduction='sum')
 
 
 def run_evaluation(args, model):
