@@ -31,7 +31,7 @@ def check_ends(job, model=None, harsh=False):
         if code == 69 and not worker.steps():
             continue  # it came when the job was over, and the coordinator gone
         word, end = worker.end()
-        assert (code, word in ('finished', 'left')) == (0, True), f'{worker.path}: {code}, {worker.lines()[-1]}'
+        assert {'finished': 0, 'left': 128 + signal.SIGTERM}.get(word) == code, f'{worker.path}: {code}, {worker.lines()[-1]}'
         if word == 'finished' and int(end['version']) == job.steps() and end['wrong'] == '0':
             finished += 1
             model = model or end['model']
