@@ -23,9 +23,11 @@ def deployed(*words):
     return json.loads(done.stdout)['items']
 
 
-def install(cluster):
-    """The definition of PyTorchJobs, as deploy/ has it."""
+def install(cluster, change=None):
+    """The definition of PyTorchJobs, as deploy/ has it, or changed."""
     definition = next(made for made in deployed('--overlay', 'cluster') if made['kind'] == 'CustomResourceDefinition')
+    if change:
+        change(definition)
     cluster.request('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', definition)
 
     def is_served():
