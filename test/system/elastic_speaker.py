@@ -12,7 +12,7 @@ import sys
 
 KINDS = ['', 'HELLO', 'JOIN', 'LEAVE', 'REPORT', 'COMMITS', 'ASK', 'PROGRESS', 'CHECKPOINT', 'WELCOME', 'REFUSED', 'OPEN', 'CLOSE',
          'ACK', 'GRANT', 'EXPELLED', 'DATASET']
-VERSION, FRAME_MAX = 3, 4 << 20
+VERSION, FRAME_MAX = 4, 4 << 20
 TOKEN = 'ab' * 32
 
 

@@ -16,7 +16,7 @@ import time
 import pytest
 from conftest import LIMIT_S, wait_for
 from elastic_speaker import TOKEN, VERSION, Plan, Team, Worker, connect, frame, hello
-from program import turns
+from program import SOURCE, turns
 
 SPEAKER = pathlib.Path(__file__).parent / 'elastic_speaker.py'
 
@@ -74,6 +74,12 @@ def summary_of(out):
 
 
 # ---- A job
+
+def test_those_who_speak_here_have_the_version_of_the_protocol():
+    """Else each test below would wait in vain for a coordinator that refuses them."""
+    header = (SOURCE / 'src/wire/wire.h').read_text()
+    assert int(re.search(r'WIRE_VERSION = (\d+)', header)[1]) == VERSION
+
 
 def test_a_job_from_its_first_worker_to_its_last(muster):
     coordinator = Coordinator(muster, '--first-size', 3, '--progress')
