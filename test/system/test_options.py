@@ -284,8 +284,8 @@ OTHERS = {'gpu_memory.c', 'podman.c', 'pyspy.c', 'paste.c', 'podman.h', 'supervi
           'cluster.c', 'completion.c', 'help.c', 'help_verb.c', 'markdown.c', 'manual.c', 'args.c', 'dispatch.c', 'help.h', 'main.c',
           'describe.def', 'commands.def'}
 SPEAKERS = {'admission.c': JOB_VERBS, 'image.c': JOB_VERBS, 'submit.c': JOB_VERBS, 'images.c': JOB_VERBS, 'generated.c': ['run'],
-            'overrides.c': ['run'], 'endpoint.c': ['down'], 'program.c': ['run'], 'override.c': ['run'], 'up.c': ['kubeconfig']}
-FOREIGN = {'from-literal', 'interactive', 'server-side', 'tty'}  # kubectl's
+            'overrides.c': ['run'], 'endpoint.c': ['down'], 'program.c': ['run'], 'override.c': ['run'], 'operator.c': ['deploy'], 'up.c': ['kubeconfig']}
+FOREIGN = {'force-conflicts', 'from-literal', 'interactive', 'server-side', 'tty'}  # kubectl's
 FOLDERS = {'job': JOB_VERBS}
 
 
