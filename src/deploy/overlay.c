@@ -4,10 +4,13 @@
 #include "api/merge.h"
 #include "base/cleanup.h"
 #include "base/doc.h"
+#include "base/err.h"
 #include "base/yaml/yaml.h"
 #include "deploy/definition.h"
 #include "deploy/files.h"
+#include "job/text.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -41,11 +44,6 @@ static void join(const char *folder, const char *name, char *ret)
     snprintf(ret, PATH_BYTES_MAX, "%.*s%s%s", (int)length, folder, length ? "/" : "", name);
 }
 
-static int out_of_memory(struct overlay *o)
-{
-    return muster_fail(o->err, MUSTER_ENOMEM, "out of memory");
-}
-
 /* The documents of a file, one after the other in an array. */
 static int read_file(struct overlay *o, const char *path, json_t **ret)
 {
@@ -57,7 +55,7 @@ static int read_file(struct overlay *o, const char *path, json_t **ret)
     int r = yaml_load(file->text, file->bytes, &yaml_limits_default, &stream, o->err);
     *ret = json_array();
     for (size_t i = 0; r == 0 && i < stream.document_count; i++) {
-        r = json_array_append(*ret, stream.documents[i].doc) == 0 ? 0 : out_of_memory(o);
+        r = json_array_append(*ret, stream.documents[i].doc) == 0 ? 0 : err_no_memory(o->err);
     }
     if (r == 0 && stream.fault_count > 0) {
         r = muster_fail(o->err, MUSTER_EDATA, "deploy/%s: %s", path, stream.faults[0].message);
@@ -73,7 +71,7 @@ static int read_documents(struct overlay *o, const char *path, json_t **ret)
         return read_file(o, path, ret);
     }
     *ret = json_pack("[o]", definition_new());
-    return *ret ? 0 : out_of_memory(o);
+    return *ret ? 0 : err_no_memory(o->err);
 }
 
 /* --- patches --- */
@@ -99,7 +97,7 @@ static int patch_objects(struct overlay *o, const char *folder, const json_t *pa
         }
         r = json_patch(object, json_array_get(documents, 0), &patched, o->err);
         if (r == 0 && json_array_set_new(o->objects, i, patched) != 0) {
-            r = out_of_memory(o);
+            r = err_no_memory(o->err);
         }
     }
     return r;
@@ -122,7 +120,7 @@ static int set_namespace(struct overlay *o, json_t *object, const char *name)
     json_array_foreach (json_object_get(object, "subjects"), i, subject) {
         r = r < 0 ? r : doc_set_text(subject, "namespace", name);
     }
-    return r < 0 ? out_of_memory(o) : 0;
+    return r < 0 ? err_no_memory(o->err) : 0;
 }
 
 static int set_namespaces(struct overlay *o, const json_t *kustomization)
@@ -153,7 +151,7 @@ static int add_resource(struct overlay *o, const char *folder, const char *name)
         return add_folder(o, path);
     }
     int r = read_documents(o, path, &documents);
-    return r < 0 ? r : json_array_extend(o->objects, documents) == 0 ? 0 : out_of_memory(o);
+    return r < 0 ? r : json_array_extend(o->objects, documents) == 0 ? 0 : err_no_memory(o->err);
 }
 
 static int add_folder(struct overlay *o, const char *folder)
@@ -183,10 +181,29 @@ static int set_image(struct overlay *o, const char *image)
     json_array_foreach (o->objects, i, object) {
         json_t *container = doc_at(object, "spec.template.spec.containers.0");
         if (container && doc_set_text(container, "image", image) < 0) {
-            return out_of_memory(o);
+            return err_no_memory(o->err);
         }
     }
     return 0;
+}
+
+/* What no cluster would take. */
+static int check_words(const struct overlay_choice *choice, struct muster_err *err)
+{
+    const char *fault = choice->namespace ? job_text_fault(SCHEMA_LABEL, choice->namespace) : NULL;
+    if (fault) {
+        return muster_fail(err, MUSTER_EINVAL, "--namespace %s, not '%.80s'", fault,
+                           choice->namespace);
+    }
+    size_t length = 0;
+    while (choice->image && isgraph((unsigned char)choice->image[length])) {
+        length++;
+    }
+    return choice->image && (length == 0 || choice->image[length])
+               ? muster_fail(err, MUSTER_EINVAL,
+                             "--image must be the name of an image, without blanks, not '%.80s'",
+                             choice->image)
+               : 0;
 }
 
 static int check_choice(struct overlay *o, const char *folder)
@@ -214,7 +231,8 @@ int overlay_objects(const struct overlay_choice *choice, json_t **ret, struct mu
     struct overlay o = {.choice = choice, .objects = json_array(), .err = err};
     char folder[PATH_BYTES_MAX];
     snprintf(folder, sizeof folder, "overlays/%s", choice->overlay);
-    int r = o.objects ? check_choice(&o, folder) : out_of_memory(&o);
+    int r = o.objects ? check_words(choice, err) : err_no_memory(err);
+    r = r < 0 ? r : check_choice(&o, folder);
     r = r < 0 ? r : add_folder(&o, folder);
     if (r == 0 && choice->image) {
         r = set_image(&o, choice->image);

@@ -15,5 +15,5 @@ struct overlay_choice {
 };
 
 /* A new array. MUSTER_ENOENT: there is no such overlay; MUSTER_EINVAL: this one has a namespace of
- * its own. */
+ * its own, or no cluster would take the namespace or the image. */
 int overlay_objects(const struct overlay_choice *choice, json_t **ret, struct muster_err *err);

@@ -105,6 +105,14 @@ static void what_cannot_be_chosen_is_said(void **state)
     assert_int_equal(
         overlay_objects(&(struct overlay_choice){"cluster", "team-a", NULL}, &objects, &err),
         MUSTER_EINVAL);
+    static const struct overlay_choice refused[] = {
+        {"namespaced", "Team_A", NULL}, {"namespaced", "", NULL}, {"cluster", NULL, ""},
+        {"cluster", NULL, "a b"},       {"cluster", NULL, "a\n"}, {"cluster", NULL, "a\xff"},
+    };
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        assert_int_equal(overlay_objects(&refused[i], &objects, &err), MUSTER_EINVAL);
+        assert_non_null(strstr(err.text, refused[i].image ? "--image must" : "--namespace must"));
+    }
     assert_null(objects);
 }
 
