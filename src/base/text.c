@@ -2,8 +2,11 @@
 #include "base/text.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <stdbool.h>
 #include <string.h>
+
+enum { NEAREST_BYTES_MAX = 128 };
 
 size_t text_cut(const char *text, size_t max)
 {
@@ -90,4 +93,71 @@ bool text_is_utf8(const char *text, size_t bytes)
         }
     }
     return true;
+}
+
+/* ---- "did you mean …?" ---- */
+
+static size_t least(size_t a, size_t b, size_t c)
+{
+    size_t ab = a < b ? a : b;
+    return ab < c ? ab : c;
+}
+
+static bool is_same(char a, char b)
+{
+    return tolower((unsigned char)a) == tolower((unsigned char)b);
+}
+
+/* Damerau's distance, in the restricted form, one row at a time. */
+size_t text_distance(const char *a, const char *b)
+{
+    size_t length = strlen(b);
+    size_t rows[3][NEAREST_BYTES_MAX + 1]; /* of the letter before the last, the last, and this */
+    if (length > NEAREST_BYTES_MAX) {
+        return length + strlen(a);
+    }
+    for (size_t j = 0; j <= length; j++) {
+        rows[0][j] = j;
+    }
+    size_t i = 0;
+    for (; a[i]; i++) {
+        const size_t *before = rows[(i + 2) % 3];
+        const size_t *last = rows[i % 3];
+        size_t *row = rows[(i + 1) % 3];
+        row[0] = i + 1;
+        for (size_t j = 0; j < length; j++) {
+            row[j + 1] = least(last[j] + !is_same(a[i], b[j]), last[j + 1] + 1, row[j] + 1);
+            if (i > 0 && j > 0 && is_same(a[i], b[j - 1]) && is_same(a[i - 1], b[j])) {
+                row[j + 1] = least(row[j + 1], before[j - 1] + 1, row[j + 1]);
+            }
+        }
+    }
+    return rows[i % 3][length];
+}
+
+/* What follows the first - or _ of it: "workers" of "num_workers"; NULL: it is one word. */
+static const char *tail_of(const char *word)
+{
+    const char *end = strpbrk(word, "-_");
+    return end && end > word ? end + 1 : NULL;
+}
+
+const char *text_nearest(const char *word, const char *const *words, size_t count)
+{
+    const char *best = NULL;
+    size_t best_distance = strlen(word) / 2 + 1;
+    for (size_t i = 0; i < count; i++) {
+        size_t d = text_distance(word, words[i]);
+        if (d < best_distance) {
+            best = words[i];
+            best_distance = d;
+        }
+    }
+    best_distance = strlen(word) / 3 + 1;
+    for (size_t i = 0; !tail_of(word) && !best && i < count;
+         i++) { /* --workers for --num_workers */
+        const char *tail = tail_of(words[i]);
+        best = tail && text_distance(word, tail) < best_distance ? words[i] : NULL;
+    }
+    return best;
 }

@@ -26,3 +26,11 @@ int text_compare_numbers(const char *a, const char *b);
  * is none (RFC 3629: no surrogates, no overlong forms, nothing past U+10FFFF). */
 size_t text_utf8_length(const unsigned char *at, size_t left);
 bool text_is_utf8(const char *text, size_t bytes);
+
+/* How many letters are to be inserted, removed, replaced, or swapped with their neighbours to make
+ * b of a; large and small ones are the same. */
+size_t text_distance(const char *a, const char *b);
+
+/* The word of `words` (count of them) that `word` was probably meant to be, by edit distance, or
+ * NULL. */
+const char *text_nearest(const char *word, const char *const *words, size_t count);

@@ -46,13 +46,26 @@ static void knows_what_is_utf8(void **state)
     assert_false(text_is_utf8("\xed\xa0\x80", 3));
 }
 
+static void nearest_word_is_meant(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"get", "delete", "describe", "logs"};
+    assert_string_equal(text_nearest("delte", words, 4), "delete");
+    assert_string_equal(text_nearest("log", words, 4), "logs");
+    assert_string_equal(text_nearest("gte", words, 4), "get");
+    static const char *const flags[] = {"num_workers"};
+    assert_string_equal(text_nearest("workers", flags, 1), "num_workers");
+    assert_string_equal(text_nearest("Delete", words, 4), "delete");
+    assert_null(text_nearest("xyzzy", words, 4));
+    assert_null(text_nearest("a-word-that-is-much-too-long-to-be-any-of-them", words, 4));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cuts_between_characters),
-        cmocka_unit_test(copies_what_fits),
-        cmocka_unit_test(compares_numbers),
-        cmocka_unit_test(knows_what_is_utf8),
+        cmocka_unit_test(cuts_between_characters), cmocka_unit_test(copies_what_fits),
+        cmocka_unit_test(compares_numbers),        cmocka_unit_test(knows_what_is_utf8),
+        cmocka_unit_test(nearest_word_is_meant),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

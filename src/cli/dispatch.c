@@ -1,5 +1,6 @@
 /* From argv to a verb, and from its result to an exit status. */
 #include "cli/dispatch.h"
+#include "base/text.h"
 #include "cli/submit/sources.h"
 
 #include "cli/command/cli.h"
@@ -21,7 +22,7 @@ static int unknown_command(const char *name)
     for (size_t i = 0; i < cli_tool->count; i++) {
         names[i] = cli_tool->commands[i].name;
     }
-    const char *near = cli_nearest(name, names, cli_tool->count);
+    const char *near = text_nearest(name, names, cli_tool->count);
     if (near) {
         cli_say("unknown command '%s'; did you mean '%s'? (%s --help lists them)", name, near,
                 cli_tool->name);

@@ -1,10 +1,12 @@
 /* See schema.h. The words below are those of job.def and podspec.def. */
 #include "job/schema.h"
 
+#include "base/text.h"
+
 #include <stdio.h>
 #include <string.h>
 
-enum { DEPTH_MAX = 8, NAME_BYTES_MAX = 64, DISTANCE_MAX = 3 };
+enum { DEPTH_MAX = 8, DISTANCE_MAX = 3 };
 
 #define ANY .kind = SCHEMA_ANY
 #define TEXT .kind = SCHEMA_TEXT
@@ -59,56 +61,21 @@ const char *schema_title(enum schema_type type)
     return titles[type];
 }
 
-static int lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c;
-}
-
-static int least(int a, int b, int c)
-{
-    int of_two = a < b ? a : b;
-    return of_two < c ? of_two : c;
-}
-
-/* Insertions, removals and replacements that make one name of the other, case aside (Levenshtein;
- * one row at a time). */
-static int distance(const char *a, const char *b)
-{
-    int row[NAME_BYTES_MAX + 1];
-    size_t length_b = strlen(b);
-    if (strlen(a) > NAME_BYTES_MAX || length_b > NAME_BYTES_MAX) {
-        return NAME_BYTES_MAX;
-    }
-    for (size_t j = 0; j <= length_b; j++) {
-        row[j] = (int)j;
-    }
-    for (size_t i = 0; a[i]; i++) {
-        int diagonal = row[0];
-        row[0] = (int)i + 1;
-        for (size_t j = 0; j < length_b; j++) {
-            int replaced = diagonal + (lower(a[i]) != lower(b[j]));
-            diagonal = row[j + 1];
-            row[j + 1] = least(replaced, row[j] + 1, row[j + 1] + 1);
-        }
-    }
-    return row[length_b];
-}
-
 const struct schema_field *schema_nearest(enum schema_type type, const char *name)
 {
     const struct schema_field *nearest = NULL;
-    int best = DISTANCE_MAX + 1;
+    size_t best = DISTANCE_MAX + 1;
     size_t length = strlen(name);
     for (size_t i = 0; i < FIELD_COUNT; i++) {
         if (fields[i].type != type) {
             continue;
         }
-        int far = distance(name, fields[i].name);
+        size_t far = text_distance(name, fields[i].name);
         bool contained = length >= 4 && strcasestr(fields[i].name, name) != NULL;
         if (contained && far > DISTANCE_MAX) {
             far = DISTANCE_MAX; /* replicaSpecs for pytorchReplicaSpecs */
         }
-        if (far < best && (contained || (size_t)far * 2 < length)) {
+        if (far < best && (contained || far * 2 < length)) {
             best = far;
             nearest = &fields[i];
         }

@@ -19,6 +19,7 @@ static void misspelt_names_find_their_field(void **state)
         {SCHEMA_replica_specs, "Evaluator", NULL},
         {SCHEMA_container, "argz", "args"},
         {SCHEMA_container, "commands", "command"},
+        {SCHEMA_container, "agrs", "args"},
         {SCHEMA_container, "imagepullpolicy", "imagePullPolicy"},
         {SCHEMA_container, "x", NULL},
         {SCHEMA_container, "", NULL},

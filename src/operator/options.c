@@ -1,12 +1,14 @@
 /* See options.h. */
 #include "operator/options.h"
 
+#include "base/text.h"
+
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { PORT_MAX = 65535, NUMBER_MAX = 1000000 };
+enum { PORT_MAX = 65535, NUMBER_MAX = 1000000, NAME_BYTES = 64 };
 
 enum use { USED, UNUSED, REFUSED };
 
@@ -33,6 +35,19 @@ enum { FLAGS = sizeof flags / sizeof flags[0] };
 
 /* ---- words to values ---- */
 
+static int unknown_flag(const char *name, int length, struct muster_err *err)
+{
+    const char *known[FLAGS];
+    char given[NAME_BYTES];
+    snprintf(given, sizeof given, "%.*s", length, name);
+    for (int i = 0; i < FLAGS; i++) {
+        known[i] = flags[i].name;
+    }
+    const char *near = text_nearest(given, known, FLAGS);
+    return muster_fail(err, MUSTER_EINVAL, "there is no flag --%s%s%s%s (muster operator --help)",
+                       given, near ? "; did you mean --" : "", near ? near : "", near ? "?" : "");
+}
+
 static int find(const char *name, size_t length, struct muster_err *err)
 {
     for (int i = 0; i < FLAGS; i++) {
@@ -40,8 +55,7 @@ static int find(const char *name, size_t length, struct muster_err *err)
             return i;
         }
     }
-    return muster_fail(err, MUSTER_EINVAL, "there is no flag --%.*s (muster operator --help)",
-                       (int)length, name);
+    return unknown_flag(name, (int)length, err);
 }
 
 static int read_word(int argc, char **argv, int *at, const char **values, struct muster_err *err)

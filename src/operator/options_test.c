@@ -70,6 +70,7 @@ static void mistakes_name_the_flag(void **state)
     (void)state;
     static const char *const lines[][2] = {
         {"--no-such", "--no-such"},
+        {"--kube-api-qsp=5", "--kube-api-qsp; did you mean --kube-api-qps?"},
         {"word", "word"},
         {"--kube-api-qps", "--kube-api-qps"},
         {"--kube-api-qps=0", "--kube-api-qps"},

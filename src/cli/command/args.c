@@ -2,6 +2,7 @@
 #include "cli/command/args.h"
 
 #include "base/err.h"
+#include "base/text.h"
 #include "base/time/duration.h"
 #include "cli/command/elasticdl.h"
 #include "cli/command/torchrun.h"
@@ -55,7 +56,7 @@ static int unknown_option(struct reader *r, const char *given)
          count < OPTIONS_MAX && (o = cli_next(r->args.command, o, CLI_ITEM_OPTION));) {
         known[count++] = o->name;
     }
-    const char *near = cli_nearest(given, known, count);
+    const char *near = text_nearest(given, known, count);
     const char *verb = r->args.command->name;
     char dashed[NAME_BYTES];
     dash_name(given, dashed);

@@ -55,6 +55,3 @@ extern const struct cli_item cli_help_option;
 /* The next row of a kind after `at` (NULL: the first), NULL at the end. */
 const struct cli_item *cli_next(const struct cli_command *command, const struct cli_item *at,
                                 enum cli_item_kind kind);
-
-/* The word of `words` (count of them) that `word` was probably meant to be, or NULL. */
-const char *cli_nearest(const char *word, const char *const *words, size_t count);

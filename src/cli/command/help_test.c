@@ -91,17 +91,6 @@ static void options_do_not_clash(void **state)
     }
 }
 
-static void nearest_word_is_meant(void **state)
-{
-    (void)state;
-    static const char *const words[] = {"get", "delete", "describe", "logs"};
-    assert_string_equal(cli_nearest("delte", words, 4), "delete");
-    assert_string_equal(cli_nearest("log", words, 4), "logs");
-    assert_string_equal(cli_nearest("gte", words, 4), "get");
-    assert_null(cli_nearest("xyzzy", words, 4));
-    assert_null(cli_nearest("a-word-that-is-much-too-long-to-be-any-of-them", words, 4));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -110,7 +99,6 @@ int main(void)
         cmocka_unit_test(no_flag_is_taken_and_refused),
         cmocka_unit_test(every_verb_is_everywhere),
         cmocka_unit_test(options_do_not_clash),
-        cmocka_unit_test(nearest_word_is_meant),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

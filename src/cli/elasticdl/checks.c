@@ -81,7 +81,7 @@ static int read_strategy(const struct reader *t)
                       "is not for muster: --num_workers=1 trains in one process");
     }
     static const char *const known[] = {"AllreduceStrategy"};
-    const char *near = cli_nearest(strategy, known, 1);
+    const char *near = text_nearest(strategy, known, 1);
     return muster_fail(t->err, MUSTER_EINVAL,
                        "%s: --distribution_strategy must be AllreduceStrategy, not '%.80s'%s",
                        verb(t), strategy, near ? "; is it misspelt?" : "");

@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/err.h"
+#include "base/text.h"
 #include "cli/command/command.h"
 
 #include <stdio.h>
@@ -30,7 +31,7 @@ enum { PARTS = sizeof parts / sizeof parts[0] };
 
 static int unknown(const char *key, const char *const *known, size_t count, struct muster_err *err)
 {
-    const char *near = cli_nearest(key, known, count);
+    const char *near = text_nearest(key, known, count);
     return muster_fail(err, MUSTER_EINVAL,
                        "--cluster_spec_json: muster does nothing with %.80s%s%s", key,
                        near ? "; did you mean " : "", near ? near : "");

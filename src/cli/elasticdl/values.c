@@ -153,7 +153,7 @@ static const char *resource_of(const char *name)
 static int unknown_resource(const char *flag, const char *name, struct muster_err *err)
 {
     static const char *const known[] = {"cpu", "memory", "disk", "ephemeral-storage", "gpu"};
-    const char *near = cli_nearest(name, known, sizeof known / sizeof known[0]);
+    const char *near = text_nearest(name, known, sizeof known / sizeof known[0]);
     return muster_fail(err, MUSTER_EINVAL,
                        "--%s: unknown resource '%.80s'%s%s (cpu, memory, disk, ephemeral-storage, "
                        "gpu, VENDOR/gpu)",
@@ -247,7 +247,7 @@ static int refuse_volume(struct muster_err *err, const char *what, const char *t
 static int unknown_key(const char *at, struct muster_err *err)
 {
     muster_auto(free) char *name = strndup(at, strcspn(at, "=,;"));
-    const char *near = name ? cli_nearest(name, volume_keys, KEY_COUNT) : NULL;
+    const char *near = name ? text_nearest(name, volume_keys, KEY_COUNT) : NULL;
     return muster_fail(err, MUSTER_EINVAL, "--volume: unknown key '%.80s'%s%s", name ? name : "",
                        near ? "; did you mean "
                             : " (host_path, claim_name, mount_path, sub_path, "

@@ -1,6 +1,8 @@
 /* See target.h. */
 #include "cli/pod/target.h"
 
+#include "base/text.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -12,7 +14,7 @@ static int unknown_kind(struct cli *cli, const char *word)
     for (size_t i = 0; i < kube_resource_count; i++) {
         names[i] = kube_resources[i].plural;
     }
-    const char *near = cli_nearest(word, names, kube_resource_count);
+    const char *near = text_nearest(word, names, kube_resource_count);
     return muster_fail(&cli->err, MUSTER_EINVAL, "%s: unknown kind '%s'%s%s%s",
                        cli->args.command->name, word, near ? "; did you mean '" : "",
                        near ? near : "", near ? "'?" : "");

@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/shell_words.h"
+#include "base/text.h"
 #include "job/annotations.h"
 
 #include <stdlib.h>
@@ -116,7 +117,7 @@ static void look_at_job(struct image_search *s, const json_t *job)
 static int no_such_image(struct cli *cli, const struct image_search *s)
 {
     muster_auto(free) char *image = strndup(s->image, s->length);
-    const char *near = image ? cli_nearest(image, s->names, s->count) : NULL;
+    const char *near = image ? text_nearest(image, s->names, s->count) : NULL;
     if (near) {
         return muster_fail(&cli->err, MUSTER_EINVAL,
                            "--image %s=…: no container has this image; did you mean %s?", image,

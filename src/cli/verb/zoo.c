@@ -1,6 +1,7 @@
 /* elasticdl zoo init, build and push. */
 #include "cli/command/verbs.h"
 
+#include "base/text.h"
 #include "cli/elasticdl/zoo.h"
 
 #include <string.h>
@@ -29,7 +30,7 @@ int elasticdl_zoo(struct cli *cli)
         verb++;
     }
     if (verb == 3) {
-        const char *near = cli_nearest(what, verbs, 3);
+        const char *near = text_nearest(what, verbs, 3);
         return muster_fail(&cli->err, MUSTER_EINVAL,
                            "zoo: must be zoo init, zoo build PATH or zoo push IMAGE%s%s",
                            near ? "; did you mean " : "", near ? near : "");
