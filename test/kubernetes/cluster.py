@@ -141,9 +141,9 @@ class Cluster:
     def log(self, name):
         return (self.folder / f'{name}.log').read_text(errors='replace')[-4000:]
 
-    def request(self, method, path, body=None, content_type='application/json', raw=False):
-        """As the admin, beside the client under test."""
-        data = None if body is None else json.dumps(body).encode()
+    def request(self, method, path, body=None, content_type='application/json', raw=False, data=None):
+        """As the admin, beside the client under test. `data`: bytes of that type, in place of a body."""
+        data = data if body is None else json.dumps(body).encode()
         asked = urllib.request.Request(self.url + path, data, {'Content-Type': content_type}, method=method)
         with urllib.request.urlopen(asked, timeout=LIMIT_S, context=self.tls) as answer:
             text = answer.read().decode()

@@ -29,7 +29,11 @@ def install(cluster, change=None):
     if change:
         change(definition)
     cluster.request('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', definition)
+    wait_served(cluster)
 
+
+def wait_served(cluster):
+    """Until PyTorchJobs are."""
     def is_served():
         try:
             return cluster.request('GET', '/apis/kubeflow.org/v1/pytorchjobs')['items'] == []

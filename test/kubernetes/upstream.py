@@ -1,0 +1,127 @@
+"""Kubeflow's training-operator as a process: the one that muster operator is compared with. Built from its Go module (tools/kubernetes/build), of whose text
+the definition of PyTorchJobs and the examples are read when a test runs. Its webhook is switched off: the API server asks it about nothing.
+"""
+import base64
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+import urllib.error
+import urllib.request
+
+from cluster import HOST, die_with_parent, programs
+from jobs import wait_served
+from ports import held_port
+from program import LIMIT_S, SOURCE, wait_for
+
+SPACE = 'kubeflow'
+SECRET = f'/api/v1/namespaces/{SPACE}/secrets/training-operator-webhook-cert'
+WEBHOOKS = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations'
+WEBHOOK = 'validator.training-operator.kubeflow.org'
+DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
+# Where it looks for its certificate, whatever it is told; /tmp is a folder of its own to it.
+CERTIFICATES = 'k8s-webhook-server/serving-certs'
+EXAMPLES = ('simple', 'smoke-dist/pytorch_job_sendrecv', 'mnist/v1/pytorch_job_mnist_gloo', 'mnist/v1/pytorch_job_mnist_nccl',
+            'mnist/v1/pytorch_job_mnist_mpi', 'cpu-demo/demo', 'deepspeed-demo/pytorch_deepspeed_demo', 'elastic/echo/echo',
+            'elastic/imagenet/imagenet')
+
+
+def module():
+    """The folder of its module's text."""
+    found = subprocess.run([SOURCE / 'tools/kubernetes/build', '--module', 'training-operator'], stdout=subprocess.PIPE, text=True, check=True)
+    return pathlib.Path(found.stdout.strip())
+
+
+def definition():
+    """Of PyTorchJobs, as YAML."""
+    return (module() / 'manifests/base/crds/kubeflow.org_pytorchjobs.yaml').read_bytes()
+
+
+def example(cluster, name):
+    """One of EXAMPLES as an object, read by the API server; it has a namespace of its own there, in which nothing is made."""
+    text = module().joinpath('examples', 'pytorch', f'{name}.yaml').read_bytes()
+    made = cluster.request('POST', f'/apis/kubeflow.org/v1/namespaces/{SPACE}/pytorchjobs?dryRun=All', data=text, content_type='application/yaml')
+    return {'apiVersion': made['apiVersion'], 'kind': made['kind'], 'metadata': {'name': made['metadata'].get('name', '')}, 'spec': made['spec']}
+
+
+def make_or_keep(cluster, path, body):
+    try:
+        cluster.request('POST', path, body)
+    except urllib.error.HTTPError as refused:
+        assert refused.code == 409, refused
+
+
+def prepare(cluster):
+    """What it expects to find: its namespace, a Secret to fill, a webhook configuration (of no webhooks)."""
+    make_or_keep(cluster, '/api/v1/namespaces', {'metadata': {'name': SPACE}})
+    make_or_keep(cluster, SECRET.rpartition('/')[0], {'metadata': {'name': SECRET.rpartition('/')[2]}})
+    make_or_keep(cluster, WEBHOOKS, {'metadata': {'name': WEBHOOK}, 'webhooks': []})
+
+
+def install(cluster):
+    """The definition of PyTorchJobs as it comes with it."""
+    cluster.request('POST', DEFINITIONS, data=definition(), content_type='application/yaml')
+    wait_served(cluster)
+
+
+class Upstream:
+    """The process, until it is closed. `options`: flags, after those that a test needs."""
+
+    def __init__(self, cluster, kubeconfig, *options):
+        self.cluster = cluster
+        self.bin = programs('training-operator')
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix='muster-upstream-'))
+        (self.folder / CERTIFICATES).mkdir(parents=True)
+        shutil.copy(kubeconfig, self.folder / 'kubeconfig')
+        self.holders = [held_port(), held_port()]
+        webhook, health = (holder.__enter__() for holder in self.holders)
+        self.health = f'http://{HOST}:{health}/readyz'
+        self.words = ['--kubeconfig=/tmp/kubeconfig', '--enable-scheme=pytorchjob', f'--webhook-server-port={webhook}', '--metrics-bind-address=0',
+                      f'--health-probe-bind-address={HOST}:{health}', '--zap-log-level=error', *options]
+        self.process = None
+
+    def start(self):
+        prepare(self.cluster)
+        # Its own /tmp, for what it looks for there; no process comes between it and this one.
+        own_tmp = ['unshare', '--mount', *([] if os.geteuid() == 0 else ['--user', '--map-root-user']), 'sh', '-c',
+                   f'mount --bind "$0" /tmp && exec "$@"', str(self.folder)]
+        with open(self.folder / 'log', 'ab') as log:
+            self.process = subprocess.Popen([*own_tmp, self.bin / 'training-operator', *self.words], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                            env={**os.environ, 'MY_POD_NAMESPACE': SPACE, 'MY_POD_NAME': 'upstream'}, preexec_fn=die_with_parent)
+        return self
+
+    def log(self):
+        return (self.folder / 'log').read_text(errors='replace')[-4000:]
+
+    def write_certificate(self):
+        """What a kubelet would do, once it has filled its Secret."""
+        filled = self.cluster.request('GET', SECRET).get('data', {})
+        for name, value in filled.items():
+            (self.folder / CERTIFICATES / name).write_bytes(base64.b64decode(value))
+        return bool(filled)
+
+    def is_ready(self):
+        assert self.process.poll() is None, f'the training-operator ended: {self.log()}'
+        try:
+            with urllib.request.urlopen(self.health, timeout=LIMIT_S) as answer:
+                return answer.status == 200
+        except OSError:
+            return False
+
+    def wait_ready(self):
+        wait_for(self.write_certificate, 'its certificate is in its Secret')
+        wait_for(self.is_ready, 'the training-operator is ready')
+        return self
+
+    def end(self, signal_number=signal.SIGTERM):
+        self.process.send_signal(signal_number)
+        return self.process.wait(LIMIT_S)
+
+    def close(self):
+        if self.process and self.process.poll() is None:
+            self.end(signal.SIGKILL)
+        for holder in self.holders:
+            holder.__exit__(None, None, None)
+        shutil.rmtree(self.folder, ignore_errors=True)
