@@ -5,13 +5,8 @@
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/err.h"
-#include "base/file.h"
-#include "base/time/clock.h"
-#include "daemon/history/archive.h"
-#include "daemon/history/deleted_pods.h"
 #include "daemon/history/paths.h"
 #include "daemon/history/prune.h"
-#include "daemon/history/summary.h"
 #include "daemon/route/logs.h"
 #include "daemon/route/pod.h"
 
@@ -20,123 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FILE_BYTES_MAX = 256 << 20, NAMESPACE_BYTES = 64, NAME_BYTES = 254 };
-
-/* ---- What there is ---- */
-
-static json_t *read_file(const char *folder, const char *name)
-{
-    muster_auto(free) char *path = file_join(folder, name);
-    muster_auto(free) char *text = NULL;
-    size_t bytes = 0;
-    json_t *doc = NULL;
-    if (!path || file_read(path, FILE_BYTES_MAX, &text, &bytes, NULL) < 0 ||
-        doc_parse(text, bytes, &doc, NULL) < 0) {
-        return NULL;
-    }
-    return doc;
-}
-
-static void add_summary(json_t *runs, json_t *summary, bool current)
-{
-    if (summary) {
-        json_object_set_new(summary, "current", json_boolean(current));
-        json_array_append_new(runs, summary);
-    }
-}
-
-/* One that cannot be read (a power cut, a bad disk) is listed as what is known of it. */
-static void add_archived(void *arg, const struct history_run *run, const char *folder)
-{
-    json_t *summary = read_file(folder, "summary.json");
-    add_summary(arg,
-                summary ? summary
-                        : json_pack("{s:s, s:s, s:I, s:s}", "namespace", run->namespace, "name",
-                                    run->name, "run", (json_int_t)run->run, "state", "Unreadable"),
-                false);
-}
-
-static void add_pending(const struct history_routes *routes, const char *namespace,
-                        const char *name, json_t *runs)
-{
-    muster_auto(doc) json_t *list = sweep_pending(routes->sweep, namespace, name);
-    size_t i;
-    json_t *record;
-    json_array_foreach (list, i, record) {
-        add_summary(runs,
-                    history_summary(doc_at(record, "job"), doc_at(record, "pods"),
-                                    doc_int(record, "run", 1), clock_unix_ms()),
-                    false);
-    }
-}
-
-static void add_by_name(json_t *by_name, const json_t *pods)
-{
-    size_t i;
-    json_t *pod;
-    json_array_foreach (pods, i, pod) {
-        json_object_set(by_name, doc_text(pod, "metadata.name", ""), pod);
-    }
-}
-
-/* The newest of each name: those that are there, and of the deleted ones the last. */
-static int list_pods(const struct history_routes *routes, const json_t *job, json_t **ret,
-                     struct muster_err *err)
-{
-    const char *uid = doc_text(job, "metadata.uid", "");
-    const struct store_query query = {
-        .resource = "pods", .namespace = doc_text(job, "metadata.namespace", ""), .owner_uid = uid};
-    struct store_page page = {0};
-    muster_auto(doc) json_t *by_name = json_object();
-    muster_auto(doc) json_t *kept = deleted_pods_list(routes->home, uid);
-    int r = store_list(routes->store, &query, &page, err);
-    if (r < 0) {
-        return r;
-    }
-    add_by_name(by_name, kept);
-    add_by_name(by_name, page.items);
-    store_page_done(&page);
-    *ret = json_array();
-    const char *name;
-    json_t *pod;
-    json_object_foreach (by_name, name, pod) {
-        json_array_append(*ret, pod);
-    }
-    return 0;
-}
-
-static json_t *summary_of(const struct history_routes *routes, const json_t *job,
-                          const json_t *pods)
-{
-    int64_t run = sweep_next_run(routes->sweep, doc_text(job, "metadata.namespace", ""),
-                                 doc_text(job, "metadata.name", ""));
-    return history_summary(job, pods, run, clock_unix_ms());
-}
-
-static int add_current(const struct history_routes *routes, const char *namespace, const char *name,
-                       json_t *runs, struct muster_err *err)
-{
-    struct store_page page = {0};
-    int r = store_list(routes->store,
-                       &(struct store_query){.resource = "pytorchjobs", .namespace = namespace},
-                       &page, err);
-    size_t i;
-    json_t *job;
-    json_array_foreach (page.items, i, job) {
-        muster_auto(doc) json_t *pods = NULL;
-        if (r < 0 || (name && strcmp(doc_text(job, "metadata.name", ""), name) != 0)) {
-            continue;
-        }
-        r = list_pods(routes, job, &pods, err);
-        if (r == 0) {
-            add_summary(runs, summary_of(routes, job, pods), true);
-        }
-    }
-    store_page_done(&page);
-    return r;
-}
-
-/* ---- The list ---- */
+enum { NAMESPACE_BYTES = 64, NAME_BYTES = 254 };
 
 /* By their beginning; one that has not begun is the newest. */
 static int newest_first(const json_t *a, const json_t *b)
@@ -193,16 +72,13 @@ static int send_list(const struct history_routes *routes, const struct http_requ
     const char *namespace, *name;
     int64_t limit = 0;
     muster_auto(doc) json_t *runs = json_array();
-    int r = read_names(request, routes->home, &namespace, &name, err);
+    int r = read_names(request, routes->places.home, &namespace, &name, err);
     r = r < 0 ? r : read_number(request, "limit", &limit, err);
-    r = r < 0 ? r : add_current(routes, namespace, name, runs, err);
-    if (r < 0) {
-        return r;
+    r = r < 0 ? r : runs_list(&routes->places, namespace, name, runs, err);
+    if (r == 0) {
+        api_send_json(reply, 200, json_pack("{s:o}", "runs", newest(runs, limit)));
     }
-    add_pending(routes, namespace, name, runs);
-    history_each(routes->home, namespace, name, add_archived, runs);
-    api_send_json(reply, 200, json_pack("{s:o}", "runs", newest(runs, limit)));
-    return 0;
+    return r;
 }
 
 static int remove_runs(const struct history_routes *routes, const struct http_request *request,
@@ -211,114 +87,13 @@ static int remove_runs(const struct history_routes *routes, const struct http_re
     const char *namespace, *name;
     int64_t run = 0;
     size_t count = 0;
-    int r = read_names(request, routes->home, &namespace, &name, err);
+    int r = read_names(request, routes->places.home, &namespace, &name, err);
     r = r < 0 ? r : read_number(request, "run", &run, err);
-    r = r < 0 ? r : history_remove(routes->home, namespace, name, run, &count, err);
+    r = r < 0 ? r : history_remove(routes->places.home, namespace, name, run, &count, err);
     if (r == 0) {
         api_send_json(reply, 200, json_pack("{s:I}", "removed", (json_int_t)count));
     }
     return r;
-}
-
-/* ---- One run ---- */
-
-struct found {
-    json_t *summary;
-    json_t *job;
-    json_t *pods;
-    json_t *events;
-    char *logs; /* the folder of logs: POD-UID/CONTAINER/ATTEMPT */
-};
-
-static void found_done(struct found *found)
-{
-    json_decref(found->summary);
-    json_decref(found->job);
-    json_decref(found->pods);
-    json_decref(found->events);
-    free(found->logs);
-}
-
-static int no_such_run(const struct history_run *run, struct muster_err *err)
-{
-    return muster_fail(err, MUSTER_ENOENT, "there is no run %lld of job %s (any more)",
-                       (long long)run->run, run->name);
-}
-
-/* Of a job that is there, or is not in the history yet. */
-static bool take_object(const struct history_routes *routes, const json_t *job, json_t *pods,
-                        json_t *summary, struct found *ret)
-{
-    char *logs = NULL;
-    if (asprintf(&logs, "%s/jobs/%s/containers", routes->home->path,
-                 doc_text(job, "metadata.uid", "")) < 0) {
-        logs = NULL;
-    }
-    *ret =
-        (struct found){.summary = summary,
-                       .job = json_incref((json_t *)(uintptr_t)job),
-                       .pods = pods,
-                       .events = archive_events(routes->store, doc_text(job, "metadata.uid", "")),
-                       .logs = logs};
-    return true;
-}
-
-static int find_current(const struct history_routes *routes, const struct history_run *run,
-                        struct found *ret, struct muster_err *err)
-{
-    muster_auto(doc) json_t *job = NULL;
-    json_t *pods = NULL;
-    const struct store_key key = {"pytorchjobs", run->namespace, run->name};
-    if (sweep_next_run(routes->sweep, run->namespace, run->name) != run->run) {
-        return no_such_run(run, err);
-    }
-    int r = store_get(routes->store, key, &job, err);
-    r = r < 0 ? r : list_pods(routes, job, &pods, err);
-    if (r < 0) {
-        return r == MUSTER_ENOENT ? no_such_run(run, err) : r;
-    }
-    take_object(routes, job, pods, summary_of(routes, job, pods), ret);
-    return 0;
-}
-
-static bool find_pending(const struct history_routes *routes, const struct history_run *run,
-                         struct found *ret)
-{
-    muster_auto(doc) json_t *list = sweep_pending(routes->sweep, run->namespace, run->name);
-    size_t i;
-    json_t *record;
-    json_array_foreach (list, i, record) {
-        const json_t *job = doc_at(record, "job");
-        json_t *pods = doc_at(record, "pods");
-        if (doc_int(record, "run", 0) == run->run) {
-            return take_object(routes, job, json_incref(pods),
-                               history_summary(job, pods, run->run, clock_unix_ms()), ret);
-        }
-    }
-    return false;
-}
-
-static bool find_archived(const char *folder, struct found *ret)
-{
-    if (!file_exists(folder)) {
-        return false;
-    }
-    *ret = (struct found){.summary = read_file(folder, "summary.json"),
-                          .job = read_file(folder, "job.json"),
-                          .pods = read_file(folder, "pods.json"),
-                          .events = read_file(folder, "events.json"),
-                          .logs = file_join(folder, "logs")};
-    return true;
-}
-
-static int find_run(const struct history_routes *routes, const struct history_run *run,
-                    struct found *ret, struct muster_err *err)
-{
-    muster_auto(free) char *folder = NULL;
-    int r = history_path(routes->home, run, &folder, err);
-    return r < 0 || find_archived(folder, ret) || find_pending(routes, run, ret)
-               ? r
-               : find_current(routes, run, ret, err);
 }
 
 /* The last pod of that name, or the one of that uid. */
@@ -334,7 +109,7 @@ static const json_t *find_pod(const json_t *pods, const char *name, const char *
     return NULL;
 }
 
-static int send_log(const struct history_routes *routes, const struct found *found,
+static int send_log(const struct history_routes *routes, const struct found_run *found,
                     const char *name, const struct http_request *request, struct http_reply *reply,
                     struct muster_err *err)
 {
@@ -358,7 +133,7 @@ static int send_log(const struct history_routes *routes, const struct found *fou
     return 0;
 }
 
-static int send_run(const struct found *found, struct http_reply *reply)
+static int send_run(const struct found_run *found, struct http_reply *reply)
 {
     api_send_json(reply, 200,
                   json_pack("{s:O?, s:O?, s:O?, s:O?}", "summary", found->summary, "job",
@@ -380,12 +155,12 @@ static int handle_run(const struct history_routes *routes, const char *rest,
         return muster_fail(err, MUSTER_ENOENT, "there is no /muster/v1/history%s", rest);
     }
     const struct history_run run = {namespace, name, number};
-    struct found found = {0};
-    int r = find_run(routes, &run, &found, err);
+    struct found_run found = {0};
+    int r = runs_find(&routes->places, &run, &found, err);
     r = r < 0   ? r
         : whole ? send_run(&found, reply)
                 : send_log(routes, &found, pod, request, reply, err);
-    found_done(&found);
+    found_run_done(&found);
     return r;
 }
 

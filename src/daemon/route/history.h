@@ -1,10 +1,10 @@
 /* /muster/v1/history…: the runs that are kept, and those that jobs are now.
  *
- *     GET    history?namespace=NS&job=JOB&limit=N   {"runs": [summary, newest first]}
- *     GET    history/NS/JOB/RUN                     {"summary","job","pods","events"}
- *     GET    history/NS/JOB/RUN/pods/POD/log?…      as the API's log; uid=UID chooses among pods
- * that had the name one after the other DELETE history?namespace=NS&job=JOB&run=RUN   {"removed":
- * N}; a job's own run stays
+ *     GET    history?namespace=NS&job=JOB&limit=N       {"runs": [summary, newest first]}
+ *     GET    history/NS/JOB/RUN                         {"summary", "job", "pods", "events"}
+ *     GET    history/NS/JOB/RUN/pods/POD/log?uid=UID…   as the API's log; uid= chooses among pods
+ *                                                       that had the name one after the other
+ *     DELETE history?namespace=NS&job=JOB&run=RUN       {"removed": N}; a job's own run stays
  *
  * A summary is summary.h's, with "current": whether it is of a job that is there.
  * Parameters may be left out: any.
@@ -13,14 +13,12 @@
  */
 #pragma once
 
-#include "daemon/history/sweep.h"
+#include "daemon/route/runs.h"
 #include "http/http.h"
 
 struct history_routes {
     uv_loop_t *loop;
-    const struct home *home;
-    struct store *store;
-    const struct sweep *sweep;
+    struct run_places places;
 };
 
 /* `rest` is what follows "history": "" or "/NS/JOB/RUN…". Completes the reply. */

@@ -222,8 +222,8 @@ static void post_exec(struct routes *routes, const char *rest, const struct http
 static void on_history(struct routes *routes, const char *rest, const struct http_request *request,
                        struct http_reply *reply)
 {
-    const struct history_routes history = {routes->options.loop, routes->options.home,
-                                           routes->options.store, routes->options.sweep};
+    const struct history_routes history = {
+        routes->options.loop, {routes->options.home, routes->options.store, routes->options.sweep}};
     muster_auto(free) char *path = NULL;
     /* The route without "/" has nothing after it; the other one's is cut off. */
     if (asprintf(&path, "%s%s", *rest ? "/" : "", rest) < 0) {
