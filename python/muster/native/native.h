@@ -93,6 +93,8 @@ extern PyType_Spec native_request_spec;
 /* Takes the call's counts over. owner stays alive until the request has ended. */
 PyObject *native_request_start(struct native_state *state, struct native_comm *comm,
                                struct native_call *call, PyObject *owner);
+
+/* queue.c */
 struct native_queue *native_queue_new(void);
 /* Blocks until a request has ended or the queue is stopped; None when it is stopped and empty. */
 PyObject *native_queue_take(struct native_queue *queue);

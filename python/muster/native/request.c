@@ -1,211 +1,20 @@
-/* A call under way, and the queue of those that have ended.
+/* A call under way.
  *
  * From its start to its end a request holds a reference to itself, and so its owner (the tensors):
- * nothing can free a buffer in use, whatever Python drops. Whichever thread ends a call, with the
- * GIL or without, puts its request on one of two lists: `wanted` ones wake the Python thread that
- * completes futures; the others wait for the next start, which lets them go.
+ * nothing can free a buffer in use, whatever Python drops.
  *
- * Layer: Python glue. The queue has a mutex; everything else runs with the GIL.
+ * Layer: Python glue. Everything here runs with the GIL.
  */
-#include "native.h"
+#include "request.h"
 
-#include <assert.h>
-#include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
 
-enum { SLICE_MS = 50 }; /* how long a wait may be blind to signals */
-
-struct native_request {
-    PyObject head;
-    struct muster_request *request;
-    struct native_comm *comm; /* keeps the communicator while the call is under way */
-    struct native_queue *queue;
-    struct native_request *next; /* in a list of the queue */
-    size_t *counts;
-    PyObject *owner;
-    bool ended;   /* the queue's lock guards these two */
-    bool wanted;  /* a future waits for it */
-    bool counted; /* in the communicator's under_way */
-};
-
-struct list {
-    struct native_request *first;
-    struct native_request **last;
-};
-
-struct native_queue {
-    pthread_mutex_t lock;
-    pthread_cond_t filled;
-    uint64_t ended;         /* collectives of all communicators */
-    pthread_cond_t settled; /* a communicator has no collective under way any more */
-    struct list wanted;
-    struct list quiet;
-    bool stopped;
-};
-
-static struct native_request *list_take(struct list *list)
-{
-    struct native_request *first = list->first;
-    list->first = NULL;
-    list->last = &list->first;
-    return first;
-}
-
-static struct native_request *list_take_first(struct list *list)
-{
-    struct native_request *first = list->first;
-    if (first) {
-        list->first = first->next;
-        list->last = list->first ? list->last : &list->first;
-    }
-    return first;
-}
-
-static void list_add(struct list *list, struct native_request *request)
-{
-    request->next = NULL;
-    *list->last = request;
-    list->last = &request->next;
-}
-
-static void init_monotonic(pthread_cond_t *condition)
-{
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(condition, &attributes);
-    pthread_condattr_destroy(&attributes);
-}
-
-struct native_queue *native_queue_new(void)
-{
-    struct native_queue *queue = calloc(1, sizeof *queue);
-    if (queue) {
-        pthread_mutex_init(&queue->lock, NULL);
-        pthread_cond_init(&queue->filled, NULL);
-        init_monotonic(&queue->settled);
-        list_take(&queue->wanted);
-        list_take(&queue->quiet);
-    }
-    return queue;
-}
-
-void native_queue_stop(struct native_queue *queue)
-{
-    pthread_mutex_lock(&queue->lock);
-    queue->stopped = true;
-    pthread_cond_broadcast(&queue->filled);
-    pthread_mutex_unlock(&queue->lock);
-}
-
-static void count(struct native_request *self)
-{
-    pthread_mutex_lock(&self->queue->lock);
-    self->comm->under_way++;
-    self->counted = true;
-    pthread_mutex_unlock(&self->queue->lock);
-}
-
-/* With the queue's lock held. */
-static void discount(struct native_request *self)
-{
-    assert(self->comm->under_way > 0);
-    self->queue->ended++;
-    if (--self->comm->under_way == 0) {
-        pthread_cond_broadcast(&self->queue->settled);
-    }
-}
-
-/* On any thread, with the GIL or without: the reference taken by start moves into the queue. */
-static void push(void *context, int code)
-{
-    (void)code;
-    struct native_request *self = context;
-    struct native_queue *queue = self->queue;
-    pthread_mutex_lock(&queue->lock);
-    self->ended = true;
-    if (self->counted) {
-        discount(self);
-    }
-    list_add(self->wanted ? &queue->wanted : &queue->quiet, self);
-    if (self->wanted) {
-        pthread_cond_signal(&queue->filled);
-    }
-    pthread_mutex_unlock(&queue->lock);
-}
-
-static struct native_request *wait_for_wanted(struct native_queue *queue)
-{
-    pthread_mutex_lock(&queue->lock);
-    while (!queue->wanted.first && !queue->stopped) {
-        pthread_cond_wait(&queue->filled, &queue->lock);
-    }
-    struct native_request *first = list_take_first(&queue->wanted);
-    pthread_mutex_unlock(&queue->lock);
-    return first;
-}
-
-/* One at a time: what a thread holds no other can complete, and its callbacks may wait for it. */
-PyObject *native_queue_take(struct native_queue *queue)
-{
-    struct native_request *first;
-    Py_BEGIN_ALLOW_THREADS;
-    first = wait_for_wanted(queue);
-    Py_END_ALLOW_THREADS;
-    if (!first) {
-        Py_RETURN_NONE;
-    }
-    return (PyObject *)first; /* the reference taken by start */
-}
-
-static int64_t now_ms(void)
+int64_t native_now_ms(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-static struct timespec after_ms(int64_t delay_ms)
-{
-    int64_t at_ms = now_ms() + delay_ms;
-    return (struct timespec){.tv_sec = at_ms / 1000, .tv_nsec = at_ms % 1000 * 1000000};
-}
-
-/* Waits one slice; true when nothing is under way. *ended: of how many collectives the end was
- * seen. */
-static bool settle_slice(struct native_queue *queue, struct native_comm *comm, int64_t slice_ms,
-                         uint64_t *ended)
-{
-    struct timespec until = after_ms(slice_ms);
-    pthread_mutex_lock(&queue->lock);
-    while (comm->under_way > 0 &&
-           pthread_cond_timedwait(&queue->settled, &queue->lock, &until) != ETIMEDOUT) {
-    }
-    bool settled = comm->under_way == 0;
-    *ended = queue->ended;
-    pthread_mutex_unlock(&queue->lock);
-    return settled;
-}
-
-int native_queue_settle(struct native_queue *queue, struct native_comm *comm, int64_t limit_ms)
-{
-    bool settled;
-    int64_t left_ms = limit_ms;
-    uint64_t ended = 0;
-    do {
-        int64_t slice_ms = left_ms < SLICE_MS ? left_ms : SLICE_MS;
-        uint64_t before = ended;
-        Py_BEGIN_ALLOW_THREADS;
-        settled = settle_slice(queue, comm, slice_ms, &ended);
-        Py_END_ALLOW_THREADS;
-        left_ms = ended != before ? limit_ms : left_ms - slice_ms;
-        if (PyErr_CheckSignals() < 0) {
-            return -1;
-        }
-    } while (!settled && left_ms > 0);
-    return 0;
 }
 
 static int clear(PyObject *object)
@@ -217,9 +26,7 @@ static int clear(PyObject *object)
 /* Those that nobody waited for keep their owner, which keeps them. */
 static void drop_quiet(struct native_queue *queue)
 {
-    pthread_mutex_lock(&queue->lock);
-    struct native_request *first = list_take(&queue->quiet);
-    pthread_mutex_unlock(&queue->lock);
+    struct native_request *first = native_queue_take_quiet(queue);
     while (first) {
         PyObject *request = (PyObject *)first;
         first = first->next;
@@ -272,10 +79,10 @@ PyObject *native_request_start(struct native_state *state, struct native_comm *c
         return native_raise(state, &err);
     }
     if (call->call.kind != MUSTER_SEND && call->call.kind != MUSTER_RECV) {
-        count(self);
+        native_queue_count(self);
     }
     Py_INCREF((PyObject *)self);
-    muster_request_notify(self->request, push, self);
+    muster_request_notify(self->request, native_queue_push, self);
     return (PyObject *)self;
 }
 
@@ -312,16 +119,16 @@ static PyObject *test(PyObject *object, PyObject *unused)
 /* Waits in slices, so that a signal's handler runs soon. */
 static int wait_sliced(struct native_request *self, int64_t timeout_ms, struct muster_err *err)
 {
-    int64_t deadline_ms = timeout_ms < 0 ? INT64_MAX : now_ms() + timeout_ms;
+    int64_t deadline_ms = timeout_ms < 0 ? INT64_MAX : native_now_ms() + timeout_ms;
     for (;;) {
-        int64_t left_ms = timeout_ms < 0 ? SLICE_MS : deadline_ms - now_ms();
-        int64_t slice_ms = left_ms < 0 ? 0 : left_ms < SLICE_MS ? left_ms : SLICE_MS;
+        int64_t left_ms = timeout_ms < 0 ? NATIVE_SLICE_MS : deadline_ms - native_now_ms();
+        int64_t slice_ms = left_ms < 0 ? 0 : left_ms < NATIVE_SLICE_MS ? left_ms : NATIVE_SLICE_MS;
         int rc;
         Py_BEGIN_ALLOW_THREADS;
         rc = muster_request_wait(self->request, slice_ms, err);
         Py_END_ALLOW_THREADS;
         if (rc != MUSTER_ETIMEDOUT || muster_request_test(self->request, NULL) != 0 ||
-            now_ms() >= deadline_ms) {
+            native_now_ms() >= deadline_ms) {
             return rc;
         }
         if (PyErr_CheckSignals() < 0) {
@@ -352,12 +159,7 @@ static PyObject *wait_for(PyObject *object, PyObject *timeout_ms)
 static PyObject *notify(PyObject *object, PyObject *unused)
 {
     (void)unused;
-    struct native_request *self = (struct native_request *)object;
-    pthread_mutex_lock(&self->queue->lock);
-    self->wanted = true;
-    bool ended = self->ended;
-    pthread_mutex_unlock(&self->queue->lock);
-    return PyBool_FromLong(!ended);
+    return PyBool_FromLong(native_queue_want((struct native_request *)object));
 }
 
 /* The owner refers to the request, too: a cycle that only the collector would find. */
