@@ -176,13 +176,33 @@ static void finish(struct actor *a)
     clean_up(a, ended);
 }
 
+static bool is_lost(const struct actor *a, const struct control_member *pod)
+{
+    const struct control_node *node;
+    return control_lost_in_ms(a->o->view, pod, &node) == 0;
+}
+
+/* Those that are on their way out, too: nobody is there to end them. */
+static void delete_lost(struct actor *a)
+{
+    for (size_t i = 0; i < a->o->pod_count; i++) {
+        const struct control_node *node;
+        int64_t in_ms = control_lost_in_ms(a->o->view, &a->o->pods[i], &node);
+        if (in_ms == 0) {
+            control_add_delete_lost(a->fx, a->o->pods[i].object, node);
+        } else if (in_ms < INT64_MAX) {
+            wake(a, a->step->now_unix_ms + in_ms);
+        }
+    }
+}
+
 /* Scale-down, names that are none of ours, and failed pods that are to be made again. */
 static bool must_go(const struct actor *a, const struct control_member *pod)
 {
     bool is_made_again = pod->phase == CONTROL_FAILED_PHASE &&
                          !control_is_permanent(a->o->job, pod) &&
                          !(pod->role == JOB_WORKER && control_is_trained(a->o));
-    return !pod->terminating && (!pod->in_range || is_made_again);
+    return !pod->terminating && !is_lost(a, pod) && (!pod->in_range || is_made_again);
 }
 
 static void delete_surplus(struct actor *a)
@@ -261,7 +281,7 @@ static void create_missing(struct actor *a, enum job_role role)
 static void delete_all_pods(struct actor *a)
 {
     for (size_t i = 0; i < a->o->pod_count; i++) {
-        if (!a->o->pods[i].terminating) {
+        if (!a->o->pods[i].terminating && !is_lost(a, &a->o->pods[i])) {
             delete_pod(a, &a->o->pods[i]);
         }
     }
@@ -270,6 +290,7 @@ static void delete_all_pods(struct actor *a)
 static void keep_running(struct actor *a)
 {
     bool restarts = a->step->restarts;
+    delete_lost(a);
     if (restarts) {
         delete_all_pods(a);
     } else {

@@ -4,6 +4,8 @@
 #include "base/doc.h"
 #include "control/failure.h"
 
+#include <string.h>
+
 bool control_is_permanent(const struct job *job, const struct control_member *pod)
 {
     switch (job->replica[pod->role].restart_policy) {
@@ -81,4 +83,40 @@ bool control_any_broken(const struct control_step *s)
 {
     return control_find_broken(s, true, true) || control_find_broken(s, true, false) ||
            control_find_broken(s, false, false);
+}
+
+static const struct control_node *find_node(const struct control_view *view, const char *name)
+{
+    for (size_t i = 0; i < view->node_count; i++) {
+        if (strcmp(view->nodes[i].name, name) == 0) {
+            return &view->nodes[i];
+        }
+    }
+    return NULL;
+}
+
+/* One that has ended may stay. One that has not started is evicted by the cluster first: were it
+ * replaced at once, a pod that tolerates every taint would come to the same node again and again.
+ */
+static bool is_waited_for(const struct control_member *pod)
+{
+    return pod->phase == CONTROL_RUNNING || pod->terminating;
+}
+
+int64_t control_lost_in_ms(const struct control_view *view, const struct control_member *pod,
+                           const struct control_node **ret_node)
+{
+    const struct control_node *node = find_node(view, doc_text(pod->object, "spec.nodeName", ""));
+    if (!node || !is_waited_for(pod)) {
+        return INT64_MAX;
+    }
+    *ret_node = node;
+    if (node->out_of_service) {
+        return 0;
+    }
+    if (view->lost_after_ms == 0 || node->silent_ms < 0) {
+        return INT64_MAX;
+    }
+    int64_t left = view->lost_after_ms - node->silent_ms;
+    return left > 0 ? left : 0;
 }

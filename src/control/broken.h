@@ -1,4 +1,4 @@
-/* Which pods have failed so that something must be done about it.
+/* Which pods have failed, or are lost with their node, so that something must be done about it.
  *
  * Layer: pure.
  */
@@ -24,3 +24,9 @@ int control_unfinished_workers(const struct control_observed *o);
 
 /* The coordinator ended with a code of its own (1 to 127), whatever its pod does about it. */
 bool control_coordinator_failed(const struct control_step *s);
+
+/* In how many milliseconds is the pod lost with its node: 0 if it is, INT64_MAX if it will not be
+ * by what is known. Nobody there will ever say that a lost pod has ended: it goes by force.
+ * *ret_node: the node, where that is less than INT64_MAX. */
+int64_t control_lost_in_ms(const struct control_view *view, const struct control_member *pod,
+                           const struct control_node **ret_node);

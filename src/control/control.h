@@ -28,6 +28,14 @@ enum control_target {
     CONTROL_TARGET_CLUSTER,
 };
 
+/* A node on which pods may be lost (broken.h), as the driver has seen it. */
+struct control_node {
+    const char *name;
+    bool out_of_service; /* nothing runs there any more: its taint says so */
+    int64_t silent_ms;   /* it has not answered for so long; -1: it answers */
+    const char *since;   /* the cluster's own time of that; compared only */
+};
+
 struct control_view {
     json_t *job;            /* the PyTorchJob as stored */
     const json_t *pods;     /* arrays of objects of the job's namespace: those with the job's */
@@ -36,6 +44,9 @@ struct control_view {
                             /* all of them whole, or as projection.h leaves them */
     int64_t now_unix_ms;
     enum control_target target;
+    const struct control_node *nodes; /* those that do not answer or are out of service */
+    size_t node_count;
+    int64_t lost_after_ms; /* so long a node may be silent; 0: for ever */
 };
 
 /* What is done, and to what. Which fields of struct control_effect a verb fills is said there. */
@@ -57,7 +68,9 @@ enum control_resource {
 
 /* Writes to the job itself (UPDATE_STATUS, DELETE of CONTROL_JOB) must fail when the job
  * is no longer the one of the view: the driver sends the view's resourceVersion along, or the
- * version its own earlier effect of the same step gave. DELETE of anything else is for `uid` only.
+ * version its own earlier effect of the same step gave. DELETE of anything else is for `uid` only;
+ * one by force must look at the node before (control_node_is_still_lost), and leaves no grace
+ * period.
  */
 struct control_effect {
     enum control_verb verb;
@@ -67,6 +80,8 @@ struct control_effect {
     json_t *object;     /* CREATE: the object; UPDATE_STATUS: the new .status, whole */
     char *name;         /* CREATE, DELETE: object name; RECORD_EVENT: reason */
     char *uid;          /* DELETE of what is not the job */
+    char *node;         /* DELETE of a pod by force, since this node is lost; else NULL */
+    char *since;        /* … by its silence since then (control_node); NULL: by its taint */
     char *text;         /* RECORD_EVENT: message */
     int64_t at_unix_ms; /* WAKE_AT: run a step then, also when nothing happens; one per step */
 };

@@ -97,6 +97,12 @@ void control_add_delete(struct control_effects *fx, enum control_resource resour
     }
 }
 
+/* The last one; NULL when it had no room. */
+static struct control_effect *last_effect(struct control_effects *fx, size_t before)
+{
+    return fx->count > before ? &fx->list[fx->count - 1] : NULL;
+}
+
 static void add_event(struct control_effects *fx, bool warning, const char *reason,
                       const char *format, va_list args)
 {
@@ -134,6 +140,32 @@ void control_add_success(struct control_effects *fx, const char *reason, const c
     va_end(args);
     if (fx->count > before) {
         fx->list[before].of_previous = true;
+    }
+}
+
+void control_add_delete_lost(struct control_effects *fx, const json_t *pod,
+                             const struct control_node *node)
+{
+    const char *name = doc_text(pod, "metadata.name", "");
+    size_t before = fx->count;
+    control_add_delete(fx, CONTROL_POD, pod);
+    struct control_effect *effect = last_effect(fx, before);
+    if (!effect) {
+        return;
+    }
+    effect->node = copy(fx, node->name);
+    if (node->out_of_service) {
+        control_add_success(fx, "NodeLost", "Deleted pod: %s, whose node %s is out of service",
+                            name, node->name);
+    } else {
+        effect->since = copy(fx, node->since);
+        control_add_success(fx, "NodeLost",
+                            "Deleted pod: %s, whose node %s has not answered for %lld s", name,
+                            node->name, (long long)node->silent_ms / 1000);
+    }
+    struct control_effect *event = last_effect(fx, before + 1);
+    if (event) {
+        event->warning = true;
     }
 }
 
@@ -178,6 +210,8 @@ void control_effects_done(struct control_effects *fx)
         json_decref(fx->list[i].object);
         free(fx->list[i].name);
         free(fx->list[i].uid);
+        free(fx->list[i].node);
+        free(fx->list[i].since);
         free(fx->list[i].text);
     }
     free(fx->list);
@@ -241,7 +275,7 @@ void control_trace(const struct control_effects *fx, struct buf *out)
         } else if (e->verb == CONTROL_WAKE_AT) {
             buf_format(out, " %lld", (long long)e->at_unix_ms);
         } else if (e->name) {
-            buf_format(out, " %s", e->name);
+            buf_format(out, " %s%s", e->name, e->node ? " by force" : "");
         }
         buf_text(out, "\n");
     }

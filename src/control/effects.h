@@ -11,6 +11,9 @@ void control_add_create(struct control_effects *fx, enum control_resource resour
 /* Takes name and uid from the object that is to go. */
 void control_add_delete(struct control_effects *fx, enum control_resource resource,
                         const json_t *object);
+/* By force: the pod's node is lost. With the event that says so. */
+void control_add_delete_lost(struct control_effects *fx, const json_t *pod,
+                             const struct control_node *node);
 void control_add_event(struct control_effects *fx, bool warning, const char *reason,
                        const char *format, ...) __attribute__((format(printf, 4, 5)));
 /* A Normal event which tells that the effect added last was carried out. */

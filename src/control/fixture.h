@@ -77,8 +77,10 @@ static inline const char *differs_on_projections(const struct control_view *whol
     json_t *pods = project(whole->pods, control_project_pod);
     json_t *services = project(whole->services, control_project_object);
     json_t *claims = project(whole->claims, control_project_object);
-    const struct control_view view = {whole->job,         pods,         services, claims,
-                                      whole->now_unix_ms, whole->target};
+    struct control_view view = *whole;
+    view.pods = pods;
+    view.services = services;
+    view.claims = claims;
     struct control_effects again;
     assert_int_equal(control_reconcile(&view, &again, NULL), 0);
     bool same = same_trace(fx, &again);

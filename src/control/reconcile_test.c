@@ -175,7 +175,12 @@ static void a_job_that_cannot_be_read_is_refused(void **state)
     (void)state;
     struct scene s;
     open_scene(&s, parse("{'metadata': {'name': 'x'}, 'spec': {'pytorchReplicaSpecs': null}}"));
-    const struct control_view view = {s.job, s.pods, s.services, s.claims, EPOCH, s.target};
+    const struct control_view view = {.job = s.job,
+                                      .pods = s.pods,
+                                      .services = s.services,
+                                      .claims = s.claims,
+                                      .now_unix_ms = EPOCH,
+                                      .target = s.target};
     struct control_effects fx;
     struct muster_err err = MUSTER_ERR_INIT;
     assert_int_equal(control_reconcile(&view, &fx, &err), MUSTER_EDATA);

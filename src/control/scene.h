@@ -19,6 +19,8 @@ struct scene {
     int64_t now_s;  /* since EPOCH */
     int64_t now_ms; /* and so many more */
     enum control_target target;
+    struct control_node node; /* without a name: there is none */
+    int64_t lost_after_ms;
     struct buf trace;
     json_t *status; /* of the last step; NULL when it was not written */
 };
@@ -42,8 +44,15 @@ static inline void close_scene(struct scene *s)
 
 static inline struct control_effects effects_of(const struct scene *s)
 {
-    const struct control_view view = {
-        s->job, s->pods, s->services, s->claims, EPOCH + s->now_s * 1000 + s->now_ms, s->target};
+    const struct control_view view = {.job = s->job,
+                                      .pods = s->pods,
+                                      .services = s->services,
+                                      .claims = s->claims,
+                                      .now_unix_ms = EPOCH + s->now_s * 1000 + s->now_ms,
+                                      .target = s->target,
+                                      .nodes = &s->node,
+                                      .node_count = s->node.name != NULL,
+                                      .lost_after_ms = s->lost_after_ms};
     struct control_effects fx;
     struct muster_err err = MUSTER_ERR_INIT;
     if (control_reconcile(&view, &fx, &err) != 0) {

@@ -45,6 +45,8 @@ struct driver_options {
     const char *namespace;    /* "": all */
     const char *labels;       /* of pods, Services and claims that are watched; "": all */
     size_t jobs_side_by_side; /* 0: 16 */
+    bool watch_nodes;         /* pods of lost nodes are replaced (control/broken.h) */
+    int64_t lost_after_ms;    /* … after that silence, too; 0: never by time */
     size_t objects_max;       /* 0: 500,000 */
     int64_t resync_ms;        /* so often each job that is not finished gets a step, whatever the
                                  watches show; 0: DRIVER_RESYNC_MS */

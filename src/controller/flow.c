@@ -2,6 +2,7 @@
 #include "controller/flow.h"
 
 #include "base/doc.h"
+#include "control/projection/node.h"
 #include "controller/planted.h"
 
 #include <assert.h>
@@ -13,6 +14,7 @@ enum phase { STATUS, NEWS, DELETES, CREATES, END, PHASES };
 enum state {
     WAITING,
     TAKEN, /* its name is: a look is due */
+    LOST,  /* its node is, still */
     SENT,
     DONE,
     REFUSED,
@@ -86,7 +88,7 @@ static size_t find_due(struct flow *f)
 {
     for (size_t i = f->next; i < f->count; i++) {
         const struct flow_item *item = &f->items[i];
-        if ((int)item->phase == f->phase && (item->state == WAITING || item->state == TAKEN)) {
+        if ((int)item->phase == f->phase && item->state <= LOST) {
             return i;
         }
         f->next += i == f->next && item->state == DONE;
@@ -119,7 +121,8 @@ static enum flow_do send_item(struct flow *f, size_t i, size_t *ret_item)
     struct flow_item *item = &f->items[i];
     const struct control_effect *e = &f->fx.list[i];
     bool look = item->state == TAKEN;
-    if (!look) {
+    bool look_at_node = e->node && item->state == WAITING && !PLANTED_DRIVER(NO_NODE_LOOK);
+    if (!look && !look_at_node) {
         bool on_job = item->phase == STATUS || item->phase == END;
         const char *name = on_job ? doc_text(f->job, "metadata.name", "") : e->name;
         item->expectation =
@@ -132,7 +135,7 @@ static enum flow_do send_item(struct flow *f, size_t i, size_t *ret_item)
     item->state = SENT;
     f->under_way++;
     *ret_item = i;
-    return look ? FLOW_LOOK : FLOW_SEND;
+    return look ? FLOW_LOOK : look_at_node ? FLOW_LOOK_NODE : FLOW_SEND;
 }
 
 static void next_phase(struct flow *f)
@@ -334,6 +337,19 @@ enum flow_told flow_looked(struct flow *f, size_t i, const struct flow_answer *a
         succeed(f, i);
     }
     return FLOW_SILENT;
+}
+
+void flow_looked_at_node(struct flow *f, size_t i, const struct flow_answer *answer)
+{
+    struct flow_item *item = answered_item(f, i);
+    bool known = answer->code == 0 || answer->code == MUSTER_ENOENT;
+    bool lost =
+        answer->code == 0 && control_node_is_still_lost(answer->object, f->fx.list[i].since);
+    item->state = lost ? LOST : REFUSED;
+    if (!lost) {
+        fail(f, known ? FLOW_AGAIN : FLOW_FAILED, known ? MUSTER_ECONFLICT : answer->code,
+             answer->retry_after_ms);
+    }
 }
 
 void flow_looked_at_job(struct flow *f, const struct flow_answer *answer)

@@ -6,7 +6,7 @@
  * Creations that no write of the job vouches for are preceded by a look at the job: what the cache
  * shows may be older than the pods (a job that was just suspended, or deleted). A name that is
  * taken is looked at: alive and ours is success, on its way out is waited for, a stranger's is a
- * refusal.
+ * refusal. A deletion by force is preceded by a look at its node: it may be back.
  *
  * Layer: pure. Ownership: flow_init/flow_done; it takes the effects and a reference to the job.
  */
@@ -44,12 +44,13 @@ struct flow {
 
 /* What is to be done now. */
 enum flow_do {
-    FLOW_WAIT,     /* for an answer */
-    FLOW_SEND,     /* effect number `item` */
-    FLOW_LOOK,     /* get the object of effect `item` */
-    FLOW_LOOK_JOB, /* get the job */
-    FLOW_TELL,     /* effect number `item`, an event */
-    FLOW_END,      /* all is answered: see outcome; expected may still be open */
+    FLOW_WAIT,      /* for an answer */
+    FLOW_SEND,      /* effect number `item` */
+    FLOW_LOOK,      /* get the object of effect `item` */
+    FLOW_LOOK_JOB,  /* get the job */
+    FLOW_LOOK_NODE, /* get the node for whose loss effect `item` deletes by force */
+    FLOW_TELL,      /* effect number `item`, an event */
+    FLOW_END,       /* all is answered: see outcome; expected may still be open */
 };
 
 /* Takes what `fx` holds. MUSTER_ENOMEM. */
@@ -72,6 +73,7 @@ enum flow_told { FLOW_SILENT, FLOW_REFUSED, FLOW_STRANGER };
 enum flow_told flow_answered(struct flow *flow, size_t item, const struct flow_answer *answer);
 enum flow_told flow_looked(struct flow *flow, size_t item, const struct flow_answer *answer);
 void flow_looked_at_job(struct flow *flow, const struct flow_answer *answer);
+void flow_looked_at_node(struct flow *flow, size_t item, const struct flow_answer *answer);
 
 /* Cannot be sent (no memory): as if it had been answered so. */
 void flow_not_sent(struct flow *flow, int code);

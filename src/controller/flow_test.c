@@ -31,15 +31,17 @@ static void open_flow(struct flow *f, const struct control_effect *effects, size
 static void expect(struct flow *f, const char *done)
 {
     static const char *const words[] = {
-        [FLOW_WAIT] = "wait",    [FLOW_SEND] = "send", [FLOW_LOOK] = "look",
-        [FLOW_LOOK_JOB] = "job", [FLOW_TELL] = "tell", [FLOW_END] = "end"};
+        [FLOW_WAIT] = "wait",     [FLOW_SEND] = "send", [FLOW_LOOK] = "look",
+        [FLOW_LOOK_JOB] = "job",  [FLOW_TELL] = "tell", [FLOW_END] = "end",
+        [FLOW_LOOK_NODE] = "node"};
     struct buf text;
     enum flow_do what;
     buf_init(&text, 1000);
     do {
         size_t item = 0;
         what = flow_next(f, &item);
-        bool numbered = what == FLOW_SEND || what == FLOW_LOOK || what == FLOW_TELL;
+        bool numbered =
+            what == FLOW_SEND || what == FLOW_LOOK || what == FLOW_TELL || what == FLOW_LOOK_NODE;
         buf_format(&text, numbered ? "%s %zu " : "%s", words[what], item);
         buf_text(&text, what == FLOW_LOOK_JOB ? " " : "");
     } while (what != FLOW_WAIT && what != FLOW_END);

@@ -5,6 +5,7 @@
 #include "controller/driver.h"
 #include "controller/event.h"
 #include "controller/flow.h"
+#include "controller/nodes.h"
 #include "controller/queue.h"
 
 #include <uthash.h>
@@ -51,10 +52,16 @@ struct driver {
         enum control_resource resource;
         struct cluster_watch *watch;
     } watches[CONTROL_RESOURCES];
+    struct cluster_watch *node_watch; /* NULL: nodes are not looked at */
+    struct nodes nodes;
 };
 
 extern const struct cluster_resource driver_resources[CONTROL_RESOURCES];
 extern const struct cluster_resource driver_events;
+extern const struct cluster_resource driver_nodes;
+
+/* Jobs are woken when a node falls silent, is out of service, or is back. */
+int driver_watch_nodes(struct driver *driver, struct muster_err *err);
 
 /* A new call, in the list; NULL without memory. */
 struct call *driver_call(struct driver *driver,

@@ -18,6 +18,7 @@ enum planted_driver {
     PLANTED_END_UNSEEN,       /* the end of a pod wakes nobody */
     PLANTED_NO_RETRY,         /* a step that failed is not made again */
     PLANTED_NOT_AWAITED,      /* the next step does not wait until what was written is shown */
+    PLANTED_NO_NODE_LOOK,     /* a pod is deleted by force, though its node may be back */
     PLANTED_COUNT,
 };
 extern enum planted_driver planted_driver;

@@ -267,7 +267,7 @@ static struct cluster_request request_of(const struct task *task, const struct c
         .resource = &driver_resources[resource],
         .namespace = doc_text(job, "metadata.namespace", ""),
         .name = on_job ? doc_text(job, "metadata.name", "") : e->name,
-        .grace_s = CLUSTER_GRACE_DEFAULT,
+        .grace_s = e->node ? 0 : CLUSTER_GRACE_DEFAULT,
         .body = body_of(task, e),
     };
     switch (e->verb) {
@@ -326,6 +326,23 @@ static int look(struct task *task, size_t item)
     return send_call(task, item, true, on_item, &request);
 }
 
+static void on_node(struct call *call, const struct cluster_answer *got)
+{
+    struct flow_answer answer = answer_of(got);
+    flow_looked_at_node(&call->task->flow, call->item, &answer);
+    say_failure(call->task, got);
+    run(call->task);
+}
+
+static int get_node(struct task *task, size_t item)
+{
+    const struct cluster_request request = {.verb = CLUSTER_GET,
+                                            .lane = CLUSTER_LANE_PARTS,
+                                            .resource = &driver_nodes,
+                                            .name = task->flow.fx.list[item].node};
+    return send_call(task, item, true, on_node, &request);
+}
+
 static int get_job(struct task *task, void (*done)(struct call *, const struct cluster_answer *))
 {
     char namespace[256];
@@ -355,6 +372,7 @@ static void run(struct task *task)
         case FLOW_SEND: r = send_item(task, item); break;
         case FLOW_LOOK: r = look(task, item); break;
         case FLOW_LOOK_JOB: r = get_job(task, on_job); break;
+        case FLOW_LOOK_NODE: r = get_node(task, item); break;
         }
         if (r < 0) {
             flow_not_sent(flow, r);
@@ -389,16 +407,22 @@ static int look_and_decide(struct task *task, json_t *job, struct muster_err *er
     json_t *pods = cache_list(&d->cache, CONTROL_POD, uid);
     json_t *services = cache_list(&d->cache, CONTROL_SERVICE, uid);
     json_t *claims = cache_list(&d->cache, CONTROL_CLAIM, doc_text(job, "metadata.namespace", ""));
+    size_t node_count;
+    struct control_node *nodes = nodes_view(&d->nodes, now_ms(d), &node_count);
     const struct control_view view = {.job = job,
                                       .pods = pods,
                                       .services = services,
                                       .claims = claims,
                                       .now_unix_ms = now_unix_ms(d),
-                                      .target = d->options.target};
+                                      .target = d->options.target,
+                                      .nodes = nodes,
+                                      .node_count = node_count,
+                                      .lost_after_ms = d->options.lost_after_ms};
     int r = pods && services && claims ? decide(task, &view, err) : MUSTER_ENOMEM;
     json_decref(pods);
     json_decref(services);
     json_decref(claims);
+    free(nodes);
     return r;
 }
 

@@ -200,6 +200,7 @@ int driver_new(const struct driver_options *options, struct driver **ret, struct
     for (enum control_resource i = 0; i < CONTROL_RESOURCES && r == 0; i++) {
         r = start_watch(d, i, err);
     }
+    r = r == 0 && options->watch_nodes ? driver_watch_nodes(d, err) : r;
     if (r < 0) {
         driver_free(d);
         return r;
@@ -217,6 +218,7 @@ struct driver *driver_free(struct driver *d)
     for (int i = 0; i < CONTROL_RESOURCES; i++) {
         backend->unwatch(d->watches[i].watch);
     }
+    backend->unwatch(d->node_watch);
     struct call *call, *next_call;
     DL_FOREACH_SAFE (d->calls, call, next_call) {
         if (call->sent) {
@@ -231,6 +233,7 @@ struct driver *driver_free(struct driver *d)
     d->options.clock.call_at(d->options.clock.arg, INT64_MAX);
     cache_done(&d->cache);
     queue_done(&d->queue);
+    nodes_done(&d->nodes);
     free(d);
     return NULL;
 }

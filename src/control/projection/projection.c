@@ -110,6 +110,10 @@ static void project_spec(struct build *b, json_t *to, const json_t *pod)
 {
     size_t index;
     json_t *each;
+    const char *node = doc_text(pod, "spec.nodeName", NULL);
+    if (node) {
+        build_text(b, build_object_at(b, to, "spec"), "nodeName", node);
+    }
     json_array_foreach (doc_at(pod, "spec.containers"), index, each) {
         if (control_holds_gpu(each)) {
             json_t *own = build_value(b, json_object());

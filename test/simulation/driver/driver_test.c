@@ -30,6 +30,8 @@ SCENE(refused, what_was_refused_is_tried_again)
 SCENE(taken_name, a_name_that_is_taken_is_told_and_waited_for)
 SCENE(name_passed_on, only_the_pod_that_was_meant_is_deleted)
 SCENE(two_drivers, a_job_that_is_over_stays_so)
+SCENE(lost_node, a_pod_on_a_node_that_stays_silent_is_replaced)
+SCENE(node_back, a_node_that_is_back_keeps_its_pod)
 SCENE(unreadable, a_job_that_cannot_be_read_is_said_once)
 
 static void run_seed(uint64_t seed)
@@ -66,6 +68,8 @@ int main(void)
         cmocka_unit_test(a_name_that_is_taken_is_told_and_waited_for),
         cmocka_unit_test(only_the_pod_that_was_meant_is_deleted),
         cmocka_unit_test(a_job_that_is_over_stays_so),
+        cmocka_unit_test(a_pod_on_a_node_that_stays_silent_is_replaced),
+        cmocka_unit_test(a_node_that_is_back_keeps_its_pod),
         cmocka_unit_test(a_job_that_cannot_be_read_is_said_once),
         cmocka_unit_test(whatever_happens_there_is_an_end),
     };

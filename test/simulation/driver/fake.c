@@ -9,7 +9,7 @@
 
 #define EPOCH 1767225600000 /* 2026-01-01T00:00:00Z */
 
-enum { RUN_MS = 3000, GRACE_MS = 2000, COLLECT_MS = 1000 };
+enum { RUN_MS = 3000, GRACE_MS = 2000, COLLECT_MS = 1000, EVICT_MS = 90000 };
 
 /* ---- randomness, time ---- */
 
@@ -102,6 +102,38 @@ void fake_delete(struct fake *f, const char *resource, const char *name)
     json_decref(object);
 }
 
+static bool name_ends(const json_t *object, const char *end)
+{
+    const char *name = doc_text(object, "metadata.name", "");
+    size_t length = strlen(name);
+    return length >= strlen(end) && strcmp(name + length - strlen(end), end) == 0;
+}
+
+void fake_set_node(struct fake *f, enum fake_node node)
+{
+    bool was_lost = f->lost_from_ms <= f->now_ms;
+    bool same_silence = node != FAKE_NODE_ANSWERS && f->node != FAKE_NODE_ANSWERS;
+    if (!same_silence) {
+        f->silent_ms = f->now_ms;
+    }
+    f->node = node;
+    f->lost_from_ms = node == FAKE_NODE_ANSWERS  ? INT64_MAX
+                      : node == FAKE_NODE_SILENT ? f->silent_ms + FAKE_LOST_MS
+                                                 : f->now_ms;
+    if (was_lost && f->lost_from_ms > f->now_ms) {
+        f->lost_until_ms = f->now_ms;
+    }
+    json_t *object = json_pack("{s:{s:s}, s:{s:[{s:s, s:s, s:o}]}}", "metadata", "name", "node-1",
+                               "status", "conditions", "type", "Ready", "status",
+                               node == FAKE_NODE_ANSWERS ? "True" : "Unknown", "lastTransitionTime",
+                               json_sprintf("%lld", (long long)f->silent_ms));
+    if (node == FAKE_NODE_OUT_OF_SERVICE) {
+        doc_set(object, "spec",
+                json_pack("{s:[{s:s}]}", "taints", "key", "node.kubernetes.io/out-of-service"));
+    }
+    fake_put(f, "nodes", object);
+}
+
 json_t *fake_create(struct fake *f, const char *resource, const json_t *body)
 {
     char stamp[TIMESTAMP_BYTES];
@@ -111,6 +143,10 @@ json_t *fake_create(struct fake *f, const char *resource, const json_t *body)
     if (strcmp(resource, "pods") == 0) {
         doc_set_text(object, "status.phase", "Pending");
         doc_set_int(object, "due", f->now_ms + fake_draw(f, RUN_MS));
+        if (name_ends(object, "-1")) {
+            doc_set_text(object, "spec.nodeName",
+                         f->node == FAKE_NODE_ANSWERS ? "node-1" : "node-2");
+        }
         f->pods_made++;
     }
     fake_put(f, resource, object);
@@ -175,6 +211,12 @@ static void advance_pod(struct fake *f, const json_t *pod)
     fake_put(f, "pods", copy);
 }
 
+static bool is_silent(const struct fake *f, const json_t *pod)
+{
+    return f->node != FAKE_NODE_ANSWERS &&
+           strcmp(doc_text(pod, "spec.nodeName", ""), "node-1") == 0;
+}
+
 /* When something is due with the pod; INT64_MAX: never. */
 static int64_t pod_due(const struct fake *f, const json_t *pod)
 {
@@ -182,6 +224,9 @@ static int64_t pod_due(const struct fake *f, const json_t *pod)
     const json_t *job = fake_get(f, "pytorchjobs", "case");
     const char *owner = doc_text(pod, "metadata.ownerReferences.0.uid", "");
     bool over = strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0;
+    if (is_silent(f, pod)) { /* whatever becomes of it, nobody says so; in the end it is evicted */
+        return doc_at(pod, "metadata.deletionTimestamp") ? INT64_MAX : f->silent_ms + EVICT_MS;
+    }
     if (doc_at(pod, "metadata.deletionTimestamp")) {
         return doc_int(pod, "due", 0);
     }
@@ -195,7 +240,9 @@ static void run_pod(struct fake *f, json_t *pod)
 {
     const json_t *job = fake_get(f, "pytorchjobs", "case");
     const char *owner = doc_text(pod, "metadata.ownerReferences.0.uid", "");
-    if (doc_at(pod, "metadata.deletionTimestamp")) {
+    if (is_silent(f, pod)) {
+        fake_mark_deleted(f, pod);
+    } else if (doc_at(pod, "metadata.deletionTimestamp")) {
         fake_delete(f, "pods", doc_text(pod, "metadata.name", ""));
     } else if (strcmp(doc_text(job, "metadata.uid", ""), owner) != 0) {
         fake_mark_deleted(f, pod); /* its owner is gone */
@@ -229,6 +276,8 @@ void fake_init(struct fake *f, uint64_t seed)
                        .log = json_array(),
                        .fates = json_object(),
                        .version = 100,
+                       .lost_from_ms = INT64_MAX,
+                       .lost_until_ms = INT64_MIN / 2,
                        .resync_ms = INT64_MAX / 4,
                        .now_ms = 1000};
 }
@@ -252,6 +301,8 @@ void fake_start(struct fake *f, int n)
         .cluster = &f->cluster,
         .clock = {now_ms, now_unix_ms, call_at, d},
         .resync_ms = f->resync_ms,
+        .watch_nodes = true,
+        .lost_after_ms = FAKE_LOST_MS,
     };
     assert_int_equal(driver_new(&options, &d->driver, NULL), 0);
 }

@@ -9,7 +9,10 @@
 #include "controller/cluster.h"
 #include "controller/driver.h"
 
-enum { FAKE_WATCHES = 16, FAKE_DRIVERS = 2 };
+enum { FAKE_WATCHES = 16, FAKE_DRIVERS = 2, FAKE_LOST_MS = 60000 };
+
+/* The node of all pods whose index is 1. */
+enum fake_node { FAKE_NODE_ANSWERS, FAKE_NODE_SILENT, FAKE_NODE_OUT_OF_SERVICE };
 
 struct fake_request;
 
@@ -56,8 +59,12 @@ struct fake {
     size_t events;     /* requests for events */
     size_t pods_made;
     int64_t failures; /* pods that have failed */
-    bool late;        /* the request that is carried out is of a driver that is no more */
-    bool excused;     /* such a one wrote the job, perhaps after another driver had looked at it */
+    enum fake_node node;
+    int64_t silent_ms;     /* … or answers, since then */
+    int64_t lost_from_ms;  /* its pods may be forced out from then on; INT64_MAX: not */
+    int64_t lost_until_ms; /* since then it is not lost any more */
+    bool late;             /* the request that is carried out is of a driver that is no more */
+    bool excused; /* such a one wrote the job, perhaps after another driver had looked at it */
     const char *broken; /* the first invariant that did not hold */
 };
 
@@ -77,6 +84,9 @@ void fake_create_job(struct fake *fake, json_t *job);
 void fake_patch_job(struct fake *fake, const char *path, json_t *value);
 void fake_delete(struct fake *fake, const char *resource, const char *name);
 void fake_put(struct fake *fake, const char *resource, json_t *object);
+
+/* The taint is one of a node that is silent. */
+void fake_set_node(struct fake *fake, enum fake_node node);
 
 json_t *fake_get(const struct fake *fake, const char *resource, const char *name); /* borrowed */
 size_t fake_count(const struct fake *fake, const char *resource);

@@ -44,6 +44,7 @@ FINDS(LISTED_IS_UNSEEN)
 FINDS(END_UNSEEN)
 SCENE_FINDS(NO_RETRY, refused)
 SCENE_FINDS(NOT_AWAITED, slow_watches)
+SCENE_FINDS(NO_NODE_LOOK, node_back)
 
 /* … and where it cannot be helped, the next resync helps: a job that nobody was woken for ends. */
 static void a_resync_finds_what_was_missed(void **state)
@@ -57,11 +58,17 @@ static void a_resync_finds_what_was_missed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(finds_NO_LOOK),      cmocka_unit_test(finds_TAKEN_IS_DONE),
-        cmocka_unit_test(finds_BLIND_STATUS), cmocka_unit_test(finds_DELETE_BY_NAME),
-        cmocka_unit_test(finds_UNSEEN_STAYS), cmocka_unit_test(finds_LISTED_IS_UNSEEN),
-        cmocka_unit_test(finds_END_UNSEEN),   cmocka_unit_test(finds_NO_RETRY),
-        cmocka_unit_test(finds_NOT_AWAITED),  cmocka_unit_test(a_resync_finds_what_was_missed),
+        cmocka_unit_test(finds_NO_LOOK),
+        cmocka_unit_test(finds_TAKEN_IS_DONE),
+        cmocka_unit_test(finds_BLIND_STATUS),
+        cmocka_unit_test(finds_DELETE_BY_NAME),
+        cmocka_unit_test(finds_UNSEEN_STAYS),
+        cmocka_unit_test(finds_LISTED_IS_UNSEEN),
+        cmocka_unit_test(finds_END_UNSEEN),
+        cmocka_unit_test(finds_NO_RETRY),
+        cmocka_unit_test(finds_NOT_AWAITED),
+        cmocka_unit_test(finds_NO_NODE_LOOK),
+        cmocka_unit_test(a_resync_finds_what_was_missed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

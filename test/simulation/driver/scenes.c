@@ -184,6 +184,54 @@ const char *scene_two_drivers(void)
     return close_scene(&f, !fake_job_is(&f, "Succeeded") ? "does not succeed" : NULL);
 }
 
+/* Two pods run, and go on for a while. */
+static void run_pods(struct fake *f)
+{
+    chaos_settle(f, f->now_ms);
+    for (int i = 0; i < 2; i++) {
+        json_t *pod = json_deep_copy(fake_get(f, "pods", i ? "case-worker-1" : "case-worker-0"));
+        doc_set_text(pod, "status.phase", "Running");
+        doc_set_int(pod, "due", f->now_ms + 8 * (int64_t)FAKE_LOST_MS);
+        fake_put(f, "pods", pod);
+    }
+}
+
+/* Its pod is not replaced before its time, and then once. */
+const char *scene_lost_node(void)
+{
+    struct fake f;
+    open_scene(&f, chaos_make_job(0, 2, "Never", "{}"));
+    run_pods(&f);
+    fake_set_node(&f, FAKE_NODE_SILENT);
+    chaos_settle(&f, f.now_ms + FAKE_LOST_MS - 1);
+    bool early = f.pods_made != 2;
+    chaos_settle(&f, f.now_ms + FAKE_LOST_MS);
+    bool replaced = f.pods_made == 3 && count_events(&f, "NodeLost") == 1;
+    fake_set_node(&f, FAKE_NODE_ANSWERS);
+    chaos_settle(&f, HORIZON_MS);
+    return close_scene(&f, early                           ? "is replaced too early"
+                           : !replaced                     ? "is not replaced once"
+                           : !fake_job_is(&f, "Succeeded") ? "does not succeed"
+                                                           : NULL);
+}
+
+/* The watch of nodes is late: it is back, and the pod runs. */
+const char *scene_node_back(void)
+{
+    struct fake f;
+    open_scene(&f, chaos_make_job(0, 2, "Never", "{}"));
+    run_pods(&f);
+    fake_set_node(&f, FAKE_NODE_SILENT);
+    chaos_settle(&f, f.now_ms + FAKE_LOST_MS / 2);
+    fake_set_node(&f, FAKE_NODE_ANSWERS);
+    hold_watch(&f, "nodes", 4 * FAKE_LOST_MS);
+    chaos_settle(&f, HORIZON_MS);
+    return close_scene(&f, f.pods_made != 2                ? "is replaced"
+                           : f.sent > 40                   ? "asks too often"
+                           : !fake_job_is(&f, "Succeeded") ? "does not succeed"
+                                                           : NULL);
+}
+
 const char *scene_unreadable(void)
 {
     struct fake f;
