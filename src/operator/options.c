@@ -117,6 +117,23 @@ static int read_choice(const char *const *values, const char *name, const char *
     return muster_fail(err, MUSTER_EINVAL, "--%s: %s is expected: \"%.40s\"", name, argument, text);
 }
 
+static int read_lost_nodes(const char *const *values, struct operator_options *o,
+                           struct muster_err *err)
+{
+    const char *text = value_of(values, "lost-nodes");
+    char *end;
+    long seconds = strtol(text, &end, 10);
+    bool is_number = end != text && *end == '\0' && 1 <= seconds && seconds <= NUMBER_MAX;
+    o->watch_nodes = is_number || strcmp(text, "tainted") == 0;
+    o->lost_after_ms = is_number ? seconds * 1000 : 0;
+    return o->watch_nodes || strcmp(text, "ignore") == 0
+               ? 0
+               : muster_fail(err, MUSTER_EINVAL,
+                             "--lost-nodes: ignore, tainted or a number of seconds from 1 to %d is "
+                             "expected: \"%.40s\"",
+                             NUMBER_MAX, text);
+}
+
 static int read_switch(const char *const *values, const char *name, bool *ret,
                        struct muster_err *err)
 {
@@ -187,6 +204,7 @@ int operator_options_read(int argc, char **argv, struct operator_options *ret,
     r = r < 0 ? r : read_number(values, "kube-api-qps", 1, &o.qps, err);
     r = r < 0 ? r : read_number(values, "kube-api-burst", 1, &o.burst, err);
     r = r < 0 ? r : read_number(values, "controller-threads", 1, &o.side_by_side, err);
+    r = r < 0 ? r : read_lost_nodes(values, &o, err);
     r = r < 0 ? r : read_level(values, &o.log_level, err);
     r = r < 0 ? r : read_switch(values, "leader-elect", &o.leader_elect, err);
     r = r < 0 ? r : read_choice(values, "zap-encoder", encoders, &encoder, err);

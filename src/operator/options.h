@@ -9,6 +9,7 @@
 #include <muster/err.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* More than there are. */
 enum { OPERATOR_UNUSED_MAX = 16 };
@@ -20,6 +21,8 @@ struct operator_options {
     const char *health_address;
     int qps, burst;
     int side_by_side;
+    bool watch_nodes;
+    int64_t lost_after_ms; /* 0: a silent node is not lost by that */
     bool leader_elect;
     const char *lease;     /* its name */
     const char *log_level; /* debug, info or error */

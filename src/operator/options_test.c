@@ -77,6 +77,8 @@ static void mistakes_name_the_flag(void **state)
         {"--kube-api-qps=10x", "--kube-api-qps"},
         {"--kube-api-burst=", "--kube-api-burst"},
         {"--leader-elect=maybe", "true or false"},
+        {"--lost-nodes=0", "ignore, tainted or a number of seconds"},
+        {"--lost-nodes=5m", "ignore, tainted or a number of seconds"},
         {"--zap-log-level=loud", "debug|info|error"},
         {"--enable-scheme=tfjob --enable-scheme=pytorchjob", "tfjob"},
         {"--gang-scheduler-name=volcano", "--gang-scheduler-name=volcano: this operator makes no"},
