@@ -64,11 +64,14 @@ struct muster_elastic_options {
                                     others, where more than half are alike; else the job fails. 0:
                                     MUSTER_DIGEST_STEPS, or never */
     uint32_t digest_skip;        /* but of so many pieces at the end, each worker's own */
+    uint32_t set_aside;          /* 1: a record of which three workers died, one after the other, is
+                                    left out from then on, and the coordinator lists it; else the
+                                    job fails. 0: MUSTER_SET_ASIDE, or 0. Not with whole_passes */
 };
 /* clang-format off */
 #define MUSTER_ELASTIC_OPTIONS_INIT                                                                \
     {sizeof(struct muster_elastic_options), NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0,  \
-     60000, 0, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0}
+     60000, 0, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0}
 /* clang-format on */
 
 /* Connects to the coordinator, and opens an endpoint. Imports, data and devices should be ready:
@@ -108,7 +111,8 @@ struct muster_elastic_pass {
     int size;
     uint32_t passes_left;         /* of this worker in this step, after this one */
     uint32_t micro_batch_records; /* more than record_count: records of the micro-batch may have
-                                     crashed workers, and are computed in parts, a pass each */
+                                     crashed workers, and are computed in parts, a pass each, or
+                                     are set aside */
 };
 /* clang-format off */
 #define MUSTER_ELASTIC_PASS_INIT                                                                   \

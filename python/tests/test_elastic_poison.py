@@ -6,14 +6,14 @@ from elastic_world import World
 
 from program import wait_for
 
-RECORD = 41  # of 97
+RECORD = 41  # of 98
 
 
 @pytest.fixture
 def files(tmp_path):
     folder = tmp_path / 'files'
     folder.mkdir()
-    for i in range(97):
+    for i in range(98):
         (folder / f'{i:03}').write_text('-1' if i == RECORD else str(i / 97))
     return folder
 
@@ -38,5 +38,21 @@ def test_the_record_that_ends_every_worker_is_named(files, how, loaders):
         assert job.coordinators[0].popen.returncode == 65, said
         assert f'workers died, one after the other, of record {RECORD}, in epoch 1 of 2' in said
         assert 3 <= len(job.workers) <= 5
+    finally:
+        job.close()
+
+
+def test_the_record_is_set_aside_and_the_job_goes_on(files):
+    """By option. The model has BatchNorm, the loader two processes: what is left of its micro-batch is a batch of fifteen."""
+    job = World(1, sys.executable)
+    job.env['MUSTER_SET_ASIDE'] = '1'
+    try:
+        run_until_it_ends(job, files, 'segv', 2)
+        said = job.coordinators[0].text()
+        assert job.coordinators[0].popen.returncode == 0, said
+        assert f'warning: record {RECORD} is set aside: ' in said and f'set aside: record {RECORD}: 3 workers died of it, in epoch 1' in said
+        last = job.workers[-1]
+        last.end()
+        assert last.lines('trained') and sorted(map(int, last.lines('read')[-1].split())) == [i for i in range(98) if i != RECORD]
     finally:
         job.close()

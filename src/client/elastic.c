@@ -252,20 +252,22 @@ static void fill_pass(struct muster_elastic *job, uint32_t micro_batch,
                                         .generation = job->mine->number,
                                         .rank = job->mine->rank,
                                         .size = job->mine->size};
+    job->pass_positions = 0;
     if (micro_batch < span.first + span.count) {
         struct shard_range whole = plan_micro_batch(&job->plan, &step, micro_batch);
-        uint32_t done = passes_records(&job->passes, step.version, micro_batch);
+        uint32_t done = passes_positions(&job->passes, step.version, micro_batch);
         struct shard_range range = generation_part(job, whole, done);
-        plan_records(&job->plan, range, job->records);
-        ret->record_count = range.count;
+        uint32_t all = generation_records(job, plan_step_range(&job->plan, &step));
+        ret->record_count = aside_records_left(&job->mine->aside, &job->plan, range, job->records);
         ret->micro_batch_records = whole.count;
-        ret->share = (double)range.count / step.count;
+        ret->share = (double)ret->record_count / all;
         ret->passes_left =
             span.first + span.count - micro_batch - 1 + count_parts(job, whole, done + range.count);
+        job->pass_positions = range.count;
         job->pass_is_last = done + range.count == whole.count;
         job->computing = true;
         if (is_told(job, range)) {
-            job->at_hand = range;
+            job->at_hand = aside_trim(&job->mine->aside, &job->plan, range);
             report_pass(job);
         }
     }
@@ -301,7 +303,7 @@ static int next_pass(struct muster_elastic *job, struct muster_elastic_pass *ret
     }
     r = passes_move(&job->passes, job->core.version + 1, generation_share(job), err);
     if (r == 0) {
-        fill_pass(job, passes_missing(&job->passes), ret);
+        fill_pass(job, generation_missing(job), ret);
     }
     return r < 0 ? r : 1;
 }

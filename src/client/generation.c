@@ -38,9 +38,14 @@ struct plan_share generation_share(const struct muster_elastic *job)
     return shares[job->mine->rank];
 }
 
+uint32_t generation_records(const struct muster_elastic *job, struct shard_range range)
+{
+    return aside_count_left(&job->mine->aside, &job->plan, range);
+}
+
 /* Suspects begin and end where parts do. */
-struct shard_range generation_part(const struct muster_elastic *job, struct shard_range micro_batch,
-                                   uint32_t done)
+static struct shard_range cut(const struct muster_elastic *job, struct shard_range micro_batch,
+                              uint32_t done)
 {
     const struct generation *g = job->mine;
     uint64_t first = micro_batch.first + done, end = shard_range_end(micro_batch);
@@ -55,6 +60,53 @@ struct shard_range generation_part(const struct muster_elastic *job, struct shar
     micro_batch.first = first;
     micro_batch.count = (uint32_t)(end - first);
     return micro_batch;
+}
+
+/* A part has a record that is trained, and so has what is left after it. */
+struct shard_range generation_part(const struct muster_elastic *job, struct shard_range micro_batch,
+                                   uint32_t done)
+{
+    struct shard_range part = cut(job, micro_batch, done);
+    for (;;) {
+        uint32_t reached = (uint32_t)(shard_range_end(part) - micro_batch.first);
+        struct shard_range rest = micro_batch;
+        rest.first += reached;
+        rest.count -= reached;
+        if (rest.count == 0 ||
+            (generation_records(job, part) > 0 && generation_records(job, rest) > 0)) {
+            return part;
+        }
+        part.count += cut(job, micro_batch, reached).count;
+    }
+}
+
+/* Every record of it is set aside: nobody computes it. */
+static bool is_empty(const struct muster_elastic *job, const struct plan_step *step,
+                     uint32_t micro_batch)
+{
+    return generation_records(job, plan_micro_batch(&job->plan, step, micro_batch)) == 0;
+}
+
+uint32_t generation_missing(const struct muster_elastic *job)
+{
+    const struct passes *p = &job->passes;
+    struct plan_step step = plan_step(&job->plan, p->version);
+    uint32_t i = p->span.first, end = p->span.first + p->span.count;
+    while (i < end && (passes_has(p, p->version, i) || is_empty(job, &step, i))) {
+        i++;
+    }
+    return i;
+}
+
+void generation_fill(struct muster_elastic *job)
+{
+    struct passes *p = &job->passes;
+    struct plan_step step = plan_step(&job->plan, p->version);
+    for (uint32_t i = 0; i < p->span.count && job->mine->aside.count > 0; i++) {
+        if (is_empty(job, &step, p->span.first + i)) {
+            passes_put_none(p, p->span.first + i);
+        }
+    }
 }
 
 /* ---- What comes ---- */
@@ -80,7 +132,7 @@ static bool look_at_step(const struct muster_elastic *job, struct outlook *o, ui
                    ? generation_share(job)
                    : plan_share(o->step.micro_batches, (uint32_t)g->rank, (uint32_t)g->size);
     o->next = o->share.first;
-    o->done = passes_records(&job->passes, version, o->next);
+    o->done = passes_positions(&job->passes, version, o->next);
     return true;
 }
 
@@ -96,18 +148,19 @@ size_t generation_ahead(struct muster_elastic *job, size_t passes, uint64_t *ret
             continue;
         }
         struct shard_range whole = plan_micro_batch(&job->plan, &o.step, o.next);
-        if (o.done == whole.count) {
-            o.done = passes_records(&job->passes, o.version, ++o.next);
+        if (o.done == whole.count || is_empty(job, &o.step, o.next)) {
+            o.done = passes_positions(&job->passes, o.version, ++o.next);
             continue;
         }
         struct shard_range range = generation_part(job, whole, o.done);
         if (range.count > room - used) {
             break;
         }
-        plan_records(&job->plan, range, ret_records + used);
+        uint32_t records =
+            aside_records_left(&job->mine->aside, &job->plan, range, ret_records + used);
         o.done += range.count;
-        used += range.count;
-        ret_counts[found++] = range.count;
+        used += records;
+        ret_counts[found++] = records;
     }
     return used;
 }
@@ -175,6 +228,9 @@ static int form(struct muster_elastic *job, struct muster_err *err)
     struct muster_comm *comm = NULL;
     struct generation *mine = job->mine;
     job->todo.form = false;
+    if (!aside_equals(&mine->aside, &job->generation->aside)) {
+        passes_clear(&job->passes); /* they were weighted by more records */
+    }
     *mine = *job->generation;
     job->vote = (struct vote){.decided = true};
     job->vote.odd[mine->rank] = job->todo.heal;

@@ -21,6 +21,14 @@ struct plan_share generation_share(const struct muster_elastic *job);
 struct shard_range generation_part(const struct muster_elastic *job, struct shard_range micro_batch,
                                    uint32_t done);
 
+/* How many of the positions have a record that is trained: not set aside. */
+uint32_t generation_records(const struct muster_elastic *job, struct shard_range range);
+/* The first micro-batch of this worker's passes that it is to compute; or span.first + span.count.
+ */
+uint32_t generation_missing(const struct muster_elastic *job);
+/* Those of its passes of which every record is set aside are there, as zeros. */
+void generation_fill(struct muster_elastic *job);
+
 /* As muster_elastic_ahead. */
 size_t generation_ahead(struct muster_elastic *job, size_t passes, uint64_t *ret_records,
                         size_t room, size_t *ret_counts);

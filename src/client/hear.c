@@ -102,6 +102,19 @@ static void copy_member(struct generation *g, int i, const struct wire_member *m
     memcpy(g->regions[i].bytes, member->address.region, MUSTER_MEMBER_BYTES);
 }
 
+_Static_assert(sizeof((struct aside){0}).records == WIRE_ASIDE_MAX * sizeof(uint64_t), "all of it");
+
+static void copy_aside(const struct muster_elastic *job, const struct wire_ranges *told,
+                       struct aside *ret)
+{
+    ret->count = 0;
+    for (uint32_t i = 0; i < told->count; i++) {
+        if (told->list[i].dataset == job->plan.dataset) {
+            ret->records[ret->count++] = told->list[i].first;
+        }
+    }
+}
+
 static int copy_open(const struct muster_elastic *job, const struct wire_open *told,
                      struct generation *ret, struct muster_err *err)
 {
@@ -116,6 +129,7 @@ static int copy_open(const struct muster_elastic *job, const struct wire_open *t
     for (uint32_t i = 0; i < told->suspects.count; i++) {
         ret->suspects[i] = told->suspects.list[i];
     }
+    copy_aside(job, &told->aside, &ret->aside);
     if (told->members.count > MUSTER_MAX_RANKS) {
         return muster_fail(err, MUSTER_EUNSUPPORTED, "a generation of %u workers: at most %d",
                            told->members.count, MUSTER_MAX_RANKS);

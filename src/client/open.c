@@ -31,6 +31,17 @@ static int read_number(uint32_t said, const char *name, uint32_t *ret, struct mu
     return 0;
 }
 
+/* Parts of a pass are needed to find a record. */
+static int read_set_aside(struct muster_elastic *job, uint32_t said, struct muster_err *err)
+{
+    static const char name[] = "MUSTER_SET_ASIDE";
+    const char *text = getenv(name);
+    uint32_t on = 0;
+    int r = said == 0 && text && strcmp(text, "0") == 0 ? 0 : read_number(said, name, &on, err);
+    job->set_aside = on > 0 && !job->whole_passes;
+    return r;
+}
+
 static int copy_texts(struct muster_elastic *job, const struct muster_elastic_options *o,
                       struct muster_err *err)
 {
@@ -50,6 +61,7 @@ static int read_plan(struct muster_elastic *job, const struct muster_elastic_opt
                               .shuffle = o->shuffle};
     int r = read_number(o->micro_batches, "MUSTER_MICRO_BATCHES", &job->plan.micro_batches, err);
     r = r < 0 ? r : read_number(o->digest_steps, "MUSTER_DIGEST_STEPS", &job->digest_steps, err);
+    r = r < 0 ? r : read_set_aside(job, o->set_aside, err);
     struct plan least = job->plan; /* where the coordinator says how many */
     least.micro_batches = least.micro_batches ? least.micro_batches : 1;
     const char *wrong = plan_check(&least);

@@ -44,7 +44,8 @@ void report_dataset(struct muster_elastic *job)
                                          .batch = job->plan.batch,
                                          .micro_batches = job->plan.micro_batches,
                                          .block = job->plan.shuffle,
-                                         .seed = job->plan.seed}};
+                                         .seed = job->plan.seed,
+                                         .set_aside = job->set_aside}};
     say(job, UPLINK_DECLARING, &m);
 }
 

@@ -18,21 +18,23 @@ static int keep_pass(struct muster_elastic *job, const struct step_call *call,
                      struct muster_err *err)
 {
     bool current = job->pass_version == job->core.version + 1 && job->mine->size > 0;
-    if (job->pass_records == 0 || !current) {
+    if (job->pass_positions == 0 || !current) {
         return 0;
     }
     int r = passes_move(&job->passes, job->pass_version, generation_share(job), err);
     if (r == 0) {
         struct plan_step step = plan_step(&job->plan, job->pass_version);
+        uint32_t all = generation_records(job, plan_step_range(&job->plan, &step));
         const struct passes_part part = {.micro_batch = job->pass_micro_batch,
-                                         .records = job->pass_records,
+                                         .positions = job->pass_positions,
                                          .last = job->pass_is_last,
                                          .gradient = call->gradient,
-                                         .share = (double)job->pass_records / step.count,
+                                         .share = (double)job->pass_records / all,
                                          .extra = call->extra};
         passes_put(&job->passes, &part);
         job->figures.trained += job->pass_records;
-        job->pass_records = 0; /* a call that is made again brings nothing new */
+        job->pass_positions = job->pass_records =
+            0; /* a call that is made again brings nothing new */
     }
     return r;
 }
@@ -48,15 +50,15 @@ static int keep_extras(struct muster_elastic *job, const char *extras, struct mu
     for (uint32_t i = 0; r == 0 && i < span.count; i++) {
         const struct passes_part part = {
             .micro_batch = span.first + i,
-            .records = plan_micro_batch(&job->plan, &step, span.first + i).count,
+            .positions = plan_micro_batch(&job->plan, &step, span.first + i).count,
             .last = true,
             .gradient = &none,
             .share = 1.0,
             .extra = extras ? extras + i * job->extra_bytes : NULL};
         passes_put(&job->passes, &part);
-        job->figures.trained += part.records;
+        job->figures.trained += part.positions;
     }
-    job->pass_records = 0;
+    job->pass_positions = job->pass_records = 0;
     return r;
 }
 
@@ -252,9 +254,11 @@ static int commit(struct muster_elastic *job, const struct step_call *call, stru
             return 0; /* the state was restored, or is to be: this pass is of no use */
         }
         r = passes_move(&job->passes, job->pass_version, generation_share(job), err);
-        if (r == 0 &&
-            passes_missing(&job->passes) < job->passes.span.first + job->passes.span.count) {
+        if (r == 0 && generation_missing(job) < job->passes.span.first + job->passes.span.count) {
             return 0;
+        }
+        if (r == 0) {
+            generation_fill(job);
         }
         r = r < 0 ? r : try(job, call, err);
         if (r == 0 && job->todo.heal) {

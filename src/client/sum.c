@@ -24,7 +24,7 @@ static bool is_current(const struct muster_elastic *job)
 static uint32_t pass_count(const struct muster_elastic *job, const struct plan_step *step)
 {
     uint32_t i = job->pass_micro_batch;
-    return job->pass_records == 0 ? 0 : plan_micro_batch(&job->plan, step, i).count;
+    return job->pass_positions == 0 ? 0 : plan_micro_batch(&job->plan, step, i).count;
 }
 
 static int ensure_room(struct muster_elastic *job, const struct sum_call *call, uint32_t passes,
@@ -93,7 +93,7 @@ int sum_take(struct muster_elastic *job, const struct sum_call *call, struct mus
     struct plan_step step = plan_step(&job->plan, job->pass_version);
     struct plan_share span = generation_share(job);
     struct muster_comm *comm = job->comm;
-    if (job->pass_records < pass_count(job, &step)) {
+    if (job->pass_positions < pass_count(job, &step)) {
         return muster_fail(err, MUSTER_EINVAL,
                            "parts of a pass cannot be summed: options.whole_passes is to be 1");
     }

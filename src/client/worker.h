@@ -11,8 +11,9 @@
 #pragma once
 
 #include "client/checkpoint/file.h"
-#include "client/passes.h"
-#include "client/plan.h"
+#include "client/plan/aside.h"
+#include "client/plan/passes.h"
+#include "client/plan/plan.h"
 #include "client/socket/connection.h"
 #include "client/socket/probe.h"
 #include "commit/member.h"
@@ -66,6 +67,7 @@ struct generation {
     struct muster_member regions[MUSTER_MAX_RANKS];
     struct shard_range suspects[WIRE_SUSPECTS_MAX]; /* workers have died of */
     uint32_t suspect_count;
+    struct aside aside; /* of this worker's data set */
 };
 
 /* What the core asked of the user's thread. */
@@ -150,6 +152,7 @@ struct muster_elastic {
     uint64_t environment;
     size_t extra_bytes;
     bool whole_passes;     /* none is computed in parts */
+    bool set_aside;        /* a record that crashes workers is; else it fails the job */
     uint32_t digest_steps; /* 0: no votes */
     uint32_t digest_skip;  /* pieces at the end that are each worker's own */
     int64_t peer_ms;
@@ -178,8 +181,9 @@ struct muster_elastic {
     uint64_t pass_generation; /* in which it was handed out */
     uint64_t pass_version;    /* its step; 0: none was */
     uint32_t pass_micro_batch;
-    uint32_t pass_records; /* 0: it was handed out without any */
-    bool pass_is_last;     /* part of its micro-batch */
+    uint32_t pass_positions; /* of its micro-batch; 0: it was handed out without any */
+    uint32_t pass_records;   /* at them, less those that are set aside */
+    bool pass_is_last;       /* part of its micro-batch */
     void *kept_sum; /* what bf16 is summed into; and of a call that was interrupted once it had
                        prepared */
     size_t kept_room;

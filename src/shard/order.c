@@ -53,6 +53,11 @@ static uint64_t add_below(uint64_t a, uint64_t b, uint64_t limit)
     return a + b < limit ? a + b : a + b - limit;
 }
 
+static uint64_t subtract_below(uint64_t a, uint64_t b, uint64_t limit)
+{
+    return a >= b ? a - b : a + limit - b;
+}
+
 static uint64_t permute(const struct shard_order *order, uint64_t unit)
 {
     uint64_t columns = order->columns, rows = order->rows;
@@ -60,6 +65,18 @@ static uint64_t permute(const struct shard_order *order, uint64_t unit)
     for (int round = 0; round < order->rounds; round += 2) {
         column = add_below(column, scramble(row, order->keys[round], columns), columns);
         row = add_below(row, scramble(column, order->keys[round + 1], rows), rows);
+    }
+    return row * columns + column;
+}
+
+/* What permute() has made, undone: its rounds from the last to the first. */
+static uint64_t permute_back(const struct shard_order *order, uint64_t unit)
+{
+    uint64_t columns = order->columns, rows = order->rows;
+    uint64_t column = unit % columns, row = unit / columns;
+    for (int round = order->rounds - 2; round >= 0; round -= 2) {
+        row = subtract_below(row, scramble(column, order->keys[round + 1], rows), rows);
+        column = subtract_below(column, scramble(row, order->keys[round], columns), columns);
     }
     return row * columns + column;
 }
@@ -76,4 +93,18 @@ uint64_t shard_order_record(const struct shard_order *order, uint64_t position)
         to = permute(order, to);
     } while (to >= order->units);
     return order->block > 1 ? to * order->block + position % order->block : to;
+}
+
+uint64_t shard_order_position(const struct shard_order *order, uint64_t record)
+{
+    assert(record < order->size);
+    uint64_t unit = order->block > 1 ? record / order->block : record;
+    if (unit >= order->units) {
+        return record;
+    }
+    uint64_t from = unit;
+    do {
+        from = permute_back(order, from);
+    } while (from >= order->units);
+    return order->block > 1 ? from * order->block + record % order->block : from;
 }

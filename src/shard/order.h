@@ -33,3 +33,5 @@ void shard_order_init(struct shard_order *order, uint64_t size, uint32_t block, 
 
 /* position < size */
 uint64_t shard_order_record(const struct shard_order *order, uint64_t position);
+/* The other way round: where a record lies. record < size */
+uint64_t shard_order_position(const struct shard_order *order, uint64_t record);

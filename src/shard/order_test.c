@@ -18,6 +18,7 @@ static void assert_bijection(uint64_t size, uint32_t block, uint64_t seed)
     for (uint64_t i = 0; i < size; i++) {
         uint64_t record = shard_order_record(&order, i);
         assert_true(record < size && !seen[record]);
+        assert_true(shard_order_position(&order, record) == i);
         seen[record] = 1;
     }
     free(seen);
@@ -49,6 +50,7 @@ static void sizes_of_64_bits(void **state)
         uint64_t first = shard_order_record(&order, 0);
         uint64_t last = shard_order_record(&order, sizes[i] - 1);
         assert_true(first < sizes[i] && last < sizes[i] && first != last);
+        assert_true(shard_order_position(&order, last) == sizes[i] - 1);
     }
 }
 

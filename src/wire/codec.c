@@ -199,6 +199,19 @@ static void code_refused(struct coder *c, struct wire_message *m)
     coder_text(c, &m->refused.why);
 }
 
+static void code_aside(struct coder *c, struct wire_ranges *aside)
+{
+    code_ranges(c, aside);
+    if (aside->count > WIRE_ASIDE_MAX) {
+        coder_fail(c, "it sets too much aside");
+    }
+    for (uint32_t i = 0; i < aside->count && !c->wrong; i++) {
+        if (aside->list[i].count != 1 || aside->list[i].epoch != 0) {
+            coder_fail(c, "what it sets aside is no record");
+        }
+    }
+}
+
 static void code_open(struct coder *c, struct wire_message *m)
 {
     struct wire_open *open = &m->open;
@@ -216,6 +229,7 @@ static void code_open(struct coder *c, struct wire_message *m)
     if (open->suspects.count > WIRE_SUSPECTS_MAX) {
         coder_fail(c, "it suspects too much");
     }
+    code_aside(c, &open->aside);
 }
 
 static void code_close(struct coder *c, struct wire_message *m)
@@ -254,6 +268,7 @@ void code_dataset_fields(struct coder *c, struct wire_dataset *dataset)
     coder_u32(c, &dataset->micro_batches);
     coder_u32(c, &dataset->block);
     coder_u64(c, &dataset->seed);
+    coder_bool(c, &dataset->set_aside);
     if (dataset->name.count > WIRE_DATASET_NAME_MAX) {
         coder_fail(c, "the name of its data set is too long");
     }

@@ -43,7 +43,7 @@
 #include <stdint.h>
 
 enum {
-    WIRE_VERSION = 4,
+    WIRE_VERSION = 5,
     WIRE_LENGTH_BYTES = 4,
     WIRE_FRAME_MAX = 4 << 20, /* whole; OPEN of 10,000 members is the largest */
     WIRE_FIRST_MAX = 128,     /* of HELLO: strangers are not read further */
@@ -55,6 +55,7 @@ enum {
     WIRE_SUM_NAMES_MAX = 255,
     WIRE_TEXT_MAX = 4096,
     WIRE_SUSPECTS_MAX = 64,
+    WIRE_ASIDE_MAX = 256,
 };
 
 /* A file of a Unix socket's name and this says that its coordinator has ended, as the job is done:
@@ -226,6 +227,8 @@ struct wire_open {
     uint8_t digest[WIRE_DIGEST_BYTES];
     struct wire_members members; /* in the order of their ranks, one at least */
     struct wire_ranges suspects; /* who has any of them at hand says so: PASS */
+    struct wire_ranges aside;    /* WIRE_ASIDE_MAX at most: records, not positions, one each, of no
+                                    epoch, that nobody trains any more */
 };
 
 struct wire_close {
@@ -255,6 +258,7 @@ struct wire_dataset {
     uint32_t micro_batches; /* of a step; a member's 0: as the others say, or else 1 */
     uint32_t block;         /* of the shuffle, see shard/order.h */
     uint64_t seed;
+    bool set_aside; /* a record that crashes workers is, and does not fail the job */
 };
 
 /* Sums over the records that are done, of which DONE brings a part: bits of doubles. */

@@ -10,6 +10,7 @@ static const struct shard_range ranges[] = {{0, 1, 10, 32}, {2, 0, UINT64_C(1) <
 static const struct wire_step steps[] = {{7, 0, {ranges, 2}}, {8, 1, {NULL, 0}}};
 static const struct wire_step next[] = {{9, 0, {ranges, 1}}};
 static const uint64_t sums[] = {1, UINT64_MAX};
+static const struct shard_range aside[] = {{1, 0, 41, 1}};
 static const struct wire_member members[] = {{1, true, {{1}, {2}}}, {2, false, {{3}, {4}}}};
 
 /* One of each kind, no field of which is zero. */
@@ -24,14 +25,15 @@ static const struct wire_message samples[] = {
     {WIRE_CHECKPOINT, 8, .checkpoint = {3, 8, {4, 5}, {"/data/8", 7}}},
     {WIRE_WELCOME, 9, .welcome = {WIRE_VERSION, 30000}},
     {WIRE_REFUSED, 10, .refused = {{"the token is wrong", 18}}},
-    {WIRE_OPEN, 11, .open = {4, 8, 2, true, {"/data/8", 7}, {4, 5}, {members, 2}, {ranges, 1}}},
+    {WIRE_OPEN, 11,
+     .open = {4, 8, 2, true, {"/data/8", 7}, {4, 5}, {members, 2}, {ranges, 1}, {aside, 1}}},
     {WIRE_CLOSE, 12, .close = {3, true}},
     {WIRE_ACK, 13, .ack = {8}},
     {WIRE_GRANT, 14, .grant = {5, true, {ranges, 2}}},
     {WIRE_EXPELLED, 15, .expelled = {5, 1, {"silent", 6}}},
-    {WIRE_DATASET, 16, .dataset = {{"mnist", 5}, 1, 1, 60000, 3, 32, 8, 1, 42}},
+    {WIRE_DATASET, 16, .dataset = {{"mnist", 5}, 1, 1, 60000, 3, 32, 8, 1, 42, true}},
     {WIRE_ENROLL, 17,
-     .enroll = {{{"mnist", 5}, 1, 1, 60000, 3, 32, 8, 1, 42},
+     .enroll = {{{"mnist", 5}, 1, 1, 60000, 3, 32, 8, 1, 42, true},
                 {"loss", 4},
                 {"worker-1", 8},
                 true,
@@ -123,6 +125,7 @@ static void a_data_set_is_read_field_by_field(void **state)
     assert_int_equal(d->micro_batches, 8);
     assert_int_equal(d->block, 1);
     assert_int_equal(d->seed, 42);
+    assert_true(d->set_aside);
     free(memory);
 }
 

@@ -1,4 +1,5 @@
 """Records that workers die of: the worker's own crash blames the pass that it had at hand, a kill from outside blames nobody."""
+import json
 import os
 import signal
 
@@ -46,6 +47,48 @@ def test_a_record_that_crashes_every_worker_is_named(tmp_path, monkeypatch, work
         assert ('by signal 6 (SIGABRT)' if how == 'crash' else 'with exit code 3') in log
         told = [worker for worker in job.workers if worker.process.poll() == 65]
         assert all('the job has failed: 3 workers died' in worker.lines()[-1] for worker in told)
+
+
+@pytest.mark.parametrize('workers, batch', [(1, 4), (3, 4), (2, 1)])
+def test_a_record_is_set_aside_and_the_job_goes_on(tmp_path, monkeypatch, workers, batch):
+    """By option. All others are trained in each epoch; a micro-batch of this record alone is computed by nobody."""
+    monkeypatch.setenv('MUSTER_TEST_POISON', f'{RECORD} crash')
+    monkeypatch.setenv('MUSTER_SET_ASIDE', '1')
+    with Job(tmp_path, first_size=workers, sleep_ms=0, batch=batch, status_file=tmp_path / 'status') as job:
+        for _ in range(workers):
+            job.add_worker()
+        known = 0
+        while job.coordinator.poll() is None and known < 12:
+            wait_for(lambda: len(deaths(job)) > known or job.coordinator.poll() is not None, f'death {known + 1}')
+            known = len(deaths(job))
+            if job.coordinator.poll() is None:
+                job.add_worker()
+        log = (tmp_path / 'coordinator').read_text()
+        assert job.coordinator.returncode == 0, log
+        assert f'warning: record {RECORD} is set aside: 3 workers died, one after the other, of record {RECORD}, in epoch 1 of 10' in log
+        assert f'set aside: record {RECORD}: 3 workers died of it, in epoch 1' in log.splitlines()
+        assert json.loads((tmp_path / 'status').read_text())['setAside'] == [{'record': RECORD, 'epoch': 1, 'deaths': 3}]
+        ended = [worker.end() for worker in job.workers if worker.process.wait() == 0]
+        finished = [end for word, end in ended if word == 'finished']
+        assert finished and {end['wrong'] for end in finished} == {'1'}
+        assert len({end['model'] for end in finished}) == 1
+
+
+def test_what_is_set_aside_stays_so_when_the_coordinator_is_killed(tmp_path, monkeypatch):
+    monkeypatch.setenv('MUSTER_TEST_POISON', f'{RECORD} crash')
+    monkeypatch.setenv('MUSTER_SET_ASIDE', '1')
+    with Job(tmp_path, first_size=1, sleep_ms=5) as job:
+        while ' is set aside' not in job.log():
+            job.add_worker()
+            wait_for(lambda: not job.alive() or ' is set aside' in job.log(), 'a death')
+        job.coordinator.kill()
+        job.coordinator.wait()
+        job.start_coordinator()
+        worker = job.add_worker()
+        job.wait_for_version(5)
+        assert job.wait_for_end() == 0, job.log()
+        assert worker.end()[1]['wrong'] == '1'
+        assert f'set aside: record {RECORD}: 3 workers died of it, in epoch 1' in job.log().splitlines()
 
 
 def test_a_step_function_that_hangs_is_ended_and_its_records_are_named(tmp_path, monkeypatch):

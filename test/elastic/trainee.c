@@ -1,7 +1,7 @@
 /* See trainee.h. */
 #include "trainee.h"
 
-#include "client/plan.h"
+#include "client/plan/plan.h"
 #include "server.h"
 
 #include <assert.h>

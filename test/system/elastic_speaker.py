@@ -12,7 +12,7 @@ import sys
 
 KINDS = ['', 'HELLO', 'JOIN', 'LEAVE', 'REPORT', 'COMMITS', 'ASK', 'PROGRESS', 'CHECKPOINT', 'WELCOME', 'REFUSED', 'OPEN', 'CLOSE',
          'ACK', 'GRANT', 'EXPELLED', 'DATASET']
-VERSION, FRAME_MAX = 4, 4 << 20
+VERSION, FRAME_MAX = 5, 4 << 20
 TOKEN = 'ab' * 32
 
 
@@ -91,8 +91,8 @@ class Plan:
         return epoch, first, min(self.batch * self.micro_batches, self.records - first)
 
     def frame(self):
-        return frame('DATASET', text(self.name) + struct.pack('<IIQIIIIQ', 0, 0, self.records, self.epochs, self.batch,
-                                                              self.micro_batches, 1, 7))
+        return frame('DATASET', text(self.name) + struct.pack('<IIQIIIIQ?', 0, 0, self.records, self.epochs, self.batch,
+                                                              self.micro_batches, 1, 7, False))
 
 
 class Worker:

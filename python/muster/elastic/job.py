@@ -32,7 +32,7 @@ class Pass:
         self.version, self.epoch = found['version'], found['epoch']
         self.micro_batch, self.records, self.share = found['micro_batch'], found['records'], found['share']
         self.micro_batches, self.rank, self.size = found['micro_batches'], found['rank'], found['size']
-        self.is_part = len(self.records) < found['micro_batch_records']  # its micro-batch is computed in parts: workers died of it
+        self.is_part = len(self.records) < found['micro_batch_records']  # workers died of its micro-batch: it is computed in parts, or without a record
         self.backwards = 0
         self.given = False  # its gradient has been brought
         self.committed = False
@@ -57,6 +57,8 @@ class Job:
     deterministic: True or a seed: equal bits whatever the number of workers and the faults (None: MUSTER_DETERMINISTIC).
     reduction: 'mean' over the step's records, or 'sum' where the loss is a sum. backwards: how often a pass calls backward.
     micro_batches: of a step, by all workers together (None: MUSTER_MICRO_BATCHES, or as the first worker said, or 1).
+    set_aside: a record of which three workers died, one after the other, is left out and listed by the coordinator, in place of
+    failing the job (None: MUSTER_SET_ASIDE, or False); not with transaction().
     digest_steps: each so many steps the workers compare digests of their states (0: MUSTER_DIGEST_STEPS, or never).
     checkpoint: a folder that all workers see: when all of them die, training goes on from there (None: MUSTER_CHECKPOINT).
     The rest as struct muster_elastic_options of muster/elastic.h has it. One thread uses a job.
@@ -64,7 +66,7 @@ class Job:
 
     def __init__(self, model, optimizer, scheduler=None, *, deterministic=None, threads=1, reduction='mean', backwards=1,
                  micro_batches=None, coordinator=None, token=None, host=None, name=None, connect_ms=60_000, peer_ms=0,
-                 digest_steps=0, checkpoint=None, checkpoint_steps=0, checkpoint_seconds=0, checkpoint_keep=0):
+                 set_aside=None, digest_steps=0, checkpoint=None, checkpoint_steps=0, checkpoint_seconds=0, checkpoint_keep=0):
         self.model = refusals.replace_ddp(model)
         refusals.check_model(self.model)
         self.optimizers = list(optimizer) if isinstance(optimizer, (list, tuple)) else [optimizer]
@@ -79,7 +81,7 @@ class Job:
         self.options = dict(micro_batches=micro_batches or 0, coordinator=coordinator, token=token, host=host, name=name,
                             connect_ms=connect_ms, peer_ms=peer_ms, checkpoint=checkpoint and os.fspath(checkpoint),
                             checkpoint_steps=checkpoint_steps, checkpoint_seconds=checkpoint_seconds,
-                            checkpoint_keep=checkpoint_keep, digest_steps=digest_steps,
+                            checkpoint_keep=checkpoint_keep, digest_steps=digest_steps, set_aside=int(bool(set_aside)),
                             digest_skip=1,  # the text, which has the stamp of its worker
                             environment=0 if self.seed is None else keyed.environment_digest())
         self.plan, self.native, self.others, self.pass_ = None, None, {}, None

@@ -27,16 +27,17 @@ int native_elastic_options(PyObject *args, PyObject *kwargs, struct muster_elast
                             "whole_passes",
                             "digest_steps",
                             "digest_skip",
+                            "set_aside",
                             NULL};
     unsigned long long records, seed = 0, environment = 0, extra_bytes = 0;
     unsigned int batch, epochs = 1, micro_batches = 0, shuffle = 0;
     long long connect_ms = o->connect_ms, peer_ms = o->peer_ms;
     if (!PyArg_ParseTupleAndKeywords(
-            args, kwargs, "KI|IIzKIzzzzKKLLzIIIIII", names, &records, &batch, &epochs,
+            args, kwargs, "KI|IIzKIzzzzKKLLzIIIIIII", names, &records, &batch, &epochs,
             &micro_batches, &o->dataset, &seed, &shuffle, &o->coordinator, &o->token, &o->host,
             &o->name, &environment, &extra_bytes, &connect_ms, &peer_ms, &o->checkpoint,
             &o->checkpoint_steps, &o->checkpoint_seconds, &o->checkpoint_keep, &o->whole_passes,
-            &o->digest_steps, &o->digest_skip)) {
+            &o->digest_steps, &o->digest_skip, &o->set_aside)) {
         return -1;
     }
     o->records = records;

@@ -29,7 +29,7 @@ class Files(Dataset):
                 os._exit(3)
             signal.signal(signal.SIGSEGV, signal.SIG_DFL)
             os.kill(os.getpid(), signal.SIGSEGV)
-        return torch.tensor([value])
+        return torch.tensor([value, index])
 
 
 model = nn.Sequential(nn.Linear(1, 4), nn.BatchNorm1d(4), nn.Linear(4, 1))
@@ -38,8 +38,11 @@ job = muster.elastic.Job(model, optimizer, micro_batches=2)
 loader = job.loader(Files(), 16, epochs=2, num_workers=LOADERS)
 elastic_pace.hold()
 for epoch in job.epochs():
+    read = []
     for data in loader:
         optimizer.zero_grad()
-        model(data).square().mean().backward()
+        read += data[:, 1].int().tolist()
+        model(data[:, :1]).square().mean().backward()
         optimizer.step()
+    print('read', *read, flush=True)
 print('trained', flush=True)

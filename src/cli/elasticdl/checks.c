@@ -2,6 +2,7 @@
 #include "cli/elasticdl/checks.h"
 
 #include "base/text.h"
+#include "cli/command/elasticdl.h"
 #include "cli/elasticdl/values.h"
 #include "job/generate.h"
 #include "job/text.h"
@@ -195,6 +196,7 @@ int checks_read(const struct args *args, struct checked *ret, struct muster_err 
     r = r < 0 ? r : read_task(&t);
     r = r < 0 ? r : read_checkpoints(&t);
     r = r < 0 ? r : read_level(&t);
+    t.checked.set_aside = elasticdl_boolean(value_of(&t, "set_aside")) > 0;
     r = r < 0 ? r : check_priority(&t, "master_pod_priority");
     r = r < 0 ? r : check_priority(&t, "worker_pod_priority");
     *ret = t.checked;

@@ -13,6 +13,7 @@ struct checked {
     const char *restart_policy; /* of the Workers, a PyTorchJob's word */
     int64_t checkpoint_steps;   /* 0: not said */
     int64_t checkpoints;        /* that are kept; 0: not said */
+    bool set_aside;             /* records that crash workers */
 };
 
 /* MUSTER_EINVAL names the flag that is wrong. */

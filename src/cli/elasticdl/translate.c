@@ -240,6 +240,9 @@ static int add_environment(struct translation *t, json_t *container)
     add_variable(t, env, "USE_TORCH", json_string("true"));
     add_task(t, env);
     add_checkpoints(t, env);
+    if (t->flags.set_aside) {
+        add_variable(t, env, "MUSTER_SET_ASIDE", json_string("1"));
+    }
     int r = values_variables("envs", value_of(t, "envs"), &own, t->err);
     add_own(t, own, env);
     return r;

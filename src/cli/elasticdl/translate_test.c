@@ -133,6 +133,7 @@ static void command_lines_become_jobs(void **state)
          &cluster,
          {J("--volume=claim_name=data,mount_path=/data", "--checkpoint_dir=/data/$(job)/x",
             "--checkpoint_steps=100", "--keep_checkpoint_max=3")}},
+        {"set-aside", &here, {J("--set_aside")}},
         {"gpus", &here, {J("--worker_resource_request=cpu=4,memory=16Gi,gpu=1")}},
         {"limits",
          &cluster,

@@ -21,8 +21,9 @@
  * asks again.
  *
  * A job fails (ARBITER_FAILED) when a worker says so (FAIL), or when ARBITER_TRIES workers have
- * died with the same record at hand (PASS): it is named. What was at hand of one that died is
- * suspected until its step is committed, in parts; members hear of them by OPEN, and compute the
+ * died with the same record at hand (PASS): it is named, and set aside where its data set has that
+ * option: members hear of it by OPEN, and train it in no epoch. What was at hand of one that died
+ * is suspected until its step is committed, in parts; members hear of them by OPEN, and compute the
  * parts one by one. What is suspected is not in the journal, that the job has failed is.
  *
  * Of a member that is not heard of for the time of a lease, its death is assumed; where the log has
@@ -33,6 +34,7 @@
  */
 #pragma once
 
+#include "coordinator/arbiter/aside.h"
 #include "coordinator/arbiter/effects.h"
 #include "coordinator/arbiter/losses.h"
 #include "rendezvous/rendezvous.h"
@@ -131,6 +133,7 @@ struct arbiter_figures {
 /* Of its pod, ARBITER_NAME_BYTES at most; "": it has said none, or is forgotten. */
 const char *arbiter_name(const struct arbiter *arbiter, uint64_t incarnation);
 const struct losses *arbiter_losses(const struct arbiter *arbiter);
+const struct asides *arbiter_asides(const struct arbiter *arbiter);
 bool arbiter_knows(const struct arbiter *arbiter, uint64_t incarnation);
 void arbiter_figures(const struct arbiter *arbiter, struct arbiter_figures *ret);
 /* Of a data set, by its number from 0; false: there is none. */

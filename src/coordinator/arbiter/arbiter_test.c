@@ -20,6 +20,8 @@ struct sent {
     struct shard_range range; /* GRANT, OPEN: the first */
     uint32_t ranges;
     uint32_t members;
+    uint32_t asides; /* OPEN: how many records are set aside, the first of them */
+    uint64_t aside;
     char loaded[8]; /* OPEN: a 1 for each member that has the state, else a 0 */
     struct wire_dataset dataset;
     char why[256];   /* REFUSED, EXPELLED */
@@ -44,9 +46,11 @@ struct scene {
     enum rendezvous_reason reason;
     int opened;
     bool served, ended;
-    bool planned; /* no data set in the options */
+    bool planned;             /* no data set in the options */
+    struct wire_dataset plan; /* of planned_scene */
     char failure[512];
-    uint64_t hangs; /* the last one */
+    char aside[512]; /* the last one */
+    uint64_t hangs;  /* the last one */
 };
 
 static const struct shard_dataset twenty = {.name = "a", .size = 20, .epochs = 1, .batch = BATCH};
@@ -74,6 +78,8 @@ static void note_sent(struct scene *scene, const struct arbiter_effect *effect)
         }
         sent->ranges = m.open.suspects.count;
         sent->range = sent->ranges ? m.open.suspects.list[0] : (struct shard_range){0};
+        sent->asides = m.open.aside.count;
+        sent->aside = sent->asides ? m.open.aside.list[0].first : 0;
     } else if (m.kind == WIRE_ACK) {
         sent->version = m.ack.version;
     } else if (m.kind == WIRE_GRANT) {
@@ -123,6 +129,10 @@ static int feed(struct scene *scene, struct arbiter_event event)
             scene->reason = (enum rendezvous_reason)effect->record;
             break;
         case ARBITER_END: scene->ended = true; break;
+        case ARBITER_ASIDE:
+            snprintf(scene->aside, sizeof scene->aside, "%.*s", (int)effect->count,
+                     (const char *)arbiter_effect_bytes(&scene->effects, effect));
+            break;
         case ARBITER_HANGS: scene->hangs = effect->to; break;
         case ARBITER_FAILED:
             snprintf(scene->failure, sizeof scene->failure, "%.*s", (int)effect->count,
@@ -509,14 +519,20 @@ static void who_is_silent_for_a_lease_is_given_up(void **state)
 static const struct wire_dataset mnist = {
     .name = {"mnist", 5}, .records = 22, .epochs = 1, .batch = 4, .micro_batches = 2, .seed = 9};
 
-static struct scene *planned_scene(void)
+static struct scene *scene_of_plan(struct wire_dataset plan)
 {
     struct scene *scene = new_scene_of(true);
-    declares(scene, 1, mnist);
+    scene->plan = plan;
+    declares(scene, 1, plan);
     joins(scene, 1);
-    declares(scene, 2, mnist);
+    declares(scene, 2, plan);
     joins(scene, 2);
     return scene;
+}
+
+static struct scene *planned_scene(void)
+{
+    return scene_of_plan(mnist);
 }
 
 static void the_first_declares_and_all_have_the_same(void **state)
@@ -686,7 +702,7 @@ static void next_of_two(struct scene *scene, uint64_t left, uint64_t comes)
 {
     reports(scene, left, 0, 0, 0, true);
     scene->sent_count = 0;
-    declares(scene, comes, mnist);
+    declares(scene, comes, scene->plan);
     joins(scene, comes);
     reports(scene, left, 0, 0, 0, true);
 }
@@ -980,6 +996,41 @@ static void a_snapshot_takes_the_place_of_all_records(void **state)
     }
 }
 
+static void expect_aside(struct scene *scene, uint64_t left, uint64_t comes)
+{
+    next_of_two(scene, left, comes);
+    assert_int_equal(sent_to(scene, comes, WIRE_OPEN)->asides, 1);
+    assert_int_equal(sent_to(scene, comes, WIRE_OPEN)->aside, 5);
+}
+
+/* By whoever forms from then on; after a restart, and in what a snapshot keeps, too. */
+static void a_record_is_set_aside_where_its_data_set_has_that_option(void **state)
+{
+    (void)state;
+    static const struct deaths deaths = {{{4, 4, 2}, {4, 2, 3}, {5, 1, 0}}, ""};
+    struct wire_dataset lenient = mnist;
+    lenient.set_aside = true;
+    struct scene *scene = scene_of_plan(lenient);
+    three_die(scene, &deaths);
+    assert_string_equal(scene->aside,
+                        "record 5 is set aside: 3 workers died, one after the other, of record 5 "
+                        "of data set \"mnist\", in epoch 1 of 1");
+    expect_aside(scene, 1, 5);
+    assert_int_equal(sent_to(scene, 5, WIRE_OPEN)->ranges,
+                     2); /* 4, and 6 to 7: nobody has trained them */
+    for (int compacted = 0; compacted < 2; compacted++) {
+        begin(scene, scene->journaled);
+        assert_int_equal(arbiter_asides(scene->arbiter)->count, 1);
+        assert_int_equal(arbiter_asides(scene->arbiter)->list[0].deaths, 3);
+        compacts(scene);
+    }
+    reports(scene, 1, 0, 0, 0, false);
+    reports(scene, 5, 0, 0, 0, false);
+    assert_int_equal(commits(scene, 1, 1, 0, 8), 0); /* its position is committed with its step */
+    assert_string_equal(scene->failure, "");
+    end_scene(scene);
+}
+
 /* Whatever a disk makes of it, it is refused with a sentence, or is something else. */
 static void a_snapshot_with_a_wrong_byte(void **state)
 {
@@ -1052,6 +1103,7 @@ int main(void)
         cmocka_unit_test(people_are_told_who_was_lost_and_how_far_it_is),
         cmocka_unit_test(what_workers_die_of_is_tried_in_halves_and_named),
         cmocka_unit_test(a_job_that_has_failed_says_so_to_all),
+        cmocka_unit_test(a_record_is_set_aside_where_its_data_set_has_that_option),
         cmocka_unit_test(deaths_that_no_pass_is_blamed_for),
         cmocka_unit_test(a_step_of_which_nothing_was_told_is_suspected),
         cmocka_unit_test(who_does_not_come_back_is_expelled),

@@ -1,6 +1,7 @@
 /* Records that workers die of. What is at hand of a worker which dies is suspected, and tried again
- * in parts, so small that one record is left for the ARBITER_TRIES-th death: it is named, and the
- * job fails. Workers that were killed from outside, or pre-empted, died of nothing. See internal.h.
+ * in parts, so small that one record is left for the ARBITER_TRIES-th death: it is named, and set
+ * aside, or the job fails. Workers that were killed from outside, or pre-empted, died of nothing.
+ * See internal.h.
  */
 #include "coordinator/arbiter/internal.h"
 
@@ -129,21 +130,54 @@ static void name_records(const struct shard_dataset *spec, struct shard_range ra
     }
 }
 
+static void say_why(const struct shard_dataset *spec, struct shard_range range, uint32_t tries,
+                    struct buf *text)
+{
+    buf_format(text, "%u workers died, one after the other, of %s ", tries,
+               range.count > 1 ? "the same pass: records" : "record");
+    name_records(spec, range, text);
+    if (spec->name[0]) {
+        buf_format(text, " of data set \"%s\"", spec->name);
+    }
+    buf_format(text, ", in epoch %u of %u", range.epoch + 1, spec->epochs);
+}
+
+/* Who forms the next generation hears of it. */
+static void set_aside(struct arbiter *a, const struct aside *aside, const struct buf *why)
+{
+    size_t offset = a->out->bytes.used;
+    struct arbiter_effect said = {.kind = ARBITER_ASIDE};
+    asides_write(&a->asides, a->asides.count - 1, &a->out->bytes);
+    arbiter_append(a, ENTRY_ASIDE, offset);
+    said.offset = a->out->bytes.used;
+    buf_format(&a->out->bytes, "record %" PRIu64 " is set aside: %s", aside->record, buf_str(why));
+    said.count = a->out->bytes.used - said.offset;
+    arbiter_fail(a, arbiter_effects_add(a->out, said, a->err));
+}
+
+/* One record that workers died of, or several that cannot be told from each other. */
 static void give_up(struct arbiter *a, struct shard_range range, uint32_t tries)
 {
     struct shard_progress data = {0};
-    struct buf text;
-    buf_init(&text, TEXT_BYTES);
+    struct shard_order order;
+    struct buf why;
+    buf_init(&why, TEXT_BYTES);
     (void)shard_progress(a->ledger.shard, range.dataset, &data);
-    buf_format(&text, "%u workers died, one after the other, of %s ", tries,
-               range.count > 1 ? "the same pass: records" : "record");
-    name_records(&data.dataset, range, &text);
-    if (data.dataset.name[0]) {
-        buf_format(&text, " of data set \"%s\"", data.dataset.name);
+    const struct shard_dataset *spec = &data.dataset;
+    say_why(spec, range, tries, &why);
+    shard_order_init(&order, spec->size, spec->block, spec->seed, range.dataset, range.epoch);
+    const struct aside aside = {.dataset = range.dataset,
+                                .epoch = range.epoch,
+                                .record = shard_order_record(&order, range.first),
+                                .deaths = tries};
+    bool known = asides_have(&a->asides, aside.dataset, aside.record);
+    if (!spec->set_aside || range.count > 1 || !(known || asides_add(&a->asides, &aside))) {
+        arbiter_fail_job(a, buf_str(&why));
+    } else if (!known) {
+        set_aside(a, &aside, &why);
     }
-    buf_format(&text, ", in epoch %u of %u", range.epoch + 1, data.dataset.epochs);
-    arbiter_fail_job(a, buf_str(&text));
-    buf_done(&text);
+    clear(a, range);
+    buf_done(&why);
 }
 
 /* ---- Deaths ---- */

@@ -54,7 +54,8 @@ void arbiter_datasets_read(const struct wire_dataset *told, uint32_t micro_batch
                                   .seed = told->seed,
                                   .block = told->block,
                                   .batch = told->batch,
-                                  .micro_batches = micro_batches};
+                                  .micro_batches = micro_batches,
+                                  .set_aside = told->set_aside};
     memcpy(ret->name, told->name.bytes, told->name.count);
 }
 
@@ -72,6 +73,7 @@ bool arbiter_datasets_agree(const struct shard_dataset *theirs, const struct sha
         {"micro_batches", theirs->micro_batches, job->micro_batches},
         {"shuffle", theirs->block, job->block},
         {"seed", theirs->seed, job->seed},
+        {"set_aside", theirs->set_aside, job->set_aside},
     };
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
         if (fields[i].theirs != fields[i].job) {
@@ -120,7 +122,8 @@ void arbiter_datasets_answer(struct arbiter *a, uint64_t to, const struct shard_
                                                .batch = spec->batch,
                                                .micro_batches = spec->micro_batches,
                                                .block = spec->block,
-                                               .seed = spec->seed}};
+                                               .seed = spec->seed,
+                                               .set_aside = spec->set_aside}};
     arbiter_send(a, to, &message);
 }
 

@@ -25,6 +25,7 @@ enum arbiter_effect_kind {
     ARBITER_END,     /* the job is done */
     ARBITER_FAILED,  /* bytes: why. The job has ended so */
     /* for people: */
+    ARBITER_ASIDE,  /* bytes: which record is set aside, and why */
     ARBITER_HANGS,  /* to: it is expelled; bytes: why */
     ARBITER_OPENED, /* a generation */
     ARBITER_LOST, /* to: left out of the generation that follows; record: enum rendezvous_reason */

@@ -30,6 +30,7 @@ enum entry_kind {
     ENTRY_NAMES,      /* of the generation's members, in their order: arbiter_write_names */
     ENTRY_OLDER,      /* in a snapshot only: the version of an older checkpoint, its records */
     ENTRY_FAILURE,    /* why the job has failed, a text */
+    ENTRY_ASIDE,      /* asides_write */
     ENTRY_KINDS,
 };
 

@@ -65,6 +65,7 @@ struct arbiter {
     struct ledger ledger;
     struct leases leases;
     struct losses losses;
+    struct asides asides;
     struct shard_dataset datasets[SHARD_DATASETS_MAX];
     size_t dataset_count;
     uint32_t micro_batches;

@@ -235,6 +235,7 @@ static void restore_section(struct arbiter *a, uint32_t kind, const uint8_t *byt
     case ENTRY_LEASES: leases_read(a, bytes, count); break;
     case ENTRY_DATASET:
     case ENTRY_LOST:
+    case ENTRY_ASIDE:
     case ENTRY_NAMES:
     case ENTRY_TERM: replay(a, &event); break;
     default: arbiter_fail(a, muster_fail(a->err, MUSTER_EDATA, "a snapshot has a wrong section"));
@@ -283,6 +284,9 @@ void replay(struct arbiter *a, const struct arbiter_event *event)
     case ENTRY_END: a->over = true; break;
     case ENTRY_LOST:
         arbiter_fail(a, losses_read(&a->losses, event->bytes, event->count, a->err));
+        break;
+    case ENTRY_ASIDE:
+        arbiter_fail(a, asides_read(&a->asides, event->bytes, event->count, a->err));
         break;
     case ENTRY_NAMES: replay_names(a, event->bytes, event->count); break;
     case ENTRY_SNAPSHOT: replay_snapshot(a, event); break;

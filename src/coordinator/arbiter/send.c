@@ -166,7 +166,7 @@ void arbiter_write_open(struct arbiter *a, const struct rendezvous_effect *effec
                         struct buf *ret)
 {
     muster_auto(free) struct wire_member *members = calloc(a->rendezvous->room, sizeof *members);
-    struct shard_range suspects[WIRE_SUSPECTS_MAX];
+    struct shard_range suspects[WIRE_SUSPECTS_MAX], aside[WIRE_ASIDE_MAX];
     if (!members) {
         arbiter_fail(a, err_no_memory(a->err));
         return;
@@ -183,6 +183,7 @@ void arbiter_write_open(struct arbiter *a, const struct rendezvous_effect *effec
     }
     message.open.members = (struct wire_members){members, list_members(a, next, members)};
     message.open.suspects = (struct wire_ranges){suspects, arbiter_blame_list(a, suspects)};
+    message.open.aside = (struct wire_ranges){aside, asides_list(&a->asides, aside)};
     write_frame(a, &message, ret);
 }
 

@@ -58,6 +58,14 @@ static void add_losses(const struct arbiter *a, struct buf *section, struct buf 
     }
 }
 
+static void add_asides(const struct arbiter *a, struct buf *section, struct buf *ret)
+{
+    for (uint32_t i = 0; i < a->asides.count; i++) {
+        asides_write(&a->asides, i, section);
+        add(ENTRY_ASIDE, section, ret);
+    }
+}
+
 static void add_older(const struct arbiter *a, struct buf *section, struct buf *ret)
 {
     for (size_t i = 0; i < a->ledger.older_count; i++) {
@@ -106,6 +114,7 @@ int arbiter_snapshot(struct arbiter *a, struct buf *ret, struct muster_err *err)
         add(ENTRY_LEASES, &section, ret);
     }
     add_losses(a, &section, ret);
+    add_asides(a, &section, ret);
     int r = add_checkpoints(a, &section, ret, err);
     buf_done(&section);
     r = r < 0 ? r : a->failed;

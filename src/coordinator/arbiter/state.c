@@ -122,6 +122,11 @@ const char *arbiter_name(const struct arbiter *a, uint64_t incarnation)
     return "";
 }
 
+const struct asides *arbiter_asides(const struct arbiter *a)
+{
+    return &a->asides;
+}
+
 const struct losses *arbiter_losses(const struct arbiter *a)
 {
     return &a->losses;

@@ -121,6 +121,11 @@ static void carry_out(struct server *s, const struct arbiter_effect *effect,
         report_say(&s->report, "%s: %.*s", arbiter_name(s->arbiter, effect->to), (int)effect->count,
                    (const char *)arbiter_effect_bytes(&s->effects, effect));
         break;
+    case ARBITER_ASIDE:
+        report_say(&s->report, "warning: %.*s", (int)effect->count,
+                   (const char *)arbiter_effect_bytes(&s->effects, effect));
+        s->status_due = true;
+        break;
     case ARBITER_OPENED: s->status_due = true; break;
     case ARBITER_LOST: note_lost(s, effect); break;
     }

@@ -245,6 +245,21 @@ static void add_losses(const struct losses *losses, struct buf *text)
     }
 }
 
+static void add_asides(const struct arbiter *arbiter, struct buf *text)
+{
+    const struct asides *asides = arbiter_asides(arbiter);
+    for (uint32_t i = 0; i < asides->count; i++) {
+        const struct aside *each = &asides->list[i];
+        struct shard_progress data = {0};
+        (void)arbiter_dataset(arbiter, each->dataset, &data);
+        buf_format(text, "set aside: record %" PRIu64, each->record);
+        if (data.dataset.name[0]) {
+            buf_format(text, " of data set \"%s\"", data.dataset.name);
+        }
+        buf_format(text, ": %u workers died of it, in epoch %u\n", each->deaths, each->epoch + 1);
+    }
+}
+
 int report_summary(struct report *report, const struct arbiter *arbiter, int64_t now_ms,
                    struct muster_err *err)
 {
@@ -260,6 +275,7 @@ int report_summary(struct report *report, const struct arbiter *arbiter, int64_t
     }
     add_leased(arbiter, &text);
     add_losses(arbiter_losses(arbiter), &text);
+    add_asides(arbiter, &text);
     buf_format(&text,
                "done: %s records in %s steps, %" PRIu64 " generation%s, %" PRIu64
                " lost, in term %" PRIu64 " of the coordinator, which took %s\n",

@@ -105,6 +105,23 @@ static json_t *slow_doc(struct build *b, const struct status_slow *each)
     return doc;
 }
 
+static void add_asides(struct build *b, json_t *doc, const struct arbiter *arbiter)
+{
+    const struct asides *asides = arbiter_asides(arbiter);
+    json_t *list = build_array_at(b, doc, "setAside");
+    for (uint32_t i = 0; i < asides->count; i++) {
+        const struct aside *each = &asides->list[i];
+        struct shard_progress data = {0};
+        json_t *entry = build_value(b, json_object());
+        (void)arbiter_dataset(arbiter, each->dataset, &data);
+        build_text(b, entry, "dataset", *data.dataset.name ? data.dataset.name : NULL);
+        build_int(b, entry, "record", (json_int_t)each->record);
+        build_int(b, entry, "epoch", each->epoch + 1);
+        build_int(b, entry, "deaths", each->deaths);
+        build_add(b, list, entry);
+    }
+}
+
 static json_t *make(const struct status *status)
 {
     const struct arbiter *arbiter = status->arbiter;
@@ -131,6 +148,7 @@ static json_t *make(const struct status *status)
     for (size_t i = 0; i < status->slow_count; i++) {
         build_add(&b, list, slow_doc(&b, &status->slow[i]));
     }
+    add_asides(&b, doc, arbiter);
     add_leased(&b, doc, status);
     build_int(&b, doc, "term", (json_int_t)figures.term);
     build_text(&b, doc, "updated", timestamp_text(clock_unix_ms(), now));

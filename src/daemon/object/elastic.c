@@ -83,13 +83,14 @@ static void take_message(struct build *b, json_t *to, const json_t *from)
     }
 }
 
-/* Recoveries, who is slow, and data sets by leases. */
+/* Recoveries, who is slow, records that are set aside, and data sets by leases. */
 static void take_list(struct build *b, json_t *to, const json_t *from, const char *key)
 {
     static const char *const numbers[] = {
-        "ms",           "others",           "lagMs",       "percent", "records",
-        "totalRecords", "recordsPerSecond", "secondsLeft", NULL};
-    static const char *const texts[] = {"at", "kind", "worker", "phase", "name", "task", NULL};
+        "ms",          "others", "lagMs", "percent", "records", "totalRecords", "recordsPerSecond",
+        "secondsLeft", "record", "epoch", "deaths",  NULL};
+    static const char *const texts[] = {"at",   "kind", "worker",  "phase",
+                                        "name", "task", "dataset", NULL};
     json_t *list = build_array_at(b, to, key);
     size_t i;
     json_t *each;
@@ -108,13 +109,16 @@ static json_t *taken(const json_t *from)
         "generation", "workers",      "joining",          "lost",        "steps", "epoch", "epochs",
         "records",    "totalRecords", "recordsPerSecond", "secondsLeft", "term",  NULL};
     static const char *const texts[] = {"phase", "updated", NULL};
+    static const char *const lists[] = {"setAside", "datasets", NULL};
     struct build b = {0};
     json_t *to = build_value(&b, json_object());
     take(&b, to, from, numbers, texts);
     take_list(&b, to, from, "recoveries");
     take_list(&b, to, from, "slow");
-    if (json_array_size(json_object_get(from, "datasets")) > 0) {
-        take_list(&b, to, from, "datasets");
+    for (const char *const *key = lists; *key; key++) {
+        if (json_array_size(json_object_get(from, *key)) > 0) {
+            take_list(&b, to, from, *key);
+        }
     }
     take_message(&b, to, from);
     return build_end(&b, to);

@@ -1,6 +1,6 @@
 /* Every record once in every epoch, whoever computes: for all small plans, and any sequence of
  * world sizes. */
-#include "client/plan.h"
+#include "client/plan/plan.h"
 
 #include "base/testing/test.h"
 #include "base/testing/test_assert.h"

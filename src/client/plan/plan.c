@@ -1,5 +1,5 @@
 /* See plan.h. */
-#include "client/plan.h"
+#include "client/plan/plan.h"
 
 #include "core/hash.h"
 

@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "client/plan.h"
+#include "client/plan/plan.h"
 
 #include <muster/comm.h>
 
@@ -24,7 +24,7 @@ struct passes {
     struct plan_share span;
     char *slots; /* of the span's micro-batches, one after the other */
     char *extras;
-    uint32_t *has; /* of each, how many of its records its slot has, from the front */
+    uint32_t *has; /* of each, how many of its positions its slot has, from the front */
     bool *whole;
     size_t room; /* of slots and extras, in micro-batches */
 };
@@ -46,7 +46,7 @@ void passes_scale(enum muster_type type, const void *from, void *to, size_t coun
 /* A gradient of the next records of a micro-batch, and what the step's weight of it is. */
 struct passes_part {
     uint32_t micro_batch;
-    uint32_t records;
+    uint32_t positions;
     bool last; /* the micro-batch has no more */
     const void *gradient;
     double share;
@@ -54,13 +54,12 @@ struct passes_part {
 };
 /* Keeps it, added to what there is. What lies outside of the span is not kept. */
 void passes_put(struct passes *passes, const struct passes_part *part);
-/* The first of the span that it does not have; or span.first + span.count. */
-uint32_t passes_missing(const struct passes *passes);
-
+/* A micro-batch of the span of which nothing is computed: zeros. */
+void passes_put_none(struct passes *passes, uint32_t micro_batch);
 /* Whether it has that pass of that step, */
 bool passes_has(const struct passes *passes, uint64_t version, uint32_t micro_batch);
-/* and how many of its records. */
-uint32_t passes_records(const struct passes *passes, uint64_t version, uint32_t micro_batch);
+/* and how many of its positions. */
+uint32_t passes_positions(const struct passes *passes, uint64_t version, uint32_t micro_batch);
 
 /* The sum as the user has it, of values as they are summed. `to` may be `from`. */
 void passes_narrow(const struct passes *passes, const void *from, void *to);

@@ -1,5 +1,5 @@
 /* See passes.h. */
-#include "client/passes.h"
+#include "client/plan/passes.h"
 
 #include "comm/reduce/half.h"
 
@@ -193,20 +193,19 @@ void passes_put(struct passes *p, const struct passes_part *part)
     } else {
         memset(place, 0, p->extra_bytes);
     }
-    p->has[at] += part->records;
+    p->has[at] += part->positions;
     p->whole[at] = part->last;
 }
 
-uint32_t passes_missing(const struct passes *p)
+void passes_put_none(struct passes *p, uint32_t micro_batch)
 {
-    uint32_t i = 0;
-    while (i < p->span.count && p->whole[i]) {
-        i++;
-    }
-    return p->span.first + i;
+    uint32_t at = micro_batch - p->span.first;
+    memset(p->slots + at * slot_bytes(p), 0, slot_bytes(p));
+    memset(p->extras + at * p->extra_bytes, 0, p->extra_bytes);
+    p->whole[at] = true;
 }
 
-uint32_t passes_records(const struct passes *p, uint64_t version, uint32_t micro_batch)
+uint32_t passes_positions(const struct passes *p, uint64_t version, uint32_t micro_batch)
 {
     uint32_t at = micro_batch - p->span.first;
     bool known = p->version == version && micro_batch >= p->span.first && at < p->span.count;
@@ -215,7 +214,7 @@ uint32_t passes_records(const struct passes *p, uint64_t version, uint32_t micro
 
 bool passes_has(const struct passes *p, uint64_t version, uint32_t micro_batch)
 {
-    return passes_records(p, version, micro_batch) > 0 && p->whole[micro_batch - p->span.first];
+    return passes_positions(p, version, micro_batch) > 0 && p->whole[micro_batch - p->span.first];
 }
 
 void passes_narrow(const struct passes *p, const void *from, void *to)

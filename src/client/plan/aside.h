@@ -1,0 +1,27 @@
+/* Records that nobody trains any more, as workers died of them (OPEN says which): their positions
+ * stay in the plan, and are committed with their step; passes and their weights leave them out.
+ *
+ * Layer: pure (part of libmuster). Memory: the caller's. Thread: any.
+ */
+#pragma once
+
+#include "client/plan/plan.h"
+
+struct aside {
+    uint64_t records[256]; /* WIRE_ASIDE_MAX */
+    uint32_t count;
+};
+
+bool aside_has(const struct aside *aside, uint64_t record);
+/* Equal sets have one order. */
+bool aside_equals(const struct aside *aside, const struct aside *other);
+
+/* How many of the positions have a record that is trained. */
+uint32_t aside_count_left(const struct aside *aside, const struct plan *plan,
+                          struct shard_range range);
+/* The records that are trained at these positions, in their order. Returns how many. */
+uint32_t aside_records_left(const struct aside *aside, const struct plan *plan,
+                            struct shard_range range, uint64_t *ret);
+/* From the first position to the last one whose record is trained; count 0: there is none. */
+struct shard_range aside_trim(const struct aside *aside, const struct plan *plan,
+                              struct shard_range range);
