@@ -14,7 +14,6 @@ enum {
     KUBE_START_MS = 20000, /* until a fresh controller must answer */
     KUBE_RETRY_MS = 100,
     HTTP_REFUSED = 400, /* this status and all above */
-    HTTP_UNAUTHORIZED = 401,
 };
 
 struct kube {

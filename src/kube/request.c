@@ -15,8 +15,7 @@
 
 enum {
     TRIES = 3,
-    HTTP_TOO_MANY = 429,
-    HTTP_SERVER_ERROR = 500,
+    US_PER_MS = 1000,
     PAUSE_MAX_MS = 5000, /* who asks for more is not asked again */
 };
 
@@ -110,9 +109,7 @@ static CURLcode transfer(struct kube *kube, struct exchange *x, struct curl_slis
     CURLcode result = curl_easy_perform(easy);
     curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, NULL);
     curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &x->http_status);
-    struct curl_header *after = NULL;
-    bool asked = curl_easy_header(easy, "Retry-After", 0, CURLH_HEADER, -1, &after) == CURLHE_OK;
-    x->retry_after_ms = asked ? retry_after_ms(after->value) : -1;
+    x->retry_after_ms = transfer_retry_after_ms(easy);
     return result;
 }
 
@@ -141,18 +138,15 @@ static int attempt(struct kube *kube, struct exchange *x, CURLcode *ret_result,
     return r;
 }
 
-/* An answer that is none yet: a busy server, or a token that was renewed meanwhile. */
-static bool is_to_be_asked_again(struct kube *kube, const struct exchange *x)
+/* Of an answer that is none yet (a busy server, or a token that was renewed meanwhile), how long to
+ * wait before the next try; < 0: it is the answer. */
+static int64_t next_try_ms(struct kube *kube, const struct exchange *x)
 {
-    if (x->http_status == HTTP_UNAUTHORIZED) {
-        return kube_endpoint_token_refused(kube->endpoint, clock_ms());
+    if (x->http_status == RETRY_UNAUTHORIZED) {
+        return kube_endpoint_token_refused(kube->endpoint, clock_ms()) ? 0 : -1;
     }
-    if (!kube->is_cluster || x->retry_after_ms < 0 || x->retry_after_ms > PAUSE_MAX_MS ||
-        (x->http_status != HTTP_TOO_MANY && x->http_status < HTTP_SERVER_ERROR)) {
-        return false;
-    }
-    (void)usleep((useconds_t)x->retry_after_ms * 1000);
-    return true;
+    bool busy = x->http_status == RETRY_TOO_MANY || x->http_status >= RETRY_SERVER_ERROR;
+    return kube->is_cluster && busy && x->retry_after_ms <= PAUSE_MAX_MS ? x->retry_after_ms : -1;
 }
 
 static int explain(struct kube *kube, const struct exchange *x, CURLcode result,
@@ -178,23 +172,17 @@ static int explain(struct kube *kube, const struct exchange *x, CURLcode result,
 static int exchange(struct kube *kube, struct exchange *x, struct muster_err *err)
 {
     CURLcode result = CURLE_OK;
-    for (int tried = 0; tried < TRIES; tried++) {
-        int r = attempt(kube, x, &result, err);
-        if (r < 0) {
-            return r;
-        }
-        if (result == CURLE_OK && !is_to_be_asked_again(kube, x)) {
-            return 0;
-        }
-        if (result != CURLE_OK && !may_repeat(x, result)) {
+    int r = attempt(kube, x, &result, err);
+    for (int tried = 1; r == 0 && tried < TRIES; tried++) {
+        int64_t pause_ms = result != CURLE_OK ? 0 : next_try_ms(kube, x);
+        if (pause_ms < 0 || (result != CURLE_OK && !may_repeat(x, result))) {
             break;
         }
+        (void)usleep((useconds_t)pause_ms * US_PER_MS);
         r = kube_ensure(kube, err);
-        if (r < 0) {
-            return r;
-        }
+        r = r < 0 ? r : attempt(kube, x, &result, err);
     }
-    return result == CURLE_OK ? 0 : explain(kube, x, result, err);
+    return r < 0 || result == CURLE_OK ? r : explain(kube, x, result, err);
 }
 
 static int understand(struct kube *kube, struct exchange *x, json_t **ret, struct muster_err *err)

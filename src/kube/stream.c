@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/time/clock.h"
+#include "kube/pace/retry.h"
 
 #include <stdlib.h>
 #include <utlist.h>
@@ -32,11 +33,14 @@ static void on_data(void *context, const char *bytes, size_t count)
 static int outcome(struct kube_stream *s, const struct transfer_result *result,
                    struct muster_err *err)
 {
+    if (result->curl_code == CURLE_LOGIN_DENIED) {
+        return muster_fail(err, MUSTER_EUNAUTH, "%s", result->problem);
+    }
     if (result->curl_code != CURLE_OK) {
         return muster_fail(err, MUSTER_EUNAVAIL, "the connection to %s was lost: %s", s->kube->peer,
                            curl_easy_strerror((CURLcode)result->curl_code));
     }
-    if (result->http_status == HTTP_UNAUTHORIZED) { /* who opens it again shows another token */
+    if (result->http_status == RETRY_UNAUTHORIZED) { /* who opens it again shows another token */
         (void)kube_endpoint_token_refused(s->kube->endpoint, clock_ms());
     }
     if (result->http_status >= HTTP_REFUSED) {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <utlist.h>
 
-enum { REPLY_BYTES_MAX = 256 << 20, HTTP_UNAUTHORIZED = 401 };
+enum { REPLY_BYTES_MAX = 256 << 20 };
 
 struct cluster_call {
     struct turn turn; /* first */
@@ -66,7 +66,7 @@ static struct cluster_answer no_answer(const struct cluster_call *call,
                                        const struct transfer_result *result)
 {
     return (struct cluster_answer){
-        .code = result->timed_out ? MUSTER_ETIMEDOUT : MUSTER_EUNAVAIL,
+        .code = transfer_code(result),
         .reason = "",
         .message = result->problem,
         .unsure = result->was_sent && !call->wire.only_reads,
@@ -106,7 +106,7 @@ static int64_t next_try_ms(struct cluster_call *call, const struct transfer_resu
     struct kube_cluster *k = call->k;
     bool answered = result->curl_code == CURLE_OK;
     int64_t now_ms = kube_cluster_now_ms();
-    if (answered && result->http_status == HTTP_UNAUTHORIZED) {
+    if (answered && result->http_status == RETRY_UNAUTHORIZED) {
         return kube_endpoint_token_refused(k->endpoint, now_ms) ? now_ms : -1;
     }
     if (is_permanent(result->curl_code)) {

@@ -205,7 +205,7 @@ static void on_end(void *context, const struct transfer_result *result)
     if (complete && (w->is_page || result->http_status >= 300)) {
         take_answer(w, result);
     } else if (!complete && result->http_status == 0) {
-        tell_trouble(w, MUSTER_EUNAVAIL, result->problem);
+        tell_trouble(w, transfer_code(result), result->problem);
     }
     w->busy--;
     if (w->stopped) {

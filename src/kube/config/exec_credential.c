@@ -64,19 +64,10 @@ int exec_credential_read(const char *text, size_t bytes, const char *api_version
     return 0;
 }
 
-static void wipe(char **text)
-{
-    if (*text) {
-        explicit_bzero(*text, strlen(*text));
-    }
-    free(*text);
-    *text = NULL;
-}
-
 void exec_credential_done(struct exec_credential *credential)
 {
-    wipe(&credential->token);
-    wipe(&credential->cert_pem);
-    wipe(&credential->key_pem);
+    target_wipe(&credential->token);
+    target_wipe(&credential->cert_pem);
+    target_wipe(&credential->key_pem);
     credential->expires_unix_ms = 0;
 }

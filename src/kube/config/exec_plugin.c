@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/err.h"
+#include "base/text.h"
 #include "base/time/clock.h"
 #include "base/variables.h"
 
@@ -26,16 +27,6 @@ enum { WORDS_MAX = 256, CANNOT_START = 127, READ_BYTES = 4096 };
 
 extern char **environ;
 
-static bool is_one_of(const char *word, const char *const *words, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(word, words[i]) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 int exec_plugin_check(const json_t *exec, struct muster_err *err)
 {
     static const char *const versions[] = {GROUP "v1", GROUP "v1beta1"};
@@ -45,12 +36,12 @@ int exec_plugin_check(const json_t *exec, struct muster_err *err)
     if (!*doc_text(exec, "command", "")) {
         return muster_fail(err, MUSTER_ECONFIG, "exec names no command");
     }
-    if (!is_one_of(version, versions, 2)) {
+    if (!text_is_any_of(version, versions, 2)) {
         return muster_fail(err, MUSTER_EUNSUPPORTED,
                            "exec.apiVersion must be " GROUP "v1 or v1beta1, not \"%.100s\"",
                            version);
     }
-    if (!is_one_of(doc_text(exec, "interactiveMode", newest ? "" : "IfAvailable"), modes, 3)) {
+    if (!text_is_any_of(doc_text(exec, "interactiveMode", newest ? "" : "IfAvailable"), modes, 3)) {
         return muster_fail(err, MUSTER_ECONFIG,
                            "exec.interactiveMode must be Never, IfAvailable or Always");
     }

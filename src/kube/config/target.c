@@ -12,7 +12,7 @@ enum { FILE_BYTES_MAX = 1 << 20 };
 
 #define ACCOUNT "/var/run/secrets/kubernetes.io/serviceaccount"
 
-static void wipe(char **text)
+void target_wipe(char **text)
 {
     if (*text) {
         explicit_bzero(*text, strlen(*text));
@@ -29,7 +29,7 @@ void target_done(struct target *target)
         &target->key_pem,   &target->token,           &target->token_file, &target->user,
         &target->password,  &target->tls_server_name, &target->proxy,      &target->exec_folder};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        wipe(texts[i]);
+        target_wipe(texts[i]);
     }
     json_decref(target->exec);
     target->exec = NULL;

@@ -31,6 +31,9 @@ struct target {
 
 void target_done(struct target *target);
 
+/* Frees a secret of which nothing is left in memory; *text becomes NULL. */
+void target_wipe(char **text);
+
 /* Reads the files, drops what does not fit together (a token file beats a token), checks the
  * address. */
 int target_load(struct target *target, struct muster_err *err);

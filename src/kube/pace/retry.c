@@ -34,10 +34,10 @@ static bool may_repeat(const struct retry_outcome *o)
     if (o->http_status == 0) {
         return !o->connected || o->only_reads;
     }
-    if (o->http_status == 429) {
+    if (o->http_status == RETRY_TOO_MANY) {
         return true;
     }
-    return o->http_status >= 500 && (o->only_reads || o->retry_after_ms >= 0);
+    return o->http_status >= RETRY_SERVER_ERROR && (o->only_reads || o->retry_after_ms >= 0);
 }
 
 int64_t retry_delay_ms(const struct retry_outcome *outcome, struct retry_chance *chance)

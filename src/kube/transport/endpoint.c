@@ -42,16 +42,16 @@ static int keep_pem(struct kube_endpoint *e, int which, const char *pem, struct 
     if (!pem) {
         return 0;
     }
-    int before = e->fds[which]; /* closed last: the path must be another, for curl to see it */
-    e->fds[which] = memfd_create("muster-pem", MFD_CLOEXEC);
-    if (e->fds[which] < 0 || file_write_all(e->fds[which], pem, strlen(pem)) < 0) {
-        return muster_fail(err, MUSTER_EOS, "cannot keep a certificate in memory: %s",
-                           strerror(errno));
+    int fd = memfd_create("muster-pem", MFD_CLOEXEC);
+    if (fd < 0 || file_write_all(fd, pem, strlen(pem)) < 0) {
+        (void)muster_fail(err, MUSTER_EOS, "cannot keep a certificate in memory: %s",
+                          strerror(errno));
+        cleanup_close(&fd);
+        return MUSTER_EOS;
     }
-    snprintf(e->paths[which], PATH_BYTES, "/proc/self/fd/%d", e->fds[which]);
-    if (before >= 0) {
-        close(before);
-    }
+    cleanup_close(&e->fds[which]); /* last: the path must be another, for curl to see it */
+    e->fds[which] = fd;
+    snprintf(e->paths[which], PATH_BYTES, "/proc/self/fd/%d", fd);
     return 0;
 }
 
@@ -95,15 +95,6 @@ int kube_endpoint_open(struct target *target, struct kube_endpoint **ret, struct
     return 0;
 }
 
-static void forget_token(struct kube_endpoint *e)
-{
-    if (e->token) {
-        explicit_bzero(e->token, strlen(e->token));
-    }
-    free(e->token);
-    e->token = NULL;
-}
-
 void kube_endpoint_close(struct kube_endpoint *endpoint)
 {
     if (!endpoint) {
@@ -112,7 +103,7 @@ void kube_endpoint_close(struct kube_endpoint *endpoint)
     for (int i = 0; i < PEM_COUNT; i++) {
         cleanup_close(&endpoint->fds[i]);
     }
-    forget_token(endpoint);
+    target_wipe(&endpoint->token);
     curl_slist_free_all(endpoint->route);
     target_done(&endpoint->target);
     free(endpoint);
@@ -176,11 +167,11 @@ static int ask_plugin(struct kube_endpoint *e, struct muster_err *err)
     if (r < 0) {
         return r;
     }
-    forget_token(e);
+    target_wipe(&e->token);
     e->token = muster_take(credential.token);
-    e->expires_unix_ms = credential.expires_unix_ms;
     r = keep_pem(e, PEM_CERT, credential.cert_pem, err);
     r = r < 0 ? r : keep_pem(e, PEM_KEY, credential.key_pem, err);
+    e->expires_unix_ms = r < 0 ? 0 : credential.expires_unix_ms; /* kept in part, it is no use */
     exec_credential_done(&credential);
     return r;
 }
@@ -220,7 +211,7 @@ static const char *token_of(struct kube_endpoint *e, int64_t now_ms)
     }
     e->token_read_ms = now_ms;
     if (file_read(e->target.token_file, TOKEN_BYTES_MAX, &text, &bytes, NULL) == 0) {
-        free(e->token);
+        target_wipe(&e->token);
         e->token = text;
     }
     return e->token ? e->token : e->target.token;

@@ -32,6 +32,6 @@ int kube_endpoint_apply(struct kube_endpoint *endpoint, CURL *easy, const char *
 int kube_endpoint_authorize(struct kube_endpoint *endpoint, int64_t now_ms,
                             struct curl_slist **headers, struct muster_err *err);
 
-/* The server refused the token: a token file is read before the next request. True when there is
- * one, and it was not read for this reason within the last second. */
+/* The server refused us: a token file is read, an exec plugin asked before the next request. True
+ * when there is one, and that was not done for this reason within the last second. */
 bool kube_endpoint_token_refused(struct kube_endpoint *endpoint, int64_t now_ms);

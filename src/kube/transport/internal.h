@@ -16,7 +16,6 @@ struct transport {
 
 struct transfer {
     struct transport *transport;
-    struct kube_endpoint *endpoint;
     CURL *easy;
     struct curl_slist *headers;
     struct transfer_events events;
@@ -24,7 +23,7 @@ struct transfer {
     size_t body_left;
     struct buf pending; /* what came, and was not given to its owner yet */
     bool finished, paused, is_ready;
-    CURLcode curl_code;
+    CURLcode curl_code; /* set before its end where nobody says who we are */
     char problem[CURL_ERROR_SIZE];
     struct transfer *prev, *next;
     struct transfer *ready_prev, *ready_next;

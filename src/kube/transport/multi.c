@@ -86,7 +86,7 @@ static void note_finished(struct transport *t)
         struct transfer *transfer = NULL;
         curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &transfer);
         transfer->finished = true;
-        transfer->curl_code = message->data.result;
+        transfer->curl_code = transfer->curl_code ? transfer->curl_code : message->data.result;
         transfer_make_ready(transfer);
     }
 }

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/text.h"
 #include "base/time/clock.h"
 #include "kube/pace/retry.h"
 
@@ -53,16 +54,13 @@ static void give_bytes(struct transfer *transfer)
 
 static void give_end(struct transfer *transfer)
 {
-    struct curl_header *after = NULL;
     long request_bytes = 0;
     struct transfer_events events = transfer->events;
-    struct transfer_result result = {.curl_code = (int)transfer->curl_code, .retry_after_ms = -1};
+    struct transfer_result result = {.curl_code = (int)transfer->curl_code,
+                                     .retry_after_ms = transfer_retry_after_ms(transfer->easy)};
     char problem[CURL_ERROR_SIZE];
     curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &result.http_status);
     curl_easy_getinfo(transfer->easy, CURLINFO_REQUEST_SIZE, &request_bytes);
-    if (curl_easy_header(transfer->easy, "Retry-After", 0, CURLH_HEADER, -1, &after) == CURLHE_OK) {
-        result.retry_after_ms = retry_after_ms(after->value);
-    }
     result.was_sent = request_bytes > 0;
     result.timed_out = transfer->curl_code == CURLE_OPERATION_TIMEDOUT;
     snprintf(problem, sizeof problem, "%s",
@@ -82,6 +80,20 @@ void transfer_deliver(struct transfer *transfer)
     } else if (transfer->finished) {
         give_end(transfer);
     }
+}
+
+int64_t transfer_retry_after_ms(CURL *easy)
+{
+    struct curl_header *after = NULL;
+    bool asked = curl_easy_header(easy, "Retry-After", 0, CURLH_HEADER, -1, &after) == CURLHE_OK;
+    return asked ? retry_after_ms(after->value) : -1;
+}
+
+int transfer_code(const struct transfer_result *result)
+{
+    return result->timed_out                         ? MUSTER_ETIMEDOUT
+           : result->curl_code == CURLE_LOGIN_DENIED ? MUSTER_EUNAUTH
+                                                     : MUSTER_EUNAVAIL;
 }
 
 long transfer_status(const struct transfer *transfer)
@@ -173,7 +185,6 @@ static int set_up(struct transfer *transfer, const struct transfer_order *order,
     curl_easy_setopt(easy, CURLOPT_HTTPHEADER, transfer->headers);
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, collect);
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, transfer);
-    curl_easy_setopt(easy, CURLOPT_PRIVATE, transfer);
     curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, transfer->problem);
     if (order->limit_ms > 0) {
         curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)order->limit_ms);
@@ -186,24 +197,37 @@ static int set_up(struct transfer *transfer, const struct transfer_order *order,
     return 0;
 }
 
+/* Nobody says who we are: a transfer that ends as others do, once the loop runs. Without a URL,
+ * curl ends it as soon as it begins. */
+static void fail_without_url(struct transfer *transfer, const struct muster_err *why)
+{
+    transfer->curl_code = CURLE_LOGIN_DENIED;
+    text_copy(transfer->problem, sizeof transfer->problem, why->text);
+    curl_easy_setopt(transfer->easy, CURLOPT_URL, NULL);
+}
+
 int transport_start(struct transport *transport, const struct transfer_order *order,
                     const struct transfer_events *events, struct transfer **ret,
                     struct muster_err *err)
 {
+    struct muster_err why = MUSTER_ERR_INIT;
     struct transfer *transfer = calloc(1, sizeof *transfer);
     CURL *easy = transfer ? curl_easy_init() : NULL;
     if (!easy) {
         free(transfer);
         return err_no_memory(err);
     }
-    *transfer = (struct transfer){
-        .transport = transport, .endpoint = order->endpoint, .easy = easy, .events = *events};
+    *transfer = (struct transfer){.transport = transport, .easy = easy, .events = *events};
     buf_init(&transfer->pending, PENDING_BYTES_MAX);
     DL_APPEND(transport->transfers, transfer);
-    int r = set_up(transfer, order, err);
-    if (r < 0) {
+    curl_easy_setopt(easy, CURLOPT_PRIVATE, transfer);
+    int r = set_up(transfer, order, &why);
+    if (r == MUSTER_ENOMEM) {
         transfer_cancel(transfer);
-        return r;
+        return err_no_memory(err);
+    }
+    if (r < 0) {
+        fail_without_url(transfer, &why);
     }
     CURLMcode added = curl_multi_add_handle(transport->multi, easy);
     assert(added == CURLM_OK || added == CURLM_OUT_OF_MEMORY);

@@ -31,13 +31,19 @@ struct transfer_order {
 };
 
 struct transfer_result {
-    int curl_code;          /* CURLE_OK: there is a whole answer */
+    int curl_code;          /* CURLE_OK: a whole answer; CURLE_LOGIN_DENIED: no credential */
     long http_status;       /* 0: none came */
     int64_t retry_after_ms; /* < 0: not asked for */
     bool was_sent;          /* false: nothing of the request has left this machine */
     bool timed_out;
-    const char *problem; /* what curl says about it */
+    const char *problem; /* what curl says about it, or why there is no credential */
 };
+
+/* Our code for an end without a whole answer. */
+int transfer_code(const struct transfer_result *result);
+
+/* What the answer that a handle has asks for; < 0: nothing. */
+int64_t transfer_retry_after_ms(CURL *easy);
 
 /* `data` comes for every answer, refusals too; `result` tells then which it is. */
 struct transfer_events {
@@ -54,7 +60,8 @@ void transport_ask_before(struct transport *transport, bool (*may_send)(void *ar
 /* Cancels every transfer. NULL is fine. */
 void transport_close(struct transport *transport);
 
-/* No callback comes from within it. */
+/* No callback comes from within it. MUSTER_ENOMEM; all else, a plugin that says nothing of who we
+ * are, too, is told as the transfer's end. */
 int transport_start(struct transport *transport, const struct transfer_order *order,
                     const struct transfer_events *events, struct transfer **ret,
                     struct muster_err *err);
