@@ -93,8 +93,16 @@ void stamped_feed(struct stamped *stamped, const char *bytes, size_t count,
 
 void stamped_resume(struct stamped *stamped)
 {
-    stamped->resume_ns = stamped->line_ns;
-    stamped->resume_given = stamped->whole ? UINT64_MAX : stamped->given;
+    uint64_t given = stamped->whole ? UINT64_MAX : stamped->given;
+    if (stamped->line_ns > stamped->resume_ns) {
+        stamped->resume_ns = stamped->line_ns;
+        stamped->resume_given = given;
+    } else if (stamped->line_ns == stamped->resume_ns && given > stamped->resume_given) {
+        stamped->resume_given = given;
+    } /* else it broke among lines that were only skipped */
+    stamped->line_ns = stamped->resume_ns;
+    stamped->given = 0;
+    stamped->whole = false;
     stamped->in_text = false;
     stamped->time_used = 0;
     stamped->skip = 0;
@@ -102,5 +110,6 @@ void stamped_resume(struct stamped *stamped)
 
 int64_t stamped_newest_ms(const struct stamped *stamped)
 {
-    return stamped->line_ns / NS_PER_MS;
+    bool skips = stamped->line_ns < stamped->resume_ns;
+    return (skips ? stamped->resume_ns : stamped->line_ns) / NS_PER_MS;
 }

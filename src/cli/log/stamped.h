@@ -13,9 +13,9 @@ struct stamped {
     char time[STAMPED_TIME_BYTES]; /* what there is of it, at the beginning of a line */
     size_t time_used;
     bool in_text;
-    int64_t line_ns;   /* of the newest line, since 1970 */
-    uint64_t given;    /* bytes of it that were handed on; its end included, it is whole */
-    bool whole;        /* the newest line has its end */
+    int64_t line_ns;   /* of the line being read, since 1970 */
+    uint64_t given;    /* bytes of it that came; its end included, it is whole */
+    bool whole;        /* it has its end */
     int64_t resume_ns; /* up to this line all was handed on before */
     uint64_t resume_given;
     uint64_t skip; /* bytes of this line that were handed on before */
@@ -29,5 +29,5 @@ void stamped_feed(struct stamped *stamped, const char *bytes, size_t count,
 /* The log is opened again: what was handed on already is not handed on once more. */
 void stamped_resume(struct stamped *stamped);
 
-/* When the newest line was written, since 1970; 0: there was none. */
+/* When the newest line that was handed on was written, since 1970; 0: there was none. */
 int64_t stamped_newest_ms(const struct stamped *stamped);

@@ -62,6 +62,28 @@ static void opened_again_it_goes_on(void **state)
     }
 }
 
+/* The second time among lines that are only skipped, or after them. */
+static void opened_twice_again_it_goes_on(void **state)
+{
+    (void)state;
+    for (size_t first = 0; first < sizeof LINES; first++) {
+        for (size_t second = 0; second < sizeof LINES; second++) {
+            struct heard h = {0};
+            const size_t cuts[] = {first, second};
+            for (size_t i = 0; i < 2; i++) {
+                char begin[sizeof LINES] = "";
+                int64_t before_ms = stamped_newest_ms(&h.stamped);
+                memcpy(begin, LINES, cuts[i]);
+                feed(&h, begin, cuts[i] + 1);
+                assert_true(stamped_newest_ms(&h.stamped) >= before_ms);
+                stamped_resume(&h.stamped);
+            }
+            feed(&h, LINES SECOND ".6Z e\n", 7);
+            assert_string_equal(h.text, "a b\n\ncd\ne\n");
+        }
+    }
+}
+
 static void a_line_without_a_time_is_text(void **state)
 {
     (void)state;
@@ -86,6 +108,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(times_are_taken_out),
         cmocka_unit_test(opened_again_it_goes_on),
+        cmocka_unit_test(opened_twice_again_it_goes_on),
         cmocka_unit_test(a_line_without_a_time_is_text),
         cmocka_unit_test(a_long_word_is_no_time),
     };
