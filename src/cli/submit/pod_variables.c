@@ -2,34 +2,24 @@
 #include "cli/submit/pod_variables.h"
 
 #include "base/err.h"
+#include "base/text.h"
 #include "base/variables.h"
 #include "cli/submit/environment.h"
 #include "job/items.h"
 
 #include <string.h>
 
-/* Where the entry of that name is; the end where there is none. */
-static size_t find(const json_t *env, const char *name, size_t length)
-{
-    size_t i;
-    json_t *entry;
-    json_array_foreach (env, i, entry) {
-        const char *has = doc_text(entry, "name", "");
-        if (strlen(has) == length && strncmp(has, name, length) == 0) {
-            return i;
-        }
-    }
-    return json_array_size(env);
-}
-
+/* In place of what the file says of that name. */
 static int set_one(json_t *env, const char *variable)
 {
     size_t length = variables_name_length(variable);
-    size_t at = find(env, variable, length);
-    json_t *entry =
+    muster_auto(doc) json_t *entry =
         json_pack("{s:s%, s:s}", "name", variable, length, "value", variable + length + 1);
-    return at < json_array_size(env) ? json_array_set_new(env, at, entry)
-                                     : json_array_append_new(env, entry);
+    json_t *before = doc_find(env, "name", doc_text(entry, "name", ""));
+    if (before) {
+        return !entry || json_object_clear(before) < 0 ? -1 : json_object_update(before, entry);
+    }
+    return json_array_append(env, entry);
 }
 
 static int set_all(void *context, const json_t *container, const char *role, const char *path)
@@ -49,6 +39,25 @@ static int set_all(void *context, const json_t *container, const char *role, con
     return 0;
 }
 
+/* Ranks here have them as bytes; a cluster has them in the pod, which is text. */
+static int check_text(char *const *given, struct muster_err *err)
+{
+    for (; *given; given++) {
+        size_t length = variables_name_length(*given);
+        if (!text_is_utf8(*given, length)) {
+            return muster_fail(err, MUSTER_EINVAL,
+                               "the name of a variable that is given is not valid UTF-8, which a "
+                               "pod cannot have");
+        }
+        if (!text_is_utf8(*given, strlen(*given))) {
+            return muster_fail(err, MUSTER_EINVAL,
+                               "the value of %.*s is not valid UTF-8, which a pod cannot have",
+                               (int)length, *given);
+        }
+    }
+    return 0;
+}
+
 int pod_variables_set(struct cli *cli, json_t *job)
 {
     const struct environment *environment = NULL;
@@ -56,6 +65,10 @@ int pod_variables_set(struct cli *cli, json_t *job)
     if (r < 0) {
         return r;
     }
-    void *given = (void *)(uintptr_t)environment_given(environment);
-    return job_each_item(job, "containers", set_all, given) < 0 ? err_no_memory(&cli->err) : 0;
+    char *const *given = environment_given(environment);
+    r = check_text(given, &cli->err);
+    if (r == 0 && job_each_item(job, "containers", set_all, (void *)(uintptr_t)given) < 0) {
+        r = err_no_memory(&cli->err);
+    }
+    return r;
 }

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/doc.h"
+#include "base/text.h"
 #include "job/check/context.h"
 #include "job/check/references.h"
 #include "job/file/indent.h"
@@ -219,13 +220,6 @@ static int read_objects(struct job_file *file, size_t marked, size_t misplaced,
     return 0;
 }
 
-/* Else its first fault says so, and no character in it means anything. */
-static bool is_utf8(const char *text, size_t bytes)
-{
-    muster_auto(doc) json_t *whole = json_stringn(text, bytes);
-    return whole != NULL;
-}
-
 /* The problems from index `marked` on say where fields are misplaced, those before what was pasted.
  */
 static int check_documents(struct job_file *file, enum paste_verdict pasted, size_t marked,
@@ -248,8 +242,9 @@ int job_file_read(const char *text, size_t bytes, struct job_file *ret,
     if (r != 0) {
         return r;
     }
+    /* Else its first fault says so, and no character in it means anything. */
     enum paste_verdict pasted =
-        is_utf8(text, bytes) ? paste_check(text, bytes, problems) : PASTE_CLEAN;
+        text_is_utf8(text, bytes) ? paste_check(text, bytes, problems) : PASTE_CLEAN;
     size_t marked = problems->count;
     if (pasted == PASTE_CLEAN && may_be_misplaced(&file.stream)) {
         job_indent_check(text, bytes, problems);
