@@ -55,9 +55,10 @@ static int read_text(struct cli *cli, const struct text *t, enum objects_use use
     struct job_problems problems;
     struct job_file file = {0};
     job_problems_init(&problems, PROBLEMS_MAX);
+    problems.cluster = cli_on_cluster(cli);
     int r = job_file_read(t->text, t->bytes, &file, &problems, &cli->err);
     if (r == 0) {
-        if (use != OBJECTS_NAMES && !cli_on_cluster(cli)) {
+        if (use != OBJECTS_NAMES && !problems.cluster) {
             machine_check(&file, &problems);
         }
         print_problems(&problems, path, use != OBJECTS_ALL);

@@ -51,10 +51,11 @@ static int check(struct linter *l, const char *path, const char *text, size_t by
     struct job_problems problems;
     struct job_file file = {0};
     job_problems_init(&problems, PROBLEMS_MAX);
+    problems.cluster = cli_on_cluster(l->cli);
     problems.advice = true;
     problems.verbose = args_flag(&l->cli->args, "verbose");
     int r = job_file_read(text, bytes, &file, &problems, &l->cli->err);
-    if (r == 0) {
+    if (r == 0 && !problems.cluster) {
         machine_lint(&file, &problems);
     }
     for (size_t i = 0; i < problems.count; i++) {
