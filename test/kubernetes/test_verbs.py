@@ -164,6 +164,36 @@ def test_variables_go_into_the_containers(client):
 
 
 @both
+def test_a_variable_that_no_pod_can_have_is_said(client):
+    path = client.muster.write('j.yaml', job('bytes', suspend=True))
+    refused = client.run('create', '-f', path, '-e', 'X=secret\udcff', code=64)
+    assert 'the value of X is not valid UTF-8' in refused.stderr and 'secret' not in refused.stderr
+
+
+def of_a_cluster(name):
+    """What a node of a cluster can do, and this machine cannot."""
+    made = job(name, suspend=True, schedulingPolicy={'queue': 'q'})
+    spec = made['spec']['pytorchReplicaSpecs']['Master']['template']['spec']
+    spec['volumes'] = [{'name': 'token', 'projected': {'sources': []}}, {'name': 'data', 'hostPath': {'path': '/on/the/node', 'type': 'Directory'}}]
+    return made
+
+
+@real
+def test_what_only_a_cluster_can_do_is_no_mistake_there(client):
+    path = client.muster.write('j.yaml', of_a_cluster('there'))
+    assert not client.run('create', '-f', path).stderr
+    assert client.get('job', 'there')
+
+
+@both
+def test_lint_for_a_cluster_knows_what_it_can_do(client):
+    path = client.muster.write('j.yaml', of_a_cluster('there'))
+    assert client.run('lint', path).stdout == f'{path}: ok\n'
+    here = client.muster.run('lint', path, code=65).stdout
+    assert 'cannot be run on this machine' in here and '/on/the/node' in here
+
+
+@both
 def test_several_objects_are_made_whole_or_not_at_all(client):
     config = {'apiVersion': 'v1', 'kind': 'ConfigMap', 'metadata': {'name': 'first'}}
     client.create({**config, 'metadata': {'name': 'second'}})
@@ -227,11 +257,11 @@ def test_a_token_file_is_read(client):
     wait_for(is_allowed, 'the account may list pods')
 
 
-def account_token(cluster, namespace, name):
-    """Of an account that may list pods."""
+def account_token(cluster, namespace, name, resources=('pods',), verbs=('list',)):
+    """Of an account that may list pods, or as it is said."""
     rbac = f'/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}'
     cluster.request('POST', f'/api/v1/namespaces/{namespace}/serviceaccounts', {'metadata': {'name': name}})
-    cluster.request('POST', f'{rbac}/roles', {'metadata': {'name': name}, 'rules': [{'apiGroups': [''], 'resources': ['pods'], 'verbs': ['list']}]})
+    cluster.request('POST', f'{rbac}/roles', {'metadata': {'name': name}, 'rules': [{'apiGroups': ['', 'kubeflow.org'], 'resources': resources, 'verbs': verbs}]})
     cluster.request('POST', f'{rbac}/rolebindings',
                     {'metadata': {'name': name}, 'roleRef': {'apiGroup': 'rbac.authorization.k8s.io', 'kind': 'Role', 'name': name},
                      'subjects': [{'kind': 'ServiceAccount', 'name': name, 'namespace': namespace}]})
@@ -266,6 +296,29 @@ def test_an_exec_plugin_says_who_we_are(client):
     (folder / 'token-last').write_text('stale-secret')
     done = client.muster.run('get', 'pods', '--kubeconfig', config, code=77)
     assert 'Unauthorized' in done.stderr and 'secret' not in done.stderr
+
+
+@real
+def test_a_log_that_wants_a_credential_again_says_so(client):
+    cluster, folder = client.side.cluster, client.muster.work
+    token = account_token(cluster, client.namespace, 'reader', ['pytorchjobs', 'pods', 'pods/log'], ['get', 'list', 'watch'])
+    answer = {'apiVersion': 'client.authentication.k8s.io/v1', 'kind': 'ExecCredential',
+              'status': {'token': token, 'expirationTimestamp': '2020-01-01T00:00:00Z'}}
+    (folder / 'answer').write_text(json.dumps(answer))
+    script = f'cd {folder}; echo run >>runs; cat answer'
+    plugin = {'exec': {'apiVersion': answer['apiVersion'], 'command': 'sh', 'args': ['-c', script], 'interactiveMode': 'Never'}}
+    config = cluster.write_kubeconfig('again', cluster.url, user=plugin, namespace=client.namespace)
+    pods = f'/api/v1/namespaces/{client.namespace}/pods'
+    cluster.request('POST', pods, {'metadata': {'name': 'p'}, 'spec': {'nodeName': 'nowhere', 'containers': [{'name': 'c', 'image': 'none'}]}})
+    running = {'name': 'c', 'image': 'none', 'imageID': '', 'ready': True, 'restartCount': 0, 'state': {'running': {}}}
+    cluster.request('PATCH', f'{pods}/p/status', {'status': {'phase': 'Running', 'containerStatuses': [running]}}, 'application/merge-patch+json')
+    process = client.muster.start('logs', 'p', '-f', '--kubeconfig', config)
+    wait_for(lambda: (folder / 'runs').exists() and len((folder / 'runs').read_text()) > 40, 'its log is asked for, again and again')
+    (folder / 'answer').unlink()
+    said = next(line for line in process.stderr if 'is asked for again' in line)
+    assert "p's log cannot be read" in said and "the user's exec plugin sh" in said
+    process.kill()
+    process.communicate()
 
 
 @embedded

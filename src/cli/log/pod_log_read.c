@@ -219,6 +219,11 @@ static void on_end(void *context, int code, const struct muster_err *err)
     struct container_log *c = context;
     c->stream = NULL;
     c->not_before_ms = cli_on_cluster(c->logs->cli) ? clock_ms() + AGAIN_MS : 0;
+    if (code == MUSTER_EUNAUTH && c->logs->options.follow && !c->refused) {
+        screen_note(c->logs->screen, "%s's log cannot be read, and is asked for again: %s", c->pod,
+                    err->text);
+    }
+    c->refused = code == MUSTER_EUNAUTH;
     if (code < 0 && c->gone && c->logs->options.follow) {
         read_rest(c);
         end_attempt(c);

@@ -47,6 +47,7 @@ struct container_log {
     struct frames frames;
     struct stamped stamped; /* of a cluster */
     int64_t not_before_ms;  /* of a cluster: when a log that could not be had is asked for again */
+    bool refused;           /* the last time it was asked for, for want of a credential */
     struct log_merge_source *source; /* by_time */
     struct log_view_stream *view;
     struct kube_stream *stream;
