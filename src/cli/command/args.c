@@ -190,7 +190,7 @@ static int check_namespace(struct reader *r, const struct cli_item *option)
         return 0;
     }
     const char *verb = r->args.command->name;
-    bool lines = cli_option_find(r->args.command, "tail", strlen("tail"), 0) != NULL;
+    bool lines = args_has(&r->args, "tail");
     return muster_fail(r->err, MUSTER_EINVAL,
                        "%s: -n is the namespace here (the number of ranks in run and perf)%s%s; if "
                        "a namespace is called %s: --namespace %s",
@@ -310,11 +310,26 @@ void args_done(struct args *args)
     *args = (struct args){0};
 }
 
+static const struct cli_item *find(const struct args *args, const char *name)
+{
+    return cli_option_find(args->command, name, strlen(name), 0);
+}
+
 static const struct cli_item *known(const struct args *args, const char *name)
 {
-    const struct cli_item *option = cli_option_find(args->command, name, strlen(name), 0);
+    const struct cli_item *option = find(args, name);
     assert(option);
     return option;
+}
+
+bool args_has(const struct args *args, const char *option)
+{
+    return find(args, option) != NULL;
+}
+
+bool args_has_flag(const struct args *args, const char *option)
+{
+    return args_has(args, option) && args_flag(args, option);
 }
 
 const char *args_each(const struct args *args, const char *option, size_t *at)
@@ -337,6 +352,12 @@ const char *args_value(const struct args *args, const char *option)
         last = value;
     }
     return last;
+}
+
+const char *args_text(const struct args *args, const char *option)
+{
+    const char *value = args_value(args, option);
+    return value && *value ? value : NULL;
 }
 
 bool args_flag(const struct args *args, const char *option)

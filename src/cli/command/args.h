@@ -34,8 +34,15 @@ int args_parse(const struct cli_command *command, int argc, char **argv, struct 
                struct muster_err *err);
 void args_done(struct args *args);
 
+/* Whether the command has that option at all: what is asked below must be one that it has. */
+bool args_has(const struct args *args, const char *option);
+/* It has, and it is given. */
+bool args_has_flag(const struct args *args, const char *option);
+
 /* The last value given, else the option's default, else NULL. Asserts that the option is known. */
 const char *args_value(const struct args *args, const char *option);
+/* The same, NULL where that is "". */
+const char *args_text(const struct args *args, const char *option);
 bool args_flag(const struct args *args, const char *option);
 
 /* The values of an option that may be repeated: next after *at (start with 0), NULL at the end. */

@@ -33,14 +33,9 @@ void cli_say(const char *format, ...)
     fprintf(stderr, "%s: %s\n", cli_tool->name, text);
 }
 
-static bool has_option(const struct args *args, const char *name)
-{
-    return cli_option_find(args->command, name, strlen(name), 0) != NULL;
-}
-
 const char *cli_namespace(const struct cli *cli)
 {
-    if (has_option(&cli->args, "all-namespaces") && args_flag(&cli->args, "all-namespaces")) {
+    if (args_has_flag(&cli->args, "all-namespaces")) {
         return NULL;
     }
     if (cli_on_cluster(cli) && !args_flag(&cli->args, "namespace")) {

@@ -22,23 +22,19 @@ static const struct {
     {"as-written", "logs of a cluster are as they were written"},
 };
 
-static bool is_given(const struct args *args, const char *option)
-{
-    return cli_option_find(args->command, option, strlen(option), 0) && args_flag(args, option);
-}
-
 static int check_options(struct cli *cli)
 {
     const struct args *args = &cli->args;
     for (size_t i = 0; i < sizeof only_here / sizeof only_here[0]; i++) {
-        if (is_given(args, only_here[i].option)) {
+        if (args_has_flag(args, only_here[i].option)) {
             return muster_fail(&cli->err, MUSTER_EINVAL,
                                "%s: --%s is for jobs of this machine, not of a cluster: %s",
                                args->command->name, only_here[i].option, only_here[i].why);
         }
     }
     size_t at = 0;
-    for (const char *image; is_given(args, "image") && (image = args_each(args, "image", &at));) {
+    for (const char *image;
+         args_has_flag(args, "image") && (image = args_each(args, "image", &at));) {
         if (strchr(image, '=')) {
             return muster_fail(&cli->err, MUSTER_EINVAL,
                                "%s: --image IMAGE=COMMAND is for jobs of this machine: on a "
@@ -52,8 +48,8 @@ static int check_options(struct cli *cli)
 int cli_choose_cluster(struct cli *cli)
 {
     const struct args *args = &cli->args;
-    const char *file = is_given(args, "kubeconfig") ? args_value(args, "kubeconfig") : NULL;
-    const char *context = is_given(args, "context") ? args_value(args, "context") : NULL;
+    const char *file = args_has_flag(args, "kubeconfig") ? args_value(args, "kubeconfig") : NULL;
+    const char *context = args_has_flag(args, "context") ? args_value(args, "context") : NULL;
     if (!file && !context) {
         return 0;
     }

@@ -151,8 +151,7 @@ static int read_task(const struct reader *t)
     static const char *const needed[] = {"validation_data", "prediction_data",
                                          "checkpoint_dir_for_init"};
     for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++) {
-        if (cli_option_find(t->args->command, needed[i], strlen(needed[i]), 0) &&
-            !*value_of(t, needed[i])) {
+        if (args_has(t->args, needed[i]) && !*value_of(t, needed[i])) {
             return refuse(t, needed[i], "is required");
         }
     }

@@ -26,12 +26,6 @@
 
 enum { TOKEN_BYTES = 32, TOKEN_TEXT = 2 * TOKEN_BYTES + 1, TEXT_BYTES = 2048, NOTE_BYTES = 1024 };
 
-static const char *given(const struct cli *cli, const char *flag)
-{
-    const char *value = args_value(&cli->args, flag);
-    return value && *value ? value : NULL;
-}
-
 /* --- what is said --- */
 
 void request_say(const struct cli *cli, const char *format, ...)
@@ -41,7 +35,7 @@ void request_say(const struct cli *cli, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    const char *path = given(cli, "log_file_path");
+    const char *path = args_text(&cli->args, "log_file_path");
     FILE *log = path ? fopen(path, "ae") : NULL;
     cli_say("%s", text);
     if (log) {
@@ -52,7 +46,7 @@ void request_say(const struct cli *cli, const char *format, ...)
 
 static int check_log(struct cli *cli)
 {
-    const char *path = given(cli, "log_file_path");
+    const char *path = args_text(&cli->args, "log_file_path");
     int fd = path ? open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666) : -1;
     if (path && fd < 0) {
         return muster_fail(&cli->err, MUSTER_ECREATE, "--log_file_path %s: %s", path,
@@ -80,7 +74,8 @@ static void say_without_effect(const struct cli *cli)
         bool image = strcmp(option->name, "image_name") == 0 ||
                      strcmp(option->name, "worker_image") == 0 ||
                      strcmp(option->name, "image_pull_policy") == 0;
-        if ((image && !given(cli, "yaml")) || strncmp(option->help, "no effect", 9) == 0) {
+        if ((image && !args_text(&cli->args, "yaml")) ||
+            strncmp(option->help, "no effect", 9) == 0) {
             buf_format(&names, "%s--%s", names.used ? ", " : "", option->name);
         }
     }
@@ -172,7 +167,7 @@ static int make_objects(struct cli *cli, json_t **ret_secret, json_t **ret_job)
     char token[TOKEN_TEXT];
     muster_auto(free) char *program = NULL;
     muster_auto(free) char *folder = NULL;
-    bool file = given(cli, "yaml") != NULL;
+    bool file = args_text(&cli->args, "yaml") != NULL;
     int r = make_token(cli, token);
     struct translate_site site = {.token = file ? token : NULL};
     if (r == 0 && !file) {
@@ -192,7 +187,8 @@ static int check_job(struct cli *cli, const json_t *job, struct objects *ret)
     muster_auto(free) char *text = yaml_print(job);
     snprintf(label, sizeof label, "%s %s", cli_tool->name, cli->args.command->name);
     return text ? objects_read_text(cli, label, text,
-                                    given(cli, "yaml") ? OBJECTS_NAMES : OBJECTS_QUIET, ret)
+                                    args_text(&cli->args, "yaml") ? OBJECTS_NAMES : OBJECTS_QUIET,
+                                    ret)
                 : err_no_memory(&cli->err);
 }
 
@@ -234,7 +230,7 @@ static int print_objects(struct cli *cli, const json_t *secret, const json_t *jo
 
 int request_write(struct cli *cli, bool *ret)
 {
-    const char *path = given(cli, "yaml");
+    const char *path = args_text(&cli->args, "yaml");
     muster_auto(doc) json_t *secret = NULL;
     muster_auto(doc) json_t *job = NULL;
     struct objects objects = {0};

@@ -36,25 +36,12 @@ static const char *value_of(const struct translation *t, const char *flag)
     return value ? value : "";
 }
 
-/* Not for a value that the command line gives as "". */
-static const char *given(const struct translation *t, const char *flag)
-{
-    const char *value = args_value(t->args, flag);
-    return value && *value ? value : NULL;
-}
-
 static const char *verb(const struct translation *t)
 {
     return t->args->command->name;
 }
 
 /* --- the parts of a pod --- */
-
-static bool was_given(const struct translation *t, const char *flag)
-{
-    size_t at = 0;
-    return args_each(t->args, flag, &at) != NULL;
-}
 
 /* A limit that is not given is the request, as ElasticDL has it, where that is given. */
 static int set_resources(struct translation *t, const char *who, json_t *container)
@@ -64,8 +51,8 @@ static int set_resources(struct translation *t, const char *who, json_t *contain
     muster_auto(doc) json_t *limits = NULL;
     snprintf(request, sizeof request, "%s_resource_request", who);
     snprintf(limit, sizeof limit, "%s_resource_limit", who);
-    const char *most = given(t, limit);
-    if (!most && was_given(t, request)) {
+    const char *most = args_text(t->args, limit);
+    if (!most && args_flag(t->args, request)) {
         most = value_of(t, request);
     }
     int r = values_resources(request, value_of(t, request), &requests, t->err);
@@ -105,7 +92,7 @@ static json_t *start_container(struct translation *t, json_t *template, const ch
     build_add(&t->build, build_array_at(&t->build, spec, "containers"), container);
     build_text(&t->build, container, "name", "pytorch");
     build_text(&t->build, container, "image", image);
-    build_text(&t->build, container, "imagePullPolicy", given(t, "image_pull_policy"));
+    build_text(&t->build, container, "imagePullPolicy", args_text(t->args, "image_pull_policy"));
     return container;
 }
 
@@ -172,7 +159,7 @@ static int add_master(struct translation *t, json_t *specs)
                  json_sprintf("tcp:0.0.0.0:%d", JOB_DEFAULT_PORT));
     add_token(t, env);
     add_journal(t, pod, container);
-    build_text(&t->build, pod, "priorityClassName", given(t, "master_pod_priority"));
+    build_text(&t->build, pod, "priorityClassName", args_text(t->args, "master_pod_priority"));
     int r = set_resources(t, "master", container);
     return r < 0 ? r : cluster_spec_apply(t->spec, "master", template, t->err);
 }
@@ -198,7 +185,7 @@ static void add_task(struct translation *t, json_t *env)
 
 static void add_checkpoints(struct translation *t, json_t *env)
 {
-    const char *folder = given(t, "checkpoint_dir");
+    const char *folder = args_text(t->args, "checkpoint_dir");
     if (folder) {
         add_variable(t, env, "MUSTER_CHECKPOINT", job_literal(folder));
     }
@@ -266,7 +253,7 @@ static bool is_mounted(const json_t *mounts, const char *folder)
 /* In a cluster what is in no volume goes with its pod; here the folder is this machine's. */
 static int check_checkpoints(const struct translation *t, const json_t *mounts)
 {
-    const char *folder = given(t, "checkpoint_dir");
+    const char *folder = args_text(t->args, "checkpoint_dir");
     if (!folder || t->site->folder || is_mounted(mounts, folder)) {
         return 0;
     }
@@ -292,15 +279,15 @@ static int add_volumes(struct translation *t, json_t *pod, json_t *container)
 static int add_workers(struct translation *t, json_t *specs)
 {
     json_t *template = start_replica(t, specs, "Worker", t->flags.workers, t->flags.restart_policy);
-    const char *image =
-        given(t, "worker_image") ? given(t, "worker_image") : given(t, "image_name");
+    const char *image = args_text(t->args, "worker_image") ? args_text(t->args, "worker_image")
+                                                           : args_text(t->args, "image_name");
     json_t *container = start_container(t, template, image ? image : JOB_DEFAULT_IMAGE);
     json_t *pod = doc_at(template, "spec");
     json_t *command = build_array_at(&t->build, container, "command");
     add_word(t, command, "/bin/bash");
     add_word(t, command, "-c");
     build_add(&t->build, command, job_literal(value_of(t, "job_command")));
-    build_text(&t->build, pod, "priorityClassName", given(t, "worker_pod_priority"));
+    build_text(&t->build, pod, "priorityClassName", args_text(t->args, "worker_pod_priority"));
     int r = add_environment(t, container);
     r = r < 0 ? r : add_volumes(t, pod, container);
     r = r < 0 ? r : set_resources(t, "worker", container);

@@ -71,19 +71,13 @@ static const char example[] =
 
 /* --- init --- */
 
-static const char *given(const struct cli *cli, const char *flag)
-{
-    const char *value = args_value(&cli->args, flag);
-    return value && *value ? value : NULL;
-}
-
 /* A word of a Dockerfile: what would end its line, or be more than one word, is none. */
 static int check_words(struct cli *cli)
 {
     static const char *const flags[] = {"base_image", "model_zoo", "extra_pypi_index",
                                         "local_pkg_dir", "cluster_spec"};
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
-        const char *value = given(cli, flags[i]);
+        const char *value = args_text(&cli->args, flags[i]);
         for (const char *c = value; c && *c; c++) {
             if ((unsigned char)*c <= ' ' || strchr("\\\"'$`", *c)) {
                 return muster_fail(&cli->err, MUSTER_EINVAL,
@@ -104,8 +98,8 @@ static int check_words(struct cli *cli)
 
 static void add_packages(const struct cli *cli, struct buf *out)
 {
-    const char *folder = given(cli, "local_pkg_dir");
-    const char *index = given(cli, "extra_pypi_index");
+    const char *folder = args_text(&cli->args, "local_pkg_dir");
+    const char *index = args_text(&cli->args, "extra_pypi_index");
     const char *extra = index ? " --extra-index-url=" : "";
     index = index ? index : "";
     if (folder) { /* first: of elasticdl_api there is one of ElasticDL's own, too */
@@ -118,7 +112,7 @@ static void add_packages(const struct cli *cli, struct buf *out)
 static int write_dockerfile(struct cli *cli)
 {
     struct buf out;
-    const char *spec = given(cli, "cluster_spec");
+    const char *spec = args_text(&cli->args, "cluster_spec");
     buf_init(&out, FILE_BYTES_MAX);
     buf_format(&out, "FROM %s\n", args_value(&cli->args, "base_image"));
     add_packages(cli, &out);

@@ -14,7 +14,7 @@ enum { SIGNALS_MS = 250 };
 int replace_find(struct cli *cli, const struct kube_ref *ref, json_t **ret)
 {
     int r = kube_get(cli->kube, ref, ret, &cli->err);
-    bool named = cli_option_find(cli->args.command, "name", strlen("name"), 0) != NULL;
+    bool named = args_has(&cli->args, "name");
     if (r == 0 && verdict_of(*ret, NULL, false).end == VERDICT_RUNNING) {
         return muster_fail(&cli->err, MUSTER_EEXIST,
                            "job %s is running already (AlreadyExists); muster delete job %s ends "

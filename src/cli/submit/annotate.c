@@ -45,11 +45,6 @@ static int annotate_submitter(struct cli *cli, json_t *job)
     return annotate_doc(cli, job, JOB_ANNOTATION_SUBMIT, submit);
 }
 
-static bool has(const struct cli *cli, const char *option)
-{
-    return cli_option_find(cli->args.command, option, strlen(option), 0) != NULL;
-}
-
 static int annotate_backend(struct cli *cli, json_t *job)
 {
     const char *backend = args_value(&cli->args, "backend");
@@ -104,8 +99,7 @@ static int annotate_gpu(struct cli *cli, json_t *job)
 
 int objects_set_policy(struct cli *cli, json_t *object)
 {
-    bool wanted =
-        objects_is_job(object) && has(cli, "all-ranks") && args_flag(&cli->args, "all-ranks");
+    bool wanted = objects_is_job(object) && args_has_flag(&cli->args, "all-ranks");
     return wanted ? objects_set_annotation(cli, object, JOB_ANNOTATION_SUCCESS_POLICY,
                                            json_string("AllRanks"))
                   : 0;
@@ -121,13 +115,13 @@ int objects_annotate_options(struct cli *cli, json_t *object)
         return failed < 0 ? failed : objects_set_policy(cli, object);
     }
     int r = images_annotate(cli, object);
-    if (r == 0 && has(cli, "network")) {
+    if (r == 0 && args_has(&cli->args, "network")) {
         r = annotate_words(cli, object);
     }
-    if (r == 0 && has(cli, "stall")) {
+    if (r == 0 && args_has(&cli->args, "stall")) {
         r = annotate_stall(cli, object);
     }
-    if (r == 0 && has(cli, "share-gpu")) {
+    if (r == 0 && args_has(&cli->args, "share-gpu")) {
         r = annotate_gpu(cli, object);
     }
     return r < 0 ? r : objects_set_policy(cli, object);

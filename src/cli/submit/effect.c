@@ -9,21 +9,11 @@
 
 #define SPECS "spec.pytorchReplicaSpecs"
 
-static bool has(const struct cli *cli, const char *option)
-{
-    return cli_option_find(cli->args.command, option, strlen(option), 0) != NULL;
-}
-
-static bool given(const struct cli *cli, const char *option)
-{
-    return has(cli, option) && args_flag(&cli->args, option);
-}
-
 int effect_check_dry_run(struct cli *cli)
 {
     static const char *const at_the_end[] = {"results", "notify", "after-end"};
     for (size_t i = 0; i < sizeof at_the_end / sizeof at_the_end[0]; i++) {
-        if (given(cli, "dry-run") && given(cli, at_the_end[i])) {
+        if (args_has_flag(&cli->args, "dry-run") && args_has_flag(&cli->args, at_the_end[i])) {
             return muster_fail(&cli->err, MUSTER_EINVAL,
                                "run: --dry-run runs nothing, so --%s has no effect: leave one of "
                                "them out",
@@ -49,7 +39,7 @@ static int check_jobs(struct cli *cli, const struct objects *objects)
     static const char *const of_jobs[] = {"env",     "env-file",  "network", "runtime",
                                           "backend", "share-gpu", "no-gpu",  "all-ranks"};
     for (size_t i = 0; i < sizeof of_jobs / sizeof of_jobs[0]; i++) {
-        if (given(cli, of_jobs[i]) && count_jobs(objects) == 0) {
+        if (args_has_flag(&cli->args, of_jobs[i]) && count_jobs(objects) == 0) {
             return muster_fail(&cli->err, MUSTER_EINVAL,
                                "%s: --%s has no effect: the file contains no PyTorchJob",
                                cli->args.command->name, of_jobs[i]);
@@ -73,20 +63,20 @@ static bool any_requests_gpu(const struct objects *objects)
  * some. */
 static bool counts_gpus(const struct cli *cli)
 {
-    const char *ranks = has(cli, "ranks") ? args_value(&cli->args, "ranks") : NULL;
+    const char *ranks = args_has(&cli->args, "ranks") ? args_value(&cli->args, "ranks") : NULL;
     return ranks && (strcmp(ranks, "gpu") == 0 || strcmp(ranks, "auto") == 0);
 }
 
 static bool asks_for_gpus(const struct cli *cli)
 {
-    const char *gpus = has(cli, "gpus") ? args_value(&cli->args, "gpus") : NULL;
+    const char *gpus = args_has(&cli->args, "gpus") ? args_value(&cli->args, "gpus") : NULL;
     return gpus && strcmp(gpus, "0") != 0;
 }
 
 static int check_gpus(struct cli *cli, const struct objects *objects)
 {
-    bool none = given(cli, "no-gpu");
-    bool share = given(cli, "share-gpu");
+    bool none = args_has_flag(&cli->args, "no-gpu");
+    bool share = args_has_flag(&cli->args, "share-gpu");
     if (none && (share || asks_for_gpus(cli))) {
         return muster_fail(&cli->err, MUSTER_EINVAL, "%s: --%s and --no-gpu exclude each other",
                            cli->args.command->name, share ? "share-gpu" : "gpus");
@@ -95,11 +85,12 @@ static int check_gpus(struct cli *cli, const struct objects *objects)
     if (!option || counts_gpus(cli) || any_requests_gpu(objects)) {
         return 0;
     }
-    return muster_fail(
-        &cli->err, MUSTER_EINVAL,
-        "%s: --%s has no effect: no container requests GPUs (" JOB_GPU_RESOURCE "%s), and ranks "
-        "that request none see none",
-        cli->args.command->name, option, has(cli, "gpus") ? "; --gpus N requests them" : "");
+    return muster_fail(&cli->err, MUSTER_EINVAL,
+                       "%s: --%s has no effect: no container requests GPUs (" JOB_GPU_RESOURCE
+                       "%s), and ranks "
+                       "that request none see none",
+                       cli->args.command->name, option,
+                       args_has(&cli->args, "gpus") ? "; --gpus N requests them" : "");
 }
 
 /* ---- --after-end ---- */
@@ -118,7 +109,7 @@ static bool outlives_master(const json_t *job)
 
 static int check_after_end(struct cli *cli, const struct objects *objects)
 {
-    bool effect = !given(cli, "after-end");
+    bool effect = !args_has_flag(&cli->args, "after-end");
     for (size_t i = 0; i < objects->count; i++) {
         effect = effect || (objects_is_job(objects->list[i]) && outlives_master(objects->list[i]));
     }

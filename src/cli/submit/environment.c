@@ -46,11 +46,6 @@ void environment_free(struct environment *e)
 
 /* ---- Given by name ---- */
 
-static bool has_option(const struct cli *cli, const char *option)
-{
-    return cli_option_find(cli->args.command, option, strlen(option), 0) != NULL;
-}
-
 struct giving {
     struct environment *environment;
     const char *what; /* "-e", or "" where the file and line are said */
@@ -125,7 +120,7 @@ static int give_all(struct cli *cli, struct environment *e)
     struct giving g = {e, "", &cli->err};
     size_t at = 0;
     int r = 0;
-    if (!has_option(cli, "env")) {
+    if (!args_has(&cli->args, "env")) {
         return 0;
     }
     for (const char *path; r == 0 && (path = args_each(&cli->args, "env-file", &at));) {
@@ -209,7 +204,7 @@ static int check_size(const struct environment *e, struct muster_err *err)
 
 static int fill(struct cli *cli, struct environment *e)
 {
-    bool whole = has_option(cli, "ranks") && args_flag(&cli->args, "ranks");
+    bool whole = args_has_flag(&cli->args, "ranks");
     int r = give_all(cli, e);
     if (r < 0) {
         return r;

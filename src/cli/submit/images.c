@@ -15,8 +15,7 @@ enum { IMAGES_MAX = 64, LIST_BYTES_MAX = 2048 };
 /* There --image IMAGE alone names the pods' image; see generated.h. */
 static bool is_generated(const struct cli *cli)
 {
-    return cli_option_find(cli->args.command, "ranks", strlen("ranks"), 0) &&
-           args_flag(&cli->args, "ranks");
+    return args_has_flag(&cli->args, "ranks");
 }
 
 /* IMAGE=COMMAND; the image's own "=" does not exist, a command's may. */
@@ -50,7 +49,7 @@ static int read_image(struct cli *cli, const char *text, json_t *images)
 
 int images_annotate(struct cli *cli, json_t *job)
 {
-    if (!cli_option_find(cli->args.command, "image", strlen("image"), 0)) {
+    if (!args_has(&cli->args, "image")) {
         return 0;
     }
     muster_auto(doc) json_t *images = json_object();

@@ -44,8 +44,7 @@ static bool write_hint(const struct cli *cli, const json_t *object, const json_t
     const char *image = image_at(object, doc_text(cause, "field", ""));
     for (size_t i = 0; i < sizeof remedies / sizeof remedies[0]; i++) {
         const char *option = remedies[i].option;
-        if (strcmp(remedies[i].reason, reason) == 0 &&
-            cli_option_find(cli->args.command, option, strlen(option), 0)) {
+        if (strcmp(remedies[i].reason, reason) == 0 && args_has(&cli->args, option)) {
             snprintf(ret, HINT_BYTES, remedies[i].hint, image ? image : "IMAGE");
             return true;
         }

@@ -157,8 +157,7 @@ int run_objects_read(struct cli *cli, struct objects *ret, size_t *ret_jobs)
 /* What the file means elsewhere. */
 static int print_comment(struct cli *cli)
 {
-    return cli_option_find(cli->args.command, "ranks", strlen("ranks"), 0) &&
-                   args_flag(&cli->args, "ranks")
+    return args_has_flag(&cli->args, "ranks")
                ? cli_print(
                      "# muster.dev/success-policy: AllRanks makes this job succeed when every "
                      "rank has, with muster.\n# A cluster's operator judges the Master "

@@ -219,16 +219,11 @@ static int conclude(struct runner *r)
     return failed < 0 ? failed : worst;
 }
 
-static bool has(const struct cli *cli, const char *option)
-{
-    return cli_option_find(cli->args.command, option, strlen(option), 0) != NULL;
-}
-
 /* Whoever types at a prompt sees it as it is, in its place: no lines that are drawn again. */
 static void start_input(struct runner *r)
 {
     const struct followed_job *job = &r->follow.jobs[0];
-    if (has(r->cli, "stdin") && args_value(&r->cli->args, "stdin")) {
+    if (args_has(&r->cli->args, "stdin") && args_value(&r->cli->args, "stdin")) {
         r->screen.view.prompts = isatty(STDIN_FILENO);
         r->screen.view.terminal = r->screen.view.terminal && !r->screen.view.prompts;
         r->input = input_start(r->cli, job->namespace, job->name);
@@ -283,7 +278,7 @@ static int read_after_end(struct runner *r)
 {
     struct cli *cli = r->cli;
     r->after_end_ms = -1;
-    if (!has(cli, "after-end")) {
+    if (!args_has(&cli->args, "after-end")) {
         return 0;
     }
     if (args_flag(&cli->args, "after-end") &&

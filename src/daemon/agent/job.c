@@ -21,8 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FAILED_CODE = 65 }; /* MUSTER_EFAILED, of a program */
-
 /* ---- What the supervisor says ---- */
 
 /* For what is about the whole job. */
@@ -79,7 +77,7 @@ static void on_started(void *data, const char *id, int64_t at_unix_ms)
 static const char *why_exited(const struct agent_job *job, const struct process_exit *exit,
                               char room[ELASTIC_WHY_BYTES])
 {
-    if (exit->code != FAILED_CODE || (exit->message && *exit->message)) {
+    if (exit->code != muster_code_exit(MUSTER_EFAILED) || (exit->message && *exit->message)) {
         return exit->message;
     }
     elastic_failure(job->folder, room);
