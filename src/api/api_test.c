@@ -537,7 +537,7 @@ static void the_custom_resource_is_defined(void **state)
     assert_int_equal(fixture_call(&f, "GET", DEFINITIONS "/tfjobs.kubeflow.org", NULL), 404);
     assert_non_null(strstr(answer(&f, "message"), "\"tfjobs.kubeflow.org\" not found"));
     assert_int_equal(fixture_call(&f, "POST", DEFINITIONS, "{}"), 405);
-    assert_int_equal(fixture_call(&f, "GET", "/openapi/v3/apis/kubeflow.org/v1", NULL), 200);
+    assert_int_equal(fixture_call(&f, "GET", "/openapi/v3/apis/kubeflow.org/v1/", NULL), 200);
     const json_t *schema =
         json_object_get(doc_at(f.doc, "components.schemas"), "org.kubeflow.v1.PyTorchJob");
     assert_string_equal(doc_text(schema, "type", ""), "object");

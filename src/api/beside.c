@@ -87,26 +87,6 @@ static json_t *definition(const struct api *api)
     return build_end(&b, made);
 }
 
-/* Of our group, with the schema: kubectl explain. */
-static bool handle_schema(const struct api *api, const struct http_request *request,
-                          struct http_reply *reply)
-{
-    struct build b = {0};
-    if (strcmp(request->path, "/openapi/v3/apis/kubeflow.org/v1") != 0 || !api->hooks.definition) {
-        return false;
-    }
-    muster_auto(doc) json_t *made = api->hooks.definition();
-    json_t *schema = doc_at(made, "spec.versions.0.schema.openAPIV3Schema");
-    json_t *doc = build_value(&b, discovery_openapi());
-    json_t *schemas = build_object_at(&b, build_object_at(&b, doc, "components"), "schemas");
-    build_set(&b, schema, "x-kubernetes-group-version-kind",
-              json_pack("[{s:s, s:s, s:s}]", "group", "kubeflow.org", "version", "v1", "kind",
-                        "PyTorchJob"));
-    build_set(&b, schemas, "org.kubeflow.v1.PyTorchJob", schema ? json_incref(schema) : NULL);
-    api_send_json(reply, 200, build_end(&b, doc));
-    return true;
-}
-
 static const struct resource *custom(const char *name)
 {
     for (size_t i = 0; i < resource_count; i++) {
@@ -182,6 +162,6 @@ static bool refuse_subresource(const struct http_request *request, struct http_r
 bool beside_handle(const struct api *api, const struct http_request *request,
                    struct http_reply *reply)
 {
-    return handle_review(request, reply) || handle_schema(api, request, reply) ||
-           handle_definitions(api, request, reply) || refuse_subresource(request, reply);
+    return handle_review(request, reply) || handle_definitions(api, request, reply) ||
+           refuse_subresource(request, reply);
 }

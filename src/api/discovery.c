@@ -8,6 +8,8 @@
 #include "api/internal.h"
 
 #include "base/build.h"
+#include "base/cleanup.h"
+#include "base/doc.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -28,50 +30,43 @@ static json_t *words(struct build *b, const char *const *list)
     return array;
 }
 
-static json_t *entry(struct build *b, const struct resource *resource, const char *subresource)
+static json_t *entry(struct build *b, const struct resource *resource)
 {
     static const char *const all[] = {
         "create", "delete", "deletecollection", "get", "list", "patch", "update", "watch", NULL};
-    static const char *const some[] = {"get", "patch", "update", NULL};
-    static const char *const read[] = {"get", NULL};
-    static const char *const make[] = {"create", NULL};
-    char name[64];
-    bool scale = strcmp(subresource, "scale") == 0;
-    bool eviction = strcmp(subresource, "eviction") == 0;
-    (void)snprintf(name, sizeof name, "%s%s%s", resource->plural, *subresource ? "/" : "",
-                   subresource);
     json_t *entry = build_value(b, json_object());
-    build_text(b, entry, "name", name);
-    build_text(b, entry, "singularName", *subresource ? "" : resource->singular);
+    build_text(b, entry, "name", resource->plural);
+    build_text(b, entry, "singularName", resource->singular);
     build_set(b, entry, "namespaced", json_boolean(resource->namespaced));
-    build_text(b, entry, "kind", scale ? "Scale" : eviction ? "Eviction" : resource->kind);
-    if (scale || eviction) {
-        build_text(b, entry, "group", scale ? "autoscaling" : "policy");
-        build_text(b, entry, "version", "v1");
-    }
-    build_set(b, entry, "verbs",
-              words(b, !*subresource                     ? all
-                       : eviction                        ? make
-                       : strcmp(subresource, "log") == 0 ? read
-                                                         : some));
-    if (!*subresource && *resource->short_name) {
+    build_text(b, entry, "kind", resource->kind);
+    build_set(b, entry, "verbs", words(b, all));
+    if (*resource->short_name) {
         build_add(b, build_array_at(b, entry, "shortNames"), json_string(resource->short_name));
     }
-    if (!*subresource && (*resource->group || strcmp(resource->plural, "pods") == 0)) {
+    if (*resource->group || strcmp(resource->plural, "pods") == 0) {
         build_add(b, build_array_at(b, entry, "categories"), json_string("all"));
     }
     return entry;
 }
 
+static json_t *entry_below(struct build *b, const struct resource *resource,
+                           const struct subresource *sub)
+{
+    char name[64];
+    (void)snprintf(name, sizeof name, "%s/%s", resource->plural, sub->name);
+    json_t *entry = build_value(b, json_object());
+    build_text(b, entry, "name", name);
+    build_text(b, entry, "singularName", "");
+    build_set(b, entry, "namespaced", json_boolean(resource->namespaced));
+    build_text(b, entry, "kind", sub->kind ? sub->kind : resource->kind);
+    build_text(b, entry, "group", sub->group);
+    build_text(b, entry, "version", sub->group ? "v1" : NULL);
+    build_set(b, entry, "verbs", words(b, sub->verbs));
+    return entry;
+}
+
 static json_t *resource_list(const char *group, const char *group_version)
 {
-    static const struct {
-        int bit;
-        const char *name;
-    } subresources[] = {{RESOURCE_STATUS, "status"},
-                        {RESOURCE_SCALE, "scale"},
-                        {RESOURCE_LOG, "log"},
-                        {RESOURCE_EVICTION, "eviction"}};
     struct build b = {0};
     json_t *list = build_value(&b, json_object());
     build_text(&b, list, "kind", "APIResourceList");
@@ -82,37 +77,41 @@ static json_t *resource_list(const char *group, const char *group_version)
         if (strcmp(resources[i].group, group) != 0) {
             continue;
         }
-        build_add(&b, entries, entry(&b, &resources[i], ""));
-        for (size_t s = 0; s < sizeof subresources / sizeof subresources[0]; s++) {
+        build_add(&b, entries, entry(&b, &resources[i]));
+        for (size_t s = 0; s < subresource_count; s++) {
             if (resources[i].subresources & subresources[s].bit) {
-                build_add(&b, entries, entry(&b, &resources[i], subresources[s].name));
+                build_add(&b, entries, entry_below(&b, &resources[i], &subresources[s]));
             }
         }
     }
     return build_end(&b, list);
 }
 
-static json_t *core_resources(void)
+static json_t *core_resources(const struct api *api)
 {
+    (void)api;
     return resource_list("", "v1");
 }
 
-static json_t *custom_resources(void)
+static json_t *custom_resources(const struct api *api)
 {
+    (void)api;
     return resource_list(custom_group, "kubeflow.org/v1");
 }
 
 /* ---- groups ---- */
 
-static json_t *core_versions(void)
+static json_t *core_versions(const struct api *api)
 {
+    (void)api;
     return json_pack("{s:s, s:[s], s:[]}", "kind", "APIVersions", "versions", "v1",
                      "serverAddressByClientCIDRs");
 }
 
 /* What beside.c answers. */
-static json_t *review_resources(void)
+static json_t *review_resources(const struct api *api)
 {
+    (void)api;
     return json_pack(
         "{s:s, s:s, s:s, s:[{s:s, s:s, s:b, s:s, s:[s]}, {s:s, s:s, s:b, s:s, s:[s]}]}", "kind",
         "APIResourceList", "apiVersion", "v1", "groupVersion", "authorization.k8s.io/v1",
@@ -122,8 +121,9 @@ static json_t *review_resources(void)
         "kind", "SelfSubjectRulesReview", "verbs", "create");
 }
 
-static json_t *definition_resources(void)
+static json_t *definition_resources(const struct api *api)
 {
+    (void)api;
     return json_pack(
         "{s:s, s:s, s:s, s:[{s:s, s:s, s:b, s:s, s:[s, s], s:[s, s]}]}", "kind", "APIResourceList",
         "apiVersion", "v1", "groupVersion", "apiextensions.k8s.io/v1", "resources", "name",
@@ -143,8 +143,9 @@ static json_t *group_entry(void)
     return entry_of_group(custom_group, "kubeflow.org/v1");
 }
 
-static json_t *group(void)
+static json_t *group(const struct api *api)
 {
+    (void)api;
     json_t *group = group_entry();
     if (group && (json_object_set_new(group, "kind", json_string("APIGroup")) != 0 ||
                   json_object_set_new(group, "apiVersion", json_string("v1")) != 0)) {
@@ -154,8 +155,9 @@ static json_t *group(void)
     return group;
 }
 
-static json_t *groups(void)
+static json_t *groups(const struct api *api)
 {
+    (void)api;
     return json_pack("{s:s, s:s, s:[o, o, o]}", "kind", "APIGroupList", "apiVersion", "v1",
                      "groups", group_entry(),
                      entry_of_group("authorization.k8s.io", "authorization.k8s.io/v1"),
@@ -164,8 +166,9 @@ static json_t *groups(void)
 
 /* ---- version ---- */
 
-static json_t *version(void)
+static json_t *version(const struct api *api)
 {
+    (void)api;
     struct utsname machine;
     char platform[128];
     uname(&machine);
@@ -177,8 +180,9 @@ static json_t *version(void)
 
 /* ---- OpenAPI ---- */
 
-static json_t *openapi_root(void)
+static json_t *openapi_root(const struct api *api)
 {
+    (void)api;
     return json_pack("{s:{s:{s:s}, s:{s:s}}}", "paths", "api/v1", "serverRelativeURL",
                      "/openapi/v3/api/v1", "apis/kubeflow.org/v1", "serverRelativeURL",
                      "/openapi/v3/apis/kubeflow.org/v1");
@@ -227,19 +231,34 @@ static json_t *openapi_of(const char *for_group, const char *prefix)
     return build_end(&b, doc);
 }
 
-static json_t *openapi_core(void)
+static json_t *openapi_core(const struct api *api)
 {
+    (void)api;
     return openapi_of("", "/api/v1");
 }
 
-json_t *discovery_openapi(void)
+/* Of our group, with the schema: kubectl explain. */
+static json_t *openapi_custom(const struct api *api)
 {
-    return openapi_of(custom_group, "/apis/kubeflow.org/v1");
+    struct build b = {0};
+    json_t *doc = build_value(&b, openapi_of(custom_group, "/apis/kubeflow.org/v1"));
+    if (!api->hooks.definition) {
+        return doc;
+    }
+    muster_auto(doc) json_t *made = build_value(&b, api->hooks.definition());
+    json_t *schema = doc_at(made, "spec.versions.0.schema.openAPIV3Schema");
+    json_t *schemas = build_object_at(&b, build_object_at(&b, doc, "components"), "schemas");
+    build_set(&b, schema, "x-kubernetes-group-version-kind",
+              json_pack("[{s:s, s:s, s:s}]", "group", custom_group, "version", "v1", "kind",
+                        "PyTorchJob"));
+    build_set(&b, schemas, "org.kubeflow.v1.PyTorchJob", json_incref(schema));
+    return build_end(&b, doc);
 }
 
 /* For clients before OpenAPI v3: a document without definitions, so that they check nothing. */
-static json_t *openapi_v2(void)
+static json_t *openapi_v2(const struct api *api)
 {
+    (void)api;
     return json_pack("{s:s, s:{s:s, s:s}, s:{}, s:{}}", "swagger", "2.0", "info", "title", "muster",
                      "version", MUSTER_VERSION, "paths", "definitions");
 }
@@ -248,7 +267,7 @@ static json_t *openapi_v2(void)
 
 static const struct page {
     const char *path;
-    json_t *(*make)(void); /* NULL: "ok" */
+    json_t *(*make)(const struct api *api); /* NULL: "ok" */
 } pages[] = {
     {"/api", core_versions},
     {"/apis", groups},
@@ -260,14 +279,15 @@ static const struct page {
     {"/version", version},
     {"/openapi/v3", openapi_root},
     {"/openapi/v3/api/v1", openapi_core},
-    {"/openapi/v3/apis/kubeflow.org/v1", discovery_openapi},
+    {"/openapi/v3/apis/kubeflow.org/v1", openapi_custom},
     {"/openapi/v2", openapi_v2},
     {"/healthz", NULL},
     {"/readyz", NULL},
     {"/livez", NULL},
 };
 
-bool discovery_handle(const struct http_request *request, struct http_reply *reply)
+bool discovery_handle(const struct api *api, const struct http_request *request,
+                      struct http_reply *reply)
 {
     size_t length = strlen(request->path);
     while (length > 1 && request->path[length - 1] == '/') {
@@ -283,7 +303,7 @@ bool discovery_handle(const struct http_request *request, struct http_reply *rep
             !strstr(accept, "json")) {
             http_reply_send(reply, 200, OPENAPI_V2_TYPE, "", 0); /* an empty message */
         } else if (page->make) {
-            api_send_json(reply, 200, page->make());
+            api_send_json(reply, 200, page->make(api));
         } else {
             http_reply_send(reply, 200, "text/plain", "ok", 2);
         }

@@ -118,10 +118,9 @@ json_t *table_make(const struct resource *resource, const json_t *items, const j
 
 /* ---- discovery.c ---- */
 
-/* New: the OpenAPI document of our own group, without schemas. */
-json_t *discovery_openapi(void);
 /* /api, /apis, /version, /openapi, /healthz …; false when the path is none of them. */
-bool discovery_handle(const struct http_request *request, struct http_reply *reply);
+bool discovery_handle(const struct api *api, const struct http_request *request,
+                      struct http_reply *reply);
 
 /* ---- beside.c ---- */
 

@@ -17,6 +17,15 @@ const struct resource resources[] = {
 
 const size_t resource_count = sizeof resources / sizeof resources[0];
 
+const struct subresource subresources[] = {
+    {RESOURCE_STATUS, "status", NULL, NULL, {"get", "patch", "update"}},
+    {RESOURCE_SCALE, "scale", "autoscaling", "Scale", {"get", "patch", "update"}},
+    {RESOURCE_LOG, "log", NULL, NULL, {"get"}},
+    {RESOURCE_EVICTION, "eviction", "policy", "Eviction", {"create"}},
+};
+
+const size_t subresource_count = sizeof subresources / sizeof subresources[0];
+
 static const struct resource *find(const char *group, const char *plural)
 {
     for (size_t i = 0; i < resource_count; i++) {
@@ -62,16 +71,9 @@ static bool at_end(const char *path)
 
 static bool has_subresource(const struct resource *resource, const char *name)
 {
-    static const struct {
-        const char *name;
-        int bit;
-    } known[] = {{"status", RESOURCE_STATUS},
-                 {"scale", RESOURCE_SCALE},
-                 {"log", RESOURCE_LOG},
-                 {"eviction", RESOURCE_EVICTION}};
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-        if (strcmp(known[i].name, name) == 0) {
-            return resource->subresources & known[i].bit;
+    for (size_t i = 0; i < subresource_count; i++) {
+        if (strcmp(subresources[i].name, name) == 0) {
+            return resource->subresources & subresources[i].bit;
         }
     }
     return false;

@@ -10,12 +10,17 @@
 
 struct column;
 
-enum {
-    RESOURCE_STATUS = 1,
-    RESOURCE_SCALE = 2,
-    RESOURCE_LOG = 4,
-    RESOURCE_EVICTION = 8
-}; /* subresources */
+enum { RESOURCE_STATUS = 1, RESOURCE_SCALE = 2, RESOURCE_LOG = 4, RESOURCE_EVICTION = 8 };
+
+struct subresource {
+    int bit; /* of those */
+    const char *name;
+    const char *group, *kind; /* of what is sent; NULL: the resource's own */
+    const char *verbs[4];     /* ends with NULL */
+};
+
+extern const struct subresource subresources[];
+extern const size_t subresource_count;
 
 struct resource {
     const char *group; /* "" is the core group */
@@ -24,15 +29,13 @@ struct resource {
     const char *kind;
     const char *short_name; /* "" for none */
     bool namespaced;
-    int subresources;
+    int subresources;             /* bits */
     const struct column *columns; /* ends with one without a name */
     const char *fields;
 };
 
 extern const struct resource resources[];
 extern const size_t resource_count;
-
-/* NULL when there is none. */
 
 /* "v1" or "kubeflow.org/v1"; static. */
 const char *resource_api_version(const struct resource *resource);

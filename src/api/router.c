@@ -227,7 +227,7 @@ void api_handle(void *arg, const struct http_request *request, struct http_reply
         handle_muster(api, request->path + strlen(muster_prefix), request, reply);
     } else if (route_parse(request->path, &route)) {
         handle_resource(api, request, &route, reply);
-    } else if (!beside_handle(api, request, reply) && !discovery_handle(request, reply)) {
+    } else if (!beside_handle(api, request, reply) && !discovery_handle(api, request, reply)) {
         muster_fail(&err, MUSTER_ENOENT, "the server could not find the requested resource");
         api_send_error(reply, &err);
     }
