@@ -8,24 +8,14 @@
  */
 #pragma once
 
+#include "base/build.h"
 #include "job/schema.h"
 
-#include <jansson.h>
-#include <stdbool.h>
-
-/* A schema on its way; `failed` when out of memory. */
-struct openapi {
-    bool failed;
-};
-
-/* All take the value that they are given. */
-json_t *openapi_type(struct openapi *api, enum schema_type type);
-void openapi_put(struct openapi *api, json_t *object, const char *key, json_t *value);
-void openapi_append(struct openapi *api, json_t *list, json_t *value);
+json_t *openapi_type(struct build *b, enum schema_type type);
 
 /* A rule in the Common Expression Language, and what the API server says of an object that breaks
  * it. */
-void openapi_rule(struct openapi *api, json_t *schema, const char *rule, const char *message);
+void openapi_rule(struct build *b, json_t *schema, const char *rule, const char *message);
 
 /* {"type": "object"} */
 json_t *openapi_object(void);

@@ -3,9 +3,8 @@
  *
  * A failure prints its seed; MUSTER_SEED=n runs that one alone, MUSTER_SIMULATIONS=n that many. */
 #include "base/testing/test.h"
+#include "base/testing/test_seeds.h"
 #include "scenes.h"
-
-#include <stdlib.h>
 
 enum { RUNS = 300 };
 
@@ -45,16 +44,7 @@ static void run_seed(uint64_t seed)
 static void whatever_happens_there_is_an_end(void **state)
 {
     (void)state;
-    const char *one = getenv("MUSTER_SEED");
-    const char *many = getenv("MUSTER_SIMULATIONS");
-    uint64_t runs = many ? strtoull(many, NULL, 10) : RUNS;
-    if (one) {
-        run_seed(strtoull(one, NULL, 10));
-        return;
-    }
-    for (uint64_t seed = 1; seed <= runs; seed++) {
-        run_seed(seed);
-    }
+    test_each_seed(RUNS, run_seed);
 }
 
 int main(void)
