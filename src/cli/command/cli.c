@@ -68,6 +68,12 @@ int cli_print_doc(const json_t *doc, const char *format, struct muster_err *err)
     return r < 0 || (length > 0 && text[length - 1] == '\n') ? r : cli_print("\n", err);
 }
 
+int cli_print_next(const json_t *doc, size_t index, const char *format, struct muster_err *err)
+{
+    int r = index > 0 && strcmp(format, "yaml") == 0 ? cli_print("---\n", err) : 0;
+    return r < 0 ? r : cli_print_doc(doc, format, err);
+}
+
 void cli_object_name(const json_t *object, char *ret, size_t size)
 {
     const struct kube_resource *resource = kube_resource_of(object);

@@ -44,6 +44,8 @@ int cli_print(const char *text, struct muster_err *err);
 
 /* An object as "json" or "yaml". */
 int cli_print_doc(const json_t *doc, const char *format, struct muster_err *err);
+/* The same of one of several, the `index`th: in YAML "---" stands between them. */
+int cli_print_next(const json_t *doc, size_t index, const char *format, struct muster_err *err);
 
 /* "pytorchjob.kubeflow.org/mnist" */
 void cli_object_name(const json_t *object, char *ret, size_t size);

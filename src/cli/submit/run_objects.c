@@ -168,14 +168,10 @@ static int print_comment(struct cli *cli)
 
 int run_objects_print(struct cli *cli, const struct objects *objects, const char *format)
 {
-    bool yaml = strcmp(format, "yaml") == 0;
-    int failed = yaml ? print_comment(cli) : 0;
+    int failed = strcmp(format, "yaml") == 0 ? print_comment(cli) : 0;
     for (size_t i = 0; i < objects->count && failed == 0; i++) {
-        if (i > 0 && yaml) {
-            failed = cli_print("---\n", &cli->err);
-        }
-        failed = failed < 0 ? failed : objects_annotate_options(cli, objects->list[i]);
-        failed = failed < 0 ? failed : cli_print_doc(objects->list[i], format, &cli->err);
+        failed = objects_annotate_options(cli, objects->list[i]);
+        failed = failed < 0 ? failed : cli_print_next(objects->list[i], i, format, &cli->err);
     }
     return failed < 0 ? failed : environment_say_lacking(cli);
 }

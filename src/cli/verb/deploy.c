@@ -12,8 +12,7 @@ static int print_yaml(const json_t *objects, struct muster_err *err)
     json_t *object;
     int r = 0;
     json_array_foreach (objects, i, object) {
-        r = r < 0 || i == 0 ? r : cli_print("---\n", err);
-        r = r < 0 ? r : cli_print_doc(object, "yaml", err);
+        r = r < 0 ? r : cli_print_next(object, i, "yaml", err);
     }
     return r;
 }
