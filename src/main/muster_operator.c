@@ -1,5 +1,5 @@
 /* muster-operator: `muster operator` alone, for a container image: no SQLite, no libmuster. */
-#include "base/nofile_limit.h"
+#include "main/start.h"
 #include "operator/operator.h"
 
 #include <stdbool.h>
@@ -7,12 +7,10 @@
 
 int main(int argc, char **argv)
 {
-    nofile_limit_raise();
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            operator_help(argv[0]);
-            return 0;
-        }
+    start_process();
+    if (start_asks_for_help(argc, argv, 1)) {
+        operator_help(argv[0]);
+        return 0;
     }
     bool named = argc > 1 && strcmp(argv[1], "operator") == 0; /* as muster has it */
     return operator_main(argc - named, argv + named);

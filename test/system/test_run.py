@@ -1,6 +1,8 @@
 """muster run: from a file or a command line to an exit code."""
 import json
 import os
+import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -135,6 +137,20 @@ def test_a_closed_descriptor_is_no_place_for_a_socket(muster, closed, code):
     assert done.returncode == code, done.stderr
     assert done.stdout == ('' if closed == '>&-' else '[rank 0] hi\n')
     assert (muster.work / 'up').exists()
+
+
+def test_the_operator_alone_begins_as_muster_does(muster):
+    config = muster.write('config', {'clusters': [{'name': 'c', 'cluster': {'server': 'http://127.0.0.1:1'}}], 'users': [{'name': 'u', 'user': {}}],
+                                     'contexts': [{'name': 'c', 'context': {'cluster': 'c', 'user': 'u'}}], 'current-context': 'c'})
+    command = f'exec {muster.binary}-operator --kubeconfig {config} --health-probe-bind-address 127.0.0.1:0 --metrics-bind-address 0 <&- >&-'
+    with subprocess.Popen(['sh', '-c', command], env=muster.env, stderr=subprocess.PIPE, text=True) as process:
+        assert any('operator.listen' in line for line in process.stderr)
+        assert [os.readlink(f'/proc/{process.pid}/fd/{fd}') for fd in (0, 1)] == ['/dev/null'] * 2
+        ignored = re.search(r'^SigIgn:\s*(\w+)', pathlib.Path(f'/proc/{process.pid}/status').read_text(), re.M)[1]
+        assert int(ignored, 16) >> (signal.SIGXFSZ - 1) & 1
+        process.terminate()
+        process.communicate(timeout=LIMIT_S)
+    assert process.returncode == 0
 
 
 def test_interrupt_is_heard_while_nobody_reads(muster):

@@ -1,0 +1,11 @@
+/* What each of our programs does first, whoever started it. */
+#pragma once
+
+#include <stdbool.h>
+
+/* Descriptors 0, 1 and 2 are open, a write past `ulimit -f` fails, and as many files may be open as
+ * the hard limit has. */
+void start_process(void);
+
+/* --help or -h is among the words from `first` on. */
+bool start_asks_for_help(int argc, char **argv, int first);
