@@ -10,32 +10,94 @@
 /* ---- Who computes what ---- */
 
 /* In a generation's first step those compute that have the state when it begins; then all. */
-static bool computes(const struct muster_elastic *job, int rank)
+static bool computes(const struct generation *g, const struct plan_step *step, int rank)
 {
-    const struct generation *g = job->mine;
-    return g->loaded[rank] || g->restore || job->core.version > g->base;
+    return g->loaded[rank] || g->restore || step->version > g->base + 1;
+}
+
+/* The last step of an epoch may have fewer micro-batches: they are divided evenly. */
+static bool is_balanced(const struct muster_elastic *job, const struct plan_step *step)
+{
+    return job->balance.generation == job->mine->number && step->version > job->balance.version &&
+           step->micro_batches == job->plan.micro_batches;
+}
+
+static void divide(const struct muster_elastic *job, struct plan_share *ret)
+{
+    uint32_t first = 0;
+    for (int r = 0; r < job->mine->size; r++) {
+        ret[r] = (struct plan_share){first, job->balance.counts[r]};
+        first += ret[r].count;
+    }
+}
+
+static void divide_evenly(const struct muster_elastic *job, const struct plan_step *step,
+                          struct plan_share *ret)
+{
+    uint32_t size = 0, before = 0;
+    for (int r = 0; r < job->mine->size; r++) {
+        size += computes(job->mine, step, r);
+    }
+    for (int r = 0; r < job->mine->size; r++) {
+        ret[r] = (struct plan_share){0};
+        if (computes(job->mine, step, r)) {
+            ret[r] = plan_share(step->micro_batches, before++, size);
+        }
+    }
+}
+
+static void shares_of(const struct muster_elastic *job, const struct plan_step *step,
+                      struct plan_share *ret)
+{
+    if (is_balanced(job, step)) {
+        divide(job, ret);
+    } else {
+        divide_evenly(job, step, ret);
+    }
 }
 
 void generation_shares(const struct muster_elastic *job, struct plan_share *ret)
 {
     struct plan_step step = plan_step(&job->plan, job->core.version + 1);
-    uint32_t size = 0, before = 0;
-    for (int r = 0; r < job->mine->size; r++) {
-        size += computes(job, r);
-    }
-    for (int r = 0; r < job->mine->size; r++) {
-        ret[r] = (struct plan_share){0};
-        if (computes(job, r)) {
-            ret[r] = plan_share(step.micro_batches, before++, size);
-        }
-    }
+    shares_of(job, &step, ret);
+}
+
+static struct plan_share share_of(const struct muster_elastic *job, const struct plan_step *step)
+{
+    struct plan_share shares[MUSTER_MAX_RANKS];
+    shares_of(job, step, shares);
+    return shares[job->mine->rank];
 }
 
 struct plan_share generation_share(const struct muster_elastic *job)
 {
+    struct plan_step step = plan_step(&job->plan, job->core.version + 1);
+    return share_of(job, &step);
+}
+
+void generation_balance(struct muster_elastic *job, uint64_t version, const uint64_t *pass_ns)
+{
     struct plan_share shares[MUSTER_MAX_RANKS];
-    generation_shares(job, shares);
-    return shares[job->mine->rank];
+    struct plan_step step = plan_step(&job->plan, version);
+    uint32_t counts[MUSTER_MAX_RANKS] = {0};
+    if (job->looked_number != job->mine->number) {
+        job->looked_number = job->mine->number;
+        job->looked_version = job->mine->base;
+    }
+    if (version < job->looked_version + BALANCE_STEPS ||
+        step.micro_batches < job->plan.micro_batches) {
+        return;
+    }
+    job->looked_version = version;
+    shares_of(job, &step, shares);
+    for (int r = 0; r < job->mine->size; r++) {
+        counts[r] = shares[r].count;
+    }
+    if (balance_move(pass_ns, job->mine->size, step.micro_batches, counts)) {
+        job->balance = (struct balance){.generation = job->mine->number, .version = version};
+        memcpy(job->balance.counts, counts, sizeof counts);
+        job->figures.pass_ns = 0; /* what was measured was of other shares */
+    }
 }
 
 uint32_t generation_records(const struct muster_elastic *job, struct shard_range range)
@@ -122,15 +184,12 @@ struct outlook {
 
 static bool look_at_step(const struct muster_elastic *job, struct outlook *o, uint64_t version)
 {
-    const struct generation *g = job->mine;
     if (version > plan_steps(&job->plan)) {
         return false;
     }
     o->version = version;
     o->step = plan_step(&job->plan, version);
-    o->share = version == job->core.version + 1
-                   ? generation_share(job)
-                   : plan_share(o->step.micro_batches, (uint32_t)g->rank, (uint32_t)g->size);
+    o->share = share_of(job, &o->step);
     o->next = o->share.first;
     o->done = passes_positions(&job->passes, version, o->next);
     return true;

@@ -15,6 +15,9 @@ int generation_ready(struct muster_elastic *job, struct muster_err *err);
 /* Which passes of step core.version + 1 each rank of the generation computes, and this worker. */
 void generation_shares(const struct muster_elastic *job, struct plan_share *ret);
 struct plan_share generation_share(const struct muster_elastic *job);
+/* Whether shares change once that step is committed: by how long each rank takes for a pass, so
+ * that all decide the same. Without the mutex. */
+void generation_balance(struct muster_elastic *job, uint64_t version, const uint64_t *pass_ns);
 
 /* The next records of a micro-batch that are computed together, after its first `done`: all of
  * them, unless workers have died of some. */

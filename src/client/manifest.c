@@ -1,6 +1,7 @@
 /* See manifest.h. */
 #include "client/manifest.h"
 
+#include "client/generation.h"
 #include "client/vote.h"
 
 struct manifest {
@@ -8,7 +9,8 @@ struct manifest {
     uint64_t plan;
     uint64_t extra_bytes;
     uint64_t sum;
-    uint64_t digest; /* of the state; 0: none is due */
+    uint64_t digest;  /* of the state; 0: none is due */
+    uint64_t pass_ns; /* how long one takes here; 0: not known */
 };
 
 static const char *find_difference(const struct manifest *mine, const struct manifest *other)
@@ -32,11 +34,24 @@ static int count_votes(struct muster_elastic *job, const struct manifest *all)
     return vote_count(digests, job->mine->size, &job->vote);
 }
 
+static void balance(struct muster_elastic *job, uint64_t version, const struct manifest *all)
+{
+    uint64_t pass_ns[MUSTER_MAX_RANKS];
+    for (int rank = 0; rank < job->mine->size; rank++) {
+        pass_ns[rank] = all[rank].pass_ns;
+    }
+    generation_balance(job, version, pass_ns);
+}
+
 int manifest_exchange(struct muster_elastic *job, struct muster_comm *comm, uint64_t version,
                       uint64_t sum, struct muster_err *ret)
 {
-    const struct manifest mine = {version, plan_digest(&job->plan), job->extra_bytes, sum,
-                                  sum <= 1 ? vote_digest(job, version - 1) : 0};
+    const struct manifest mine = {.version = version,
+                                  .plan = plan_digest(&job->plan),
+                                  .extra_bytes = job->extra_bytes,
+                                  .sum = sum,
+                                  .digest = sum <= 1 ? vote_digest(job, version - 1) : 0,
+                                  .pass_ns = (uint64_t)job->figures.pass_ns};
     struct manifest all[MUSTER_MAX_RANKS];
     int r = muster_all_gather(comm, &mine, all, sizeof mine / sizeof(uint64_t), MUSTER_I64, ret);
     for (int rank = 0; r >= 0 && rank < job->mine->size; rank++) {
@@ -45,5 +60,9 @@ int manifest_exchange(struct muster_elastic *job, struct muster_comm *comm, uint
             return muster_fail(ret, MUSTER_EMISMATCH, "worker %d brings %s", rank, what);
         }
     }
-    return r < 0 ? r : count_votes(job, all);
+    r = r < 0 ? r : count_votes(job, all);
+    if (r == 0 && sum == 0) {
+        balance(job, version, all);
+    }
+    return r;
 }

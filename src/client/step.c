@@ -145,14 +145,24 @@ static int64_t mean(int64_t before_ns, int64_t now_ns)
     return before_ns > 0 ? before_ns + (now_ns - before_ns) / 8 : now_ns;
 }
 
+/* The last step of an epoch may have no pass for it. */
+static void note_pass(struct figures *f, int64_t own_ns, uint32_t passes)
+{
+    if (own_ns > 0 && passes > 0) {
+        f->pass_ns = mean(f->pass_ns, own_ns / passes);
+    }
+}
+
 /* For PROGRESS. A step in which somebody was lost says nothing about this worker. */
-static void note_step(struct figures *f, uint64_t generation, int64_t now_ns)
+static void note_step(struct figures *f, uint64_t generation, uint32_t passes, int64_t now_ns)
 {
     if (f->stepped_number == generation) {
         f->step_ns = mean(f->step_ns, now_ns - f->stepped_ns);
         f->wait_ns = mean(f->wait_ns, f->commit_ns);
+        note_pass(f, now_ns - f->stepped_ns - f->commit_ns, passes);
     } else { /* other shares */
         f->step_ns = f->wait_ns = 0;
+        f->pass_ns = 0;
     }
     f->stepped_ns = now_ns;
     f->stepped_number = generation;
@@ -165,7 +175,7 @@ static int hand_out(struct muster_elastic *job, const struct step_call *call)
     struct figures *f = &job->figures;
     bool kept = job->is_kept || job->passes.type == MUSTER_BF16;
     passes_narrow(&job->passes, kept ? job->kept_sum : call->mean, call->mean);
-    note_step(f, job->mine->number, now_ns);
+    note_step(f, job->mine->number, job->passes.span.count, now_ns);
     job->is_kept = false;
     job->todo.apply = false;
     job->pristine = false;

@@ -12,6 +12,7 @@
 
 #include "client/checkpoint/file.h"
 #include "client/plan/aside.h"
+#include "client/plan/balance.h"
 #include "client/plan/passes.h"
 #include "client/plan/plan.h"
 #include "client/socket/connection.h"
@@ -70,6 +71,13 @@ struct generation {
     struct aside aside; /* of this worker's data set */
 };
 
+/* Of the steps after `version` in that generation; else shares are alike. */
+struct balance {
+    uint64_t generation;
+    uint64_t version;
+    uint32_t counts[MUSTER_MAX_RANKS];
+};
+
 /* What the core asked of the user's thread. */
 struct todo {
     bool form;
@@ -98,6 +106,7 @@ struct figures {
     int64_t commit_ns;
     int64_t wait_ns;         /* means of late steps: in the exchange, */
     int64_t step_ns;         /* and the whole step */
+    int64_t pass_ns;         /* what is left of it, for a micro-batch; 0: not known */
     int64_t stepped_ns;      /* when the last step was committed */
     uint64_t stepped_number; /* in which generation */
 };
@@ -217,6 +226,10 @@ struct muster_elastic {
     enum worker_ending end;
     struct muster_err why; /* of FAILED and EXPELLED; else the link's last trouble */
     struct figures figures;
+    /* The user's thread's: */
+    struct balance balance;
+    uint64_t looked_number; /* in which generation, and when it was looked last who is slow */
+    uint64_t looked_version;
     struct saver saver;
 };
 

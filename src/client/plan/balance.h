@@ -1,0 +1,21 @@
+/* How many micro-batches of a step each worker computes, by how long each takes for one: so that a
+ * slow worker keeps the others waiting less. All workers of a generation decide the same, as they
+ * decide by the same numbers (client/manifest.h); the sum of a step has the same bits, whoever
+ * computes what.
+ *
+ * Work is moved only where it is worth it: a step would take four fifths of its time or less, and
+ * two milliseconds less. Whoever has a share keeps one micro-batch at least.
+ *
+ * Layer: pure (part of libmuster). Memory: the caller's. Thread: any.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Each so many steps of a generation. */
+enum { BALANCE_STEPS = 16 };
+
+/* counts: of each rank, in and out. pass_ns: how long each takes for a micro-batch; where one of
+ * them is 0, not known yet, nothing is moved. Returns whether something was. */
+bool balance_move(const uint64_t *pass_ns, int size, uint32_t micro_batches, uint32_t *counts);
