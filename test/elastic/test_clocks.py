@@ -1,11 +1,12 @@
 """Elastic jobs whose clocks are wrong: nothing is decided by what the time of day is, and nobody compares clocks of two processes."""
+import json
 import signal
 import subprocess
 
 import pytest
 
 from job import Job
-from program import BUILD
+from program import BUILD, LIMIT_S
 from test_faults import check_ends, quiet_run
 
 AHEAD_S = 86400
@@ -44,7 +45,7 @@ def use_jumping_clocks(job, folder):
 def test_a_time_of_day_that_jumps(tmp_path):
     """By two years, for all of a job, and the coordinator begins again then: nobody is given up, no lease ends."""
     model = quiet_run(tmp_path / 'quiet', epochs=20)
-    job = Job(tmp_path, first_size=2, sleep_ms=2, epochs=20)
+    job = Job(tmp_path, first_size=2, sleep_ms=2, epochs=20, status_file=tmp_path / 'status')
     use_jumping_clocks(job, tmp_path)
     with job:
         job.add_worker()
@@ -59,6 +60,8 @@ def test_a_time_of_day_that_jumps(tmp_path):
         check_ends(job, model)
         assert (tmp_path / 'asked').exists()
         assert '1 generation, 0 lost' in job.log()
+        away, = json.loads((tmp_path / 'status').read_text())['recoveries']
+        assert away['kind'] == 'coordinator' and 0 < away['ms'] < 1000 * LIMIT_S
 
 
 def ahead():

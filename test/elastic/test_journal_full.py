@@ -1,7 +1,11 @@
 """A full disk under the coordinator's journal: training goes on while it can, and nothing is lost."""
+import errno
+import pathlib
 import resource
 import signal
 import subprocess
+
+import pytest
 
 from job import Job
 from program import BUILD, wait_for
@@ -36,3 +40,55 @@ def test_a_full_disk_under_the_journal(tmp_path):
         assert job.wait_for_end() == 0
         check_ends(job, model)
         assert survivor.size == 1 and 'can be written again' in job.log()
+
+
+def mounts():
+    """Whether this may mount a file system, in a namespace of its own."""
+    done = subprocess.run(['unshare', '--mount', 'mount', '-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', '/tmp'], capture_output=True,
+                          text=True, check=False)
+    return done.returncode == 0
+
+
+class OnATmpfs(Job):
+    """The journal's folder is a file system of 1 MiB, which other files fill up. It is seen by the coordinator alone."""
+
+    def start_coordinator(self):
+        journal = self.folder / 'journal'
+        journal.mkdir(exist_ok=True)
+        script = 'mount -t tmpfs -o size=1m tmpfs "$1" && shift && exec "$@"'
+        with open(self.folder / 'coordinator', 'ab') as output:
+            self.coordinator = subprocess.Popen(
+                ['unshare', '--mount', 'sh', '-c', script, 'sh', str(journal), str(BUILD / 'bin' / 'muster'), 'coordinator', '--listen',
+                 self.address, '--journal', str(journal), *self.options], stdout=output, stderr=subprocess.STDOUT, env=self.environment)
+
+    def inside(self):
+        """The folder as the coordinator sees it."""
+        return pathlib.Path(f'/proc/{self.coordinator.pid}/root{self.folder}/journal')
+
+    def fill(self):
+        with pytest.raises(OSError) as failure, open(self.inside() / 'ballast', 'wb', buffering=0) as file:
+            while True:
+                file.write(bytes(512))
+        assert failure.value.errno == errno.ENOSPC
+
+
+@pytest.mark.skipif(not mounts(), reason='this needs the right to mount (root)')
+def test_a_file_system_without_space(tmp_path):
+    """Steps go on while nobody comes or goes; who comes waits, and is told why by the coordinator's log; with space it goes on."""
+    model = quiet_run(tmp_path / 'quiet', epochs=200)
+    with OnATmpfs(tmp_path, first_size=2, epochs=200, sleep_ms=5) as job:
+        workers = [job.add_worker(), job.add_worker()]
+        job.wait_for_version(3)
+        job.fill()
+        wait_for(lambda: 'workers train on' in job.log(), 'the coordinator says that the disk is full')
+        assert 'free some space' in job.log()
+        job.wait_for_version(job.version() + 10)
+        late = job.add_worker()
+        before = job.version()
+        job.wait_for_version(before + 10)
+        assert late.version == 0 and all(worker.alive() for worker in workers)
+        (job.inside() / 'ballast').unlink()
+        wait_for(lambda: late.version > 0 or not late.alive(), 'who came late trains')
+        assert job.wait_for_end() == 0
+        check_ends(job, model)
+        assert 'can be written again' in job.log()

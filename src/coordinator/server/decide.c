@@ -2,7 +2,6 @@
  * internal.h. */
 #include "coordinator/server/internal.h"
 
-#include "base/cleanup.h"
 #include "base/file.h"
 #include "base/time/clock.h"
 #include "coordinator/arbiter/entry.h"
@@ -12,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 
 int64_t server_now_ms(void)
 {
@@ -255,22 +253,8 @@ static int open_term(struct server *s, struct muster_err *err)
     return r < 0 ? r : replay(s, err);
 }
 
-/* Since the last record of the journal was written; -1: there is none yet. */
-static int64_t since_last_record_ms(const struct server *s)
-{
-    muster_auto(free) char *path = file_join(s->options->journal, "journal");
-    struct stat info;
-    if (!path || stat(path, &info) < 0) {
-        return -1;
-    }
-    int64_t ms =
-        clock_unix_ms() - ((int64_t)info.st_mtim.tv_sec * 1000 + info.st_mtim.tv_nsec / 1000000);
-    return ms > 0 ? ms : 0;
-}
-
 int server_begin(struct server *s, struct muster_err *err)
 {
-    int64_t away_ms = since_last_record_ms(s);
     s->result = 0;
     s->journal_failed = false;
     s->sync_due = false;
@@ -279,7 +263,7 @@ int server_begin(struct server *s, struct muster_err *err)
     int r = open_term(s, err);
     if (r == 0) {
         const struct pace_look look = look_at(s);
-        pace_begin(&s->pace, &look, away_ms);
+        pace_begin(&s->pace, &look, server_alive_begin(s));
         server_feed(s, (struct arbiter_event){.kind = ARBITER_START});
         if (s->result == 0 && !s->over) {
             server_roll_call(s);
@@ -297,6 +281,7 @@ void server_end(struct server *s)
     arbiter_free(s->arbiter);
     s->arbiter = NULL;
     arbiter_effects_done(&s->effects);
+    server_alive_end(s);
     journal_close(s->journal);
     s->journal = NULL;
 }

@@ -59,6 +59,8 @@ struct server {
     size_t slow_count;
     /* of a term */
     struct journal *journal;
+    int alive_fd;            /* -1: it cannot be written */
+    uint64_t boot;           /* which start of the machine this is */
     struct arbiter *arbiter; /* NULL: the journal cannot be written */
     struct arbiter_effects effects;
     struct server_table members;
@@ -100,6 +102,14 @@ void server_note(struct server *s, uint64_t incarnation, const struct wire_messa
 
 /* Who is slow now is said, and noted (find_slow.c). */
 void server_find_slow(struct server *s);
+
+/* ---- When it lived last (alive.c) ---- */
+
+/* How long nobody coordinated, in ms; -1: nobody knows. */
+int64_t server_alive_begin(struct server *s);
+/* It lives now. */
+void server_alive_look(struct server *s);
+void server_alive_end(struct server *s);
 
 /* ---- Which processes they are (roll.c) ---- */
 

@@ -204,6 +204,7 @@ static void on_look(uv_timer_t *timer)
         return;
     }
     server_tidy(s);
+    server_alive_look(s);
     if (!s->over) {
         sample(s, server_now_ms());
         report_progress(&s->report, s->arbiter, &s->pace, server_now_ms());
@@ -302,6 +303,7 @@ int server_run(uv_loop_t *loop, const struct server_options *options, struct mus
         return muster_fail(err, MUSTER_ENOMEM, "out of memory");
     }
     s->loop = loop;
+    s->alive_fd = -1;
     s->options = options;
     s->err = err;
     report_init(&s->report, options->progress, server_now_ms());
