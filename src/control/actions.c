@@ -261,7 +261,6 @@ static void create_missing(struct actor *a, enum job_role role)
     for (int index = 0; index < replicas && !a->fx->full && !a->fx->failed; index++) {
         int64_t not_before = control_not_before(a->step->counters, role, index);
         if (control_find_pod(a->o, role, index) ||
-            control_completed_has(&a->o->completed[role], index) ||
             (role == JOB_WORKER && control_is_trained(a->o))) {
             continue;
         }

@@ -8,9 +8,6 @@
 
 bool control_is_permanent(const struct job *job, const struct control_member *pod)
 {
-    if (control_is_disrupted(pod->object)) {
-        return false;
-    }
     switch (job->replica[pod->role].restart_policy) {
     case JOB_NEVER: return true;
     case JOB_EXIT_CODE: return !control_may_retry(control_exit_code(pod->object));
@@ -64,6 +61,7 @@ bool control_coordinator_failed(const struct control_step *s)
     return code > 0 && !control_may_retry(code);
 }
 
+/* The first failed pod in range that fits: permanent or not, under Never or not. */
 const struct control_member *control_find_broken(const struct control_step *s, bool permanent,
                                                  bool never)
 {
@@ -74,8 +72,7 @@ const struct control_member *control_find_broken(const struct control_step *s, b
             continue;
         }
         bool is_never = s->o->job->replica[pod->role].restart_policy == JOB_NEVER;
-        if (control_is_permanent(s->o->job, pod) == permanent &&
-            (!permanent || is_never == never)) {
+        if (control_is_permanent(s->o->job, pod) == permanent && is_never == never) {
             return pod;
         }
     }

@@ -6,12 +6,11 @@
 
 #include "control/step.h"
 
-/* Is a failed pod of that replica not made again (Never, or a permanent exit code)? One that was
- * disrupted is, whatever the policy: it has not failed by itself. */
+/* Is a failed pod of that replica not made again (Never, or a permanent exit code)? */
 bool control_is_permanent(const struct job *job, const struct control_member *pod);
 
-/* The first failed pod in range that fits: permanent or not, and if it is, under Never or not;
- * NULL: none. A Worker that a coordinator goes on without is none. */
+/* The first failed pod in range that fits: permanent or not, under Never or not; NULL: none. A
+ * Worker that a coordinator goes on without is none. */
 const struct control_member *control_find_broken(const struct control_step *s, bool permanent,
                                                  bool never);
 bool control_any_broken(const struct control_step *s);

@@ -64,8 +64,7 @@ static bool is_older(const struct control_member *pod, const json_t *entry)
 static bool remakes(const struct control_observed *o, const struct control_member *pod)
 {
     return o->job->max_restarts == JOB_UNSET && pod->phase == CONTROL_FAILED_PHASE &&
-           (o->job->replica[pod->role].restart_policy != JOB_NEVER ||
-            control_is_disrupted(pod->object));
+           o->job->replica[pod->role].restart_policy != JOB_NEVER;
 }
 
 static json_t *make_entry(struct build *b, const struct control_member *pod, const json_t *old,
@@ -101,14 +100,11 @@ static void count_failures(struct build *b, struct control_counters *m,
     build_add(b, m->new_failures, json_string(pod->uid));
 }
 
-/* A pod that was disrupted costs no try, nor does a Worker of an elastic job that hands its work
- * back; it is remade as others are, with a longer pause each time. */
-static bool is_excused(const struct control_observed *o, const struct control_member *pod)
+/* A Worker of an elastic job that hands its work back costs no try; its pod is remade as others
+ * are, with a longer pause each time. */
+static int64_t count_excused(const struct control_observed *o, const struct control_member *pod)
 {
-    bool elastic = o->job->coordinated && pod->role == JOB_WORKER;
-    bool ended = pod->phase == CONTROL_FAILED_PHASE;
-    return (ended && control_is_disrupted(pod->object)) ||
-           (elastic && control_is_preempted(pod->object));
+    return o->job->coordinated && pod->role == JOB_WORKER && control_is_preempted(pod->object);
 }
 
 static void count_pod(struct build *b, struct control_counters *m, const struct control_observed *o,
@@ -133,7 +129,7 @@ static void count_pod(struct build *b, struct control_counters *m, const struct 
         count_remake(b, entry, failed_at(pod, o->view->now_unix_ms));
     }
     if (seen > counted) {
-        count_failures(b, m, pod, seen - counted - is_excused(o, pod));
+        count_failures(b, m, pod, seen - counted - count_excused(o, pod));
     }
     build_set(b, build_object_at(b, m->doc, "replicas"), slot, entry);
     m->changed = true;
@@ -210,21 +206,6 @@ int control_counters_set(struct control_counters *m, const char *field, json_t *
 {
     m->changed = true;
     return json_object_set_new(m->doc, field, value) == 0 ? 0 : MUSTER_ENOMEM;
-}
-
-int control_counters_put(struct control_counters *m, const char *field, json_t *value)
-{
-    const json_t *old = json_object_get(m->doc, field);
-    if (!value) {
-        m->changed = m->changed || old;
-        json_object_del(m->doc, field);
-        return 0;
-    }
-    if (old && json_equal(old, value)) {
-        json_decref(value);
-        return 0;
-    }
-    return control_counters_set(m, field, value);
 }
 
 void control_counters_done(struct control_counters *m)

@@ -85,15 +85,11 @@ int control_exit_code(const json_t *pod)
     return first;
 }
 
-bool control_is_disrupted(const json_t *pod)
-{
-    const json_t *target = doc_find(doc_at(pod, "status.conditions"), "type", "DisruptionTarget");
-    return strcmp(doc_text(target, "status", ""), "True") == 0;
-}
-
 bool control_is_preempted(const json_t *pod)
 {
-    return control_exit_code(pod) == TERM_CODE || control_is_disrupted(pod);
+    const json_t *target = doc_find(doc_at(pod, "status.conditions"), "type", "DisruptionTarget");
+    return control_exit_code(pod) == TERM_CODE ||
+           strcmp(doc_text(target, "status", ""), "True") == 0;
 }
 
 int control_last_exit_code(const json_t *pod, const char *container)

@@ -15,13 +15,9 @@ int64_t control_count_failures(const json_t *pod);
  * failed; -1 when none ended (evicted, node lost). */
 int control_exit_code(const json_t *pod);
 
-/* Kubernetes says that it ended it for reasons of its own (the condition DisruptionTarget): it was
- * evicted, for another pod or since its node is short of memory or goes down, or it was collected.
- * One that was evicted since it used more than its own limit is none. */
-bool control_is_disrupted(const json_t *pod);
-
-/* Or SIGTERM ended it, from outside or by its own handler (143): whoever needed its place is to
- * blame, not the program. */
+/* SIGTERM ended it, from outside or by its own handler (143), or Kubernetes says that it was
+ * disrupted (the condition DisruptionTarget): whoever needed its place is to blame, not the
+ * program. */
 bool control_is_preempted(const json_t *pod);
 
 /* Of a container's last end, also where it runs again; -1: it has not ended. */

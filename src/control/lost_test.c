@@ -1,5 +1,5 @@
-/* Pods that are lost to the cluster: with their node (who is replaced, by force, and when; and who
- * is not, since its container may still run), by an eviction, or after their end. */
+/* Pods whose node is lost: who is replaced, by force, and when; and who is not, since its container
+ * may still run. */
 #include "control/projection/node.h"
 #include "control/scene.h"
 
@@ -161,150 +161,6 @@ static void the_node_is_looked_at_before_a_pod_is_forced_out(void **state)
     }
 }
 
-/* ---- evicted ---- */
-
-static void disrupt(json_t *pod, const char *why)
-{
-    doc_set_text(pod, "status.phase", "Failed");
-    doc_set_text(pod, "status.reason", why);
-    doc_set(pod, "status.conditions", parse("[{'type': 'DisruptionTarget', 'status': 'True'}]"));
-}
-
-/* Under each policy, also after a code that is permanent: it ended when it was told to. */
-static void a_pod_that_was_disrupted_is_made_again_and_not_counted(void **state)
-{
-    (void)state;
-    static const char *const policies[] = {"Never", "OnFailure", "ExitCode"};
-    for (size_t i = 0; i < 3; i++) {
-        struct scene s;
-        open_scene(&s, make_job(true, 1, policies[i], "{'backoffLimit': 0}"));
-        add_pod(&s, "Master", 0, "Running");
-        json_t *pod = add_pod(&s, "Worker", 0, "Failed");
-        set_ended(pod, 1, "Error", "2026-01-01T00:00:00Z");
-        disrupt(pod, "Evicted");
-        step(&s);
-        assert_int_equal(count(&s, "delete pod mnist-worker-0"), 1);
-        json_array_remove(s.pods, 1);
-        step(&s);
-        assert_int_equal(count(&s, "create pod mnist-worker-0"), 1);
-        assert_null(doc_find(doc_at(s.job, "status.conditions"), "type", "Failed"));
-        assert_int_equal(doc_int(s.job, "status.counters.failures", -1), 0);
-        close_scene(&s);
-    }
-}
-
-/* … but with a longer pause each time, so that it loads nobody. */
-static void disruptions_in_a_row_wait(void **state)
-{
-    (void)state;
-    struct scene s;
-    open_scene(&s, make_job(true, 1, "Never", "{}"));
-    add_pod(&s, "Master", 0, "Running");
-    for (int i = 0; i < 2; i++) {
-        disrupt(add_pod(&s, "Worker", 0, "Running"), "Preempting");
-        doc_set_text(json_array_get(s.pods, 1), "metadata.uid", i ? "second" : "first");
-        step(&s);
-        json_array_remove(s.pods, 1);
-        step(&s);
-        assert_int_equal(count(&s, "create pod mnist-worker-0"), i == 0);
-    }
-    assert_int_equal(count(&s, "wake 10"), 1);
-    close_scene(&s);
-}
-
-/* A limit of its own: no condition says that the cluster wanted it. */
-static void a_pod_that_used_too_much_has_failed(void **state)
-{
-    (void)state;
-    struct scene s;
-    open_scene(&s, make_job(true, 1, "Never", "{}"));
-    add_pod(&s, "Master", 0, "Running");
-    doc_set_text(add_pod(&s, "Worker", 0, "Failed"), "status.reason", "Evicted");
-    step(&s);
-    assert_non_null(doc_find(doc_at(s.job, "status.conditions"), "type", "Failed"));
-    assert_int_equal(doc_int(s.job, "status.counters.failures", 0), 1);
-    close_scene(&s);
-}
-
-/* ---- gone after its end ---- */
-
-/* Master and three Workers, of which the second has ended well and is gone. */
-static void open_collected(struct scene *s)
-{
-    open_scene(s, make_job(true, 3, "OnFailure", "{}"));
-    add_pod(s, "Master", 0, "Running");
-    add_pod(s, "Worker", 0, "Running");
-    add_pod(s, "Worker", 1, "Succeeded");
-    add_pod(s, "Worker", 2, "Running");
-    step(s);
-    json_array_remove(s->pods, 2);
-    step(s);
-}
-
-static void what_has_ended_well_is_not_run_again(void **state)
-{
-    (void)state;
-    struct scene s;
-    open_collected(&s);
-    assert_int_equal(count(&s, "create pod"), 0);
-    assert_string_equal(doc_text(s.job, "status.counters.completed.worker", ""), "1");
-    assert_int_equal(doc_int(s.job, "status.replicaStatuses.Worker.succeeded", 0), 1);
-    json_array_remove(s.pods, 1); /* one that runs is */
-    step(&s);
-    assert_int_equal(count(&s, "create pod mnist-worker-0"), 1);
-    assert_int_equal(count(&s, "create pod"), 1);
-    close_scene(&s);
-}
-
-static void all_workers_may_be_gone_when_the_last_one_ends(void **state)
-{
-    (void)state;
-    struct scene s;
-    open_scene(&s, make_job(false, 2, "OnFailure", "{}"));
-    add_pod(&s, "Worker", 0, "Succeeded");
-    json_t *last = add_pod(&s, "Worker", 1, "Running");
-    step(&s);
-    json_array_remove(s.pods, 0);
-    doc_set_text(last, "status.phase", "Succeeded");
-    step(&s);
-    assert_non_null(doc_find(doc_at(s.job, "status.conditions"), "type", "Succeeded"));
-    assert_int_equal(doc_int(s.job, "status.replicaStatuses.Worker.succeeded", 0), 2);
-    close_scene(&s);
-}
-
-/* A suspension takes all pods, and a resumption needs all ranks. */
-static void after_a_suspension_all_run_again(void **state)
-{
-    (void)state;
-    struct scene s;
-    open_collected(&s);
-    doc_set(s.job, "spec.runPolicy.suspend", json_true());
-    step(&s);
-    assert_null(doc_at(s.job, "status.counters.completed"));
-    json_array_clear(s.pods);
-    json_array_clear(s.services);
-    doc_set(s.job, "spec.runPolicy.suspend", json_false());
-    step(&s);
-    assert_int_equal(count(&s, "create pod"), 4);
-    close_scene(&s);
-}
-
-/* It was told to end, and said 0 to that. */
-static void one_that_ended_on_its_way_out_is_run_again(void **state)
-{
-    (void)state;
-    struct scene s;
-    open_scene(&s, make_job(true, 1, "OnFailure", "{}"));
-    add_pod(&s, "Master", 0, "Running");
-    json_t *pod = add_pod(&s, "Worker", 0, "Succeeded");
-    doc_set_text(pod, "metadata.deletionTimestamp", "2026-01-01T00:00:00Z");
-    step(&s);
-    json_array_remove(s.pods, 1);
-    step(&s);
-    assert_int_equal(count(&s, "create pod mnist-worker-0"), 1);
-    close_scene(&s);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -314,13 +170,6 @@ int main(void)
         cmocka_unit_test(what_goes_anyway_goes_once),
         cmocka_unit_test(a_job_that_is_over_forces_nothing),
         cmocka_unit_test(the_node_is_looked_at_before_a_pod_is_forced_out),
-        cmocka_unit_test(a_pod_that_was_disrupted_is_made_again_and_not_counted),
-        cmocka_unit_test(disruptions_in_a_row_wait),
-        cmocka_unit_test(a_pod_that_used_too_much_has_failed),
-        cmocka_unit_test(what_has_ended_well_is_not_run_again),
-        cmocka_unit_test(all_workers_may_be_gone_when_the_last_one_ends),
-        cmocka_unit_test(after_a_suspension_all_run_again),
-        cmocka_unit_test(one_that_ended_on_its_way_out_is_run_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

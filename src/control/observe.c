@@ -4,7 +4,6 @@
 #include "base/doc.h"
 #include "control/objects.h"
 #include "control/status/attempt.h"
-#include "control/status/stored.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -125,55 +124,20 @@ static void count_pod(struct control_count *count, const struct control_member *
     count->broken += pod->phase == CONTROL_FAILED_PHASE && !pod->terminating;
 }
 
-/* A pod that is on its way out and ends well meanwhile was stopped: it is made again. */
-static void add_completed(struct control_completed *completed, const struct control_member *pod)
-{
-    if (pod->phase == CONTROL_SUCCEEDED && !pod->terminating) {
-        control_completed_add(completed, pod->index);
-    }
-}
-
-static void count_vanished(struct control_observed *o, enum job_role role)
-{
-    for (int index = 0; index < o->completed[role].count; index++) {
-        o->count[role].succeeded +=
-            o->completed[role].has[index] && !control_find_pod(o, role, index);
-    }
-}
-
-static int read_completed(struct control_observed *o)
-{
-    const json_t *all = json_object_get(control_stored_counters(o->job->object), "completed");
-    int r = 0;
-    for (enum job_role role = 0; role < JOB_ROLE_COUNT && r == 0; role++) {
-        const struct job_replica *replica = &o->job->replica[role];
-        r = control_completed_init(&o->completed[role], replica->present ? replica->replicas : 0);
-        if (r == 0) {
-            control_completed_read(&o->completed[role], doc_text(all, job_role_lower(role), NULL));
-        }
-    }
-    return r;
-}
-
 int control_observe(const struct job *job, const struct control_view *view,
                     struct control_observed *ret, struct muster_err *err)
 {
     struct control_observed o = {.job = job, .view = view};
     if (collect(job, control_attempt_read(job).number, control_pod_name, view->pods, &o.pods,
                 &o.pod_count) != 0 ||
-        collect(job, 0, control_service_name, view->services, &o.services, &o.service_count) != 0 ||
-        read_completed(&o) != 0) {
+        collect(job, 0, control_service_name, view->services, &o.services, &o.service_count) != 0) {
         control_observed_done(&o);
         return muster_fail(err, MUSTER_ENOMEM, "no memory for a job's pods");
     }
     for (size_t i = 0; i < o.pod_count; i++) {
         if (o.pods[i].in_range) {
             count_pod(&o.count[o.pods[i].role], &o.pods[i]);
-            add_completed(&o.completed[o.pods[i].role], &o.pods[i]);
         }
-    }
-    for (enum job_role role = 0; role < JOB_ROLE_COUNT; role++) {
-        count_vanished(&o, role);
     }
     *ret = o;
     return 0;
@@ -183,9 +147,6 @@ void control_observed_done(struct control_observed *o)
 {
     free(o->pods);
     free(o->services);
-    for (enum job_role role = 0; role < JOB_ROLE_COUNT; role++) {
-        control_completed_done(&o->completed[role]);
-    }
     *o = (struct control_observed){0};
 }
 

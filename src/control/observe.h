@@ -5,7 +5,6 @@
 #pragma once
 
 #include "control/control.h"
-#include "control/status/completed.h"
 #include "job/job.h"
 
 enum control_phase {
@@ -32,7 +31,7 @@ struct control_member {
 /* Of the replicas in range: what scale-down removes does not speak for the job. */
 struct control_count {
     int active;    /* Running, and not terminating */
-    int succeeded; /* phase Succeeded, or gone after that (completed.h) */
+    int succeeded; /* phase Succeeded */
     int failed;    /* phase Failed */
     int broken;    /* phase Failed and not terminating: something must be done about it */
 };
@@ -45,7 +44,6 @@ struct control_observed {
     struct control_member *services;
     size_t service_count;
     struct control_count count[JOB_ROLE_COUNT];
-    struct control_completed completed[JOB_ROLE_COUNT]; /* by earlier steps, or by what is seen */
 };
 
 /* MUSTER_ENOMEM. */

@@ -1,7 +1,6 @@
 /* One step: observe, count, apply the rules, then say what must be done, in an order in which every
  * prefix is safe: the status with what was counted, then deletions, then creations. See control.h.
  */
-#include "base/build.h"
 #include "base/doc.h"
 #include "base/err.h"
 #include "control/actions.h"
@@ -15,7 +14,7 @@
 
 #define STALLED "Stalled" /* the condition of a job that cannot be read */
 
-enum { NAME_BYTES_MAX = 253, COMPLETED_BYTES_MAX = 64 << 10 };
+enum { NAME_BYTES_MAX = 253 };
 
 /* "" names nobody, so it is not us (upstream: TestManagedByExternalController). */
 bool control_manages(const json_t *job)
@@ -74,37 +73,6 @@ static void count_from_now(struct control_step *s, const char *field)
     }
 }
 
-/* {"worker": "0,2-5"}, or NULL where none has. */
-static json_t *make_completed(struct build *b, const struct control_observed *o)
-{
-    json_t *all = NULL;
-    for (enum job_role role = 0; role < JOB_ROLE_COUNT; role++) {
-        struct buf text;
-        buf_init(&text, COMPLETED_BYTES_MAX);
-        control_completed_write(&o->completed[role], &text);
-        if (text.used > 0 && !buf_failed(&text)) {
-            all = all ? all : build_value(b, json_object());
-            build_text(b, all, job_role_lower(role), buf_str(&text));
-        }
-        buf_done(&text);
-    }
-    return all;
-}
-
-/* Those that have ended well are not made again; where all begin anew, and where the job is
- * suspended, they are. Of a job that is over nobody asks. */
-static void note_completed(struct control_step *s, enum control_state state)
-{
-    struct build b = {0};
-    bool anew = s->restarts || state == CONTROL_STATE_SUSPENDED;
-    if (!anew && !control_is_active(state)) {
-        return;
-    }
-    json_t *now = anew ? NULL : make_completed(&b, s->o);
-    int r = b.failed ? MUSTER_ENOMEM : control_counters_put(s->counters, "completed", now);
-    s->r = r < 0 ? r : s->r;
-}
-
 /* UPDATE_STATUS, where it is another, and the events that are due when it is written. Milliseconds
  * are kept where something counts them. */
 static void write_job(struct control_step *s, struct control_effects *fx)
@@ -145,7 +113,6 @@ static int run_step(const struct control_observed *o, struct control_counters *c
     if (control_is_active(state) && control_restarts(&s)) {
         control_restart(&s);
     }
-    note_completed(&s, state);
     write_job(&s, fx);
     control_act(&s, state, fx);
     int r = s.r != 0 || fx->failed || s.events.failed ? MUSTER_ENOMEM : 0;

@@ -81,6 +81,7 @@ enum arbiter_cause {
     ARBITER_CAUSE_PENDING, /* ARBITER_CAUSE follows */
     ARBITER_CAUSE_OWN,     /* the process itself: it crashed, or was out of memory */
     ARBITER_CAUSE_OUTSIDE, /* it was killed */
+    ARBITER_CAUSE_ENDED,   /* with exit code 0: well, where the log has every record */
 };
 
 struct arbiter_event {

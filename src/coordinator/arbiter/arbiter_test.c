@@ -318,6 +318,25 @@ static void the_end_is_in_the_ledger(void **state)
     end_scene(scene);
 }
 
+static void who_ended_well_needs_not_have_said_so(void **state)
+{
+    (void)state;
+    struct scene *scene = new_scene();
+    joins(scene, 1);
+    joins(scene, 2);
+    for (uint64_t v = 1; v <= 5; v++) {
+        asks(scene, 1, BATCH);
+        assert_int_equal(commits(scene, 1, v, (v - 1) * BATCH, BATCH), 0);
+    }
+    for (uint64_t who = 1; who <= 2; who++) {
+        assert_false(scene->ended);
+        feed(scene, (struct arbiter_event){
+                        .kind = ARBITER_DEAD, .incarnation = who, .cause = ARBITER_CAUSE_ENDED});
+    }
+    assert_true(scene->ended);
+    end_scene(scene);
+}
+
 static void nothing_is_granted_after_a_restart_before_all_have_said_what_they_hold(void **state)
 {
     (void)state;
@@ -1087,6 +1106,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_announced_is_in_the_journal),
         cmocka_unit_test(the_end_is_in_the_ledger),
+        cmocka_unit_test(who_ended_well_needs_not_have_said_so),
         cmocka_unit_test(nothing_is_granted_after_a_restart_before_all_have_said_what_they_hold),
         cmocka_unit_test(a_restart_after_any_record),
         cmocka_unit_test(a_generation_is_opened_for_all_with_the_same_words),

@@ -26,13 +26,14 @@ bool asides_add(struct asides *asides, const struct aside *aside)
     return fits;
 }
 
-uint32_t asides_list(const struct asides *asides, struct shard_range *ret)
+uint32_t asides_list(const struct asides *asides, uint32_t count, struct shard_range *ret)
 {
-    for (uint32_t i = 0; i < asides->count; i++) {
+    uint32_t listed = count < asides->count ? count : asides->count;
+    for (uint32_t i = 0; i < listed; i++) {
         const struct aside *each = &asides->list[i];
         ret[i] = (struct shard_range){.dataset = each->dataset, .first = each->record, .count = 1};
     }
-    return asides->count;
+    return listed;
 }
 
 void asides_write(const struct asides *asides, uint32_t i, struct buf *ret)

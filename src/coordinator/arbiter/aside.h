@@ -27,8 +27,8 @@ bool asides_have(const struct asides *asides, uint32_t dataset, uint64_t record)
 /* False: there is no room for it, or it is there. */
 bool asides_add(struct asides *asides, const struct aside *aside);
 
-/* As OPEN has them: WIRE_ASIDE_MAX at most. Returns how many. */
-uint32_t asides_list(const struct asides *asides, struct shard_range *ret);
+/* The first `count` of them as OPEN has them. Returns how many. */
+uint32_t asides_list(const struct asides *asides, uint32_t count, struct shard_range *ret);
 
 /* The i-th as the record of the journal. */
 void asides_write(const struct asides *asides, uint32_t i, struct buf *ret);

@@ -232,7 +232,7 @@ static void judge(struct arbiter *a, struct shard_range at_hand, enum arbiter_ca
     }
     if (at_hand.count > 0) {
         blame(a, at_hand);
-    } else if (cause == ARBITER_CAUSE_OWN) {
+    } else if (cause == ARBITER_CAUSE_OWN || cause == ARBITER_CAUSE_ENDED) {
         suspect_next_step(a);
     }
 }

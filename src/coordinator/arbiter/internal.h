@@ -66,6 +66,7 @@ struct arbiter {
     struct leases leases;
     struct losses losses;
     struct asides asides;
+    uint32_t asides_opened; /* of them: those that all members of the generation leave out */
     struct shard_dataset datasets[SHARD_DATASETS_MAX];
     size_t dataset_count;
     uint32_t micro_batches;

@@ -87,12 +87,23 @@ static void send_leased(struct arbiter *a, uint64_t to, const struct wire_leased
     a->out = out;
 }
 
-static void send_ended(struct arbiter *a, uint64_t to, uint32_t dataset)
+void leases_send_ended(struct arbiter *a, const struct lease_owner *owner)
 {
-    const struct lease_sums *sums = &a->leases.sums[dataset];
+    const struct lease_sums *sums = &a->leases.sums[owner->dataset];
     uint64_t bits[WIRE_SUMS_MAX];
     memcpy(bits, sums->list, sizeof bits);
-    send_leased(a, to, &(struct wire_leased){.ended = true, .sums = {bits, sums->count}});
+    send_leased(a, owner->incarnation,
+                &(struct wire_leased){.ended = true, .sums = {bits, sums->count}});
+}
+
+/* It is told once the last records are durable. */
+static void note_ended(struct arbiter *a, uint64_t incarnation)
+{
+    struct lease_owner *owner = leases_owner(&a->leases, incarnation);
+    if (owner) {
+        owner->ends = true;
+        a->leases.appended = true;
+    }
 }
 
 void leases_expel(struct arbiter *a, uint64_t to, const char *why)
@@ -195,7 +206,7 @@ static bool carry_out(struct arbiter *a, const struct shard_effects *effects)
         }
         if (effect->kind == SHARD_END) {
             waits_no_more(a, effect->owner);
-            send_ended(a, effect->owner, effect->dataset);
+            note_ended(a, effect->owner);
         } else if (effect->kind == SHARD_WAIT) {
             send_leased(a, effect->owner, &(struct wire_leased){0});
         } else if (effect->kind == SHARD_EXPIRED) {

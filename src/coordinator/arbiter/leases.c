@@ -271,8 +271,13 @@ void leases_durable(struct arbiter *a)
 {
     struct leases *leases = &a->leases;
     for (size_t i = 0; leases->syncing && i < leases->owner_count && !a->failed; i++) {
-        if (leases->owners[i].told != leases->owners[i].sequence) {
-            send_receipt(a, &leases->owners[i]);
+        struct lease_owner *owner = &leases->owners[i];
+        if (owner->told != owner->sequence) {
+            send_receipt(a, owner);
+        }
+        if (owner->ends) {
+            owner->ends = false;
+            leases_send_ended(a, owner);
         }
     }
     leases->syncing = false;

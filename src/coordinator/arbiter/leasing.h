@@ -28,6 +28,7 @@ struct lease_owner {
     uint64_t wanted;   /* it waits for so many records; 0: for none */
     uint32_t dataset;
     bool here; /* it has enrolled with this term */
+    bool ends; /* it is to be told that all is done */
 };
 
 /* What is summed up over the records of a data set. */
@@ -53,7 +54,7 @@ struct leases {
     struct lease_failure failures[LEASES_FAILURES_MAX];
     size_t failure_count;
     bool serving;
-    bool appended; /* receipts are due once it is durable */
+    bool appended; /* receipts, or the end, are due once it is durable */
     bool syncing;  /* SYNC was asked for */
 };
 
@@ -115,6 +116,8 @@ void leases_expel(struct arbiter *a, uint64_t to, const char *why);
 void leases_put_out(struct arbiter *a, uint64_t incarnation);
 /* All that it holds: what was granted to it may have been lost with its connection. */
 void leases_send_held(struct arbiter *a, uint64_t owner);
+/* Every record is done. */
+void leases_send_ended(struct arbiter *a, const struct lease_owner *owner);
 bool leases_tell_parts(struct arbiter *a, enum shard_event_kind kind, uint64_t owner,
                        const struct wire_ranges *ranges);
 /* NULL: no memory, or there are too many. */

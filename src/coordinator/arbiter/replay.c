@@ -101,6 +101,7 @@ static void open_generation(struct arbiter *a, const struct entry_generation *ge
                                       .version = open->base,
                                       .lineage = open->lineage,
                                       .restore = open->restore});
+    a->asides_opened = open->aside.count;
     replay_members(a, generation);
 }
 

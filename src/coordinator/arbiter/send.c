@@ -183,7 +183,9 @@ void arbiter_write_open(struct arbiter *a, const struct rendezvous_effect *effec
     }
     message.open.members = (struct wire_members){members, list_members(a, next, members)};
     message.open.suspects = (struct wire_ranges){suspects, arbiter_blame_list(a, suspects)};
-    message.open.aside = (struct wire_ranges){aside, asides_list(&a->asides, aside)};
+    a->asides_opened = next ? a->asides.count : a->asides_opened;
+    message.open.aside =
+        (struct wire_ranges){aside, asides_list(&a->asides, a->asides_opened, aside)};
     write_frame(a, &message, ret);
 }
 

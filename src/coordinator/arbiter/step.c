@@ -257,6 +257,7 @@ static void note_connection(struct arbiter *a, bool is_new)
     if (card) {
         card->asked = 0;
         card->away = !is_new;
+        card->at_hand.count = is_new ? 0 : card->at_hand.count; /* it says again what it has */
     }
     tell(a, &(struct rendezvous_event){.kind = joins    ? RENDEZVOUS_DEAD
                                                : is_new ? RENDEZVOUS_CONNECTED
@@ -264,16 +265,19 @@ static void note_connection(struct arbiter *a, bool is_new)
                                        .incarnation = a->event->incarnation});
 }
 
+/* What it said at last may be lost, but not that it ended well. */
 static void dead(struct arbiter *a)
 {
     if (leases_bury(a, a->event->incarnation)) {
         return;
     }
     const struct rendezvous_peer *peer = rendezvous_find(a->rendezvous, a->event->incarnation);
+    bool well = a->event->cause == ARBITER_CAUSE_ENDED && a->rendezvous->complete;
     if (peer && !peer->gone) {
         arbiter_blame_dead(a, a->event->incarnation, a->event->cause);
-        tell(a, &(struct rendezvous_event){.kind = RENDEZVOUS_DEAD,
-                                           .incarnation = a->event->incarnation});
+        tell(a, &(struct rendezvous_event){.kind = well ? RENDEZVOUS_LEAVE : RENDEZVOUS_DEAD,
+                                           .incarnation = a->event->incarnation,
+                                           .finished = well});
     }
 }
 

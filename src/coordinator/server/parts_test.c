@@ -125,7 +125,7 @@ static pid_t start_child(int listens, int end)
             (void)signal(end, SIG_DFL);
             (void)kill(getpid(), end);
         }
-        _exit(end < 0 ? -end : 99);
+        _exit(end <= 0 ? -end : 99);
     }
     return child;
 }
@@ -141,6 +141,7 @@ static void how_a_process_ended_is_known_when_it_was_waited_for(void **state)
                 {SIGKILL, ARBITER_CAUSE_OUTSIDE, "by signal 9 (SIGKILL)"},
                 {SIGTERM, ARBITER_CAUSE_OUTSIDE, "by signal 15 (SIGTERM)"},
                 {-3, ARBITER_CAUSE_OWN, "with exit code 3"},
+                {0, ARBITER_CAUSE_ENDED, "with exit code 0"},
                 {-143, ARBITER_CAUSE_OUTSIDE, "with exit code 143"}};
     const struct sockaddr_un any = {.sun_family = AF_UNIX};
     int listens = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);

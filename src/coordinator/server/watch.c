@@ -190,7 +190,7 @@ enum arbiter_cause server_watch_cause(const struct server_watch *watch,
     int code = WEXITSTATUS(status);
     (void)snprintf(ret_text, SERVER_WATCH_TEXT_BYTES, "with exit code %d", code);
     bool told = code > FROM_A_SIGNAL && is_from_outside(code - FROM_A_SIGNAL);
-    return told ? ARBITER_CAUSE_OUTSIDE : ARBITER_CAUSE_OWN;
+    return code == 0 ? ARBITER_CAUSE_ENDED : told ? ARBITER_CAUSE_OUTSIDE : ARBITER_CAUSE_OWN;
 }
 
 /* ---- Watching ---- */
