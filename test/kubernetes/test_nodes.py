@@ -1,5 +1,5 @@
-"""Pods that a cluster takes away, on a real API server: those of lost nodes (whose `muster operator` replaces, by force, and whose it does not), evicted ones,
-finished ones that are collected. No kubelet runs: what one would say, and no longer says, is written here.
+"""Nodes that are lost, on a real API server: whose pods `muster operator` replaces, by force, and whose it does not. No kubelet runs: what one would say, and
+no longer says, is written here.
 """
 import re
 import shlex
@@ -140,40 +140,3 @@ def test_by_default_nodes_are_not_looked_at(jobs, node, start, cluster):
     jobs.create('b')
     jobs.wait_pods('b', 2)
     assert uid_of(jobs, 'a') == uid and not running.said('controller.watch')
-
-
-def test_an_eviction_is_no_failure(jobs, node, start):
-    """By the API (its pod ends as one that is deleted) and by a kubelet that is short of memory (its pod stays): restartPolicy Never, and the job goes on."""
-    start()
-    first = run_on(jobs, node, 'a')
-    jobs.cluster.request('POST', jobs.at('pods', 'a-worker-0') + '/eviction',
-                         {'apiVersion': 'policy/v1', 'kind': 'Eviction', 'metadata': {'name': 'a-worker-0'}})
-    evicted = jobs.get('a-worker-0', 'pods')
-    assert any(c['type'] == 'DisruptionTarget' for c in evicted['status']['conditions']) and evicted['metadata']['deletionTimestamp']
-    jobs.set_phase('a-worker-0', 'Failed', 143)
-    jobs.delete('a-worker-0', 'pods')
-    wait_replaced(jobs, 'a', first)
-    second = uid_of(jobs, 'a')
-    jobs.patch('a-worker-0', {'status': {'phase': 'Failed', 'reason': 'Evicted', 'message': 'The node was low on resource: memory.', 'conditions': [
-        {'type': 'DisruptionTarget', 'status': 'True', 'reason': 'TerminationByKubelet'}]}}, 'pods', '/status')
-    wait_replaced(jobs, 'a', second)
-    assert 'Failed' not in jobs.conditions('a') and not jobs.get('a')['status'].get('counters', {}).get('failures')
-
-
-def test_a_finished_pod_that_is_collected_does_not_run_again(jobs, start):
-    """Its index has ended; the status knows it, also when another operator looks at the job."""
-    running = start()
-    jobs.create('a', workers=2)
-    jobs.wait_pods('a', 3)
-    jobs.set_phases('a', 'Running')
-    jobs.set_phase('a-worker-1', 'Succeeded', 0)
-    wait_for(lambda: jobs.get('a')['status'].get('counters', {}).get('completed') == {'worker': '1'}, 'it is known')
-    running.end()
-    jobs.delete('a-worker-1', 'pods')
-    start()
-    jobs.create('b')
-    jobs.wait_pods('b', 2)
-    assert list(jobs.list('pods', 'a')) == ['a-master-0', 'a-worker-0']
-    jobs.set_phase('a-master-0', 'Succeeded', 0)
-    jobs.wait_condition('a', 'Succeeded')
-    assert jobs.get('a')['status']['replicaStatuses']['Worker']['succeeded'] == 1
