@@ -4,6 +4,7 @@
 #include "base/doc.h"
 #include "base/time/timestamp.h"
 #include "control/broken.h"
+#include "control/companions.h"
 #include "control/effects.h"
 #include "control/objects.h"
 #include "control/projection/gpu.h"
@@ -296,16 +297,24 @@ static void keep_running(struct actor *a)
     } else {
         delete_surplus(a);
     }
+    control_companions_drop(a->step, a->fx);
     bool begins = !restarts && !control_awaits_earlier(a->o);
     for (enum job_role role = 0; role < JOB_ROLE_COUNT; role++) {
         if (a->o->job->replica[role].present && begins) {
             create_missing(a, role);
         }
     }
+    control_companions_keep(a->step, a->fx);
     /* One of 0 s, which began in this step, is judged in the next. */
     int64_t deadline = control_deadline(a->step);
     int64_t soonest = a->step->now_unix_ms + 1;
     wake(a, deadline > soonest ? deadline : soonest);
+}
+
+static void suspend(struct actor *a)
+{
+    delete_picked(a, any_pod);
+    control_companions_drop(a->step, a->fx);
 }
 
 void control_act(const struct control_step *step, enum control_state state,
@@ -313,7 +322,7 @@ void control_act(const struct control_step *step, enum control_state state,
 {
     struct actor a = {step, step->o, fx, INT64_MAX};
     switch (state) {
-    case CONTROL_STATE_SUSPENDED: delete_picked(&a, any_pod); break;
+    case CONTROL_STATE_SUSPENDED: suspend(&a); break;
     case CONTROL_STATE_SUCCEEDED:
     case CONTROL_STATE_FAILED: finish(&a); break;
     case CONTROL_STATE_NEW:

@@ -37,11 +37,12 @@ struct control_node {
 };
 
 struct control_view {
-    json_t *job;            /* the PyTorchJob as stored */
-    const json_t *pods;     /* arrays of objects of the job's namespace: those with the job's */
-    const json_t *services; /* labels, or any superset (strangers are left alone) */
-    const json_t *claims;   /* PersistentVolumeClaims; needed only with volumeClaimTemplates */
-                            /* all of them whole, or as projection.h leaves them */
+    json_t *job;               /* the PyTorchJob as stored */
+    const json_t *pods;        /* arrays of objects of the job's namespace: those with the job's */
+    const json_t *services;    /* labels, or any superset (strangers are left alone) */
+    const json_t *claims;      /* PersistentVolumeClaims; needed only with volumeClaimTemplates */
+    const json_t *autoscalers; /* HorizontalPodAutoscalers; NULL: none can be made there */
+                               /* all of them whole, or as projection.h leaves them */
     int64_t now_unix_ms;
     enum control_target target;
     const struct control_node *nodes; /* those that do not answer or are out of service */
@@ -52,6 +53,7 @@ struct control_view {
 /* What is done, and to what. Which fields of struct control_effect a verb fills is said there. */
 enum control_verb {
     CONTROL_CREATE,
+    CONTROL_UPDATE, /* of what is not the job */
     CONTROL_DELETE,
     CONTROL_UPDATE_STATUS, /* of the job */
     CONTROL_RECORD_EVENT,  /* about the job */
@@ -62,23 +64,25 @@ enum control_resource {
     CONTROL_JOB,
     CONTROL_POD,
     CONTROL_SERVICE,
-    CONTROL_CLAIM, /* PersistentVolumeClaim */
+    CONTROL_CLAIM,      /* PersistentVolumeClaim */
+    CONTROL_AUTOSCALER, /* HorizontalPodAutoscaler */
     CONTROL_RESOURCES,
 };
 
 /* Writes to the job itself (UPDATE_STATUS, DELETE of CONTROL_JOB) must fail when the job
  * is no longer the one of the view: the driver sends the view's resourceVersion along, or the
  * version its own earlier effect of the same step gave. DELETE of anything else is for `uid` only;
- * one by force must look at the node before (control_node_is_still_lost), and leaves no grace
- * period.
+ * so is UPDATE, whose merge patch names it. One by force must look at the node before
+ * (control_node_is_still_lost), and leaves no grace period.
  */
 struct control_effect {
     enum control_verb verb;
     enum control_resource resource;
     bool warning;       /* RECORD_EVENT: type Warning, else Normal */
     bool of_previous;   /* RECORD_EVENT: tells that the effect before it was carried out */
-    json_t *object;     /* CREATE: the object; UPDATE_STATUS: the new .status, whole */
-    char *name;         /* CREATE, DELETE: object name; RECORD_EVENT: reason */
+    json_t *object;     /* CREATE: the object; UPDATE: a merge patch of it, with metadata.uid;
+                           UPDATE_STATUS: the new .status, whole */
+    char *name;         /* CREATE, UPDATE, DELETE: object name; RECORD_EVENT: reason */
     char *uid;          /* DELETE of what is not the job */
     char *node;         /* DELETE of a pod by force, since this node is lost; else NULL */
     char *since;        /* … by its silence since then (control_node); NULL: by its taint */
@@ -120,8 +124,8 @@ int64_t control_started_unix_ms(const json_t *job);
 /* False: spec.runPolicy.managedBy names another controller, so a step has no effects, ever. */
 bool control_manages(const json_t *job);
 
-/* The event that tells of a CREATE or DELETE which the API refused ("Error creating: …"), as
- * the only effect (none for other verbs). MUSTER_ENOMEM. */
+/* The event that tells of a CREATE, UPDATE or DELETE which the API refused ("Error creating: …"),
+ * as the only effect (none for other verbs). MUSTER_ENOMEM. */
 int control_refused(const struct control_effect *effect, const char *sentence,
                     struct control_effects *ret_effects, struct muster_err *err);
 

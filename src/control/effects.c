@@ -11,9 +11,9 @@
 enum { FIRST_ROOM = 16, TEXT_BYTES_MAX = 4096 };
 
 static const char *const verbs[] = {
-    [CONTROL_CREATE] = "create ",       [CONTROL_DELETE] = "delete ",
-    [CONTROL_UPDATE_STATUS] = "status", [CONTROL_RECORD_EVENT] = "event",
-    [CONTROL_WAKE_AT] = "wake",
+    [CONTROL_CREATE] = "create ",     [CONTROL_UPDATE] = "update ",
+    [CONTROL_DELETE] = "delete ",     [CONTROL_UPDATE_STATUS] = "status",
+    [CONTROL_RECORD_EVENT] = "event", [CONTROL_WAKE_AT] = "wake",
 };
 
 static const char *const nouns[CONTROL_RESOURCES] = {
@@ -21,6 +21,7 @@ static const char *const nouns[CONTROL_RESOURCES] = {
     [CONTROL_POD] = "pod",
     [CONTROL_SERVICE] = "service",
     [CONTROL_CLAIM] = "claim",
+    [CONTROL_AUTOSCALER] = "autoscaler",
 };
 
 static bool make_room(struct control_effects *fx)
@@ -80,6 +81,21 @@ static struct control_effect *add_object(struct control_effects *fx, enum contro
 void control_add_create(struct control_effects *fx, enum control_resource resource, json_t *object)
 {
     struct control_effect *effect = add_object(fx, CONTROL_CREATE, object);
+    if (effect) {
+        effect->resource = resource;
+        effect->name = copy(fx, doc_text(object, "metadata.name", ""));
+    }
+}
+
+void control_add_update(struct control_effects *fx, enum control_resource resource,
+                        const json_t *object, json_t *patch)
+{
+    const char *uid = doc_text(object, "metadata.uid", "");
+    if (patch && doc_set_text(patch, "metadata.uid", uid) != 0) {
+        json_decref(patch);
+        patch = NULL;
+    }
+    struct control_effect *effect = add_object(fx, CONTROL_UPDATE, patch);
     if (effect) {
         effect->resource = resource;
         effect->name = copy(fx, doc_text(object, "metadata.name", ""));
@@ -222,15 +238,22 @@ void control_effects_done(struct control_effects *fx)
 int control_refused(const struct control_effect *effect, const char *sentence,
                     struct control_effects *ret_effects, struct muster_err *err)
 {
-    static const char *const kinds[CONTROL_RESOURCES] = {"Job", "Pod", "Service", "Claim"};
+    static const char *const kinds[CONTROL_RESOURCES] = {"Job", "Pod", "Service", "Claim",
+                                                         "HorizontalPodAutoscaler"};
+    static const struct {
+        const char *does, *doing; /* NULL: it is not told */
+    } words[] = {
+        [CONTROL_CREATE] = {"Create", "creating"},
+        [CONTROL_UPDATE] = {"Update", "updating"},
+        [CONTROL_DELETE] = {"Delete", "deleting"},
+        [CONTROL_WAKE_AT] = {NULL, NULL},
+    };
     struct control_effects fx = {0};
-    char reason[32];
-    bool creates = effect->verb == CONTROL_CREATE;
-    if (creates || (effect->verb == CONTROL_DELETE && effect->resource != CONTROL_JOB)) {
-        snprintf(reason, sizeof reason, "Failed%s%s", creates ? "Create" : "Delete",
+    char reason[64];
+    if (words[effect->verb].does && !control_is(effect, CONTROL_DELETE, CONTROL_JOB)) {
+        snprintf(reason, sizeof reason, "Failed%s%s", words[effect->verb].does,
                  kinds[effect->resource]);
-        control_add_event(&fx, true, reason, "Error %s: %s", creates ? "creating" : "deleting",
-                          sentence);
+        control_add_event(&fx, true, reason, "Error %s: %s", words[effect->verb].doing, sentence);
     }
     if (fx.failed) {
         control_effects_done(&fx);
@@ -265,7 +288,7 @@ void control_trace(const struct control_effects *fx, struct buf *out)
     for (size_t i = 0; i < fx->count; i++) {
         const struct control_effect *e = &fx->list[i];
         buf_text(out, verbs[e->verb]);
-        if (e->verb == CONTROL_CREATE || e->verb == CONTROL_DELETE) {
+        if (e->verb <= CONTROL_DELETE) {
             buf_text(out, nouns[e->resource]);
         }
         if (e->verb == CONTROL_RECORD_EVENT) {

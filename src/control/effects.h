@@ -8,6 +8,9 @@
 #include "control/control.h"
 
 void control_add_create(struct control_effects *fx, enum control_resource resource, json_t *object);
+/* Its fields in `patch` (taken) are to be as they are there. Name and uid are from the object. */
+void control_add_update(struct control_effects *fx, enum control_resource resource,
+                        const json_t *object, json_t *patch);
 /* Takes name and uid from the object that is to go. */
 void control_add_delete(struct control_effects *fx, enum control_resource resource,
                         const json_t *object);

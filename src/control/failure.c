@@ -4,7 +4,7 @@
 #include "base/doc.h"
 #include "base/text.h"
 #include "base/time/timestamp.h"
-#include "control/environment.h"
+#include "control/content/environment.h"
 #include "control/observe.h"
 
 #include <signal.h>

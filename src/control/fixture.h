@@ -77,10 +77,13 @@ static inline const char *differs_on_projections(const struct control_view *whol
     json_t *pods = project(whole->pods, control_project_pod);
     json_t *services = project(whole->services, control_project_object);
     json_t *claims = project(whole->claims, control_project_object);
+    json_t *scalers =
+        whole->autoscalers ? project(whole->autoscalers, control_project_companion) : NULL;
     struct control_view view = *whole;
     view.pods = pods;
     view.services = services;
     view.claims = claims;
+    view.autoscalers = scalers;
     struct control_effects again;
     assert_int_equal(control_reconcile(&view, &again, NULL), 0);
     bool same = same_trace(fx, &again);
@@ -88,5 +91,6 @@ static inline const char *differs_on_projections(const struct control_view *whol
     json_decref(pods);
     json_decref(services);
     json_decref(claims);
+    json_decref(scalers);
     return same ? NULL : "decides otherwise on projections";
 }

@@ -77,8 +77,8 @@ static const char *deletes_what_is_there(const struct control_view *view,
 static const char *in_safe_order(const struct control_view *view, const struct control_effects *fx)
 {
     static const int order[] = {
-        [CONTROL_UPDATE_STATUS] = 1, [CONTROL_DELETE] = 2,        [CONTROL_CREATE] = 3,
-        [CONTROL_WAKE_AT] = 4,       [CONTROL_RECORD_EVENT] = -1,
+        [CONTROL_UPDATE_STATUS] = 1, [CONTROL_DELETE] = 2,  [CONTROL_UPDATE] = 3,
+        [CONTROL_CREATE] = 3,        [CONTROL_WAKE_AT] = 4, [CONTROL_RECORD_EVENT] = -1,
     };
     (void)view;
     int last = 0;

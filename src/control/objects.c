@@ -3,8 +3,8 @@
 
 #include "base/build.h"
 #include "base/doc.h"
+#include "control/content/environment.h"
 #include "control/control.h"
-#include "control/environment.h"
 #include "control/status/attempt.h"
 #include "job/annotations.h"
 
@@ -102,7 +102,7 @@ static void set_labels(struct build *b, const struct job *job, enum job_role rol
     set_aliases(b, job, role, index, labels);
 }
 
-static json_t *owner_reference(const struct job *job)
+json_t *control_owner_reference(const struct job *job)
 {
     return json_pack("{s:s, s:s, s:s, s:s, s:b, s:b}", "apiVersion", "kubeflow.org/v1", "kind",
                      "PyTorchJob", "name", job->name, "uid", job->uid, "controller", 1,
@@ -126,7 +126,7 @@ static json_t *start_object(struct build *b, const struct job *job, const char *
 static void set_owner(struct build *b, const struct job *job, json_t *object)
 {
     json_t *metadata = json_object_get(object, "metadata");
-    build_add(b, build_array_at(b, metadata, "ownerReferences"), owner_reference(job));
+    build_add(b, build_array_at(b, metadata, "ownerReferences"), control_owner_reference(job));
 }
 
 static json_t *copy_or_object(struct build *b, const json_t *value)

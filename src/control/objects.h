@@ -28,5 +28,8 @@ json_t *control_make_service(const struct job *job, enum job_role role, int inde
 json_t *control_make_claim(const struct job *job, enum job_role role, int index,
                            const json_t *claim_template);
 
+/* Of all that the job controls. */
+json_t *control_owner_reference(const struct job *job);
+
 /* "training.kubeflow.org/job-name=N,…": replicaStatuses.X.selector; the caller frees. */
 char *control_selector(const struct job *job, enum job_role role);

@@ -151,8 +151,9 @@ static char *document_of(enum control_resource resource, const json_t *object)
     if (resource == CONTROL_JOB) {
         return doc_print(object);
     }
-    json_t *own =
-        resource == CONTROL_POD ? control_project_pod(object) : control_project_object(object);
+    json_t *own = resource == CONTROL_POD          ? control_project_pod(object)
+                  : resource == CONTROL_AUTOSCALER ? control_project_companion(object)
+                                                   : control_project_object(object);
     char *text = own ? doc_print(own) : NULL;
     json_decref(own);
     return text;
@@ -287,12 +288,23 @@ void cache_synced(struct cache *c, enum control_resource resource, cache_gone_fn
     }
     listing->under_way = false;
     listing->synced = true;
+    listing->absent = false;
+}
+
+void cache_set_absent(struct cache *c, enum control_resource resource)
+{
+    c->listings[resource].absent = true;
+}
+
+bool cache_is_absent(const struct cache *c, enum control_resource resource)
+{
+    return c->listings[resource].absent;
 }
 
 bool cache_is_synced(const struct cache *c)
 {
     for (int i = 0; i < CONTROL_RESOURCES; i++) {
-        if (!c->listings[i].synced) {
+        if (!c->listings[i].synced && !c->listings[i].absent) {
             return false;
         }
     }
@@ -359,6 +371,14 @@ bool cache_has(const struct cache *c, enum control_resource resource, const char
     char id[ID_BYTES];
     const struct cache_item *item = find(c, make_id(resource, namespace, name, id));
     return item && !item->gone && strcmp(item->uid, uid) == 0;
+}
+
+bool cache_has_version(const struct cache *c, enum control_resource resource, const char *namespace,
+                       const char *name, const char *version)
+{
+    char id[ID_BYTES];
+    const struct cache_item *item = find(c, make_id(resource, namespace, name, id));
+    return item && cluster_version_compare(item->version, version) >= 0;
 }
 
 void cache_each_live_job(const struct cache *c, cache_job_fn *fn, void *arg)

@@ -21,6 +21,7 @@ struct cache {
     size_t bytes;
     struct cache_listing {
         bool synced;     /* listed whole, once at least */
+        bool absent;     /* there is none such: not watched, not served, or not to be read */
         bool under_way;  /* a listing is */
         unsigned number; /* of the listing */
     } listings[CONTROL_RESOURCES];
@@ -45,7 +46,10 @@ void cache_begin(struct cache *cache, enum control_resource resource);
 typedef void cache_gone_fn(void *arg, const char *job);
 void cache_synced(struct cache *cache, enum control_resource resource, cache_gone_fn *gone,
                   void *arg);
-/* Has everything been listed? */
+/* Nothing of it is to be waited for, until it is listed after all. */
+void cache_set_absent(struct cache *cache, enum control_resource resource);
+bool cache_is_absent(const struct cache *cache, enum control_resource resource);
+/* Has everything been listed that is there? */
 bool cache_is_synced(const struct cache *cache);
 
 /* An object as it is now, or as it was last. An older state than the one that is known is ignored.
@@ -75,6 +79,10 @@ json_t *cache_list(const struct cache *cache, enum control_resource resource, co
 /* Is that object known, not as one that is on its way out, with this uid? */
 bool cache_has(const struct cache *cache, enum control_resource resource, const char *namespace,
                const char *name, const char *uid);
+
+/* Is that object known in that state, or a newer one? */
+bool cache_has_version(const struct cache *cache, enum control_resource resource,
+                       const char *namespace, const char *name, const char *version);
 
 /* Each job that is not finished, by its key. */
 typedef void cache_job_fn(void *arg, const char *key);

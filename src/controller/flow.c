@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum phase { STATUS, NEWS, DELETES, CREATES, END, PHASES };
+enum phase { STATUS, NEWS, DELETES, CREATES, END, PHASES }; /* CREATES: updates, too */
 
 enum state {
     WAITING,
@@ -31,7 +31,8 @@ static enum phase phase_of(const struct control_effect *e)
 {
     switch (e->verb) {
     case CONTROL_UPDATE_STATUS: return STATUS;
-    case CONTROL_CREATE: return CREATES;
+    case CONTROL_CREATE:
+    case CONTROL_UPDATE: return CREATES;
     case CONTROL_DELETE: return e->resource == CONTROL_JOB ? END : DELETES;
     case CONTROL_RECORD_EVENT:
     case CONTROL_WAKE_AT: return NEWS;
@@ -272,6 +273,23 @@ static enum flow_told deleted(struct flow *f, size_t i, const struct flow_answer
     return FLOW_SILENT;
 }
 
+/* Another one by now, or gone: the view was old. A patch that changes nothing is not shown. */
+static enum flow_told updated(struct flow *f, size_t i, const struct flow_answer *answer)
+{
+    bool changed = answer->code == MUSTER_ECONFLICT || answer->code == MUSTER_ENOENT;
+    if (answer->code < 0) {
+        refuse(f, i, changed ? FLOW_AGAIN : FLOW_FAILED, answer);
+        return changed || answer->unsure ? FLOW_SILENT : FLOW_REFUSED;
+    }
+    if (answer->is_shown) {
+        expect_nothing(&f->expected, f->items[i].expectation);
+    } else {
+        expect_object(f, i, answer->object);
+    }
+    succeed(f, i);
+    return FLOW_SILENT;
+}
+
 static enum flow_told created(struct flow *f, size_t i, const struct flow_answer *answer)
 {
     if (answer->code == MUSTER_EEXIST && PLANTED_DRIVER(TAKEN_IS_DONE)) {
@@ -299,7 +317,8 @@ enum flow_told flow_answered(struct flow *f, size_t i, const struct flow_answer 
     case STATUS: return job_written(f, i, answer);
     case DELETES:
     case END: return deleted(f, i, answer);
-    case CREATES: return created(f, i, answer);
+    case CREATES:
+        return f->fx.list[i].verb == CONTROL_UPDATE ? updated(f, i, answer) : created(f, i, answer);
     case NEWS:
     case PHASES: break;
     }

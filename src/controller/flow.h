@@ -1,5 +1,5 @@
 /* The effects of one step on their way: requests in phases, with a barrier after each (the job's
- * status, deletions, creations, the job's own end), in parallel within a phase.
+ * status, deletions, creations and updates, the job's own end), in parallel within a phase.
  *
  * It says what to send and what to tell, one thing at a time; whoever sends hands it the answers.
  * The first that fails ends it, when those under way are answered: a step may be cut anywhere.
@@ -64,7 +64,7 @@ struct flow_answer {
     bool unsure;
     int64_t retry_after_ms;
     json_t *object; /* borrowed; NULL: none */
-    bool is_shown;  /* of a deletion: the cache does not show the object any more */
+    bool is_shown; /* the cache is as far: does not show what was deleted, shows what was updated */
 };
 
 /* What the caller tells of an answer. flow_next, until it says FLOW_WAIT, comes after each. */

@@ -186,12 +186,17 @@ static void say_failure(struct task *task, const struct cluster_answer *answer)
     }
 }
 
-static bool is_shown_gone(const struct task *task, size_t item)
+static bool is_shown(const struct task *task, size_t item, const json_t *object)
 {
+    const struct cache *cache = &task->driver->cache;
     const struct control_effect *e = &task->flow.fx.list[item];
+    const char *namespace = doc_text(task->flow.job, "metadata.namespace", "");
+    if (e->verb == CONTROL_UPDATE) {
+        return cache_has_version(cache, e->resource, namespace, e->name,
+                                 doc_text(object, "metadata.resourceVersion", ""));
+    }
     return e->verb == CONTROL_DELETE && e->resource != CONTROL_JOB &&
-           !cache_has(&task->driver->cache, e->resource,
-                      doc_text(task->flow.job, "metadata.namespace", ""), e->name, e->uid);
+           !cache_has(cache, e->resource, namespace, e->name, e->uid);
 }
 
 static void did(const struct task *task, size_t item, const json_t *before)
@@ -206,7 +211,7 @@ static void on_item(struct call *call, const struct cluster_answer *got)
 {
     struct task *task = call->task;
     struct flow_answer answer = answer_of(got);
-    answer.is_shown = is_shown_gone(task, call->item);
+    answer.is_shown = is_shown(task, call->item, answer.object);
     json_t *before = json_incref(task->flow.job);
     enum flow_told told = call->reads ? flow_looked(&task->flow, call->item, &answer)
                                       : flow_answered(&task->flow, call->item, &answer);
@@ -240,7 +245,7 @@ static json_t *body_of(const struct task *task, const struct control_effect *e)
 {
     const json_t *job = task->flow.job;
     json_t *copy = NULL;
-    if (e->verb == CONTROL_CREATE) {
+    if (e->verb == CONTROL_CREATE || e->verb == CONTROL_UPDATE) {
         return json_incref(e->object);
     }
     if (e->verb == CONTROL_UPDATE_STATUS) {
@@ -272,6 +277,10 @@ static struct cluster_request request_of(const struct task *task, const struct c
     };
     switch (e->verb) {
     case CONTROL_CREATE: request.verb = CLUSTER_CREATE; break;
+    case CONTROL_UPDATE:
+        request.verb = CLUSTER_PATCH;
+        request.patch = CLUSTER_PATCH_MERGE;
+        break;
     case CONTROL_UPDATE_STATUS:
         request.verb = CLUSTER_REPLACE;
         request.subresource = "status";
@@ -313,7 +322,7 @@ static int send_item(struct task *task, size_t item)
     return r;
 }
 
-static int look(struct task *task, size_t item)
+static int look_at_item(struct task *task, size_t item)
 {
     const struct control_effect *e = &task->flow.fx.list[item];
     const struct cluster_request request = {
@@ -370,7 +379,7 @@ static void run(struct task *task)
         case FLOW_END: end(task); return;
         case FLOW_TELL: driver_tell(task->driver, flow->job, &flow->fx.list[item]); break;
         case FLOW_SEND: r = send_item(task, item); break;
-        case FLOW_LOOK: r = look(task, item); break;
+        case FLOW_LOOK: r = look_at_item(task, item); break;
         case FLOW_LOOK_JOB: r = get_job(task, on_job); break;
         case FLOW_LOOK_NODE: r = get_node(task, item); break;
         }
@@ -400,28 +409,41 @@ static int decide(struct task *task, const struct control_view *view, struct mus
     return r;
 }
 
+/* Of each kind what may concern the job; NULL for a kind that the cluster does not serve. */
+static int look(struct driver *d, const json_t *job, json_t *ret_lists[CONTROL_RESOURCES])
+{
+    const char *uid = doc_text(job, "metadata.uid", "");
+    int r = 0;
+    for (enum control_resource i = CONTROL_POD; i < CONTROL_RESOURCES; i++) {
+        const char *owner = i == CONTROL_CLAIM ? doc_text(job, "metadata.namespace", "") : uid;
+        bool absent = cache_is_absent(&d->cache, i);
+        ret_lists[i] = absent ? NULL : cache_list(&d->cache, i, owner);
+        r = absent || ret_lists[i] ? r : MUSTER_ENOMEM;
+    }
+    return r;
+}
+
 static int look_and_decide(struct task *task, json_t *job, struct muster_err *err)
 {
     struct driver *d = task->driver;
-    const char *uid = doc_text(job, "metadata.uid", "");
-    json_t *pods = cache_list(&d->cache, CONTROL_POD, uid);
-    json_t *services = cache_list(&d->cache, CONTROL_SERVICE, uid);
-    json_t *claims = cache_list(&d->cache, CONTROL_CLAIM, doc_text(job, "metadata.namespace", ""));
+    json_t *lists[CONTROL_RESOURCES] = {0};
+    int r = look(d, job, lists);
     size_t node_count;
     struct control_node *nodes = nodes_view(&d->nodes, now_ms(d), &node_count);
     const struct control_view view = {.job = job,
-                                      .pods = pods,
-                                      .services = services,
-                                      .claims = claims,
+                                      .pods = lists[CONTROL_POD],
+                                      .services = lists[CONTROL_SERVICE],
+                                      .claims = lists[CONTROL_CLAIM],
+                                      .autoscalers = lists[CONTROL_AUTOSCALER],
                                       .now_unix_ms = now_unix_ms(d),
                                       .target = d->options.target,
                                       .nodes = nodes,
                                       .node_count = node_count,
                                       .lost_after_ms = d->options.lost_after_ms};
-    int r = pods && services && claims ? decide(task, &view, err) : MUSTER_ENOMEM;
-    json_decref(pods);
-    json_decref(services);
-    json_decref(claims);
+    r = r < 0 ? r : decide(task, &view, err);
+    for (enum control_resource i = 0; i < CONTROL_RESOURCES; i++) {
+        json_decref(lists[i]);
+    }
     free(nodes);
     return r;
 }

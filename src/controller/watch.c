@@ -4,6 +4,7 @@
 #include "controller/internal.h"
 #include "controller/planted.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <utlist.h>
 
@@ -14,6 +15,8 @@ const struct cluster_resource driver_resources[CONTROL_RESOURCES] = {
     [CONTROL_POD] = {"", "v1", "pods", "Pod", true},
     [CONTROL_SERVICE] = {"", "v1", "services", "Service", true},
     [CONTROL_CLAIM] = {"", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", true},
+    [CONTROL_AUTOSCALER] = {"autoscaling", "v2", "horizontalpodautoscalers",
+                            "HorizontalPodAutoscaler", true},
 };
 const struct cluster_resource driver_events = {"", "v1", "events", "Event", true};
 
@@ -128,14 +131,46 @@ static void on_gone(void *arg, const char *job)
     }
 }
 
+/* Jobs do without these where a cluster has none. */
+static bool is_optional(enum control_resource resource)
+{
+    return resource == CONTROL_AUTOSCALER;
+}
+
+static void add_live_job(void *arg, const char *key)
+{
+    add(arg, key);
+}
+
 static void synced(struct watch *w, const char *version)
 {
     struct driver *d = w->driver;
+    if (cache_is_absent(&d->cache, w->resource)) { /* it came after all */
+        cache_each_live_job(&d->cache, add_live_job, d);
+    }
     cache_synced(&d->cache, w->resource, on_gone, w);
     struct task *task, *next;
     HASH_ITER (hh, d->tasks, task, next) {
         expect_listed(&task->flow.expected, w->resource, version);
         driver_task_shown(d, task->key);
+    }
+}
+
+/* Said once of what jobs can do without; its watch goes on trying. */
+static void trouble(struct watch *w, const struct cluster_change *news)
+{
+    struct driver *d = w->driver;
+    const struct cluster_resource *resource = &driver_resources[w->resource];
+    bool refused = news->code == MUSTER_ENOENT || news->code == MUSTER_EPERM;
+    if (!is_optional(w->resource) || !refused) {
+        driver_say(d, "controller.watch", "", news->message);
+    } else if (!cache_is_absent(&d->cache, w->resource)) {
+        char sentence[512];
+        snprintf(sentence, sizeof sentence,
+                 "%s of %s/%s are not made until they can be watched: %s", resource->plural,
+                 resource->group, resource->version, news->message);
+        driver_say(d, "controller.absent", "", sentence);
+        cache_set_absent(&d->cache, w->resource);
     }
 }
 
@@ -151,7 +186,7 @@ static void on_change(void *arg, const struct cluster_change *news)
     case CLUSTER_GONE: cache_remove(&d->cache, w->resource, news->object, &change); break;
     case CLUSTER_SYNCED: synced(w, news->version); break;
     case CLUSTER_BOOKMARK: break;
-    case CLUSTER_TROUBLE: driver_say(d, "controller.watch", "", news->message); break;
+    case CLUSTER_TROUBLE: trouble(w, news); break;
     }
     if (r < 0) {
         driver_say(d, "controller.cache", change.job, muster_code_text(r));
@@ -169,13 +204,17 @@ static void on_change(void *arg, const struct cluster_change *news)
 static int start_watch(struct driver *d, enum control_resource resource, struct muster_err *err)
 {
     struct watch *w = &d->watches[resource];
+    bool labelled = resource != CONTROL_JOB && !is_optional(resource); /* upstream's have none */
     const struct cluster_scope scope = {.resource = &driver_resources[resource],
                                         .namespace = d->options.namespace,
-                                        .labels =
-                                            resource == CONTROL_JOB ? NULL : d->options.labels};
+                                        .labels = labelled ? d->options.labels : NULL};
     struct cluster *cluster = d->options.cluster;
     w->driver = d;
     w->resource = resource;
+    if (is_optional(resource) && !d->options.autoscalers) {
+        cache_set_absent(&d->cache, resource);
+        return 0;
+    }
     return cluster->backend->watch(cluster, &scope, on_change, w, &w->watch, err);
 }
 

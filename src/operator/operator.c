@@ -77,7 +77,8 @@ static void say(void *arg, const char *what, const char *key, const char *senten
  * condition where that has changed. */
 static void log_deed(const struct control_effect *effect, const json_t *before, const json_t *after)
 {
-    static const char *const nouns[CONTROL_RESOURCES] = {"job", "pod", "service", "claim"};
+    static const char *const nouns[CONTROL_RESOURCES] = {"job", "pod", "service", "claim",
+                                                         "autoscaler"};
     char job[512];
     (void)snprintf(job, sizeof job, "%s/%s", doc_text(after, "metadata.namespace", ""),
                    doc_text(after, "metadata.name", ""));
@@ -85,6 +86,9 @@ static void log_deed(const struct control_effect *effect, const json_t *before, 
     const json_t *is = doc_at(after, "status.conditions");
     if (effect->verb == CONTROL_CREATE) {
         log_about(LOG_INFO, "operator.create", job, "created %s %s", nouns[effect->resource],
+                  effect->name);
+    } else if (effect->verb == CONTROL_UPDATE) {
+        log_about(LOG_INFO, "operator.update", job, "updated %s %s", nouns[effect->resource],
                   effect->name);
     } else if (effect->verb == CONTROL_DELETE) {
         log_about(LOG_INFO, "operator.delete", job, "deleted %s %s", nouns[effect->resource],
@@ -166,6 +170,7 @@ static int start_driver(struct program *o, struct muster_err *err)
         .target = CONTROL_TARGET_CLUSTER,
         .namespace = o->options.namespace,
         .labels = OUR_LABEL,
+        .autoscalers = true,
         .jobs_side_by_side = (size_t)o->options.side_by_side,
         .watch_nodes = o->options.watch_nodes,
         .lost_after_ms = o->options.lost_after_ms,

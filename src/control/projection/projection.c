@@ -140,3 +140,14 @@ json_t *control_project_object(const json_t *object)
     project_metadata(&b, own, object);
     return build_end(&b, own);
 }
+
+json_t *control_project_companion(const json_t *object)
+{
+    static const char *const phase[] = {"phase", NULL};
+    struct build b = {0};
+    json_t *own = build_value(&b, json_object());
+    project_metadata(&b, own, object);
+    share(&b, own, object, "spec");
+    share_all(&b, build_object_at(&b, own, "status"), json_object_get(object, "status"), phase);
+    return build_end(&b, own);
+}

@@ -93,8 +93,12 @@ static json_t *draw_job(struct fake *f)
         "{'backoffLimit': 3, 'ttlSecondsAfterFinished': 60}"};
     int master = (int)fake_draw(f, 2);
     int workers = (int)fake_draw(f, 4);
-    return chaos_make_job(master, master + workers > 0 ? workers : 1, restarts[fake_draw(f, 4)],
-                          policies[fake_draw(f, 4)]);
+    json_t *job = chaos_make_job(master, master + workers > 0 ? workers : 1,
+                                 restarts[fake_draw(f, 4)], policies[fake_draw(f, 4)]);
+    if (workers > 0 && fake_draw(f, 3) == 0) {
+        doc_set(job, "spec.elasticPolicy", parse("{'minReplicas': 1, 'metrics': []}"));
+    }
+    return job;
 }
 
 /* A pod of somebody else's has a replica's name, for a while. */

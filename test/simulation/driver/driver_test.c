@@ -31,6 +31,7 @@ SCENE(name_passed_on, only_the_pod_that_was_meant_is_deleted)
 SCENE(two_drivers, a_job_that_is_over_stays_so)
 SCENE(lost_node, a_pod_on_a_node_that_stays_silent_is_replaced)
 SCENE(node_back, a_node_that_is_back_keeps_its_pod)
+SCENE(autoscaler, an_autoscaler_follows_its_job)
 SCENE(unreadable, a_job_that_cannot_be_read_is_said_once)
 
 static void run_seed(uint64_t seed)
@@ -60,6 +61,7 @@ int main(void)
         cmocka_unit_test(a_job_that_is_over_stays_so),
         cmocka_unit_test(a_pod_on_a_node_that_stays_silent_is_replaced),
         cmocka_unit_test(a_node_that_is_back_keeps_its_pod),
+        cmocka_unit_test(an_autoscaler_follows_its_job),
         cmocka_unit_test(a_job_that_cannot_be_read_is_said_once),
         cmocka_unit_test(whatever_happens_there_is_an_end),
     };

@@ -300,6 +300,7 @@ void fake_start(struct fake *f, int n)
     const struct driver_options options = {
         .cluster = &f->cluster,
         .clock = {now_ms, now_unix_ms, call_at, d},
+        .autoscalers = true,
         .resync_ms = f->resync_ms,
         .watch_nodes = true,
         .lost_after_ms = FAKE_LOST_MS,

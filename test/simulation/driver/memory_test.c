@@ -151,7 +151,7 @@ static void tell_replica(json_t *job, const char *role, int index, int number, i
 static void list(int resource, bool jobs_too)
 {
     tell(&world.watches[resource], CLUSTER_BEGIN, NULL);
-    for (int i = 0; i < JOBS && resource != CONTROL_CLAIM; i++) {
+    for (int i = 0; i < JOBS && resource < CONTROL_CLAIM; i++) {
         json_t *job = make_job(i);
         if (resource == CONTROL_JOB && jobs_too) {
             tell(&world.watches[resource], CLUSTER_OBJECT, job);
@@ -216,7 +216,8 @@ static void ten_thousand_pods_weigh_less_than_64_mb(void **state)
                                            .clock = {now_ms, now_unix_ms, call_at, NULL},
                                            .target = CONTROL_TARGET_CLUSTER,
                                            .namespace = "",
-                                           .labels = ""};
+                                           .labels = "",
+                                           .autoscalers = true};
     struct driver *driver = NULL;
     assert_int_equal(driver_new(&options, &driver, NULL), 0);
     for (int i = 0; i < CONTROL_RESOURCES; i++) {

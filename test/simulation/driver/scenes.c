@@ -232,6 +232,31 @@ const char *scene_node_back(void)
                                                            : NULL);
 }
 
+/* It follows its job; a patch that changes nothing is not sent for ever. */
+const char *scene_autoscaler(void)
+{
+    struct fake f;
+    const char *const scalers = "horizontalpodautoscalers";
+    json_t *job = chaos_make_job(0, 2, "OnFailure", "{}");
+    doc_set(job, "spec.elasticPolicy", parse("{'metrics': [{'value': '0.5'}]}"));
+    open_scene(&f, job);
+    chaos_settle(&f, f.now_ms);
+    bool made = fake_get(&f, scalers, "case");
+    fake_patch_job(&f, "spec.elasticPolicy.maxReplicas", json_integer(5));
+    chaos_settle(&f, f.now_ms + 5);
+    bool follows = doc_int(fake_get(&f, scalers, "case"), "spec.maxReplicas", 0) == 5;
+    size_t sent = f.sent;
+    chaos_settle(&f, f.now_ms + 5);
+    bool rests = f.sent == sent;
+    fake_patch_job(&f, "spec.runPolicy.suspend", json_true());
+    chaos_settle(&f, f.now_ms + 20000);
+    return close_scene(&f, !made                           ? "gets no autoscaler"
+                           : !follows                      ? "its autoscaler stays as it was"
+                           : !rests                        ? "goes on writing it"
+                           : fake_get(&f, scalers, "case") ? "keeps it while suspended"
+                                                           : NULL);
+}
+
 const char *scene_unreadable(void)
 {
     struct fake f;

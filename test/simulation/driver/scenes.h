@@ -16,4 +16,5 @@ const char *scene_name_passed_on(void);
 const char *scene_two_drivers(void);
 const char *scene_lost_node(void);
 const char *scene_node_back(void);
+const char *scene_autoscaler(void);
 const char *scene_unreadable(void);

@@ -1,5 +1,5 @@
 /* See environment.h. */
-#include "control/environment.h"
+#include "control/content/environment.h"
 
 #include "base/buf.h"
 #include "base/doc.h"

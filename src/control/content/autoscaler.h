@@ -1,0 +1,15 @@
+/* What a job asks of a HorizontalPodAutoscaler: by its metrics a cluster changes Worker.replicas,
+ * through the job's subresource scale. As upstream (training-operator v1.9.4,
+ * pkg/controller.v1/pytorch/hpa.go).
+ *
+ * Layer: pure.
+ */
+#pragma once
+
+#include "job/job.h"
+
+/* Active, elastic, and with metrics. */
+bool control_wants_autoscaler(const struct job *job);
+
+/* Its spec: a new reference, NULL when out of memory. */
+json_t *control_autoscaler_spec(const struct job *job);

@@ -1,0 +1,12 @@
+/* Does what a server keeps say all that was asked of it? It adds defaults, and writes quantities in
+ * its own way ("0.5" as "500m"), which makes no difference; a list is compared item by item.
+ *
+ * Layer: pure.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+
+/* Is every field of `part` in `whole`, with the same value? NULL `whole`: it has none. */
+bool control_covers(const json_t *whole, const json_t *part);
