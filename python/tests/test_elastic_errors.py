@@ -1,4 +1,6 @@
 """An error of the user's code ends the job for all, at once, with its traceback; it names the record where one is the cause."""
+import re
+
 import pytest
 
 
@@ -32,3 +34,11 @@ def test_a_record_that_cannot_be_read_is_named(world, python, kind, what, loader
     assert 'record 41 of 97 cannot be read' in said and what in said
     assert ('has 40 records now, and had 97 when training began' in said) == (kind == 'shrinks')
     assert 'record 41 of 97 cannot be read' in other and 'record 41 of 97 cannot be read' in culprit
+
+
+@pytest.mark.parametrize('loaders', [0, 2])
+def test_the_records_of_a_batch_that_cannot_be_put_together_are_named(world, python, loaders):
+    culprit, other, coordinator = failed(world, python, 'ragged', loaders)
+    for text in (culprit, other, coordinator):
+        named = re.search(r'(?:the batch of|were reading) records ([0-9, ]+)', text)
+        assert named and '41' in named[1].split(', ') and 'stack expects each tensor to be equal size' in text, text

@@ -48,6 +48,11 @@ class Items:
         return sys.maxsize
 
 
+def _listed(records):
+    more = f' and {len(records) - 20} more' if len(records) > 20 else ''
+    return f"records {', '.join(map(str, records[:20]))}{more}"
+
+
 class Collate:
     """The user's, but for fetches of nothing."""
 
@@ -160,7 +165,12 @@ class Loader:
     def _make(self, wanted):
         epoch, records = wanted
         key = self.key(epoch)
-        return self.collate([self.items[record, key] for record in records])
+        items = [self.items[record, key] for record in records]
+        try:
+            return self.collate(items)
+        except Exception as error:
+            add_note(error, f"the batch of {_listed(records)} cannot be put together")
+            raise
 
     # ---- ahead
 
@@ -209,8 +219,7 @@ class Loader:
         except children.Died:
             raise
         except Exception as error:
-            records = ', '.join(map(str, self.feed.issued[0][1][:20]))
-            add_note(error, f"the loader's processes were reading records {records}")
+            add_note(error, f"the loader's processes were reading {_listed(self.feed.issued[0][1])}")
             raise
         self.feed.issued.popleft()
         return batch
