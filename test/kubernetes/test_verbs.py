@@ -7,8 +7,8 @@ import signal
 
 import pytest
 
-import crd
 from cluster import Cluster
+from jobs import install
 from program import LIMIT_S, Muster, listens, wait_for
 
 counter = itertools.count(1)
@@ -55,7 +55,7 @@ class Real:
         self.cluster = Cluster()
         try:
             self.cluster.start()
-            crd.install(self.cluster)
+            install(self.cluster)
         except BaseException:
             self.cluster.close()
             raise
@@ -68,7 +68,7 @@ class Real:
 
     def end(self, namespace, name, state, **more):
         """As an operator would."""
-        path = f'{crd.JOBS}/{namespace}/pytorchjobs/{name}/status'
+        path = f'/apis/kubeflow.org/v1/namespaces/{namespace}/pytorchjobs/{name}/status'
         conditions = [{'type': kind, 'status': 'True', 'reason': kind, 'message': f'the job is {kind}', 'lastTransitionTime': '2026-01-01T00:00:00Z',
                        'lastUpdateTime': '2026-01-01T00:00:00Z'} for kind in ('Created', state)]
         self.cluster.request('PATCH', path, {'status': {'conditions': conditions, **more}}, 'application/merge-patch+json')
@@ -185,12 +185,27 @@ def test_what_only_a_cluster_can_do_is_no_mistake_there(client):
     assert client.get('job', 'there')
 
 
-@both
+@real
 def test_lint_for_a_cluster_knows_what_it_can_do(client):
     path = client.muster.write('j.yaml', of_a_cluster('there'))
     assert client.run('lint', path).stdout == f'{path}: ok\n'
     here = client.muster.run('lint', path, code=65).stdout
     assert 'cannot be run on this machine' in here and '/on/the/node' in here
+
+
+@real
+def test_lint_for_a_cluster_asks_its_server(client):
+    client.create(job('queued', suspend=True, schedulingPolicy={'queue': 'q'}))
+    path = client.muster.write('j.yaml', job('queued', suspend=True, schedulingPolicy={'queue': 'r'}))
+    done = client.run('lint', path, code=65)
+    assert 'spec.runPolicy.schedulingPolicy.queue is immutable' in done.stdout and 'j.yaml:' in done.stdout and '1 error' in done.stderr
+    assert client.get('job', 'queued')['spec']['runPolicy']['schedulingPolicy'] == {'queue': 'q'}
+    missing = client.run('lint', '-n', 'nowhere', client.muster.write('k.yaml', job('new')), '-o', 'json', code=65)
+    assert json.loads(missing.stdout)[0]['message'] == 'namespaces "nowhere" not found'
+    assert client.run('lint', client.muster.write('l.yaml', job('new'))).stdout.endswith('l.yaml: ok\n')
+    assert [item['metadata']['name'] for item in client.get('jobs')['items']] == ['queued']
+    refused = client.side.cluster.write_kubeconfig('refused', 'https://127.0.0.1:1')
+    assert 'no answer' in client.muster.run('lint', path, '--kubeconfig', refused, code=69).stderr
 
 
 @both

@@ -4,7 +4,6 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "cli/submit/sources.h"
-#include "job/problem.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -115,6 +114,18 @@ int refusal_explain(struct cli *cli, const json_t *object, int code)
     int r = file ? print(cli, object, file, &problems, code) : put_into_error(cli, &problems, code);
     job_problems_done(&problems);
     return r;
+}
+
+void refusal_add(struct cli *cli, const json_t *object, struct job_problems *problems)
+{
+    const json_t *causes = doc_at(kube_status(cli->kube), "details.causes");
+    struct yaml_place place = {0, 0};
+    if (cli->err.code == MUSTER_EDATA && json_array_size(causes) > 0) {
+        (void)collect(cli, object, causes, problems);
+    } else {
+        (void)sources_place(cli->sources, object, "", &place);
+        job_problem_place(problems, JOB_ERROR, place, "", NULL, "%s", cli->err.text);
+    }
 }
 
 int refusal_at(struct cli *cli, const json_t *object, const char *field, const char *hint,

@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "cli/submit/machine.h"
+#include "cli/submit/server_check.h"
 #include "job/file/file.h"
 
 #include <stdio.h>
@@ -57,6 +58,8 @@ static int check(struct linter *l, const char *path, const char *text, size_t by
     int r = job_file_read(text, bytes, &file, &problems, &l->cli->err);
     if (r == 0 && !problems.cluster) {
         machine_lint(&file, &problems);
+    } else if (r == 0 && problems.errors == 0) {
+        r = server_check(l->cli, path, &file, &problems);
     }
     for (size_t i = 0; i < problems.count; i++) {
         l->warnings += problems.list[i].severity == JOB_WARNING;

@@ -1,0 +1,13 @@
+/* What the API server of a cluster says of the objects of a file, when nothing is made (dryRun).
+ *
+ * Layer: cli.
+ */
+#pragma once
+
+#include "cli/command/cli.h"
+#include "job/file/file.h"
+
+/* Adds an error, with its line, for each thing that the server refuses. Takes the contents of
+ * `file`. Fails where the server does not answer, or does not know us. */
+int server_check(struct cli *cli, const char *path, struct job_file *file,
+                 struct job_problems *problems);
