@@ -10,9 +10,21 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { NAME_BYTES_MAX = 253, HASH_BYTES = sizeof ".0123456789abcdef" - 1 };
+
 static uint64_t mix(uint64_t hash, const char *text)
 {
     return hash_bytes(hash_text(hash, text), "\xff", 1); /* "ab","c" is not "a","bc" */
+}
+
+/* How much of a name can stand before the dot: each part of a name ends with a letter or digit. */
+static int first_bytes(const char *name)
+{
+    size_t bytes = strnlen(name, NAME_BYTES_MAX - HASH_BYTES);
+    while (bytes > 1 && (name[bytes - 1] == '-' || name[bytes - 1] == '.')) {
+        bytes--;
+    }
+    return (int)bytes;
 }
 
 char *event_name(const struct event_note *note)
@@ -24,8 +36,8 @@ char *event_name(const struct event_note *note)
     hash = mix(hash, note->reason);
     hash = mix(hash, note->message);
     char *name = NULL;
-    return asprintf(&name, "%s.%016llx", doc_text(note->about, "metadata.name", "x"),
-                    (unsigned long long)hash) < 0
+    const char *of = doc_text(note->about, "metadata.name", "x");
+    return asprintf(&name, "%.*s.%016llx", first_bytes(of), of, (unsigned long long)hash) < 0
                ? NULL
                : name;
 }

@@ -184,12 +184,33 @@ static void the_same_again_is_counted(void **state)
     leave(driver);
 }
 
+/* Of a job whose name fills its room, which is refused, somebody is to hear why. */
+static void an_event_has_a_name_that_is_one(void **state)
+{
+    (void)state;
+    char job[254] = "";
+    memset(job, 'j', sizeof job - 1);
+    for (size_t odd = 200; odd < sizeof job - 1; odd++) {
+        job[odd] = odd % 2 ? '-' : 'j';
+        json_t *about = json_pack("{s:{s:s}}", "metadata", "name", job);
+        const struct event_note note = {about, "muster", true, "PyTorchJobInvalid", "too long", 0};
+        char *name = event_name(&note);
+        assert_non_null(name);
+        assert_true(strlen(name) < sizeof job);
+        const char *dot = strrchr(name, '.');
+        assert_true(dot > name && dot[-1] == 'j' && strlen(dot) == 17);
+        free(name);
+        json_decref(about);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_burst_of_thousands_waits),
         cmocka_unit_test(what_is_too_much_is_left_out),
         cmocka_unit_test(the_same_again_is_counted),
+        cmocka_unit_test(an_event_has_a_name_that_is_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
