@@ -130,7 +130,7 @@ static enum flow_do send_item(struct flow *f, size_t i, size_t *ret_item)
             expect_sent(&f->expected, on_job ? CONTROL_JOB : e->resource, name ? name : "");
         if (item->expectation < 0) {
             fail(f, FLOW_FAILED, MUSTER_ENOMEM, 0);
-            return FLOW_WAIT;
+            return f->under_way > 0 ? FLOW_WAIT : FLOW_END; /* nobody's answer comes */
         }
     }
     item->state = SENT;

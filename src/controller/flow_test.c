@@ -2,6 +2,16 @@
 #include "base/testing/test_doc.h"
 #include "controller/flow.h"
 
+static bool without_memory;
+
+int __real_expect_sent(struct expectations *x, enum control_resource resource, const char *name);
+int __wrap_expect_sent(struct expectations *x, enum control_resource resource, const char *name);
+
+int __wrap_expect_sent(struct expectations *x, enum control_resource resource, const char *name)
+{
+    return without_memory ? MUSTER_ENOMEM : __real_expect_sent(x, resource, name);
+}
+
 static struct control_effect effect(enum control_verb verb, enum control_resource resource,
                                     const char *name)
 {
@@ -204,6 +214,30 @@ static void a_conflict_is_no_failure(void **state)
     flow_done(&f);
 }
 
+/* Else its job would never have a step again. */
+static void without_memory_it_ends(void **state)
+{
+    (void)state;
+    struct flow f;
+    OPEN(&f, effect(CONTROL_UPDATE_STATUS, CONTROL_JOB, NULL));
+    without_memory = true;
+    expect(&f, "end");
+    without_memory = false;
+    assert_int_equal(f.outcome, FLOW_FAILED);
+    assert_int_equal(f.code, MUSTER_ENOMEM);
+    flow_done(&f);
+    OPEN(&f, effect(CONTROL_DELETE, CONTROL_POD, "a"), effect(CONTROL_DELETE, CONTROL_POD, "b"));
+    size_t item = 0;
+    assert_int_equal(flow_next(&f, &item), FLOW_SEND);
+    without_memory = true;
+    expect(&f, "wait"); /* for what is under way */
+    without_memory = false;
+    assert_int_equal(answer(&f, item, 0, NULL), FLOW_SILENT);
+    expect(&f, "end");
+    assert_int_equal(f.outcome, FLOW_FAILED);
+    flow_done(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -213,6 +247,7 @@ int main(void)
         cmocka_unit_test(a_name_that_is_taken_is_looked_at),
         cmocka_unit_test(the_first_failure_ends_it),
         cmocka_unit_test(a_conflict_is_no_failure),
+        cmocka_unit_test(without_memory_it_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
