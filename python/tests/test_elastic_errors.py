@@ -42,3 +42,11 @@ def test_the_records_of_a_batch_that_cannot_be_put_together_are_named(world, pyt
     for text in (culprit, other, coordinator):
         named = re.search(r'(?:the batch of|were reading) records ([0-9, ]+)', text)
         assert named and '41' in named[1].split(', ') and 'stack expects each tensor to be equal size' in text, text
+
+
+def test_who_breaks_off_its_loop_is_told_that_the_job_goes_on(world, python):
+    job = world(1, python)
+    worker = job.start('elastic_error.py', 'breaks', 0)
+    worker.end()
+    assert 'muster.elastic: this worker ends, and 291 of 291 records are not trained: ' in worker.text()
+    assert job.coordinators[0].popen.poll() is None

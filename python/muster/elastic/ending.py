@@ -27,6 +27,14 @@ def came_late():
     return Left(0)
 
 
+def left_early(info):
+    """The process ends as if all were well, out of a loop that it has broken off: the job does not end by that."""
+    done, records = info['records_done'], info['records_all']
+    if done < records:
+        print(f'muster.elastic: this worker ends, and {records - done} of {records} records are not trained: the others train them, or the '
+              'job waits for another worker. To train less, ask for fewer epochs', file=sys.stderr, flush=True)
+
+
 class Expelled(SystemExit):
     """The others went on without this worker, as it was silent for too long; it may be started again."""
 

@@ -9,6 +9,7 @@ import faulthandler
 import functools
 import os
 import signal
+import sys
 import threading
 import weakref
 
@@ -17,7 +18,7 @@ import torch
 from muster import _muster
 from muster.elastic import keyed, refusals, wrapping
 from muster.elastic.buffers import Buffers
-from muster.elastic.ending import EXPELLED, FAILED, LEFT_BY_SIGTERM, Expelled, Failed, Left, came_late, tell_error, tell_of_errors
+from muster.elastic.ending import EXPELLED, FAILED, LEFT_BY_SIGTERM, Expelled, Failed, Left, came_late, left_early, tell_error, tell_of_errors
 from muster.elastic.gradient import BackwardWatch, Gradient
 from muster.elastic.loader import Loader
 from muster.elastic.slots import params_of
@@ -409,5 +410,8 @@ def _native_of(reference):
 
 def _close(reference):
     job = reference()
-    if job is not None:
-        job.close()
+    if job is None:
+        return
+    if job.native is not None and not job.finished and not job.terminated and not hasattr(sys, 'last_value'):
+        left_early(job.native.query())
+    job.close()

@@ -1,4 +1,5 @@
-"""A worker of an elastic job whose code, or whose data set, has an error at record 41. Which one, and the loader's workers: its arguments."""
+"""A worker of an elastic job whose code, or whose data set, has an error at record 41. Which one (breaks: it ends its loop), and the loader's workers:
+its arguments."""
 import sys
 
 import torch
@@ -36,9 +37,13 @@ loader = job.loader(Numbers(), 4, epochs=3, num_workers=int(sys.argv[2]))
 elastic_pace.hold()
 for epoch in job.epochs():
     for batch in loader:
+        if KIND == 'breaks':
+            break
         if RECORD in batch and KIND == 'step':
             raise ZeroDivisionError('the step function is wrong')
         optimizer.zero_grad()
         model(batch).mean().backward()
         optimizer.step()
+    if KIND == 'breaks':
+        break
 print('trained', flush=True)
