@@ -68,6 +68,24 @@ static void another_waits_while_it_changes(void **state)
     json_decref(taken);
 }
 
+/* Another program may call itself what it likes. */
+static void a_holder_with_a_long_name_is_waited_for_once(void **state)
+{
+    (void)state;
+    char name[2 * ELECTION_TEXT_BYTES] = "";
+    memset(name, 'x', sizeof name - 1);
+    struct election b = candidate("b");
+    json_t *lease =
+        json_pack("{s:{s:s, s:s, s:i}}", "spec", "holderIdentity", name, "renewTime",
+                  "2026-01-02T03:04:05.678000Z", "leaseDurationSeconds", ELECTION_LEASE_S);
+    assert_null(step(&b, lease, NOW));
+    assert_null(step(&b, lease, NOW + LEASE_MS - 1));
+    json_t *taken = step(&b, lease, NOW + LEASE_MS);
+    assert_holder(taken, "b", 1);
+    json_decref(lease);
+    json_decref(taken);
+}
+
 /* The one before is silent well before the next one may begin. */
 static void who_leads_has_a_deadline(void **state)
 {
@@ -122,6 +140,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_one_makes_it_and_renews_it),
         cmocka_unit_test(another_waits_while_it_changes),
+        cmocka_unit_test(a_holder_with_a_long_name_is_waited_for_once),
         cmocka_unit_test(who_leads_has_a_deadline),
         cmocka_unit_test(what_was_released_is_taken_at_once),
         cmocka_unit_test(strange_leases),
