@@ -213,7 +213,7 @@ static int check_choice(struct overlay *o, const char *folder)
     join(folder, "kustomization.yaml", path);
     if (!find_file(path)) {
         return muster_fail(o->err, MUSTER_ENOENT,
-                           "there is no overlay %.60s: use cluster, ha or namespaced",
+                           "there is no overlay %.60s: use cluster, ha, namespaced, webhook or images",
                            o->choice->overlay);
     }
     int r = read_documents(o, path, &documents);

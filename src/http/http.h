@@ -129,7 +129,8 @@ struct http_options {
     const char *socket_path; /* AF_UNIX, mode 0600; what lies there is replaced. Or: */
     int port;                /* 0 chooses a free one */
     const char *address;     /* where that port is: an IPv4 address; NULL: 127.0.0.1 */
-    const char *key_pem;     /* with cert_pem: TLS; both NULL: plain */
+    bool tls;                /* needed where the certificate comes later */
+    const char *key_pem;     /* with cert_pem: TLS; both NULL, and not tls: plain */
     const char *cert_pem;
     const char *token;        /* "Authorization: Bearer TOKEN" is asked for; NULL: not */
     const char *refused_type; /* what one without the token gets, with 401; NULL: plain text */
@@ -145,6 +146,12 @@ typedef void (*http_handler)(void *arg, const struct http_request *request,
 int http_server_start(uv_loop_t *loop, const struct http_options *options, http_handler handler,
                       void *arg, struct http_server **ret, struct muster_err *err);
 int http_server_port(const struct http_server *server);
+
+/* Of a server with TLS: the certificate of connections that begin from now on; the others go on
+ * with theirs. Copied. MUSTER_ECONFIG: key and certificate cannot be read, or do not belong
+ * together; then nothing has changed. */
+int http_server_set_certificate(struct http_server *server, const char *key_pem,
+                                const char *cert_pem, struct muster_err *err);
 
 /* Open connections, idle ones included. */
 unsigned http_server_connections(const struct http_server *server);

@@ -8,6 +8,7 @@
 #include "base/testing/test.h"
 #include "base/testing/test_folder.h"
 #include "base/testing/test_wait.h"
+#include "certificate/certificate.h"
 #include "http/http.h"
 #include "http/identity.h"
 
@@ -34,7 +35,8 @@ struct world {
     struct http_reply *held; /* the reply of /hold and /stream */
     int open;                /* streams whose client is there */
     int gone;
-    size_t written; /* by /flood */
+    size_t written;                         /* by /flood */
+    const struct certificate_pair *renewed; /* /renew brings it into use */
     bool child_gone;
     int child_status;
     struct muster_err err;
@@ -113,6 +115,11 @@ static void answer(void *arg, const struct http_request *request, struct http_re
         assert_int_equal(request->body_bytes, 0);
         http_reply_send(reply, 413, "text/plain", "", 0);
     } else {
+        if (strcmp(request->path, "/renew") == 0) {
+            assert_int_equal(http_server_set_certificate(w->server, w->renewed->key_pem,
+                                                         w->renewed->cert_pem, NULL),
+                             0);
+        }
         char text[256];
         const char *q = http_query(request, "q");
         int n = snprintf(text, sizeof text, "%s %s q=%s body=%zu", request->method, request->path,
@@ -551,29 +558,33 @@ static void stopping_the_server_ends_what_is_open(void **state)
 
 /* ---- TLS ---- */
 
-/* Reads until `until` came. */
-static int tls_ask(const struct world *w, const char *cert_pem, const char *token,
-                   const char *until, char *ret, size_t room)
+static int tls_open(const struct world *w, const char *cert_pem, gnutls_session_t *ret)
 {
     gnutls_certificate_credentials_t trust;
-    gnutls_session_t session;
     const gnutls_datum_t pem = {(unsigned char *)cert_pem, (unsigned)strlen(cert_pem)};
     struct sockaddr_in address = {.sin_family = AF_INET,
                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
                                   .sin_port = htons((uint16_t)http_server_port(w->server))};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    char text[512];
-    int n = snprintf(text, sizeof text, "GET /x HTTP/1.1\r\nHost: h\r\nAuthorization: %s\r\n\r\n",
-                     token);
     EXPECT(connect(fd, (const struct sockaddr *)&address, sizeof address) == 0);
     gnutls_certificate_allocate_credentials(&trust);
     EXPECT(gnutls_certificate_set_x509_trust_mem(trust, &pem, GNUTLS_X509_FMT_PEM) == 1);
-    gnutls_init(&session, GNUTLS_CLIENT);
-    gnutls_set_default_priority(session);
-    gnutls_credentials_set(session, GNUTLS_CRD_CERTIFICATE, trust);
-    gnutls_session_set_verify_cert(session, "localhost", 0);
-    gnutls_transport_set_int(session, fd);
-    EXPECT(gnutls_handshake(session) == 0);
+    gnutls_init(ret, GNUTLS_CLIENT);
+    gnutls_set_default_priority(*ret);
+    gnutls_credentials_set(*ret, GNUTLS_CRD_CERTIFICATE, trust);
+    gnutls_session_set_verify_cert(*ret, "localhost", 0);
+    gnutls_transport_set_int(*ret, fd);
+    EXPECT(gnutls_handshake(*ret) == 0);
+    return 0;
+}
+
+/* Reads until `until` came. */
+static int tls_say(gnutls_session_t session, const char *path, const char *token, const char *until,
+                   char *ret, size_t room)
+{
+    char text[512];
+    int n = snprintf(text, sizeof text, "GET %s HTTP/1.1\r\nHost: h\r\nAuthorization: %s\r\n\r\n",
+                     path, token);
     EXPECT(gnutls_record_send(session, text, (size_t)n) == n);
     size_t used = 0;
     for (ret[0] = '\0'; !strstr(ret, until); ret[used] = '\0') {
@@ -582,6 +593,14 @@ static int tls_ask(const struct world *w, const char *cert_pem, const char *toke
         used += (size_t)got;
     }
     return 0;
+}
+
+static int tls_ask(const struct world *w, const char *cert_pem, const char *token,
+                   const char *until, char *ret, size_t room)
+{
+    gnutls_session_t session;
+    EXPECT(tls_open(w, cert_pem, &session) == 0);
+    return tls_say(session, "/x", token, until, ret, room);
 }
 
 /* What a handshake that offers one version only comes to. */
@@ -654,6 +673,64 @@ static void tls_asks_for_the_token(void **state)
                      MUSTER_EUNAVAIL);
     http_identity_done(&identity);
     world_done(&w);
+}
+
+/* The certificates of a_certificate_is_exchanged_while_it_serves. */
+static struct certificate_pair pair_before, pair_after;
+
+static void make_pair(struct certificate_pair *ret)
+{
+    static const char *const names[] = {"localhost", NULL};
+    const struct certificate_order order = {
+        .subject = "test",
+        .names = names,
+        .authority = true,
+        .until_unix_ms = INT64_C(4102444800000), /* 2100 */
+    };
+    assert_int_equal(certificate_make(&order, ret, NULL), 0);
+}
+
+static int visit_before_there_is_one(struct world *w)
+{
+    EXPECT(shake_hands(w, "NORMAL") < 0);
+    return 0;
+}
+
+/* A connection goes on with the one it has; the next one gets the other. */
+static int visit_while_it_changes(struct world *w)
+{
+    gnutls_session_t before;
+    gnutls_session_t after;
+    char got[4096];
+    EXPECT(tls_open(w, pair_before.cert_pem, &before) == 0);
+    EXPECT(tls_say(before, "/renew", "", "body=0", got, sizeof got) == 0);
+    EXPECT(tls_open(w, pair_after.cert_pem, &after) == 0);
+    EXPECT(tls_say(after, "/x", "", "body=0", got, sizeof got) == 0);
+    EXPECT(tls_say(before, "/x", "", "body=0", got, sizeof got) == 0);
+    return 0;
+}
+
+static void a_certificate_is_exchanged_while_it_serves(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w);
+    make_pair(&pair_before);
+    make_pair(&pair_after);
+    serve(&w, (struct http_options){.tls = true});
+    run_client(&w, visit_before_there_is_one);
+    assert_int_equal(
+        http_server_set_certificate(w.server, pair_before.key_pem, pair_before.cert_pem, &w.err),
+        0);
+    assert_int_equal(
+        http_server_set_certificate(w.server, pair_before.key_pem, pair_after.cert_pem, &w.err),
+        MUSTER_ECONFIG);
+    assert_int_equal(http_server_set_certificate(w.server, "none", "none", &w.err), MUSTER_ECONFIG);
+    w.renewed = &pair_after;
+    run_client(&w, visit_while_it_changes);
+    world_done(&w);
+    certificate_pair_done(&pair_before);
+    certificate_pair_done(&pair_after);
 }
 
 static int visit_and_leave_http(struct world *w)
@@ -729,6 +806,7 @@ int main(void)
         cmocka_unit_test(a_flood_waits_for_its_reader),
         cmocka_unit_test(stopping_the_server_ends_what_is_open),
         cmocka_unit_test(tls_asks_for_the_token),
+        cmocka_unit_test(a_certificate_is_exchanged_while_it_serves),
         cmocka_unit_test(a_connection_leaves_http_behind),
     };
     signal(SIGPIPE, SIG_IGN);

@@ -1,4 +1,4 @@
-/* Key, self-signed certificate and token, made once with GnuTLS. See identity.h.
+/* Key, self-signed certificate and token, made once. See identity.h.
  *
  * Layer: services. Thread: any.
  */
@@ -7,104 +7,39 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "base/time/clock.h"
+#include "certificate/certificate.h"
 
-#include <gnutls/gnutls.h>
-#include <gnutls/x509.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <time.h>
 
-enum { PEM_BYTES_MAX = 65536, TOKEN_BYTES = 32, SERIAL_BYTES = 16 };
+enum { PEM_BYTES_MAX = 65536, TOKEN_BYTES = 32 };
 
-static const time_t validity_s = (time_t)10 * 365 * 24 * 3600;
-static const time_t renew_before_s = (time_t)24 * 3600;
-
-static int tls_fail(struct muster_err *err, const char *what, int rc)
-{
-    return muster_fail(err, MUSTER_EINTERNAL, "cannot %s: %s", what, gnutls_strerror(rc));
-}
+static const int64_t validity_ms = INT64_C(10) * 365 * 24 * 3600 * 1000;
+static const int64_t renew_before_ms = INT64_C(24) * 3600 * 1000;
 
 /* ---- making ---- */
 
-/* RFC 5280; names as clients on this machine say them. */
-static int describe(gnutls_x509_crt_t cert, gnutls_x509_privkey_t key)
-{
-    static const unsigned char v4[] = {127, 0, 0, 1};
-    static const unsigned char v6[16] = {[15] = 1};
-    unsigned char serial[SERIAL_BYTES];
-    time_t now = time(NULL);
-    if (getrandom(serial, sizeof serial, 0) != (ssize_t)sizeof serial) {
-        return GNUTLS_E_RANDOM_FAILED;
-    }
-    serial[0] &= 0x7f; /* positive */
-    const int results[] = {
-        gnutls_x509_crt_set_version(cert, 3),
-        gnutls_x509_crt_set_serial(cert, serial, sizeof serial),
-        gnutls_x509_crt_set_activation_time(cert, now - renew_before_s),
-        gnutls_x509_crt_set_expiration_time(cert, now + validity_s),
-        gnutls_x509_crt_set_dn_by_oid(cert, GNUTLS_OID_X520_COMMON_NAME, 0, "muster", 6),
-        gnutls_x509_crt_set_subject_alt_name(cert, GNUTLS_SAN_IPADDRESS, v4, sizeof v4,
-                                             GNUTLS_FSAN_APPEND),
-        gnutls_x509_crt_set_subject_alt_name(cert, GNUTLS_SAN_IPADDRESS, v6, sizeof v6,
-                                             GNUTLS_FSAN_APPEND),
-        gnutls_x509_crt_set_subject_alt_name(cert, GNUTLS_SAN_DNSNAME, "localhost", 9,
-                                             GNUTLS_FSAN_APPEND),
-        gnutls_x509_crt_set_basic_constraints(cert, 1, 0),
-        gnutls_x509_crt_set_key_usage(cert,
-                                      GNUTLS_KEY_DIGITAL_SIGNATURE | GNUTLS_KEY_KEY_CERT_SIGN),
-        gnutls_x509_crt_set_key_purpose_oid(cert, GNUTLS_KP_TLS_WWW_SERVER, 0),
-        gnutls_x509_crt_set_key(cert, key),
-        gnutls_x509_crt_sign2(cert, cert, key, GNUTLS_DIG_SHA256, 0),
-    };
-    for (size_t i = 0; i < sizeof results / sizeof results[0]; i++) {
-        if (results[i] < 0) {
-            return results[i];
-        }
-    }
-    return 0;
-}
-
-static int save(const char *path, const gnutls_datum_t *pem, mode_t mode, struct muster_err *err)
-{
-    return file_write(path, pem->data, pem->size, mode, err);
-}
-
-static int export_pair(gnutls_x509_crt_t cert, gnutls_x509_privkey_t key, const char *key_path,
-                       const char *cert_path, struct muster_err *err)
-{
-    gnutls_datum_t key_pem = {0};
-    gnutls_datum_t cert_pem = {0};
-    int rc = gnutls_x509_privkey_export2(key, GNUTLS_X509_FMT_PEM, &key_pem);
-    if (rc == 0) {
-        rc = gnutls_x509_crt_export2(cert, GNUTLS_X509_FMT_PEM, &cert_pem);
-    }
-    int r = rc < 0 ? tls_fail(err, "write the TLS certificate", rc)
-                   : save(key_path, &key_pem, 0600, err);
-    r = r < 0 ? r : save(cert_path, &cert_pem, 0644, err);
-    gnutls_free(key_pem.data);
-    gnutls_free(cert_pem.data);
-    return r;
-}
-
+/* Names as clients on this machine say them. */
 static int make_pair(const char *key_path, const char *cert_path, struct muster_err *err)
 {
-    gnutls_x509_privkey_t key = NULL;
-    gnutls_x509_crt_t cert = NULL;
-    int rc = gnutls_x509_privkey_init(&key);
-    if (rc == 0 && (rc = gnutls_x509_crt_init(&cert)) == 0) {
-        rc = gnutls_x509_privkey_generate(key, GNUTLS_PK_ECDSA,
-                                          GNUTLS_CURVE_TO_BITS(GNUTLS_ECC_CURVE_SECP256R1), 0);
-    }
-    if (rc == 0) {
-        rc = describe(cert, key);
-    }
-    int r = rc < 0 ? tls_fail(err, "make a TLS certificate", rc)
-                   : export_pair(cert, key, key_path, cert_path, err);
-    gnutls_x509_crt_deinit(cert);
-    gnutls_x509_privkey_deinit(key);
+    static const char *const names[] = {"127.0.0.1", "::1", "localhost", NULL};
+    int64_t now_ms = clock_unix_ms();
+    const struct certificate_order order = {
+        .subject = "muster",
+        .names = names,
+        .authority = true,
+        .from_unix_ms = now_ms - renew_before_ms,
+        .until_unix_ms = now_ms + validity_ms,
+    };
+    struct certificate_pair made = {0};
+    int r = certificate_make(&order, &made, err);
+    r = r < 0 ? r : file_write(key_path, made.key_pem, strlen(made.key_pem), 0600, err);
+    r = r < 0 ? r : file_write(cert_path, made.cert_pem, strlen(made.cert_pem), 0644, err);
+    certificate_pair_done(&made);
     return r;
 }
 
@@ -114,17 +49,10 @@ static int make_pair(const char *key_path, const char *cert_path, struct muster_
 static bool still_good(const char *cert_path)
 {
     muster_auto(free) char *pem = NULL;
-    size_t bytes = 0;
-    gnutls_x509_crt_t cert = NULL;
-    if (file_read(cert_path, PEM_BYTES_MAX, &pem, &bytes, NULL) < 0 ||
-        gnutls_x509_crt_init(&cert) < 0) {
-        return false;
-    }
-    gnutls_datum_t datum = {(unsigned char *)pem, (unsigned)bytes};
-    bool good = gnutls_x509_crt_import(cert, &datum, GNUTLS_X509_FMT_PEM) == 0 &&
-                gnutls_x509_crt_get_expiration_time(cert) > time(NULL) + renew_before_s;
-    gnutls_x509_crt_deinit(cert);
-    return good;
+    struct certificate_span span;
+    return file_read(cert_path, PEM_BYTES_MAX, &pem, NULL, NULL) == 0 &&
+           certificate_span(pem, &span, NULL) == 0 &&
+           span.until_unix_ms > clock_unix_ms() + renew_before_ms;
 }
 
 static int load_pair(const char *folder, struct http_identity *identity, struct muster_err *err)

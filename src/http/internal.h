@@ -6,8 +6,10 @@
 #pragma once
 
 #include "base/buf.h"
+#include "certificate/certificate.h"
 #include "http/http.h"
 
+#include <gnutls/abstract.h>
 #include <microhttpd.h>
 #include <stdint.h>
 
@@ -26,6 +28,7 @@ struct http_server {
     void (*on_stopped)(struct http_server *server);
     int runs_owed; /* after a resume */
     int port;
+    struct certificate_pair certificate; /* of new connections; none: none can be made */
     char *socket_path;
     char *token;
     char *refused_type;
@@ -103,6 +106,13 @@ void visits_notice(void *server, struct MHD_Connection *connection, void **place
 /* What the client is to send must be there in so many ms; 0: as long as it takes. */
 void visits_expect(struct MHD_Connection *connection, unsigned within_ms);
 void visits_done(struct http_server *server);
+/* Whose connection it is; NULL: nobody's that is known. */
+struct http_server *visits_server(struct MHD_Connection *connection);
+
+/* ---- tls.c ---- */
+
+/* libmicrohttpd's callback: the certificate of a connection that begins. */
+gnutls_certificate_retrieve_function3 tls_retrieve;
 
 /* ---- exchange.c and request.c ---- */
 

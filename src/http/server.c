@@ -92,6 +92,7 @@ static int port_of(int fd)
 static void free_server(struct http_server *server)
 {
     visits_done(server);
+    certificate_pair_done(&server->certificate);
     free(server->socket_path);
     free(server->token);
     free(server->refused_type);
@@ -147,12 +148,11 @@ static struct MHD_Daemon *start_daemon(struct http_server *server,
 {
     unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_ALLOW_UPGRADE;
     struct MHD_OptionItem tls[] = {
-        {MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)options->key_pem},
-        {MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)options->cert_pem},
+        {MHD_OPTION_HTTPS_CERT_CALLBACK2, 0, (void *)tls_retrieve},
         {MHD_OPTION_HTTPS_PRIORITIES, 0, "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"},
         {MHD_OPTION_END, 0, NULL},
     };
-    if (options->key_pem) {
+    if (options->tls || options->key_pem) {
         flags |= MHD_USE_TLS;
     } else {
         tls[0].option = MHD_OPTION_END;
@@ -181,13 +181,16 @@ int http_server_start(uv_loop_t *loop, const struct http_options *options, http_
     server->handler = handler;
     server->arg = arg;
     server->port = options->socket_path ? 0 : port_of(fd);
-    server->daemon = start_daemon(server, options, fd);
-    if (!server->daemon) {
+    int r = options->key_pem
+                ? http_server_set_certificate(server, options->key_pem, options->cert_pem, err)
+                : 0;
+    if (r == 0 && !(server->daemon = start_daemon(server, options, fd))) {
+        r = muster_fail(err, MUSTER_EUNAVAIL, "the HTTP server cannot start");
+    }
+    if (r < 0) {
         close(fd);
         free_server(server);
-        return muster_fail(
-            err, MUSTER_EUNAVAIL, "the HTTP server cannot start%s",
-            options->key_pem ? ": check that the TLS certificate and key belong together" : "");
+        return r;
     }
     drive_start(server);
     *ret = server;

@@ -147,11 +147,22 @@ static void start_checks(struct http_server *server)
     }
 }
 
-void visits_expect(struct MHD_Connection *connection, unsigned within_ms)
+static struct visit *visit_of(struct MHD_Connection *connection)
 {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    struct visit *visit = info ? info->socket_context : NULL;
+    return info ? info->socket_context : NULL;
+}
+
+struct http_server *visits_server(struct MHD_Connection *connection)
+{
+    const struct visit *visit = visit_of(connection);
+    return visit ? visit->server : NULL;
+}
+
+void visits_expect(struct MHD_Connection *connection, unsigned within_ms)
+{
+    struct visit *visit = visit_of(connection);
     if (visit) {
         visit->deadline_ms = within_ms ? uv_now(visit->server->loop) + within_ms : 0;
     }

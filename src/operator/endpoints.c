@@ -5,10 +5,11 @@
 #include "base/log.h"
 #include "operator/options.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { METRICS_BYTES_MAX = 8 << 20 };
+enum { METRICS_BYTES_MAX = 8 << 20, TROUBLE_BYTES = 1024 };
 
 struct endpoints {
     struct endpoints_options options;
@@ -44,6 +45,14 @@ static void serve_metrics(void *arg, const struct http_request *request, struct 
     buf_done(&out);
 }
 
+static void say_ready(const struct endpoints *e, struct http_reply *reply)
+{
+    const char *trouble = e->options.trouble(e->options.arg);
+    char text[TROUBLE_BYTES];
+    (void)snprintf(text, sizeof text, "%s\n", trouble ? trouble : "ok");
+    say(reply, trouble ? 503 : 200, text);
+}
+
 static void serve_health(void *arg, const struct http_request *request, struct http_reply *reply)
 {
     struct endpoints *e = arg;
@@ -53,10 +62,8 @@ static void serve_health(void *arg, const struct http_request *request, struct h
         say(reply, 200, "ok\n");
     } else if (strcmp(request->path, "/readyz") != 0) {
         say(reply, 404, "there are GET /healthz and GET /readyz\n");
-    } else if (e->options.is_ready(e->options.arg)) {
-        say(reply, 200, "ok\n");
     } else {
-        say(reply, 503, "the API server has not answered yet\n");
+        say_ready(e, reply);
     }
 }
 

@@ -12,7 +12,7 @@ struct endpoints;
 struct endpoints_options {
     /* "HOST:PORT" as operator_address_read takes it; the flags are named in errors. */
     const char *metrics_address, *health_address;
-    bool (*is_ready)(void *arg);
+    const char *(*trouble)(void *arg); /* why it is not ready, a sentence; NULL: it is */
     void (*print_metrics)(void *arg, struct buf *out);
     void *arg;
 };

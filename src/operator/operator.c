@@ -14,6 +14,7 @@
 #include "operator/leader.h"
 #include "operator/metrics.h"
 #include "operator/options.h"
+#include "operator/webhook/hooks.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -35,7 +36,8 @@ struct program {
     char *own_namespace;   /* where the lease is */
     char *host;            /* of the API server, with its port */
     struct endpoints *endpoints;
-    int end; /* why it ends: 0, or a code with its sentence in err */
+    struct hooks *hooks; /* NULL: it serves no webhook */
+    int end;             /* why it ends: 0, or a code with its sentence in err */
     struct muster_err *err;
     struct metrics metrics;
     bool drops_said; /* that the definition of PyTorchJobs drops what we count */
@@ -238,10 +240,11 @@ static int stand_for_election(struct program *o, struct muster_err *err)
 
 /* ---- health ---- */
 
-static bool is_ready(void *arg)
+static const char *trouble(void *arg)
 {
     const struct program *o = arg;
-    return o->driver ? driver_is_synced(o->driver) : o->leader && leader_has_heard(o->leader);
+    bool heard = o->driver ? driver_is_synced(o->driver) : o->leader && leader_has_heard(o->leader);
+    return heard ? hooks_trouble(o->hooks) : "the API server has not answered yet";
 }
 
 static void print_metrics(void *arg, struct buf *out)
@@ -266,11 +269,20 @@ static int open_endpoints(struct program *o, bool in_pod, struct muster_err *err
     const struct endpoints_options options = {
         .metrics_address = or_usual(o->options.metrics_address, in_pod, ":8080", "127.0.0.1:8080"),
         .health_address = or_usual(o->options.health_address, in_pod, ":8081", "127.0.0.1:8081"),
-        .is_ready = is_ready,
+        .trouble = trouble,
         .print_metrics = print_metrics,
         .arg = o,
     };
     return endpoints_open(&o->loop, &options, &o->endpoints, err);
+}
+
+static int open_hooks(struct program *o, bool in_pod, struct muster_err *err)
+{
+    const struct hooks_options options = {.flags = &o->options.hooks,
+                                          .cluster = o->cluster,
+                                          .namespace = o->own_namespace,
+                                          .in_pod = in_pod};
+    return o->options.hooks.on ? hooks_open(&o->loop, &options, &o->hooks, err) : 0;
 }
 
 /* ---- life ---- */
@@ -336,6 +348,7 @@ static void watch_signals(struct program *o)
 static void close_parts(struct program *o)
 {
     endpoints_close(o->endpoints);
+    hooks_close(o->hooks);
     o->driver = driver_free(o->driver);
     leader_close(o->leader);
     o->leader = NULL;
@@ -362,6 +375,7 @@ static int run(struct program *o, struct muster_err *err)
     watch_signals(o);
     r = open_cluster(o, &in_pod, err);
     r = r < 0 ? r : open_endpoints(o, in_pod, err);
+    r = r < 0 ? r : open_hooks(o, in_pod, err);
     r = r < 0 ? r : o->options.leader_elect ? stand_for_election(o, err) : start_driver(o, err);
     if (r == 0) {
         uv_run(&o->loop, UV_RUN_DEFAULT);

@@ -2,6 +2,7 @@
 #include "operator/options.h"
 
 #include "base/text.h"
+#include "base/time/duration.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -9,6 +10,9 @@
 #include <string.h>
 
 enum { PORT_MAX = 65535, NUMBER_MAX = 1000000, NAME_BYTES = 64 };
+
+static const int64_t LIFE_MS_MIN = 10000;
+static const int64_t LIFE_MS_MAX = INT64_C(3650) * 24 * 3600 * 1000;
 
 enum use { USED, UNUSED, REFUSED };
 
@@ -192,6 +196,24 @@ static int read_words(int argc, char **argv, const char **values, struct operato
     return r;
 }
 
+static int read_hooks(const char *const *values, struct hooks_flags *ret, struct muster_err *err)
+{
+    const char *life = value_of(values, "webhook-certificate-life");
+    ret->on = value_of(values, "webhook-server-port") != NULL;
+    ret->host = value_of(values, "webhook-server-host");
+    ret->service = value_of(values, "webhook-service-name");
+    ret->secret = value_of(values, "webhook-secret-name");
+    ret->names = value_of(values, "webhook-names");
+    ret->cert_path = value_of(values, "webhook-cert-path");
+    ret->images_path = value_of(values, "image-allow-list");
+    if (duration_read(life, &ret->life_ms) < 0 || ret->life_ms < LIFE_MS_MIN ||
+        ret->life_ms > LIFE_MS_MAX) {
+        return muster_fail(err, MUSTER_EINVAL,
+                           "--webhook-certificate-life: 10s to 3650d is expected: \"%.40s\"", life);
+    }
+    return ret->on ? read_number(values, "webhook-server-port", 0, &ret->port, err) : 0;
+}
+
 int operator_options_read(int argc, char **argv, struct operator_options *ret,
                           struct muster_err *err)
 {
@@ -208,6 +230,7 @@ int operator_options_read(int argc, char **argv, struct operator_options *ret,
     r = r < 0 ? r : read_level(values, &o.log_level, err);
     r = r < 0 ? r : read_switch(values, "leader-elect", &o.leader_elect, err);
     r = r < 0 ? r : read_choice(values, "zap-encoder", encoders, &encoder, err);
+    r = r < 0 ? r : read_hooks(values, &o.hooks, err);
     if (r < 0) {
         return r;
     }

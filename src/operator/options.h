@@ -6,6 +6,8 @@
  */
 #pragma once
 
+#include "operator/webhook/hooks.h"
+
 #include <muster/err.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,6 +29,7 @@ struct operator_options {
     const char *lease;     /* its name */
     const char *log_level; /* debug, info or error */
     bool logs_json;
+    struct hooks_flags hooks;
     struct {
         const char *flag, *why;
     } unused[OPERATOR_UNUSED_MAX]; /* flags that were given and mean nothing here */

@@ -85,6 +85,8 @@ static void mistakes_name_the_flag(void **state)
         {"--job-label-selector team=a", "--job-label-selector=team=a: "},
         {"--zap-log-level=0", "debug|info|error"},
         {"--webhook-server-port", "--webhook-server-port needs a value"},
+        {"--webhook-server-port=x", "--webhook-server-port: a number"},
+        {"--webhook-certificate-life=9s", "--webhook-certificate-life: 10s to"},
     };
     struct operator_options o;
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
@@ -111,19 +113,35 @@ static void a_deployment_keeps_its_arguments(void **state)
     assert_int_equal(o.unused_count, 0);
     assert_string_equal(o.log_level, "debug");
     assert_int_equal(
-        read_line("--pytorch-init-container-image=alpine:3.10 "
-                  "--pytorch-init-container-template-file=/etc/config/initContainer.yaml "
-                  "--pytorch-init-container-max-tries 100 --mpi-kubectl-delivery-image=a:b "
-                  "--webhook-server-port=9443 --webhook-service-name=training-operator "
-                  "--webhook-secret-name=training-operator-webhook-cert --zap-devel "
-                  "--zap-stacktrace-level=panic --zap-time-encoding=epoch --zap-log-level=panic "
-                  "--gang-scheduler-name=none",
+        read_line(
+            "--pytorch-init-container-image=alpine:3.10 "
+            "--pytorch-init-container-template-file=/etc/config/initContainer.yaml "
+            "--pytorch-init-container-max-tries 100 --mpi-kubectl-delivery-image=a:b "
+            "--zap-devel --zap-stacktrace-level=panic --zap-time-encoding=epoch --zap-log-level=panic "
+            "--gang-scheduler-name=none",
+            &o),
+        0);
+    assert_int_equal(o.unused_count, 7);
+    assert_non_null(strstr(o.unused[0].why, "no init container"));
+    assert_string_equal(o.log_level, "error");
+}
+
+static void webhooks_are_served_where_a_port_is_given(void **state)
+{
+    (void)state;
+    struct operator_options o;
+    assert_int_equal(read_line("", &o), 0);
+    assert_false(o.hooks.on);
+    assert_int_equal(
+        read_line("--webhook-server-port=9443 --webhook-service-name=training-operator "
+                  "--webhook-secret-name=training-operator-webhook-cert",
                   &o),
         0);
-    assert_int_equal(o.unused_count, 10);
-    assert_string_equal(o.unused[0].flag, "webhook-server-port");
-    assert_non_null(strstr(o.unused[3].why, "no init container"));
-    assert_string_equal(o.log_level, "error");
+    assert_true(o.hooks.on);
+    assert_int_equal(o.hooks.port, 9443);
+    assert_string_equal(o.hooks.service, "training-operator");
+    assert_string_equal(o.hooks.secret, "training-operator-webhook-cert");
+    assert_true(o.hooks.life_ms == INT64_C(90) * 24 * 3600 * 1000);
 }
 
 static void addresses(void **state)
@@ -153,6 +171,7 @@ int main(void)
         cmocka_unit_test(one_dash_or_two_and_both_kinds_of_values),
         cmocka_unit_test(mistakes_name_the_flag),
         cmocka_unit_test(a_deployment_keeps_its_arguments),
+        cmocka_unit_test(webhooks_are_served_where_a_port_is_given),
         cmocka_unit_test(addresses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,25 +9,12 @@ import urllib.error
 import pytest
 
 from cluster import Cluster
+from kubectl import Kubectl
 from program import BUILD, LIMIT_S, SOURCE, wait_for
 
 OVERLAYS = sorted(folder.name for folder in (SOURCE / 'deploy/overlays').iterdir())
 OPERATOR = 'system:serviceaccount:muster-system:muster-operator'
 JOBS = '/apis/kubeflow.org/v1/namespaces/default/pytorchjobs'
-
-
-class Kubectl:
-    def __init__(self, kubeconfig):
-        found = subprocess.run([SOURCE / 'tools/kubectl/find'], stdout=subprocess.PIPE, text=True, check=True)
-        self.words = [found.stdout.strip(), '--kubeconfig', kubeconfig]
-
-    def attempt(self, *words, text=None):
-        return subprocess.run([*self.words, *words], input=text, capture_output=True, text=True, timeout=LIMIT_S, check=False)
-
-    def __call__(self, *words, text=None):
-        done = self.attempt(*words, text=text)
-        assert done.returncode == 0, f'kubectl {" ".join(words)}: {done.stderr}'
-        return done.stdout
 
 
 @pytest.fixture(scope='module')

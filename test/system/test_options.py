@@ -276,7 +276,7 @@ def test_a_rank_for_each_gpu(muster):
     assert sorted(line.split()[-1] for line in done.stdout.splitlines()) == ['0', '1', '2']
 
 
-@pytest.mark.parametrize('words, message', [(['--overlay', 'none'], 'one of cluster|ha|namespaced'), (['-o', 'name'], 'one of json|yaml'),
+@pytest.mark.parametrize('words, message', [(['--overlay', 'none'], 'one of cluster|ha|namespaced|webhook|images'), (['-o', 'name'], 'one of json|yaml'),
                                             (['--overlay', 'namespaced', '-n', 'Team_A'], '--namespace must be made of a-z'),
                                             (['--image', ''], '--image must'), (['--image', 'muster 2'], '--image must')])
 def test_deploy_refuses_what_no_cluster_would_take(muster, words, message):

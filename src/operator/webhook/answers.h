@@ -1,0 +1,31 @@
+/* The webhooks' routes: an API server's review comes in, and what src/webhook says of it goes out.
+ *
+ * Reviews are read and answered in libuv's threads, so that the operator's loop, which renews a
+ * lease, waits for none, however large; what is under way has a bound, and who comes beyond it is
+ * told to come again (API servers do, within the time limit of the webhook).
+ *
+ * Layer: program. Thread: the loop's. Ownership: new/free; free only when http_server_stop has
+ * been called, and the loop must run once more.
+ */
+#pragma once
+
+#include "http/http.h"
+#include "webhook/images.h"
+
+/* As upstream's training-operator has it, which serves PyTorchJobs there. */
+#define ANSWERS_PATH_JOBS "/validate-kubeflow-org-v1-pytorchjob"
+#define ANSWERS_PATH_PODS "/validate-pods"
+#define ANSWERS_PATH_CONVERT "/convert"
+
+enum { ANSWERS_BODY_BYTES_MAX = 8 << 20 }; /* a list of jobs in an old version is one review */
+
+struct answers;
+
+struct answers *answers_new(uv_loop_t *loop); /* NULL: out of memory */
+void answers_free(struct answers *answers);   /* NULL is fine */
+
+/* From the next review on. Takes `images` over. MUSTER_ENOMEM: nothing has changed. */
+int answers_set_images(struct answers *answers, struct images *images, struct muster_err *err);
+
+/* An http_handler. */
+void answers_handle(void *answers, const struct http_request *request, struct http_reply *reply);
