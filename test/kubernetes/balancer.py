@@ -19,6 +19,9 @@ class Balancer:
                 client, _ = self.listener.accept()
             except OSError:
                 return
+            if not self.ports:
+                client.close()
+                continue
             port = self.ports[next(self.turn) % len(self.ports)]
             self.went_to.append(port)
             try:

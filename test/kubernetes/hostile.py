@@ -1,5 +1,6 @@
-"""Jobs that nobody should write: (what the refusal says, spec). Upstream's webhook or controller panics on the first two (reference: a null
-replica spec, an empty rdzvConf); the rest is what its operator stores and then trips over, or runs in a way that nobody meant."""
+"""Jobs that nobody should write: (what the refusal says, spec). Upstream's webhook panics on a null replica spec; the rest is what its
+operator stores and then trips over, or runs in a way that nobody meant. TAKEN is harmless here: upstream's webhook panics on the first, and
+its controller on the second; an API server drops a null that its definition does not name."""
 
 
 def container(**more):
@@ -27,8 +28,8 @@ def elastic(policy_of_it):
 
 
 HOSTILE = [
-    ('Master', replicas(Master=None)),
-    ('Worker', replicas(Worker=None)),
+    ('at least 1 properties', replicas(Master=None)),
+    ('at least 1 properties', replicas(Worker=None)),
     ('Master', replicas(Master=[])),
     ('Master', replicas(Master='x')),
     ('Worker', replicas(Master=rank(), Worker=7)),
@@ -57,7 +58,7 @@ HOSTILE = [
     ('containerPort', inside(ports=[{'name': 'pytorchjob-port', 'containerPort': 0}])),
     ('volumeMounts', inside(volumeMounts=[{'name': 'no-such-volume', 'mountPath': '/data'}])),
     ('memory', inside(resources={'limits': {'memory': '1.5.2Gi'}})),
-    ('limits', inside(resources={'requests': {'cpu': '2'}, 'limits': {'cpu': '1'}})),
+    ('the request is more than the limit', inside(resources={'requests': {'cpu': '2'}, 'limits': {'cpu': '1'}})),
     ('elasticPolicy', elastic([])),
     ('rdzvConf', elastic({'rdzvConf': {}})),
     ('rdzvConf', elastic({'rdzvConf': [None]})),
@@ -80,4 +81,9 @@ HOSTILE = [
     ('managedBy', policy(managedBy=3)),
     ('nprocPerNode', {**replicas(Master=rank()), 'nprocPerNode': 'many'}),
     ('volumeClaimTemplates', replicas(Master=rank(volumeClaimTemplates=[{'metadata': {'name': 'x/../y'}, 'spec': {}}]))),
+]
+
+TAKEN = [
+    {'pytorchReplicaSpecs': {'Master': None, 'Worker': rank()}},
+    elastic({'rdzvConf': []}),
 ]

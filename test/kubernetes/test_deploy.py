@@ -251,6 +251,21 @@ def test_of_two_operators_each_may_hold_their_lease(installed, kubectl):
     assert rights(kubectl, OPERATOR, 'default') == EVERYWHERE | CLUSTER
 
 
+def test_webhooks_need_four_names_more(installed, kubectl):
+    """In the operator's namespace its Secret; in the cluster what has a caBundle. What was given is taken away again."""
+    kubectl('apply', '--server-side', '--force-conflicts', '-f', '-', text=as_list(printed('ha')))
+    before = rights(kubectl, OPERATOR, 'muster-system'), rights(kubectl, OPERATOR, 'default')
+    added = as_list({key: o for key, o in printed('images').items() if key[1] == 'muster-operator-webhook' and 'Role' in key[0]})
+    kubectl('apply', '--server-side', '-f', '-', text=added)
+    try:
+        cluster = {'validatingwebhookconfigurations.admissionregistration.k8s.io [muster-operator muster-operator-images]': 'get update',
+                   'customresourcedefinitions.apiextensions.k8s.io [pytorchjobs.kubeflow.org]': 'get update'}
+        assert rights(kubectl, OPERATOR, 'muster-system') == before[0] | cluster | {'secrets [muster-operator-webhook]': 'get update'}
+        assert rights(kubectl, OPERATOR, 'default') == before[1] | cluster
+    finally:
+        kubectl('delete', '-f', '-', text=added)
+
+
 def test_an_operator_of_one_namespace_may_do_nothing_in_another(installed, own, kubectl):
     for name in ('team-a', 'team-b'):
         own.namespace(name)

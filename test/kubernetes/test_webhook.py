@@ -11,7 +11,7 @@ import pytest
 
 from balancer import Balancer
 from cluster import Cluster
-from hostile import HOSTILE, replicas, rank
+from hostile import HOSTILE, TAKEN, rank, replicas
 from jobs import Jobs, Operator, deployed, job, wait_served
 from kubectl import Kubectl
 from program import turns, wait_for
@@ -53,13 +53,13 @@ class Hooks:
         wait_served(self.cluster)
         token = self.cluster.request('POST', f'/api/v1/namespaces/{SYSTEM}/serviceaccounts/muster-operator/token',
                                      {'spec': {'expirationSeconds': 7200}})['status']['token']
-        self.config = self.cluster.write_kubeconfig('operator', self.cluster.url, user={'token': token})
+        self.config = self.cluster.write_kubeconfig('operator', self.cluster.url, user={'token': token}, namespace=SYSTEM)
         return self
 
     def add(self, *words):
         """Another operator, which reviews come to once it is ready."""
         made = Operator(self.config, '--webhook-server-port=0', '--webhook-names=127.0.0.1', f'--image-allow-list={self.allowed}', *words,
-                        env={'MY_POD_NAMESPACE': SYSTEM, 'KUBEFLOW_NAMESPACE': ''})
+                        env={'KUBEFLOW_NAMESPACE': ''})
         self.operators.append(made)
         made.start().wait_ready()
         self.balancer.ports.append(made.port('webhook-server-port'))
@@ -143,6 +143,12 @@ def test_a_hostile_job_is_a_message(hooks, jobs, number):
     said = refusal(jobs, {**job('a'), 'spec': spec})
     assert said and says in said, said
     assert hooks.operators[0].process.poll() is None
+
+
+@pytest.mark.parametrize('number', range(len(TAKEN)))
+def test_what_upstream_panics_on_runs(hooks, jobs, number):
+    jobs.cluster.request('POST', jobs.at('jobs'), {**job('a'), 'spec': TAKEN[number]})
+    jobs.wait_pods('a', 1)
 
 
 def test_all_that_is_wrong_is_said_at_once_with_a_hint(hooks, jobs):
@@ -321,6 +327,7 @@ class Load:
         self.thread.join()
 
 
+@pytest.mark.heavy
 def test_certificates_are_renewed_under_load(hooks, listed):
     """Two operators whose certificates live for 24 s: authority, certificate and list change again and again, and no request fails."""
     hooks.end()
@@ -372,7 +379,7 @@ def test_it_costs_little(hooks):
     """Beside one that serves none."""
     hooks.end()
     with_hooks = hooks.add().metrics()['process_resident_memory_bytes']
-    plain = Operator(hooks.config, env={'MY_POD_NAMESPACE': SYSTEM, 'KUBEFLOW_NAMESPACE': ''})
+    plain = Operator(hooks.config, env={'KUBEFLOW_NAMESPACE': ''})
     try:
         without = plain.start().wait_ready().metrics()['process_resident_memory_bytes']
     finally:
