@@ -212,9 +212,10 @@ static int check_choice(struct overlay *o, const char *folder)
     char path[PATH_BYTES_MAX];
     join(folder, "kustomization.yaml", path);
     if (!find_file(path)) {
-        return muster_fail(o->err, MUSTER_ENOENT,
-                           "there is no overlay %.60s: use cluster, ha, namespaced, webhook or images",
-                           o->choice->overlay);
+        return muster_fail(
+            o->err, MUSTER_ENOENT,
+            "there is no overlay %.60s: use cluster, ha, namespaced, webhook or images",
+            o->choice->overlay);
     }
     int r = read_documents(o, path, &documents);
     if (r == 0 && o->choice->namespace && !doc_at(documents, "0.namespace")) {

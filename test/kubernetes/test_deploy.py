@@ -258,7 +258,8 @@ def test_webhooks_need_four_names_more(installed, kubectl):
     added = as_list({key: o for key, o in printed('images').items() if key[1] == 'muster-operator-webhook' and 'Role' in key[0]})
     kubectl('apply', '--server-side', '-f', '-', text=added)
     try:
-        cluster = {'validatingwebhookconfigurations.admissionregistration.k8s.io [muster-operator muster-operator-images]': 'get update',
+        hooks = 'validatingwebhookconfigurations.admissionregistration.k8s.io'
+        cluster = {f'{hooks} [muster-operator]': 'get update', f'{hooks} [muster-operator-images]': 'get update',
                    'customresourcedefinitions.apiextensions.k8s.io [pytorchjobs.kubeflow.org]': 'get update'}
         assert rights(kubectl, OPERATOR, 'muster-system') == before[0] | cluster | {'secrets [muster-operator-webhook]': 'get update'}
         assert rights(kubectl, OPERATOR, 'default') == before[1] | cluster
