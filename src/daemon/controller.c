@@ -5,16 +5,19 @@
 #include "base/log.h"
 #include "base/time/clock.h"
 #include "controller/driver.h"
+#include "daemon/audit.h"
 #include "daemon/store_cluster.h"
 #include "loop/alarm.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct controller {
     struct cluster *cluster;
     struct driver *driver;
     struct alarm_clock alarm; /* when the driver is due */
+    int audit_fd;             /* -1: none */
 };
 
 static int64_t now_ms(void *arg)
@@ -55,8 +58,10 @@ int controller_new(uv_loop_t *loop, struct store *store, struct controller **ret
         return err_no_memory(err);
     }
     alarm_init(loop, on_alarm, c, &c->alarm);
-    int r = store_cluster_new(loop, store, &c->cluster, err);
+    int r = audit_open(&c->audit_fd, err);
+    r = r < 0 ? r : store_cluster_new(loop, store, &c->cluster, err);
     if (r == 0) {
+        store_cluster_audit(c->cluster, c->audit_fd);
         const struct driver_options options = {
             .cluster = c->cluster,
             .clock = {now_ms, now_unix_ms, call_at, c},
@@ -79,6 +84,9 @@ struct controller *controller_free(struct controller *c)
     }
     c->driver = driver_free(c->driver);
     c->cluster = store_cluster_free(c->cluster);
+    if (c->audit_fd >= 0) {
+        close(c->audit_fd);
+    }
     alarm_close(&c->alarm, free);
     return NULL;
 }

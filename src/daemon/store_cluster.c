@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/err.h"
+#include "daemon/audit.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -41,6 +42,7 @@ struct embedded {
     struct cluster_call *batch;   /* carried out, or about to be */
     struct cluster_watch *watches;
     uv_idle_t idle; /* runs while something waits */
+    int audit_fd;   /* -1: none */
 };
 
 static struct embedded *embedded_of(struct cluster *cluster)
@@ -253,6 +255,9 @@ static int send_request(struct cluster *cluster, const struct cluster_request *r
         return err_no_memory(err);
     }
     json_incref(call->request.body);
+    if (e->audit_fd >= 0) {
+        audit_write(e->audit_fd, request);
+    }
     DL_APPEND(e->waiting, call);
     uv_idle_start(&e->idle, on_idle);
     if (ret) {
@@ -353,10 +358,16 @@ int store_cluster_new(uv_loop_t *loop, struct store *store, struct cluster **ret
     }
     e->cluster.backend = &backend;
     e->store = store;
+    e->audit_fd = -1;
     e->idle.data = e;
     uv_idle_init(loop, &e->idle);
     *ret = &e->cluster;
     return 0;
+}
+
+void store_cluster_audit(struct cluster *cluster, int fd)
+{
+    embedded_of(cluster)->audit_fd = fd;
 }
 
 static void free_self(uv_handle_t *handle)

@@ -136,6 +136,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def serve(self):
         proxy = self.server.proxy
         body = self.rfile.read(int(self.headers.get('Content-Length') or 0)) or None
+        if body:
+            proxy.bodies.append((self.command, self.path, json.loads(body)))
         fault = proxy.fault_for(self.command, self.path)
         if fault and fault.before(self):
             return
@@ -171,12 +173,12 @@ class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
 
 
 class Proxy:
-    """`seen`: what was asked, as (method, path), in order. `faults`: what is still to come."""
+    """`seen`: what was asked, as (method, path), in order; `bodies`: what was sent, as (method, path, object). `faults`: what is still to come."""
 
     def __init__(self, cluster):
         self.cluster = cluster
         self.lock = threading.Lock()
-        self.seen, self.faults, self.watches = [], [], set()
+        self.seen, self.bodies, self.faults, self.watches = [], [], [], set()
         self.server = Server(('127.0.0.1', 0), Handler)
         self.server.proxy = self
         self.url = f'http://127.0.0.1:{self.server.server_address[1]}'

@@ -1,0 +1,52 @@
+"""Laptop = cluster: what muster's daemon asks of the embedded cluster and what muster operator asks of an API server have the same bytes."""
+import json
+
+import pytest
+
+import bodies
+import upstream
+from jobs import job
+
+GPU = 'nvidia.com/gpu'
+
+
+def prepare(namespace, wanted):
+    """What a laptop refuses of a job it has been told: an image is not read for its command, and there are no GPUs. Keys are in order, as an API server
+    keeps them of such objects.
+    """
+    wanted['metadata']['namespace'] = namespace
+    for role in wanted['spec']['pytorchReplicaSpecs'].values():
+        container = role['template']['spec']['containers'][0]
+        container.setdefault('command', ['train'])
+        container.get('resources', {}).get('limits', {}).pop(GPU, None)
+    return json.loads(json.dumps(wanted, sort_keys=True))
+
+
+def examples(cluster):
+    """Upstream's, with names of their own."""
+    upstream.make_or_keep(cluster, '/api/v1/namespaces', {'metadata': {'name': upstream.SPACE}})
+    for number, name in enumerate(upstream.EXAMPLES):
+        found = upstream.example(cluster, name)
+        found['metadata']['name'] += f'-{number}'
+        yield found
+
+
+def own():
+    """One for each way in which a pod's environment comes about."""
+    yield job('plain', workers=3)
+    yield job('lonely', workers=0)
+    yield job('headless', master=0, workers=2)
+    yield job('coded', policy='ExitCode', run={'cleanPodPolicy': 'All', 'backoffLimit': 3})
+    elastic = job('elastic', master=0, workers=2)
+    elastic['spec'].update(nprocPerNode='2', elasticPolicy={'minReplicas': 1, 'maxReplicas': 3, 'rdzvBackend': 'c10d', 'maxRestarts': 5})
+    yield elastic
+
+
+@pytest.mark.parametrize('which', ['upstream', 'own'])
+def test_bodies_have_the_same_bytes(cluster, served, namespace, which):
+    jobs = [prepare(namespace, each) for each in (examples(cluster) if which == 'upstream' else own())]
+    here, there = bodies.on_laptop(jobs, bodies.wait_made), bodies.on_cluster(cluster, namespace, jobs, bodies.wait_made)
+    assert bodies.differences(here, there) == []
+    compared = [name for sent in there.values() for name in sent if bodies.MADE.match(name)]
+    print(f'{len(compared)} bodies of {len(jobs)} jobs')
+    assert len(compared) == len(jobs) + 4 * sum(map(bodies.replicas, jobs))
