@@ -9,10 +9,12 @@
 #include "kube/cluster/kube_cluster.h"
 #include "kube/config/kubeconfig.h"
 #include "loop/alarm.h"
+#include "operator/deed.h"
 #include "operator/definition.h"
 #include "operator/endpoints.h"
 #include "operator/leader.h"
 #include "operator/metrics.h"
+#include "operator/neighbour.h"
 #include "operator/options.h"
 #include "operator/webhook/hooks.h"
 
@@ -31,15 +33,18 @@ struct program {
     struct alarm_clock alarm; /* when the driver is due */
     uv_signal_t on_term, on_interrupt;
     struct cluster *cluster;
-    struct driver *driver; /* NULL: another operator works */
-    struct leader *leader; /* NULL: nobody is elected */
-    char *own_namespace;   /* where the lease is */
-    char *host;            /* of the API server, with its port */
+    struct driver *driver;       /* NULL: another operator works */
+    struct leader *leader;       /* NULL: nobody is elected */
+    struct neighbour *neighbour; /* once this one may work */
+    char *own_namespace;         /* where the lease is */
+    bool in_pod;
+    char *host; /* of the API server, with its port */
     struct endpoints *endpoints;
     struct hooks *hooks; /* NULL: it serves no webhook */
     int end;             /* why it ends: 0, or a code with its sentence in err */
     struct muster_err *err;
     struct metrics metrics;
+    bool leaving;    /* nothing begins any more */
     bool drops_said; /* that the definition of PyTorchJobs drops what we count */
 };
 
@@ -75,32 +80,6 @@ static void say(void *arg, const char *what, const char *key, const char *senten
     log_about(LOG_WARN, what, key, "%s", sentence);
 }
 
-/* One line for each pod, Service and claim that was made or deleted; of a job's status, its last
- * condition where that has changed. */
-static void log_deed(const struct control_effect *effect, const json_t *before, const json_t *after)
-{
-    static const char *const nouns[CONTROL_RESOURCES] = {"job", "pod", "service", "claim",
-                                                         "autoscaler"};
-    char job[512];
-    (void)snprintf(job, sizeof job, "%s/%s", doc_text(after, "metadata.namespace", ""),
-                   doc_text(after, "metadata.name", ""));
-    const json_t *was = doc_at(before, "status.conditions");
-    const json_t *is = doc_at(after, "status.conditions");
-    if (effect->verb == CONTROL_CREATE) {
-        log_about(LOG_INFO, "operator.create", job, "created %s %s", nouns[effect->resource],
-                  effect->name);
-    } else if (effect->verb == CONTROL_UPDATE) {
-        log_about(LOG_INFO, "operator.update", job, "updated %s %s", nouns[effect->resource],
-                  effect->name);
-    } else if (effect->verb == CONTROL_DELETE) {
-        log_about(LOG_INFO, "operator.delete", job, "deleted %s %s", nouns[effect->resource],
-                  effect->name ? effect->name : doc_text(after, "metadata.name", ""));
-    } else if (effect->verb == CONTROL_UPDATE_STATUS && !json_equal(was, is)) {
-        const json_t *last = json_array_get(is, json_array_size(is) - 1);
-        log_about(LOG_INFO, "operator.status", job, "%s", doc_text(last, "message", ""));
-    }
-}
-
 /* Without the right to read it (another overlay, upstream's roles) the first status shows it. */
 static void say_drops(struct program *o)
 {
@@ -123,7 +102,7 @@ static void did(void *arg, const struct control_effect *effect, const json_t *be
         !doc_at(after, "status.counters")) {
         say_drops(o);
     }
-    log_deed(effect, before, after);
+    deed_log(effect, before, after);
 }
 
 static void gone(void *arg, const char *key)
@@ -191,6 +170,37 @@ static int start_driver(struct program *o, struct muster_err *err)
 
 /* ---- one of several ---- */
 
+static void may_work(void *arg)
+{
+    struct program *o = arg;
+    o->end = o->leaving ? 0 : start_driver(o, o->err);
+    if (o->end < 0) {
+        uv_stop(&o->loop);
+    }
+}
+
+static void must_wait(void *arg)
+{
+    struct program *o = arg;
+    o->driver = driver_free(o->driver);
+    o->metrics.leads = false;
+}
+
+/* As soon as no other operator works on these jobs. */
+static int begin(struct program *o, struct muster_err *err)
+{
+    const struct neighbour_options options = {
+        .cluster = o->cluster,
+        .namespace = o->options.namespace,
+        .own_namespace = o->in_pod ? o->own_namespace : NULL,
+        .pod = getenv("HOSTNAME"),
+        .may_work = may_work,
+        .must_wait = must_wait,
+        .arg = o,
+    };
+    return neighbour_open(&o->loop, &options, &o->neighbour, err);
+}
+
 static bool may_send(void *arg)
 {
     const struct program *o = arg;
@@ -200,7 +210,7 @@ static bool may_send(void *arg)
 static void on_led(void *arg)
 {
     struct program *o = arg;
-    o->end = start_driver(o, o->err);
+    o->end = begin(o, o->err);
     if (o->end < 0) {
         uv_stop(&o->loop);
     }
@@ -243,7 +253,9 @@ static int stand_for_election(struct program *o, struct muster_err *err)
 static const char *trouble(void *arg)
 {
     const struct program *o = arg;
-    bool heard = o->driver ? driver_is_synced(o->driver) : o->leader && leader_has_heard(o->leader);
+    bool heard = o->driver ? driver_is_synced(o->driver)
+                           : neighbour_is_waited_for(o->neighbour) ||
+                                 (o->leader && leader_has_heard(o->leader));
     return heard ? hooks_trouble(o->hooks) : "the API server has not answered yet";
 }
 
@@ -264,11 +276,12 @@ static const char *or_usual(const char *given, bool in_pod, const char *in_a_pod
     return given ? given : in_pod ? in_a_pod : elsewhere;
 }
 
-static int open_endpoints(struct program *o, bool in_pod, struct muster_err *err)
+static int open_endpoints(struct program *o, struct muster_err *err)
 {
     const struct endpoints_options options = {
-        .metrics_address = or_usual(o->options.metrics_address, in_pod, ":8080", "127.0.0.1:8080"),
-        .health_address = or_usual(o->options.health_address, in_pod, ":8081", "127.0.0.1:8081"),
+        .metrics_address =
+            or_usual(o->options.metrics_address, o->in_pod, ":8080", "127.0.0.1:8080"),
+        .health_address = or_usual(o->options.health_address, o->in_pod, ":8081", "127.0.0.1:8081"),
         .trouble = trouble,
         .print_metrics = print_metrics,
         .arg = o,
@@ -299,12 +312,12 @@ static int find_target(const struct operator_options *options, struct target *re
                               : r;
 }
 
-static int open_cluster(struct program *o, bool *ret_in_pod, struct muster_err *err)
+static int open_cluster(struct program *o, struct muster_err *err)
 {
     const struct kube_cluster_options options = {
         .qps = o->options.qps, .burst = o->options.burst, .may_send = may_send, .arg = o};
     struct target target = {0};
-    int r = find_target(&o->options, &target, ret_in_pod, err);
+    int r = find_target(&o->options, &target, &o->in_pod, err);
     if (r == 0) {
         o->own_namespace = strdup(target.namespace);
         const char *slashes = strstr(target.server, "://");
@@ -325,6 +338,7 @@ static void on_signal(uv_signal_t *handle, int number)
 {
     struct program *o = handle->data;
     log_event(LOG_INFO, "operator.signal", "signal %d: leaving; pods run on", number);
+    o->leaving = true;
     uv_signal_stop(handle); /* a second one ends it at once */
     o->driver = driver_free(o->driver);
     if (o->leader) {
@@ -353,6 +367,7 @@ static void close_parts(struct program *o)
     leader_close(o->leader);
     o->leader = NULL;
     kube_cluster_close(o->cluster);
+    neighbour_close(o->neighbour);
     alarm_close(&o->alarm, NULL);
     uv_close((uv_handle_t *)&o->on_term, NULL);
     uv_close((uv_handle_t *)&o->on_interrupt, NULL);
@@ -365,7 +380,6 @@ static void close_parts(struct program *o)
 
 static int run(struct program *o, struct muster_err *err)
 {
-    bool in_pod = false;
     o->err = err;
     int r = uv_loop_init(&o->loop);
     if (r < 0) {
@@ -373,10 +387,10 @@ static int run(struct program *o, struct muster_err *err)
     }
     alarm_init(&o->loop, on_alarm, o, &o->alarm);
     watch_signals(o);
-    r = open_cluster(o, &in_pod, err);
-    r = r < 0 ? r : open_endpoints(o, in_pod, err);
+    r = open_cluster(o, err);
+    r = r < 0 ? r : open_endpoints(o, err);
     r = r < 0 ? r : open_hooks(o, in_pod, err);
-    r = r < 0 ? r : o->options.leader_elect ? stand_for_election(o, err) : start_driver(o, err);
+    r = r < 0 ? r : o->options.leader_elect ? stand_for_election(o, err) : begin(o, err);
     if (r == 0) {
         uv_run(&o->loop, UV_RUN_DEFAULT);
         r = o->end;

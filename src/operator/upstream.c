@@ -1,0 +1,108 @@
+/* See upstream.h. */
+#include "operator/upstream.h"
+
+#include "base/doc.h"
+
+#include <string.h>
+#include <strings.h>
+
+/* What `list` (args, command) gives a flag after `at`, whether as --flag=value or in two words;
+ * NULL: nothing more. */
+static const char *next_value(const json_t *list, const char *flag, size_t *at)
+{
+    size_t bytes = strlen(flag);
+    for (; *at < json_array_size(list); (*at)++) {
+        const char *word = json_string_value(json_array_get(list, *at));
+        word = word ? word + strspn(word, "-") : "";
+        if (strncmp(word, flag, bytes) == 0 && word[bytes] == '=') {
+            (*at)++;
+            return word + bytes + 1;
+        }
+        if (strcmp(word, flag) == 0) {
+            *at += 2;
+            return json_string_value(json_array_get(list, *at - 1));
+        }
+    }
+    return NULL;
+}
+
+static const json_t *container_of(const json_t *deployment)
+{
+    const json_t *all = doc_at(deployment, "spec.template.spec.containers");
+    const json_t *named = doc_find(all, "name", UPSTREAM_DEPLOYMENT);
+    return named ? named : json_array_get(all, 0);
+}
+
+static const char *const word_lists[] = {"command", "args"};
+
+/* All kinds, where it names none. */
+static bool enables_ours(const json_t *container)
+{
+    bool any = false;
+    for (size_t i = 0; i < 2; i++) {
+        const json_t *list = json_object_get(container, word_lists[i]);
+        const char *scheme;
+        for (size_t at = 0; (scheme = next_value(list, "enable-scheme", &at)) != NULL;) {
+            any = true;
+            if (strcasecmp(scheme, "pytorchjob") == 0) {
+                return true;
+            }
+        }
+    }
+    return !any;
+}
+
+bool upstream_runs(const json_t *deployment)
+{
+    bool has_pods = doc_int(deployment, "spec.replicas", 1) > 0 ||
+                    doc_int(deployment, "status.replicas", 0) > 0;
+    return has_pods && enables_ours(container_of(deployment));
+}
+
+bool upstream_is_in(const json_t *deployment, const char *namespace)
+{
+    const json_t *container = container_of(deployment);
+    const json_t *variable =
+        doc_find(json_object_get(container, "env"), "name", "KUBEFLOW_NAMESPACE");
+    const char *its = doc_text(variable, "value", "");
+    for (size_t i = 0; i < 2; i++) {
+        size_t at = 0;
+        const char *value = next_value(json_object_get(container, word_lists[i]), "namespace", &at);
+        its = value ? value : its;
+    }
+    return *its == '\0' || *namespace == '\0' || strcmp(its, namespace) == 0;
+}
+
+int upstream_find_webhook(const json_t *configuration, const char **ret_namespace)
+{
+    size_t index, inner;
+    json_t *hook, *rule;
+    *ret_namespace = UPSTREAM_NAMESPACE;
+    json_array_foreach (json_object_get(configuration, "webhooks"), index, hook) {
+        *ret_namespace = doc_text(hook, "clientConfig.service.namespace", UPSTREAM_NAMESPACE);
+        json_array_foreach (json_object_get(hook, "rules"), inner, rule) {
+            size_t at;
+            json_t *resource;
+            json_array_foreach (json_object_get(rule, "resources"), at, resource) {
+                const char *name = json_string_value(resource);
+                if (name && (strcmp(name, "pytorchjobs") == 0 || strcmp(name, "*") == 0)) {
+                    return (int)index;
+                }
+            }
+        }
+    }
+    return -1;
+}
+
+void upstream_say_kinds(const json_t *resources, struct buf *out)
+{
+    size_t index;
+    json_t *each;
+    json_array_foreach (json_object_get(resources, "resources"), index, each) {
+        const char *kind = doc_text(each, "kind", "");
+        bool is_object = strchr(doc_text(each, "name", "/"), '/') == NULL;
+        if (is_object && strcmp(kind, "PyTorchJob") != 0) {
+            buf_format(out, "%s%.63ss", out->used > 0 ? ", " : "", kind);
+        }
+    }
+}
