@@ -1,0 +1,127 @@
+"""docs/takeover.md, typed as it stands: jobs that Kubeflow's training-operator runs are taken over while they run, on a real API server."""
+import json
+import os
+import re
+import subprocess
+
+import pytest
+
+import upstream
+from cluster import Cluster
+from jobs import Jobs, Operator, job
+from program import BUILD, LIMIT_S, SOURCE, wait_for
+from test_deploy import Kubectl
+
+PAGE = (SOURCE / 'docs/takeover.md').read_text()
+COMMANDS = [line for block in re.findall(r'```sh\n(.*?)```', PAGE, re.S) for line in block.splitlines()]
+
+
+@pytest.fixture()
+def kubeflow():
+    """A cluster as upstream's manifests leave it, but for the webhooks; they come later."""
+    running = Cluster().start()
+    try:
+        kubectl = Kubectl(running.kubeconfig)
+        text = kubectl('kustomize', str(upstream.module() / 'manifests/overlays/standalone'))
+        parts = text.split('\n---\n')
+        kubectl('apply', '--server-side', '-f', '-', text='\n---\n'.join(p for p in parts if 'kind: ValidatingWebhookConfiguration' not in p))
+        running.webhooks = next(p for p in parts if 'kind: ValidatingWebhookConfiguration' in p)
+        wait_for(lambda: kubectl.attempt('get', 'pytorchjobs').returncode == 0, 'PyTorchJobs are served')
+        yield running, kubectl
+    finally:
+        running.close()
+
+
+def type_line(cluster, command):
+    path = f'{cluster.folder}:{BUILD}/bin:{os.environ["PATH"]}'
+    link = cluster.folder / 'kubectl'
+    if not link.exists():
+        link.symlink_to(Kubectl(cluster.kubeconfig).words[0])
+    done = subprocess.run(['bash', '-c', command], capture_output=True, text=True, timeout=LIMIT_S, check=False,
+                          env={**os.environ, 'PATH': path, 'KUBECONFIG': str(cluster.kubeconfig)})
+    assert done.returncode == 0, f'{command}: {done.stderr}'
+
+
+def make_jobs(jobs):
+    """Under the training-operator: one that runs, one that is suspended, one that has succeeded, one that has failed for good."""
+    jobs.create('runs', workers=2)
+    jobs.wait_pods('runs', 3)
+    jobs.set_phases('runs', 'Running')
+    jobs.wait_condition('runs', 'Running')
+    jobs.create('ended')
+    jobs.wait_pods('ended', 2)
+    jobs.set_phase('ended-master-0', 'Succeeded', 0)
+    jobs.wait_condition('ended', 'Succeeded')
+    jobs.create('failed', policy='ExitCode')
+    jobs.wait_pods('failed', 2)
+    jobs.set_phase('failed-worker-0', 'Failed', 1)
+    jobs.wait_condition('failed', 'Failed')
+    jobs.create('suspended', run={'suspend': True})
+    jobs.wait_condition('suspended', 'Suspended')
+
+
+def uids(jobs, kind):
+    return {name: item['metadata']['uid'] for name, item in jobs.list(kind).items()}
+
+
+def test_jobs_are_taken_over_while_they_run(kubeflow):
+    cluster, kubectl = kubeflow
+    stop, install, remove_webhooks, *rest = COMMANDS
+    jobs = Jobs(cluster, cluster.namespace('team'))
+    running = Operator(cluster.kubeconfig)
+    peer = upstream.Upstream(cluster, cluster.kubeconfig).start()
+    try:
+        peer.wait_ready()
+        make_jobs(jobs)
+        before, services, failed = uids(jobs, 'pods'), uids(jobs, 'services'), jobs.get('failed')['status']
+        # Both at once: the one that comes second waits, says why, and is ready.
+        running.start().wait_ready()
+        said = wait_for(lambda: running.said('operator.upstream', 'waits until it is gone'), 'it is said')
+        assert stop in said['message']
+        assert 'TFJobs' in wait_for(lambda: running.said('operator.kinds'), 'other kinds are said')['message']
+        assert not running.said('operator.status') and jobs.get('failed')['status'] == failed
+        peer.end()
+        kubectl('delete', 'validatingwebhookconfiguration', upstream.WEBHOOK)  # the test's own, of no webhooks
+        kubectl('apply', '-f', '-', text=cluster.webhooks)
+        type_line(cluster, stop)
+        type_line(cluster, install)
+        wait_for(lambda: running.said('operator.upstream', 'this one works'), 'it begins')
+        left = wait_for(lambda: running.said('operator.upstream', 'webhooks are not'), 'what was left behind is said')
+        assert remove_webhooks in left['message']
+        assert kubectl.attempt('-n', 'team', 'create', '-f', '-', text=json.dumps(job('new'))).returncode != 0
+        type_line(cluster, remove_webhooks)
+        for command in rest:
+            type_line(cluster, command)
+        wait_for(lambda: jobs.get('failed')['status'].get('completionTime'), 'the failed one has a time from which a TTL counts')
+        jobs.create('new')
+        jobs.wait_pods('new', 2)
+        assert uids(jobs, 'pods').items() >= before.items() and uids(jobs, 'services').items() >= services.items()
+        jobs.patch('suspended', {'spec': {'runPolicy': {'suspend': False}}})
+        jobs.wait_pods('suspended', 2)
+        jobs.set_phase('runs-master-0', 'Succeeded', 0)
+        jobs.wait_condition('runs', 'Succeeded')
+        assert len(running.lines()) == len({(line['event'], line['message'], line.get('job')) for line in running.lines()})
+        assert running.end() == 0
+    finally:
+        running.close()
+        peer.close()
+
+
+def test_it_steps_back_and_finds_the_one_webhook(kubeflow):
+    """A training-operator that keeps other kinds only is no obstacle; where its webhook of PyTorchJobs is left, the patch that is said removes that one."""
+    cluster, kubectl = kubeflow
+    jobs = Jobs(cluster, cluster.namespace('team'))
+    kubectl('-n', 'kubeflow', 'patch', 'deployment', 'training-operator', '--type=json',
+            '-p', '[{"op":"add","path":"/spec/template/spec/containers/0/args","value":["--enable-scheme=tfjob"]}]')
+    kubectl('apply', '-f', '-', text=cluster.webhooks)
+    running = Operator(cluster.kubeconfig).start().wait_ready()
+    try:
+        said = wait_for(lambda: running.said('operator.upstream', 'does not judge PyTorchJobs'), 'it is said')['message']
+        type_line(cluster, said[said.index('kubectl patch'):])
+        left = cluster.request('GET', f'{upstream.WEBHOOKS}/{upstream.WEBHOOK}')['webhooks']
+        assert len(left) == 4 and not any('pytorchjob' in hook['name'] for hook in left)
+        jobs.create('a')
+        jobs.wait_pods('a', 2)
+        assert running.end() == 0
+    finally:
+        running.close()
