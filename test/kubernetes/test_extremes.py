@@ -1,0 +1,87 @@
+"""`muster operator` where a cluster is at its limits: etcd is full, names are as long as they may be, all pods go at once."""
+import json
+import os
+import urllib.request
+
+import pytest
+
+from cluster import HOST
+from jobs import Jobs, Operator
+from program import LIMIT_S, wait_for
+
+# How many pods go at once: 10,000 by hand.
+PODS = int(os.environ.get('MUSTER_PODS_GONE', 200))
+WORKERS = 19
+
+
+@pytest.fixture()
+def jobs(cluster, served, namespace):
+    return Jobs(cluster, namespace)
+
+
+@pytest.fixture()
+def operator(cluster, jobs):
+    running = Operator(cluster.kubeconfig, '--namespace', jobs.namespace, '--kube-api-qps=1000', '--kube-api-burst=1000')
+    yield running
+    running.close()
+
+
+def etcd(cluster, path, **body):
+    asked = urllib.request.Request(f'http://{HOST}:{cluster.etcd_port}/v3/{path}', json.dumps(body).encode(), method='POST')
+    with urllib.request.urlopen(asked, timeout=LIMIT_S) as answer:
+        return json.loads(answer.read())
+
+
+@pytest.fixture()
+def full(cluster):
+    """Calls etcd full (its alarm NOSPACE, with which it refuses every write), or no longer."""
+    member = etcd(cluster, 'cluster/member/list')['members'][0]['ID']
+
+    def call(is_full):
+        etcd(cluster, 'maintenance/alarm', action='ACTIVATE' if is_full else 'DEACTIVATE', memberID=member, alarm='NOSPACE')
+    yield call
+    call(False)
+
+
+def test_a_full_etcd_is_said_and_waited_for(jobs, operator, full):
+    """The job's first write is refused, with the server's reason; it is tried again at growing intervals, and nothing is made twice."""
+    jobs.create('a', workers=2)
+    full(True)
+    operator.start().wait_ready()
+    wait_for(lambda: any('space exceeded' in line['message'] for line in operator.lines()), 'it is said why')
+    assert not jobs.list('pods') and 'status' not in jobs.get('a')
+    full(False)
+    assert list(jobs.wait_pods('a', 3)) == ['a-master-0', 'a-worker-0', 'a-worker-1']
+    jobs.set_phases('a', 'Running')
+    jobs.wait_condition('a', 'Running')
+    assert len([line for line in operator.lines() if line['event'] == 'operator.create' and 'pod' in line['message']]) == 3
+
+
+@pytest.mark.parametrize('workers, fits', [(1, 54), (11, 53)])
+def test_names_of_63_characters(jobs, operator, workers, fits):
+    """The name of the last pod has 63; one more is too long for its Service, and is said before anything is made."""
+    operator.start().wait_ready()
+    jobs.create('n' * fits, workers=workers)
+    jobs.create('m' * (fits + 1), workers=workers)
+    pods = jobs.wait_pods('n' * fits, 1 + workers)
+    assert max(len(name) for name in pods) == 63
+    assert 'too long' in jobs.wait_condition('m' * (fits + 1), 'Stalled')['message']
+    assert not jobs.list('pods', 'm' * (fits + 1))
+
+
+def test_all_pods_are_deleted_at_once(jobs, operator):
+    """Each is made again once; the jobs go on."""
+    operator.start().wait_ready()
+    names = [f'job-{number}' for number in range(PODS // (WORKERS + 1))]
+    for name in names:
+        jobs.create(name, workers=WORKERS)
+
+    def uids():
+        return {name: pod['metadata']['uid'] for name, pod in jobs.list('pods').items()}
+    count = len(names) * (WORKERS + 1)
+    wait_for(lambda: len(uids()) == count, 'all pods', 4 * LIMIT_S)
+    before = uids()
+    jobs.cluster.request('DELETE', jobs.at('pods'), {'gracePeriodSeconds': 0})
+    wait_for(lambda: len(uids()) == count and not set(uids().values()) & set(before.values()), 'all are made again', 4 * LIMIT_S)
+    assert operator.metrics()['created_pods_total'] == 2 * count
+    assert not [name for name in names if 'Failed' in jobs.conditions(name)]
