@@ -222,7 +222,7 @@ EVERYWHERE = {
     'podgroups.scheduling.x-k8s.io': 'create delete get list patch update watch',
 }
 CLUSTER = {'nodes': 'get list watch', 'validatingwebhookconfigurations.admissionregistration.k8s.io [validator.training-operator.kubeflow.org]': 'get',
-           'customresourcedefinitions.apiextensions.k8s.io [pytorchjobs.kubeflow.org]': 'get'}
+           'deployments.apps [training-operator]': 'get', 'customresourcedefinitions.apiextensions.k8s.io [pytorchjobs.kubeflow.org]': 'get'}
 ANYBODY = {'selfsubjectreviews.authentication.k8s.io', 'selfsubjectaccessreviews.authorization.k8s.io', 'selfsubjectrulesreviews.authorization.k8s.io'}
 
 
