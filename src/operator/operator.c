@@ -289,12 +289,12 @@ static int open_endpoints(struct program *o, struct muster_err *err)
     return endpoints_open(&o->loop, &options, &o->endpoints, err);
 }
 
-static int open_hooks(struct program *o, bool in_pod, struct muster_err *err)
+static int open_hooks(struct program *o, struct muster_err *err)
 {
     const struct hooks_options options = {.flags = &o->options.hooks,
                                           .cluster = o->cluster,
                                           .namespace = o->own_namespace,
-                                          .in_pod = in_pod};
+                                          .in_pod = o->in_pod};
     return o->options.hooks.on ? hooks_open(&o->loop, &options, &o->hooks, err) : 0;
 }
 
@@ -389,7 +389,7 @@ static int run(struct program *o, struct muster_err *err)
     watch_signals(o);
     r = open_cluster(o, err);
     r = r < 0 ? r : open_endpoints(o, err);
-    r = r < 0 ? r : open_hooks(o, in_pod, err);
+    r = r < 0 ? r : open_hooks(o, err);
     r = r < 0 ? r : o->options.leader_elect ? stand_for_election(o, err) : begin(o, err);
     if (r == 0) {
         uv_run(&o->loop, UV_RUN_DEFAULT);
