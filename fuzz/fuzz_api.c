@@ -71,8 +71,18 @@ static int sink_upgrade(struct http_reply *reply, const char *protocol,
     return MUSTER_EUNSUPPORTED;
 }
 
+static int sink_leave(struct http_reply *reply, const char *protocol,
+                      void (*take)(void *arg, struct http_socket *socket), void *arg)
+{
+    (void)reply;
+    (void)protocol;
+    (void)take;
+    (void)arg;
+    return MUSTER_EUNSUPPORTED;
+}
+
 static const struct http_reply_ops ops = {sink_header, sink_send, sink_start,
-                                          sink_write,  sink_end,  sink_upgrade};
+                                          sink_write,  sink_end,  sink_upgrade, sink_leave};
 
 static char folder[] = "/dev/shm/muster-fuzz-api-XXXXXX";
 static struct store *store;

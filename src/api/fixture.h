@@ -85,10 +85,20 @@ static inline int fake_upgrade(struct http_reply *reply, const char *protocol,
     return MUSTER_EUNSUPPORTED; /* as over TLS */
 }
 
+static inline int fake_leave(struct http_reply *reply, const char *protocol,
+                             void (*take)(void *arg, struct http_socket *socket), void *arg)
+{
+    (void)reply;
+    (void)protocol;
+    (void)take;
+    (void)arg;
+    return MUSTER_EUNSUPPORTED;
+}
+
 static inline void fake_init(struct fake_reply *f)
 {
     static const struct http_reply_ops ops = {fake_header, fake_send, fake_start,
-                                              fake_write,  fake_end,  fake_upgrade};
+                                              fake_write,  fake_end,  fake_upgrade, fake_leave};
     *f = (struct fake_reply){.reply = {.ops = &ops}};
     buf_init(&f->headers, FIXTURE_BYTES_MAX);
     buf_init(&f->bytes, FIXTURE_BYTES_MAX);

@@ -12,7 +12,6 @@
 #include "base/cleanup.h"
 
 #include <assert.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -219,32 +218,17 @@ static void op_end(struct http_reply *reply)
     resume(x);
 }
 
-static void hand_over(struct exchange *x, int fd)
+/* 101: the head of the answer is the last of HTTP. */
+static int upgrade(struct exchange *x, const char *protocol)
 {
-    void (*take)(void *, int) = x->take;
-    x->take = NULL;
-    if (take) {
-        take(x->take_arg, fd);
+    struct MHD_Response *response = MHD_create_response_for_upgrade(upgrade_done, x);
+    if (!response) {
+        return MUSTER_ENOMEM;
     }
-}
-
-/* The head of the answer is out. A client speaks only after it has read that. */
-static void on_upgraded(void *arg, struct MHD_Connection *connection, void *place,
-                        const char *early, size_t early_count, MHD_socket socket,
-                        struct MHD_UpgradeResponseHandle *upgraded)
-{
-    (void)connection;
-    (void)place;
-    (void)early;
-    int fd = early_count == 0 ? fcntl(socket, F_DUPFD_CLOEXEC, 3) : -1;
-    if (fd >= 0) {
-        (void)fcntl(fd, F_SETFL, 0);
-    }
-    struct exchange *x = arg;
-    struct http_server *server = x->server;
-    hand_over(x, fd);
-    MHD_upgrade_action(upgraded, MHD_UPGRADE_ACTION_CLOSE);
-    drive_wake(server); /* its own copy of the socket is closed by its next run */
+    MHD_add_response_header(response, MHD_HTTP_HEADER_UPGRADE, protocol);
+    release(x);
+    answer(x, MHD_HTTP_SWITCHING_PROTOCOLS, NULL, response);
+    return 0;
 }
 
 static int op_upgrade(struct http_reply *reply, const char *protocol,
@@ -252,23 +236,25 @@ static int op_upgrade(struct http_reply *reply, const char *protocol,
 {
     struct exchange *x = of(reply);
     assert(x->state == EXCHANGE_HANDLING && !x->released);
-    if (!x->server->socket_path) {
-        return MUSTER_EUNSUPPORTED;
-    }
-    struct MHD_Response *response = MHD_create_response_for_upgrade(on_upgraded, x);
-    if (!response) {
-        return MUSTER_ENOMEM;
-    }
-    MHD_add_response_header(response, MHD_HTTP_HEADER_UPGRADE, protocol);
-    x->take = take;
+    int r = x->server->socket_path ? upgrade(x, protocol) : MUSTER_EUNSUPPORTED;
+    x->take = r < 0 ? NULL : take;
     x->take_arg = arg;
-    release(x);
-    answer(x, MHD_HTTP_SWITCHING_PROTOCOLS, NULL, response);
-    return 0;
+    return r;
+}
+
+static int op_leave(struct http_reply *reply, const char *protocol,
+                    void (*take)(void *arg, struct http_socket *socket), void *arg)
+{
+    struct exchange *x = of(reply);
+    assert(x->state == EXCHANGE_HANDLING && !x->released);
+    int r = upgrade(x, protocol);
+    x->take_socket = r < 0 ? NULL : take;
+    x->take_arg = arg;
+    return r;
 }
 
 static const struct http_reply_ops ops = {op_header, op_send, op_start,
-                                          op_write,  op_end,  op_upgrade};
+                                          op_write,  op_end,  op_upgrade, op_leave};
 
 /* ---- libmicrohttpd's side ---- */
 
@@ -380,7 +366,7 @@ void exchange_completed(void *server, struct MHD_Connection *connection, void **
     }
     x->suspended = false; /* libmicrohttpd is done with it: no resume */
     exchange_abandon(x);
-    hand_over(x, -1);
+    upgrade_failed(x);
     unlink_exchange(x);
     if (x->response) {
         MHD_destroy_response(x->response);

@@ -46,6 +46,7 @@ bool http_query_bool(const struct http_request *request, const char *name);
 /* ---- Replies: an interface, so that handlers can be tested without sockets ---- */
 
 struct http_reply;
+struct http_socket;
 
 struct http_reply_ops {
     void (*header)(struct http_reply *reply, const char *name, const char *value);
@@ -56,6 +57,8 @@ struct http_reply_ops {
     void (*end)(struct http_reply *reply);
     int (*upgrade)(struct http_reply *reply, const char *protocol, void (*take)(void *arg, int fd),
                    void *arg);
+    int (*leave)(struct http_reply *reply, const char *protocol,
+                 void (*take)(void *arg, struct http_socket *socket), void *arg);
 };
 
 struct http_reply {
@@ -106,6 +109,20 @@ static inline int http_reply_upgrade(struct http_reply *reply, const char *proto
 {
     return reply->ops->upgrade(reply, protocol, take, arg);
 }
+
+/* The same for who speaks the next protocol in this loop, over TLS, too. `take` is called once: with
+ * the connection, or with NULL when the client has gone. */
+static inline int http_reply_leave(struct http_reply *reply, const char *protocol,
+                                   void (*take)(void *arg, struct http_socket *socket), void *arg)
+{
+    return reply->ops->leave(reply, protocol, take, arg);
+}
+
+/* A connection that has left HTTP. Its descriptor does not block; at the client's end, or the
+ * server's, it is at its end, too. */
+int http_socket_fd(const struct http_socket *socket);
+/* What was written is still sent. NULL is fine. */
+void http_socket_close(struct http_socket *socket);
 
 /* ---- Server ---- */
 

@@ -37,6 +37,7 @@ struct http_server {
     http_handler handler;
     void *arg;
     struct exchange *exchanges;
+    struct http_socket *sockets; /* connections that have left HTTP, over TLS */
     struct visit *visits;     /* connections */
     struct visitor *visitors; /* whose they are */
     struct visitor *arriving; /* between admission and its connection's start */
@@ -72,7 +73,8 @@ struct exchange {
     struct buf queue;                /* of a stream */
     size_t sent;                     /* of queue's bytes */
     bool full;                       /* a write was refused: on_drained is owed */
-    void (*take)(void *arg, int fd); /* of an upgrade; NULL once it was called */
+    void (*take)(void *arg, int fd); /* of an upgrade; NULL once it was called, */
+    void (*take_socket)(void *arg, struct http_socket *socket); /* or this one */
     void *take_arg;
     uv_poll_t *watch; /* notices that the client left while we are suspended */
 };
@@ -113,6 +115,16 @@ struct http_server *visits_server(struct MHD_Connection *connection);
 
 /* libmicrohttpd's callback: the certificate of a connection that begins. */
 gnutls_certificate_retrieve_function3 tls_retrieve;
+
+/* ---- upgrade.c: connections that leave HTTP ---- */
+
+/* libmicrohttpd's callback: the head of the answer is out. */
+void upgrade_done(void *exchange, struct MHD_Connection *connection, void *place, const char *early,
+                  size_t early_count, MHD_socket fd, struct MHD_UpgradeResponseHandle *handle);
+/* The client has gone before that, unless it was called. */
+void upgrade_failed(struct exchange *x);
+/* Before libmicrohttpd stops: each socket is at its end. */
+void upgrade_end_all(struct http_server *server);
 
 /* ---- exchange.c and request.c ---- */
 

@@ -210,6 +210,7 @@ void http_server_stop(struct http_server *server)
     for (struct exchange *x = server->exchanges; x; x = x->next) {
         exchange_abandon(x);
     }
+    upgrade_end_all(server);
     drive_stop(server, free_server);
     MHD_stop_daemon(server->daemon);
     if (server->socket_path) {
