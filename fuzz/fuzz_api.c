@@ -81,8 +81,8 @@ static int sink_leave(struct http_reply *reply, const char *protocol,
     return MUSTER_EUNSUPPORTED;
 }
 
-static const struct http_reply_ops ops = {sink_header, sink_send, sink_start,
-                                          sink_write,  sink_end,  sink_upgrade, sink_leave};
+static const struct http_reply_ops ops = {sink_header, sink_send,    sink_start, sink_write,
+                                          sink_end,    sink_upgrade, sink_leave};
 
 static char folder[] = "/dev/shm/muster-fuzz-api-XXXXXX";
 static struct store *store;

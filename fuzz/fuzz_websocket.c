@@ -1,8 +1,8 @@
-/* What a client sends over a WebSocket: frames (http/websocket/codec.h).
+/* What a client sends over a WebSocket: frames (websocket/codec.h).
  *
  * The first byte says in how large pieces the rest comes: it must not matter. */
-#include "http/websocket/codec.h"
 #include "invariant.h"
+#include "websocket/codec.h"
 
 #include <string.h>
 

@@ -49,6 +49,11 @@ struct api_hooks {
     void (*pod_log)(void *arg, const struct api_log_query *query, const json_t *pod,
                     struct http_reply *reply);
 
+    /* GET (or POST) …/pods/NAME/exec, attach: `what` is the last word. Completes the
+     * reply. The pod lives until this returns. */
+    void (*pod_stream)(void *arg, const char *what, const json_t *pod,
+                       const struct http_request *request, struct http_reply *reply);
+
     /* Asked before an object is created, after its own check: what this machine must have for it.
      * An error among the problems refuses the object (422 Invalid); negative refuses the request.
      */

@@ -138,11 +138,9 @@ static bool refuse_subresource(const struct http_request *request, struct http_r
     static const struct {
         const char *end, *instead;
     } elsewhere[] = {
-        {"/exec", "muster exec POD -- COMMAND runs a command in a rank"},
-        {"/attach", "muster logs -f shows what a rank prints"},
         {"/portforward", "a rank's ports are ports of this machine"},
         {"/proxy", "a rank's ports are ports of this machine"},
-        {"/ephemeralcontainers", "muster exec POD -- COMMAND runs a command in a rank"},
+        {"/ephemeralcontainers", "kubectl exec POD -- COMMAND runs a command in a rank"},
     };
     struct muster_err err = MUSTER_ERR_INIT;
     const char *pods = strstr(request->path, "/pods/");

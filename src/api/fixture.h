@@ -97,8 +97,8 @@ static inline int fake_leave(struct http_reply *reply, const char *protocol,
 
 static inline void fake_init(struct fake_reply *f)
 {
-    static const struct http_reply_ops ops = {fake_header, fake_send, fake_start,
-                                              fake_write,  fake_end,  fake_upgrade, fake_leave};
+    static const struct http_reply_ops ops = {fake_header, fake_send,    fake_start, fake_write,
+                                              fake_end,    fake_upgrade, fake_leave};
     *f = (struct fake_reply){.reply = {.ops = &ops}};
     buf_init(&f->headers, FIXTURE_BYTES_MAX);
     buf_init(&f->bytes, FIXTURE_BYTES_MAX);

@@ -62,6 +62,7 @@ int verb_delete(struct api_call *call, struct muster_err *err);
 int verb_delete_all(struct api_call *call, struct muster_err *err);
 int verb_evict(struct api_call *call, struct muster_err *err);
 int verb_log(struct api_call *call, struct muster_err *err);
+int verb_stream(struct api_call *call, struct muster_err *err);
 int verb_get_scale(struct api_call *call, struct muster_err *err);
 int verb_set_scale(struct api_call *call, struct muster_err *err);
 

@@ -1,4 +1,5 @@
-/* GET …/pods/NAME/log: the query is read here, the bytes come from the controller.
+/* GET …/pods/NAME/log: the query is read here, the bytes come from the controller; exec and
+ * attach are the controller's altogether.
  *
  * Layer: services.
  */
@@ -121,5 +122,20 @@ int verb_log(struct api_call *call, struct muster_err *err)
         return muster_fail(err, MUSTER_EUNAVAIL, "this server keeps no logs");
     }
     hooks->pod_log(hooks->arg, &query, pod, call->reply);
+    return 0;
+}
+
+int verb_stream(struct api_call *call, struct muster_err *err)
+{
+    muster_auto(doc) json_t *pod = NULL;
+    const struct api_hooks *hooks = &call->api->hooks;
+    int r = store_get(call->api->store, call_key(call), &pod, err);
+    if (r < 0) {
+        return r;
+    }
+    if (!hooks->pod_stream) {
+        return muster_fail(err, MUSTER_EUNAVAIL, "this server runs no pods");
+    }
+    hooks->pod_stream(hooks->arg, call->route.subresource, pod, call->request, call->reply);
     return 0;
 }

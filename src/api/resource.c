@@ -22,6 +22,8 @@ const struct subresource subresources[] = {
     {RESOURCE_SCALE, "scale", "autoscaling", "Scale", {"get", "patch", "update"}},
     {RESOURCE_LOG, "log", NULL, NULL, {"get"}},
     {RESOURCE_EVICTION, "eviction", "policy", "Eviction", {"create"}},
+    {RESOURCE_STREAMS, "exec", NULL, "PodExecOptions", {"create", "get"}},
+    {RESOURCE_STREAMS, "attach", NULL, "PodAttachOptions", {"create", "get"}},
 };
 
 const size_t subresource_count = sizeof subresources / sizeof subresources[0];

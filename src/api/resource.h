@@ -10,7 +10,13 @@
 
 struct column;
 
-enum { RESOURCE_STATUS = 1, RESOURCE_SCALE = 2, RESOURCE_LOG = 4, RESOURCE_EVICTION = 8 };
+enum {
+    RESOURCE_STATUS = 1,
+    RESOURCE_SCALE = 2,
+    RESOURCE_LOG = 4,
+    RESOURCE_EVICTION = 8,
+    RESOURCE_STREAMS = 16, /* exec, attach */
+};
 
 struct subresource {
     int bit; /* of those */

@@ -39,6 +39,10 @@ static const struct rule {
     {"PATCH", "scale", false, verb_set_scale},
     {"GET", "log", false, verb_log},
     {"POST", "eviction", false, verb_evict},
+    {"GET", "exec", false, verb_stream},
+    {"POST", "exec", false, verb_stream},
+    {"GET", "attach", false, verb_stream},
+    {"POST", "attach", false, verb_stream},
 };
 
 /* ---- life ---- */
@@ -144,10 +148,11 @@ static int check_type(const struct http_request *request, struct muster_err *err
         type);
 }
 
-static int read_body(struct api_call *call, struct muster_err *err)
+static int read_body(struct api_call *call, const struct rule *rule, struct muster_err *err)
 {
     const struct http_request *request = call->request;
-    bool optional = strcmp(request->method, "DELETE") == 0 || strcmp(request->method, "GET") == 0;
+    bool optional = strcmp(request->method, "DELETE") == 0 || strcmp(request->method, "GET") == 0 ||
+                    rule->verb == verb_stream;
     if (request->body_bytes == 0) {
         return optional ? 0 : muster_fail(err, MUSTER_EINVAL, "the request has no body");
     }
@@ -181,7 +186,7 @@ static void handle_resource(struct api *api, const struct http_request *request,
     struct api_call call = {.api = api, .request = request, .reply = reply, .route = *route};
     job_problems_init(&call.problems, PROBLEMS_MAX);
     const struct rule *rule = find_rule(request, route);
-    int r = rule ? read_body(&call, &err)
+    int r = rule ? read_body(&call, rule, &err)
                  : muster_fail(&err, MUSTER_EMETHOD,
                                "the server does not allow this method on the requested resource");
     r = r < 0 ? r : fields_read(&call, &err);

@@ -247,14 +247,23 @@ static int op_leave(struct http_reply *reply, const char *protocol,
 {
     struct exchange *x = of(reply);
     assert(x->state == EXCHANGE_HANDLING && !x->released);
-    int r = upgrade(x, protocol);
+    int r = 0;
+    if (x->server->socket_path) {
+        r = upgrade(x, protocol);
+    } else if (x->in_callback) {
+        release(x);
+        x->state = EXCHANGE_LEAVING;
+        x->protocol = protocol;
+    } else {
+        r = MUSTER_EUNSUPPORTED; /* an answer that comes later: nobody asks for that */
+    }
     x->take_socket = r < 0 ? NULL : take;
     x->take_arg = arg;
     return r;
 }
 
-static const struct http_reply_ops ops = {op_header, op_send, op_start,
-                                          op_write,  op_end,  op_upgrade, op_leave};
+static const struct http_reply_ops ops = {op_header, op_send,    op_start, op_write,
+                                          op_end,    op_upgrade, op_leave};
 
 /* ---- libmicrohttpd's side ---- */
 
@@ -301,6 +310,12 @@ static enum MHD_Result proceed(struct exchange *x)
 {
     if (x->gone) {
         return MHD_NO;
+    }
+    if (x->state == EXCHANGE_LEAVING) {
+        x->suspended = true;
+        MHD_suspend_connection(x->connection);
+        upgrade_take_over(x);
+        return MHD_YES;
     }
     if (x->state != EXCHANGE_ANSWERED) {
         suspend(x);

@@ -110,18 +110,24 @@ static inline int http_reply_upgrade(struct http_reply *reply, const char *proto
     return reply->ops->upgrade(reply, protocol, take, arg);
 }
 
-/* The same for who speaks the next protocol in this loop, over TLS, too. `take` is called once: with
- * the connection, or with NULL when the client has gone. */
+/* The same for who speaks the next protocol in this loop, over TLS, too. `take` is called once:
+ * with the connection, or with NULL when the client has gone. */
 static inline int http_reply_leave(struct http_reply *reply, const char *protocol,
                                    void (*take)(void *arg, struct http_socket *socket), void *arg)
 {
     return reply->ops->leave(reply, protocol, take, arg);
 }
 
-/* A connection that has left HTTP. Its descriptor does not block; at the client's end, or the
- * server's, it is at its end, too. */
+/* A connection that has left HTTP. Its descriptor, for polling alone, does not block. `on_end` is
+ * called when the server stops: the descriptor is not there any more after that. */
 int http_socket_fd(const struct http_socket *socket);
-/* What was written is still sent. NULL is fine. */
+void http_socket_on_end(struct http_socket *socket, void (*on_end)(void *arg), void *arg);
+/* As recv and send: 0 at the end, -1 with errno. */
+ssize_t http_socket_read(struct http_socket *socket, void *bytes, size_t room);
+ssize_t http_socket_write(struct http_socket *socket, const void *bytes, size_t count);
+/* There is something to be read of which polling does not tell. */
+bool http_socket_pending(const struct http_socket *socket);
+/* NULL is fine. */
 void http_socket_close(struct http_socket *socket);
 
 /* ---- Server ---- */

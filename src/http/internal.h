@@ -37,18 +37,19 @@ struct http_server {
     http_handler handler;
     void *arg;
     struct exchange *exchanges;
-    struct http_socket *sockets; /* connections that have left HTTP, over TLS */
-    struct visit *visits;     /* connections */
-    struct visitor *visitors; /* whose they are */
-    struct visitor *arriving; /* between admission and its connection's start */
-    uv_timer_t check;         /* of the visits' time limits; runs while there are any */
+    struct http_socket *sockets; /* connections that have left HTTP */
+    struct visit *visits;        /* connections */
+    struct visitor *visitors;    /* whose they are */
+    struct visitor *arriving;    /* between admission and its connection's start */
+    uv_timer_t check;            /* of the visits' time limits; runs while there are any */
 };
 
 enum exchange_state {
-    EXCHANGE_READING,   /* the body comes in */
-    EXCHANGE_HANDLING,  /* the handler has it and has not answered */
-    EXCHANGE_ANSWERED,  /* there is a response, not yet given to libmicrohttpd */
-    EXCHANGE_RESPONDING /* it is being sent */
+    EXCHANGE_READING,    /* the body comes in */
+    EXCHANGE_HANDLING,   /* the handler has it and has not answered */
+    EXCHANGE_ANSWERED,   /* there is a response, not yet given to libmicrohttpd */
+    EXCHANGE_RESPONDING, /* it is being sent */
+    EXCHANGE_LEAVING,    /* over TLS: the connection leaves HTTP, suspended from then on */
 };
 
 struct exchange {
@@ -76,7 +77,8 @@ struct exchange {
     void (*take)(void *arg, int fd); /* of an upgrade; NULL once it was called, */
     void (*take_socket)(void *arg, struct http_socket *socket); /* or this one */
     void *take_arg;
-    uv_poll_t *watch; /* notices that the client left while we are suspended */
+    const char *protocol; /* that it leaves for, over TLS; a literal */
+    uv_poll_t *watch;     /* notices that the client left while we are suspended */
 };
 
 /* ---- drive.c: server.poll and server.timer run server.daemon ---- */
@@ -121,6 +123,9 @@ gnutls_certificate_retrieve_function3 tls_retrieve;
 /* libmicrohttpd's callback: the head of the answer is out. */
 void upgrade_done(void *exchange, struct MHD_Connection *connection, void *place, const char *early,
                   size_t early_count, MHD_socket fd, struct MHD_UpgradeResponseHandle *handle);
+/* Over TLS: libmicrohttpd has just suspended the connection, which it gets back, to close it, by
+ * exchange_abandon. Writes the head. */
+void upgrade_take_over(struct exchange *x);
 /* The client has gone before that, unless it was called. */
 void upgrade_failed(struct exchange *x);
 /* Before libmicrohttpd stops: each socket is at its end. */

@@ -1,65 +1,34 @@
-/* Connections that leave HTTP behind: the socket is handed over, or spoken in this loop.
+/* Connections that leave HTTP behind: a Unix socket is handed over, or spoken in this loop; TLS is
+ * spoken in this loop.
  *
- * Over TLS libmicrohttpd goes on between the client and us: its handle is kept until we close, and
- * the client's own socket is watched, because libmicrohttpd reads nothing, the end included, while
- * we do not read.
+ * Over TLS libmicrohttpd (0.9.75) would pass the bytes on through a buffer of four. So it keeps the
+ * connection suspended, as if an answer were still to come, and its session is ours until then.
  *
- * Layer: services. Thread: the loop's. Ownership: a socket is its taker's until http_socket_close;
- * its server ends it, and the descriptor stays the taker's.
+ * Layer: services. Thread: the loop's. Ownership: a socket is its taker's until http_socket_close.
  */
 #include "http/internal.h"
 
+#include <assert.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <gnutls/gnutls.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+enum { HEAD_BYTES_MAX = 4096 };
+
 struct http_socket {
-    int fd;
+    int fd;                     /* our own; over TLS libmicrohttpd's */
     struct http_server *server; /* NULL: it has stopped */
     struct http_socket *previous;
     struct http_socket *next;
-    struct MHD_UpgradeResponseHandle *handle; /* over TLS; else NULL */
-    uv_poll_t *watch;                         /* of the client's own socket; over TLS */
+    struct exchange *x;       /* over TLS; NULL: none, or it is over */
+    gnutls_session_t session; /* with it */
+    void (*on_end)(void *arg);
+    void *arg;
 };
-
-static void on_watch_closed(uv_handle_t *handle)
-{
-    free(handle);
-}
-
-static void stop_watching(struct http_socket *socket)
-{
-    if (socket->watch) {
-        uv_poll_stop(socket->watch);
-        uv_close((uv_handle_t *)socket->watch, on_watch_closed);
-        socket->watch = NULL;
-    }
-}
-
-static void on_disconnect(uv_poll_t *watch, int status, int events)
-{
-    struct http_socket *socket = watch->data;
-    (void)status;
-    (void)events;
-    (void)shutdown(socket->fd, SHUT_RDWR);
-    stop_watching(socket);
-}
-
-/* Without a watch a client's end is seen when all that it had sent is read. */
-static void start_watching(struct http_socket *socket, struct MHD_Connection *connection)
-{
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    uv_poll_t *watch = info ? calloc(1, sizeof *watch) : NULL;
-    if (!watch || uv_poll_init(socket->server->loop, watch, info->connect_fd) != 0) {
-        free(watch);
-        return;
-    }
-    watch->data = socket;
-    socket->watch = watch;
-    uv_poll_start(watch, UV_DISCONNECT, on_disconnect);
-}
 
 static struct http_socket *new_socket(struct http_server *server, int fd)
 {
@@ -74,7 +43,7 @@ static struct http_socket *new_socket(struct http_server *server, int fd)
     return socket;
 }
 
-/* From here on libmicrohttpd has nothing to do with it. */
+/* From here on the server has nothing to do with it. */
 static void part(struct http_socket *socket)
 {
     struct http_server *server = socket->server;
@@ -89,12 +58,13 @@ static void part(struct http_socket *socket)
     if (socket->next) {
         socket->next->previous = socket->previous;
     }
-    stop_watching(socket);
-    if (socket->handle) {
-        MHD_upgrade_action(socket->handle, MHD_UPGRADE_ACTION_CLOSE);
-        drive_wake(server);
-    }
     socket->server = NULL;
+    if (socket->x) {
+        struct exchange *x = socket->x;
+        socket->x = NULL;
+        socket->session = NULL;
+        exchange_abandon(x);
+    }
 }
 
 /* ---- from HTTP ---- */
@@ -105,8 +75,6 @@ static void hand_over(struct exchange *x, int fd)
     x->take = NULL;
     if (take) {
         take(x->take_arg, fd);
-    } else if (fd >= 0) {
-        close(fd);
     }
 }
 
@@ -125,20 +93,15 @@ void upgrade_done(void *exchange, struct MHD_Connection *connection, void *place
 {
     struct exchange *x = exchange;
     struct http_server *server = x->server;
+    (void)connection;
     (void)place;
     (void)early;
     int own = early_count == 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 3) : -1;
     if (own >= 0) {
         (void)fcntl(own, F_SETFL, x->take_socket ? O_NONBLOCK : 0);
     }
-    struct http_socket *socket = x->take_socket ? new_socket(server, own) : NULL;
-    if (socket && !server->socket_path) {
-        socket->handle = handle;
-        start_watching(socket, connection);
-    } else {
-        MHD_upgrade_action(handle, MHD_UPGRADE_ACTION_CLOSE);
-    }
     if (x->take_socket) {
+        struct http_socket *socket = new_socket(server, own);
         if (!socket && own >= 0) {
             close(own);
         }
@@ -146,7 +109,40 @@ void upgrade_done(void *exchange, struct MHD_Connection *connection, void *place
     } else {
         hand_over(x, own);
     }
+    MHD_upgrade_action(handle, MHD_UPGRADE_ACTION_CLOSE);
     drive_wake(server); /* its own copy of the socket is closed by its next run */
+}
+
+/* So short a text goes out whole: nothing else waits to be sent. */
+static bool say_head(struct exchange *x, gnutls_session_t session)
+{
+    char head[HEAD_BYTES_MAX];
+    int used = snprintf(
+        head, sizeof head,
+        "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\n", x->protocol);
+    for (size_t i = 0; i < x->header_count && used < HEAD_BYTES_MAX; i++) {
+        used += snprintf(head + used, sizeof head - (size_t)used, "%s: %s\r\n", x->headers[i][0],
+                         x->headers[i][1]);
+    }
+    used += used < HEAD_BYTES_MAX ? snprintf(head + used, sizeof head - (size_t)used, "\r\n") : 0;
+    return used < HEAD_BYTES_MAX && gnutls_record_send(session, head, (size_t)used) == used;
+}
+
+void upgrade_take_over(struct exchange *x)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(x->connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+    gnutls_session_t session = info ? info->tls_session : NULL;
+    info = MHD_get_connection_info(x->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    struct http_socket *socket =
+        session && info && say_head(x, session) ? new_socket(x->server, info->connect_fd) : NULL;
+    if (socket) {
+        socket->x = x;
+        socket->session = session;
+        hand_socket(x, socket);
+    } else {
+        exchange_abandon(x);
+    }
 }
 
 void upgrade_failed(struct exchange *x)
@@ -160,7 +156,14 @@ void upgrade_end_all(struct http_server *server)
     while (server->sockets) {
         struct http_socket *socket = server->sockets;
         (void)shutdown(socket->fd, SHUT_RDWR);
-        part(socket);
+        if (socket->on_end) {
+            socket->on_end(socket->arg);
+        }
+        if (server->sockets == socket) { /* its taker has not closed it at once */
+            bool tls = socket->x != NULL;
+            part(socket);
+            socket->fd = tls ? -1 : socket->fd;
+        }
     }
 }
 
@@ -171,11 +174,48 @@ int http_socket_fd(const struct http_socket *socket)
     return socket->fd;
 }
 
+void http_socket_on_end(struct http_socket *socket, void (*on_end)(void *arg), void *arg)
+{
+    socket->on_end = on_end;
+    socket->arg = arg;
+}
+
+static ssize_t result_of(ssize_t n)
+{
+    if (n >= 0) {
+        return n;
+    }
+    errno = n == GNUTLS_E_AGAIN ? EAGAIN : n == GNUTLS_E_INTERRUPTED ? EINTR : ECONNRESET;
+    return -1;
+}
+
+ssize_t http_socket_read(struct http_socket *socket, void *bytes, size_t room)
+{
+    return socket->session ? result_of(gnutls_record_recv(socket->session, bytes, room))
+                           : recv(socket->fd, bytes, room, MSG_DONTWAIT);
+}
+
+/* Called again after EAGAIN, gnutls goes on with the bytes that it had been given. */
+ssize_t http_socket_write(struct http_socket *socket, const void *bytes, size_t count)
+{
+    return socket->session ? result_of(gnutls_record_send(socket->session, bytes, count))
+                           : send(socket->fd, bytes, count, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+bool http_socket_pending(const struct http_socket *socket)
+{
+    return socket->session && gnutls_record_check_pending(socket->session) > 0;
+}
+
+/* Over TLS libmicrohttpd closes the descriptor. */
 void http_socket_close(struct http_socket *socket)
 {
     if (socket) {
+        bool own = socket->fd >= 0 && !socket->x;
         part(socket);
-        close(socket->fd);
+        if (own) {
+            close(socket->fd);
+        }
         free(socket);
     }
 }

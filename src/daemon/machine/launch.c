@@ -298,14 +298,16 @@ static int podman_spec_parts(const struct launch *l, const struct variables *fro
     return r;
 }
 
-/* `muster run --stdin RANK`: what trains in that rank reads what the client writes. */
+/* `muster run --stdin RANK`: what trains in that rank reads what the client writes; and who says
+ * `stdin: true`, what kubectl attach -i writes. */
 static void put_stdin(const struct launch *l, const json_t *env, json_t *spec)
 {
     const char *wanted = l->job ? jobs_annotation(l->job, JOB_ANNOTATION_STDIN) : NULL;
     const char *rank = json_string_value(json_object_get(env, "RANK"));
     bool trains = strcmp(doc_text(l->container, "name", ""), "pytorch") == 0 ||
                   json_array_size(doc_at(l->pod, "spec.containers")) == 1;
-    if (wanted && rank && trains && strcmp(wanted, rank) == 0) {
+    bool fed = wanted && rank && trains && strcmp(wanted, rank) == 0;
+    if (fed || doc_bool(l->container, "stdin", false)) {
         json_object_set_new(spec, "stdin", json_true());
     }
 }

@@ -7,8 +7,8 @@
 #include "base/err.h"
 #include "daemon/history/paths.h"
 #include "daemon/history/prune.h"
-#include "daemon/route/logs.h"
 #include "daemon/route/pod.h"
+#include "daemon/stream/logs.h"
 
 #include <errno.h>
 #include <stdio.h>

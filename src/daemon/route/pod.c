@@ -8,7 +8,7 @@
 #include "daemon/history/archive.h"
 #include "daemon/history/deleted_pods.h"
 #include "daemon/object/jobs.h"
-#include "daemon/route/logs.h"
+#include "daemon/stream/logs.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -10,8 +10,9 @@
 #include "daemon/object/jobs.h"
 #include "daemon/route/exec.h"
 #include "daemon/route/history.h"
-#include "daemon/route/logs.h"
 #include "daemon/route/pod.h"
+#include "daemon/stream/logs.h"
+#include "daemon/stream/streams.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -28,6 +29,7 @@ struct routes {
     char *keep_path;                /* the file whose presence says "keep" */
     bool keep;
     enum routes_leaving leaving;
+    struct streams *streams;
     void (*asked_to_leave)(void *data); /* or NULL */
     void *asked_data;
 };
@@ -299,6 +301,13 @@ static void on_pod_log(void *arg, const struct api_log_query *query, const json_
     logs_stream(routes->options.loop, routes->options.home, query, pod, reply);
 }
 
+static void on_pod_stream(void *arg, const char *what, const json_t *pod,
+                          const struct http_request *request, struct http_reply *reply)
+{
+    struct routes *routes = arg;
+    streams_handle(routes->streams, what, pod, request, reply);
+}
+
 /* On a disk that is as good as full an object could still be written, but not what becomes of it.
  */
 static int check_space(const char *home, struct muster_err *err)
@@ -346,17 +355,23 @@ int routes_new(const struct routes_options *options, struct routes **ret,
 {
     struct routes *routes = calloc(1, sizeof *routes);
     char *keep_path = home_file(options->home, "keep");
-    if (!routes || !keep_path) {
+    struct streams *streams = NULL;
+    int r = routes && keep_path
+                ? streams_new(options->loop, options->home, options->store, &streams, err)
+                : err_no_memory(err);
+    if (r < 0) {
         free(routes);
         free(keep_path);
-        return err_no_memory(err);
+        return r;
     }
+    routes->streams = streams;
     routes->options = *options;
     routes->keep_path = keep_path;
     routes->keep = file_exists(keep_path);
     *ret = routes;
     *ret_hooks = (struct api_hooks){.arg = routes,
                                     .pod_log = on_pod_log,
+                                    .pod_stream = on_pod_stream,
                                     .lease_opened = on_lease_opened,
                                     .lease_closed = on_lease_closed,
                                     .muster = on_muster,
@@ -368,6 +383,7 @@ int routes_new(const struct routes_options *options, struct routes **ret,
 struct routes *routes_free(struct routes *routes)
 {
     if (routes) {
+        streams_close(routes->streams);
         free(routes->keep_path);
         free(routes);
     }

@@ -14,7 +14,7 @@
 
 enum handover_kind {
     HANDOVER_EXEC,  /* a session's socket, and a file with what to run (session.h) */
-    HANDOVER_STDIN, /* the standard input of the attempts whose spec says "stdin" */
+    HANDOVER_STDIN, /* the standard input of the attempts whose spec says "stdin", or of that one */
 };
 
 struct handover_packet {

@@ -1,5 +1,5 @@
 /* See codec.h. The layout of a frame is RFC 6455 section 5.2. */
-#include "http/websocket/codec.h"
+#include "websocket/codec.h"
 
 #include <string.h>
 
@@ -77,8 +77,8 @@ static size_t give_control(struct websocket_decoder *d, unsigned opcode, char *b
                            struct websocket_piece *ret)
 {
     unmask(d, bytes, count);
-    *ret = (struct websocket_piece){
-        .opcode = (enum websocket_opcode)opcode, true, true, bytes, count};
+    *ret =
+        (struct websocket_piece){.opcode = (enum websocket_opcode)opcode, true, true, bytes, count};
     return count;
 }
 

@@ -1,6 +1,6 @@
 /* The handshake: RFC 6455 section 1.3's example, and what clients offer. */
 #include "base/testing/test.h"
-#include "http/websocket/handshake.h"
+#include "websocket/handshake.h"
 
 #include <string.h>
 

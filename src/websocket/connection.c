@@ -1,5 +1,5 @@
 /* See connection.h. */
-#include "http/websocket/connection.h"
+#include "websocket/connection.h"
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 
 enum {
     IN_BYTES = 64 << 10,
@@ -83,6 +82,11 @@ static void gone(struct websocket *ws)
     }
 }
 
+static void on_end(void *arg)
+{
+    gone(arg);
+}
+
 /* ---- what is watched ---- */
 
 static size_t queued(const struct websocket *ws)
@@ -90,9 +94,14 @@ static size_t queued(const struct websocket *ws)
     return ws->out.used - ws->sent;
 }
 
+static bool wants_more(const struct websocket *ws)
+{
+    return ws->state != GONE && ws->used < sizeof ws->in && (!ws->paused || ws->finished);
+}
+
 static void watch(struct websocket *ws)
 {
-    bool read = ws->used < sizeof ws->in && (!ws->paused || ws->finished);
+    bool read = wants_more(ws);
     if (ws->state != GONE && !ws->closed) {
         uv_poll_start(&ws->poll,
                       UV_DISCONNECT | (read ? UV_READABLE : 0) | (queued(ws) ? UV_WRITABLE : 0),
@@ -128,9 +137,8 @@ static void say_close(struct websocket *ws, enum websocket_code code)
 
 static void flush(struct websocket *ws)
 {
-    int fd = http_socket_fd(ws->socket);
     while (queued(ws) > 0) {
-        ssize_t n = send(fd, ws->out.data + ws->sent, queued(ws), MSG_NOSIGNAL | MSG_DONTWAIT);
+        ssize_t n = http_socket_write(ws->socket, ws->out.data + ws->sent, queued(ws));
         if (n < 0 && errno == EINTR) {
             continue;
         }
@@ -189,14 +197,15 @@ static void give_pieces(struct websocket *ws)
 
 static void read_client(struct websocket *ws)
 {
-    ssize_t n = recv(http_socket_fd(ws->socket), ws->in + ws->used, sizeof ws->in - ws->used,
-                     MSG_DONTWAIT);
-    if (n > 0) {
-        ws->used += (size_t)n;
-        give_pieces(ws);
-    } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
-        gone(ws);
-    }
+    do {
+        ssize_t n = http_socket_read(ws->socket, ws->in + ws->used, sizeof ws->in - ws->used);
+        if (n > 0) {
+            ws->used += (size_t)n;
+            give_pieces(ws);
+        } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+            gone(ws);
+        }
+    } while (wants_more(ws) && http_socket_pending(ws->socket));
 }
 
 static void on_poll(uv_poll_t *poll, int status, int events)
@@ -206,7 +215,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
     if (events & UV_WRITABLE) {
         flush(ws);
     }
-    if (ws->state != GONE && (events & UV_READABLE)) {
+    if (wants_more(ws) && (events & UV_READABLE)) {
         read_client(ws);
     } else if (ws->state != GONE && (status < 0 || (events & UV_DISCONNECT))) {
         gone(ws);
@@ -234,6 +243,7 @@ int websocket_open(uv_loop_t *loop, struct http_socket *socket, const struct web
     ws->socket = socket;
     ws->hooks = *hooks;
     buf_init(&ws->out, OUT_BYTES_MAX);
+    http_socket_on_end(socket, on_end, ws);
     watch(ws);
     *ret = ws;
     return 0;
@@ -264,6 +274,9 @@ void websocket_resume(struct websocket *ws)
     ws->paused = false;
     if (!ws->reading) {
         give_pieces(ws);
+        if (wants_more(ws) && http_socket_pending(ws->socket)) {
+            read_client(ws);
+        }
         watch(ws);
     }
 }

@@ -1,12 +1,12 @@
 /* The examples of RFC 6455 section 5.7, and what is no frame of a client. */
 #include "base/testing/test.h"
-#include "http/websocket/codec.h"
+#include "websocket/codec.h"
 
 #include <string.h>
 
 /* A masked text frame that says "Hello". */
-static const unsigned char hello[] = {0x81, 0x85, 0x37, 0xfa, 0x21, 0x3d, 0x7f,
-                                      0x9f, 0x4d, 0x51, 0x58};
+static const unsigned char hello[] = {0x81, 0x85, 0x37, 0xfa, 0x21, 0x3d,
+                                      0x7f, 0x9f, 0x4d, 0x51, 0x58};
 
 static void decodes(struct websocket_decoder *d, const unsigned char *bytes, size_t count,
                     struct websocket_piece *ret, char *buffer)
@@ -77,12 +77,12 @@ static void test_what_is_no_frame_of_a_client(void **state)
 {
     (void)state;
     static const unsigned char wrong[][14] = {
-        {0x81, 0x05, 'H', 'e', 'l', 'l', 'o'},                /* no mask */
-        {0xc1, 0x85},                                         /* a reserved bit */
-        {0x83, 0x80},                                         /* an opcode of no meaning */
-        {0x80, 0x80},                                         /* a continuation of nothing */
-        {0x09, 0x80},                                         /* a ping in fragments */
-        {0x89, 0xfe, 0, 200},                                 /* a long ping */
+        {0x81, 0x05, 'H', 'e', 'l', 'l', 'o'},               /* no mask */
+        {0xc1, 0x85},                                        /* a reserved bit */
+        {0x83, 0x80},                                        /* an opcode of no meaning */
+        {0x80, 0x80},                                        /* a continuation of nothing */
+        {0x09, 0x80},                                        /* a ping in fragments */
+        {0x89, 0xfe, 0, 200},                                /* a long ping */
         {0x82, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4}, /* 2^63 bytes and more */
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {

@@ -9,11 +9,11 @@
 #pragma once
 
 #include "http/http.h"
-#include "http/websocket/codec.h"
+#include "websocket/codec.h"
 
 struct websocket;
 
-enum { WEBSOCKET_MESSAGE_BYTES_MAX = 64 << 10 }; /* of one that is sent */
+enum { WEBSOCKET_MESSAGE_BYTES_MAX = 65 << 10 }; /* of one that is sent */
 
 struct websocket_hooks {
     void *arg;

@@ -1,6 +1,6 @@
 /* See logs.h. A stream reads as fast as its client takes: when the reply's queue is full it waits
  * for on_drained. */
-#include "daemon/route/logs.h"
+#include "daemon/stream/logs.h"
 
 #include "base/cleanup.h"
 #include "base/doc.h"

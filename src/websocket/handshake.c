@@ -1,5 +1,5 @@
 /* See handshake.h. */
-#include "http/websocket/handshake.h"
+#include "websocket/handshake.h"
 
 #include "base/err.h"
 
@@ -20,8 +20,8 @@ static bool lists(const char *list, const char *word, bool fold)
     while (list && *list) {
         list += strspn(list, separators);
         size_t next = strcspn(list, separators);
-        if (next == length && (fold ? strncasecmp(list, word, length) == 0
-                                    : strncmp(list, word, length) == 0)) {
+        if (next == length &&
+            (fold ? strncasecmp(list, word, length) == 0 : strncmp(list, word, length) == 0)) {
             return true;
         }
         list += next;
