@@ -26,6 +26,8 @@ static void an_object_lives_its_life(void **state)
 }
 
 /* What is asked, and the Status that kubectl turns into words. */
+#define LETTERS_64 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+
 static const struct refusal {
     const char *method;
     const char *target;
@@ -62,6 +64,8 @@ static const struct refusal {
      "{'metadata':{'name':'a','labls':{}},'data':{'k':'1','k':'2'},'dta':{}}", 400, "BadRequest",
      "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: strict decoding error: "
      "duplicate field \"data.k\", unknown field \"metadata.labls\", unknown field \"dta\""},
+    {"POST", CONFIG_MAPS, CONFIG_MAP(LETTERS_64 LETTERS_64 LETTERS_64 LETTERS_64), 422, "Invalid",
+     "must have 1 to 253 characters"},
     {"POST", PODS, "{'metadata':{'name':'p'},'spec':{}}", 422, "Invalid",
      "Pod \"p\" is invalid: spec.containers: is missing"},
     {"POST", "/api/v1/configmaps", CONFIG_MAP("a"), 400, "BadRequest", "namespace"},
@@ -81,8 +85,8 @@ static const struct refusal {
      "propagationPolicy"},
     {"POST", CONFIG_MAPS "?dryRun=Some", CONFIG_MAP("a"), 400, "BadRequest", "dryRun"},
     {"GET", "/muster/v1/nothing", NULL, 404, "NotFound", "could not find"},
-    {"POST", "/api/v1/namespaces/default/pods/a/exec", NULL, 405, "MethodNotAllowed",
-     "muster exec POD -- COMMAND"},
+    {"POST", "/api/v1/namespaces/default/pods/a/exec", NULL, 404, "NotFound",
+     "pods \"a\" not found"},
     {"POST", "/api/v1/namespaces/default/pods/a/portforward", NULL, 405, "MethodNotAllowed",
      "a rank's ports are ports of this machine"},
 };

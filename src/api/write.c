@@ -129,9 +129,10 @@ int verb_create(struct api_call *call, struct muster_err *err)
     if (r < 0) {
         return r;
     }
+    r = complete_identity(call, call->body, err);
+    /* For messages and the store: what does not fit there is no name, which admit says. */
     (void)snprintf(call->route.name, sizeof call->route.name, "%s",
                    doc_text(call->body, "metadata.name", ""));
-    r = complete_identity(call, call->body, err);
     r = r < 0 ? r : admit(call, NULL, call->body, err);
     r = r < 0 ? r : ask_machine(call, err);
     if (r < 0) {
