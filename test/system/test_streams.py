@@ -48,9 +48,18 @@ class Cluster:
         return done
 
     def sessions(self):
-        """The commands that run beside the rank, as its processes show."""
-        names = (path.read_text(errors='replace') for path in pathlib.Path('/proc').glob('[0-9]*/comm') if path.exists())
-        return sum(name.strip() == 'muster-exec' for name in names)
+        """The commands that run beside the rank: processes called muster-exec that have this MUSTER_HOME."""
+        home = f'MUSTER_HOME={self.muster.home}'.encode()
+        return sum(read(path, 'comm') == b'muster-exec\n' and home in read(path, 'environ').split(b'\0')
+                   for path in pathlib.Path('/proc').glob('[0-9]*'))
+
+
+def read(folder, name):
+    """Of a process that may end meanwhile."""
+    try:
+        return (folder / name).read_bytes()
+    except OSError:
+        return b''
 
 
 @pytest.fixture(scope='module')
