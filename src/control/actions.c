@@ -175,6 +175,7 @@ static void finish(struct actor *a)
         wake(a, expiry);
     }
     clean_up(a, ended);
+    control_gang_drop(a->step, a->fx);
 }
 
 static bool is_lost(const struct actor *a, const struct control_member *pod)
@@ -243,7 +244,7 @@ static void create_pod(struct actor *a, enum job_role role, int index)
     char name[CONTROL_NAME_BYTES];
     control_pod_name(a->o->job, role, index, name);
     create_claims(a, role, index, name);
-    control_add_create(a->fx, CONTROL_POD, control_make_pod(a->o->job, role, index));
+    control_add_create(a->fx, CONTROL_POD, control_make_member(a->step, role, index));
     control_add_success(a->fx, "SuccessfulCreatePod", "Created pod: %s", name);
 }
 
@@ -298,7 +299,8 @@ static void keep_running(struct actor *a)
         delete_surplus(a);
     }
     control_companions_drop(a->step, a->fx);
-    bool begins = !restarts && !control_awaits_earlier(a->o);
+    bool admitted = control_gang_keep(a->step, a->fx);
+    bool begins = admitted && !restarts && !control_awaits_earlier(a->o);
     for (enum job_role role = 0; role < JOB_ROLE_COUNT; role++) {
         if (a->o->job->replica[role].present && begins) {
             create_missing(a, role);
@@ -314,6 +316,7 @@ static void keep_running(struct actor *a)
 static void suspend(struct actor *a)
 {
     delete_picked(a, any_pod);
+    control_gang_drop(a->step, a->fx);
     control_companions_drop(a->step, a->fx);
 }
 

@@ -1,5 +1,6 @@
 /* What stands beside a job under the job's own name, one of a kind, and tells others of it: its
- * HorizontalPodAutoscaler. It is compared with what the job asks for, and changed where it differs.
+ * HorizontalPodAutoscaler, its PodGroup. They are compared with what the job asks for, and changed
+ * where they differ.
  *
  * Layer: pure.
  */
@@ -14,5 +15,14 @@ void control_companions_drop(const struct control_step *step, struct control_eff
 /* Makes what an active job asks for, or brings it up to date. */
 void control_companions_keep(const struct control_step *step, struct control_effects *fx);
 
-/* As it is created: a new reference, NULL when out of memory. */
+/* The same of the PodGroup, before the job's pods; true: they may be made. */
+bool control_gang_keep(const struct control_step *step, struct control_effects *fx);
+/* Of a job that is over, suspended, or none of the gang's scheduler's. */
+void control_gang_drop(const struct control_step *step, struct control_effects *fx);
+
+/* The pod of a replica, as the gang's scheduler wants it. */
+json_t *control_make_member(const struct control_step *step, enum job_role role, int index);
+
+/* As they are created: new references, NULL when out of memory. */
+json_t *control_make_pod_group(const struct job *job, const struct control_gang *gang);
 json_t *control_make_autoscaler(const struct job *job);

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "base/buf.h"
+#include "control/content/gang.h"
 
 #include <jansson.h>
 #include <muster/err.h>
@@ -42,9 +43,11 @@ struct control_view {
     const json_t *services;    /* labels, or any superset (strangers are left alone) */
     const json_t *claims;      /* PersistentVolumeClaims; needed only with volumeClaimTemplates */
     const json_t *autoscalers; /* HorizontalPodAutoscalers; NULL: none can be made there */
+    const json_t *pod_groups;  /* of the gang's scheduler; NULL: none can be made there */
                                /* all of them whole, or as projection.h leaves them */
     int64_t now_unix_ms;
     enum control_target target;
+    struct control_gang gang;         /* who schedules the pods of a job together */
     const struct control_node *nodes; /* those that do not answer or are out of service */
     size_t node_count;
     int64_t lost_after_ms; /* so long a node may be silent; 0: for ever */
@@ -64,8 +67,10 @@ enum control_resource {
     CONTROL_JOB,
     CONTROL_POD,
     CONTROL_SERVICE,
-    CONTROL_CLAIM,      /* PersistentVolumeClaim */
-    CONTROL_AUTOSCALER, /* HorizontalPodAutoscaler */
+    CONTROL_CLAIM,         /* PersistentVolumeClaim */
+    CONTROL_AUTOSCALER,    /* HorizontalPodAutoscaler */
+    CONTROL_VOLCANO_GROUP, /* PodGroup of Volcano */
+    CONTROL_PLUGINS_GROUP, /* … of scheduler-plugins */
     CONTROL_RESOURCES,
 };
 
@@ -120,6 +125,9 @@ int control_stalled(const struct control_view *view, const char *sentence,
 /* When the clock of the stored job started: to the millisecond, where that is written down;
  * TIMESTAMP_NONE: it has not. */
 int64_t control_started_unix_ms(const json_t *job);
+
+/* The kind of its PodGroups; CONTROL_VOLCANO_GROUP where there are none, too. */
+enum control_resource control_gang_resource(const struct control_gang *gang);
 
 /* False: spec.runPolicy.managedBy names another controller, so a step has no effects, ever. */
 bool control_manages(const json_t *job);

@@ -22,6 +22,8 @@ static const char *const nouns[CONTROL_RESOURCES] = {
     [CONTROL_SERVICE] = "service",
     [CONTROL_CLAIM] = "claim",
     [CONTROL_AUTOSCALER] = "autoscaler",
+    [CONTROL_VOLCANO_GROUP] = "pod group",
+    [CONTROL_PLUGINS_GROUP] = "pod group",
 };
 
 static bool make_room(struct control_effects *fx)
@@ -238,8 +240,8 @@ void control_effects_done(struct control_effects *fx)
 int control_refused(const struct control_effect *effect, const char *sentence,
                     struct control_effects *ret_effects, struct muster_err *err)
 {
-    static const char *const kinds[CONTROL_RESOURCES] = {"Job", "Pod", "Service", "Claim",
-                                                         "HorizontalPodAutoscaler"};
+    static const char *const kinds[CONTROL_RESOURCES] = {
+        "Job", "Pod", "Service", "Claim", "HorizontalPodAutoscaler", "PodGroup", "PodGroup"};
     static const struct {
         const char *does, *doing; /* NULL: it is not told */
     } words[] = {

@@ -79,11 +79,14 @@ static inline const char *differs_on_projections(const struct control_view *whol
     json_t *claims = project(whole->claims, control_project_object);
     json_t *scalers =
         whole->autoscalers ? project(whole->autoscalers, control_project_companion) : NULL;
+    json_t *groups =
+        whole->pod_groups ? project(whole->pod_groups, control_project_companion) : NULL;
     struct control_view view = *whole;
     view.pods = pods;
     view.services = services;
     view.claims = claims;
     view.autoscalers = scalers;
+    view.pod_groups = groups;
     struct control_effects again;
     assert_int_equal(control_reconcile(&view, &again, NULL), 0);
     bool same = same_trace(fx, &again);
@@ -92,5 +95,6 @@ static inline const char *differs_on_projections(const struct control_view *whol
     json_decref(services);
     json_decref(claims);
     json_decref(scalers);
+    json_decref(groups);
     return same ? NULL : "decides otherwise on projections";
 }

@@ -17,8 +17,10 @@ struct scene {
     json_t *services;
     json_t *claims;
     json_t *autoscalers; /* NULL: none can be made */
-    int64_t now_s;       /* since EPOCH */
-    int64_t now_ms;      /* and so many more */
+    json_t *pod_groups;  /* … */
+    struct control_gang gang;
+    int64_t now_s;  /* since EPOCH */
+    int64_t now_ms; /* and so many more */
     enum control_target target;
     struct control_node node; /* without a name: there is none */
     int64_t lost_after_ms;
@@ -40,6 +42,7 @@ static inline void close_scene(struct scene *s)
     json_decref(s->services);
     json_decref(s->claims);
     json_decref(s->autoscalers);
+    json_decref(s->pod_groups);
     json_decref(s->status);
     buf_done(&s->trace);
 }
@@ -51,6 +54,8 @@ static inline struct control_effects effects_of(const struct scene *s)
                                       .services = s->services,
                                       .claims = s->claims,
                                       .autoscalers = s->autoscalers,
+                                      .pod_groups = s->pod_groups,
+                                      .gang = s->gang,
                                       .now_unix_ms = EPOCH + s->now_s * 1000 + s->now_ms,
                                       .target = s->target,
                                       .nodes = &s->node,

@@ -152,7 +152,7 @@ static char *document_of(enum control_resource resource, const json_t *object)
         return doc_print(object);
     }
     json_t *own = resource == CONTROL_POD          ? control_project_pod(object)
-                  : resource == CONTROL_AUTOSCALER ? control_project_companion(object)
+                  : resource >= CONTROL_AUTOSCALER ? control_project_companion(object)
                                                    : control_project_object(object);
     char *text = own ? doc_print(own) : NULL;
     json_decref(own);

@@ -45,6 +45,7 @@ struct driver_options {
     const char *namespace;    /* "": all */
     const char *labels;       /* of pods, Services and claims that are watched; "": all */
     bool autoscalers;         /* HorizontalPodAutoscalers are made where a job asks for one */
+    struct control_gang gang; /* so are PodGroups, of every job */
     size_t jobs_side_by_side; /* 0: 16 */
     bool watch_nodes;         /* pods of lost nodes are replaced (control/broken.h) */
     int64_t lost_after_ms;    /* … after that silence, too; 0: never by time */

@@ -435,8 +435,10 @@ static int look_and_decide(struct task *task, json_t *job, struct muster_err *er
                                       .services = lists[CONTROL_SERVICE],
                                       .claims = lists[CONTROL_CLAIM],
                                       .autoscalers = lists[CONTROL_AUTOSCALER],
+                                      .pod_groups = lists[control_gang_resource(&d->options.gang)],
                                       .now_unix_ms = now_unix_ms(d),
                                       .target = d->options.target,
+                                      .gang = d->options.gang,
                                       .nodes = nodes,
                                       .node_count = node_count,
                                       .lost_after_ms = d->options.lost_after_ms};

@@ -17,6 +17,8 @@ const struct cluster_resource driver_resources[CONTROL_RESOURCES] = {
     [CONTROL_CLAIM] = {"", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", true},
     [CONTROL_AUTOSCALER] = {"autoscaling", "v2", "horizontalpodautoscalers",
                             "HorizontalPodAutoscaler", true},
+    [CONTROL_VOLCANO_GROUP] = {"scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup", true},
+    [CONTROL_PLUGINS_GROUP] = {"scheduling.x-k8s.io", "v1alpha1", "podgroups", "PodGroup", true},
 };
 const struct cluster_resource driver_events = {"", "v1", "events", "Event", true};
 
@@ -134,7 +136,14 @@ static void on_gone(void *arg, const char *job)
 /* Jobs do without these where a cluster has none. */
 static bool is_optional(enum control_resource resource)
 {
-    return resource == CONTROL_AUTOSCALER;
+    return resource >= CONTROL_AUTOSCALER;
+}
+
+static bool is_made(const struct driver_options *o, enum control_resource resource)
+{
+    return resource == CONTROL_AUTOSCALER
+               ? o->autoscalers
+               : o->gang.kind != CONTROL_GANG_NONE && control_gang_resource(&o->gang) == resource;
 }
 
 static void add_live_job(void *arg, const char *key)
@@ -211,7 +220,7 @@ static int start_watch(struct driver *d, enum control_resource resource, struct 
     struct cluster *cluster = d->options.cluster;
     w->driver = d;
     w->resource = resource;
-    if (is_optional(resource) && !d->options.autoscalers) {
+    if (is_optional(resource) && !is_made(&d->options, resource)) {
         cache_set_absent(&d->cache, resource);
         return 0;
     }

@@ -8,8 +8,8 @@
 
 void deed_log(const struct control_effect *effect, const json_t *before, const json_t *after)
 {
-    static const char *const nouns[CONTROL_RESOURCES] = {"job", "pod", "service", "claim",
-                                                         "autoscaler"};
+    static const char *const nouns[CONTROL_RESOURCES] = {
+        "job", "pod", "service", "claim", "autoscaler", "pod group", "pod group"};
     char job[512];
     (void)snprintf(job, sizeof job, "%s/%s", doc_text(after, "metadata.namespace", ""),
                    doc_text(after, "metadata.name", ""));

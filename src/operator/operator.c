@@ -152,6 +152,7 @@ static int start_driver(struct program *o, struct muster_err *err)
         .namespace = o->options.namespace,
         .labels = OUR_LABEL,
         .autoscalers = true,
+        .gang = o->options.gang,
         .jobs_side_by_side = (size_t)o->options.side_by_side,
         .watch_nodes = o->options.watch_nodes,
         .lost_after_ms = o->options.lost_after_ms,

@@ -138,6 +138,18 @@ static int read_lost_nodes(const char *const *values, struct operator_options *o
                              NUMBER_MAX, text);
 }
 
+/* Any name but Volcano's is that of a scheduler with scheduler-plugins, as upstream has it. */
+static struct control_gang read_gang(const char *const *values)
+{
+    const char *name = value_of(values, "gang-scheduler-name");
+    bool none = !*name || strcasecmp(name, "none") == 0;
+    bool volcano = strcmp(name, "volcano") == 0;
+    return (struct control_gang){.kind = none      ? CONTROL_GANG_NONE
+                                         : volcano ? CONTROL_GANG_VOLCANO
+                                                   : CONTROL_GANG_PLUGINS,
+                                 .scheduler = name};
+}
+
 static int read_switch(const char *const *values, const char *name, bool *ret,
                        struct muster_err *err)
 {
@@ -234,6 +246,7 @@ int operator_options_read(int argc, char **argv, struct operator_options *ret,
     if (r < 0) {
         return r;
     }
+    o.gang = read_gang(values);
     o.kubeconfig = value_of(values, "kubeconfig");
     o.context = value_of(values, "context");
     o.namespace = value_of(values, "namespace");

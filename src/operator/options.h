@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "control/control.h"
 #include "operator/webhook/hooks.h"
 
 #include <muster/err.h>
@@ -26,7 +27,8 @@ struct operator_options {
     bool watch_nodes;
     int64_t lost_after_ms; /* 0: a silent node is not lost by that */
     bool leader_elect;
-    const char *lease;     /* its name */
+    const char *lease; /* its name */
+    struct control_gang gang;
     const char *log_level; /* debug, info or error */
     bool logs_json;
     struct hooks_flags hooks;

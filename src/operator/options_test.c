@@ -65,6 +65,27 @@ static void one_dash_or_two_and_both_kinds_of_values(void **state)
     assert_false(o.leader_elect);
 }
 
+static void a_gang_has_its_scheduler(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line;
+        enum control_gang_kind kind;
+    } table[] = {
+        {"", CONTROL_GANG_NONE},
+        {"--gang-scheduler-name=", CONTROL_GANG_NONE},
+        {"--gang-scheduler-name none", CONTROL_GANG_NONE},
+        {"--gang-scheduler-name=volcano", CONTROL_GANG_VOLCANO},
+        {"--gang-scheduler-name=scheduler-plugins-scheduler", CONTROL_GANG_PLUGINS},
+    };
+    struct operator_options o;
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        assert_int_equal(read_line(table[i].line, &o), 0);
+        assert_int_equal(o.gang.kind, table[i].kind);
+    }
+    assert_string_equal(o.gang.scheduler, "scheduler-plugins-scheduler");
+}
+
 static void mistakes_name_the_flag(void **state)
 {
     (void)state;
@@ -81,7 +102,6 @@ static void mistakes_name_the_flag(void **state)
         {"--lost-nodes=5m", "ignore, tainted or a number of seconds"},
         {"--zap-log-level=loud", "debug|info|error"},
         {"--enable-scheme=tfjob --enable-scheme=pytorchjob", "tfjob"},
-        {"--gang-scheduler-name=volcano", "--gang-scheduler-name=volcano: this operator makes no"},
         {"--job-label-selector team=a", "--job-label-selector=team=a: "},
         {"--zap-log-level=0", "debug|info|error"},
         {"--webhook-server-port", "--webhook-server-port needs a value"},
@@ -169,6 +189,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults_are_upstream_s),
         cmocka_unit_test(one_dash_or_two_and_both_kinds_of_values),
+        cmocka_unit_test(a_gang_has_its_scheduler),
         cmocka_unit_test(mistakes_name_the_flag),
         cmocka_unit_test(a_deployment_keeps_its_arguments),
         cmocka_unit_test(webhooks_are_served_where_a_port_is_given),

@@ -209,19 +209,6 @@ def test_all_workers_die_while_the_coordinator_is_away(tmp_path, over_tcp):
         assert newcomer.steps()[0][0] == 1
 
 
-def test_when_nobody_is_left_the_progress_line_says_so(tmp_path):
-    """A program whose loop ends early leaves, and nobody starts it again: the job waits, which is not to look like a hang."""
-    job = Job(tmp_path, first_size=1, sleep_ms=5)
-    job.options.append('--progress')
-    with job:
-        worker = job.add_worker()
-        job.wait_for_version(3)
-        worker.send(signal.SIGTERM)
-        wait_for(lambda: 'no worker is left: it waits for one, epoch 1 of 10' in job.log(), 'the coordinator says so')
-        job.add_worker(sleep_ms=0)
-        assert job.wait_for_end() == 0
-
-
 def test_the_example_trains(tmp_path):
     with Job(tmp_path, first_size=2) as job:
         example = [str(BUILD / 'examples' / 'elastic')]

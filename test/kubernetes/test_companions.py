@@ -1,4 +1,7 @@
-"""What `muster operator` makes beside pods and Services, on a real kube-apiserver: HorizontalPodAutoscalers."""
+"""What `muster operator` makes beside pods and Services, on a real kube-apiserver: HorizontalPodAutoscalers, and PodGroups
+whose definitions are made here, with no scheduler behind them."""
+import urllib.error
+
 import pytest
 
 from jobs import Jobs, Operator
@@ -125,9 +128,120 @@ def test_an_autoscaler_of_somebody_else_is_left_alone(jobs, operator, scalers):
 
 
 def test_what_the_server_refuses_is_said(jobs, operator, scalers):
-    """Bounds that only a feature gate allows."""
-    elastic(jobs, 'a', minReplicas=4, maxReplicas=2)
+    """A metric without what it is of."""
+    elastic(jobs, 'a', [{'type': 'Resource'}])
     jobs.wait_pods('a', 2)
     wait_for(lambda: 'FailedCreateHorizontalPodAutoscaler' in jobs.reasons('a'), 'it is said')
     said = next(e['message'] for e in jobs.events('a') if e['reason'].startswith('FailedCreateHor'))
-    assert 'maxReplicas' in said
+    assert 'spec.metrics[0].resource' in said
+
+
+GROUPS = {'volcano': ('scheduling.volcano.sh', 'v1beta1'), 'plugins-scheduler': ('scheduling.x-k8s.io', 'v1alpha1')}
+DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
+
+
+def definition(group, version):
+    """A PodGroup with any spec and status; both are written as one."""
+    schema = {'type': 'object', 'x-kubernetes-preserve-unknown-fields': True}
+    return {'metadata': {'name': f'podgroups.{group}', 'annotations': {'api-approved.kubernetes.io': 'unapproved, for a test'}},
+            'spec': {'group': group, 'scope': 'Namespaced', 'names': {'plural': 'podgroups', 'singular': 'podgroup', 'kind': 'PodGroup'},
+                     'versions': [{'name': version, 'served': True, 'storage': True, 'schema': {'openAPIV3Schema': schema}}]}}
+
+
+def is_served(cluster, path):
+    try:
+        return cluster.request('GET', path)
+    except urllib.error.HTTPError as refused:
+        assert refused.code in (404, 429, 503), refused  # it is installed just now
+        return None
+
+
+def names(cluster):
+    return [each['metadata']['name'] for each in cluster.request('GET', DEFINITIONS)['items']]
+
+
+@pytest.fixture()
+def define(cluster):
+    """Installs a definition of PodGroups; removed after the test."""
+    made = []
+
+    def install(group, version):
+        cluster.request('POST', DEFINITIONS, definition(group, version))
+        made.append(group)
+        wait_for(lambda: is_served(cluster, f'/apis/{group}/{version}/podgroups'), 'podgroups are served')
+    yield install
+    for group in made:
+        cluster.request('DELETE', f'{DEFINITIONS}/podgroups.{group}')
+        wait_for(lambda group=group: f'podgroups.{group}' not in names(cluster), 'the definition is gone')
+
+
+def groups_of(jobs, scheduler):
+    group, version = GROUPS[scheduler]
+    return Companions(jobs, f'/apis/{group}/{version}/namespaces/{{}}/podgroups')
+
+
+def submit(jobs, name, **policy):
+    from jobs import job
+    made = job(name, master=1, workers=1)
+    made['spec'].setdefault('runPolicy', {})['schedulingPolicy'] = policy
+    return jobs.cluster.request('POST', jobs.at('jobs'), made)
+
+
+def test_volcano_admits_the_pods_of_a_job(cluster, jobs, operators, define):
+    """Its definition comes late: the job waits, is told why, and goes on then."""
+    running = operators(cluster.kubeconfig, '--namespace', jobs.namespace, '--gang-scheduler-name=volcano').start()
+    running.wait_ready()
+    wait_for(lambda: running.said('controller.absent'), 'the log says what is missing')
+    made = submit(jobs, 'a', queue='fast', priorityClass='high', minResources={'cpu': '2'})
+    wait_for(lambda: 'FailedCreatePodGroup' in jobs.reasons('a'), 'it is said')
+    define(*GROUPS['volcano'])
+    groups = groups_of(jobs, 'volcano')
+    found = groups.wait('a')
+    assert found['metadata']['ownerReferences'] == owner_of(made)
+    assert found['spec'] == {'minMember': 2, 'queue': 'fast', 'priorityClassName': 'high', 'minResources': {'cpu': '2'}}
+    assert not jobs.list('pods', 'a')
+    jobs.cluster.request('PATCH', f'{groups.path}/a', {'status': {'phase': 'Inqueue'}}, 'application/merge-patch+json')
+    jobs.wait_pods('a', 2)
+    assert {pod['spec']['schedulerName'] for pod in jobs.list('pods', 'a').values()} == {'volcano'}
+    notes = [pod['metadata']['annotations'] for pod in jobs.list('pods', 'a').values()]
+    assert sorted(each['volcano.sh/task-spec'] for each in notes) == ['master', 'worker']
+    assert {each['scheduling.k8s.io/group-name'] for each in notes} == {'a'}
+    jobs.set_phases('a', 'Succeeded')
+    jobs.wait_condition('a', 'Succeeded')
+    groups.wait_gone('a')
+
+
+def test_scheduler_plugins_has_a_group_of_its_own(cluster, jobs, operators, define):
+    define(*GROUPS['plugins-scheduler'])
+    running = operators(cluster.kubeconfig, '--namespace', jobs.namespace, '--gang-scheduler-name=plugins-scheduler').start()
+    running.wait_ready()
+    submit(jobs, 'a', minAvailable=1, scheduleTimeoutSeconds=9)
+    groups = groups_of(jobs, 'plugins-scheduler')
+    found = groups.wait('a')['spec']
+    assert (found['minMember'], found['scheduleTimeoutSeconds']) == (1, 9)
+    jobs.wait_pods('a', 2)
+    for pod in jobs.list('pods', 'a').values():
+        assert pod['spec']['schedulerName'] == 'plugins-scheduler'
+        assert pod['metadata']['labels']['scheduling.x-k8s.io/pod-group'] == 'a'
+    jobs.patch('a', {'spec': {'runPolicy': {'suspend': True}}})
+    groups.wait_gone('a')
+
+
+def test_each_replica_has_a_claim_of_its_own(jobs, operator):
+    """One per index, mounted by the template's name; they outlive the job."""
+    from jobs import job
+    made = job('a', master=0, workers=2)
+    made['spec']['pytorchReplicaSpecs']['Worker']['volumeClaimTemplates'] = [
+        {'metadata': {'name': 'data'}, 'spec': {'accessModes': ['ReadWriteOnce'], 'resources': {'requests': {'storage': '1Gi'}}}}]
+    jobs.cluster.request('POST', jobs.at('jobs'), made)
+    jobs.wait_pods('a', 2)
+    claims = jobs.list('persistentvolumeclaims')
+    assert sorted(claims) == ['data-a-worker-0', 'data-a-worker-1']
+    for name, pod in jobs.list('pods', 'a').items():
+        volume = next(each for each in pod['spec']['volumes'] if each['name'] == 'data')
+        assert volume['persistentVolumeClaim']['claimName'] == f'data-{name}'
+        assert 'ownerReferences' not in claims[f'data-{name}']['metadata']
+        assert claims[f'data-{name}']['spec']['resources'] == {'requests': {'storage': '1Gi'}}
+    jobs.delete('a')
+    wait_for(lambda: not jobs.get('a'), 'the job is gone')
+    assert sorted(jobs.list('persistentvolumeclaims')) == sorted(claims)

@@ -82,35 +82,23 @@ static void add_time_left(const struct arbiter_figures *now, double per_s, char 
     }
 }
 
-/* "2 workers (+1)" */
-static void count_workers(const struct arbiter_figures *now, char *ret, size_t size)
-{
-    if (now->members + now->joiners == 0 && now->generation > 0 &&
-        now->records_done < now->records) {
-        (void)snprintf(ret, size, "no worker is left: it waits for one");
-        return;
-    }
-    int length = snprintf(ret, size, "%u worker%s", now->members, now->members == 1 ? "" : "s");
-    if (now->joiners > 0 && length > 0 && (size_t)length < size) {
-        (void)snprintf(ret + length, size - (size_t)length, " (+%u)", now->joiners);
-    }
-}
-
 static void describe(const struct arbiter_figures *now, double per_s, char ret[REPORT_LINE_BYTES])
 {
-    char done[NUMBER_BYTES], all[NUMBER_BYTES], rate[NUMBER_BYTES], workers[2 * NUMBER_BYTES];
+    char done[NUMBER_BYTES], all[NUMBER_BYTES], rate[NUMBER_BYTES], wait[NUMBER_BYTES] = "";
     bool ends = now->records != UINT64_MAX;
-    count_workers(now, workers, sizeof workers);
+    if (now->joiners > 0) {
+        (void)snprintf(wait, sizeof wait, " (+%u)", now->joiners);
+    }
     if (now->generation == 0) {
-        (void)snprintf(ret, REPORT_LINE_BYTES, "no generation yet, %s", workers);
+        (void)snprintf(ret, REPORT_LINE_BYTES, "no generation yet, 0 workers%s", wait);
         return;
     }
-    int length =
-        snprintf(ret, REPORT_LINE_BYTES,
-                 "generation %" PRIu64 ", %s, epoch %u of %u, %s of %s records, %s/s",
-                 now->generation, workers, now->epoch + (now->epoch < now->epochs), now->epochs,
-                 count_text(now->records_done, done), ends ? count_text(now->records, all) : "∞",
-                 count_text((uint64_t)per_s, rate));
+    int length = snprintf(
+        ret, REPORT_LINE_BYTES,
+        "generation %" PRIu64 ", %u worker%s%s, epoch %u of %u, %s of %s records, %s/s",
+        now->generation, now->members, now->members == 1 ? "" : "s", wait,
+        now->epoch + (now->epoch < now->epochs), now->epochs, count_text(now->records_done, done),
+        ends ? count_text(now->records, all) : "∞", count_text((uint64_t)per_s, rate));
     if (length > 0 && length < REPORT_LINE_BYTES) {
         add_time_left(now, per_s, ret + length, REPORT_LINE_BYTES - (size_t)length);
     }

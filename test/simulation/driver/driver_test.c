@@ -32,6 +32,7 @@ SCENE(two_drivers, a_job_that_is_over_stays_so)
 SCENE(lost_node, a_pod_on_a_node_that_stays_silent_is_replaced)
 SCENE(node_back, a_node_that_is_back_keeps_its_pod)
 SCENE(autoscaler, an_autoscaler_follows_its_job)
+SCENE(gang, pods_of_a_gang_wait_for_their_group)
 SCENE(unreadable, a_job_that_cannot_be_read_is_said_once)
 
 static void run_seed(uint64_t seed)
@@ -62,6 +63,7 @@ int main(void)
         cmocka_unit_test(a_pod_on_a_node_that_stays_silent_is_replaced),
         cmocka_unit_test(a_node_that_is_back_keeps_its_pod),
         cmocka_unit_test(an_autoscaler_follows_its_job),
+        cmocka_unit_test(pods_of_a_gang_wait_for_their_group),
         cmocka_unit_test(a_job_that_cannot_be_read_is_said_once),
         cmocka_unit_test(whatever_happens_there_is_an_end),
     };

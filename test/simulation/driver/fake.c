@@ -301,6 +301,7 @@ void fake_start(struct fake *f, int n)
         .cluster = &f->cluster,
         .clock = {now_ms, now_unix_ms, call_at, d},
         .autoscalers = true,
+        .gang = f->gang,
         .resync_ms = f->resync_ms,
         .watch_nodes = true,
         .lost_after_ms = FAKE_LOST_MS,

@@ -41,7 +41,8 @@ struct fake_faults {
 };
 
 struct fake {
-    struct cluster cluster; /* first */
+    struct cluster cluster;   /* first */
+    struct control_gang gang; /* of drivers that are started */
     struct fake_faults faults;
     uint64_t random;
     int64_t now_ms;

@@ -176,10 +176,14 @@ const char *scene_two_drivers(void)
     enum { LATE_MS = 3600000 };
     struct fake f;
     open_scene(&f, chaos_make_job(0, 2, "Never", "{}"));
+    int second = 0;
+    while (f.watches[second].open) {
+        second++;
+    }
     fake_start(&f, 1);
     chaos_settle(&f, f.now_ms);
-    hold_watch_from(&f, CONTROL_RESOURCES, "pods", LATE_MS);
-    hold_watch_from(&f, CONTROL_RESOURCES, "pytorchjobs", 2 * LATE_MS);
+    hold_watch_from(&f, second, "pods", LATE_MS);
+    hold_watch_from(&f, second, "pytorchjobs", 2 * LATE_MS);
     chaos_settle(&f, 3 * LATE_MS);
     return close_scene(&f, !fake_job_is(&f, "Succeeded") ? "does not succeed" : NULL);
 }
@@ -255,6 +259,27 @@ const char *scene_autoscaler(void)
                            : !rests                        ? "goes on writing it"
                            : fake_get(&f, scalers, "case") ? "keeps it while suspended"
                                                            : NULL);
+}
+
+/* No pod is made before Volcano admits the PodGroup, which goes when the job ends. */
+const char *scene_gang(void)
+{
+    struct fake f;
+    fake_init(&f, 1);
+    f.gang = (struct control_gang){CONTROL_GANG_VOLCANO, "volcano"};
+    fake_start(&f, 0);
+    fake_create_job(&f, chaos_make_job(1, 1, "Never", "{}"));
+    chaos_settle(&f, f.now_ms + 60000);
+    json_t *group = json_deep_copy(fake_get(&f, "podgroups", "case"));
+    bool waits = group && f.pods_made == 0 && f.sent < 5;
+    doc_set_text(group, "status.phase", "Inqueue");
+    fake_put(&f, "podgroups", group);
+    chaos_settle(&f, HORIZON_MS);
+    return close_scene(&f, !waits                              ? "does not wait for its PodGroup"
+                           : !fake_job_is(&f, "Succeeded")     ? "does not succeed"
+                           : f.pods_made != 2                  ? "makes other pods"
+                           : fake_get(&f, "podgroups", "case") ? "keeps its PodGroup"
+                                                               : NULL);
 }
 
 const char *scene_unreadable(void)

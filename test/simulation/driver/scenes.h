@@ -17,4 +17,5 @@ const char *scene_two_drivers(void);
 const char *scene_lost_node(void);
 const char *scene_node_back(void);
 const char *scene_autoscaler(void);
+const char *scene_gang(void);
 const char *scene_unreadable(void);
