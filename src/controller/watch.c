@@ -220,11 +220,20 @@ static int start_watch(struct driver *d, enum control_resource resource, struct 
     struct cluster *cluster = d->options.cluster;
     w->driver = d;
     w->resource = resource;
-    if (is_optional(resource) && !is_made(&d->options, resource)) {
-        cache_set_absent(&d->cache, resource);
+    if (cache_is_absent(&d->cache, resource)) {
         return 0;
     }
     return cluster->backend->watch(cluster, &scope, on_change, w, &w->watch, err);
+}
+
+/* Before any watch: the first steps may be due when the last of them has shown all. */
+static void leave_out_optional(struct driver *d)
+{
+    for (enum control_resource i = 0; i < CONTROL_RESOURCES; i++) {
+        if (is_optional(i) && !is_made(&d->options, i)) {
+            cache_set_absent(&d->cache, i);
+        }
+    }
 }
 
 /* ---- life ---- */
@@ -244,6 +253,7 @@ int driver_new(const struct driver_options *options, struct driver **ret, struct
     d->resync_at_ms = now_ms(d) + d->options.resync_ms;
     cache_init(&d->cache, objects);
     queue_init(&d->queue, objects);
+    leave_out_optional(d);
     int r = 0;
     for (enum control_resource i = 0; i < CONTROL_RESOURCES && r == 0; i++) {
         r = start_watch(d, i, err);

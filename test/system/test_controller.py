@@ -84,6 +84,13 @@ def test_controller_leaves_when_nobody_needs_it(muster):
     wait_for(lambda: not muster.processes(), 'the controller leaves')
 
 
+def test_a_controller_that_finds_only_finished_jobs_ends_when_asked(muster):
+    muster.run('run', '-n', '2', '--', 'true')
+    muster.run('down')
+    muster.run('up')
+    muster.run('down', '--timeout', '20s')
+
+
 def test_nothing_is_started_when_told_so(muster):
     done = muster.run('get', 'pods', env={'MUSTER_NO_START': '1'}, code=69)
     assert 'no controller runs' in done.stderr
