@@ -63,6 +63,17 @@ extern const struct cluster_resource driver_nodes;
 /* Jobs are woken when a node falls silent, is out of service, or is back. */
 int driver_watch_nodes(struct driver *driver, struct muster_err *err);
 
+/* Of the clock that the options have. */
+static inline int64_t driver_now_ms(const struct driver *driver)
+{
+    return driver->options.clock.now_ms(driver->options.clock.arg);
+}
+
+static inline int64_t driver_now_unix_ms(const struct driver *driver)
+{
+    return driver->options.clock.now_unix_ms(driver->options.clock.arg);
+}
+
 /* A new call, in the list; NULL without memory. */
 struct call *driver_call(struct driver *driver,
                          void (*done)(struct call *, const struct cluster_answer *));
@@ -72,6 +83,12 @@ int driver_send(struct call *call, const struct cluster_request *request);
 void driver_say(const struct driver *driver, const char *what, const char *key,
                 const char *sentence);
 void driver_arm(struct driver *driver);
+
+/* The request of an effect that has one; the caller releases its body, which is NULL without
+ * memory, and of a deletion. */
+struct cluster_request driver_request(const struct task *task, const struct control_effect *effect);
+/* Looks at all that is the job's, and begins the flow of what is to be done. */
+int driver_decide(struct task *task, json_t *job, struct muster_err *err);
 
 /* Begins a step; the task is its owner from then on, and releases the key in the end. */
 void driver_step(struct driver *driver, const char *key);

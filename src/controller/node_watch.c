@@ -13,7 +13,7 @@ static void look_again(void *arg, const char *key)
 static void on_change(void *arg, const struct cluster_change *news)
 {
     struct driver *d = arg;
-    int64_t now_ms = d->options.clock.now_ms(d->options.clock.arg);
+    int64_t now_ms = driver_now_ms(d);
     bool changed = false;
     switch (news->news) {
     case CLUSTER_BEGIN: nodes_begin(&d->nodes); break;

@@ -1,4 +1,5 @@
-/* A step of one job: the view, the decision, its requests and their answers. See driver.h. */
+/* A step of one job: its decision, its requests one after the other, their answers. See driver.h.
+ */
 #include "base/doc.h"
 #include "control/control.h"
 #include "controller/internal.h"
@@ -10,16 +11,6 @@
 #include <string.h>
 
 static void run(struct task *task);
-
-static int64_t now_ms(const struct driver *d)
-{
-    return d->options.clock.now_ms(d->options.clock.arg);
-}
-
-static int64_t now_unix_ms(const struct driver *d)
-{
-    return d->options.clock.now_unix_ms(d->options.clock.arg);
-}
 
 void driver_task_free(struct task *task)
 {
@@ -59,14 +50,14 @@ static void retry(struct task *task, int64_t first_ms, int64_t at_least_ms)
     if (PLANTED_DRIVER(NO_RETRY)) {
         return;
     }
-    (void)queue_retry(&d->queue, task->key, now_ms(d), first_ms, at_least_ms);
+    (void)queue_retry(&d->queue, task->key, driver_now_ms(d), first_ms, at_least_ms);
 }
 
 static void tell_end(const struct task *task, enum driver_result result)
 {
     const struct driver_options *o = &task->driver->options;
     if (o->stepped) {
-        o->stepped(o->arg, result, now_ms(task->driver) - task->began_ms);
+        o->stepped(o->arg, result, driver_now_ms(task->driver) - task->began_ms);
     }
 }
 
@@ -97,10 +88,10 @@ static void end(struct task *task)
     struct driver *d = task->driver;
     const struct flow *flow = &task->flow;
     task->flowing = false;
-    task->shown_by_ms = now_ms(d) + DRIVER_SHOWN_MS;
+    task->shown_by_ms = driver_now_ms(d) + DRIVER_SHOWN_MS;
     if (flow->wake_unix_ms != INT64_MAX) {
-        int64_t delay = flow->wake_unix_ms - now_unix_ms(d);
-        (void)queue_add_at(&d->queue, task->key, now_ms(d) + (delay > 0 ? delay : 0));
+        int64_t delay = flow->wake_unix_ms - driver_now_unix_ms(d);
+        (void)queue_add_at(&d->queue, task->key, driver_now_ms(d) + (delay > 0 ? delay : 0));
     }
     static const enum driver_result results[] = {
         [FLOW_OK] = DRIVER_DONE, [FLOW_AGAIN] = DRIVER_AGAIN, [FLOW_FAILED] = DRIVER_FAILED};
@@ -240,63 +231,6 @@ static void on_job(struct call *call, const struct cluster_answer *got)
     run(call->task);
 }
 
-/* The body of each verb; a new reference, NULL without memory or where there is none. */
-static json_t *body_of(const struct task *task, const struct control_effect *e)
-{
-    const json_t *job = task->flow.job;
-    json_t *copy = NULL;
-    if (e->verb == CONTROL_CREATE || e->verb == CONTROL_UPDATE) {
-        return json_incref(e->object);
-    }
-    if (e->verb == CONTROL_UPDATE_STATUS) {
-        copy = json_copy((json_t *)job);
-        if (PLANTED_DRIVER(BLIND_STATUS)) {
-            doc_set(copy, "metadata", json_object());
-        }
-        if (copy && json_object_set(copy, "status", e->object) != 0) {
-            json_decref(copy);
-            copy = NULL;
-        }
-    }
-    return copy;
-}
-
-static struct cluster_request request_of(const struct task *task, const struct control_effect *e)
-{
-    const json_t *job = task->flow.job;
-    bool on_job = e->verb == CONTROL_UPDATE_STATUS ||
-                  (e->verb == CONTROL_DELETE && e->resource == CONTROL_JOB);
-    enum control_resource resource = on_job ? CONTROL_JOB : e->resource;
-    struct cluster_request request = {
-        .lane = on_job ? CLUSTER_LANE_JOBS : CLUSTER_LANE_PARTS,
-        .resource = &driver_resources[resource],
-        .namespace = doc_text(job, "metadata.namespace", ""),
-        .name = on_job ? doc_text(job, "metadata.name", "") : e->name,
-        .grace_s = e->node ? 0 : CLUSTER_GRACE_DEFAULT,
-        .body = body_of(task, e),
-    };
-    switch (e->verb) {
-    case CONTROL_CREATE: request.verb = CLUSTER_CREATE; break;
-    case CONTROL_UPDATE:
-        request.verb = CLUSTER_PATCH;
-        request.patch = CLUSTER_PATCH_MERGE;
-        break;
-    case CONTROL_UPDATE_STATUS:
-        request.verb = CLUSTER_REPLACE;
-        request.subresource = "status";
-        break;
-    case CONTROL_DELETE:
-        request.verb = CLUSTER_DELETE;
-        request.uid = on_job ? doc_text(job, "metadata.uid", NULL) : e->uid;
-        request.uid = PLANTED_DRIVER(DELETE_BY_NAME) ? NULL : request.uid;
-        request.version = on_job ? doc_text(job, "metadata.resourceVersion", NULL) : NULL;
-        break;
-    case CONTROL_RECORD_EVENT:
-    case CONTROL_WAKE_AT: assert(!"no request");
-    }
-    return request;
-}
-
 static int send_call(struct task *task, size_t item, bool reads,
                      void (*done)(struct call *, const struct cluster_answer *),
                      const struct cluster_request *request)
@@ -314,7 +248,7 @@ static int send_call(struct task *task, size_t item, bool reads,
 static int send_item(struct task *task, size_t item)
 {
     const struct control_effect *e = &task->flow.fx.list[item];
-    struct cluster_request request = request_of(task, e);
+    struct cluster_request request = driver_request(task, e);
     bool needs_body = e->verb != CONTROL_DELETE;
     int r = needs_body && !request.body ? MUSTER_ENOMEM
                                         : send_call(task, item, false, on_item, &request);
@@ -389,73 +323,14 @@ static void run(struct task *task)
     }
 }
 
-/* ---- the decision ---- */
-
-static int decide(struct task *task, const struct control_view *view, struct muster_err *err)
-{
-    struct control_effects fx;
-    int r = driver_refuses(view, err) ? MUSTER_EDATA : control_reconcile(view, &fx, err);
-    if (r == MUSTER_EDATA) { /* nobody but its user can mend that */
-        driver_say(task->driver, "controller.unreadable", task->key, err->text);
-        r = control_stalled(view, err->text, &fx, err);
-    }
-    if (r < 0) {
-        return r;
-    }
-    r = flow_init(&task->flow, view->job, &fx);
-    if (r < 0) {
-        control_effects_done(&fx);
-    }
-    return r;
-}
-
-/* Of each kind what may concern the job; NULL for a kind that the cluster does not serve. */
-static int look(struct driver *d, const json_t *job, json_t *ret_lists[CONTROL_RESOURCES])
-{
-    const char *uid = doc_text(job, "metadata.uid", "");
-    int r = 0;
-    for (enum control_resource i = CONTROL_POD; i < CONTROL_RESOURCES; i++) {
-        const char *owner = i == CONTROL_CLAIM ? doc_text(job, "metadata.namespace", "") : uid;
-        bool absent = cache_is_absent(&d->cache, i);
-        ret_lists[i] = absent ? NULL : cache_list(&d->cache, i, owner);
-        r = absent || ret_lists[i] ? r : MUSTER_ENOMEM;
-    }
-    return r;
-}
-
-static int look_and_decide(struct task *task, json_t *job, struct muster_err *err)
-{
-    struct driver *d = task->driver;
-    json_t *lists[CONTROL_RESOURCES] = {0};
-    int r = look(d, job, lists);
-    size_t node_count;
-    struct control_node *nodes = nodes_view(&d->nodes, now_ms(d), &node_count);
-    const struct control_view view = {.job = job,
-                                      .pods = lists[CONTROL_POD],
-                                      .services = lists[CONTROL_SERVICE],
-                                      .claims = lists[CONTROL_CLAIM],
-                                      .autoscalers = lists[CONTROL_AUTOSCALER],
-                                      .pod_groups = lists[control_gang_resource(&d->options.gang)],
-                                      .now_unix_ms = now_unix_ms(d),
-                                      .target = d->options.target,
-                                      .gang = d->options.gang,
-                                      .nodes = nodes,
-                                      .node_count = node_count,
-                                      .lost_after_ms = d->options.lost_after_ms};
-    r = r < 0 ? r : decide(task, &view, err);
-    for (enum control_resource i = 0; i < CONTROL_RESOURCES; i++) {
-        json_decref(lists[i]);
-    }
-    free(nodes);
-    return r;
-}
+/* ---- the beginning of a step ---- */
 
 static void begin(struct task *task)
 {
     struct driver *d = task->driver;
     struct muster_err err = MUSTER_ERR_INIT;
     json_t *job = cache_job_object(&d->cache, task->key);
-    int r = job ? look_and_decide(task, job, &err) : MUSTER_ENOMEM;
+    int r = job ? driver_decide(task, job, &err) : MUSTER_ENOMEM;
     json_decref(job);
     if (r < 0) {
         give_up(task, r, err.text);
@@ -501,12 +376,12 @@ void driver_step(struct driver *d, const char *key)
     size_t bytes = strlen(key) + 1;
     struct task *task = calloc(1, sizeof *task + bytes);
     if (!task) {
-        (void)queue_retry(&d->queue, key, now_ms(d), DRIVER_RETRY_MS, 0);
+        (void)queue_retry(&d->queue, key, driver_now_ms(d), DRIVER_RETRY_MS, 0);
         queue_release(&d->queue, key);
         return;
     }
     task->driver = d;
-    task->began_ms = now_ms(d);
+    task->began_ms = driver_now_ms(d);
     memcpy(task->key, key, bytes);
     HASH_ADD_STR(d->tasks, key, task);
     if (!cache_job(&d->cache, key, &job)) {

@@ -126,7 +126,7 @@ void driver_tell(struct driver *d, const json_t *job, const struct control_effec
         .warning = effect->warning,
         .reason = effect->name,
         .message = effect->text,
-        .now_unix_ms = d->options.clock.now_unix_ms(d->options.clock.arg),
+        .now_unix_ms = driver_now_unix_ms(d),
     };
     size_t bytes = EVENT_BYTES + strlen(note.message);
     if (d->event_bytes + bytes > DRIVER_EVENTS_BYTES_MAX || create(d, &note, bytes) < 0) {

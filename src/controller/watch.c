@@ -29,11 +29,6 @@ void driver_say(const struct driver *d, const char *what, const char *key, const
     }
 }
 
-static int64_t now_ms(const struct driver *d)
-{
-    return d->options.clock.now_ms(d->options.clock.arg);
-}
-
 void driver_arm(struct driver *d)
 {
     int64_t queue = cache_is_synced(&d->cache) ? queue_next(&d->queue) : INT64_MAX;
@@ -250,7 +245,7 @@ int driver_new(const struct driver_options *options, struct driver **ret, struct
     d->options.jobs_side_by_side = side_by_side ? side_by_side : SIDE_BY_SIDE;
     int64_t resync = options->resync_ms;
     d->options.resync_ms = resync ? resync : DRIVER_RESYNC_MS;
-    d->resync_at_ms = now_ms(d) + d->options.resync_ms;
+    d->resync_at_ms = driver_now_ms(d) + d->options.resync_ms;
     cache_init(&d->cache, objects);
     queue_init(&d->queue, objects);
     leave_out_optional(d);
@@ -300,7 +295,7 @@ static void resync_job(void *arg, const char *key)
 {
     struct driver *d = arg;
     int64_t apart = (int64_t)d->resynced++ * RESYNC_APART_MS;
-    (void)queue_add_at(&d->queue, key, now_ms(d) + apart);
+    (void)queue_add_at(&d->queue, key, driver_now_ms(d) + apart);
 }
 
 /* A job that nobody was woken for goes on. */
@@ -315,7 +310,7 @@ static void resync_if_due(struct driver *d, int64_t now)
 
 void driver_turn(struct driver *d)
 {
-    int64_t now = now_ms(d);
+    int64_t now = driver_now_ms(d);
     resync_if_due(d, now);
     driver_tasks_expire(d, now);
     for (int i = 0; i < STEPS_PER_TURN && cache_is_synced(&d->cache) &&
