@@ -2,9 +2,18 @@
 
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
+option(MUSTER_STATIC "muster-operator, and nothing else, without shared libraries (deploy/images/operator)" OFF)
+if(MUSTER_STATIC)
+  set(CMAKE_FIND_LIBRARY_SUFFIXES .a)
+  set(uv -static) # libuv-static.pc
+endif()
 foreach(module IN ITEMS jansson libfyaml libuv sqlite3 libmicrohttpd libcurl gnutls cmocka)
   string(TOUPPER ${module} id)
-  pkg_check_modules(${id} REQUIRED IMPORTED_TARGET ${module})
+  set(suffix)
+  if(module STREQUAL libuv)
+    set(suffix ${uv})
+  endif()
+  pkg_check_modules(${id} REQUIRED IMPORTED_TARGET ${module}${suffix})
 endforeach()
 
 set(MUSTER_SANITIZE "" CACHE STRING "sanitizers, as in -fsanitize=")
