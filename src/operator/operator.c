@@ -1,22 +1,17 @@
 /* The operator's life: from its options to the driver over an API server, and out again. */
 #include "operator/operator.h"
 
-#include "base/doc.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "base/time/clock.h"
-#include "controller/driver.h"
 #include "kube/cluster/kube_cluster.h"
 #include "kube/config/kubeconfig.h"
-#include "loop/alarm.h"
-#include "operator/deed.h"
-#include "operator/definition.h"
 #include "operator/endpoints.h"
 #include "operator/leader.h"
 #include "operator/metrics.h"
 #include "operator/neighbour.h"
 #include "operator/options.h"
 #include "operator/webhook/hooks.h"
+#include "operator/work.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -24,16 +19,12 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What every pod and Service of ours has (control/objects.c), so that no others are watched. */
-#define OUR_LABEL "training.kubeflow.org/operator-name=pytorchjob-controller"
-
 struct program {
     struct operator_options options;
     uv_loop_t loop;
-    struct alarm_clock alarm; /* when the driver is due */
     uv_signal_t on_term, on_interrupt;
     struct cluster *cluster;
-    struct driver *driver;       /* NULL: another operator works */
+    struct work work;            /* what it does while it leads */
     struct leader *leader;       /* NULL: nobody is elected */
     struct neighbour *neighbour; /* once this one may work */
     char *own_namespace;         /* where the lease is */
@@ -44,137 +35,15 @@ struct program {
     int end;             /* why it ends: 0, or a code with its sentence in err */
     struct muster_err *err;
     struct metrics metrics;
-    bool leaving;    /* nothing begins any more */
-    bool drops_said; /* that the definition of PyTorchJobs drops what we count */
+    bool leaving; /* nothing begins any more */
 };
-
-/* ---- the driver's world ---- */
-
-static int64_t now_ms(void *arg)
-{
-    (void)arg;
-    return clock_ms();
-}
-
-static int64_t now_unix_ms(void *arg)
-{
-    (void)arg;
-    return clock_unix_ms();
-}
-
-static void call_at(void *arg, int64_t at_ms)
-{
-    struct program *o = arg;
-    alarm_set(&o->alarm, at_ms);
-}
-
-static void on_alarm(void *arg)
-{
-    struct program *o = arg;
-    driver_turn(o->driver);
-}
-
-static void say(void *arg, const char *what, const char *key, const char *sentence)
-{
-    (void)arg;
-    log_about(LOG_WARN, what, key, "%s", sentence);
-}
-
-/* Without the right to read it (another overlay, upstream's roles) the first status shows it. */
-static void say_drops(struct program *o)
-{
-    if (!o->drops_said) {
-        log_event(
-            LOG_WARN, "operator.definition",
-            "the cluster's definition of PyTorchJobs drops .status.counters: backoffLimit and "
-            "restarts are not counted rightly; install muster's: muster deploy --print | "
-            "kubectl apply --server-side --force-conflicts -f -");
-    }
-    o->drops_said = true;
-}
-
-static void did(void *arg, const struct control_effect *effect, const json_t *before,
-                const json_t *after)
-{
-    struct program *o = arg;
-    metrics_did(&o->metrics, effect, before, after);
-    if (effect->verb == CONTROL_UPDATE_STATUS && json_object_get(effect->object, "counters") &&
-        !doc_at(after, "status.counters")) {
-        say_drops(o);
-    }
-    deed_log(effect, before, after);
-}
-
-static void gone(void *arg, const char *key)
-{
-    struct program *o = arg;
-    metrics_gone(&o->metrics, key);
-    log_about(LOG_INFO, "operator.gone", key, "the job was deleted");
-}
-
-static void refused(void *arg, const struct control_effect *effect)
-{
-    struct program *o = arg;
-    metrics_refused(&o->metrics, effect);
-}
-
-static void stepped(void *arg, enum driver_result result, int64_t took_ms)
-{
-    struct program *o = arg;
-    metrics_stepped(&o->metrics, result, took_ms);
-}
-
-static void on_definition(void *arg, const struct cluster_answer *answer)
-{
-    if (answer->code == 0 && !definition_keeps_counters(answer->object)) {
-        say_drops(arg);
-    }
-}
-
-static int look_at_definition(struct program *o, struct muster_err *err)
-{
-    static const struct cluster_resource definitions = {"apiextensions.k8s.io", "v1",
-                                                        "customresourcedefinitions",
-                                                        "CustomResourceDefinition", false};
-    const struct cluster_request request = {.verb = CLUSTER_GET,
-                                            .lane = CLUSTER_LANE_JOBS,
-                                            .resource = &definitions,
-                                            .name = "pytorchjobs.kubeflow.org"};
-    return o->cluster->backend->send(o->cluster, &request, on_definition, o, NULL, err);
-}
-
-static int start_driver(struct program *o, struct muster_err *err)
-{
-    const struct driver_options options = {
-        .cluster = o->cluster,
-        .clock = {now_ms, now_unix_ms, call_at, o},
-        .target = CONTROL_TARGET_CLUSTER,
-        .namespace = o->options.namespace,
-        .labels = OUR_LABEL,
-        .autoscalers = true,
-        .gang = o->options.gang,
-        .jobs_side_by_side = (size_t)o->options.side_by_side,
-        .watch_nodes = o->options.watch_nodes,
-        .lost_after_ms = o->options.lost_after_ms,
-        .say = say,
-        .did = did,
-        .gone = gone,
-        .refused = refused,
-        .stepped = stepped,
-        .arg = o,
-    };
-    int r = look_at_definition(o, err);
-    r = r < 0 ? r : driver_new(&options, &o->driver, err);
-    o->metrics.leads = r == 0;
-    return r;
-}
 
 /* ---- one of several ---- */
 
 static void may_work(void *arg)
 {
     struct program *o = arg;
-    o->end = o->leaving ? 0 : start_driver(o, o->err);
+    o->end = o->leaving ? 0 : work_begin(&o->work, o->cluster, o->err);
     if (o->end < 0) {
         uv_stop(&o->loop);
     }
@@ -183,8 +52,7 @@ static void may_work(void *arg)
 static void must_wait(void *arg)
 {
     struct program *o = arg;
-    o->driver = driver_free(o->driver);
-    o->metrics.leads = false;
+    work_end(&o->work);
 }
 
 /* As soon as no other operator works on these jobs. */
@@ -254,9 +122,9 @@ static int stand_for_election(struct program *o, struct muster_err *err)
 static const char *trouble(void *arg)
 {
     const struct program *o = arg;
-    bool heard = o->driver ? driver_is_synced(o->driver)
-                           : neighbour_is_waited_for(o->neighbour) ||
-                                 (o->leader && leader_has_heard(o->leader));
+    bool heard = o->work.driver ? driver_is_synced(o->work.driver)
+                                : neighbour_is_waited_for(o->neighbour) ||
+                                      (o->leader && leader_has_heard(o->leader));
     return heard ? hooks_trouble(o->hooks) : "the API server has not answered yet";
 }
 
@@ -264,8 +132,8 @@ static void print_metrics(void *arg, struct buf *out)
 {
     const struct program *o = arg;
     struct metrics_others others = {.host = o->host};
-    if (o->driver) {
-        others.driver = driver_numbers(o->driver);
+    if (o->work.driver) {
+        others.driver = driver_numbers(o->work.driver);
     }
     others.requests = kube_cluster_counts(o->cluster, &others.request_count);
     metrics_print(&o->metrics, &others, out);
@@ -341,7 +209,7 @@ static void on_signal(uv_signal_t *handle, int number)
     log_event(LOG_INFO, "operator.signal", "signal %d: leaving; pods run on", number);
     o->leaving = true;
     uv_signal_stop(handle); /* a second one ends it at once */
-    o->driver = driver_free(o->driver);
+    work_end(&o->work);
     if (o->leader) {
         leader_release(o->leader, on_released);
     } else {
@@ -364,12 +232,12 @@ static void close_parts(struct program *o)
 {
     endpoints_close(o->endpoints);
     hooks_close(o->hooks);
-    o->driver = driver_free(o->driver);
+    work_end(&o->work);
     leader_close(o->leader);
     o->leader = NULL;
     kube_cluster_close(o->cluster);
     neighbour_close(o->neighbour);
-    alarm_close(&o->alarm, NULL);
+    work_close(&o->work);
     uv_close((uv_handle_t *)&o->on_term, NULL);
     uv_close((uv_handle_t *)&o->on_interrupt, NULL);
     uv_run(&o->loop, UV_RUN_DEFAULT);
@@ -386,7 +254,7 @@ static int run(struct program *o, struct muster_err *err)
     if (r < 0) {
         return muster_fail(err, MUSTER_EOS, "cannot start an event loop: %s", uv_strerror(r));
     }
-    alarm_init(&o->loop, on_alarm, o, &o->alarm);
+    work_init(&o->work, &o->loop, &o->options, &o->metrics);
     watch_signals(o);
     r = open_cluster(o, err);
     r = r < 0 ? r : open_endpoints(o, err);
