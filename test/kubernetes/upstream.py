@@ -84,9 +84,10 @@ class Upstream:
 
     def start(self):
         prepare(self.cluster)
-        # Its own /tmp, for what it looks for there; no process comes between it and this one.
+        # Its own /tmp, for what it looks for there, with the program, which may lie in /tmp itself; no process comes between it and this one.
+        (self.folder / 'training-operator').touch()
         own_tmp = ['unshare', '--mount', *([] if os.geteuid() == 0 else ['--user', '--map-root-user']), 'sh', '-c',
-                   f'mount --bind "$0" /tmp && exec "$@"', str(self.folder)]
+                   'mount --bind "$1" "$0/training-operator" && mount --rbind "$0" /tmp && shift && exec /tmp/training-operator "$@"', str(self.folder)]
         with open(self.folder / 'log', 'ab') as log:
             self.process = subprocess.Popen([*own_tmp, self.bin / 'training-operator', *self.words], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                             env={**os.environ, 'MY_POD_NAMESPACE': SPACE, 'MY_POD_NAME': 'upstream'}, preexec_fn=die_with_parent)
@@ -97,13 +98,17 @@ class Upstream:
 
     def write_certificate(self):
         """What a kubelet would do, once it has filled its Secret."""
+        self.assert_runs()
         filled = self.cluster.request('GET', SECRET).get('data', {})
         for name, value in filled.items():
             (self.folder / CERTIFICATES / name).write_bytes(base64.b64decode(value))
         return bool(filled)
 
-    def is_ready(self):
+    def assert_runs(self):
         assert self.process.poll() is None, f'the training-operator ended: {self.log()}'
+
+    def is_ready(self):
+        self.assert_runs()
         try:
             with urllib.request.urlopen(self.health, timeout=LIMIT_S) as answer:
                 return answer.status == 200
