@@ -104,6 +104,9 @@ enum muster_op {
     MUSTER_BXOR,
 };
 
+/* How many there are, from 0 on. */
+enum { MUSTER_NUM_TYPES = MUSTER_F64 + 1, MUSTER_NUM_OPS = MUSTER_BXOR + 1 };
+
 enum { MUSTER_ANY_SOURCE = -1, MUSTER_ANY_TAG = -1 };
 
 /* Of a communicator. */
@@ -132,6 +135,8 @@ struct muster_store {
 #define MUSTER_STORE_INIT {sizeof(struct muster_store), NULL, NULL, NULL}
 /* clang-format on */
 
+enum { MUSTER_HEARTBEAT_TIMEOUT_MS = 900 }; /* the default of heartbeat_timeout_ms */
+
 /* Start from MUSTER_COMM_OPTIONS_INIT. What is set here wins over the environment. */
 struct muster_comm_options {
     size_t struct_size; /* set by MUSTER_COMM_OPTIONS_INIT */
@@ -139,11 +144,11 @@ struct muster_comm_options {
     int size;           /* at most MUSTER_MAX_RANKS */
     int64_t timeout_ms; /* of every wait for a live peer; default 30 minutes, as torch has it. 0 or
                            less: waits for nobody; at most 10^12 */
-    /* Default 900. A rank that sends no heartbeat for so long is evicted, and ON THE SAME HOST
-     * ITS PROCESS IS KILLED (SIGKILL): its memory is shared, and if it went on later it would write
-     * into it. SIGSTOP (Ctrl-Z), a frozen control group and a suspended virtual machine are enough.
-     * A rank to which a debugger is attached counts as alive (see "Debuggers" above). 0: nobody is
-     * evicted for silence, however long it lasts. */
+    /* A rank that sends no heartbeat for so long is evicted, and ON THE SAME HOST ITS PROCESS IS
+     * KILLED (SIGKILL): its memory is shared, and if it went on later it would write into it.
+     * SIGSTOP (Ctrl-Z), a frozen control group and a suspended virtual machine are enough. A rank
+     * to which a debugger is attached counts as alive (see "Debuggers" above). 0: nobody is evicted
+     * for silence, however long it lasts. */
     int64_t heartbeat_timeout_ms;
     const char *host; /* rank 0 listens there and the others connect … */
     int port;
@@ -166,8 +171,8 @@ struct muster_comm_options {
 };
 /* clang-format off */
 #define MUSTER_COMM_OPTIONS_INIT                                                                   \
-    {sizeof(struct muster_comm_options), 0, 1, 30 * 60 * 1000, 900, NULL, 0, NULL, NULL, NULL, 0,  \
-     NULL, NULL, 0}
+    {sizeof(struct muster_comm_options), 0, 1, 30 * 60 * 1000, MUSTER_HEARTBEAT_TIMEOUT_MS,        \
+     NULL, 0, NULL, NULL, NULL, 0, NULL, NULL, 0}
 /* clang-format on */
 
 /* Collective over `size` processes. Waits until all have come, at most timeout_ms. MUSTER_EUNAVAIL:

@@ -13,6 +13,11 @@
  *     }
  *     muster_shards_close(shards);
  *
+ * What a worker held that crashed is tried again in small parts. Of the third worker that dies, one
+ * after the other, of the same record, the job fails and names it (MUSTER_EFAILED), or the record
+ * is set aside: it is in no later epoch, and no part of the sums. Who was killed from outside, or
+ * called muster_shards_close, died of nothing.
+ *
  * A job may have several data sets, each opened by itself, beside one that is trained in steps
  * (elastic.h); the job is not done before all of them are. Who evaluates after training opens the
  * data set before training ends.
@@ -54,11 +59,14 @@ struct muster_shards_options {
     int64_t connect_ms;             /* how long to try to reach the coordinator; default 60,000 */
     int (*interrupted)(void *user); /* asked while it waits; not 0: MUSTER_EINTERRUPTED */
     void *user;
+    uint32_t set_aside; /* 1: a record of which three workers died, one after the other, is left out
+                           and listed by the coordinator, in place of failing the job; 0:
+                           MUSTER_SET_ASIDE, or it fails */
 };
 /* clang-format off */
 #define MUSTER_SHARDS_OPTIONS_INIT                                                                 \
     {sizeof(struct muster_shards_options), NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0,            \
-     MUSTER_SHARDS_TRAIN, 60000, NULL, NULL}
+     MUSTER_SHARDS_TRAIN, 60000, NULL, NULL, 0}
 /* clang-format on */
 
 /* MUSTER_EUNAUTH: a wrong token; MUSTER_ECONFLICT: another data set than the job's;
@@ -82,8 +90,9 @@ struct muster_shard {
 
 /* 1: a shard. 0: every record of every epoch is done, by this worker or others; that the
  * coordinator is silent never means it. Waits while others hold what is left, as they may die.
- * MUSTER_EAGAIN: all that is left is held, some by this worker: report it first. MUSTER_EGONE: this
- * worker was silent for too long, and what it held went to others; it may open the data set anew.
+ * MUSTER_EAGAIN: all that is left is held, some by this worker, or is suspected of crashes and goes
+ * to who holds nothing: report it first. MUSTER_EGONE: this worker was silent for too long, and
+ * what it held went to others; it may open the data set anew. MUSTER_EFAILED: the job has failed.
  */
 MUSTER_API int muster_shards_fetch(struct muster_shards *shards, struct muster_shard *ret,
                                    struct muster_err *err);
@@ -110,10 +119,12 @@ struct muster_shards_info {
     int ended;             /* muster_shards_fetch has returned 0 */
     uint32_t sum_count;    /* once it has ended: the sums over all records of all workers */
     double sums[MUSTER_SHARDS_SUMS_MAX];
+    uint64_t
+        left_out; /* … and how many of these, of all epochs, were set aside, and are in no sum */
 };
 /* clang-format off */
 #define MUSTER_SHARDS_INFO_INIT                                                                    \
-    {sizeof(struct muster_shards_info), 0, 0, 0, 0, 0, 0, 0, {0}}
+    {sizeof(struct muster_shards_info), 0, 0, 0, 0, 0, 0, 0, {0}, 0}
 /* clang-format on */
 MUSTER_API int muster_shards_query(struct muster_shards *shards, struct muster_shards_info *ret,
                                    struct muster_err *err);

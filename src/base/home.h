@@ -5,6 +5,7 @@
  *     history/NS/JOB/N  runs that are over and gone
  *     volumes/NS/CLAIM  what is in a claim                 tls/, token  its certificate, key, token
  *     lock              held by the one controller        daemon.log   the controller's log
+ *                                                        daemon.log.old  what was before it
  *
  * Layer: base (does I/O; not for pure code). Ownership: home_done.
  */

@@ -2,7 +2,6 @@
  */
 #include "base/shell_words.h"
 
-#include "base/buf.h"
 #include "base/err.h"
 
 #include <stdbool.h>
@@ -43,7 +42,7 @@ static int push(struct splitter *s)
 }
 
 /* Reads from the opening quote at *at to the closing one. */
-static int quoted(struct splitter *s, const char **at)
+static int read_quoted(struct splitter *s, const char **at)
 {
     char quote = **at;
     s->open = true;
@@ -67,7 +66,7 @@ static int split(struct splitter *s, const char *text)
         if (strchr(" \t\r\n", *p)) {
             r = push(s);
         } else if (*p == '\'' || *p == '"') {
-            r = quoted(s, &p);
+            r = read_quoted(s, &p);
         } else {
             if (*p == '\\' && p[1]) {
                 p++;
@@ -103,4 +102,23 @@ char **shell_free(char **words)
     }
     free(words);
     return NULL;
+}
+
+void shell_quote(const char *word, struct buf *out)
+{
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+:@%=,";
+    if (*word && word[strspn(word, plain)] == '\0') {
+        buf_text(out, word);
+        return;
+    }
+    buf_text(out, "'");
+    for (; *word; word++) {
+        if (*word == '\'') {
+            buf_text(out, "'\\''");
+        } else {
+            buf_add(out, word, 1);
+        }
+    }
+    buf_text(out, "'");
 }

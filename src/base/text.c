@@ -142,10 +142,24 @@ static const char *tail_of(const char *word)
     return end && end > word ? end + 1 : NULL;
 }
 
+/* --workers for --num_workers, --name for --job_name: the first whose tail is no further than
+ * `distance` from the word. */
+static const char *nearest_tail(const char *word, const char *const *words, size_t count,
+                                size_t distance)
+{
+    for (size_t i = 0; !tail_of(word) && i < count; i++) {
+        const char *tail = tail_of(words[i]);
+        if (tail && text_distance(word, tail) <= distance) {
+            return words[i];
+        }
+    }
+    return NULL;
+}
+
 const char *text_nearest(const char *word, const char *const *words, size_t count)
 {
-    const char *best = NULL;
-    size_t best_distance = strlen(word) / 2 + 1;
+    const char *best = nearest_tail(word, words, count, 0);
+    size_t best_distance = best ? 0 : strlen(word) / 2 + 1;
     for (size_t i = 0; i < count; i++) {
         size_t d = text_distance(word, words[i]);
         if (d < best_distance) {
@@ -153,11 +167,5 @@ const char *text_nearest(const char *word, const char *const *words, size_t coun
             best_distance = d;
         }
     }
-    best_distance = strlen(word) / 3 + 1;
-    for (size_t i = 0; !tail_of(word) && !best && i < count;
-         i++) { /* --workers for --num_workers */
-        const char *tail = tail_of(words[i]);
-        best = tail && text_distance(word, tail) < best_distance ? words[i] : NULL;
-    }
-    return best;
+    return best ? best : nearest_tail(word, words, count, strlen(word) / 3);
 }

@@ -55,6 +55,8 @@ static void nearest_word_is_meant(void **state)
     assert_string_equal(text_nearest("gte", words, 4), "get");
     static const char *const flags[] = {"num_workers"};
     assert_string_equal(text_nearest("workers", flags, 1), "num_workers");
+    static const char *const names[] = {"yaml", "job_name", "image_name"};
+    assert_string_equal(text_nearest("name", names, 3), "job_name");
     assert_string_equal(text_nearest("Delete", words, 4), "delete");
     assert_null(text_nearest("xyzzy", words, 4));
     assert_null(text_nearest("a-word-that-is-much-too-long-to-be-any-of-them", words, 4));

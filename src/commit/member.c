@@ -241,6 +241,12 @@ static void leave(struct turn *t)
     }
 }
 
+/* Its term is all that matters. */
+static void welcomed(struct turn *t)
+{
+    (void)t;
+}
+
 static void disconnected(struct turn *t)
 {
     t->m->connected = false;
@@ -266,6 +272,7 @@ enum {
     CLOSED = 1 << COMMIT_CLOSED,
     INSIDE = WORKING | PREPARED,
     LIVING = OUT | INSIDE | CLOSED,
+    ALL = LIVING | 1 << COMMIT_OVER,
 };
 
 /* What an event must fit to be heard. */
@@ -284,6 +291,7 @@ static const struct rule {
     void (*act)(struct turn *t);
 } rules[COMMIT_EVENT_KINDS] = {
     [COMMIT_CONNECTED] = {LIVING, TERM, introduce},                        /* 9 */
+    [COMMIT_WELCOMED] = {ALL, TERM, welcomed},                             /* 9 */
     [COMMIT_DISCONNECTED] = {LIVING, OWN, disconnected},                   /* */
     [COMMIT_OPEN] = {OUT | CLOSED, TERM_AND_NEWER, open_generation},       /* 7, 8, 11 */
     [COMMIT_CLOSE] = {INSIDE, TERM_AND_GENERATION, closed_by_coordinator}, /* 4 */

@@ -68,6 +68,7 @@ struct commit_member {
 enum commit_event_kind {
     /* the coordinator's connection; all but DISCONNECTED carry the term of who sent it */
     COMMIT_CONNECTED,
+    COMMIT_WELCOMED, /* the coordinator has answered: what is of an older term is not heard */
     COMMIT_DISCONNECTED,
     COMMIT_OPEN,     /* generation, version (base), lineage, restore */
     COMMIT_CLOSE,    /* generation, boundary */

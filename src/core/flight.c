@@ -28,6 +28,9 @@ static const char *const ops[] = {
     [MUSTER_MAX] = "max", [MUSTER_BAND] = "band", [MUSTER_BOR] = "bor",   [MUSTER_BXOR] = "bxor",
 };
 
+_Static_assert(sizeof types / sizeof types[0] == MUSTER_NUM_TYPES, "each type has a name");
+_Static_assert(sizeof ops / sizeof ops[0] == MUSTER_NUM_OPS, "each operation has a name");
+
 static const char *name_in(const char *const *names, size_t count, unsigned value)
 {
     return value < count ? names[value] : NULL;

@@ -1,5 +1,5 @@
-/* Fields of a frame, read or written: one description of a message (in codec.c) serves both, so
- * that reader and writer cannot differ.
+/* Fields of a frame, read or written: one description of a message (in messages.c, leases.c) serves
+ * both, so that reader and writer cannot differ.
  *
  * Internal to src/wire. Layer: pure. Memory: the caller's.
  */

@@ -24,6 +24,7 @@ void code_enroll(struct coder *c, struct wire_message *m)
     coder_text(c, &enroll->name);
     coder_bool(c, &enroll->again);
     code_ranges(c, &enroll->held);
+    coder_bytes(c, enroll->address, sizeof enroll->address);
     if (enroll->sums.count > WIRE_SUM_NAMES_MAX) {
         coder_fail(c, "the names of its sums are too long");
     }
@@ -52,6 +53,7 @@ void code_leased(struct coder *c, struct wire_message *m)
     coder_u64(c, &m->leased.sequence);
     code_ranges(c, &m->leased.ranges);
     code_sums(c, &m->leased.sums);
+    coder_u64(c, &m->leased.left_out);
 }
 
 void code_receipt(struct coder *c, struct wire_message *m)

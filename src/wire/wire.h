@@ -20,6 +20,9 @@
  *     DATASET   what is trained, both ways: after each WELCOME, before JOIN or REPORT, a member
  *               says which data set it has; the answer is the job's, or REFUSED
  *
+ * The programs exchange neither ASK nor GRANT, and the leases of REPORT are none, as the records of
+ * members are planned; test/simulation tells them to the cores (docs/step-commit.md).
+ *
  * Who works by leases, without a generation, says after each WELCOME:
  *
  *     ENROLL    its data set, what it holds          DATASET   the job's, with its number
@@ -43,7 +46,7 @@
 #include <stdint.h>
 
 enum {
-    WIRE_VERSION = 5,
+    WIRE_VERSION = 9,
     WIRE_LENGTH_BYTES = 4,
     WIRE_FRAME_MAX = 4 << 20, /* whole; OPEN of 10,000 members is the largest */
     WIRE_FIRST_MAX = 128,     /* of HELLO: strangers are not read further */
@@ -136,6 +139,7 @@ struct wire_join {
 
 struct wire_leave {
     bool finished;
+    bool broken_off; /* its program has ended its loop by itself, with records left */
 };
 
 struct wire_report {
@@ -184,6 +188,7 @@ struct wire_checkpoint_failed {
 
 /* Records that a step function has from now on: if the process dies, they are suspected. */
 struct wire_pass {
+    uint64_t generation;        /* in which it is computed, a newer one may be open */
     struct wire_ranges at_hand; /* none, or one range: of one micro-batch */
 };
 
@@ -273,6 +278,7 @@ struct wire_enroll {
     struct wire_text name;       /* of its pod, for people */
     bool again;                  /* it was enrolled before, with this incarnation */
     struct wire_ranges held;
+    uint8_t address[WIRE_ADDRESS_BYTES]; /* its process listens there; zeroes: nowhere */
 };
 
 struct wire_fetch {
@@ -291,7 +297,8 @@ struct wire_leased {
     bool all;          /* these are all that it holds, */
     uint64_t sequence; /* all: since this DONE */
     struct wire_ranges ranges;
-    struct wire_sums sums; /* ended: of all records */
+    struct wire_sums sums; /* ended: of all records, */
+    uint64_t left_out;     /* but so many, of all epochs, which are set aside */
 };
 
 struct wire_receipt {
@@ -367,3 +374,7 @@ int64_t wire_write(const struct wire_message *message, uint8_t *bytes, size_t ro
 
 /* "REPORT" */
 const char *wire_kind_name(enum wire_kind kind);
+
+/* True when a worker may send it once it was let in: not HELLO, and not what only a coordinator
+ * says. */
+bool wire_kind_of_workers(enum wire_kind kind);

@@ -17,7 +17,7 @@ static const struct wire_member members[] = {{1, true, {{1}, {2}}}, {2, false, {
 static const struct wire_message samples[] = {
     {WIRE_HELLO, 1, .hello = {WIRE_VERSION, 5, {1, 2, 3}, 7, 8}},
     {WIRE_JOIN, 2, .join = {{{9}, {8}}, 77, {"worker-1", 8}}},
-    {WIRE_LEAVE, 3, .leave = {true}},
+    {WIRE_LEAVE, 3, .leave = {false, true}},
     {WIRE_REPORT, 4, .report = {3, 8, 6, true, true, true, {steps, 2}, {next, 1}, {ranges, 2}}},
     {WIRE_COMMITS, 5, .commits = {3, {steps, 2}}},
     {WIRE_ASK, 6, .ask = {640}},
@@ -37,14 +37,15 @@ static const struct wire_message samples[] = {
                 {"loss", 4},
                 {"worker-1", 8},
                 true,
-                {ranges, 2}}},
+                {ranges, 2},
+                {4, 5}}},
     {WIRE_FETCH, 18, .fetch = {640}},
     {WIRE_DONE, 19, .done = {4, {ranges, 2}, {ranges, 1}, {sums, 2}}},
-    {WIRE_LEASED, 20, .leased = {true, true, 4, {ranges, 2}, {sums, 2}}},
+    {WIRE_LEASED, 20, .leased = {true, true, 4, {ranges, 2}, {sums, 2}, 3}},
     {WIRE_RECEIPT, 21, .receipt = {4}},
     {WIRE_TO_DO, 22, .to_do = {true, 1, {ranges, 2}, {ranges, 1}}},
     {WIRE_CHECKPOINT_FAILED, 23, .checkpoint_failed = {3, 8, true, {"torn", 4}}},
-    {WIRE_PASS, 24, .pass = {{ranges, 1}}},
+    {WIRE_PASS, 24, .pass = {5, {ranges, 1}}},
     {WIRE_FAIL, 25, .fail = {{"worker-1: KeyError: 7", 21}}},
     {WIRE_HEALED, 26, .healed = {3, 8, 4000000}},
 };
@@ -228,6 +229,24 @@ static void a_frame_is_counted_where_there_is_no_room(void **state)
     assert_int_equal(wire_read(frame, (size_t)count, &room, &message, NULL), MUSTER_ETOOBIG);
 }
 
+static void what_workers_may_send_is_known(void **state)
+{
+    (void)state;
+    static const enum wire_kind of_coordinators[] = {WIRE_WELCOME, WIRE_REFUSED, WIRE_OPEN,
+                                                     WIRE_CLOSE,   WIRE_ACK,     WIRE_GRANT,
+                                                     WIRE_LEASED,  WIRE_RECEIPT, WIRE_EXPELLED};
+    bool expected[WIRE_KINDS];
+    memset(expected, true, sizeof expected);
+    expected[0] = expected[WIRE_HELLO] = false;
+    for (size_t i = 0; i < sizeof of_coordinators / sizeof of_coordinators[0]; i++) {
+        expected[of_coordinators[i]] = false;
+    }
+    for (int kind = 0; kind < WIRE_KINDS; kind++) {
+        assert_int_equal(wire_kind_of_workers((enum wire_kind)kind), expected[kind]);
+    }
+    assert_false(wire_kind_of_workers(WIRE_KINDS));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -239,6 +258,7 @@ int main(void)
         cmocka_unit_test(mistakes_are_named),
         cmocka_unit_test(the_length_is_known_before_the_rest_is_kept),
         cmocka_unit_test(a_frame_is_counted_where_there_is_no_room),
+        cmocka_unit_test(what_workers_may_send_is_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

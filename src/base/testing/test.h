@@ -1,4 +1,4 @@
-/* What every cmocka test needs, in the order cmocka wants it. Tests only. */
+/* Includes what every cmocka test needs, in the order that cmocka wants. Tests only. */
 #pragma once
 
 #include <setjmp.h>

@@ -5,8 +5,8 @@
 
 #include <stdio.h>
 
-/* "5h12m", or "5h" when the smaller part is nil. */
-static void two(char *ret, long long big, char big_unit, long long small, char small_unit)
+/* "5h12m", or "5h" when the smaller part is 0. */
+static void put_two_units(char *ret, long long big, char big_unit, long long small, char small_unit)
 {
     if (small) {
         snprintf(ret, AGE_BYTES, "%lld%c%lld%c", big, big_unit, small, small_unit);
@@ -26,19 +26,19 @@ const char *age_text(int64_t ms, char ret[AGE_BYTES])
     } else if (s < 120) {
         snprintf(ret, AGE_BYTES, "%llds", s);
     } else if (m < 10) {
-        two(ret, m, 'm', s % 60, 's');
+        put_two_units(ret, m, 'm', s % 60, 's');
     } else if (h < 3) {
         snprintf(ret, AGE_BYTES, "%lldm", m);
     } else if (h < 8) {
-        two(ret, h, 'h', m % 60, 'm');
+        put_two_units(ret, h, 'h', m % 60, 'm');
     } else if (h < 48) {
         snprintf(ret, AGE_BYTES, "%lldh", h);
     } else if (d < 8) {
-        two(ret, d, 'd', h % 24, 'h');
+        put_two_units(ret, d, 'd', h % 24, 'h');
     } else if (d < 730) {
         snprintf(ret, AGE_BYTES, "%lldd", d);
     } else {
-        two(ret, d / 365, 'y', d % 365, 'd');
+        put_two_units(ret, d / 365, 'y', d % 365, 'd');
     }
     return ret;
 }

@@ -1,4 +1,4 @@
-/* Times: known instants, and that text and number say the same. */
+/* Checks that known instants are printed and read, and that what is printed reads the same. */
 #include "base/testing/test.h"
 #include "base/time/timestamp.h"
 

@@ -25,7 +25,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* Past one byte; a column is a character, however many bytes it has. */
+/* Moves past one byte; a column counts characters. */
 static void step(struct yaml_scan *scan)
 {
     if (*scan->at == '\n') {
@@ -70,7 +70,7 @@ static void leave_open(struct yaml_scan *scan, const struct yaml_scan_open *open
     scan->quote.what = 0;
 }
 
-static void close_all(struct yaml_scan *scan)
+static void note_unclosed(struct yaml_scan *scan)
 {
     scan->in_block = false;
     if (scan->quote.what) {
@@ -82,7 +82,7 @@ static void close_all(struct yaml_scan *scan)
     }
 }
 
-/* The line ends what stands open above it. */
+/* Ends the block, quote or brackets that this line shows to be over. */
 static void end_open(struct yaml_scan *scan, int indent, const char *first)
 {
     bool marker = indent == 0 && left(scan) >= 3 &&
@@ -91,13 +91,13 @@ static void end_open(struct yaml_scan *scan, int indent, const char *first)
         scan->in_block = false;
     }
     if (marker) {
-        close_all(scan);
+        note_unclosed(scan);
         return;
     }
     const struct yaml_scan_open *outer = scan->quote.what ? &scan->quote : &scan->open[0];
     if ((scan->quote.what || scan->depth > 0) && indent <= outer->key_column &&
         starts_key(first, scan->end)) {
-        close_all(scan);
+        note_unclosed(scan);
     }
 }
 
@@ -251,6 +251,6 @@ bool yaml_scan_next(struct yaml_scan *scan, struct yaml_scan_char *ret)
             return true;
         }
     }
-    close_all(scan);
+    note_unclosed(scan);
     return false;
 }

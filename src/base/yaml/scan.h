@@ -26,7 +26,7 @@ struct yaml_scan {
     const char *line;        /* its start */
     bool line_begun;
     bool fresh;        /* a value or key may begin here */
-    bool blank_before; /* what a comment needs */
+    bool blank_before; /* a blank precedes *at, so # begins a comment */
     int key_column;    /* of the key in this line, from 0 */
     int token_column;  /* of the last token that began */
     int parent_column; /* of the key or dash that the next value belongs to */

@@ -63,14 +63,20 @@ static const char *find_line(const char *text, size_t bytes, int number, size_t 
     return end;
 }
 
+/* Where the blanks end that begin at `at`. */
+static size_t skip_blanks(const char *line, size_t length, size_t at)
+{
+    while (at < length && line[at] == ' ') {
+        at++;
+    }
+    return at;
+}
+
 static bool tab_in_indentation(const char *text, size_t bytes, int number)
 {
     size_t length;
     const char *line = find_line(text, bytes, number, &length);
-    size_t blank = 0;
-    while (blank < length && line[blank] == ' ') {
-        blank++;
-    }
+    size_t blank = skip_blanks(line, length, 0);
     return blank < length && line[blank] == '\t';
 }
 
@@ -164,9 +170,9 @@ static const struct sentence *explain_plain_key(const char *line, size_t length)
     static const struct sentence runs_on = {"",
                                             "this value goes on in the next line, which has a key",
                                             "indent the next line like this one"};
-    size_t i = strspn(line, " ");
+    size_t i = skip_blanks(line, length, 0);
     while (i + 1 < length && line[i] == '-' && line[i + 1] == ' ') {
-        i += 1 + strspn(line + i + 1, " ");
+        i = skip_blanks(line, length, i + 1);
     }
     if (i + 1 < length && line[i] == '-') {
         return &no_dash;

@@ -1,5 +1,5 @@
 /* See nofile_limit.h. Without success everything stays as it is, which is right for few ranks. */
-#include "base/nofile_limit.h"
+#include "base/system/nofile_limit.h"
 
 #include <sys/resource.h>
 

@@ -1,7 +1,7 @@
 /* What a shell's limits are is read, raised for us, and set again for what it runs. */
 #include "base/doc.h"
-#include "base/nofile_limit.h"
-#include "base/soft_limits.h"
+#include "base/system/nofile_limit.h"
+#include "base/system/soft_limits.h"
 #include "base/testing/test.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* See soft_limits.h. */
-#include "base/soft_limits.h"
+#include "base/system/soft_limits.h"
 
-#include "base/nofile_limit.h"
+#include "base/system/nofile_limit.h"
 
 #include <stdbool.h>
 #include <stddef.h>

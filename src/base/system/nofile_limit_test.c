@@ -1,5 +1,5 @@
 /* The limit of open files goes up for us and back for what the user runs. */
-#include "base/nofile_limit.h"
+#include "base/system/nofile_limit.h"
 #include "base/testing/test.h"
 
 #include <sys/resource.h>

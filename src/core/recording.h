@@ -1,0 +1,44 @@
+/* What a pure core of a program was told and what it answered, as a file: a test tells the same to
+ * the same core again, and compares (test/elastic/recording.c). MUSTER_RECORD names the folder;
+ * where it is not set, nothing is recorded.
+ *
+ * An entry is its kind and the number of its bytes, 4 of each, and the bytes; numbers in it have 8
+ * bytes, all little-endian. An entry is written at once, before anybody acts by it, so that the end
+ * of a process, also by SIGKILL, loses none that has had a consequence. Where it cannot be written
+ * the recording ends, and the program goes on.
+ *
+ * Layer: core; libc only. Memory: recording_open/close. Thread: one at a time.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum recording_kind {
+    /* of a worker */
+    RECORDING_MEMBER, /* an incarnation: commit_member_init */
+    RECORDING_COMMIT, /* commit_code of a step */
+    RECORDING_PLAN,   /* the plan, as it is known now: struct plan in its order */
+    RECORDING_PASS,   /* that was handed out: version, generation, rank, size, micro-batch, first
+                         position, positions; then its records */
+    /* of a coordinator */
+    RECORDING_ARBITER, /* arbiter_code_options: arbiter_new */
+    RECORDING_DECIDE,  /* arbiter_code of a step */
+};
+
+struct recording;
+
+/* FOLDER/NAME-PID-N, N as many as this process has opened before. NULL: it is not asked for, or
+ * cannot be. */
+struct recording *recording_open(const char *name);
+/* NULL is fine. */
+void recording_close(struct recording *recording);
+
+void recording_write(struct recording *recording, enum recording_kind kind, const void *bytes,
+                     size_t count);
+void recording_write_numbers(struct recording *recording, enum recording_kind kind,
+                             const uint64_t *numbers, size_t count);
+
+/* Of so many numbers. */
+void recording_code_numbers(const uint64_t *numbers, size_t count, uint8_t *ret);
+uint64_t recording_number(const uint8_t *bytes);
