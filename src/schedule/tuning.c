@@ -17,6 +17,7 @@ const struct schedule_tuning schedule_tunings[SCHEDULE_PROCESSORS] = {
                           .claims = true,
                           .fetches = true,
                           .twin_below_bytes = 32 * MIB,
+                          .reads_from_bytes = 128 * KIB,
                           .blocks = {{256 * KIB, 16 * KIB},
                                      {32 * MIB, 32 * KIB},
                                      {SIZE_MAX, SCHEDULE_MAX_BLOCK_BYTES}}},
@@ -26,6 +27,7 @@ const struct schedule_tuning schedule_tunings[SCHEDULE_PROCESSORS] = {
                       .claims = true,
                       .fetches = true,
                       .twin_below_bytes = 32 * MIB,
+                      .reads_from_bytes = 128 * KIB,
                       .blocks = {{256 * KIB, 16 * KIB},
                                  {32 * MIB, 32 * KIB},
                                  {SIZE_MAX, SCHEDULE_MAX_BLOCK_BYTES}}},
@@ -34,6 +36,7 @@ const struct schedule_tuning schedule_tunings[SCHEDULE_PROCESSORS] = {
                                     "(with the row of amd 163), 512 B 0.58 (0.75)",
                         .demotes = true,
                         .twin_below_bytes = SIZE_MAX,
+                        .reads_from_bytes = 128 * KIB,
                         .blocks = {{SIZE_MAX, SCHEDULE_MAX_BLOCK_BYTES}}},
 };
 

@@ -32,6 +32,8 @@ struct schedule_tuning {
     bool fetches;         /* who sends or reads message after message takes their lines from the
                              other core ahead: line_fetch, line_ring_expect */
     size_t twin_below_bytes; /* zero-copy of two ranks writes both outputs in one pass */
+    size_t reads_from_bytes; /* from so many on a block may be read out of the other's memory:
+                                comm/algorithm/large_copy.c */
     struct {
         size_t below_bytes;
         size_t block_bytes;

@@ -58,7 +58,7 @@ void exchange_start(struct muster_comm *comm, struct task *task, enum schedule_p
     schedule_plan(&x->plan);
     x->in = call->kind == MUSTER_BROADCAST ? call->out : call->in;
     x->out = call->out;
-    x->reduce = call->ways.reduce;
+    x->reduce = call->kernels.reduce;
     x->divisor = call->divisor;
     task->step = exchange_step;
 }

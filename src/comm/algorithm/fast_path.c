@@ -2,6 +2,7 @@
 #include "comm/algorithm/fast_path.h"
 
 #include "comm/health/failure.h"
+#include "comm/health/quiesce.h"
 
 #include <sched.h>
 
@@ -68,4 +69,15 @@ int fast_missing(struct muster_comm *comm, struct task *task, uint32_t round,
         }
     }
     return 0; /* they have come since */
+}
+
+int fast_leave_rounds(struct muster_comm *comm, struct task *task, uint32_t round, int r,
+                      struct muster_err *err)
+{
+    if (r == 0) {
+        return fast_missing(comm, task, round, err);
+    }
+    task->waiting = quiesce_find_closed(comm);
+    int why = failure_check(comm, task, err);
+    return why < 0 ? why : r;
 }

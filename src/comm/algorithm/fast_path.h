@@ -94,6 +94,12 @@ static inline bool fast_wait(struct muster_comm *comm, uint32_t round, uint32_t 
 int fast_missing(struct muster_comm *comm, struct task *task, uint32_t round,
                  struct muster_err *err);
 
+/* What ended the rounds of a task before their end: 0, whom it waits for is in task->waiting; or
+ * negative, a rank does something else or has closed. r: what rounds_run returned, 0 or negative.
+ */
+int fast_leave_rounds(struct muster_comm *comm, struct task *task, uint32_t round, int r,
+                      struct muster_err *err);
+
 /* next_round: the boards' first that this call did not use. */
 static inline void fast_leave(struct muster_comm *comm, struct fast_path quick, uint32_t next_round)
 {

@@ -96,7 +96,7 @@ static void reduce_pair(struct muster_comm *comm, struct task *task, size_t chun
 {
     struct partition p = part_of(comm, task, chunk, comm->rank);
     assert(p.count * task->call.unit <= OWNER_BYTES);
-    reduce_twin_fn twin = task->call.ways.twin;
+    reduce_twin_fn twin = task->call.kernels.twin;
     size_t offset = p.first * task->call.unit;
     char *data = owner_slot_data(slot_of(comm, task, comm->rank, 1 - comm->rank, chunk));
     char *out = (char *)task->call.out + offset;
@@ -125,7 +125,7 @@ static void reduce_all(struct muster_comm *comm, struct task *task, size_t chunk
             outs[num_outs++] = data;
         }
     }
-    reduce_into(task->call.ways.reduce, outs, num_outs, sources, comm->size, p.count,
+    reduce_into(task->call.kernels.reduce, outs, num_outs, sources, comm->size, p.count,
                 task->call.unit, task->call.divisor);
 }
 

@@ -77,15 +77,15 @@ static void swap(const struct pairwise *s, int rank, char *out, char *data, cons
 {
     const char *left = rank == 0 ? own : data, *right = rank == 0 ? data : own;
     size_t head = segment_to_line(out, s->unit, count), skip = head * s->unit;
-    s->ways.swap(out, data, left, right, next, head);
-    s->ways.swap(out + skip, data + skip, left + skip, right + skip, next + skip, count - head);
+    s->kernels.swap(out, data, left, right, next, head);
+    s->kernels.swap(out + skip, data + skip, left + skip, right + skip, next + skip, count - head);
 }
 
 static void reduce(const struct pairwise *s, int rank, char *out, const char *data, const char *own,
                    size_t count)
 {
     const void *sources[] = {rank == 0 ? own : data, rank == 0 ? data : own};
-    s->ways.reduce(out, sources, 2, count, s->divisor);
+    s->kernels.reduce(out, sources, 2, count, s->divisor);
 }
 
 /* Reduces a chunk that has come, and sends another in its place: in one pass, unless it is an
@@ -174,7 +174,7 @@ void pairwise_prepare(struct muster_comm *comm, const struct prepared *call, siz
                              .unit = call->unit,
                              .count = call->count,
                              .block = block_bytes / call->unit,
-                             .ways = call->ways,
+                             .kernels = call->kernels,
                              .divisor = call->divisor};
     for (int side = 0; side < 2; side++) {
         ret->sides[side] = segment_ring(&comm->segment, side, 1 - side, 0);

@@ -22,7 +22,7 @@
 #include "comm/shm/line.h"
 #include "comm/state/bell.h"
 #include "comm/state/call_log.h"
-#include "core/flight.h"
+#include "comm/state/peers.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -42,8 +42,8 @@ static size_t slot_bytes(const struct muster_comm *comm, const struct prepared *
 
 bool rooted_fits(const struct muster_comm *comm, const struct prepared *call)
 {
-    return comm->all_local && comm->size > 1 && flight_has_root(call->kind) &&
-           call->bytes <= ROOTED_BYTES && slot_bytes(comm, call) <= ROOTED_BYTES;
+    return call->rooted && comm->all_local && comm->size > 1 && call->bytes <= ROOTED_BYTES &&
+           slot_bytes(comm, call) <= ROOTED_BYTES;
 }
 
 static struct rooted_slots *slots_of(const struct muster_comm *comm, int rank)
@@ -173,7 +173,7 @@ static void reduce_all(struct muster_comm *comm, const struct task *task, const 
     for (int rank = 0; rank < comm->size; rank++) {
         sources[rank] = rank == comm->rank ? call->in : blob_of(comm, task, r, rank);
     }
-    call->ways.reduce(call->out, sources, comm->size, call->count, call->divisor);
+    call->kernels.reduce(call->out, sources, comm->size, call->count, call->divisor);
     for (int rank = 0; rank < comm->size && claims(comm, call); rank++) {
         if (rank != comm->rank) {
             line_claim(blob_of(comm, task, r, rank), call->bytes);
@@ -198,6 +198,18 @@ static void take(struct muster_comm *comm, const struct task *task, const struct
     }
 }
 
+/* By the records of the last calls before this one. */
+static int compare(struct muster_comm *comm, const struct task *task, int rank,
+                   struct muster_err *err)
+{
+    const struct control *theirs = peers_control(comm, rank);
+    bool differs = false;
+    for (uint64_t back = 1; back <= CHECK_EVERY && back < task->number; back++) {
+        differs |= call_log_differs(theirs, comm->control, task->number - back);
+    }
+    return differs ? failure_compare(comm, task, rank, CHECK_EVERY, err) : 0;
+}
+
 /* Each compares with those beside it: where not all ranks call the same there are two neighbours
  * that differ. */
 static int check_neighbours(struct muster_comm *comm, const struct task *task,
@@ -205,8 +217,8 @@ static int check_neighbours(struct muster_comm *comm, const struct task *task,
 {
     int next = (comm->rank + 1) % comm->size, before = (comm->rank + comm->size - 1) % comm->size;
     atomic_thread_fence(memory_order_seq_cst); /* our records are written before theirs are read */
-    int r = failure_compare(comm, task, next, CHECK_EVERY, err);
-    return r < 0 || next == before ? r : failure_compare(comm, task, before, CHECK_EVERY, err);
+    int r = compare(comm, task, next, err);
+    return r < 0 || next == before ? r : compare(comm, task, before, err);
 }
 
 /* It reads the slots of all its neighbours in this call, whose signatures say more. */

@@ -59,7 +59,7 @@ ROUNDS_INLINE int consume(struct muster_comm *comm, void *own, size_t round)
 {
     const struct small *s = own;
     const struct prepared *call = s->call;
-    call->ways.reduce(s->out, s->sources, comm->size, call->count, call->divisor);
+    call->kernels.reduce(s->out, s->sources, comm->size, call->count, call->divisor);
     if (comm->size == 2 && comm->tuning->claims && call->bytes >= LINE_CLAIM_FROM_BYTES) {
         line_claim(fast_board(comm, 1 - comm->rank, s->base + (uint32_t)round)->data, call->bytes);
     }

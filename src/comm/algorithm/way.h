@@ -48,7 +48,7 @@ struct pairwise {
     size_t count;
     size_t block; /* elements of a chunk */
     struct owner_slot *sides[2];
-    struct reduce_ways ways;
+    struct reduce_kernels kernels;
     int divisor;
     uint32_t signature;
     uint32_t base;             /* turn of the first chunk */
@@ -66,6 +66,19 @@ struct owner_reduce {
     size_t taken;
 };
 
+/* Copies out of the others' memory. */
+struct large_copy {
+    struct task *task; /* set in each step … */
+    const struct exchange
+        *exchange; /* … as is this; its plan is one round, in which all is copied */
+    uint32_t signature;
+    uint32_t base; /* of the boards' rounds */
+    struct schedule_rounds at;
+    uint64_t choice;  /* rank 0's … */
+    int64_t begun_ns; /* … and when it began */
+    uint64_t outcome; /* of this rank's reads */
+};
+
 /* A rooted call through slots of its own. */
 struct rooted {
     uint64_t turn;
@@ -80,6 +93,7 @@ struct way {
     struct zero_copy zero_copy;
     struct pairwise pairwise;
     struct rooted rooted;
+    struct large_copy large_copy;
 };
 _Static_assert(sizeof(struct way) <= TASK_WAY_BYTES, "a task has room for it");
 _Static_assert(alignof(struct way) <= alignof(void *), "and at a place that suits it");

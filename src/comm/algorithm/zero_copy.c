@@ -13,7 +13,6 @@
 
 #include "comm/algorithm/fast_path.h"
 #include "comm/algorithm/rounds.h"
-#include "comm/health/failure.h"
 #include "comm/health/quiesce.h"
 #include "comm/progress/progress.h"
 #include "comm/shm/line.h"
@@ -176,13 +175,8 @@ static const struct rounds_way way = {
 static int leave_rounds(struct muster_comm *comm, struct task *task, int r, struct muster_err *err)
 {
     struct zero_copy *d = &way_of(task)->zero_copy;
-    if (r == ROUNDS_WAITING) {
-        return fast_missing(comm, task, d->base + (uint32_t)d->at.consumed, err);
-    }
-    if (r < 0) {
-        task->waiting = quiesce_find_closed(comm);
-        int why = failure_check(comm, task, err);
-        return why < 0 ? why : r;
+    if (r == ROUNDS_WAITING || r < 0) {
+        return fast_leave_rounds(comm, task, d->base + (uint32_t)d->at.consumed, r, err);
     }
     assert(r == ROUNDS_OTHER_WAY && d->at.consumed == PLACES);
     comm->lanes[LANE_MAIN].round = d->base + 1;
@@ -217,13 +211,13 @@ void zero_copy_prepare(const struct muster_comm *comm, const struct prepared *ca
                               .bytes = call->bytes,
                               .share_offset = share.first * call->unit,
                               .share_bytes = share.count * call->unit,
-                              .reduce = call->ways.reduce,
+                              .reduce = call->kernels.reduce,
                               .divisor = call->divisor,
                               .fallback = fallback,
                               .at = {.rounds = ROUNDS}};
     assert(ret->share_offset + ret->share_bytes <= ret->bytes);
     if (comm->size == 2 && call->divisor == 1 && ret->bytes < comm->tuning->twin_below_bytes) {
-        ret->twin = call->ways.twin;
+        ret->twin = call->kernels.twin;
     }
 }
 

@@ -6,6 +6,7 @@
 
 #include "comm/algorithm/exchange.h"
 #include "comm/algorithm/hierarchy.h"
+#include "comm/algorithm/large_copy.h"
 #include "comm/algorithm/owner_reduce.h"
 #include "comm/algorithm/pairwise.h"
 #include "comm/algorithm/rooted.h"
@@ -13,7 +14,6 @@
 #include "comm/algorithm/zero_copy.h"
 #include "comm/messages/message.h"
 #include "comm/state/call_log.h"
-#include "core/flight.h"
 
 struct schedule_choice call_choose(const struct muster_comm *comm, size_t bytes, bool shared_memory)
 {
@@ -73,6 +73,8 @@ static void choose(struct muster_comm *comm, struct task *task)
         go(comm, task, comm->live_allocations > 0);
     } else if (rooted_fits(comm, &task->call)) {
         rooted_start(task);
+    } else if (large_copy_fits(comm, &task->call)) {
+        large_copy_start(comm, task, patterns[task->call.kind]);
     } else {
         exchange_start(comm, task, patterns[task->call.kind]);
     }
@@ -86,7 +88,7 @@ static void number(struct muster_comm *comm, struct task *task)
     atomic_store_explicit(&comm->started, task->number, memory_order_relaxed);
     uint64_t digest = call_log_digest(comm->generation, call->shape, call->total);
     task->signature = call_log_sign(task->number, digest + comm->history);
-    if (flight_has_root(call->kind)) {
+    if (call->rooted) {
         comm->history = call_log_history(comm->history, digest);
         atomic_store_explicit(&comm->last_rooted, task->number, memory_order_relaxed);
     }

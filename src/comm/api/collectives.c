@@ -55,7 +55,7 @@ static int run_call(struct muster_comm *comm, const struct muster_call *call,
     if (r < 0) {
         return r;
     }
-    if (plan_learn(comm, &task.call)) {
+    if (task.call.kind == MUSTER_ALL_REDUCE && plan_learn(comm, &task.call)) {
         return way_plan(comm)->run(comm, call->in, call->out, err);
     }
     call_begin(comm, &task);
@@ -73,21 +73,32 @@ static int run(struct muster_comm *comm, const struct muster_call *call, struct 
     return r < 0 ? r : run_call(comm, call, NULL, err);
 }
 
+static int run_ours(struct muster_comm *comm, const struct muster_call *call,
+                    struct muster_err *err)
+{
+    if (call->kind == MUSTER_ALL_REDUCE &&
+        plan_fits(comm, call->in, call->out, call->count, call->type, call->op)) {
+        return way_plan(comm)->run(comm, call->in, call->out, err);
+    }
+    return run_call(comm, call, NULL, err);
+}
+
+static __attribute__((noinline)) int
+run_theirs(struct muster_comm *comm, const struct muster_call *call, struct muster_err *err)
+{
+    struct muster_call own = MUSTER_CALL_INIT;
+    int r = sized_read(&sized_call, &own, call, err);
+    return r < 0 ? r : run_ours(comm, &own, err);
+}
+
 int muster_run(struct muster_comm *comm, const struct muster_call *call, struct muster_err *err)
 {
-    struct muster_call other = MUSTER_CALL_INIT;
-    const void *view;
     int r = sized_check_err(err);
-    r = r < 0 ? r : sized_view(&sized_call, &other, call, &view, err);
     if (r < 0) {
         return r;
     }
-    const struct muster_call *given = view;
-    if (given->kind == MUSTER_ALL_REDUCE &&
-        plan_fits(comm, given->in, given->out, given->count, given->type, given->op)) {
-        return way_plan(comm)->run(comm, given->in, given->out, err);
-    }
-    return run_call(comm, given, NULL, err);
+    return sized_is_ours(&sized_call, call) ? run_ours(comm, call, err)
+                                            : run_theirs(comm, call, err);
 }
 
 static __attribute__((noinline)) int all_reduce(struct muster_comm *comm, const void *in, void *out,

@@ -7,10 +7,13 @@
 #include "comm/api/call.h"
 #include "comm/state/call_log.h"
 
+#include <assert.h>
+
 bool plan_learn(struct muster_comm *comm, const struct prepared *call)
 {
-    if (call->kind != MUSTER_ALL_REDUCE || !comm->all_local || comm->size == 1 ||
-        call->bytes == 0 || comm->fenced) { /* the fast paths have no fence */
+    assert(call->kind == MUSTER_ALL_REDUCE);
+    if (!comm->all_local || comm->size == 1 || call->bytes == 0 ||
+        comm->fenced) { /* the fast paths have no fence */
         return false;
     }
     struct schedule_choice choice = call_choose(comm, call->bytes, comm->live_allocations > 0);

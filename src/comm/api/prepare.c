@@ -31,6 +31,7 @@ static void take_own_fields(const struct muster_call *call, const struct types_k
     bool out_counts = kind->counts != TYPES_NO_COUNTS,
          in_counts = kind->counts == TYPES_BOTH_COUNTS;
     ret->kind = call->kind;
+    ret->rooted = kind->rooted;
     ret->type = call->type;
     ret->op = call->op;
     ret->peer = call->peer;
@@ -43,7 +44,7 @@ static void take_own_fields(const struct muster_call *call, const struct types_k
     ret->count = counted ? call->count : 0;
     ret->unit = 1;
     ret->divisor = 1;
-    ret->ways = (struct reduce_ways){0};
+    ret->kernels = (struct reduce_kernels){0};
 }
 
 static int find_elements(const struct muster_comm *comm, const struct types_kind *kind,
@@ -54,9 +55,9 @@ static int find_elements(const struct muster_comm *comm, const struct types_kind
         return muster_fail(err, MUSTER_EINVAL, "there is no type %d", (int)call->type);
     }
     if (kind->reduces) {
-        call->ways = reduce_find_ways(call->type, call->op);
+        call->kernels = reduce_find_kernels(call->type, call->op);
         call->divisor = call->op == MUSTER_AVG ? comm->size : 1;
-        if (!call->ways.reduce) {
+        if (!call->kernels.reduce) {
             return muster_fail(err, MUSTER_EINVAL, "%s of %s is not defined",
                                muster_op_name(call->op), muster_type_name(call->type));
         }

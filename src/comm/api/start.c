@@ -83,15 +83,11 @@ static int send_now(struct muster_comm *comm, const struct muster_call *call,
     return r < 0 ? r : lane_send_now(comm, &prepared);
 }
 
-int muster_start(struct muster_comm *comm, const struct muster_call *call,
-                 struct muster_request **ret, struct muster_err *err)
+static int start_ours(struct muster_comm *comm, const struct muster_call *call,
+                      struct muster_request **ret, struct muster_err *err)
 {
-    struct muster_call other = MUSTER_CALL_INIT;
-    const void *given;
-    int r = sized_check_err(err);
-    r = r < 0 ? r : sized_view(&sized_call, &other, call, &given, err);
-    r = r < 0 ? r : check_room(comm, given, err);
-    r = r < 0 ? r : send_now(comm, given, err);
+    int r = check_room(comm, call, err);
+    r = r < 0 ? r : send_now(comm, call, err);
     if (r < 0) {
         return r;
     }
@@ -103,7 +99,7 @@ int muster_start(struct muster_comm *comm, const struct muster_call *call,
     if (!request) {
         return muster_fail(err, MUSTER_ENOMEM, "no memory for a request");
     }
-    r = prepare_call(comm, given, &request->task.call, err);
+    r = prepare_call(comm, call, &request->task.call, err);
     if (r < 0) {
         request_drop(request);
         return r;
@@ -111,6 +107,27 @@ int muster_start(struct muster_comm *comm, const struct muster_call *call,
     start(comm, request, err);
     *ret = request;
     return 0;
+}
+
+static __attribute__((noinline)) int start_theirs(struct muster_comm *comm,
+                                                  const struct muster_call *call,
+                                                  struct muster_request **ret,
+                                                  struct muster_err *err)
+{
+    struct muster_call own = MUSTER_CALL_INIT;
+    int r = sized_read(&sized_call, &own, call, err);
+    return r < 0 ? r : start_ours(comm, &own, ret, err);
+}
+
+int muster_start(struct muster_comm *comm, const struct muster_call *call,
+                 struct muster_request **ret, struct muster_err *err)
+{
+    int r = sized_check_err(err);
+    if (r < 0) {
+        return r;
+    }
+    return sized_is_ours(&sized_call, call) ? start_ours(comm, call, ret, err)
+                                            : start_theirs(comm, call, ret, err);
 }
 
 /* Waits as a helper: steps the lanes, instead of waiting for the progress thread to. */

@@ -125,6 +125,9 @@ static int form_all(struct forming *f, struct muster_err *err)
     r = r < 0 ? r : locals_come_alive(f, err);
     forming_unwatch(f);
     assert(r < 0 || link_find_missing(f->comm) < 0);
+    if (r == 0) {
+        message_open(f->comm);
+    }
     if (r == 0 && !f->comm->all_local) {
         be_witnessed(f->comm);
     }

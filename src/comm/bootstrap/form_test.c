@@ -46,7 +46,7 @@ static bool is_ended(int fd)
     return poll(&p, 1, test_limit_ms()) == 1 && recv(fd, &byte, 1, MSG_DONTWAIT) <= 0;
 }
 
-/* In a child: says rank 1's hello; 0: it was shown the door, without a byte. */
+/* In a child: says rank 1's hello; 0: the connection was closed, without a byte. */
 static void say_hello(const struct muster_member *members, bool local)
 {
     struct member leader = endpoint_member(&members[0]);

@@ -122,9 +122,11 @@ int locals_join(struct forming *f, struct muster_err *err)
     }
     comm->control = segment_control(&comm->segment, comm->local_rank);
     uint64_t pid_space = endpoint_member(&f->members[comm->rank]).pid_space;
+    comm->reads = comm->all_local;
     for (int rank = 0; rank < comm->size; rank++) {
         comm->peers[rank].killable = pid_space != 0 && comm->peers[rank].local >= 0 &&
                                      endpoint_member(&f->members[rank]).pid_space == pid_space;
+        comm->reads = comm->reads && comm->peers[rank].killable;
     }
     return 0;
 }
@@ -173,7 +175,7 @@ static void describe(struct muster_comm *comm)
                    comm->size == 1 ? "" : "s", comm->local_size,
                    comm->oversubscribed ? " (more than processors)" : "",
                    comm->local_size > 1 ? "shared memory, " : "", comm->all_local ? "" : "TCP, ",
-                   reduce_level(), comm->tuning->name);
+                   reduce_instruction_set(), comm->tuning->name);
 }
 
 /* Asleep, so that those who are still on their way get the processors. */

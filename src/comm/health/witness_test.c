@@ -1,4 +1,5 @@
-/* The witness is there, and nobody notices: no child, no signal, no descriptor, no zombie. */
+/* Checks that a witness is no child, signal, descriptor or zombie that its process could notice,
+ * and that it ends with its process. */
 #include "comm/health/witness.h"
 
 #include "base/testing/test.h"
@@ -73,7 +74,7 @@ static void nobody_notices(void **state)
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
     assert_int_equal(errno, ECHILD);
     assert_int_equal(count_descriptors(getpid()), descriptors);
-    for (int64_t end = 0; count_descriptors(pid) > 1;) { /* its first deed: it closes the others */
+    for (int64_t end = 0; count_descriptors(pid) > 1;) { /* it closes the others first of all */
         assert_true(test_turn(&end));
     }
     witness_release();
@@ -91,7 +92,7 @@ static void beat(void *unused)
 }
 
 /* Runs `end` in a process with a witness, and waits until both are gone. */
-static void outlived_by_nobody(void (*end)(void))
+static void expect_end_of_witness(void (*end)(void))
 {
     int ends[2];
     pid_t witness = -1;
@@ -133,18 +134,18 @@ static void run_another_program(void)
 static void ends_with_its_process(void **state)
 {
     (void)state;
-    outlived_by_nobody(be_killed);
+    expect_end_of_witness(be_killed);
 }
 
 static void ends_after_an_exec(void **state)
 {
     (void)state;
-    outlived_by_nobody(run_another_program);
+    expect_end_of_witness(run_another_program);
 }
 
 static _Atomic bool over;
 
-static void *come_and_go(void *unused)
+static void *hold_and_release(void *unused)
 {
     while (!atomic_load(&over)) {
         witness_hold();
@@ -182,14 +183,14 @@ static int has_its_own(void)
     return !MAY_CLONE ? own : own <= 0 ? 3 : !ours ? 4 : witness_pid() != 0 ? 5 : 0;
 }
 
-/* In the middle of a thread's coming and going. */
+/* Also while another thread holds and releases its witness. */
 static void a_forked_child_has_its_own(void **state)
 {
     (void)state;
     static struct heartbeat_watch watch = {.beat = beat};
     pthread_t thread;
     assert_int_equal(heartbeat_join(NULL, &watch, NULL), 0);
-    assert_int_equal(pthread_create(&thread, NULL, come_and_go, NULL), 0);
+    assert_int_equal(pthread_create(&thread, NULL, hold_and_release, NULL), 0);
     for (int i = 0; i < 20; i++) {
         int status = -1;
         pid_t pid = fork();

@@ -37,6 +37,17 @@ int message_init(struct muster_comm *comm, struct muster_err *err)
     return 0;
 }
 
+void message_open(struct muster_comm *comm)
+{
+    /* Ranks that share a processor change places for each ring that is full; else both rings of a
+     * pair must leave room in an L2 cache. */
+    size_t bytes = comm->oversubscribed ? STREAM_BYTES : STREAM_BYTES / 2;
+    for (int l = 0; l < comm->local_size; l++) {
+        struct stream *s = &comm->messages->streams[comm->locals[l]];
+        s->in = s->out = line_ring_start(bytes);
+    }
+}
+
 void message_free(struct muster_comm *comm)
 {
     struct messages *m = comm->messages;

@@ -11,6 +11,9 @@ enum { MESSAGE_NOW_BYTES = 8 * 1024 };
 
 /* Once the host's memory is there. */
 int message_init(struct muster_comm *comm, struct muster_err *err);
+/* Once it is known whether ranks share processors, which all of a host know alike; before the first
+ * message. */
+void message_open(struct muster_comm *comm);
 void message_start(struct task *task);
 /* Sends a message as a whole, without a task: on this host, where there is room for it and no send
  * to the same rank is under way. False: it did nothing. By the holder of the messages' lane, or

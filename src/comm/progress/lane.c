@@ -62,17 +62,9 @@ static void take_out(struct lane *lane, struct muster_request *request)
     pthread_mutex_unlock(&lane->queue);
 }
 
-void lane_note_end(struct muster_comm *comm, const struct task *task, int r)
+void lane_note_failure(struct muster_comm *comm, const struct task *task, int r)
 {
-    assert(r != 0 && "it ended");
-    assert(task->lane >= 0 && task->lane < LANES);
-    if (r > 0) {
-        if (task->lane != LANE_MESSAGES) {
-            atomic_store_explicit(&comm->completed, task->number, memory_order_release);
-            call_log_end(comm, task->number);
-        }
-        return;
-    }
+    assert(r < 0 && "it failed");
     bool usable = r == MUSTER_ETOOBIG && task->call.kind == MUSTER_RECV;
     if (!usable) {
         if (task->begun && types_is_in_place(&task->call, comm->rank, comm->size)) {

@@ -1,6 +1,9 @@
 /* Lanes: queues of started calls, and who steps them. Layer: comm; see lane.c. */
 #pragma once
 
+#include <assert.h>
+
+#include "comm/state/call_log.h"
 #include "comm/state/state.h"
 
 struct muster_request *lane_first(struct lane *lane);
@@ -12,7 +15,18 @@ bool lane_try(struct muster_comm *comm, struct lane *lane, bool check);
 void lane_finish(struct muster_comm *comm, struct lane *lane, struct muster_request *request,
                  int r);
 /* A task ended, with 1 or its error: the communicator counts, or closes. */
-void lane_note_end(struct muster_comm *comm, const struct task *task, int r);
+void lane_note_failure(struct muster_comm *comm, const struct task *task, int r);
+static inline void lane_note_end(struct muster_comm *comm, const struct task *task, int r)
+{
+    assert(r != 0 && "it ended");
+    assert(task->lane >= 0 && task->lane < LANES);
+    if (r < 0) {
+        lane_note_failure(comm, task, r);
+    } else if (task->lane != LANE_MESSAGES) {
+        atomic_store_explicit(&comm->completed, task->number, memory_order_release);
+        call_log_end(comm, task->number);
+    }
+}
 /* After a failed wait: 1 if what had come before completes the task, 0 if it waits for someone else
  * now. */
 int lane_last_step(struct muster_comm *comm, struct task *task, int failure);

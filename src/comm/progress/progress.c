@@ -1,4 +1,4 @@
-/* A task on the thread that calls, and how a closed communicator gets rid of all of them.
+/* Runs a task on the thread that calls, and ends all tasks of a communicator that was closed.
  *
  * Layer: comm. Memory: the caller's stack. Thread: the caller's.
  */
@@ -35,7 +35,7 @@ static int run_here(struct muster_comm *comm, struct task *task, struct muster_e
     return r;
 }
 
-/* A message that needs no waiting, or next to none. */
+/* Sends or receives a message that needs no waiting, or next to none. False: it is to be run. */
 static bool run_now(struct muster_comm *comm, struct task *task)
 {
     const struct prepared *call = &task->call;

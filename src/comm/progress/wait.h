@@ -19,10 +19,10 @@ int wait_turn(struct waiter *waiter, struct muster_comm *comm, const struct task
 /* The checks of a turn without its wait. may_interrupt: on the thread of a blocking call. */
 int wait_check(struct waiter *waiter, struct muster_comm *comm, const struct task *task,
                bool may_interrupt, struct muster_err *err);
-/* In the place of a turn when something came through a link: what comes next may be near, too. */
+/* Takes the place of wait_turn when something came through a link: more may follow at once. */
 int wait_moved(struct waiter *waiter, struct muster_comm *comm, const struct task *task,
                struct muster_err *err);
-/* It has done with spinning and may take its time. */
+/* True when it has spun long enough: from now on it yields, then sleeps. */
 bool wait_is_slow(const struct waiter *waiter, const struct muster_comm *comm);
 void wait_end(struct waiter *waiter, struct muster_comm *comm);
 /* How long a sleep lasts at most. */

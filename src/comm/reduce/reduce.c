@@ -1,4 +1,5 @@
-/* Choosing a reduce kernel, and reducing into several places. Layer: comm; see reduce.h. */
+/* Chooses the kernels of a reduction, and reduces into several places. Layer: comm; see reduce.h.
+ */
 #include "comm/reduce/reduce.h"
 
 #include <stdatomic.h>
@@ -6,9 +7,9 @@
 
 enum { TILE_BYTES = 2048 };
 
-enum level { PLAIN, AVX2, AVX512 };
+enum instruction_set { PLAIN, AVX2, AVX512 };
 
-static enum level detect(void)
+static enum instruction_set detect(void)
 {
 #if defined(__x86_64__)
     __builtin_cpu_init();
@@ -23,27 +24,27 @@ static enum level detect(void)
     return PLAIN;
 }
 
-static enum level find_level(void)
+static enum instruction_set find_instruction_set(void)
 {
     static _Atomic int known = -1;
-    int level = atomic_load_explicit(&known, memory_order_relaxed);
-    if (level < 0) {
-        level = (int)detect();
-        atomic_store_explicit(&known, level, memory_order_relaxed);
+    int set = atomic_load_explicit(&known, memory_order_relaxed);
+    if (set < 0) {
+        set = (int)detect();
+        atomic_store_explicit(&known, set, memory_order_relaxed);
     }
-    return (enum level)level;
+    return (enum instruction_set)set;
 }
 
-const char *reduce_level(void)
+const char *reduce_instruction_set(void)
 {
     static const char *const names[] = {[PLAIN] = "plain", [AVX2] = "avx2", [AVX512] = "avx512"};
-    return names[find_level()];
+    return names[find_instruction_set()];
 }
 
-struct reduce_ways reduce_find_ways(enum muster_type type, enum muster_op op)
+struct reduce_kernels reduce_find_kernels(enum muster_type type, enum muster_op op)
 {
 #if defined(__x86_64__)
-    switch (find_level()) {
+    switch (find_instruction_set()) {
     case AVX512: return reduce_avx512(type, op);
     case AVX2: return reduce_avx2(type, op);
     case PLAIN: break;

@@ -23,22 +23,22 @@ typedef void (*reduce_twin_fn)(void *out, void *twin, const void *left, const vo
 typedef void (*reduce_swap_fn)(void *out, void *slot, const void *left, const void *right,
                                const void *next, size_t count);
 
-/* The kernels of one operation; NULLs if the type does not have it, or there is no such. */
-struct reduce_ways {
+/* The kernels of one operation; all NULL when the type has no such operation. */
+struct reduce_kernels {
     reduce_fn reduce;
     reduce_twin_fn twin;
     reduce_swap_fn swap;
 };
 
 /* The fastest that this processor has. */
-struct reduce_ways reduce_find_ways(enum muster_type type, enum muster_op op);
+struct reduce_kernels reduce_find_kernels(enum muster_type type, enum muster_op op);
 static inline reduce_fn reduce_find(enum muster_type type, enum muster_op op)
 {
-    return reduce_find_ways(type, op).reduce;
+    return reduce_find_kernels(type, op).reduce;
 }
 
-/* "avx512", "avx2" or "plain": where reduce_find_ways looks. */
-const char *reduce_level(void);
+/* "avx512", "avx2" or "plain": whose kernels reduce_find_kernels gives. */
+const char *reduce_instruction_set(void);
 
 /* Reduces into each of `outs`, which may be sources (exactly), tile by tile, so that the copies are
  * made while the tile is in the L1 cache. */
@@ -46,6 +46,6 @@ void reduce_into(reduce_fn fn, void *const *outs, int num_outs, const void *cons
                  size_t count, size_t unit, int divisor);
 
 /* Tables of kernels per instruction set (reduce_plain.c, reduce_avx2.c, reduce_avx512.c). */
-struct reduce_ways reduce_plain(enum muster_type type, enum muster_op op);
-struct reduce_ways reduce_avx2(enum muster_type type, enum muster_op op);
-struct reduce_ways reduce_avx512(enum muster_type type, enum muster_op op);
+struct reduce_kernels reduce_plain(enum muster_type type, enum muster_op op);
+struct reduce_kernels reduce_avx2(enum muster_type type, enum muster_op op);
+struct reduce_kernels reduce_avx512(enum muster_type type, enum muster_op op);

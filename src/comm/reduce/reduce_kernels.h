@@ -157,23 +157,23 @@ ARITHMETIC(bf16, uint16_t, float, bfloat_to_float, bfloat_from_float)
 ARITHMETIC(f32, float, float, SAME, SAME)
 ARITHMETIC(f64, double, double, SAME, SAME)
 
-#define WAYS(name)                                                                                 \
+#define ENTRY(name)                                                                                \
     {                                                                                              \
         name, name##_twin, name##_swap                                                             \
     }
 #define ROW_ARITHMETIC(kind)                                                                       \
-    [MUSTER_SUM] = WAYS(kind##_sum), [MUSTER_AVG] = WAYS(kind##_sum),                              \
-    [MUSTER_PROD] = WAYS(kind##_product), [MUSTER_MIN] = WAYS(kind##_least),                       \
-    [MUSTER_MAX] = WAYS(kind##_most)
+    [MUSTER_SUM] = ENTRY(kind##_sum), [MUSTER_AVG] = ENTRY(kind##_sum),                            \
+    [MUSTER_PROD] = ENTRY(kind##_product), [MUSTER_MIN] = ENTRY(kind##_least),                     \
+    [MUSTER_MAX] = ENTRY(kind##_most)
 #define ROW_BITWISE(kind)                                                                          \
-    [MUSTER_BAND] = WAYS(kind##_and), [MUSTER_BOR] = WAYS(kind##_or),                              \
-    [MUSTER_BXOR] = WAYS(kind##_xor)
+    [MUSTER_BAND] = ENTRY(kind##_and), [MUSTER_BOR] = ENTRY(kind##_or),                            \
+    [MUSTER_BXOR] = ENTRY(kind##_xor)
 
-static const struct reduce_ways kernels[][MUSTER_BXOR + 1] = {
-    [MUSTER_BOOL] = {[MUSTER_SUM] = WAYS(bool_or),
-                     [MUSTER_PROD] = WAYS(bool_and),
-                     [MUSTER_MIN] = WAYS(bool_and),
-                     [MUSTER_MAX] = WAYS(bool_or),
+static const struct reduce_kernels kernels[MUSTER_NUM_TYPES][MUSTER_NUM_OPS] = {
+    [MUSTER_BOOL] = {[MUSTER_SUM] = ENTRY(bool_or),
+                     [MUSTER_PROD] = ENTRY(bool_and),
+                     [MUSTER_MIN] = ENTRY(bool_and),
+                     [MUSTER_MAX] = ENTRY(bool_or),
                      ROW_BITWISE(bool)},
     [MUSTER_U8] = {ROW_ARITHMETIC(u8), ROW_BITWISE(u8)},
     [MUSTER_I8] = {ROW_ARITHMETIC(i8), ROW_BITWISE(i8)},
@@ -186,9 +186,9 @@ static const struct reduce_ways kernels[][MUSTER_BXOR + 1] = {
     [MUSTER_F64] = {ROW_ARITHMETIC(f64)},
 };
 
-struct reduce_ways REDUCE_TABLE(enum muster_type type, enum muster_op op) {
-    if ((unsigned)type >= sizeof kernels / sizeof kernels[0] || (unsigned)op > MUSTER_BXOR) {
-        return (struct reduce_ways){NULL, NULL, NULL};
+struct reduce_kernels REDUCE_TABLE(enum muster_type type, enum muster_op op) {
+    if ((unsigned)type >= MUSTER_NUM_TYPES || (unsigned)op >= MUSTER_NUM_OPS) {
+        return (struct reduce_kernels){NULL, NULL, NULL};
     }
     return kernels[type][op];
 }

@@ -59,22 +59,32 @@ struct muster_region {
     uint64_t version;
 };
 
+/* Every step of it can be undone, so that a bit that differs changes the result. */
+static uint64_t mix(uint64_t lane, const char *from)
+{
+    uint64_t word;
+    memcpy(&word, from, sizeof word);
+    lane = (lane ^ word) * 0x9e3779b97f4a7c15u;
+    return lane ^ lane >> 32;
+}
+
+/* In lanes that do not wait for each other. Four variables, not an array: GCC makes vectors of
+ * that, whose multiplication is half as fast. */
 uint64_t region_checksum(const char *data, size_t bytes)
 {
-    uint64_t lanes[4] = {1, 2, 3, 4};
+    enum { WORD = sizeof(uint64_t) };
+    uint64_t a = 1, b = 2, c = 3, d = 4;
     size_t at = 0;
-    for (; at + sizeof lanes <= bytes; at += sizeof lanes) {
-        uint64_t words[4];
-        memcpy(words, data + at, sizeof words);
-        for (int l = 0; l < 4; l++) {
-            lanes[l] = (lanes[l] ^ words[l]) * 0x9e3779b97f4a7c15u;
-            lanes[l] ^= lanes[l] >> 32;
-        }
+    for (; at + 4 * WORD <= bytes; at += 4 * WORD) {
+        a = mix(a, data + at);
+        b = mix(b, data + at + WORD);
+        c = mix(c, data + at + 2 * WORD);
+        d = mix(d, data + at + 3 * WORD);
     }
     for (; at < bytes; at++) {
-        lanes[0] = (lanes[0] ^ (unsigned char)data[at]) * 0x100000001b3u;
+        a = (a ^ (unsigned char)data[at]) * 0x100000001b3u;
     }
-    return lanes[0] ^ lanes[1] * 3 ^ lanes[2] * 5 ^ lanes[3] * 7 ^ bytes;
+    return a ^ b * 3 ^ c * 5 ^ d * 7 ^ bytes;
 }
 
 static struct region_answer stamp(struct muster_region *region)
@@ -204,7 +214,7 @@ static void make_room(struct muster_region *region)
     }
 }
 
-/* False: someone is at the door, and there is no descriptor for it. */
+/* False: someone waits to be accepted, and there is no descriptor for it. */
 static bool welcome(struct muster_region *region)
 {
     struct hello hello;

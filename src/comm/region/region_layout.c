@@ -1,4 +1,4 @@
-/* Pieces of memory as one row of bytes. Layer: comm; pure. See region.h. */
+/* Lays pieces of memory out as one row of bytes. Layer: comm; pure. See region.h. */
 #include "comm/region/region.h"
 
 #include <assert.h>
@@ -29,7 +29,7 @@ void region_layout_done(struct region_layout *layout)
     *layout = (struct region_layout){0};
 }
 
-/* The span with that byte. */
+/* Finds the span that holds the byte at `offset`. */
 static const struct region_span *span_of(const struct region_layout *layout, size_t offset)
 {
     size_t low = 0, high = layout->count;

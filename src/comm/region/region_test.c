@@ -455,9 +455,34 @@ static void a_read_is_of_one_version(void **state)
     pthread_join(thread, NULL);
 }
 
+/* Files of checkpoints have it. */
+static void a_checksum_stays_what_it_is(void **state)
+{
+    char data[77];
+    for (int i = 0; i < 77; i++) {
+        data[i] = (char)(i * 7);
+    }
+    assert_true(region_checksum(data, sizeof data) == UINT64_C(0xce01d8bbb9ab25a8));
+    (void)state;
+}
+
+static void every_bit_changes_the_checksum(void **state)
+{
+    char data[77] = {0};
+    uint64_t before = region_checksum(data, sizeof data);
+    for (int bit = 0; bit < 8 * 77; bit++) {
+        data[bit / 8] = (char)(data[bit / 8] ^ 1 << bit % 8);
+        assert_true(region_checksum(data, sizeof data) != before);
+        data[bit / 8] = (char)(data[bit / 8] ^ 1 << bit % 8);
+    }
+    (void)state;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_checksum_stays_what_it_is),
+        cmocka_unit_test(every_bit_changes_the_checksum),
         cmocka_unit_test_setup_teardown(pieces_come_from_all_owners, set_up, tear_down),
         cmocka_unit_test_setup_teardown(another_version_is_a_conflict, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_closed_owner_is_named, set_up, tear_down),

@@ -7,9 +7,7 @@
 #include <assert.h>
 #include <string.h>
 
-_Static_assert(STREAM_BYTES % LINE_RING_BLOCK_BYTES == 0 &&
-                   LINE_RING_BLOCK_BYTES % SEGMENT_LINE == 0,
-               "blocks are whole lines, and the ring whole blocks");
+_Static_assert(LINE_RING_BLOCK_BYTES % SEGMENT_LINE == 0, "blocks are whole lines");
 
 /* Who sends an answer waits for the lines that it claims. */
 enum { CLAIM_ABOVE_BYTES = 2 * SEGMENT_LINE };
@@ -27,15 +25,22 @@ static uint64_t end_of_line(uint64_t at)
     return (at + SEGMENT_LINE - 1) / SEGMENT_LINE * SEGMENT_LINE;
 }
 
-static struct header_line *line_at(struct stream_ring *ring, uint64_t at)
+/* Where this place of the stream lies in the ring's memory. */
+static size_t place_of(const struct line_ring_end *end, uint64_t at)
 {
-    return (struct header_line *)(void *)(ring->data + at % STREAM_BYTES);
+    return (size_t)at & (end->ring_bytes - 1);
+}
+
+static struct header_line *line_at(struct stream_ring *ring, const struct line_ring_end *end,
+                                   uint64_t at)
+{
+    return (struct header_line *)(void *)(ring->data + place_of(end, at));
 }
 
 /* Bytes from here on that lie in one piece. */
-static size_t straight(uint64_t at)
+static size_t straight(const struct line_ring_end *end)
 {
-    return STREAM_BYTES - (size_t)(at % STREAM_BYTES);
+    return end->ring_bytes - place_of(end, end->at);
 }
 
 /* The compiler copies a size that it knows to be limited by `rep movs`, which starts slowly. */
@@ -49,8 +54,8 @@ static void copy(void *to, const void *from, size_t bytes)
 static size_t plan_room(const struct line_ring_end *end)
 {
     size_t used = (size_t)(end->at - end->other);
-    assert(end->other <= end->at && used <= STREAM_BYTES - SEGMENT_LINE);
-    return (STREAM_BYTES - SEGMENT_LINE - used) / SEGMENT_LINE * SEGMENT_LINE;
+    assert(end->other <= end->at && used <= end->ring_bytes - SEGMENT_LINE);
+    return (end->ring_bytes - SEGMENT_LINE - used) / SEGMENT_LINE * SEGMENT_LINE;
 }
 
 static size_t room(struct stream_ring *ring, struct line_ring_end *end, size_t wanted)
@@ -61,10 +66,17 @@ static size_t room(struct stream_ring *ring, struct line_ring_end *end, size_t w
     return plan_room(end);
 }
 
+struct line_ring_end line_ring_start(size_t ring_bytes)
+{
+    assert(ring_bytes <= STREAM_BYTES && ring_bytes >= 2 * LINE_RING_BLOCK_BYTES);
+    assert((ring_bytes & (ring_bytes - 1)) == 0);
+    return (struct line_ring_end){.ring_bytes = ring_bytes};
+}
+
 bool line_ring_fits(struct stream_ring *ring, struct line_ring_end *end, size_t bytes)
 {
     size_t wanted = SEGMENT_LINE + (size_t)end_of_line(bytes);
-    assert(end->at % SEGMENT_LINE == 0 && bytes < STREAM_BYTES);
+    assert(end->at % SEGMENT_LINE == 0 && bytes < end->ring_bytes);
     return room(ring, end, wanted) >= wanted;
 }
 
@@ -74,7 +86,7 @@ bool line_ring_begin(struct stream_ring *ring, struct line_ring_end *end, const 
     if (room(ring, end, SEGMENT_LINE) == 0) {
         return false;
     }
-    memcpy(line_at(ring, end->at)->header, header, LINE_RING_HEADER_BYTES);
+    memcpy(line_at(ring, end, end->at)->header, header, LINE_RING_HEADER_BYTES);
     end->begun = true;
     end->header = end->at;
     end->at += SEGMENT_LINE;
@@ -85,9 +97,9 @@ size_t line_ring_put(struct stream_ring *ring, struct line_ring_end *end, const 
                      size_t bytes)
 {
     assert(end->at % SEGMENT_LINE == 0);
-    size_t wanted = size_min(size_min(bytes, LINE_RING_BLOCK_BYTES), straight(end->at));
+    size_t wanted = size_min(size_min(bytes, LINE_RING_BLOCK_BYTES), straight(end));
     size_t taken = size_min(wanted, room(ring, end, wanted));
-    copy(ring->data + end->at % STREAM_BYTES, data, taken);
+    copy(ring->data + place_of(end, end->at), data, taken);
     end->at += taken;
     return taken;
 }
@@ -105,10 +117,10 @@ void line_ring_publish(struct stream_ring *ring, struct line_ring_end *end, bool
 {
     end->at = end_of_line(end->at);
     if (last) {
-        clear_stamp(line_at(ring, end->at), end->at);
+        clear_stamp(line_at(ring, end, end->at), end->at);
     }
     if (end->begun) {
-        struct header_line *line = line_at(ring, end->header);
+        struct header_line *line = line_at(ring, end, end->header);
         line->published = end->at - end->header - SEGMENT_LINE;
         atomic_store_explicit(&line->stamp, end->header + 1, memory_order_release);
         end->begun = false;
@@ -121,26 +133,26 @@ void line_ring_fetch(const struct stream_ring *ring, const struct line_ring_end 
 {
     size_t free_bytes = size_min(bytes, plan_room(end));
     for (size_t i = 0; i < free_bytes; i += SEGMENT_LINE) {
-        line_fetch(ring->data + (end->at + i) % STREAM_BYTES);
+        line_fetch(ring->data + place_of(end, end->at + i));
     }
 }
 
 void line_ring_expect(const struct stream_ring *ring, const struct line_ring_end *end)
 {
     for (size_t line = 1; line <= EXPECTED_LINES; line++) {
-        __builtin_prefetch(ring->data + (end->at + line * SEGMENT_LINE) % STREAM_BYTES);
+        __builtin_prefetch(ring->data + place_of(end, end->at + line * SEGMENT_LINE));
     }
 }
 
 bool line_ring_take_header(struct stream_ring *ring, struct line_ring_end *end, void *ret_header)
 {
     assert(end->at % SEGMENT_LINE == 0);
-    const struct header_line *line = line_at(ring, end->at);
+    const struct header_line *line = line_at(ring, end, end->at);
     if (atomic_load_explicit(&line->stamp, memory_order_acquire) != end->at + 1) {
         return false;
     }
     memcpy(ret_header, line->header, LINE_RING_HEADER_BYTES);
-    assert(line->published < STREAM_BYTES);
+    assert(line->published < end->ring_bytes);
     end->at += SEGMENT_LINE;
     end->other = end->at + line->published;
     return true;
@@ -153,13 +165,13 @@ size_t line_ring_get(struct stream_ring *ring, struct line_ring_end *end, void *
         uint64_t written = atomic_load_explicit(&ring->written, memory_order_acquire);
         /* It is not written with the first of a message. */
         end->other = written > end->at ? written : end->at;
-        assert(end->other - end->at <= STREAM_BYTES);
+        assert(end->other - end->at <= end->ring_bytes);
     }
-    size_t taken = size_min(size_min(bytes, LINE_RING_BLOCK_BYTES), straight(end->at));
+    size_t taken = size_min(size_min(bytes, LINE_RING_BLOCK_BYTES), straight(end));
     taken = size_min(taken, (size_t)(end->other - end->at));
     if (taken > 0) {
         bool whole = end->at % SEGMENT_LINE == 0, many = taken > CLAIM_ABOVE_BYTES;
-        line_take(to, ring->data + end->at % STREAM_BYTES, taken, claims && whole && many);
+        line_take(to, ring->data + place_of(end, end->at), taken, claims && whole && many);
         end->at += taken;
         atomic_store_explicit(&ring->read, end->at, memory_order_release);
     }

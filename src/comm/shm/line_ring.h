@@ -24,13 +24,17 @@ enum {
 };
 
 struct line_ring_end {
-    uint64_t at;     /* bytes written, or read, since the beginning */
-    uint64_t other;  /* as far as the other end is known to be */
-    uint64_t header; /* of a writer: where that of the message is that was begun … */
-    bool begun;      /* … and is not published yet */
+    size_t ring_bytes; /* that both ends use of the ring's memory, from its start */
+    uint64_t at;       /* bytes written, or read, since the beginning */
+    uint64_t other;    /* as far as the other end is known to be */
+    uint64_t header;   /* of a writer: where that of the message is that was begun … */
+    bool begun;        /* … and is not published yet */
 };
 
 enum { LINE_RING_HEADER_BYTES = 16 };
+
+/* An end of an empty ring, that uses so many bytes of it: a power of two. */
+struct line_ring_end line_ring_start(size_t ring_bytes);
 
 /* A message of so many bytes has room now, as a whole. */
 bool line_ring_fits(struct stream_ring *ring, struct line_ring_end *end, size_t bytes);

@@ -14,7 +14,7 @@ static int begin(void **state)
 {
     (void)state;
     memset(&ring, 0, sizeof ring);
-    in = out = (struct line_ring_end){0};
+    in = out = line_ring_start(STREAM_BYTES);
     return 0;
 }
 
@@ -164,6 +164,36 @@ static size_t length_of(size_t message)
     return message * message * 37 % (3 * LINE_RING_BLOCK_BYTES) + 1;
 }
 
+/* Both ends go round in the part of the memory that they use. */
+static void a_part_of_the_ring_is_a_ring(void **state)
+{
+    (void)state;
+    enum { PART = STREAM_BYTES / 4 };
+    static char data[LINE_RING_BLOCK_BYTES];
+    char read[LINE_RING_HEADER_BYTES];
+    in = out = line_ring_start(PART);
+    for (size_t sent = 0; sent < 3 * PART; sent += sizeof data) {
+        fill(data, sent, sizeof data);
+        assert_true(line_ring_fits(&ring, &out, sizeof data));
+        assert_true(line_ring_begin(&ring, &out, header));
+        for (size_t done = 0; done < sizeof data;) {
+            done += line_ring_put(&ring, &out, data + done, sizeof data - done);
+        }
+        line_ring_publish(&ring, &out, true);
+        memset(data, 0, sizeof data);
+        assert_true(line_ring_take_header(&ring, &in, read));
+        for (size_t done = 0; done < sizeof data;) {
+            done += line_ring_get(&ring, &in, data + done, sizeof data - done, true);
+        }
+        line_ring_finish(&ring, &in);
+        assert_true(is_filled(data, sent, sizeof data));
+    }
+    assert_false(line_ring_fits(&ring, &out, PART - 2 * SEGMENT_LINE + 1));
+    for (size_t at = PART; at < STREAM_BYTES; at++) {
+        assert_int_equal(ring.data[at], 0);
+    }
+}
+
 /* Some of them lie behind the end of the memory; and what is unread stays what it is. */
 static void lines_that_are_fetched_ahead_are_not_changed(void **state)
 {
@@ -245,6 +275,7 @@ int main(void)
         cmocka_unit_test_setup(what_fits_is_taken_as_a_whole, begin),
         cmocka_unit_test_setup(nothing_comes_before_it_is_published, begin),
         cmocka_unit_test_setup(a_full_ring_takes_no_more, begin),
+        cmocka_unit_test_setup(a_part_of_the_ring_is_a_ring, begin),
         cmocka_unit_test_setup(a_message_without_data, begin),
         cmocka_unit_test_setup(old_data_is_no_header, begin),
         cmocka_unit_test_setup(lines_that_are_fetched_ahead_are_not_changed, begin),

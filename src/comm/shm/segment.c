@@ -13,26 +13,21 @@
 #include <unistd.h>
 
 /* In the last word of the first page, where every version looks for it: changed with the layout. */
-static const uint64_t format = UINT64_C(0x6d7573746572) << 16 | 5;
+static const uint64_t format = UINT64_C(0x6d7573746572) << 16 | 6;
 
 static _Atomic uint64_t *format_of(const struct segment *s)
 {
     return (_Atomic uint64_t *)(void *)(s->base + SEGMENT_PAGE - sizeof format);
 }
 
-static size_t whole_pages(size_t bytes)
-{
-    return (bytes + SEGMENT_PAGE - 1) / SEGMENT_PAGE * SEGMENT_PAGE;
-}
-
 static size_t owner_bytes(void)
 {
-    return whole_pages(OWNER_SLOTS * sizeof(struct owner_slot));
+    return segment_whole_pages(OWNER_SLOTS * sizeof(struct owner_slot));
 }
 
 static size_t stream_bytes(void)
 {
-    return whole_pages(sizeof(struct stream_ring));
+    return segment_whole_pages(sizeof(struct stream_ring));
 }
 
 static size_t pairs(int size)
@@ -57,7 +52,7 @@ static size_t streams_start(int size)
 
 static size_t rooted_bytes(void)
 {
-    return whole_pages(sizeof(struct rooted_slots));
+    return segment_whole_pages(sizeof(struct rooted_slots));
 }
 
 static size_t rooted_start(int size)
@@ -82,6 +77,7 @@ static int map(struct segment *s, struct muster_err *err)
     }
     s->base = base;
     s->boards = s->base + boards_start(s->size);
+    s->rooted = s->base + rooted_start(s->size);
     /* A forked child must not write into a running communicator by accident. */
     (void)madvise(base, s->bytes, MADV_DONTFORK);
     (void)madvise(base, s->bytes, MADV_HUGEPAGE);
@@ -228,11 +224,4 @@ struct stream_ring *segment_stream(const struct segment *s, int from, int to)
     assert(from >= 0 && from < s->size && to >= 0 && to < s->size);
     size_t pair = (size_t)from * (size_t)s->size + (size_t)to;
     return (struct stream_ring *)(void *)(s->base + streams_start(s->size) + pair * stream_bytes());
-}
-
-struct rooted_slots *segment_rooted(const struct segment *s, int rank)
-{
-    assert(rank >= 0 && rank < s->size);
-    return (struct rooted_slots *)(void *)(s->base + rooted_start(s->size) +
-                                           (size_t)rank * rooted_bytes());
 }

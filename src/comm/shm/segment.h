@@ -35,8 +35,8 @@ enum {
     SIDE_BYTES = 4096,
     OWNER_SLOTS = 2, /* more would drive the user's data out of the L2 cache */
     OWNER_BYTES = 64 * 1024,
-    STREAM_BYTES = 64 * 1024,
-    ROOTED_SLOTS = 32, /* so many rooted calls a rank may be ahead: algorithm/rooted.c */
+    STREAM_BYTES = 256 * 1024, /* of which both ends may use less: shm/line_ring.h */
+    ROOTED_SLOTS = 32,         /* so many rooted calls a rank may be ahead: algorithm/rooted.c */
     ROOTED_BYTES = 4096,
     CPU_WORDS = 16, /* 1024 processors */
 };
@@ -153,6 +153,7 @@ struct segment {
     int size; /* ranks */
     char *base;
     char *boards;
+    char *rooted;
     size_t bytes;      /* mapped at base */
     size_t file_bytes; /* with the memory of muster_comm_alloc */
 };
@@ -185,14 +186,24 @@ void segment_give_back(const struct segment *segment, const struct segment_exten
 struct owner_slot *segment_ring(const struct segment *segment, int owner, int contributor,
                                 size_t slot);
 struct stream_ring *segment_stream(const struct segment *segment, int from, int to);
-struct rooted_slots *segment_rooted(const struct segment *segment, int rank);
 
 static inline struct control *segment_control(const struct segment *segment, int rank)
 {
     return (struct control *)(void *)(segment->base + (size_t)rank * SEGMENT_PAGE);
 }
 
-/* Inline: the fast paths of a call take some tens of nanoseconds. */
+static inline size_t segment_whole_pages(size_t bytes)
+{
+    return (bytes + SEGMENT_PAGE - 1) / SEGMENT_PAGE * SEGMENT_PAGE;
+}
+
+/* Inline, as the next: the fast paths of a call take some tens of nanoseconds. */
+static inline struct rooted_slots *segment_rooted(const struct segment *segment, int rank)
+{
+    size_t stride = segment_whole_pages(sizeof(struct rooted_slots));
+    return (struct rooted_slots *)(void *)(segment->rooted + (size_t)rank * stride);
+}
+
 static inline struct board *segment_board(const struct segment *segment, int rank, int lane,
                                           size_t slot)
 {

@@ -1,5 +1,5 @@
-/* Memory that the ranks of a host share, as each of them sees it; api/allocation.c makes it. Layer:
- * comm. */
+/* Describes memory that the ranks of a host share, as each of them sees it; api/allocation.c makes
+ * it. Layer: comm. */
 #pragma once
 
 #include "comm/shm/segment.h"
@@ -12,9 +12,10 @@ struct allocation {
 
 enum { COMM_MAX_ALLOCATIONS = 1024, ALLOCATION_SKEW_LINES = 27 };
 
-/* Where the user's memory of a rank starts. Not at the same offset in its page as another's: AMD's
- * L1 cache finds a line by a hash of its virtual address, and where two hashes and offsets are
- * equal, as they are for half of all mappings, a loop over both takes four times as long. */
+/* Where the user's memory of a rank starts: at another offset in its page than that of the ranks
+ * beside it. AMD's L1 cache finds a line by a hash of its virtual address, and where two hashes and
+ * offsets are equal, as they are for half of all mappings, a loop over both takes four times as
+ * long. */
 static inline char *allocation_start(const struct allocation *allocation, int local)
 {
     size_t skew = (size_t)local * ALLOCATION_SKEW_LINES * SEGMENT_LINE % SEGMENT_PAGE;

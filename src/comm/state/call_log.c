@@ -18,25 +18,22 @@ static uint64_t counts_digest(const struct prepared *call, int size)
 }
 
 /* The counts of an all-to-all need not be equal on all ranks. */
+static __attribute__((noinline)) void describe_counts(struct prepared *call, int size)
+{
+    call->shape |= counts_digest(call, size) << 32;
+    call->total = call->in_counts ? 0 : types_total(call->out_counts, size);
+}
+
 void call_log_describe(struct prepared *call, const struct types_kind *kind, int size)
 {
-    bool counts = call->in_counts || call->out_counts;
     uint64_t op = kind->reduces ? (uint64_t)call->op : 0;
     uint64_t type = call->kind == MUSTER_BARRIER ? 0 : (uint64_t)call->type;
     uint64_t root = kind->rooted ? (uint64_t)call->peer : 0;
-    uint64_t blocks = counts ? counts_digest(call, size) : 0;
-    call->shape = (uint64_t)call->kind | type << 8 | op << 16 | (root | blocks) << 32;
-    call->total = call->in_counts    ? 0
-                  : call->out_counts ? types_total(call->out_counts, size)
-                                     : call->count;
-}
-
-uint64_t call_log_digest(uint64_t generation, uint64_t shape, uint64_t count)
-{
-    uint64_t mix = (generation + 1) * 0xbf58476d1ce4e5b9u;
-    mix = (mix ^ (mix >> 31) ^ shape ^ 0x9e3779b97f4a7c15u) * 0xff51afd7ed558ccdu;
-    mix = (mix ^ (mix >> 29) ^ count) * 0xc4ceb9fe1a85ec53u;
-    return mix ^ (mix >> 32);
+    call->shape = (uint64_t)call->kind | type << 8 | op << 16 | root << 32;
+    call->total = call->count;
+    if (call->in_counts || call->out_counts) {
+        describe_counts(call, size);
+    }
 }
 
 void call_log_begin(struct muster_comm *comm, struct task *task)

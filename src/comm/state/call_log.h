@@ -8,7 +8,13 @@
 void call_log_describe(struct prepared *call, const struct types_kind *kind, int size);
 /* What makes calls differ, in one word; and that with the call's number, in the half word that
  * travels with every round and stands in every slot. */
-uint64_t call_log_digest(uint64_t generation, uint64_t shape, uint64_t count);
+static inline uint64_t call_log_digest(uint64_t generation, uint64_t shape, uint64_t count)
+{
+    uint64_t mix = (generation + 1) * 0xbf58476d1ce4e5b9u;
+    mix = (mix ^ (mix >> 31) ^ shape ^ 0x9e3779b97f4a7c15u) * 0xff51afd7ed558ccdu;
+    mix = (mix ^ (mix >> 29) ^ count) * 0xc4ceb9fe1a85ec53u;
+    return mix ^ (mix >> 32);
+}
 static inline uint32_t call_log_sign(uint64_t number, uint64_t digest)
 {
     return (uint32_t)((number + digest) * 0x9e3779b97f4a7c15u >> 32);
@@ -43,6 +49,19 @@ static inline bool call_log_has(const struct control *control, uint64_t number)
 {
     const struct flight_call *record = &control->flight.calls[number % FLIGHT_CALLS];
     return atomic_load_explicit(&record->number, memory_order_acquire) >= number;
+}
+/* A look that a loop of small calls can afford: their record of this call is there, and differs
+ * from ours. For certain that is so where failure_compare says it. */
+static inline bool call_log_differs(const struct control *theirs, const struct control *ours,
+                                    uint64_t number)
+{
+    const struct flight_call *there = &theirs->flight.calls[number % FLIGHT_CALLS];
+    const struct flight_call *here = &ours->flight.calls[number % FLIGHT_CALLS];
+    return atomic_load_explicit(&there->number, memory_order_acquire) == number &&
+           (atomic_load_explicit(&there->shape, memory_order_relaxed) !=
+                atomic_load_explicit(&here->shape, memory_order_relaxed) ||
+            atomic_load_explicit(&there->count, memory_order_relaxed) !=
+                atomic_load_explicit(&here->count, memory_order_relaxed));
 }
 /* First step of a task on its lane: publishes the call's record. */
 void call_log_begin(struct muster_comm *comm, struct task *task);

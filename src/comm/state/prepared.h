@@ -24,18 +24,19 @@ struct prepared {
     size_t count;             /* 0: a barrier, or counts say it */
     const size_t *in_counts;  /* NULL: the kind has none … */
     const size_t *out_counts; /* … or none were given */
+    bool rooted;              /* the kind has a root */
     int lane;
-    size_t unit;             /* bytes of an element */
-    size_t bytes;            /* of count elements */
-    int divisor;             /* of an average; else 1 */
-    struct reduce_ways ways; /* NULLs: it reduces nothing */
-    uint64_t shape;          /* what must be equal on all ranks: kind, type, operation, root … */
-    uint64_t total;          /* … and elements */
+    size_t unit;                   /* bytes of an element */
+    size_t bytes;                  /* of count elements */
+    int divisor;                   /* of an average; else 1 */
+    struct reduce_kernels kernels; /* all NULL: it reduces nothing */
+    uint64_t shape; /* what must be equal on all ranks: kind, type, operation, root … */
+    uint64_t total; /* … and elements */
 };
 
 static inline bool prepared_reduces(const struct prepared *call)
 {
-    return call->ways.reduce;
+    return call->kernels.reduce;
 }
 
 static inline bool prepared_is_message(const struct prepared *call)

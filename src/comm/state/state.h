@@ -21,6 +21,7 @@
 #include "comm/state/task.h"
 #include "comm/system/fork.h"
 #include "schedule/hierarchy.h"
+#include "schedule/trial.h"
 #include "schedule/tuning.h"
 
 struct link;
@@ -55,6 +56,9 @@ struct rooted_turns {
 /* Room for the plan: only algorithm/way.h knows it. */
 enum { COMM_PLAN_BYTES = 384 };
 
+/* From all-gather to all-to-all; sizes by factors of four. */
+enum { COMM_COPY_KINDS = 5, COMM_COPY_SIZES = 6 };
+
 struct muster_comm {
     int rank;
     int size;
@@ -67,6 +71,8 @@ struct muster_comm {
     int *locals;     /* local index -> rank */
     char *transport; /* what the options said; NULL: as MUSTER_TRANSPORT says */
     bool all_local;
+    bool reads; /* all are on this host, and as far as is known each may read the others' memory */
+    struct schedule_trial copies[COMM_COPY_KINDS][COMM_COPY_SIZES]; /* rank 0's: large_copy.c */
     size_t capacity; /* bytes that a rank publishes in a round of the main lane */
     struct team everyone;
     struct team here;   /* the ranks of this host */

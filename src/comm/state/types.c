@@ -8,6 +8,8 @@ static const size_t type_bytes[] = {
     [MUSTER_I64] = 8,  [MUSTER_F16] = 2, [MUSTER_BF16] = 2, [MUSTER_F32] = 4, [MUSTER_F64] = 8,
 };
 
+_Static_assert(sizeof type_bytes / sizeof type_bytes[0] == MUSTER_NUM_TYPES, "each has a size");
+
 static const struct types_kind kinds[] = {
     [MUSTER_ALL_REDUCE] = {.reduces = true, .in = TYPES_ALL, .out = TYPES_ALL},
     [MUSTER_REDUCE] = {.reduces = true, .rooted = true, .in = TYPES_ALL, .out = TYPES_ROOT},

@@ -11,8 +11,8 @@ static void every_value_has_a_name_and_no_other_has(void **state)
         enum muster_type type = (enum muster_type)i;
         enum muster_op op = (enum muster_op)i;
         enum muster_collective kind = (enum muster_collective)i;
-        bool is_type = i >= MUSTER_BOOL && i <= MUSTER_F64;
-        bool is_op = i >= MUSTER_SUM && i <= MUSTER_BXOR;
+        bool is_type = i >= MUSTER_BOOL && i < MUSTER_NUM_TYPES;
+        bool is_op = i >= MUSTER_SUM && i < MUSTER_NUM_OPS;
         bool is_kind = i >= 0 && i <= MUSTER_RECV;
         assert_int_equal(types_has_type(type), is_type);
         assert_int_equal(muster_type_bytes(type) > 0, is_type);

@@ -60,17 +60,6 @@ int sized_read(const struct sized_kind *kind, void *own, const void *theirs, str
     return 0;
 }
 
-int sized_view(const struct sized_kind *kind, void *own, const void *theirs, const void **ret,
-               struct muster_err *err)
-{
-    if (theirs && size_of(theirs) == kind->bytes) {
-        *ret = theirs;
-        return 0;
-    }
-    *ret = own;
-    return sized_read(kind, own, theirs, err);
-}
-
 void sized_write(const struct sized_kind *kind, void *theirs, const void *own)
 {
     size_t size = size_of(theirs), head = sizeof size;

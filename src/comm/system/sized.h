@@ -5,7 +5,9 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #include <muster/err.h>
 
@@ -28,9 +30,15 @@ extern const struct sized_kind sized_options, sized_store, sized_call, sized_mes
 int sized_read(const struct sized_kind *kind, void *own, const void *theirs,
                struct muster_err *err);
 
-/* As sized_read, without the copy where none is needed: theirs, or own. */
-int sized_view(const struct sized_kind *kind, void *own, const void *theirs, const void **ret,
-               struct muster_err *err);
+/* The caller's struct is as large as this library's: it can be read as it is. */
+static inline bool sized_is_ours(const struct sized_kind *kind, const void *theirs)
+{
+    size_t bytes = 0;
+    if (theirs) {
+        memcpy(&bytes, theirs, sizeof bytes);
+    }
+    return bytes == kind->bytes;
+}
 
 /* Whether a result can be written to theirs later. */
 int sized_check(const struct sized_kind *kind, const void *theirs, struct muster_err *err);

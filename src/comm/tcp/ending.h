@@ -20,7 +20,7 @@ enum channel_state {
 enum link_state {
     LINK_SPEAKS,
     LINK_LEFT,  /* it freed the communicator in good order: what it sent still comes … */
-    LINK_DRIED, /* … but has not for heartbeat_timeout_ms, or it was silent for so long before */
+    LINK_DRIED, /* … but has not for long, or it was silent for heartbeat_timeout_ms before */
     LINK_STATES,
 };
 

@@ -27,6 +27,9 @@ enum {
     HEARTBEAT_NOTHING = 4,
     HEARTBEAT_TRACED = 5, /* a beat of a rank that a debugger may stop at any time */
     PROMPT_FRAMES = 64,   /* 2 KiB: see send_last */
+    /* Of one that has left, its kernel alone sends, and twice as late each time that it is lost: at
+     * 0.2, 0.6, 1.4, 3 and 6.2 s. */
+    PATIENCE_WITH_KERNELS = 10,
 };
 
 static void set_state(struct peer *peer, enum muster_peer_state state)
@@ -58,6 +61,7 @@ static void take_word(struct muster_comm *comm, struct peer *peer, uint32_t word
         peers_believe(comm, (int16_t)(word & UINT16_MAX));
         if (kind == HEARTBEAT_LEFT && atomic_load(&peer->link->state) == LINK_SPEAKS) {
             ending_link(&peer->link->state, LINK_LEFT);
+            peer->silent_beats = 0;
         }
         set_state(peer, MUSTER_PEER_CLOSED);
     }
@@ -210,8 +214,10 @@ static void note_reads(struct peer *peer)
 /* While it is held by a debugger only its kernel's word counts. */
 static bool is_silent(const struct muster_comm *comm, const struct peer *peer)
 {
-    return comm->heartbeat_timeout_ms > 0 && !atomic_load(&peer->traced) &&
-           peer->silent_beats * HEARTBEAT_MS >= comm->heartbeat_timeout_ms;
+    bool left = atomic_load(&peer->link->state) == LINK_LEFT;
+    int64_t limit_ms = comm->heartbeat_timeout_ms * (left ? PATIENCE_WITH_KERNELS : 1);
+    return limit_ms > 0 && !atomic_load(&peer->traced) &&
+           peer->silent_beats * HEARTBEAT_MS >= limit_ms;
 }
 
 void link_beat(struct muster_comm *comm)

@@ -1,0 +1,328 @@
+/* Large copies, step by step: both ways bring every block to its place, nothing is read before the
+ * other rank has told where it lies, and where one rank cannot read both take the boards. */
+#include "comm/algorithm/large_copy.h"
+
+#include "comm/algorithm/pair_test.h"
+
+#include <errno.h>
+#include <sys/uio.h>
+
+enum { COUNT = 40000, BLOCKS = 2, READS_WAY = 1 };
+
+static float in[2][BLOCKS * COUNT], out[2][BLOCKS * COUNT];
+
+/* ---- The call itself, which can fail ---- */
+
+static int reads, failing_read, failing_code; /* the failing_read-th from now on */
+static void (*meanwhile)(void *context);      /* during each read; NULL: nothing */
+static void *meanwhile_context;
+
+ssize_t __real_process_vm_readv(pid_t pid, const struct iovec *to, unsigned long to_count,
+                                const struct iovec *from, unsigned long from_count,
+                                unsigned long flags);
+ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *to, unsigned long to_count,
+                                const struct iovec *from, unsigned long from_count,
+                                unsigned long flags);
+
+ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *to, unsigned long to_count,
+                                const struct iovec *from, unsigned long from_count,
+                                unsigned long flags)
+{
+    if (++reads == failing_read) {
+        errno = failing_code;
+        return -1;
+    }
+    if (meanwhile) {
+        meanwhile(meanwhile_context);
+    }
+    struct iovec part = {to->iov_base, to->iov_len > 5000 ? to->iov_len - 1000 : to->iov_len};
+    assert_true(to_count == 1 && from_count == 1);
+    return __real_process_vm_readv(pid, &part, 1, from, 1, flags);
+}
+
+static void fail_read(int number, int code)
+{
+    reads = 0;
+    failing_read = number;
+    failing_code = code;
+}
+
+/* ---- Calls ---- */
+
+static const struct {
+    enum muster_collective kind;
+    enum schedule_pattern pattern;
+} kinds[] = {
+    {MUSTER_ALL_GATHER, SCHEDULE_ALL_GATHER},
+    {MUSTER_SCATTER, SCHEDULE_SCATTER},
+    {MUSTER_ALL_TO_ALL, SCHEDULE_ALL_TO_ALL},
+};
+
+enum { ALL_TO_ALL = 2, KINDS };
+_Static_assert(KINDS == sizeof kinds / sizeof kinds[0], "all of them");
+
+static float value(int rank, size_t i)
+{
+    return (float)(1 + rank) * 100000 + (float)i;
+}
+
+static void begin(struct pair *pair, struct task *tasks, int k, int root)
+{
+    for (int r = 0; r < 2; r++) {
+        for (size_t i = 0; i < BLOCKS * COUNT; i++) {
+            in[r][i] = value(r, i);
+            out[r][i] = -1;
+        }
+        const struct muster_call call = {.struct_size = sizeof(struct muster_call),
+                                         .kind = kinds[k].kind,
+                                         .type = MUSTER_F32,
+                                         .peer = root,
+                                         .in = in[r],
+                                         .out = out[r],
+                                         .count = COUNT};
+        pair_task(pair->ranks[r].comm, &call, &tasks[r]);
+        assert_true(large_copy_fits(pair->ranks[r].comm, &tasks[r].call));
+        large_copy_start(pair->ranks[r].comm, &tasks[r], kinds[k].pattern);
+    }
+}
+
+/* The i-th element of this rank's output. */
+static float expected(int k, int root, int rank, size_t i)
+{
+    int block = (int)(i / COUNT);
+    size_t within = i % COUNT, mine = (size_t)rank * COUNT + within;
+    switch ((int)kinds[k].kind) {
+    case MUSTER_ALL_GATHER: return value(block, within);
+    case MUSTER_SCATTER: return block == 0 ? value(root, mine) : -1;
+    default: return value(block, mine);
+    }
+}
+
+static void check(int k, int root)
+{
+    for (int r = 0; r < 2; r++) {
+        for (size_t i = 0; i < BLOCKS * COUNT; i++) {
+            float wanted = expected(k, root, r, i);
+            if (out[r][i] != wanted) {
+                fail_msg("kind %d, root %d, rank %d: element %zu is %g, not %g", (int)kinds[k].kind,
+                         root, r, i, (double)out[r][i], (double)wanted);
+            }
+        }
+    }
+}
+
+static void open_two(struct pair *pair)
+{
+    pair_open(pair, false);
+    for (int r = 0; r < 2; r++) {
+        pair->ranks[r].comm->oversubscribed = false; /* also where there is one processor */
+    }
+}
+
+static void prefer(struct pair *pair, uint64_t way)
+{
+    struct muster_comm *comm = pair->ranks[0].comm;
+    for (int k = 0; k < COMM_COPY_KINDS; k++) {
+        for (int s = 0; s < COMM_COPY_SIZES; s++) {
+            comm->copies[k][s] = (struct schedule_trial){
+                .counts = {SCHEDULE_TRIAL_EACH, SCHEDULE_TRIAL_EACH}, .ns = {way, 1 - way}};
+        }
+    }
+}
+
+static void run_all(struct pair *pair)
+{
+    struct task tasks[2];
+    for (int k = 0; k < KINDS; k++) {
+        for (int root = 0; root < 2; root++) {
+            begin(pair, tasks, k, root);
+            pair_run(pair, tasks);
+            check(k, root);
+        }
+    }
+}
+
+static void every_block_comes_to_its_place_either_way(void **state)
+{
+    (void)state;
+    struct pair pair;
+    open_two(&pair);
+    fail_read(0, 0);
+    prefer(&pair, READS_WAY);
+    run_all(&pair);
+    int by_reads = reads;
+    assert_true(by_reads >= 2 * KINDS);
+    prefer(&pair, 1 - READS_WAY);
+    run_all(&pair);
+    assert_int_equal(reads, by_reads);
+    pair_close(&pair);
+}
+
+/* As a new communicator does: both ways are taken, and rank 0 has timed them. */
+static void both_ways_are_tried(void **state)
+{
+    (void)state;
+    struct pair pair;
+    open_two(&pair);
+    fail_read(0, 0);
+    for (int i = 0; i < 2 * SCHEDULE_TRIAL_EACH; i++) {
+        run_all(&pair);
+    }
+    const struct schedule_trial *trial = &pair.ranks[0].comm->copies[0][0];
+    for (int way = 0; way < 2; way++) {
+        assert_true(trial->counts[way] >= SCHEDULE_TRIAL_EACH);
+        assert_in_range(trial->ns[way], 1, INT64_MAX);
+    }
+    assert_int_equal(pair.ranks[1].comm->copies[0][0].counts[0], 0);
+    pair_close(&pair);
+}
+
+static void nothing_is_read_before_the_other_has_come(void **state)
+{
+    (void)state;
+    struct pair pair;
+    struct task tasks[2];
+    open_two(&pair);
+    fail_read(0, 0);
+    prefer(&pair, READS_WAY);
+    begin(&pair, tasks, 0, 0);
+    for (int i = 0; i < 10; i++) {
+        assert_int_equal(tasks[0].step(pair.ranks[0].comm, &tasks[0], NULL), 0);
+        assert_int_equal(tasks[0].waiting, 1);
+    }
+    assert_int_equal(reads, 0);
+    assert_true(out[0][0] == -1);
+    pair_run(&pair, tasks);
+    check(0, 0);
+    pair_close(&pair);
+}
+
+/* Memory of a device: only these buffers cannot be read. */
+static void buffers_that_cannot_be_read_go_by_boards(void **state)
+{
+    (void)state;
+    struct pair pair;
+    struct task tasks[2];
+    open_two(&pair);
+    for (int number = 1; number <= 3; number++) { /* the last one fails in the middle of a block */
+        prefer(&pair, READS_WAY);
+        fail_read(number, EFAULT);
+        begin(&pair, tasks, ALL_TO_ALL, 0);
+        pair_run(&pair, tasks);
+        check(ALL_TO_ALL, 0);
+        assert_true(reads >= number);
+        assert_true(pair.ranks[0].comm->reads && pair.ranks[1].comm->reads);
+        assert_true(schedule_trial_choose(
+                        &pair.ranks[0].comm->copies[MUSTER_ALL_TO_ALL - MUSTER_ALL_GATHER][0]) !=
+                    READS_WAY);
+    }
+    run_all(&pair);
+    pair_close(&pair);
+}
+
+/* Rank 0 has read all, and waits for rank 1, which is about to read. */
+static void begin_with_the_first(struct pair *pair, struct task *tasks)
+{
+    open_two(pair);
+    fail_read(0, 0);
+    prefer(pair, READS_WAY);
+    begin(pair, tasks, 0, 0);
+    assert_int_equal(tasks[0].step(pair->ranks[0].comm, &tasks[0], NULL), 0);
+}
+
+static void close_first(void *context)
+{
+    const struct pair *pair = context;
+    atomic_store(&pair->ranks[0].comm->control->closed, 1);
+    memset(in[0], 0, sizeof in[0]);
+}
+
+static void kill_first(void *context)
+{
+    const struct pair *pair = context;
+    atomic_fetch_or(&pair->ranks[0].comm->control->heartbeat.owner, FUTEX_OWNER_DIED);
+}
+
+/* Its call has failed, and its caller uses the buffer again. */
+static void what_was_read_of_one_that_closed_is_not_used(void **state)
+{
+    (void)state;
+    struct pair pair;
+    struct task tasks[2];
+    struct muster_err err = MUSTER_ERR_INIT;
+    begin_with_the_first(&pair, tasks);
+    meanwhile_context = &pair;
+    meanwhile = close_first;
+    assert_true(tasks[1].step(pair.ranks[1].comm, &tasks[1], &err) < 0);
+    meanwhile = NULL;
+    pair_close(&pair);
+}
+
+/* Its process id may be another's by then. */
+static void what_was_read_of_one_that_died_is_not_used(void **state)
+{
+    (void)state;
+    struct pair pair;
+    struct task tasks[2];
+    struct muster_err err = MUSTER_ERR_INIT;
+    begin_with_the_first(&pair, tasks);
+    meanwhile_context = &pair;
+    meanwhile = kill_first;
+    (void)tasks[1].step(pair.ranks[1].comm, &tasks[1], &err);
+    meanwhile = NULL;
+    assert_int_not_equal(way_of(&tasks[1])->large_copy.outcome, 0);
+    pair_close(&pair);
+}
+
+static void who_may_not_read_ends_it_for_all(void **state)
+{
+    (void)state;
+    struct pair pair;
+    struct task tasks[2];
+    open_two(&pair);
+    prefer(&pair, READS_WAY);
+    fail_read(2, EPERM);
+    begin(&pair, tasks, 0, 0);
+    pair_run(&pair, tasks);
+    check(0, 0);
+    for (int r = 0; r < 2; r++) {
+        assert_false(large_copy_fits(pair.ranks[r].comm, &tasks[r].call));
+    }
+    pair_close(&pair);
+}
+
+static void what_gains_nothing_goes_by_boards(void **state)
+{
+    (void)state;
+    struct pair pair;
+    open_two(&pair);
+    const struct muster_comm *comm = pair.ranks[0].comm;
+    size_t counts[] = {COUNT, COUNT};
+    struct prepared call = {
+        .kind = MUSTER_ALL_TO_ALL, .unit = 1, .bytes = comm->tuning->reads_from_bytes};
+    assert_true(large_copy_fits(comm, &call));
+    call.bytes--;
+    assert_false(large_copy_fits(comm, &call));
+    call.bytes++;
+    call.out_counts = counts;
+    assert_false(large_copy_fits(comm, &call));
+    call.out_counts = NULL;
+    call.kind = MUSTER_BROADCAST;
+    assert_false(large_copy_fits(comm, &call));
+    pair_close(&pair);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_block_comes_to_its_place_either_way),
+        cmocka_unit_test(both_ways_are_tried),
+        cmocka_unit_test(nothing_is_read_before_the_other_has_come),
+        cmocka_unit_test(buffers_that_cannot_be_read_go_by_boards),
+        cmocka_unit_test(what_was_read_of_one_that_closed_is_not_used),
+        cmocka_unit_test(what_was_read_of_one_that_died_is_not_used),
+        cmocka_unit_test(who_may_not_read_ends_it_for_all),
+        cmocka_unit_test(what_gains_nothing_goes_by_boards),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

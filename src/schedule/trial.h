@@ -1,0 +1,26 @@
+/* Which of two ways of a call is the faster one here. How far two cores are from each other decides
+ * it, and a virtual machine's cores move: either way is taken some times in a row, as the first
+ * time finds its memory in no cache, then the faster one, and now and then the other one again. All
+ * ways give the same result.
+ *
+ * Layer: pure. Memory: the caller's struct; zero is a new one. Thread: one.
+ */
+#pragma once
+
+#include <stdint.h>
+
+enum { SCHEDULE_TRIAL_EACH = 4, SCHEDULE_TRIAL_AGAIN = 256 };
+#define SCHEDULE_TRIAL_FOR_EVER (UINT64_MAX / 4) /* of a way that was not possible */
+
+struct schedule_trial {
+    uint64_t ns[2];     /* what a call takes by either way: the least of the last ones, about */
+    uint32_t counts[2]; /* calls of either way */
+    uint32_t calls;     /* of the faster way, since the other one was tried */
+    uint32_t left;      /* calls of `tried`, which is being tried again */
+    int tried;
+};
+
+/* 0 or 1. */
+int schedule_trial_choose(const struct schedule_trial *trial);
+/* A call took that way, and so long. */
+void schedule_trial_note(struct schedule_trial *trial, int way, uint64_t ns);
