@@ -1,18 +1,16 @@
-/* The functions of muster/elastic.h. Layer: worker (part of libmuster). Thread: the user's; query
- * and leave: any.
+/* The functions of muster/elastic.h for a job: opened, left, closed, its state, what is known of
+ * it; those for its passes are in pass.c. Layer: worker (part of libmuster). Thread: the user's;
+ * query and leave: any.
  */
 #include "client/generation.h"
 #include "client/obey.h"
 #include "client/open.h"
 #include "client/report.h"
 #include "client/saver.h"
-#include "client/step.h"
-#include "client/sum.h"
 #include "client/uplink.h"
 #include "comm/region/region.h"
 #include "comm/system/sized.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,19 +20,8 @@ enum { CLOSE_MS = 2000, FLUSH_MS = 1000 };
 
 static const struct sized_kind sized_elastic_options =
                                    SIZED_KIND(muster_elastic_options, MUSTER_ELASTIC_OPTIONS_INIT),
-                               sized_pass =
-                                   SIZED_KIND(muster_elastic_pass, MUSTER_ELASTIC_PASS_INIT),
                                sized_info =
                                    SIZED_KIND(muster_elastic_info, MUSTER_ELASTIC_INFO_INIT);
-
-static int check_own(const struct muster_elastic *job, struct muster_err *err)
-{
-    int r = sized_check_err(err);
-    if (r == 0 && job->owner != getpid()) {
-        return muster_fail(err, MUSTER_EINVAL, "a forked process cannot use its parent's job");
-    }
-    return r;
-}
 
 /* ---- Opening and closing ---- */
 
@@ -101,6 +88,7 @@ static void leave_job(struct muster_elastic *job)
     pthread_mutex_lock(&job->mutex);
     if (job->joins && job->end == WORKER_GOES_ON) {
         job->told_leave = true;
+        job->broken_off = !atomic_load(&job->leave_asked);
         obey_own(job, COMMIT_LEAVE, 0);
         obey_lost(job, 0, false);
         obey_abort(job);
@@ -117,7 +105,7 @@ int muster_elastic_fail(struct muster_elastic *job, const char *why, struct must
 {
     char text[WORKER_WHY_BYTES + 1];
     int64_t end_ns = worker_now_ns() + CLOSE_MS * INT64_C(1000000);
-    int r = check_own(job, err);
+    int r = worker_check_own(job, err);
     if (r < 0) {
         return r;
     }
@@ -162,7 +150,7 @@ static int check_pieces(const struct muster_elastic_piece *pieces, size_t num_pi
 int muster_elastic_state(struct muster_elastic *job, const struct muster_elastic_piece *pieces,
                          size_t num_pieces, struct muster_err *err)
 {
-    int r = check_own(job, err);
+    int r = worker_check_own(job, err);
     r = r < 0 ? r : check_pieces(pieces, num_pieces, err);
     struct muster_elastic_piece *copy = r < 0 ? NULL : calloc(num_pieces + 1, sizeof *copy);
     if (r < 0 || !copy) {
@@ -190,219 +178,6 @@ int muster_elastic_state(struct muster_elastic *job, const struct muster_elastic
     return r;
 }
 
-/* ---- Passes ---- */
-
-static void join(struct muster_elastic *job)
-{
-    if (!job->joins) {
-        job->joins = true;
-        if (job->phase == UPLINK_UP) {
-            const struct commit_event event = {.kind = COMMIT_CONNECTED, .term = job->core.term};
-            obey(job, &event, NULL);
-        }
-        worker_wake(job); /* it may have been asked to leave */
-    }
-}
-
-/* The user has updated the model: it holds core.version. */
-static void resume(struct muster_elastic *job)
-{
-    if (job->core.loaded && !job->readable && job->core.stage != COMMIT_OVER) {
-        obey_show(job);
-        saver_offer(job);
-    }
-}
-
-/* Whether the coordinator is to know what this worker may die of: where it costs nothing, in a step
- * that is tried again, or of which others died. */
-static bool is_told(const struct muster_elastic *job, struct shard_range range)
-{
-    const struct generation *g = job->mine;
-    bool told =
-        job->core.version == g->base || job->figures.step_ns >= WORKER_TOLD_MS * INT64_C(1000000);
-    for (uint32_t i = 0; i < g->suspect_count && !told; i++) {
-        told = shard_range_overlaps(g->suspects[i], range);
-    }
-    return told;
-}
-
-/* Of those that are left. */
-static uint32_t count_parts(const struct muster_elastic *job, struct shard_range micro_batch,
-                            uint32_t done)
-{
-    uint32_t parts = 0;
-    while (done < micro_batch.count) {
-        done += generation_part(job, micro_batch, done).count;
-        parts++;
-    }
-    return parts;
-}
-
-static void fill_pass(struct muster_elastic *job, uint32_t micro_batch,
-                      struct muster_elastic_pass *ret)
-{
-    struct plan_step step = plan_step(&job->plan, job->core.version + 1);
-    struct plan_share span = job->passes.span;
-    *ret = (struct muster_elastic_pass){.struct_size = sizeof *ret,
-                                        .version = step.version,
-                                        .epoch = step.epoch,
-                                        .micro_batch = micro_batch,
-                                        .micro_batches = step.micro_batches,
-                                        .records = job->records,
-                                        .generation = job->mine->number,
-                                        .rank = job->mine->rank,
-                                        .size = job->mine->size};
-    job->pass_positions = 0;
-    if (micro_batch < span.first + span.count) {
-        struct shard_range whole = plan_micro_batch(&job->plan, &step, micro_batch);
-        uint32_t done = passes_positions(&job->passes, step.version, micro_batch);
-        struct shard_range range = generation_part(job, whole, done);
-        uint32_t all = generation_records(job, plan_step_range(&job->plan, &step));
-        ret->record_count = aside_records_left(&job->mine->aside, &job->plan, range, job->records);
-        ret->micro_batch_records = whole.count;
-        ret->share = (double)ret->record_count / all;
-        ret->passes_left =
-            span.first + span.count - micro_batch - 1 + count_parts(job, whole, done + range.count);
-        job->pass_positions = range.count;
-        job->pass_is_last = done + range.count == whole.count;
-        job->computing = true;
-        if (is_told(job, range)) {
-            job->at_hand = aside_trim(&job->mine->aside, &job->plan, range);
-            report_pass(job);
-        }
-    }
-    job->sums = job->summed = 0;
-    job->pass_generation = job->mine->number;
-    job->pass_version = step.version;
-    job->pass_micro_batch = micro_batch;
-    job->pass_records = (uint32_t)ret->record_count;
-}
-
-static int end_of_job(const struct muster_elastic *job, struct muster_err *err)
-{
-    bool gone = job->end == WORKER_EXPELLED || job->end == WORKER_FAILED;
-    return gone ? muster_fail(err, job->why.code, "%s", job->why.text) : 0;
-}
-
-static int next_pass(struct muster_elastic *job, struct muster_elastic_pass *ret,
-                     struct muster_err *err)
-{
-    report_pass_end(job);
-    join(job);
-    if (!job->todo.apply) {
-        resume(job);
-    }
-    int r = generation_ready(job, err);
-    if (job->todo.apply) {
-        return muster_fail(err, MUSTER_EINVAL,
-                           "a step is committed, and muster_elastic_step was "
-                           "interrupted: it is to be called again first");
-    }
-    if (r <= 0) {
-        return r < 0 ? r : end_of_job(job, err);
-    }
-    r = passes_move(&job->passes, job->core.version + 1, generation_share(job), err);
-    if (r == 0) {
-        fill_pass(job, generation_missing(job), ret);
-    }
-    return r < 0 ? r : 1;
-}
-
-int muster_elastic_next(struct muster_elastic *job, struct muster_elastic_pass *ret,
-                        struct muster_err *err)
-{
-    struct muster_elastic_pass pass;
-    int r = check_own(job, err);
-    r = r < 0 ? r : sized_check(&sized_pass, ret, err);
-    if (r < 0) {
-        return r;
-    }
-    pthread_mutex_lock(&job->mutex);
-    r = next_pass(job, &pass, err);
-    if (r <= 0) {
-        saver_settle(job);
-    }
-    pthread_mutex_unlock(&job->mutex);
-    if (r == 1) {
-        sized_write(&sized_pass, ret, &pass);
-    }
-    return r;
-}
-
-int muster_elastic_step(struct muster_elastic *job, const void *gradient, size_t count,
-                        enum muster_type type, const void *extra, void *ret_mean,
-                        struct muster_err *err)
-{
-    const struct step_call call = {gradient, count, type, extra, ret_mean};
-    int r = check_own(job, err);
-    if (r < 0) {
-        return r;
-    }
-    if (job->pass_version == 0) {
-        return muster_fail(err, MUSTER_EINVAL, "a step begins with muster_elastic_next");
-    }
-    if (count > 0 && (!ret_mean || (!gradient && job->pass_records > 0))) {
-        return muster_fail(err, MUSTER_EINVAL, "a pass has a gradient, and a place for the mean");
-    }
-    pthread_mutex_lock(&job->mutex);
-    r = step_take(job, &call, err);
-    if (r != 0) {
-        saver_settle(job);
-    }
-    pthread_mutex_unlock(&job->mutex);
-    return r;
-}
-
-int muster_elastic_sum(struct muster_elastic *job, const void *gradients, size_t count,
-                       enum muster_type type, void *ret_mean, struct muster_err *err)
-{
-    const struct sum_call call = {gradients, count, type, ret_mean};
-    int r = check_own(job, err);
-    if (r < 0) {
-        return r;
-    }
-    if (type != MUSTER_F32 && type != MUSTER_F64) {
-        return muster_fail(err, MUSTER_EINVAL, "a sum within a step is of type f32 or f64");
-    }
-    pthread_mutex_lock(&job->mutex);
-    r = job->pass_version == 0
-            ? muster_fail(err, MUSTER_EINVAL, "a step begins with muster_elastic_next")
-            : sum_take(job, &call, err);
-    pthread_mutex_unlock(&job->mutex);
-    return r;
-}
-
-int muster_elastic_commit(struct muster_elastic *job, const void *extras, struct muster_err *err)
-{
-    int r = check_own(job, err);
-    if (r < 0) {
-        return r;
-    }
-    pthread_mutex_lock(&job->mutex);
-    r = job->pass_version == 0
-            ? muster_fail(err, MUSTER_EINVAL, "a step begins with muster_elastic_next")
-            : step_commit(job, extras, err);
-    pthread_mutex_unlock(&job->mutex);
-    return r;
-}
-
-size_t muster_elastic_ahead(struct muster_elastic *job, size_t passes, uint64_t *ret_records,
-                            size_t room, size_t *ret_counts)
-{
-    if (check_own(job, NULL) < 0) {
-        return 0;
-    }
-    pthread_mutex_lock(&job->mutex);
-    size_t found = generation_ahead(job, passes, ret_records, room, ret_counts);
-    pthread_mutex_unlock(&job->mutex);
-    return found;
-}
-
-const void *muster_elastic_extras(const struct muster_elastic *job)
-{
-    return job->extras;
-}
-
 /* ---- From any thread ---- */
 
 void muster_elastic_leave(struct muster_elastic *job)
@@ -415,7 +190,7 @@ int muster_elastic_query(const struct muster_elastic *job, struct muster_elastic
                          struct muster_err *err)
 {
     struct muster_elastic *shared = (struct muster_elastic *)job; /* for its mutex */
-    int r = check_own(job, err);
+    int r = worker_check_own(job, err);
     r = r < 0 ? r : sized_check(&sized_info, ret, err);
     if (r < 0) {
         return r;

@@ -3,6 +3,7 @@
 
 #include "client/loss.h"
 #include "client/state.h"
+#include "commit/planted.h"
 
 #include <assert.h>
 #include <string.h>
@@ -323,11 +324,12 @@ int generation_ready(struct muster_elastic *job, struct muster_err *err)
             r = form(job, err);
         } else if (works && job->todo.restore) {
             r = state_restore(job, err);
-        } else if (works && job->todo.load) {
+        } else if (works && job->todo.load && !PLANTED(UNLOADED_VOTE)) {
             r = state_load(job, err);
         } else if (works && job->todo.heal && job->comm) {
             r = state_heal(job, err);
-        } else if (works && job->comm && core->loaded && !core->complete) {
+        } else if (works && job->comm && (core->loaded || PLANTED(UNLOADED_VOTE)) &&
+                   !core->complete) {
             return 1;
         } else {
             r = worker_wait(job, err);

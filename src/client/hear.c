@@ -2,6 +2,7 @@
 #include "client/hear.h"
 
 #include "client/obey.h"
+#include "client/recording.h"
 #include "client/report.h"
 #include "client/saver.h"
 #include "rendezvous/rendezvous.h"
@@ -38,7 +39,7 @@ static int welcomed(struct muster_elastic *job, const struct wire_message *m,
                            "a coordinator of term %llu answers, where term %llu has begun",
                            (unsigned long long)m->term, (unsigned long long)job->core.term);
     }
-    job->core.term = m->term;
+    obey(job, &(struct commit_event){.kind = COMMIT_WELCOMED, .term = m->term}, NULL);
     job->phase = UPLINK_DECLARING;
     report_dataset(job);
     return 0;
@@ -67,6 +68,7 @@ static int settle(struct muster_elastic *job, const struct wire_dataset *told,
     if (!job->settled) { /* from now on it is read without the mutex */
         job->plan = plan;
         job->settled = true;
+        recording_note_plan(job);
     }
     return 0;
 }

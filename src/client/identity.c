@@ -72,6 +72,18 @@ int identity_names(const char *coordinator_said, const char *name_said, char **r
                  : identity_copy(pod ? pod : name, WIRE_TEXT_MAX, "a worker's name", ret_name, err);
 }
 
+int identity_set_aside(uint32_t said, bool *ret, struct muster_err *err)
+{
+    static const char name[] = "MUSTER_SET_ASIDE";
+    const char *text = said > 0 ? "1" : getenv(name);
+    size_t digits = text ? strspn(text, "0123456789") : 0;
+    if (text && (digits == 0 || text[digits] != 0)) {
+        return muster_fail(err, MUSTER_ECONFIG, "%s is a number, not \"%s\"", name, text);
+    }
+    *ret = text && strspn(text, "0") < digits;
+    return 0;
+}
+
 struct wire_message identity_hello(uint64_t incarnation, const uint8_t token[WIRE_TOKEN_BYTES])
 {
     struct wire_message m = {.kind = WIRE_HELLO,

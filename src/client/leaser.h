@@ -9,6 +9,7 @@
 
 #include "client/holdings.h"
 #include "client/socket/connection.h"
+#include "comm/endpoint/endpoint.h"
 #include "shard/order.h"
 
 #include <muster/shards.h>
@@ -40,6 +41,7 @@ struct muster_shards {
     char *sum_names;
     uint8_t token[WIRE_TOKEN_BYTES];
     struct muster_shards_options options; /* its texts are those above */
+    bool set_aside; /* a record that crashes workers is; else it fails the job */
     pid_t owner;
     uint64_t incarnation;
     pthread_t thread;
@@ -55,6 +57,7 @@ struct muster_shards {
     pthread_mutex_t mutex;
     pthread_cond_t changed; /* on the monotonic clock */
     struct connection connection;
+    struct muster_endpoint *listener; /* the link's; NULL: it listens nowhere */
     enum leaser_phase phase;
     uint64_t term;
     uint32_t number; /* of the data set */
@@ -69,7 +72,8 @@ struct muster_shards {
     bool wants_position; /* TO_DO is to be sent, or was */
     const struct muster_shards_position *begins;
     struct leaser_position position;
-    double sums[WIRE_SUMS_MAX]; /* ended: of all records */
+    double sums[WIRE_SUMS_MAX]; /* ended: of all records, */
+    uint64_t left_out;          /* but these */
     int failed;                 /* nothing goes on any more: the code, why.text */
     struct muster_err why;      /* of `failed`; else the link's last trouble */
 };
@@ -93,6 +97,19 @@ void leaser_say_progress(struct muster_shards *s);
 void leaser_say_leave(struct muster_shards *s);
 /* What was said before the connection was lost, and has no answer. */
 void leaser_say_again(struct muster_shards *s);
+
+/* ---- Being asked whether it lives (leaser_listener.c), on the link's thread ---- */
+
+/* Where the coordinator is on another host, this process listens from then on, at the address from
+ * which it reaches it. Where that cannot be, nobody can ask. */
+void leaser_listener_open(struct muster_shards *s);
+void leaser_listener_close(struct muster_shards *s);
+/* What poll is to wait for; -1: nothing. */
+int leaser_listener_fd(const struct muster_shards *s);
+/* Whoever came is hung up on. False: there is no descriptor for it now. */
+bool leaser_listener_answer(struct muster_shards *s);
+/* What ENROLL says of it. */
+void leaser_listener_address(const struct muster_shards *s, uint8_t ret[WIRE_ADDRESS_BYTES]);
 
 /* ---- The link (leaser_link.c) ---- */
 

@@ -21,6 +21,7 @@ enum {
 };
 
 struct times {
+    bool listener_waits; /* there was no descriptor for who came: until the next turn */
     int64_t retry_ns;
     int64_t greeted_ns;
     int64_t progress_ns;
@@ -50,6 +51,7 @@ static int welcomed(struct muster_shards *s, const struct wire_message *m, struc
     }
     s->term = m->term;
     s->phase = LEASER_ENROLLING;
+    leaser_listener_open(s);
     leaser_say_enroll(s);
     return 0;
 }
@@ -75,6 +77,7 @@ static int leased(struct muster_shards *s, const struct wire_leased *told, struc
     s->none_now = told->ranges.count == 0 && !told->ended;
     if (told->ended) {
         s->ended = true;
+        s->left_out = told->left_out;
         memcpy(s->sums, told->sums.list, told->sums.count * sizeof *told->sums.list);
     }
     return holdings_grant(&s->holdings, &told->ranges, err);
@@ -113,6 +116,11 @@ static int hear(struct muster_shards *s, const struct wire_message *m, struct mu
         leaser_fail(s, s->phase == LEASER_GREETING ? MUSTER_EUNAUTH : MUSTER_ECONFLICT,
                     "the coordinator refused this worker: %.*s", (int)m->refused.why.count,
                     m->refused.why.bytes);
+        return 0;
+    }
+    if (m->kind == WIRE_EXPELLED && m->expelled.reason == RENDEZVOUS_FAILED) {
+        leaser_fail(s, MUSTER_EFAILED, "the job has failed: %.*s", (int)m->expelled.why.count,
+                    m->expelled.why.bytes);
         return 0;
     }
     if (m->kind == WIRE_EXPELLED) {
@@ -232,13 +240,15 @@ static void *run(void *context)
         int wait_ms = tend(s, &t);
         struct pollfd fds[] = {
             {.fd = s->wake_fd, .events = POLLIN},
-            {.fd = s->connection.fd, .events = connection_events(&s->connection)}};
+            {.fd = s->connection.fd, .events = connection_events(&s->connection)},
+            {.fd = t.listener_waits ? -1 : leaser_listener_fd(s), .events = POLLIN}};
         pthread_mutex_unlock(&s->mutex);
-        (void)poll(fds, 2, wait_ms);
+        (void)poll(fds, 3, wait_ms);
         uint64_t rung;
         if (fds[0].revents) {
             (void)!read(s->wake_fd, &rung, sizeof rung);
         }
+        t.listener_waits = fds[2].revents && !leaser_listener_answer(s);
         pthread_mutex_lock(&s->mutex);
         if (s->connection.fd >= 0) {
             move(s, &t);

@@ -58,6 +58,7 @@ static int read_options(struct muster_shards *s, const struct muster_shards_opti
                               "the name of a data set", &s->dataset, err);
     r = r < 0 ? r
               : identity_copy(sums, WIRE_SUM_NAMES_MAX, "the names of sums", &s->sum_names, err);
+    r = r < 0 ? r : identity_set_aside(o->set_aside, &s->set_aside, err);
     return r < 0 ? r : identity_incarnation(&s->incarnation, err);
 }
 
@@ -93,6 +94,7 @@ int leaser_open(const struct muster_shards_options *options, struct muster_shard
 
 void leaser_free(struct muster_shards *s)
 {
+    leaser_listener_close(s);
     connection_done(&s->connection);
     holdings_done(&s->holdings);
     if (s->wake_fd >= 0) {

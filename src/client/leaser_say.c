@@ -49,11 +49,13 @@ void leaser_say_enroll(struct muster_shards *s)
                                                     .epochs = o->epochs,
                                                     .batch = o->shard,
                                                     .block = o->shuffle,
-                                                    .seed = o->seed},
+                                                    .seed = o->seed,
+                                                    .set_aside = s->set_aside},
                                         .sums = text_of(s->sum_names),
                                         .name = text_of(s->name),
                                         .again = s->enrolled,
                                         .held = {list, count}}};
+    leaser_listener_address(s, m.enroll.address);
     say(s, LEASER_ENROLLING, &m);
     free(list);
 }

@@ -1,5 +1,5 @@
-/* What every member shows the others before anything is summed (rule 1). The records follow from
- * the version and the plan.
+/* Exchanges what every member shows the others before anything is summed (rule 1 of
+ * docs/step-commit.md). The records follow from the version and the plan.
  *
  * Layer: worker (part of libmuster). Thread: the user's, without the job's mutex.
  */

@@ -1,6 +1,7 @@
 /* See obey.h. */
 #include "client/obey.h"
 
+#include "client/recording.h"
 #include "client/report.h"
 
 #include <assert.h>
@@ -100,6 +101,7 @@ void obey(struct muster_elastic *job, const struct commit_event *event,
     struct commit_effects effects;
     enum commit_stage before = job->core.stage;
     commit_member_step(&job->core, event, &effects);
+    recording_note_step(job, event, &effects);
     note_loss(job, event, before);
     for (size_t i = 0; i < effects.count; i++) {
         carry_out(job, &effects.list[i], open);

@@ -2,6 +2,7 @@
 #include "client/open.h"
 
 #include "client/identity.h"
+#include "client/recording.h"
 #include "client/saver.h"
 #include "comm/system/sized.h"
 
@@ -34,11 +35,9 @@ static int read_number(uint32_t said, const char *name, uint32_t *ret, struct mu
 /* Parts of a pass are needed to find a record. */
 static int read_set_aside(struct muster_elastic *job, uint32_t said, struct muster_err *err)
 {
-    static const char name[] = "MUSTER_SET_ASIDE";
-    const char *text = getenv(name);
-    uint32_t on = 0;
-    int r = said == 0 && text && strcmp(text, "0") == 0 ? 0 : read_number(said, name, &on, err);
-    job->set_aside = on > 0 && !job->whole_passes;
+    bool on = false;
+    int r = identity_set_aside(said, &on, err);
+    job->set_aside = on && !job->whole_passes;
     return r;
 }
 
@@ -138,6 +137,7 @@ int open_job(const struct muster_elastic_options *options, struct muster_elastic
     }
     passes_init(&job->passes, job->extra_bytes);
     commit_member_init(&job->core, job->incarnation);
+    recording_begin(job);
     *ret = job;
     return 0;
 }
@@ -164,5 +164,6 @@ void open_free(struct muster_elastic *job)
     free(job->extras);
     free(job->generation);
     free(job->mine);
+    recording_close(job->recording);
     free(job);
 }

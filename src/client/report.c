@@ -2,6 +2,7 @@
 #include "client/report.h"
 
 #include "client/identity.h"
+#include "commit/planted.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -101,6 +102,9 @@ static void say_report(struct muster_elastic *job, uint64_t lost, bool ended,
                                         .steps = {steps, count}}};
     if (core->prepared) {
         list_steps(job, core->version + 1, 1, &prepared, &range);
+        if (PLANTED(IDS_IN_BARRIER)) { /* of the others' nothing is known yet */
+            range.count = job->pass_records;
+        }
         m.report.prepared = (struct wire_steps){&prepared, 1};
     }
     say(job, UPLINK_UP, &m);
@@ -130,14 +134,15 @@ void report_state(struct muster_elastic *job, uint64_t lost, bool ended)
 
 void report_leave(struct muster_elastic *job, bool finished)
 {
-    struct wire_message m = {.kind = WIRE_LEAVE, .leave.finished = finished};
+    struct wire_message m = {.kind = WIRE_LEAVE, .leave = {finished, job->broken_off}};
     say(job, UPLINK_UP, &m);
 }
 
 void report_pass(struct muster_elastic *job)
 {
     struct wire_message m = {.kind = WIRE_PASS,
-                             .pass.at_hand = {&job->at_hand, job->at_hand.count > 0}};
+                             .pass = {.generation = job->pass_generation,
+                                      .at_hand = {&job->at_hand, job->at_hand.count > 0}}};
     say(job, UPLINK_UP, &m);
 }
 

@@ -272,7 +272,8 @@ int muster_shards_query(struct muster_shards *s, struct muster_shards_info *ret,
                                       .records_done = h->durable_records,
                                       .epoch = s->epoch,
                                       .ended = s->ended && h->granted.count == 0,
-                                      .sum_count = h->sum_count};
+                                      .sum_count = h->sum_count,
+                                      .left_out = s->left_out};
     memcpy(info.sums, s->sums, sizeof info.sums);
     pthread_mutex_unlock(&s->mutex);
     sized_write(&sized_shards_info, ret, &info);

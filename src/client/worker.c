@@ -2,6 +2,7 @@
 #include "client/worker.h"
 
 #include "comm/system/deadline.h"
+#include "comm/system/sized.h"
 
 #include <string.h>
 #include <time.h>
@@ -58,4 +59,13 @@ void worker_end(struct muster_elastic *job, enum worker_ending end, int code, co
     }
     (void)pthread_cond_broadcast(&job->changed);
     worker_wake(job);
+}
+
+int worker_check_own(const struct muster_elastic *job, struct muster_err *err)
+{
+    int r = sized_check_err(err);
+    if (r == 0 && job->owner != getpid()) {
+        return muster_fail(err, MUSTER_EINVAL, "a forked process cannot use its parent's job");
+    }
+    return r;
 }

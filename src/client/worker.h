@@ -18,6 +18,7 @@
 #include "client/socket/connection.h"
 #include "client/socket/probe.h"
 #include "commit/member.h"
+#include "core/recording.h"
 #include "rendezvous/rendezvous.h"
 #include "wire/wire.h"
 
@@ -176,6 +177,7 @@ struct muster_elastic {
     pthread_t thread;
     int wake_fd; /* an eventfd: the link has something to do */
     _Atomic bool leave_asked;
+    bool broken_off; /* the program closes the job before it is done, and nobody asked for that */
 
     /* ---- the user's thread ---- */
     struct muster_elastic_piece *pieces;
@@ -216,6 +218,7 @@ struct muster_elastic {
     bool readable; /* the pieces hold version core.version, whole */
     bool told_leave;
     struct commit_member core;
+    struct recording *recording; /* NULL: nothing is recorded */
     struct generation *generation;
     struct todo todo;
     struct shard_range at_hand; /* of the pass that was told of; count 0: none */
@@ -244,5 +247,8 @@ void worker_wake(const struct muster_elastic *job);
 /* Nothing goes on any more; the first reason is kept. The mutex is held. */
 void worker_end(struct muster_elastic *job, enum worker_ending end, int code, const char *format,
                 ...) __attribute__((format(printf, 4, 5)));
+
+/* MUSTER_EINVAL: of a forked process, whose parent's the job is; or err is none. */
+int worker_check_own(const struct muster_elastic *job, struct muster_err *err);
 
 int64_t worker_now_ns(void);

@@ -80,13 +80,13 @@ static void lose(struct turn *t, struct rendezvous_peer *peer)
 }
 
 /* Who joins next may already be in a generation that is being recorded. */
-static void forget_joiner(struct rendezvous_peer *peer)
+static void forget_joiner(struct rendezvous *s, struct rendezvous_peer *peer)
 {
     if (peer->next) {
         peer->gone = true;
         peer->connected = false;
     } else {
-        turn_free(peer);
+        turn_free(s, peer);
     }
 }
 
@@ -99,7 +99,7 @@ void member_dead(struct turn *t)
     if (peer->standing == RENDEZVOUS_MEMBER) {
         lose(t, peer);
     } else {
-        forget_joiner(peer);
+        forget_joiner(t->s, peer);
     }
 }
 
@@ -134,7 +134,7 @@ void member_leave(struct turn *t)
     struct rendezvous_peer *peer = turn_find(t->s, t->event->incarnation);
     if (peer && peer->standing == RENDEZVOUS_JOINING && !peer->next) {
         turn_expel(t, peer->incarnation, RENDEZVOUS_LEFT);
-        turn_free(peer);
+        turn_free(t->s, peer);
     } else if (t->event->finished && t->s->complete) {
         finish(t, peer);
     } else if (peer) {

@@ -10,7 +10,8 @@
  *     READING    REPLAY_…                   READING    (the journal, from its beginning)
  *     READING    START                      RUNNING    TERM, SYNC; SERVE once durable; CLOSING
  *                                                      where no generation was ever opened
- *     RUNNING    REPORT closed, DEAD        CLOSING    CLOSE to the others, AWAIT                4
+ *     RUNNING    REPORT closed, DEAD,       CLOSING    CLOSE to the others, AWAIT                4
+ *                REOPEN
  *     RUNNING    JOIN, LEAVE, once settled  CLOSING    CLOSE at a boundary                       4
  *     CLOSING    REPORT, DEAD, DEADLINE …   RECORDING  GENERATION, SYNC: once the verdict is    5,
  *                                                      in, and there are members enough      6, 11
@@ -138,7 +139,8 @@ struct rendezvous {
     bool complete; /* the log has every record of the job */
     bool finished; /* a member has ended well */
     uint32_t room;
-    struct rendezvous_peer peers[];
+    uint32_t taken;                 /* slots */
+    struct rendezvous_peer peers[]; /* `room` slots; behind them their index, see turn.h */
 };
 
 enum rendezvous_event_kind {
@@ -149,7 +151,7 @@ enum rendezvous_event_kind {
     RENDEZVOUS_REPLAY_MEMBER,     /* incarnation, age, loaded: as in OPEN */
     RENDEZVOUS_REPLAY_LOG,        /* version */
     RENDEZVOUS_REPLAY_CHECKPOINT, /* version */
-    RENDEZVOUS_START,
+    RENDEZVOUS_START, /* term: the new one is this at least; 0: the one after the journal's */
     /* messages; incarnation is that of the sender */
     RENDEZVOUS_JOIN,
     RENDEZVOUS_LEAVE,  /* finished: the caller says so, too, of any process that it saw end well */
@@ -168,6 +170,7 @@ enum rendezvous_event_kind {
     RENDEZVOUS_DEADLINE,     /* generation */
     RENDEZVOUS_DURABLE,
     RENDEZVOUS_COMPLETE, /* the log has every record of the job */
+    RENDEZVOUS_REOPEN,   /* what members have to know of it has changed since it was opened */
     RENDEZVOUS_EVENT_KINDS,
 };
 
@@ -252,6 +255,9 @@ struct rendezvous_effects {
 #define RENDEZVOUS_EFFECTS_MAX(peers) (6 * (size_t)(peers) + 8)
 
 /* The bytes of a state for so many processes at a time, members and joiners. */
+#define RENDEZVOUS_SIZE_BYTES(peers)                                                               \
+    (sizeof(struct rendezvous) +                                                                   \
+     (size_t)(peers) * (sizeof(struct rendezvous_peer) + sizeof(uint32_t)))
 size_t rendezvous_size_bytes(uint32_t peers);
 /* 0 < min_size <= first_size <= max_size <= peers. */
 void rendezvous_init(struct rendezvous *state, struct rendezvous_config config, uint32_t peers);

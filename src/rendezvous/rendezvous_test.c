@@ -130,6 +130,29 @@ static void a_death_closes_and_the_generation_is_durable_before_it_opens(void **
     free(s);
 }
 
+/* Also where all were to close at the end of the step: it is given up. */
+static void what_members_have_to_know_opens_the_generation_anew(void **state)
+{
+    (void)state;
+    struct rendezvous *s = running();
+    commit_one(s);
+    expect(s, DURABLE, "ACK>1 1 ACK>2 1");
+    expect(s, EVENT(JOIN, .incarnation = 3), "CLOSE>1 CLOSE>2");
+    expect(s, EVENT(REOPEN), "CLOSE>1 CLOSE>2 AWAIT");
+    assert_false(list[0].boundary);
+    expect(s, EVENT(REOPEN), "");
+    for (uint64_t who = 1; who <= 2; who++) {
+        expect(s,
+               EVENT(REPORT, .incarnation = who, .generation = 1, .closed = true, .loaded = true,
+                     .first = 2, .version = 1),
+               who == 1 ? "" : "generation 1 SYNC");
+    }
+    expect(s, EVENT(REOPEN), "");
+    expect(s, DURABLE, "OPEN>1 1 OPEN>2 1 OPEN>3 1");
+    expect(s, EVENT(REOPEN), "CLOSE>1 CLOSE>2 CLOSE>3 AWAIT");
+    free(s);
+}
+
 static void joiners_wait_for_a_step_then_for_its_boundary(void **state)
 {
     (void)state;
@@ -222,6 +245,21 @@ static void who_has_the_model_is_waited_for_without_connections(void **state)
            "AWAIT");
     expect(s, EVENT(DEAD, .incarnation = 2), "generation SYNC");
     free(s);
+}
+
+/* Of two coordinators, the one that was allowed to begin later has the higher term, whatever the
+ * journal has lost. */
+static void a_term_is_not_below_the_least(void **state)
+{
+    (void)state;
+    static const uint64_t table[][2] = {{0, 5}, {2, 5}, {4, 5}, {5, 5}, {9, 9}}; /* least, term */
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        struct rendezvous *s = fresh(2);
+        expect(s, EVENT(REPLAY_TERM, .term = 4), "");
+        expect(s, EVENT(START, .term = table[i][0]), "term SYNC");
+        assert_int_equal(s->term, table[i][1]);
+        free(s);
+    }
 }
 
 static void a_coordinator_that_begins_again_opens_what_its_journal_has(void **state)
@@ -440,17 +478,40 @@ static void a_full_log_without_a_model_is_trained_again(void **state)
     free(s);
 }
 
+/* Also of the index, by which processes are found. */
+static void a_copy_of_the_bytes_is_a_copy_of_the_state(void **state)
+{
+    (void)state;
+    struct rendezvous *s = running(), *copy = malloc(rendezvous_size_bytes(PEERS));
+    assert_non_null(copy);
+    expect(s, EVENT(JOIN, .incarnation = 7), "");
+    memcpy(copy, s, rendezvous_size_bytes(PEERS));
+    memset(s, 0xff, rendezvous_size_bytes(PEERS));
+    free(s);
+    for (uint64_t i = 0; i < 10; i++) {
+        const struct rendezvous_peer *peer = rendezvous_find(copy, i);
+        assert_int_equal(peer ? peer->incarnation : 0, i == 1 || i == 2 || i == 7 ? i : 0);
+    }
+    expect(copy, EVENT(LEAVE, .incarnation = 7), "EXPEL>7");
+    assert_null(rendezvous_find(copy, 7));
+    commit_one(copy);
+    free(copy);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_copy_of_the_bytes_is_a_copy_of_the_state),
         cmocka_unit_test(the_log_is_durable_before_it_is_acknowledged),
         cmocka_unit_test(a_durable_step_is_acknowledged_to_each_that_brings_it),
         cmocka_unit_test(a_death_closes_and_the_generation_is_durable_before_it_opens),
+        cmocka_unit_test(what_members_have_to_know_opens_the_generation_anew),
         cmocka_unit_test(joiners_wait_for_a_step_then_for_its_boundary),
         cmocka_unit_test(the_silent_are_left_out_and_then_unknown),
         cmocka_unit_test(who_has_lost_both_its_connections_is_not_waited_for),
         cmocka_unit_test(who_comes_back_is_waited_for),
         cmocka_unit_test(who_has_the_model_is_waited_for_without_connections),
+        cmocka_unit_test(a_term_is_not_below_the_least),
         cmocka_unit_test(a_coordinator_that_begins_again_opens_what_its_journal_has),
         cmocka_unit_test(who_brings_steps_that_do_not_follow_is_expelled),
         cmocka_unit_test(nobody_left_with_the_state_restores_the_checkpoint),

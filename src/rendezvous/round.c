@@ -340,7 +340,7 @@ static void leave_out(struct turn *t, struct rendezvous_peer *peer)
     turn_emit(t, (struct rendezvous_effect){.kind = RENDEZVOUS_RETURN_LEASES,
                                             .to = peer->incarnation,
                                             .reason = why_left_out(peer)});
-    turn_free(peer);
+    turn_free(t->s, peer);
 }
 
 static void take_in(struct rendezvous *s, struct rendezvous_peer *peer)

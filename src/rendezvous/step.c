@@ -20,7 +20,7 @@ static void replay_term(struct turn *t)
 static void replay_generation(struct turn *t)
 {
     struct rendezvous *s = t->s;
-    memset(s->peers, 0, s->room * sizeof *s->peers);
+    turn_free_all(s);
     s->generation = t->event->generation;
     s->lineage = t->event->lineage;
     s->base = t->event->version;
@@ -59,7 +59,7 @@ static void start(struct turn *t)
     s->durable = s->logged;
     s->settled = s->generation > 0 && s->logged > s->base;
     s->granting = false;
-    s->term++;
+    s->term = t->event->term > s->term ? t->event->term : s->term + 1;
     rendezvous_journal_append(
         t, (struct rendezvous_effect){.kind = RENDEZVOUS_APPEND_TERM, .term = s->term});
 }
@@ -102,6 +102,12 @@ static void durable(struct turn *t)
     rendezvous_journal_synced(t);
 }
 
+/* The step that is under way is given up, too: its members do not know what it is about. */
+static void reopen(struct turn *t)
+{
+    round_close(t, true);
+}
+
 static void completed(struct turn *t)
 {
     t->s->complete = true;
@@ -136,11 +142,12 @@ static const struct rule {
     [RENDEZVOUS_DEADLINE] = {SERVING, deadline},
     [RENDEZVOUS_DURABLE] = {SERVING, durable},
     [RENDEZVOUS_COMPLETE] = {SERVING, completed},
+    [RENDEZVOUS_REOPEN] = {SERVING, reopen},
 };
 
 size_t rendezvous_size_bytes(uint32_t peers)
 {
-    return sizeof(struct rendezvous) + peers * sizeof(struct rendezvous_peer);
+    return RENDEZVOUS_SIZE_BYTES(peers);
 }
 
 void rendezvous_init(struct rendezvous *state, struct rendezvous_config config, uint32_t peers)
@@ -210,5 +217,5 @@ const char *rendezvous_check(const struct rendezvous *s)
             }
         }
     }
-    return NULL;
+    return turn_check(s);
 }

@@ -22,4 +22,8 @@ struct rendezvous_peer *turn_find(struct rendezvous *state, uint64_t incarnation
 /* NULL: no room. */
 struct rendezvous_peer *turn_take(struct rendezvous *state, uint64_t incarnation,
                                   enum rendezvous_standing standing);
-void turn_free(struct rendezvous_peer *peer);
+void turn_free(struct rendezvous *state, struct rendezvous_peer *peer);
+void turn_free_all(struct rendezvous *state);
+/* NULL, or what is wrong with the index: numbers of slots, those that are taken, in the order of
+ * their processes' incarnations. Numbers, as a copy of the state's bytes is to be one of it. */
+const char *turn_check(const struct rendezvous *state);

@@ -1,4 +1,5 @@
-/* Data sets and their epochs: which may begin, and which are done. See internal.h. */
+/* Keeps data sets and their epochs: says which epoch may begin, and which is done. See internal.h.
+ */
 #include "shard/internal.h"
 
 #include <muster/err.h>
@@ -111,19 +112,22 @@ static bool open_next(struct shard_state *state, uint32_t dataset)
 {
     struct shard_data *data = &state->data[dataset];
     uint64_t size = data->spec.size;
-    if (shard_nodes_reserve(&state->nodes, (uint32_t)(size / UINT32_MAX + 1)) < 0) {
+    uint32_t nodes = (uint32_t)(size / UINT32_MAX + 1 + state->aside_count);
+    if (shard_nodes_reserve(&state->nodes, nodes) < 0) {
         return false;
     }
     for (uint64_t first = 0; first < size;) {
         uint64_t left = size - first;
         uint32_t count = left < UINT32_MAX ? (uint32_t)left : UINT32_MAX;
         struct shard_range range = {dataset, data->next_epoch, first, count};
-        int rc = shard_set_add(&data->to_do, range);
-        assert(rc == 0);
+        int r = shard_set_add(&data->to_do, range);
+        assert(r == 0);
         first += count;
     }
-    data->open[data->open_count++] = (struct shard_epoch){.epoch = data->next_epoch, .size = size};
+    struct shard_epoch *epoch = &data->open[data->open_count++];
+    *epoch = (struct shard_epoch){.epoch = data->next_epoch, .size = size};
     data->next_epoch++;
+    shard_aside_skip(state, dataset, epoch);
     return true;
 }
 
@@ -152,10 +156,13 @@ static void close_done(struct shard_state *state, uint32_t dataset)
 void shard_epochs_advance(struct shard_state *state, uint32_t dataset)
 {
     struct shard_data *data = &state->data[dataset];
-    close_done(state, dataset);
-    bool granted = data->to_do.ranges == 0 && !shard_suspect_free(state, dataset);
-    if (may_open(data, granted)) {
-        (void)open_next(state, dataset);
+    bool again = true;
+    while (again) {
+        close_done(state, dataset);
+        bool granted = data->to_do.ranges == 0 && !shard_suspect_free(state, dataset);
+        again = may_open(data, granted) && open_next(state, dataset);
+        const struct shard_epoch *last = again ? &data->open[data->open_count - 1] : NULL;
+        again = last && last->done == last->size && shard_has_room(state); /* all is set aside */
     }
 }
 

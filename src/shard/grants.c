@@ -66,8 +66,8 @@ static bool grant_ranges(struct shard_state *state, struct shard_owner *owner, u
         if (!hold(state, owner, range, false)) {
             break;
         }
-        int rc = shard_set_remove(&data->to_do, range);
-        assert(rc == 0); /* nothing is cut in two at the front */
+        int r = shard_set_remove(&data->to_do, range);
+        assert(r == 0); /* nothing is cut in two at the front */
         epoch = range.epoch;
         left -= range.count;
         ranges++;

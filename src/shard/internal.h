@@ -136,8 +136,16 @@ bool shard_plan_check(struct shard_state *state, const struct shard_part *parts,
 /* ---- Suspects (suspects.c) ---- */
 
 int shard_blame(struct shard_state *state, const struct shard_part *parts, size_t count);
+int shard_leave_out(struct shard_state *state, const struct shard_part *parts, size_t count);
+/* A new epoch, none of which is granted: what is set aside is done. A node for each was reserved.
+ */
+void shard_aside_skip(struct shard_state *state, uint32_t dataset, struct shard_epoch *epoch);
 /* NULL: there is none that nobody holds. */
 struct shard_suspect *shard_suspect_free(struct shard_state *state, uint32_t dataset);
+/* The first behind `after` (NULL: of all) that nobody holds, where it lies before *next; false:
+ * there is none. */
+bool shard_suspect_next(const struct shard_state *state, uint32_t dataset,
+                        const struct shard_range *after, struct shard_range *next);
 /* The first that overlaps the range; NULL. */
 struct shard_suspect *shard_suspect_in(const struct shard_state *state, struct shard_range range);
 /* The range is suspected no more, where it was. */

@@ -1,10 +1,10 @@
-/* Who may hold records. See internal.h. */
+/* Keeps the owners, those who may hold records, sorted by their incarnations. See internal.h. */
 #include "shard/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Where it is, or belongs. */
+/* The index at which it is, or is to be inserted. */
 static size_t place_of(const struct shard_state *state, uint64_t incarnation)
 {
     size_t low = 0, high = state->owner_count;

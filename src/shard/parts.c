@@ -73,10 +73,10 @@ int shard_parts_check(struct shard_state *state, const struct shard_part *parts,
     struct shard_set seen;
     enum shard_reason reason = SHARD_OK;
     size_t i = 0;
-    int rc = count < SHARD_RANGES_MAX ? 0 : MUSTER_ETOOBIG;
-    rc = rc < 0 ? rc : shard_nodes_reserve(&state->nodes, 2 * (uint32_t)count);
-    if (rc < 0) {
-        return rc;
+    int r = count < SHARD_RANGES_MAX ? 0 : MUSTER_ETOOBIG;
+    r = r < 0 ? r : shard_nodes_reserve(&state->nodes, 2 * (uint32_t)count);
+    if (r < 0) {
+        return r;
     }
     shard_set_init(&seen, &state->nodes);
     for (; i < count && reason == SHARD_OK; i++) {
@@ -101,8 +101,8 @@ int shard_parts_check(struct shard_state *state, const struct shard_part *parts,
 
 static void take_from(struct shard_set *set, struct shard_range range)
 {
-    int rc = shard_set_remove(set, range);
-    assert(rc == 0);
+    int r = shard_set_remove(set, range);
+    assert(r == 0);
 }
 
 /* What is suspected and held by nobody is in no set. */
@@ -132,22 +132,22 @@ void shard_part_take(struct shard_state *state, struct shard_part part)
 int shard_commit(struct shard_state *state, const struct shard_part *parts, size_t count)
 {
     bool good = shard_plan_check(state, parts, count);
-    int rc = good ? shard_parts_check(state, parts, count, &good) : 0;
-    for (size_t i = 0; rc == 0 && good && i < count; i++) {
+    int r = good ? shard_parts_check(state, parts, count, &good) : 0;
+    for (size_t i = 0; r == 0 && good && i < count; i++) {
         struct shard_range range = parts[i].range;
         shard_part_take(state, parts[i]);
         shard_suspect_clear(state, range);
         shard_epoch_of(&state->data[range.dataset], range.epoch)->done += range.count;
     }
-    return rc;
+    return r;
 }
 
 /* ---- Giving back ---- */
 
 static void add_to_do(struct shard_state *state, struct shard_range range)
 {
-    int rc = shard_set_add(&state->data[range.dataset].to_do, range);
-    assert(rc == 0);
+    int r = shard_set_add(&state->data[range.dataset].to_do, range);
+    assert(r == 0);
 }
 
 /* What is suspected stays so; the rest is to do. */
@@ -177,24 +177,24 @@ static void put_back(struct shard_state *state, struct shard_range range)
 int shard_give_back(struct shard_state *state, const struct shard_part *parts, size_t count)
 {
     bool good;
-    int rc = shard_nodes_reserve(&state->nodes, 2 * (uint32_t)count + 2 * SHARD_SUSPECTS_MAX);
-    rc = rc < 0 ? rc : shard_parts_check(state, parts, count, &good);
-    for (size_t i = 0; rc == 0 && good && i < count; i++) {
+    int r = shard_nodes_reserve(&state->nodes, 2 * (uint32_t)count + 2 * SHARD_SUSPECTS_MAX);
+    r = r < 0 ? r : shard_parts_check(state, parts, count, &good);
+    for (size_t i = 0; r == 0 && good && i < count; i++) {
         shard_part_take(state, parts[i]);
         put_back(state, parts[i].range);
     }
-    return rc;
+    return r;
 }
 
 int shard_give_back_all(struct shard_state *state, struct shard_owner *owner)
 {
     struct shard_range range;
-    int rc = shard_nodes_reserve(&state->nodes, 2 * SHARD_SUSPECTS_MAX);
-    while (rc == 0 && shard_set_first(&owner->held, &range)) {
+    int r = shard_nodes_reserve(&state->nodes, 2 * SHARD_SUSPECTS_MAX);
+    while (r == 0 && shard_set_first(&owner->held, &range)) {
         take_from(&owner->held, range);
         put_back(state, range);
     }
-    return rc;
+    return r;
 }
 
 /* ---- After a restart ---- */
@@ -232,9 +232,9 @@ static bool skip_to(struct shard_range *range, uint64_t first)
 static int hold_piece(struct shard_state *state, struct shard_owner *owner,
                       struct shard_range piece)
 {
-    int rc = shard_nodes_reserve(&state->nodes, 4 + 2 * SHARD_SUSPECTS_MAX);
-    if (rc < 0) {
-        return rc;
+    int r = shard_nodes_reserve(&state->nodes, 4 + 2 * SHARD_SUSPECTS_MAX);
+    if (r < 0) {
+        return r;
     }
     struct shard_suspect *suspect = shard_suspect_in(state, piece);
     if (suspect) {
@@ -245,8 +245,8 @@ static int hold_piece(struct shard_state *state, struct shard_owner *owner,
     } else {
         take_from(&state->data[piece.dataset].to_do, piece);
     }
-    rc = shard_set_add(&owner->held, piece);
-    assert(rc == 0);
+    r = shard_set_add(&owner->held, piece);
+    assert(r == 0);
     return 0;
 }
 
@@ -257,9 +257,9 @@ static int hold_pieces(struct shard_state *state, struct shard_owner *owner,
     for (;;) {
         uint32_t count = to_do_prefix(state, range);
         struct shard_range piece = {range.dataset, range.epoch, range.first, count};
-        int rc = count > 0 ? hold_piece(state, owner, piece) : 0;
-        if (rc < 0 || count == range.count) {
-            return rc;
+        int r = count > 0 ? hold_piece(state, owner, piece) : 0;
+        if (r < 0 || count == range.count) {
+            return r;
         }
         if (count > 0) {
             (void)shard_range_take(&range, count);
@@ -278,10 +278,10 @@ static int hold_one(struct shard_state *state, struct shard_part part)
     bool known = shard_range_valid(part.range) && part.range.dataset < state->data_count &&
                  !shard_is_planned(state, part.range.dataset);
     bool whole = owner && !state->serving && known;
-    int rc = 0;
+    int r = 0;
     if (whole) {
         shard_epochs_reach(state, part.range);
-        rc = hold_pieces(state, owner, part.range, &whole);
+        r = hold_pieces(state, owner, part.range, &whole);
     }
     if (!whole) {
         enum shard_reason reason = owner ? SHARD_NOT_HELD : SHARD_NO_OWNER;
@@ -291,15 +291,15 @@ static int hold_one(struct shard_state *state, struct shard_part part)
                                                 .dataset = part.range.dataset,
                                                 .range = part.range});
     }
-    return rc;
+    return r;
 }
 
 /* What was committed or belongs to another one is refused; the rest of its part is held. */
 int shard_hold(struct shard_state *state, const struct shard_part *parts, size_t count)
 {
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < count; i++) {
-        rc = hold_one(state, parts[i]);
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < count; i++) {
+        r = hold_one(state, parts[i]);
     }
-    return rc;
+    return r;
 }

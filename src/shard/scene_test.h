@@ -49,13 +49,13 @@ static inline void write_effects(struct scene *scene)
 
 static inline int feed(struct scene *scene, struct shard_event event)
 {
-    int rc = shard_step(scene->state, &event, &scene->effects);
+    int r = shard_step(scene->state, &event, &scene->effects);
     write_effects(scene);
     const char *broken = shard_check(scene->state);
     if (broken) {
         fail_msg("%s", broken);
     }
-    return rc;
+    return r;
 }
 
 #define assert_effects(scene, expected) assert_string_equal((scene)->text, expected)

@@ -233,9 +233,9 @@ int shard_set_add(struct shard_set *set, struct shard_range range)
         after->range.first = range.first;
         after->range.count += range.count;
     } else {
-        int rc = shard_nodes_reserve(set->nodes, 1);
-        if (rc < 0) {
-            return rc;
+        int r = shard_nodes_reserve(set->nodes, 1);
+        if (r < 0) {
+            return r;
         }
         insert(set, range);
     }
@@ -302,9 +302,9 @@ int shard_set_remove(struct shard_set *set, struct shard_range range)
     neighbours(set, range, &at, &after);
     bool in_two =
         at->range.first < range.first && shard_range_end(at->range) > shard_range_end(range);
-    int rc = in_two ? shard_nodes_reserve(set->nodes, 1) : 0;
-    if (rc < 0) {
-        return rc;
+    int r = in_two ? shard_nodes_reserve(set->nodes, 1) : 0;
+    if (r < 0) {
+        return r;
     }
     while (shard_range_end(at->range) < shard_range_end(range)) {
         uint64_t count = shard_range_end(at->range) - range.first;

@@ -84,9 +84,9 @@ static void random_operations_agree_with_flags(void **state)
         assert_int_equal(shard_set_contains(&set, range), inside == range.count);
         assert_int_equal(shard_set_overlaps(&set, range), inside > 0);
         bool adds = draw(&seed, 2) == 0;
-        int rc = adds ? shard_set_add(&set, range) : shard_set_remove(&set, range);
+        int r = adds ? shard_set_add(&set, range) : shard_set_remove(&set, range);
         bool done = adds ? inside == 0 : inside == range.count;
-        assert_int_equal(rc, done ? 0 : adds ? MUSTER_EEXIST : MUSTER_ENOENT);
+        assert_int_equal(r, done ? 0 : adds ? MUSTER_EEXIST : MUSTER_ENOENT);
         if (done) {
             model_fill(&model, range, adds);
         }

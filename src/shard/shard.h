@@ -8,8 +8,8 @@
  *                                                                   GONE, GIVE_BACK → to do
  *                                                                   BLAME → suspected
  *     suspected  was in flight when a worker crashed; granted       WANT of a worker that holds
- *                alone, in halves; named as poison → done (set      nothing → held
- *                aside), or the job fails
+ *                alone, in parts; named as poison → done (set       nothing → held
+ *                aside, in later epochs, too), or the job fails
  *     done       its update is in the model
  *
  * What comes back is granted before all that was never granted. Who holds what is not part of a
@@ -70,15 +70,18 @@ struct shard_dataset {
 };
 
 enum shard_event_kind {
-    SHARD_DATASET,   /* dataset_spec: a new one; the same name again is the same data set */
-    SHARD_EXTEND,    /* dataset, count: so many more epochs */
-    SHARD_SHRINK,    /* dataset, count: it has only so many records */
-    SHARD_JOIN,      /* owner, expires_ms */
-    SHARD_RENEW,     /* owner, expires_ms */
-    SHARD_WANT,      /* owner, dataset, count: it asks for so many records */
-    SHARD_COMMIT,    /* parts: done, all of them or none */
+    SHARD_DATASET, /* dataset_spec: a new one; the same name again is the same data set */
+    SHARD_EXTEND,  /* dataset, count: so many more epochs */
+    SHARD_SHRINK,  /* dataset, count: it has only so many records */
+    SHARD_JOIN,    /* owner, expires_ms */
+    SHARD_RENEW,   /* owner, expires_ms */
+    SHARD_WANT,    /* owner, dataset, count: it asks for so many records */
+    SHARD_STOP,    /* owner: it waits for nothing any more, as it has died: BLAME or GONE follow */
+    SHARD_COMMIT,  /* parts: done, all of them or none */
     SHARD_GIVE_BACK, /* parts: not trained, by owners that go on; all of them or none */
     SHARD_BLAME,     /* parts: in flight when their owner crashed; GONE follows */
+    SHARD_LEAVE_OUT, /* parts: one, of one position, which no owner has to hold: its record is set
+                        aside, as the journal says */
     SHARD_GONE,      /* owner: it died or left; all that it holds is to do again */
     SHARD_HELD,  /* parts: what an owner held before a restart; before SERVE only. Pieces that are
                     done or another's are refused, the others are held */
@@ -163,6 +166,10 @@ void shard_free(struct shard_state *state);
 int shard_step(struct shard_state *state, const struct shard_event *event,
                struct shard_effects *ret);
 
+/* Into how many parts records are divided of which workers have died so often: two deaths before
+ * the last one is named, so about as many parts as a part has records; room at most. */
+uint32_t shard_suspect_parts(uint32_t records, uint32_t tries, uint32_t room);
+
 /* ---- What is known ---- */
 
 struct shard_progress {
@@ -181,8 +188,8 @@ uint64_t shard_held(const struct shard_state *state, uint64_t owner);
  */
 bool shard_held_next(const struct shard_state *state, uint64_t owner,
                      const struct shard_range *after, struct shard_range *ret);
-/* The ranges of a data set that are to do, after `after` (NULL: from the first); false: there are
- * no more. */
+/* The ranges of a data set that are to do, suspected or not, after `after` (NULL: from the first);
+ * false: there are no more. */
 bool shard_to_do_next(const struct shard_state *state, uint32_t dataset,
                       const struct shard_range *after, struct shard_range *ret);
 /* Positions of an open epoch, as the order needs them; 0: it is not open. */

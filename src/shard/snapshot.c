@@ -199,10 +199,10 @@ static int take_dataset(struct reader *reader, struct shard_state *state)
         return MUSTER_EDATA;
     }
     state->effects = &effects;
-    int rc = shard_data_add(state, &spec);
+    int r = shard_data_add(state, &spec);
     state->effects = NULL;
-    if (rc < 0) {
-        return rc;
+    if (r < 0) {
+        return r;
     }
     if (effects.list[0].kind != SHARD_ADDED || state->data_count != number + 1) {
         return MUSTER_EDATA;
@@ -231,13 +231,13 @@ static struct shard_range take_range(struct reader *reader, const struct shard_s
 
 static int take_undone(struct reader *reader, struct shard_state *state, uint64_t *last)
 {
-    int rc = 0;
+    int r = 0;
     uint64_t count = take(reader, UINT32_MAX);
-    for (uint64_t i = 0; i < count && rc == 0; i++) {
+    for (uint64_t i = 0; i < count && r == 0; i++) {
         struct shard_range range = take_range(reader, state, last);
-        rc = reader->bad ? MUSTER_EDATA : shard_set_add(&state->data[range.dataset].to_do, range);
+        r = reader->bad ? MUSTER_EDATA : shard_set_add(&state->data[range.dataset].to_do, range);
     }
-    return rc == MUSTER_EEXIST ? MUSTER_EDATA : rc;
+    return r == MUSTER_EEXIST ? MUSTER_EDATA : r;
 }
 
 /* A suspect that was held is among what is to do. */
@@ -251,12 +251,12 @@ static int take_suspects(struct reader *reader, struct shard_state *state, uint6
             return MUSTER_EDATA;
         }
         struct shard_set *to_do = &state->data[suspect.range.dataset].to_do;
-        int rc = shard_set_remove(to_do, suspect.range);
-        if (rc == MUSTER_ENOENT) {
-            rc = shard_set_overlaps(to_do, suspect.range) ? MUSTER_EDATA : 0;
+        int r = shard_set_remove(to_do, suspect.range);
+        if (r == MUSTER_ENOENT) {
+            r = shard_set_overlaps(to_do, suspect.range) ? MUSTER_EDATA : 0;
         }
-        if (rc < 0) {
-            return rc;
+        if (r < 0) {
+            return r;
         }
         shard_suspect_add(state, suspect);
     }
@@ -276,17 +276,17 @@ static int take_all(struct reader *reader, struct shard_state *state)
 {
     uint64_t last = 0;
     reader->version = take(reader, VERSION);
-    int rc = reader->version > 0 ? 0 : MUSTER_EDATA;
+    int r = reader->version > 0 ? 0 : MUSTER_EDATA;
     state->failed = take(reader, 1);
     uint64_t count = take(reader, SHARD_DATASETS_MAX);
-    for (uint64_t i = 0; i < count && rc == 0; i++) {
-        rc = take_dataset(reader, state);
+    for (uint64_t i = 0; i < count && r == 0; i++) {
+        r = take_dataset(reader, state);
     }
-    rc = rc < 0 ? rc : take_undone(reader, state, &last);
-    rc = rc < 0 ? rc : take_suspects(reader, state, &last);
+    r = r < 0 ? r : take_undone(reader, state, &last);
+    r = r < 0 ? r : take_suspects(reader, state, &last);
     take_aside(reader, state);
     bool good = !reader->bad && reader->at == reader->end && !shard_check(state);
-    return rc < 0 ? rc : good ? 0 : MUSTER_EDATA;
+    return r < 0 ? r : good ? 0 : MUSTER_EDATA;
 }
 
 int shard_restore(const void *bytes, size_t size_bytes, uint32_t ranges_max,
@@ -294,10 +294,10 @@ int shard_restore(const void *bytes, size_t size_bytes, uint32_t ranges_max,
 {
     struct reader reader = {.at = bytes, .end = (const uint8_t *)bytes + size_bytes};
     struct shard_state *state = shard_new(ranges_max);
-    int rc = state ? take_all(&reader, state) : MUSTER_ENOMEM;
-    if (rc < 0) {
+    int r = state ? take_all(&reader, state) : MUSTER_ENOMEM;
+    if (r < 0) {
         shard_free(state);
-        return rc;
+        return r;
     }
     *ret = state;
     return 0;

@@ -86,9 +86,9 @@ static void damage_is_refused_or_harmless(void **state)
     for (size_t bit = 0; bit < size * 8; bit++) {
         struct shard_state *restored = NULL;
         bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
-        int rc = shard_restore(bytes, size, 0, &restored);
-        refused += rc < 0;
-        assert_true(rc < 0 || !shard_check(restored));
+        int r = shard_restore(bytes, size, 0, &restored);
+        refused += r < 0;
+        assert_true(r < 0 || !shard_check(restored));
         shard_free(restored);
         bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
     }

@@ -78,16 +78,26 @@ static int renew(struct shard_state *state, const struct shard_event *event)
     return 0;
 }
 
+static void stop(struct shard_state *state, const struct shard_event *event)
+{
+    struct shard_owner *owner = shard_owner_of(state, event->owner);
+    if (owner) {
+        shard_owner_stop_waiting(state, owner);
+    } else {
+        shard_refuse(state, event->owner, 0, SHARD_NO_OWNER);
+    }
+}
+
 static int gone(struct shard_state *state, const struct shard_event *event)
 {
     struct shard_owner *owner = shard_owner_of(state, event->owner);
-    int rc = owner ? shard_give_back_all(state, owner) : 0;
-    if (owner && rc == 0) {
+    int r = owner ? shard_give_back_all(state, owner) : 0;
+    if (owner && r == 0) {
         shard_owner_remove(state, owner);
     } else if (!owner) {
         shard_refuse(state, event->owner, 0, SHARD_NO_OWNER);
     }
-    return rc;
+    return r;
 }
 
 static void expire(struct shard_state *state)
@@ -142,9 +152,11 @@ static int apply(struct shard_state *state, const struct shard_event *event)
     case SHARD_JOIN: return join(state, event);
     case SHARD_RENEW: return renew(state, event);
     case SHARD_WANT: return want(state, event);
+    case SHARD_STOP: stop(state, event); return 0;
     case SHARD_COMMIT: return shard_commit(state, event->parts, event->part_count);
     case SHARD_GIVE_BACK: return shard_give_back(state, event->parts, event->part_count);
     case SHARD_BLAME: return shard_blame(state, event->parts, event->part_count);
+    case SHARD_LEAVE_OUT: return shard_leave_out(state, event->parts, event->part_count);
     case SHARD_GONE: return gone(state, event);
     case SHARD_HELD: return shard_hold(state, event->parts, event->part_count);
     case SHARD_SERVE: state->serving = true; return 0;
@@ -166,7 +178,7 @@ static void advance_all(struct shard_state *state)
 int shard_step(struct shard_state *state, const struct shard_event *event,
                struct shard_effects *ret)
 {
-    int rc = 0;
+    int r = 0;
     ret->count = 0;
     ret->more = false;
     state->effects = ret;
@@ -175,9 +187,9 @@ int shard_step(struct shard_state *state, const struct shard_event *event,
     } else if (has_few_parts(event->kind) && event->part_count > SHARD_PARTS_MAX) {
         shard_refuse(state, event->owner, event->dataset, SHARD_BAD_REQUEST);
     } else {
-        rc = apply(state, event);
+        r = apply(state, event);
     }
-    if (rc == 0) {
+    if (r == 0) {
         expire(state);
         advance_all(state);
         for (uint32_t i = 0; i < state->data_count; i++) {
@@ -186,7 +198,7 @@ int shard_step(struct shard_state *state, const struct shard_event *event,
         advance_all(state);
     }
     state->effects = NULL;
-    return rc;
+    return r;
 }
 
 /* ---- What is known ---- */
@@ -235,7 +247,13 @@ bool shard_to_do_next(const struct shard_state *state, uint32_t dataset,
         return false;
     }
     const struct shard_set *to_do = &state->data[dataset].to_do;
-    return after ? shard_set_next(to_do, *after, ret) : shard_set_first(to_do, ret);
+    struct shard_range next = {.dataset = SHARD_DATASETS_MAX}; /* behind all */
+    bool found = after ? shard_set_next(to_do, *after, &next) : shard_set_first(to_do, &next);
+    bool suspected = shard_suspect_next(state, dataset, after, &next);
+    if (found || suspected) {
+        *ret = next;
+    }
+    return found || suspected;
 }
 
 uint64_t shard_epoch_size(const struct shard_state *state, uint32_t dataset, uint32_t epoch)

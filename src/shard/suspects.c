@@ -1,5 +1,5 @@
-/* Records that were in flight when a worker crashed: tried again in halves, alone, until one is
- * left or all are done. See internal.h. */
+/* Records that were in flight when a worker crashed: tried again in parts, alone, until one is left
+ * or all are done. See internal.h. */
 #include "shard/internal.h"
 #include "shard/order.h"
 
@@ -16,6 +16,22 @@ struct shard_suspect *shard_suspect_free(struct shard_state *state, uint32_t dat
         }
     }
     return NULL;
+}
+
+bool shard_suspect_next(const struct shard_state *state, uint32_t dataset,
+                        const struct shard_range *after, struct shard_range *next)
+{
+    for (size_t i = 0; i < state->suspect_count; i++) {
+        const struct shard_suspect *suspect = &state->suspects[i];
+        bool comes = suspect->owner == 0 && suspect->range.dataset == dataset &&
+                     (!after || shard_range_compare(suspect->range, *after) > 0);
+        if (comes) { /* they are sorted */
+            bool nearer = shard_range_compare(suspect->range, *next) < 0;
+            *next = nearer ? suspect->range : *next;
+            return nearer;
+        }
+    }
+    return false;
 }
 
 struct shard_suspect *shard_suspect_in(const struct shard_state *state, struct shard_range range)
@@ -71,25 +87,93 @@ void shard_suspect_clear(struct shard_state *state, struct shard_range range)
     }
 }
 
-/* ---- Blame ---- */
+/* ---- Set aside ---- */
+
+static void start_order(const struct shard_state *state, uint32_t dataset, uint32_t epoch,
+                        struct shard_order *ret)
+{
+    const struct shard_dataset *spec = &state->data[dataset].spec;
+    shard_order_init(ret, shard_epoch_size(state, dataset, epoch), spec->block, spec->seed, dataset,
+                     epoch);
+}
 
 static uint64_t record_at(const struct shard_state *state, struct shard_range range)
 {
-    const struct shard_dataset *spec = &state->data[range.dataset].spec;
     struct shard_order order;
-    uint64_t size = shard_epoch_size(state, range.dataset, range.epoch);
-    shard_order_init(&order, size, spec->block, spec->seed, range.dataset, range.epoch);
+    start_order(state, range.dataset, range.epoch, &order);
     return shard_order_record(&order, range.first);
 }
+
+static bool is_aside(const struct shard_state *state, uint32_t dataset, uint64_t record)
+{
+    for (size_t i = 0; i < state->aside_count; i++) {
+        if (state->aside[i].dataset == dataset && state->aside[i].record == record) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* False: there is no room. An epoch that was open already has it, too. */
+static bool set_aside(struct shard_state *state, uint32_t dataset, uint64_t record)
+{
+    if (is_aside(state, dataset, record)) {
+        return true;
+    }
+    if (state->aside_count == SHARD_ASIDE_MAX) {
+        return false;
+    }
+    state->aside[state->aside_count++] = (struct shard_aside){dataset, record};
+    return true;
+}
+
+void shard_aside_skip(struct shard_state *state, uint32_t dataset, struct shard_epoch *epoch)
+{
+    struct shard_order order;
+    if (state->data[dataset].spec.overlap) {
+        return; /* after a restart it may open earlier or later than it did before */
+    }
+    start_order(state, dataset, epoch->epoch, &order);
+    for (size_t i = 0; i < state->aside_count; i++) {
+        const struct shard_aside *aside = &state->aside[i];
+        if (aside->dataset == dataset && aside->record < epoch->size) {
+            uint64_t position = shard_order_position(&order, aside->record);
+            int rc = shard_set_remove(&state->data[dataset].to_do,
+                                      (struct shard_range){dataset, epoch->epoch, position, 1});
+            assert(rc == 0);
+            epoch->done++;
+        }
+    }
+}
+
+int shard_leave_out(struct shard_state *state, const struct shard_part *parts, size_t count)
+{
+    bool good = count == 1 && parts[0].range.count == 1;
+    int rc = good ? shard_parts_check(state, parts, count, &good) : 0;
+    if (rc == 0 && good) {
+        struct shard_range range = parts[0].range;
+        good = set_aside(state, range.dataset, record_at(state, range));
+        if (good) {
+            shard_part_take(state, parts[0]);
+            shard_suspect_clear(state, range);
+            shard_epoch_of(&state->data[range.dataset], range.epoch)->done++;
+        }
+    }
+    if (rc == 0 && !good && state->effects->count == 0) {
+        shard_refuse(state, 0, count > 0 ? parts[0].range.dataset : 0, SHARD_BAD_REQUEST);
+    }
+    return rc;
+}
+
+/* ---- Blame ---- */
 
 /* One record is left, and it was in flight in every one of its crashes. */
 static void name(struct shard_state *state, struct shard_suspect suspect)
 {
     struct shard_data *data = &state->data[suspect.range.dataset];
     uint64_t record = record_at(state, suspect.range);
-    bool aside = data->spec.set_aside && state->aside_count < SHARD_ASIDE_MAX;
+    bool aside = data->spec.set_aside && set_aside(state, suspect.range.dataset, record);
     if (aside) {
-        state->aside[state->aside_count++] = (struct shard_aside){suspect.range.dataset, record};
         shard_epoch_of(data, suspect.range.epoch)->done++;
     } else {
         state->failed = true;
@@ -102,31 +186,33 @@ static void name(struct shard_state *state, struct shard_suspect suspect)
                                             .count = suspect.tries});
 }
 
-static void suspect_again(struct shard_state *state, struct shard_suspect piece)
+uint32_t shard_suspect_parts(uint32_t records, uint32_t tries, uint32_t room)
 {
-    shard_suspect_add(state, piece);
-    shard_emit(state, (struct shard_effect){.kind = SHARD_SUSPECTED,
-                                            .dataset = piece.range.dataset,
-                                            .range = piece.range,
-                                            .count = piece.tries});
+    enum { PARTS_MAX = 32 };
+    uint32_t parts = 1, most = room < PARTS_MAX ? room : PARTS_MAX;
+    while (parts < most && (tries + 1 < SHARD_TRIES ? parts * parts : parts) < records) {
+        parts++;
+    }
+    return parts;
 }
 
-/* A record that was alone in its crash is guilty, at the third time; of a range one half may be. */
-static void blame_range(struct shard_state *state, struct shard_suspect piece)
+static void split(struct shard_state *state, struct shard_suspect piece)
 {
-    if (piece.range.count == 1 && piece.tries >= SHARD_TRIES) {
-        name(state, piece);
-        return;
+    uint32_t room = (uint32_t)(SHARD_SUSPECTS_MAX - state->suspect_count);
+    uint32_t parts = shard_suspect_parts(piece.range.count, piece.tries, room);
+    for (struct shard_suspect part = piece; parts > 0; parts--) {
+        part.range = parts > 1
+                         ? shard_range_take(&piece.range, (piece.range.count + parts - 1) / parts)
+                         : piece.range;
+        shard_suspect_add(state, part);
+        shard_emit(state, (struct shard_effect){.kind = SHARD_SUSPECTED,
+                                                .dataset = part.range.dataset,
+                                                .range = part.range,
+                                                .count = part.tries});
     }
-    if (piece.range.count > 1) {
-        struct shard_suspect half = piece;
-        half.range = shard_range_take(&piece.range, piece.range.count / 2);
-        suspect_again(state, half);
-    }
-    suspect_again(state, piece);
 }
 
-/* A single range is tried again in halves, several ranges one by one. */
+/* A record that was alone in its crash is guilty, at the third time; of others some part may be. */
 int shard_blame(struct shard_state *state, const struct shard_part *parts, size_t count)
 {
     bool good;
@@ -137,10 +223,10 @@ int shard_blame(struct shard_state *state, const struct shard_part *parts, size_
         struct shard_suspect piece = {parts[i].range, earlier ? earlier->tries + 1 : 1, 0};
         shard_part_take(state, parts[i]);
         shard_suspect_clear(state, piece.range);
-        if (count == 1) {
-            blame_range(state, piece);
+        if (count == 1 && piece.range.count == 1 && piece.tries >= SHARD_TRIES) {
+            name(state, piece);
         } else {
-            suspect_again(state, piece);
+            split(state, piece);
         }
     }
     return rc;

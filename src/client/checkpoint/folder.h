@@ -1,4 +1,4 @@
-/* What else is in a folder of checkpoints: those of a job, and which of them are kept.
+/* Finds the checkpoints of a job in a folder, and removes those that are not kept.
  *
  * Layer: worker (part of libmuster). Memory: the caller's. Thread: any; it waits for the disk.
  */
@@ -13,7 +13,7 @@
 /* The folder, made where its parent is there, as an absolute path (malloc). MUSTER_ECREATE. */
 int folder_open(const char *path, char **ret, struct muster_err *err);
 
-/* A file of the job of that lineage is there, whole. */
+/* True when a whole file of the job of that lineage is there. */
 bool folder_has_job(const char *folder, uint64_t lineage);
 
 /* Those that the coordinator has in its journal: it may go back to them. Their versions ascend. */

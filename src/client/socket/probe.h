@@ -14,9 +14,9 @@
 #include <stdint.h>
 
 enum {
-    PROBE_FIRST_MS = 300,  /* mostly all have come by then: nobody is asked before */
-    PROBE_AGAIN_MS = 500,  /* between an answer and the next question */
-    PROBE_SILENT_MS = 900, /* as for heartbeats */
+    PROBE_FIRST_MS = 300, /* mostly all have come by then: nobody is asked before */
+    PROBE_AGAIN_MS = 500, /* between an answer and the next question */
+    PROBE_SILENT_MS = MUSTER_HEARTBEAT_TIMEOUT_MS,
 };
 
 struct probe_state {

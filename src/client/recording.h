@@ -1,0 +1,19 @@
+/* What a worker's core is told and answers, and the passes that it hands out, in its recording
+ * (core/recording.h); without one, nothing.
+ *
+ * Layer: worker (part of libmuster). Thread: any; the job's mutex is held.
+ */
+#pragma once
+
+#include "client/worker.h"
+
+/* Once the core was made. */
+void recording_begin(struct muster_elastic *job);
+/* Once the plan is settled. */
+void recording_note_plan(const struct muster_elastic *job);
+/* Before anything of it is carried out. */
+void recording_note_step(const struct muster_elastic *job, const struct commit_event *event,
+                         const struct commit_effects *effects);
+/* range: the positions of the pass's records. */
+void recording_note_pass(const struct muster_elastic *job, const struct muster_elastic_pass *pass,
+                         struct shard_range range);
