@@ -135,25 +135,32 @@ static void acknowledge(struct arbiter *a, const struct rendezvous_effect *effec
     arbiter_send(a, effect->to, &message);
 }
 
-static void append_loss(struct arbiter *a, const struct rendezvous_effect *effect)
+static void append_loss(struct arbiter *a, uint64_t incarnation, enum rendezvous_reason reason)
 {
-    struct loss loss = {.incarnation = effect->to, .reason = effect->reason};
+    struct loss loss = {.incarnation = incarnation, .reason = reason};
     size_t offset = a->out->bytes.used;
-    memcpy(loss.name, arbiter_name(a, effect->to), strlen(arbiter_name(a, effect->to)));
+    memcpy(loss.name, arbiter_name(a, incarnation), strlen(arbiter_name(a, incarnation)));
     losses_add(&a->losses, &loss);
     losses_write(&a->losses, a->losses.kept - 1, &a->out->bytes);
     arbiter_append(a, ENTRY_LOST, offset);
 }
 
+void arbiter_lose(struct arbiter *a, enum arbiter_effect_kind kind, uint64_t incarnation,
+                  enum rendezvous_reason reason)
+{
+    const struct arbiter_effect lost = {.kind = kind, .to = incarnation, .record = reason};
+    if (losses_counts(reason)) {
+        append_loss(a, incarnation, reason);
+    }
+    if (!a->failed) {
+        arbiter_fail(a, arbiter_effects_add(a->out, lost, a->err));
+    }
+}
+
 static void leave_out(struct arbiter *a, const struct rendezvous_effect *effect)
 {
-    const struct arbiter_effect lost = {
-        .kind = ARBITER_LOST, .to = effect->to, .record = effect->reason};
     arbiter_records_return(a, effect->to);
-    if (losses_counts(effect->reason)) {
-        append_loss(a, effect);
-    }
-    arbiter_fail(a, arbiter_effects_add(a->out, lost, a->err));
+    arbiter_lose(a, ARBITER_LOST, effect->to, effect->reason);
     arbiter_blame_left_out(a, effect->to, effect->reason);
 }
 
@@ -195,6 +202,11 @@ static void expel_all(struct arbiter *a)
         const struct rendezvous_peer *peer = &a->rendezvous->peers[i];
         if (peer->standing != RENDEZVOUS_FREE && peer->connected && !peer->gone) {
             arbiter_expel_failed(a, peer->incarnation);
+        }
+    }
+    for (size_t i = 0; i < a->leases.owner_count; i++) {
+        if (a->leases.owners[i].here && !a->leases.owners[i].dying) {
+            arbiter_expel_failed(a, a->leases.owners[i].incarnation);
         }
     }
 }

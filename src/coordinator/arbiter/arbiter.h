@@ -13,7 +13,7 @@
  * and a step that has others than the plan's next ones is a contradiction (MUSTER_EDATA).
  *
  * Data sets by leases are beside them, of processes that are members of no generation (ENROLL): the
- * job is done when their records are, too.
+ * job is done when their records are, too. What one held that died is tried in parts as well.
  *
  * Records are asked for without a data set: those to be trained are served one after the other, in
  * the order of the options. Grants are the last effects of a step. A grant without records, marked
@@ -44,7 +44,7 @@
 enum {
     ARBITER_PEERS_MAX = 16384,
     ARBITER_DEADLINE_MS = 800, /* for reports, once a generation is closed */
-    ARBITER_MISSED_MS = 150,   /* where only those are late whom others have lost, who were silent
+    ARBITER_MISSED_MS = 100,   /* where only those are late whom others have lost, who were silent
                                   to them before */
     ARBITER_TRIES = 3
 };
@@ -59,13 +59,15 @@ struct arbiter_options {
     int64_t pass_ms;        /* how long a step function may take while others wait; 0: 20 times the
                                median of late passes, 10 s at least; < 0: for ever */
     int64_t first_ms;       /* how long the first generation waits for sizes.first_size members */
+    uint64_t least_term;    /* 0: the one after the journal's */
 };
 
 enum arbiter_event_kind {
     ARBITER_REPLAY,       /* record, bytes, count: of the journal */
     ARBITER_START,        /* the journal has no more */
     ARBITER_MESSAGE,      /* incarnation, message */
-    ARBITER_DISCONNECTED, /* incarnation */
+    ARBITER_DISCONNECTED, /* incarnation; cause: PENDING where its process is watched, and DEAD will
+                             say how that ended */
     ARBITER_CONNECTED,    /* incarnation: once more; what it was sent before may be lost */
     ARBITER_DEAD,         /* incarnation, cause: proven */
     ARBITER_CAUSE,        /* incarnation, cause: of one whose cause was pending */
@@ -78,7 +80,7 @@ enum arbiter_event_kind {
 /* Of a death: records that were at hand are blamed for it or not. */
 enum arbiter_cause {
     ARBITER_CAUSE_UNKNOWN,
-    ARBITER_CAUSE_PENDING, /* ARBITER_CAUSE follows */
+    ARBITER_CAUSE_PENDING, /* it is told later */
     ARBITER_CAUSE_OWN,     /* the process itself: it crashed, or was out of memory */
     ARBITER_CAUSE_OUTSIDE, /* it was killed */
     ARBITER_CAUSE_ENDED,   /* with exit code 0: well, where the log has every record */
@@ -134,7 +136,14 @@ struct arbiter_figures {
 /* Of its pod, ARBITER_NAME_BYTES at most; "": it has said none, or is forgotten. */
 const char *arbiter_name(const struct arbiter *arbiter, uint64_t incarnation);
 const struct losses *arbiter_losses(const struct arbiter *arbiter);
-const struct asides *arbiter_asides(const struct arbiter *arbiter);
+struct arbiter_aside {
+    struct aside aside;
+    bool leased;                    /* of a data set by leases: those are the last */
+    char dataset[SHARD_NAME_BYTES]; /* its name */
+};
+
+/* A record that is set aside, by number from 0; false: there are no more. */
+bool arbiter_aside(const struct arbiter *arbiter, uint32_t number, struct arbiter_aside *ret);
 bool arbiter_knows(const struct arbiter *arbiter, uint64_t incarnation);
 void arbiter_figures(const struct arbiter *arbiter, struct arbiter_figures *ret);
 /* Of a data set, by its number from 0; false: there is none. */
@@ -143,6 +152,8 @@ bool arbiter_dataset(const struct arbiter *arbiter, uint32_t number, struct shar
  * between two, and the values. */
 bool arbiter_leased(const struct arbiter *arbiter, uint32_t number, struct shard_progress *ret,
                     const char **ret_names, const double **ret_sums);
+/* Records of its epochs until now that are set aside: they are done, and in no sum. */
+uint64_t arbiter_left_out(const struct arbiter *arbiter, uint32_t number);
 /* "it did not answer, …" */
 const char *arbiter_why(enum rendezvous_reason reason);
 

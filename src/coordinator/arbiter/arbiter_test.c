@@ -125,6 +125,7 @@ static int feed(struct scene *scene, struct arbiter_event event)
         case ARBITER_HANG_UP: scene->hung_up = effect->to; break;
         case ARBITER_OPENED: scene->opened++; break;
         case ARBITER_LOST:
+        case ARBITER_LEASER_LOST:
             scene->lost = effect->to;
             scene->reason = (enum rendezvous_reason)effect->record;
             break;
@@ -668,6 +669,61 @@ static void a_plan_goes_back_to_the_checkpoint(void **state)
     end_scene(scene);
 }
 
+static void breaks_off(struct scene *scene, uint64_t who)
+{
+    says(scene, who, (struct wire_message){.kind = WIRE_LEAVE, .leave.broken_off = true});
+}
+
+/* Their programs have ended their loops: nobody would ever train the rest. */
+static void a_job_of_which_all_workers_break_off_has_failed(void **state)
+{
+    (void)state;
+    struct scene *scene = planned_scene();
+    assert_int_equal(commits(scene, 1, 1, 0, 8), 0);
+    breaks_off(scene, 1);
+    reports(scene, 1, 1, 0, 0, true);
+    reports(scene, 2, 1, 0, 0, true);
+    assert_int_equal(scene->lost, 1);
+    assert_string_equal(scene->failure, ""); /* the other one goes on */
+    breaks_off(scene, 2);
+    reports(scene, 2, 1, 0, 0, true);
+    assert_string_equal(scene->failure,
+                        "all workers have ended their loops by themselves, and 14 of 22 records "
+                        "are not trained: to train less, ask for fewer epochs");
+    begin(scene, scene->journaled);
+    assert_false(scene->served);
+    end_scene(scene);
+}
+
+/* Who was killed comes back, who was asked to leave has a successor, who waits goes on. */
+static void a_job_goes_on_where_another_may_come(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        struct scene *scene = planned_scene();
+        assert_int_equal(commits(scene, 1, 1, 0, 8), 0);
+        if (i == 2) {
+            declares(scene, 3, mnist);
+            joins(scene, 3);
+        }
+        breaks_off(scene, 1);
+        if (i == 1) {
+            says(scene, 2, (struct wire_message){.kind = WIRE_LEAVE});
+        } else {
+            feed(scene, (struct arbiter_event){.kind = ARBITER_DEAD, .incarnation = 2});
+        }
+        reports(scene, 1, 1, 0, 0, true);
+        reports(scene, 2, 1, 0, 0, true);
+        assert_string_equal(scene->failure, "");
+        if (i < 2) {
+            declares(scene, 3, mnist);
+            joins(scene, 3);
+        }
+        assert_int_equal(arbiter_generation(scene->arbiter), 2);
+        end_scene(scene);
+    }
+}
+
 static void people_are_told_who_was_lost_and_how_far_it_is(void **state)
 {
     (void)state;
@@ -694,13 +750,20 @@ static void people_are_told_who_was_lost_and_how_far_it_is(void **state)
 
 /* ---- Workers that die of what they compute ---- */
 
-static void has_at_hand(struct scene *scene, uint64_t who, uint64_t first, uint32_t count)
+static void has_at_hand_in(struct scene *scene, uint64_t who, uint64_t generation, uint64_t first,
+                           uint32_t count)
 {
     const struct shard_range range = {.first = first, .count = count};
-    assert_int_equal(
-        says(scene, who,
-             (struct wire_message){.kind = WIRE_PASS, .pass.at_hand = {&range, count > 0}}),
-        0);
+    assert_int_equal(says(scene, who,
+                          (struct wire_message){
+                              .kind = WIRE_PASS,
+                              .pass = {.generation = generation, .at_hand = {&range, count > 0}}}),
+                     0);
+}
+
+static void has_at_hand(struct scene *scene, uint64_t who, uint64_t first, uint32_t count)
+{
+    has_at_hand_in(scene, who, arbiter_generation(scene->arbiter), first, count);
 }
 
 /* Every other one is told of when it is dead for a while. */
@@ -767,6 +830,157 @@ static void what_workers_die_of_is_tried_in_halves_and_named(void **state)
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         struct scene *scene = planned_scene();
         three_die(scene, &all[i]);
+        end_scene(scene);
+    }
+}
+
+/* All on other hosts: nobody sees how they end, and nobody is left to tell. */
+static void who_dies_alone_on_another_host_died_of_its_pass(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t who;
+        uint32_t count;
+    } deaths[] = {{1, 4}, {3, 2}, {4, 1}};
+    struct scene *scene = planned_scene();
+    feed(scene, (struct arbiter_event){.kind = ARBITER_DEAD, .incarnation = 2});
+    reports(scene, 1, 0, 0, 0, true);
+    for (size_t i = 0; i < 3; i++) {
+        uint64_t who = deaths[i].who, comes = i < 2 ? deaths[i + 1].who : 5;
+        has_at_hand(scene, who, 4, deaths[i].count);
+        feed(scene, (struct arbiter_event){.kind = ARBITER_DISCONNECTED, .incarnation = who});
+        feed(scene, (struct arbiter_event){.kind = ARBITER_GONE, .incarnation = who});
+        declares(scene, comes, scene->plan);
+        joins(scene, comes);
+        assert_int_equal(scene->failure[0] != 0, i == 2);
+    }
+    assert_non_null(strstr(scene->failure, "3 workers died, one after the other, of record 4"));
+    end_scene(scene);
+}
+
+/* Its connections end, and the other one, 1, goes on before its end is seen. */
+static void is_left_out(struct scene *scene, uint64_t who)
+{
+    feed(scene, (struct arbiter_event){.kind = ARBITER_DISCONNECTED,
+                                       .incarnation = who,
+                                       .cause = ARBITER_CAUSE_PENDING});
+    uint64_t generation = arbiter_generation(scene->arbiter);
+    says(scene, 1,
+         (struct wire_message){.kind = WIRE_REPORT,
+                               .report = {.generation = generation,
+                                          .lost = who,
+                                          .ended = true,
+                                          .loaded = true,
+                                          .closed = true}});
+    assert_int_equal(arbiter_generation(scene->arbiter), generation + 1);
+}
+
+static void is_explained(struct scene *scene, uint64_t who, enum arbiter_cause cause)
+{
+    scene->sent_count = 0;
+    dies(scene, who, cause);
+}
+
+/* A stopped worker is killed by those that share its memory: they tell of the loss before its end
+ * is seen. Its pass is blamed by how it ended: the others compute it as a whole, as parts would
+ * give other bits, or, where it is suspected, begin again with what is. */
+static void who_is_left_out_before_its_end_is_seen_is_judged_by_its_end(void **state)
+{
+    (void)state;
+    static const enum arbiter_cause causes[] = {ARBITER_CAUSE_OUTSIDE, ARBITER_CAUSE_OWN};
+    for (size_t i = 0; i < 2; i++) {
+        struct scene *scene = planned_scene();
+        has_at_hand(scene, 2, 4, 4);
+        is_left_out(scene, 2);
+        assert_int_equal(sent_to(scene, 1, WIRE_OPEN)->ranges, 0);
+        is_explained(scene, 2, causes[i]);
+        assert_int_equal(sent_to(scene, 1, WIRE_CLOSE) != NULL, i == 1);
+        reports(scene, 1, 0, 0, 0, i == 1);
+        assert_int_equal(arbiter_generation(scene->arbiter), 2 + i);
+        if (i == 1) {
+            assert_int_equal(sent_to(scene, 1, WIRE_OPEN)->ranges, 2);
+        }
+        next_of_two(scene, 1, 3);
+        assert_int_equal(sent_to(scene, 3, WIRE_OPEN)->ranges, 2 * i);
+        end_scene(scene);
+    }
+}
+
+/* It was explained too late for the others to compute the parts, and they die of the whole: nobody
+ * knows of which part. */
+static void who_was_not_told_of_the_parts_does_not_name_them_all(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t first;
+        uint32_t count;
+    } deaths[] = {{4, 4}, {4, 2}, {4, 2}, {5, 1}};
+    struct scene *scene = planned_scene();
+    for (size_t i = 0; i < 4; i++) {
+        uint64_t who = i + 2;
+        has_at_hand(scene, who, deaths[i].first, deaths[i].count);
+        if (i == 1) {
+            is_left_out(scene, who);
+            declares(scene, who + 1, scene->plan);
+            joins(scene, who + 1);
+            reports(scene, 1, 0, 0, 0, true);
+            has_at_hand(scene, who + 1, deaths[i + 1].first, deaths[i + 1].count);
+            is_explained(scene, who, ARBITER_CAUSE_OWN);
+            continue;
+        }
+        assert_string_equal(scene->failure, "");
+        dies(scene, who, ARBITER_CAUSE_OWN);
+        next_of_two(scene, 1, who + 1);
+    }
+    assert_string_equal(
+        scene->failure,
+        "3 workers died, one after the other, of record 5 of data set \"mnist\", in epoch 1 of 1");
+    end_scene(scene);
+}
+
+/* A pass goes on while its generation is closed and the next one is opened: what is said of it then
+ * is of one whose members knew no parts. */
+static void a_pass_of_the_generation_before_names_no_parts(void **state)
+{
+    (void)state;
+    struct scene *scene = planned_scene();
+    has_at_hand(scene, 2, 4, 4);
+    dies(scene, 2, ARBITER_CAUSE_OWN);
+    next_of_two(scene, 1, 3);
+    has_at_hand(scene, 3, 4, 2);
+    is_left_out(scene, 3);
+    declares(scene, 4, scene->plan);
+    joins(scene, 4);
+    reports(scene, 1, 0, 0, 0, true);
+    uint64_t generation = arbiter_generation(scene->arbiter);
+    is_explained(scene, 3, ARBITER_CAUSE_OWN);
+    reports(scene, 1, 0, 0, 0, true);
+    reports(scene, 4, 0, 0, 0, true);
+    assert_int_equal(arbiter_generation(scene->arbiter), generation + 1);
+    has_at_hand_in(scene, 4, generation, 4, 2);
+    dies(scene, 4, ARBITER_CAUSE_OWN);
+    assert_string_equal(scene->failure, "");
+    next_of_two(scene, 1, 5);
+    has_at_hand(scene, 5, 5, 1);
+    dies(scene, 5, ARBITER_CAUSE_OWN);
+    assert_string_equal(
+        scene->failure,
+        "3 workers died, one after the other, of record 5 of data set \"mnist\", in epoch 1 of 1");
+    end_scene(scene);
+}
+
+/* What it had at hand was too short to be told of, and the others have trained it since. */
+static void a_late_death_of_what_is_trained_blames_nothing(void **state)
+{
+    (void)state;
+    for (int trained = 0; trained < 2; trained++) {
+        struct scene *scene = planned_scene();
+        is_left_out(scene, 2);
+        if (trained) {
+            assert_int_equal(commits(scene, 1, 1, 0, 8), 0);
+        }
+        is_explained(scene, 2, ARBITER_CAUSE_OWN);
+        assert_int_equal(sent_to(scene, 1, WIRE_CLOSE) != NULL, !trained);
         end_scene(scene);
     }
 }
@@ -1039,13 +1253,39 @@ static void a_record_is_set_aside_where_its_data_set_has_that_option(void **stat
                      2); /* 4, and 6 to 7: nobody has trained them */
     for (int compacted = 0; compacted < 2; compacted++) {
         begin(scene, scene->journaled);
-        assert_int_equal(arbiter_asides(scene->arbiter)->count, 1);
-        assert_int_equal(arbiter_asides(scene->arbiter)->list[0].deaths, 3);
+        struct arbiter_aside aside;
+        assert_true(arbiter_aside(scene->arbiter, 0, &aside));
+        assert_true(aside.aside.deaths == 3 && !aside.leased);
+        assert_false(arbiter_aside(scene->arbiter, 1, &aside));
         compacts(scene);
     }
     reports(scene, 1, 0, 0, 0, false);
     reports(scene, 5, 0, 0, 0, false);
     assert_int_equal(commits(scene, 1, 1, 0, 8), 0); /* its position is committed with its step */
+    assert_string_equal(scene->failure, "");
+    end_scene(scene);
+}
+
+/* The third death is explained when the others are at work again. */
+static void a_record_that_is_named_late_is_set_aside_at_once(void **state)
+{
+    (void)state;
+    struct wire_dataset lenient = mnist;
+    lenient.set_aside = true;
+    struct scene *scene = scene_of_plan(lenient);
+    for (uint64_t who = 2; who <= 3; who++) {
+        has_at_hand(scene, who, 4, who == 2 ? 4 : 2);
+        dies(scene, who, ARBITER_CAUSE_OWN);
+        next_of_two(scene, 1, who + 1);
+    }
+    has_at_hand(scene, 4, 5, 1);
+    is_left_out(scene, 4);
+    assert_int_equal(sent_to(scene, 1, WIRE_OPEN)->asides, 0);
+    is_explained(scene, 4, ARBITER_CAUSE_OWN);
+    assert_non_null(sent_to(scene, 1, WIRE_CLOSE));
+    reports(scene, 1, 0, 0, 0, true);
+    assert_int_equal(sent_to(scene, 1, WIRE_OPEN)->asides, 1);
+    assert_int_equal(sent_to(scene, 1, WIRE_OPEN)->aside, 5);
     assert_string_equal(scene->failure, "");
     end_scene(scene);
 }
@@ -1120,10 +1360,18 @@ int main(void)
         cmocka_unit_test(planned_steps_need_no_grant),
         cmocka_unit_test(other_records_than_the_plan_are_a_contradiction),
         cmocka_unit_test(a_plan_goes_back_to_the_checkpoint),
+        cmocka_unit_test(a_job_of_which_all_workers_break_off_has_failed),
+        cmocka_unit_test(a_job_goes_on_where_another_may_come),
         cmocka_unit_test(people_are_told_who_was_lost_and_how_far_it_is),
         cmocka_unit_test(what_workers_die_of_is_tried_in_halves_and_named),
+        cmocka_unit_test(who_dies_alone_on_another_host_died_of_its_pass),
+        cmocka_unit_test(who_is_left_out_before_its_end_is_seen_is_judged_by_its_end),
+        cmocka_unit_test(who_was_not_told_of_the_parts_does_not_name_them_all),
+        cmocka_unit_test(a_pass_of_the_generation_before_names_no_parts),
+        cmocka_unit_test(a_late_death_of_what_is_trained_blames_nothing),
         cmocka_unit_test(a_job_that_has_failed_says_so_to_all),
         cmocka_unit_test(a_record_is_set_aside_where_its_data_set_has_that_option),
+        cmocka_unit_test(a_record_that_is_named_late_is_set_aside_at_once),
         cmocka_unit_test(deaths_that_no_pass_is_blamed_for),
         cmocka_unit_test(a_step_of_which_nothing_was_told_is_suspected),
         cmocka_unit_test(who_does_not_come_back_is_expelled),

@@ -1,7 +1,9 @@
 /* Records that workers die of. What is at hand of a worker which dies is suspected, and tried again
  * in parts, so small that one record is left for the ARBITER_TRIES-th death: it is named, and set
  * aside, or the job fails. Workers that were killed from outside, or pre-empted, died of nothing.
- * See internal.h.
+ *
+ * Why one died may be known only when the others are at work again, in a generation that was opened
+ * without a suspicion: it is closed once more then (step.c), and opened with it. See internal.h.
  */
 #include "coordinator/arbiter/internal.h"
 
@@ -10,7 +12,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { NAMED_MAX = 64, TEXT_BYTES = 2048, PARTS_MAX = 32 };
+enum { NAMED_MAX = 64, TEXT_BYTES = 2048 };
 
 static bool is_planned(const struct arbiter *a, struct shard_range range)
 {
@@ -27,6 +29,7 @@ void arbiter_blame_hear(struct arbiter *a, struct card *card, const struct wire_
     if (card && (range.count == 0 || is_planned(a, range))) {
         arbiter_hang_note(a, card, range);
         card->at_hand = range;
+        card->told_in = told->generation;
     }
 }
 
@@ -48,11 +51,16 @@ static uint32_t tries_of(const struct arbiter *a, struct shard_range range, uint
 }
 
 /* Where there is no room nothing is suspected: then more workers have to die. */
+static void keep_suspect(struct arbiter *a, struct arbiter_suspect suspect)
+{
+    if (suspect.range.count > 0 && a->suspect_count < WIRE_SUSPECTS_MAX) {
+        a->suspects[a->suspect_count++] = suspect;
+    }
+}
+
 static void suspect(struct arbiter *a, struct shard_range range, uint32_t tries)
 {
-    if (range.count > 0 && a->suspect_count < WIRE_SUSPECTS_MAX) {
-        a->suspects[a->suspect_count++] = (struct arbiter_suspect){range, tries};
-    }
+    keep_suspect(a, (struct arbiter_suspect){.range = range, .tries = tries});
 }
 
 /* What lies before and behind it stays suspected. */
@@ -63,39 +71,41 @@ static void clear(struct arbiter *a, struct shard_range range)
     memcpy(kept, a->suspects, count * sizeof *kept);
     a->suspect_count = 0;
     for (uint32_t i = 0; i < count; i++) {
-        struct shard_range before = kept[i].range, behind = kept[i].range;
-        if (!shard_range_overlaps(kept[i].range, range)) {
-            suspect(a, kept[i].range, kept[i].tries);
+        struct arbiter_suspect before = kept[i], behind = kept[i];
+        uint64_t first = before.range.first, end = shard_range_end(before.range);
+        if (!shard_range_overlaps(before.range, range)) {
+            keep_suspect(a, before);
             continue;
         }
-        before.count = range.first > before.first ? (uint32_t)(range.first - before.first) : 0;
-        behind.first = shard_range_end(range);
-        behind.count = shard_range_end(kept[i].range) > behind.first
-                           ? (uint32_t)(shard_range_end(kept[i].range) - behind.first)
-                           : 0;
-        suspect(a, before, kept[i].tries);
-        suspect(a, behind, kept[i].tries);
+        before.range.count = range.first > first ? (uint32_t)(range.first - first) : 0;
+        behind.range.first = shard_range_end(range);
+        behind.range.count = end > behind.range.first ? (uint32_t)(end - behind.range.first) : 0;
+        keep_suspect(a, before);
+        keep_suspect(a, behind);
     }
-}
-
-/* Two deaths before the last one is named: about as many parts as a part has records. */
-static uint32_t count_parts(const struct arbiter *a, uint32_t records, uint32_t tries)
-{
-    uint32_t parts = 1, room = WIRE_SUSPECTS_MAX - a->suspect_count;
-    while (tries + 1 < ARBITER_TRIES ? parts * parts < records : parts < records) {
-        parts++;
-    }
-    parts = parts < PARTS_MAX ? parts : PARTS_MAX;
-    return parts < room ? parts : room;
 }
 
 static void split(struct arbiter *a, struct shard_range range, uint32_t tries)
 {
     clear(a, range);
-    for (uint32_t left = count_parts(a, range.count, tries); left > 1; left--) {
+    uint32_t room = WIRE_SUSPECTS_MAX - a->suspect_count;
+    for (uint32_t left = shard_suspect_parts(range.count, tries, room); left > 1; left--) {
         suspect(a, shard_range_take(&range, (range.count + left - 1) / left), tries);
     }
     suspect(a, range, tries);
+}
+
+/* One that is told again, while its generation is being closed, is the only one to know. */
+void arbiter_blame_note_open(struct arbiter *a)
+{
+    if (a->rendezvous->phase != RENDEZVOUS_RUNNING || a->asides_opened != a->asides.count) {
+        return;
+    }
+    a->blames_told = a->blames;
+    for (uint32_t i = 0; i < a->suspect_count; i++) {
+        struct arbiter_suspect *each = &a->suspects[i];
+        each->opened_with = each->opened_with ? each->opened_with : a->rendezvous->generation;
+    }
 }
 
 void arbiter_blame_clear(struct arbiter *a, const struct wire_ranges *ranges)
@@ -130,8 +140,8 @@ static void name_records(const struct shard_dataset *spec, struct shard_range ra
     }
 }
 
-static void say_why(const struct shard_dataset *spec, struct shard_range range, uint32_t tries,
-                    struct buf *text)
+void arbiter_blame_say(const struct shard_dataset *spec, struct shard_range range, uint32_t tries,
+                       struct buf *text)
 {
     buf_format(text, "%u workers died, one after the other, of %s ", tries,
                range.count > 1 ? "the same pass: records" : "record");
@@ -142,17 +152,21 @@ static void say_why(const struct shard_dataset *spec, struct shard_range range, 
     buf_format(text, ", in epoch %u of %u", range.epoch + 1, spec->epochs);
 }
 
+void arbiter_blame_say_aside(struct arbiter *a, uint64_t record, const struct buf *why)
+{
+    struct arbiter_effect said = {.kind = ARBITER_ASIDE, .offset = a->out->bytes.used};
+    buf_format(&a->out->bytes, "record %" PRIu64 " is set aside: %s", record, buf_str(why));
+    said.count = a->out->bytes.used - said.offset;
+    arbiter_fail(a, arbiter_effects_add(a->out, said, a->err));
+}
+
 /* Who forms the next generation hears of it. */
 static void set_aside(struct arbiter *a, const struct aside *aside, const struct buf *why)
 {
     size_t offset = a->out->bytes.used;
-    struct arbiter_effect said = {.kind = ARBITER_ASIDE};
     asides_write(&a->asides, a->asides.count - 1, &a->out->bytes);
     arbiter_append(a, ENTRY_ASIDE, offset);
-    said.offset = a->out->bytes.used;
-    buf_format(&a->out->bytes, "record %" PRIu64 " is set aside: %s", aside->record, buf_str(why));
-    said.count = a->out->bytes.used - said.offset;
-    arbiter_fail(a, arbiter_effects_add(a->out, said, a->err));
+    arbiter_blame_say_aside(a, aside->record, why);
 }
 
 /* One record that workers died of, or several that cannot be told from each other. */
@@ -164,7 +178,7 @@ static void give_up(struct arbiter *a, struct shard_range range, uint32_t tries)
     buf_init(&why, TEXT_BYTES);
     (void)shard_progress(a->ledger.shard, range.dataset, &data);
     const struct shard_dataset *spec = &data.dataset;
-    say_why(spec, range, tries, &why);
+    arbiter_blame_say(spec, range, tries, &why);
     shard_order_init(&order, spec->size, spec->block, spec->seed, range.dataset, range.epoch);
     const struct aside aside = {.dataset = range.dataset,
                                 .epoch = range.epoch,
@@ -199,6 +213,7 @@ static void suspect_next_step(struct arbiter *a)
             (void)tries_of(a, step, &met);
             if (met == 0) {
                 suspect(a, step, 0);
+                a->blames++;
             }
             return;
         }
@@ -213,38 +228,64 @@ static bool is_trained(const struct arbiter *a, struct shard_range range)
             (data.epoch == range.epoch && data.epoch_done > range.first));
 }
 
-/* Who has parts of several suspects at hand computes no parts of a pass: it cannot be told of which
- * of them it dies. */
-static void blame(struct arbiter *a, struct shard_range at_hand)
+/* Who has parts of several suspects at hand, and was told of them, computes no parts of a pass: it
+ * cannot be told of which of them it dies. */
+static bool computes_no_parts(const struct arbiter *a, const struct arbiter_death *death)
 {
-    uint32_t met, tries = tries_of(a, at_hand, &met) + 1;
-    if (tries >= ARBITER_TRIES && (at_hand.count == 1 || met > 1)) {
-        give_up(a, at_hand, tries);
-    } else {
-        split(a, at_hand, tries);
+    for (uint32_t i = 0; i < a->suspect_count; i++) {
+        const struct arbiter_suspect *each = &a->suspects[i];
+        if (shard_range_overlaps(each->range, death->at_hand) &&
+            (each->opened_with == 0 || each->opened_with > death->told_in)) {
+            return false;
+        }
     }
+    return true;
 }
 
-static void judge(struct arbiter *a, struct shard_range at_hand, enum arbiter_cause cause)
+static void blame(struct arbiter *a, const struct arbiter_death *death)
 {
-    if (cause == ARBITER_CAUSE_OUTSIDE || (at_hand.count > 0 && is_trained(a, at_hand))) {
+    struct shard_range at_hand = death->at_hand;
+    uint32_t met, tries = tries_of(a, at_hand, &met) + 1;
+    if (tries < ARBITER_TRIES || (at_hand.count > 1 && met == 1)) {
+        split(a, at_hand, tries);
+    } else if (at_hand.count == 1 || computes_no_parts(a, death)) {
+        give_up(a, at_hand, tries);
+    } else {
+        return; /* one of them, which are to be tried alone now */
+    }
+    a->blames++;
+}
+
+/* The generation without it has committed a step: of the one before it nothing is left. */
+static bool is_over(const struct arbiter *a, const struct arbiter_death *death)
+{
+    return !rendezvous_find(a->rendezvous, death->incarnation) &&
+           a->rendezvous->logged > a->rendezvous->base;
+}
+
+static void judge(struct arbiter *a, const struct arbiter_death *death, enum arbiter_cause cause)
+{
+    bool own = cause == ARBITER_CAUSE_OWN || cause == ARBITER_CAUSE_ENDED;
+    if (cause == ARBITER_CAUSE_OUTSIDE) {
         return;
     }
-    if (at_hand.count > 0) {
-        blame(a, at_hand);
-    } else if (cause == ARBITER_CAUSE_OWN || cause == ARBITER_CAUSE_ENDED) {
-        suspect_next_step(a);
+    if (death->at_hand.count == 0) {
+        if (own && !is_over(a, death)) {
+            suspect_next_step(a);
+        }
+    } else if (!is_trained(a, death->at_hand)) {
+        blame(a, death);
     }
 }
 
 /* Without room the oldest is never judged. */
-static void keep(struct arbiter *a, uint64_t incarnation, struct shard_range at_hand)
+static void keep(struct arbiter *a, const struct arbiter_death *death)
 {
     if (a->death_count == ARBITER_DEATHS_MAX) {
         a->death_count--;
         memmove(a->deaths, a->deaths + 1, a->death_count * sizeof a->deaths[0]);
     }
-    a->deaths[a->death_count++] = (struct arbiter_death){incarnation, at_hand};
+    a->deaths[a->death_count++] = *death;
 }
 
 void arbiter_blame_settle(struct arbiter *a, uint64_t incarnation, enum arbiter_cause cause)
@@ -253,7 +294,7 @@ void arbiter_blame_settle(struct arbiter *a, uint64_t incarnation, enum arbiter_
         struct arbiter_death death = a->deaths[i];
         if (death.incarnation == incarnation) {
             a->deaths[i] = a->deaths[--a->death_count];
-            judge(a, death.at_hand, cause);
+            judge(a, &death, cause);
             return;
         }
     }
@@ -265,10 +306,11 @@ static void take_death(struct arbiter *a, struct card *card, enum arbiter_cause 
         return;
     }
     card->judged = true;
+    const struct arbiter_death death = {card->incarnation, card->at_hand, card->told_in};
     if (cause == ARBITER_CAUSE_PENDING) {
-        keep(a, card->incarnation, card->at_hand);
+        keep(a, &death);
     } else {
-        judge(a, card->at_hand, cause);
+        judge(a, &death, cause);
     }
 }
 
@@ -282,13 +324,16 @@ void arbiter_blame_dead(struct arbiter *a, uint64_t incarnation, enum arbiter_ca
     }
 }
 
-/* One on another host, whose connection has ended, and which did not come back. */
+/* One whose connection has ended, and which did not come back; whether another one has lost it,
+ * too, or it was given up. Of one on this host it will be told how it ended: others may have killed
+ * it, as it was stopped. */
 void arbiter_blame_left_out(struct arbiter *a, uint64_t incarnation, enum rendezvous_reason reason)
 {
+    bool died = reason == RENDEZVOUS_SILENT || reason == RENDEZVOUS_DIED;
     for (uint32_t i = 0; i < a->rendezvous->room; i++) {
         struct card *card = &a->cards[i];
-        if (card->incarnation == incarnation && card->away && reason == RENDEZVOUS_SILENT) {
-            take_death(a, card, ARBITER_CAUSE_UNKNOWN);
+        if (card->incarnation == incarnation && card->away && died) {
+            take_death(a, card, card->watched ? ARBITER_CAUSE_PENDING : ARBITER_CAUSE_UNKNOWN);
         }
     }
 }

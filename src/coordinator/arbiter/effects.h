@@ -29,6 +29,7 @@ enum arbiter_effect_kind {
     ARBITER_HANGS,  /* to: it is expelled; bytes: why */
     ARBITER_OPENED, /* a generation */
     ARBITER_LOST, /* to: left out of the generation that follows; record: enum rendezvous_reason */
+    ARBITER_LEASER_LOST, /* to: its leases go to others; record: the same */
 };
 
 struct arbiter_effect {

@@ -31,6 +31,7 @@ enum entry_kind {
     ENTRY_OLDER,      /* in a snapshot only: the version of an older checkpoint, its records */
     ENTRY_FAILURE,    /* why the job has failed, a text */
     ENTRY_ASIDE,      /* asides_write */
+    ENTRY_LEASE_ASIDE, /* the same, of a data set by leases; its position, but in a snapshot */
     ENTRY_KINDS,
 };
 

@@ -17,11 +17,14 @@ struct card {
     uint64_t waits; /* … that it was asked for, and has not granted */
     struct wire_address address;
     struct shard_range at_hand; /* count 0: nothing that it told of */
+    uint64_t told_in;           /* the generation in which it computes that */
     int64_t since_ms;           /* when it told so */
     uint64_t passes;            /* that it told of, and brought back */
     bool expired;
     char name[ARBITER_NAME_BYTES]; /* of its pod, clean; "": it has said none */
     bool away;                     /* its connection has ended */
+    bool watched;                  /* … and how its process ends will be told */
+    bool broken_off;               /* its program has ended its loop by itself */
     bool judged;                   /* its death was, or will be */
     uint64_t missed;               /* the generation in which another one has lost it; 0: none */
 };
@@ -35,13 +38,15 @@ struct saved {
 /* Records that were at hand of workers that died; until their step is committed. */
 struct arbiter_suspect {
     struct shard_range range;
-    uint32_t tries; /* 0: of a step of which no worker said what it had at hand */
+    uint32_t tries;       /* 0: of a step of which no worker said what it had at hand */
+    uint64_t opened_with; /* the generation whose members were told of it first; 0: none was */
 };
 
-/* A death whose cause is not known yet. */
+/* One that may have died of what it computed. */
 struct arbiter_death {
     uint64_t incarnation;
     struct shard_range at_hand;
+    uint64_t told_in; /* as in its card */
 };
 
 enum { ARBITER_DEATHS_MAX = 64, ARBITER_PASSES_KEPT = 31 };
@@ -57,6 +62,7 @@ struct hangs {
 struct arbiter {
     int64_t lease_ms;
     int64_t first_ms;
+    uint64_t least_term;
     int64_t now_ms;
     int64_t deadline_ms; /* INT64_MAX: none */
     uint64_t deadline_generation;
@@ -76,8 +82,10 @@ struct arbiter {
     struct saved offered; /* the log has not reached it */
     struct arbiter_suspect suspects[WIRE_SUSPECTS_MAX];
     uint32_t suspect_count;
-    struct arbiter_death deaths[ARBITER_DEATHS_MAX];
+    struct arbiter_death deaths[ARBITER_DEATHS_MAX]; /* whose causes are not known yet */
     uint32_t death_count;
+    uint64_t blames;      /* how often suspects, or what is set aside, have become others */
+    uint64_t blames_told; /* … as the members of the open generation know them */
     struct hangs hangs;
     struct buf failure;  /* the journal's: why the job has failed; empty: it has not */
     struct buf prepared; /* COMMITS of the step that a report prepared */
@@ -108,6 +116,9 @@ void arbiter_carry_out(struct arbiter *a, const struct rendezvous_effect *effect
 void arbiter_await_reports(struct arbiter *a, uint64_t generation, int64_t wait_ms);
 void arbiter_add(struct arbiter *a, enum arbiter_effect_kind kind);
 void arbiter_end(struct arbiter *a);
+/* People hear of it, and the journal has it where it counts as a loss. */
+void arbiter_lose(struct arbiter *a, enum arbiter_effect_kind kind, uint64_t incarnation,
+                  enum rendezvous_reason reason);
 
 /* ---- The end of a job that has failed (announce.c) ---- */
 
@@ -123,8 +134,15 @@ void arbiter_blame_hear(struct arbiter *a, struct card *card, const struct wire_
 void arbiter_blame_dead(struct arbiter *a, uint64_t incarnation, enum arbiter_cause cause);
 void arbiter_blame_settle(struct arbiter *a, uint64_t incarnation, enum arbiter_cause cause);
 void arbiter_blame_left_out(struct arbiter *a, uint64_t incarnation, enum rendezvous_reason reason);
+/* OPEN is written for the members of a generation. */
+void arbiter_blame_note_open(struct arbiter *a);
 /* They are trained: nothing is wrong with them. */
 void arbiter_blame_clear(struct arbiter *a, const struct wire_ranges *ranges);
+/* "3 workers died, one after the other, of record 5 of data set …". */
+void arbiter_blame_say(const struct shard_dataset *spec, struct shard_range range, uint32_t tries,
+                       struct buf *text);
+/* People are told of a record that is set aside. */
+void arbiter_blame_say_aside(struct arbiter *a, uint64_t record, const struct buf *why);
 /* ---- Passes that do not come back (hang.c) ---- */
 
 /* Before card->at_hand is it. */
@@ -142,7 +160,8 @@ void arbiter_send_open(struct arbiter *a, const struct rendezvous_effect *effect
 /* The same, as a record: of the members that are next. */
 void arbiter_write_open(struct arbiter *a, const struct rendezvous_effect *effect, bool next,
                         struct buf *ret);
-void arbiter_note_name(struct card *card, const struct wire_text *name);
+/* As people may see it. */
+void arbiter_clean_name(const struct wire_text *name, char ret[ARBITER_NAME_BYTES]);
 /* How they are called, in the same order; see replay_names. */
 void arbiter_write_names(const struct arbiter *a, bool next, struct buf *ret);
 

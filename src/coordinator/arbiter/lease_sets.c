@@ -1,5 +1,5 @@
-/* Data sets of leases: declared by who enrolls first, begun where a checkpoint says. See leasing.h.
- */
+/* Data sets that are leased: who enrolls first declares one; it may begin where a checkpoint ended.
+ * See leasing.h. */
 #include "coordinator/arbiter/leasing.h"
 
 #include "base/cleanup.h"
@@ -178,7 +178,7 @@ static bool is_fresh(const struct arbiter *a, uint32_t dataset)
     return data.epoch == 0 && data.epoch_done == 0 && data.to_do == data.dataset.size;
 }
 
-/* In pieces that a range can have. */
+/* Commits [first, end), split into ranges of at most UINT32_MAX records. */
 static bool commit_positions(struct arbiter *a, uint32_t dataset, uint32_t epoch, uint64_t first,
                              uint64_t end)
 {
@@ -193,7 +193,7 @@ static bool commit_positions(struct arbiter *a, uint32_t dataset, uint32_t epoch
     return good;
 }
 
-/* Sorted, without overlaps, of one epoch, whose positions they are. */
+/* True when the ranges are sorted, do not overlap, and lie in told->epoch of this data set. */
 static bool are_positions(const struct wire_to_do *told, uint32_t dataset,
                           const struct shard_dataset *spec)
 {
@@ -209,8 +209,9 @@ static bool are_positions(const struct wire_to_do *told, uint32_t dataset,
     return told->epoch < spec->epochs;
 }
 
-/* The table as it was restored: not served yet, so that records can be done that nobody held. */
-static bool reload(struct arbiter *a)
+/* Replaces the table by a restored copy: until it is served, records that nobody holds can be
+ * marked done. */
+static bool replace_by_unserved(struct arbiter *a)
 {
     struct shard_state *fresh = NULL;
     size_t bound = shard_snapshot_bound(a->leases.shard);
@@ -242,7 +243,7 @@ bool leases_begin_at(struct arbiter *a, uint32_t dataset, const struct wire_to_d
     return good && commit_positions(a, dataset, told->epoch, at, data.dataset.size);
 }
 
-/* Nobody holds anything of any data set: the table can be made anew. */
+/* True when nobody holds records of any data set, so that the table can be replaced. */
 static bool nothing_is_held(const struct arbiter *a)
 {
     for (size_t i = 0; i < a->leases.owner_count; i++) {
@@ -253,12 +254,12 @@ static bool nothing_is_held(const struct arbiter *a)
     return true;
 }
 
-static bool begin(struct arbiter *a, uint32_t dataset, const struct wire_to_do *told)
+static bool begin_in_the_middle(struct arbiter *a, uint32_t dataset, const struct wire_to_do *told)
 {
     struct shard_progress data;
     (void)shard_progress(a->leases.shard, dataset, &data);
     if (!are_positions(told, dataset, &data.dataset) || !is_fresh(a, dataset) ||
-        !nothing_is_held(a) || !reload(a)) {
+        !nothing_is_held(a) || !replace_by_unserved(a)) {
         return false;
     }
     bool good = leases_begin_at(a, dataset, told);
@@ -274,7 +275,7 @@ void leases_hear_to_do(struct arbiter *a, const struct lease_owner *owner,
                        const struct wire_to_do *told)
 {
     uint64_t incarnation = owner->incarnation;
-    bool begun = told->begin && begin(a, owner->dataset, told);
+    bool begun = told->begin && begin_in_the_middle(a, owner->dataset, told);
     const struct lease_owner *still = leases_owner(&a->leases, incarnation);
     if (still && !a->failed) {
         answer_to_do(a, still, begun);

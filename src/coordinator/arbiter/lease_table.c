@@ -93,7 +93,9 @@ void leases_send_ended(struct arbiter *a, const struct lease_owner *owner)
     uint64_t bits[WIRE_SUMS_MAX];
     memcpy(bits, sums->list, sizeof bits);
     send_leased(a, owner->incarnation,
-                &(struct wire_leased){.ended = true, .sums = {bits, sums->count}});
+                &(struct wire_leased){.ended = true,
+                                      .sums = {bits, sums->count},
+                                      .left_out = leases_left_out(&a->leases, owner->dataset)});
 }
 
 /* It is told once the last records are durable. */
@@ -189,10 +191,18 @@ void leases_put_out(struct arbiter *a, uint64_t incarnation)
     }
 }
 
+/* Whose connection has ended, and who did not come back, has died on another host. One whose cause
+ * of death is about to be told waits for that: killed or not, it is no longer silent. */
 static void expire(struct arbiter *a, uint64_t incarnation)
 {
+    const struct lease_owner *owner = leases_owner(&a->leases, incarnation);
+    if (owner && owner->dying) {
+        return;
+    }
+    bool died = owner && owner->disconnected;
     leases_expel(a, incarnation, "its lease ran out, and its records went to others");
-    leases_put_out(a, incarnation);
+    leases_die(a, incarnation, died ? ARBITER_CAUSE_UNKNOWN : ARBITER_CAUSE_OUTSIDE,
+               RENDEZVOUS_SILENT);
 }
 
 static bool carry_out(struct arbiter *a, const struct shard_effects *effects)
@@ -211,6 +221,8 @@ static bool carry_out(struct arbiter *a, const struct shard_effects *effects)
             send_leased(a, effect->owner, &(struct wire_leased){0});
         } else if (effect->kind == SHARD_EXPIRED) {
             expire(a, effect->owner);
+        } else if (effect->kind == SHARD_SET_ASIDE || effect->kind == SHARD_FAILED) {
+            leases_name(a, effect);
         } else if (effect->kind == SHARD_REFUSED) {
             good = false;
         }

@@ -82,6 +82,7 @@ static void enroll(struct arbiter *a, const struct wire_enroll *told)
     if (!owner || a->failed || owner->dataset != dataset) {
         return;
     }
+    arbiter_clean_name(&told->name, owner->name);
     if (!owner->here) {
         owner->here = true;
         a->leases.away--;
@@ -201,11 +202,27 @@ static void done(struct arbiter *a, const struct lease_owner *owner, const struc
     give_back(a, incarnation, dataset, &told->failed);
 }
 
-bool leases_bury(struct arbiter *a, uint64_t incarnation)
+bool leases_bury(struct arbiter *a, uint64_t incarnation, enum arbiter_cause cause)
 {
     bool known = leases_owner(&a->leases, incarnation) != NULL;
-    leases_put_out(a, incarnation);
+    leases_die(a, incarnation, cause, RENDEZVOUS_DIED);
     return known;
+}
+
+/* In this term it died with what it held. */
+bool leases_bury_gone(struct arbiter *a, uint64_t incarnation)
+{
+    const struct lease_owner *owner = leases_owner(&a->leases, incarnation);
+    bool died = owner && owner->disconnected;
+    return leases_bury(a, incarnation, died ? ARBITER_CAUSE_UNKNOWN : ARBITER_CAUSE_OUTSIDE);
+}
+
+void leases_note_connection(struct arbiter *a, uint64_t incarnation, bool is_new)
+{
+    struct lease_owner *owner = leases_owner(&a->leases, incarnation);
+    if (owner) {
+        owner->disconnected = !is_new && a->event->cause != ARBITER_CAUSE_PENDING;
+    }
 }
 
 static void hear(struct arbiter *a, struct lease_owner *owner, const struct wire_message *m)

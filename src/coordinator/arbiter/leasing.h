@@ -8,13 +8,16 @@
  *
  * A table of records of its own (shard/shard.h), beside the ledger: these records belong to no step
  * and are never cut. An owner whose process has died, or whose lease ran out, is out: its records
- * are to do, and what it says then is answered by EXPELLED. After a restart nothing is granted
- * until each owner of the journal has come back, or its lease ran out.
+ * are to do, and what it says then is answered by EXPELLED. What one held that crashed is
+ * suspected, and tried in parts by others (lease_blame.c). After a restart nothing is granted until
+ * each owner of the journal has come back, or its lease ran out.
  *
  * Layer: program (coordinator), private to this folder. Pure. Memory: leases_init/done.
  */
 #pragma once
 
+#include "coordinator/arbiter/arbiter.h"
+#include "coordinator/arbiter/aside.h"
 #include "coordinator/arbiter/entry.h"
 #include "shard/shard.h"
 #include "wire/wire.h"
@@ -27,8 +30,11 @@ struct lease_owner {
     uint64_t told;     /* in its last RECEIPT */
     uint64_t wanted;   /* it waits for so many records; 0: for none */
     uint32_t dataset;
-    bool here; /* it has enrolled with this term */
-    bool ends; /* it is to be told that all is done */
+    bool here;         /* it has enrolled with this term */
+    bool ends;         /* it is to be told that all is done */
+    bool disconnected; /* its connection has ended in this term, and nobody sees how it ends */
+    bool dying;        /* it has died; what it held waits until the cause is known */
+    char name[ARBITER_NAME_BYTES]; /* as a card's, once it is here */
 };
 
 /* What is summed up over the records of a data set. */
@@ -53,13 +59,11 @@ struct leases {
     size_t away; /* owners that are not here */
     struct lease_failure failures[LEASES_FAILURES_MAX];
     size_t failure_count;
+    struct asides asides; /* by the numbers of these data sets */
     bool serving;
     bool appended; /* receipts, or the end, are due once it is durable */
     bool syncing;  /* SYNC was asked for */
 };
-
-struct arbiter;
-struct arbiter_event;
 
 int leases_init(struct leases *leases, struct muster_err *err);
 void leases_done(struct leases *leases);
@@ -70,7 +74,10 @@ void leases_start(struct arbiter *a);
 /* False: the message is not for the leases. */
 bool leases_hear(struct arbiter *a);
 /* It has died. False: it is no owner of leases. */
-bool leases_bury(struct arbiter *a, uint64_t incarnation);
+bool leases_bury(struct arbiter *a, uint64_t incarnation, enum arbiter_cause cause);
+/* … and nobody knows how, or when. */
+bool leases_bury_gone(struct arbiter *a, uint64_t incarnation);
+void leases_note_connection(struct arbiter *a, uint64_t incarnation, bool is_new);
 void leases_durable(struct arbiter *a);
 void leases_tick(struct arbiter *a);
 /* What follows from the event: at its end. */
@@ -91,11 +98,26 @@ bool leases_are_over(const struct leases *leases);
 bool leases_declare(struct arbiter *a, const struct wire_enroll *told, uint32_t *ret_number);
 void leases_hear_to_do(struct arbiter *a, const struct lease_owner *owner,
                        const struct wire_to_do *told);
-/* The data set begins there: of earlier epochs all is done. False: it does not fit. */
+/* Marks all done that told->ranges does not list, and earlier epochs whole. False: the ranges do
+ * not fit the data set. */
 bool leases_begin_at(struct arbiter *a, uint32_t dataset, const struct wire_to_do *told);
 /* Number n of them; they are separated by commas. */
 uint32_t leases_count_sums(const char *names);
 void leases_add_sums(struct lease_sums *sums, const struct wire_sums *told);
+
+/* ---- Records that workers die of (lease_blame.c) ---- */
+
+/* It is out, once the cause is known: what it held is suspected, unless it was killed from outside.
+ */
+void leases_die(struct arbiter *a, uint64_t incarnation, enum arbiter_cause cause,
+                enum rendezvous_reason reason);
+/* Of one whose cause was pending. */
+void leases_settle_death(struct arbiter *a, uint64_t incarnation, enum arbiter_cause cause);
+/* The table has named a record. */
+void leases_name(struct arbiter *a, const struct shard_effect *named);
+/* Records of a data set, of all epochs that have begun, which are set aside. */
+uint64_t leases_left_out(const struct leases *leases, uint32_t dataset);
+void leases_replay_aside(struct arbiter *a, const uint8_t *bytes, size_t count);
 
 /* ---- The journal (lease_journal.c) ---- */
 

@@ -23,6 +23,16 @@ void losses_add(struct losses *losses, const struct loss *loss)
     losses->count++;
 }
 
+const char *losses_name(const struct losses *losses, uint64_t incarnation)
+{
+    for (size_t i = losses->kept; i > 0; i--) {
+        if (losses->list[i - 1].incarnation == incarnation) {
+            return losses->list[i - 1].name;
+        }
+    }
+    return "";
+}
+
 void losses_write(const struct losses *losses, size_t i, struct buf *ret)
 {
     const struct loss *loss = &losses->list[i];

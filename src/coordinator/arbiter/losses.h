@@ -29,6 +29,9 @@ bool losses_counts(enum rendezvous_reason reason);
 
 void losses_add(struct losses *losses, const struct loss *loss);
 
+/* "": it is none of those that are kept. */
+const char *losses_name(const struct losses *losses, uint64_t incarnation);
+
 /* The i-th of those that are kept, as the record of the journal. */
 void losses_write(const struct losses *losses, size_t i, struct buf *ret);
 /* The record after those that were read. MUSTER_EDATA: it is none. */

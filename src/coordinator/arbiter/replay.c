@@ -237,6 +237,7 @@ static void restore_section(struct arbiter *a, uint32_t kind, const uint8_t *byt
     case ENTRY_DATASET:
     case ENTRY_LOST:
     case ENTRY_ASIDE:
+    case ENTRY_LEASE_ASIDE:
     case ENTRY_NAMES:
     case ENTRY_TERM: replay(a, &event); break;
     default: arbiter_fail(a, muster_fail(a->err, MUSTER_EDATA, "a snapshot has a wrong section"));
@@ -289,6 +290,7 @@ void replay(struct arbiter *a, const struct arbiter_event *event)
     case ENTRY_ASIDE:
         arbiter_fail(a, asides_read(&a->asides, event->bytes, event->count, a->err));
         break;
+    case ENTRY_LEASE_ASIDE: leases_replay_aside(a, event->bytes, event->count); break;
     case ENTRY_NAMES: replay_names(a, event->bytes, event->count); break;
     case ENTRY_SNAPSHOT: replay_snapshot(a, event); break;
     case ENTRY_LEASED: leases_replay_dataset(a, event); break;

@@ -97,18 +97,13 @@ static const struct wire_address *address_of(const struct arbiter *a, uint32_t s
     return a->cards[slot].incarnation == incarnation ? &a->cards[slot].address : &unknown;
 }
 
-static void clean_name(const struct wire_text *name, char ret[ARBITER_NAME_BYTES])
+void arbiter_clean_name(const struct wire_text *name, char ret[ARBITER_NAME_BYTES])
 {
     size_t count = name->count < ARBITER_NAME_BYTES ? name->count : ARBITER_NAME_BYTES - 1;
     memset(ret, 0, ARBITER_NAME_BYTES);
     for (size_t i = 0; i < count; i++) {
         ret[i] = name->bytes[i] > ' ' && name->bytes[i] < 0x7f ? name->bytes[i] : '?';
     }
-}
-
-void arbiter_note_name(struct card *card, const struct wire_text *name)
-{
-    clean_name(name, card->name);
 }
 
 /* As with the address. */
@@ -119,7 +114,7 @@ static void name_of(const struct arbiter *a, uint32_t slot, char ret[ARBITER_NAM
     memset(ret, 0, ARBITER_NAME_BYTES);
     if (event->kind == ARBITER_MESSAGE && event->message->kind == WIRE_JOIN &&
         event->incarnation == incarnation) {
-        clean_name(&event->message->join.name, ret);
+        arbiter_clean_name(&event->message->join.name, ret);
     } else if (a->cards[slot].incarnation == incarnation) {
         memcpy(ret, a->cards[slot].name, ARBITER_NAME_BYTES);
     }
@@ -192,6 +187,7 @@ void arbiter_write_open(struct arbiter *a, const struct rendezvous_effect *effec
 void arbiter_send_open(struct arbiter *a, const struct rendezvous_effect *effect)
 {
     if (!a->open_written) {
+        arbiter_blame_note_open(a);
         a->open_offset = a->out->bytes.used;
         arbiter_write_open(a, effect, false, &a->out->bytes);
         a->open_count = a->out->bytes.used - a->open_offset;

@@ -66,6 +66,14 @@ static void add_asides(const struct arbiter *a, struct buf *section, struct buf 
     }
 }
 
+static void add_lease_asides(const struct arbiter *a, struct buf *section, struct buf *ret)
+{
+    for (uint32_t i = 0; i < a->leases.asides.count; i++) {
+        asides_write(&a->leases.asides, i, section);
+        add(ENTRY_LEASE_ASIDE, section, ret);
+    }
+}
+
 static void add_older(const struct arbiter *a, struct buf *section, struct buf *ret)
 {
     for (size_t i = 0; i < a->ledger.older_count; i++) {
@@ -115,6 +123,7 @@ int arbiter_snapshot(struct arbiter *a, struct buf *ret, struct muster_err *err)
     }
     add_losses(a, &section, ret);
     add_asides(a, &section, ret);
+    add_lease_asides(a, &section, ret);
     int r = add_checkpoints(a, &section, ret, err);
     buf_done(&section);
     r = r < 0 ? r : a->failed;

@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- Memory ---- */
 
@@ -38,6 +39,7 @@ int arbiter_new(const struct arbiter_options *options, struct arbiter **ret, str
     }
     a->lease_ms = options->lease_ms;
     a->first_ms = options->first_ms;
+    a->least_term = options->least_term;
     a->hangs = (struct hangs){.limit_ms = options->pass_ms, .look_ms = INT64_MAX};
     a->deadline_ms = INT64_MAX;
     a->micro_batches = options->micro_batches > 0 ? options->micro_batches : 1;
@@ -111,7 +113,8 @@ bool arbiter_knows(const struct arbiter *a, uint64_t incarnation)
     return rendezvous_find(a->rendezvous, incarnation) || leases_owner(&a->leases, incarnation);
 }
 
-/* Also of one that was left out by the step at hand, and has no slot any more. */
+/* Also of one that was left out by the step at hand: then it has no slot, or is no owner, any more.
+ */
 const char *arbiter_name(const struct arbiter *a, uint64_t incarnation)
 {
     for (uint32_t i = 0; i < a->rendezvous->room; i++) {
@@ -119,12 +122,23 @@ const char *arbiter_name(const struct arbiter *a, uint64_t incarnation)
             return a->cards[i].name;
         }
     }
-    return "";
+    const struct lease_owner *owner = leases_owner(&a->leases, incarnation);
+    return owner ? owner->name : losses_name(&a->losses, incarnation);
 }
 
-const struct asides *arbiter_asides(const struct arbiter *a)
+bool arbiter_aside(const struct arbiter *a, uint32_t number, struct arbiter_aside *ret)
 {
-    return &a->asides;
+    bool leased = number >= a->asides.count;
+    const struct asides *asides = leased ? &a->leases.asides : &a->asides;
+    uint32_t place = leased ? number - a->asides.count : number;
+    struct shard_progress data = {0};
+    if (place >= asides->count) {
+        return false;
+    }
+    *ret = (struct arbiter_aside){.aside = asides->list[place], .leased = leased};
+    (void)shard_progress(leased ? a->leases.shard : a->ledger.shard, ret->aside.dataset, &data);
+    memcpy(ret->dataset, data.dataset.name, sizeof ret->dataset);
+    return true;
 }
 
 const struct losses *arbiter_losses(const struct arbiter *a)
@@ -151,6 +165,11 @@ bool arbiter_leased(const struct arbiter *a, uint32_t number, struct shard_progr
     *ret_names = a->leases.sums[number].names;
     *ret_sums = a->leases.sums[number].list;
     return true;
+}
+
+uint64_t arbiter_left_out(const struct arbiter *a, uint32_t number)
+{
+    return leases_left_out(&a->leases, number);
 }
 
 static void count_records(const struct shard_progress *data, struct arbiter_figures *ret)

@@ -6,6 +6,8 @@
 #include "coordinator/arbiter/replay.h"
 
 #include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 /* ---- Telling rendezvous ---- */
@@ -51,6 +53,15 @@ static void note_complete(struct arbiter *a)
     }
 }
 
+/* A death was explained only after the generation without it was opened: its members compute what
+ * is suspected, or set aside, as if nothing were wrong with it. */
+static void tell_of_blames(struct arbiter *a)
+{
+    if (a->rendezvous->phase == RENDEZVOUS_RUNNING && a->blames_told != a->blames) {
+        tell(a, &(struct rendezvous_event){.kind = RENDEZVOUS_REOPEN});
+    }
+}
+
 /* A job without training ends with its leases. */
 static void note_over(struct arbiter *a)
 {
@@ -59,6 +70,39 @@ static void note_over(struct arbiter *a)
     if (!a->failed && !a->over && (a->trained || !trains) && !leases_are_unused(&a->leases) &&
         leases_are_over(&a->leases)) {
         arbiter_end(a);
+    }
+}
+
+/* The last members of a generation, and nobody waits to go on. Of one that was killed another may
+ * come, and train what is left. */
+static bool all_have_broken_off(const struct arbiter *a)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < a->rendezvous->room; i++) {
+        const struct rendezvous_peer *peer = &a->rendezvous->peers[i];
+        const struct card *card = &a->cards[i];
+        bool ended = peer->standing == RENDEZVOUS_MEMBER && peer->gone &&
+                     card->incarnation == peer->incarnation && card->broken_off;
+        if (peer->standing != RENDEZVOUS_FREE && !ended) {
+            return false;
+        }
+        any = any || ended;
+    }
+    return any && !a->rendezvous->complete;
+}
+
+static void note_broken_off(struct arbiter *a)
+{
+    if (all_have_broken_off(a)) {
+        struct arbiter_figures figures;
+        char text[ARBITER_WHY_BYTES];
+        arbiter_figures(a, &figures);
+        (void)snprintf(text, sizeof text,
+                       "all workers have ended their loops by themselves, and %" PRIu64
+                       " of %" PRIu64
+                       " records are not trained: to train less, ask for fewer epochs",
+                       figures.records - figures.records_done, figures.records);
+        arbiter_fail_job(a, text);
     }
 }
 
@@ -76,7 +120,11 @@ static void settle(struct arbiter *a)
         arbiter_records_serve(a);
         give_up_expired(a);
         note_complete(a);
+        tell_of_blames(a);
         again = a->any_expired || a->rendezvous->generation != generation;
+    }
+    if (!a->failed && !a->over) {
+        note_broken_off(a);
     }
     if (!a->failed && !a->over) {
         leases_settle(a);
@@ -97,7 +145,7 @@ static void start(struct arbiter *a)
         return;
     }
     arbiter_datasets_declare(a);
-    tell(a, &(struct rendezvous_event){.kind = RENDEZVOUS_START});
+    tell(a, &(struct rendezvous_event){.kind = RENDEZVOUS_START, .term = a->least_term});
     arbiter_records_tick(a);
     arbiter_records_join(a);
     leases_start(a);
@@ -116,7 +164,7 @@ static void note_join(struct arbiter *a, const struct arbiter_event *event)
             *card = (struct card){.incarnation = event->incarnation};
         }
         card->address = event->message->join.address;
-        arbiter_note_name(card, &event->message->join.name);
+        arbiter_clean_name(&event->message->join.name, card->name);
     }
 }
 
@@ -186,6 +234,16 @@ static void hear_report(struct arbiter *a, const struct wire_report *report)
     }
 }
 
+static void hear_leave(struct arbiter *a, struct card *card, const struct wire_leave *leave)
+{
+    if (card) {
+        card->broken_off = leave->broken_off;
+    }
+    tell(a, &(struct rendezvous_event){.kind = RENDEZVOUS_LEAVE,
+                                       .incarnation = a->event->incarnation,
+                                       .finished = leave->finished});
+}
+
 static void hear_commits(struct arbiter *a, const struct wire_commits *commits)
 {
     const struct wire_steps *steps = &commits->steps;
@@ -205,16 +263,16 @@ static void hear_failure(struct arbiter *a, const struct wire_text *why)
 
 static void hear(struct arbiter *a)
 {
+    if (arbiter_has_failed(a)) {
+        arbiter_expel_failed(a, a->event->incarnation);
+        return;
+    }
     if (leases_hear(a)) {
         return;
     }
     const struct wire_message *m = a->event->message;
     struct rendezvous_event event = {.incarnation = a->event->incarnation};
     struct card *card = arbiter_card(a, event.incarnation);
-    if (arbiter_has_failed(a)) {
-        arbiter_expel_failed(a, event.incarnation);
-        return;
-    }
     arbiter_records_renew(a, event.incarnation);
     if (card) {
         card->away = false;
@@ -225,11 +283,7 @@ static void hear(struct arbiter *a)
         tell(a, &event);
         note_join(a, a->event);
         break;
-    case WIRE_LEAVE:
-        event.kind = RENDEZVOUS_LEAVE;
-        event.finished = m->leave.finished;
-        tell(a, &event);
-        break;
+    case WIRE_LEAVE: hear_leave(a, card, &m->leave); break;
     case WIRE_REPORT: hear_report(a, &m->report); break;
     case WIRE_COMMITS: hear_commits(a, &m->commits); break;
     case WIRE_CHECKPOINT: hear_checkpoint(a, &m->checkpoint); break;
@@ -254,9 +308,11 @@ static void note_connection(struct arbiter *a, bool is_new)
     const struct rendezvous_peer *peer = rendezvous_find(a->rendezvous, a->event->incarnation);
     struct card *card = arbiter_card(a, a->event->incarnation);
     bool joins = peer && peer->standing == RENDEZVOUS_JOINING;
+    leases_note_connection(a, a->event->incarnation, is_new);
     if (card) {
         card->asked = 0;
         card->away = !is_new;
+        card->watched = a->event->cause == ARBITER_CAUSE_PENDING;
         card->at_hand.count = is_new ? 0 : card->at_hand.count; /* it says again what it has */
     }
     tell(a, &(struct rendezvous_event){.kind = joins    ? RENDEZVOUS_DEAD
@@ -268,11 +324,14 @@ static void note_connection(struct arbiter *a, bool is_new)
 /* What it said at last may be lost, but not that it ended well. */
 static void dead(struct arbiter *a)
 {
-    if (leases_bury(a, a->event->incarnation)) {
+    if (leases_bury(a, a->event->incarnation, a->event->cause)) {
         return;
     }
     const struct rendezvous_peer *peer = rendezvous_find(a->rendezvous, a->event->incarnation);
     bool well = a->event->cause == ARBITER_CAUSE_ENDED && a->rendezvous->complete;
+    if (a->event->cause != ARBITER_CAUSE_PENDING) { /* of one that was left out before */
+        arbiter_blame_settle(a, a->event->incarnation, a->event->cause);
+    }
     if (peer && !peer->gone) {
         arbiter_blame_dead(a, a->event->incarnation, a->event->cause);
         tell(a, &(struct rendezvous_event){.kind = well ? RENDEZVOUS_LEAVE : RENDEZVOUS_DEAD,
@@ -285,7 +344,7 @@ static void dead(struct arbiter *a)
 static void gone(struct arbiter *a)
 {
     struct card *card = arbiter_card(a, a->event->incarnation);
-    if (!leases_bury(a, a->event->incarnation) && card) {
+    if (!leases_bury_gone(a, a->event->incarnation) && card) {
         card->expired = true;
         a->any_expired = true;
     }
@@ -315,6 +374,12 @@ static void durable(struct arbiter *a)
     }
 }
 
+static void settle_cause(struct arbiter *a)
+{
+    arbiter_blame_settle(a, a->event->incarnation, a->event->cause);
+    leases_settle_death(a, a->event->incarnation, a->event->cause);
+}
+
 static void take(struct arbiter *a)
 {
     switch (a->event->kind) {
@@ -324,7 +389,7 @@ static void take(struct arbiter *a)
     case ARBITER_DISCONNECTED: note_connection(a, false); break;
     case ARBITER_CONNECTED: note_connection(a, true); break;
     case ARBITER_DEAD: dead(a); break;
-    case ARBITER_CAUSE: arbiter_blame_settle(a, a->event->incarnation, a->event->cause); break;
+    case ARBITER_CAUSE: settle_cause(a); break;
     case ARBITER_GONE: gone(a); break;
     case ARBITER_DURABLE: durable(a); break;
     case ARBITER_TICK: tick(a); break;

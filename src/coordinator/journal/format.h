@@ -1,8 +1,8 @@
-/* The journal as bytes: a header, then records one after the other.
+/* Writes and reads the journal as bytes: a header, then records one after the other.
  *
- *     header   8 bytes of magic, version (4), CRC of both (4)
- *     record   length of the payload (4), kind (4), CRC of the record's offset, length and kind
- * (4), CRC of the payload (4), the payload, an end mark (1)
+ *     header   magic (8), version (4), CRC of both (4)
+ *     record   length of the payload (4), kind (4), CRC of offset, length and kind (4),
+ *              CRC of the payload (4), the payload, an end mark (1)
  *
  * Numbers are little-endian, CRCs are CRC32C. The head has a CRC of its own, so that a length can
  * be trusted before what it announces is there: a journal that ends within a record was torn when

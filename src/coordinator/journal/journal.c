@@ -17,6 +17,7 @@ enum { LOCK_TEXT_BYTES = 64 };
 struct journal {
     const struct journal_files *files;
     bool sync;
+    bool takes_over;
     bool broken; /* it is not known what the file has */
     char *folder;
     char *path;
@@ -128,15 +129,15 @@ int journal_append(struct journal *journal, uint32_t kind, const void *bytes, si
                    struct muster_err *err)
 {
     const struct journal_record record = {kind, bytes, (uint32_t)count};
-    int rc = refuse(journal, count, err);
-    if (rc < 0) {
-        return rc;
+    int r = refuse(journal, count, err);
+    if (r < 0) {
+        return r;
     }
     if (write_record(journal->files, journal->fd, &record, journal->end) < 0) {
-        rc = fail(journal, err, "write");
+        r = fail(journal, err, "write");
         const struct journal_files *files = journal->files;
         journal->broken = files->truncate(files->data, journal->fd, (off_t)journal->end) < 0;
-        return rc;
+        return r;
     }
     journal->end += JOURNAL_AROUND_BYTES + count;
     return 0;
@@ -145,12 +146,12 @@ int journal_append(struct journal *journal, uint32_t kind, const void *bytes, si
 /* A failed sync may have dropped what was written, and the next one would succeed. */
 int journal_sync(struct journal *journal, struct muster_err *err)
 {
-    int rc = refuse(journal, 0, err);
-    if (rc == 0 && journal->sync && journal->files->sync(journal->files->data, journal->fd) < 0) {
+    int r = refuse(journal, 0, err);
+    if (r == 0 && journal->sync && journal->files->sync(journal->files->data, journal->fd) < 0) {
         journal->broken = true;
         return fail(journal, err, "sync");
     }
-    return rc;
+    return r;
 }
 
 /* ---- A new file in the place of the old one ---- */
@@ -159,24 +160,29 @@ static int sync_folder(struct journal *journal)
 {
     const struct journal_files *files = journal->files;
     int fd = files->open(files->data, journal->folder, O_RDONLY | O_DIRECTORY);
-    int rc = fd < 0 ? -1 : files->sync(files->data, fd);
+    int r = fd < 0 ? -1 : files->sync(files->data, fd);
     if (fd >= 0) {
         int reason = errno;
         close(fd);
         errno = reason;
     }
-    return rc;
+    return r;
 }
 
-/* The new file, with one record or none. */
-static int write_new(struct journal *journal, const struct journal_record *record)
+/* What a new file has: a header, perhaps with records behind it, and perhaps one record more. */
+struct content {
+    const uint8_t *bytes;
+    size_t count;
+    const struct journal_record *record;
+};
+
+static int write_new(struct journal *journal, const struct content *content)
 {
     const struct journal_files *files = journal->files;
-    uint8_t header[JOURNAL_HEADER_BYTES];
+    const struct journal_record *record = content->record;
     int fd = files->open(files->data, journal->new_path, O_RDWR | O_CREAT | O_TRUNC);
-    journal_write_header(header);
-    bool written = fd >= 0 && write_at(files, fd, header, sizeof header, 0) == 0 &&
-                   (!record || write_record(files, fd, record, sizeof header) == 0) &&
+    bool written = fd >= 0 && write_at(files, fd, content->bytes, content->count, 0) == 0 &&
+                   (!record || write_record(files, fd, record, content->count) == 0) &&
                    files->sync(files->data, fd) == 0;
     if (!written && fd >= 0) {
         int reason = errno;
@@ -186,25 +192,51 @@ static int write_new(struct journal *journal, const struct journal_record *recor
     return written ? fd : -1;
 }
 
+static bool is_at(const char *path, int fd)
+{
+    struct stat own, found;
+    return fstat(fd, &own) == 0 && stat(path, &found) == 0 && own.st_dev == found.st_dev &&
+           own.st_ino == found.st_ino;
+}
+
+/* Where two may write, the files of their names are looked at before they are exchanged. */
+static bool is_taken(const struct journal *journal, int new_fd)
+{
+    bool ours =
+        is_at(journal->new_path, new_fd) && (journal->fd < 0 || is_at(journal->path, journal->fd));
+    return journal->takes_over && !ours;
+}
+
+static int give_way(struct journal *journal, int new_fd, struct muster_err *err)
+{
+    close(new_fd);
+    journal->broken = true;
+    return muster_fail(err, MUSTER_EIO, "another coordinator has taken the journal in %s over",
+                       journal->folder);
+}
+
 /* Always synced: an old name with a new file behind it must not turn out to be empty. */
-static int replace(struct journal *journal, const struct journal_record *record,
-                   struct muster_err *err)
+static int replace(struct journal *journal, const struct content *content, struct muster_err *err)
 {
     const struct journal_files *files = journal->files;
-    int fd = write_new(journal, record);
+    const struct journal_record *record = content->record;
+    int fd = write_new(journal, content);
+    if (fd >= 0 && is_taken(journal, fd)) {
+        return give_way(journal, fd, err);
+    }
     if (fd < 0 || files->rename(files->data, journal->new_path, journal->path) < 0) {
-        int rc = file_fail(err, MUSTER_EIO, "write", journal->new_path);
+        int r = file_fail(err, MUSTER_EIO, "write", journal->new_path);
         (void)files->remove(files->data, journal->new_path);
         if (fd >= 0) {
             close(fd);
         }
-        return rc;
+        return r;
     }
     if (journal->fd >= 0) {
         close(journal->fd);
     }
     journal->fd = fd;
-    journal->end = JOURNAL_HEADER_BYTES + (record ? JOURNAL_AROUND_BYTES + record->count : 0);
+    journal->end = content->count + (record ? JOURNAL_AROUND_BYTES + record->count : 0);
     if (sync_folder(journal) < 0) { /* which of both files a host would find is not known */
         journal->broken = journal->sync;
         return journal->broken ? fail(journal, err, "sync the folder of") : 0;
@@ -212,12 +244,21 @@ static int replace(struct journal *journal, const struct journal_record *record,
     return 0;
 }
 
+/* NULL: by none. */
+static int replace_by_record(struct journal *journal, const struct journal_record *record,
+                             struct muster_err *err)
+{
+    uint8_t header[JOURNAL_HEADER_BYTES];
+    journal_write_header(header);
+    return replace(journal, &(struct content){header, sizeof header, record}, err);
+}
+
 int journal_compact(struct journal *journal, uint32_t kind, const void *bytes, size_t count,
                     struct muster_err *err)
 {
     const struct journal_record record = {kind, bytes, (uint32_t)count};
-    int rc = refuse(journal, count, err);
-    return rc < 0 ? rc : replace(journal, &record, err);
+    int r = refuse(journal, count, err);
+    return r < 0 ? r : replace_by_record(journal, &record, err);
 }
 
 /* ---- Opening ---- */
@@ -227,32 +268,35 @@ static int check_records(struct journal *journal, size_t count, struct muster_er
 {
     struct journal_record record;
     journal->end = JOURNAL_HEADER_BYTES;
-    int rc;
+    int r;
     do {
-        rc = journal_read_record(journal->bytes, count, &journal->end, &record, err);
-    } while (rc > 0);
-    return rc < 0 ? muster_wrap(err, "%s", journal->path) : 0;
+        r = journal_read_record(journal->bytes, count, &journal->end, &record, err);
+    } while (r > 0);
+    return r < 0 ? muster_wrap(err, "%s", journal->path) : 0;
 }
 
 static int read_whole(struct journal *journal, size_t *ret_count, struct muster_err *err)
 {
     char *text = NULL;
-    int rc = file_read(journal->path, JOURNAL_READ_MAX, &text, ret_count, err);
+    int r = file_read(journal->path, JOURNAL_READ_MAX, &text, ret_count, err);
     journal->bytes = (uint8_t *)text;
-    return rc;
+    return r;
 }
 
 static int open_old(struct journal *journal, size_t count, struct muster_err *err)
 {
     const struct journal_files *files = journal->files;
-    int rc = check_records(journal, count, err);
-    if (rc < 0) {
-        return rc;
+    int r = check_records(journal, count, err);
+    if (r < 0) {
+        return r;
     }
     journal->next = JOURNAL_HEADER_BYTES;
     journal->fd = files->open(files->data, journal->path, O_RDWR);
     if (journal->fd < 0) {
         return fail(journal, err, "open");
+    }
+    if (journal->takes_over) {
+        return replace(journal, &(struct content){journal->bytes, journal->end, NULL}, err);
     }
     if (journal->end < count &&
         files->truncate(files->data, journal->fd, (off_t)journal->end) < 0) {
@@ -273,9 +317,9 @@ static int open_file(struct journal *journal, struct muster_err *err)
     int whole = 0;
     (void)journal->files->remove(journal->files->data, journal->new_path);
     if (access(journal->path, F_OK) == 0 || errno != ENOENT) {
-        int rc = read_whole(journal, &count, err);
-        if (rc < 0) {
-            return rc;
+        int r = read_whole(journal, &count, err);
+        if (r < 0) {
+            return r;
         }
         whole = journal_read_header(journal->bytes, count, err);
         if (whole < 0) {
@@ -286,7 +330,7 @@ static int open_file(struct journal *journal, struct muster_err *err)
         return open_old(journal, count, err);
     }
     forget_bytes(journal);
-    return replace(journal, NULL, err);
+    return replace_by_record(journal, NULL, err);
 }
 
 int journal_open(const struct journal_options *options, struct journal **ret,
@@ -298,17 +342,18 @@ int journal_open(const struct journal_options *options, struct journal **ret,
     }
     journal->lock = journal->fd = -1;
     journal->sync = options->sync;
+    journal->takes_over = options->takes_over;
     journal->files = options->files ? options->files : &journal_files_system;
     journal->folder = strdup(options->folder);
     journal->path = file_join(options->folder, "journal");
     journal->new_path = file_join(options->folder, "journal.new");
-    int rc = journal->folder && journal->path && journal->new_path
-                 ? take_lock(journal, err)
-                 : muster_fail(err, MUSTER_ENOMEM, "no memory for a journal");
-    rc = rc < 0 ? rc : open_file(journal, err);
-    if (rc < 0) {
+    int r = journal->folder && journal->path && journal->new_path
+                ? take_lock(journal, err)
+                : muster_fail(err, MUSTER_ENOMEM, "no memory for a journal");
+    r = r < 0 ? r : open_file(journal, err);
+    if (r < 0) {
         journal_close(journal);
-        return rc;
+        return r;
     }
     journal_note_term(journal, 0);
     *ret = journal;

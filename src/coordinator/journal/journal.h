@@ -26,6 +26,9 @@ enum { JOURNAL_READ_MAX = 1 << 30 };
 struct journal_options {
     const char *folder; /* it exists */
     bool sync;
+    /* Who had it before may have it open still, on a host whose lock is not seen here, or be
+     * stopped: what such a one writes from now on is in a file that nobody reads. */
+    bool takes_over;
     const struct journal_files *files; /* NULL: the system's */
 };
 
@@ -49,7 +52,8 @@ int journal_append(struct journal *journal, uint32_t kind, const void *bytes, si
  * appended any more. */
 int journal_sync(struct journal *journal, struct muster_err *err);
 
-/* One record takes the place of all of them. On failure they are still there. */
+/* One record takes the place of all of them. On failure they are still there. MUSTER_EIO also where
+ * another one has taken the journal over meanwhile: nothing is appended any more. */
 int journal_compact(struct journal *journal, uint32_t kind, const void *bytes, size_t count,
                     struct muster_err *err);
 

@@ -274,6 +274,73 @@ static void there_is_one_writer(void **state)
     journal_close(second);
 }
 
+static struct journal *take_over(const char *folder)
+{
+    struct journal *journal = NULL;
+    const struct journal_options options = {.folder = folder, .sync = true, .takes_over = true};
+    assert_int_equal(journal_open(&options, &journal, NULL), 0);
+    return journal;
+}
+
+static void assert_kinds(struct journal *journal, const uint32_t *kinds, size_t count)
+{
+    struct journal_record record;
+    for (size_t i = 0; i < count; i++) {
+        assert_true(journal_read(journal, &record));
+        assert_int_equal(record.kind, kinds[i]);
+    }
+    assert_false(journal_read(journal, &record));
+}
+
+/* The lock of one is not seen by the other, as on two hosts: it was another file. */
+static void what_the_one_before_writes_is_not_read(void **state)
+{
+    struct muster_err err = MUSTER_ERR_INIT;
+    char *lock = file_join(*state, "lock");
+    struct journal *first = take_over(*state);
+    assert_kinds(first, NULL, 0);
+    assert_int_equal(journal_append(first, NUMBER, "1", 1, NULL), 0);
+    assert_int_equal(unlink(lock), 0);
+    struct journal *second = take_over(*state);
+    assert_kinds(second, (uint32_t[]){NUMBER}, 1);
+    assert_int_equal(journal_append(first, TEXT, "2", 1, NULL), 0);
+    assert_int_equal(journal_append(second, UP_TO, "3", 1, NULL), 0);
+    assert_int_equal(journal_compact(first, TEXT, "4", 1, &err), MUSTER_EIO);
+    assert_non_null(strstr(err.text, "has taken the journal"));
+    assert_int_equal(journal_append(first, TEXT, "5", 1, NULL), MUSTER_EIO);
+    assert_int_equal(journal_compact(second, UP_TO, "6", 1, &err), 0);
+    journal_close(first);
+    journal_close(second);
+    struct journal *third = take_over(*state);
+    assert_kinds(third, (uint32_t[]){UP_TO}, 1);
+    journal_close(third);
+    free(lock);
+}
+
+/* Also its torn end. */
+static void who_takes_over_keeps_what_is_whole(void **state)
+{
+    char *path = path_in(*state);
+    char *text;
+    size_t bytes;
+    struct journal *first = take_over(*state);
+    assert_kinds(first, NULL, 0);
+    assert_int_equal(journal_append(first, NUMBER, "1", 1, NULL), 0);
+    assert_int_equal(journal_append(first, TEXT, "2", 1, NULL), 0);
+    journal_close(first);
+    assert_int_equal(file_read(path, TAIL, &text, &bytes, NULL), 0);
+    put_bytes(path, text, bytes - 1);
+    struct journal *second = take_over(*state);
+    assert_kinds(second, (uint32_t[]){NUMBER}, 1);
+    assert_int_equal(journal_append(second, UP_TO, "3", 1, NULL), 0);
+    journal_close(second);
+    struct journal *third = take_over(*state);
+    assert_kinds(third, (uint32_t[]){NUMBER, UP_TO}, 2);
+    journal_close(third);
+    free(text);
+    free(path);
+}
+
 /* ---- Calls that fail, or are the last ---- */
 
 enum fault { FAILS, FAILS_AFTER, DIES, DIES_AFTER, FAULTS };
@@ -323,8 +390,8 @@ static ssize_t disk_write(void *data, int fd, const void *bytes, size_t count, o
 static int disk_truncate(void *data, int fd, off_t size)
 {
     bool fails, done = is_done(data, &fails);
-    int rc = done ? journal_files_system.truncate(NULL, fd, size) : -1;
-    return fails ? -1 : rc;
+    int r = done ? journal_files_system.truncate(NULL, fd, size) : -1;
+    return fails ? -1 : r;
 }
 
 static int disk_sync(void *data, int fd)
@@ -337,16 +404,16 @@ static int disk_sync(void *data, int fd)
 static int disk_rename(void *data, const char *from, const char *to)
 {
     bool fails, done = is_done(data, &fails);
-    int rc = done ? journal_files_system.rename(NULL, from, to) : -1;
+    int r = done ? journal_files_system.rename(NULL, from, to) : -1;
     errno = fails ? ENOSPC : errno;
-    return fails ? -1 : rc;
+    return fails ? -1 : r;
 }
 
 static int disk_remove(void *data, const char *path)
 {
     bool fails, done = is_done(data, &fails);
-    int rc = done ? journal_files_system.remove(NULL, path) : -1;
-    return fails ? -1 : rc;
+    int r = done ? journal_files_system.remove(NULL, path) : -1;
+    return fails ? -1 : r;
 }
 
 static void disk_init(struct disk *disk, enum fault fault, long at)
@@ -533,6 +600,8 @@ int main(void)
         in_a_folder(records_that_changed_places),
         in_a_folder(a_newer_version_is_not_touched),
         in_a_folder(there_is_one_writer),
+        in_a_folder(what_the_one_before_writes_is_not_read),
+        in_a_folder(who_takes_over_keeps_what_is_whole),
         in_a_folder(a_full_disk_is_said_and_then_it_goes_on),
         in_a_folder(after_a_failed_sync_nothing_is_appended),
         in_a_folder(a_writer_that_is_killed_loses_nothing),

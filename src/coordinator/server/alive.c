@@ -1,6 +1,7 @@
-/* When the coordinator lived last, in a file beside the journal: one that begins again knows how
- * long nobody coordinated, to a quarter of a second. By a clock that no time of day changes, which
- * counts from the machine's start: of another start nothing is known. See internal.h. */
+/* Keeps in a file beside the journal when the coordinator lived last: one that begins again knows
+ * from it how long nobody coordinated, to a quarter of a second. The clock counts from the
+ * machine's start, and setting the time does not change it: after another start nothing is known.
+ * See internal.h. */
 #include "coordinator/server/internal.h"
 
 #include "base/cleanup.h"
@@ -14,7 +15,7 @@
 
 enum { BOOT_BYTES = 64 };
 
-/* As the machine has it: no other one reads it. */
+/* In the byte order of this machine: no other machine reads it. */
 struct server_alive {
     uint64_t boot; /* which start of the machine, a digest; 0: unknown */
     int64_t at_ms;
@@ -72,7 +73,7 @@ void server_alive_look(struct server *s)
 {
     struct server_alive now = {.boot = s->boot, .at_ms = since_boot_ms()};
     now.check = check_of(&now);
-    if (s->alive_fd >= 0) {
+    if (s->alive_fd >= 0 && server_may_act(s)) {
         (void)!pwrite(s->alive_fd, &now, sizeof now,
                       0); /* where it cannot be, nothing is known later */
     }

@@ -18,10 +18,15 @@ enum {
 
 static void on_ready(uv_poll_t *poll, int status, int events);
 
+/* uv_poll_start asks the kernel twice, also when nothing changes. */
 static void watch(struct server_connection *c)
 {
     int events = UV_READABLE | (c->out.bytes > 0 ? UV_WRITABLE : 0);
-    if (!c->ended && uv_poll_start(&c->poll, events, on_ready) < 0) {
+    if (c->ended || events == c->watched) {
+        return;
+    }
+    c->watched = events;
+    if (uv_poll_start(&c->poll, events, on_ready) < 0) {
         server_connection_end(c);
     }
 }
@@ -39,7 +44,7 @@ void server_connection_end(struct server_connection *c)
 
 static void write_out(struct server_connection *c)
 {
-    if (c->ended) {
+    if (c->ended || (c->calls->may_write && !c->calls->may_write(c->data))) {
         return;
     }
     if (server_queue_write(&c->out, c->fd) < 0) {

@@ -25,11 +25,14 @@ struct server_connection_calls {
                   size_t count);
     /* It has ended, or was ended: once. It is free()d by the callee, now or later. */
     void (*ended)(void *data, struct server_connection *connection);
+    /* Asked before anything is written; NULL: it may. While it may not, all waits. */
+    bool (*may_write)(void *data);
 };
 
 struct server_connection {
     uv_poll_t poll;
     int fd;
+    int watched;          /* UV_READABLE …: what the loop waits for */
     int64_t since_ms;     /* it was accepted, or told to hang up */
     uint64_t incarnation; /* 0: a stranger's */
     bool ended;

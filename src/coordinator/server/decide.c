@@ -1,5 +1,5 @@
-/* Between the arbiter and the world: events in, effects out, the journal before all else. See
- * internal.h. */
+/* Gives events to the arbiter and carries out its effects; also compacts the journal, and begins
+ * and ends a term. See internal.h. */
 #include "coordinator/server/internal.h"
 
 #include "base/file.h"
@@ -26,7 +26,8 @@ void server_fail(struct server *s, int code)
 
 /* ---- Effects ---- */
 
-/* Equal frames for several members follow each other. */
+/* The frame sent last. Effects with the same bytes for several members follow each other, so one
+ * frame serves all. */
 struct last_frame {
     struct server_frame *frame;
     size_t offset;
@@ -77,19 +78,25 @@ static void hang_up(struct server *s, uint64_t incarnation)
     }
 }
 
-static void note_lost(struct server *s, const struct arbiter_effect *effect)
+static void say_lost(struct server *s, const struct arbiter_effect *effect)
 {
     const struct server_member *member = server_member(s, effect->to);
+    report_lost(&s->report, arbiter_name(s->arbiter, effect->to), effect->to,
+                (enum rendezvous_reason)effect->record, member ? member->how : "");
+}
+
+static void note_lost(struct server *s, const struct arbiter_effect *effect)
+{
     const char *name = arbiter_name(s->arbiter, effect->to);
     enum rendezvous_reason reason = (enum rendezvous_reason)effect->record;
-    report_lost(&s->report, name, effect->to, reason, member ? member->how : "");
+    say_lost(s, effect);
     if (reason != RENDEZVOUS_DONE) {
         pace_note(&s->pace, reason == RENDEZVOUS_LEFT ? PACE_LEFT : PACE_LOST, name);
     }
 }
 
 /* Nobody decides any more; what members are to hear is sent before the end. */
-static void note_failed(struct server *s, const struct arbiter_effect *effect)
+static void fail_job(struct server *s, const struct arbiter_effect *effect)
 {
     s->over = true;
     s->has_failed = true;
@@ -114,7 +121,7 @@ static void carry_out(struct server *s, const struct arbiter_effect *effect,
     case ARBITER_SEND: send_frame(s, effect, last); break;
     case ARBITER_HANG_UP: hang_up(s, effect->to); break;
     case ARBITER_END: s->over = true; break;
-    case ARBITER_FAILED: note_failed(s, effect); break;
+    case ARBITER_FAILED: fail_job(s, effect); break;
     case ARBITER_HANGS:
         report_say(&s->report, "%s: %.*s", arbiter_name(s->arbiter, effect->to), (int)effect->count,
                    (const char *)arbiter_effect_bytes(&s->effects, effect));
@@ -126,6 +133,10 @@ static void carry_out(struct server *s, const struct arbiter_effect *effect,
         break;
     case ARBITER_OPENED: s->status_due = true; break;
     case ARBITER_LOST: note_lost(s, effect); break;
+    case ARBITER_LEASER_LOST: /* nobody has waited for it */
+        say_lost(s, effect);
+        s->status_due = true;
+        break;
     }
 }
 
@@ -151,12 +162,12 @@ void server_feed(struct server *s, struct arbiter_event event)
 {
     struct last_frame last = {0};
     struct muster_err err = MUSTER_ERR_INIT;
-    if (!s->arbiter || s->result < 0) {
+    if (!s->arbiter || s->result < 0 || !server_may_act(s)) {
         return;
     }
     event.now_ms = server_now_ms();
-    int r = arbiter_step(s->arbiter, &event, &s->effects, &err);
-    for (size_t i = 0; i < s->effects.count && s->result == 0; i++) {
+    int r = server_step(s, &event, &err);
+    for (size_t i = 0; i < s->effects.count && s->result == 0 && server_may_act(s); i++) {
         carry_out(s, &s->effects.list[i], &last);
     }
     server_frame_release(last.frame);
@@ -179,7 +190,7 @@ void server_sync(struct server *s)
     server_feed(s, (struct arbiter_event){.kind = ARBITER_DURABLE});
 }
 
-/* Without it the journal is as good as before, and longer. */
+/* If this fails, the old journal stays valid and keeps growing. */
 static int compact(struct server *s, struct muster_err *err)
 {
     struct buf bytes;
@@ -220,13 +231,13 @@ static int replay(struct server *s, struct muster_err *err)
                                             .record = record.kind,
                                             .bytes = record.bytes,
                                             .count = record.count};
-        r = arbiter_step(s->arbiter, &event, &s->effects, err);
+        r = server_step(s, &event, err);
     }
     return r < 0 ? muster_wrap(err, "the journal in %s", s->options->journal) : 0;
 }
 
-/* By which a job's checkpoints are told from those of others. */
-static int name_job(uint64_t *ret_lineage, struct muster_err *err)
+/* Draws the number that tells this job's checkpoints from other jobs'. */
+static int make_lineage(uint64_t *ret_lineage, struct muster_err *err)
 {
     uint32_t job;
     if (getrandom(&job, sizeof job, 0) != sizeof job) {
@@ -239,18 +250,25 @@ static int name_job(uint64_t *ret_lineage, struct muster_err *err)
 static int open_term(struct server *s, struct muster_err *err)
 {
     const struct server_options *options = s->options;
-    const struct journal_options journal = {.folder = options->journal, .sync = options->durable};
+    struct server_lease *lease = options->lease;
+    const struct journal_options journal = {
+        .folder = options->journal, .sync = options->durable, .takes_over = lease != NULL};
     struct arbiter_options arbiter = {.sizes = options->sizes,
                                       .peers = options->sizes.max_size + 64,
                                       .micro_batches = options->micro_batches,
                                       .lease_ms = SHARD_LEASE_MS,
                                       .pass_ms = options->pass_ms,
-                                      .first_ms = options->first_ms};
+                                      .first_ms = options->first_ms,
+                                      .least_term = lease ? lease->calls->term(lease) : 0};
     int r = file_mkdir(options->journal, 0700, err);
     r = r < 0 ? r : journal_open(&journal, &s->journal, err);
-    r = r < 0 ? r : name_job(&arbiter.sizes.lineage, err);
+    r = r < 0 ? r : make_lineage(&arbiter.sizes.lineage, err);
     r = r < 0 ? r : arbiter_new(&arbiter, &s->arbiter, err);
-    return r < 0 ? r : replay(s, err);
+    if (r < 0) {
+        return r;
+    }
+    server_recording_begin(s, &arbiter);
+    return replay(s, err);
 }
 
 int server_begin(struct server *s, struct muster_err *err)
@@ -280,6 +298,8 @@ void server_end(struct server *s)
     server_forget_all(s);
     arbiter_free(s->arbiter);
     s->arbiter = NULL;
+    recording_close(s->recording);
+    s->recording = NULL;
     arbiter_effects_done(&s->effects);
     server_alive_end(s);
     journal_close(s->journal);

@@ -1,5 +1,5 @@
-/* Who connects: strangers, which show the token or go, and members, whose messages are the
- * arbiter's. See internal.h. */
+/* Keeps connections: those of strangers, who show the token or go, and those of members, whose
+ * messages are given to the arbiter. See internal.h. */
 #include "coordinator/server/internal.h"
 
 #include "base/err.h"
@@ -44,8 +44,10 @@ void server_bury_one(struct server *s)
     unlink_from(&s->ended, c);
     if (member && member->connection == c) {
         member->connection = NULL;
+        enum arbiter_cause cause = member->watch ? ARBITER_CAUSE_PENDING : ARBITER_CAUSE_UNKNOWN;
         server_feed(s, (struct arbiter_event){.kind = ARBITER_DISCONNECTED,
-                                              .incarnation = member->incarnation});
+                                              .incarnation = member->incarnation,
+                                              .cause = cause});
     }
     server_connection_free(c);
 }
@@ -76,6 +78,7 @@ static void forget(struct server *s, struct server_member *member)
 {
     server_table_remove(&s->members, member->incarnation);
     server_watch_stop(member->watch);
+    server_reach_stop(member);
     free(member);
 }
 
@@ -135,11 +138,13 @@ static struct server_member *take_member(struct server *s, uint64_t incarnation)
     server_feed(s, (struct arbiter_event){.kind = ARBITER_CONNECTED, .incarnation = incarnation});
     server_watch_stop(member->watch);
     member->watch = NULL;
+    server_reach_stop(member);
     member->recalled = false;
     return member;
 }
 
-void server_recall(struct server *s, uint64_t incarnation, const struct server_process *process)
+void server_recall(struct server *s, uint64_t incarnation, const struct server_process *process,
+                   const uint8_t *reached)
 {
     bool gone = false;
     struct server_member *member =
@@ -149,6 +154,9 @@ void server_recall(struct server *s, uint64_t incarnation, const struct server_p
     }
     member->recalled = true;
     member->watch = server_watch_resume(s->loop, process, on_died, member, &gone);
+    if (reached) {
+        server_reach_recall(member, reached);
+    }
     if (gone) {
         server_feed(s, (struct arbiter_event){.kind = ARBITER_GONE, .incarnation = incarnation});
     }
@@ -230,7 +238,7 @@ static void greet(struct server *s, struct server_connection *c, const uint8_t *
     }
 }
 
-/* The one that waits longest goes: who means it says HELLO at once. */
+/* Ends the stranger that waits longest: who means it says HELLO at once. */
 static void make_place(struct server *s)
 {
     struct server_connection *oldest = NULL;
@@ -243,14 +251,6 @@ static void make_place(struct server *s)
 }
 
 /* ---- Messages ---- */
-
-static bool is_for_the_arbiter(enum wire_kind kind)
-{
-    return (kind >= WIRE_JOIN && kind <= WIRE_CHECKPOINT) ||
-           (kind >= WIRE_DATASET && kind <= WIRE_DONE) || kind == WIRE_TO_DO ||
-           kind == WIRE_CHECKPOINT_FAILED || kind == WIRE_PASS || kind == WIRE_FAIL ||
-           kind == WIRE_HEALED;
-}
 
 static bool make_room(struct server *s, size_t frame_bytes)
 {
@@ -273,7 +273,7 @@ static void hear(struct server *s, struct server_connection *c, const uint8_t *b
         return;
     }
     room = (struct wire_room){.memory = s->room, .size_bytes = s->room_bytes};
-    if (wire_read(bytes, count, &room, &m, NULL) < 0 || !is_for_the_arbiter(m.kind)) {
+    if (wire_read(bytes, count, &room, &m, NULL) < 0 || !wire_kind_of_workers(m.kind)) {
         refuse(s, c, "it sent what is no message of a worker");
         return;
     }
@@ -281,7 +281,12 @@ static void hear(struct server *s, struct server_connection *c, const uint8_t *b
     server_note(s, incarnation, &m);
     server_feed(s, (struct arbiter_event){
                        .kind = ARBITER_MESSAGE, .incarnation = incarnation, .message = &m});
-    if (m.kind == WIRE_JOIN && s->arbiter) {
+    struct server_member *member = server_member(s, incarnation);
+    if (m.kind == WIRE_ENROLL && s->arbiter && member) {
+        server_reach_note_leaser(member, m.enroll.address);
+    }
+    if (m.kind == WIRE_JOIN && s->arbiter && member) {
+        server_reach_note(member, m.join.address.region);
         pace_note(&s->pace, PACE_JOINED, arbiter_name(s->arbiter, incarnation));
     }
 }
@@ -298,9 +303,15 @@ static void on_frame(void *data, struct server_connection *c, const uint8_t *byt
     }
 }
 
+static bool may_write(void *data)
+{
+    return server_may_act(data);
+}
+
 void server_accept(void *data, int fd)
 {
-    static const struct server_connection_calls calls = {.frame = on_frame, .ended = on_ended};
+    static const struct server_connection_calls calls = {
+        .frame = on_frame, .ended = on_ended, .may_write = may_write};
     struct server *s = data;
     struct server_connection *c = NULL;
     if (server_connection_new(s->loop, fd, server_now_ms(), &calls, s, &c, NULL) < 0) {
@@ -315,7 +326,7 @@ void server_accept(void *data, int fd)
 
 /* ---- Tidying ---- */
 
-/* Why it died, once its parent knows. */
+/* Tells the arbiter why it died, once its parent knows. */
 static void settle_death(struct server *s, struct server_member *member, int64_t now_ms)
 {
     enum arbiter_cause cause = server_watch_cause(member->watch, member->how);
@@ -324,7 +335,8 @@ static void settle_death(struct server *s, struct server_member *member, int64_t
     }
     server_watch_stop(member->watch);
     member->watch = NULL;
-    if (*member->how) {
+    bool is_lost = !arbiter_knows(s->arbiter, member->incarnation); /* or that is said with it */
+    if (is_lost && *member->how && *member->name) {
         report_say(&s->report, "%s ended %s", member->name, member->how);
     }
     bool known = cause != ARBITER_CAUSE_PENDING;

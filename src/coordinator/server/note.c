@@ -1,4 +1,4 @@
-/* What members tell people of. See internal.h. */
+/* Prints messages of members that are for people. See internal.h. */
 #include "coordinator/server/internal.h"
 
 #include "base/time/clock.h"
@@ -7,7 +7,8 @@
 
 enum { NS_OF_MS = 1000000 };
 
-/* A disk that is full is said again and again, a checkpoint that cannot be read by all members. */
+/* Warns once in SERVER_WARN_MS: a member reports a full disk again and again, and all members
+ * report a checkpoint that cannot be read. */
 static void say_checkpoint_failed(struct server *s, uint64_t incarnation,
                                   const struct wire_checkpoint_failed *told)
 {

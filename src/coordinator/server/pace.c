@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of the new period in the mean of the last ones. */
+/* How much a new period counts in the running mean. */
 #define WEIGHT 0.125
 
 enum { SECONDS_MAX = 1000000000 };
@@ -83,7 +83,7 @@ void pace_begin(struct pace *pace, const struct pace_look *look, int64_t away_ms
     pace->away_since_ms = look->now_ms - away_ms;
 }
 
-/* The worst is what it is said of: a loss before a leave before a join. */
+/* Keeps the worst of what happened: a loss before a leave before a join. */
 void pace_note(struct pace *pace, enum pace_kind kind, const char *worker)
 {
     struct pace_recovery *next = &pace->next;
@@ -97,8 +97,8 @@ void pace_note(struct pace *pace, enum pace_kind kind, const char *worker)
     }
 }
 
-static void end(struct pace *pace, const struct pace_look *look, struct pace_recovery recovery,
-                double ms)
+static void keep_ended(struct pace *pace, const struct pace_look *look,
+                       struct pace_recovery recovery, double ms)
 {
     recovery.at_unix_ms = look->now_unix_ms;
     recovery.ms = ms > 0 ? (int64_t)(ms + 0.5) : 0;
@@ -114,12 +114,13 @@ static bool note_step(struct pace *pace, const struct pace_look *look)
     pace->step_ms = look->now_ms;
     if (pace->was_away) {
         struct pace_recovery recovery = {.kind = PACE_COORDINATOR};
-        end(pace, look, recovery, (double)(look->now_ms - pace->away_since_ms));
+        keep_ended(pace, look, recovery, (double)(look->now_ms - pace->away_since_ms));
         pace->was_away = false;
         ended = true;
     }
     if (pace->closed && look->is_open && look->version > pace->base) {
-        end(pace, look, pace->next, (double)(look->now_ms - pace->since_ms) - pace->period_ms);
+        keep_ended(pace, look, pace->next,
+                   (double)(look->now_ms - pace->since_ms) - pace->period_ms);
         pace->closed = false;
         pace->next = (struct pace_recovery){0};
         ended = true;

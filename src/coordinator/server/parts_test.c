@@ -1,4 +1,5 @@
-/* The parts of the server: the token, the table by incarnation, the queue, how a process ended. */
+/* Checks parts of the server: the token, the table by incarnation, the queue of frames, and what is
+ * told of how a process ended. */
 #include "base/testing/test.h"
 #include "coordinator/server/queue.h"
 #include "coordinator/server/table.h"
@@ -36,7 +37,7 @@ static void a_token_is_64_digits(void **state)
     assert_int_equal(server_token_read("", token, NULL), MUSTER_EINVAL);
 }
 
-/* Small numbers, and some that fall together. */
+/* Small keys, and large ones whose low bits are all 0. */
 static uint64_t key(size_t i)
 {
     return i % 2 ? i + 1 : (uint64_t)(i + 1) << 40;
@@ -66,8 +67,8 @@ static void a_table_has_what_was_added_and_not_removed(void **state)
     server_table_done(&table);
 }
 
-/* What does not go at once goes later, in its order, and a frame lives as long as somebody waits
- * for it. */
+/* What cannot be sent at once is sent later, in order; a frame lives as long as a queue holds it.
+ */
 static void a_queue_keeps_the_order(void **state)
 {
     (void)state;
@@ -109,7 +110,8 @@ static void never(void *data)
     fail_msg("the loop does not run while it lives: %p", data);
 }
 
-/* A child that has connected, and is ended once it may: by a signal, or by exit (-code). */
+/* Starts a child that connects, waits for a byte and ends: by the signal `end`, or with exit code
+ * -end. */
 static pid_t start_child(int listens, int end)
 {
     struct sockaddr_un address;

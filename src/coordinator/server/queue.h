@@ -1,4 +1,5 @@
-/* Frames on their way to a member. Equal ones for several members are in memory once.
+/* Keeps frames that wait to be sent to a member. One that goes to several members is in memory
+ * once.
  *
  * Layer: program (coordinator). Memory: a frame is freed with its last reference; queue done.
  * Thread: one.
@@ -25,11 +26,11 @@ struct server_queue {
     size_t head;
     size_t count;
     size_t room;
-    size_t sent;  /* bytes of the first */
-    size_t bytes; /* of all, that are not sent */
+    size_t sent;  /* bytes of the first frame */
+    size_t bytes; /* of all frames, that are not sent yet */
 };
 
-/* One reference more. MUSTER_ENOMEM. */
+/* Takes a reference of its own. MUSTER_ENOMEM. */
 int server_queue_add(struct server_queue *queue, struct server_frame *frame);
 /* Writes what goes now: 0, also where nothing does; -1 with errno: the connection is of no use. */
 int server_queue_write(struct server_queue *queue, int fd);

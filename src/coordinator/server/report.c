@@ -104,7 +104,8 @@ static void describe(const struct arbiter_figures *now, double per_s, char ret[R
     }
 }
 
-/* On a terminal, or where workers came or went, soon; else a log need not have all of it. */
+/* True when a line is due: soon on a terminal, and where workers came or went; else later, as a log
+ * need not have all of it. */
 static bool is_due(const struct report *report, const struct arbiter_figures *now, int64_t since_ms)
 {
     bool soon = report->is_terminal || now->generation != report->last_generation ||
@@ -142,7 +143,7 @@ void report_progress(struct report *report, const struct arbiter *arbiter, const
     fflush(stderr);
 }
 
-/* "worker-1 and 2 others" */
+/* "worker-1 and 2 more" */
 static void name_workers(const struct pace_recovery *recovery, char *ret, size_t size)
 {
     const char *who = *recovery->worker ? recovery->worker : "a worker";
@@ -225,6 +226,7 @@ static void add_leased(const struct arbiter *arbiter, struct buf *text)
     for (uint32_t i = 0; arbiter_leased(arbiter, i, &data, &names, &sums); i++) {
         char records[NUMBER_BYTES];
         uint64_t count = data.epoch * data.dataset.size + data.epoch_done;
+        count -= arbiter_left_out(arbiter, i);
         buf_format(text, "%s: %s records %s", *data.dataset.name ? data.dataset.name : "records",
                    count_text(count, records), tasks[data.dataset.task]);
         add_sums(names, sums, count ? count : 1, text);
@@ -247,16 +249,14 @@ static void add_losses(const struct losses *losses, struct buf *text)
 
 static void add_asides(const struct arbiter *arbiter, struct buf *text)
 {
-    const struct asides *asides = arbiter_asides(arbiter);
-    for (uint32_t i = 0; i < asides->count; i++) {
-        const struct aside *each = &asides->list[i];
-        struct shard_progress data = {0};
-        (void)arbiter_dataset(arbiter, each->dataset, &data);
-        buf_format(text, "set aside: record %" PRIu64, each->record);
-        if (data.dataset.name[0]) {
-            buf_format(text, " of data set \"%s\"", data.dataset.name);
+    struct arbiter_aside each;
+    for (uint32_t i = 0; arbiter_aside(arbiter, i, &each); i++) {
+        buf_format(text, "set aside: record %" PRIu64, each.aside.record);
+        if (*each.dataset) {
+            buf_format(text, " of data set \"%s\"", each.dataset);
         }
-        buf_format(text, ": %u workers died of it, in epoch %u\n", each->deaths, each->epoch + 1);
+        buf_format(text, ": %u workers died of it, in epoch %u\n", each.aside.deaths,
+                   each.aside.epoch + 1);
     }
 }
 

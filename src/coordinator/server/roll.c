@@ -1,6 +1,7 @@
-/* Which processes of this machine the members are, in a file beside the journal: a coordinator that
- * begins again knows at once who has died meanwhile. It is evidence, no part of the journal: where
- * it is lost, or cannot be written, who is silent is waited for. See internal.h. */
+/* Keeps in a file beside the journal which processes of this machine the members are, and where
+ * those of other machines listen: a coordinator that begins again knows at once, or can ask, who
+ * has died meanwhile. It is evidence, no part of the journal: where it is lost, or cannot be
+ * written, who is silent is waited for. See internal.h. */
 #include "coordinator/server/internal.h"
 
 #include "base/cleanup.h"
@@ -12,11 +13,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* As the machine has it: no other one reads it. */
+/* In the byte order of this machine: no other machine reads it. */
 struct line {
     uint64_t incarnation;
-    struct server_process process;
-    uint64_t check; /* of what is before it: the last line may be torn */
+    struct server_process process;       /* zeroes: another machine's */
+    uint8_t reached[WIRE_ADDRESS_BYTES]; /* zeroes: nobody has reached it */
+    uint64_t check;                      /* of what is before it: the last line may be torn */
 };
 
 enum { LINES_MAX = 4 * SERVER_SIZE_MAX, FILE_MAX = LINES_MAX * sizeof(struct line) };
@@ -36,19 +38,27 @@ static struct line line_of(const struct server_member *member)
     struct line line;
     memset(&line, 0, sizeof line); /* with what lies between its fields */
     line.incarnation = member->incarnation;
-    line.process = server_watch_process(member->watch);
+    if (member->watch) {
+        line.process = server_watch_process(member->watch);
+    } else {
+        memcpy(line.reached, member->reach.address, sizeof line.reached);
+    }
     line.check = check_of(&line);
     return line;
 }
 
-/* Of those that are still of interest. */
+static bool is_of_interest(const struct server_member *member)
+{
+    return member->watch ? member->died_ms == 0 : member->reach.reached && !member->reach.gone;
+}
+
 static void rewrite(struct server *s, const char *path)
 {
     struct server_member *member;
     struct buf lines;
     buf_init(&lines, FILE_MAX);
     for (size_t at = 0; (member = server_table_each(&s->members, &at));) {
-        if (member->watch && member->died_ms == 0) {
+        if (is_of_interest(member)) {
             const struct line line = line_of(member);
             buf_add(&lines, &line, sizeof line);
         }
@@ -68,11 +78,20 @@ static bool append(const char *path, const struct line *line)
 void server_roll_add(struct server *s, const struct server_member *member)
 {
     muster_auto(free) char *path = path_of(s);
-    if (path && member->watch) {
+    if (path && is_of_interest(member)) {
         const struct line line = line_of(member);
         if (!append(path, &line)) {
             rewrite(s, path);
         }
+    }
+}
+
+static void call(struct server *s, const struct line *line)
+{
+    static const uint8_t nowhere[WIRE_ADDRESS_BYTES];
+    bool reached = memcmp(line->reached, nowhere, sizeof nowhere) != 0;
+    if (line->check == check_of(line) && arbiter_knows(s->arbiter, line->incarnation)) {
+        server_recall(s, line->incarnation, &line->process, reached ? line->reached : NULL);
     }
 }
 
@@ -87,9 +106,7 @@ void server_roll_call(struct server *s)
     for (size_t at = 0; at + sizeof(struct line) <= bytes; at += sizeof(struct line)) {
         struct line line;
         memcpy(&line, lines + at, sizeof line);
-        if (line.check == check_of(&line) && arbiter_knows(s->arbiter, line.incarnation)) {
-            server_recall(s, line.incarnation, &line.process);
-        }
+        call(s, &line);
     }
     rewrite(s, path);
 }

@@ -1,4 +1,5 @@
-/* The program: what it opens, what the loop wakes it for, and when it ends. See server.h. */
+/* Runs the coordinator: opens its sockets, does what the loop wakes it for, and ends. See server.h.
+ */
 #include "coordinator/server/server.h"
 
 #include "base/buf.h"
@@ -14,7 +15,6 @@ enum {
     LOOK_MS = 250,
     STATUS_MS = 1000,
     FAREWELL_MS = 1000, /* at the end, for what members have not read yet */
-    RETRY_MS = 500,     /* until a journal that could not be written is tried again */
 };
 
 /* ---- When it ends ---- */
@@ -23,38 +23,6 @@ static void stop(struct server *s)
 {
     s->stopping = true;
     uv_stop(s->loop);
-}
-
-/* Its journal is right, and ends somewhere before: another term begins there, later. */
-static void suspend(struct server *s)
-{
-    report_say(&s->report,
-               "%s; workers train on, and wait when one comes or goes: make room, and "
-               "the coordinator goes on",
-               s->err->text);
-    server_end(s);
-    s->retry_ms = server_now_ms() + RETRY_MS;
-    s->result = 0;
-}
-
-static void retry(struct server *s)
-{
-    struct muster_err err = MUSTER_ERR_INIT;
-    if (server_now_ms() < s->retry_ms) {
-        return;
-    }
-    int r = server_begin(s, &err);
-    if (r == MUSTER_EIO || r == MUSTER_ECREATE || (s->result < 0 && s->journal_failed)) {
-        server_end(s);
-        s->result = 0;
-        s->retry_ms = server_now_ms() + RETRY_MS;
-    } else if (r < 0) {
-        *s->err = err;
-        s->result = r;
-    } else {
-        report_say(&s->report, "the journal can be written again: term %llu",
-                   (unsigned long long)arbiter_term(s->arbiter));
-    }
 }
 
 static bool all_is_sent(const struct server *s)
@@ -69,8 +37,11 @@ static bool all_is_sent(const struct server *s)
 
 static void settle(struct server *s)
 {
-    if (s->result < 0 && s->journal_failed && s->announced) {
-        suspend(s);
+    bool unwritable = s->result < 0 && s->journal_failed;
+    if (s->lease_lost && !s->over && (s->result == 0 || unwritable)) {
+        server_turn_yield(s);
+    } else if (unwritable && s->served) {
+        server_turn_suspend(s);
     } else if (s->result < 0) {
         stop(s);
     } else if (s->over) {
@@ -115,7 +86,7 @@ static int write_ready_file(struct server *s, struct muster_err *err)
 
 static void announce(struct server *s)
 {
-    s->announced = true;
+    s->announced = s->served = true;
     for (size_t i = 0; i < s->listener_count; i++) {
         report_say(&s->report, "coordinator: listening at %s, journal in %s, term %llu",
                    s->listeners[i].address, s->options->journal,
@@ -124,7 +95,7 @@ static void announce(struct server *s)
     if (s->options->ready_file) {
         int r = write_ready_file(s, s->err);
         if (r < 0) {
-            s->announced = false; /* nobody would find it */
+            s->announced = s->served = false; /* nobody would find it */
             server_fail(s, r);
         }
     }
@@ -134,14 +105,15 @@ static void announce(struct server *s)
 static void on_prepare(uv_prepare_t *handle)
 {
     struct server *s = handle->data;
-    while (!s->stopping && s->result == 0 && s->arbiter && (s->ended || s->sync_due)) {
+    while (!s->stopping && s->result == 0 && s->arbiter && server_may_act(s) &&
+           (s->ended || s->sync_due)) {
         if (s->ended) {
             server_bury_one(s);
         } else {
             server_sync(s);
         }
     }
-    if (!s->stopping && s->result == 0 && s->arbiter) {
+    if (!s->stopping && s->result == 0 && s->arbiter && server_may_act(s)) {
         server_compact(s);
     }
     bool serves = s->arbiter && s->listener_count > 0 && s->listeners[0].polled;
@@ -187,7 +159,7 @@ static void tell_status(struct server *s)
     int64_t now_ms = server_now_ms();
     bool due = now_ms - s->status_ms >= STATUS_MS;
     if (due && !s->over) {
-        server_find_slow(s);
+        server_update_slow(s);
     }
     if (s->status_due || due) {
         s->status_ms = due ? now_ms : s->status_ms;
@@ -200,10 +172,14 @@ static void on_look(uv_timer_t *timer)
 {
     struct server *s = timer->data;
     if (!s->arbiter) {
-        retry(s);
+        server_turn_retry(s);
+        return;
+    }
+    if (!server_may_act(s)) {
         return;
     }
     server_tidy(s);
+    server_reach_look(s);
     server_alive_look(s);
     if (!s->over) {
         sample(s, server_now_ms());
@@ -237,20 +213,6 @@ static void watch(struct server *s)
     uv_signal_start(&s->on_int, on_signal, SIGINT);
 }
 
-static int open_listeners(struct server *s, struct muster_err *err)
-{
-    int r = 0;
-    for (size_t i = 0; r == 0 && i < s->options->listen_count; i++) {
-        r = server_listener_open(&s->listeners[i], s->options->listen[i], err);
-        s->listener_count += r == 0;
-        if (r < 0) {
-            s->listeners[i].is_unix = false; /* the socket there is another's */
-            server_listener_close(&s->listeners[i]);
-        }
-    }
-    return r;
-}
-
 static void close_all(struct server *s)
 {
     uv_handle_t *handles[] = {(uv_handle_t *)&s->deadline, (uv_handle_t *)&s->look,
@@ -261,19 +223,18 @@ static void close_all(struct server *s)
         if (s->over && s->result == 0 && !s->has_failed && s->options->marks_done) {
             server_listener_note_done(&s->listeners[i]);
         }
-        server_listener_close(&s->listeners[i]);
     }
     for (size_t i = 0; i < sizeof handles / sizeof handles[0]; i++) {
         uv_close(handles[i], NULL);
     }
+    server_turn_end(s);
     uv_run(s->loop, UV_RUN_DEFAULT);
     free(s->room);
 }
 
 static int run(struct server *s, struct muster_err *err)
 {
-    int r = server_begin(s, err);
-    r = r < 0 || s->over ? r : open_listeners(s, err);
+    int r = server_turn_begin(s, err);
     if (r < 0) {
         return r;
     }

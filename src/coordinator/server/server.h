@@ -3,12 +3,14 @@
  *
  * What the arbiter decides is written to the journal before it is sent. Where the journal cannot be
  * written (a full disk), nobody is told anything: members train on, and the coordinator begins
- * again from the journal, in a new term, once it can be written.
+ * again from the journal, in a new term, once it can be written. With a lease (lease.h) the same
+ * holds while another one has it.
  *
  * Layer: program (coordinator). Memory: within the call. Thread: one, the loop's.
  */
 #pragma once
 
+#include "coordinator/server/lease.h"
 #include "rendezvous/rendezvous.h"
 #include "wire/wire.h"
 
@@ -32,6 +34,7 @@ struct server_options {
     const char *status_file;        /* NULL, or how the job gets on: status.h */
     bool marks_done;                /* see server_listener_note_done */
     bool progress;                  /* lines on standard error: report_progress */
+    struct server_lease *lease;     /* NULL: nobody else coordinates */
 };
 
 /* Until the job is done: 0, with a summary on standard output. SIGTERM, SIGINT: 128 and the number;

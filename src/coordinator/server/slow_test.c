@@ -1,4 +1,4 @@
-/* Who is named as slow, by made-up progress. */
+/* Checks who is named as slow, from made-up progress. */
 #include "base/testing/test.h"
 #include "coordinator/server/slow.h"
 
@@ -26,7 +26,7 @@ static void on_named(void *data, size_t index)
     ((struct scene *)data)->named = (int)index;
 }
 
-/* A second: own[i] milliseconds of a step are worker i's, of shares[i] records. */
+/* Lets a second pass: own[i] milliseconds of a step are worker i's, of shares[i] records. */
 static void second(struct scene *s, const uint64_t own[WORKERS], const uint64_t shares[WORKERS])
 {
     s->version += 10;
@@ -61,7 +61,7 @@ static void a_slow_one_is_named_after_some_seconds(void **state)
     assert_false(s.workers[2].named);
 }
 
-/* Five micro-batches among four. */
+/* Of five micro-batches among four workers one has two. */
 static void who_has_more_to_do_is_not_slow(void **state)
 {
     (void)state;
@@ -88,7 +88,7 @@ static void a_moment_or_a_trifle_names_nobody(void **state)
     assert_int_equal(s.named, -1);
 }
 
-/* What was measured of other shares is no measure. */
+/* What was measured with other shares does not count. */
 static void a_generation_begins_anew(void **state)
 {
     (void)state;

@@ -27,7 +27,7 @@ static const char *phase_of(const struct arbiter_figures *figures, const struct 
                                             : "Training";
 }
 
-/* Its first line: the rest, a traceback, is in the log. */
+/* Adds the first line of why the job has failed; the rest, a traceback, is in the log. */
 static void add_failure(struct build *b, json_t *doc, const char *why)
 {
     char line[LINE_BYTES];
@@ -94,7 +94,7 @@ static void add_records(struct build *b, json_t *doc, const struct arbiter_figur
     add_rate(b, doc, figures->records_done, figures->records, per_s);
 }
 
-/* Its phase: all but the exchange with the others is its own computing. */
+/* The phase is always "computing": what was compared is a step without its exchange with others. */
 static json_t *slow_doc(struct build *b, const struct status_slow *each)
 {
     json_t *doc = build_value(b, json_object());
@@ -107,17 +107,14 @@ static json_t *slow_doc(struct build *b, const struct status_slow *each)
 
 static void add_asides(struct build *b, json_t *doc, const struct arbiter *arbiter)
 {
-    const struct asides *asides = arbiter_asides(arbiter);
     json_t *list = build_array_at(b, doc, "setAside");
-    for (uint32_t i = 0; i < asides->count; i++) {
-        const struct aside *each = &asides->list[i];
-        struct shard_progress data = {0};
+    struct arbiter_aside each;
+    for (uint32_t i = 0; arbiter_aside(arbiter, i, &each); i++) {
         json_t *entry = build_value(b, json_object());
-        (void)arbiter_dataset(arbiter, each->dataset, &data);
-        build_text(b, entry, "dataset", *data.dataset.name ? data.dataset.name : NULL);
-        build_int(b, entry, "record", (json_int_t)each->record);
-        build_int(b, entry, "epoch", each->epoch + 1);
-        build_int(b, entry, "deaths", each->deaths);
+        build_text(b, entry, "dataset", *each.dataset ? each.dataset : NULL);
+        build_int(b, entry, "record", (json_int_t)each.aside.record);
+        build_int(b, entry, "epoch", each.aside.epoch + 1);
+        build_int(b, entry, "deaths", each.aside.deaths);
         build_add(b, list, entry);
     }
 }

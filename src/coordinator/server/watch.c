@@ -1,6 +1,8 @@
 /* See watch.h. */
 #include "coordinator/server/watch.h"
 
+#include "base/cleanup.h"
+#include "base/system/cgroup_path.h"
 #include "core/pid_space.h"
 
 #include <errno.h>
@@ -102,13 +104,20 @@ static uint64_t stat_field(const char *stat, int number)
 
 /* ---- Out of memory: the kernel kills by SIGKILL, and counts it in the cgroup ---- */
 
+/* Where memory is a controller of version 1, version 2 has no limits of it. */
 static char *find_events(pid_t pid)
 {
-    char path[64], text[CGROUP_BYTES], *events = NULL;
+    char path[64], own[CGROUP_BYTES], *events = NULL;
+    muster_auto(free) char *unified = NULL;
     (void)snprintf(path, sizeof path, "/proc/%ld/cgroup", (long)pid);
-    const char *unified = read_file(path, text, sizeof text) ? strstr(text, "0::/") : NULL;
-    if (!unified || asprintf(&events, "/sys/fs/cgroup%.*s/memory.events",
-                             (int)strcspn(unified + 3, "\n"), unified + 3) < 0) {
+    if (!read_file(path, own, sizeof own)) {
+        return NULL;
+    }
+    muster_auto(free) char *v1 = cgroup_v1_root(CGROUP_ROOT, own, "memory");
+    muster_auto(free) char *group = cgroup_own_path(own, v1 ? "memory" : "");
+    const char *tree = v1 ? v1 : cgroup_v2_root(CGROUP_ROOT, &unified);
+    if (!group ||
+        asprintf(&events, "%s%s/memory.%s", tree, group, v1 ? "oom_control" : "events") < 0) {
         return NULL;
     }
     return events;

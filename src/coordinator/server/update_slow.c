@@ -1,4 +1,4 @@
-/* Who of the members is slow. See internal.h. */
+/* Finds slow members, keeps them for the status file and reports them. See internal.h. */
 #include "coordinator/server/internal.h"
 
 struct slow_list {
@@ -20,7 +20,7 @@ static void say_slow(void *data, size_t index)
     }
 }
 
-void server_find_slow(struct server *s)
+void server_update_slow(struct server *s)
 {
     struct slow_list list = {.server = s};
     struct slow_worker *workers[SLOW_COMPARED_MAX];

@@ -1,0 +1,24 @@
+/* A step of the arbiter as bytes: the event, and what it answered, so that equal steps have equal
+ * bytes. The answer has the result, the effects with their bytes, and the arbiter after them (what
+ * is known of it from outside, and a hash of its snapshot where there can be one).
+ *
+ * Layer: program (coordinator). Pure. Memory: the caller's. Thread: any.
+ */
+#pragma once
+
+#include "coordinator/arbiter/arbiter.h"
+
+/* Those that are recorded: without data sets. */
+void arbiter_code_options(const struct arbiter_options *options, struct buf *ret);
+bool arbiter_code_read_options(const uint8_t *bytes, size_t count, struct arbiter_options *ret);
+
+void arbiter_code_event(const struct arbiter_event *event, struct buf *ret);
+/* What arbiter_step has returned for it. */
+void arbiter_code_answer(struct arbiter *after, const struct arbiter_event *event, int result,
+                         const struct arbiter_effects *effects, struct buf *ret);
+
+/* The event; *ret_count: its bytes, behind which stands the answer. What it points to lies in
+ * `bytes`, in *message and in the room. False: these are no such bytes. */
+bool arbiter_code_read_event(const uint8_t *bytes, size_t count, struct wire_room *room,
+                             struct wire_message *message, struct arbiter_event *ret,
+                             size_t *ret_count);

@@ -1,0 +1,43 @@
+/* Who may coordinate, where several coordinators may be started over one journal: the one that
+ * holds the lease. The server asks; what the lease is, and who keeps it, is the caller's
+ * (src/cli/verb/coordinator_lease.c: a Lease of Kubernetes).
+ *
+ * It may be lost at any moment, so the server looks before it decides, appends, or sends anything.
+ * Without it nothing is served.
+ *
+ * Layer: program (coordinator). Thread: the loop's. The struct is the caller's.
+ */
+#pragma once
+
+#include <muster/err.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+struct server_lease;
+
+/* All come from the loop. */
+struct server_lease_events {
+    void (*held)(void *data);
+    void (*lost)(void *data); /* also from within is_held */
+    void (*say)(void *data, const char *text);
+    void *data;
+};
+
+struct server_lease_calls {
+    int (*open)(struct server_lease *lease, uv_loop_t *loop,
+                const struct server_lease_events *events, struct muster_err *err);
+    /* Now, by a clock that goes on while this process, or its machine, is stopped. */
+    bool (*is_held)(struct server_lease *lease);
+    /* Rises each time that another one gets it: the least term of who holds it. */
+    uint64_t (*term)(struct server_lease *lease);
+    /* After `lost`, not from within: it is asked for again. */
+    void (*ask_again)(struct server_lease *lease);
+    /* Gives it up, so that the next one has it at once; runs the loop until that is answered, for
+     * seconds at most. */
+    void (*close)(struct server_lease *lease);
+};
+
+struct server_lease {
+    const struct server_lease_calls *calls;
+};
