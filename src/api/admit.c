@@ -8,6 +8,8 @@
 #include "api/internal.h"
 
 #include "api/fields.h"
+#include "api/immutable.h"
+#include "api/shape/shape.h"
 #include "base/base64.h"
 #include "base/doc.h"
 #include "base/err.h"
@@ -19,28 +21,6 @@
 enum { SECRET_BYTES_MAX = 2 << 20 };
 
 /* ---- kinds: what is wrong with each; they return 0 or MUSTER_ENOMEM ---- */
-
-/* Of config maps and secrets. */
-static void check_immutable(const json_t *before, const json_t *object,
-                            struct job_problems *problems)
-{
-    static const char *const fields[] = {"immutable", "data", "binaryData"};
-    bool fixed = before && doc_bool(before, "immutable", false);
-    for (size_t i = 0; fixed && i < sizeof fields / sizeof fields[0]; i++) {
-        json_t *was = json_object_get(before, fields[i]);
-        json_t *is = json_object_get(object, fields[i]);
-        if (was != is && !json_equal(was, is)) {
-            job_problem_add(problems, JOB_ERROR, fields[i], NULL,
-                            "Forbidden: field is immutable when `immutable` is set");
-        }
-    }
-}
-
-static int admit_config_map(const json_t *before, json_t *object, struct job_problems *problems)
-{
-    check_immutable(before, object, problems);
-    return 0;
-}
 
 static int set_encoded(json_t *data, const char *key, const char *text)
 {
@@ -73,8 +53,22 @@ static int admit_secret(const json_t *before, json_t *object, struct job_problem
         }
     }
     json_object_del(object, "stringData");
-    check_immutable(before, object, problems);
-    return 0;
+    return before ? immutable_data(before, object, problems) : 0;
+}
+
+static int admit_config_map(const json_t *before, json_t *object, struct job_problems *problems)
+{
+    return before ? immutable_data(before, object, problems) : 0;
+}
+
+static int admit_pod(const json_t *before, json_t *object, struct job_problems *problems)
+{
+    return before ? immutable_pod(before, object, problems) : 0;
+}
+
+static int admit_claim(const json_t *before, json_t *object, struct job_problems *problems)
+{
+    return before ? immutable_claim(before, object, problems) : 0;
 }
 
 static int admit_job(const json_t *before, json_t *object, struct job_problems *problems)
@@ -95,8 +89,8 @@ static const struct rule {
     void (*check)(const json_t *object, struct job_problems *problems);
     int (*admit)(const json_t *before, json_t *object, struct job_problems *problems);
 } rules[] = {
-    {"pods", job_check_pod, NULL},          {"configmaps", check_whole, admit_config_map},
-    {"secrets", check_whole, admit_secret}, {"persistentvolumeclaims", check_whole, NULL},
+    {"pods", job_check_pod, admit_pod},     {"configmaps", check_whole, admit_config_map},
+    {"secrets", check_whole, admit_secret}, {"persistentvolumeclaims", check_whole, admit_claim},
     {"namespaces", check_whole, NULL},      {"pytorchjobs", check_whole, admit_job},
 };
 
@@ -114,7 +108,11 @@ static const struct rule *find_rule(const struct api_call *call)
 int admit(struct api_call *call, const json_t *before, json_t *object, struct muster_err *err)
 {
     const struct rule *rule = find_rule(call);
+    const struct shape *shape = call->route.resource->shape;
     rule->check(object, &call->problems);
+    if (!before && shape->check) {
+        shape->check(object, &call->problems);
+    }
     if (rule->admit && rule->admit(before, object, &call->problems) < 0) {
         return err_no_memory(err);
     }

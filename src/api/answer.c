@@ -16,22 +16,18 @@
 
 enum { WARNINGS_MAX = 10, WARNING_BYTES_MAX = 512 };
 
-int call_send_object(struct api_call *call, int status, json_t *object, struct muster_err *err)
+static int send_made(struct api_call *call, int status, json_t *answer, struct muster_err *err)
 {
-    if (!table_wanted(call->request)) {
-        api_send_json(call->reply, status, json_incref(object));
-        return 0;
-    }
-    muster_auto(doc) json_t *items = json_pack("[O]", object);
-    muster_auto(doc) json_t *meta =
-        json_pack("{s:s}", "resourceVersion", doc_text(object, "metadata.resourceVersion", ""));
-    json_t *table =
-        items && meta ? table_make(call->route.resource, items, meta, call->request) : NULL;
-    if (!table) {
+    if (!answer) {
         return err_no_memory(err);
     }
-    api_send_json(call->reply, status, table);
+    api_send_json(call->reply, status, answer);
     return 0;
+}
+
+int call_send_object(struct api_call *call, int status, json_t *object, struct muster_err *err)
+{
+    return send_made(call, status, form_object(&call->form, call->route.resource, object), err);
 }
 
 /* ---- lists ---- */
@@ -47,34 +43,11 @@ static json_t *list_meta(const struct store_page *page)
     return build_end(&b, meta);
 }
 
-json_t *list_make(const struct resource *resource, json_t *items, json_t *meta)
-{
-    struct build b = {0};
-    char kind[64];
-    (void)snprintf(kind, sizeof kind, "%sList", resource->kind);
-    json_t *list = build_value(&b, json_object());
-    build_text(&b, list, "kind", kind);
-    build_text(&b, list, "apiVersion", resource_api_version(resource));
-    build_set(&b, list, "metadata", meta ? json_incref(meta) : json_object());
-    build_set(&b, list, "items", json_incref(items));
-    return build_end(&b, list);
-}
-
 int call_send_page(struct api_call *call, const struct store_page *page, struct muster_err *err)
 {
-    const struct resource *resource = call->route.resource;
     muster_auto(doc) json_t *meta = list_meta(page);
-    json_t *answer = NULL;
-    if (meta) {
-        answer = table_wanted(call->request)
-                     ? table_make(resource, page->items, meta, call->request)
-                     : list_make(resource, page->items, meta);
-    }
-    if (!answer) {
-        return err_no_memory(err);
-    }
-    api_send_json(call->reply, 200, answer);
-    return 0;
+    json_t *list = meta ? form_list(&call->form, call->route.resource, page->items, meta) : NULL;
+    return send_made(call, 200, list, err);
 }
 
 /* ---- warnings ---- */

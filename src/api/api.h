@@ -49,7 +49,7 @@ struct api_hooks {
     void (*pod_log)(void *arg, const struct api_log_query *query, const json_t *pod,
                     struct http_reply *reply);
 
-    /* GET (or POST) …/pods/NAME/exec, attach: `what` is the last word. Completes the
+    /* GET (or POST) …/pods/NAME/exec, attach, portforward: `what` is the last word. Completes the
      * reply. The pod lives until this returns. */
     void (*pod_stream)(void *arg, const char *what, const json_t *pod,
                        const struct http_request *request, struct http_reply *reply);
@@ -62,6 +62,9 @@ struct api_hooks {
 
     /* New: the CustomResourceDefinition of jobs, which says what their fields are. */
     json_t *(*definition)(void);
+
+    /* New: what the fields of a kind are, as an OpenAPI schema; NULL: nobody here knows. */
+    json_t *(*schema)(const char *api_version, const char *kind);
 
     /* What is known of an object now and is in no store: added to it, where one is read by name. */
     void (*add_live)(void *arg, const char *resource, json_t *object);

@@ -58,7 +58,7 @@ static const struct refusal {
     {"POST", PODS, "{'spec':{'containers':[{'name':'a'}]}}", 422, "Invalid", "metadata.name: is"},
     {"POST", PODS, "{'metadata':{'name':'a','annotations':{'b c':'d'}}}", 422, "Invalid",
      "metadata.annotations[b c]: an annotation's name must be"},
-    {"POST", CONFIG_MAPS "?fieldValidation=Maybe", CONFIG_MAP("a"), 400, "BadRequest",
+    {"POST", CONFIG_MAPS "?fieldValidation=Maybe", CONFIG_MAP("a"), 422, "Invalid",
      "fieldValidation: Unsupported value: \"Maybe\""},
     {"POST", CONFIG_MAPS "?fieldValidation=Strict",
      "{'metadata':{'name':'a','labls':{}},'data':{'k':'1','k':'2'},'dta':{}}", 400, "BadRequest",
@@ -81,13 +81,30 @@ static const struct refusal {
     {"GET", "/api/v1/namespaces/default/configmaps/a/status", NULL, 404, "NotFound",
      "could not find"},
     {"GET", "/api/v1/pods/a", NULL, 404, "NotFound", "could not find"},
-    {"DELETE", CONFIG_MAPS "/there?propagationPolicy=Never", NULL, 400, "BadRequest",
-     "propagationPolicy"},
-    {"POST", CONFIG_MAPS "?dryRun=Some", CONFIG_MAP("a"), 400, "BadRequest", "dryRun"},
+    {"DELETE", CONFIG_MAPS "/there?propagationPolicy=Never", NULL, 422, "Invalid",
+     "propagationPolicy: Unsupported value"},
+    {"DELETE", CONFIG_MAPS "/there", "{'orphanDependents':true,'propagationPolicy':'Foreground'}",
+     422, "Invalid", "orphanDependents and deletionPropagation cannot be both set"},
+    {"POST", CONFIG_MAPS "?dryRun=Some", CONFIG_MAP("a"), 422, "Invalid",
+     "CreateOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: [\"Some\"]"},
+    {"GET", CONFIG_MAPS "?resourceVersion=99999", NULL, 504, "Timeout",
+     "Timeout: Too large resource version: 99999, current: "},
     {"GET", "/muster/v1/nothing", NULL, 404, "NotFound", "could not find"},
     {"POST", "/api/v1/namespaces/default/pods/a/exec", NULL, 404, "NotFound",
      "pods \"a\" not found"},
-    {"POST", "/api/v1/namespaces/default/pods/a/portforward", NULL, 405, "MethodNotAllowed",
+    {"GET", "/api/v1/namespaces/default/pods/a/portforward", NULL, 404, "NotFound",
+     "pods \"a\" not found"},
+    {"POST", "/apis/apps/v1/namespaces/default/deployments", "{'metadata':{'name':'a'}}", 405,
+     "MethodNotAllowed", "there are no deployments here: what makes pods is a PyTorchJob"},
+    {"PATCH", "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers/a", "{}", 405,
+     "MethodNotAllowed", "there are no horizontalpodautoscalers here: kubectl scale"},
+    {"GET", "/apis/apps/v1/namespaces/default/deployments/a", NULL, 404, "NotFound",
+     "deployments.apps \"a\" not found"},
+    {"DELETE", "/apis/apps/v1/namespaces/default/deployments/a", NULL, 404, "NotFound",
+     "deployments.apps \"a\" not found"},
+    {"GET", "/apis/apps/v2/namespaces/default/deployments", NULL, 404, "NotFound",
+     "could not find the requested resource"},
+    {"GET", "/api/v1/namespaces/default/pods/a/proxy", NULL, 405, "MethodNotAllowed",
      "a rank's ports are ports of this machine"},
 };
 
@@ -216,11 +233,15 @@ static void a_body_over_the_limit_is_refused_as_all_else(void **state)
     (void)state;
     struct fixture f;
     fixture_init(&f, NULL);
-    const struct http_request request = {
-        .method = "POST", .path = CONFIG_MAPS, .body = "", .too_large = true};
+    const struct http_request request = {.method = "POST",
+                                         .path = CONFIG_MAPS,
+                                         .body = "",
+                                         .too_large = true,
+                                         .body_bytes_max = 5 << 20};
     api_handle(f.api, &request, &f.last.reply);
     assert_int_equal(f.last.status, 413);
     assert_non_null(strstr(buf_str(&f.last.bytes), "\"reason\":\"RequestEntityTooLarge\""));
+    assert_non_null(strstr(buf_str(&f.last.bytes), "too large: 5.0 MiB at most"));
     fixture_done(&f);
 }
 
@@ -361,6 +382,21 @@ static void a_finished_job_makes_room(void **state)
     fixture_done(&f);
 }
 
+static void media_types_are_of_either_case(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f, NULL);
+    assert_int_equal(fixture_call_as(&f, "POST", CONFIG_MAPS, CONFIG_MAP("a"),
+                                     "Application/JSON; Charset=UTF-8", NULL),
+                     201);
+    assert_int_equal(fixture_call_as(&f, "PATCH", CONFIG_MAPS "/a", "{'data':{'k':'w'}}",
+                                     "application/Merge-Patch+json", NULL),
+                     200);
+    assert_string_equal(answer(&f, "data.k"), "w");
+    fixture_done(&f);
+}
+
 static void a_bound_pod_terminates_others_go_at_once(void **state)
 {
     (void)state;
@@ -377,6 +413,39 @@ static void a_bound_pod_terminates_others_go_at_once(void **state)
     assert_int_equal(doc_int(f.doc, "metadata.deletionGracePeriodSeconds", 0), 7);
     assert_int_equal(fixture_call(&f, "DELETE", PODS "/bound?gracePeriodSeconds=0", NULL), 200);
     assert_int_equal(fixture_call(&f, "GET", PODS "/bound", NULL), 404);
+    fixture_done(&f);
+}
+
+/* As kubectl delete --cascade=foreground and client-go ask. */
+static void in_the_foreground_a_job_outlives_its_pods(void **state)
+{
+    (void)state;
+    struct fixture f;
+    char pod[512];
+    fixture_init(&f, NULL);
+    fixture_call(&f, "POST", JOBS, JOB("j"));
+    (void)snprintf(pod, sizeof pod,
+                   "{'metadata':{'name':'p','ownerReferences':[{'apiVersion':'kubeflow.org/v1',"
+                   "'kind':'PyTorchJob','name':'j','uid':'%s','blockOwnerDeletion':true}]},"
+                   "'spec':{'nodeName':'n','containers':[{'name':'m','image':'x'}]}}",
+                   answer(&f, "metadata.uid"));
+    assert_int_equal(fixture_call(&f, "POST", PODS, pod), 201);
+    assert_int_equal(fixture_call(&f, "DELETE", JOBS "/j", "{'propagationPolicy':'Foreground'}"),
+                     200);
+    assert_string_equal(answer(&f, "kind"), "PyTorchJob");
+    assert_string_equal(answer(&f, "metadata.finalizers.0"), "foregroundDeletion");
+    assert_int_equal(fixture_call(&f, "GET", PODS "/p", NULL), 200);
+    assert_non_null(doc_at(f.doc, "metadata.deletionTimestamp"));
+    assert_int_equal(fixture_call(&f, "DELETE", JOBS "/j", NULL), 200); /* it waits on */
+    assert_int_equal(fixture_call(&f, "GET", JOBS "/j", NULL), 200);
+    assert_int_equal(fixture_call(&f, "DELETE", PODS "/p?gracePeriodSeconds=0", NULL), 200);
+    assert_int_equal(fixture_call(&f, "GET", JOBS "/j", NULL), 404);
+
+    fixture_call(&f, "POST", CONFIG_MAPS, CONFIG_MAP("c"));
+    assert_int_equal(
+        fixture_call(&f, "DELETE", CONFIG_MAPS "/c?propagationPolicy=Foreground", NULL), 200);
+    assert_string_equal(answer(&f, "kind"), "ConfigMap"); /* as it was marked */
+    assert_int_equal(fixture_call(&f, "GET", CONFIG_MAPS "/c", NULL), 404);
     fixture_done(&f);
 }
 
@@ -503,7 +572,7 @@ static void an_evicted_pod_is_deleted(void **state)
     fixture_done(&f);
 }
 
-static void a_client_asks_what_it_may(void **state)
+static void a_client_asks_what_it_may_and_who_it_is(void **state)
 {
     (void)state;
     struct fixture f;
@@ -516,6 +585,11 @@ static void a_client_asks_what_it_may(void **state)
     code = fixture_call(&f, "POST", "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", "{}");
     assert_int_equal(code, 201);
     assert_string_equal(answer(&f, "status.resourceRules.0.verbs.0"), "*");
+    code = fixture_call(&f, "POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", "{}");
+    assert_int_equal(code, 201);
+    assert_string_equal(answer(&f, "kind"), "SelfSubjectReview");
+    assert_string_equal(answer(&f, "status.userInfo.username"), "muster");
+    assert_null(doc_at(f.doc, "spec"));
     fixture_done(&f);
 }
 
@@ -528,9 +602,15 @@ static json_t *a_definition(void)
                      "name", "v1", "schema", "openAPIV3Schema", "type", "object");
 }
 
+static json_t *a_schema(const char *api_version, const char *kind)
+{
+    (void)api_version;
+    return strcmp(kind, "PyTorchJob") == 0 ? json_pack("{s:s}", "type", "object") : NULL;
+}
+
 static void the_custom_resource_is_defined(void **state)
 {
-    const struct api_hooks hooks = {.definition = a_definition};
+    const struct api_hooks hooks = {.definition = a_definition, .schema = a_schema};
     (void)state;
     struct fixture f;
     fixture_init(&f, &hooks);
@@ -543,7 +623,7 @@ static void the_custom_resource_is_defined(void **state)
     assert_int_equal(fixture_call(&f, "POST", DEFINITIONS, "{}"), 405);
     assert_int_equal(fixture_call(&f, "GET", "/openapi/v3/apis/kubeflow.org/v1/", NULL), 200);
     const json_t *schema =
-        json_object_get(doc_at(f.doc, "components.schemas"), "org.kubeflow.v1.PyTorchJob");
+        json_object_get(doc_at(f.doc, "components.schemas"), "kubeflow.org.v1.PyTorchJob");
     assert_string_equal(doc_text(schema, "type", ""), "object");
     assert_string_equal(doc_text(schema, "x-kubernetes-group-version-kind.0.kind", ""),
                         "PyTorchJob");
@@ -562,6 +642,12 @@ static void discovery_names_every_resource(void **state)
     assert_int_equal(fixture_call(&f, "GET", "/apis", NULL), 200);
     assert_string_equal(answer(&f, "groups.0.name"), "kubeflow.org");
     assert_int_equal(fixture_call(&f, "GET", "/version", NULL), 200);
+    static const char *const said[] = {"major",        "minor",     "gitVersion",
+                                       "gitCommit",    "buildDate", "goVersion",
+                                       "gitTreeState", "compiler",  "platform"};
+    for (size_t i = 0; i < sizeof said / sizeof said[0]; i++) {
+        assert_true(json_is_string(doc_at(f.doc, said[i]))); /* Python's VersionInfo has each */
+    }
     assert_int_equal(fixture_call(&f, "GET", "/openapi/v3", NULL), 200);
     assert_int_equal(fixture_call(&f, "GET", "/openapi/v3/apis/kubeflow.org/v1", NULL), 200);
     assert_non_null(strstr(buf_str(&f.last.bytes), "fieldValidation"));
@@ -585,7 +671,9 @@ int main(void)
         cmocka_unit_test(scale_reads_and_writes_the_workers),
         cmocka_unit_test(a_dry_run_does_everything_and_leaves_nothing),
         cmocka_unit_test(a_finished_job_makes_room),
+        cmocka_unit_test(media_types_are_of_either_case),
         cmocka_unit_test(a_bound_pod_terminates_others_go_at_once),
+        cmocka_unit_test(in_the_foreground_a_job_outlives_its_pods),
         cmocka_unit_test(collections_and_namespaces_are_deleted_whole),
         cmocka_unit_test(secrets_take_plain_text_and_keep_base64),
         cmocka_unit_test(kubectl_gets_its_table),
@@ -594,7 +682,7 @@ int main(void)
         cmocka_unit_test(what_is_immutable_stays),
         cmocka_unit_test(a_claim_is_bound),
         cmocka_unit_test(an_evicted_pod_is_deleted),
-        cmocka_unit_test(a_client_asks_what_it_may),
+        cmocka_unit_test(a_client_asks_what_it_may_and_who_it_is),
         cmocka_unit_test(the_custom_resource_is_defined),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* What kubectl and client-go ask beside the objects of the table: may I (access reviews), which
+/* What kubectl and client-go ask beside the objects of the table: may I, who am I (reviews), which
  * custom resources are there; and what is served elsewhere, which is said.
  *
  * Layer: services.
@@ -25,7 +25,7 @@ static const char *after(const char *path, const char *prefix)
     return strncmp(path, prefix, length) == 0 ? path + length : NULL;
 }
 
-/* ---- access reviews ---- */
+/* ---- reviews ---- */
 
 /* Who has come so far has the token, or is the user himself. */
 static json_t *rules(void)
@@ -41,29 +41,38 @@ static json_t *allowed(void)
                      "whoever has this controller's token may do everything");
 }
 
+/* As the kubeconfig names him. */
+static json_t *who(void)
+{
+    return json_pack("{s:{s:s, s:[s, s]}}", "userInfo", "username", "muster", "groups",
+                     "system:masters", "system:authenticated");
+}
+
+#define ACCESS "authorization.k8s.io/v1"
+#define IDENTITY "authentication.k8s.io/v1"
+
 /* Of a body in protobuf (Go clients) the question is not repeated; the answer is the same. */
 static bool handle_review(const struct http_request *request, struct http_reply *reply)
 {
     static const struct {
-        const char *path, *kind;
+        const char *path, *api_version, *kind;
         json_t *(*status)(void);
     } reviews[] = {
-        {"/selfsubjectaccessreviews", "SelfSubjectAccessReview", allowed},
-        {"/selfsubjectrulesreviews", "SelfSubjectRulesReview", rules},
+        {ACCESS "/selfsubjectaccessreviews", ACCESS, "SelfSubjectAccessReview", allowed},
+        {ACCESS "/selfsubjectrulesreviews", ACCESS, "SelfSubjectRulesReview", rules},
+        {IDENTITY "/selfsubjectreviews", IDENTITY, "SelfSubjectReview", who},
     };
-    const char *path = after(request->path, "/apis/authorization.k8s.io/v1");
+    const char *path = after(request->path, "/apis/");
     for (size_t i = 0; path && i < sizeof reviews / sizeof reviews[0]; i++) {
         muster_auto(doc) json_t *body = NULL;
         if (strcmp(path, reviews[i].path) != 0 || !is_method(request, "POST")) {
             continue;
         }
         (void)doc_parse(request->body, request->body_bytes, &body, NULL);
-        const json_t *spec = doc_at(body, "spec");
         api_send_json(reply, 201,
-                      json_pack("{s:s, s:s, s:{}, s:o, s:o}", "kind", reviews[i].kind, "apiVersion",
-                                "authorization.k8s.io/v1", "metadata", "spec",
-                                spec ? json_incref((json_t *)(uintptr_t)spec) : json_object(),
-                                "status", reviews[i].status()));
+                      json_pack("{s:s, s:s, s:{}, s:O*, s:o}", "kind", reviews[i].kind,
+                                "apiVersion", reviews[i].api_version, "metadata", "spec",
+                                doc_at(body, "spec"), "status", reviews[i].status()));
         return true;
     }
     return false;
@@ -91,7 +100,7 @@ static const struct resource *custom(const char *name)
 {
     for (size_t i = 0; i < resource_count; i++) {
         char own[128];
-        if (*resources[i].group &&
+        if (resource_is_custom(&resources[i]) &&
             (!name || strcmp(name, resource_qualified(&resources[i], own, sizeof own)) == 0)) {
             return &resources[i];
         }
@@ -138,7 +147,6 @@ static bool refuse_subresource(const struct http_request *request, struct http_r
     static const struct {
         const char *end, *instead;
     } elsewhere[] = {
-        {"/portforward", "a rank's ports are ports of this machine"},
         {"/proxy", "a rank's ports are ports of this machine"},
         {"/ephemeralcontainers", "kubectl exec POD -- COMMAND runs a command in a rank"},
     };

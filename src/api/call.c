@@ -4,6 +4,9 @@
  * Layer: services. Ownership: see internal.h.
  */
 #include "api/internal.h"
+#include "api/shape/shape.h"
+
+#include "base/err.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -59,7 +62,10 @@ int call_selectors(const struct api_call *call, struct call_selectors *ret, stru
     r = r < 0
             ? r
             : selector_parse_fields(http_query(call->request, "fieldSelector"), &ret->fields, err);
-    return r < 0 ? r : check_fields(call->route.resource, &ret->fields, err);
+    r = r < 0 ? r : check_fields(call->route.resource, &ret->fields, err);
+    return r < 0 || shape_take_paths(call->route.resource->shape, &ret->fields) == 0
+               ? r
+               : err_no_memory(err);
 }
 
 void call_selectors_done(struct call_selectors *selectors)

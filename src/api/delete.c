@@ -2,50 +2,39 @@
  *
  * Layer: services.
  */
-#include "api/internal.h"
+#include "api/options.h"
 
 #include "base/cleanup.h"
 #include "base/doc.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-static int read_grace(const struct api_call *call, int64_t *ret, struct muster_err *err)
+/* orphanDependents is how clients of old say Orphan. */
+static enum store_propagation propagation_of(const json_t *options)
 {
-    const char *text = http_query(call->request, "gracePeriodSeconds");
-    int64_t grace_s = doc_int(call->body, "gracePeriodSeconds", STORE_GRACE_DEFAULT);
-    if (text && *text) {
-        char *end;
-        grace_s = strtoll(text, &end, 10);
-        if (*end) {
-            return muster_fail(err, MUSTER_EINVAL, "gracePeriodSeconds must be a number: %.40s",
-                               text);
-        }
+    static const char *const policies[] = {[STORE_AS_FINALIZED] = "",
+                                           [STORE_BACKGROUND] = "Background",
+                                           [STORE_FOREGROUND] = "Foreground",
+                                           [STORE_ORPHAN] = "Orphan"};
+    const char *policy = doc_bool(options, "orphanDependents", false)
+                             ? "Orphan"
+                             : doc_text(options, "propagationPolicy", "");
+    enum store_propagation how = STORE_AS_FINALIZED;
+    while (strcmp(policies[how], policy) != 0) {
+        how++; /* it is one of them: options_delete has seen to that */
     }
-    *ret = grace_s < 0 ? STORE_GRACE_DEFAULT : grace_s;
-    return 0;
+    return how;
 }
 
-/* Query parameters and a DeleteOptions body say the same things. */
-static int read_options(const struct api_call *call, struct store_delete_options *ret,
-                        struct muster_err *err)
+static struct store_delete_options options_of(const json_t *options)
 {
-    const char *policy = http_query(call->request, "propagationPolicy");
-    if (!policy) {
-        policy = doc_text(call->body, "propagationPolicy", "Background");
-    }
-    bool orphan = strcmp(policy, "Orphan") == 0 || doc_bool(call->body, "orphanDependents", false);
-    if (!orphan && strcmp(policy, "Background") != 0 && strcmp(policy, "Foreground") != 0) {
-        return muster_fail(err, MUSTER_EINVAL,
-                           "propagationPolicy must be Background, Foreground or Orphan, not %.40s",
-                           policy);
-    }
-    *ret = (struct store_delete_options){
-        .uid = doc_text(call->body, "preconditions.uid", NULL),
-        .version = doc_text(call->body, "preconditions.resourceVersion", NULL),
-        .dependents = orphan ? STORE_ORPHAN : STORE_CASCADE,
+    int64_t grace_s = doc_int(options, "gracePeriodSeconds", STORE_GRACE_DEFAULT);
+    return (struct store_delete_options){
+        .uid = doc_text(options, "preconditions.uid", NULL),
+        .version = doc_text(options, "preconditions.resourceVersion", NULL),
+        .grace_s = grace_s < 0 ? STORE_GRACE_DEFAULT : grace_s,
+        .propagation = propagation_of(options),
     };
-    return read_grace(call, &ret->grace_s, err);
 }
 
 /* Deletes what the query finds; the page holds it, also after a failure. */
@@ -95,10 +84,9 @@ static int check_namespace_deletion(struct api_call *call, struct muster_err *er
 int verb_delete(struct api_call *call, struct muster_err *err)
 {
     muster_auto(doc) json_t *object = NULL;
-    struct store_delete_options options;
+    const struct store_delete_options options = options_of(call->body);
     struct store *store = call->api->store;
-    int r = read_options(call, &options, err);
-    r = r < 0 ? r : store_begin(store, err);
+    int r = store_begin(store, err);
     if (r < 0) {
         return r;
     }
@@ -121,8 +109,8 @@ int verb_evict(struct api_call *call, struct muster_err *err)
     json_t *options = json_incref(doc_at(call->body, "deleteOptions"));
     json_decref(call->body);
     call->body = options;
-    call->dry_run = call->dry_run || *doc_text(options, "dryRun.0", "");
-    return verb_delete(call, err);
+    int r = options_delete(call, err);
+    return r < 0 ? r : verb_delete(call, err);
 }
 
 /* ---- a collection ---- */
@@ -142,7 +130,7 @@ static int delete_and_send(struct api_call *call, const struct call_selectors *s
     }
     r = call_finish(call, delete_listed(call, &query, options, &page, err), err);
     if (r == 0) {
-        api_send_json(call->reply, 200, list_make(resource, page.items, NULL));
+        r = call_send_page(call, &page, err);
     }
     store_page_done(&page);
     return r;
@@ -151,12 +139,11 @@ static int delete_and_send(struct api_call *call, const struct call_selectors *s
 int verb_delete_all(struct api_call *call, struct muster_err *err)
 {
     struct call_selectors selectors = {0};
-    struct store_delete_options options;
+    const struct store_delete_options options = options_of(call->body);
     if (!call->route.resource->namespaced || !*call->route.namespace) {
         return muster_fail(err, MUSTER_EMETHOD, "a collection is deleted one namespace at a time");
     }
-    int r = read_options(call, &options, err);
-    r = r < 0 ? r : call_selectors(call, &selectors, err);
+    int r = call_selectors(call, &selectors, err);
     r = r < 0 ? r : delete_and_send(call, &selectors, &options, err);
     call_selectors_done(&selectors);
     return r;

@@ -1,10 +1,8 @@
-/* What clients ask before they ask for objects: groups, resources, version, OpenAPI, health.
- *
- * The OpenAPI documents say one thing: that every patch takes fieldValidation. kubectl create and
- * apply look for that; the schema itself they do not need.
+/* What clients ask before they ask for objects: groups, resources, version, health.
  *
  * Layer: services.
  */
+#include "api/architecture.h"
 #include "api/internal.h"
 
 #include "base/build.h"
@@ -13,11 +11,10 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/utsname.h>
 
-#define OPENAPI_V2_TYPE "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+enum { GROUP_BYTES = 128 };
 
-static const char custom_group[] = "kubeflow.org";
+static const char custom_group[] = RESOURCE_CUSTOM_GROUP;
 
 /* ---- resources of a group ---- */
 
@@ -34,16 +31,19 @@ static json_t *entry(struct build *b, const struct resource *resource)
 {
     static const char *const all[] = {
         "create", "delete", "deletecollection", "get", "list", "patch", "update", "watch", NULL};
+    static const char *const in_vain[] = {"delete", "deletecollection", "get", "list", "watch",
+                                          NULL};
     json_t *entry = build_value(b, json_object());
     build_text(b, entry, "name", resource->plural);
     build_text(b, entry, "singularName", resource->singular);
     build_set(b, entry, "namespaced", json_boolean(resource->namespaced));
     build_text(b, entry, "kind", resource->kind);
-    build_set(b, entry, "verbs", words(b, all));
+    build_set(b, entry, "verbs", words(b, resource->instead ? in_vain : all));
     if (*resource->short_name) {
         build_add(b, build_array_at(b, entry, "shortNames"), json_string(resource->short_name));
     }
-    if (*resource->group || strcmp(resource->plural, "pods") == 0) {
+    if (resource_is_custom(resource) || strcmp(resource->plural, "pods") == 0 ||
+        strcmp(resource->plural, "services") == 0) {
         build_add(b, build_array_at(b, entry, "categories"), json_string("all"));
     }
     return entry;
@@ -65,7 +65,7 @@ static json_t *entry_below(struct build *b, const struct resource *resource,
     return entry;
 }
 
-static json_t *resource_list(const char *group, const char *group_version)
+static json_t *resource_list(const char *group_version)
 {
     struct build b = {0};
     json_t *list = build_value(&b, json_object());
@@ -74,7 +74,7 @@ static json_t *resource_list(const char *group, const char *group_version)
     build_text(&b, list, "groupVersion", group_version);
     json_t *entries = build_array_at(&b, list, "resources");
     for (size_t i = 0; i < resource_count; i++) {
-        if (strcmp(resources[i].group, group) != 0) {
+        if (strcmp(resources[i].api_version, group_version) != 0) {
             continue;
         }
         build_add(&b, entries, entry(&b, &resources[i]));
@@ -90,13 +90,7 @@ static json_t *resource_list(const char *group, const char *group_version)
 static json_t *core_resources(const struct api *api)
 {
     (void)api;
-    return resource_list("", "v1");
-}
-
-static json_t *custom_resources(const struct api *api)
-{
-    (void)api;
-    return resource_list(custom_group, "kubeflow.org/v1");
+    return resource_list("v1");
 }
 
 /* ---- groups ---- */
@@ -121,6 +115,15 @@ static json_t *review_resources(const struct api *api)
         "kind", "SelfSubjectRulesReview", "verbs", "create");
 }
 
+static json_t *identity_resources(const struct api *api)
+{
+    (void)api;
+    return json_pack("{s:s, s:s, s:s, s:[{s:s, s:s, s:b, s:s, s:[s]}]}", "kind", "APIResourceList",
+                     "apiVersion", "v1", "groupVersion", "authentication.k8s.io/v1", "resources",
+                     "name", "selfsubjectreviews", "singularName", "selfsubjectreview",
+                     "namespaced", 0, "kind", "SelfSubjectReview", "verbs", "create");
+}
+
 static json_t *definition_resources(const struct api *api)
 {
     (void)api;
@@ -131,37 +134,78 @@ static json_t *definition_resources(const struct api *api)
         "kind", "CustomResourceDefinition", "verbs", "get", "list", "shortNames", "crd", "crds");
 }
 
-static json_t *entry_of_group(const char *name, const char *version)
+static json_t *version_entry(const char *group, const char *version)
 {
-    return json_pack("{s:s, s:[{s:s, s:s}], s:{s:s, s:s}}", "name", name, "versions",
-                     "groupVersion", version, "version", "v1", "preferredVersion", "groupVersion",
-                     version, "version", "v1");
+    char group_version[GROUP_BYTES];
+    (void)snprintf(group_version, sizeof group_version, "%s/%s", group, version);
+    return json_pack("{s:s, s:s}", "groupVersion", group_version, "version", version);
 }
 
-static json_t *group_entry(void)
+/* The first of the group is the preferred one. */
+static json_t *group_entry(struct build *b, const char *group)
 {
-    return entry_of_group(custom_group, "kubeflow.org/v1");
-}
-
-static json_t *group(const struct api *api)
-{
-    (void)api;
-    json_t *group = group_entry();
-    if (group && (json_object_set_new(group, "kind", json_string("APIGroup")) != 0 ||
-                  json_object_set_new(group, "apiVersion", json_string("v1")) != 0)) {
-        json_decref(group);
-        return NULL;
+    json_t *entry = build_value(b, json_object());
+    build_text(b, entry, "name", group);
+    json_t *versions = build_array_at(b, entry, "versions");
+    const char *last = "";
+    for (size_t i = 0; i < resource_count; i++) {
+        if (strcmp(resources[i].group, group) == 0 && strcmp(resources[i].version, last) != 0) {
+            last = resources[i].version;
+            build_add(b, versions, version_entry(group, last));
+        }
     }
-    return group;
+    if (json_array_size(versions) == 0) {
+        build_add(b, versions, version_entry(group, "v1")); /* beside.c's */
+    }
+    build_set(b, entry, "preferredVersion", json_incref(json_array_get(versions, 0)));
+    return entry;
+}
+
+static bool is_first_of_group(size_t i)
+{
+    for (size_t before = 0; before < i; before++) {
+        if (strcmp(resources[before].group, resources[i].group) == 0) {
+            return false;
+        }
+    }
+    return true;
 }
 
 static json_t *groups(const struct api *api)
 {
     (void)api;
-    return json_pack("{s:s, s:s, s:[o, o, o]}", "kind", "APIGroupList", "apiVersion", "v1",
-                     "groups", group_entry(),
-                     entry_of_group("authorization.k8s.io", "authorization.k8s.io/v1"),
-                     entry_of_group("apiextensions.k8s.io", "apiextensions.k8s.io/v1"));
+    struct build b = {0};
+    json_t *list = json_pack("{s:s, s:s}", "kind", "APIGroupList", "apiVersion", "v1");
+    list = build_value(&b, list);
+    json_t *entries = build_array_at(&b, list, "groups");
+    build_add(&b, entries, group_entry(&b, custom_group));
+    for (size_t i = 0; i < resource_count; i++) {
+        if (*resources[i].group && !resource_is_custom(&resources[i]) && is_first_of_group(i)) {
+            build_add(&b, entries, group_entry(&b, resources[i].group));
+        }
+    }
+    build_add(&b, entries, group_entry(&b, "authentication.k8s.io"));
+    build_add(&b, entries, group_entry(&b, "authorization.k8s.io"));
+    build_add(&b, entries, group_entry(&b, "apiextensions.k8s.io"));
+    return build_end(&b, list);
+}
+
+/* "GROUP" or "GROUP/VERSION" of the table; NULL: none of them. */
+static json_t *of_group(const char *rest)
+{
+    struct build b = {0};
+    for (size_t i = 0; i < resource_count; i++) {
+        if (*resources[i].group && strcmp(resources[i].group, rest) == 0) {
+            json_t *entry = group_entry(&b, rest);
+            build_text(&b, entry, "kind", "APIGroup");
+            build_text(&b, entry, "apiVersion", "v1");
+            return build_end(&b, entry);
+        }
+        if (*resources[i].group && strcmp(resources[i].api_version, rest) == 0) {
+            return resource_list(rest);
+        }
+    }
+    return NULL;
 }
 
 /* ---- version ---- */
@@ -169,98 +213,16 @@ static json_t *groups(const struct api *api)
 static json_t *version(const struct api *api)
 {
     (void)api;
-    struct utsname machine;
-    char platform[128];
-    uname(&machine);
-    (void)snprintf(platform, sizeof platform, "linux/%s", machine.machine);
-    /* major and minor are the Kubernetes API's, for clients that compare them. */
-    return json_pack("{s:s, s:s, s:s, s:s, s:s}", "major", "1", "minor", "32", "gitVersion",
-                     "v1.32.0+muster-" MUSTER_VERSION, "compiler", "cc", "platform", platform);
-}
-
-/* ---- OpenAPI ---- */
-
-static json_t *openapi_root(const struct api *api)
-{
-    (void)api;
-    return json_pack("{s:{s:{s:s}, s:{s:s}}}", "paths", "api/v1", "serverRelativeURL",
-                     "/openapi/v3/api/v1", "apis/kubeflow.org/v1", "serverRelativeURL",
-                     "/openapi/v3/apis/kubeflow.org/v1");
-}
-
-static json_t *patch_operation(const struct resource *resource)
-{
-    return json_pack(
-        "{s:{s:{s:{}, s:{}}}, s:[{s:s, s:s, s:{s:s}}, {s:s, s:s, s:{s:s}}], s:{s:{s:s}}, s:s, "
-        "s:{s:s, s:s, s:s}}",
-        "requestBody", "content", "application/json-patch+json", "application/merge-patch+json",
-        "parameters", "name", "fieldValidation", "in", "query", "schema", "type", "string", "name",
-        "dryRun", "in", "query", "schema", "type", "string", "responses", "200", "description",
-        "OK", "x-kubernetes-action", "patch", "x-kubernetes-group-version-kind", "group",
-        resource->group, "version", "v1", "kind", resource->kind);
-}
-
-/* By it kubectl explain finds the kind of a resource. */
-static json_t *get_operation(const struct resource *resource)
-{
-    return json_pack("{s:{s:{s:s}}, s:s, s:{s:s, s:s, s:s}}", "responses", "200", "description",
-                     "OK", "x-kubernetes-action", "get", "x-kubernetes-group-version-kind", "group",
-                     resource->group, "version", "v1", "kind", resource->kind);
-}
-
-static json_t *openapi_of(const char *for_group, const char *prefix)
-{
-    struct build b = {0};
-    json_t *doc = build_value(&b, json_object());
-    build_text(&b, doc, "openapi", "3.0.0");
-    build_set(&b, doc, "info",
-              json_pack("{s:s, s:s}", "title", "muster", "version", MUSTER_VERSION));
-    json_t *paths = build_object_at(&b, doc, "paths");
-    for (size_t i = 0; i < resource_count; i++) {
-        const struct resource *resource = &resources[i];
-        char path[128];
-        if (strcmp(resource->group, for_group) != 0) {
-            continue;
-        }
-        (void)snprintf(path, sizeof path, "%s%s%s/{name}", prefix,
-                       resource->namespaced ? "/namespaces/{namespace}/" : "/", resource->plural);
-        build_set(&b, build_object_at(&b, paths, path), "patch", patch_operation(resource));
-        build_set(&b, build_object_at(&b, paths, path), "get", get_operation(resource));
-    }
-    build_object_at(&b, build_object_at(&b, doc, "components"), "schemas");
-    return build_end(&b, doc);
-}
-
-static json_t *openapi_core(const struct api *api)
-{
-    (void)api;
-    return openapi_of("", "/api/v1");
-}
-
-/* Of our group, with the schema: kubectl explain. */
-static json_t *openapi_custom(const struct api *api)
-{
-    struct build b = {0};
-    json_t *doc = build_value(&b, openapi_of(custom_group, "/apis/kubeflow.org/v1"));
-    if (!api->hooks.definition) {
-        return doc;
-    }
-    muster_auto(doc) json_t *made = build_value(&b, api->hooks.definition());
-    json_t *schema = doc_at(made, "spec.versions.0.schema.openAPIV3Schema");
-    json_t *schemas = build_object_at(&b, build_object_at(&b, doc, "components"), "schemas");
-    build_set(&b, schema, "x-kubernetes-group-version-kind",
-              json_pack("[{s:s, s:s, s:s}]", "group", custom_group, "version", "v1", "kind",
-                        "PyTorchJob"));
-    build_set(&b, schemas, "org.kubeflow.v1.PyTorchJob", json_incref(schema));
-    return build_end(&b, doc);
-}
-
-/* For clients before OpenAPI v3: a document without definitions, so that they check nothing. */
-static json_t *openapi_v2(const struct api *api)
-{
-    (void)api;
-    return json_pack("{s:s, s:{s:s, s:s}, s:{}, s:{}}", "swagger", "2.0", "info", "title", "muster",
-                     "version", MUSTER_VERSION, "paths", "definitions");
+    char architecture[ARCHITECTURE_BYTES];
+    char platform[ARCHITECTURE_BYTES + 8];
+    architecture_name(architecture);
+    (void)snprintf(platform, sizeof platform, "linux/%s", architecture);
+    /* major and minor are the Kubernetes API's, for clients that compare them; of what was built
+     * with Go only the names are true, which typed clients insist on. */
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "buildDate",
+                     "1970-01-01T00:00:00Z", "gitCommit", "", "gitTreeState", "", "goVersion", "",
+                     "major", "1", "minor", "32", "gitVersion", "v1.32.0+muster-" MUSTER_VERSION,
+                     "compiler", "cc", "platform", platform);
 }
 
 /* ---- routes ---- */
@@ -271,20 +233,32 @@ static const struct page {
 } pages[] = {
     {"/api", core_versions},
     {"/apis", groups},
-    {"/apis/kubeflow.org", group},
     {"/api/v1", core_resources},
-    {"/apis/kubeflow.org/v1", custom_resources},
+    {"/apis/authentication.k8s.io/v1", identity_resources},
     {"/apis/authorization.k8s.io/v1", review_resources},
     {"/apis/apiextensions.k8s.io/v1", definition_resources},
     {"/version", version},
-    {"/openapi/v3", openapi_root},
-    {"/openapi/v3/api/v1", openapi_core},
-    {"/openapi/v3/apis/kubeflow.org/v1", openapi_custom},
-    {"/openapi/v2", openapi_v2},
     {"/healthz", NULL},
     {"/readyz", NULL},
     {"/livez", NULL},
 };
+
+static bool handle_group(const char *path, size_t length, struct http_reply *reply)
+{
+    static const char groups_prefix[] = "/apis/";
+    size_t skipped = sizeof groups_prefix - 1;
+    char rest[GROUP_BYTES];
+    if (strncmp(path, groups_prefix, skipped) != 0 || length - skipped >= sizeof rest) {
+        return false;
+    }
+    memcpy(rest, path + skipped, length - skipped);
+    rest[length - skipped] = '\0';
+    json_t *found = of_group(rest);
+    if (found) {
+        api_send_json(reply, 200, found);
+    }
+    return found;
+}
 
 bool discovery_handle(const struct api *api, const struct http_request *request,
                       struct http_reply *reply)
@@ -298,16 +272,12 @@ bool discovery_handle(const struct api *api, const struct http_request *request,
         if (strlen(page->path) != length || strncmp(page->path, request->path, length) != 0) {
             continue;
         }
-        const char *accept = http_header(request, "Accept");
-        if (page->make == openapi_v2 && accept && strstr(accept, "proto-openapi") &&
-            !strstr(accept, "json")) {
-            http_reply_send(reply, 200, OPENAPI_V2_TYPE, "", 0); /* an empty message */
-        } else if (page->make) {
+        if (page->make) {
             api_send_json(reply, 200, page->make(api));
         } else {
             http_reply_send(reply, 200, "text/plain", "ok", 2);
         }
         return true;
     }
-    return false;
+    return handle_group(request->path, length, reply);
 }

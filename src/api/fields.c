@@ -7,26 +7,6 @@
 #include <assert.h>
 #include <string.h>
 
-int fields_read(struct api_call *call, struct muster_err *err)
-{
-    static const char *const words[] = {
-        [FIELDS_WARN] = "Warn", [FIELDS_IGNORE] = "Ignore", [FIELDS_STRICT] = "Strict"};
-    const char *text = http_query(call->request, "fieldValidation");
-    if (!text || !*text) {
-        return 0;
-    }
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        if (strcmp(words[i], text) == 0) {
-            call->fields = (enum fields_mode)i;
-            return 0;
-        }
-    }
-    return muster_fail(err, MUSTER_EINVAL,
-                       "fieldValidation: Unsupported value: \"%.40s\": supported values: "
-                       "\"Ignore\", \"Warn\", \"Strict\"",
-                       text);
-}
-
 /* ---- Keys that are there twice ---- */
 
 /* JSON is YAML, and our YAML reader knows the paths. False when it cannot say. */
@@ -78,7 +58,7 @@ int fields_admit(struct api_call *call, struct muster_err *err)
 {
     for (size_t i = 0; call->fields == FIELDS_STRICT && i < call->problems.count; i++) {
         if (call->problems.list[i].strict) {
-            call->fields_refused = true;
+            call->refusal = REFUSED_FIELDS;
             return muster_fail(err, MUSTER_EINVAL, "strict decoding error");
         }
     }

@@ -21,6 +21,7 @@ static const struct row {
     {"pods", "status.phase", "Pending", 0},
     {"secrets", "type", "Opaque", 0},
     {"services", "spec.clusterIP", "None", 0}, /* no proxy here: every service is headless */
+    {"services", "spec.sessionAffinity", "None", 0},
     {"services", "spec.type", "ClusterIP", 0},
 };
 
@@ -39,6 +40,23 @@ static int fill_claim(json_t *claim)
     return r;
 }
 
+static int fill_ports(json_t *service)
+{
+    size_t i;
+    json_t *port;
+    int r = 0;
+    json_array_foreach (doc_at(service, "spec.ports"), i, port) {
+        json_t *number = json_object_get(port, "port");
+        if (r == 0 && !doc_at(port, "protocol")) {
+            r = doc_set_text(port, "protocol", "TCP");
+        }
+        if (r == 0 && number && !doc_at(port, "targetPort")) {
+            r = doc_set(port, "targetPort", json_incref(number));
+        }
+    }
+    return r;
+}
+
 int api_fill(const char *resource, json_t *object)
 {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -52,5 +70,7 @@ int api_fill(const char *resource, json_t *object)
             return r;
         }
     }
-    return strcmp(resource, "persistentvolumeclaims") == 0 ? fill_claim(object) : 0;
+    return strcmp(resource, "persistentvolumeclaims") == 0 ? fill_claim(object)
+           : strcmp(resource, "services") == 0             ? fill_ports(object)
+                                                           : 0;
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "api/api.h"
+#include "api/form.h"
 #include "api/resource.h"
 
 #include "job/problem.h"
@@ -18,6 +19,15 @@ struct live;
 
 /* What ?fieldValidation= says; see fields.h. */
 enum fields_mode { FIELDS_WARN, FIELDS_IGNORE, FIELDS_STRICT };
+
+/* What a call's error is about, beside the object: how its Status is worded. */
+enum api_refusal {
+    REFUSED_OBJECT,
+    REFUSED_FIELDS,  /* unknown ones, with fieldValidation=Strict */
+    REFUSED_OPTIONS, /* the query, or DeleteOptions */
+    REFUSED_VERSION, /* one that is yet to come */
+    REFUSED_FORM,    /* of the answer; see form.h */
+};
 
 struct api {
     uv_loop_t *loop;
@@ -36,9 +46,11 @@ struct api_call {
     struct route route;
     json_t *body;                 /* parsed; NULL without one */
     struct job_problems problems; /* of admission; warnings become headers */
+    struct form form;
     bool dry_run;
     enum fields_mode fields;
-    bool fields_refused; /* the error is about them */
+    enum api_refusal refusal;
+    const char *options_kind; /* of REFUSED_OPTIONS: "ListOptions" */
 };
 
 /* ---- status.c ---- */
@@ -82,20 +94,21 @@ void call_selectors_done(struct call_selectors *selectors);
 int query_number(const struct http_request *request, const char *name, int64_t *ret,
                  struct muster_err *err);
 
+/* The body is of the media type, whatever parameters follow. */
+bool request_is_type(const struct http_request *request, const char *type);
+
 /* Ends the transaction of a verb that came to `r`: an error, or a dry run, takes everything back.
  */
 int call_finish(struct api_call *call, int r, struct muster_err *err);
 
 /* ---- answer.c: what verbs answer with ---- */
 
-/* The object (as a table, if that is asked for). */
+/* The object, in the form that is asked for. */
 int call_send_object(struct api_call *call, int status, json_t *object, struct muster_err *err);
 /* The same, after warnings about what the object says. */
 int call_send_written(struct api_call *call, int status, json_t *object, struct muster_err *err);
-/* A page of objects (as a table, if that is asked for). */
+/* A page of objects, in the form that is asked for. */
 int call_send_page(struct api_call *call, const struct store_page *page, struct muster_err *err);
-/* New: a PyTorchJobList and the like; `items` and `meta` (may be NULL) are shared with it. */
-json_t *list_make(const struct resource *resource, json_t *items, json_t *meta);
 
 /* ---- write.c and admit.c ---- */
 
@@ -110,18 +123,17 @@ json_t *namespace_make(const char *name);
  * what is wrong; `before` is NULL for a new object. MUSTER_EDATA when there are errors. */
 int admit(struct api_call *call, const json_t *before, json_t *object, struct muster_err *err);
 
-/* ---- table.c ---- */
-
-bool table_wanted(const struct http_request *request);
-/* New; rows of an array of objects. `list_meta` (may be NULL) is borrowed. */
-json_t *table_make(const struct resource *resource, const json_t *items, const json_t *list_meta,
-                   const struct http_request *request);
-
 /* ---- discovery.c ---- */
 
-/* /api, /apis, /version, /openapi, /healthz …; false when the path is none of them. */
+/* /api, /apis, /version, /healthz …; false when the path is none of them. */
 bool discovery_handle(const struct api *api, const struct http_request *request,
                       struct http_reply *reply);
+
+/* ---- openapi.c ---- */
+
+/* /openapi/v3 and below, /openapi/v2; false: none of them. */
+bool openapi_handle(const struct api *api, const struct http_request *request,
+                    struct http_reply *reply);
 
 /* ---- beside.c ---- */
 

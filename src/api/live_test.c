@@ -121,7 +121,9 @@ static void a_watcher_may_ask_where_the_present_ends(void **state)
     struct fake_reply reply;
     fixture_init(&f, NULL);
     fixture_call(&f, "POST", CONFIG_MAPS, CONFIG_MAP("a"));
-    watch(&f, &reply, CONFIG_MAPS "?watch=true&allowWatchBookmarks=true&sendInitialEvents=true");
+    watch(&f, &reply,
+          CONFIG_MAPS "?watch=true&allowWatchBookmarks=true&sendInitialEvents=true"
+                      "&resourceVersionMatch=NotOlderThan");
     assert_string_equal(heard(&reply), "ADDED a, BOOKMARK ");
     assert_non_null(strstr(buf_str(&reply.bytes), "k8s.io/initial-events-end"));
     leave(&reply);

@@ -1,5 +1,5 @@
-/* GET …/pods/NAME/log: the query is read here, the bytes come from the controller; exec and
- * attach are the controller's altogether.
+/* GET …/pods/NAME/log: the query is read here, the bytes come from the controller; exec,
+ * attach and port-forward are the controller's altogether.
  *
  * Layer: services.
  */

@@ -3,12 +3,16 @@
  * Layer: services.
  */
 #include "api/internal.h"
-#include "api/merge.h"
+#include "api/options.h"
+#include "api/patch/merge.h"
+#include "api/shape/shape.h"
 
 #include "base/cleanup.h"
 #include "base/doc.h"
+#include "base/err.h"
 
 #include <string.h>
+#include <strings.h>
 
 typedef int (*patch_function)(const json_t *doc, const json_t *patch, json_t **ret,
                               struct muster_err *err);
@@ -22,7 +26,7 @@ static const struct patch_kind {
     {"application/json-patch+json", json_patch, false},
     {"application/strategic-merge-patch+json", strategic_patch, false},
     /* Field ownership is not kept here: one machine, one user. Applied fields are merged. */
-    {"application/apply-patch+yaml", merge_patch, true},
+    {APPLY_TYPE, merge_patch, true},
 };
 
 static const struct patch_kind *find_kind(const struct api_call *call, struct muster_err *err)
@@ -31,8 +35,8 @@ static const struct patch_kind *find_kind(const struct api_call *call, struct mu
     size_t length = type ? strcspn(type, "; ") : 0;
     for (size_t i = 0; i < sizeof patch_kinds / sizeof patch_kinds[0]; i++) {
         const struct patch_kind *kind = &patch_kinds[i];
-        if (strlen(kind->type) == length && strncmp(kind->type, type, length) == 0) {
-            bool custom = *call->route.resource->group;
+        if (strlen(kind->type) == length && strncasecmp(kind->type, type, length) == 0) {
+            bool custom = resource_is_custom(call->route.resource);
             if (kind->apply == strategic_patch && custom) {
                 break; /* as on a cluster: clients then fall back to a merge patch */
             }
@@ -50,9 +54,12 @@ static const struct patch_kind *find_kind(const struct api_call *call, struct mu
 static int apply(struct api_call *call, const struct patch_kind *kind, struct muster_err *err)
 {
     muster_auto(doc) json_t *before = NULL;
+    muster_auto(doc) json_t *shown = NULL;
     muster_auto(doc) json_t *after = NULL;
     int r = store_get(call->api->store, call_key(call), &before, err);
-    r = r < 0 ? r : kind->apply(before, call->body, &after, err);
+    shown = r < 0 ? NULL : shape_show(call->route.resource->shape, before);
+    r = r < 0 || shown ? r : err_no_memory(err);
+    r = r < 0 ? r : kind->apply(shown, call->body, &after, err);
     if (r < 0) {
         return r;
     }

@@ -2,17 +2,42 @@
 #include "api/resource.h"
 
 #include "api/columns/columns.h"
+#include "api/shape/shape.h"
 
 #include <stdio.h>
 #include <string.h>
 
 const struct resource resources[] = {
 #define RESOURCE(group, plural, singular, kind, short_name, aliases, namespaced, subresources,     \
-                 columns, fields)                                                                  \
-    {group,      plural,       singular,          kind,  short_name,                               \
-     namespaced, subresources, columns_##columns, fields},
+                 columns, fields, shape)                                                           \
+    {group,                                                                                        \
+     "v1",                                                                                         \
+     sizeof(group) == 1 ? "v1" : group "/v1",                                                      \
+     plural,                                                                                       \
+     singular,                                                                                     \
+     kind,                                                                                         \
+     short_name,                                                                                   \
+     namespaced,                                                                                   \
+     subresources,                                                                                 \
+     columns_##columns,                                                                            \
+     fields,                                                                                       \
+     &shape_##shape,                                                                               \
+     NULL},
 #include "base/resources.def"
 #undef RESOURCE
+
+#define INSTEAD_OF_CONTROLLERS                                                                     \
+    "what makes pods is a PyTorchJob (kubeflow.org/v1), or kubectl run for one pod"
+#define INSTEAD_OF_AUTOSCALERS                                                                     \
+    "kubectl scale pytorchjob NAME --replicas=N changes the workers of an elastic job"
+#define ABSENT(group, version, plural, singular, kind, short_name, namespaced, instead)            \
+    {group,          version,    sizeof(group) == 1 ? version : group "/" version,                 \
+     plural,         singular,   kind,                                                             \
+     short_name,     namespaced, 0,                                                                \
+     columns_absent, "",         &shape_stored,                                                    \
+     instead},
+#include "api/absent.def"
+#undef ABSENT
 };
 
 const size_t resource_count = sizeof resources / sizeof resources[0];
@@ -24,23 +49,25 @@ const struct subresource subresources[] = {
     {RESOURCE_EVICTION, "eviction", "policy", "Eviction", {"create"}},
     {RESOURCE_STREAMS, "exec", NULL, "PodExecOptions", {"create", "get"}},
     {RESOURCE_STREAMS, "attach", NULL, "PodAttachOptions", {"create", "get"}},
+    {RESOURCE_STREAMS, "portforward", NULL, "PodPortForwardOptions", {"create", "get"}},
 };
 
 const size_t subresource_count = sizeof subresources / sizeof subresources[0];
 
-static const struct resource *find(const char *group, const char *plural)
+static const struct resource *find(const char *group, const char *version, const char *plural)
 {
     for (size_t i = 0; i < resource_count; i++) {
-        if (strcmp(resources[i].plural, plural) == 0 && strcmp(resources[i].group, group) == 0) {
+        if (strcmp(resources[i].plural, plural) == 0 && strcmp(resources[i].group, group) == 0 &&
+            strcmp(resources[i].version, version) == 0) {
             return &resources[i];
         }
     }
     return NULL;
 }
 
-const char *resource_api_version(const struct resource *resource)
+bool resource_is_custom(const struct resource *resource)
 {
-    return *resource->group ? "kubeflow.org/v1" : "v1";
+    return strcmp(resource->group, RESOURCE_CUSTOM_GROUP) == 0;
 }
 
 const char *resource_qualified(const struct resource *resource, char *ret, size_t room)
@@ -81,7 +108,7 @@ static bool has_subresource(const struct resource *resource, const char *name)
     return false;
 }
 
-/* "NAME[/SUBRESOURCE]" after the plural. */
+/* Reads "NAME[/SUBRESOURCE]", which follows the plural. */
 static bool parse_name(const char *path, struct route *route)
 {
     if (at_end(path)) {
@@ -94,9 +121,10 @@ static bool parse_name(const char *path, struct route *route)
                             at_end(path) && has_subresource(route->resource, route->subresource));
 }
 
-/* After the group and version: "[namespaces/NS/]PLURAL…"; /namespaces/NS alone, or with /status, is
- * a namespace itself. */
-static bool parse_resource(const char *path, const char *group, struct route *route)
+/* Reads "[namespaces/NS/]PLURAL…", which follows the group and version; /namespaces/NS alone, or
+ * with /status, is a namespace itself. */
+static bool parse_resource(const char *path, const char *group, const char *version,
+                           struct route *route)
 {
     char part[64];
     const char *start = path;
@@ -107,14 +135,14 @@ static bool parse_resource(const char *path, const char *group, struct route *ro
     if (strcmp(part, "namespaces") == 0 &&
         next_part(&rest, route->namespace, sizeof route->namespace) && !at_end(rest)) {
         const char *inner = rest;
-        if (next_part(&inner, part, sizeof part) && (route->resource = find(group, part)) &&
-            route->resource->namespaced) {
+        if (next_part(&inner, part, sizeof part) &&
+            (route->resource = find(group, version, part)) && route->resource->namespaced) {
             return parse_name(inner, route);
         }
     }
     route->namespace[0] = '\0';
     next_part(&start, part, sizeof part);
-    route->resource = find(group, part);
+    route->resource = find(group, version, part);
     return route->resource && parse_name(start, route) &&
            (!route->resource->namespaced || !*route->name);
 }
@@ -124,6 +152,7 @@ bool route_parse(const char *path, struct route *ret)
     struct route route = {0};
     char part[64];
     char group[64] = "";
+    char version[64];
     if (!next_part(&path, part, sizeof part)) {
         return false;
     }
@@ -134,8 +163,8 @@ bool route_parse(const char *path, struct route *ret)
     } else if (strcmp(part, "api") != 0) {
         return false;
     }
-    if (!next_part(&path, part, sizeof part) || strcmp(part, "v1") != 0 ||
-        !parse_resource(path, group, &route)) {
+    if (!next_part(&path, version, sizeof version) ||
+        !parse_resource(path, group, version, &route)) {
         return false;
     }
     *ret = route;

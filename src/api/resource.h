@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 struct column;
+struct shape;
 
 enum {
     RESOURCE_STATUS = 1,
@@ -29,7 +30,9 @@ extern const struct subresource subresources[];
 extern const size_t subresource_count;
 
 struct resource {
-    const char *group; /* "" is the core group */
+    const char *group;       /* "" is the core group */
+    const char *version;     /* "v1" */
+    const char *api_version; /* "v1" or "kubeflow.org/v1" */
     const char *plural;
     const char *singular;
     const char *kind;
@@ -38,13 +41,17 @@ struct resource {
     int subresources;             /* bits */
     const struct column *columns; /* ends with one without a name */
     const char *fields;
+    const struct shape *shape;
+    const char *instead; /* absent.def: there are none here, but this; NULL: there may be some */
 };
 
 extern const struct resource resources[];
 extern const size_t resource_count;
 
-/* "v1" or "kubeflow.org/v1"; static. */
-const char *resource_api_version(const struct resource *resource);
+/* The group that a CustomResourceDefinition would make on a cluster. */
+#define RESOURCE_CUSTOM_GROUP "kubeflow.org"
+
+bool resource_is_custom(const struct resource *resource);
 
 /* "pods" or "pytorchjobs.kubeflow.org", as messages name it. */
 const char *resource_qualified(const struct resource *resource, char *ret, size_t room);

@@ -3,14 +3,17 @@
  * Layer: services. Thread: the loop's.
  */
 #include "api/fields.h"
-#include "api/protobuf.h"
+#include "api/options.h"
+#include "api/protobuf/protobuf.h"
 
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/err.h"
+#include "base/memory_text.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum { PROBLEMS_MAX = 100, GRACE_DEFAULT_S = 30 };
 
@@ -22,27 +25,30 @@ static const struct rule {
     const char *method;
     const char *subresource; /* "" is the object or its collection */
     bool on_collection;
+    api_verb options; /* what checks them; NULL: it has none */
     api_verb verb;
 } rules[] = {
-    {"GET", "", true, verb_list},
-    {"POST", "", true, verb_create},
-    {"DELETE", "", true, verb_delete_all},
-    {"GET", "", false, verb_get},
-    {"PUT", "", false, verb_update},
-    {"PATCH", "", false, verb_patch},
-    {"DELETE", "", false, verb_delete},
-    {"GET", "status", false, verb_get},
-    {"PUT", "status", false, verb_update},
-    {"PATCH", "status", false, verb_patch},
-    {"GET", "scale", false, verb_get_scale},
-    {"PUT", "scale", false, verb_set_scale},
-    {"PATCH", "scale", false, verb_set_scale},
-    {"GET", "log", false, verb_log},
-    {"POST", "eviction", false, verb_evict},
-    {"GET", "exec", false, verb_stream},
-    {"POST", "exec", false, verb_stream},
-    {"GET", "attach", false, verb_stream},
-    {"POST", "attach", false, verb_stream},
+    {"GET", "", true, options_list, verb_list},
+    {"POST", "", true, options_create, verb_create},
+    {"DELETE", "", true, options_delete_all, verb_delete_all},
+    {"GET", "", false, NULL, verb_get},
+    {"PUT", "", false, options_update, verb_update},
+    {"PATCH", "", false, options_patch, verb_patch},
+    {"DELETE", "", false, options_delete, verb_delete},
+    {"GET", "status", false, NULL, verb_get},
+    {"PUT", "status", false, options_update, verb_update},
+    {"PATCH", "status", false, options_patch, verb_patch},
+    {"GET", "scale", false, NULL, verb_get_scale},
+    {"PUT", "scale", false, options_update, verb_set_scale},
+    {"PATCH", "scale", false, options_patch, verb_set_scale},
+    {"GET", "log", false, NULL, verb_log},
+    {"POST", "eviction", false, options_create, verb_evict},
+    {"GET", "exec", false, NULL, verb_stream},
+    {"POST", "exec", false, NULL, verb_stream},
+    {"GET", "attach", false, NULL, verb_stream},
+    {"POST", "attach", false, NULL, verb_stream},
+    {"GET", "portforward", false, NULL, verb_stream},
+    {"POST", "portforward", false, NULL, verb_stream},
 };
 
 /* ---- life ---- */
@@ -122,10 +128,10 @@ static const struct rule *find_rule(const struct http_request *request, const st
     return NULL;
 }
 
-static bool is_type(const struct http_request *request, const char *type)
+bool request_is_type(const struct http_request *request, const char *type)
 {
     const char *given = http_header(request, "Content-Type");
-    return given && strncmp(given, type, strlen(type)) == 0;
+    return given && strncasecmp(given, type, strlen(type)) == 0; /* RFC 9110, 8.3.1 */
 }
 
 /* A patch's type is the patch verb's affair. Without one it is JSON, as for the API server. */
@@ -137,7 +143,7 @@ static int check_type(const struct http_request *request, struct muster_err *err
         return 0;
     }
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-        if (is_type(request, known[i])) {
+        if (request_is_type(request, known[i])) {
             return 0;
         }
     }
@@ -160,23 +166,39 @@ static int read_body(struct api_call *call, const struct rule *rule, struct must
     if (r < 0) {
         return r;
     }
-    if (is_type(request, PROTOBUF_TYPE)) {
+    if (request_is_type(request, PROTOBUF_TYPE)) {
         return protobuf_read(request->body, request->body_bytes, &call->body, err);
     }
     return fields_parse(call, err);
 }
 
-/* In the query, or in a DeleteOptions body. */
-static int read_dry_run(struct api_call *call, struct muster_err *err)
+/* Logs, streams and scales have a form of their own. */
+static int read_form(struct api_call *call, const struct rule *rule, struct muster_err *err)
 {
-    const char *value = http_query(call->request, "dryRun");
-    if (!value && strcmp(call->request->method, "DELETE") == 0) {
-        value = doc_text(call->body, "dryRun.0", NULL);
+    if (rule->verb == verb_log || rule->verb == verb_stream || rule->verb == verb_get_scale ||
+        rule->verb == verb_set_scale) {
+        return 0;
     }
-    call->dry_run = value && *value;
-    return !call->dry_run || strcmp(value, "All") == 0
-               ? 0
-               : muster_fail(err, MUSTER_EINVAL, "dryRun may only be All, not %.40s", value);
+    bool is_list = rule->verb == verb_delete_all ||
+                   (rule->verb == verb_list && !http_query_bool(call->request, "watch"));
+    int r = form_read(call->request, is_list, &call->form, err);
+    call->refusal = r == MUSTER_EUNSUPPORTED ? REFUSED_FORM : call->refusal;
+    return r;
+}
+
+static int check_method(const struct api_call *call, const struct rule *rule,
+                        struct muster_err *err)
+{
+    const struct resource *resource = call->route.resource;
+    bool reads = rule && (rule->verb == verb_list || rule->verb == verb_get ||
+                          rule->verb == verb_delete || rule->verb == verb_delete_all);
+    if (rule && resource->instead && !reads) {
+        return muster_fail(err, MUSTER_EMETHOD, "there are no %s here: %s (docs/api.md)",
+                           resource->plural, resource->instead);
+    }
+    return rule ? 0
+                : muster_fail(err, MUSTER_EMETHOD,
+                              "the server does not allow this method on the requested resource");
 }
 
 static void handle_resource(struct api *api, const struct http_request *request,
@@ -186,11 +208,10 @@ static void handle_resource(struct api *api, const struct http_request *request,
     struct api_call call = {.api = api, .request = request, .reply = reply, .route = *route};
     job_problems_init(&call.problems, PROBLEMS_MAX);
     const struct rule *rule = find_rule(request, route);
-    int r = rule ? read_body(&call, rule, &err)
-                 : muster_fail(&err, MUSTER_EMETHOD,
-                               "the server does not allow this method on the requested resource");
-    r = r < 0 ? r : fields_read(&call, &err);
-    r = r < 0 ? r : read_dry_run(&call, &err);
+    int r = check_method(&call, rule, &err);
+    r = r < 0 ? r : read_body(&call, rule, &err);
+    r = r < 0 || !rule->options ? r : rule->options(&call, &err);
+    r = r < 0 ? r : read_form(&call, rule, &err);
     r = r < 0 ? r : rule->verb(&call, &err);
     if (r < 0) {
         status_send(&call, &err);
@@ -217,22 +238,31 @@ static void handle_muster(struct api *api, const char *rest, const struct http_r
     }
 }
 
+static void refuse_size(const struct http_request *request, struct http_reply *reply)
+{
+    char most[MEMORY_TEXT_BYTES];
+    struct muster_err err = MUSTER_ERR_INIT;
+    muster_fail(&err, MUSTER_ETOOBIG, "the request body is too large: %s at most",
+                memory_text((int64_t)request->body_bytes_max, most));
+    api_send_error(reply, &err);
+}
+
 void api_handle(void *arg, const struct http_request *request, struct http_reply *reply)
 {
     struct api *api = arg;
     struct route route;
     struct muster_err err = MUSTER_ERR_INIT;
     if (request->too_large) {
-        muster_fail(&err, MUSTER_ETOOBIG, "the request body is too large: 3 MiB at most");
-        api_send_error(reply, &err);
-    } else if (request->target_fault) {
-        muster_fail(&err, MUSTER_EINVAL, "%s", request->target_fault);
+        refuse_size(request, reply);
+    } else if (request->head_fault) {
+        muster_fail(&err, MUSTER_EINVAL, "%s", request->head_fault);
         api_send_error(reply, &err);
     } else if (strncmp(request->path, muster_prefix, strlen(muster_prefix)) == 0) {
         handle_muster(api, request->path + strlen(muster_prefix), request, reply);
     } else if (route_parse(request->path, &route)) {
         handle_resource(api, request, &route, reply);
-    } else if (!beside_handle(api, request, reply) && !discovery_handle(api, request, reply)) {
+    } else if (!beside_handle(api, request, reply) && !discovery_handle(api, request, reply) &&
+               !openapi_handle(api, request, reply)) {
         muster_fail(&err, MUSTER_ENOENT, "the server could not find the requested resource");
         api_send_error(reply, &err);
     }

@@ -4,7 +4,7 @@
  * Layer: services.
  */
 #include "api/internal.h"
-#include "api/merge.h"
+#include "api/patch/merge.h"
 
 #include "base/build.h"
 #include "base/cleanup.h"

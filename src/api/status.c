@@ -11,7 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MESSAGE_BYTES_MAX = 16384, QUALIFIED_BYTES = 128 };
+enum { MESSAGE_BYTES_MAX = 16384, QUALIFIED_BYTES = 128, RETRY_AFTER_S = 1 };
+
+#define OPTIONS_GROUP "meta.k8s.io"
 
 /* What a client is told for each code of ours; any other is a fault of the server. */
 static const struct answer {
@@ -46,6 +48,12 @@ static struct answer answer_to(int code)
         }
     }
     return (struct answer){code, 500, "InternalError"};
+}
+
+static struct answer answer_of(const struct api_call *call, const struct muster_err *err)
+{
+    return call->refusal == REFUSED_FORM ? (struct answer){err->code, 406, "NotAcceptable"}
+                                         : answer_to(err->code);
 }
 
 static json_t *status_new(struct build *b, const char *word)
@@ -109,8 +117,12 @@ json_t *status_deleted(const struct resource *resource, const json_t *object)
 static void word_invalid(const struct api_call *call, struct buf *out)
 {
     const struct resource *resource = call->route.resource;
-    buf_format(out, "%s%s%s \"%s\" is invalid: ", resource->kind, *resource->group ? "." : "",
-               resource->group, call->route.name);
+    if (call->refusal == REFUSED_OPTIONS) {
+        buf_format(out, "%s." OPTIONS_GROUP " \"\" is invalid: ", call->options_kind);
+    } else {
+        buf_format(out, "%s%s%s \"%s\" is invalid: ", resource->kind, *resource->group ? "." : "",
+                   resource->group, call->route.name);
+    }
     bool several = call->problems.errors > 1;
     const char *separator = several ? "[" : "";
     for (size_t i = 0; i < call->problems.count; i++) {
@@ -132,7 +144,7 @@ static void word(const struct api_call *call, const struct muster_err *err, stru
     char qualified[QUALIFIED_BYTES];
     const char *name = call->route.name;
     resource_qualified(call->route.resource, qualified, sizeof qualified);
-    if (call->fields_refused) {
+    if (call->refusal == REFUSED_FIELDS) {
         fields_word_refusal(call, out);
     } else if (err->code == MUSTER_EDATA && call->problems.errors > 0) {
         word_invalid(call, out);
@@ -157,13 +169,14 @@ static const char *cause_reason(const struct job_problem *p)
                                             : "FieldValueInvalid";
 }
 
+/* `field`: NULL, where it is about none; "" is the whole object. */
 static void add_cause(struct build *b, json_t *causes, const char *reason, const char *field,
                       const char *message)
 {
     json_t *cause = build_value(b, json_object());
     build_text(b, cause, "reason", reason);
     build_text(b, cause, "message", message);
-    build_text(b, cause, "field", *field ? field : "<object>");
+    build_text(b, cause, "field", field && !*field ? "<object>" : field);
     build_add(b, causes, cause);
 }
 
@@ -195,29 +208,48 @@ static void add_causes(struct build *b, json_t *details, const struct api_call *
     }
 }
 
-static json_t *make_status(const struct api_call *call, const struct muster_err *err)
+static void add_details_of(struct build *b, json_t *status, const struct api_call *call,
+                           const struct muster_err *err)
 {
     const struct resource *resource = call->route.resource;
+    bool invalid = err->code == MUSTER_EDATA;
+    json_t *details = build_object_at(b, status, "details");
+    if (call->refusal == REFUSED_OPTIONS) {
+        build_text(b, details, "group", OPTIONS_GROUP);
+        build_text(b, details, "kind", call->options_kind);
+    } else if (call->refusal == REFUSED_VERSION) {
+        build_int(b, details, "retryAfterSeconds", RETRY_AFTER_S);
+        add_cause(b, build_array_at(b, details, "causes"), "ResourceVersionTooLarge", NULL,
+                  "Too large resource version");
+    } else if (call->refusal != REFUSED_FORM) {
+        add_details(b, status, resource, call->route.name,
+                    invalid ? resource->kind : resource->plural);
+    }
+    if (invalid) {
+        add_causes(b, details, call, err->text);
+    }
+}
+
+static json_t *make_status(const struct api_call *call, const struct muster_err *err)
+{
     struct buf message;
     buf_init(&message, MESSAGE_BYTES_MAX);
     word(call, err, &message);
-    struct answer answer = answer_to(err->code);
+    struct answer answer = answer_of(call, err);
     json_t *status = status_of(answer.http_status, answer.reason,
                                buf_failed(&message) ? err->text : buf_str(&message));
     buf_done(&message);
     struct build b = {.failed = !status};
-    bool invalid = err->code == MUSTER_EDATA;
-    add_details(&b, status, resource, call->route.name,
-                invalid ? resource->kind : resource->plural);
-    if (invalid) {
-        add_causes(&b, build_object_at(&b, status, "details"), call, err->text);
-    }
+    add_details_of(&b, status, call, err);
     return build_end(&b, status);
 }
 
 void status_send(struct api_call *call, const struct muster_err *err)
 {
-    api_send_json(call->reply, answer_to(err->code).http_status, make_status(call, err));
+    if (call->refusal == REFUSED_VERSION) {
+        http_reply_header(call->reply, "Retry-After", "1"); /* RETRY_AFTER_S */
+    }
+    api_send_json(call->reply, answer_of(call, err).http_status, make_status(call, err));
 }
 
 /* ---- for all ---- */

@@ -6,7 +6,7 @@
  * Layer: services. Ownership: a watcher lives until its client leaves or its time is over; its
  * timer a little longer.
  */
-#include "api/internal.h"
+#include "api/options.h"
 
 #include "base/cleanup.h"
 #include "base/doc.h"
@@ -24,8 +24,7 @@ struct watcher {
     struct store_watch *watch;
     const struct resource *resource;
     struct call_selectors selectors;
-    bool table;
-    bool whole_objects; /* in table rows: includeObject=Object */
+    struct form form;
     bool bookmarks;
     bool failed;     /* the client cannot keep up, or out of memory: end it when it is safe */
     bool started;    /* before that the initial state is sent, and nobody may end it */
@@ -49,21 +48,12 @@ static void write_line(struct watcher *w, json_t *event)
     }
 }
 
-static json_t *as_row(struct watcher *w, json_t *object)
-{
-    const struct http_pair include[] = {
-        {"includeObject", w->whole_objects ? "Object" : "Metadata"}};
-    const struct http_request request = {.query = include, .query_count = 1};
-    muster_auto(doc) json_t *items = json_pack("[O]", object);
-    return items ? table_make(w->resource, items, NULL, &request) : NULL;
-}
-
 static void write_event(struct watcher *w, const char *type, json_t *object)
 {
     if (w->failed) {
         return;
     }
-    json_t *shown = w->table ? as_row(w, object) : json_incref(object);
+    json_t *shown = form_object(&w->form, w->resource, object);
     muster_auto(doc) json_t *event = json_pack("{s:s, s:o}", "type", type, "object", shown);
     write_line(w, event);
 }
@@ -112,9 +102,7 @@ static void write_bookmark(struct watcher *w, bool initial_end)
 {
     char version[24];
     (void)snprintf(version, sizeof version, "%" PRId64, store_version(w->live.api->store));
-    muster_auto(doc) json_t *object =
-        json_pack("{s:s, s:s, s:{s:s}}", "kind", w->resource->kind, "apiVersion",
-                  resource_api_version(w->resource), "metadata", "resourceVersion", version);
+    muster_auto(doc) json_t *object = form_bookmark(&w->form, w->resource, version);
     if (object && initial_end) {
         json_object_set_new(json_object_get(object, "metadata"), "annotations",
                             json_pack("{s:s}", "k8s.io/initial-events-end", "true"));
@@ -214,15 +202,14 @@ static int make_timer(struct watcher *w, int64_t timeout_s)
 static int prepare(struct api_call *call, struct watcher *w, int64_t *ret_version,
                    struct muster_err *err)
 {
-    const char *include = http_query(call->request, "includeObject");
     int64_t timeout_s = 0;
     w->resource = call->route.resource;
-    w->table = table_wanted(call->request);
-    w->whole_objects = include && strcmp(include, "Object") == 0;
-    w->bookmarks = !w->table && http_query_bool(call->request, "allowWatchBookmarks");
+    w->form = call->form;
+    w->bookmarks =
+        w->form.kind != FORM_TABLE && http_query_bool(call->request, "allowWatchBookmarks");
     int r = call_selectors(call, &w->selectors, err);
     r = r < 0 ? r : query_number(call->request, "timeoutSeconds", &timeout_s, err);
-    r = r < 0 ? r : query_number(call->request, "resourceVersion", ret_version, err);
+    r = r < 0 ? r : options_version(call, ret_version, err);
     if (r < 0) {
         return r;
     }
@@ -237,10 +224,14 @@ static int prepare(struct api_call *call, struct watcher *w, int64_t *ret_versio
 static int stream(struct api_call *call, struct watcher *w, int64_t version, struct muster_err *err)
 {
     const char *namespace = *call->route.namespace ? call->route.namespace : NULL;
-    bool initial = version == 0;
+    bool asked = http_query(call->request, "sendInitialEvents");
     bool mark_end = http_query_bool(call->request, "sendInitialEvents");
-    struct store_watch_options options = {w->resource->plural, namespace, version};
-    int r = initial ? 0 : store_check_version(call->api->store, version, err);
+    bool initial = asked ? mark_end : version == 0;
+    struct store_watch_options options = {w->resource->plural, namespace,
+                                          version ? version : STORE_FROM_NOW};
+    int r = initial   ? options_not_older(call, version, err)
+            : version ? store_check_version(call->api->store, version, err)
+                      : 0;
     if (r < 0) {
         return r;
     }

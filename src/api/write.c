@@ -3,6 +3,7 @@
  * Layer: services.
  */
 #include "api/internal.h"
+#include "api/shape/shape.h"
 
 #include "base/cleanup.h"
 #include "base/doc.h"
@@ -36,7 +37,7 @@ static int check_identity(struct api_call *call, json_t *object, struct muster_e
     int r = require_same("kind", doc_text(object, "kind", ""), route->resource->kind, err);
     r = r < 0 ? r
               : require_same("apiVersion", doc_text(object, "apiVersion", ""),
-                             resource_api_version(route->resource), err);
+                             route->resource->api_version, err);
     r = r < 0 ? r
               : require_same("namespace", doc_text(object, "metadata.namespace", ""),
                              route->namespace, err);
@@ -46,15 +47,16 @@ static int check_identity(struct api_call *call, json_t *object, struct muster_e
     return r;
 }
 
-/* Fills in what the path says. */
+/* Fills in what the path says, and makes it what is stored. */
 static int complete_identity(struct api_call *call, json_t *object, struct muster_err *err)
 {
     const struct route *route = &call->route;
     bool failed =
         doc_set_text(object, "kind", route->resource->kind) < 0 ||
-        doc_set_text(object, "apiVersion", resource_api_version(route->resource)) < 0 ||
+        doc_set_text(object, "apiVersion", route->resource->api_version) < 0 ||
         (*route->namespace && doc_set_text(object, "metadata.namespace", route->namespace) < 0) ||
-        (*route->name && doc_set_text(object, "metadata.name", route->name) < 0);
+        (*route->name && doc_set_text(object, "metadata.name", route->name) < 0) ||
+        shape_take(route->resource->shape, object) < 0;
     return failed ? err_no_memory(err) : 0;
 }
 
@@ -157,15 +159,24 @@ static enum store_part part_of(const struct api_call *call)
     return call->route.resource->subresources & RESOURCE_STATUS ? STORE_BUT_STATUS : STORE_ALL;
 }
 
+/* The store refuses it, and says that before it is said what else is wrong, as an API server does.
+ */
+static bool is_of_old_version(const json_t *before, const json_t *object)
+{
+    const char *version = doc_text(object, "metadata.resourceVersion", "");
+    return *version && strcmp(version, doc_text(before, "metadata.resourceVersion", "")) != 0;
+}
+
 int call_store_update(struct api_call *call, const json_t *before, json_t *object,
                       struct muster_err *err)
 {
     muster_auto(doc) json_t *stored = NULL;
     struct store *store = call->api->store;
     enum store_part part = part_of(call);
+    bool checked = part != STORE_STATUS_ONLY && !is_of_old_version(before, object);
     int r = check_identity(call, object, err);
     r = r < 0 ? r : complete_identity(call, object, err);
-    r = r < 0 || part == STORE_STATUS_ONLY ? r : admit(call, before, object, err);
+    r = r < 0 || !checked ? r : admit(call, before, object, err);
     r = r < 0 ? r : store_begin(store, err);
     if (r < 0) {
         return r;
@@ -175,10 +186,23 @@ int call_store_update(struct api_call *call, const json_t *before, json_t *objec
     return r < 0 ? r : call_send_written(call, 200, stored, err);
 }
 
+/* A custom resource says which of its states the update is of; the others may overwrite any. */
+static int check_version(struct api_call *call, struct muster_err *err)
+{
+    if (!resource_is_custom(call->route.resource) ||
+        *doc_text(call->body, "metadata.resourceVersion", "")) {
+        return 0;
+    }
+    job_problem_add(&call->problems, JOB_ERROR, "metadata.resourceVersion", NULL,
+                    "Invalid value: 0: must be specified for an update");
+    return muster_fail(err, MUSTER_EDATA, "the object is invalid");
+}
+
 int verb_update(struct api_call *call, struct muster_err *err)
 {
     muster_auto(doc) json_t *before = NULL;
     int r = check_identity(call, call->body, err);
+    r = r < 0 ? r : check_version(call, err);
     r = r < 0 ? r : store_get(call->api->store, call_key(call), &before, err);
     if (r < 0) {
         return r;

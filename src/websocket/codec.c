@@ -32,7 +32,7 @@ static uint64_t read_length(const unsigned char *bytes)
     return length;
 }
 
-/* May a frame of this kind come now, and as long as that? */
+/* True when a frame of this kind and length may come now. */
 static bool is_allowed(const struct websocket_decoder *d, const unsigned char *bytes)
 {
     unsigned opcode = bytes[0] & OPCODE;
@@ -55,7 +55,7 @@ static void unmask(struct websocket_decoder *d, char *bytes, size_t count)
     }
 }
 
-/* What is there of the frame that was begun. */
+/* Gives those bytes of the frame at hand that have come. */
 static size_t give(struct websocket_decoder *d, char *bytes, size_t count,
                    struct websocket_piece *ret)
 {

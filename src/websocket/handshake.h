@@ -1,4 +1,4 @@
-/* How a request becomes a WebSocket (RFC 6455 section 4.2).
+/* Makes a WebSocket of a request (RFC 6455 section 4.2).
  *
  * Layer: services. Ownership: nothing is kept.
  */
@@ -8,7 +8,7 @@
 
 enum { WEBSOCKET_ACCEPT_BYTES = 29 }; /* the NUL included */
 
-/* Does the request's Upgrade ask for `protocol` ("websocket")? */
+/* True when the request's Upgrade asks for `protocol` ("websocket"). */
 bool websocket_is_asked(const struct http_request *request, const char *protocol);
 
 /* The first of `ours` (ends with NULL) that the client offers; NULL: none. */
@@ -20,5 +20,5 @@ int websocket_accept(const struct http_request *request, struct http_reply *repl
                      const char *subprotocol, void (*take)(void *arg, struct http_socket *socket),
                      void *arg, struct muster_err *err);
 
-/* What proves that the key was read. */
+/* The value of Sec-WebSocket-Accept, which proves that the key was read. */
 int websocket_accept_key(const char *key, char ret[WEBSOCKET_ACCEPT_BYTES]);

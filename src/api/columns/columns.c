@@ -233,6 +233,12 @@ const struct column columns_secret[] = {
     {0},
 };
 
+const struct column columns_absent[] = {
+    {"Name", "string", 0, "metadata.name", NULL},
+    {"Age", "string", 0, NULL, column_age},
+    {0},
+};
+
 const struct column columns_namespace[] = {
     {"Name", "string", 0, "metadata.name", NULL},
     {"Status", "string", 0, "status.phase", NULL},
@@ -246,6 +252,7 @@ static void cell_node_status(const json_t *node, int64_t now_unix_ms, struct buf
     const json_t *ready = doc_find(doc_at(node, "status.conditions"), "type", "Ready");
     bool is_true = strcmp(doc_text(ready, "status", ""), "True") == 0;
     buf_text(out, !ready ? "Unknown" : is_true ? "Ready" : "NotReady");
+    buf_text(out, json_is_true(doc_at(node, "spec.unschedulable")) ? ",SchedulingDisabled" : "");
 }
 
 static void cell_node_roles(const json_t *node, int64_t now_unix_ms, struct buf *out)

@@ -18,7 +18,8 @@ struct column {
 };
 
 #define COLUMN_TABLES(X)                                                                           \
-    X(config_map) X(event) X(namespace) X(node) X(claim) X(pod) X(secret) X(service) X(job)
+    X(config_map)                                                                                  \
+    X(event) X(namespace) X(node) X(claim) X(pod) X(secret) X(service) X(job) X(absent)
 
 #define X(name) extern const struct column columns_##name[];
 COLUMN_TABLES(X)

@@ -1,5 +1,5 @@
-/* A pod's row: what its containers' states come to in a word, how many are ready, how often they
- * were restarted; as kube-apiserver's printPod says it. See columns.h.
+/* The columns of pods are made as kube-apiserver's printPod makes them: the state in a word, how
+ * many containers are ready, how often they were restarted. See columns.h.
  *
  * Layer: services, pure.
  */
@@ -85,7 +85,7 @@ static void view_init_containers(const json_t *pod, struct pod_view *view)
 static void view_containers(const json_t *pod, struct pod_view *view)
 {
     const json_t *statuses = doc_at(pod, "status.containerStatuses");
-    view->restarts = 0;
+    view->restarts = 0; /* of init containers they do not count any more, as in printPod */
     for (size_t i = json_array_size(statuses); i-- > 0;) {
         const json_t *status = json_array_get(statuses, i);
         const char *waiting = doc_text(status, "state.waiting.reason", "");

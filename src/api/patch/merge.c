@@ -1,5 +1,5 @@
 /* Merge patch and JSON patch. See merge.h. */
-#include "api/merge.h"
+#include "api/patch/merge.h"
 
 #include "base/cleanup.h"
 #include "base/doc.h"

@@ -1,8 +1,8 @@
-/* Kubernetes' protobuf bodies, for the few kinds that kubectl insists on sending so: `kubectl
- * create configmap`, `secret` and `namespace`. All other requests are JSON.
+/* Kubernetes' protobuf bodies, which clients in Go send of the kinds that Kubernetes itself
+ * defines: typed clients of client-go, controller-runtime, and kubectl here and there. Answers stay
+ * JSON, which all of them take.
  *
- * Layer: services, pure. Source: k8s.io/apimachinery runtime/serializer/protobuf and
- * generated.proto.
+ * Layer: services, pure. Source: k8s.io/apimachinery runtime/serializer/protobuf.
  */
 #pragma once
 

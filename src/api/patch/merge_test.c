@@ -1,5 +1,5 @@
 /* Patches as tables: document, patch, result; NULL where the patch must be refused. */
-#include "api/merge.h"
+#include "api/patch/merge.h"
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/testing/test.h"

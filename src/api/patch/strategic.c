@@ -4,7 +4,7 @@
  * Kubernetes' OpenAPI; those of the kinds served here are in the table below. A list that is not in
  * it is replaced as a whole.
  */
-#include "api/merge.h"
+#include "api/patch/merge.h"
 
 #include "base/cleanup.h"
 #include "base/doc.h"

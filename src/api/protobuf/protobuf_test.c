@@ -1,9 +1,13 @@
 /* The bytes that kubectl sends for `kubectl create secret generic s --from-literal=a=hi`, and what
  * breaks them. */
-#include "api/protobuf.h"
+#include "api/protobuf/protobuf.h"
 #include "base/cleanup.h"
 #include "base/doc.h"
+#include "base/file.h"
 #include "base/testing/test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
 
 #define SECRET                                                                                     \
     "k8s\0"                                                                                        \
@@ -39,7 +43,7 @@ static void delete_options_are_read(void **state)
     static const char bytes[] = "k8s\0"
                                 "\x0a\x13\x0a\x02v1\x12\x0d"
                                 "DeleteOptions"
-                                "\x12\x1b\x08\x00\x12\x05\x0a\x03uid\x22\x0a"
+                                "\x12\x19\x08\x00\x12\x05\x0a\x03uid\x22\x0a"
                                 "Foreground"
                                 "\x2a\x02xy\x1a\x00\x22\x00";
     (void)state;
@@ -52,6 +56,41 @@ static void delete_options_are_read(void **state)
     assert_string_equal(doc_text(object, "preconditions.uid", ""), "uid");
     assert_string_equal(doc_text(object, "propagationPolicy", ""), "Foreground");
     assert_string_equal(doc_text(object, "dryRun.0", ""), "xy");
+}
+
+static char *read_data(const char *name, const char *ending, size_t *ret_bytes)
+{
+    char path[512], *text = NULL;
+    const char *source = getenv("MUSTER_SOURCE");
+    struct muster_err err = MUSTER_ERR_INIT;
+    snprintf(path, sizeof path, "%s/test/data/protobuf/%s.%s", source ? source : ".", name, ending);
+    if (file_read(path, 1 << 20, &text, ret_bytes, &err) < 0) {
+        fail_msg("%s", err.text);
+    }
+    return text;
+}
+
+/* Objects as a client in Go sends them, and as the same client writes them in JSON. */
+static void what_go_sends_is_what_it_means(void **state)
+{
+    static const char *const names[] = {"claim", "event", "pod", "service"};
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        size_t count = 0, sent_count = 0;
+        muster_auto(free) char *text = read_data(names[i], "json", &count);
+        muster_auto(free) char *sent = read_data(names[i], "protobuf", &sent_count);
+        muster_auto(doc) json_t *meant = NULL;
+        muster_auto(doc) json_t *object = NULL;
+        struct muster_err err = MUSTER_ERR_INIT;
+        assert_int_equal(doc_parse(text, count, &meant, &err), 0);
+        if (protobuf_read(sent, sent_count, &object, &err) < 0) {
+            fail_msg("%s: %s", names[i], err.text);
+        }
+        muster_auto(free) char *shown = doc_print_pretty(object);
+        if (!json_equal(object, meant)) {
+            fail_msg("%s: %s", names[i], shown);
+        }
+    }
 }
 
 /* Cut anywhere, or with any byte changed, it is read or refused, and never read beyond its end. */
@@ -81,8 +120,9 @@ static void broken_bytes_are_refused(void **state)
     }
     json_t *object = NULL;
     assert_int_equal(protobuf_read("{}", 2, &object, NULL), MUSTER_EINVAL);
-    static const char pod[] = "k8s\0\x0a\x09\x0a\x02v1\x12\x03Pod";
-    assert_int_equal(protobuf_read(pod, sizeof pod - 1, &object, NULL), MUSTER_EUNSUPPORTED);
+    static const char job[] = "k8s\0\x0a\x0e\x0a\x08"
+                              "batch/v1\x12\x02Jo";
+    assert_int_equal(protobuf_read(job, sizeof job - 1, &object, NULL), MUSTER_EUNSUPPORTED);
 }
 
 int main(void)
@@ -90,6 +130,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_secret_is_read),
         cmocka_unit_test(delete_options_are_read),
+        cmocka_unit_test(what_go_sends_is_what_it_means),
         cmocka_unit_test(broken_bytes_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,12 +10,12 @@
 
 enum { PATCH_OPERATIONS_MAX = 10000 };
 
-/* RFC 7386. */
+/* A merge patch, RFC 7386. */
 int merge_patch(const json_t *doc, const json_t *patch, json_t **ret, struct muster_err *err);
 
-/* RFC 6902. MUSTER_EDATA says which operation cannot be done. */
+/* A JSON patch, RFC 6902. MUSTER_EDATA says which operation cannot be done. */
 int json_patch(const json_t *doc, const json_t *operations, json_t **ret, struct muster_err *err);
 
-/* Kubernetes' own: lists of objects are merged by their key (containers by name …), $patch,
- * $deleteFromPrimitiveList, $setElementOrder and $retainKeys are understood. */
+/* A strategic merge patch, Kubernetes' own: lists of objects are merged by their key (containers by
+ * name …), $patch, $deleteFromPrimitiveList, $setElementOrder and $retainKeys are understood. */
 int strategic_patch(const json_t *doc, const json_t *patch, json_t **ret, struct muster_err *err);

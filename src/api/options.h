@@ -1,0 +1,26 @@
+/* What the options of a request may say: one check for each kind of them, before the verb.
+ *
+ * A check returns 0, or MUSTER_EDATA with call->refusal and the problems, or MUSTER_EINVAL. It
+ * reads what verbs go by: call->dry_run, call->fields, and of a deletion call->body.
+ *
+ * Layer: services.
+ */
+#pragma once
+
+#include "api/internal.h"
+
+/* Of server-side apply. */
+#define APPLY_TYPE "application/apply-patch+yaml"
+
+int options_create(struct api_call *call, struct muster_err *err);
+int options_update(struct api_call *call, struct muster_err *err);
+int options_patch(struct api_call *call, struct muster_err *err);
+int options_list(struct api_call *call, struct muster_err *err);
+/* Leaves DeleteOptions in call->body, from the query where there was no body. */
+int options_delete(struct api_call *call, struct muster_err *err);
+int options_delete_all(struct api_call *call, struct muster_err *err);
+
+/* ?resourceVersion=; *ret stays as it is without one. */
+int options_version(struct api_call *call, int64_t *ret, struct muster_err *err);
+/* The store is at that version at least; else a Timeout, as an API server's when it has waited. */
+int options_not_older(struct api_call *call, int64_t version, struct muster_err *err);

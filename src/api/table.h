@@ -1,0 +1,20 @@
+/* A Table of objects, as kubectl prints it, and an object of which there is only its metadata: the
+ * two forms in which it is not whole. Both of meta.k8s.io, in the version that `api_version` names.
+ *
+ * Layer: services. Source: meta.k8s.io/v1 Table, PartialObjectMetadata.
+ */
+#pragma once
+
+#include "api/resource.h"
+
+#include <jansson.h>
+
+/* What a Table's rows carry. */
+enum table_rows { ROWS_METADATA, ROWS_OBJECT, ROWS_NONE };
+
+/* New; NULL when out of memory. */
+json_t *table_partial(const char *api_version, json_t *object);
+
+/* New; rows of an array of objects as they are stored. `list_meta` (may be NULL) is shared. */
+json_t *table_make(const char *api_version, enum table_rows rows, const struct resource *resource,
+                   const json_t *items, json_t *list_meta);
