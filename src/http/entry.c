@@ -12,12 +12,14 @@
 #include "base/text.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A pointer to one of these is the place of a request until its exchange begins. */
 static const char *const target_faults[] = {
     "the request's path or query is no text: it holds a NUL byte (%00) or is no UTF-8",
     "the request's path holds an encoded slash (%2F): no name contains one",
+    "the request's query has too many parameters: 100 at most", /* PAIRS_MAX */
 };
 
 static int digit_of(char c)
@@ -46,6 +48,25 @@ static bool has_encoded_slash(const char *target)
     return slash && slash < end;
 }
 
+static bool has_many_parameters(const char *query)
+{
+    size_t count = 1;
+    for (const char *at = query; (at = strchr(at, '&')); at++) {
+        count++;
+    }
+    return count > PAIRS_MAX;
+}
+
+/* libmicrohttpd is about to take the query apart, in place, and a connection whose memory that
+ * uses up is never answered (0.9.75): it finds an empty one. */
+static void drop_query(const char *target)
+{
+    char *query = strchr((char *)(uintptr_t)target, '?');
+    if (query) {
+        query[1] = '\0';
+    }
+}
+
 void *entry_look_at(void *server, const char *target, struct MHD_Connection *connection)
 {
     (void)server;
@@ -57,6 +78,10 @@ void *entry_look_at(void *server, const char *target, struct MHD_Connection *con
         fault = &target_faults[0];
     } else if (has_encoded_slash(target)) {
         fault = &target_faults[1];
+    }
+    if (has_many_parameters(strchrnul(target, '?'))) {
+        fault = &target_faults[2];
+        drop_query(target);
     }
     return (void *)fault;
 }
@@ -70,6 +95,61 @@ const char *entry_target_fault(const void *place)
     }
     return NULL;
 }
+
+/* ---- headers ---- */
+
+struct head {
+    size_t count;
+    const char *length; /* Content-Length */
+    bool lengths_differ;
+    bool chunked;
+    bool coded; /* in a way that nobody here undoes */
+};
+
+static enum MHD_Result note_header(void *arg, enum MHD_ValueKind kind, const char *name,
+                                   const char *value)
+{
+    struct head *head = arg;
+    (void)kind;
+    head->count++;
+    if (strcasecmp(name, MHD_HTTP_HEADER_CONTENT_LENGTH) == 0) {
+        head->lengths_differ |= head->length && strcmp(head->length, value) != 0;
+        head->length = value;
+    } else if (strcasecmp(name, MHD_HTTP_HEADER_TRANSFER_ENCODING) == 0) {
+        head->coded |= head->chunked || strcasecmp(value, "chunked") != 0;
+        head->chunked = true;
+    }
+    return MHD_YES;
+}
+
+const char *entry_headers_fault(struct MHD_Connection *connection)
+{
+    struct head head = {0};
+    MHD_get_connection_values(connection, MHD_HEADER_KIND, note_header, &head);
+    if (head.count > PAIRS_MAX) {
+        return "the request has too many headers: 100 at most";
+    }
+    if (head.lengths_differ) {
+        return "the request says two lengths of its body (Content-Length)";
+    }
+    if (head.coded) {
+        return "the request's Transfer-Encoding can only be chunked";
+    }
+    return head.chunked && head.length
+               ? "the request's body is chunked (Transfer-Encoding) and has a Content-Length: one "
+                 "of the two must go"
+               : NULL;
+}
+
+uint64_t entry_announced_bytes(struct MHD_Connection *connection)
+{
+    const char *length =
+        MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    return length ? strtoull(length, NULL, 10)
+                  : 0; /* libmicrohttpd has refused what is no number */
+}
+
+/* ---- tokens ---- */
 
 /* The time this takes says nothing about where the token differs. */
 static bool same_secret(const char *a, const char *b)

@@ -15,7 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK_BYTES = 32768 };
+/* A body so many times over its limit is refused at its head. Of a smaller one the rest is read,
+ * since a client that still writes would take the answer for a broken connection. */
+enum { BLOCK_BYTES = 32768, OVERSIZED = 8 };
 
 static struct exchange *of(struct http_reply *reply)
 {
@@ -167,6 +169,7 @@ static ssize_t read_stream(void *arg, uint64_t position, char *into, size_t room
     size_t count = waiting < room ? waiting : room;
     memcpy(into, x->queue.data + x->sent, count);
     x->sent += count;
+    x->server->queued_bytes -= count;
     if (x->sent >= x->queue.used / 2) {
         buf_consume(&x->queue, x->sent);
         x->sent = 0;
@@ -193,11 +196,20 @@ static int op_start(struct http_reply *reply, int status, const char *type)
     return 0;
 }
 
+/* Who has read all gets the next one, however much others leave unread. */
+static bool has_room(const struct exchange *x, size_t count)
+{
+    const struct http_limits *limits = &x->server->limits;
+    size_t waiting = x->queue.used - x->sent;
+    return waiting + count <= limits->queue_bytes_max &&
+           (waiting == 0 || x->server->queued_bytes + count <= limits->queues_bytes_max);
+}
+
 static int op_write(struct http_reply *reply, const void *bytes, size_t count)
 {
     struct exchange *x = of(reply);
     assert(x->response && !x->released);
-    if (x->queue.used - x->sent + count > x->server->limits.queue_bytes_max) {
+    if (!has_room(x, count)) {
         x->full = true;
         return MUSTER_EAGAIN;
     }
@@ -206,6 +218,7 @@ static int op_write(struct http_reply *reply, const void *bytes, size_t count)
         x->queue.failed = false;
         return MUSTER_EAGAIN;
     }
+    x->server->queued_bytes += count;
     resume(x);
     return 0;
 }
@@ -325,6 +338,29 @@ static enum MHD_Result proceed(struct exchange *x)
     return MHD_queue_response(x->connection, (unsigned)x->status, x->response);
 }
 
+static enum MHD_Result serve(struct exchange *x, const char *method)
+{
+    x->in_callback = true;
+    if (x->state == EXCHANGE_READING) {
+        handle(x, method);
+    }
+    enum MHD_Result result = proceed(x);
+    x->in_callback = false;
+    return result;
+}
+
+/* The head is there. Where it does not say how long the body is, or that it is far too long, it is
+ * answered at once, and the connection ends with that. */
+static enum MHD_Result look_at_head(struct exchange *x, const char *target_fault,
+                                    const char *method)
+{
+    const char *headers_fault = entry_headers_fault(x->connection);
+    x->head_fault = target_fault ? target_fault : headers_fault;
+    x->oversized =
+        entry_announced_bytes(x->connection) / OVERSIZED > x->server->limits.body_bytes_max;
+    return x->oversized || headers_fault ? serve(x, method) : MHD_YES;
+}
+
 enum MHD_Result exchange_serve(void *server, struct MHD_Connection *connection, const char *path,
                                const char *method, const char *version, const char *upload,
                                size_t *upload_bytes, void **place)
@@ -334,25 +370,16 @@ enum MHD_Result exchange_serve(void *server, struct MHD_Connection *connection, 
     const char *target_fault = entry_target_fault(x);
     if (!x || target_fault) {
         *place = x = begin(server, connection, path);
-        if (x) {
-            x->target_fault = target_fault;
-        }
-        return x ? MHD_YES : MHD_NO;
+        return x ? look_at_head(x, target_fault, method) : MHD_NO;
     }
     if (*upload_bytes > 0) {
-        if (!x->stranger && !x->target_fault) { /* what nobody will look at is read and forgotten */
+        if (!x->stranger && !x->head_fault) { /* what nobody will look at is read and forgotten */
             buf_add(&x->body, upload, *upload_bytes);
         }
         *upload_bytes = 0;
         return MHD_YES;
     }
-    x->in_callback = true;
-    if (x->state == EXCHANGE_READING) {
-        handle(x, method);
-    }
-    enum MHD_Result result = proceed(x);
-    x->in_callback = false;
-    return result;
+    return serve(x, method);
 }
 
 static void unlink_exchange(struct exchange *x)
@@ -390,6 +417,7 @@ void exchange_completed(void *server, struct MHD_Connection *connection, void **
         free(x->headers[i][0]);
         free(x->headers[i][1]);
     }
+    x->server->queued_bytes -= x->queue.used - x->sent;
     buf_done(&x->body);
     buf_done(&x->queue);
     free(x->path);

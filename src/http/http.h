@@ -29,10 +29,11 @@ struct http_request {
     size_t header_count;
     const char *body; /* NUL-terminated; "" without one */
     size_t body_bytes;
-    bool too_large; /* the body was over its limit and is not here; 413 is to be answered */
-    const char
-        *target_fault; /* a sentence: path or query cannot be read as they were meant (NUL
-                          bytes, no UTF-8, %2F in the path): 400 is to be answered; or NULL */
+    bool too_large;         /* the body was over its limit and is not here; 413 is to be answered */
+    size_t body_bytes_max;  /* that limit */
+    const char *head_fault; /* a sentence: path, query or headers cannot be read as they were meant
+                                (NUL bytes, no UTF-8, %2F in the path, too many parameters, two
+                                lengths of the body): 400 is to be answered; or NULL */
 };
 
 /* NULL when it is not there; the first one when it is there twice. Header names ignore case. */
@@ -140,6 +141,8 @@ struct http_limits {
     unsigned owner_uid;       /* who may have all of them; 0: the effective user */
     size_t body_bytes_max;    /* default 3 MiB, as a Kubernetes API server */
     size_t queue_bytes_max;   /* per stream, default 4 MiB */
+    size_t queues_bytes_max;  /* of all streams together, default 64 MiB: past it one is full as
+                                 soon as its client has left anything unread */
     unsigned head_timeout_ms; /* from the connection's start, or a request's end to the end of the
                                  next one's, which besides may wait idle_timeout_s: TLS handshake
                                  and headers; default 20 s */

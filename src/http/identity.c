@@ -1,4 +1,5 @@
-/* Key, self-signed certificate and token, made once. See identity.h.
+/* Makes a key, a self-signed certificate and a token once, and reads them from then on. See
+ * identity.h.
  *
  * Layer: services. Thread: any.
  */
@@ -20,10 +21,11 @@ enum { PEM_BYTES_MAX = 65536, TOKEN_BYTES = 32 };
 
 static const int64_t validity_ms = INT64_C(10) * 365 * 24 * 3600 * 1000;
 static const int64_t renew_before_ms = INT64_C(24) * 3600 * 1000;
+static const int64_t clock_lag_ms = INT64_C(24) * 3600 * 1000; /* of clients' clocks, at most */
 
 /* ---- making ---- */
 
-/* Names as clients on this machine say them. */
+/* Makes a pair that is valid for the names of this machine's loopback. */
 static int make_pair(const char *key_path, const char *cert_path, struct muster_err *err)
 {
     static const char *const names[] = {"127.0.0.1", "::1", "localhost", NULL};
@@ -32,7 +34,7 @@ static int make_pair(const char *key_path, const char *cert_path, struct muster_
         .subject = "muster",
         .names = names,
         .authority = true,
-        .from_unix_ms = now_ms - renew_before_ms,
+        .from_unix_ms = now_ms - clock_lag_ms,
         .until_unix_ms = now_ms + validity_ms,
     };
     struct certificate_pair made = {0};
@@ -45,7 +47,7 @@ static int make_pair(const char *key_path, const char *cert_path, struct muster_
 
 /* ---- reading ---- */
 
-/* Is it a certificate whose time has not come to an end? */
+/* True when it can be read and is valid for another day. */
 static bool still_good(const char *cert_path)
 {
     muster_auto(free) char *pem = NULL;
@@ -98,7 +100,7 @@ static int load_token(const char *folder, struct http_identity *identity, struct
         return r;
     }
     identity->token[strcspn(identity->token, "\r\n")] = '\0';
-    if (strlen(identity->token) < 2 * TOKEN_BYTES / 2) {
+    if (strlen(identity->token) < TOKEN_BYTES) {
         return muster_fail(
             err, MUSTER_ECONFIG,
             "%s contains no token of at least %d characters: remove the file, and a new one is created",

@@ -15,6 +15,7 @@
 
 enum {
     HEADERS_MAX = 16,
+    PAIRS_MAX = 100, /* parameters of a query, and headers of a request */
     HEADER_BYTES_MAX = 4096,
     CONNECTION_MEMORY_BYTES = 64 << 10, /* request line and headers of one connection */
 };
@@ -34,6 +35,7 @@ struct http_server {
     char *refused_type;
     char *refused_body;
     struct http_limits limits;
+    size_t queued_bytes; /* in the queues of all streams */
     http_handler handler;
     void *arg;
     struct exchange *exchanges;
@@ -62,8 +64,9 @@ struct exchange {
     struct buf body;
     enum exchange_state state;
     bool stranger; /* came without the token: the body is not kept, the handler not called */
-    const char *target_fault; /* NULL: none; else its body is not kept either */
-    bool in_callback;         /* libmicrohttpd is calling us: it goes on by itself */
+    const char *head_fault; /* NULL: none; else its body is not kept either */
+    bool oversized;         /* its body is too large, by its own head: it is not waited for */
+    bool in_callback;       /* libmicrohttpd is calling us: it goes on by itself */
     bool suspended;
     bool released; /* the handler has ended it, or was told that the client is gone */
     bool gone;
@@ -96,6 +99,10 @@ void drive_wake(struct http_server *server);
 void *entry_look_at(void *server, const char *target, struct MHD_Connection *connection);
 /* What is wrong with that target, as a sentence; NULL: the place is an exchange's, or none. */
 const char *entry_target_fault(const void *place);
+/* What is wrong with the request's headers, as a sentence; or NULL. */
+const char *entry_headers_fault(struct MHD_Connection *connection);
+/* What it says its body has; 0: nothing. */
+uint64_t entry_announced_bytes(struct MHD_Connection *connection);
 
 /* Does the request carry the server's token, if one is asked for? */
 bool entry_permits(const struct http_server *server, struct MHD_Connection *connection);

@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-enum { PAIRS_MAX = 100 };
-
 struct pairs {
     struct http_pair list[PAIRS_MAX];
     size_t count;
@@ -58,7 +56,7 @@ void exchange_call(struct exchange *x, const char *method)
     struct pairs headers = {.count = 0};
     MHD_get_connection_values(x->connection, MHD_GET_ARGUMENT_KIND, collect, &query);
     MHD_get_connection_values(x->connection, MHD_HEADER_KIND, collect, &headers);
-    bool too_large = buf_failed(&x->body);
+    bool too_large = x->oversized || buf_failed(&x->body);
     struct http_request request = {
         .method = method,
         .path = x->path,
@@ -69,7 +67,8 @@ void exchange_call(struct exchange *x, const char *method)
         .body = too_large ? "" : buf_str(&x->body),
         .body_bytes = too_large ? 0 : x->body.used,
         .too_large = too_large,
-        .target_fault = x->target_fault,
+        .body_bytes_max = x->server->limits.body_bytes_max,
+        .head_fault = x->head_fault,
     };
     x->server->handler(x->server->arg, &request, &x->reply);
 }

@@ -20,6 +20,7 @@ enum {
     CONNECTIONS_MAX = 512,
     BODY_BYTES_MAX = 3 << 20,
     QUEUE_BYTES_MAX = 4 << 20,
+    QUEUES_BYTES_MAX = 64 << 20,
     IDLE_TIMEOUT_S = 120,
     HEAD_TIMEOUT_MS = 20000,
     BODY_TIMEOUT_MS = 60000,
@@ -107,6 +108,7 @@ static struct http_limits with_defaults(struct http_limits l)
     l.connections_max = l.connections_max ? l.connections_max : CONNECTIONS_MAX;
     l.body_bytes_max = l.body_bytes_max ? l.body_bytes_max : BODY_BYTES_MAX;
     l.queue_bytes_max = l.queue_bytes_max ? l.queue_bytes_max : QUEUE_BYTES_MAX;
+    l.queues_bytes_max = l.queues_bytes_max ? l.queues_bytes_max : QUEUES_BYTES_MAX;
     l.head_timeout_ms = l.head_timeout_ms ? l.head_timeout_ms : HEAD_TIMEOUT_MS;
     l.body_timeout_ms = l.body_timeout_ms ? l.body_timeout_ms : BODY_TIMEOUT_MS;
     l.owner_uid = l.owner_uid ? l.owner_uid : geteuid();
@@ -185,7 +187,8 @@ int http_server_start(uv_loop_t *loop, const struct http_options *options, http_
                 ? http_server_set_certificate(server, options->key_pem, options->cert_pem, err)
                 : 0;
     if (r == 0 && !(server->daemon = start_daemon(server, options, fd))) {
-        r = muster_fail(err, MUSTER_EUNAVAIL, "the HTTP server cannot start");
+        r = muster_fail(err, MUSTER_EUNAVAIL, "the HTTP server cannot start: %s%s", strerror(errno),
+                        errno == EMFILE ? " (ulimit -n)" : "");
     }
     if (r < 0) {
         close(fd);

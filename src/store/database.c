@@ -53,11 +53,9 @@ static const struct migration {
 enum { LAYOUT = 1 + sizeof migrations / sizeof migrations[0] };
 _Static_assert(LAYOUT == 3, "as the schema says");
 
-/* One controller per file: the exclusive lock says so, and spares the shared-memory file. */
-static const char settings[] = "PRAGMA locking_mode = EXCLUSIVE;"
-                               "PRAGMA journal_mode = WAL;"
-                               "PRAGMA synchronous = NORMAL;"
-                               "PRAGMA journal_size_limit = 16777216;"
+/* This connection only adds to the WAL, and syncs nothing: that is checkpoint.c's, before it writes
+ * into the database, and wal_vfs.c sees to it that a WAL can begin anew without. */
+static const char settings[] = "PRAGMA synchronous = OFF;"
                                "PRAGMA temp_store = MEMORY;"
                                "PRAGMA secure_delete = ON;"
                                "PRAGMA foreign_keys = OFF;";
@@ -68,31 +66,31 @@ static const char *const texts[] = {
 #undef X
 };
 
-static bool disk_is_full(const struct store *store, int rc)
+static bool disk_is_full(sqlite3 *db, int rc)
 {
-    return rc == SQLITE_FULL || (rc == SQLITE_IOERR && sqlite3_system_errno(store->db) == ENOSPC);
+    return rc == SQLITE_FULL || (rc == SQLITE_IOERR && sqlite3_system_errno(db) == ENOSPC);
 }
 
-static int damaged(const struct store *store, const char *what, struct muster_err *err)
+static int damaged(const char *path, const char *what, struct muster_err *err)
 {
     return muster_fail(err, MUSTER_EDATA,
                        "the store %s is damaged (%s): move it away and start again; logs and "
                        "volumes lie beside it and are kept",
-                       store->path, what);
+                       path, what);
 }
 
-int database_fail(const struct store *store, int rc, struct muster_err *err)
+int database_fail_at(const char *path, sqlite3 *db, int rc, struct muster_err *err)
 {
-    const char *what = store->db ? sqlite3_errmsg(store->db) : sqlite3_errstr(rc);
+    const char *what = db ? sqlite3_errmsg(db) : sqlite3_errstr(rc);
     rc &= 0xff;
-    if (disk_is_full(store, rc)) {
+    if (disk_is_full(db, rc)) {
         return muster_fail(err, MUSTER_ECREATE,
                            "cannot write %s: the disk is full; free some space and try again",
-                           store->path);
+                           path);
     }
     switch (rc) {
     case SQLITE_NOTADB:
-    case SQLITE_CORRUPT: return damaged(store, what, err);
+    case SQLITE_CORRUPT: return damaged(path, what, err);
     case SQLITE_CANTOPEN:
     case SQLITE_READONLY:
     case SQLITE_PERM:
@@ -100,14 +98,18 @@ int database_fail(const struct store *store, int rc, struct muster_err *err)
         return muster_fail(err, MUSTER_ECREATE,
                            "cannot write the store %s: %s; look at the permissions of the folder, "
                            "or set MUSTER_HOME to one of yours",
-                           store->path, what);
+                           path, what);
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-        return muster_fail(err, MUSTER_EAGAIN, "the store %s is in use by another process",
-                           store->path);
+        return muster_fail(err, MUSTER_EAGAIN, "the store %s is in use by another process", path);
     case SQLITE_NOMEM: return muster_fail(err, MUSTER_ENOMEM, "out of memory in the store");
-    default: return muster_fail(err, MUSTER_EIO, "the store %s: %s", store->path, what);
+    default: return muster_fail(err, MUSTER_EIO, "the store %s: %s", path, what);
     }
+}
+
+int database_fail(const struct store *store, int rc, struct muster_err *err)
+{
+    return database_fail_at(store->path, store->db, rc, err);
 }
 
 static int execute(struct store *store, const char *text, struct muster_err *err)
@@ -140,8 +142,9 @@ static int examine(struct store *store, struct muster_err *err)
         return r;
     }
     const char *last_line = strrchr(verdict, '\n'); /* the one before it only names the file */
-    return strcmp(verdict, "ok") == 0 ? 0
-                                      : damaged(store, last_line ? last_line + 1 : verdict, err);
+    return strcmp(verdict, "ok") == 0
+               ? 0
+               : damaged(store->path, last_line ? last_line + 1 : verdict, err);
 }
 
 static int ask_number(struct store *store, const char *text, long *ret, struct muster_err *err)
@@ -212,12 +215,6 @@ static int open_layout(struct store *store, struct muster_err *err)
     return r < 0 ? r : migrate(store, found, err);
 }
 
-void database_wipe(struct store *store)
-{
-    store->wipe_due = sqlite3_wal_checkpoint_v2(store->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL,
-                                                NULL) != SQLITE_OK;
-}
-
 static int prepare(struct store *store, struct muster_err *err)
 {
     for (int i = 0; i < SQL_COUNT; i++) {
@@ -245,23 +242,44 @@ static void make_private(const char *path)
     }
 }
 
+static int count_frames(void *data, sqlite3 *db, const char *name, int frames)
+{
+    struct store *store = data;
+    (void)db;
+    (void)name;
+    store->wal_frames = frames;
+    return SQLITE_OK;
+}
+
+/* Before all else, with the syncs that a new file needs. The last to close, who moves the WAL into
+ * the database, is never this connection. */
+static int use_wal(struct store *store, struct muster_err *err)
+{
+    char mode[TEXT_BYTES];
+    int r = ask_text(store, "PRAGMA journal_mode = WAL", mode, err);
+    if (r == 0 && strcmp(mode, "wal") != 0 && strcmp(mode, "memory") != 0) {
+        r = muster_fail(err, MUSTER_EIO, "the store %s: SQLite keeps no WAL here, but \"%s\"",
+                        store->path, mode);
+    }
+    (void)sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    (void)sqlite3_wal_hook(store->db, count_frames, store);
+    return r;
+}
+
 int database_open(struct store *store, struct muster_err *err)
 {
     make_private(store->path);
-    int rc =
-        sqlite3_open_v2(store->path, &store->db,
-                        SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
+    int rc = sqlite3_open_v2(store->path, &store->db,
+                             SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
+                             wal_vfs());
     if (rc != SQLITE_OK) {
         return database_fail(store, rc, err);
     }
     sqlite3_busy_timeout(store->db, BUSY_MS);
-    int r = execute(store, settings, err);
+    int r = use_wal(store, err);
+    r = r < 0 ? r : execute(store, settings, err);
     r = r < 0 ? r : open_layout(store, err);
-    r = r < 0 ? r : prepare(store, err);
-    if (r == 0) {
-        database_wipe(store); /* after what a killed controller did not come to */
-    }
-    return r;
+    return r < 0 ? r : prepare(store, err);
 }
 
 void database_close(struct store *store)
@@ -272,6 +290,7 @@ void database_close(struct store *store)
     int rc = sqlite3_close(store->db);
     assert(rc == SQLITE_OK);
     (void)rc;
+    store->db = NULL;
 }
 
 /* ---- statements ---- */

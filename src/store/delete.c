@@ -12,19 +12,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OWNED_MAX = 10000, CASCADE_DEPTH_MAX = 16 };
+enum { CASCADE_DEPTH_MAX = 16 };
 
-/* Marks the row deleted in grace_s seconds; a later wish may only shorten that. */
+/* Marks the row deleted in grace_s seconds, and how it goes; a later wish may only shorten that. */
 static int mark_deleted(struct store *store, struct row *row, int64_t grace_s,
-                        struct muster_err *err)
+                        enum store_propagation how, struct muster_err *err)
 {
     bool marked = doc_at(row->object, "metadata.deletionTimestamp");
-    if (marked && grace_s >= doc_int(row->object, "metadata.deletionGracePeriodSeconds", 0)) {
-        return 0;
-    }
+    bool sooner =
+        !marked || grace_s < doc_int(row->object, "metadata.deletionGracePeriodSeconds", 0);
     muster_auto(doc) json_t *object = json_deep_copy(row->object);
-    if (!object || object_set_deadline(object, store_now_unix_ms(store), grace_s) < 0) {
+    if (!object || finalizers_set(object, how) < 0 ||
+        (sooner && object_set_deadline(object, store_now_unix_ms(store), grace_s) < 0)) {
         return err_no_memory(err);
+    }
+    if (object_same(row->object, object)) {
+        return 0;
     }
     int r = row_replace(store, row, object, err);
     if (r == 0) {
@@ -40,47 +43,6 @@ static int64_t grace_of(const struct store *store, const struct row *row, int64_
     return wanted_s == STORE_GRACE_DEFAULT || own_s == 0 ? own_s : wanted_s;
 }
 
-/* Ids of what a uid owns. */
-static int list_owned(struct store *store, const char *uid, int64_t **ret, size_t *ret_count,
-                      struct muster_err *err)
-{
-    muster_auto(free) int64_t *ids = calloc(OWNED_MAX, sizeof *ids);
-    if (!ids) {
-        return err_no_memory(err);
-    }
-    size_t count = 0;
-    int r = sql_step(store, SQL_OWNED, err, "t", uid);
-    for (; r == 1 && count < OWNED_MAX; r = sql_next(store, SQL_OWNED, err)) {
-        ids[count++] = sql_int(store, SQL_OWNED, 0);
-    }
-    sql_end(store, SQL_OWNED);
-    if (r != 0) {
-        return r < 0 ? r : muster_fail(err, MUSTER_ETOOBIG, "it owns over %d objects", OWNED_MAX);
-    }
-    *ret = muster_take(ids);
-    *ret_count = count;
-    return 0;
-}
-
-/* Is there another owner than `uid` that still exists? */
-static int other_owner_lives(struct store *store, const json_t *object, const char *uid, bool *ret,
-                             struct muster_err *err)
-{
-    size_t i;
-    json_t *owner;
-    *ret = false;
-    json_array_foreach (doc_at(object, "metadata.ownerReferences"), i, owner) {
-        const char *other = doc_text(owner, "uid", "");
-        int r = strcmp(other, uid) == 0 ? 0 : sql_step(store, SQL_UID_EXISTS, err, "t", other);
-        if (r < 0) {
-            return r;
-        }
-        sql_end(store, SQL_UID_EXISTS);
-        *ret = *ret || r == 1;
-    }
-    return 0;
-}
-
 static int disown(struct store *store, struct row *row, const char *uid, struct muster_err *err)
 {
     muster_auto(doc) json_t *object = json_deep_copy(row->object);
@@ -90,6 +52,9 @@ static int disown(struct store *store, struct row *row, const char *uid, struct 
             json_array_remove(owners, i);
         }
     }
+    if (json_array_size(owners) == 0) {
+        json_object_del(json_object_get(object, "metadata"), "ownerReferences");
+    }
     return object ? row_replace(store, row, object, err) : err_no_memory(err);
 }
 
@@ -97,8 +62,44 @@ static int delete_row(struct store *store, struct row *row,
                       const struct store_delete_options *options, int depth,
                       struct muster_err *err);
 
+static bool waits(const json_t *dependent, const char *owner_uid)
+{
+    (void)owner_uid;
+    return finalizers_wait(dependent);
+}
+
+/* Nobody's end waits for it any more. */
+static int unblock_owners(struct store *store, struct row *row, struct muster_err *err)
+{
+    muster_auto(doc) json_t *object = json_deep_copy(row->object);
+    size_t i;
+    json_t *owner;
+    json_array_foreach (doc_at(object, "metadata.ownerReferences"), i, owner) {
+        (void)json_object_del(owner, "blockOwnerDeletion");
+    }
+    int r = object ? row_replace(store, row, object, err) : err_no_memory(err);
+    if (r == 0) {
+        json_decref(row->object);
+        row->object = muster_take(object);
+    }
+    return r;
+}
+
+/* What owns something itself waits for that in turn: but not in a circle. */
+static int choose_propagation(struct store *store, struct row *row, enum store_propagation how,
+                              enum store_propagation *ret, struct muster_err *err)
+{
+    const char *uid = doc_text(row->object, "metadata.uid", "");
+    bool owns = false;
+    bool circle = false;
+    int r = how == STORE_FOREGROUND ? dependents_any(store, uid, NULL, &owns, err) : 0;
+    r = r < 0 || !owns ? r : dependents_any(store, uid, waits, &circle, err);
+    *ret = owns ? STORE_FOREGROUND : STORE_AS_FINALIZED;
+    return r < 0 || !circle ? r : unblock_owners(store, row, err);
+}
+
 static int release_dependent(struct store *store, int64_t id, const char *uid,
-                             enum store_dependents dependents, int depth, struct muster_err *err)
+                             enum store_propagation how, int depth, struct muster_err *err)
 {
     muster_auto(row) struct row row = {0};
     int r = row_load_id(store, id, &row, err);
@@ -106,48 +107,107 @@ static int release_dependent(struct store *store, int64_t id, const char *uid,
         return r == MUSTER_ENOENT ? 0 : r; /* deleted on the way, as another's dependent */
     }
     bool shared = false;
-    r = other_owner_lives(store, row.object, uid, &shared, err);
+    r = dependents_shared(store, row.object, uid, &shared, err);
     if (r < 0) {
         return r;
     }
-    if (shared || dependents == STORE_ORPHAN) {
+    if (shared || how == STORE_ORPHAN) {
         return disown(store, &row, uid, err);
     }
-    static const struct store_delete_options by_default = {.grace_s = STORE_GRACE_DEFAULT};
-    return delete_row(store, &row, &by_default, depth, err);
+    struct store_delete_options options = {.grace_s = STORE_GRACE_DEFAULT};
+    r = choose_propagation(store, &row, how, &options.propagation, err);
+    return r < 0 ? r : delete_row(store, &row, &options, depth, err);
 }
 
-int delete_dependents(struct store *store, const json_t *owner, enum store_dependents dependents,
-                      int depth, struct muster_err *err)
+/* Deletes or disowns what the object owns. */
+static int release_dependents(struct store *store, const json_t *owner, enum store_propagation how,
+                              int depth, struct muster_err *err)
 {
     assert(store->writing && depth <= CASCADE_DEPTH_MAX);
     muster_auto(free) int64_t *ids = NULL;
     size_t count = 0;
     const char *uid = doc_text(owner, "metadata.uid", "");
-    int r = list_owned(store, uid, &ids, &count, err);
+    int r = dependents_list(store, uid, &ids, &count, err);
     if (r == 0 && count > 0 && depth == CASCADE_DEPTH_MAX) {
         return muster_fail(err, MUSTER_ETOOBIG, "ownerReferences go deeper than %d",
                            CASCADE_DEPTH_MAX);
     }
     for (size_t i = 0; r == 0 && i < count; i++) {
-        r = release_dependent(store, ids[i], uid, dependents, depth + 1, err);
+        r = release_dependent(store, ids[i], uid, how, depth + 1, err);
     }
     return r;
+}
+
+void delete_tell(const struct store *store, const struct row *row)
+{
+    if (store->on_delete) {
+        store->on_delete(store->on_delete_arg, row->resource, row->object);
+    }
+}
+
+int delete_remove(struct store *store, struct row *row, enum store_propagation how, int depth,
+                  struct muster_err *err)
+{
+    int r = row_remove(store, row, err);
+    return r < 0 ? r : release_dependents(store, row->object, how, depth, err);
+}
+
+/* Marked, and what it owns released; it is taken out when the write ends, if nothing holds it. */
+static int wait_for_dependents(struct store *store, struct row *row, int64_t grace_s, int depth,
+                               struct muster_err *err)
+{
+    bool waited = finalizers_wait(row->object);
+    if (!waited) {
+        delete_tell(store, row);
+    }
+    int r = mark_deleted(store, row, grace_s, STORE_FOREGROUND, err);
+    r = r < 0 || waited ? r : release_dependents(store, row->object, STORE_FOREGROUND, depth, err);
+    const char *uid = doc_text(row->object, "metadata.uid", "");
+    return r < 0 || json_object_set_new(store->left, uid, json_true()) == 0 ? r
+                                                                            : err_no_memory(err);
 }
 
 static int delete_row(struct store *store, struct row *row,
                       const struct store_delete_options *options, int depth, struct muster_err *err)
 {
+    enum store_propagation how = finalizers_propagation(row->object, options->propagation);
     int64_t grace_s = grace_of(store, row, options->grace_s);
-    bool held = json_array_size(doc_at(row->object, "metadata.finalizers")) > 0;
-    if (grace_s > 0 || held) {
-        return mark_deleted(store, row, grace_s, err);
+    if (how == STORE_FOREGROUND) {
+        return wait_for_dependents(store, row, grace_s, depth, err);
     }
-    if (store->on_delete) {
-        store->on_delete(store->on_delete_arg, row->resource, row->object);
+    if (grace_s == 0 && !finalizers_hold(row->object)) {
+        if (!finalizers_wait(row->object)) {
+            delete_tell(store, row);
+        }
+        return delete_remove(store, row, how, depth, err);
     }
-    int r = row_remove(store, row, err);
-    return r < 0 ? r : delete_dependents(store, row->object, options->dependents, depth, err);
+    int r = mark_deleted(store, row, grace_s, how, err);
+    return r < 0 || how != STORE_ORPHAN
+               ? r
+               : release_dependents(store, row->object, STORE_ORPHAN, depth, err);
+}
+
+/* In the words of an API server, which has others for an update. */
+static int check_preconditions(const json_t *stored, const struct store_delete_options *options,
+                               struct muster_err *err)
+{
+    const struct {
+        const char *what, *wanted, *path, *after;
+    } checks[] = {
+        {"UID", options->uid, "metadata.uid", "deleted and then recreated"},
+        {"ResourceVersion", options->version, "metadata.resourceVersion", "modified"},
+    };
+    for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
+        const char *wanted = checks[i].wanted;
+        const char *has = doc_text(stored, checks[i].path, "");
+        if (wanted && *wanted && strcmp(wanted, has) != 0) {
+            return muster_fail(err, MUSTER_ECONFLICT,
+                               "the %s in the precondition (%.100s) does not match the %s in "
+                               "record (%s). The object might have been %s",
+                               checks[i].what, wanted, checks[i].what, has, checks[i].after);
+        }
+    }
+    return 0;
 }
 
 static int delete_key(struct store *store, struct store_key key,
@@ -156,7 +216,7 @@ static int delete_key(struct store *store, struct store_key key,
 {
     muster_auto(row) struct row row = {0};
     int r = row_load(store, key, &row, err);
-    r = r < 0 ? r : row_check(row.object, options->uid, options->version, err);
+    r = r < 0 ? r : check_preconditions(row.object, options, err);
     if (r < 0) {
         return r;
     }

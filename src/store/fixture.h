@@ -9,7 +9,8 @@
 #include "base/testing/test.h"
 #include "base/testing/test_doc.h"
 #include "base/testing/test_folder.h"
-#include "store/store.h"
+#include "base/testing/test_wait.h"
+#include "store/internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,6 +54,14 @@ static inline void fixture_done(struct fixture *f)
 {
     f->store = store_close(f->store);
     test_folder_remove(f->folder);
+}
+
+/* The store's thread has done what it was asked to. */
+static inline void fixture_rest(struct store *store)
+{
+    for (int64_t end = 0; !checkpoint_rests(store);) {
+        assert_true(test_turn(&end));
+    }
 }
 
 /* Creates it and gives its uid, which the caller frees. */

@@ -46,12 +46,15 @@ struct store {
     bool in_transaction; /* between store_begin and its end */
     bool writing;        /* between write_begin and write_end */
     bool telling;
-    bool wipe_due; /* the file may hold values of secrets that are gone: database_wipe */
+    bool wipe_due; /* the file may hold values of secrets that are gone: checkpoint_committed */
+    int wal_frames;
+    struct checkpoint *checkpoint; /* NULL: of a store in memory, or while it is opened */
     struct pending *pending;
     size_t pending_room;
     struct store_watch *watches;
     store_delete_fn on_delete;
     void *on_delete_arg;
+    json_t *left; /* of this write: owners (uids) that a dependent left which blocked their end */
 };
 
 /* ---- database.c ---- */
@@ -59,13 +62,9 @@ struct store {
 int database_open(struct store *store, struct muster_err *err);
 void database_close(struct store *store);
 
-/* Values of secrets that were deleted or written over leave the file: they lie in pages of the WAL,
- * and in the database until those are copied over its own. When that cannot be done now (a watch is
- * being replayed, the disk is full) wipe_due stays. */
-void database_wipe(struct store *store);
-
 /* Turns SQLite's last error into ours, with the file's name and what to do. */
 int database_fail(const struct store *store, int rc, struct muster_err *err);
+int database_fail_at(const char *path, sqlite3 *db, int rc, struct muster_err *err);
 
 /* Binds by `types`: t text (NULL is SQL's NULL), i int64_t; then steps once. Returns 1 with a row,
  * 0 without, or an error. The statement stays open while it has rows: sql_end() or the next use of
@@ -79,6 +78,33 @@ int64_t sql_int(const struct store *store, enum statement id, int column);
 
 /* One without rows. */
 #define sql_run(store, id, err, ...) sql_step(store, id, err, __VA_ARGS__)
+
+/* ---- wal_vfs.c ---- */
+
+/* Its name, for sqlite3_open_v2. */
+const char *wal_vfs(void);
+
+/* ---- checkpoint.c ---- */
+
+/* Once the store is open. Its thread's connection must be the last: stop, close the other, free. */
+int checkpoint_start(struct store *store, struct muster_err *err);
+void checkpoint_stop(struct store *store);
+void checkpoint_free(struct store *store);
+
+/* Around a transaction. */
+void checkpoint_begin(struct store *store);
+void checkpoint_end(struct store *store);
+
+/* Before one: waits for the thread where the WAL is at its limit. Fails when it stays there. */
+int checkpoint_make_room(struct store *store, struct muster_err *err);
+
+/* After a commit, within the transaction: so many frames are in the WAL. With wipe_due it is
+ * emptied soon: values of secrets that were deleted or written over lie in it, and in the database
+ * until the frames are copied over its pages. Tells of trouble that the thread had. */
+void checkpoint_committed(struct store *store, int frames);
+
+/* Has nothing to do. */
+bool checkpoint_rests(struct store *store);
 
 /* ---- object.c: pure ---- */
 
@@ -135,11 +161,45 @@ int row_replace(struct store *store, struct row *row, json_t *object, struct mus
 /* Takes the row out; row->object becomes the last state, with the version of its end. */
 int row_remove(struct store *store, struct row *row, struct muster_err *err);
 
+/* ---- finalizers.c: pure ---- */
+
+/* How an object goes when its deletion is asked for with `wanted`. */
+enum store_propagation finalizers_propagation(const json_t *object, enum store_propagation wanted);
+/* Are there others than those of propagation? */
+bool finalizers_hold(const json_t *object);
+/* The object's finalizers become those of others and, for STORE_FOREGROUND, foregroundDeletion. */
+int finalizers_set(json_t *object, enum store_propagation how);
+/* Is it marked and waits until what it owns is gone? */
+bool finalizers_wait(const json_t *object);
+
 /* ---- delete.c ---- */
 
-/* Deletes or disowns what the object owns. */
-int delete_dependents(struct store *store, const json_t *owner, enum store_dependents dependents,
-                      int depth, struct muster_err *err);
+/* Takes the row out, and what it owns as `how` says. */
+int delete_remove(struct store *store, struct row *row, enum store_propagation how, int depth,
+                  struct muster_err *err);
+/* Says that the row goes (store_on_delete). */
+void delete_tell(const struct store *store, const struct row *row);
+
+/* ---- dependents.c ---- */
+
+/* Ids of what a uid owns. */
+int dependents_list(struct store *store, const char *uid, int64_t **ret, size_t *ret_count,
+                    struct muster_err *err);
+
+/* Has the uid a dependent of which the test (NULL: any) is true? */
+typedef bool (*dependent_test)(const json_t *dependent, const char *owner_uid);
+int dependents_any(struct store *store, const char *uid, dependent_test test, bool *ret,
+                   struct muster_err *err);
+
+/* Is there another owner than `uid` that still exists, and does not wait for its dependents' end?
+ */
+int dependents_shared(struct store *store, const json_t *object, const char *uid, bool *ret,
+                      struct muster_err *err);
+
+/* The object has these owners no longer: each that waits is looked at before the write ends. */
+int dependents_left(struct store *store, const json_t *object, struct muster_err *err);
+/* Takes out those that waited for nothing else. */
+int dependents_settle(struct store *store, struct muster_err *err);
 
 /* ---- transaction.c: every write is between these two ---- */
 

@@ -70,6 +70,21 @@ static int make_name(json_t *metadata, struct muster_err *err)
     return doc_set_text(metadata, "name", name);
 }
 
+/* An empty map or list in metadata is none: so it is stored, and so writing it changes nothing. */
+static void drop_empty(json_t *metadata)
+{
+    static const char *const fields[] = {"labels", "annotations", "finalizers", "ownerReferences"};
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        const json_t *value = json_object_get(metadata, fields[i]);
+        bool some = json_is_array(value)    ? json_array_size(value) > 0
+                    : json_is_object(value) ? json_object_size(value) > 0
+                                            : !json_is_null(value);
+        if (value && !some) {
+            json_object_del(metadata, fields[i]);
+        }
+    }
+}
+
 static int timestamp_new(const struct store *store, json_t *object, struct muster_err *err)
 {
     json_t *metadata = json_object_get(object, "metadata");
@@ -90,6 +105,7 @@ static int timestamp_new(const struct store *store, json_t *object, struct muste
     json_object_del(metadata, "deletionTimestamp");
     json_object_del(metadata, "deletionGracePeriodSeconds");
     json_object_del(metadata, "managedFields");
+    drop_empty(metadata);
     return failed ? err_no_memory(err) : 0;
 }
 
@@ -134,6 +150,7 @@ static int keep_identity(const json_t *before, json_t *object)
         }
     }
     json_object_del(to, "managedFields");
+    drop_empty(to);
     return 0;
 }
 

@@ -18,6 +18,7 @@ enum {
     OBJECT_BYTES_MAX = 1536 * 1024,
     OBJECTS_MAX = 200000,
     EVENTS_MAX = 5000,
+    WAL_PAGES_MAX = 16384,
     BOOT_ID_BYTES_MAX = 64,
 };
 
@@ -36,6 +37,7 @@ static struct store_options with_defaults(const struct store_options *given)
     o.object_bytes_max = or_default(o.object_bytes_max, OBJECT_BYTES_MAX);
     o.objects_max = or_default(o.objects_max, OBJECTS_MAX);
     o.events_max = or_default(o.events_max, EVENTS_MAX);
+    o.wal_pages_max = o.wal_pages_max ? o.wal_pages_max : WAL_PAGES_MAX;
     return o;
 }
 
@@ -125,7 +127,8 @@ int store_open(const char *path, const struct store_options *options, struct sto
                struct muster_err *err)
 {
     struct store *store = calloc(1, sizeof *store);
-    if (!store || !(store->path = strdup(path))) {
+    if (!store || !(store->path = strdup(path)) || !(store->left = json_object())) {
+        free(store ? store->path : NULL);
         free(store);
         return err_no_memory(err);
     }
@@ -133,6 +136,7 @@ int store_open(const char *path, const struct store_options *options, struct sto
     int r = database_open(store, err);
     r = r < 0 ? r : load_counters(store, err);
     r = r < 0 ? r : notice_boot(store, err);
+    r = r < 0 ? r : checkpoint_start(store, err);
     if (r < 0) {
         store_close(store);
         return r;
@@ -155,7 +159,10 @@ struct store *store_close(struct store *store)
     }
     change_drop(store, 0);
     free(store->pending);
+    checkpoint_stop(store);
     database_close(store);
+    checkpoint_free(store);
+    json_decref(store->left);
     free(store->path);
     free(store);
     return NULL;

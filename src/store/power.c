@@ -4,6 +4,7 @@
 #include "store/power.h"
 
 #include <assert.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,18 @@ static struct {
     void (*synced)(void *data);
     void *data;
 } disk;
+
+static pthread_mutex_t mutex = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+
+void power_lock(void)
+{
+    pthread_mutex_lock(&mutex);
+}
+
+void power_unlock(void)
+{
+    pthread_mutex_unlock(&mutex);
+}
 
 /* ---- images ---- */
 
@@ -47,25 +60,6 @@ static void copy_image(struct image *into, const struct image *from)
 
 /* ---- files ---- */
 
-struct disk_file *power_find(const char *name)
-{
-    for (size_t i = 0; i < POWER_FILES_MAX; i++) {
-        if (strcmp(disk.files[i].name, name) == 0) {
-            return &disk.files[i];
-        }
-    }
-    return NULL;
-}
-
-struct disk_file *power_find_or_add(const char *name)
-{
-    struct disk_file *file = power_find(name);
-    file = file ? file : power_find("");
-    assert(file && strlen(name) < POWER_NAME_BYTES);
-    memcpy(file->name, name, strlen(name) + 1);
-    return file;
-}
-
 static void forget_changes(struct disk_file *file)
 {
     for (size_t i = 0; i < file->change_count; i++) {
@@ -74,6 +68,36 @@ static void forget_changes(struct disk_file *file)
     free(file->changes);
     file->changes = NULL;
     file->change_count = 0;
+}
+
+static void forget_file(struct disk_file *file)
+{
+    forget_changes(file);
+    free(file->now.bytes);
+    free(file->disk.bytes);
+    *file = (struct disk_file){0};
+}
+
+struct disk_file *power_find(const char *name)
+{
+    for (size_t i = 0; i < POWER_FILES_MAX; i++) {
+        if (disk.files[i].exists && strcmp(disk.files[i].name, name) == 0) {
+            return &disk.files[i];
+        }
+    }
+    return NULL;
+}
+
+struct disk_file *power_add(const char *name)
+{
+    struct disk_file *file = disk.files;
+    while (file < disk.files + POWER_FILES_MAX && *file->name) {
+        file++;
+    }
+    assert(file < disk.files + POWER_FILES_MAX && strlen(name) < POWER_NAME_BYTES);
+    memcpy(file->name, name, strlen(name) + 1);
+    file->exists = true;
+    return file;
 }
 
 void power_note(struct disk_file *file, const void *bytes, size_t count, size_t at)
@@ -103,23 +127,38 @@ void power_sync_folder(void)
     for (size_t i = 0; i < POWER_FILES_MAX; i++) {
         struct disk_file *file = &disk.files[i];
         file->on_disk = file->exists;
-        if (!file->exists) {
-            file->disk.size = 0;
-            forget_changes(file);
+        file->gone = *file->name && !file->exists;
+        if (file->gone && file->users == 0) {
+            forget_file(file);
         }
     }
+}
+
+void power_release(struct disk_file *file)
+{
+    assert(file->users > 0);
+    file->users--;
+    if (file->gone && file->users == 0) {
+        forget_file(file);
+    }
+}
+
+static bool is_wal(const struct disk_file *file)
+{
+    size_t length = strlen(file->name);
+    return length > 4 && strcmp(file->name + length - 4, "-wal") == 0;
 }
 
 /* The system's VFS syncs the folder, too, with the first sync of a new file. */
 void power_sync_file(struct disk_file *file)
 {
+    if (disk.synced && is_wal(file)) {
+        disk.synced(disk.data);
+    }
     copy_image(&file->disk, &file->now);
     forget_changes(file);
-    if (!file->on_disk) {
+    if (file->exists && !file->on_disk) {
         power_sync_folder();
-    }
-    if (disk.synced) {
-        disk.synced(disk.data);
     }
 }
 
@@ -154,57 +193,107 @@ static void shuffle(struct change *list, size_t count)
     }
 }
 
+static void apply(struct disk_file *file, const struct change *change)
+{
+    if (change->bytes) {
+        power_write_at(&file->disk, change->bytes, change->count, change->at);
+    } else {
+        power_resize(&file->disk, change->at);
+    }
+}
+
+/* In order up to some point; or the last ones first; or each one whole, or not at all; or in any
+ * order, torn. */
 static void cut(struct disk_file *file)
 {
-    if (!coin()) { /* half of the time nothing is left to chance: all in order, up to some point */
+    enum { FIRST, LAST, WHOLE, TORN, WAYS };
+    int way = rand_r(&disk.seed) / 256 % WAYS;
+    size_t point = (size_t)rand_r(&disk.seed) % (file->change_count + 1);
+    if (way == TORN) {
         shuffle(file->changes, file->change_count);
     }
     for (size_t i = 0; i < file->change_count; i++) {
         const struct change *change = &file->changes[i];
-        if (change->bytes) {
+        if (way == TORN && change->bytes) {
             apply_torn(&file->disk, change);
-        } else if (coin()) {
-            power_resize(&file->disk, change->at);
+        } else if (way == WHOLE ? coin() : (i < point) == (way == FIRST)) {
+            apply(file, change);
         }
     }
-    bool unsure = file->exists != file->on_disk;
-    file->exists = unsure ? coin() : file->exists;
-    file->on_disk = file->exists;
-    if (!file->exists) {
-        file->disk.size = 0;
-    }
+    file->exists = file->on_disk = true;
     copy_image(&file->now, &file->disk);
     forget_changes(file);
 }
 
+/* Which of those of its name the folder has, or none: by chance, unless it is synced. */
+static struct disk_file *choose(const char *name)
+{
+    struct disk_file *chosen = NULL;
+    unsigned count = 1; /* none */
+    for (size_t i = 0; i < POWER_FILES_MAX; i++) {
+        struct disk_file *file = &disk.files[i];
+        if (strcmp(file->name, name) != 0 || file->gone) {
+            continue;
+        }
+        if (file->exists && file->on_disk) {
+            return file;
+        }
+        count++;
+        chosen = (unsigned)rand_r(&disk.seed) / 256 % count == 0 ? file : chosen;
+    }
+    return chosen;
+}
+
+static void cut_name(const char *name)
+{
+    struct disk_file *kept = choose(name);
+    for (size_t i = 0; i < POWER_FILES_MAX; i++) {
+        struct disk_file *file = &disk.files[i];
+        if (strcmp(file->name, name) == 0 && file != kept) {
+            forget_file(file);
+        }
+    }
+    if (kept) {
+        cut(kept);
+    }
+}
+
 void power_on(void)
 {
+    power_lock();
     for (size_t i = 0; i < POWER_FILES_MAX; i++) {
-        cut(&disk.files[i]);
+        char name[POWER_NAME_BYTES];
+        assert(disk.files[i].users == 0);
+        memcpy(name, disk.files[i].name, sizeof name);
+        if (*name) {
+            cut_name(name);
+        }
     }
     disk.off = false;
     disk.until_failure = 0;
     disk.synced = NULL; /* what is synced from here on was there after the cut */
+    power_unlock();
 }
 
 bool power_is_off(void)
 {
-    return disk.off;
+    power_lock();
+    bool off = disk.off;
+    power_unlock();
+    return off;
 }
 
 void power_fail_at(long n)
 {
+    power_lock();
     disk.until_failure = n;
+    power_unlock();
 }
 
 void power_reset(unsigned seed, void (*synced)(void *data), void *data)
 {
     for (size_t i = 0; i < POWER_FILES_MAX; i++) {
-        struct disk_file *file = &disk.files[i];
-        forget_changes(file);
-        free(file->now.bytes);
-        free(file->disk.bytes);
-        *file = (struct disk_file){0};
+        forget_file(&disk.files[i]);
     }
     disk.seed = seed;
     disk.off = false;

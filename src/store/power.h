@@ -1,10 +1,11 @@
 /* A disk for the store's tests that loses power: a VFS of SQLite in memory.
  *
  * What was written and not synced may be on the disk or not, in any order, each sector for itself;
- * a file that was made may be missing, one that was removed may be back. Files live until
+ * a file that was made may be missing, one that was removed may be back, and where one was removed
+ * and another made under its name, it is the one, or the other, or none. Files live until
  * power_reset.
  *
- * Tests only. One thread.
+ * It stands in for "unix-excl", which the store asks for. Tests only. Any thread.
  */
 #pragma once
 
@@ -14,8 +15,8 @@
 void power_install(void);
 void power_uninstall(void);
 
-/* No files; power is on. What follows depends on the seed alone. `synced` is called after each sync
- * that succeeded before power fails. */
+/* No files; power is on. What follows depends on the seed alone. `synced` is called at each sync of
+ * a WAL that succeeds before power fails: all that was written before is on the disk then. */
 void power_reset(unsigned seed, void (*synced)(void *data), void *data);
 
 /* Power fails at the n-th write, sync, truncation or removal from now on: that one and all later

@@ -1,10 +1,11 @@
 /* What power_vfs.c asks of the disk in power.c. Tests only. */
 #pragma once
 
+#include <sqlite3.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { POWER_FILES_MAX = 8, POWER_NAME_BYTES = 256, POWER_SECTOR_BYTES = 512 };
+enum { POWER_FILES_MAX = 64, POWER_NAME_BYTES = 256, POWER_SECTOR_BYTES = 512 };
 
 struct image {
     unsigned char *bytes;
@@ -18,10 +19,15 @@ struct change {
     size_t count;
 };
 
+/* Under one name there may be several: one that exists, and older ones whose removal is not synced.
+ */
 struct disk_file {
-    char name[POWER_NAME_BYTES];
+    char name[POWER_NAME_BYTES]; /* "": this place is free */
+    int users;                   /* handles */
     bool exists;
-    bool on_disk; /* its name is, for sure */
+    bool gone;                           /* removed, for sure: it lasts as long as its handles */
+    bool on_disk;                        /* its name is, for sure */
+    int held[SQLITE_LOCK_EXCLUSIVE + 1]; /* handles at each level of SQLite's locks */
     struct image now;
     struct image disk;
     struct change *changes; /* since the last sync */
@@ -31,9 +37,14 @@ struct disk_file {
 void power_resize(struct image *image, size_t size);
 void power_write_at(struct image *image, const unsigned char *bytes, size_t count, size_t at);
 
-/* NULL: there is none of that name. */
+/* Around all that follows. */
+void power_lock(void);
+void power_unlock(void);
+
+/* NULL: none of that name exists. */
 struct disk_file *power_find(const char *name);
-struct disk_file *power_find_or_add(const char *name);
+struct disk_file *power_add(const char *name);
+void power_release(struct disk_file *file);
 
 /* A change that is not synced; bytes NULL: a truncation to `at`. */
 void power_note(struct disk_file *file, const void *bytes, size_t count, size_t at);

@@ -4,12 +4,28 @@
 #include "store/power_disk.h"
 
 #include <sqlite3.h>
+#include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
+
+enum { REGIONS_MAX = 64 };
 
 struct handle {
     sqlite3_file base; /* first */
     struct disk_file *file;
+    int level;       /* of its lock on the file */
+    unsigned shared; /* a bit for each lock of the index of the WAL that it holds */
+    unsigned exclusive;
+    bool maps;
 };
+
+/* The index of the WAL, of all connections: one store is open at a time. */
+static struct {
+    void *regions[REGIONS_MAX];
+    int users;
+    int shared[SQLITE_SHM_NLOCK];
+    bool exclusive[SQLITE_SHM_NLOCK];
+} wal_index;
 
 static sqlite3_vfs *real_vfs;
 static sqlite3_vfs power_vfs;
@@ -19,13 +35,15 @@ static struct disk_file *of(sqlite3_file *file)
     return ((struct handle *)file)->file;
 }
 
-static int power_close(sqlite3_file *file)
+static int close_file(sqlite3_file *file)
 {
-    (void)file;
+    struct handle *h = (struct handle *)file;
+    of(file)->held[h->level]--;
+    power_release(of(file));
     return SQLITE_OK;
 }
 
-static int power_read(sqlite3_file *file, void *into, int count, sqlite3_int64 at)
+static int read_file(sqlite3_file *file, void *into, int count, sqlite3_int64 at)
 {
     const struct image *image = &of(file)->now;
     size_t start = (size_t)at < image->size ? (size_t)at : image->size;
@@ -41,7 +59,7 @@ static int power_read(sqlite3_file *file, void *into, int count, sqlite3_int64 a
 }
 
 /* A write in which power fails may be on the disk in part, too. */
-static int power_write(sqlite3_file *file, const void *bytes, int count, sqlite3_int64 at)
+static int write_file(sqlite3_file *file, const void *bytes, int count, sqlite3_int64 at)
 {
     bool was_off = power_is_off();
     bool on = power_spend();
@@ -55,7 +73,7 @@ static int power_write(sqlite3_file *file, const void *bytes, int count, sqlite3
     return SQLITE_OK;
 }
 
-static int power_truncate(sqlite3_file *file, sqlite3_int64 size)
+static int truncate_file(sqlite3_file *file, sqlite3_int64 size)
 {
     bool was_off = power_is_off();
     bool on = power_spend();
@@ -69,7 +87,7 @@ static int power_truncate(sqlite3_file *file, sqlite3_int64 size)
     return SQLITE_OK;
 }
 
-static int power_sync(sqlite3_file *file, int flags)
+static int sync_file_of(sqlite3_file *file, int flags)
 {
     (void)flags;
     if (!power_spend()) {
@@ -79,25 +97,153 @@ static int power_sync(sqlite3_file *file, int flags)
     return SQLITE_OK;
 }
 
-static int power_size(sqlite3_file *file, sqlite3_int64 *ret)
+static int size_of_file(sqlite3_file *file, sqlite3_int64 *ret)
 {
     *ret = (sqlite3_int64)of(file)->now.size;
     return power_is_off() ? SQLITE_IOERR_FSTAT : SQLITE_OK;
 }
 
-static int power_lock(sqlite3_file *file, int level)
+/* ---- locks: without them the first connection to close would think that it is the last ---- */
+
+static bool others_hold(const struct handle *h, int level)
 {
-    (void)file;
-    (void)level;
+    int count = h->level >= level ? -1 : 0;
+    for (int i = level; i <= SQLITE_LOCK_EXCLUSIVE; i++) {
+        count += h->file->held[i];
+    }
+    return count > 0;
+}
+
+static int set_level(struct handle *h, int level)
+{
+    h->file->held[h->level]--;
+    h->file->held[level]++;
+    h->level = level;
     return SQLITE_OK;
 }
 
-static int power_reserved(sqlite3_file *file, int *ret)
+static int lock_file(sqlite3_file *file, int level)
 {
-    (void)file;
-    *ret = 0;
+    static const int excludes[] = {
+        [SQLITE_LOCK_SHARED] = SQLITE_LOCK_PENDING,
+        [SQLITE_LOCK_RESERVED] = SQLITE_LOCK_RESERVED,
+        [SQLITE_LOCK_PENDING] = SQLITE_LOCK_RESERVED,
+        [SQLITE_LOCK_EXCLUSIVE] = SQLITE_LOCK_SHARED,
+    };
+    struct handle *h = (struct handle *)file;
+    if (level <= h->level) {
+        return SQLITE_OK;
+    }
+    return others_hold(h, excludes[level]) ? SQLITE_BUSY : set_level(h, level);
+}
+
+static int unlock_file(sqlite3_file *file, int level)
+{
+    struct handle *h = (struct handle *)file;
+    return level < h->level ? set_level(h, level) : SQLITE_OK;
+}
+
+static int file_is_reserved(sqlite3_file *file, int *ret)
+{
+    *ret = others_hold((struct handle *)file, SQLITE_LOCK_RESERVED);
     return SQLITE_OK;
 }
+
+/* ---- the index of the WAL ---- */
+
+static int map_index(sqlite3_file *file, int region, int size, int extend, void volatile **ret)
+{
+    struct handle *h = (struct handle *)file;
+    if (region >= REGIONS_MAX) {
+        return SQLITE_NOMEM;
+    }
+    wal_index.users += !h->maps;
+    h->maps = true;
+    if (!wal_index.regions[region] && extend) {
+        wal_index.regions[region] = calloc(1, (size_t)size);
+    }
+    *ret = wal_index.regions[region];
+    return SQLITE_OK;
+}
+
+static void unlock_index(struct handle *h, int i)
+{
+    unsigned bit = 1U << i;
+    wal_index.shared[i] -= (h->shared & bit) != 0;
+    wal_index.exclusive[i] = wal_index.exclusive[i] && !(h->exclusive & bit);
+    h->shared &= ~bit;
+    h->exclusive &= ~bit;
+}
+
+/* All of them, or none. */
+static int lock_index(sqlite3_file *file, int first, int count, int flags)
+{
+    struct handle *h = (struct handle *)file;
+    for (int i = first; i < first + count && flags & SQLITE_SHM_LOCK; i++) {
+        bool mine = h->shared & (1U << i);
+        if (wal_index.exclusive[i] ||
+            (flags & SQLITE_SHM_EXCLUSIVE && wal_index.shared[i] > mine)) {
+            return SQLITE_BUSY;
+        }
+    }
+    for (int i = first; i < first + count; i++) {
+        unlock_index(h, i);
+        if (flags & SQLITE_SHM_LOCK && flags & SQLITE_SHM_EXCLUSIVE) {
+            h->exclusive |= 1U << i;
+            wal_index.exclusive[i] = true;
+        } else if (flags & SQLITE_SHM_LOCK) {
+            h->shared |= 1U << i;
+            wal_index.shared[i]++;
+        }
+    }
+    return SQLITE_OK;
+}
+
+static void order_index(sqlite3_file *file)
+{
+    (void)file;
+    atomic_thread_fence(memory_order_seq_cst);
+}
+
+static int unmap_index(sqlite3_file *file, int delete)
+{
+    struct handle *h = (struct handle *)file;
+    (void)delete;
+    wal_index.users -= h->maps;
+    h->maps = false;
+    for (int i = 0; i < REGIONS_MAX && wal_index.users == 0; i++) {
+        free(wal_index.regions[i]);
+        wal_index.regions[i] = NULL;
+    }
+    return SQLITE_OK;
+}
+
+/* ---- the methods, one at a time ---- */
+
+#define LOCKED(name, parameters, arguments)                                                        \
+    static int power_##name parameters                                                             \
+    {                                                                                              \
+        power_lock();                                                                              \
+        int rc = name arguments;                                                                   \
+        power_unlock();                                                                            \
+        return rc;                                                                                 \
+    }
+
+LOCKED(close_file, (sqlite3_file * file), (file))
+LOCKED(read_file, (sqlite3_file * file, void *into, int n, sqlite3_int64 at), (file, into, n, at))
+LOCKED(write_file, (sqlite3_file * file, const void *from, int n, sqlite3_int64 at),
+       (file, from, n, at))
+LOCKED(truncate_file, (sqlite3_file * file, sqlite3_int64 size), (file, size))
+LOCKED(sync_file_of, (sqlite3_file * file, int flags), (file, flags))
+LOCKED(size_of_file, (sqlite3_file * file, sqlite3_int64 *ret), (file, ret))
+LOCKED(lock_file, (sqlite3_file * file, int level), (file, level))
+LOCKED(unlock_file, (sqlite3_file * file, int level), (file, level))
+LOCKED(file_is_reserved, (sqlite3_file * file, int *ret), (file, ret))
+LOCKED(map_index, (sqlite3_file * file, int region, int size, int extend, void volatile **ret),
+       (file, region, size, extend, ret))
+LOCKED(lock_index, (sqlite3_file * file, int first, int count, int flags),
+       (file, first, count, flags))
+LOCKED(unmap_index, (sqlite3_file * file, int delete), (file, delete))
 
 static int power_control(sqlite3_file *file, int op, void *arg)
 {
@@ -121,34 +267,39 @@ static int power_device(sqlite3_file *file)
 }
 
 static const sqlite3_io_methods methods = {
-    .iVersion = 1, /* no shared memory: the store's exclusive lock needs none */
-    .xClose = power_close,
-    .xRead = power_read,
-    .xWrite = power_write,
-    .xTruncate = power_truncate,
-    .xSync = power_sync,
-    .xFileSize = power_size,
-    .xLock = power_lock,
-    .xUnlock = power_lock,
-    .xCheckReservedLock = power_reserved,
+    .iVersion = 2,
+    .xClose = power_close_file,
+    .xRead = power_read_file,
+    .xWrite = power_write_file,
+    .xTruncate = power_truncate_file,
+    .xSync = power_sync_file_of,
+    .xFileSize = power_size_of_file,
+    .xLock = power_lock_file,
+    .xUnlock = power_unlock_file,
+    .xCheckReservedLock = power_file_is_reserved,
     .xFileControl = power_control,
     .xSectorSize = power_sector,
     .xDeviceCharacteristics = power_device,
+    .xShmMap = power_map_index,
+    .xShmLock = power_lock_index,
+    .xShmBarrier = order_index,
+    .xShmUnmap = power_unmap_index,
 };
 
-static int power_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *handle, int flags, int *ret)
+static int open_file(const char *name, sqlite3_file *handle, int flags, int *ret)
 {
-    (void)vfs;
     struct handle *h = (struct handle *)handle;
-    h->base.pMethods = NULL;
+    *h = (struct handle){0};
     if (power_is_off() || !name) {
         return SQLITE_CANTOPEN;
     }
-    h->file = power_find_or_add(name);
-    if (!h->file->exists && !(flags & SQLITE_OPEN_CREATE)) {
+    h->file = power_find(name);
+    if (!h->file && !(flags & SQLITE_OPEN_CREATE)) {
         return SQLITE_CANTOPEN;
     }
-    h->file->exists = true;
+    h->file = h->file ? h->file : power_add(name);
+    h->file->users++;
+    h->file->held[SQLITE_LOCK_NONE]++;
     h->base.pMethods = &methods;
     if (ret) {
         *ret = flags;
@@ -156,42 +307,45 @@ static int power_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *handle, 
     return SQLITE_OK;
 }
 
-/* Its content stays on the disk until the removal does, too. */
-static int power_delete(sqlite3_vfs *vfs, const char *name, int then_sync)
+/* It stays on the disk until its removal does, too. */
+static int remove_file(const char *name, int then_sync)
 {
-    (void)vfs;
     struct disk_file *file = power_find(name);
     if (!power_spend()) {
         return SQLITE_IOERR_DELETE;
     }
-    if (!file || !file->exists) {
+    if (!file) {
         return SQLITE_IOERR_DELETE_NOENT;
     }
     file->exists = false;
-    file->now.size = 0;
     if (then_sync) {
         power_sync_folder();
     }
     return SQLITE_OK;
 }
 
-static int power_access(sqlite3_vfs *vfs, const char *name, int flags, int *ret)
+static int look_for_file(const char *name, int flags, int *ret)
 {
-    (void)vfs;
     const struct disk_file *file = power_find(name);
-    *ret = file && file->exists && (flags != SQLITE_ACCESS_EXISTS || file->now.size > 0);
+    *ret = file && (flags != SQLITE_ACCESS_EXISTS || file->now.size > 0);
     return power_is_off() ? SQLITE_IOERR_ACCESS : SQLITE_OK;
 }
 
+LOCKED(open_file, (sqlite3_vfs * vfs, const char *name, sqlite3_file *file, int flags, int *ret),
+       (name, file, ((void)vfs, flags), ret))
+LOCKED(remove_file, (sqlite3_vfs * vfs, const char *name, int sync), (name, ((void)vfs, sync)))
+LOCKED(look_for_file, (sqlite3_vfs * vfs, const char *name, int flags, int *ret),
+       (name, ((void)vfs, flags), ret))
+
 void power_install(void)
 {
-    real_vfs = sqlite3_vfs_find(NULL);
+    real_vfs = sqlite3_vfs_find("unix-excl");
     power_vfs = *real_vfs;
     power_vfs.szOsFile = (int)sizeof(struct handle);
-    power_vfs.zName = "power";
-    power_vfs.xOpen = power_open;
-    power_vfs.xDelete = power_delete;
-    power_vfs.xAccess = power_access;
+    power_vfs.zName = "unix-excl";
+    power_vfs.xOpen = power_open_file;
+    power_vfs.xDelete = power_remove_file;
+    power_vfs.xAccess = power_look_for_file;
     sqlite3_vfs_register(&power_vfs, 1);
 }
 

@@ -139,7 +139,8 @@ static int reindex(struct store *store, int64_t id, const json_t *before, const 
         r = r < 0 ? r : index_labels(store, id, object, err);
     }
     if (r == 0 && !same_at(before, object, "metadata.ownerReferences")) {
-        r = sql_run(store, SQL_OWNER_REMOVE, err, "i", id);
+        r = dependents_left(store, before, err);
+        r = r < 0 ? r : sql_run(store, SQL_OWNER_REMOVE, err, "i", id);
         r = r < 0 ? r : index_owners(store, id, object, err);
     }
     return r;
@@ -212,6 +213,7 @@ int row_remove(struct store *store, struct row *row, struct muster_err *err)
     muster_auto(free) char *text = NULL;
     muster_auto(doc) json_t *last = json_deep_copy(row->object);
     int r = last ? row_print(store, last, &text, err) : err_no_memory(err);
+    r = r < 0 ? r : dependents_left(store, row->object, err);
     r = r < 0 ? r : sql_run(store, SQL_LABEL_REMOVE, err, "i", row->id);
     r = r < 0 ? r : sql_run(store, SQL_OWNER_REMOVE, err, "i", row->id);
     r = r < 0 ? r : sql_run(store, SQL_OBJECT_REMOVE, err, "i", row->id);

@@ -8,14 +8,15 @@
 
 enum { NAMES = 12, ROUNDS = 400, FILLER_BYTES_MAX = 9000, CANARY_BYTES = 40 };
 
-/* Whether any file of the folder holds the text. */
-static bool folder_holds(const char *folder, const char *text)
+/* Whether any file of the store holds the text, once its thread has done its work. */
+static bool store_holds(const struct fixture *f, const char *text)
 {
     bool found = false;
-    DIR *entries = opendir(folder);
+    fixture_rest(f->store);
+    DIR *entries = opendir(f->folder);
     assert_non_null(entries);
     for (struct dirent *e = readdir(entries); e; e = readdir(entries)) {
-        muster_auto(free) char *path = file_join(folder, e->d_name);
+        muster_auto(free) char *path = file_join(f->folder, e->d_name);
         muster_auto(free) char *bytes = NULL;
         size_t count = 0;
         if (e->d_type == DT_REG) {
@@ -81,7 +82,7 @@ static void change_secret(struct fixture *f, struct canary *canary, int which, i
         assert_int_equal(r, 0);
     }
     if (*old.value) {
-        assert_false(folder_holds(f->folder, old.value));
+        assert_false(store_holds(f, old.value));
     }
 }
 
@@ -115,14 +116,14 @@ static void transactions_leave_nothing_either(void **state)
     assert_int_equal(store_update(f.store, "secrets", second, STORE_ALL, NULL, &f.err), 0);
     assert_int_equal(store_update(f.store, "secrets", third, STORE_ALL, NULL, &f.err), 0);
     assert_int_equal(store_commit(f.store, &f.err), 0);
-    assert_false(folder_holds(f.folder, "canary-first"));
-    assert_false(folder_holds(f.folder, "canary-second"));
+    assert_false(store_holds(&f, "canary-first"));
+    assert_false(store_holds(&f, "canary-second"));
     assert_int_equal(store_begin(f.store, &f.err), 0);
     assert_int_equal(store_delete(f.store, key_of("secrets", "s"), NULL, NULL, &f.err), 0);
     store_rollback(f.store);
     assert_true(exists(&f, "secrets", "s"));
     assert_int_equal(store_delete(f.store, key_of("secrets", "s"), NULL, NULL, &f.err), 0);
-    assert_false(folder_holds(f.folder, "canary-third"));
+    assert_false(store_holds(&f, "canary-third"));
     fixture_done(&f);
 }
 

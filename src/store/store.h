@@ -5,19 +5,22 @@
  * kept for watchers that come late. Several writes between store_begin and store_commit happen
  * together or not at all. Watchers are told after the commit, in order, before the call returns.
  *
- * Durability: WAL with synchronous=NORMAL. What was acknowledged survives kill -9 at any moment;
- * a power cut may take the last commits with it, but then no process of theirs is left either, and
- * resourceVersions leap at the first start after a boot, so that none is given twice.
+ * Durability: WAL, as with synchronous=NORMAL. What was acknowledged survives kill -9 at any
+ * moment; a power cut may take the last commits with it, but then no process of theirs is left
+ * either, and resourceVersions leap at the first start after a boot, so that none is given twice.
+ * No call between open and close waits for the disk: a thread of the store's own moves the WAL into
+ * the database, and syncs. Where it is behind by wal_pages_max, writes wait for it.
  *
  * Secrets: the values of an object of resource "secrets" lie in the file (its WAL included) only as
- * long as the object has them: when the call that deletes or changes it returns they are
- * overwritten (or, where the disk refuses that, at a later write, the end or the next start). The
+ * long as the object has them: soon after the call that deletes or changes it, the thread
+ * overwrites them (where the disk refuses that, at a later write, the end or the next start). The
  * log of changes has none: who watches late is told of a secret's last version, and of its end
  * without values.
  *
- * Layer: services. Thread: one. Ownership: objects handed out are new references to shared trees:
- * read them, copy (json_deep_copy) before changing. After a failed call nothing has changed; inside
- * a transaction a failed call leaves the earlier ones to be committed or rolled back.
+ * Layer: services. Thread: one, and the one that it makes for itself. Ownership: objects handed out
+ * are new references to shared trees: read them, copy (json_deep_copy) before changing. After a
+ * failed call nothing has changed; inside a transaction a failed call leaves the earlier ones to be
+ * committed or rolled back.
  */
 #pragma once
 
@@ -37,6 +40,7 @@ struct store_options {
     size_t object_bytes_max; /* default 1.5 MiB, as etcd */
     size_t objects_max;      /* default 200,000 */
     size_t events_max;       /* objects of resource "events": the oldest go; default 5,000 */
+    int wal_pages_max;       /* of 4 KiB, and the last transaction; default 16,384 */
 
     /* Wall clock; NULL: the system's. */
     int64_t (*now_unix_ms)(void *arg);
@@ -49,6 +53,11 @@ struct store_options {
     /* Fills in what an API server would (a pod's status.phase …) before an object is stored,
      * whoever writes it. Returns 0 or MUSTER_ENOMEM. NULL: nothing. */
     int (*fill)(const char *resource, json_t *object);
+
+    /* What was written cannot be moved from the WAL into the database: told at the next commit,
+     * once until it succeeds. What was acknowledged is in the WAL. NULL: told nobody, until the WAL
+     * is at its limit; then writes fail with it. */
+    void (*on_trouble)(const struct muster_err *trouble);
 };
 
 struct store_key {
@@ -111,27 +120,36 @@ enum store_part {
 int store_update(struct store *store, const char *resource, const json_t *object,
                  enum store_part part, json_t **ret, struct muster_err *err);
 
-enum store_dependents {
-    STORE_CASCADE, /* what the object owns is deleted as well, each with its own grace */
-    STORE_ORPHAN,  /* … stays, without the owner reference */
+/* What becomes of the objects that have an owner reference to the deleted one, and when it goes
+ * itself. What another object owns, too, only loses the reference. A finalizer of others holds the
+ * object in each case. */
+enum store_propagation {
+    STORE_AS_FINALIZED, /* as the object's finalizers orphan and foregroundDeletion say; else: */
+    STORE_BACKGROUND,   /* it goes, and they are deleted, each with its own grace */
+    /* They are deleted, and it stays, marked by deletionTimestamp and the finalizer
+     * foregroundDeletion, until those are gone that have blockOwnerDeletion. */
+    STORE_FOREGROUND,
+    STORE_ORPHAN, /* they stay, without the reference */
 };
 
 struct store_delete_options {
     const char *uid;     /* NULL, or must be the stored one (MUSTER_ECONFLICT) */
     const char *version; /* the same for the resourceVersion */
     int64_t grace_s;     /* STORE_GRACE_DEFAULT: as options.grace_s says; 0: now */
-    enum store_dependents dependents;
+    enum store_propagation propagation;
 };
 
 enum { STORE_GRACE_DEFAULT = -1 };
 
-/* `options` may be NULL. *ret: the object as it was last, or as it is now when its grace runs. */
+/* `options` may be NULL. *ret: the object as it was last; with a deletionTimestamp when something
+ * holds it or held it when it was marked. */
 int store_delete(struct store *store, struct store_key key,
                  const struct store_delete_options *options, json_t **ret, struct muster_err *err);
 
-/* Told of each object within the transaction that takes it out, before it goes: for what must be
- * kept of it, also when this process is killed right after. The deletion may still be undone. It
- * may read the store, not write. One at a time; NULL: nobody. */
+/* Told of each object within the transaction that takes it out, before it goes, and before what it
+ * owns goes (with STORE_FOREGROUND that is when the object is marked): for what must be kept of it,
+ * also when this process is killed right after. The deletion may still be undone. It may read the
+ * store, not write. One at a time; NULL: nobody. */
 typedef void (*store_delete_fn)(void *arg, const char *resource, const json_t *object);
 void store_on_delete(struct store *store, store_delete_fn fn, void *arg);
 

@@ -70,6 +70,23 @@ static void a_stale_writer_is_refused_and_an_idle_one_changes_nothing(void **sta
     fixture_done(&f);
 }
 
+static void empty_maps_are_none(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    const char *empty = "{'metadata':{'name':'a','namespace':'default','labels':{},'annotations':"
+                        "{},'finalizers':[],'ownerReferences':[]}}";
+    free(put(&f, "pods", empty));
+    muster_auto(doc) json_t *stored = fetch(&f, "pods", "a");
+    assert_null(doc_at(stored, "metadata.labels"));
+    assert_null(doc_at(stored, "metadata.finalizers"));
+    muster_auto(doc) json_t *again = parse(empty);
+    assert_int_equal(store_update(f.store, "pods", again, STORE_ALL, NULL, &f.err), 0);
+    assert_int_equal(store_version(f.store), 1);
+    fixture_done(&f);
+}
+
 static void count_changes(void *arg, const struct store_change *change)
 {
     (void)change;
@@ -165,7 +182,7 @@ static void orphans_and_what_another_owns_stay(void **state)
     muster_auto(doc) json_t *both = fetch(&f, "services", "both");
     assert_int_equal(json_array_size(doc_at(both, "metadata.ownerReferences")), 1);
 
-    const struct store_delete_options orphan = {.grace_s = 0, .dependents = STORE_ORPHAN};
+    const struct store_delete_options orphan = {.grace_s = 0, .propagation = STORE_ORPHAN};
     assert_int_equal(store_delete(f.store, key_of("pytorchjobs", "b"), &orphan, NULL, &f.err), 0);
     assert_true(exists(&f, "services", "both") && exists(&f, "services", "mine"));
     const struct store_query query = {.resource = "services", .owner_uid = b};
@@ -278,6 +295,7 @@ int main(void)
         cmocka_unit_test(a_write_gets_identity_and_the_next_version),
         cmocka_unit_test(spec_and_status_are_written_apart),
         cmocka_unit_test(a_stale_writer_is_refused_and_an_idle_one_changes_nothing),
+        cmocka_unit_test(empty_maps_are_none),
         cmocka_unit_test(a_transaction_happens_whole_or_not_at_all),
         cmocka_unit_test(what_a_job_owns_goes_with_it_running_pods_with_grace),
         cmocka_unit_test(orphans_and_what_another_owns_stay),

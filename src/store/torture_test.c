@@ -8,21 +8,22 @@
 #include "store/fixture.h"
 
 #include <sqlite3.h>
+#include <stdatomic.h>
 
 enum { STEPS = 4, RUNS_MAX = 5000 };
 
 /* ---- faults: one counter for all ---- */
 
-static long until_fault; /* 0: none */
-static bool tripped;
+static _Atomic long until_fault; /* 0: none, below: it was */
+static _Atomic bool tripped;
 
 static bool faulty(void)
 {
-    if (until_fault > 0 && --until_fault == 0) {
-        tripped = true;
-        return true;
+    if (until_fault <= 0 || atomic_fetch_sub(&until_fault, 1) != 1) {
+        return false;
     }
-    return false;
+    tripped = true;
+    return true;
 }
 
 static void *faulty_malloc(size_t size)
@@ -40,7 +41,7 @@ struct file {
 
 static sqlite3_vfs *real_vfs;
 static sqlite3_vfs full_vfs;
-static bool full;
+static _Atomic bool full;
 
 static int full_write(sqlite3_file *file, const void *bytes, int count, sqlite3_int64 at)
 {
@@ -73,6 +74,17 @@ PASS(FileControl, (sqlite3_file * file, int op, void *arg), (real, op, arg))
 PASS(SectorSize, (sqlite3_file * file), (real))
 PASS(DeviceCharacteristics, (sqlite3_file * file), (real))
 
+PASS(ShmMap, (sqlite3_file * file, int region, int size, int extend, void volatile **ret),
+     (real, region, size, extend, ret))
+PASS(ShmLock, (sqlite3_file * file, int first, int count, int flags), (real, first, count, flags))
+PASS(ShmUnmap, (sqlite3_file * file, int delete), (real, delete))
+
+static void pass_barrier(sqlite3_file *file)
+{
+    sqlite3_file *real = ((struct file *)file)->real;
+    real->pMethods->xShmBarrier(real);
+}
+
 static int pass_Close(sqlite3_file *file)
 {
     sqlite3_file *real = ((struct file *)file)->real;
@@ -81,9 +93,8 @@ static int pass_Close(sqlite3_file *file)
     return rc;
 }
 
-/* Version 1 of the methods has no shared memory: the store's exclusive lock needs none. */
 static const sqlite3_io_methods full_methods = {
-    .iVersion = 1,
+    .iVersion = 2,
     .xClose = pass_Close,
     .xRead = pass_Read,
     .xWrite = full_write,
@@ -96,6 +107,10 @@ static const sqlite3_io_methods full_methods = {
     .xFileControl = pass_FileControl,
     .xSectorSize = pass_SectorSize,
     .xDeviceCharacteristics = pass_DeviceCharacteristics,
+    .xShmMap = pass_ShmMap,
+    .xShmLock = pass_ShmLock,
+    .xShmBarrier = pass_barrier,
+    .xShmUnmap = pass_ShmUnmap,
 };
 
 static int full_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *ret)
@@ -115,10 +130,10 @@ static int full_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int
 
 static void install_vfs(void)
 {
-    real_vfs = sqlite3_vfs_find(NULL);
+    real_vfs = sqlite3_vfs_find("unix-excl");
     full_vfs = *real_vfs;
     full_vfs.szOsFile = (int)sizeof(struct file);
-    full_vfs.zName = "full";
+    full_vfs.zName = "unix-excl";
     full_vfs.xOpen = full_open;
     sqlite3_vfs_register(&full_vfs, 1);
 }

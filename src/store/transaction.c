@@ -29,17 +29,37 @@ static int fail_ended(const struct store *store, struct muster_err *err)
                        store->path);
 }
 
+static int begin(struct store *store, struct muster_err *err)
+{
+    int r = checkpoint_make_room(store, err);
+    if (r < 0) {
+        return r;
+    }
+    checkpoint_begin(store);
+    store->at_begin = store->now;
+    r = sql_run(store, SQL_BEGIN, err, "");
+    if (r < 0) {
+        checkpoint_end(store);
+    }
+    return r;
+}
+
+static void take_back(struct store *store)
+{
+    roll_back(store);
+    checkpoint_end(store);
+    undo_to(store, &store->at_begin);
+}
+
 static int commit(struct store *store, struct muster_err *err)
 {
     int r = sql_run(store, SQL_COMMIT, err, "");
     if (r < 0) {
-        roll_back(store);
-        undo_to(store, &store->at_begin);
+        take_back(store);
         return r;
     }
-    if (store->wipe_due) {
-        database_wipe(store);
-    }
+    checkpoint_committed(store, store->wal_frames);
+    checkpoint_end(store);
     change_tell(store);
     return 0;
 }
@@ -48,11 +68,8 @@ int store_begin(struct store *store, struct muster_err *err)
 {
     assert(!store->in_transaction && !store->writing && !store->telling);
     assert(store->now.pending == 0 && "what was committed was told");
-    store->at_begin = store->now;
-    int r = sql_run(store, SQL_BEGIN, err, "");
-    if (r == 0) {
-        store->in_transaction = true;
-    }
+    int r = begin(store, err);
+    store->in_transaction = r == 0;
     return r;
 }
 
@@ -61,7 +78,7 @@ int store_commit(struct store *store, struct muster_err *err)
     assert(store->in_transaction && !store->writing);
     store->in_transaction = false;
     if (sqlite3_get_autocommit(store->db)) {
-        undo_to(store, &store->at_begin);
+        take_back(store);
         return fail_ended(store, err);
     }
     return commit(store, err);
@@ -71,16 +88,14 @@ void store_rollback(struct store *store)
 {
     assert(store->in_transaction && !store->writing);
     store->in_transaction = false;
-    roll_back(store);
-    undo_to(store, &store->at_begin);
+    take_back(store);
 }
 
 static int open_write(struct store *store, struct muster_err *err)
 {
     if (!store->in_transaction) {
         assert(store->now.pending == 0);
-        store->at_begin = store->now;
-        return sql_run(store, SQL_BEGIN, err, "");
+        return begin(store, err);
     }
     return sqlite3_get_autocommit(store->db) ? fail_ended(store, err)
                                              : sql_run(store, SQL_SAVE, err, "");
@@ -91,6 +106,7 @@ int write_begin(struct store *store, struct muster_err *err)
     assert(!store->telling && "a watcher may not write");
     assert(!store->writing);
     store->at_write = store->now;
+    (void)json_object_clear(store->left);
     int r = open_write(store, err);
     store->writing = r == 0;
     return r;
@@ -99,13 +115,13 @@ int write_begin(struct store *store, struct muster_err *err)
 int write_end(struct store *store, int r, struct muster_err *err)
 {
     assert(store->writing && !store->telling && r <= 0);
+    r = r < 0 ? r : dependents_settle(store, err);
     store->writing = false;
     if (!store->in_transaction) {
         if (r == 0) {
             return commit(store, err);
         }
-        roll_back(store);
-        undo_to(store, &store->at_begin);
+        take_back(store);
         return r;
     }
     if (r < 0) {

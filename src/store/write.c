@@ -91,10 +91,12 @@ static bool finalized(const json_t *object)
 /* The last finalizer went from an object that waited for it. */
 static int finalize(struct store *store, struct row *row, json_t *object, struct muster_err *err)
 {
+    if (!finalizers_wait(row->object)) {
+        delete_tell(store, row);
+    }
     json_decref(row->object);
     row->object = json_incref(object);
-    int r = row_remove(store, row, err);
-    return r < 0 ? r : delete_dependents(store, row->object, STORE_CASCADE, 0, err);
+    return delete_remove(store, row, STORE_BACKGROUND, 0, err);
 }
 
 static int update(struct store *store, const char *resource, const json_t *object,
