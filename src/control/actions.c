@@ -51,9 +51,10 @@ static bool any_pod(const struct control_member *pod)
     return true;
 }
 
+/* To the cluster, too: where the rank has ended, what was put beside it may run on. */
 static bool unfinished(const struct control_member *pod)
 {
-    return pod->phase == CONTROL_RUNNING || pod->phase == CONTROL_PENDING;
+    return pod->cluster_phase == CONTROL_RUNNING || pod->cluster_phase == CONTROL_PENDING;
 }
 
 static bool holds_gpu(const struct control_member *pod)
@@ -311,6 +312,7 @@ static void keep_running(struct actor *a)
     int64_t deadline = control_deadline(a->step);
     int64_t soonest = a->step->now_unix_ms + 1;
     wake(a, deadline > soonest ? deadline : soonest);
+    wake(a, control_untrained_at(a->step));
 }
 
 static void suspend(struct actor *a)

@@ -2,9 +2,12 @@
 #include "control/broken.h"
 
 #include "base/doc.h"
+#include "base/time/timestamp.h"
 #include "control/failure.h"
 
 #include <string.h>
+
+enum { UNTRAINED_MS = 60000 };
 
 bool control_is_permanent(const struct job *job, const struct control_member *pod)
 {
@@ -33,6 +36,35 @@ int control_unfinished_workers(const struct control_observed *o)
     return unfinished;
 }
 
+static int64_t ended_at(const json_t *pod)
+{
+    int64_t last = TIMESTAMP_NONE;
+    size_t i;
+    json_t *status;
+    json_array_foreach (doc_at(pod, "status.containerStatuses"), i, status) {
+        int64_t end = timestamp_read(doc_text(status, "state.terminated.finishedAt", NULL));
+        last = end != TIMESTAMP_NONE && (last == TIMESTAMP_NONE || end > last) ? end : last;
+    }
+    return last;
+}
+
+int64_t control_untrained_at(const struct control_step *s)
+{
+    const struct job *job = s->o->job;
+    const struct control_count *count = s->o->count;
+    int64_t last = TIMESTAMP_NONE;
+    if (!job->coordinated || count[JOB_MASTER].active == 0 || count[JOB_WORKER].succeeded == 0 ||
+        count[JOB_WORKER].succeeded < job->replica[JOB_WORKER].replicas) {
+        return INT64_MAX;
+    }
+    for (size_t i = 0; i < s->o->pod_count; i++) {
+        const struct control_member *pod = &s->o->pods[i];
+        int64_t end = pod->role == JOB_WORKER ? ended_at(pod->object) : TIMESTAMP_NONE;
+        last = end != TIMESTAMP_NONE && (last == TIMESTAMP_NONE || end > last) ? end : last;
+    }
+    return last == TIMESTAMP_NONE ? INT64_MAX : last + UNTRAINED_MS;
+}
+
 /* A coordinator goes on without a Worker that is not made again, as long as there is another. */
 static bool is_borne(const struct control_step *s, const struct control_member *pod)
 {
@@ -46,14 +78,15 @@ static bool is_borne(const struct control_step *s, const struct control_member *
            workers->failed + workers->succeeded < job->replica[JOB_WORKER].replicas;
 }
 
-/* A coordinator that was killed is started again in its pod; one that said that the job has failed
- * says so again. */
+/* A coordinator that was killed is started again in its pod. So is one that said that the job has
+ * failed, to say so again, where nothing but its pod's policy says what is started again. */
 bool control_coordinator_failed(const struct control_step *s)
 {
     const struct job *job = s->o->job;
     const struct control_member *pod =
         job->coordinated ? control_find_pod(s->o, JOB_MASTER, 0) : NULL;
-    if (!pod || pod->terminating || pod->phase == CONTROL_FAILED_PHASE) {
+    bool as_a_whole = pod && *doc_text(pod->object, "status.reason", ""); /* evicted, lost */
+    if (!pod || pod->terminating || (pod->phase == CONTROL_FAILED_PHASE && as_a_whole)) {
         return false;
     }
     const json_t *container = job_main_container(&job->replica[JOB_MASTER]);

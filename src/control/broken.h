@@ -22,6 +22,11 @@ bool control_is_trained(const struct control_observed *o);
 /* After that: how many Workers have not ended. */
 int control_unfinished_workers(const struct control_observed *o);
 
+/* All Workers have ended with 0 by themselves, and the coordinator goes on: when the job is not
+ * waited for any more. INT64_MAX: there is more to come. A coordinator that is down at the moment
+ * has time to be started again, and to say that all is trained. */
+int64_t control_untrained_at(const struct control_step *s);
+
 /* The coordinator ended with a code of its own (1 to 127), whatever its pod does about it. */
 bool control_coordinator_failed(const struct control_step *s);
 

@@ -195,6 +195,11 @@ bool control_gang_keep(const struct control_step *s, struct control_effects *fx)
 json_t *control_make_member(const struct control_step *s, enum job_role role, int index)
 {
     const struct control_gang *gang = &s->o->view->gang;
-    json_t *pod = control_make_pod(s->o->job, role, index);
+    const struct job *job = s->o->job;
+    json_t *pod = control_make_pod(job, role, index);
+    if (s->o->view->restart_rules && job->coordinated && role == JOB_MASTER &&
+        job->replica[role].restart_policy == JOB_ON_FAILURE) {
+        pod = control_end_coordinator(job, pod);
+    }
     return control_has_gang(gang, s->o->job) ? control_join_gang(gang, s->o->job, role, pod) : pod;
 }

@@ -24,6 +24,8 @@
 enum { CONTROL_EFFECTS_MAX = 1024 };
 
 /* Where the job runs: what is decided otherwise there is said where it is decided. */
+enum { CONTROL_OWN_CODE_MAX = 127 }; /* an exit code of the program itself; 128 + a signal's */
+
 enum control_target {
     CONTROL_TARGET_MACHINE, /* this one: what runs on holds its GPUs */
     CONTROL_TARGET_CLUSTER,
@@ -51,6 +53,7 @@ struct control_view {
     const struct control_node *nodes; /* those that do not answer or are out of service */
     size_t node_count;
     int64_t lost_after_ms; /* so long a node may be silent; 0: for ever */
+    bool restart_rules;    /* containers may have restartPolicyRules there */
 };
 
 /* What is done, and to what. Which fields of struct control_effect a verb fills is said there. */
@@ -164,6 +167,10 @@ struct control_failure {
 };
 
 struct control_failure control_first_failure(const json_t *job, const json_t *pods);
+
+/* "Pending", "Running", "Succeeded" or "Failed": of the rank in a pod of that job. Its own
+ * containers decide, where others that somebody put beside them run on (phase.h). */
+const char *control_rank_phase(const json_t *job, const json_t *pod);
 
 /* "mnist-worker-1 (rank 2) exited with code 3", "… was killed by signal 9 (SIGKILL)", "… ran out of
  * memory and was killed (exit code 137)". */

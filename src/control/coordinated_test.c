@@ -105,7 +105,7 @@ static void workers_have_no_ranks(void **state)
     json_t *job = make_elastic(2, "ExitCode", "{}");
     char *master = env_of(job, "Master", 0);
     char *worker = env_of(job, "Worker", 1);
-    assert_string_equal(master, "PYTHONUNBUFFERED=1 ");
+    assert_string_equal(master, "PYTHONUNBUFFERED=1 MUSTER_JOB=mnist MUSTER_JOB_UID=job-1 ");
     assert_string_equal(worker, "PYTHONUNBUFFERED=1 WORKER_ID=1 ");
     free(worker);
     json_t *container = doc_at(job, "spec.pytorchReplicaSpecs.Worker.template.spec.containers.0");
@@ -115,6 +115,33 @@ static void workers_have_no_ranks(void **state)
     free(master);
     free(worker);
     json_decref(job);
+}
+
+/* Deleted, or evicted by its node: the next one has the same name, and reads the journal where that
+ * outlives the pod. */
+static void a_coordinator_whose_pod_is_gone_is_made_again(void **state)
+{
+    (void)state;
+    struct scene s;
+    open_running(&s, 2, "ExitCode", "{'backoffLimit': 3}");
+    json_array_remove(s.pods, 0);
+    step(&s);
+    assert_int_equal(count(&s, "create pod elasticdl-mnist-master\n"), 1);
+    assert_int_equal(count(&s, "delete pod"), 0); /* its Workers train on */
+    json_t *evicted = add_pod(&s, "Master", 0, "Failed");
+    doc_set_text(evicted, "metadata.uid", "evicted");
+    doc_set_text(evicted, "status.reason", "Evicted");
+    step(&s);
+    assert_int_equal(count(&s, "delete pod elasticdl-mnist-master\n"), 1);
+    assert_int_equal(count(&s, "delete pod"), 1);
+    assert_false(holds(&s, "Failed"));
+    json_array_remove(s.pods, json_array_size(s.pods) - 1);
+    s.now_s = 60;
+    step(&s);
+    assert_int_equal(count(&s, "create pod elasticdl-mnist-master\n"), 1);
+    assert_int_equal(count(&s, "delete pod"), 0);
+    assert_false(holds(&s, "Failed"));
+    close_scene(&s);
 }
 
 static void a_killed_worker_is_made_again_and_the_job_goes_on(void **state)
@@ -234,6 +261,32 @@ static void the_coordinators_end_is_the_jobs_when_workers_have_ended(void **stat
     close_scene(&s);
 }
 
+/* They broke off their loops, or never began one: 0 is not the end of a job that is not trained. */
+static void workers_that_all_end_before_the_coordinator_have_left_the_job(void **state)
+{
+    (void)state;
+    struct scene s;
+    open_running(&s, 2, "ExitCode", "{'cleanPodPolicy': 'Running'}");
+    end_worker(&s, 0, 0); /* each a second after the job's beginning */
+    step(&s);
+    s.now_s = 3600;
+    step(&s);
+    assert_true(holds(&s, "Running")); /* the other one goes on */
+    end_worker(&s, 1, 0);
+    s.now_s = 60;
+    step(&s);
+    assert_false(holds(&s, "Failed")); /* the coordinator may be about to say that all is well */
+    assert_int_equal(count(&s, "wake"), 1);
+    s.now_s = 61;
+    step(&s);
+    assert_true(holds(&s, "Failed"));
+    assert_int_equal(count(&s, "all of its Workers have ended with exit code 0, and its "
+                               "coordinator still waits for records to be trained"),
+                     1);
+    assert_int_equal(count(&s, "delete pod elasticdl-mnist-master\n"), 1);
+    close_scene(&s);
+}
+
 /* All is trained: a Worker that is killed in its evaluation is missed by nobody as long as another
  * has done it; a program that fails is said. */
 static void a_workers_end_after_the_training(void **state)
@@ -295,9 +348,78 @@ static void a_killed_coordinator_comes_back_and_one_that_failed_does_not(void **
         doc_set(json_array_get(s.pods, 0), "status.containerStatuses", list);
         step(&s);
         assert_int_equal(holds(&s, "Failed"), table[i].fails);
-        assert_int_equal(count(&s, "its coordinator failed: record 41. First failure: "
-                                   "elasticdl-mnist-master exited with code"),
-                         table[i].fails ? 1 : 0);
+        assert_int_equal(count(&s, "its coordinator failed: record 41."), table[i].fails ? 1 : 0);
+        assert_int_equal(count(&s, "First failure"), 0); /* it was the coordinator */
+        close_scene(&s);
+    }
+}
+
+/* The coordinator's container, as it is made. */
+static json_t *made_master(struct scene *s)
+{
+    struct control_effects fx = effects_of(s);
+    json_t *container = NULL;
+    for (size_t i = 0; i < fx.count; i++) {
+        const struct control_effect *e = &fx.list[i];
+        bool is_pod = e->verb == CONTROL_CREATE && e->resource == CONTROL_POD;
+        if (is_pod && strstr(doc_text(e->object, "metadata.name", ""), "-master")) {
+            assert_string_equal(doc_text(e->object, "spec.restartPolicy", ""), "OnFailure");
+            container = json_incref(doc_at(e->object, "spec.containers.0"));
+        } else if (is_pod) {
+            assert_null(doc_at(e->object, "spec.containers.0.restartPolicyRules"));
+        }
+    }
+    control_effects_done(&fx);
+    assert_non_null(container);
+    return container;
+}
+
+/* Where containers may have rules of their own. */
+static void only_a_killed_coordinator_is_started_again_in_its_pod(void **state)
+{
+    (void)state;
+    for (int rules = 0; rules < 2; rules++) {
+        struct scene s;
+        open_scene(&s, make_elastic(2, "ExitCode", "{}"));
+        s.restart_rules = rules;
+        json_t *container = made_master(&s);
+        const json_t *codes = doc_at(container, "restartPolicyRules.0.exitCodes");
+        assert_string_equal(doc_text(container, "restartPolicy", "none"), rules ? "Never" : "none");
+        if (rules) {
+            assert_string_equal(doc_text(container, "restartPolicyRules.0.action", ""), "Restart");
+            assert_string_equal(doc_text(codes, "operator", ""), "NotIn");
+            assert_int_equal(json_array_size(doc_at(codes, "values")), 128);
+            assert_int_equal(json_integer_value(doc_at(codes, "values.127")), 127);
+        }
+        json_decref(container);
+        close_scene(&s);
+    }
+}
+
+/* Its pod ends with it, and is not made again; that of an eviction is. */
+static void a_coordinator_that_failed_is_not_made_again(void **state)
+{
+    (void)state;
+    static const struct {
+        int code;
+        const char *reason;
+        bool fails;
+    } table[] = {{65, "", true}, {65, "Evicted", false}, {137, "", false}};
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        struct scene s;
+        open_running(&s, 2, "ExitCode", "{}");
+        json_t *master = json_array_get(s.pods, 0);
+        doc_set_text(master, "status.phase", "Failed");
+        set_ended(master, table[i].code, "Error", "2026-01-01T00:00:01Z");
+        doc_set_text(doc_at(master, "status.containerStatuses.0.state.terminated"), "message",
+                     "record 41");
+        if (*table[i].reason) {
+            doc_set_text(master, "status.reason", table[i].reason);
+        }
+        step(&s);
+        assert_int_equal(holds(&s, "Failed"), table[i].fails);
+        assert_int_equal(count(&s, "delete pod elasticdl-mnist-master"), !table[i].fails);
+        assert_int_equal(count(&s, "its coordinator failed: record 41."), table[i].fails);
         close_scene(&s);
     }
 }
@@ -325,15 +447,19 @@ int main(void)
         cmocka_unit_test(pods_are_called_as_elasticdl_calls_them),
         cmocka_unit_test(a_name_that_is_not_the_schemes_is_no_member),
         cmocka_unit_test(workers_have_no_ranks),
+        cmocka_unit_test(a_coordinator_whose_pod_is_gone_is_made_again),
         cmocka_unit_test(a_killed_worker_is_made_again_and_the_job_goes_on),
         cmocka_unit_test(relaunches_are_bounded),
         cmocka_unit_test(preempted_workers_cost_no_try),
         cmocka_unit_test(an_error_of_the_users_program_fails_the_job),
         cmocka_unit_test(without_relaunches_the_job_goes_on_until_no_worker_is_left),
         cmocka_unit_test(the_coordinators_end_is_the_jobs_when_workers_have_ended),
+        cmocka_unit_test(workers_that_all_end_before_the_coordinator_have_left_the_job),
         cmocka_unit_test(a_workers_end_after_the_training),
         cmocka_unit_test(no_worker_is_made_after_the_training),
         cmocka_unit_test(a_killed_coordinator_comes_back_and_one_that_failed_does_not),
+        cmocka_unit_test(only_a_killed_coordinator_is_started_again_in_its_pod),
+        cmocka_unit_test(a_coordinator_that_failed_is_not_made_again),
         cmocka_unit_test(scaling_makes_and_removes_workers_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -114,7 +114,7 @@ static void count_pod(struct build *b, struct control_counters *m, const struct 
     const json_t *replicas = json_object_get(m->doc, "replicas");
     const json_t *old = json_object_get(replicas, slot_name(pod->role, pod->index, slot));
     bool again = is_of(old, pod);
-    int64_t seen = control_count_failures(pod->object);
+    int64_t seen = control_count_failures(o->job, pod);
     int64_t counted = again ? sane(old, "failures") : 0;
     bool noted = again && doc_bool(old, "remade", false);
     bool remade = remakes(o, pod) && !noted;

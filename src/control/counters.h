@@ -1,18 +1,21 @@
+/* clang-format off */
 /* What is counted of a job from step to step, in its .status.counters: failures, restarts, and how
  * long to wait before a failed replica is made again.
  *
- *     {"failures": 3,                       what backoffLimit counts: no pre-emption of elastic
- * Workers "replicas": {"worker-1": {"uid", "version",   the pod that was counted last, as it was
- * then "failures",         of that pod "remakes", "at",    how often in a row, and when it failed
- * last "remade": true}},   that pod is counted in `remakes` "jobRestarts", "firstRestart",
- * "lastRestart",            attempt.h "startTimeMs", "completionTimeMs"}    to the millisecond,
- * where something counts from them
+ *     {"failures": 3,                    what backoffLimit counts: no pre-emption of elastic Workers
+ *      "replicas": {"worker-1": {        the pod that was counted last, as it was then:
+ *          "uid", "version", "failures",     its own failures
+ *          "remakes", "at",                  how often in a row, and when it failed last
+ *          "remade": true}},                 it is counted in "remakes"
+ *      "jobRestarts", "firstRestart", "lastRestart",     see status/attempt.h
+ *      "startTimeMs", "completionTimeMs"}                to the millisecond, for what counts from them
  *
  * An entry for each replica that has failed, COUNTERS_ENTRIES_MAX at most: past that, further
  * replicas are made again at once, and not counted.
  *
  * Layer: pure. Ownership: control_counters_done frees what control_count made.
  */
+/* clang-format on */
 #pragma once
 
 #include "control/observe.h"

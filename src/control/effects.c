@@ -205,6 +205,26 @@ void control_add_wake(struct control_effects *fx, int64_t at_unix_ms)
     }
 }
 
+static char *copy_or_null(struct control_effects *fx, const char *text)
+{
+    return text ? copy(fx, text) : NULL;
+}
+
+void control_add_copy(struct control_effects *fx, const struct control_effect *from)
+{
+    struct control_effect *effect = add(fx, from->verb);
+    if (effect) {
+        *effect = *from;
+        effect->object = json_incref(from->object);
+        effect->name = copy_or_null(fx, from->name);
+        effect->uid = copy_or_null(fx, from->uid);
+        effect->node = copy_or_null(fx, from->node);
+        effect->since = copy_or_null(fx, from->since);
+        effect->text = copy_or_null(fx, from->text);
+    }
+    fx->failed |= effect == NULL;
+}
+
 void control_add_all(struct control_effects *fx, struct control_effects *from)
 {
     assert(fx != from);
@@ -248,13 +268,15 @@ int control_refused(const struct control_effect *effect, const char *sentence,
         [CONTROL_CREATE] = {"Create", "creating"},
         [CONTROL_UPDATE] = {"Update", "updating"},
         [CONTROL_DELETE] = {"Delete", "deleting"},
+        [CONTROL_UPDATE_STATUS] = {"Update", "updating the status"},
         [CONTROL_WAKE_AT] = {NULL, NULL},
     };
     struct control_effects fx = {0};
     char reason[64];
     if (words[effect->verb].does && !control_is(effect, CONTROL_DELETE, CONTROL_JOB)) {
+        bool status = effect->verb == CONTROL_UPDATE_STATUS;
         snprintf(reason, sizeof reason, "Failed%s%s", words[effect->verb].does,
-                 kinds[effect->resource]);
+                 status ? "JobStatus" : kinds[effect->resource]);
         control_add_event(&fx, true, reason, "Error %s: %s", words[effect->verb].doing, sentence);
     }
     if (fx.failed) {

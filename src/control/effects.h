@@ -24,6 +24,8 @@ void control_add_success(struct control_effects *fx, const char *reason, const c
     __attribute__((format(printf, 3, 4)));
 void control_add_status(struct control_effects *fx, json_t *status);
 void control_add_delete_job(struct control_effects *fx);
+/* One of another list, object and all. */
+void control_add_copy(struct control_effects *fx, const struct control_effect *effect);
 /* Moves the effects of `from` to the end; it is empty afterwards. */
 void control_add_all(struct control_effects *fx, struct control_effects *from);
 /* Always fits; the step calls it last, and once. */

@@ -70,6 +70,24 @@ static void gpus_are_freed_on_this_machine_only(void **state)
     }
 }
 
+/* Two operators would else answer each other for ever. */
+static void what_another_operator_counts_after_the_end_is_left(void **state)
+{
+    (void)state;
+    struct scene s;
+    open_scene(&s, make_job(true, 2, "Never", "{}"));
+    add_pod(&s, "Master", 0, "Succeeded");
+    add_pod(&s, "Worker", 0, "Running");
+    add_pod(&s, "Worker", 1, "Running");
+    step(&s);
+    assert_int_equal(doc_int(s.status, "replicaStatuses.Worker.active", 0), 2);
+    json_object_del(doc_at(s.job, "status.replicaStatuses.Worker"), "active");
+    doc_set_int(s.job, "status.replicaStatuses.Worker.succeeded", 2);
+    step(&s);
+    assert_null(s.status);
+    close_scene(&s);
+}
+
 static void pods_that_already_go_are_not_deleted_again(void **state)
 {
     (void)state;
@@ -207,6 +225,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(clean_up_by_policy),
         cmocka_unit_test(gpus_are_freed_on_this_machine_only),
+        cmocka_unit_test(what_another_operator_counts_after_the_end_is_left),
         cmocka_unit_test(pods_that_already_go_are_not_deleted_again),
         cmocka_unit_test(a_deadline_passes_when_it_is_reached),
         cmocka_unit_test(a_deadline_counts_from_the_millisecond),

@@ -41,25 +41,40 @@ static bool failed(const json_t *terminated)
     return terminated && code_of(terminated) != 0;
 }
 
-int64_t control_count_failures(const json_t *pod)
+/* Its own containers decided how the pod ended; what else is in it says something else. */
+static bool ended_on_its_own(const struct control_member *pod)
+{
+    return pod->phase != pod->cluster_phase;
+}
+
+static bool is_own(const struct job *job, const struct control_member *pod, const json_t *status)
+{
+    const json_t *own = doc_at(job->replica[pod->role].template, "spec.containers");
+    return doc_find(own, "name", doc_text(status, "name", "")) != NULL;
+}
+
+int64_t control_count_failures(const struct job *job, const struct control_member *pod)
 {
     int64_t restarts = 0;
     int64_t down = 0;
     for (int i = 0; i < STATUS_LISTS; i++) {
         size_t index;
         json_t *each;
-        json_array_foreach (doc_at(pod, status_lists[i]), index, each) {
+        json_array_foreach (doc_at(pod->object, status_lists[i]), index, each) {
+            if (ended_on_its_own(pod) && !is_own(job, pod, each)) {
+                continue;
+            }
             int64_t count = doc_int(each, "restartCount", 0);
             restarts += 0 < count && count < INT32_MAX ? count : 0;
             down += failed(down_since(each));
         }
     }
-    return restarts + (control_phase_of(pod) == CONTROL_FAILED_PHASE ? 1 : down);
+    return restarts + (pod->phase == CONTROL_FAILED_PHASE ? 1 : down);
 }
 
 bool control_may_retry(int exit_code)
 {
-    return exit_code < 0 || exit_code >= 128;
+    return exit_code < 0 || exit_code > CONTROL_OWN_CODE_MAX;
 }
 
 static int failed_code(const json_t *container)
@@ -160,7 +175,8 @@ static struct control_failure first_of(const struct control_observed *o, bool te
     struct control_failure best = {0};
     for (size_t i = 0; i < o->pod_count; i++) {
         const struct control_member *pod = &o->pods[i];
-        if (pod->known && pod->terminating == terminating) {
+        bool is_done = ended_on_its_own(pod) && pod->phase == CONTROL_SUCCEEDED;
+        if (pod->known && pod->terminating == terminating && !is_done) {
             struct control_failure failure = control_pod_failure(pod->object, dead);
             failure.rank = control_rank(o->job, pod->role, pod->index);
             take_earlier(&best, &failure);

@@ -4,12 +4,12 @@
  */
 #pragma once
 
-#include "control/control.h"
-#include "job/job.h"
+#include "control/observe.h"
 
 /* Failures of a pod so far: restarts of its containers in place, those that are down after a
- * failure, and the pod's own end. Only grows during a pod's life. */
-int64_t control_count_failures(const json_t *pod);
+ * failure, and the pod's own end. Where the job's own containers have ended before others, theirs
+ * alone. */
+int64_t control_count_failures(const struct job *job, const struct control_member *pod);
 
 /* The code that the ExitCode policy judges: of the main container, else of the first container that
  * failed; -1 when none ended (evicted, node lost). */

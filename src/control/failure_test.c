@@ -1,5 +1,5 @@
-/* Failures: how they are counted, what is made anew and when, and how they are told. Names in
- * comments are upstream's tests whose facts are held here. */
+/* Checks how failures are counted, what is made anew and when, and how they are told. A test's
+ * comment names the upstream test that shows the same. */
 #include "control/scene.h"
 
 /* TestUpdateJobReplicaStatuses; pods past the range do not count here, and one that is being

@@ -241,6 +241,28 @@ json_t *control_make_pod(const struct job *job, enum job_role role, int index)
     return build_end(&b, pod);
 }
 
+json_t *control_end_coordinator(const struct job *job, json_t *pod)
+{
+    const char *name = doc_text(job_main_container(&job->replica[JOB_MASTER]), "name", "");
+    json_t *container = doc_find(doc_at(pod, "spec.containers"), "name", name);
+    struct build b = {0};
+    if (!container || doc_at(container, "restartPolicy")) {
+        return pod;
+    }
+    build_text(&b, container, "restartPolicy", job_restart_policy_name(JOB_NEVER));
+    json_t *rules = build_array_at(&b, container, "restartPolicyRules");
+    json_t *rule = build_value(&b, json_object());
+    build_add(&b, rules, rule);
+    build_text(&b, rule, "action", "Restart");
+    json_t *codes = build_object_at(&b, rule, "exitCodes");
+    build_text(&b, codes, "operator", "NotIn");
+    json_t *values = build_array_at(&b, codes, "values");
+    for (int code = 0; code <= CONTROL_OWN_CODE_MAX; code++) {
+        build_add(&b, values, json_integer(code));
+    }
+    return build_end(&b, pod);
+}
+
 /* Every named port of the main container, in its order (upstream's order is random). */
 static void add_service_ports(struct build *b, const struct job_replica *replica, json_t *ports)
 {

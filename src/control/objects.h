@@ -24,6 +24,9 @@ const char *control_claim_name(const json_t *claim_template, const char *pod_nam
                                char ret_name[2 * CONTROL_NAME_BYTES]);
 
 json_t *control_make_pod(const struct job *job, enum job_role role, int index);
+/* Only a coordinator that was killed is started again in its pod, beside its journal: one that has
+ * ended by itself has said its last word. pod is taken; NULL stays NULL. */
+json_t *control_end_coordinator(const struct job *job, json_t *pod);
 json_t *control_make_service(const struct job *job, enum job_role role, int index);
 json_t *control_make_claim(const struct job *job, enum job_role role, int index,
                            const json_t *claim_template);

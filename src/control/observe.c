@@ -21,18 +21,6 @@ bool control_owns(const char *job_uid, const json_t *object)
     return false;
 }
 
-enum control_phase control_phase_of(const json_t *pod)
-{
-    const char *phase = doc_text(pod, "status.phase", "Pending");
-    if (strcmp(phase, "Running") == 0 || strcmp(phase, "Unknown") == 0) {
-        return CONTROL_RUNNING; /* Unknown: its node is silent, it may well run */
-    }
-    if (strcmp(phase, "Succeeded") == 0) {
-        return CONTROL_SUCCEEDED;
-    }
-    return strcmp(phase, "Failed") == 0 ? CONTROL_FAILED_PHASE : CONTROL_PENDING;
-}
-
 /* 7 of "<job>-worker-7"; 0 of a name that ends in no number. */
 static int trailing_index(const char *name)
 {
@@ -67,12 +55,26 @@ static struct control_member member_of(const struct job *job, int64_t attempt, c
         .name = doc_text(object, "metadata.name", ""),
         .uid = doc_text(object, "metadata.uid", ""),
         .terminating = doc_at(object, "metadata.deletionTimestamp") != NULL,
-        .phase = control_phase_of(object),
+        .cluster_phase = control_phase_of(object),
     };
     m.known = parse_name(job, namer, m.name, &m.role, &m.index);
+    m.phase = m.known ? control_own_phase(&job->replica[m.role], object) : m.cluster_phase;
     m.earlier = control_attempt_of_pod(object) < attempt;
     m.in_range = m.known && m.index < job->replica[m.role].replicas && !m.earlier;
     return m;
+}
+
+const char *control_rank_phase(const json_t *object, const json_t *pod)
+{
+    static const char *const words[] = {"Pending", "Running", "Succeeded", "Failed"};
+    enum control_phase phase = control_phase_of(pod);
+    struct job job;
+    bool may_have_others = json_array_size(doc_at(pod, "status.containerStatuses")) > 1;
+    if (may_have_others && job_read((json_t *)object, &job, NULL) == 0) {
+        phase = member_of(&job, 0, control_pod_name, pod).phase;
+        job_done(&job);
+    }
+    return words[phase];
 }
 
 static int order(const struct control_member *a, bool known, enum job_role role, int index)

@@ -5,14 +5,8 @@
 #pragma once
 
 #include "control/control.h"
+#include "control/projection/phase.h"
 #include "job/job.h"
-
-enum control_phase {
-    CONTROL_PENDING,
-    CONTROL_RUNNING,
-    CONTROL_SUCCEEDED,
-    CONTROL_FAILED_PHASE, /* of a pod; not to be mixed up with the job's condition */
-};
 
 /* A pod or a Service that the job controls. */
 struct control_member {
@@ -25,7 +19,8 @@ struct control_member {
     bool in_range;
     bool earlier; /* of an earlier attempt of the whole job (attempt.h); never in range */
     bool terminating;
-    enum control_phase phase;
+    enum control_phase phase;         /* of a pod: by the job's own containers (phase.h) */
+    enum control_phase cluster_phase; /* … as the cluster has it */
 };
 
 /* Of the replicas in range: what scale-down removes does not speak for the job. */
@@ -59,4 +54,3 @@ const struct control_member *control_find_service(const struct control_observed 
 
 /* Is the object controlled by the job of that uid? Labels alone prove nothing (#1976). */
 bool control_owns(const char *job_uid, const json_t *object);
-enum control_phase control_phase_of(const json_t *pod);

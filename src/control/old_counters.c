@@ -39,6 +39,12 @@ static int64_t note_number(const struct job *job, const char *key, int64_t most)
     return 0 < value && value < most ? value : 0;
 }
 
+/* A uid comes from an annotation, too: it is a key whatever it is, never a path. */
+static int64_t failures_of(const json_t *counted, const char *uid)
+{
+    return (int64_t)json_integer_value(json_object_get(counted, uid));
+}
+
 /* Annotations travel when people export a job and create it again: what another job counted is
  * forgotten. */
 static bool is_anothers(const struct job *job, const json_t *counted)
@@ -64,7 +70,7 @@ static void take_restarts(struct build *b, json_t *replicas, json_t *restarts,
         const char *uid = doc_text(old, "uid", "");
         json_t *entry = build_object_at(b, replicas, slot);
         build_text(b, entry, "uid", uid);
-        set_positive(b, entry, "failures", doc_int(counted, uid, 0));
+        set_positive(b, entry, "failures", failures_of(counted, uid));
         set_positive(b, entry, "remakes", doc_int(old, "count", 0));
         set_positive(b, entry, "at", doc_int(old, "at", 0));
         build_set(b, entry, "remade", json_true());
@@ -77,7 +83,7 @@ static void take_counted(struct build *b, json_t *replicas, const json_t *counte
 {
     for (size_t i = 0; i < o->pod_count; i++) {
         const struct control_member *pod = &o->pods[i];
-        int64_t failures = pod->known ? doc_int(counted, pod->uid, 0) : 0;
+        int64_t failures = pod->known ? failures_of(counted, pod->uid) : 0;
         if (failures <= 0) {
             continue;
         }

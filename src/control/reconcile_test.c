@@ -100,9 +100,11 @@ static void what_the_api_refuses_is_told(void **state)
         control_trace(&refusal, &text);
         control_effects_done(&refusal);
     }
-    assert_string_equal(buf_str(&text),
-                        "event Warning FailedCreatePod: Error creating: quota is used up\n"
-                        "event Warning FailedCreateService: Error creating: quota is used up\n");
+    assert_string_equal(
+        buf_str(&text),
+        "event Warning FailedUpdateJobStatus: Error updating the status: quota is used up\n"
+        "event Warning FailedCreatePod: Error creating: quota is used up\n"
+        "event Warning FailedCreateService: Error creating: quota is used up\n");
     buf_done(&text);
     control_effects_done(&fx);
     close_scene(&s);
@@ -154,20 +156,29 @@ static void a_large_job_is_made_in_pieces(void **state)
     close_scene(&s);
 }
 
+/* A uid is what an annotation says it is: "" and one of 300 bytes are no path in a document. */
 static void damaged_annotations_count_as_empty(void **state)
 {
     (void)state;
-    struct scene s;
-    open_scene(&s, make_job(true, -1, "ExitCode", "{'backoffLimit': 5}"));
-    json_object_update_new(doc_at(s.job, "metadata.annotations"),
-                           parse("{'muster.dev/failures': '99999999999999999999', "
-                                 "'muster.dev/counted': '{', 'muster.dev/restarts': '[1]'}"));
-    set_ended(add_pod(&s, "Master", 0, "Failed"), 137, "Error", "never");
-    step(&s);
-    assert_document(doc_at(s.job, "status.counters"),
-                    "{'failures': 1, 'replicas': {'master-0': {'uid': 'pod-0', 'failures': 1, "
-                    "'remakes': 1, 'at': 1767225600000, 'remade': true}}}");
-    close_scene(&s);
+    char long_uid[400];
+    snprintf(long_uid, sizeof long_uid, "{\"master-0\": {\"uid\": \"%0300d\"}}", 1);
+    const char *const restarts[] = {"[1]", "{\"master-0\": {}}",
+                                    "{\"master-0\": {\"uid\": \"a.b\"}}", long_uid};
+    for (size_t i = 0; i < sizeof restarts / sizeof restarts[0]; i++) {
+        struct scene s;
+        open_scene(&s, make_job(true, -1, "ExitCode", "{'backoffLimit': 5}"));
+        json_object_update_new(doc_at(s.job, "metadata.annotations"),
+                               json_pack("{s:s, s:s, s:s}", "muster.dev/failures",
+                                         "99999999999999999999", "muster.dev/counted",
+                                         i == 0 ? "{" : "{\"a\": {\"b\": 2}}",
+                                         "muster.dev/restarts", restarts[i]));
+        set_ended(add_pod(&s, "Master", 0, "Failed"), 137, "Error", "never");
+        step(&s);
+        assert_document(doc_at(s.job, "status.counters"),
+                        "{'failures': 1, 'replicas': {'master-0': {'uid': 'pod-0', 'failures': 1, "
+                        "'remakes': 1, 'at': 1767225600000, 'remade': true}}}");
+        close_scene(&s);
+    }
 }
 
 static void a_job_that_cannot_be_read_is_refused(void **state)

@@ -45,13 +45,16 @@ static void raise_count(struct build *b, json_t *entry, const char *field, int n
     set_count(b, entry, field, now > before ? now : before);
 }
 
-/* What is active is always true. The other counts of the end stay when the pods are cleaned up, and
- * rise while pods that went on end by themselves. */
+/* What is active only falls: upstream's operator, where it works on the same job, takes what is
+ * active after the end for succeeded, and adds to that each time it is said anew. The other counts
+ * of the end stay when the pods are cleaned up, and rise while pods that went on end by themselves.
+ */
 static json_t *refresh_entry(struct build *b, const json_t *old, const struct control_count *count)
 {
     json_t *entry = build_value(b, json_copy((json_t *)old));
+    int64_t before = doc_int(old, "active", 0);
     json_object_del(entry, "active");
-    set_count(b, entry, "active", count->active);
+    set_count(b, entry, "active", count->active < before ? count->active : before);
     raise_count(b, entry, "succeeded", count->succeeded);
     raise_count(b, entry, "failed", count->broken);
     return entry;

@@ -1,4 +1,4 @@
-/* Restarting all ranks of a job together: counted once, whatever is seen twice or lost. */
+/* All ranks of a job restart together, counted once, whatever is seen twice or lost. */
 #include "control/scene.h"
 #include "control/status/attempt.h"
 #include "job/annotations.h"
@@ -129,7 +129,7 @@ static void none_begins_before_the_last_has_gone(void **state)
     close_scene(&s);
 }
 
-/* An old view may have let one begin early. */
+/* An old view may have let a rank of the next attempt begin early. */
 static void ranks_of_two_attempts_are_not_running(void **state)
 {
     (void)state;

@@ -24,9 +24,9 @@ typedef void on_enter_fn(struct control_step *s);
 
 static when_fn always, is_stopped, is_suspended, is_resumed, has_succeeded, is_past_backoff,
     is_past_deadline, has_failed_never, has_failed_permanently, is_restarting, is_running;
-static when_fn has_restarted_enough, is_restarting_all, has_lost_workers;
+static when_fn has_restarted_enough, is_restarting_all, has_lost_workers, is_left_untrained;
 static message_fn message_restarted_enough, message_restarting_all, message_coordinator_failed,
-    message_lost_workers;
+    message_lost_workers, message_left_untrained;
 static message_fn message_created, message_stopped, message_suspended, message_resumed,
     message_succeeded, message_backoff, message_deadline, message_failed_never,
     message_failed_permanently, message_restarting, message_running;
@@ -71,6 +71,8 @@ static const struct rule {
      message_coordinator_failed, WARNING, control_stop_clock},
     {ACTIVE, has_lost_workers, CONTROL_STATE_FAILED, "Failed", false, "PyTorchJobFailed",
      message_lost_workers, WARNING, control_stop_clock},
+    {ACTIVE, is_left_untrained, CONTROL_STATE_FAILED, "Failed", false, "PyTorchJobFailed",
+     message_left_untrained, WARNING, control_stop_clock},
     /* All ranks together (restart.h); the event of each restart is made there. */
     {ACTIVE, has_restarted_enough, CONTROL_STATE_FAILED, "Failed", false, "PyTorchJobFailed",
      message_restarted_enough, NORMAL, control_stop_clock},
@@ -195,6 +197,12 @@ static bool has_lost_workers(const struct control_step *s)
     const struct control_count *workers = &s->o->count[JOB_WORKER];
     return control_is_trained(s->o) && control_unfinished_workers(s->o) == 0 &&
            workers->succeeded == 0 && workers->failed > 0;
+}
+
+/* Its Workers have broken off their loops, or never began any. */
+static bool is_left_untrained(const struct control_step *s)
+{
+    return s->now_unix_ms >= control_untrained_at(s);
 }
 
 static bool is_past_backoff(const struct control_step *s)
@@ -326,14 +334,24 @@ static void message_failed_permanently(const struct control_step *s, struct buf 
     message_first_failure(s, out);
 }
 
-/* What it said itself, if its end is known, is why; who failed first comes after that. */
+/* What it said itself, if its end is known, is why; who failed first comes after that, where it was
+ * another. */
 static void message_coordinator_failed(const struct control_step *s, struct buf *out)
 {
     const struct control_member *pod = control_find_pod(s->o, JOB_MASTER, 0);
-    const char *said = pod ? control_pod_failure(pod->object, false).message : "";
+    struct control_failure end = {0};
+    for (int dead = 1; dead >= 0 && pod && !end.found; dead--) { /* or it runs again */
+        end = control_pod_failure(pod->object, dead);
+    }
+    const char *said = end.found ? end.message : "";
+    size_t length = strlen(said);
+    length -= length > 0 && said[length - 1] == '.'; /* texts of exceptions often end with one */
     buf_format(out, "PyTorchJob %s is failed because its coordinator failed", s->o->job->name);
-    buf_format(out, *said ? ": %s." : ".", said);
-    message_first_failure(s, out);
+    buf_format(out, length > 0 ? ": %.*s." : ".", (int)length, said);
+    struct control_failure first = control_first_failure_of(s->o->job, s->o->view->pods);
+    if (length == 0 || strcmp(first.message, said) != 0) {
+        message_first_failure(s, out);
+    }
 }
 
 static void message_lost_workers(const struct control_step *s, struct buf *out)
@@ -341,6 +359,15 @@ static void message_lost_workers(const struct control_step *s, struct buf *out)
     buf_format(out, "PyTorchJob %s is failed because no Worker ended well after the training.",
                s->o->job->name);
     message_first_failure(s, out);
+}
+
+static void message_left_untrained(const struct control_step *s, struct buf *out)
+{
+    buf_format(out,
+               "PyTorchJob %s is failed because all of its Workers have ended with exit code 0, "
+               "and its coordinator still waits for records to be trained: it says how many in its "
+               "log.",
+               s->o->job->name);
 }
 
 static void message_restarting_all(const struct control_step *s, struct buf *out)

@@ -22,6 +22,7 @@ struct scene {
     int64_t now_s;  /* since EPOCH */
     int64_t now_ms; /* and so many more */
     enum control_target target;
+    bool restart_rules;
     struct control_node node; /* without a name: there is none */
     int64_t lost_after_ms;
     struct buf trace;
@@ -58,6 +59,7 @@ static inline struct control_effects effects_of(const struct scene *s)
                                       .gang = s->gang,
                                       .now_unix_ms = EPOCH + s->now_s * 1000 + s->now_ms,
                                       .target = s->target,
+                                      .restart_rules = s->restart_rules,
                                       .nodes = &s->node,
                                       .node_count = s->node.name != NULL,
                                       .lost_after_ms = s->lost_after_ms};

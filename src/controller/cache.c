@@ -365,12 +365,33 @@ json_t *cache_list(const struct cache *c, enum control_resource resource, const 
     return list;
 }
 
-bool cache_has(const struct cache *c, enum control_resource resource, const char *namespace,
-               const char *name, const char *uid)
+static const struct cache_item *find_uid(const struct cache *c, enum control_resource resource,
+                                         const char *namespace, const char *name, const char *uid)
 {
     char id[ID_BYTES];
     const struct cache_item *item = find(c, make_id(resource, namespace, name, id));
-    return item && !item->gone && strcmp(item->uid, uid) == 0;
+    return item && strcmp(item->uid, uid) == 0 ? item : NULL;
+}
+
+bool cache_has(const struct cache *c, enum control_resource resource, const char *namespace,
+               const char *name, const char *uid)
+{
+    const struct cache_item *item = find_uid(c, resource, namespace, name, uid);
+    return item && !item->gone;
+}
+
+bool cache_shows_end(const struct cache *c, const char *namespace, const struct control_effect *e)
+{
+    return e->node ? !find_uid(c, e->resource, namespace, e->name, e->uid)
+                   : !cache_has(c, e->resource, namespace, e->name, e->uid);
+}
+
+bool cache_is_of(const struct cache *c, enum control_resource resource, const char *namespace,
+                 const char *name, const char *owner)
+{
+    char id[ID_BYTES];
+    const struct cache_item *item = find(c, make_id(resource, namespace, name, id));
+    return item && item->group && strcmp(item->group->owner, owner) == 0;
 }
 
 bool cache_has_version(const struct cache *c, enum control_resource resource, const char *namespace,

@@ -80,6 +80,15 @@ json_t *cache_list(const struct cache *cache, enum control_resource resource, co
 bool cache_has(const struct cache *cache, enum control_resource resource, const char *namespace,
                const char *name, const char *uid);
 
+/* Is what this effect deletes no more, as far as it goes by that: on its way out, or, by force,
+ * gone? It may have been on its way out before. */
+bool cache_shows_end(const struct cache *cache, const char *namespace,
+                     const struct control_effect *effect);
+
+/* … whatever its uid, as that owner's (see cache_list)? */
+bool cache_is_of(const struct cache *cache, enum control_resource resource, const char *namespace,
+                 const char *name, const char *owner);
+
 /* Is that object known in that state, or a newer one? */
 bool cache_has_version(const struct cache *cache, enum control_resource resource,
                        const char *namespace, const char *name, const char *version);

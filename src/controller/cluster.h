@@ -74,7 +74,7 @@
 /* Static data: a request holds only the pointer. */
 struct cluster_resource {
     const char *group;   /* "" for the core group */
-    const char *version; /* "v1" */
+    const char *version; /* "v1"; NULL: of no group, at the root of the server: "/version" */
     const char *plural;  /* "pods" */
     const char *kind;    /* "Pod" */
     bool namespaced;
@@ -123,6 +123,7 @@ struct cluster_request {
     const char *subresource; /* "status", "scale", "eviction", "log" … */
     json_t *body;            /* CREATE, REPLACE: the object; PATCH: the patch */
     int64_t timeout_ms;      /* of it all, waiting in its lane, too; 0: CLUSTER_TIMEOUT_MS */
+    bool without_managers;   /* of the answer: metadata.managedFields may be left out */
 
     /* PATCH */
     enum cluster_patch patch;
@@ -182,6 +183,7 @@ struct cluster_scope {
     const char *namespace; /* none: all */
     const char *labels;    /* selectors; none: all */
     const char *fields;
+    bool without_managers; /* metadata.managedFields may be left out */
 };
 
 struct cluster;

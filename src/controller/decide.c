@@ -55,7 +55,8 @@ int driver_decide(struct task *task, json_t *job, struct muster_err *err)
                                       .gang = d->options.gang,
                                       .nodes = nodes,
                                       .node_count = node_count,
-                                      .lost_after_ms = d->options.lost_after_ms};
+                                      .lost_after_ms = d->options.lost_after_ms,
+                                      .restart_rules = d->options.restart_rules};
     r = r < 0 ? r : decide(task, &view, err);
     for (enum control_resource i = 0; i < CONTROL_RESOURCES; i++) {
         json_decref(lists[i]);

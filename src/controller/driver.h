@@ -46,7 +46,8 @@ struct driver_options {
     const char *labels;       /* of pods, Services and claims that are watched; "": all */
     bool autoscalers;         /* HorizontalPodAutoscalers are made where a job asks for one */
     struct control_gang gang; /* so are PodGroups, of every job */
-    size_t jobs_side_by_side; /* 0: 16 */
+    size_t jobs_side_by_side; /* 0: 21, of which one namespace has 16 at most */
+    bool restart_rules;       /* containers may have restartPolicyRules */
     bool watch_nodes;         /* pods of lost nodes are replaced (control/broken.h) */
     int64_t lost_after_ms;    /* … after that silence, too; 0: never by time */
     size_t objects_max;       /* 0: 500,000 */
@@ -82,6 +83,8 @@ struct driver *driver_free(struct driver *driver);
 
 /* Works off a part of the queue. */
 void driver_turn(struct driver *driver);
+/* It is known that containers may have restartPolicyRules: pods that are made from now on have. */
+void driver_use_restart_rules(struct driver *driver);
 
 /* Everything was listed, once at least. */
 bool driver_is_synced(const struct driver *driver);

@@ -6,7 +6,8 @@
  * Creations that no write of the job vouches for are preceded by a look at the job: what the cache
  * shows may be older than the pods (a job that was just suspended, or deleted). A name that is
  * taken is looked at: alive and ours is success, on its way out is waited for, a stranger's is a
- * refusal. A deletion by force is preceded by a look at its node: it may be back.
+ * refusal. A deletion by force is preceded by a look at its node: it may be back. After a failure
+ * (a full quota) one creation tries whether the others may come.
  *
  * Layer: pure. Ownership: flow_init/flow_done; it takes the effects and a reference to the job.
  */
@@ -36,6 +37,7 @@ struct flow {
     size_t tell_one;       /* … of an effect that was carried out; count: none */
     bool vouched;          /* a write of this step found the job as the view shows it */
     bool looking;          /* at the job */
+    bool careful; /* the step before failed: one creation first, the others when it is done */
     enum flow_outcome outcome;
     int code;               /* of the first failure */
     int64_t retry_after_ms; /* what a server asked for */
@@ -62,9 +64,11 @@ enum flow_do flow_next(struct flow *flow, size_t *ret_item);
 struct flow_answer {
     int code;
     bool unsure;
+    bool explained; /* a server said why */
     int64_t retry_after_ms;
     json_t *object; /* borrowed; NULL: none */
     bool is_shown; /* the cache is as far: does not show what was deleted, shows what was updated */
+    bool was_shown; /* it was when this was asked, of what is created and deleted */
 };
 
 /* What the caller tells of an answer. flow_next, until it says FLOW_WAIT, comes after each. */
@@ -72,8 +76,33 @@ enum flow_told { FLOW_SILENT, FLOW_REFUSED, FLOW_STRANGER };
 
 enum flow_told flow_answered(struct flow *flow, size_t item, const struct flow_answer *answer);
 enum flow_told flow_looked(struct flow *flow, size_t item, const struct flow_answer *answer);
+/* The effect was carried out, or found to be so. */
+bool flow_is_done(const struct flow *flow, size_t item);
 void flow_looked_at_job(struct flow *flow, const struct flow_answer *answer);
 void flow_looked_at_node(struct flow *flow, size_t item, const struct flow_answer *answer);
 
 /* Cannot be sent (no memory): as if it had been answered so. */
 void flow_not_sent(struct flow *flow, int code);
+
+/* ---- between flow.c, which sends, and flow_answer.c, which hears ---- */
+
+enum flow_phase { STATUS, NEWS, DELETES, CREATES, END, PHASES }; /* CREATES: updates, too */
+
+enum flow_state {
+    WAITING,
+    TAKEN, /* its name is: a look is due */
+    LOST,  /* its node is, still */
+    SENT,
+    DONE,
+    REFUSED,
+};
+
+/* One for each effect; events and the wake are DONE from the start. */
+struct flow_item {
+    enum flow_phase phase;
+    enum flow_state state;
+    int expectation;
+};
+
+/* The flow ends; of several outcomes the worst counts, of several codes the first. */
+void flow_fail(struct flow *flow, enum flow_outcome outcome, int code, int64_t retry_after_ms);

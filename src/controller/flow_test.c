@@ -183,6 +183,25 @@ static void a_name_that_is_taken_is_looked_at(void **state)
     }
 }
 
+/* Who shows that it was done has told of it. */
+static void what_was_shown_before_it_was_sent_is_not_told(void **state)
+{
+    (void)state;
+    for (int shown = 0; shown < 2; shown++) {
+        struct flow f;
+        struct control_effect success = effect(CONTROL_RECORD_EVENT, CONTROL_JOB, "Deleted");
+        success.of_previous = true;
+        OPEN(&f, effect(CONTROL_DELETE, CONTROL_POD, "a"), success);
+        expect(&f, "send 0 wait");
+        const struct flow_answer got = {.is_shown = shown, .was_shown = shown};
+        assert_int_equal(flow_answered(&f, 0, &got), FLOW_SILENT);
+        assert_true(flow_is_done(&f, 0));
+        expect(&f, shown ? "end" : "tell 1 end");
+        assert_int_equal(f.outcome, FLOW_OK);
+        flow_done(&f);
+    }
+}
+
 /* What is under way is answered; nothing more is sent. */
 static void the_first_failure_ends_it(void **state)
 {
@@ -198,6 +217,56 @@ static void the_first_failure_ends_it(void **state)
     assert_int_equal(f.outcome, FLOW_FAILED);
     assert_int_equal(f.code, MUSTER_EPERM);
     flow_done(&f);
+}
+
+/* One creation tries; when it may come, so may the others. */
+static void after_a_failure_one_creation_goes_first(void **state)
+{
+    (void)state;
+    for (int full = 0; full < 2; full++) {
+        struct flow f;
+        OPEN(&f, effect(CONTROL_UPDATE_STATUS, CONTROL_JOB, NULL),
+             effect(CONTROL_CREATE, CONTROL_POD, "a"), effect(CONTROL_CREATE, CONTROL_POD, "b"),
+             effect(CONTROL_CREATE, CONTROL_POD, "c"));
+        f.careful = true;
+        expect(&f, "send 0 wait");
+        answer(&f, 0, 0, "{'metadata': {'name': 'j', 'uid': 'job', 'resourceVersion': '8'}}");
+        expect(&f, "send 1 wait");
+        answer(&f, 1, full ? MUSTER_EPERM : 0, full ? NULL : OBJECT);
+        expect(&f, full ? "end" : "send 2 send 3 wait");
+        flow_done(&f);
+    }
+}
+
+/* What a server says is told, of a write that may have been carried out, too; a status that it
+ * forbids would be seen nowhere else. */
+static void what_a_server_refuses_is_told(void **state)
+{
+    (void)state;
+    static const struct {
+        enum control_verb verb;
+        struct flow_answer answer;
+        enum flow_told told;
+    } table[] = {
+        {CONTROL_CREATE, {.code = MUSTER_EPERM}, FLOW_REFUSED},
+        {CONTROL_CREATE, {.code = MUSTER_EUNAVAIL, .unsure = true}, FLOW_SILENT},
+        {CONTROL_CREATE,
+         {.code = MUSTER_EUNAVAIL, .unsure = true, .explained = true},
+         FLOW_REFUSED},
+        {CONTROL_DELETE, {.code = MUSTER_ETIMEDOUT, .unsure = true}, FLOW_SILENT},
+        {CONTROL_UPDATE_STATUS, {.code = MUSTER_EPERM}, FLOW_REFUSED},
+        {CONTROL_UPDATE_STATUS, {.code = MUSTER_ECONFLICT}, FLOW_SILENT},
+        {CONTROL_UPDATE_STATUS, {.code = MUSTER_EUNAVAIL}, FLOW_SILENT},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        struct flow f;
+        OPEN(&f, effect(table[i].verb, CONTROL_POD, "a"));
+        f.vouched = true;
+        expect(&f, "send 0 wait");
+        assert_int_equal(flow_answered(&f, 0, &table[i].answer), table[i].told);
+        expect(&f, "end");
+        flow_done(&f);
+    }
 }
 
 static void a_conflict_is_no_failure(void **state)
@@ -245,7 +314,10 @@ int main(void)
         cmocka_unit_test(the_next_step_waits_until_all_is_shown),
         cmocka_unit_test(a_creation_that_nothing_vouches_for_looks_first),
         cmocka_unit_test(a_name_that_is_taken_is_looked_at),
+        cmocka_unit_test(what_was_shown_before_it_was_sent_is_not_told),
         cmocka_unit_test(the_first_failure_ends_it),
+        cmocka_unit_test(after_a_failure_one_creation_goes_first),
+        cmocka_unit_test(what_a_server_refuses_is_told),
         cmocka_unit_test(a_conflict_is_no_failure),
         cmocka_unit_test(without_memory_it_ends),
     };

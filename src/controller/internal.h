@@ -31,6 +31,7 @@ struct call {
     struct task *task; /* of events: NULL */
     size_t item;
     bool reads;  /* the object of `item` */
+    bool idle;   /* when it was sent, the cache showed that it was done */
     char *event; /* of an event that is told: its "namespace/name" */
     size_t event_bytes;
 };
@@ -41,10 +42,13 @@ struct driver {
     struct queue queue;
     struct task *tasks;
     struct call *calls;
+    struct doubt *doubts;
+    size_t doubt_count;
     size_t events; /* under way, and what they weigh */
     size_t event_bytes;
     uint64_t events_left_out;
-    bool leaves_out; /* that was said, and some of those that wait are still there */
+    bool events_refused; /* for want of the right, which was said */
+    bool leaves_out;     /* that was said, and some of those that wait are still there */
     int64_t resync_at_ms;
     size_t resynced; /* jobs of this resync: each a little later */
     struct watch {
@@ -107,3 +111,16 @@ bool driver_refuses(const struct control_view *view, struct muster_err *err);
 void driver_tell(struct driver *driver, const json_t *job, const struct control_effect *event);
 /* The call, which may be of an event, is over. */
 void driver_forget_event(struct call *call);
+
+/* ---- writes whose answers were lost (doubt.c) ---- */
+
+/* Effect number `item` is sent: if it is in doubt, the answer tells, not the cache. True: the cache
+ * shows that there is nothing to do by now, whoever did it. */
+bool driver_ask_again(struct task *task, size_t item);
+/* Its answer was taken into the flow: it is counted, in doubt, or neither. `job`: as it was before.
+ * What does not concern pods, Services or the status is never in doubt. */
+void driver_note_answer(const struct call *call, const struct cluster_answer *answer, json_t *job);
+/* The cache has changed for that job; NULL: for many. */
+void driver_look_at_doubts(struct driver *driver, const char *key);
+/* The job is gone; NULL: all. */
+void driver_forget_doubts(struct driver *driver, const char *key);

@@ -31,7 +31,7 @@ static void on_change(void *arg, const struct cluster_change *news)
 
 int driver_watch_nodes(struct driver *d, struct muster_err *err)
 {
-    const struct cluster_scope scope = {.resource = &driver_nodes};
+    const struct cluster_scope scope = {.resource = &driver_nodes, .without_managers = true};
     struct cluster *cluster = d->options.cluster;
     return cluster->backend->watch(cluster, &scope, on_change, d, &d->node_watch, err);
 }

@@ -1,6 +1,7 @@
 /* See queue.h. */
 #include "controller/queue.h"
 
+#include "controller/fair_share.h"
 #include "core/hash.h"
 
 #include <assert.h>
@@ -12,8 +13,17 @@
 
 enum { NOT_IN_HEAP = -1, DOUBLINGS_MAX = 20 };
 
+struct queue_namespace {
+    size_t items, taken;
+    struct queue_item *ready; /* in order */
+    struct queue_namespace *prev, *next;
+    UT_hash_handle hh;
+    char name[];
+};
+
 struct queue_item {
-    bool ready; /* in the list */
+    struct queue_namespace *namespace;
+    bool ready; /* in its list */
     bool taken;
     bool again; /* added while it was taken */
     int failures;
@@ -24,17 +34,27 @@ struct queue_item {
     char key[];
 };
 
-void queue_init(struct queue *q, size_t keys_max)
+void queue_init(struct queue *q, size_t keys_max, size_t taken_max)
 {
-    *q = (struct queue){.keys_max = keys_max};
+    *q = (struct queue){.keys_max = keys_max, .taken_max = taken_max};
+}
+
+static void free_item(struct queue *q, struct queue_item *item)
+{
+    struct queue_namespace *namespace = item->namespace;
+    HASH_DEL(q->items, item);
+    free(item);
+    if (--namespace->items == 0) {
+        HASH_DEL(q->namespaces, namespace);
+        free(namespace);
+    }
 }
 
 void queue_done(struct queue *q)
 {
     struct queue_item *item, *next;
     HASH_ITER (hh, q->items, item, next) {
-        HASH_DEL(q->items, item);
-        free(item);
+        free_item(q, item);
     }
     free(q->heap);
     *q = (struct queue){0};
@@ -111,25 +131,50 @@ static bool make_room(struct queue *q, size_t count)
 
 /* ---- adding ---- */
 
+/* Of the key, with one item more; NULL without memory. */
+static struct queue_namespace *enter_namespace(struct queue *q, const char *key)
+{
+    struct queue_namespace *namespace = NULL;
+    size_t bytes = strcspn(key, "/");
+    HASH_FIND(hh, q->namespaces, key, bytes, namespace);
+    if (!namespace) {
+        namespace = calloc(1, sizeof *namespace + bytes + 1);
+        if (!namespace) {
+            return NULL;
+        }
+        memcpy(namespace->name, key, bytes);
+        HASH_ADD_KEYPTR(hh, q->namespaces, namespace->name, bytes, namespace);
+    }
+    namespace->items++;
+    return namespace;
+}
+
+static struct queue_item *make_item(struct queue *q, const char *key)
+{
+    size_t bytes = strlen(key) + 1;
+    struct queue_item *item =
+        make_room(q, HASH_COUNT(q->items) + 1) ? calloc(1, sizeof *item + bytes) : NULL;
+    struct queue_namespace *namespace = item ? enter_namespace(q, key) : NULL;
+    if (!namespace) {
+        free(item);
+        return NULL;
+    }
+    memcpy(item->key, key, bytes);
+    item->namespace = namespace;
+    item->heaped = NOT_IN_HEAP;
+    HASH_ADD_STR(q->items, key, item);
+    return item;
+}
+
 static int find_or_make(struct queue *q, const char *key, struct queue_item **ret)
 {
     struct queue_item *item = find(q, key);
-    size_t count = HASH_COUNT(q->items);
-    if (!item && count >= q->keys_max) {
+    if (!item && HASH_COUNT(q->items) >= q->keys_max) {
         return MUSTER_ETOOBIG;
     }
-    if (!item) {
-        size_t bytes = strlen(key) + 1;
-        item = make_room(q, count + 1) ? calloc(1, sizeof *item + bytes) : NULL;
-        if (!item) {
-            return MUSTER_ENOMEM;
-        }
-        memcpy(item->key, key, bytes);
-        item->heaped = NOT_IN_HEAP;
-        HASH_ADD_STR(q->items, key, item);
-    }
+    item = item ? item : make_item(q, key);
     *ret = item;
-    return 0;
+    return item ? 0 : MUSTER_ENOMEM;
 }
 
 static void make_ready(struct queue *q, struct queue_item *item)
@@ -139,16 +184,23 @@ static void make_ready(struct queue *q, struct queue_item *item)
         item->ready = true;
         q->ready_count++;
         q->adds++;
-        DL_APPEND(q->ready, item);
+        if (!item->namespace->ready) {
+            DL_APPEND(q->waiting, item->namespace);
+        }
+        DL_APPEND(item->namespace->ready, item);
     }
 }
 
 static void drop_ready(struct queue *q, struct queue_item *item)
 {
+    struct queue_namespace *namespace = item->namespace;
     if (item->ready) {
         item->ready = false;
         q->ready_count--;
-        DL_DELETE(q->ready, item);
+        DL_DELETE(namespace->ready, item);
+        if (!namespace->ready) {
+            DL_DELETE(q->waiting, namespace);
+        }
     }
 }
 
@@ -200,17 +252,39 @@ static void wake_due(struct queue *q, int64_t now_ms)
     }
 }
 
+/* NULL: none. */
+static struct queue_item *first_that_may(const struct queue *q)
+{
+    const struct queue_namespace *namespace = q->waiting;
+    while (namespace && !fair_share_may_take(namespace->taken, q->taken_count, q->taken_max)) {
+        namespace = namespace->next;
+    }
+    return namespace ? namespace->ready : NULL;
+}
+
+/* After the others, if there is something of it left. */
+static void have_next_turn_last(struct queue *q, struct queue_namespace *namespace)
+{
+    if (namespace->ready) {
+        DL_DELETE(q->waiting, namespace);
+        DL_APPEND(q->waiting, namespace);
+    }
+}
+
 const char *queue_take(struct queue *q, int64_t now_ms)
 {
     wake_due(q, now_ms);
-    struct queue_item *item = q->ready;
+    struct queue_item *item = first_that_may(q);
     if (!item) {
         return NULL;
     }
     assert(!item->taken && item->heaped == NOT_IN_HEAP);
     drop_ready(q, item);
+    have_next_turn_last(q, item->namespace);
     item->taken = true;
     item->again = false;
+    item->namespace->taken++;
+    q->taken_count++;
     return item->key;
 }
 
@@ -219,6 +293,8 @@ void queue_release(struct queue *q, const char *key)
     struct queue_item *item = find(q, key);
     assert(item && item->taken);
     item->taken = false;
+    item->namespace->taken--;
+    q->taken_count--;
     if (item->again) {
         item->again = false;
         make_ready(q, item);
@@ -257,6 +333,12 @@ void queue_succeeded(struct queue *q, const char *key)
     }
 }
 
+int queue_failures(const struct queue *q, const char *key)
+{
+    const struct queue_item *item = find(q, key);
+    return item ? item->failures : 0;
+}
+
 void queue_remove(struct queue *q, const char *key)
 {
     struct queue_item *item = find(q, key);
@@ -266,15 +348,14 @@ void queue_remove(struct queue *q, const char *key)
     assert(!item->taken);
     leave_heap(q, item);
     drop_ready(q, item);
-    HASH_DEL(q->items, item);
-    free(item);
+    free_item(q, item);
 }
 
 /* ---- asking ---- */
 
 int64_t queue_next(const struct queue *q)
 {
-    if (q->ready) {
+    if (first_that_may(q)) {
         return INT64_MIN;
     }
     return q->heap_count > 0 ? q->heap[0]->at_ms : INT64_MAX;

@@ -1,6 +1,7 @@
-/* Keys that wait for a step: each is there once, in the order in which it came. A key that was
- * taken is given out again only after its release, also when it was added meanwhile; one that fails
- * waits longer each time.
+/* Keys ("namespace/name") that wait for a step: each is there once, in the order in which it came
+ * to its namespace; the namespaces take turns, and one of them does not have all that are taken
+ * (controller/fair_share.h). A key that was taken is given out again only after its release, also
+ * when it was added meanwhile; one that fails waits longer each time.
  *
  * Layer: pure; time comes in as data (any clock that does not jump, in milliseconds). Ownership:
  * queue_init/queue_done; keys are copied.
@@ -14,18 +15,20 @@
 enum { QUEUE_RETRY_MAX_MS = 60000 };
 
 struct queue_item;
+struct queue_namespace;
 
 struct queue {
-    struct queue_item *items; /* by key */
-    struct queue_item *ready; /* in order */
-    struct queue_item **heap; /* those that wait for a time: the earliest first */
+    struct queue_item *items;           /* by key */
+    struct queue_namespace *namespaces; /* by name: the namespaces of all items */
+    struct queue_namespace *waiting;    /* those that have items that are ready, in turn */
+    struct queue_item **heap;           /* those that wait for a time: the earliest first */
     size_t heap_count, heap_room;
-    size_t ready_count;
-    size_t keys_max;
+    size_t ready_count, taken_count;
+    size_t keys_max, taken_max;
     uint64_t adds, retries; /* since queue_init */
 };
 
-void queue_init(struct queue *queue, size_t keys_max);
+void queue_init(struct queue *queue, size_t keys_max, size_t taken_max);
 void queue_done(struct queue *queue);
 
 /* Both return 0, MUSTER_ENOMEM, or MUSTER_ETOOBIG when there are keys_max others. */
@@ -34,7 +37,7 @@ int queue_add(struct queue *queue, const char *key);
 /* Not before; of two times the earlier one counts. */
 int queue_add_at(struct queue *queue, const char *key, int64_t at_ms);
 
-/* The first that is due, taken; NULL: none. Borrowed until queue_remove. */
+/* The first that is due and may be taken, taken; NULL: none. Borrowed until queue_remove. */
 const char *queue_take(struct queue *queue, int64_t now_ms);
 /* What was taken may be given out again. */
 void queue_release(struct queue *queue, const char *key);
@@ -46,10 +49,14 @@ int queue_retry(struct queue *queue, const char *key, int64_t now_ms, int64_t fi
 /* It did not fail: the next failure is the first. */
 void queue_succeeded(struct queue *queue, const char *key);
 
+/* So often it failed, since it last did not. */
+int queue_failures(const struct queue *queue, const char *key);
+
 /* The key is forgotten; not while it is taken. */
 void queue_remove(struct queue *queue, const char *key);
 
-/* When the next key is due: INT64_MIN at once, INT64_MAX never. */
+/* When the next key is due that may be taken: INT64_MIN at once, INT64_MAX never (or when another
+ * one is released). */
 int64_t queue_next(const struct queue *queue);
 /* So many are taken or will be given out. */
 size_t queue_busy(const struct queue *queue);

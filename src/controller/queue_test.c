@@ -21,7 +21,7 @@ static void a_key_is_there_once_and_in_its_order(void **state)
 {
     (void)state;
     struct queue q;
-    queue_init(&q, 10);
+    queue_init(&q, 10, 100);
     queue_add(&q, "b");
     queue_add(&q, "a");
     queue_add(&q, "b");
@@ -35,7 +35,7 @@ static void what_is_added_while_it_is_taken_comes_after_its_release(void **state
 {
     (void)state;
     struct queue q;
-    queue_init(&q, 10);
+    queue_init(&q, 10, 100);
     queue_add(&q, "a");
     expect(&q, 0, "a");
     queue_add(&q, "a");
@@ -54,7 +54,7 @@ static void a_time_is_waited_for_and_the_earlier_one_counts(void **state)
 {
     (void)state;
     struct queue q;
-    queue_init(&q, 10);
+    queue_init(&q, 10, 100);
     queue_add_at(&q, "late", 30);
     queue_add_at(&q, "soon", 20);
     queue_add_at(&q, "late", 10);
@@ -73,7 +73,7 @@ static void an_addition_makes_a_time_needless(void **state)
 {
     (void)state;
     struct queue q;
-    queue_init(&q, 10);
+    queue_init(&q, 10, 100);
     queue_add_at(&q, "a", 100);
     queue_add(&q, "a");
     expect(&q, 0, "a");
@@ -87,7 +87,7 @@ static void failures_wait_longer_each_time(void **state)
     (void)state;
     static const int64_t delays[] = {1000, 2000, 4000, 8000, 16000, 32000, 60000, 60000, 60000};
     struct queue q;
-    queue_init(&q, 10);
+    queue_init(&q, 10, 100);
     for (size_t i = 0; i < sizeof delays / sizeof delays[0]; i++) {
         queue_retry(&q, "a", 0, 1000, 0);
         int64_t next = queue_next(&q);
@@ -109,7 +109,7 @@ static void what_failed_together_comes_back_apart(void **state)
 {
     (void)state;
     struct queue q;
-    queue_init(&q, 1000);
+    queue_init(&q, 1000, 100);
     for (int i = 0; i < 100; i++) {
         char key[32];
         snprintf(key, sizeof key, "default/job-%d", i);
@@ -127,7 +127,7 @@ static void its_size_is_bounded(void **state)
 {
     (void)state;
     struct queue q;
-    queue_init(&q, 1);
+    queue_init(&q, 1, 100);
     assert_int_equal(queue_add(&q, "a"), 0);
     assert_int_equal(queue_add(&q, "b"), MUSTER_ETOOBIG);
     queue_remove(&q, "a");
@@ -145,7 +145,7 @@ static void times_come_in_order_whatever_is_added_and_removed(void **state)
     int64_t at[KEYS];
     struct queue q;
     uint64_t random = 1;
-    queue_init(&q, KEYS);
+    queue_init(&q, KEYS, 100);
     for (int i = 0; i < KEYS; i++) {
         at[i] = INT64_MAX;
     }
@@ -171,9 +171,47 @@ static void times_come_in_order_whatever_is_added_and_removed(void **state)
     queue_done(&q);
 }
 
+static void namespaces_take_turns(void **state)
+{
+    (void)state;
+    struct queue q;
+    queue_init(&q, 10, 100);
+    static const char *const keys[] = {"a/1", "a/2", "a/3", "b/4", "b/5", "c/6"};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        queue_add(&q, keys[i]);
+    }
+    queue_remove(&q, "a/2");
+    expect(&q, 0, "a/1b/4c/6a/3b/5");
+    queue_done(&q);
+}
+
+/* Of 5 places one namespace has 4, and another one the last, however many of the first wait. */
+static void one_namespace_does_not_have_all_places(void **state)
+{
+    (void)state;
+    struct queue q;
+    queue_init(&q, 10, 5);
+    static const char *const keys[] = {"a/1", "a/2", "a/3", "a/4", "a/5", "a/6"};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        queue_add(&q, keys[i]);
+    }
+    expect(&q, 0, "a/1a/2a/3a/4");
+    assert_true(queue_next(&q) == INT64_MAX);
+    queue_add(&q, "b/7");
+    assert_true(queue_next(&q) == INT64_MIN);
+    expect(&q, 0, "b/7");
+    queue_release(&q, "b/7");
+    assert_true(queue_next(&q) == INT64_MAX);
+    queue_release(&q, "a/2");
+    expect(&q, 0, "a/5");
+    queue_done(&q);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(namespaces_take_turns),
+        cmocka_unit_test(one_namespace_does_not_have_all_places),
         cmocka_unit_test(a_key_is_there_once_and_in_its_order),
         cmocka_unit_test(what_is_added_while_it_is_taken_comes_after_its_release),
         cmocka_unit_test(a_time_is_waited_for_and_the_earlier_one_counts),

@@ -37,6 +37,7 @@ struct cluster_request driver_request(const struct task *task, const struct cont
         .resource = &driver_resources[resource],
         .namespace = doc_text(job, "metadata.namespace", ""),
         .name = on_job ? doc_text(job, "metadata.name", "") : e->name,
+        .without_managers = !on_job,
         .grace_s = e->node ? 0 : CLUSTER_GRACE_DEFAULT,
         .body = body_of(task, e),
     };

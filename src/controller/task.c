@@ -1,5 +1,4 @@
-/* A step of one job: its decision, its requests one after the other, their answers. See driver.h.
- */
+/* Runs a step of one job: decides, sends its requests and hears their answers. See driver.h. */
 #include "base/doc.h"
 #include "control/control.h"
 #include "controller/internal.h"
@@ -9,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { HTTP_INTERNAL = 500 };
 
 static void run(struct task *task);
 
@@ -21,7 +22,7 @@ void driver_task_free(struct task *task)
 
 /* ---- the end of a step ---- */
 
-/* The key goes back to the queue, or is forgotten with its job. */
+/* Ends the task; its key goes back to the queue, or is forgotten with its job. */
 static void release(struct task *task)
 {
     struct driver *d = task->driver;
@@ -61,7 +62,7 @@ static void tell_end(const struct task *task, enum driver_result result)
     }
 }
 
-/* Cannot even begin: no memory. */
+/* Ends a step that could not begin; it is tried again. */
 static void give_up(struct task *task, int code, const char *sentence)
 {
     driver_say(task->driver, "controller.retry", task->key,
@@ -71,7 +72,7 @@ static void give_up(struct task *task, int code, const char *sentence)
     release(task);
 }
 
-/* Nothing was to be done for a finished job: its text is not needed any more. */
+/* Lets the cache drop the text of a finished job for which nothing was to be done. */
 static void pack_if_idle(struct task *task)
 {
     const struct control_effects *fx = &task->flow.fx;
@@ -145,10 +146,13 @@ int64_t driver_tasks_next(const struct driver *d)
 
 /* ---- requests ---- */
 
+/* With 500 an API server says which webhook it could not ask, with 503 and 504 that it is ill. */
 static struct flow_answer answer_of(const struct cluster_answer *answer)
 {
+    bool explained = answer->http_status == HTTP_INTERNAL && *answer->message;
     return (struct flow_answer){.code = answer->code,
                                 .unsure = answer->unsure,
+                                .explained = explained,
                                 .retry_after_ms = answer->retry_after_ms,
                                 .object = answer->code == 0 ? answer->object : NULL};
 }
@@ -187,15 +191,7 @@ static bool is_shown(const struct task *task, size_t item, const json_t *object)
                                  doc_text(object, "metadata.resourceVersion", ""));
     }
     return e->verb == CONTROL_DELETE && e->resource != CONTROL_JOB &&
-           !cache_has(cache, e->resource, namespace, e->name, e->uid);
-}
-
-static void did(const struct task *task, size_t item, const json_t *before)
-{
-    const struct driver_options *o = &task->driver->options;
-    if (o->did) {
-        o->did(o->arg, &task->flow.fx.list[item], before, task->flow.job);
-    }
+           cache_shows_end(cache, namespace, e);
 }
 
 static void on_item(struct call *call, const struct cluster_answer *got)
@@ -203,13 +199,12 @@ static void on_item(struct call *call, const struct cluster_answer *got)
     struct task *task = call->task;
     struct flow_answer answer = answer_of(got);
     answer.is_shown = is_shown(task, call->item, answer.object);
+    answer.was_shown = call->idle;
     json_t *before = json_incref(task->flow.job);
     enum flow_told told = call->reads ? flow_looked(&task->flow, call->item, &answer)
                                       : flow_answered(&task->flow, call->item, &answer);
     say_failure(task, got);
-    if (got->code == 0 && !call->reads) {
-        did(task, call->item, before);
-    }
+    driver_note_answer(call, got, before);
     json_decref(before);
     if (told == FLOW_STRANGER) {
         char sentence[512];
@@ -242,6 +237,7 @@ static int send_call(struct task *task, size_t item, bool reads,
     call->task = task;
     call->item = item;
     call->reads = reads;
+    call->idle = done == on_item && driver_ask_again(task, item);
     return driver_send(call, request);
 }
 
@@ -265,6 +261,7 @@ static int look_at_item(struct task *task, size_t item)
         .resource = &driver_resources[e->resource],
         .namespace = doc_text(task->flow.job, "metadata.namespace", ""),
         .name = e->name,
+        .without_managers = true,
     };
     return send_call(task, item, true, on_item, &request);
 }
@@ -282,7 +279,8 @@ static int get_node(struct task *task, size_t item)
     const struct cluster_request request = {.verb = CLUSTER_GET,
                                             .lane = CLUSTER_LANE_PARTS,
                                             .resource = &driver_nodes,
-                                            .name = task->flow.fx.list[item].node};
+                                            .name = task->flow.fx.list[item].node,
+                                            .without_managers = true};
     return send_call(task, item, true, on_node, &request);
 }
 
@@ -337,10 +335,11 @@ static void begin(struct task *task)
         return;
     }
     task->flowing = true;
+    task->flow.careful = queue_failures(&d->queue, task->key) > 0;
     run(task);
 }
 
-/* The job that was packed. */
+/* Takes the text of a job that was packed, and begins. */
 static void on_read(struct call *call, const struct cluster_answer *answer)
 {
     struct task *task = call->task;

@@ -59,6 +59,7 @@ static struct cluster_request request_for(enum cluster_verb verb, const char *na
         .resource = &driver_events,
         .namespace = namespace,
         .name = name,
+        .without_managers = true,
     };
 }
 
@@ -77,11 +78,15 @@ static void send_next(struct call *call, enum cluster_verb verb, json_t *body,
     *slash = '/';
 }
 
+/* Without the right, which concerns all of them, it is said once. */
 static void on_counted(struct call *call, const struct cluster_answer *answer)
 {
-    if (answer->code < 0) {
-        driver_say(call->driver, "controller.event", call->event, answer->message);
+    struct driver *d = call->driver;
+    bool refused = answer->code == MUSTER_EPERM;
+    if (answer->code < 0 && !(refused && d->events_refused)) {
+        driver_say(d, "controller.event", call->event, answer->message);
     }
+    d->events_refused = refused || (d->events_refused && answer->code < 0);
 }
 
 static void on_read(struct call *call, const struct cluster_answer *answer)

@@ -184,6 +184,25 @@ static void the_same_again_is_counted(void **state)
     leave(driver);
 }
 
+/* Without the right to write events each of them would be said; when it is back, the next loss is.
+ */
+static void that_events_are_forbidden_is_said_once(void **state)
+{
+    (void)state;
+    struct driver *driver = make_driver();
+    char message[] = "Created pod: a";
+    for (int lost = 1; lost <= 2; lost++) {
+        tell(driver, 3, message);
+        answer(MUSTER_EPERM, NULL);
+        tell(driver, 3, message);
+        answer(MUSTER_EPERM, NULL);
+        assert_int_equal(world.said, lost);
+        tell(driver, 1, message);
+        answer(0, NULL);
+    }
+    leave(driver);
+}
+
 /* Of a job whose name fills its room, which is refused, somebody is to hear why. */
 static void an_event_has_a_name_that_is_one(void **state)
 {
@@ -210,6 +229,7 @@ int main(void)
         cmocka_unit_test(a_burst_of_thousands_waits),
         cmocka_unit_test(what_is_too_much_is_left_out),
         cmocka_unit_test(the_same_again_is_counted),
+        cmocka_unit_test(that_events_are_forbidden_is_said_once),
         cmocka_unit_test(an_event_has_a_name_that_is_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

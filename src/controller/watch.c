@@ -1,6 +1,7 @@
 /* See driver.h: watches, the queue, and turns. */
 #include "base/doc.h"
 #include "base/err.h"
+#include "controller/fair_share.h"
 #include "controller/internal.h"
 #include "controller/planted.h"
 
@@ -8,7 +9,7 @@
 #include <stdlib.h>
 #include <utlist.h>
 
-enum { STEPS_PER_TURN = 16, SIDE_BY_SIDE = 16, OBJECTS_MAX = 500000, RESYNC_APART_MS = 10 };
+enum { STEPS_PER_TURN = 16, OF_NAMESPACE_MAX = 16, OBJECTS_MAX = 500000, RESYNC_APART_MS = 10 };
 
 const struct cluster_resource driver_resources[CONTROL_RESOURCES] = {
     [CONTROL_JOB] = {"kubeflow.org", "v1", "pytorchjobs", "PyTorchJob", true},
@@ -32,9 +33,8 @@ void driver_say(const struct driver *d, const char *what, const char *key, const
 void driver_arm(struct driver *d)
 {
     int64_t queue = cache_is_synced(&d->cache) ? queue_next(&d->queue) : INT64_MAX;
-    bool full = HASH_COUNT(d->tasks) >= d->options.jobs_side_by_side;
     int64_t tasks = driver_tasks_next(d);
-    int64_t next = full || tasks < queue ? tasks : queue;
+    int64_t next = tasks < queue ? tasks : queue;
     next = d->resync_at_ms < next ? d->resync_at_ms : next;
     d->options.clock.call_at(d->options.clock.arg, next);
 }
@@ -114,6 +114,9 @@ static void shown(struct watch *w, const struct cache_change *change)
 static void tell_gone(const struct watch *w, const char *job)
 {
     const struct driver_options *o = &w->driver->options;
+    if (w->resource == CONTROL_JOB) {
+        driver_forget_doubts(w->driver, job);
+    }
     if (w->resource == CONTROL_JOB && o->gone) {
         o->gone(o->arg, job);
     }
@@ -153,6 +156,7 @@ static void synced(struct watch *w, const char *version)
         cache_each_live_job(&d->cache, add_live_job, d);
     }
     cache_synced(&d->cache, w->resource, on_gone, w);
+    driver_look_at_doubts(d, NULL);
     struct task *task, *next;
     HASH_ITER (hh, d->tasks, task, next) {
         expect_listed(&task->flow.expected, w->resource, version);
@@ -198,6 +202,7 @@ static void on_change(void *arg, const struct cluster_change *news)
     bool unseen = PLANTED_DRIVER(END_UNSEEN) && news->news == CLUSTER_GONE;
     if (change.changed && !unseen) {
         shown(w, &change);
+        driver_look_at_doubts(d, change.job);
     }
     if (change.changed && news->news == CLUSTER_GONE) {
         tell_gone(w, change.job);
@@ -211,7 +216,8 @@ static int start_watch(struct driver *d, enum control_resource resource, struct 
     bool labelled = resource != CONTROL_JOB && !is_optional(resource); /* upstream's have none */
     const struct cluster_scope scope = {.resource = &driver_resources[resource],
                                         .namespace = d->options.namespace,
-                                        .labels = labelled ? d->options.labels : NULL};
+                                        .labels = labelled ? d->options.labels : NULL,
+                                        .without_managers = resource != CONTROL_JOB};
     struct cluster *cluster = d->options.cluster;
     w->driver = d;
     w->resource = resource;
@@ -242,12 +248,13 @@ int driver_new(const struct driver_options *options, struct driver **ret, struct
     d->options = *options;
     size_t side_by_side = options->jobs_side_by_side;
     size_t objects = options->objects_max ? options->objects_max : OBJECTS_MAX;
-    d->options.jobs_side_by_side = side_by_side ? side_by_side : SIDE_BY_SIDE;
+    d->options.jobs_side_by_side =
+        side_by_side ? side_by_side : fair_share_places(OF_NAMESPACE_MAX);
     int64_t resync = options->resync_ms;
     d->options.resync_ms = resync ? resync : DRIVER_RESYNC_MS;
     d->resync_at_ms = driver_now_ms(d) + d->options.resync_ms;
     cache_init(&d->cache, objects);
-    queue_init(&d->queue, objects);
+    queue_init(&d->queue, objects, d->options.jobs_side_by_side);
     leave_out_optional(d);
     int r = 0;
     for (enum control_resource i = 0; i < CONTROL_RESOURCES && r == 0; i++) {
@@ -284,6 +291,7 @@ struct driver *driver_free(struct driver *d)
         driver_task_free(task);
     }
     d->options.clock.call_at(d->options.clock.arg, INT64_MAX);
+    driver_forget_doubts(d, NULL);
     cache_done(&d->cache);
     queue_done(&d->queue);
     nodes_done(&d->nodes);
@@ -308,14 +316,17 @@ static void resync_if_due(struct driver *d, int64_t now)
     }
 }
 
+void driver_use_restart_rules(struct driver *d)
+{
+    d->options.restart_rules = true;
+}
+
 void driver_turn(struct driver *d)
 {
     int64_t now = driver_now_ms(d);
     resync_if_due(d, now);
     driver_tasks_expire(d, now);
-    for (int i = 0; i < STEPS_PER_TURN && cache_is_synced(&d->cache) &&
-                    HASH_COUNT(d->tasks) < d->options.jobs_side_by_side;
-         i++) {
+    for (int i = 0; i < STEPS_PER_TURN && cache_is_synced(&d->cache); i++) {
         const char *key = queue_take(&d->queue, now);
         if (!key) {
             break;

@@ -37,7 +37,8 @@ extern const size_t kube_resource_count;
 
 /* By any of its names ("pods", "po", "PyTorchJob"), ignoring case; NULL when there is none. */
 const struct kube_resource *kube_resource_find(const char *name);
-/* By an object's own kind; NULL when the API does not serve it. */
+/* By an object's own kind, and its apiVersion where several groups have the kind; NULL when the API
+ * does not serve it. */
 const struct kube_resource *kube_resource_of(const json_t *object);
 
 /* One object, or with name NULL a collection; namespace NULL means all of them. Borrowed strings.

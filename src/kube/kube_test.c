@@ -1,6 +1,8 @@
 /* Names, paths and refusals. */
 #include "kube/internal.h"
 
+#include "base/cleanup.h"
+#include "base/doc.h"
 #include "base/testing/test.h"
 
 #include <stdlib.h>
@@ -25,6 +27,22 @@ static void kinds_have_many_names(void **state)
     assert_null(kube_resource_find("jo"));
     assert_null(kube_resource_find(""));
     assert_null(kube_resource_find("deployment"));
+}
+
+/* Two groups have events: the core group's are meant, where nothing says otherwise. */
+static void a_kind_of_two_groups_is_told_apart(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"v1", "v1"}, {"events.k8s.io/v1", "events.k8s.io/v1"}, {"events.k8s.io/v1beta1", "v1"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        muster_auto(doc) json_t *event =
+            json_pack("{s:s, s:s}", "apiVersion", cases[i][0], "kind", "Event");
+        assert_string_equal(kube_resource_of(event)->api_version, cases[i][1]);
+    }
+    assert_string_equal(kube_resource_find("events")->api_version, "v1");
+    assert_string_equal(kube_resource_find("events.events.k8s.io")->api_version,
+                        "events.k8s.io/v1");
 }
 
 static void check_path(const struct kube_ref *ref, const struct kube_query *query,
@@ -100,8 +118,11 @@ static void strange_answers_are_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kinds_have_many_names),    cmocka_unit_test(paths_are_those_of_kubernetes),
-        cmocka_unit_test(names_are_encoded),        cmocka_unit_test(refusals_become_errors),
+        cmocka_unit_test(a_kind_of_two_groups_is_told_apart),
+        cmocka_unit_test(kinds_have_many_names),
+        cmocka_unit_test(paths_are_those_of_kubernetes),
+        cmocka_unit_test(names_are_encoded),
+        cmocka_unit_test(refusals_become_errors),
         cmocka_unit_test(strange_answers_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

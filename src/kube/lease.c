@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PATH_BYTES = 128, HOLD_MS = 10000 };
+enum { PATH_BYTES = 128 };
 
 struct kube_lease {
     struct kube *kube;
@@ -65,7 +65,7 @@ static void too_late(uv_timer_t *timer)
 /* Turns the loop until the controller holds the lease, or refuses it, or takes too long. */
 static int wait_held(struct kube_lease *lease, struct muster_err *err)
 {
-    uv_timer_start(&lease->limit, too_late, HOLD_MS, 0);
+    uv_timer_start(&lease->limit, too_late, KUBE_REQUEST_MS, 0);
     while (!lease->held && !lease->late && lease->err.code == 0) {
         uv_run(lease->kube->loop, UV_RUN_ONCE);
     }
@@ -73,8 +73,13 @@ static int wait_held(struct kube_lease *lease, struct muster_err *err)
     if (lease->held) {
         return 0;
     }
-    return lease->err.code ? muster_fail(err, lease->err.code, "%s", lease->err.text)
-                           : muster_fail(err, MUSTER_ETIMEDOUT, "the controller gave no lease");
+    if (lease->err.code) {
+        return muster_fail(err, lease->err.code, "%s", lease->err.text);
+    }
+    return muster_fail(err, MUSTER_ETIMEDOUT,
+                       "the controller (process %d) has not answered for %d s, and nothing was "
+                       "created: it has too much to do (try again), or hangs (muster down --force)",
+                       (int)kube_controller_pid(lease->kube), KUBE_REQUEST_MS / 1000);
 }
 
 static void start_timer(struct kube_lease *lease, uv_timer_t *timer)

@@ -51,12 +51,16 @@ const struct kube_resource *kube_resource_find(const char *name)
 const struct kube_resource *kube_resource_of(const json_t *object)
 {
     const char *kind = doc_text(object, "kind", "");
+    const char *version = doc_text(object, "apiVersion", "");
+    const struct kube_resource *first = NULL;
     for (size_t i = 0; i < kube_resource_count; i++) {
-        if (strcmp(kube_resources[i].kind, kind) == 0) {
-            return &kube_resources[i];
+        const struct kube_resource *r = &kube_resources[i];
+        if (strcmp(r->kind, kind) == 0 && strcmp(r->api_version, version) == 0) {
+            return r;
         }
+        first = !first && strcmp(r->kind, kind) == 0 ? r : first;
     }
-    return NULL;
+    return first;
 }
 
 static void add_encoded(struct buf *out, const char *text)

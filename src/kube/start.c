@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/nofile_limit.h"
+#include "base/system/nofile_limit.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -74,20 +74,24 @@ static void become_controller(const struct kube *kube, int log_fd)
     if (setenv("MUSTER_HOME", kube->home.path, 1) == 0 && chdir("/") == 0) {
         execl("/proc/self/exe", "muster", "daemon", (char *)NULL);
     }
-    dprintf(STDERR_FILENO, "cannot start the controller: %s\n", strerror(errno));
+    dprintf(STDERR_FILENO, "cannot start the controller: %s%s\n", strerror(errno),
+            errno == ENOENT ? " (is /proc mounted?)" : "");
     _exit(71);
 }
 
-/* What the controller said last since `start`; "" when nothing. */
-static void read_complaint(int log_fd, off_t start, char *ret, size_t size)
+/* What the controller said last since its log had `start` bytes; "" when nothing. The log may have
+ * been put aside meanwhile, and a new one begun. */
+static void read_complaint(const char *log_path, off_t start, char *ret, size_t size)
 {
     struct stat info;
-    off_t from = start;
-    if (fstat(log_fd, &info) == 0 && info.st_size - from > LOG_TAIL_BYTES) {
-        from = info.st_size - LOG_TAIL_BYTES;
-    }
     char tail[LOG_TAIL_BYTES + 1];
-    ssize_t got = pread(log_fd, tail, LOG_TAIL_BYTES, from);
+    ssize_t got = -1;
+    muster_auto(close) int fd = open(log_path, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0 && fstat(fd, &info) == 0) {
+        off_t from = info.st_size < start ? 0 : start;
+        from = info.st_size - from > LOG_TAIL_BYTES ? info.st_size - LOG_TAIL_BYTES : from;
+        got = pread(fd, tail, LOG_TAIL_BYTES, from);
+    }
     tail[got < 0 ? 0 : got] = '\0';
     size_t length = strlen(tail);
     while (length > 0 && tail[length - 1] == '\n') {
@@ -100,18 +104,18 @@ static void read_complaint(int log_fd, off_t start, char *ret, size_t size)
     snprintf(ret, size, "%s", last);
 }
 
-static int gave_up(int log_fd, off_t start, const char *log_path, int status,
+static int gave_up(const struct kube *kube, off_t start, const char *log_path, int status,
                    struct muster_err *err)
 {
     char why[400];
-    read_complaint(log_fd, start, why, sizeof why);
+    read_complaint(log_path, start, why, sizeof why);
     int exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
     int code = exit_code == muster_code_exit(MUSTER_ECREATE) ? MUSTER_ECREATE : MUSTER_EUNAVAIL;
     struct statvfs disk;
     if (*why) {
         return muster_fail(err, code, "the controller did not start: %s", why);
     }
-    if (fstatvfs(log_fd, &disk) == 0 && disk.f_bavail == 0) {
+    if (statvfs(kube->home.path, &disk) == 0 && disk.f_bavail == 0) {
         return muster_fail(err, MUSTER_ECREATE,
                            "the controller did not start: cannot write %s: the disk is full; free "
                            "some space and try again",
@@ -126,7 +130,7 @@ static bool ended_in_order(int status)
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-static int wait_for(struct kube *kube, pid_t child, int log_fd, off_t start, const char *log_path,
+static int wait_for(struct kube *kube, pid_t child, off_t start, const char *log_path,
                     struct muster_err *err)
 {
     int status = 0;
@@ -146,7 +150,7 @@ static int wait_for(struct kube *kube, pid_t child, int log_fd, off_t start, con
     if (answers(kube)) {
         return 0;
     }
-    return ended && ended_in_order(status) ? LOST : gave_up(log_fd, start, log_path, status, err);
+    return ended && ended_in_order(status) ? LOST : gave_up(kube, start, log_path, status, err);
 }
 
 static int start_one(struct kube *kube, struct muster_err *err)
@@ -167,7 +171,7 @@ static int start_one(struct kube *kube, struct muster_err *err)
     if (child == 0) {
         become_controller(kube, log_fd);
     }
-    return wait_for(kube, child, log_fd, start, log_path, err);
+    return wait_for(kube, child, start, log_path, err);
 }
 
 int kube_ensure(struct kube *kube, struct muster_err *err)

@@ -1,4 +1,7 @@
-/* A connection that leaves HTTP behind: one request by hand, then its socket is the caller's. */
+/* Sends one request for an upgrade by hand, without libcurl; then the socket is the caller's.
+ *
+ * Layer: services. Memory: nothing is kept. Thread: any; it blocks, ANSWER_S at most.
+ */
 #include "kube/internal.h"
 
 #include "base/cleanup.h"
@@ -35,7 +38,7 @@ static int dial(const struct kube *kube, int *ret_fd, struct muster_err *err)
     return 0;
 }
 
-static int broken(struct muster_err *err)
+static int connection_lost(struct muster_err *err)
 {
     return muster_fail(err, MUSTER_EUNAVAIL, "the connection to the controller was lost");
 }
@@ -45,7 +48,7 @@ static int send_all(int fd, const char *bytes, size_t count, struct muster_err *
     for (size_t sent = 0; sent < count;) {
         ssize_t n = send(fd, bytes + sent, count - sent, MSG_NOSIGNAL);
         if (n < 0 && errno != EINTR) {
-            return broken(err);
+            return connection_lost(err);
         }
         sent += n > 0 ? (size_t)n : 0;
     }
@@ -68,8 +71,7 @@ static int ask(int fd, const char *path, const char *protocol, const json_t *bod
     return send_all(fd, request, strlen(request), err);
 }
 
-/* Reads what is there, at most to the end of the head and what came with it. Byte by byte: what
- * follows the head belongs to the next protocol. */
+/* Reads the head byte by byte, and nothing after it: that belongs to the next protocol. */
 static int read_head(int fd, char head[HEAD_BYTES_MAX], struct muster_err *err)
 {
     size_t used = 0;
@@ -79,17 +81,18 @@ static int read_head(int fd, char head[HEAD_BYTES_MAX], struct muster_err *err)
             continue;
         }
         if (n <= 0) {
-            return broken(err);
+            return connection_lost(err);
         }
         head[++used] = '\0';
         if (used >= 4 && memcmp(head + used - 4, "\r\n\r\n", 4) == 0) {
             return 0;
         }
     }
-    return broken(err);
+    return connection_lost(err);
 }
 
-static int refused(struct kube *kube, int fd, const char *head, long status, struct muster_err *err)
+static int read_refusal(struct kube *kube, int fd, const char *head, long status,
+                        struct muster_err *err)
 {
     char body[HEAD_BYTES_MAX];
     const char *length = strcasestr(head, "\r\ncontent-length:");
@@ -116,10 +119,10 @@ int kube_upgrade(struct kube *kube, const char *path, const char *protocol, cons
         return r;
     }
     if (sscanf(head, "HTTP/1.1 %ld", &status) != 1) {
-        return broken(err);
+        return connection_lost(err);
     }
     if (status != 101) {
-        return refused(kube, fd, head, status, err);
+        return read_refusal(kube, fd, head, status, err);
     }
     const struct timeval never = {0};
     (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &never, sizeof never);

@@ -3,6 +3,8 @@
 
 #include "base/doc.h"
 
+#include <stdlib.h>
+
 /* A field that is named is kept, and so is any below a schema that says so. */
 bool definition_keeps_counters(const json_t *definition)
 {
@@ -15,4 +17,16 @@ bool definition_keeps_counters(const json_t *definition)
         schema = json_object_get(json_object_get(schema, "properties"), path[i]);
     }
     return any || schema;
+}
+
+/* "36+", as some clusters have it, is 36. */
+static long number_of(const json_t *version, const char *field)
+{
+    return strtol(doc_text(version, field, "0"), NULL, 10);
+}
+
+bool version_has_restart_rules(const json_t *version)
+{
+    long major = number_of(version, "major");
+    return major > 1 || (major == 1 && number_of(version, "minor") >= 35);
 }

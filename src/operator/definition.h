@@ -1,5 +1,6 @@
-/* What the cluster's definition of PyTorchJobs does to them: upstream's own has no field for what
- * the operator counts (.status.counters), and an API server drops what a definition does not name.
+/* What the cluster can do. Its definition of PyTorchJobs: upstream's own has no field for what the
+ * operator counts (.status.counters), and an API server drops what a definition does not name. Its
+ * version: whether containers may have rules of their own by which they are started again.
  *
  * Layer: program. Pure.
  */
@@ -10,3 +11,5 @@
 
 /* Whether the counters of a kubeflow.org/v1 PyTorchJob are kept; true where it cannot be told. */
 bool definition_keeps_counters(const json_t *definition);
+/* /version is 1.35 or newer: an older server refuses a policy of a container's own. */
+bool version_has_restart_rules(const json_t *version);

@@ -49,11 +49,33 @@ static void what_says_nothing_is_not_complained_of(void **state)
     assert_true(definition_keeps_counters(NULL));
 }
 
+static void restart_rules_came_with_1_35(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *version;
+        bool has;
+    } table[] = {{"{'major': '1', 'minor': '35'}", true},
+                 {"{'major': '1', 'minor': '36+'}", true},
+                 {"{'major': '2', 'minor': '0'}", true},
+                 {"{'major': '1', 'minor': '34'}", false},
+                 {"{'major': '1', 'minor': ''}", false},
+                 {"{'minor': 36}", false},
+                 {"{}", false}};
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        json_t *version = parse(table[i].version);
+        assert_int_equal(version_has_restart_rules(version), table[i].has);
+        json_decref(version);
+    }
+    assert_false(version_has_restart_rules(NULL));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_field_is_kept_where_it_is_named_or_any_is),
         cmocka_unit_test(what_says_nothing_is_not_complained_of),
+        cmocka_unit_test(restart_rules_came_with_1_35),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

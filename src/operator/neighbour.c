@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define OWN_WEBHOOKS "muster-operator" /* as deploy/overlays/webhook has it */
+
 enum { LOOK_MS = 30000, WAIT_MS = 2000, ANSWER_MS = 5000, NAMESPACE_BYTES = 64 };
 enum state { UNKNOWN, WORKING, WAITING };
 
@@ -162,6 +164,28 @@ static void on_configuration(void *arg, const struct cluster_answer *answer)
     }
 }
 
+/* Another overlay was applied over one with webhooks, whose configuration nobody takes away. */
+static void on_own_configuration(void *arg, const struct cluster_answer *answer)
+{
+    const struct neighbour *n = arg;
+    const char *namespace = NULL;
+    if (answer->code == 0 && upstream_find_webhook(answer->object, &namespace) >= 0 &&
+        strcmp(namespace, n->options.own_namespace) == 0) {
+        log_event(LOG_WARN, "operator.webhook",
+                  "the API server asks the webhooks of the overlay webhook about PyTorchJobs, and "
+                  "this operator serves none, so that no job can be created: kubectl delete "
+                  "validatingwebhookconfiguration " OWN_WEBHOOKS " " OWN_WEBHOOKS
+                  "-images --ignore-not-found");
+    }
+}
+
+static int look_for_own_webhooks(struct neighbour *n, struct muster_err *err)
+{
+    return n->options.serves_webhooks || !n->options.own_namespace
+               ? 0
+               : ask(n, &configurations, NULL, OWN_WEBHOOKS, on_own_configuration, err);
+}
+
 static int look(struct neighbour *n, struct muster_err *err)
 {
     return ask(n, &configurations, NULL, UPSTREAM_WEBHOOKS, on_configuration, err);
@@ -201,6 +225,7 @@ int neighbour_open(uv_loop_t *loop, const struct neighbour_options *options, str
     n->options = *options;
     alarm_init(loop, on_alarm, n, &n->alarm);
     int r = ask(n, &kinds, NULL, NULL, on_kinds, err);
+    r = r < 0 ? r : look_for_own_webhooks(n, err);
     r = r < 0 ? r : look(n, err);
     if (r < 0) {
         neighbour_close(n);

@@ -18,6 +18,7 @@ struct neighbour_options {
     const char *namespace;     /* whose jobs we run; "": of all */
     const char *own_namespace; /* in which we run as a pod; NULL: we do not */
     const char *pod;           /* our pod's name */
+    bool serves_webhooks;      /* else those that are left of another overlay are said */
     void (*may_work)(void *arg);
     void (*must_wait)(void *arg); /* after may_work only */
     void *arg;

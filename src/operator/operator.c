@@ -3,10 +3,11 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "base/time/clock.h"
 #include "kube/cluster/kube_cluster.h"
 #include "kube/config/kubeconfig.h"
+#include "kube/leader/leader.h"
 #include "operator/endpoints.h"
-#include "operator/leader.h"
 #include "operator/metrics.h"
 #include "operator/neighbour.h"
 #include "operator/options.h"
@@ -18,6 +19,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* So long API servers may go on asking the webhooks of a pod that is ending: until then each node
+ * has been told that the Service has lost it. */
+enum { LINGER_MS = 5000 };
 
 struct program {
     struct operator_options options;
@@ -35,7 +40,8 @@ struct program {
     int end;             /* why it ends: 0, or a code with its sentence in err */
     struct muster_err *err;
     struct metrics metrics;
-    bool leaving; /* nothing begins any more */
+    struct alarm_clock linger; /* when it ends, once it leaves */
+    bool leaving;              /* nothing begins any more */
 };
 
 /* ---- one of several ---- */
@@ -62,6 +68,7 @@ static int begin(struct program *o, struct muster_err *err)
         .cluster = o->cluster,
         .namespace = o->options.namespace,
         .own_namespace = o->in_pod ? o->own_namespace : NULL,
+        .serves_webhooks = o->hooks != NULL,
         .pod = getenv("HOSTNAME"),
         .may_work = may_work,
         .must_wait = must_wait,
@@ -97,10 +104,24 @@ static void on_lost(void *arg)
     uv_stop(&o->loop);
 }
 
-static void on_released(void *arg)
+static void say(void *arg, enum leader_news news, const char *text)
+{
+    (void)arg;
+    log_event(news == LEADER_TROUBLE ? LOG_WARN : LOG_INFO,
+              news == LEADER_LEADS ? "operator.leads" : "operator.lease", "%s", text);
+}
+
+static void on_lingered(void *arg)
 {
     struct program *o = arg;
     uv_stop(&o->loop);
+}
+
+/* Another one may work at once; what this one still does is to answer reviews. */
+static void on_released(void *arg)
+{
+    struct program *o = arg;
+    alarm_set(&o->linger, o->hooks && o->in_pod ? clock_ms() + LINGER_MS : INT64_MIN);
 }
 
 static int stand_for_election(struct program *o, struct muster_err *err)
@@ -111,6 +132,7 @@ static int stand_for_election(struct program *o, struct muster_err *err)
         .name = o->options.lease,
         .led = on_led,
         .lost = on_lost,
+        .say = say,
         .arg = o,
     };
     o->metrics.lease = o->options.lease;
@@ -123,7 +145,7 @@ static const char *trouble(void *arg)
 {
     const struct program *o = arg;
     bool heard = o->work.driver ? driver_is_synced(o->work.driver)
-                                : neighbour_is_waited_for(o->neighbour) ||
+                                : o->leaving || neighbour_is_waited_for(o->neighbour) ||
                                       (o->leader && leader_has_heard(o->leader));
     return heard ? hooks_trouble(o->hooks) : "the API server has not answered yet";
 }
@@ -169,24 +191,12 @@ static int open_hooks(struct program *o, struct muster_err *err)
 
 /* ---- life ---- */
 
-/* As client-go looks for it: a kubeconfig that was named, the pod's account, the usual files. */
-static int find_target(const struct operator_options *options, struct target *ret, bool *ret_in_pod,
-                       struct muster_err *err)
-{
-    const char *listed = getenv("KUBECONFIG");
-    bool named = options->kubeconfig || options->context || (listed && *listed);
-    int r = named ? MUSTER_ENOENT : target_in_cluster(NULL, ret, err);
-    *ret_in_pod = r == 0;
-    return r == MUSTER_ENOENT ? kubeconfig_load(options->kubeconfig, options->context, ret, err)
-                              : r;
-}
-
 static int open_cluster(struct program *o, struct muster_err *err)
 {
     const struct kube_cluster_options options = {
         .qps = o->options.qps, .burst = o->options.burst, .may_send = may_send, .arg = o};
     struct target target = {0};
-    int r = find_target(&o->options, &target, &o->in_pod, err);
+    int r = kubeconfig_find(o->options.kubeconfig, o->options.context, &target, &o->in_pod, err);
     if (r == 0) {
         o->own_namespace = strdup(target.namespace);
         const char *slashes = strstr(target.server, "://");
@@ -210,10 +220,11 @@ static void on_signal(uv_signal_t *handle, int number)
     o->leaving = true;
     uv_signal_stop(handle); /* a second one ends it at once */
     work_end(&o->work);
+    hooks_leave(o->hooks);
     if (o->leader) {
         leader_release(o->leader, on_released);
     } else {
-        uv_stop(&o->loop);
+        on_released(o);
     }
 }
 
@@ -240,6 +251,7 @@ static void close_parts(struct program *o)
     work_close(&o->work);
     uv_close((uv_handle_t *)&o->on_term, NULL);
     uv_close((uv_handle_t *)&o->on_interrupt, NULL);
+    alarm_close(&o->linger, NULL);
     uv_run(&o->loop, UV_RUN_DEFAULT);
     uv_loop_close(&o->loop);
     metrics_done(&o->metrics);
@@ -255,6 +267,7 @@ static int run(struct program *o, struct muster_err *err)
         return muster_fail(err, MUSTER_EOS, "cannot start an event loop: %s", uv_strerror(r));
     }
     work_init(&o->work, &o->loop, &o->options, &o->metrics);
+    alarm_init(&o->loop, on_lingered, o, &o->linger);
     watch_signals(o);
     r = open_cluster(o, err);
     r = r < 0 ? r : open_endpoints(o, err);

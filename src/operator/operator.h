@@ -4,7 +4,7 @@
  * the cluster: it may be killed at any time, and another one goes on from what it finds.
  *
  * Layer: program. Thread: one, the loop's. Files: options.h reads the flags, operator.c is its
- * life, leader.h and election.h say which of several works.
+ * life, kube/leader says which of several works.
  */
 #pragma once
 

@@ -2,6 +2,7 @@
 #include "operator/upstream.h"
 
 #include "base/doc.h"
+#include "base/time/timestamp.h"
 
 #include <string.h>
 #include <strings.h>
@@ -105,4 +106,42 @@ void upstream_say_kinds(const json_t *resources, struct buf *out)
             buf_format(out, "%s%.63ss", out->used > 0 ? ", " : "", kind);
         }
     }
+}
+
+/* An API server calls who writes by the first word of its user agent. A person with kubectl is no
+ * operator. */
+static bool is_program(const char *manager)
+{
+    return *manager && strcmp(manager, "muster") != 0 && strncmp(manager, "kubectl", 7) != 0;
+}
+
+static int64_t written_at(const json_t *entry)
+{
+    bool status = strcmp(doc_text(entry, "subresource", ""), "status") == 0;
+    return status ? timestamp_read(doc_text(entry, "time", NULL)) : TIMESTAMP_NONE;
+}
+
+const char *upstream_other_writer(const json_t *job, int64_t since_unix_ms)
+{
+    const json_t *entries = doc_at(job, "metadata.managedFields");
+    const char *other = NULL;
+    int64_t ours = TIMESTAMP_NONE;
+    int64_t theirs = TIMESTAMP_NONE;
+    size_t index;
+    json_t *each;
+    json_array_foreach (entries, index, each) {
+        const char *manager = doc_text(each, "manager", "");
+        int64_t at = written_at(each);
+        if (at == TIMESTAMP_NONE) {
+            continue;
+        }
+        if (strcmp(manager, "muster") == 0) {
+            ours = at;
+        } else if (is_program(manager) && (theirs == TIMESTAMP_NONE || at > theirs)) {
+            theirs = at;
+            other = manager;
+        }
+    }
+    bool both = ours != TIMESTAMP_NONE && theirs != TIMESTAMP_NONE;
+    return both && ours >= since_unix_ms && theirs > ours ? other : NULL;
 }

@@ -3,6 +3,7 @@
 
 #include "base/testing/test.h"
 #include "base/testing/test_doc.h"
+#include "base/time/timestamp.h"
 
 #include <stdio.h>
 
@@ -97,6 +98,41 @@ static void other_kinds_are_named_once(void **state)
     buf_done(&out);
 }
 
+/* The one of a job that was taken over wrote before us; an operator that comes back finds its own
+ * old time. */
+static void who_else_writes_is_in_the_job(void **state)
+{
+    (void)state;
+#define AT(manager, part, seconds)                                                                 \
+    "{'manager': '" manager "', 'subresource': '" part "', 'time': '2026-01-01T00:00:" seconds "Z'}"
+    static const struct {
+        const char *entries, *other;
+    } table[] = {
+        {AT("muster", "status", "10") "," AT("manager", "status", "11"), "manager"},
+        {AT("manager", "status", "12") "," AT("muster", "status", "11"), "manager"},
+        {AT("manager", "status", "10") "," AT("muster", "status", "11"), NULL},
+        {AT("manager", "status", "11") "," AT("muster", "status", "11"), NULL},
+        {AT("muster", "status", "09") "," AT("manager", "status", "11"), NULL},
+        {AT("muster", "status", "10") "," AT("kubectl-edit", "status", "11"), NULL},
+        {AT("muster", "status", "10") "," AT("kube-scaler", "scale", "11"), NULL},
+        {AT("manager", "status", "11"), NULL},
+        {AT("muster", "status", "10") ", 3, {'manager': 4, 'subresource': 'status'}", NULL},
+        {"", NULL},
+    };
+#undef AT
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        char text[1024];
+        (void)snprintf(text, sizeof text, "{'metadata': {'managedFields': [%s]}}",
+                       table[i].entries);
+        json_t *job = parse(text);
+        const char *other = upstream_other_writer(job, timestamp_read("2026-01-01T00:00:10Z"));
+        if (table[i].other ? !other || strcmp(other, table[i].other) != 0 : other != NULL) {
+            fail_msg("row %zu: %s", i, other ? other : "nobody");
+        }
+        json_decref(job);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -104,6 +140,7 @@ int main(void)
         cmocka_unit_test(one_that_is_scaled_down_runs_until_its_pods_are_gone),
         cmocka_unit_test(the_webhook_of_our_jobs_is_found_among_others),
         cmocka_unit_test(other_kinds_are_named_once),
+        cmocka_unit_test(who_else_writes_is_in_the_job),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,8 +4,12 @@
 #include "base/doc.h"
 #include "base/log.h"
 #include "base/time/clock.h"
+#include "controller/fair_share.h"
 #include "operator/deed.h"
 #include "operator/definition.h"
+#include "operator/upstream.h"
+
+#include <stdio.h>
 
 /* What every pod and Service of ours has (control/objects.c), so that no others are watched. */
 #define OUR_LABEL "training.kubeflow.org/operator-name=pytorchjob-controller"
@@ -55,11 +59,31 @@ static void say_drops(struct work *w)
     w->drops_said = true;
 }
 
+/* Where this one may not look (neighbour.h), a job shows it. */
+static void say_other(struct work *w, const json_t *job)
+{
+    const char *other = upstream_other_writer(job, w->began_unix_ms);
+    char name[512];
+    if (!other || w->other_said) {
+        return;
+    }
+    w->other_said = true;
+    (void)snprintf(name, sizeof name, "%s/%s", doc_text(job, "metadata.namespace", ""),
+                   doc_text(job, "metadata.name", ""));
+    log_about(LOG_WARN, "operator.other", name,
+              "'%s' writes the status of this job, too: two operators work on it, of which one is "
+              "too many; stop it, or give it other namespaces",
+              other);
+}
+
 static void did(void *arg, const struct control_effect *effect, const json_t *before,
                 const json_t *after)
 {
     struct work *w = arg;
     metrics_did(w->metrics, effect, before, after);
+    if (effect->verb == CONTROL_UPDATE_STATUS) {
+        say_other(w, before);
+    }
     if (effect->verb == CONTROL_UPDATE_STATUS && json_object_get(effect->object, "counters") &&
         !doc_at(after, "status.counters")) {
         say_drops(w);
@@ -105,6 +129,22 @@ static int look_at_definition(struct work *w, struct muster_err *err)
     return w->cluster->backend->send(w->cluster, &request, on_definition, w, NULL, err);
 }
 
+static void on_version(void *arg, const struct cluster_answer *answer)
+{
+    struct work *w = arg;
+    if (answer->code == 0 && version_has_restart_rules(answer->object) && w->driver) {
+        driver_use_restart_rules(w->driver);
+    }
+}
+
+static int look_at_version(struct work *w, struct muster_err *err)
+{
+    static const struct cluster_resource server = {"", NULL, "version", "Info", false};
+    const struct cluster_request request = {
+        .verb = CLUSTER_GET, .lane = CLUSTER_LANE_JOBS, .resource = &server};
+    return w->cluster->backend->send(w->cluster, &request, on_version, w, NULL, err);
+}
+
 /* ---- life ---- */
 
 void work_init(struct work *work, uv_loop_t *loop, const struct operator_options *options,
@@ -124,7 +164,7 @@ int work_begin(struct work *w, struct cluster *cluster, struct muster_err *err)
         .labels = OUR_LABEL,
         .autoscalers = true,
         .gang = w->options->gang,
-        .jobs_side_by_side = (size_t)w->options->side_by_side,
+        .jobs_side_by_side = fair_share_places((size_t)w->options->side_by_side),
         .watch_nodes = w->options->watch_nodes,
         .lost_after_ms = w->options->lost_after_ms,
         .say = say,
@@ -135,7 +175,9 @@ int work_begin(struct work *w, struct cluster *cluster, struct muster_err *err)
         .arg = w,
     };
     w->cluster = cluster;
+    w->began_unix_ms = clock_unix_ms();
     int r = look_at_definition(w, err);
+    r = r < 0 ? r : look_at_version(w, err);
     r = r < 0 ? r : driver_new(&options, &w->driver, err);
     w->metrics->leads = r == 0;
     return r;

@@ -16,6 +16,8 @@ struct work {
     struct cluster *cluster;
     struct alarm_clock alarm; /* when the driver is due */
     struct driver *driver;    /* NULL: it has not begun, or has ended */
+    int64_t began_unix_ms;    /* the driver did */
+    bool other_said;          /* that another operator works on a job of ours */
     bool drops_said;          /* that the definition of PyTorchJobs drops what we count */
 };
 

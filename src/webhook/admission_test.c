@@ -1,4 +1,4 @@
-/* Reviews of jobs and pods: what is refused, with which words, and what is not judged. */
+/* Checks what of jobs and pods is refused, in which words, and what is not judged. */
 #include "webhook/admission.h"
 
 #include "base/testing/test_doc.h"

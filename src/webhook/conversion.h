@@ -1,4 +1,4 @@
-/* Between the versions of a PyTorchJob: the answer to an API server that asks for objects in
+/* Converts PyTorchJobs between their versions, and answers an API server that asks for objects in
  * another version than the one they are stored in (ConversionReview, apiextensions.k8s.io/v1).
  *
  * v1 is the version in which jobs are stored, and holds all that the others can say. v1beta1 and

@@ -1,4 +1,4 @@
-/* When an elastic job gets a HorizontalPodAutoscaler, which one, and when it goes. */
+/* Checks when an elastic job gets a HorizontalPodAutoscaler, which one, and when it is deleted. */
 #include "control/companions.h"
 #include "control/scene.h"
 
@@ -14,7 +14,7 @@ static void open_elastic(struct scene *s, const char *policy)
     s->autoscalers = json_array();
 }
 
-/* As the cluster has it. */
+/* Adds the one that the cluster has. */
 static json_t *add_autoscaler(struct scene *s)
 {
     struct job job;
@@ -115,7 +115,7 @@ static void it_goes_with_its_reason(void **state)
     close_scene(&s);
 }
 
-/* It goes with its job, as upstream. */
+/* It is deleted with its job, as upstream. */
 static void one_of_a_finished_job_stays(void **state)
 {
     (void)state;

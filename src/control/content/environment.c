@@ -128,13 +128,17 @@ static void add_attempt(struct build *b, const struct job *job, json_t *env)
 
 /* Workers of a coordinator have no ranks: those come and go with the members. There is no operator
  * upstream that sets these, so the user's PYTHONUNBUFFERED stays. */
-static void add_worker(struct build *b, enum job_role role, int index, json_t *env)
+static void add_elastic_role(struct build *b, const struct job *job, enum job_role role, int index,
+                             json_t *env)
 {
     if (!doc_find(env, "name", "PYTHONUNBUFFERED")) {
         add(b, env, "PYTHONUNBUFFERED", "1");
     }
     if (role == JOB_WORKER) {
         add_int(b, env, "WORKER_ID", index); /* as ElasticDL calls it */
+    } else { /* by which the coordinator finds its journal among those of other jobs */
+        add(b, env, "MUSTER_JOB", job->name);
+        add(b, env, "MUSTER_JOB_UID", job->uid);
     }
 }
 
@@ -142,7 +146,7 @@ void control_environment(struct build *b, const struct job *job, enum job_role r
                          json_t *env)
 {
     if (job->coordinated) {
-        add_worker(b, role, index, env);
+        add_elastic_role(b, job, role, index, env);
         return;
     }
     add(b, env, "PYTHONUNBUFFERED", "1");

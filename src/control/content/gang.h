@@ -1,5 +1,5 @@
-/* A job whose pods are to start together: the PodGroup by which a scheduler knows them, Volcano's
- * or that of scheduler-plugins (coscheduling), and what their pods say of it. As upstream
+/* Says how the pods of a job start together: by a PodGroup, from which a scheduler knows them
+ * (Volcano, or scheduler-plugins' coscheduling), and by what the pods say of it. As upstream
  * (training-operator v1.9.4, pkg/controller.v1/control/{volcano,scheduler-plugins}.go).
  *
  * Layer: pure.
@@ -19,15 +19,15 @@ struct control_gang {
     const char *scheduler; /* its name, for pods */
 };
 
-/* Does its scheduler place a pod of the job? Not where all name another one. */
+/* True when its scheduler places a pod of the job: not where all pods name another scheduler. */
 bool control_has_gang(const struct control_gang *gang, const struct job *job);
-/* And does a pod of the job name another one? The group may never be complete then. */
+/* True when some of them name another scheduler: the group may never be complete then. */
 bool control_splits_gang(const struct control_gang *gang, const struct job *job);
 
 /* The spec of its PodGroup: a new reference, NULL when out of memory. */
 json_t *control_gang_spec(const struct control_gang *gang, const struct job *job);
 
-/* May pods be made for that PodGroup? Volcano admits one first. */
+/* True when pods may be made for that PodGroup: Volcano admits it first. */
 bool control_gang_admits(const struct control_gang *gang, const json_t *group);
 
 /* Writes the scheduler's and the PodGroup's name into the pod (taken): a new reference, NULL when

@@ -3,6 +3,7 @@
 
 #include "base/err.h"
 #include "kube/wire/answer.h"
+#include "kube/wire/managers.h"
 #include "kube/wire/request.h"
 
 #include <stdlib.h>
@@ -18,6 +19,8 @@ struct cluster_call {
     void *arg;
     struct transfer *transfer; /* while it is sent */
     struct buf reply;
+    bool without_managers;
+    char *namespace; /* NULL: none */
     int tried;
     bool finished; /* its owner is being told */
     struct cluster_call *prev, *next;
@@ -37,6 +40,7 @@ static void detach(struct cluster_call *call)
 static void free_call(struct cluster_call *call)
 {
     wire_request_done(&call->wire);
+    free(call->namespace);
     buf_done(&call->reply);
     free(call);
 }
@@ -73,7 +77,7 @@ static struct cluster_answer no_answer(const struct cluster_call *call,
     };
 }
 
-static struct cluster_answer understand(const struct cluster_call *call,
+static struct cluster_answer understand(struct cluster_call *call,
                                         const struct transfer_result *result)
 {
     struct cluster_answer answer;
@@ -87,6 +91,9 @@ static struct cluster_answer understand(const struct cluster_call *call,
                                        .message = "the answer is too large",
                                        .http_status = (int)result->http_status,
                                        .unsure = writes};
+    }
+    if (call->without_managers) {
+        buf_truncate(&call->reply, wire_drop_managers(call->reply.data, call->reply.used));
     }
     wire_answer(result->http_status, buf_str(&call->reply), call->reply.used, writes, &answer);
     answer.retry_after_ms = result->retry_after_ms > 0 ? result->retry_after_ms : 0;
@@ -185,11 +192,17 @@ int call_send(struct cluster *cluster, const struct cluster_request *request, cl
     call->k = k;
     call->done = done;
     call->arg = arg;
+    call->without_managers = request->without_managers;
     call->turn = (struct turn){.start = start, .late = late};
     call->turn.item.lane = (int)request->lane;
     call->turn.item.deadline_ms = kube_cluster_now_ms() + timeout_ms;
     buf_init(&call->reply, REPLY_BYTES_MAX);
     int r = wire_request_make(request, &call->wire, err);
+    if (r == 0 && request->namespace) {
+        call->namespace = strdup(request->namespace);
+        r = call->namespace ? 0 : err_no_memory(err);
+    }
+    call->turn.item.group = call->namespace;
     if (r == 0 && !pace_add(&k->queue, &call->turn.item)) {
         r = muster_fail(err, MUSTER_ENOMEM, "too many requests wait for the API server");
     }

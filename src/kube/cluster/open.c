@@ -2,13 +2,14 @@
 #include "kube/cluster/internal.h"
 
 #include "base/err.h"
+#include "controller/fair_share.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
-enum { QPS = 20, BURST = 30, UNDER_WAY_MAX = 16, NS_PER_MS = 1000000 };
+enum { QPS = 20, BURST = 30, OF_NAMESPACE_MAX = 16, NS_PER_MS = 1000000 };
 
 int64_t kube_cluster_now_ms(void)
 {
@@ -112,7 +113,7 @@ int kube_cluster_open(uv_loop_t *loop, struct target *target,
     }
     k->base.backend = &backend;
     pace_init(&k->queue, o->qps != 0 ? o->qps : QPS, o->burst > 0 ? o->burst : BURST,
-              o->under_way_max > 0 ? o->under_way_max : UNDER_WAY_MAX);
+              o->under_way_max > 0 ? o->under_way_max : (int)fair_share_places(OF_NAMESPACE_MAX));
     k->chance.state = o->seed;
     if (!k->chance.state) {
         (void)!getrandom(&k->chance.state, sizeof k->chance.state, 0); /* any value will do */

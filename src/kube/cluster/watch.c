@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "kube/wire/answer.h"
 #include "kube/wire/follow.h"
+#include "kube/wire/managers.h"
 
 #include <stdlib.h>
 #include <utlist.h>
@@ -181,6 +182,9 @@ static void take_page(struct cluster_watch *w, const json_t *list)
 static void take_answer(struct cluster_watch *w, const struct transfer_result *result)
 {
     struct cluster_answer answer;
+    if (w->scope.without_managers) {
+        buf_truncate(&w->page, wire_drop_managers(w->page.data, w->page.used));
+    }
     wire_answer(result->http_status, buf_str(&w->page), w->page.used, false, &answer);
     if (answer.code == 0) {
         take_page(w, answer.object);
@@ -252,7 +256,8 @@ static int copy_scope(struct cluster_watch *w, const struct cluster_scope *scope
             return MUSTER_ENOMEM;
         }
     }
-    w->scope = (struct cluster_scope){scope->resource, w->texts[0], w->texts[1], w->texts[2]};
+    w->scope = (struct cluster_scope){scope->resource, w->texts[0], w->texts[1], w->texts[2],
+                                      scope->without_managers};
     return 0;
 }
 
@@ -271,7 +276,7 @@ int watch_open(struct cluster *cluster, const struct cluster_scope *scope, clust
     w->turn.item =
         (struct pace_item){.lane = CLUSTER_LANE_JOBS, .is_stream = true, .deadline_ms = PACE_NEVER};
     watch_follow_init(&w->follow);
-    watch_decoder_init(&w->decoder, LINE_BYTES_MAX);
+    watch_decoder_init(&w->decoder, LINE_BYTES_MAX, scope->without_managers);
     buf_init(&w->page, PAGE_BYTES_MAX);
     if (copy_scope(w, scope) < 0 || !pace_add(&k->queue, &w->turn.item)) {
         free_watch(w);

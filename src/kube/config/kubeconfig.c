@@ -228,10 +228,15 @@ int kubeconfig_target(const struct kubeconfig *config, const char *context, stru
 {
     struct target t = {0};
     const char *name = context ? context : config->current;
+    if (!name && !*config->names) {
+        return muster_fail(err, MUSTER_ECONFIG,
+                           "there is no kubeconfig: neither by --kubeconfig or KUBECONFIG, nor at "
+                           "~/.kube/config");
+    }
     if (!name) {
         return muster_fail(err, MUSTER_ECONFIG,
                            "%s names no current-context: kubectl config use-context chooses one",
-                           *config->names ? config->names : "no kubeconfig");
+                           config->names);
     }
     const json_t *chosen = entry(config->contexts, "context", name, config, err);
     const json_t *is = doc_at(chosen, "is");

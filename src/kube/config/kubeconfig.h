@@ -34,3 +34,8 @@ int kubeconfig_target(const struct kubeconfig *config, const char *context, stru
  * not there is passed over), else ~/.kube/config. Loaded. */
 int kubeconfig_load(const char *path, const char *context, struct target *ret,
                     struct muster_err *err);
+
+/* As client-go looks for it: a kubeconfig that was named (by NULLs or KUBECONFIG: none was), the
+ * account of the pod that this is, the usual files. */
+int kubeconfig_find(const char *path, const char *context, struct target *ret, bool *ret_in_pod,
+                    struct muster_err *err);

@@ -126,6 +126,21 @@ static void what_is_wrong_is_said(void **state)
         "x", "certificate-authority-data: not base64");
 }
 
+static void a_missing_kubeconfig_is_said(void **state)
+{
+    (void)state;
+    struct kubeconfig config;
+    struct target target = {0};
+    struct muster_err err = MUSTER_ERR_INIT;
+    assert_int_equal(kubeconfig_init(&config, &err), 0);
+    assert_int_equal(kubeconfig_target(&config, NULL, &target, &err), MUSTER_ECONFIG);
+    assert_non_null(strstr(err.text, "there is no kubeconfig"));
+    assert_int_equal(kubeconfig_add(&config, "users: []\n", "/c/one", "/c", &err), 0);
+    assert_int_equal(kubeconfig_target(&config, NULL, &target, &err), MUSTER_ECONFIG);
+    assert_non_null(strstr(err.text, "/c/one names no current-context"));
+    kubeconfig_done(&config);
+}
+
 static void write_text(const char *folder, const char *name, const char *text)
 {
     char path[400];
@@ -193,6 +208,7 @@ int main(void)
         cmocka_unit_test(a_context_puts_cluster_and_user_together),
         cmocka_unit_test(of_several_files_the_first_counts),
         cmocka_unit_test(what_is_wrong_is_said),
+        cmocka_unit_test(a_missing_kubeconfig_is_said),
         cmocka_unit_test(files_are_read_beside_it),
         cmocka_unit_test(a_pod_finds_its_cluster),
     };

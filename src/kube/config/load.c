@@ -77,3 +77,13 @@ int kubeconfig_load(const char *path, const char *context, struct target *ret,
     *ret = target;
     return 0;
 }
+
+int kubeconfig_find(const char *path, const char *context, struct target *ret, bool *ret_in_pod,
+                    struct muster_err *err)
+{
+    const char *listed = getenv("KUBECONFIG");
+    bool named = path || context || (listed && *listed);
+    int r = named ? MUSTER_ENOENT : target_in_cluster(NULL, ret, err);
+    *ret_in_pod = r == 0;
+    return r == MUSTER_ENOENT ? kubeconfig_load(path, context, ret, err) : r;
+}

@@ -5,7 +5,9 @@
  *
  * An item is in a lane (it goes as soon as it may), waits (for its next try, or is only watched for
  * its deadline) or is sent. Lane 0 is outside of the budget and of the limit of those under way;
- * the others are served in their order.
+ * the others are served in their order. Within a lane the groups (the namespaces) take turns, and
+ * one of them does not have all of those under way: what a webhook of one namespace holds up keeps
+ * nobody else waiting (controller/fair_share.h).
  */
 #pragma once
 
@@ -23,18 +25,21 @@ enum pace_place { PACE_NOWHERE, PACE_LANE, PACE_WAITING, PACE_SENT };
 struct pace_item {
     int lane;
     bool is_stream;      /* it lasts: sent, it is not counted as under way */
+    const char *group;   /* whose it is, borrowed; NULL: nobody's, and has no share */
     int64_t deadline_ms; /* while it is not sent; PACE_NEVER: none */
     enum pace_place place;
     bool counted; /* as under way, since it was sent */
     int64_t due_ms;
     struct pace_item *prev, *next;
+    struct pace_item *later; /* of the first of its group in a lane: the others, in their order */
 };
 
 struct pace {
     struct budget budget;
     int under_way, under_way_max;
     size_t count;
-    struct pace_item *lanes[PACE_LANES];
+    struct pace_item *lanes[PACE_LANES]; /* the first of each group, in turn */
+    struct pace_item *sent;              /* those that are counted */
     struct pace_item *waiting;
     int64_t wake_ms; /* no waiting item is due and no deadline is over before; may be too early */
 };

@@ -150,9 +150,74 @@ static void what_was_a_stream_may_become_none(void **state)
     assert_int_equal(s.q.under_way, 0);
 }
 
+static void mark(struct scene *s, const char *groups)
+{
+    static const char *const names[] = {"a", "b", "c"};
+    for (int i = 0; groups[i]; i++) {
+        s->items[i].group = names[groups[i] - 'a'];
+    }
+}
+
+static void groups_take_turns_in_a_lane(void **state)
+{
+    (void)state;
+    struct scene s;
+    start(&s, 0, 0, 100);
+    mark(&s, "aaabbc");
+    for (int i = 0; i < ITEMS; i++) {
+        add(&s, i, 2);
+    }
+    pace_remove(&s.q, &s.items[1]);
+    const int wanted[] = {0, 3, 5, 2, 4, -1};
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
+        assert_int_equal(next(&s, 0), wanted[i]);
+    }
+}
+
+/* Of 5 places one group has 4, and another one the last, however many of the first wait. */
+static void one_group_does_not_have_all_that_are_under_way(void **state)
+{
+    (void)state;
+    struct scene s;
+    start(&s, 0, 0, 5);
+    mark(&s, "aaaaab");
+    for (int i = 0; i < ITEMS; i++) {
+        add(&s, i, i < 5 ? 1 : 3);
+    }
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(next(&s, 0), i);
+    }
+    assert_int_equal(next(&s, 0), 5);
+    assert_int_equal(next(&s, 0), -1);
+    pace_remove(&s.q, &s.items[5]);
+    assert_int_equal(next(&s, 0), -1);
+    pace_remove(&s.q, &s.items[2]);
+    assert_int_equal(next(&s, 0), 4);
+}
+
+static void those_behind_the_first_of_their_group_are_late_too(void **state)
+{
+    (void)state;
+    struct scene s;
+    start(&s, 0, 0, 1);
+    mark(&s, "aaa");
+    s.items[2].deadline_ms = 50;
+    for (int i = 0; i < 3; i++) {
+        add(&s, i, 2);
+    }
+    assert_int_equal(next(&s, 0), 0);
+    assert_int_equal(next(&s, 0), -1);
+    assert_int_equal(s.wake_ms, 50);
+    assert_null(pace_late(&s.q, 49));
+    assert_ptr_equal(pace_late(&s.q, 50), &s.items[2]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(groups_take_turns_in_a_lane),
+        cmocka_unit_test(one_group_does_not_have_all_that_are_under_way),
+        cmocka_unit_test(those_behind_the_first_of_their_group_are_late_too),
         cmocka_unit_test(urgent_lanes_go_first),
         cmocka_unit_test(without_a_token_only_the_lease_goes),
         cmocka_unit_test(few_are_under_way),

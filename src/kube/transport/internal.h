@@ -29,6 +29,11 @@ struct transfer {
     struct transfer *ready_prev, *ready_next;
 };
 
+static inline bool transport_may_send(const struct transport *t)
+{
+    return !t->may_send || t->may_send(t->may_send_arg);
+}
+
 void transfer_make_ready(struct transfer *transfer);
 
 /* Calls its owner, and frees it where that was the end. */

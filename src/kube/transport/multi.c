@@ -106,7 +106,7 @@ static void deliver(struct transport *t)
 static void advance(struct transport *t, curl_socket_t fd, int events)
 {
     int running = 0;
-    if (t->may_send && !t->may_send(t->may_send_arg)) {
+    if (!transport_may_send(t)) {
         return;
     }
     curl_multi_socket_action(t->multi, fd, events, &running);

@@ -31,12 +31,17 @@ static size_t collect(char *bytes, size_t size, size_t count, void *context)
     return buf_failed(&transfer->pending) ? 0 : size * count;
 }
 
-/* CURLOPT_READFUNCTION. There is no way back on purpose: where a connection that was used before
+/* CURLOPT_READFUNCTION. Each body is asked for by itself: curl may go through many transfers in one
+ * call, and the program may be stopped among them and go on when it may not send any more. There is
+ * no way back on purpose: where a connection that was used before
  * breaks after a request was sent, curl would send it again on another one, and a write might
  * happen twice. As it cannot rewind, it reports the failure instead. */
 static size_t give_body(char *ret, size_t size, size_t count, void *context)
 {
     struct transfer *transfer = context;
+    if (!transport_may_send(transfer->transport)) {
+        return CURL_READFUNC_ABORT;
+    }
     size_t bytes = size * count < transfer->body_left ? size * count : transfer->body_left;
     memcpy(ret, transfer->body, bytes);
     transfer->body += bytes;

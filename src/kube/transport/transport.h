@@ -54,8 +54,9 @@ struct transfer_events {
 
 /* The loop must run once more after transport_close, for the handles to go. */
 int transport_open(uv_loop_t *loop, struct transport **ret, struct muster_err *err);
-/* Asked before anything is sent: false, and nothing is sent any more, nor is anything read. Whoever
- * says so ends the program. */
+/* Asked before anything is sent, a request's head and its body each: false, and nothing is sent any
+ * more, nor is anything read. A head without its body, which a server refuses, may have gone
+ * before. Whoever says so ends the program, but not from within: curl waits. */
 void transport_ask_before(struct transport *transport, bool (*may_send)(void *arg), void *arg);
 /* Cancels every transfer. NULL is fine. */
 void transport_close(struct transport *transport);

@@ -41,9 +41,11 @@ static void add_step(struct buf *out, const char *step)
 static void add_collection(struct buf *out, const struct cluster_resource *resource,
                            const char *namespace)
 {
-    buf_text(out, *resource->group ? "/apis" : "/api");
-    add_step(out, resource->group);
-    add_step(out, resource->version);
+    if (resource->version) {
+        buf_text(out, *resource->group ? "/apis" : "/api");
+        add_step(out, resource->group);
+        add_step(out, resource->version);
+    }
     if (resource->namespaced && namespace && *namespace) {
         buf_text(out, "/namespaces");
         add_step(out, namespace);

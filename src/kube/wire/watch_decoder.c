@@ -2,12 +2,13 @@
 #include "kube/wire/watch_decoder.h"
 
 #include "base/doc.h"
+#include "kube/wire/managers.h"
 
 #include <string.h>
 
-void watch_decoder_init(struct watch_decoder *d, size_t line_bytes_max)
+void watch_decoder_init(struct watch_decoder *d, size_t line_bytes_max, bool without_managers)
 {
-    *d = (struct watch_decoder){0};
+    *d = (struct watch_decoder){.without_managers = without_managers};
     buf_init(&d->bytes, line_bytes_max);
 }
 
@@ -20,7 +21,7 @@ void watch_decoder_reset(struct watch_decoder *d)
 {
     size_t line_bytes_max = d->bytes.max;
     buf_done(&d->bytes);
-    watch_decoder_init(d, line_bytes_max);
+    watch_decoder_init(d, line_bytes_max, d->without_managers);
 }
 
 void watch_decoder_feed(struct watch_decoder *d, const char *bytes, size_t count)
@@ -76,7 +77,7 @@ int watch_decoder_next(struct watch_decoder *d, struct watch_event *ret, struct 
         return broken(err, "a line is too long");
     }
     while (d->scanned < d->bytes.used) {
-        const char *line = d->bytes.data + d->at;
+        char *line = d->bytes.data + d->at;
         size_t unseen = d->bytes.used - d->scanned;
         const char *end = memchr(d->bytes.data + d->scanned, '\n', unseen);
         if (!end) {
@@ -87,6 +88,7 @@ int watch_decoder_next(struct watch_decoder *d, struct watch_event *ret, struct 
         d->at += length + 1;
         d->scanned = d->at;
         if (length > 0) {
+            length = d->without_managers ? wire_drop_managers(line, length) : length;
             return read_event(line, length, ret, err);
         }
     }

@@ -31,9 +31,11 @@ struct watch_decoder {
     struct buf bytes;
     size_t at;      /* where the line that is read next begins */
     size_t scanned; /* before which there is no end of that line */
+    bool without_managers;
 };
 
-void watch_decoder_init(struct watch_decoder *d, size_t line_bytes_max);
+/* Without managers, metadata.managedFields is left out. */
+void watch_decoder_init(struct watch_decoder *d, size_t line_bytes_max, bool without_managers);
 void watch_decoder_done(struct watch_decoder *d);
 
 /* Forgets what came: a new answer begins. */

@@ -1,4 +1,5 @@
 /* The decoder: pieces of any size give the same events, and what is none ends it. */
+#include "base/doc.h"
 #include "base/testing/test.h"
 #include "kube/wire/watch_decoder.h"
 
@@ -40,7 +41,7 @@ static void pieces_of_any_size_give_the_same(void **state)
     for (size_t piece = 1; piece <= sizeof stream; piece++) {
         struct watch_decoder d;
         char seen[100] = "";
-        watch_decoder_init(&d, 1000);
+        watch_decoder_init(&d, 1000, false);
         for (size_t at = 0; at < sizeof stream - 1; at += piece) {
             size_t left = sizeof stream - 1 - at;
             watch_decoder_feed(&d, stream + at, left < piece ? left : piece);
@@ -56,7 +57,7 @@ static int feed_line(const char *line, size_t max)
     struct watch_decoder d;
     struct watch_event event;
     struct muster_err err = MUSTER_ERR_INIT;
-    watch_decoder_init(&d, max);
+    watch_decoder_init(&d, max, false);
     watch_decoder_feed(&d, line, strlen(line));
     int r = watch_decoder_next(&d, &event, &err);
     if (r > 0) {
@@ -85,7 +86,7 @@ static void a_reset_begins_a_new_answer(void **state)
     (void)state;
     struct watch_decoder d;
     char seen[100] = "";
-    watch_decoder_init(&d, 64);
+    watch_decoder_init(&d, 64, false);
     watch_decoder_feed(&d, stream, 64);
     watch_decoder_feed(&d, stream, 64); /* too long */
     watch_decoder_reset(&d);
@@ -95,12 +96,36 @@ static void a_reset_begins_a_new_answer(void **state)
     watch_decoder_done(&d);
 }
 
+static void managers_may_be_left_out(void **state)
+{
+    (void)state;
+    static const char line[] =
+        "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"managedFields\":[{\"a\":1}]}}}\n";
+    for (int without = 0; without < 2; without++) {
+        struct watch_decoder d;
+        struct watch_event event = {0};
+        struct muster_err err = MUSTER_ERR_INIT;
+        watch_decoder_init(&d, 2 * sizeof line, without);
+        watch_decoder_reset(&d);
+        watch_decoder_feed(&d, line, sizeof line - 1);
+        watch_decoder_feed(&d, line, sizeof line - 1);
+        for (int i = 0; i < 2; i++) {
+            assert_int_equal(watch_decoder_next(&d, &event, &err), 1);
+            assert_int_equal(json_array_size(doc_at(event.object, "metadata.managedFields")),
+                             without ? 0 : 1);
+            json_decref(event.object);
+        }
+        watch_decoder_done(&d);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pieces_of_any_size_give_the_same),
         cmocka_unit_test(what_is_no_event_ends_it),
         cmocka_unit_test(a_reset_begins_a_new_answer),
+        cmocka_unit_test(managers_may_be_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

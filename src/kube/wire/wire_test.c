@@ -41,6 +41,9 @@ static void requests_become_paths(void **state)
                                    .name = "n",
                                    .any_version = true},
           "GET", "/api/v1/nodes/n?resourceVersion=0", "");
+    static const struct cluster_resource server = {"", NULL, "version", "Info", false};
+    sends((struct cluster_request){.verb = CLUSTER_GET, .resource = &server}, "GET", "/version",
+          "");
     sends(
         (struct cluster_request){.verb = CLUSTER_LIST,
                                  .resource = &jobs,
@@ -143,7 +146,8 @@ static void answers_become_codes(void **state)
 
 static char *path_of(const struct watch_follow *f)
 {
-    static const struct cluster_scope scope = {&pods, "a", "l=1", NULL};
+    static const struct cluster_scope scope = {
+        .resource = &pods, .namespace = "a", .labels = "l=1"};
     static char text[300];
     char *path = wire_follow_path(&scope, f->how, watch_follow_from(f), 400);
     snprintf(text, sizeof text, "%s", strchr(path, '?'));

@@ -4,10 +4,12 @@
 #include "base/doc.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/memory_text.h"
 #include "webhook/admission.h"
 #include "webhook/conversion.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +26,8 @@ struct answers {
     struct list *list;
     size_t bytes; /* under way */
     int count;
-    bool freed; /* by its owner, while some are under way */
+    bool leaving; /* each answer is its connection's last */
+    bool freed;   /* by its owner, while some are under way */
 };
 
 /* A review under way. */
@@ -177,13 +180,26 @@ static void begin(struct answers *answers, const struct http_request *request,
     (void)r;
 }
 
+static void refuse_size(const struct http_request *request, struct http_reply *reply)
+{
+    char most[MEMORY_TEXT_BYTES], text[MEMORY_TEXT_BYTES + 80];
+    (void)snprintf(text, sizeof text,
+                   "the review is larger than %s; list in pages (kubectl does)\n",
+                   memory_text((int64_t)request->body_bytes_max, most));
+    send_text(reply, 413, text);
+}
+
 void answers_handle(void *arg, const struct http_request *request, struct http_reply *reply)
 {
+    struct answers *answers = arg;
     bool conversion = strcmp(request->path, ANSWERS_PATH_CONVERT) == 0;
     bool known = conversion || strcmp(request->path, ANSWERS_PATH_JOBS) == 0 ||
                  strcmp(request->path, ANSWERS_PATH_PODS) == 0;
-    if (request->target_fault) {
-        send_text(reply, 400, request->target_fault);
+    if (answers->leaving) {
+        http_reply_header(reply, "Connection", "close");
+    }
+    if (request->head_fault) {
+        send_text(reply, 400, request->head_fault);
     } else if (!known) {
         send_text(reply, 404,
                   "there are POST " ANSWERS_PATH_JOBS ", " ANSWERS_PATH_PODS
@@ -192,9 +208,9 @@ void answers_handle(void *arg, const struct http_request *request, struct http_r
         http_reply_header(reply, "Allow", "POST");
         send_text(reply, 405, "a webhook is asked by POST\n");
     } else if (request->too_large) {
-        send_text(reply, 413, "the review is larger than 8 MiB; list in pages (kubectl does)\n");
+        refuse_size(request, reply);
     } else {
-        begin(arg, request, reply, conversion);
+        begin(answers, request, reply, conversion);
     }
 }
 
@@ -213,6 +229,11 @@ struct answers *answers_new(uv_loop_t *loop)
         return NULL;
     }
     return answers;
+}
+
+void answers_leave(struct answers *answers)
+{
+    answers->leaving = true;
 }
 
 void answers_free(struct answers *answers)

@@ -27,5 +27,9 @@ void answers_free(struct answers *answers);   /* NULL is fine */
 /* From the next review on. Takes `images` over. MUSTER_ENOMEM: nothing has changed. */
 int answers_set_images(struct answers *answers, struct images *images, struct muster_err *err);
 
+/* From the next review on each answer is its connection's last, so that whoever asks goes on with
+ * another replica. */
+void answers_leave(struct answers *answers);
+
 /* An http_handler. */
 void answers_handle(void *answers, const struct http_request *request, struct http_reply *reply);

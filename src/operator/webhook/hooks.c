@@ -225,6 +225,13 @@ void hooks_close(struct hooks *h)
     }
 }
 
+void hooks_leave(struct hooks *h)
+{
+    if (h) {
+        answers_leave(h->answers);
+    }
+}
+
 const char *hooks_trouble(const struct hooks *h)
 {
     if (!h) {

@@ -38,5 +38,8 @@ int hooks_open(uv_loop_t *loop, const struct hooks_options *options, struct hook
 /* NULL is fine. */
 void hooks_close(struct hooks *hooks);
 
+/* This replica is about to end: it answers, and keeps no connection. NULL is fine. */
+void hooks_leave(struct hooks *hooks);
+
 /* Why API servers cannot rely on them; NULL: they can, or there are none (`hooks` NULL). */
 const char *hooks_trouble(const struct hooks *hooks);

@@ -1,5 +1,5 @@
 /* Who leads, and until when. */
-#include "operator/election.h"
+#include "kube/leader/election.h"
 
 #include "base/doc.h"
 #include "base/testing/test.h"

@@ -1,5 +1,5 @@
 /* See election.h. */
-#include "operator/election.h"
+#include "kube/leader/election.h"
 
 #include "base/build.h"
 #include "base/doc.h"

@@ -1,11 +1,12 @@
-/* Who of several operators works: a Lease of the API server, as client-go has it.
+/* Who of several programs works (operators, coordinators of one journal): a Lease of the API
+ * server, as client-go has it.
  *
  * Whoever wrote the Lease last works until ELECTION_DEADLINE_MS after it has sent that write, and
  * sends nothing after that. The others take the Lease when they have seen no change of it for
  * ELECTION_LEASE_S: by then the one before has been silent for three seconds. All durations are of
  * one machine's clock that goes on while it sleeps (CLOCK_BOOTTIME); clocks need not agree.
  *
- * Layer: program; pure: time comes in. Ownership: the caller's struct.
+ * Layer: services, room kube/leader. Pure: time comes in. Ownership: the caller's struct.
  */
 #pragma once
 

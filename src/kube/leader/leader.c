@@ -1,18 +1,20 @@
 /* See leader.h. */
-#include "operator/leader.h"
+#include "kube/leader/leader.h"
 
+#include "base/build.h"
 #include "base/doc.h"
 #include "base/err.h"
-#include "base/log.h"
 #include "base/time/clock.h"
-#include "operator/election.h"
+#include "kube/leader/election.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 
-enum { RELEASE_MS = 2000, HOST_BYTES = 128 };
+enum { RELEASE_MS = 2000, HOST_BYTES = 128, TEXT_BYTES = 1024 };
 
 static const struct cluster_resource leases = {"coordination.k8s.io", "v1", "leases", "Lease",
                                                true};
@@ -25,13 +27,28 @@ struct leader {
     struct cluster_call *call; /* under way */
     bool busy;                 /* one is */
     json_t *lease;             /* as we have written it, or seen it; NULL: to be asked for */
+    int64_t changes;           /* of its holder, until we had it last */
     int64_t sent_ms;           /* the write that is under way */
     bool heard;
     bool lost;
-    void (*released)(void *arg); /* it is to be given up */
+    char waited_for[ELECTION_TEXT_BYTES]; /* who holds it, as was said */
+    void (*released)(void *arg);          /* it is to be given up */
 };
 
 static void release(struct leader *l);
+
+static void say(const struct leader *l, enum leader_news news, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void say(const struct leader *l, enum leader_news news, const char *format, ...)
+{
+    char text[TEXT_BYTES];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    l->options.say(l->options.arg, news, text);
+}
 
 static void keep(struct leader *l, json_t *lease)
 {
@@ -65,7 +82,7 @@ static void ask(struct leader *l, enum cluster_verb verb, json_t *body, cluster_
     l->sent_ms = now_ms;
     l->busy = cluster->backend->send(l->options.cluster, &request, done, l, &l->call, &err) == 0;
     if (!l->busy) {
-        log_event(LOG_WARN, "operator.lease", "%s", err.text);
+        say(l, LEADER_TROUBLE, "%s", err.text);
     }
 }
 
@@ -76,8 +93,7 @@ static bool answered(struct leader *l, const struct cluster_answer *answer)
     l->heard = l->heard || answer->http_status > 0;
     if (answer->code < 0 && answer->code != MUSTER_ENOENT && answer->code != MUSTER_ECONFLICT &&
         answer->code != MUSTER_EEXIST) {
-        log_event(LOG_WARN, "operator.lease", "lease %s/%s: %s", l->namespace, l->name,
-                  answer->message);
+        say(l, LEADER_TROUBLE, "lease %s/%s: %s", l->namespace, l->name, answer->message);
     }
     if (l->released) {
         release(l);
@@ -93,11 +109,36 @@ static void on_written(void *arg, const struct cluster_answer *answer)
     keep(l, answer->code == 0 ? answer->object : NULL);
     if (answer->code == 0) {
         election_won(&l->election, sent_ms);
+        l->changes = doc_int(l->lease, "spec.leaseTransitions", 0);
     }
     if (answered(l, answer) && answer->code == 0 && first) {
-        log_event(LOG_INFO, "operator.leads", "%s holds lease %s/%s", l->election.identity,
-                  l->namespace, l->name);
+        say(l, LEADER_LEADS, "%s holds lease %s/%s", l->election.identity, l->namespace, l->name);
         l->options.led(l->options.arg);
+    }
+}
+
+/* A Lease that was an earlier owner's becomes ours with its owner: who removes what that one had
+ * must not remove it. */
+static int complete(const struct leader *l, json_t *body)
+{
+    struct build b = {0};
+    json_t *metadata = build_object_at(&b, body, "metadata");
+    build_text(&b, metadata, "name", l->name);
+    if (l->options.owner) {
+        build_set(&b, metadata, "ownerReferences", json_pack("[O]", l->options.owner));
+    }
+    return b.failed ? MUSTER_ENOMEM : 0;
+}
+
+static void wait_for_holder(struct leader *l)
+{
+    const char *holder = doc_text(l->lease, "spec.holderIdentity", "");
+    if (l->election.leads) { /* somebody wrote another name */
+        l->election.until_ms = clock_boot_ms();
+        (void)leader_may_send(l);
+    } else if (strncmp(l->waited_for, holder, sizeof l->waited_for - 1) != 0) {
+        (void)snprintf(l->waited_for, sizeof l->waited_for, "%s", holder);
+        say(l, LEADER_WAITS, "%s holds lease %s/%s", l->waited_for, l->namespace, l->name);
     }
 }
 
@@ -105,17 +146,14 @@ static void decide(struct leader *l)
 {
     enum election_do what = ELECTION_WAIT;
     json_t *body = NULL;
-    if (election_step(&l->election, l->lease, clock_boot_ms(), clock_unix_ms(), &what, &body) < 0) {
-        log_event(LOG_WARN, "operator.lease", "out of memory");
-    } else if (what == ELECTION_WAIT && l->election.leads) { /* somebody wrote another name */
-        l->election.until_ms = clock_boot_ms();
-        (void)leader_may_send(l);
-    } else if (what != ELECTION_WAIT) {
-        if (what == ELECTION_CREATE && doc_set_text(body, "metadata.name", l->name) < 0) {
-            log_event(LOG_WARN, "operator.lease", "out of memory");
-        } else {
-            ask(l, what == ELECTION_CREATE ? CLUSTER_CREATE : CLUSTER_REPLACE, body, on_written);
-        }
+    int r = election_step(&l->election, l->lease, clock_boot_ms(), clock_unix_ms(), &what, &body);
+    r = r < 0 || what == ELECTION_WAIT ? r : complete(l, body);
+    if (r < 0) {
+        say(l, LEADER_TROUBLE, "out of memory");
+    } else if (what == ELECTION_WAIT) {
+        wait_for_holder(l);
+    } else {
+        ask(l, what == ELECTION_CREATE ? CLUSTER_CREATE : CLUSTER_REPLACE, body, on_written);
     }
     json_decref(body);
 }
@@ -163,8 +201,8 @@ static void on_released(void *arg, const struct cluster_answer *answer)
     struct leader *l = arg;
     l->busy = false;
     l->call = NULL;
-    log_event(LOG_INFO, "operator.lease", "lease %s/%s: %s", l->namespace, l->name,
-              answer->code == 0 ? "given up" : answer->message);
+    say(l, LEADER_GIVES_UP, "lease %s/%s: %s", l->namespace, l->name,
+        answer->code == 0 ? "given up" : answer->message);
     l->released(l->options.arg);
 }
 
@@ -191,9 +229,22 @@ void leader_release(struct leader *l, void (*done)(void *arg))
     }
 }
 
+void leader_stand_again(struct leader *l)
+{
+    l->lost = false;
+    l->election.leads = false;
+    l->waited_for[0] = 0;
+    keep(l, NULL);
+}
+
 bool leader_leads(const struct leader *l)
 {
     return l->election.leads;
+}
+
+int64_t leader_changes(const struct leader *l)
+{
+    return l->changes;
 }
 
 bool leader_has_heard(const struct leader *l)
@@ -206,18 +257,21 @@ bool leader_has_heard(const struct leader *l)
 /* A pod's name is its host's; the number makes a container that was started again another one. */
 static void name_ourselves(struct leader *l)
 {
-    char host[HOST_BYTES] = "operator";
+    char host[HOST_BYTES] = "host";
     uint64_t number = 0;
+    char drawn[2 * sizeof number + 1];
     (void)gethostname(host, sizeof host - 1);
     (void)!getrandom(&number, sizeof number, 0);
-    (void)snprintf(l->election.identity, sizeof l->election.identity, "%s_%016llx", host,
-                   (unsigned long long)number);
+    (void)snprintf(drawn, sizeof drawn, "%016llx", (unsigned long long)number);
+    (void)snprintf(l->election.identity, sizeof l->election.identity, "%s_%s", host,
+                   l->options.process ? l->options.process : drawn);
 }
 
 static void free_self(uv_handle_t *handle)
 {
     struct leader *l = handle->data;
     json_decref(l->lease);
+    json_decref(l->options.owner);
     free(l->namespace);
     free(l->name);
     free(l);
@@ -231,6 +285,7 @@ int leader_open(uv_loop_t *loop, const struct leader_options *options, struct le
         return err_no_memory(err);
     }
     l->options = *options;
+    json_incref(l->options.owner);
     l->namespace = strdup(options->namespace);
     l->name = strdup(options->name);
     uv_timer_init(loop, &l->tick);
