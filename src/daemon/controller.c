@@ -65,6 +65,7 @@ int controller_new(uv_loop_t *loop, struct store *store, struct controller **ret
         const struct driver_options options = {
             .cluster = c->cluster,
             .clock = {now_ms, now_unix_ms, call_at, c},
+            .restart_rules = true,
             .say = say,
         };
         r = driver_new(&options, &c->driver, err);

@@ -14,7 +14,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "base/soft_limits.h"
+#include "base/system/soft_limits.h"
 #include "daemon/agent/agent.h"
 #include "daemon/boot.h"
 #include "daemon/controller.h"
@@ -22,8 +22,10 @@
 #include "daemon/machine/environments.h"
 #include "daemon/machine/node.h"
 #include "daemon/object/leases.h"
+#include "daemon/own_log.h"
 #include "daemon/route/routes.h"
 #include "deploy/definition.h"
+#include "deploy/kinds.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -72,10 +74,16 @@ static int take_lock(struct daemon *d, bool *ret_taken, struct muster_err *err)
     return 0;
 }
 
+static void log_trouble(const struct muster_err *trouble)
+{
+    log_event(LOG_ERROR, "store.trouble", "%s", trouble->text);
+}
+
 static int open_store(struct daemon *d, struct muster_err *err)
 {
     muster_auto(free) char *path = home_file(&d->home, "store.db");
-    const struct store_options options = {.grace_s = api_grace_s, .fill = api_fill};
+    const struct store_options options = {
+        .grace_s = api_grace_s, .fill = api_fill, .on_trouble = log_trouble};
     return path ? store_open(path, &options, &d->store, err) : err_no_memory(err);
 }
 
@@ -108,6 +116,7 @@ static int open_api(struct daemon *d, struct muster_err *err)
     struct api_hooks hooks;
     int r = routes_new(&options, &d->routes, &hooks, err);
     hooks.definition = definition_new;
+    hooks.schema = kinds_schema;
     r = r < 0 ? r : api_new(&d->loop, d->store, &hooks, &d->api, err);
     r = r < 0 ? r
               : api_endpoint_open(&d->loop, d->api, d->home.path, d->home.socket, &d->endpoint,
@@ -147,6 +156,7 @@ static bool may_leave(struct daemon *d)
 static void on_look(uv_timer_t *timer)
 {
     struct daemon *d = timer->data;
+    own_log_bound(&d->home);
     sweep_look(d->sweep);
     if (may_leave(d)) {
         log_event(LOG_INFO, "daemon.leave", "no clients and no jobs are left");
@@ -224,6 +234,7 @@ static int run(struct daemon *d, struct muster_err *err)
     int r = home_open(&d->home, err);
     r = r < 0 ? r : take_lock(d, &taken, err);
     if (r == 0 && taken) {
+        own_log_bound(&d->home);
         r = serve(d, err);
     }
     return r;

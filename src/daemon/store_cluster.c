@@ -1,7 +1,7 @@
 /* See store_cluster.h. */
 #include "daemon/store_cluster.h"
 
-#include "api/merge.h"
+#include "api/patch/merge.h"
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/err.h"
@@ -101,15 +101,25 @@ static int do_patch(struct store *store, const struct cluster_request *q, json_t
                                 q->subresource ? STORE_STATUS_ONLY : STORE_BUT_STATUS, ret, err);
 }
 
+static enum store_propagation propagation_of(const struct cluster_request *q)
+{
+    static const enum store_propagation all[] = {
+        [CLUSTER_PROPAGATION_DEFAULT] = STORE_AS_FINALIZED,
+        [CLUSTER_PROPAGATION_BACKGROUND] = STORE_BACKGROUND,
+        [CLUSTER_PROPAGATION_FOREGROUND] = STORE_FOREGROUND,
+        [CLUSTER_PROPAGATION_ORPHAN] = STORE_ORPHAN,
+    };
+    return all[q->propagation];
+}
+
 static int do_delete(struct store *store, const struct cluster_request *q, json_t **ret,
                      struct muster_err *err)
 {
-    bool orphans = q->propagation == CLUSTER_PROPAGATION_ORPHAN;
     const struct store_delete_options options = {
         .uid = q->uid,
         .version = q->version,
         .grace_s = q->grace_s < 0 ? STORE_GRACE_DEFAULT : q->grace_s,
-        .dependents = orphans ? STORE_ORPHAN : STORE_CASCADE,
+        .propagation = propagation_of(q),
     };
     return store_delete(store, key_of(q), &options, ret, err);
 }

@@ -1,4 +1,4 @@
-/* The store as a cluster: what a back end guarantees in controller/cluster.h. */
+/* Checks that the store as a cluster guarantees what controller/cluster.h asks of a back end. */
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/testing/test.h"

@@ -4,12 +4,14 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/testing/test.h"
+#include "process/supervisor_start.h"
 
 #include <dirent.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static void runs_logs_and_exits(void **state)
@@ -162,6 +164,39 @@ static void a_new_controller_adopts(void **state)
     test_job_await(t, "exited p/b/0 code=137 oom=0 Error");
 }
 
+static off_t bytes_of(const struct test_job *t, const char *name)
+{
+    muster_auto(free) char *path = file_join(t->folder, name);
+    struct stat is;
+    return stat(path, &is) == 0 ? is.st_size : -1;
+}
+
+/* Supervisors may add some lines of their own at any time. */
+static void a_long_log_of_supervisors_is_put_aside(void **state)
+{
+    enum { LINES = 4096 };
+    struct test_job *t = *state;
+    muster_auto(free) char *path = file_join(t->folder, "supervisor.log");
+    for (int more = 0; more < 2; more++) {
+        char id[16];
+        off_t bytes = more ? SUPERVISOR_LOG_BYTES_MAX + 1 : SUPERVISOR_LOG_BYTES_MAX - LINES;
+        (void)snprintf(id, sizeof id, "p/b/%d", more);
+        test_job_start(t, id, "{'argv': ['sleep', '1000'], 'cwd': '/'}");
+        test_job_await(t, "started p/b/");
+        assert_int_equal(truncate(path, bytes), 0);
+        assert_int_equal(kill(test_supervisor_pid(t, id), SIGKILL), 0);
+        test_job_await(t, "lost the job's supervisor was killed");
+        test_job_close(t);
+        test_job_forget(t);
+        test_job_open(t);
+        test_job_await(t, "ready");
+        test_job_forget(t);
+        off_t is = bytes_of(t, "supervisor.log"), was = bytes_of(t, "supervisor.log.old");
+        assert_true(more ? is >= 0 && is < LINES : is >= bytes);
+        assert_true(more ? was >= bytes : was == -1);
+    }
+}
+
 static void a_killed_supervisor_is_told_and_recorded(void **state)
 {
     struct test_job *t = *state;
@@ -274,6 +309,8 @@ static int all_tests(void)
         cmocka_unit_test_setup_teardown(an_environment_that_is_gone_or_too_large_is_said,
                                         test_job_set_up, test_job_tear_down),
         cmocka_unit_test_setup_teardown(a_new_controller_adopts, test_job_set_up,
+                                        test_job_tear_down),
+        cmocka_unit_test_setup_teardown(a_long_log_of_supervisors_is_put_aside, test_job_set_up,
                                         test_job_tear_down),
         cmocka_unit_test_setup_teardown(a_killed_supervisor_is_told_and_recorded, test_job_set_up,
                                         test_job_tear_down),

@@ -6,6 +6,8 @@
 
 #include "process/process.h"
 
+enum { SUPERVISOR_LOG_BYTES_MAX = 1 << 20 }; /* and what the last one has written */
+
 /* `options` with folder and program. *ret_fd, the caller's, is the connection to it. */
 int supervisor_start(uv_loop_t *loop, const struct process_job_options *options, int *ret_fd,
                      struct muster_err *err);

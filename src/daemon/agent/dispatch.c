@@ -6,6 +6,8 @@
  */
 #include "daemon/agent/internal.h"
 
+#include "daemon/machine/node.h"
+
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/err.h"
@@ -112,9 +114,23 @@ static void carry_out(struct agent *agent, const struct agent_item *item,
     assert(!"unreachable");
 }
 
+/* The node is this machine, which is there as long as the agent is. Not from within the watch. */
+static void register_again(struct agent *agent)
+{
+    struct muster_err err = MUSTER_ERR_INIT;
+    int r = node_register(agent->options.store, agent->options.gpus, &err);
+    agent->node_gone = r < 0;
+    if (r < 0) {
+        log_event(LOG_WARN, "agent.node", "%s", err.text);
+    }
+}
+
 static void handle(void *data, struct agent_item *item)
 {
     struct agent *agent = data;
+    if (agent->node_gone) {
+        register_again(agent);
+    }
     if (item->look && !agent_look(agent, item)) {
         return;
     }
@@ -136,6 +152,16 @@ static void on_job(void *arg, const struct store_change *change)
     agent_job_changed(arg, change->object);
 }
 
+/* It may have been uncordoned: those that wait are placed anew. */
+static void on_node(void *arg, const struct store_change *change)
+{
+    struct agent *agent = arg;
+    const struct agent_event changed = {.kind = AGENT_ROOM_MADE};
+    agent->node_gone =
+        change->kind == STORE_DELETED && strcmp(change->key.name, agent->options.node_name) == 0;
+    agent_post(&agent->queue, &changed);
+}
+
 /* ---- Life ---- */
 
 static int open_parts(struct agent *agent, struct muster_err *err)
@@ -144,11 +170,13 @@ static int open_parts(struct agent *agent, struct muster_err *err)
     const struct store_watch_options pods = {.resource = "pods", .after_version = STORE_FROM_NOW};
     const struct store_watch_options jobs = {.resource = "pytorchjobs",
                                              .after_version = STORE_FROM_NOW};
+    const struct store_watch_options nodes = {.resource = "nodes", .after_version = STORE_FROM_NOW};
     int r = agent_state_init(&agent->state) ? 0 : err_no_memory(err);
     r = r < 0 ? r : disk_new(agent->options.loop, RECORDS_MAX, &agent->records, err);
     r = r < 0 ? r : disk_new(agent->options.loop, REMOVALS_MAX, &agent->removals, err);
     r = r < 0 ? r : store_watch(store, &pods, on_change, agent, &agent->watch, err);
     r = r < 0 ? r : store_watch(store, &jobs, on_job, agent, &agent->job_watch, err);
+    r = r < 0 ? r : store_watch(store, &nodes, on_node, agent, &agent->node_watch, err);
     r = r < 0 ? r : agent_look_at_all(agent, err);
     if (r == 0) {
         agent_orphans_end(agent);
@@ -194,6 +222,9 @@ static void stop_watching(struct agent *agent)
     }
     if (agent->job_watch) {
         store_unwatch(agent->job_watch);
+    }
+    if (agent->node_watch) {
+        store_unwatch(agent->node_watch);
     }
 }
 

@@ -19,8 +19,8 @@ enum agent_event_kind {
     AGENT_NEWS,       /* pod: something that its machine is to be fed (a start, an exit, a timer) */
     AGENT_FED,        /* pod: answer to FEED: finished, gone, status */
     AGENT_PLACED,     /* pod: answer to PLACE */
-    AGENT_NOT_PLACED, /* pod: another: too few GPUs are free */
-    AGENT_GPUS_FREED, /* some pod has given GPUs back */
+    AGENT_NOT_PLACED, /* pod: another: there is no room */
+    AGENT_ROOM_MADE,  /* some pod has given GPUs back, or the node takes pods again */
     AGENT_WROTE,      /* pod: answer to WRITE: status */
     AGENT_KEPT,       /* pod: answer to KEEP */
     AGENT_REMOVED,    /* pod: answer to REMOVE: settled */

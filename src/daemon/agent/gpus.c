@@ -1,7 +1,8 @@
-/* A pod's GPUs. See internal.h. */
+/* Where a pod is placed: its GPUs, and whether the node takes it. See internal.h. */
 #include "daemon/agent/internal.h"
 
 #include "base/doc.h"
+#include "daemon/machine/node.h"
 #include "job/gpus.h"
 
 static int take(struct agent_pod *pod, int64_t wanted, struct muster_err *err)
@@ -19,7 +20,8 @@ void agent_place(struct agent_pod *pod)
     struct muster_err err = MUSTER_ERR_INIT;
     int64_t wanted = pod->job->no_gpus ? 0 : job_gpus_of_pod(doc_at(pod->object, "spec"));
     bool has = placement_gpus(&pod->job->placement, pod->uid) != NULL;
-    int r = wanted > 0 && !has ? take(pod, wanted, &err) : 0;
+    int r = has ? 0 : node_takes(pod->agent->options.store, pod->object, &err);
+    r = r == 0 && wanted > 0 && !has ? take(pod, wanted, &err) : r;
     const struct agent_event answer = {.kind = r < 0 ? AGENT_NOT_PLACED : AGENT_PLACED,
                                        .pod = pod->number};
     agent_post_text(&pod->agent->queue, &answer, r < 0 ? err.text : NULL);
@@ -27,7 +29,7 @@ void agent_place(struct agent_pod *pod)
 
 void agent_give_back(struct agent_pod *pod)
 {
-    const struct agent_event freed = {.kind = AGENT_GPUS_FREED};
+    const struct agent_event freed = {.kind = AGENT_ROOM_MADE};
     const char *ids = placement_gpus(&pod->job->placement, pod->uid);
     if (ids) {
         gpus_give_back(pod->agent->options.gpus, ids);
@@ -38,7 +40,7 @@ void agent_give_back(struct agent_pod *pod)
 
 void agent_give_back_rest(struct agent_job *job)
 {
-    const struct agent_event freed = {.kind = AGENT_GPUS_FREED};
+    const struct agent_event freed = {.kind = AGENT_ROOM_MADE};
     const char *pod_uid;
     json_t *ids;
     void *next;

@@ -65,6 +65,8 @@ struct agent {
     struct agent_options options;
     struct store_watch *watch;
     struct store_watch *job_watch;
+    struct store_watch *node_watch;
+    bool node_gone; /* somebody deleted its object */
     struct agent_state state;
     struct agent_queue queue;
     struct agent_job *jobs; /* by number */
@@ -138,9 +140,10 @@ void agent_pod_write(struct agent_pod *pod);
 
 /* ---- gpus.c ---- */
 
-/* Takes the GPUs it wants, if it has none yet; posts AGENT_PLACED or AGENT_NOT_PLACED. */
+/* Takes the GPUs it wants, if it has none yet and the node takes pods; posts AGENT_PLACED or
+ * AGENT_NOT_PLACED. */
 void agent_place(struct agent_pod *pod);
-/* Posts AGENT_GPUS_FREED when it had any. */
+/* Posts AGENT_ROOM_MADE when it had any. */
 void agent_give_back(struct agent_pod *pod);
 /* What is still held in the name of a job without pods: of one that ended, or went, when a
  * controller before us died. */

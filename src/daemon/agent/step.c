@@ -179,7 +179,7 @@ static void on_not_placed(struct agent_state *state, const struct agent_event *e
     }
 }
 
-static void on_gpus_freed(struct agent_state *state, const struct agent_event *event)
+static void on_room_made(struct agent_state *state, const struct agent_event *event)
 {
     (void)event;
     for (struct step_pod *pod = state->pods; pod; pod = pod->hh.next) {
@@ -320,7 +320,7 @@ static on_event *const handlers[AGENT_EVENT_KINDS] = {
     [AGENT_FED] = on_fed,
     [AGENT_PLACED] = on_placed,
     [AGENT_NOT_PLACED] = on_not_placed,
-    [AGENT_GPUS_FREED] = on_gpus_freed,
+    [AGENT_ROOM_MADE] = on_room_made,
     [AGENT_WROTE] = on_wrote,
     [AGENT_KEPT] = on_kept,
     [AGENT_REMOVED] = on_removed,

@@ -13,7 +13,7 @@
  *     ADOPTING   waits for the records of what ran before  SUPERVISOR_READY → ADOPTED
  *     ADOPTED    has been told them                        FED → PLACING (not when it is deleted)
  *     PLACING    asks for its GPUs                         PLACED → PLACED; NOT_PLACED → WAITING
- *     WAITING    has been told that too few are free       GPUS_FREED → PLACING
+ *     WAITING    has been told that there is no room       ROOM_MADE → PLACING
  *     PLACED     may run
  *     KEEPING    is over (from any state but ADMITTING);   KEPT → forgotten, REMOVING when deleted
  *                what is left of it is written down

@@ -160,11 +160,11 @@ static void too_few_gpus_are_told_once_and_waited_for(void **state)
     expect(*state, OF_POD(ADMITTED, 3), "feed 3 adopted");
     expect(*state, FED(3), "place 3");
     expect(*state, OF_POD(NOT_PLACED, 3), "tell 3");
-    expect(*state, SIMPLE(GPUS_FREED), "place 3");
-    expect(*state, SIMPLE(GPUS_FREED), ""); /* it is asking */
+    expect(*state, SIMPLE(ROOM_MADE), "place 3");
+    expect(*state, SIMPLE(ROOM_MADE), ""); /* it is asking */
     expect(*state, OF_POD(NOT_PLACED, 3), "");
     expect(*state, SEEN("d/b", "B", "J", DELETED(1)), "feed 3 delete");
-    expect(*state, SIMPLE(GPUS_FREED), "");
+    expect(*state, SIMPLE(ROOM_MADE), "");
     expect(*state, FED(3, .gone = true), "keep 3");
 }
 

@@ -49,7 +49,7 @@ static void give_back(struct world *w, const char *uid)
     for (size_t i = 0; i < WORLD_HOLDERS; i++) {
         if (strcmp(w->held[i], uid) == 0) {
             w->held[i][0] = '\0';
-            world_post(w, (struct agent_event){.kind = AGENT_GPUS_FREED});
+            world_post(w, (struct agent_event){.kind = AGENT_ROOM_MADE});
         }
     }
 }
@@ -113,7 +113,7 @@ static void close_job(struct world *w, int64_t number)
     for (size_t i = 0; s && i < WORLD_HOLDERS; i++) {
         if (w->held[i][0] && w->held_by[i] == (size_t)(s - w->supervisors)) {
             w->held[i][0] = '\0';
-            world_post(w, (struct agent_event){.kind = AGENT_GPUS_FREED});
+            world_post(w, (struct agent_event){.kind = AGENT_ROOM_MADE});
         }
     }
     if (s) {

@@ -102,6 +102,45 @@ static void events_move_into_the_run(void **state)
     store_page_done(&page);
 }
 
+static bool run_has(const struct world *w, const char *file, const char *text)
+{
+    char path[512];
+    muster_auto(free) char *content = NULL;
+    world_path(w, file, path);
+    assert_int_equal(file_read(path, 65536, &content, NULL, NULL), 0);
+    return strstr(content, text);
+}
+
+/* Its pod is gone before it is, and a controller may be gone in between. */
+static void a_job_that_outlives_its_pods_is_kept_with_them(void **state)
+{
+    struct world *w = *state;
+    char uid[64];
+    const struct store_key key = {"pytorchjobs", "default", "a"};
+    const struct store_delete_options foreground = {.propagation = STORE_FOREGROUND};
+    world_add_job(w, "a", uid);
+    muster_auto(doc) json_t *slow =
+        json_pack("{s:{s:s, s:s, s:[s], s:[{s:s, s:s, s:s, s:b, s:b}]}}", "metadata", "name",
+                  "slow", "namespace", "default", "finalizers", "x/y", "ownerReferences", "kind",
+                  "PyTorchJob", "name", "a", "uid", uid, "controller", 1, "blockOwnerDeletion", 1);
+    muster_auto(doc) json_t *stored = NULL;
+    assert_int_equal(store_create(w->store, "pods", slow, NULL, NULL), 0);
+    assert_int_equal(store_delete(w->store, key, &foreground, NULL, NULL), 0);
+    assert_true(world_has_job(w, "a"));
+    world_close(w);
+    world_open(w);
+
+    assert_int_equal(
+        store_get(w->store, (struct store_key){"pods", "default", "slow"}, &stored, NULL), 0);
+    muster_auto(doc) json_t *freed = json_deep_copy(stored);
+    json_object_del(json_object_get(freed, "metadata"), "finalizers");
+    assert_int_equal(store_update(w->store, "pods", freed, STORE_ALL, NULL, NULL), 0);
+    assert_false(world_has_job(w, "a"));
+    world_wait_gone(w, uid);
+    assert_int_equal(world_runs(w, "a"), 1);
+    assert_true(run_has(w, "history/default/a/1/pods.json", "\"Succeeded\""));
+}
+
 /* ---- Limits ---- */
 
 static void the_oldest_parts_of_a_huge_log_go(void **state)
@@ -216,6 +255,8 @@ int main(void)
                                         world_tear_down),
         cmocka_unit_test_setup_teardown(an_unfinished_job_is_not_kept, world_set_up,
                                         world_tear_down),
+        cmocka_unit_test_setup_teardown(a_job_that_outlives_its_pods_is_kept_with_them,
+                                        world_set_up, world_tear_down),
         cmocka_unit_test_setup_teardown(events_move_into_the_run, world_set_up, world_tear_down),
         cmocka_unit_test_setup_teardown(the_oldest_parts_of_a_huge_log_go, world_set_up,
                                         world_tear_down),

@@ -58,14 +58,15 @@ void removal_list_add(struct removal_list *list, const char *uid, const char *le
     add(list, uid, lease);
 }
 
-/* Whether the job of a record is in the store still. */
-static bool job_is_there(const struct removal_list *list, const json_t *record)
+/* What became of the job of a record: is it in the store still, and marked deleted? */
+static bool job_is_there(const struct removal_list *list, const json_t *record, bool *ret_ends)
 {
     const json_t *job = doc_at(record, "job");
     const struct store_key key = {"pytorchjobs", doc_text(job, "metadata.namespace", ""),
                                   doc_text(job, "metadata.name", "")};
     muster_auto(doc) json_t *now = NULL;
     int r = store_get(list->store, key, &now, NULL);
+    *ret_ends = r != 0 || doc_at(now, "metadata.deletionTimestamp");
     return r == 0
                ? strcmp(doc_text(now, "metadata.uid", ""), doc_text(job, "metadata.uid", "?")) == 0
                : r != MUSTER_ENOENT; /* who cannot tell changes nothing */
@@ -77,10 +78,11 @@ static void find_unmarked(struct removal_list *list, const char *uid)
 {
     muster_auto(doc) json_t *record = archive_pending(list->home, uid);
     struct muster_err err = MUSTER_ERR_INIT;
-    if (record && !job_is_there(list, record)) {
+    bool ends = true;
+    if (record && !job_is_there(list, record, &ends)) {
         const char *lease = jobs_annotation(doc_at(record, "job"), JOB_ANNOTATION_LEASE);
         removal_list_add(list, uid, lease ? lease : "");
-    } else if (record && archive_forget(list->home, uid, &err) < 0) {
+    } else if (record && !ends && archive_forget(list->home, uid, &err) < 0) {
         log_event(LOG_WARN, "history.forget", "%s", err.text);
     }
 }

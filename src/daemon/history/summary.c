@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/doc.h"
+#include "base/shell_words.h"
 #include "base/time/timestamp.h"
 #include "control/verdict.h"
 
@@ -32,14 +33,15 @@ static json_t *replica(const json_t *pod)
 /* As a shell takes it. "$$" is Kubernetes' "$". */
 static void add_word(const char *word, struct buf *out)
 {
-    bool plain = *word && !word[strcspn(word, " \t\n'\"\\$&|;<>()*?[]`!#~")];
-    buf_text(out, out->used ? " " : "");
-    buf_text(out, plain ? "" : "'");
+    struct buf own;
+    buf_init(&own, TEXT_BYTES_MAX);
     for (const char *at = word; *at; at++) {
-        buf_format(out, *at == '\'' ? "'\\''" : "%c", *at);
+        buf_add(&own, at, 1);
         at += at[0] == '$' && at[1] == '$';
     }
-    buf_text(out, plain ? "" : "'");
+    buf_text(out, out->used ? " " : "");
+    shell_quote(buf_str(&own), out);
+    buf_done(&own);
 }
 
 static void add_words(const json_t *words, struct buf *out)

@@ -1,4 +1,4 @@
-/* What becomes of the folders of deleted jobs: jobs/UID goes when its job, its pods and its
+/* Removes the folders of deleted jobs: jobs/UID goes when its job, its pods and its
  * processes are gone and no `muster run` still reads there. Of a finished job a run of the history
  * is made first (archive.h), within the history's limits (prune.h).
  *

@@ -52,7 +52,7 @@ static void it_stays_while_a_process_holds_its_lock(void **state)
 static void it_stays_while_a_pod_of_it_is_in_the_store(void **state)
 {
     struct world *w = *state;
-    const struct store_delete_options orphan = {.grace_s = 0, .dependents = STORE_ORPHAN};
+    const struct store_delete_options orphan = {.grace_s = 0, .propagation = STORE_ORPHAN};
     char uid[64];
     world_add_job(w, "a", uid);
     muster_auto(doc) json_t *late =

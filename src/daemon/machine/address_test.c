@@ -1,4 +1,5 @@
-/* Which values change on this machine, and which stay the cluster's. */
+/* Checks which values of variables change on this machine, and that all others stay as on a
+ * cluster. */
 #include "base/testing/test.h"
 #include "daemon/machine/address.h"
 

@@ -1,4 +1,4 @@
-/* Where a container's command comes from, and the one error when it comes from nowhere. */
+/* Checks where a container's command comes from, and the one error when there is none. */
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/testing/test.h"

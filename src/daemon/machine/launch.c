@@ -20,7 +20,7 @@
 
 #include <string.h>
 
-enum { WORD_BYTES_MAX = 1 << 20, STALL_MS_DEFAULT = 60000 };
+enum { WORD_BYTES_MAX = 1 << 20, STALL_MS_DEFAULT = 60000, SERVICES_MAX = 512 };
 
 /* Where it was submitted; the controller's own folder at home for a job that came by kubectl. */
 static json_t *submitted(const json_t *job)
@@ -182,6 +182,25 @@ static void put_user(const struct launch *l, json_t *spec)
     }
 }
 
+/* The Services of the job, those included that an elastic one may get. New reference. */
+static json_t *services(const struct launch *l)
+{
+    const struct job *job = l->addresses.job;
+    json_t *names = json_array();
+    for (int role = 0; job && role < JOB_ROLE_COUNT; role++) {
+        int32_t count = job->replica[role].present ? job->replica[role].replicas : 0;
+        if (role == JOB_WORKER && job->elastic.present && job->elastic.max_replicas > count) {
+            count = job->elastic.max_replicas;
+        }
+        for (int32_t i = 0; i < count && json_array_size(names) < SERVICES_MAX; i++) {
+            json_array_append_new(names, json_sprintf("%s-%s-%d", job->name,
+                                                      job_role_lower((enum job_role)role), (int)i));
+        }
+    }
+    return json_pack("{s:s, s:o}", "namespace", doc_text(l->pod, "metadata.namespace", ""), "names",
+                     names);
+}
+
 /* How long a rank may do nothing before that is said. */
 static int64_t stall_ms(const struct launch *l)
 {
@@ -286,6 +305,7 @@ static int podman_spec_parts(const struct launch *l, const struct variables *fro
                                        .name = name,
                                        .auth_file = auth_file,
                                        .interactive = doc_bool(spec, "stdin", false),
+                                       .services = json_object_get(spec, "services"),
                                        .flags = getenv("MUSTER_PODMAN_FLAGS")};
     muster_auto(doc) json_t *words = NULL;
     r = r < 0 ? r : podman_words(&c, outer, &words, err);
@@ -351,6 +371,7 @@ static int spec_of(const struct launch *l, const struct variables *from_file, js
         return err_no_memory(err);
     }
     put_stdin(l, env, spec);
+    json_object_set_new(spec, "services", services(l));
     if (!in_podman) {
         put_shells(submit, spec);
     }

@@ -15,6 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { HOSTS_MAX = 64 };
+
 static void add(json_t *words, json_t *word)
 {
     json_array_append_new(words, word);
@@ -151,6 +153,23 @@ static void add_limits(const struct podman_container *c, json_t *words)
     }
 }
 
+/* As the hosts file of a process has them; each is a word of a command, so of a large job the
+ * first.
+ */
+static void add_hosts(const struct podman_container *c, json_t *words)
+{
+    static const char *const ends[] = {"", ".svc", ".svc.cluster.local"};
+    const char *space = doc_text(c->services, "namespace", "");
+    const json_t *names = doc_at(c->services, "names");
+    for (size_t i = 0; i < json_array_size(names) && i < HOSTS_MAX; i++) {
+        const char *name = json_string_value(json_array_get(names, i));
+        add(words, json_sprintf("--add-host=%s:127.0.0.1", name));
+        for (size_t k = 0; k < sizeof ends / sizeof ends[0]; k++) {
+            add(words, json_sprintf("--add-host=%s.%s%s:127.0.0.1", name, space, ends[k]));
+        }
+    }
+}
+
 static int add_flags(const struct podman_container *c, json_t *words, struct muster_err *err)
 {
     char **flags = NULL;
@@ -207,6 +226,7 @@ int podman_words(const struct podman_container *c, json_t *outer, json_t **ret,
     int r = add_env(c, outer, words, err);
     r = r < 0 ? r : add_mounts(c, words, err);
     add_limits(c, words);
+    add_hosts(c, words);
     r = r < 0 ? r : add_flags(c, words, err);
     if (r < 0) {
         return r;

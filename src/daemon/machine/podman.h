@@ -26,11 +26,12 @@ struct podman_container {
     const json_t *args;    /* expanded; may be NULL */
     const json_t *mounts;  /* as volumes_mount gives them */
     const json_t *limits;  /* {"memoryBytes"?,"cpuMillis"?} */
-    bool interactive;      /* its standard input is ours */
-    bool host_ipc;         /* the host has /dev/mqueue: its IPC namespace can be shared whole */
-    const char *name;      /* of the container, unique on this machine */
-    const char *auth_file; /* registry credentials; NULL: none */
-    const char *flags;     /* MUSTER_PODMAN_FLAGS; NULL: none */
+    const json_t *services; /* {"namespace","names"}: names of this machine; NULL: none */
+    bool interactive;       /* its standard input is ours */
+    bool host_ipc;          /* the host has /dev/mqueue: its IPC namespace can be shared whole */
+    const char *name;       /* of the container, unique on this machine */
+    const char *auth_file;  /* registry credentials; NULL: none */
+    const char *flags;      /* MUSTER_PODMAN_FLAGS; NULL: none */
 };
 
 /* The words to execute; new reference. `outer` ({"NAME":"value"}) is what podman itself runs with,

@@ -21,6 +21,7 @@ static void everything_becomes_a_flag(void **state)
     muster_auto(doc) json_t *mounts =
         parse("[{\"hostPath\":\"/v\",\"mountPath\":\"/data\",\"readOnly\":true}]");
     muster_auto(doc) json_t *limits = parse("{\"memoryBytes\":1048576,\"cpuMillis\":1500}");
+    muster_auto(doc) json_t *services = parse("{'namespace':'team','names':['a-master-0']}");
     const struct podman_container c = {.container = container,
                                        .env = env,
                                        .shell = shell,
@@ -29,6 +30,7 @@ static void everything_becomes_a_flag(void **state)
                                        .args = args,
                                        .mounts = mounts,
                                        .limits = limits,
+                                       .services = services,
                                        .host_ipc = true,
                                        .name = "muster-1",
                                        .auth_file = "/a.json",
@@ -42,6 +44,8 @@ static void everything_becomes_a_flag(void **state)
         "\"--name=muster-1\",\"--pull=always\",\"--authfile=/a.json\",\"--workdir=/w\",\"--env=RANK\","
         "\"--env=PATH=/in\",\"--env=API_KEY\",\"--env=HOME=/root\",\"--env=WANDB_MODE\","
         "\"--volume=/v:/data:ro\",\"--memory=1048576b\",\"--cpus=1.500\","
+        "\"--add-host=a-master-0:127.0.0.1\",\"--add-host=a-master-0.team:127.0.0.1\","
+        "\"--add-host=a-master-0.team.svc:127.0.0.1\",\"--add-host=a-master-0.team.svc.cluster.local:127.0.0.1\","
         "\"--ulimit\",\"nofile=1:1\",\"--entrypoint=python\",\"team/mnist\",\"t.py\",\"--x\"]");
     assert_string_equal(doc_text(outer, "RANK", ""), "1");
     assert_null(doc_at(outer, "PATH"));

@@ -65,6 +65,14 @@ static int find_object(const struct request *q, const char *resource, const char
                              resource, name, why.text);
 }
 
+/* Where claims are, so that nobody else gets at one, though MUSTER_HOME be a folder of the user's
+ * that others may enter. The claims themselves may be those of a container's user. */
+static int make_private(const struct request *q)
+{
+    muster_auto(free) char *folder = file_join(q->sources->home, "volumes");
+    return folder ? file_mkdir(folder, 0700, q->err) : err_no_memory(q->err);
+}
+
 static int make_claim(const struct request *q, char **ret_path)
 {
     const char *claim = doc_text(q->source, "claimName", "");
@@ -80,7 +88,10 @@ static int make_claim(const struct request *q, char **ret_path)
             "into the file, before the job",
             q->name, claim, q->namespace);
     }
-    return made(volumes_claim_folder(q->sources->home, q->namespace, claim), ret_path, q->err);
+    r = make_private(q);
+    return r < 0 ? r
+                 : made(volumes_claim_folder(q->sources->home, q->namespace, claim), ret_path,
+                        q->err);
 }
 
 static int make_host_path(const struct request *q, char **ret_path)

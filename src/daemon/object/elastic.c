@@ -83,7 +83,8 @@ static void take_message(struct build *b, json_t *to, const json_t *from)
     }
 }
 
-/* Recoveries, who is slow, records that are set aside, and data sets by leases. */
+/* Takes over a list: of recoveries, slow workers, records that are set aside, or leased data sets.
+ */
 static void take_list(struct build *b, json_t *to, const json_t *from, const char *key)
 {
     static const char *const numbers[] = {

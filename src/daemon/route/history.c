@@ -81,19 +81,84 @@ static int send_list(const struct history_routes *routes, const struct http_requ
     return r;
 }
 
+/* Runs that are being removed: whole folders, off the loop. */
+struct removal {
+    struct http_reply *reply; /* NULL: it has gone */
+    const struct home *home;
+    char *namespace, *name; /* NULL: any */
+    int64_t run;            /* 0: any */
+    size_t count;
+    int r;
+    struct muster_err err;
+};
+
+static void on_removal_gone(void *arg)
+{
+    ((struct removal *)arg)->reply = NULL;
+}
+
+static void remove_now(void *data)
+{
+    struct removal *m = data;
+    m->r = history_remove(m->home, m->namespace, m->name, m->run, &m->count, &m->err);
+}
+
+static void on_removed(void *data)
+{
+    const struct removal *m = data;
+    if (m->reply && m->r < 0) {
+        api_send_error(m->reply, &m->err);
+    } else if (m->reply) {
+        api_send_json(m->reply, 200, json_pack("{s:I}", "removed", (json_int_t)m->count));
+    }
+}
+
+static void free_removal(void *data)
+{
+    struct removal *m = data;
+    free(m->namespace);
+    free(m->name);
+    free(m);
+}
+
+static struct removal *new_removal(const struct home *home, const char *namespace, const char *name)
+{
+    struct removal *m = calloc(1, sizeof *m);
+    if (m) {
+        m->home = home;
+        m->namespace = namespace ? strdup(namespace) : NULL;
+        m->name = name ? strdup(name) : NULL;
+    }
+    if (!m || (namespace && !m->namespace) || (name && !m->name)) {
+        if (m) {
+            free_removal(m);
+        }
+        return NULL;
+    }
+    return m;
+}
+
 static int remove_runs(const struct history_routes *routes, const struct http_request *request,
                        struct http_reply *reply, struct muster_err *err)
 {
     const char *namespace, *name;
     int64_t run = 0;
-    size_t count = 0;
     int r = read_names(request, routes->places.home, &namespace, &name, err);
     r = r < 0 ? r : read_number(request, "run", &run, err);
-    r = r < 0 ? r : history_remove(routes->places.home, namespace, name, run, &count, err);
-    if (r == 0) {
-        api_send_json(reply, 200, json_pack("{s:I}", "removed", (json_int_t)count));
+    if (r < 0) {
+        return r;
     }
-    return r;
+    struct removal *m = new_removal(routes->places.home, namespace, name);
+    if (!m) {
+        return err_no_memory(err);
+    }
+    m->run = run;
+    m->reply = reply;
+    reply->arg = m;
+    reply->on_gone = on_removal_gone;
+    const struct disk_task task = {remove_now, on_removed, free_removal, m};
+    disk_do(routes->disk, &task);
+    return 0;
 }
 
 /* The last pod of that name, or the one of that uid. */

@@ -13,14 +13,17 @@
  */
 #pragma once
 
+#include "daemon/machine/disk.h"
 #include "daemon/route/runs.h"
 #include "http/http.h"
 
 struct history_routes {
     uv_loop_t *loop;
     struct run_places places;
+    struct disk *disk; /* where runs are removed */
 };
 
-/* `rest` is what follows "history": "" or "/NS/JOB/RUN…". Completes the reply. */
+/* `rest` is what follows "history": "" or "/NS/JOB/RUN…". Completes the reply, of a removal when it
+ * is done. */
 void history_routes_handle(const struct history_routes *routes, const char *rest,
                            const struct http_request *request, struct http_reply *reply);

@@ -8,6 +8,8 @@
 #include "daemon/machine/admission.h"
 #include "daemon/object/elastic.h"
 #include "daemon/object/jobs.h"
+#include "daemon/route/end_all.h"
+#include "daemon/route/environment.h"
 #include "daemon/route/exec.h"
 #include "daemon/route/history.h"
 #include "daemon/route/pod.h"
@@ -20,7 +22,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-enum { SPACE_BYTES_MIN = 8 << 20 };
+enum { SPACE_BYTES_MIN = 8 << 20, REMOVALS_MAX = 512 };
 
 struct routes {
     struct routes_options options;
@@ -30,6 +32,7 @@ struct routes {
     bool keep;
     enum routes_leaving leaving;
     struct streams *streams;
+    struct disk *removals;
     void (*asked_to_leave)(void *data); /* or NULL */
     void *asked_data;
 };
@@ -101,41 +104,6 @@ static void post_keep(struct routes *routes, const char *rest, const struct http
     get_status(routes, rest, request, reply);
 }
 
-static int end_all_jobs(struct routes *routes, struct muster_err *err)
-{
-    struct store_page page = {0};
-    const struct store_query query = {.resource = "pytorchjobs"};
-    int r = store_list(routes->options.store, &query, &page, err);
-    size_t i;
-    json_t *job;
-    json_array_foreach (page.items, i, job) {
-        int one = leases_stop_job(routes->options.store, job, "muster down was given", err);
-        r = r < 0 || one == MUSTER_ENOENT ? r : one;
-    }
-    store_page_done(&page);
-    return r;
-}
-
-/* Pods of no job (kubectl run) end as they do when they are deleted. */
-static int end_lone_pods(struct routes *routes, struct muster_err *err)
-{
-    struct store_page page = {0};
-    const struct store_query query = {.resource = "pods"};
-    int r = store_list(routes->options.store, &query, &page, err);
-    size_t i;
-    json_t *pod;
-    json_array_foreach (page.items, i, pod) {
-        struct store_key key = {"pods", doc_text(pod, "metadata.namespace", ""),
-                                doc_text(pod, "metadata.name", "")};
-        if (json_array_size(doc_at(pod, "metadata.ownerReferences")) == 0) {
-            int one = store_delete(routes->options.store, key, NULL, NULL, err);
-            r = r < 0 || one == MUSTER_ENOENT ? r : one;
-        }
-    }
-    store_page_done(&page);
-    return r;
-}
-
 static void post_shutdown(struct routes *routes, const char *rest,
                           const struct http_request *request, struct http_reply *reply)
 {
@@ -145,7 +113,7 @@ static void post_shutdown(struct routes *routes, const char *rest,
     }
     bool end = strcmp(doc_text(body, "jobs", "end"), "keep") != 0;
     struct muster_err err = MUSTER_ERR_INIT;
-    if (end && (end_all_jobs(routes, &err) < 0 || end_lone_pods(routes, &err) < 0)) {
+    if (end && end_all(routes->options.store, &err) < 0) {
         api_send_error(reply, &err); /* what nobody ended would hold it for ever: it stays */
         return;
     }
@@ -158,45 +126,10 @@ static void post_shutdown(struct routes *routes, const char *rest,
     get_status(routes, rest, request, reply);
 }
 
-/* A client that waits for its environment to be on the disk. */
-struct putting {
-    struct http_reply *reply; /* NULL: it has gone */
-};
-
-static void on_putting_gone(void *arg)
-{
-    ((struct putting *)arg)->reply = NULL;
-}
-
-static void on_put(void *arg, int r, const struct muster_err *err)
-{
-    struct putting *putting = arg;
-    if (putting->reply && r < 0) {
-        api_send_error(putting->reply, err);
-    } else if (putting->reply) {
-        api_send_json(putting->reply, 200, json_object());
-    }
-    free(putting);
-}
-
 static void put_environment(struct routes *routes, const char *id,
                             const struct http_request *request, struct http_reply *reply)
 {
-    struct muster_err err = MUSTER_ERR_INIT;
-    struct putting *putting = calloc(1, sizeof *putting);
-    int r = putting ? 0 : err_no_memory(&err);
-    if (r == 0) {
-        putting->reply = reply;
-        reply->arg = putting;
-        reply->on_gone = on_putting_gone;
-        r = environments_put(routes->options.environments, id, request->body, request->body_bytes,
-                             on_put, putting, &err);
-    }
-    if (r < 0) {
-        reply->on_gone = NULL;
-        free(putting);
-        api_send_error(reply, &err);
-    }
+    environment_routes_put(routes->options.environments, id, request, reply);
 }
 
 static void delete_environment(struct routes *routes, const char *id,
@@ -225,7 +158,9 @@ static void on_history(struct routes *routes, const char *rest, const struct htt
                        struct http_reply *reply)
 {
     const struct history_routes history = {
-        routes->options.loop, {routes->options.home, routes->options.store, routes->options.sweep}};
+        routes->options.loop,
+        {routes->options.home, routes->options.store, routes->options.sweep},
+        routes->removals};
     muster_auto(free) char *path = NULL;
     /* The route without "/" has nothing after it; the other one's is cut off. */
     if (asprintf(&path, "%s%s", *rest ? "/" : "", rest) < 0) {
@@ -356,15 +291,18 @@ int routes_new(const struct routes_options *options, struct routes **ret,
     struct routes *routes = calloc(1, sizeof *routes);
     char *keep_path = home_file(options->home, "keep");
     struct streams *streams = NULL;
-    int r = routes && keep_path
-                ? streams_new(options->loop, options->home, options->store, &streams, err)
-                : err_no_memory(err);
+    struct disk *removals = NULL;
+    int r = routes && keep_path ? disk_new(options->loop, REMOVALS_MAX, &removals, err)
+                                : err_no_memory(err);
+    r = r < 0 ? r : streams_new(options->loop, options->home, options->store, &streams, err);
     if (r < 0) {
+        disk_free(removals);
         free(routes);
         free(keep_path);
         return r;
     }
     routes->streams = streams;
+    routes->removals = removals;
     routes->options = *options;
     routes->keep_path = keep_path;
     routes->keep = file_exists(keep_path);
@@ -384,6 +322,7 @@ struct routes *routes_free(struct routes *routes)
 {
     if (routes) {
         streams_close(routes->streams);
+        disk_free(routes->removals);
         free(routes->keep_path);
         free(routes);
     }

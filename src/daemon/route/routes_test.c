@@ -1,6 +1,8 @@
 /* What the daemon adds to the API: which path and method is whose, keeping and leaving. */
 #include "api/fixture.h"
+#include "base/file.h"
 #include "base/testing/test_doc.h"
+#include "daemon/history/paths.h"
 #include "daemon/object/jobs.h"
 #include "daemon/route/routes.h"
 #include "job/annotations.h"
@@ -289,6 +291,61 @@ static void a_client_that_goes_while_the_disk_is_slow_is_not_answered(void **sta
     fake_done(&put);
 }
 
+/* A run that is kept; returns its folder, which the caller frees. */
+static char *keep_run(struct scene *s)
+{
+    const struct history_run run = {"default", "a", 7};
+    char *folder = NULL;
+    assert_int_equal(history_path(&s->home, &run, &folder, NULL), 0);
+    muster_auto(free) char *summary = file_join(folder, "summary.json");
+    assert_int_equal(file_mkdir(folder, 0700, NULL), 0);
+    assert_int_equal(file_put(summary, "{}", 2, 0600, NULL), 0);
+    return folder;
+}
+
+static void begin_removal(struct scene *s, struct fake_reply *reply)
+{
+    static const struct http_pair query[] = {{"namespace", "default"}, {"job", "a"}};
+    const struct http_request request = {
+        .method = "DELETE", .path = "history", .query = query, .query_count = 2, .body = ""};
+    fake_init(reply);
+    disk.loop_thread = pthread_self();
+    disk.held = true;
+    s->hooks.muster(s->hooks.arg, "history", &request, &reply->reply);
+}
+
+static void runs_are_removed_while_other_requests_are_answered(void **state)
+{
+    struct scene *s = *state;
+    struct fake_reply removal;
+    muster_auto(free) char *folder = keep_run(s);
+    muster_auto(doc) json_t *answer = NULL;
+    begin_removal(s, &removal);
+    assert_int_equal(call(s, "GET", "status", NULL, NULL), 200);
+    assert_false(disk.on_loop);
+    assert_false(removal.ended);
+    assert_true(file_exists(folder)); /* its number is kept first, on the disk */
+    release_disk(s);
+    assert_int_equal(removal.status, 200);
+    assert_int_equal(doc_parse(removal.bytes.data, removal.bytes.used, &answer, NULL), 0);
+    assert_int_equal(doc_int(answer, "removed", 0), 1);
+    assert_false(file_exists(folder));
+    fake_done(&removal);
+}
+
+static void who_goes_while_runs_are_removed_is_not_answered(void **state)
+{
+    struct scene *s = *state;
+    struct fake_reply removal;
+    muster_auto(free) char *folder = keep_run(s);
+    begin_removal(s, &removal);
+    removal.reply.on_gone(removal.reply.arg);
+    release_disk(s);
+    assert_false(removal.ended);
+    assert_false(file_exists(folder));
+    fake_done(&removal);
+}
+
 static void leases_are_passed_on(void **state)
 {
     struct scene *s = *state;
@@ -311,6 +368,8 @@ int main(void)
         TEST(an_environments_name_is_no_path),
         TEST(a_slow_fsync_of_an_environment_delays_no_other_request),
         TEST(a_client_that_goes_while_the_disk_is_slow_is_not_answered),
+        TEST(runs_are_removed_while_other_requests_are_answered),
+        TEST(who_goes_while_runs_are_removed_is_not_answered),
         TEST(leases_are_passed_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

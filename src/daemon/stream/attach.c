@@ -10,11 +10,10 @@
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/err.h"
-#include "daemon/object/jobs.h"
 #include "daemon/stream/channels.h"
 #include "daemon/stream/logs.h"
 #include "daemon/stream/peer.h"
-#include "process/supervisor/handover.h"
+#include "daemon/stream/supervisor_socket.h"
 #include "websocket/connection.h"
 #include "websocket/handshake.h"
 
@@ -180,24 +179,14 @@ static int open_input(struct attach *a, struct muster_err *err)
 {
     const struct peer_hooks hooks = {a, on_input_bytes, on_input_drained, on_input_end};
     struct handover_packet packet = {.kind = HANDOVER_STDIN};
-    muster_auto(free) char *folder = NULL;
-    int ends[2];
+    int fd = -1;
     (void)snprintf(packet.id, sizeof packet.id, "%s/%s/", doc_text(a->pod, "metadata.uid", ""),
                    a->container);
-    if (asprintf(&folder, "%s/jobs/%s", a->streams->home->path, jobs_folder_uid(a->pod)) < 0) {
-        folder = NULL;
-        return err_no_memory(err);
-    }
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0) {
-        return muster_fail(err, MUSTER_EOS, "cannot make a socket: %s", strerror(errno));
-    }
-    int r = handover_send(folder, &packet, &ends[1], 1, err);
-    passing_close(&ends[1], 1);
+    int r = supervisor_socket(a->streams->home, a->pod, &packet, SOCK_STREAM, &fd, err);
     if (r < 0) {
-        passing_close(&ends[0], 1);
         return r;
     }
-    return peer_open(a->streams->loop, ends[0], &hooks, &a->input, err);
+    return peer_open(a->streams->loop, fd, &hooks, &a->input, err);
 }
 
 /* ---- opening ---- */

@@ -69,7 +69,8 @@ static int open_stream(struct streams *streams, const char *what, const json_t *
     static const struct {
         const char *name;
         stream_opener open;
-    } openers[] = {{"exec", stream_exec}, {"attach", stream_attach}};
+    } openers[] = {
+        {"exec", stream_exec}, {"attach", stream_attach}, {"portforward", stream_port_forward}};
     /* First, as kubectl asks again without a WebSocket when it is refused one, and shows that. */
     const char *container = http_query(request, "container");
     int r = rank_check_container(

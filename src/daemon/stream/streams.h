@@ -1,4 +1,4 @@
-/* GET …/pods/NAME/exec and attach: what goes on over a WebSocket.
+/* GET …/pods/NAME/exec, attach and portforward: what goes on over a WebSocket.
  *
  * Layer: program (daemon). Thread: the loop's. Ownership: a stream owns itself, and ends with its
  * client, with what it is connected to, or with the server.
@@ -27,7 +27,7 @@ void streams_close(struct streams *streams);
 void streams_add(struct streams *streams);
 void streams_drop(struct streams *streams);
 
-/* `what`: "exec" or "attach". Completes the reply. */
+/* `what`: "exec", "attach" or "portforward". Completes the reply. */
 void streams_handle(struct streams *streams, const char *what, const json_t *pod,
                     const struct http_request *request, struct http_reply *reply);
 
@@ -39,6 +39,9 @@ int stream_exec(struct streams *streams, const json_t *pod, const struct http_re
                 struct http_reply *reply, struct muster_err *err);
 int stream_attach(struct streams *streams, const json_t *pod, const struct http_request *request,
                   struct http_reply *reply, struct muster_err *err);
+int stream_port_forward(struct streams *streams, const json_t *pod,
+                        const struct http_request *request, struct http_reply *reply,
+                        struct muster_err *err);
 
 /* The first of `protocols` that the client offers; NULL with an error. */
 const char *stream_protocol(const struct http_request *request, const char *const *protocols,

@@ -379,6 +379,11 @@ static void nothing_started_is_said(void **state)
     options.previous = true;
     assert_int_equal(process_log_open(&s->loop, &options, NULL, NULL, &log, &err), MUSTER_ENOENT);
     assert_string_equal(err.text, "the container has no previous attempt");
+    options.previous = false;
+    options.by_number = true;
+    options.attempt = 3;
+    assert_int_equal(process_log_open(&s->loop, &options, NULL, NULL, &log, &err), MUSTER_ENOENT);
+    assert_string_equal(err.text, "the container has no attempt 3: it was not made, or is gone");
 }
 
 /* A disk that takes nothing does not stop the container; what is lost is counted. */

@@ -27,16 +27,26 @@ static size_t find_attempt(const struct process_log_options *o, const int *attem
     return at;
 }
 
-/* Which attempt is meant: its folder in log->folder. */
+static int refuse_attempt(const struct process_log_options *o, struct muster_err *err)
+{
+    if (o->by_number) {
+        return muster_fail(err, MUSTER_ENOENT,
+                           "the container has no attempt %d: it was not made, or is gone",
+                           o->attempt);
+    }
+    return muster_fail(err, MUSTER_ENOENT,
+                       o->previous ? "the container has no previous attempt"
+                                   : "the container has not started yet");
+}
+
+/* Finds the attempt that is asked for; its folder is log->folder. */
 static int choose_attempt(struct process_log *log, struct muster_err *err)
 {
     muster_auto(free) int *attempts = calloc(ATTEMPTS_MAX, sizeof *attempts);
     size_t count = attempts ? process_log_attempts(log->options.folder, attempts, ATTEMPTS_MAX) : 0;
     size_t wanted = find_attempt(&log->options, attempts, count);
     if (count <= wanted) {
-        return muster_fail(err, MUSTER_ENOENT,
-                           log->options.previous ? "the container has no previous attempt"
-                                                 : "the container has not started yet");
+        return refuse_attempt(&log->options, err);
     }
     if (asprintf(&log->folder, "%s/%d", log->options.folder, attempts[wanted]) < 0) {
         log->folder = NULL;
@@ -45,15 +55,15 @@ static int choose_attempt(struct process_log *log, struct muster_err *err)
     return 0;
 }
 
-static void look_for_added(struct process_log *log)
+static void learn_added(struct process_log *log)
 {
     if (log->options.as_written && log->added.to == 0) {
         log->added = log_added(log->folder);
     }
 }
 
-/* What is asked for from here on begins before the oldest byte that is kept. */
-static void look_for_gap(struct process_log *log)
+/* If bytes before the oldest kept one are asked for, begins there and notes the gap. */
+static void begin_after_gap(struct process_log *log)
 {
     unsigned first, last;
     struct log_segment oldest;
@@ -82,7 +92,7 @@ static void choose_beginning(struct process_log *log)
         log->skip_line = tail > log->at ? false : log->skip_line;
         log->at = tail > log->at ? tail : log->at;
     }
-    look_for_gap(log);
+    begin_after_gap(log);
 }
 
 static void init_handles(struct process_log *log, uv_loop_t *loop)
@@ -118,7 +128,7 @@ int process_log_open(uv_loop_t *loop, const struct process_log_options *options,
         process_log_close(log);
         return r;
     }
-    look_for_added(log);
+    learn_added(log);
     choose_beginning(log);
     if (options->follow) {
         init_handles(log, loop);
@@ -201,7 +211,7 @@ static bool attempt_ended(const struct process_log *log)
 }
 
 /* Opens the segment that holds log->at, or the oldest one when that is gone. */
-static bool place(struct process_log *log)
+static bool open_segment(struct process_log *log)
 {
     unsigned first, last;
     if (!log_segments(log->folder, &first, &last)) {
@@ -240,11 +250,12 @@ static bool next_segment_exists(const struct process_log *log)
     return log_segments(log->folder, &first, &last) && last > log->segment.number;
 }
 
-/* Bytes from disk into raw; 0 when there are none now. */
+/* Reads bytes from the disk into raw; returns how many, 0 when there are none now, -1 with errno.
+ */
 static ssize_t fill(struct process_log *log)
 {
     for (;;) {
-        if (log->segment.log_fd < 0 && !place(log)) {
+        if (log->segment.log_fd < 0 && !open_segment(log)) {
             return 0;
         }
         bool finished = next_segment_exists(log);
@@ -312,7 +323,7 @@ static bool put_piece(struct process_log *log, char *bytes, size_t room, size_t 
 /* Looked for after the bytes were read: the writer marks them before it writes them. */
 static void leave_out_added(struct process_log *log)
 {
-    look_for_added(log);
+    learn_added(log);
     uint64_t end = log->at + log->raw_to;
     if (log->at < log->added.from) {
         log->raw_to = end <= log->added.from ? log->raw_to : (size_t)(log->added.from - log->at);

@@ -4,7 +4,6 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "process/machine/cgroup_path.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -62,9 +61,10 @@ static bool make_group(const char *parent, const char *name, const char *limit, 
 static bool place_v1(struct cgroup_job *job, enum cgroup_kind kind, const char *root,
                      const char *own, const char *name)
 {
+    muster_auto(free) char *tree = cgroup_v1_root(root, own, controllers[kind]);
     muster_auto(free) char *path = cgroup_own_path(own, controllers[kind]);
     muster_auto(free) char *parent = NULL;
-    if (!path || asprintf(&parent, "%s/%s%s", root, controllers[kind], path) < 0) {
+    if (!tree || !path || asprintf(&parent, "%s%s", tree, path) < 0) {
         parent = NULL;
         return false;
     }

@@ -7,11 +7,11 @@
  */
 #pragma once
 
+#include "base/system/cgroup_path.h" /* CGROUP_ROOT */
+
 #include <muster/err.h>
 #include <stdbool.h>
 #include <stdint.h>
-
-#define CGROUP_ROOT "/sys/fs/cgroup"
 
 enum cgroup_kind { CGROUP_MEMORY, CGROUP_CPU, CGROUP_KINDS };
 

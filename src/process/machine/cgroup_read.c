@@ -3,7 +3,6 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "process/machine/cgroup_path.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -122,14 +121,15 @@ static bool read_memory(const char *folder, bool v2, struct cgroup_memory *ret)
 bool cgroup_read_memory(const char *root, const char *own, struct cgroup_memory *ret)
 {
     muster_auto(free) char *unified = NULL;
+    muster_auto(free) char *tree = cgroup_v1_root(root, own, "memory");
     muster_auto(free) char *path1 = cgroup_own_path(own, "memory");
     muster_auto(free) char *path2 = cgroup_own_path(own, "");
     muster_auto(free) char *folder = NULL;
-    bool v1 = is_container(path1);
+    bool v1 = tree && is_container(path1);
     if (!v1 && !is_container(path2)) {
         return false;
     }
-    int n = v1 ? asprintf(&folder, "%s/memory%s", root, path1)
+    int n = v1 ? asprintf(&folder, "%s%s", tree, path1)
                : asprintf(&folder, "%s%s", cgroup_v2_root(root, &unified), path2);
     if (n < 0) {
         folder = NULL;

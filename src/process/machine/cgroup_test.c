@@ -52,6 +52,29 @@ static void version_1_has_a_tree_per_controller(void **state)
     cgroup_job_done(&job);
 }
 
+/* As systemd mounts them, but for the links: both trees have two controllers. */
+static void version_1_may_have_several_controllers_in_a_tree(void **state)
+{
+    const char *root = *state;
+    struct cgroup_job job;
+    struct cgroup group;
+    struct cgroup_memory m;
+    make(root, "memory,pids/me/muster-1/memory.limit_in_bytes", "");
+    make(root, "memory,pids/me/muster-1/p.c.0/memory.limit_in_bytes", "");
+    make(root, "memory,pids/me/muster-1/p.c.0/memory.usage_in_bytes", "1000\n");
+    make(root, "cpu,cpuacct/you/muster-1/cpu.cfs_quota_us", "");
+    make(root, "cpu,cpuacct/you/muster-1/p.c.0/cpu.cfs_quota_us", "");
+    cgroup_job_init(&job, root, "7:cpu,cpuacct:/you\n4:memory,pids:/me\n0::/\n", "muster-1");
+    assert_int_equal(cgroup_init(&group, &job, "p.c.0", &limits, NULL), 0);
+    assert_holds(root, "memory,pids/me/muster-1/p.c.0/memory.limit_in_bytes", "67108864");
+    assert_holds(root, "cpu,cpuacct/you/muster-1/p.c.0/cpu.cfs_quota_us", "50000");
+    assert_true(cgroup_read_memory(root, "4:memory,pids:/me/muster-1/p.c.0\n0::/\n", &m));
+    assert_int_equal(m.used_bytes, 1000);
+    assert_int_equal(m.limit_bytes, 67108864);
+    cgroup_done(&group);
+    cgroup_job_done(&job);
+}
+
 /* A group that holds processes delegates nothing, so ours lies beside it. */
 static void version_2_lies_beside_its_own_group(void **state)
 {
@@ -175,6 +198,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(version_1_has_a_tree_per_controller, test_folder_set_up,
                                         test_folder_tear_down),
+        cmocka_unit_test_setup_teardown(version_1_may_have_several_controllers_in_a_tree,
+                                        test_folder_set_up, test_folder_tear_down),
         cmocka_unit_test_setup_teardown(version_2_lies_beside_its_own_group, test_folder_set_up,
                                         test_folder_tear_down),
         cmocka_unit_test_setup_teardown(what_a_group_uses_is_read_in_both_versions,

@@ -3,8 +3,8 @@
 
 #include "base/cleanup.h"
 #include "base/doc.h"
-#include "base/nofile_limit.h"
-#include "base/soft_limits.h"
+#include "base/system/nofile_limit.h"
+#include "base/system/soft_limits.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/doc.h"
 #include "base/err.h"
 #include "base/file.h"
 
@@ -53,10 +54,26 @@ static bool has_name(const char *text, const char *name)
     return false;
 }
 
-char *hosts_text(const char *machine, const char *const *names, size_t count)
+/* A line that stands before has a name for itself. */
+static void add_services(struct buf *text, const json_t *services)
+{
+    const char *space = doc_text(services, "namespace", "");
+    size_t i;
+    json_t *service;
+    json_array_foreach (doc_at(services, "names"), i, service) {
+        const char *name = json_string_value(service);
+        if (name && is_name(name) && is_name(space)) {
+            buf_format(text, "127.0.0.1\t%s %s.%s %s.%s.svc %s.%s.svc.cluster.local\n", name, name,
+                       space, name, space, name, space);
+        }
+    }
+}
+
+char *hosts_text(const char *machine, const char *const *names, size_t count,
+                 const json_t *services)
 {
     struct buf text;
-    buf_init(&text, HOSTS_BYTES_MAX + 4096);
+    buf_init(&text, 2 * HOSTS_BYTES_MAX);
     buf_text(&text, machine ? machine : least);
     if (text.used > 0 && text.data[text.used - 1] != '\n') {
         buf_text(&text, "\n");
@@ -66,6 +83,7 @@ char *hosts_text(const char *machine, const char *const *names, size_t count)
             buf_format(&text, "127.0.0.1\t%s\n", names[i]);
         }
     }
+    add_services(&text, services);
     char *all = buf_steal(&text);
     buf_done(&text);
     return all;
@@ -81,7 +99,8 @@ static int write_file(const char *path, const char *text, struct muster_err *err
                    : muster_fail(err, MUSTER_ECREATE, "cannot write %s: %s", path, strerror(errno));
 }
 
-int hosts_write(const char *folder, const char *pod_name, char **ret_path, struct muster_err *err)
+int hosts_write(const char *folder, const char *pod_name, const json_t *services, char **ret_path,
+                struct muster_err *err)
 {
     char host_name[HOST_NAME_MAX + 1] = "";
     (void)gethostname(host_name, sizeof host_name - 1);
@@ -92,7 +111,8 @@ int hosts_write(const char *folder, const char *pod_name, char **ret_path, struc
         return r;
     }
     muster_auto(free) char *path = file_join(folder, "hosts");
-    muster_auto(free) char *text = hosts_text(machine, names, sizeof names / sizeof names[0]);
+    muster_auto(free) char *text =
+        hosts_text(machine, names, sizeof names / sizeof names[0], services);
     if (!path || !text) {
         return err_no_memory(err);
     }

@@ -76,6 +76,24 @@ static void start_feeder(struct inside *inside, const int *fds, size_t count)
     }
 }
 
+/* A socket belongs to the network that it was made in, whoever connects it. */
+static void give_network(const int *fds, size_t count)
+{
+    static const int families[] = {AF_INET, AF_INET6};
+    int sockets[PASSING_FDS_MAX];
+    size_t made = 0;
+    for (size_t i = 0; i < sizeof families / sizeof families[0]; i++) {
+        int fd = socket(families[i], SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (fd >= 0) {
+            sockets[made++] = fd;
+        }
+    }
+    if (count == 1 && made > 0) {
+        (void)passing_send(fds[0], "\n", 1, sockets, made);
+    }
+    passing_close(sockets, made);
+}
+
 void inside_take(struct inside *inside, const struct monitor_request *request, const int *fds,
                  size_t count)
 {
@@ -83,6 +101,8 @@ void inside_take(struct inside *inside, const struct monitor_request *request, c
         start_session(inside, request, fds, count);
     } else if (request->number == MONITOR_STDIN) {
         start_feeder(inside, fds, count);
+    } else if (request->number == MONITOR_NETWORK) {
+        give_network(fds, count);
     }
     passing_close(fds, count);
 }

@@ -1,5 +1,5 @@
-/* What a container's monitor has in the container besides its main process: exec sessions, and the
- * relay that feeds its standard input.
+/* What a container's monitor has in the container besides its main process: exec sessions, the
+ * relay that feeds its standard input, and sockets of its network for others.
  *
  * Layer: services; private to the monitor. Thread: its only one.
  */

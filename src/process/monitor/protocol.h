@@ -34,8 +34,9 @@ struct monitor_message {
 
 /* What the supervisor writes: a signal for the container, or one of these with descriptors. */
 enum {
-    MONITOR_EXEC = -1,  /* a client's socket, a document (session.h), the entrances */
-    MONITOR_STDIN = -2, /* a client's socket: the container's standard input */
+    MONITOR_EXEC = -1,    /* a client's socket, a document (session.h), the entrances */
+    MONITOR_STDIN = -2,   /* a client's socket: the container's standard input */
+    MONITOR_NETWORK = -3, /* a client's socket: there TCP sockets are sent (handover.h) */
 };
 
 struct monitor_request {

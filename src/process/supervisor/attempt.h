@@ -63,6 +63,8 @@ void attempt_signal(struct attempt *attempt, int number);
 void attempt_exec(struct attempt *attempt, int socket_fd, int open_fd);
 /* What comes from this socket is the container's standard input, where its spec says so. */
 void attempt_stdin(struct attempt *attempt, int socket_fd);
+/* TCP sockets of the container's network are sent there (handover.h). */
+void attempt_network(struct attempt *attempt, int socket_fd);
 
 void attempt_free(struct attempt *attempt);
 

@@ -222,7 +222,8 @@ static void give_hosts(struct attempt *attempt)
     if (!attempt->place->namespaces || covers_hosts(&attempt->spec)) {
         return;
     }
-    if (hosts_write(attempt->folder, attempt->spec.pod_name, &attempt->hosts, &err) < 0) {
+    if (hosts_write(attempt->folder, attempt->spec.pod_name, attempt->spec.services,
+                    &attempt->hosts, &err) < 0) {
         attempt_note(attempt, err.text);
         return;
     }
@@ -335,6 +336,12 @@ void attempt_exec(struct attempt *attempt, int socket_fd, int open_fd)
         session_refuse(socket_fd, SESSION_GONE, "the rank has ended");
     }
     passing_close(entrances, CGROUP_KINDS);
+}
+
+void attempt_network(struct attempt *attempt, int socket_fd)
+{
+    const struct monitor_request request = {.number = MONITOR_NETWORK};
+    (void)passing_send(attempt->control_fd, &request, sizeof request, &socket_fd, 1);
 }
 
 void attempt_stdin(struct attempt *attempt, int socket_fd)

@@ -47,6 +47,9 @@ void clients_take(struct clients *clients, struct attempt *const *attempts, size
         }
         return;
     }
+    if (packet->kind == HANDOVER_NETWORK && packet->id[0] && attempt && count == 1) {
+        attempt_network(attempt, fds[0]);
+    }
     if (packet->kind == HANDOVER_EXEC && packet->id[0]) {
         take_exec(attempts, attempt_count, packet->id, fds, count);
     }

@@ -1,4 +1,4 @@
-/* What the container of an attempt under podman uses at most, and whether the kernel killed in it
+/* Measures the peak memory of a podman container, and whether the kernel killed a process in it
  * for want of memory. podman removes the container's control group soon after its end, so it is
  * read while it runs, and once more at the moment when its first process ends.
  *
@@ -18,5 +18,5 @@ struct container_watch *container_watch_start(uv_loop_t *loop, pid_t monitor);
 /* NULL is fine. */
 void container_watch_stop(struct container_watch *watch);
 
-/* What is known until now. False: the container was never seen. */
+/* Tells what was measured until now. False: the container was never seen. */
 bool container_watch_read(const struct container_watch *watch, struct cgroup_memory *ret);

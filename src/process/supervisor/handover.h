@@ -15,6 +15,9 @@
 enum handover_kind {
     HANDOVER_EXEC,  /* a session's socket, and a file with what to run (session.h) */
     HANDOVER_STDIN, /* the standard input of the attempts whose spec says "stdin", or of that one */
+    HANDOVER_NETWORK, /* a Unix socket (packets), on which comes one packet of a byte with TCP
+                         sockets of the container's network, not connected: IPv4's, and IPv6's where
+                         there is one. It closes without one when the container does not run */
 };
 
 struct handover_packet {

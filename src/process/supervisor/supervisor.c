@@ -5,7 +5,7 @@
 #include "base/doc.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "base/nofile_limit.h"
+#include "base/system/nofile_limit.h"
 #include "core/hash.h"
 #include "process/supervisor/guard.h"
 #include "process/supervisor/recover.h"

@@ -1,4 +1,4 @@
-/* Which limit of memory was too small. */
+/* Checks which limit of memory an end is put down to, and in which words. */
 #include "process/wire/end_cause.h"
 
 #include "base/testing/test.h"

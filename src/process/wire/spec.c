@@ -148,6 +148,7 @@ static int read_all(struct process_spec *spec, struct muster_err *err)
     const json_t *doc = spec->doc;
     spec->cwd = doc_text(doc, "cwd", "/");
     spec->pod_name = doc_text(doc, "podName", "");
+    spec->services = doc_at(doc, "services");
     spec->input = doc_bool(doc, "stdin", false);
     spec->contained = doc_bool(doc, "contained", false);
     if (spec->cwd[0] != '/') {

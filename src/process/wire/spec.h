@@ -12,6 +12,7 @@
  *      "log": {"segmentBytes": 10485760, "segments": 5},
  *      "stallMs": 60000,                          after which a stall is said; 0: never
  *      "podName": "mnist-worker-0",               a name that resolves to this machine
+ *      "services": {"namespace": "default", "names": ["mnist-master-0"]},  names that do, too
  *      "runAsUser": 1000, "runAsGroup": 1000, "umask": 18,
  *      "softLimits": {"core": 0, "stack": -1},
  *      "contained": true,                         the words are podman's: see machine/container.h
@@ -54,7 +55,8 @@ struct process_spec {
     char **prepended;
     struct variables from_file;
     const char *cwd;
-    const char *pod_name; /* "" when not given */
+    const char *pod_name;   /* "" when not given */
+    const json_t *services; /* NULL when not given */
     struct process_mount *mounts;
     size_t mount_count;
     int64_t memory_bytes; /* 0: no limit */

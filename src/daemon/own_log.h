@@ -1,0 +1,14 @@
+/* Bounds the controller's own log: one that has become too long is put aside as daemon.log.old, in
+ * place of the one before, and a new one begins.
+ *
+ * Layer: program (daemon). Thread: the loop's. Whoever else holds the file open writes into the old
+ * one; nobody does for long.
+ */
+#pragma once
+
+#include "base/home.h"
+
+enum { OWN_LOG_BYTES_MAX = 8 << 20 }; /* and a moment's lines: it is looked at from time to time */
+
+/* Of a controller whose standard error is daemon.log; any other is left alone. */
+void own_log_bound(const struct home *home);

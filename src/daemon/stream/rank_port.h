@@ -1,0 +1,30 @@
+/* A connection to a port of a rank, while it is made: in the rank's own network, which may be one
+ * of the job's (muster.dev/network), on its loopback.
+ *
+ * Layer: program (daemon). Thread: the loop's. Ownership: it ends with its hook, or with
+ * rank_port_cancel.
+ */
+#pragma once
+
+#include "base/home.h"
+
+#include <jansson.h>
+#include <muster/err.h>
+#include <uv.h>
+
+struct rank_port;
+
+struct rank_port_hooks {
+    void *arg;
+    /* From the loop, once: the connection, the hook's own, or -1 and why there is none. */
+    void (*on_done)(void *arg, int fd, const char *why);
+};
+
+/* `port` as the pod declares it: a master's may be another one on this machine (MASTER_PORT).
+ * MUSTER_EUNAVAIL: the rank's supervisor is not there (any more). */
+int rank_port_dial(uv_loop_t *loop, const struct home *home, const json_t *pod, int port,
+                   const struct rank_port_hooks *hooks, struct rank_port **ret,
+                   struct muster_err *err);
+
+/* NULL is fine. */
+void rank_port_cancel(struct rank_port *dial);

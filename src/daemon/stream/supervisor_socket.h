@@ -1,0 +1,14 @@
+/* A socket of ours whose other end the supervisor of a pod's job has got. Layer: program (daemon).
+ */
+#pragma once
+
+#include "base/home.h"
+#include "process/supervisor/handover.h"
+
+#include <jansson.h>
+
+/* packet: what the supervisor is to do with its end. type: SOCK_STREAM or SOCK_SEQPACKET. *ret_fd
+ * is the caller's. */
+int supervisor_socket(const struct home *home, const json_t *pod,
+                      const struct handover_packet *packet, int type, int *ret_fd,
+                      struct muster_err *err);
