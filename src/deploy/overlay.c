@@ -1,7 +1,7 @@
 /* See overlay.h. */
 #include "deploy/overlay.h"
 
-#include "api/merge.h"
+#include "api/patch/merge.h"
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/err.h"
@@ -174,13 +174,26 @@ static int add_folder(struct overlay *o, const char *folder)
 
 /* --- what the caller chose --- */
 
-static int set_image(struct overlay *o, const char *image)
+static int set_image(json_t *pod, const struct overlay_choice *choice)
+{
+    int r = 0;
+    if (choice->image) {
+        r = doc_set_text(doc_at(pod, "containers.0"), "image", choice->image);
+    }
+    if (r == 0 && choice->pull_secret) {
+        json_t *secrets = json_pack("[{s:s}]", "name", choice->pull_secret);
+        r = json_object_set_new(pod, "imagePullSecrets", secrets);
+    }
+    return r;
+}
+
+static int set_images(struct overlay *o)
 {
     size_t i;
     json_t *object;
     json_array_foreach (o->objects, i, object) {
-        json_t *container = doc_at(object, "spec.template.spec.containers.0");
-        if (container && doc_set_text(container, "image", image) < 0) {
+        json_t *pod = doc_at(object, "spec.template.spec");
+        if (pod && set_image(pod, o->choice) < 0) {
             return err_no_memory(o->err);
         }
     }
@@ -194,6 +207,11 @@ static int check_words(const struct overlay_choice *choice, struct muster_err *e
     if (fault) {
         return muster_fail(err, MUSTER_EINVAL, "--namespace %s, not '%.80s'", fault,
                            choice->namespace);
+    }
+    fault = choice->pull_secret ? job_text_fault(SCHEMA_SUBDOMAIN, choice->pull_secret) : NULL;
+    if (fault) {
+        return muster_fail(err, MUSTER_EINVAL, "--image-pull-secret %s, not '%.80s'", fault,
+                           choice->pull_secret);
     }
     size_t length = 0;
     while (choice->image && isgraph((unsigned char)choice->image[length])) {
@@ -235,9 +253,7 @@ int overlay_objects(const struct overlay_choice *choice, json_t **ret, struct mu
     int r = o.objects ? check_words(choice, err) : err_no_memory(err);
     r = r < 0 ? r : check_choice(&o, folder);
     r = r < 0 ? r : add_folder(&o, folder);
-    if (r == 0 && choice->image) {
-        r = set_image(&o, choice->image);
-    }
+    r = r < 0 ? r : set_images(&o);
     if (r < 0) {
         json_decref(o.objects);
         return r;

@@ -9,11 +9,12 @@
 #include <muster/err.h>
 
 struct overlay_choice {
-    const char *overlay;   /* "cluster" */
-    const char *namespace; /* instead of the overlay's own; NULL; where the overlay has one */
-    const char *image;     /* instead of the operator's; NULL */
+    const char *overlay;     /* "cluster" */
+    const char *namespace;   /* instead of the overlay's own; NULL; where the overlay has one */
+    const char *image;       /* instead of the operator's; NULL */
+    const char *pull_secret; /* with the password of the image's registry; NULL */
 };
 
 /* A new array. MUSTER_ENOENT: there is no such overlay; MUSTER_EINVAL: this one has a namespace of
- * its own, or no cluster would take the namespace or the image. */
+ * its own, or no cluster would take the namespace, the image or the secret's name. */
 int overlay_objects(const struct overlay_choice *choice, json_t **ret, struct muster_err *err);

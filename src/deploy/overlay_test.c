@@ -1,5 +1,5 @@
-/* Each overlay of deploy/ as the program puts it together. test/kubernetes compares with kustomize.
- */
+/* Checks that each overlay of deploy/ is put together as it should be. test/kubernetes compares
+ * them with those of kustomize. */
 #include "deploy/overlay.h"
 
 #include "base/cleanup.h"
@@ -12,7 +12,7 @@ static json_t *objects_of(const char *overlay, const char *namespace, const char
 {
     json_t *objects = NULL;
     struct muster_err err = MUSTER_ERR_INIT;
-    struct overlay_choice choice = {overlay, namespace, image};
+    struct overlay_choice choice = {overlay, namespace, image, NULL};
     if (overlay_objects(&choice, &objects, &err) != 0) {
         fail_msg("%s: %s", overlay, err.text);
     }
@@ -65,6 +65,18 @@ static void an_image_may_be_chosen(void **state)
                         "registry.test/muster:2");
 }
 
+static void a_pull_secret_is_put_into_the_pod(void **state)
+{
+    (void)state;
+    muster_auto(doc) json_t *objects = NULL;
+    struct muster_err err = MUSTER_ERR_INIT;
+    struct overlay_choice choice = {.overlay = "ha", .pull_secret = "login"};
+    assert_int_equal(overlay_objects(&choice, &objects, &err), 0);
+    json_t *pod = doc_at(find(objects, "Deployment", "muster-operator"), "spec.template.spec");
+    assert_string_equal(doc_text(pod, "imagePullSecrets.0.name", ""), "login");
+    assert_string_equal(doc_text(pod, "containers.0.image", ""), "muster-operator:0.1.0");
+}
+
 static void patches_change_what_they_name(void **state)
 {
     (void)state;
@@ -99,19 +111,25 @@ static void what_cannot_be_chosen_is_said(void **state)
     (void)state;
     json_t *objects = NULL;
     struct muster_err err = MUSTER_ERR_INIT;
-    assert_int_equal(overlay_objects(&(struct overlay_choice){"none", NULL, NULL}, &objects, &err),
+    assert_int_equal(overlay_objects(&(struct overlay_choice){.overlay = "none"}, &objects, &err),
                      MUSTER_ENOENT);
     assert_non_null(strstr(err.text, "there is no overlay none"));
     assert_int_equal(
-        overlay_objects(&(struct overlay_choice){"cluster", "team-a", NULL}, &objects, &err),
+        overlay_objects(&(struct overlay_choice){.overlay = "cluster", .namespace = "team-a"},
+                        &objects, &err),
         MUSTER_EINVAL);
     static const struct overlay_choice refused[] = {
-        {"namespaced", "Team_A", NULL}, {"namespaced", "", NULL}, {"cluster", NULL, ""},
-        {"cluster", NULL, "a b"},       {"cluster", NULL, "a\n"}, {"cluster", NULL, "a\xff"},
+        {"namespaced", "Team_A", NULL, NULL}, {"namespaced", "", NULL, NULL},
+        {"cluster", NULL, "", NULL},          {"cluster", NULL, "a b", NULL},
+        {"cluster", NULL, "a\n", NULL},       {"cluster", NULL, "a\xff", NULL},
+        {"cluster", NULL, NULL, ""},          {"cluster", NULL, NULL, "Log_in"},
     };
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        const char *option = refused[i].image       ? "--image must"
+                             : refused[i].namespace ? "--namespace must"
+                                                    : "--image-pull-secret must";
         assert_int_equal(overlay_objects(&refused[i], &objects, &err), MUSTER_EINVAL);
-        assert_non_null(strstr(err.text, refused[i].image ? "--image must" : "--namespace must"));
+        assert_non_null(strstr(err.text, option));
     }
     assert_null(objects);
 }
@@ -121,6 +139,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_overlay_is_its_base_and_what_it_adds),
         cmocka_unit_test(an_image_may_be_chosen),
+        cmocka_unit_test(a_pull_secret_is_put_into_the_pod),
         cmocka_unit_test(patches_change_what_they_name),
         cmocka_unit_test(one_namespace_has_no_right_outside_of_it),
         cmocka_unit_test(what_cannot_be_chosen_is_said),

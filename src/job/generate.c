@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAME_BYTES_MAX = 64, NAME_STEM_BYTES_MAX = 40, WORD_BYTES_MAX = 1 << 20 };
+enum { NAME_STEM_BYTES_MAX = 40, WORD_BYTES_MAX = 1 << 20 };
 
 /* What follows the last slash. */
 static const char *base_name(const char *path)
@@ -26,8 +26,7 @@ static bool is_script(const char *word)
            (length > 3 && strcmp(word + length - 3, ".sh") == 0);
 }
 
-/* "train" from python3 -u mine/train.py, else the program's own name, made a DNS label. */
-static void name_of_command(const char *const *command, char ret[NAME_BYTES_MAX])
+void job_name_of_command(const char *const *command, char ret[JOB_NAME_BYTES])
 {
     const char *word = command[0];
     for (size_t i = 0; command[i]; i++) {
@@ -44,9 +43,9 @@ static void name_of_command(const char *const *command, char ret[NAME_BYTES_MAX]
     size_t stem = strlen(word) - (is_script(word) ? 3 : 0);
     char text[NAME_STEM_BYTES_MAX];
     snprintf(text, sizeof text, "%.*s", (int)(stem < sizeof text ? stem : sizeof text - 1), word);
-    job_text_mend(SCHEMA_LABEL_1035, text, NAME_BYTES_MAX, ret, NAME_BYTES_MAX);
+    job_text_mend(SCHEMA_LABEL_1035, text, JOB_NAME_BYTES, ret, JOB_NAME_BYTES);
     if (!*ret) {
-        snprintf(ret, NAME_BYTES_MAX, "job");
+        snprintf(ret, JOB_NAME_BYTES, "job");
     }
 }
 
@@ -150,9 +149,9 @@ static int check_options(const struct job_command *options, const char *name,
 
 int job_from_command(const struct job_command *options, json_t **ret, struct muster_err *err)
 {
-    char name[NAME_BYTES_MAX] = "job";
+    char name[JOB_NAME_BYTES] = "job";
     if (!options->name && options->command && options->command[0]) {
-        name_of_command(options->command, name);
+        job_name_of_command(options->command, name);
     }
     int r = check_options(options, options->name ? options->name : name, err);
     r = r == 0 ? check_words(options->command, err) : r;

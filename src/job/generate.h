@@ -1,5 +1,5 @@
-/* The PyTorchJob that `muster run -n N -- COMMAND` stands for: a Master and N-1 Workers that all
- * run the command. It names nothing of this machine, so that it also runs on a cluster.
+/* Makes the PyTorchJob that `muster run -n N -- COMMAND` stands for: a Master and N-1 Workers that
+ * all run the command. It names nothing of this machine, so that it also runs on a cluster.
  *
  * Every rank is a node of one process, as `torchrun --nnodes N --nproc-per-node 1` has it:
  * LOCAL_RANK is 0, because each replica sees its own GPUs only, here (CUDA_VISIBLE_DEVICES) and on
@@ -18,7 +18,7 @@
 
 #define JOB_DEFAULT_IMAGE "pytorch/pytorch:latest"
 
-enum { JOB_RANKS_MAX = 10000 };
+enum { JOB_RANKS_MAX = 10000, JOB_NAME_BYTES = 64 };
 
 /* `= {0}` with ranks and command is a valid start; NULL and 0 leave a field out. */
 struct job_command {
@@ -32,9 +32,13 @@ struct job_command {
     struct job_override override;
 };
 
-/* Text that comes out of Kubernetes' $(VAR) expansion as it is: a $ before $ or ( is doubled. NULL
- * when it is not valid UTF-8. */
+/* Makes text of which Kubernetes' $(VAR) expansion makes `text` again: a $ before $ or ( is
+ * doubled. NULL when it is not valid UTF-8. */
 json_t *job_literal(const char *text);
+
+/* "train" of python3 -u mine/train.py, "net" of python3 -m net, else the program's own name: a DNS
+ * label. */
+void job_name_of_command(const char *const *command, char ret[JOB_NAME_BYTES]);
 
 /* New reference in *ret. MUSTER_EINVAL names what is wrong with the options. */
 int job_from_command(const struct job_command *options, json_t **ret, struct muster_err *err);

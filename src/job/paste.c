@@ -86,7 +86,7 @@ static bool check_foreign(struct pass *p, const char *text)
         if (check_line(p, at, (struct yaml_place){number, (int)(at - line) + 1}, first)) {
             return true;
         }
-        first = first && (at == stop || *at == '\r');
+        first = first && (at == stop || (at < p->end && *at == '\r'));
         line = stop ? stop + 1 : p->end;
     }
     return false;

@@ -3,6 +3,9 @@
 
 #include "base/testing/test.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 static void templates_are_told_from_text(void **state)
 {
     (void)state;
@@ -36,8 +39,13 @@ static void templates_are_told_from_text(void **state)
 static enum paste_verdict verdict(const char *text)
 {
     struct job_problems problems;
+    size_t bytes = strlen(text);
+    char *exact = malloc(bytes + !bytes); /* nothing behind it may be read */
+    assert_non_null(exact);
+    memcpy(exact, text, bytes);
     job_problems_init(&problems, 10);
-    enum paste_verdict found = paste_check(text, strlen(text), &problems);
+    enum paste_verdict found = paste_check(exact, bytes, &problems);
+    free(exact);
     assert_int_equal(problems.count > 0, found != PASTE_CLEAN);
     job_problems_done(&problems);
     return found;
@@ -52,6 +60,7 @@ static void what_may_stand_in_a_file_is_left_alone(void **state)
     assert_int_equal(verdict("a: {b: {c: d}}\n"), PASTE_CLEAN);
     assert_int_equal(verdict("a: echo $HOME ${X} $(date)\n"), PASTE_CLEAN);
     assert_int_equal(verdict("- $ \n"), PASTE_CLEAN);
+    assert_int_equal(verdict(" "), PASTE_CLEAN);
     assert_int_equal(verdict(""), PASTE_CLEAN);
     assert_int_equal(verdict("a: “x”\n"), PASTE_MARKS);
     assert_int_equal(verdict("a:\u00a0x\n"), PASTE_MARKS);

@@ -31,6 +31,8 @@ struct container_end {
 /* How a container was asked to end, from the mildest; each only once. */
 enum pod_asked { POD_ASKED_NOTHING, POD_ASKED_INT, POD_ASKED_TERM, POD_ASKED_KILL };
 
+enum pod_restart { POD_RESTART_ALWAYS, POD_RESTART_ON_FAILURE, POD_RESTART_NEVER };
+
 struct container {
     const json_t *spec;
     const char *name;
@@ -42,6 +44,7 @@ struct container {
     char message[POD_MESSAGE_BYTES];
     int64_t started_unix_ms;
     int64_t not_before_unix_ms;
+    enum pod_restart restart;  /* its own where it has rules of its own, else the pod's */
     int64_t peak_memory_bytes; /* of all attempts that have ended */
     int crashes;               /* in a row, for the back-off */
     int start_retries;         /* of the attempt that could not start */
@@ -49,8 +52,6 @@ struct container {
     struct container_end last; /* the attempt before */
     enum pod_asked asked;
 };
-
-enum pod_restart { POD_RESTART_ALWAYS, POD_RESTART_ON_FAILURE, POD_RESTART_NEVER };
 
 enum pod_condition {
     POD_INITIALIZED,

@@ -43,6 +43,44 @@ static void never_leaves_a_failure_alone(void **state)
     close_scene(&s);
 }
 
+/* Kubernetes has one action, to restart: of the codes that a rule names, or does not name. */
+static void rules_say_which_codes_start_a_container_again(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *rules;
+        int code;
+        const char *phase;
+    } table[] = {
+        {"[{'action': 'Restart', 'exitCodes': {'operator': 'In', 'values': [3, 4]}}]", 4,
+         "Running"},
+        {"[{'action': 'Restart', 'exitCodes': {'operator': 'In', 'values': [3, 4]}}]", 5, "Failed"},
+        {"[{'action': 'Restart', 'exitCodes': {'operator': 'NotIn', 'values': [0, 65]}}]", 137,
+         "Running"},
+        {"[{'action': 'Restart', 'exitCodes': {'operator': 'NotIn', 'values': [0, 65]}}]", 65,
+         "Failed"},
+        {"[{'action': 'Restart', 'exitCodes': {'operator': 'NotIn', 'values': [0, 65]}}]", 0,
+         "Succeeded"},
+        {"[{'action': 'Other', 'exitCodes': {'operator': 'In', 'values': [4]}}]", 4, "Failed"},
+        {"[{'action': 'Restart'}]", 4, "Failed"},
+        {"[]", 4, "Failed"},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        char spec[512];
+        struct scene s;
+        snprintf(spec, sizeof spec,
+                 "{'restartPolicy': 'OnFailure', 'containers': [{'name': 'pytorch', "
+                 "'restartPolicy': 'Never', 'restartPolicyRules': %s}]}",
+                 table[i].rules);
+        open_scene(&s, spec);
+        feed(&s, 0, SCHEDULED);
+        feed(&s, 0, STARTED(0, 0));
+        feed(&s, 1, EXITED(0, 0, table[i].code));
+        assert_status(&s, "phase", table[i].phase);
+        close_scene(&s);
+    }
+}
+
 /* 0 s, 10, 20, 40, 80, 160, 300, 300: the first restart comes at once. */
 static void restarts_come_slower_and_slower(void **state)
 {
@@ -391,6 +429,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_container_runs_to_its_end),
         cmocka_unit_test(never_leaves_a_failure_alone),
+        cmocka_unit_test(rules_say_which_codes_start_a_container_again),
         cmocka_unit_test(restarts_come_slower_and_slower),
         cmocka_unit_test(a_long_run_forgives_former_crashes),
         cmocka_unit_test(init_containers_run_in_order_before_all_others),

@@ -3,7 +3,10 @@
  */
 #include "pod/machine.h"
 
+#include "base/doc.h"
+
 #include <assert.h>
+#include <string.h>
 
 bool pod_is_live(const struct container *c)
 {
@@ -31,6 +34,32 @@ bool pod_init_done(const struct pod *pod)
     return true;
 }
 
+static bool names_code(const json_t *codes, int code)
+{
+    size_t index;
+    json_t *each;
+    bool in = false;
+    json_array_foreach (doc_at(codes, "values"), index, each) {
+        in = in || json_integer_value(each) == code;
+    }
+    return in == (strcmp(doc_text(codes, "operator", "In"), "In") == 0);
+}
+
+/* The only action there is. */
+static bool rules_restart(const json_t *container, int code)
+{
+    size_t index;
+    json_t *rule;
+    json_array_foreach (doc_at(container, "restartPolicyRules"), index, rule) {
+        const json_t *codes = doc_at(rule, "exitCodes");
+        if (codes && strcmp(doc_text(rule, "action", ""), "Restart") == 0 &&
+            names_code(codes, code)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* An init container that ended well is never run again; one that failed is, unless Never. */
 bool pod_restarts(const struct pod *pod, const struct container *c, int code)
 {
@@ -38,7 +67,10 @@ bool pod_restarts(const struct pod *pod, const struct container *c, int code)
     if (pod->ending) {
         return false;
     }
-    switch (pod->restart) {
+    if (!c->init && rules_restart(c->spec, code)) {
+        return true;
+    }
+    switch (c->restart) {
     case POD_RESTART_ALWAYS: return !c->init || code != 0;
     case POD_RESTART_ON_FAILURE: return code != 0;
     case POD_RESTART_NEVER: return false;

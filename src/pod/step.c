@@ -27,6 +27,13 @@ static enum pod_restart read_restart(const json_t *spec)
     return strcmp(word, "OnFailure") == 0 ? POD_RESTART_ON_FAILURE : POD_RESTART_ALWAYS;
 }
 
+/* As in Kubernetes 1.35: what none of its rules fits. */
+static enum pod_restart restart_of(const struct pod *pod, const json_t *container, bool init)
+{
+    return !init && doc_at(container, "restartPolicyRules") ? read_restart(container)
+                                                            : pod->restart;
+}
+
 static bool read_containers(struct pod *pod, const char *list, bool init)
 {
     size_t index;
@@ -35,8 +42,10 @@ static bool read_containers(struct pod *pod, const char *list, bool init)
         if (pod->count == POD_CONTAINERS_MAX) {
             return false;
         }
-        pod->containers[pod->count++] =
-            (struct container){.spec = spec, .name = doc_text(spec, "name", ""), .init = init};
+        pod->containers[pod->count++] = (struct container){.spec = spec,
+                                                           .name = doc_text(spec, "name", ""),
+                                                           .restart = restart_of(pod, spec, init),
+                                                           .init = init};
         pod->init_count += init;
     }
     return true;

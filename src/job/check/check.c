@@ -107,9 +107,12 @@ static void check_name(struct check *c, const json_t *object, const struct kind 
     char suffix[SUFFIX_BYTES];
     size_t max = name_max(object, kind, suffix, sizeof suffix);
     if (!doc_at(object, "metadata.name") && !prefix) {
-        check_say(c, JOB_ERROR, "name", NULL, "is missing");
+        check_required(c, "name", NULL, "is missing");
     } else if (name) {
         check_name_text(c, name, form, max, suffix);
+        if (!*name) {
+            check_reason(c, "FieldValueRequired");
+        }
     } else if (prefix && !doc_at(object, "metadata.name")) {
         check_generate_name(c, prefix, form, max, suffix);
     }
@@ -260,7 +263,7 @@ void job_check_metadata(const json_t *object, struct job_problems *problems)
     check_init(&c, NULL, problems);
     const json_t *metadata = json_object_get(object, "metadata");
     if (!json_is_object(metadata)) {
-        check_say(&c, JOB_ERROR, "metadata", NULL, "is missing");
+        check_required(&c, "metadata", NULL, "is missing");
     }
     size_t mark = check_enter(&c, "metadata");
     check_walk(&c, metadata, SCHEMA_metadata);

@@ -79,7 +79,7 @@ void check_claim(struct check *c, const json_t *object)
     }
     size_t top = check_enter(c, "spec");
     if (json_array_size(access) == 0) {
-        check_say(c, JOB_ERROR, "accessModes", "add accessModes: [ReadWriteOnce]", "is missing");
+        check_required(c, "accessModes", "add accessModes: [ReadWriteOnce]", "is missing");
     }
     size_t mark = check_enter(c, "accessModes");
     json_array_foreach (access, index, mode) {

@@ -26,6 +26,7 @@ static void check_unique(struct check *c, const json_t *list, const char *key,
         size_t mark = check_enter_index(c, index);
         if (*name && json_object_get(seen, name)) {
             check_say(c, severity, key, NULL, "duplicate %s \"%.60s\"%s", key, name, consequence);
+            check_reason(c, "FieldValueDuplicate");
         } else if (*name) {
             json_object_set_new(seen, name, json_true());
         }
@@ -122,6 +123,7 @@ static void check_mounts(struct check *c, const json_t *container, const json_t 
         if (*name_of(mount) && !json_object_get(volumes, name_of(mount))) {
             check_say(c, JOB_ERROR, "name", "add it to spec.volumes of the template",
                       "unknown volume \"%.60s\"", name_of(mount));
+            check_reason(c, "FieldValueNotFound");
         }
         if (json_object_get(mount, "subPath") && json_object_get(mount, "subPathExpr")) {
             check_say(c, JOB_ERROR, "subPathExpr", "remove one of the two",
@@ -167,10 +169,11 @@ static void check_claim_templates(struct check *c, const json_t *replica_spec, j
             check_say(c, JOB_ERROR, "name", NULL, "\"%.60s\" %s", name, fault);
         } else if (json_object_get(names, name)) {
             check_say(c, JOB_ERROR, "name", NULL, "duplicate name \"%.60s\"", name);
+            check_reason(c, "FieldValueDuplicate");
         } else if (*name) {
             json_object_set_new(names, name, json_true());
         } else if (doc_at(item, "metadata")) {
-            check_say(c, JOB_ERROR, "name", NULL, "is missing");
+            check_required(c, "name", NULL, "is missing");
         }
         check_leave(c, mark);
     }
@@ -284,10 +287,10 @@ void check_pod(struct check *c, const json_t *object)
         check_pod_spec(c, spec, volumes);
         json_decref(volumes);
         if (doc_at(spec, "containers") && json_array_size(doc_at(spec, "containers")) == 0) {
-            check_say(c, JOB_ERROR, "containers", NULL, "is empty");
+            check_required(c, "containers", NULL, "is empty");
         }
     } else {
-        check_say(c, JOB_ERROR, NULL, NULL, "is missing");
+        check_required(c, NULL, NULL, "is missing");
     }
     check_leave(c, mark);
 }

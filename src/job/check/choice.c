@@ -57,4 +57,5 @@ void check_choice(struct check *c, const char *word, const char *words)
               : near   ? hint
                        : NULL,
               "must be one of %s; not \"%.60s\"", list, word);
+    check_reason(c, "FieldValueNotSupported");
 }

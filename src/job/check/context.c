@@ -80,3 +80,14 @@ void check_say(struct check *c, enum job_severity severity, const char *below, c
     va_end(args);
     buf_truncate(&c->path, mark);
 }
+
+void check_reason(struct check *c, const char *reason)
+{
+    job_problem_reason(c->problems, reason);
+}
+
+void check_required(struct check *c, const char *below, const char *hint, const char *message)
+{
+    check_say(c, JOB_ERROR, below, hint, "%s", message);
+    check_reason(c, "FieldValueRequired");
+}

@@ -39,6 +39,10 @@ void check_leave(struct check *c, size_t mark);
 /* Adds a problem at the present path; `below` (may be NULL) is one more key. */
 void check_say(struct check *c, enum job_severity severity, const char *below, const char *hint,
                const char *format, ...) __attribute__((format(printf, 5, 6)));
+/* What clients of the API know the problem by that was said last: static text. */
+void check_reason(struct check *check, const char *reason);
+/* An error: there must be something. */
+void check_required(struct check *check, const char *below, const char *hint, const char *message);
 
 /* Holds an object against the schema: unknown and missing fields, types, forms, nulls, what this
  * machine does with them. */

@@ -89,6 +89,7 @@ static void wrong_type(struct check *c, const json_t *value, const char *must, c
     } else {
         check_say(c, JOB_ERROR, NULL, hint, "must be %s, not %s", must, type_name(value));
     }
+    check_reason(c, "FieldValueTypeInvalid");
 }
 
 static void say_fault(struct check *c, enum schema_form form, const char *text, const char *fault)
@@ -105,6 +106,9 @@ static void say_fault(struct check *c, enum schema_form form, const char *text, 
               : *mended ? hint
                         : NULL,
               "\"%.60s\" %s", text, fault);
+    if (!*text) {
+        check_reason(c, "FieldValueRequired");
+    }
 }
 
 static void walk_text(struct check *c, const json_t *value, const struct schema_field *field)
@@ -325,7 +329,7 @@ static void say_missing(struct check *c, const json_t *object, enum schema_type 
     for (size_t i = 0; i < count; i++) {
         if (fields[i].type == type && fields[i].required &&
             !json_object_get(object, fields[i].name)) {
-            check_say(c, JOB_ERROR, fields[i].name, NULL, "is missing");
+            check_required(c, fields[i].name, NULL, "is missing");
         }
     }
 }
