@@ -16,8 +16,24 @@
 
 enum { EXIT_USAGE = 64, COMMANDS_MAX = 64 };
 
+/* Verbs of kubectl alone: it speaks with the same controller. */
+static bool is_kubectls(const char *name)
+{
+    static const char *const verbs[] = {
+        "annotate", "api-resources", "attach", "auth",    "edit",    "explain", "label",
+        "patch",    "port-forward",  "proxy",  "replace", "rollout", "set",
+    };
+    return text_is_any_of(name, verbs, sizeof verbs / sizeof verbs[0]);
+}
+
 static int unknown_command(const char *name)
 {
+    if (is_kubectls(name)) {
+        cli_say("unknown command '%s', which kubectl has: muster kubeconfig --write FILE, then "
+                "kubectl --kubeconfig FILE %s …",
+                name, name);
+        return EXIT_USAGE;
+    }
     const char *names[COMMANDS_MAX];
     for (size_t i = 0; i < cli_tool->count; i++) {
         names[i] = cli_tool->commands[i].name;

@@ -6,9 +6,12 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -97,6 +100,16 @@ static int keep(struct keeper *k)
     }
 }
 
+static void name_program(void)
+{
+    uint64_t number = 0;
+    char text[2 * sizeof number + 16];
+    if (getrandom(&number, sizeof number, 0) == (ssize_t)sizeof number) {
+        (void)snprintf(text, sizeof text, "%d-%016llx", (int)getpid(), (unsigned long long)number);
+        (void)setenv("MUSTER_KEPT_AS", text, 1);
+    }
+}
+
 int keep_main(int argc, char **argv)
 {
     static const int numbers[] = {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
@@ -106,6 +119,7 @@ int keep_main(int argc, char **argv)
         fprintf(stderr, "muster: keep: no command given: muster keep -- COMMAND\n");
         return EXIT_USAGE;
     }
+    name_program();
     signal(SIGCHLD, SIG_DFL); /* ignored, it would leave nothing to wait for */
     sigemptyset(&k.signals);
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {

@@ -5,6 +5,9 @@
  * coordinator of an elastic job is missed sooner. An exit, whatever its code, is the end; so is the
  * signal that somebody sent to this program, which hands it on.
  *
+ * All of its lives have one MUSTER_KEPT_AS, which no other program has (our process, and a number):
+ * one begins when the one before has ended, so that a lease of that one is its own.
+ *
  * Layer: program.
  */
 #pragma once

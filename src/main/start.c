@@ -1,7 +1,7 @@
 /* See start.h. */
 #include "main/start.h"
 
-#include "base/nofile_limit.h"
+#include "base/system/nofile_limit.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -1,6 +1,7 @@
 /* What the buffers of each collective hold before, and must hold after. Layer: program. */
 #include "perf/perf.h"
 
+#include "comm/state/types.h"
 #include "perf/value.h"
 
 #include <stdint.h>
@@ -23,17 +24,12 @@ static double neutral(const struct perf_options *o)
     return is_or ? 0 : 1;
 }
 
-static bool reduces(enum muster_collective kind)
-{
-    return kind == MUSTER_ALL_REDUCE || kind == MUSTER_REDUCE || kind == MUSTER_REDUCE_SCATTER;
-}
-
 /* Each element depends on its place and its rank; where it is to be reduced, at each place on one
  * rank only. */
 static double input(const struct perf_options *o, int rank, size_t i)
 {
     uint64_t place = mix(i % PERIOD + 1);
-    if (reduces(o->kind)) {
+    if (types_find_kind(o->kind)->reduces) {
         bool mine = place % (uint64_t)o->ranks == (uint64_t)rank;
         return mine ? (double)(mix(place) % MOST_REDUCED) : neutral(o);
     }
@@ -42,7 +38,7 @@ static double input(const struct perf_options *o, int rank, size_t i)
 
 static double input_as(const struct perf_options *o, int rank, size_t i)
 {
-    return perf_folded(o->type, MUSTER_SUM, 1, input(o, rank, i));
+    return perf_finish(o->type, MUSTER_SUM, 1, input(o, rank, i));
 }
 
 void perf_fill(const struct perf_options *o, int rank, size_t elements, void *in)
@@ -56,9 +52,9 @@ static double reduced(const struct perf_options *o, size_t i)
 {
     double value = input_as(o, 0, i);
     for (int r = 1; r < o->ranks; r++) {
-        value = perf_fold(o->op, value, input_as(o, r, i));
+        value = perf_reduce(o->op, value, input_as(o, r, i));
     }
-    return perf_folded(o->type, o->op, o->ranks, value);
+    return perf_finish(o->type, o->op, o->ranks, value);
 }
 
 /* Compares a block of `count` elements with those of `rank` from `start` on; rank -1: with their

@@ -70,7 +70,7 @@ static bool read_type(const char *text, enum muster_type *ret)
 
 static bool read_op(const char *text, enum muster_op *ret)
 {
-    for (int o = MUSTER_SUM; o <= MUSTER_BXOR; o++) {
+    for (int o = MUSTER_SUM; o < MUSTER_NUM_OPS; o++) {
         if (strcmp(text, muster_op_name((enum muster_op)o)) == 0) {
             *ret = (enum muster_op)o;
             return true;

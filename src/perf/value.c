@@ -40,7 +40,7 @@ double perf_load(enum muster_type type, const void *buffer, size_t i)
     return NAN;
 }
 
-double perf_fold(enum muster_op op, double a, double b)
+double perf_reduce(enum muster_op op, double a, double b)
 {
     switch (op) {
     case MUSTER_SUM:
@@ -55,7 +55,7 @@ double perf_fold(enum muster_op op, double a, double b)
     return NAN;
 }
 
-double perf_folded(enum muster_type type, enum muster_op op, int size, double value)
+double perf_finish(enum muster_type type, enum muster_op op, int size, double value)
 {
     uint64_t bytes = 0;
     bool real = type >= MUSTER_F16;

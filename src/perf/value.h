@@ -14,7 +14,7 @@ void perf_store(enum muster_type type, void *buffer, size_t i, double value);
 double perf_load(enum muster_type type, const void *buffer, size_t i);
 
 /* Of two numbers; exact where they and the result are small integers. */
-double perf_fold(enum muster_op op, double a, double b);
-/* What the fold of `size` ranks becomes in the end: divided where it is an average, and as the type
+double perf_reduce(enum muster_op op, double a, double b);
+/* What the reduction of `size` ranks is in the end: divided where it is an average, and as the type
  * has it. */
-double perf_folded(enum muster_type type, enum muster_op op, int size, double value);
+double perf_finish(enum muster_type type, enum muster_op op, int size, double value);

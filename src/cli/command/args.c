@@ -3,12 +3,10 @@
 
 #include "base/err.h"
 #include "base/text.h"
-#include "base/time/duration.h"
 #include "cli/command/elasticdl.h"
 #include "cli/command/torchrun.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -283,7 +281,8 @@ int args_parse(const struct cli_command *command, int argc, char **argv, struct 
     r.args.command = command;
     r.args.given = calloc(letters + (size_t)argc, sizeof *r.args.given);
     r.args.operands = calloc((size_t)argc + 1, sizeof *r.args.operands);
-    if (!r.args.given || !r.args.operands) {
+    r.args.owned = calloc((size_t)argc + 1, sizeof *r.args.owned);
+    if (!r.args.given || !r.args.operands || !r.args.owned) {
         args_done(&r.args);
         return err_no_memory(err);
     }
@@ -303,118 +302,25 @@ int args_parse(const struct cli_command *command, int argc, char **argv, struct 
     return 0;
 }
 
-void args_done(struct args *args)
+int args_give(struct args *args, const char *option, char *value, struct muster_err *err)
 {
-    free(args->given);
-    free(args->operands);
-    *args = (struct args){0};
-}
-
-static const struct cli_item *find(const struct args *args, const char *name)
-{
-    return cli_option_find(args->command, name, strlen(name), 0);
-}
-
-static const struct cli_item *known(const struct args *args, const char *name)
-{
-    const struct cli_item *option = find(args, name);
-    assert(option);
-    return option;
-}
-
-bool args_has(const struct args *args, const char *option)
-{
-    return find(args, option) != NULL;
-}
-
-bool args_has_flag(const struct args *args, const char *option)
-{
-    return args_has(args, option) && args_flag(args, option);
-}
-
-const char *args_each(const struct args *args, const char *option, size_t *at)
-{
-    const struct cli_item *wanted = known(args, option);
-    while (*at < args->given_count) {
-        const struct args_given *g = &args->given[(*at)++];
-        if (g->option == wanted) {
-            return g->value;
-        }
+    const struct cli_item *item = cli_option_find(args->command, option, strlen(option), 0);
+    assert(item && args->owned_count < args->operand_count + args->separated);
+    if (!value) {
+        return err_no_memory(err);
     }
-    return NULL;
-}
-
-const char *args_value(const struct args *args, const char *option)
-{
-    const char *last = known(args, option)->fallback;
-    size_t at = 0;
-    for (const char *value; (value = args_each(args, option, &at));) {
-        last = value;
-    }
-    return last;
-}
-
-const char *args_text(const struct args *args, const char *option)
-{
-    const char *value = args_value(args, option);
-    return value && *value ? value : NULL;
-}
-
-bool args_flag(const struct args *args, const char *option)
-{
-    size_t at = 0;
-    return args_each(args, option, &at) != NULL;
-}
-
-int args_number(const struct args *args, const char *option, int64_t least, int64_t most,
-                int64_t *ret, struct muster_err *err)
-{
-    const char *text = args_value(args, option);
-    if (!text) {
-        return 0;
-    }
-    char *end;
-    errno = 0;
-    long long number = strtoll(text, &end, 10);
-    if (end == text || *end || errno || number < least || number > most) {
-        return muster_fail(err, MUSTER_EINVAL,
-                           "%s: --%s must be a number from %lld to %lld, not '%s'",
-                           args->command->name, option, (long long)least, (long long)most, text);
-    }
-    *ret = number;
+    args->owned[args->owned_count++] = value;
+    args->given[args->given_count++] = (struct args_given){item, value};
     return 0;
 }
 
-int args_duration(const struct args *args, const char *option, int64_t *ret_ms,
-                  struct muster_err *err)
+void args_done(struct args *args)
 {
-    const char *text = args_value(args, option);
-    if (!text) {
-        return 0;
+    for (size_t i = 0; i < args->owned_count; i++) {
+        free(args->owned[i]);
     }
-    return duration_read(text, ret_ms) == 0
-               ? 0
-               : muster_fail(err, MUSTER_EINVAL,
-                             "%s: --%s must be a duration such as 30s, 10m or 1h30m, not '%s'",
-                             args->command->name, option, text);
-}
-
-int args_choice(const struct args *args, const char *option, const char **ret,
-                struct muster_err *err)
-{
-    const char *text = args_value(args, option);
-    if (!text) {
-        return 0;
-    }
-    const char *words = known(args, option)->argument;
-    for (const char *at = words; *at; at += strspn(at, "|")) {
-        size_t length = strcspn(at, "|");
-        if (strlen(text) == length && strncmp(at, text, length) == 0) {
-            *ret = text;
-            return 0;
-        }
-        at += length;
-    }
-    return muster_fail(err, MUSTER_EINVAL, "%s: --%s must be one of %s, not '%s'",
-                       args->command->name, option, words, text);
+    free(args->owned);
+    free(args->given);
+    free(args->operands);
+    *args = (struct args){0};
 }

@@ -23,6 +23,8 @@ struct args {
     const struct cli_command *command;
     struct args_given *given; /* in the order of the line */
     size_t given_count;
+    char **owned; /* the values of args_give */
+    size_t owned_count;
     const char **operands; /* NULL-terminated */
     size_t operand_count;
     bool separated;         /* a "--" was there */
@@ -33,6 +35,10 @@ struct args {
 int args_parse(const struct cli_command *command, int argc, char **argv, struct args *ret,
                struct muster_err *err);
 void args_done(struct args *args);
+
+/* As if the line ended with --option=value. Takes the value over, also on failure; NULL is
+ * MUSTER_ENOMEM. Room is there for one for each operand and each "--". */
+int args_give(struct args *args, const char *option, char *value, struct muster_err *err);
 
 /* Whether the command has that option at all: what is asked below must be one that it has. */
 bool args_has(const struct args *args, const char *option);
@@ -48,7 +54,8 @@ bool args_flag(const struct args *args, const char *option);
 /* The values of an option that may be repeated: next after *at (start with 0), NULL at the end. */
 const char *args_each(const struct args *args, const char *option, size_t *at);
 
-/* A number in [least, most]; 0 and *ret untouched when the option is not given. */
+/* A number in [least, most]. When the option is not given, *ret is its default; untouched where it
+ * has none. */
 int args_number(const struct args *args, const char *option, int64_t least, int64_t most,
                 int64_t *ret, struct muster_err *err);
 /* "90", "90s", "1h30m", "250ms" as milliseconds; the same rules. */

@@ -17,7 +17,7 @@ static const struct {
     {"no-gpu", "a cluster's scheduler hands out its GPUs"},
     {"stall", "nobody looks into the ranks there"},
     {"stdin", "kubectl attach -i gives a pod its standard input"},
-    {"results", "mount a claim, and copy from it with kubectl cp"},
+    {"results", "mount a claim, and copy from it with muster cp"},
     {"run", "a cluster keeps no earlier runs"},
     {"as-written", "logs of a cluster are as they were written"},
 };

@@ -21,7 +21,9 @@ static void put_kinds(FILE *out)
 {
     fprintf(out, "    local kinds='");
     for (size_t i = 0; i < kube_resource_count; i++) {
-        fprintf(out, "%s%s", i ? " " : "", kube_resources[i].plural);
+        if (kube_resource_find(kube_resources[i].plural) == &kube_resources[i]) {
+            fprintf(out, "%s%s", i ? " " : "", kube_resources[i].plural);
+        }
     }
     fprintf(out, "'\n    local known=\"$kinds");
     for (size_t i = 0; i < kube_resource_count; i++) {

@@ -1,11 +1,11 @@
-/* docs/cli.md. */
+/* Prints docs/cli.md and docs/elasticdl-flags.md from the tables of commands and flags. */
 #include "cli/command/commands.h"
 #include "cli/command/elasticdl.h"
 #include "cli/command/help.h"
 
 enum { OPTION_BYTES = 128 };
 
-/* In a table's cell a bar would end it. */
+/* Escapes each bar: it would end the cell of a table. */
 static void put_cell(FILE *out, const char *text)
 {
     for (; *text; text++) {

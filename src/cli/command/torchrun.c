@@ -2,6 +2,7 @@
 #include "cli/command/torchrun.h"
 
 #include "base/buf.h"
+#include "base/shell_words.h"
 #include "base/text.h"
 
 #include <stddef.h>
@@ -91,30 +92,11 @@ bool torchrun_is_launcher(const char *word)
            text_is_any_of(name, names, sizeof names / sizeof names[0]);
 }
 
-static void print_quoted(const char *word, struct buf *out)
-{
-    static const char plain[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+:@%=,";
-    if (*word && word[strspn(word, plain)] == '\0') {
-        buf_text(out, word);
-        return;
-    }
-    buf_text(out, "'");
-    for (; *word; word++) {
-        if (*word == '\'') {
-            buf_text(out, "'\\''");
-        } else {
-            buf_add(out, word, 1);
-        }
-    }
-    buf_text(out, "'");
-}
-
 void torchrun_quote(const char *word, char *ret, unsigned ret_bytes)
 {
     struct buf quoted;
     buf_init(&quoted, WORD_BYTES_MAX);
-    print_quoted(word, &quoted);
+    shell_quote(word, &quoted);
     snprintf(ret, ret_bytes, "%s", buf_str(&quoted));
     buf_done(&quoted);
 }

@@ -1,4 +1,4 @@
-/* `python` of a worker's command, on machines that call it python3 only.
+/* Gives workers a `python` for their commands, on machines that call it python3 only.
  *
  * Layer: cli.
  */

@@ -5,11 +5,13 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/home.h"
+#include "base/shell_words.h"
 #include "base/text.h"
 #include "base/yaml/yaml.h"
 #include "cli/elasticdl/python.h"
 #include "cli/elasticdl/translate.h"
 #include "cli/submit/environment.h"
+#include "cli/submit/owner.h"
 #include "job/generate.h"
 #include "job/shell_variables.h"
 
@@ -24,7 +26,13 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-enum { TOKEN_BYTES = 32, TOKEN_TEXT = 2 * TOKEN_BYTES + 1, TEXT_BYTES = 2048, NOTE_BYTES = 1024 };
+enum {
+    TOKEN_BYTES = 32,
+    TOKEN_TEXT = 2 * TOKEN_BYTES + 1,
+    TEXT_BYTES = 2048,
+    NOTE_BYTES = 1024,
+    COMMAND_BYTES = 1 << 20
+};
 
 /* --- what is said --- */
 
@@ -64,6 +72,12 @@ static bool is_quiet(const struct cli *cli)
     return strcasecmp(level, "DEBUG") != 0 && strcasecmp(level, "INFO") != 0;
 }
 
+/* The objects are for a cluster: a file, or the one that this line names. */
+static bool is_for_cluster(const struct cli *cli)
+{
+    return cli_on_cluster(cli) || args_text(&cli->args, "yaml");
+}
+
 /* The flags of this line that change nothing here. */
 static void say_without_effect(const struct cli *cli)
 {
@@ -74,8 +88,8 @@ static void say_without_effect(const struct cli *cli)
         bool image = strcmp(option->name, "image_name") == 0 ||
                      strcmp(option->name, "worker_image") == 0 ||
                      strcmp(option->name, "image_pull_policy") == 0;
-        if ((image && !args_text(&cli->args, "yaml")) ||
-            strncmp(option->help, "no effect", 9) == 0) {
+        bool pods = image || strcmp(option->name, "journal_volume") == 0;
+        if ((pods && !is_for_cluster(cli)) || strncmp(option->help, "no effect", 9) == 0) {
             buf_format(&names, "%s--%s", names.used ? ", " : "", option->name);
         }
     }
@@ -141,6 +155,44 @@ static int populate(struct cli *cli)
     return r;
 }
 
+/* --- the command --- */
+
+static char *join(const char *const *words)
+{
+    struct buf out;
+    buf_init(&out, COMMAND_BYTES);
+    for (size_t i = 0; words[i]; i++) {
+        buf_text(&out, i > 0 ? " " : "");
+        shell_quote(words[i], &out);
+    }
+    return buf_steal(&out);
+}
+
+/* Words after "--" are the job's command, as run has them; its name is made of them as there. */
+static int take_words(struct cli *cli)
+{
+    struct args *args = &cli->args;
+    if (args->separated && args->operand_count == 0 && !args_value(args, "job_command")) {
+        return muster_fail(&cli->err, MUSTER_EINVAL, "%s: no command given: %s %s -- COMMAND",
+                           args->command->name, cli_tool->name, args->command->name);
+    }
+    if (!args->separated || args->separated_after > 0 || args->operand_count == 0) {
+        return cli_expect_operands(cli, 0, 0);
+    }
+    if (args_value(args, "job_command")) {
+        return muster_fail(&cli->err, MUSTER_EINVAL,
+                           "%s: the command is given twice: by --job_command and after --",
+                           args->command->name);
+    }
+    int r = args_give(args, "job_command", join(args->operands), &cli->err);
+    if (r == 0 && !args_value(args, "job_name")) {
+        char name[JOB_NAME_BYTES];
+        job_name_of_command(args->operands, name);
+        r = args_give(args, "job_name", strdup(name), &cli->err);
+    }
+    return r;
+}
+
 /* --- the objects --- */
 
 /* Below the job's own folder, with which it goes. The uid is known when the coordinator starts. */
@@ -160,31 +212,31 @@ static int find_folder(struct cli *cli, char **ret)
     return r;
 }
 
-/* For a file: what a cluster needs. For this machine: its program, its folder, and the token beside
+/* For a cluster: what that needs. For this machine: its program, its folder, and the token beside
  * the object. */
 static int make_objects(struct cli *cli, json_t **ret_secret, json_t **ret_job)
 {
     char token[TOKEN_TEXT];
     muster_auto(free) char *program = NULL;
     muster_auto(free) char *folder = NULL;
-    bool file = args_text(&cli->args, "yaml") != NULL;
+    bool cluster = is_for_cluster(cli);
     int r = make_token(cli, token);
-    struct translate_site site = {.token = file ? token : NULL};
-    if (r == 0 && !file) {
+    struct translate_site site = {.token = cluster ? token : NULL};
+    if (r == 0 && !cluster) {
         program = realpath("/proc/self/exe", NULL);
         r = find_folder(cli, &folder);
         site.program = program;
         site.folder = folder;
     }
     r = r < 0 ? r : translate_objects(&cli->args, &site, ret_secret, ret_job, &cli->err);
-    return r < 0 || file ? r : environment_give(cli, "", "MUSTER_COORDINATOR_TOKEN", token);
+    return r < 0 || cluster ? r : environment_give(cli, "", "MUSTER_COORDINATOR_TOKEN", token);
 }
 
-/* Held against the same checks as a file's, and against this machine. */
-static int check_job(struct cli *cli, const json_t *job, struct objects *ret)
+/* Held against the same checks as a file's, and against this machine, where it is to run here. */
+static int check_object(struct cli *cli, const json_t *object, struct objects *ret)
 {
     char label[64];
-    muster_auto(free) char *text = yaml_print(job);
+    muster_auto(free) char *text = yaml_print(object);
     snprintf(label, sizeof label, "%s %s", cli_tool->name, cli->args.command->name);
     return text ? objects_read_text(cli, label, text,
                                     args_text(&cli->args, "yaml") ? OBJECTS_NAMES : OBJECTS_QUIET,
@@ -192,18 +244,34 @@ static int check_job(struct cli *cli, const json_t *job, struct objects *ret)
                 : err_no_memory(&cli->err);
 }
 
+/* Pods are of an image; what this machine calls python is nothing to them. */
+static int fit_to_site(struct cli *cli)
+{
+    if (!cli_on_cluster(cli)) {
+        return python_give(cli);
+    }
+    bool image = args_text(&cli->args, "worker_image") || args_text(&cli->args, "image_name");
+    return image ? 0
+                 : muster_fail(&cli->err, MUSTER_EINVAL,
+                               "%s: the pods of a cluster need an image that has the command: "
+                               "--worker_image IMAGE",
+                               cli->args.command->name);
+}
+
 int request_objects(struct cli *cli, struct objects *ret, size_t *ret_jobs)
 {
     muster_auto(doc) json_t *secret = NULL;
     muster_auto(doc) json_t *job = NULL;
-    int r = cli_expect_operands(cli, 0, 0);
+    int r = take_words(cli);
     r = r < 0 ? r : check_log(cli);
     r = r < 0 ? r : make_objects(cli, &secret, &job);
     r = r < 0 ? r : populate(cli);
-    r = r < 0 ? r : python_give(cli);
+    r = r < 0 ? r : fit_to_site(cli);
     r = r < 0 ? r : environment_check(cli);
-    r = r < 0 ? r : check_job(cli, job, ret);
-    *ret_jobs = ret->count;
+    r = r < 0 || !secret ? r : check_object(cli, secret, ret);
+    r = r < 0 ? r : check_object(cli, job, ret);
+    r = r < 0 || !secret ? r : owner_claim(cli, ret);
+    *ret_jobs = r == 0;
     if (r == 0 && !is_quiet(cli)) {
         say_without_effect(cli);
     }
@@ -238,10 +306,10 @@ int request_write(struct cli *cli, bool *ret)
     if (!path) {
         return 0;
     }
-    int r = cli_expect_operands(cli, 0, 0);
+    int r = take_words(cli);
     r = r < 0 ? r : check_log(cli);
     r = r < 0 ? r : make_objects(cli, &secret, &job);
-    r = r < 0 ? r : check_job(cli, job, &objects);
+    r = r < 0 ? r : check_object(cli, job, &objects);
     r = r < 0 ? r : print_objects(cli, secret, job, path);
     if (r == 0 && !is_quiet(cli)) {
         say_without_effect(cli);

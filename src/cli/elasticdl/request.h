@@ -7,7 +7,8 @@
 
 #include "cli/submit/objects.h"
 
-/* *ret holds what was made also when it fails; *ret_jobs: how many of them are jobs. */
+/* *ret holds what was made also when it fails: the job, after its Secret where it is for a cluster;
+ * *ret_jobs: how many of them are jobs. */
 int request_objects(struct cli *cli, struct objects *ret, size_t *ret_jobs);
 
 /* --yaml FILE was given: writes the objects there, only their owner may read it (a token is in

@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "cli/elasticdl/checks.h"
 #include "cli/elasticdl/cluster_spec.h"
+#include "cli/elasticdl/journal.h"
 #include "cli/elasticdl/values.h"
 #include "job/annotations.h"
 #include "job/generate.h"
@@ -17,7 +18,6 @@
 #include <string.h>
 
 #define MUSTER_IMAGE "muster:" MUSTER_VERSION
-#define JOURNAL_FOLDER "/var/lib/muster"
 #define TOKEN "MUSTER_COORDINATOR_TOKEN"
 
 struct translation {
@@ -26,7 +26,8 @@ struct translation {
     struct muster_err *err;
     struct build build;
     struct checked flags;
-    json_t *spec;   /* --cluster_spec_json */
+    json_t *spec; /* --cluster_spec_json */
+    struct journal_place journal;
     json_t *secret; /* or NULL */
 };
 
@@ -112,20 +113,10 @@ static json_t *start_replica(struct translation *t, json_t *specs, const char *r
 
 /* --- the coordinator --- */
 
-static void add_journal(struct translation *t, json_t *pod, json_t *container)
-{
-    if (!t->site->folder) {
-        build_add(&t->build, build_array_at(&t->build, container, "volumeMounts"),
-                  json_pack("{s:s, s:s}", "name", "journal", "mountPath", JOURNAL_FOLDER));
-        build_add(&t->build, build_array_at(&t->build, pod, "volumes"),
-                  json_pack("{s:s, s:{}}", "name", "journal", "emptyDir"));
-    }
-}
-
 static void add_command(struct translation *t, json_t *container)
 {
     json_t *command = build_array_at(&t->build, container, "command");
-    const char *folder = t->site->folder ? t->site->folder : JOURNAL_FOLDER;
+    const char *folder = t->site->folder ? t->site->folder : journal_folder(&t->journal);
     const char *program = t->site->program ? t->site->program : "muster";
     build_add(&t->build, command, job_literal(program));
     add_word(t, command, "keep"); /* at once, where a kubelet waits for 10 s and more */
@@ -136,6 +127,7 @@ static void add_command(struct translation *t, json_t *container)
     add_word(t, command, "$(MUSTER_COORDINATOR_LISTEN)");
     add_word(t, command, "--journal");
     build_add(&t->build, command, json_sprintf("%s/journal", folder));
+    journal_add_words(&t->journal, t->flags.name, &t->build, command);
     add_word(t, command, "--first-size");
     build_add(&t->build, command, json_sprintf("%lld", (long long)t->flags.workers));
     add_word(t, command, "--progress");
@@ -158,7 +150,9 @@ static int add_master(struct translation *t, json_t *specs)
     add_variable(t, env, "MUSTER_COORDINATOR_LISTEN",
                  json_sprintf("tcp:0.0.0.0:%d", JOB_DEFAULT_PORT));
     add_token(t, env);
-    add_journal(t, pod, container);
+    if (!t->site->folder) {
+        journal_add_volume(&t->journal, &t->build, pod, container);
+    }
     build_text(&t->build, pod, "priorityClassName", args_text(t->args, "master_pod_priority"));
     int r = set_resources(t, "master", container);
     return r < 0 ? r : cluster_spec_apply(t->spec, "master", template, t->err);
@@ -267,7 +261,8 @@ static int add_volumes(struct translation *t, json_t *pod, json_t *container)
 {
     muster_auto(doc) json_t *volumes = NULL;
     muster_auto(doc) json_t *mounts = NULL;
-    int r = values_volumes(value_of(t, "volume"), t->flags.name, &volumes, &mounts, t->err);
+    int r =
+        values_volumes("volume", value_of(t, "volume"), t->flags.name, &volumes, &mounts, t->err);
     r = r < 0 ? r : check_checkpoints(t, mounts);
     if (r == 0 && json_array_size(volumes) > 0) {
         build_set(&t->build, container, "volumeMounts", muster_take(mounts));
@@ -296,14 +291,23 @@ static int add_workers(struct translation *t, json_t *specs)
 
 /* --- the job --- */
 
+/* A file's objects go where kubectl is told to create them, unless the line says where. */
+static const char *namespace_of(const struct translation *t)
+{
+    size_t at = 0;
+    bool is_file = t->site->token != NULL;
+    return is_file && !args_each(t->args, "namespace", &at) ? NULL
+                                                            : args_value(t->args, "namespace");
+}
+
 static void make_secret(struct translation *t)
 {
     if (t->site->token) {
-        t->secret = build_value(
-            &t->build,
-            json_pack("{s:s, s:s, s:{s:o, s:s*}, s:{s:s}}", "apiVersion", "v1", "kind", "Secret",
-                      "metadata", "name", json_sprintf("%s-token", t->flags.name), "namespace",
-                      args_value(t->args, "namespace"), "stringData", "token", t->site->token));
+        t->secret = build_value(&t->build,
+                                json_pack("{s:s, s:s, s:{s:o, s:s*}, s:{s:s}}", "apiVersion", "v1",
+                                          "kind", "Secret", "metadata", "name",
+                                          json_sprintf("%s-token", t->flags.name), "namespace",
+                                          namespace_of(t), "stringData", "token", t->site->token));
     }
 }
 
@@ -315,7 +319,7 @@ static json_t *start_job(struct translation *t)
     build_text(b, job, "kind", "PyTorchJob");
     json_t *metadata = build_object_at(b, job, "metadata");
     build_text(b, metadata, "name", t->flags.name);
-    build_text(b, metadata, "namespace", args_value(t->args, "namespace"));
+    build_text(b, metadata, "namespace", namespace_of(t));
     json_t *notes = build_object_at(b, metadata, "annotations");
     build_text(b, notes, JOB_ANNOTATION_COORDINATOR, "Master");
     build_text(b, notes, JOB_ANNOTATION_POD_NAMES, "ElasticDL");
@@ -348,8 +352,10 @@ int translate_objects(const struct args *args, const struct translate_site *site
     struct translation t = {.args = args, .site = site, .err = err};
     int r = checks_read(args, &t.flags, err);
     r = r < 0 ? r : cluster_spec_read(value_of(&t, "cluster_spec_json"), &t.spec, err);
+    r = r < 0 ? r : journal_place_read(value_of(&t, "journal_volume"), &t.journal, err);
     r = r < 0 ? r : make_job(&t, ret_job);
     json_decref(t.spec);
+    journal_place_done(&t.journal);
     if (r < 0) {
         json_decref(t.secret);
         return r;

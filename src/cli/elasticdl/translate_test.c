@@ -1,6 +1,6 @@
-/* Command lines of `elasticdl train` and the jobs they become: NAME.yaml in test/data/elasticdl.
- * With MUSTER_UPDATE=1 the files are written anew: read the diff. Which command lines are refused,
- * and why. "Defect N" is of ElasticDL's list in docs/elasticdl.md. */
+/* Checks which job each command line of `elasticdl train` becomes (NAME.yaml in
+ * test/data/elasticdl; with MUSTER_UPDATE=1 the files are written anew: read the diff), and which
+ * command lines are refused, and why. "Defect N" is of ElasticDL's list in docs/elasticdl.md. */
 #include "cli/elasticdl/translate.h"
 
 #include "base/doc.h"
@@ -53,7 +53,7 @@ static void done(struct translated *t)
     json_decref(t->job);
 }
 
-/* What a file of it would be, and lint has nothing to say against. */
+/* Prints the objects as a file, in which lint must find no error. */
 static char *print(const struct translated *t)
 {
     char *job = yaml_print(t->job);
@@ -133,6 +133,7 @@ static void command_lines_become_jobs(void **state)
          &cluster,
          {J("--volume=claim_name=data,mount_path=/data", "--checkpoint_dir=/data/$(job)/x",
             "--checkpoint_steps=100", "--keep_checkpoint_max=3")}},
+        {"journal-volume", &cluster, {J("--journal_volume=claim_name=journals,sub_path=elastic")}},
         {"set-aside", &here, {J("--set_aside")}},
         {"gpus", &here, {J("--worker_resource_request=cpu=4,memory=16Gi,gpu=1")}},
         {"limits",
@@ -244,10 +245,18 @@ static void command_lines_that_are_refused(void **state)
         {"--checkpoint_dir is required with", {J("--checkpoint_steps=5")}},
         {"--checkpoint_dir is required with", {J("--keep_checkpoint_max=5")}},
         {"--checkpoint_steps", {J("--checkpoint_dir=/x", "--checkpoint_steps=often")}},
+        {"--journal_volume: needs one of host_path and claim_name",
+         {J("--journal_volume=sub_path=x")}},
+        {"--journal_volume: unknown key 'claimname'; did you mean claim_name",
+         {J("--journal_volume=claimname=c")}},
+        {"--journal_volume: leave mount_path out",
+         {J("--journal_volume=claim_name=c,mount_path=/m")}},
+        {"--journal_volume: one volume, without ;: 'claim_name=c;host_path=/d'",
+         {J("--journal_volume=claim_name=c;host_path=/d")}},
         {"TensorFlow's estimators", {J("--need_tf_config")}},
         {"--cluster_spec_json says the same", {J("--cluster_spec=spec.py")}},
         {"kubectl create -f FILE", {J("--force_use_kube_config_file")}},
-        {"end the loop in your program", {J("--max_step=100")}},
+        {"ask for fewer epochs", {J("--max_step=100")}},
         {"must be one of Always|IfNotPresent|Never, not 'never'", {J("--image_pull_policy=never")}},
         {"--restart_policy must be one of", {J("--restart_policy=ExitCode")}},
         {"must be true or false, not 'maybe'", {J("--need_task_manager=maybe")}},

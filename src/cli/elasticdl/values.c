@@ -224,6 +224,7 @@ int values_resources(const char *flag, const char *text, json_t **ret, struct mu
 /* --- volumes --- */
 
 struct volume {
+    const char *flag;       /* that says so */
     const char *text;       /* of this one */
     char *values[KEYS_MAX]; /* by volume_keys */
 };
@@ -236,19 +237,20 @@ static void volume_done(struct volume *v)
     }
 }
 
-static int refuse_volume(struct muster_err *err, const char *what, const char *text)
+static int refuse_volume(const struct volume *v, const char *what, struct muster_err *err)
 {
     return muster_fail(err, MUSTER_EINVAL,
-                       "--volume: %s: '%.200s' (host_path=PATH or claim_name=CLAIM, "
-                       "mount_path=PATH, sub_path=PATH, type=TYPE; ; between volumes)",
-                       what, text);
+                       "--%s: %s: '%.200s' (host_path=PATH or claim_name=CLAIM, mount_path=PATH, "
+                       "sub_path=PATH, type=TYPE; ; between volumes)",
+                       v->flag, what, v->text);
 }
 
-static int unknown_key(const char *at, struct muster_err *err)
+static int unknown_key(const struct volume *v, const char *at, struct muster_err *err)
 {
     muster_auto(free) char *name = strndup(at, strcspn(at, "=,;"));
     const char *near = name ? text_nearest(name, volume_keys, KEY_COUNT) : NULL;
-    return muster_fail(err, MUSTER_EINVAL, "--volume: unknown key '%.80s'%s%s", name ? name : "",
+    return muster_fail(err, MUSTER_EINVAL, "--%s: unknown key '%.80s'%s%s", v->flag,
+                       name ? name : "",
                        near ? "; did you mean "
                             : " (host_path, claim_name, mount_path, sub_path, "
                               "type)",
@@ -273,14 +275,14 @@ static int read_pair(struct volume *v, const char **at, struct muster_err *err)
                                                value_length(value, ';', is_volume_key))
                                      : 0;
         if (v->values[key]) {
-            return muster_fail(err, MUSTER_EINVAL, "--volume: %s is given twice for one volume",
-                               volume_keys[key]);
+            return muster_fail(err, MUSTER_EINVAL, "--%s: %s is given twice for one volume",
+                               v->flag, volume_keys[key]);
         }
         v->values[key] = trimmed(value, bytes);
         *at = value + bytes;
         return v->values[key] ? 0 : err_no_memory(err);
     }
-    return unknown_key(*at, err);
+    return unknown_key(v, *at, err);
 }
 
 static int check_volume(const struct volume *v, struct muster_err *err)
@@ -289,20 +291,21 @@ static int check_volume(const struct volume *v, struct muster_err *err)
     const char *claim = v->values[CLAIM_NAME];
     const char *mount = v->values[MOUNT_PATH];
     if ((!host || !*host) == (!claim || !*claim)) {
-        return refuse_volume(err, "needs one of host_path and claim_name", v->text);
+        return refuse_volume(v, "needs one of host_path and claim_name", err);
     }
     if (!mount || *mount != '/') {
-        return refuse_volume(err, "needs a mount_path that begins with /", v->text);
+        return refuse_volume(v, "needs a mount_path that begins with /", err);
     }
     if (host && *host == '{') {
         return muster_fail(err, MUSTER_EINVAL,
-                           "--volume: host_path=%.200s stands for a folder of yours: put its path "
+                           "--%s: host_path=%.200s stands for a folder of yours: put its path "
                            "there",
-                           host);
+                           v->flag, host);
     }
     if (host && *host != '/') {
         return muster_fail(err, MUSTER_EINVAL,
-                           "--volume: host_path=%.200s must be absolute: $PWD/%.200s?", host, host);
+                           "--%s: host_path=%.200s must be absolute: $PWD/%.200s?", v->flag, host,
+                           host);
     }
     return 0;
 }
@@ -333,10 +336,10 @@ static const char *volume_name(json_t *volumes, const char *job, const struct vo
     return json_string_value(json_object_get(volume, "name"));
 }
 
-static int read_volume(const char **at, const char *job, json_t *volumes, json_t *mounts,
-                       struct muster_err *err)
+static int read_volume(const char *flag, const char **at, const char *job, json_t *volumes,
+                       json_t *mounts, struct muster_err *err)
 {
-    struct volume v = {.text = *at};
+    struct volume v = {.flag = flag, .text = *at};
     int r = 0;
     for (bool more = true; r == 0 && more;) {
         *at = skip_blanks(*at);
@@ -355,14 +358,15 @@ static int read_volume(const char **at, const char *job, json_t *volumes, json_t
     return r;
 }
 
-int values_volumes(const char *text, const char *job, json_t **ret_volumes, json_t **ret_mounts,
-                   struct muster_err *err)
+int values_volumes(const char *flag, const char *text, const char *job, json_t **ret_volumes,
+                   json_t **ret_mounts, struct muster_err *err)
 {
     muster_auto(doc) json_t *volumes = json_array();
     muster_auto(doc) json_t *mounts = json_array();
     for (const char *at = text + strspn(text, " ;"); *at; at += strspn(at, " ;")) {
-        int r = json_array_size(mounts) > VALUES_MAX ? err_no_memory(err)
-                                                     : read_volume(&at, job, volumes, mounts, err);
+        int r = json_array_size(mounts) > VALUES_MAX
+                    ? err_no_memory(err)
+                    : read_volume(flag, &at, job, volumes, mounts, err);
         if (r < 0) {
             return r;
         }

@@ -18,8 +18,8 @@ int values_resources(const char *flag, const char *text, json_t **ret, struct mu
 /* "host_path=/a,mount_path=/b;claim_name=c,mount_path=/d": the pod's volumes, called
  * <job>-volume-0 …, and the container's mounts. A path may contain any character, as long as what
  * follows a comma or semicolon in it is not one of the keys. */
-int values_volumes(const char *text, const char *job, json_t **ret_volumes, json_t **ret_mounts,
-                   struct muster_err *err);
+int values_volumes(const char *flag, const char *text, const char *job, json_t **ret_volumes,
+                   json_t **ret_mounts, struct muster_err *err);
 
 /* "disable_relaunch=true;…" */
 int values_relaunch_is_off(const char *text, int *ret, struct muster_err *err);

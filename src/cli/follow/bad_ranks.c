@@ -18,9 +18,9 @@ static const json_t *end_of(const json_t *pod)
     return end ? end : doc_at(status, "lastState.terminated");
 }
 
-const char *bad_ranks_state(const json_t *pod, const struct bad_ranks_seen *seen)
+const char *bad_ranks_state(const json_t *job, const json_t *pod, const struct bad_ranks_seen *seen)
 {
-    const char *phase = doc_text(pod, "status.phase", "Pending");
+    const char *phase = control_rank_phase(job, pod);
     const char *uid = doc_text(pod, "metadata.uid", "");
     if (json_object_get(seen->late, uid)) {
         return doc_int(end_of(pod), "exitCode", 1) == 0 ? "Succeeded" : "Failed";
@@ -28,7 +28,7 @@ const char *bad_ranks_state(const json_t *pod, const struct bad_ranks_seen *seen
     if (strcmp(phase, "Pending") != 0 && json_object_get(seen->stopped, uid)) {
         return "Stopped";
     }
-    return strcmp(phase, "Running") == 0 || strcmp(phase, "Unknown") == 0 ? "Stopped" : phase;
+    return strcmp(phase, "Running") == 0 ? "Stopped" : phase;
 }
 
 /* Of the main container, of the attempt that counts. */
@@ -86,7 +86,7 @@ json_t *bad_ranks_list(const json_t *job, const json_t *pods, const struct bad_r
     size_t i;
     json_t *pod;
     json_array_foreach ((json_t *)pods, i, pod) {
-        const char *state = bad_ranks_state(pod, seen);
+        const char *state = bad_ranks_state(job, pod, seen);
         if (strcmp(state, "Succeeded") != 0) {
             json_array_append_new(list, entry_of(job, pod, state, seen->untold));
         }

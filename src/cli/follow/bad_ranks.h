@@ -18,7 +18,8 @@ struct bad_ranks_seen {
 
 /* How a rank stands when its run is over: "Succeeded", "Failed", "Stopped" (it was ended while it
  * ran, or still runs and is about to be), "Pending" (it never ran). */
-const char *bad_ranks_state(const json_t *pod, const struct bad_ranks_seen *seen);
+const char *bad_ranks_state(const json_t *job, const json_t *pod,
+                            const struct bad_ranks_seen *seen);
 
 /* [{"name", "rank", "state": "Failed" | "Stopped" | "Pending", "exitCode", "container",
  * "message"}], in the order of `pods`: the newest versions of all pods the job had. rank and

@@ -67,7 +67,7 @@ static void each_rank_is_judged_by_itself(void **state)
         const struct bad_ranks_seen seen = {table[i].seen == STOPPED ? uids : NULL,
                                             table[i].seen == LATE ? uids : NULL, false};
         json_t *list = bad_ranks_list(job, pods, &seen);
-        assert_string_equal(bad_ranks_state(pod, &seen), table[i].state);
+        assert_string_equal(bad_ranks_state(job, pod, &seen), table[i].state);
         assert_int_equal(json_array_size(list), table[i].message ? 1 : 0);
         const json_t *entry = json_array_get(list, 0);
         if (table[i].message) {
@@ -82,6 +82,27 @@ static void each_rank_is_judged_by_itself(void **state)
         json_decref(pod);
         json_decref(job);
     }
+}
+
+/* A service mesh's container, say. */
+static void what_was_put_beside_a_rank_may_run_on(void **state)
+{
+    (void)state;
+    static const struct {
+        int code;
+        const char *state;
+    } table[] = {{0, "Succeeded"}, {3, "Failed"}, {-1, "Stopped"}};
+    json_t *job = job_of();
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        json_t *pod = pod_of(1, "Running", table[i].code, false);
+        doc_set_text(job, "spec.pytorchReplicaSpecs.Worker.restartPolicy", "Never");
+        json_array_append_new(doc_at(pod, "status.containerStatuses"),
+                              parse("{'name': 'mesh', 'state': {'running': {}}}"));
+        const struct bad_ranks_seen seen = {NULL, NULL, false};
+        assert_string_equal(bad_ranks_state(job, pod, &seen), table[i].state);
+        json_decref(pod);
+    }
+    json_decref(job);
 }
 
 static void many_are_counted(void **state)
@@ -117,6 +138,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_rank_is_judged_by_itself),
+        cmocka_unit_test(what_was_put_beside_a_rank_may_run_on),
         cmocka_unit_test(many_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@
 #include "cli/follow/after_end.h"
 #include "cli/follow/progress.h"
 #include "cli/follow/stop.h"
+#include "cli/follow/warnings.h"
 #include "cli/pod/places.h"
 #include "cli/pod/ranks.h"
 #include "cli/pod/runs.h"
@@ -25,8 +26,8 @@ enum {
     SELECTOR_BYTES = 256,
     TICK_MS = 250,
     DRAIN_MS = 5000,  /* for logs to end after the last pod */
-    COUNTS_MS = 2000, /* for the job's status to say what its pods' does */
-    LAST_MS = 500,    /* for the other ranks' last words after a failure */
+    COUNTS_MS = 2000, /* for the job's counts to agree with its pods */
+    LAST_MS = 500,    /* for what other ranks still print after a failure */
     TAKEN_MS = 10000, /* for an operator to write something about the job */
 };
 
@@ -40,49 +41,7 @@ static void say(struct follow *f, struct buf *lines)
     buf_done(lines);
 }
 
-static bool is_about(const struct followed_job *j, const json_t *event)
-{
-    const json_t *pod = json_object_get(j->pods, doc_text(event, "involvedObject.name", ""));
-    return pod && strcmp(doc_text(event, "involvedObject.uid", ""),
-                         doc_text(pod, "metadata.uid", "")) == 0;
-}
-
-/* Limits that are not kept, a PID namespace that cannot be had. The agent writes such an event
- * before the status that says that the pod runs. */
-static void tell_differences(struct followed_job *j)
-{
-    muster_auto(doc) json_t *answer = NULL;
-    const struct kube_ref events = {kube_resource_find("events"), j->namespace, NULL, NULL};
-    j->untold = false;
-    j->asked_ms = clock_ms();
-    if (kube_list(j->follow->cli->kube, &events,
-                  &(struct kube_query){.fields = "reason=IsolationDegraded"}, &answer, NULL) < 0) {
-        return;
-    }
-    size_t i;
-    json_t *event;
-    json_array_foreach (doc_at(answer, "items"), i, event) {
-        const char *text = doc_text(event, "message", "");
-        if (is_about(j, event) && !json_object_get(j->told, text)) {
-            screen_note(j->follow->screen, "warning: isolation is degraded: %s", text);
-            json_object_set_new(j->told, text, json_true());
-        }
-    }
-}
-
-/* Asked for all that have started meanwhile at once: the controller looks through thousands of
- * events. */
-static void tell_when_due(struct follow *f, int64_t pause_ms)
-{
-    for (size_t i = 0; i < f->job_count; i++) {
-        struct followed_job *j = &f->jobs[i];
-        if (j->untold && clock_ms() - j->asked_ms >= pause_ms) {
-            tell_differences(j);
-        }
-    }
-}
-
-/* A container of a job that is over has ended and will be restarted. */
+/* True when a container of the pod has ended since `before`, and is restarted. */
 static bool was_restarted(const json_t *before, const json_t *after)
 {
     size_t i;
@@ -98,7 +57,7 @@ static bool was_restarted(const json_t *before, const json_t *after)
     return false;
 }
 
-/* How the pod comes to its end. */
+/* Notes that the pod is deleted before its end, or is restarted after the end of its job. */
 static void mark_end(struct followed_job *j, const json_t *before, const json_t *pod)
 {
     const char *uid = doc_text(pod, "metadata.uid", "");
@@ -167,7 +126,7 @@ static void job_changed(void *context, enum kube_change change, const json_t *jo
 
 static void on_tick(uv_timer_t *timer)
 {
-    (void)timer; /* the loop turns, and what waits for a time is looked at */
+    (void)timer; /* uv_run returns, and follow_run looks at what waits for a time */
 }
 
 void follow_init(struct follow *follow, struct cli *cli, struct screen *screen, bool quiet)
@@ -177,7 +136,8 @@ void follow_init(struct follow *follow, struct cli *cli, struct screen *screen, 
     uv_timer_start(&follow->tick, on_tick, TICK_MS, TICK_MS);
 }
 
-/* It was over and deleted before the first listing: no change will tell. */
+/* Takes the end of a job that was deleted before its watch began from the history: no change will
+ * tell of it. */
 static void catch_up(struct followed_job *j)
 {
     muster_auto(doc) json_t *run = runs_find_uid(j->follow->cli, j->namespace, j->name,
@@ -217,7 +177,8 @@ int follow_add(struct follow *follow, const json_t *job, bool several)
                            FOLLOW_JOBS_MAX);
     }
     struct followed_job *j = &follow->jobs[follow->job_count++];
-    *j = (struct followed_job){.follow = follow, .started_ms = clock_ms()};
+    *j = (struct followed_job){
+        .follow = follow, .started_ms = clock_ms(), .unstarted_ms = clock_ms()};
     j->object = json_deep_copy(job);
     j->name = strdup(doc_text(job, "metadata.name", ""));
     j->namespace = strdup(doc_text(job, "metadata.namespace", "default"));
@@ -253,9 +214,9 @@ static bool pods_ended(const struct followed_job *j)
     return true;
 }
 
-/* How long the rest of a job that is over is waited for. Ranks of a succeeded one go on to their
- * end (cleanPodPolicy None; after_end_check says so, and bounds it); what a failed job leaves ends
- * with the lease. Who asked for the end by a signal waits for it, and may ask again. */
+/* Until when the pods and logs of a job that is over are waited for. Ranks of a succeeded one go on
+ * to their end (cleanPodPolicy None; after_end_check says so, and bounds it); what a failed job
+ * leaves ends with the lease. Who asked for the end by a signal waits for it, and may ask again. */
 static int64_t give_up_ms(const struct followed_job *j)
 {
     bool succeeded = verdict_of(j->object, NULL, j->deleted).end == VERDICT_SUCCEEDED;
@@ -268,7 +229,8 @@ static int64_t give_up_ms(const struct followed_job *j)
     return j->over_ms + (pod_logs_settled(j->logs) ? LAST_MS : DRAIN_MS);
 }
 
-/* The job's counts say what its pods do, a moment later: what is reported at the end agrees. */
+/* True when the job's counts agree with pods that have all ended. They follow a moment later, and
+ * what is reported at the end is to agree. */
 static bool counts_settled(const struct followed_job *j)
 {
     const char *role;
@@ -318,7 +280,7 @@ static void check_output(struct follow *f)
     }
 }
 
-/* A job that waits for what this machine does not have would wait for ever. */
+/* Ends jobs that wait for what this machine does not have: they would wait for ever. */
 static void end_hopeless(struct follow *f)
 {
     for (size_t i = 0; i < f->job_count; i++) {
@@ -329,7 +291,7 @@ static void end_hopeless(struct follow *f)
     }
 }
 
-/* A cluster may have no operator, or one that does not look here. */
+/* Warns, once, that no operator has written anything about a job: a cluster may have none. */
 static void tell_if_untaken(struct followed_job *j)
 {
     if (!j->untaken_told && cli_on_cluster(j->follow->cli) && !j->over &&
@@ -347,23 +309,26 @@ void follow_run(struct follow *follow)
     stop_catch(follow);
     while (!all_done(follow) && !follow->killed) {
         uv_run(&follow->cli->loop, UV_RUN_ONCE);
-        tell_when_due(follow, TICK_MS);
+        warnings_isolation(follow, TICK_MS);
         check_output(follow);
         end_hopeless(follow);
+        warnings_disk(follow);
         for (size_t i = 0; i < follow->job_count; i++) {
             after_end_check(&follow->jobs[i]);
             tell_if_untaken(&follow->jobs[i]);
+            warnings_unstarted(&follow->jobs[i]);
             stop_check(&follow->jobs[i]);
         }
     }
     if (!follow->killed) {
-        tell_when_due(follow, 0);
+        warnings_isolation(follow, 0);
     }
-    screen_drain(follow->screen);
     for (size_t i = 0; i < follow->job_count && !follow->killed; i++) {
         struct followed_job *j = &follow->jobs[i];
+        pod_logs_finish(j->logs); /* the controller may have too much to do to give them in time */
         places_refresh(follow->cli, j->pods, j->places);
     }
+    screen_drain(follow->screen);
     stop_release(follow);
 }
 

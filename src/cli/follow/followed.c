@@ -3,6 +3,7 @@
 
 #include "base/doc.h"
 #include "cli/pod/ranks.h"
+#include "control/control.h"
 
 #include <string.h>
 
@@ -19,7 +20,7 @@ json_t *follow_pods(const struct followed_job *job)
 
 bool follow_pod_ended(const struct followed_job *j, const json_t *pod)
 {
-    const char *phase = doc_text(pod, "status.phase", "");
+    const char *phase = control_rank_phase(j->object, pod);
     const char *uid = doc_text(pod, "metadata.uid", "");
     return strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0 ||
            json_object_get(j->gone, uid) || json_object_get(j->late, uid);

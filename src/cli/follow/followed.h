@@ -28,7 +28,8 @@ struct followed_job {
     json_t *told;    /* how isolation is degraded, each sentence once */
     bool untold;     /* pods have started since that was asked for last */
     int64_t asked_ms;
-    bool seen; /* by its watch */
+    int64_t unstarted_ms; /* when it was last asked why pods have no container */
+    bool seen;            /* by its watch */
     bool deleted;
     bool over;
     int64_t started_ms;
@@ -61,6 +62,8 @@ struct follow {
     bool killed;          /* what runs was killed, or nobody can be told to end it */
     int64_t after_end_ms; /* how long ranks may go on after success; -1: as long as they do */
     bool output_lost;     /* logs could not be written (a full disk), and that was said */
+    bool disk_told;
+    int64_t disk_ms; /* when the disk was looked at last */
 };
 
 /* The pods in the order of their ranks; new array. */

@@ -3,6 +3,7 @@
 
 #include "base/doc.h"
 #include "cli/follow/hints.h"
+#include "cli/follow/image_waiting.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -19,19 +20,37 @@ static bool is_usual(const char *reason)
 }
 
 /* One line, whatever the message holds. */
+static void join_lines(struct pod_waiting *w)
+{
+    for (char *at = w->why; (at = strchr(at, '\n'));) {
+        *at = ' ';
+    }
+}
+
 static void set_why(struct pod_waiting *w, const char *reason, const char *message)
 {
     snprintf(w->why, sizeof w->why, "%.1024s%s%.200s%s", *message ? message : reason,
              *message ? " (" : "", *message ? reason : "", *message ? ")" : "");
-    for (char *at = w->why; (at = strchr(at, '\n'));) {
-        *at = ' ';
-    }
+    join_lines(w);
+}
+
+static void take_image(const struct image_waiting *image, struct pod_waiting *ret)
+{
+    snprintf(ret->why, sizeof ret->why, "%s", image->why);
+    snprintf(ret->command, sizeof ret->command, "%s", image->command);
+    ret->missing = image->missing;
+    join_lines(ret);
 }
 
 static void take_container(const json_t *pod, const json_t *status, struct pod_waiting *ret)
 {
     const char *reason = doc_text(status, "state.waiting.reason", "");
     const char *message = doc_text(status, "state.waiting.message", "");
+    struct image_waiting image;
+    if (image_waiting_of(pod, status, &image)) {
+        take_image(&image, ret);
+        return;
+    }
     set_why(ret, reason, message);
     ret->missing = strcmp(reason, "CreateContainerConfigError") == 0;
     ret->hopeless =

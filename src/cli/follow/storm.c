@@ -56,11 +56,18 @@ static bool is_another(const json_t *before, const json_t *pod)
     return strcmp(doc_text(before, "metadata.uid", ""), doc_text(pod, "metadata.uid", "")) != 0;
 }
 
+/* A kubelet that ends a pod says of a container that has not begun that it was killed. */
+static bool never_began(const json_t *pod, const struct control_failure *failure)
+{
+    return doc_at(pod, "metadata.deletionTimestamp") &&
+           strcmp(failure->reason, "ContainerStatusUnknown") == 0;
+}
+
 void storm_pod(struct storm *storm, const json_t *job, const json_t *before, const json_t *pod)
 {
     assert(storm->remade);
     struct control_failure failure = failure_of(job, pod);
-    if (failure.found) {
+    if (failure.found && !never_began(pod, &failure)) {
         keep_first(storm, &failure);
     }
     if (before && is_another(before, pod) && failure_of(job, before).found) {

@@ -120,6 +120,28 @@ static void a_pod_that_was_only_scaled_away_did_not_fail(void **state)
     json_decref(job);
 }
 
+/* The end that a kubelet makes up for a container that was waiting for its image. */
+static void what_was_deleted_before_it_began_is_no_failure(void **state)
+{
+    (void)state;
+    struct storm storm;
+    json_t *job = parse_yaml(job_text);
+    json_t *pod = pod_of(1, 1, "Failed", 0, 137, 10);
+    json_t *end = doc_at(pod, "status.containerStatuses.0.state.terminated");
+    json_object_set_new(end, "reason", json_string("ContainerStatusUnknown"));
+    storm_init(&storm);
+    json_object_set_new(doc_at(pod, "metadata"), "deletionTimestamp",
+                        json_string("2026-01-02T03:04:05Z"));
+    storm_pod(&storm, job, NULL, pod);
+    assert_first(&storm, NULL, "");
+    json_object_del(doc_at(pod, "metadata"), "deletionTimestamp"); /* a node that began anew */
+    storm_pod(&storm, job, NULL, pod);
+    assert_string_not_equal(storm.first, "");
+    json_decref(pod);
+    json_decref(job);
+    storm_done(&storm);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -127,6 +149,7 @@ int main(void)
         cmocka_unit_test(the_earliest_of_several_ranks_is_the_first),
         cmocka_unit_test(pods_made_again_are_counted),
         cmocka_unit_test(a_pod_that_was_only_scaled_away_did_not_fail),
+        cmocka_unit_test(what_was_deleted_before_it_began_is_no_failure),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* One container's runs, received and shown; see pod_log_read.h.
+/* Receives and shows the runs of one container; see pod_log_read.h.
  *
  * An attempt is one run of a container; attempt n is the run after n restarts. Attempts are read in
  * order, each to its end. A stream that ends while its attempt still runs was cut (the controller
@@ -314,5 +314,16 @@ void podlog_open_if_due(struct container_log *c)
 {
     if (!c->stream && !c->closing && has_more(c) && clock_ms() >= c->not_before_ms) {
         open_stream(c);
+    }
+}
+
+void podlog_finish(struct container_log *c)
+{
+    kube_stream_close(c->stream);
+    c->stream = NULL;
+    while (!cli_on_cluster(c->logs->cli) && !c->closing && has_more(c)) {
+        choose_attempt(c);
+        read_rest(c);
+        end_attempt(c);
     }
 }

@@ -67,6 +67,10 @@ struct pod_logs {
 /* Opens the stream of what comes next, if anything does and none is open. */
 void podlog_open_if_due(struct container_log *c);
 
+/* Takes what is still to come from the files of this machine, as far as they are written: nobody
+ * waits for the controller any longer. Of a cluster nothing. */
+void podlog_finish(struct container_log *c);
+
 /* Something is still to be received or shown. */
 bool podlog_is_busy(const struct container_log *c);
 

@@ -194,6 +194,15 @@ bool pod_logs_settled(const struct pod_logs *logs)
     return true;
 }
 
+void pod_logs_finish(struct pod_logs *logs)
+{
+    struct container_log *c;
+    LL_FOREACH(logs->list, c)
+    {
+        podlog_finish(c);
+    }
+}
+
 bool pod_logs_read_one(const struct pod_logs *logs)
 {
     const struct container_log *c;

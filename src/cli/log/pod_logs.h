@@ -24,6 +24,9 @@ bool pod_logs_idle(const struct pod_logs *logs);
 /* The same of the containers whose newest run has ended. */
 bool pod_logs_settled(const struct pod_logs *logs);
 
+/* Takes what has not come yet from the files of this machine: see podlog_finish. */
+void pod_logs_finish(struct pod_logs *logs);
+
 /* With ends_with_start: one run of a container was read to its end. */
 bool pod_logs_read_one(const struct pod_logs *logs);
 

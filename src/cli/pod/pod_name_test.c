@@ -1,4 +1,4 @@
-/* Which job a pod's name means. */
+/* Checks that the name of a pod tells the name of its job. */
 #include "base/testing/test.h"
 #include "cli/pod/pod_name.h"
 

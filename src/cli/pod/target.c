@@ -1,23 +1,36 @@
 /* See target.h. */
 #include "cli/pod/target.h"
 
+#include "base/buf.h"
 #include "base/text.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { KIND_BYTES = 64, KINDS_MAX = 32 };
+enum { KIND_BYTES = 64, KINDS_MAX = 32, LIST_BYTES_MAX = 1024 };
 
 static int unknown_kind(struct cli *cli, const char *word)
 {
-    const char *names[KINDS_MAX];
+    const char *names[KINDS_MAX] = {NULL};
     for (size_t i = 0; i < kube_resource_count; i++) {
         names[i] = kube_resources[i].plural;
     }
     const char *near = text_nearest(word, names, kube_resource_count);
-    return muster_fail(&cli->err, MUSTER_EINVAL, "%s: unknown kind '%s'%s%s%s",
-                       cli->args.command->name, word, near ? "; did you mean '" : "",
-                       near ? near : "", near ? "'?" : "");
+    if (near) {
+        return muster_fail(&cli->err, MUSTER_EINVAL, "%s: unknown kind '%s'; did you mean '%s'?",
+                           cli->args.command->name, word, near);
+    }
+    struct buf list;
+    buf_init(&list, LIST_BYTES_MAX);
+    for (size_t i = 0; i < kube_resource_count; i++) {
+        if (!text_is_any_of(names[i], names, i)) { /* events are in two groups */
+            buf_format(&list, "%s%s", i == 0 ? "" : ", ", names[i]);
+        }
+    }
+    int r = muster_fail(&cli->err, MUSTER_EINVAL, "%s: unknown kind '%s'; there are %s",
+                        cli->args.command->name, word, buf_str(&list));
+    buf_done(&list);
+    return r;
 }
 
 int target_read(struct cli *cli, const char *word, struct target *ret)

@@ -1,4 +1,4 @@
-/* run --notify CMD: a command at the end, such as one that sends a message.
+/* Runs the command of `run --notify CMD` at the end, for instance one that sends a message.
  *
  * Layer: cli, on the loop.
  */

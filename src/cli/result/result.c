@@ -11,6 +11,7 @@
 #include "cli/show/bytes.h"
 #include "cli/show/short_path.h"
 #include "cli/submit/restarts.h"
+#include "control/control.h"
 #include "control/verdict.h"
 
 #include <signal.h>
@@ -57,10 +58,13 @@ static const char *last_line(const struct followed_job *j, const char *pod, cons
     return last;
 }
 
-static void add_last_line(const struct followed_job *j, const struct verdict *v, struct buf *out)
+/* Unless that is what the verdict has said already, as a coordinator's is. */
+static void add_last_line(const struct followed_job *j, const struct verdict *v, const json_t *pods,
+                          struct buf *out)
 {
     const char *last = v->pod ? last_line(j, v->pod, v->container) : NULL;
-    if (last) {
+    const char *said = control_first_failure(j->object, pods).message;
+    if (last && !(said && *said && strstr(last, said))) {
         buf_format(out, ": \"%.300s\"", last);
     }
 }
@@ -140,7 +144,7 @@ static void say_head(const struct followed_job *j, const struct verdict *v, cons
         buf_text(&why, ": ");
         verdict_why(v, j->object, pods, &why);
         if (!v->stopped && !v->deadline) {
-            add_last_line(j, v, &why);
+            add_last_line(j, v, pods, &why);
         }
         const json_t *last = v->pod ? json_object_get(j->pods, v->pod) : NULL;
         trouble_add_first(&j->trouble, view_of(j), last, v->stopped, &why);
@@ -277,13 +281,14 @@ static json_t *replica_doc(const struct followed_job *j, const json_t *pod)
     end = end ? end : doc_at(status, "lastState.terminated");
     long rank = ranks_number(pod);
     int64_t peak = doc_int(status, "peakMemoryBytes", 0);
-    return json_pack(
-        "{s:s, s:o, s:s, s:o, s:s, s:I, s:o, s:s?}", "name", name, "rank",
-        rank < 0 ? json_null() : json_integer(rank), "state", bad_ranks_state(pod, &seen),
-        "exitCode", end ? json_integer(doc_int(end, "exitCode", 0)) : json_null(), "reason",
-        doc_text(end, "reason", ""), "restarts", (json_int_t)doc_int(status, "restartCount", 0),
-        "peakMemoryBytes", peak > 0 ? json_integer(peak) : json_null(), "logFile",
-        log_file(j, name, container));
+    return json_pack("{s:s, s:o, s:s, s:o, s:s, s:I, s:o, s:s?}", "name", name, "rank",
+                     rank < 0 ? json_null() : json_integer(rank), "state",
+                     bad_ranks_state(j->object, pod, &seen), "exitCode",
+                     end ? json_integer(doc_int(end, "exitCode", 0)) : json_null(), "reason",
+                     doc_text(end, "reason", ""), "restarts",
+                     (json_int_t)doc_int(status, "restartCount", 0), "peakMemoryBytes",
+                     peak > 0 ? json_integer(peak) : json_null(), "logFile",
+                     log_file(j, name, container));
 }
 
 json_t *result_doc(const struct followed_job *job, const char *results)

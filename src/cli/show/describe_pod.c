@@ -1,4 +1,4 @@
-/* A pod as kubectl describe shows it; see describe.h. */
+/* Prints a pod as kubectl describe does; see describe.h. */
 #include "cli/show/describe.h"
 
 #include "base/doc.h"

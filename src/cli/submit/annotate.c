@@ -3,7 +3,7 @@
 #include "cli/submit/objects.h"
 
 #include "base/err.h"
-#include "base/soft_limits.h"
+#include "base/system/soft_limits.h"
 #include "cli/submit/environment.h"
 #include "cli/submit/images.h"
 #include "cli/submit/pod_variables.h"

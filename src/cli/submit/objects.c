@@ -57,7 +57,9 @@ static int read_text(struct cli *cli, const struct text *t, enum objects_use use
     job_problems_init(&problems, PROBLEMS_MAX);
     problems.cluster = cli_on_cluster(cli);
     int r = job_file_read(t->text, t->bytes, &file, &problems, &cli->err);
-    if (r == 0) {
+    if (r < 0) {
+        (void)muster_wrap(&cli->err, "%s", path);
+    } else {
         if (use != OBJECTS_NAMES && !problems.cluster) {
             machine_check(&file, &problems);
         }
@@ -176,8 +178,10 @@ void objects_done(struct objects *objects)
 
 struct kube_ref objects_ref(const struct cli *cli, const json_t *object)
 {
-    const char *namespace = args_value(&cli->args, "namespace");
-    const char *other = cli_on_cluster(cli) ? kube_namespace(cli->kube) : "default";
+    bool on_cluster = cli_on_cluster(cli);
+    bool is_given = !on_cluster || args_has_flag(&cli->args, "namespace"); /* or has a default */
+    const char *namespace = is_given ? args_value(&cli->args, "namespace") : NULL;
+    const char *other = on_cluster ? kube_namespace(cli->kube) : "default";
     return (struct kube_ref){
         .resource = kube_resource_of(object),
         .namespace = namespace ? namespace : doc_text(object, "metadata.namespace", other),

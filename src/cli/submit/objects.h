@@ -9,6 +9,7 @@
 struct objects {
     json_t **list; /* what jobs use first (claims, config maps, secrets), then the jobs */
     size_t count;
+    bool are_the_jobs; /* what is no job was made for the one job, and goes with it (owner.h) */
 };
 
 enum objects_use {

@@ -62,7 +62,7 @@ static const char *collect(const struct cli *cli, const json_t *object, const js
         const char *field = doc_text(cause, "field", "");
         const char *path = strcmp(field, "<object>") == 0 ? "" : field;
         struct yaml_place place = {0, 0};
-        const char *found = sources_place(cli->sources, object, path, &place);
+        const char *found = sources_find(cli->sources, object, path, &place);
         file = found ? found : file;
         char hint[HINT_BYTES];
         bool helps = write_hint(cli, object, cause, hint);
@@ -123,7 +123,7 @@ void refusal_add(struct cli *cli, const json_t *object, struct job_problems *pro
     if (cli->err.code == MUSTER_EDATA && json_array_size(causes) > 0) {
         (void)collect(cli, object, causes, problems);
     } else {
-        (void)sources_place(cli->sources, object, "", &place);
+        (void)sources_find(cli->sources, object, "", &place);
         job_problem_place(problems, JOB_ERROR, place, "", NULL, "%s", cli->err.text);
     }
 }
@@ -132,7 +132,7 @@ int refusal_at(struct cli *cli, const json_t *object, const char *field, const c
                const char *message)
 {
     struct yaml_place place = {0, 0};
-    const char *file = sources_place(cli->sources, object, field, &place);
+    const char *file = sources_find(cli->sources, object, field, &place);
     struct job_problems problems;
     job_problems_init(&problems, 1);
     job_problem_place(&problems, JOB_ERROR, place, field, hint, "%s", message);

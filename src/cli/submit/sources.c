@@ -53,18 +53,36 @@ static bool same(const json_t *a, const json_t *b, const char *field)
     return strcmp(doc_text(a, field, ""), doc_text(b, field, "")) == 0;
 }
 
-const char *sources_place(const struct sources *list, const json_t *object, const char *field,
-                          struct yaml_place *ret_place)
+/* How well an object of a file fits: its namespace may have been filled in, or replaced by
+ * --namespace, after it was read. */
+enum fit { NONE, OTHER_NAMESPACE, NO_NAMESPACE, EXACT };
+
+static enum fit compare(const json_t *of_file, const json_t *object)
 {
+    if (!same(of_file, object, "kind") || !same(of_file, object, "metadata.name")) {
+        return NONE;
+    }
+    if (same(of_file, object, "metadata.namespace")) {
+        return EXACT;
+    }
+    return *doc_text(of_file, "metadata.namespace", "") ? OTHER_NAMESPACE : NO_NAMESPACE;
+}
+
+const char *sources_find(const struct sources *list, const json_t *object, const char *field,
+                         struct yaml_place *ret_place)
+{
+    const char *path = NULL;
+    enum fit best = NONE;
     for (size_t i = 0; list && i < list->count; i++) {
         const struct job_file *file = &list->list[i].file;
         for (size_t j = 0; j < file->object_count; j++) {
-            if (same(file->objects[j], object, "kind") &&
-                same(file->objects[j], object, "metadata.name")) {
+            enum fit fit = compare(file->objects[j], object);
+            if (fit > best) {
+                best = fit;
+                path = list->list[i].path;
                 *ret_place = yaml_place_of(&file->sources[j], field);
-                return list->list[i].path;
             }
         }
     }
-    return NULL;
+    return path;
 }

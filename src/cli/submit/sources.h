@@ -1,7 +1,8 @@
 /* The files that a command's objects were read from, kept for messages that come later: what the
  * API says of a field is shown with the file's line.
  *
- * Layer: cli. Ownership: new/free; the files' contents belong to the list.
+ * Layer: cli. Ownership: sources_keep makes the list, sources_free frees it and the files'
+ * contents.
  */
 #pragma once
 
@@ -14,6 +15,8 @@ struct sources;
 int sources_keep(struct sources **list, const char *path, struct job_file *file);
 struct sources *sources_free(struct sources *list);
 
-/* The file that an object of this kind and name was read from; NULL: of none. */
-const char *sources_place(const struct sources *list, const json_t *object, const char *field,
-                          struct yaml_place *ret_place);
+/* The file that an object of this kind, name and namespace was read from, and the place of the
+ * field in it; where no namespace is the same, one without a namespace, or else any. NULL: of none.
+ */
+const char *sources_find(const struct sources *list, const json_t *object, const char *field,
+                         struct yaml_place *ret_place);

@@ -1,16 +1,18 @@
-/* muster coordinator: the options of src/coordinator/server, checked. */
+/* muster coordinator: checks the options of src/coordinator/server. Their defaults are in
+ * commands.def.
+ */
 #include "cli/command/verbs.h"
 
 #include "base/file.h"
+#include "cli/verb/coordinator_lease.h"
 #include "coordinator/server/server.h"
 #include "coordinator/server/token.h"
+#include "job/text.h"
 
 #include <stdlib.h>
 
 enum {
     TOKEN_FILE_BYTES_MAX = 4096,
-    FIRST_WAIT_MS = 30000,
-    JOURNAL_KIB = 64 << 10,
     JOURNAL_KIB_MAX = 512 << 10, /* more could not be read again */
 };
 
@@ -46,7 +48,7 @@ static int read_pass_limit(struct cli *cli, struct server_options *ret)
 
 static int read_sizes(struct cli *cli, struct server_options *ret)
 {
-    int64_t least = 1, most = 1024, first = 0, micro_batches = 0;
+    int64_t least = 0, most = 0, first = 0, micro_batches = 0;
     int r = args_number(&cli->args, "min-size", 1, SERVER_SIZE_MAX, &least, &cli->err);
     r = r < 0 ? r : args_number(&cli->args, "max-size", 1, SERVER_SIZE_MAX, &most, &cli->err);
     r = r < 0 ? r : args_number(&cli->args, "first-size", 1, SERVER_SIZE_MAX, &first, &cli->err);
@@ -68,7 +70,7 @@ static int read_sizes(struct cli *cli, struct server_options *ret)
 
 static int read_journal_size(struct cli *cli, struct server_options *ret)
 {
-    int64_t kib = JOURNAL_KIB;
+    int64_t kib = 0;
     int r = args_number(&cli->args, "journal-kib", 1, JOURNAL_KIB_MAX, &kib, &cli->err);
     ret->compact_bytes = (size_t)kib << 10;
     return r;
@@ -94,6 +96,17 @@ static int read_addresses(struct cli *cli, struct server_options *ret)
     return 0;
 }
 
+/* Without the option: none. */
+static int make_lease(struct cli *cli, struct server_options *ret)
+{
+    const char *name = args_value(&cli->args, "lease");
+    const char *fault = name ? job_text_fault(SCHEMA_SUBDOMAIN, name) : NULL;
+    if (fault) {
+        return muster_fail(&cli->err, MUSTER_EINVAL, "--lease '%.80s' %s", name, fault);
+    }
+    return name ? coordinator_lease_new(name, &ret->lease, &cli->err) : 0;
+}
+
 int cli_coordinator(struct cli *cli)
 {
     struct server_options options = {.durable = args_flag(&cli->args, "durable"),
@@ -101,12 +114,14 @@ int cli_coordinator(struct cli *cli)
                                      .status_file = args_value(&cli->args, "status-file"),
                                      .marks_done = args_flag(&cli->args, "mark-done"),
                                      .progress = args_flag(&cli->args, "progress") ||
-                                                 isatty(STDERR_FILENO) == 1,
-                                     .first_ms = FIRST_WAIT_MS};
+                                                 isatty(STDERR_FILENO) == 1};
     int r = cli_expect_operands(cli, 0, 0);
     r = r < 0 ? r : read_addresses(cli, &options);
     r = r < 0 ? r : read_sizes(cli, &options);
     r = r < 0 ? r : read_journal_size(cli, &options);
     r = r < 0 ? r : read_token(cli, &options);
-    return r < 0 ? r : server_run(&cli->loop, &options, &cli->err);
+    r = r < 0 ? r : make_lease(cli, &options);
+    r = r < 0 ? r : server_run(&cli->loop, &options, &cli->err);
+    coordinator_lease_free(options.lease);
+    return r;
 }

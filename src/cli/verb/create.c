@@ -78,7 +78,29 @@ static int note_change(const struct creator *c, const json_t *before, json_t *ob
     return r < 0 || over ? r : environment_send(c->cli, object);
 }
 
+/* What a client does not write: the job's controller may write its status at any time. */
+static json_t *without_status(const json_t *object)
+{
+    json_t *copy = json_deep_copy(object);
+    json_t *metadata = json_object_get(copy, "metadata");
+    json_object_del(copy, "status");
+    json_object_del(metadata, "resourceVersion");
+    json_object_del(metadata, "managedFields");
+    return copy;
+}
+
 /* Without a difference the API leaves the version alone. */
+static bool is_same(const json_t *before, const json_t *after)
+{
+    if (strcmp(doc_text(before, "metadata.resourceVersion", ""),
+               doc_text(after, "metadata.resourceVersion", "?")) == 0) {
+        return true;
+    }
+    muster_auto(doc) json_t *was = without_status(before);
+    muster_auto(doc) json_t *is = without_status(after);
+    return was && is && json_equal(was, is);
+}
+
 static int change(const struct creator *c, json_t *object, json_t **ret, const char **verb)
 {
     struct kube_ref ref = objects_ref(c->cli, object);
@@ -98,9 +120,7 @@ static int change(const struct creator *c, json_t *object, json_t **ret, const c
               : err_no_memory(&c->cli->err);
     r = refusal_explain(c->cli, object, r);
     if (r == 0) {
-        bool same = strcmp(doc_text(before, "metadata.resourceVersion", ""),
-                           doc_text(*ret, "metadata.resourceVersion", "?")) == 0;
-        *verb = same ? "unchanged" : "configured";
+        *verb = is_same(before, *ret) ? "unchanged" : "configured";
     }
     return r;
 }

@@ -28,7 +28,8 @@ int cli_deploy(struct cli *cli)
 {
     muster_auto(doc) json_t *objects = NULL;
     struct overlay_choice choice = {.namespace = args_value(&cli->args, "namespace"),
-                                    .image = args_value(&cli->args, "image")};
+                                    .image = args_value(&cli->args, "image"),
+                                    .pull_secret = args_value(&cli->args, "image-pull-secret")};
     const char *format = NULL;
     int r = cli_expect_operands(cli, 0, 0);
     r = r < 0 ? r : args_choice(&cli->args, "overlay", &choice.overlay, &cli->err);

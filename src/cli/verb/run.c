@@ -16,6 +16,7 @@
 #include "cli/result/results_folder.h"
 #include "cli/submit/effect.h"
 #include "cli/submit/input.h"
+#include "cli/submit/owner.h"
 #include "cli/submit/preflight.h"
 #include "cli/submit/refusal.h"
 #include "cli/submit/run_objects.h"
@@ -64,18 +65,17 @@ static int take_lease(struct runner *r)
 }
 
 /* What jobs use stays between runs: what is there already is brought up to date. */
-static int put_support(struct runner *r, const json_t *object)
+int run_put_support(struct cli *cli, const json_t *object)
 {
-    int failed = objects_create(r->cli, object, NULL);
+    int failed = objects_create(cli, object, NULL);
     if (failed != MUSTER_EEXIST) {
         return failed;
     }
-    struct kube_ref ref = objects_ref(r->cli, object);
+    struct kube_ref ref = objects_ref(cli, object);
     if (strcmp(ref.resource->kind, "PersistentVolumeClaim") == 0) {
         return 0; /* its spec cannot change */
     }
-    return refusal_explain(r->cli, object,
-                           kube_patch(r->cli->kube, &ref, object, NULL, &r->cli->err));
+    return refusal_explain(cli, object, kube_patch(cli->kube, &ref, object, NULL, &cli->err));
 }
 
 /* A signal is held as soon as the job may be there. */
@@ -106,24 +106,27 @@ static int put_job(struct runner *r, json_t *object)
         failed = replace_finished(r->cli, object);
         failed = failed < 0 ? failed : create_job(r, object, &created);
     }
+    if (failed == 0) {
+        owner_note(r->cli, &r->objects, created);
+    }
     return failed < 0 ? failed : follow_add(&r->follow, created, r->jobs > 1);
 }
 
 /* Neither a lease nor the end of an older job: those come when all is known to be accepted. */
-static int try_object(void *context, json_t *object)
+int run_try(void *context, json_t *object)
 {
-    struct runner *r = context;
+    struct cli *cli = context;
     if (!objects_is_job(object)) {
-        return put_support(r, object);
+        return run_put_support(cli, object);
     }
-    int failed = objects_annotate(r->cli, object, NULL);
-    failed = failed < 0 ? failed : objects_create(r->cli, object, NULL);
+    int failed = objects_annotate(cli, object, NULL);
+    failed = failed < 0 ? failed : objects_create(cli, object, NULL);
     if (failed != MUSTER_EEXIST) {
         return failed;
     }
-    struct kube_ref ref = objects_ref(r->cli, object);
+    struct kube_ref ref = objects_ref(cli, object);
     muster_auto(doc) json_t *old = NULL;
-    return replace_find(r->cli, &ref, &old);
+    return replace_find(cli, &ref, &old);
 }
 
 /* With several jobs each has a folder of its own in it. */
@@ -154,7 +157,7 @@ static int check_all(struct runner *r)
                            "run: at most %d jobs at once; there are %zu", FOLLOW_JOBS_MAX, r->jobs);
     }
     int failed = preflight_claims(r->cli, &r->objects);
-    failed = failed < 0 ? failed : preflight_objects(r->cli, &r->objects, try_object, r);
+    failed = failed < 0 ? failed : preflight_objects(r->cli, &r->objects, run_try, r->cli);
     return failed < 0 ? failed : check_results(r);
 }
 
@@ -163,7 +166,7 @@ static int put_all(struct runner *r)
     int failed = check_all(r);
     for (size_t i = 0; i < r->objects.count && failed == 0 && !signals_held; i++) {
         json_t *object = r->objects.list[i];
-        failed = objects_is_job(object) ? put_job(r, object) : put_support(r, object);
+        failed = objects_is_job(object) ? put_job(r, object) : run_put_support(r->cli, object);
     }
     return failed == MUSTER_EINTERRUPTED ? 0 : failed;
 }

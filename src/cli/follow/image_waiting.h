@@ -1,0 +1,19 @@
+/* Why an image cannot be pulled, in one line that stays the same while a kubelet tries again and
+ * again (ErrImagePull and ImagePullBackOff take turns). Layer: cli; pure.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct image_waiting {
+    char why[1024]; /* "the registry HOST gives IMAGE to nobody without the right password …" */
+    char command[512]; /* makes the pull secret that is missing or wrong; "": that is not what is
+                          wrong */
+    bool missing;      /* it will not get better by itself: a wrong password, no such image */
+};
+
+/* Of a container's status; false: it does not wait for an image, or all that is known is that it
+ * does. */
+bool image_waiting_of(const json_t *pod, const json_t *status, struct image_waiting *ret);

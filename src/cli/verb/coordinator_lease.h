@@ -1,0 +1,14 @@
+/* The lease of a coordinator (coordinator/server/lease.h) as a Lease of Kubernetes: taken, renewed
+ * and given up by the rules of the operator's (kube/leader). In a pod the API server is the
+ * cluster's, and the Lease is in the pod's namespace; elsewhere both are those of KUBECONFIG.
+ *
+ * Layer: cli. Ownership: new/free.
+ */
+#pragma once
+
+#include "coordinator/server/lease.h"
+
+/* Nothing is asked before the server opens it. */
+int coordinator_lease_new(const char *name, struct server_lease **ret, struct muster_err *err);
+/* NULL is fine. Closed, or never opened. */
+void coordinator_lease_free(struct server_lease *lease);
