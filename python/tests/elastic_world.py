@@ -1,4 +1,5 @@
 """An elastic job for the tests: a real coordinator, and workers that are real processes, each with a file for what it says."""
+import json
 import os
 import pathlib
 import secrets
@@ -55,7 +56,7 @@ class World:
         self.python, self.workers, self.coordinators = python, [], []
         self.env = {k: v for k, v in os.environ.items() if k not in STRAY and not k.startswith('MUSTER_')}
         self.env.update(PYTHONPATH=str(PACKAGE), OMP_NUM_THREADS='1', PYTHONFAULTHANDLER='1', PYTHONUNBUFFERED='1',
-                        MUSTER_COORDINATOR=f'unix:{self.folder}/socket', MUSTER_COORDINATOR_TOKEN=secrets.token_hex(32))
+                        TMPDIR=str(self.folder), MUSTER_COORDINATOR=f'unix:{self.folder}/socket', MUSTER_COORDINATOR_TOKEN=secrets.token_hex(32))
         self.first = first
         self.start_coordinator()
 
@@ -70,6 +71,12 @@ class World:
         wait_for(lambda: ready.exists() or process.popen.poll() is not None, 'the coordinator is ready')
         assert ready.exists(), process.text()
         return process
+
+    def restart_coordinator(self):
+        """It is killed."""
+        self.coordinators[-1].signal(signal.SIGKILL)
+        self.coordinators[-1].end(-signal.SIGKILL)
+        self.start_coordinator()
 
     def start(self, script, *args, env=None, python=None):
         """A worker: a file of workers/, or what python takes in its place ('-m', …)."""
@@ -93,6 +100,21 @@ class World:
     def go(self):
         """Paced jobs run to their end."""
         (self.folder / 'go').touch()
+
+    def passes(self):
+        """Which records each committed step has had, by the journal of the coordinator, which has ended: a line for each micro-batch."""
+        command = [BUILD / 'tests/elastic_journal', self.folder / 'journal']
+        return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
+
+    def replay(self, *lists):
+        """What a plain loop of torch ends with that has these passes, and nothing else of the job: elastic_plain.py."""
+        files = []
+        for number, lines in enumerate(lists):
+            files.append(self.folder / f'passes-{number}')
+            files[-1].write_text('\n'.join(lines))
+        plain = self.start('elastic_plain.py', 'replay', *files, env={'PYTHONPATH': ''})
+        plain.end()
+        return [json.loads(line)['sha256'] for line in plain.lines('end ')]
 
     def close(self):
         for process in self.workers + self.coordinators:

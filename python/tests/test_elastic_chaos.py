@@ -1,5 +1,5 @@
-"""Random faults around Python workers: Adam, clipping, BatchNorm, dropout, OneCycle, loaders' processes; the weights are those of a quiet
-run, bit for bit. MUSTER_SEED: another order of faults; MUSTER_FAULTS: so many, by hand 100 or more."""
+"""Random faults around Python workers: Adam, clipping, BatchNorm, OneCycle, a prime number of records, loaders' processes; the weights are those of
+a quiet run, with dropout and random data, too, and those of a serial replay of the journal, bit for bit. MUSTER_SEED: another order of faults; MUSTER_FAULTS: so many, by hand 100 or more."""
 import json
 import os
 import random
@@ -12,19 +12,18 @@ from elastic_world import World
 from program import wait_for
 
 FAULTS, SEED = int(os.environ.get('MUSTER_FAULTS', 20)), int(os.environ.get('MUSTER_SEED', 1))
-OPTIONS = {'epochs': 20 + FAULTS}
+EPOCHS = 20 + FAULTS
 HELD = 4  # workers that have imported torch and wait to join
 
 
 class Chaos:
-    def __init__(self, job, rng):
-        self.job, self.rng, self.joined, self.held = job, rng, [], []
-        self.words = json.dumps({**OPTIONS, 'paced': True})
+    def __init__(self, job, rng, *words):
+        self.job, self.rng, self.words, self.joined, self.held = job, rng, words, [], []
         self.done = {}
 
     def hold(self):
         while len(self.held) < HELD:
-            self.held.append(self.job.start_held('elastic_train.py', self.words))
+            self.held.append(self.job.start_held(*self.words))
 
     def alive(self):
         return [worker for worker in self.joined if worker.popen.poll() is None]
@@ -50,9 +49,7 @@ class Chaos:
         if kind == 'join':
             self.join()
         elif kind == 'coordinator':
-            self.job.coordinators[-1].popen.kill()
-            self.job.coordinators[-1].popen.wait()
-            self.job.start_coordinator()
+            self.job.restart_coordinator()
         else:
             victim = self.rng.choice(alive)
             victim.signal({'kill': signal.SIGKILL, 'stop': signal.SIGSTOP, 'term': signal.SIGTERM}[kind])
@@ -65,29 +62,49 @@ class Chaos:
             victim.popen.kill()
 
 
-@pytest.mark.heavy
-def test_random_faults_change_no_bit():
-    quiet, job = World(1, sys.executable), World(2, sys.executable)
-    try:
-        alone = quiet.start('elastic_train.py', json.dumps(OPTIONS))
-        job.env['PACE'] = '0.3'
-        chaos = Chaos(job, random.Random(SEED))
-        chaos.hold()
-        chaos.join()
-        chaos.join()
-        chaos.goes_on()
+    def strike(self):
+        self.hold()
+        self.join()
+        self.join()
+        self.goes_on()
         for _ in range(FAULTS):
-            chaos.fault()
-        assert chaos.version() < OPTIONS['epochs'] * 4, 'the job was over before its last fault'
-        alone.end()
-        wanted = json.loads(alone.wait_for_line('end '))['sha256']
-        job.go()
-        for worker in chaos.alive():
+            self.fault()
+        assert self.version() < EPOCHS * 4, 'the job was over before its last fault'
+        self.job.go()
+        for worker in self.alive():
             worker.end(None)
-        job.coordinators[-1].end()
-        found = [json.loads(line)['sha256'] for worker in chaos.joined for line in worker.lines('end ')]
-        print(f'seed {SEED}: {chaos.done}, {len(found)} workers at the end')
-        assert found and set(found) == {wanted}
+        self.job.coordinators[-1].end()
+
+    def check_end(self, sha256):
+        found = [json.loads(line)['sha256'] for worker in self.joined for line in worker.lines('end ')]
+        print(f'seed {SEED}: {self.done}, {len(found)} workers at the end')
+        assert found and set(found) == {sha256}
+
+
+@pytest.fixture
+def job():
+    job = World(2, sys.executable)
+    job.env['PACE'] = '0.3'
+    yield job
+    job.close()
+
+
+@pytest.mark.heavy
+def test_random_faults_change_no_bit(job):
+    quiet = World(1, sys.executable)
+    try:
+        alone = quiet.start('elastic_train.py', json.dumps({'epochs': EPOCHS}))
+        chaos = Chaos(job, random.Random(SEED), 'elastic_train.py', json.dumps({'epochs': EPOCHS, 'paced': True}))
+        chaos.strike()
+        alone.end()
+        chaos.check_end(json.loads(alone.wait_for_line('end '))['sha256'])
     finally:
         quiet.close()
-        job.close()
+
+
+@pytest.mark.heavy
+def test_a_serial_replay_of_the_journal_has_the_weights(job):
+    chaos = Chaos(job, random.Random(SEED), 'elastic_plain.py', 'train', str(EPOCHS))
+    chaos.strike()
+    wanted, = job.replay(job.passes())
+    chaos.check_end(wanted)

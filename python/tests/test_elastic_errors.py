@@ -44,9 +44,11 @@ def test_the_records_of_a_batch_that_cannot_be_put_together_are_named(world, pyt
         assert named and '41' in named[1].split(', ') and 'stack expects each tensor to be equal size' in text, text
 
 
-def test_who_breaks_off_its_loop_is_told_that_the_job_goes_on(world, python):
+def test_a_job_of_which_all_workers_break_off_their_loops_has_failed(world, python):
     job = world(1, python)
     worker = job.start('elastic_error.py', 'breaks', 0)
     worker.end()
     assert 'muster.elastic: this worker ends, and 291 of 291 records are not trained: ' in worker.text()
-    assert job.coordinators[0].popen.poll() is None
+    job.coordinators[0].end(65)
+    assert 'the job has failed: all workers have ended their loops by themselves, and 291 of 291 records are not trained' \
+        in job.coordinators[0].text()

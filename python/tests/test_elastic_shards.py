@@ -1,9 +1,12 @@
 """Data sets by leases from Python: ElasticDL's tests of its shard services, as behaviour, and evaluation while a worker dies."""
 import json
 import os
+import signal
 
 import pytest
 from elastic_world import World
+
+from program import LIMIT_S, wait_for
 
 
 @pytest.fixture
@@ -72,3 +75,47 @@ def test_records_of_a_worker_that_is_killed_are_evaluated_by_another(world):
     assert '203 records evaluated' in world.coordinators[0].text()
     assert len(set(seen)) == len(seen) and set(range(203)) - set(seen) <= set(range(16))  # the first two batches were the other's
     assert max(seen) == 202
+
+
+def test_a_loaders_process_that_ends_while_the_loader_is_made_is_no_error(world):
+    """Its records are read by the worker itself, without torch's next look, seconds later."""
+    worker = world.start('elastic_shards.py', 'loader_dies_early')
+    assert end_of(worker)['read'] == [[1, 10], [3, 30]]
+    assert worker.text().count('with exit code 3') == 2, worker.text()
+
+
+def run_until_it_ends(world, **env):
+    """Alone; started again at once when it has died, as a parent does: the coordinator may be about to see that. How they ended, but for one
+    that had not when the coordinator gave up: it came too late to be told anything."""
+    coordinator, ends = world.coordinators[0].popen, []
+    while coordinator.poll() is None and not {0, 65} & set(ends):
+        assert len(ends) < 12, f'{ends}: {world.workers[-1].text()}'
+        worker = world.start('elastic_shards.py', 'poisoned', env={'FOLDER': str(world.folder), **env}).popen
+        wait_for(lambda: worker.poll() is not None or coordinator.poll() is not None, 'the end of a worker')
+        if coordinator.poll() == 0:  # it has done what was left
+            worker.wait(LIMIT_S)
+        ends += [worker.poll()] if worker.poll() is not None else []
+    coordinator.wait(LIMIT_S)
+    return ends
+
+
+@pytest.mark.parametrize('how, loaders, code', [('exit', '2', 3), ('segv', '0', -signal.SIGSEGV)])
+def test_the_record_that_workers_by_leases_die_of_is_named(world, how, loaders, code):
+    ends = run_until_it_ends(world, HOW=how, LOADERS=loaders, TASK='evaluate', ASIDE='')
+    assert ends in ([code] * 3, [code] * 3 + [65])  # the fourth, if there was time for one, was told
+    assert world.coordinators[0].popen.returncode == 65
+    assert len(world.coordinators[0].lines('muster: lost ')) == 3
+    assert 'the job has failed: 3 workers died, one after the other, of record 41 of data set "numbers"' in world.coordinators[0].text()
+
+
+@pytest.mark.parametrize('task, aside', [('evaluate', 'by the script'), ('predict', 'by the environment')])
+def test_the_record_that_workers_by_leases_die_of_is_set_aside(world, task, aside):
+    """Means and predictions are without it."""
+    env = {'MUSTER_SET_ASIDE': '1'} if aside == 'by the environment' else {}
+    assert run_until_it_ends(world, HOW='segv', LOADERS='0', TASK=task, ASIDE=aside, **env) == [-signal.SIGSEGV] * 3 + [0]
+    end = end_of(world.workers[-1])
+    if task == 'evaluate':
+        assert end == {'records': 97, 'count': 97, 'sum': sum(range(98)) - 41}
+    else:
+        assert end['predicted'] == ['record,number'] + [f'{i},{float(i)}' for i in range(98) if i != 41]
+    assert 'set aside: record 41 of data set "numbers": 3 workers died of it, in epoch 1' in world.coordinators[0].text()

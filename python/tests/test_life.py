@@ -77,6 +77,13 @@ def test_kill_of_a_peer_is_an_error_that_names_it(python, ranks):
         assert (kind, who) == ('ConnectionError', 'rank=2'), text
 
 
+@pytest.mark.parametrize('group', ['kept', 'destroyed'])
+def test_who_ends_because_of_another_rank_ends_after_it(python, ranks, group):
+    (code, out, err), (other, _, _) = ranks(python, 'life.py', 2, 'end_because_of_another', group).finish()
+    assert (code, other) == (1, 3) and 'rank 1 closed' in err
+    assert float(re.search('ended (.*)', out)[1]) >= 1
+
+
 def test_a_timeout_says_so(python, ranks):
     group = ranks(python, 'life.py', 2, 'time_out')
     assert re.search(r'timed out .* \(the timeout of the group\)', group.wait_for_line(0, 'error '))
@@ -126,7 +133,7 @@ def test_the_package_alone_loads_nothing():
     code = 'import sys, muster; print([m for m in sys.modules if m.startswith(("torch", "muster"))])'
     out = subprocess.run([sys.executable, '-c', code], env={'PYTHONPATH': str(PACKAGE)}, text=True, check=True,
                          capture_output=True).stdout
-    assert sorted(eval(out)) == ['muster', 'muster.redirect']
+    assert sorted(eval(out)) == ['muster', 'muster.redirect', 'muster.substitution']
 
 
 def test_every_error_of_the_table_can_be_caught_by_name(python):

@@ -6,16 +6,20 @@
 
 One line per test: `ok`, `skip` or `FAIL` and its name. Each test runs its ranks as forked processes.
 """
+import atexit
 import os
+import shutil
 import sys
 import tempfile
 import time
 import types
 import unittest
 
+if not os.environ.get('TEMP_DIR'):
+    os.environ['TEMP_DIR'] = tempfile.mkdtemp(prefix='torch-distributed-')
+    atexit.register(shutil.rmtree, os.environ['TEMP_DIR'], ignore_errors=True)  # ranks are forked, and end without it
 os.environ.update(BACKEND='gloo', WORLD_SIZE=os.environ.get('WORLD_SIZE', '3'), INIT_METHOD='env://',
-                  MASTER_ADDR='127.0.0.1', OMP_NUM_THREADS='1',
-                  TEMP_DIR=os.environ.get('TEMP_DIR') or tempfile.mkdtemp(prefix='torch-distributed-'))
+                  MASTER_ADDR='127.0.0.1', OMP_NUM_THREADS='1')
 for folder in ('barrier', 'test_dir', 'init_dir'):
     os.makedirs(os.path.join(os.environ['TEMP_DIR'], folder), exist_ok=True)
 

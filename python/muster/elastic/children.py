@@ -5,8 +5,10 @@ SIGCHLD raises wherever the training process just is; here that happens only whi
 """
 import signal
 import threading
+import weakref
 
 _ENDS_S = 0.2
+_watches, _ours = weakref.WeakSet(), None  # _ours: the handler, once it is set
 
 
 class Died(Exception):
@@ -25,43 +27,62 @@ def _any_has_ended(batches):
     return any(worker.exitcode is not None for worker in batches._workers)
 
 
+def _around(inner):
+    """One handler for all loaders: which of them the process was one of, each finds out."""
+    def handler(number, frame):
+        try:
+            inner(number, frame)
+        except RuntimeError as error:
+            if not _is_death(error):
+                raise
+            for watch in list(_watches):
+                watch.why = str(error)
+        for watch in list(_watches):
+            if watch.batches is not None:
+                watch.look(watch.batches)
+    return handler
+
+
+def _set_handler():
+    """torch sets its own before the first loader's processes read anything, and that one raises while the loader is still being made."""
+    global _ours
+    from torch.utils.data._utils import signal_handling
+    if threading.current_thread() is not threading.main_thread():
+        return
+    signal_handling._set_SIGCHLD_handler()  # once in a process
+    found = signal.getsignal(signal.SIGCHLD)
+    if callable(found) and found is not _ours:
+        _ours = _around(found)
+        signal.signal(signal.SIGCHLD, _ours)
+
+
 class Watch:
-    """Of one loader. why: how its workers ended, or None."""
+    """Of one loader. why: how a worker has ended, of this loader or another one, or None. batches: what is waited for, or None."""
 
     def __init__(self):
-        self.why, self.waiting = None, False
-        self.before = None
+        self.why, self.batches = None, None
+        _watches.add(self)
 
     def begin(self):
-        """After torch has set its handler."""
+        """Before the loader begins."""
         self.why = None
-        found = signal.getsignal(signal.SIGCHLD)
-        if threading.current_thread() is threading.main_thread() and callable(found) and found is not self.before:
-            signal.signal(signal.SIGCHLD, self._handler(found))
-            self.before = signal.getsignal(signal.SIGCHLD)
+        _set_handler()
 
-    def _handler(self, inner):
-        def handler(number, frame):
-            try:
-                inner(number, frame)
-            except RuntimeError as error:
-                if not _is_death(error):
-                    raise
-                self.why = str(error)
-            if self.why and self.waiting:
-                raise Died(self.why)
-        return handler
+    def look(self, batches):
+        """Died, if it is one of theirs that has ended."""
+        why, self.why = self.why, None
+        if why and any(worker.exitcode is not None for worker in getattr(batches, '_workers', ())):
+            raise Died(why)
 
     def fetch(self, batches):
         """The next batch; Died."""
-        if self.why:
-            raise Died(self.why)
-        self.waiting = True
+        self.look(batches)
+        self.batches = batches
         try:
             return next(batches)
         except (RuntimeError, EOFError, OSError) as error:
             if not (_is_death(error) if isinstance(error, RuntimeError) else _any_has_ended(batches)):
                 raise
-            raise Died(self.why or str(error)) from None
+            raise Died(str(error)) from None
         finally:
-            self.waiting = False
+            self.batches = None

@@ -28,11 +28,12 @@ def came_late():
 
 
 def left_early(info):
-    """The process ends as if all were well, out of a loop that it has broken off: the job does not end by that."""
+    """The process ends as if all were well, out of a loop that it has broken off: the others train the rest, and the last one that does so has
+    the job fail."""
     done, records = info['records_done'], info['records_all']
     if done < records:
-        print(f'muster.elastic: this worker ends, and {records - done} of {records} records are not trained: the others train them, or the '
-              'job waits for another worker. To train less, ask for fewer epochs', file=sys.stderr, flush=True)
+        print(f'muster.elastic: this worker ends, and {records - done} of {records} records are not trained: the others train them, and '
+              'without others the job fails. To train less, ask for fewer epochs', file=sys.stderr, flush=True)
 
 
 class Expelled(SystemExit):

@@ -412,6 +412,9 @@ def _close(reference):
     job = reference()
     if job is None:
         return
-    if job.native is not None and not job.finished and not job.terminated and not hasattr(sys, 'last_value'):
-        left_early(job.native.query())
+    if job.native is not None and not job.finished:
+        if job.terminated or hasattr(sys, 'last_value'):
+            job.native.leave()  # it was ended, and did not end its loop: another may come
+        else:
+            left_early(job.native.query())
     job.close()

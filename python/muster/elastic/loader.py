@@ -184,8 +184,8 @@ class Loader:
     def _take(self, wanted):
         """The fetched batch, or None: it is not under way. Batches before it that nobody wants are dropped."""
         if self.fetched is None:
-            self.fetched = self._start()
             self.children.begin()
+            self.fetched = self._start()
         issued = self.feed.issued
         if wanted not in issued:
             if self.missed:  # again: what is under way was meant for another world

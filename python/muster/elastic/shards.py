@@ -7,9 +7,10 @@ import collections
 import csv
 import hashlib
 import os
+import sys
 
 from muster import _muster
-from muster.elastic.ending import came_late
+from muster.elastic.ending import FAILED, Failed, came_late
 
 TASKS = {'train': 0, 'evaluate': 1, 'predict': 2}
 Shard = collections.namedtuple('Shard', 'number epoch first records')
@@ -18,21 +19,24 @@ Batch = collections.namedtuple('Batch', 'number epoch records data')
 
 class Shards:
     """All workers of a data set say the same. sums: names of what is summed up over all records; each report brings a part.
+    set_aside: a record of which three workers died, one after the other, is left out and listed by the coordinator, in place of
+    failing the job (None: MUSTER_SET_ASIDE, or False).
 
     To evaluate when training is over, make it before training ends: the job is done when all its data sets are.
     """
 
     def __init__(self, records, shard, epochs=1, *, task='evaluate', name='', shuffle=False, seed=0, sums=(), coordinator=None, token=None,
-                 worker=None, connect_ms=60_000):
+                 worker=None, connect_ms=60_000, set_aside=None):
         if records < 1 or shard < 1 or epochs < 1:
             raise ValueError(f'{records} records, {shard} of them in a shard, {epochs} epochs: each must be 1 or more')
         if any(',' in one or not one for one in sums):
             raise ValueError(f'{sums}: the name of a sum is not empty, and has no comma')
-        self.records, self.sums, self.ended = records, tuple(sums), False
+        self.records, self.epochs, self.sums, self.ended = records, epochs, tuple(sums), False
         self.held = set()  # numbers of shards that are fetched, and not reported
         try:
-            self.native = _muster.Shards(records, shard, epochs, dataset=name, task=TASKS[task], seed=seed, shuffle=int(shuffle),
-                                         sums=','.join(sums), coordinator=coordinator, token=token, name=worker, connect_ms=connect_ms)
+            self.native = _ask(_muster.Shards, records, shard, epochs, dataset=name, task=TASKS[task], seed=seed, shuffle=int(shuffle),
+                               sums=','.join(sums), coordinator=coordinator, token=token, name=worker, connect_ms=connect_ms,
+                               set_aside=int(bool(set_aside)))
         except _muster.Error as error:
             if error.name == 'EGONE':
                 raise came_late() from None
@@ -41,7 +45,7 @@ class Shards:
     def fetch(self):
         """The next Shard; None: all records of all epochs are done, by this worker or others. Waits while others hold what is left;
         BlockingIOError: some of that is this worker's, report it first."""
-        found = None if self.ended else self.native.fetch()
+        found = None if self.ended else _ask(self.native.fetch)
         self.ended = found is None
         if found is None:
             return None
@@ -50,23 +54,29 @@ class Shards:
 
     def report(self, number, *sums):
         """The shard is done; sums in the order of their names."""
-        self.native.report(number, sums or None)
+        _ask(self.native.report, number, sums or None)
         self.held.discard(number)
 
     def fail(self, number):
         """It goes to whoever fetches next; after the third time all workers of the data set fail."""
-        self.native.fail(number)
+        _ask(self.native.fail, number)
         self.held.discard(number)
 
     def wait(self):
         """Until all that was reported is in the coordinator's journal."""
-        self.native.wait()
+        _ask(self.native.wait)
 
     def totals(self):
         """{name: sum over all records, of all workers}, once fetch() has said that all is done."""
         if not self.ended:
             raise RuntimeError('totals are known once fetch() returns None')
         return dict(zip(self.sums, self.native.query()['sums']))
+
+    def left_out(self):
+        """How many records, of all epochs, are in no total, as they were set aside."""
+        if not self.ended:
+            raise RuntimeError('what was left out is known once fetch() returns None')
+        return self.native.query()['left_out']
 
     def close(self):
         """Leaves; what was not reported goes to others."""
@@ -80,15 +90,46 @@ class Shards:
 
     def batches(self, dataset, **options):
         """A Batch of each shard, its data collated as a DataLoader does; options are a DataLoader's. A shard that was not reported when
-        the next one is asked for is reported then."""
+        the next one is asked for is reported then. What a process of the loader died of is read by this one: its own death is blamed on
+        what it holds."""
         from torch.utils.data import DataLoader
         while not self.ended:
             drawn = collections.deque()
-            for data in DataLoader(dataset, batch_sampler=_Sampler(self, drawn), **options):
+            loader = DataLoader(dataset, batch_sampler=_Sampler(self, drawn), **options)
+            for data in _read(loader, drawn):
                 shard = drawn.popleft()
                 yield Batch(shard.number, shard.epoch, shard.records, data)
                 if shard.number in self.held:
                     self.report(shard.number)
+
+
+def _ask(call, *args, **kwargs):
+    """A job that has failed, as others have died of a record, ends this worker, too."""
+    try:
+        return call(*args, **kwargs)
+    except _muster.Error as error:
+        if error.name != 'EFAILED':
+            raise
+        why = str(error)
+    print(f'muster.elastic: {why}', flush=True)
+    raise Failed(FAILED)
+
+
+def _read(loader, drawn):
+    """The loader's batches; once one of its processes has ended, those that were drawn and not read."""
+    from muster.elastic import children
+    watch = children.Watch()
+    watch.begin()
+    fetched = iter(loader)
+    try:
+        while True:
+            yield watch.fetch(fetched)
+    except StopIteration:
+        return
+    except children.Died as died:
+        print(f'muster.elastic: {died}; this process reads what it had', file=sys.stderr, flush=True)
+    while drawn:
+        yield loader.collate_fn([loader.dataset[record] for record in drawn[0].records])
 
 
 class _Sampler:
@@ -111,7 +152,7 @@ class _Sampler:
 
 def evaluate(model, shards, dataset, measure, **options):
     """measure(model, *batch) of each batch, which returns the sums over its records in the order of shards.sums; shared with the other
-    workers. Returns the totals over all records, with their number as 'records'."""
+    workers. Returns the totals over all records of all epochs, with their number as 'records', without those that were set aside."""
     import torch
     was_training = model.training
     model.eval()
@@ -121,12 +162,13 @@ def evaluate(model, shards, dataset, measure, **options):
                 shards.report(batch.number, *(float(value) for value in measure(model, *batch.data)))
     finally:
         model.train(was_training)
-    return {'records': shards.records, **shards.totals()}
+    return {'records': shards.records * shards.epochs - shards.left_out(), **shards.totals()}
 
 
 def predict(model, shards, dataset, rows, folder, header, **options):
     """rows(model, batch, records): a list of values for each record of a batch. They are written to FOLDER/predictions.csv, a line for
-    each record of the data set in its order, once all workers together have done all. Returns that file's path.
+    each record of the data set in its order, once all workers together have done all; a record that was set aside has none. Returns that
+    file's path.
 
     Each shard has a file of its own, there before the shard is reported, so that a worker's death loses nothing, and what is done
     twice is written once."""
@@ -139,7 +181,7 @@ def predict(model, shards, dataset, rows, folder, header, **options):
             values = rows(model, batch.data, batch.records)
             _write(os.path.join(parts, f'{min(batch.records):012d}.csv'), [[record, *row] for record, row in zip(batch.records, values)])
             shards.report(batch.number)
-    return _merge(parts, os.path.join(folder, 'predictions.csv'), ['record', *header], shards.records)
+    return _merge(parts, os.path.join(folder, 'predictions.csv'), ['record', *header], shards)
 
 
 def _run():
@@ -155,15 +197,15 @@ def _write(path, lines):
     os.replace(mine, path)
 
 
-def _merge(parts, path, header, count):
+def _merge(parts, path, header, shards):
     """Every worker makes the same file; the last one that is put in place is as good as the first."""
     lines = {}
     for name in sorted(os.listdir(parts)):
         if name.endswith('.csv'):
             with open(os.path.join(parts, name), newline='') as file:
                 lines.update((int(line[0]), line) for line in csv.reader(file))
-    missing = [record for record in range(count) if record not in lines]
-    if missing:
+    missing = [record for record in range(shards.records) if record not in lines]
+    if len(missing) > shards.left_out():
         raise RuntimeError(f'{len(missing)} records have no prediction in {parts}, the first is {missing[0]}: all workers write to one folder')
-    _write(path, [header] + [lines[record] for record in range(count)])
+    _write(path, [header] + [lines[record] for record in sorted(lines)])
     return path

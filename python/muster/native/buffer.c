@@ -17,9 +17,9 @@ int native_buffer_get(PyObject *object, bool writable, struct native_buffer *ret
     if (!ret->view) {
         return -1;
     }
-    int rc = writable ? PyObject_AsWriteBuffer(ret->view, &writable_bytes, &ret->size_bytes)
-                      : PyObject_AsReadBuffer(ret->view, &bytes, &ret->size_bytes);
-    if (rc < 0) {
+    int r = writable ? PyObject_AsWriteBuffer(ret->view, &writable_bytes, &ret->size_bytes)
+                     : PyObject_AsReadBuffer(ret->view, &bytes, &ret->size_bytes);
+    if (r < 0) {
         Py_CLEAR(ret->view);
         return -1;
     }
@@ -60,9 +60,9 @@ int native_members_get(PyObject *sequence, struct muster_member *ret)
     }
     for (Py_ssize_t i = 0; i < num; i++) {
         PyObject *item = PySequence_GetItem(sequence, i);
-        int rc = item ? get_member(item, &ret[i]) : -1;
+        int r = item ? get_member(item, &ret[i]) : -1;
         Py_XDECREF(item);
-        if (rc < 0) {
+        if (r < 0) {
             return -1;
         }
     }

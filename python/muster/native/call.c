@@ -95,14 +95,14 @@ int native_call_parse(PyObject *const *args, Py_ssize_t num_args, int world_size
                                          "[, in_counts, out_counts]");
         return -1;
     }
-    int rc = parse_scalars(args, &ret->call);
-    if (rc == 0 && num_args == NUM_ALL) {
-        rc = parse_both_counts(args[8], args[9], world_size, ret);
+    int r = parse_scalars(args, &ret->call);
+    if (r == 0 && num_args == NUM_ALL) {
+        r = parse_both_counts(args[8], args[9], world_size, ret);
     }
-    if (rc < 0) {
+    if (r < 0) {
         native_call_done(ret);
     }
-    return rc;
+    return r;
 }
 
 void native_call_done(struct native_call *call)

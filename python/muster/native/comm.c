@@ -1,9 +1,9 @@
 /* Communicator as a Python object.
  *
  * Layer: Python glue. The GIL guards the object; it is released around everything that may wait.
- * close() while another thread is inside a call aborts, and the last one out frees. Python's
- * threads may all use one communicator: collectives take turns (self->order), messages do not,
- * because one thread's receive may wait for what another sends.
+ * close() while another thread is inside a call aborts, and the last one out frees (inside.c).
+ * Python's threads may all use one communicator: collectives take turns (self->order), messages do
+ * not, because one thread's receive may wait for what another sends.
  */
 #include "native.h"
 
@@ -59,47 +59,6 @@ static int store_get(void *context, const char *key, void *ret, size_t capacity_
     return report(gil, ok);
 }
 
-int native_interrupted(void *context)
-{
-    (void)context;
-    PyGILState_STATE gil = PyGILState_Ensure();
-    int rc = PyErr_Occurred() ? -1 : 0;
-    if (rc == 0 && PyOS_InterruptOccurred()) { /* it forgets the signal, too */
-        PyErr_SetInterrupt();
-        rc = PyErr_CheckSignals();
-    }
-    PyGILState_Release(gil);
-    return rc < 0;
-}
-
-bool native_comm_try_enter(struct native_comm *self)
-{
-    bool open = self->comm && !self->closing;
-    self->inside += open;
-    return open;
-}
-
-struct native_comm *native_comm_enter(PyObject *object)
-{
-    struct native_comm *self = (struct native_comm *)object;
-    if (!native_comm_try_enter(self)) {
-        PyErr_SetString(PyExc_ValueError, "this communicator is closed");
-        return NULL;
-    }
-    return self;
-}
-
-void native_comm_leave(struct native_comm *self)
-{
-    if (--self->inside == 0 && self->closing) {
-        struct muster_comm *comm = self->comm;
-        self->comm = NULL;
-        Py_BEGIN_ALLOW_THREADS;
-        muster_comm_free(comm);
-        Py_END_ALLOW_THREADS;
-    }
-}
-
 PyObject *native_comm_wrap(PyTypeObject *type, struct muster_comm *comm)
 {
     struct native_comm *self = (struct native_comm *)PyType_GenericAlloc(type, 0);
@@ -131,11 +90,11 @@ static PyObject *create(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     options.interrupted = native_interrupted;
     struct muster_comm *comm = NULL;
     struct muster_err err = MUSTER_ERR_INIT;
-    int rc;
+    int r;
     Py_BEGIN_ALLOW_THREADS;
-    rc = muster_comm_create(&options, &comm, &err);
+    r = muster_comm_create(&options, &comm, &err);
     Py_END_ALLOW_THREADS;
-    if (rc < 0 || PyErr_Occurred()) {
+    if (r < 0 || PyErr_Occurred()) {
         muster_comm_free(comm);
         return native_raise(PyType_GetModuleState(type), &err);
     }
@@ -201,15 +160,15 @@ static void end_turn(struct native_comm *self)
 static int run_collective(struct native_comm *self, const struct muster_call *call,
                           struct muster_err *err)
 {
-    int rc;
+    int r;
     if (!take_turn(self)) {
         return MUSTER_EINVAL;
     }
     Py_BEGIN_ALLOW_THREADS;
-    rc = muster_run(self->comm, call, err);
+    r = muster_run(self->comm, call, err);
     Py_END_ALLOW_THREADS;
     end_turn(self);
-    return rc;
+    return r;
 }
 
 /* Started and waited for: that may be done by several threads at once. */
@@ -217,21 +176,21 @@ static int run_message(struct native_comm *self, const struct muster_call *call,
                        struct muster_message *ret, struct muster_err *err)
 {
     struct muster_request *request;
-    int rc = muster_start(self->comm, call, &request, err);
-    if (rc < 0) {
-        return rc;
+    int r = muster_start(self->comm, call, &request, err);
+    if (r < 0) {
+        return r;
     }
     Py_BEGIN_ALLOW_THREADS;
-    rc = muster_request_wait(request, -1, err);
-    if (rc == MUSTER_EINTERRUPTED) {
+    r = muster_request_wait(request, -1, err);
+    if (r == MUSTER_EINTERRUPTED) {
         muster_comm_abort(self->comm); /* the caller may now free the buffer */
     }
     Py_END_ALLOW_THREADS;
-    if (rc == 0) {
+    if (r == 0) {
         (void)muster_request_message(request, ret, NULL);
     }
     muster_request_free(request);
-    return rc;
+    return r;
 }
 
 static PyObject *run(PyObject *object, PyObject *const *args, Py_ssize_t num_args)
@@ -247,11 +206,11 @@ static PyObject *run(PyObject *object, PyObject *const *args, Py_ssize_t num_arg
     }
     struct muster_message message = MUSTER_MESSAGE_INIT;
     struct muster_err err = MUSTER_ERR_INIT;
-    int rc = is_message(&call.call) ? run_message(self, &call.call, &message, &err)
-                                    : run_collective(self, &call.call, &err);
+    int r = is_message(&call.call) ? run_message(self, &call.call, &message, &err)
+                                   : run_collective(self, &call.call, &err);
     native_call_done(&call);
     native_comm_leave(self);
-    if (rc < 0 || PyErr_Occurred()) {
+    if (r < 0 || PyErr_Occurred()) {
         return native_raise(native_state_of(object), &err);
     }
     return PyLong_FromLong(message.source);
@@ -302,17 +261,17 @@ static bool fits(const struct parts *p)
 
 static int reduce_parts(struct native_comm *self, const struct parts *p, struct muster_err *err)
 {
-    int rc;
+    int r;
     if (!take_turn(self)) {
         return MUSTER_EINVAL;
     }
     Py_BEGIN_ALLOW_THREADS;
-    rc = muster_all_reduce_parts(self->comm, p->in.bytes, (size_t)p->first, (size_t)p->num,
-                                 (size_t)p->total, p->out.bytes, (size_t)p->count,
-                                 (enum muster_type)p->type, (enum muster_op)p->op, err);
+    r = muster_all_reduce_parts(self->comm, p->in.bytes, (size_t)p->first, (size_t)p->num,
+                                (size_t)p->total, p->out.bytes, (size_t)p->count,
+                                (enum muster_type)p->type, (enum muster_op)p->op, err);
     Py_END_ALLOW_THREADS;
     end_turn(self);
-    return rc;
+    return r;
 }
 
 static PyObject *all_reduce_parts(PyObject *object, PyObject *args, PyObject *kwargs)
@@ -332,19 +291,19 @@ static PyObject *all_reduce_parts(PyObject *object, PyObject *args, PyObject *kw
     }
     struct muster_err err = MUSTER_ERR_INIT;
     struct native_comm *self = native_comm_enter(object);
-    int rc = -1;
+    int r = -1;
     if (self && !fits(&p)) {
         PyErr_SetString(PyExc_ValueError,
                         "parts must have num_parts * count elements, out count of them");
     } else if (self) {
-        rc = reduce_parts(self, &p, &err);
+        r = reduce_parts(self, &p, &err);
     }
     if (self) {
         native_comm_leave(self);
     }
     native_buffer_done(&p.in);
     native_buffer_done(&p.out);
-    if (rc < 0 || PyErr_Occurred()) {
+    if (r < 0 || PyErr_Occurred()) {
         return native_raise(native_state_of(object), &err);
     }
     Py_RETURN_NONE;

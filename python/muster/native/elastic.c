@@ -13,9 +13,9 @@ int native_elastic_interrupted(void *context)
 {
     (void)context;
     PyGILState_STATE gil = PyGILState_Ensure();
-    int rc = PyErr_Occurred() ? -1 : PyErr_CheckSignals();
+    int r = PyErr_Occurred() ? -1 : PyErr_CheckSignals();
     PyGILState_Release(gil);
-    return rc < 0;
+    return r < 0;
 }
 
 static void drop_pieces(struct native_buffer *pieces, size_t num)
@@ -84,12 +84,12 @@ static PyObject *create(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     options.interrupted = native_elastic_interrupted;
     struct muster_elastic *job = NULL;
     struct muster_err err = MUSTER_ERR_INIT;
-    int rc;
+    int r;
     Py_BEGIN_ALLOW_THREADS;
-    rc = muster_elastic_open(&options, &job, &err);
+    r = muster_elastic_open(&options, &job, &err);
     Py_END_ALLOW_THREADS;
     struct native_elastic *self = NULL;
-    if (rc >= 0 && !PyErr_Occurred()) {
+    if (r >= 0 && !PyErr_Occurred()) {
         self = (struct native_elastic *)PyType_GenericAlloc(type, 0);
     } else {
         native_raise(PyType_GetModuleState(type), &err);
@@ -141,9 +141,9 @@ static struct native_buffer *hold_pieces(PyObject *sequence, size_t *ret_num)
     }
     for (Py_ssize_t i = 0; i < num; i++) {
         PyObject *item = PySequence_GetItem(sequence, i);
-        int rc = item ? native_buffer_get(item, true, &pieces[i]) : -1;
+        int r = item ? native_buffer_get(item, true, &pieces[i]) : -1;
         Py_XDECREF(item);
-        if (rc < 0) {
+        if (r < 0) {
             drop_pieces(pieces, (size_t)i);
             return NULL;
         }
@@ -163,12 +163,12 @@ static int register_pieces(struct native_elastic *self, const struct native_buff
         list[i] = (struct muster_elastic_piece){.memory = pieces[i].bytes,
                                                 .size_bytes = (size_t)pieces[i].size_bytes};
     }
-    int rc;
+    int r;
     Py_BEGIN_ALLOW_THREADS;
-    rc = muster_elastic_state(self->job, list, num, err);
+    r = muster_elastic_state(self->job, list, num, err);
     Py_END_ALLOW_THREADS;
     free(list);
-    return rc;
+    return r;
 }
 
 static PyObject *state(PyObject *object, PyObject *sequence)
@@ -180,8 +180,8 @@ static PyObject *state(PyObject *object, PyObject *sequence)
     size_t num = 0;
     struct native_buffer *pieces = hold_pieces(sequence, &num);
     struct muster_err err = MUSTER_ERR_INIT;
-    int rc = pieces ? register_pieces(self, pieces, num, &err) : -1;
-    if (rc >= 0) {
+    int r = pieces ? register_pieces(self, pieces, num, &err) : -1;
+    if (r >= 0) {
         struct native_buffer *old = self->pieces;
         size_t num_old = self->num_pieces;
         self->pieces = pieces;
@@ -191,7 +191,7 @@ static PyObject *state(PyObject *object, PyObject *sequence)
         drop_pieces(pieces, num);
     }
     native_elastic_leave(self);
-    if (!pieces || rc < 0) {
+    if (!pieces || r < 0) {
         return pieces ? native_raise(native_state_of(object), &err) : NULL;
     }
     Py_RETURN_NONE;
@@ -206,21 +206,21 @@ static PyObject *next(PyObject *object, PyObject *unused)
     }
     struct muster_elastic_pass pass = MUSTER_ELASTIC_PASS_INIT;
     struct muster_err err = MUSTER_ERR_INIT;
-    int rc;
+    int r;
     Py_BEGIN_ALLOW_THREADS;
-    rc = muster_elastic_next(self->job, &pass, &err);
+    r = muster_elastic_next(self->job, &pass, &err);
     Py_END_ALLOW_THREADS;
-    self->micro_batches = rc == 1 ? pass.micro_batches : self->micro_batches;
+    self->micro_batches = r == 1 ? pass.micro_batches : self->micro_batches;
     PyObject *result = NULL;
-    if (rc == 1 && !PyErr_Occurred()) {
+    if (r == 1 && !PyErr_Occurred()) {
         result = native_elastic_pass(&pass);
     }
     native_elastic_leave(self);
-    if (rc < 0 || PyErr_Occurred()) {
+    if (r < 0 || PyErr_Occurred()) {
         Py_XDECREF(result);
         return native_raise(native_state_of(object), &err);
     }
-    if (rc == 0) {
+    if (r == 0) {
         Py_RETURN_NONE;
     }
     return result;
@@ -280,12 +280,12 @@ static PyObject *fail(PyObject *object, PyObject *why)
         return NULL;
     }
     struct muster_err err = MUSTER_ERR_INIT;
-    int rc;
+    int r;
     Py_BEGIN_ALLOW_THREADS;
-    rc = muster_elastic_fail(self->job, text, &err);
+    r = muster_elastic_fail(self->job, text, &err);
     Py_END_ALLOW_THREADS;
     native_elastic_leave(self);
-    if (rc < 0 || PyErr_Occurred()) {
+    if (r < 0 || PyErr_Occurred()) {
         return native_raise(native_state_of(object), &err);
     }
     Py_RETURN_NONE;
@@ -300,9 +300,9 @@ static PyObject *query(PyObject *object, PyObject *unused)
     }
     struct muster_elastic_info info = MUSTER_ELASTIC_INFO_INIT;
     struct muster_err err = MUSTER_ERR_INIT;
-    int rc = muster_elastic_query(self->job, &info, &err);
+    int r = muster_elastic_query(self->job, &info, &err);
     leave_call(self);
-    return rc < 0 ? native_raise(native_state_of(object), &err) : native_elastic_info(&info);
+    return r < 0 ? native_raise(native_state_of(object), &err) : native_elastic_info(&info);
 }
 
 static PyMethodDef methods[] = {

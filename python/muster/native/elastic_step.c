@@ -72,12 +72,12 @@ PyObject *native_elastic_step(PyObject *object, PyObject *args, PyObject *kwargs
     struct step step = {0};
     struct muster_err err = MUSTER_ERR_INIT;
     bool parsed = parse_step(self, args, kwargs, &step) == 0;
-    int rc = -1;
+    int r = -1;
     if (parsed) {
         Py_BEGIN_ALLOW_THREADS;
-        rc = muster_elastic_step(self->job, step.gradient.view ? step.gradient.bytes : NULL,
-                                 step.count, step.type, step.extra.view ? step.extra.bytes : NULL,
-                                 step.mean.view ? step.mean.bytes : NULL, &err);
+        r = muster_elastic_step(self->job, step.gradient.view ? step.gradient.bytes : NULL,
+                                step.count, step.type, step.extra.view ? step.extra.bytes : NULL,
+                                step.mean.view ? step.mean.bytes : NULL, &err);
         Py_END_ALLOW_THREADS;
     }
     step_done(&step);
@@ -85,16 +85,16 @@ PyObject *native_elastic_step(PyObject *object, PyObject *args, PyObject *kwargs
     if (!parsed || PyErr_Occurred()) {
         return NULL;
     }
-    return rc < 0 ? native_raise(native_state_of(object), &err) : PyBool_FromLong(rc);
+    return r < 0 ? native_raise(native_state_of(object), &err) : PyBool_FromLong(r);
 }
 
 /* What muster_elastic_sum or muster_elastic_commit said. */
-static PyObject *result_of(PyObject *object, int rc, const struct muster_err *err)
+static PyObject *result_of(PyObject *object, int r, const struct muster_err *err)
 {
     if (PyErr_Occurred()) {
         return NULL;
     }
-    return rc < 0 ? native_raise(native_state_of(object), err) : PyBool_FromLong(rc);
+    return r < 0 ? native_raise(native_state_of(object), err) : PyBool_FromLong(r);
 }
 
 PyObject *native_elastic_sum(PyObject *object, PyObject *args)
@@ -112,17 +112,17 @@ PyObject *native_elastic_sum(PyObject *object, PyObject *args)
     struct step s = {0};
     struct muster_err err = MUSTER_ERR_INIT;
     size_t bytes = (size_t)count * muster_type_bytes((enum muster_type)type);
-    int rc = get_sized(gradients, false, passes * bytes, "the gradients", &s.gradient);
-    rc = rc < 0 ? rc : get_sized(mean, true, bytes, "the mean's memory", &s.mean);
-    if (rc == 0) {
+    int r = get_sized(gradients, false, passes * bytes, "the gradients", &s.gradient);
+    r = r < 0 ? r : get_sized(mean, true, bytes, "the mean's memory", &s.mean);
+    if (r == 0) {
         Py_BEGIN_ALLOW_THREADS;
-        rc = muster_elastic_sum(self->job, s.gradient.view ? s.gradient.bytes : NULL, count,
-                                (enum muster_type)type, s.mean.view ? s.mean.bytes : NULL, &err);
+        r = muster_elastic_sum(self->job, s.gradient.view ? s.gradient.bytes : NULL, count,
+                               (enum muster_type)type, s.mean.view ? s.mean.bytes : NULL, &err);
         Py_END_ALLOW_THREADS;
     }
     step_done(&s);
     native_elastic_leave(self);
-    return result_of(object, rc, &err);
+    return result_of(object, r, &err);
 }
 
 PyObject *native_elastic_commit(PyObject *object, PyObject *args)
@@ -138,15 +138,15 @@ PyObject *native_elastic_commit(PyObject *object, PyObject *args)
     }
     struct step s = {0};
     struct muster_err err = MUSTER_ERR_INIT;
-    int rc = get_sized(extras, false, passes * self->extra_bytes, "extras", &s.extra);
-    if (rc == 0) {
+    int r = get_sized(extras, false, passes * self->extra_bytes, "extras", &s.extra);
+    if (r == 0) {
         Py_BEGIN_ALLOW_THREADS;
-        rc = muster_elastic_commit(self->job, s.extra.view ? s.extra.bytes : NULL, &err);
+        r = muster_elastic_commit(self->job, s.extra.view ? s.extra.bytes : NULL, &err);
         Py_END_ALLOW_THREADS;
     }
     step_done(&s);
     native_elastic_leave(self);
-    return result_of(object, rc, &err);
+    return result_of(object, r, &err);
 }
 
 PyObject *native_elastic_extras(PyObject *object, PyObject *unused)

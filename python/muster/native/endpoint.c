@@ -31,11 +31,11 @@ static PyObject *create(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     }
     struct muster_endpoint *endpoint = NULL;
     struct muster_err err = MUSTER_ERR_INIT;
-    int rc;
+    int r;
     Py_BEGIN_ALLOW_THREADS; /* it may ask for a name's address */
-    rc = muster_endpoint_open(host, &endpoint, &err);
+    r = muster_endpoint_open(host, &endpoint, &err);
     Py_END_ALLOW_THREADS;
-    if (rc < 0) {
+    if (r < 0) {
         return native_raise(PyType_GetModuleState(type), &err);
     }
     struct native_endpoint *self = (struct native_endpoint *)PyType_GenericAlloc(type, 0);
@@ -140,15 +140,15 @@ static PyObject *form(PyObject *object, PyObject *args, PyObject *kwargs)
     struct native_state *state = native_state_of(object);
     struct muster_comm *comm = NULL;
     struct muster_err err = MUSTER_ERR_INIT;
-    int rc;
+    int r;
     self->forming = true;
     Py_BEGIN_ALLOW_THREADS;
-    rc = muster_comm_form(self->endpoint, form.members, form.num_members, form.index,
-                          form.generation, form.timeout_ms, &form.options, &comm, &err);
+    r = muster_comm_form(self->endpoint, form.members, form.num_members, form.index,
+                         form.generation, form.timeout_ms, &form.options, &comm, &err);
     Py_END_ALLOW_THREADS;
     self->forming = false;
     close_if_asked(self);
-    if (rc < 0 || PyErr_Occurred()) {
+    if (r < 0 || PyErr_Occurred()) {
         muster_comm_free(comm);
         return native_raise(state, &err);
     }

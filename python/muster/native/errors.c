@@ -90,17 +90,17 @@ int native_errors_init(PyObject *module, struct native_state *state)
 static int set_number(PyObject *object, const char *name, long value)
 {
     PyObject *number = PyLong_FromLong(value);
-    int rc = number ? PyObject_SetAttrString(object, name, number) : -1;
+    int r = number ? PyObject_SetAttrString(object, name, number) : -1;
     Py_XDECREF(number);
-    return rc;
+    return r;
 }
 
 static int set_text(PyObject *object, const char *name, const char *value)
 {
     PyObject *text = PyUnicode_FromString(value);
-    int rc = text ? PyObject_SetAttrString(object, name, text) : -1;
+    int r = text ? PyObject_SetAttrString(object, name, text) : -1;
     Py_XDECREF(text);
-    return rc;
+    return r;
 }
 
 PyObject *native_raise(struct native_state *state, const struct muster_err *err)

@@ -63,10 +63,17 @@ struct native_comm {
 extern PyType_Spec native_comm_spec;
 /* Takes comm over, also on failure. */
 PyObject *native_comm_wrap(PyTypeObject *type, struct muster_comm *comm);
-/* False: it is closed; no exception is set. */
+
+/* inside.c
+ * False: it is closed; no exception is set. */
 bool native_comm_try_enter(struct native_comm *self);
+/* NULL, with an exception: it is closed. */
 struct native_comm *native_comm_enter(PyObject *object);
 void native_comm_leave(struct native_comm *self);
+
+/* wait.c
+ * By CLOCK_MONOTONIC. */
+int64_t native_now_ms(void);
 /* What a collective under way asks: non-zero when Ctrl-C's handler raised. Others' handlers run
  * after the call, as they may make calls themselves. */
 int native_interrupted(void *context);

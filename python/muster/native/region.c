@@ -36,12 +36,12 @@ static PyObject *create(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     }
     struct muster_err err = MUSTER_ERR_INIT;
     struct muster_region *region = NULL;
-    int rc;
+    int r;
     Py_BEGIN_ALLOW_THREADS;
-    rc = muster_region_open(host, self->memory.bytes, (size_t)self->memory.size_bytes, &region,
-                            &err);
+    r = muster_region_open(host, self->memory.bytes, (size_t)self->memory.size_bytes, &region,
+                           &err);
     Py_END_ALLOW_THREADS;
-    if (rc < 0) {
+    if (r < 0) {
         Py_DECREF((PyObject *)self);
         return native_raise(PyType_GetModuleState(type), &err);
     }
@@ -123,13 +123,13 @@ PyObject *native_region_read(PyObject *module, PyObject *args, PyObject *kwargs)
         return NULL;
     }
     struct muster_err err = MUSTER_ERR_INIT;
-    int rc;
+    int r;
     Py_BEGIN_ALLOW_THREADS;
-    rc = muster_region_read(members, num, generation, version, buffer.bytes,
-                            (size_t)buffer.size_bytes, timeout_ms, &err);
+    r = muster_region_read(members, num, generation, version, buffer.bytes,
+                           (size_t)buffer.size_bytes, timeout_ms, &err);
     Py_END_ALLOW_THREADS;
     native_buffer_done(&buffer);
-    if (rc < 0) {
+    if (r < 0) {
         return native_raise(PyModule_GetState(module), &err);
     }
     Py_RETURN_NONE;

@@ -10,13 +10,6 @@
 #include <stdlib.h>
 #include <time.h>
 
-int64_t native_now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static int clear(PyObject *object)
 {
     Py_CLEAR(((struct native_request *)object)->owner);
@@ -41,8 +34,8 @@ static int start_with_room(struct native_comm *comm, const struct muster_call *c
                            struct muster_request **ret, struct muster_err *err)
 {
     const struct timespec nap = {.tv_nsec = 1000000};
-    int rc;
-    while ((rc = muster_start(comm->comm, call, ret, err)) == MUSTER_EAGAIN) {
+    int r;
+    while ((r = muster_start(comm->comm, call, ret, err)) == MUSTER_EAGAIN) {
         Py_BEGIN_ALLOW_THREADS;
         nanosleep(&nap, NULL);
         Py_END_ALLOW_THREADS;
@@ -50,7 +43,7 @@ static int start_with_room(struct native_comm *comm, const struct muster_call *c
             return MUSTER_EINTERRUPTED;
         }
     }
-    return rc;
+    return r;
 }
 
 PyObject *native_request_start(struct native_state *state, struct native_comm *comm,
@@ -112,8 +105,8 @@ static PyObject *test(PyObject *object, PyObject *unused)
     (void)unused;
     struct native_request *self = (struct native_request *)object;
     struct muster_err err = MUSTER_ERR_INIT;
-    int rc = muster_request_test(self->request, &err);
-    return rc < 0 ? native_raise(native_state_of(object), &err) : PyBool_FromLong(rc);
+    int r = muster_request_test(self->request, &err);
+    return r < 0 ? native_raise(native_state_of(object), &err) : PyBool_FromLong(r);
 }
 
 /* Waits in slices, so that a signal's handler runs soon. */
@@ -123,13 +116,13 @@ static int wait_sliced(struct native_request *self, int64_t timeout_ms, struct m
     for (;;) {
         int64_t left_ms = timeout_ms < 0 ? NATIVE_SLICE_MS : deadline_ms - native_now_ms();
         int64_t slice_ms = left_ms < 0 ? 0 : left_ms < NATIVE_SLICE_MS ? left_ms : NATIVE_SLICE_MS;
-        int rc;
+        int r;
         Py_BEGIN_ALLOW_THREADS;
-        rc = muster_request_wait(self->request, slice_ms, err);
+        r = muster_request_wait(self->request, slice_ms, err);
         Py_END_ALLOW_THREADS;
-        if (rc != MUSTER_ETIMEDOUT || muster_request_test(self->request, NULL) != 0 ||
+        if (r != MUSTER_ETIMEDOUT || muster_request_test(self->request, NULL) != 0 ||
             native_now_ms() >= deadline_ms) {
-            return rc;
+            return r;
         }
         if (PyErr_CheckSignals() < 0) {
             return MUSTER_EINTERRUPTED;
@@ -146,11 +139,11 @@ static PyObject *wait_for(PyObject *object, PyObject *timeout_ms)
     }
     struct muster_err err = MUSTER_ERR_INIT;
     bool inside = native_comm_try_enter(self->comm); /* who closes it now leaves freeing to us */
-    int rc = wait_sliced(self, limit_ms, &err);
+    int r = wait_sliced(self, limit_ms, &err);
     if (inside) {
         native_comm_leave(self->comm);
     }
-    if (rc < 0) {
+    if (r < 0) {
         return native_raise(native_state_of(object), &err);
     }
     Py_RETURN_NONE;

@@ -21,9 +21,6 @@ struct native_request {
     bool counted; /* in the communicator's under_way */
 };
 
-/* By CLOCK_MONOTONIC. */
-int64_t native_now_ms(void);
-
 /* The call is one that settling waits for: it counts until it is pushed. */
 void native_queue_count(struct native_request *self);
 

@@ -18,14 +18,14 @@ static PyObject *create(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {"records",    "shard",   "epochs",      "dataset", "task",
                             "seed",       "shuffle", "coordinator", "token",   "name",
-                            "connect_ms", "sums",    NULL};
+                            "connect_ms", "sums",    "set_aside",   NULL};
     struct muster_shards_options o = MUSTER_SHARDS_OPTIONS_INIT;
     unsigned long long records, seed = 0;
     unsigned int shard, epochs = 1, task = 0, shuffle = 0;
     long long connect_ms = o.connect_ms;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "KI|IzIKIzzzLz", names, &records, &shard,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "KI|IzIKIzzzLzI", names, &records, &shard,
                                      &epochs, &o.dataset, &task, &seed, &shuffle, &o.coordinator,
-                                     &o.token, &o.name, &connect_ms, &o.sums)) {
+                                     &o.token, &o.name, &connect_ms, &o.sums, &o.set_aside)) {
         return NULL;
     }
     o.records = records;
@@ -215,13 +215,13 @@ static PyObject *query(PyObject *object, PyObject *unused)
             Py_CLEAR(sums);
         }
     }
-    return sums ? Py_BuildValue("{sKsKsKsKsKsOsN}", "incarnation",
-                                (unsigned long long)info.incarnation, "fetched",
-                                (unsigned long long)info.fetched, "reported",
-                                (unsigned long long)info.reported, "records_done",
-                                (unsigned long long)info.records_done, "epoch",
-                                (unsigned long long)info.epoch, "ended",
-                                info.ended ? Py_True : Py_False, "sums", sums)
+    return sums ? Py_BuildValue(
+                      "{sKsKsKsKsKsKsOsN}", "incarnation", (unsigned long long)info.incarnation,
+                      "fetched", (unsigned long long)info.fetched, "reported",
+                      (unsigned long long)info.reported, "records_done",
+                      (unsigned long long)info.records_done, "epoch",
+                      (unsigned long long)info.epoch, "left_out", (unsigned long long)info.left_out,
+                      "ended", info.ended ? Py_True : Py_False, "sums", sums)
                 : NULL;
 }
 
@@ -365,8 +365,8 @@ static PyMethodDef methods[] = {
 static PyType_Slot slots[] = {
     {Py_tp_doc,
      "Shards(records, shard, epochs=1, dataset=None, task=0, seed=0, shuffle=0, coordinator=None, "
-     "token=None, name=None, connect_ms=60000, sums=None): a data set by leases, as "
-     "muster/shards.h has it."},
+     "token=None, name=None, connect_ms=60000, sums=None, set_aside=0): a data set by leases, "
+     "as muster/shards.h has it."},
     {Py_tp_new, create},
     {Py_tp_dealloc, dealloc},
     {Py_tp_methods, methods},

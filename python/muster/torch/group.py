@@ -2,19 +2,22 @@
 import atexit
 import os
 import sys
+import time
 import weakref
 from datetime import timedelta
 
 import torch.distributed as dist
 from torch._C import _distributed_c10d
 
-from muster import redirect
-from muster.handing import NotAMember
-from muster.torch import checks, meeting
+from muster.torch import checks, meeting, wrapping
 from muster.torch.collectives import Collectives
+from muster.torch.handing import NotAMember
 from muster.torch.work import WORKS_ARE_PYTHON, start_completion, stop_completion
 
 SETTLE_AT_EXIT_MS = 2000  # so long after the last that ended, what nobody waited for may take then
+YIELD_AT_EXIT_S = 1  # to the rank that was lost first; a cluster knows the ends of ranks to the second
+
+_lost_one = False  # a group that was left had lost a rank
 
 _live = weakref.WeakSet() if WORKS_ARE_PYTHON else set()
 
@@ -38,7 +41,7 @@ class Group(Collectives, _BASE):
         self._monitored = 0
         self._checks = checks.attach(self)
         start_completion()  # not in the first call: what Ctrl-C raises there, C++ makes a RuntimeError of on torch 1.13
-        redirect.wrap_collectives()
+        wrapping.wrap_collectives()
         weakref.finalize(self, _unwrap_if_last).atexit = False  # torch 1.13 does not call shutdown, but forgets it
         _live.add(self)  # C++ holds a Backend without its Python half: it lives until shutdown
 
@@ -97,24 +100,36 @@ class Group(Collectives, _BASE):
         self._leave(0 if sys.exc_info()[0] else meeting.milliseconds(self._timeout))
 
     def _leave(self, settle_ms):
+        global _lost_one
         if os.getpid() == self._pid:  # a forked child has nothing under way
             self._comm.settle(settle_ms)
+            _lost_one = _lost_one or self._has_lost_one()
         self._checks = None
         self._comm.close()
         _live.discard(self)
         _unwrap_if_last()
 
+    def _has_lost_one(self):
+        return any(state != 'alive' for state in self._comm.query()['peers'])
+
 
 def _unwrap_if_last():
     if not list(_live):
-        redirect.unwrap_collectives()
+        wrapping.unwrap_collectives()
 
 
 def _close_all():
-    """At exit without destroy: peers learn soon, and no thread of ours outlives the interpreter."""
-    for group in list(_live):
-        if group._pid == os.getpid():
-            group._leave(0 if hasattr(sys, 'last_type') else SETTLE_AT_EXIT_MS)  # 0: an exception ends this program
+    """At exit without destroy: peers learn soon, and no thread of ours outlives the interpreter.
+
+    A rank may know that another has left before that one's process has ended (its interpreter takes its time, and so does a core
+    dump). Who ends by an exception then waits a moment, so that the other one's end, which is the cause, is the first.
+    """
+    raised = hasattr(sys, 'last_type')  # an exception ends this program
+    ours = [group for group in list(_live) if group._pid == os.getpid()]
+    if raised and (_lost_one or any(group._has_lost_one() for group in ours)):
+        time.sleep(YIELD_AT_EXIT_S)
+    for group in ours:
+        group._leave(0 if raised else SETTLE_AT_EXIT_MS)
     stop_completion()
 
 

@@ -3,7 +3,7 @@
 Three callers want three things. A caller that waits at once (``dist.all_reduce(x)``) gets the call run on its own
 thread: nothing is handed over, and Ctrl-C works. Python code that asked for ``async_op`` gets an Operation, whose
 ``wait`` waits for the request itself; on torch 2.x, where every Work comes back through C++ and has forgotten most of
-what it could do, it is handed over beside it (redirect.hand). C++ code (DDP's reducer, functional collectives) gets the
+what it could do, it is handed over beside it (handing.hand). C++ code (DDP's reducer, functional collectives) gets the
 Operation, too: what it waits for raises. Only torch 1.13's C++, which would forget the Python half, gets a C++ Work made
 from a Future, whose wait raises nothing; its DDP asks the Future itself. Futures are set by the completion threads, or, at
 the end of a backward pass, by the thread that ran it.
@@ -18,7 +18,7 @@ from torch._C._distributed_c10d import Work, _create_work_from_future
 from torch.futures import Future
 
 from muster import _muster
-from muster.handing import hand, torch_needs_a_work
+from muster.torch.handing import hand, torch_needs_a_work
 from muster.torch.meeting import milliseconds
 from muster.torch.tensors import OPS_BY_IDENTITY, reduce_op
 
@@ -98,7 +98,7 @@ def hand_over(mode, operation):
 
 
 def _beside(work):
-    """The Work for C++, where Python gets `work` itself (redirect.py)."""
+    """The Work for C++, where Python gets `work` itself (wrapping.py)."""
     hand.operation = work
     return DONE
 

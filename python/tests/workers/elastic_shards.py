@@ -1,11 +1,13 @@
 """A worker of data sets by leases. Argument: what to do. Prints 'end JSON'."""
 import json
 import os
+import signal
 import sys
 
 from elasticai_api.common.constants import TaskType
 from elasticai_api.common.data_shard_service import DataShardService, RecordIndexService, build_data_shard_service
 from muster.elastic import Shards
+from muster.elastic.shards import Shard
 
 
 def drain(service, batch):
@@ -137,6 +139,60 @@ def train_then_evaluate():
     total = share(model, shards, data, measure)
     shards.close()
     return {**total, 'expected': float(model(data.tensors[0]).sum())}
+
+
+def loader_dies_early():
+    """A loader's process ends while the loader is being made: a shard that is asked for meanwhile waits for that. Two loaders, one after the
+    other."""
+    import torch
+
+    class Numbers(torch.utils.data.Dataset):
+        def __getitem__(self, index):
+            if torch.utils.data.get_worker_info() is not None:
+                os._exit(3)
+            return float(index)
+
+    class Late(Shards):
+        def __init__(self):
+            self.ended, self.held, self.fetched = False, set(), 0
+
+        def fetch(self):
+            self.fetched += 1
+            if self.fetched in (2, 4):
+                os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
+                raise BlockingIOError
+            self.ended = self.fetched == 5
+            return None if self.ended else Shard(self.fetched, 0, 0, [self.fetched, 10 * self.fetched])
+
+    return {'read': [batch.data.tolist() for batch in Late().batches(Numbers(), num_workers=1)]}
+
+
+def poisoned():
+    """Evaluates numbers, or predicts them. Of number 41 the process that reads it dies as HOW says: 'exit', or 'segv'."""
+    import torch
+    from muster.elastic import evaluate as share, predict
+
+    class Numbers(torch.utils.data.Dataset):
+        def __len__(self):
+            return 98
+
+        def __getitem__(self, index):
+            if index == 41 and os.environ['HOW'] == 'exit':
+                os._exit(3)
+            if index == 41:
+                signal.signal(signal.SIGSEGV, signal.SIG_DFL)
+                os.kill(os.getpid(), signal.SIGSEGV)
+            return (torch.tensor(float(index)),)
+
+    model, options = torch.nn.Identity(), {'num_workers': int(os.environ['LOADERS'])}
+    task, aside = os.environ['TASK'], os.environ['ASIDE'] == 'by the script' or None
+    with Shards(98, 5, task=task, name='numbers', sums=('count', 'sum') * (task == 'evaluate'), shuffle=True, set_aside=aside) as shards:
+        if task == 'evaluate':
+            return share(model, shards, Numbers(), lambda model, data: (len(data), data.sum()), **options)
+        path = predict(model, shards, Numbers(), lambda model, batch, records: [[float(each)] for each in batch[0]], os.environ['FOLDER'],
+                       ['number'], **options)
+    with open(path, encoding='ascii') as file:
+        return {'predicted': file.read().split()}
 
 
 if __name__ == '__main__':

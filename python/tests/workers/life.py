@@ -1,4 +1,5 @@
 """One rank of a small life: `life.py WHAT`; the tests in test_life.py say what must come of it."""
+import atexit
 import os
 import signal
 import socket
@@ -221,6 +222,22 @@ def die_in_all_reduce():
             dist.all_reduce(torch.ones(1000))
     except RuntimeError as error:
         say(f'error {type(error).__name__} rank={getattr(error, "rank", None)} {error}')
+
+
+def end_because_of_another():
+    """Rank 1 leaves; rank 0 says how long after it learned of it its program ends."""
+    seen = []
+    atexit.register(lambda: seen and say(f'ended {time.monotonic() - seen[0]}'))
+    begin()
+    if RANK == 1:
+        sys.exit(3)
+    try:
+        dist.all_reduce(torch.ones(1000))
+    except RuntimeError:
+        seen.append(time.monotonic())
+        if sys.argv[2] == 'destroyed':
+            dist.destroy_process_group()
+        raise
 
 
 def time_out():

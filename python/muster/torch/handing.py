@@ -1,4 +1,4 @@
-"""What reaches the Python caller past torch 2.x's C++, between torch/ and redirect.py: Works, and that there is no group."""
+"""What reaches the Python caller past torch 2.x's C++, between work.py and wrapping.py: Works, and that there is no group."""
 import threading
 
 
